@@ -1,0 +1,295 @@
+"""Autograd nodes and kernels, and the bookkeeping of in-place and view operators."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from . import expr
+from .emit import HEADER, Output, cstring
+from .model import Entry, pointwise_formula, token
+from .ops_cpp import call_args
+from .schema import Arg, Schema, safe
+
+# Facts of a tensor that a formula may use without keeping the tensor.
+FACTS = {"sizes()": "DimVec", "strides()": "DimVec", "dtype()": "DType", "device()": "Device", "dim()": "int64_t",
+         "numel()": "int64_t", "storage_offset()": "int64_t", "is_complex()": "bool"}
+
+
+@dataclass
+class Formula:
+    args: list[str]  # the arguments whose gradients it makes
+    code: str  # C++ after renaming
+    names: set[str]
+
+
+@dataclass
+class Plan:
+    """What a node keeps and computes."""
+
+    formulas: list[Formula]
+    tensors: list[Arg] = field(default_factory=list)  # saved inputs
+    lists: list[Arg] = field(default_factory=list)
+    plain: list[Arg] = field(default_factory=list)
+    results: list[tuple[str, int]] = field(default_factory=list)  # (name, index)
+    facts: list[tuple[str, str, str]] = field(default_factory=list)  # (field, C++ type, expression)
+
+
+def differentiable(e: Entry) -> list[Arg]:
+    wanted = {a for key in e.grad for a in (p.strip() for p in key.split(","))}
+    return [a for a in e.schema.args if a.name in wanted]
+
+
+def result_names(e: Entry) -> list[str]:
+    if len(e.schema.returns) == 1:
+        return ["output"] if any(a.name == "result" for a in e.schema.args) else ["result"]
+    return [r.name or f"result{i}" for i, r in enumerate(e.schema.returns)]
+
+
+def formula_code(e: Entry, arg: str, text: str) -> str:
+    scalar = pointwise_formula(e, text)
+    if scalar == "grad":
+        return "grad"
+    if scalar == "-grad":
+        return "ops::neg(grad)"
+    if scalar is not None:
+        used = expr.used_names(scalar)
+        order = [n for n in ["grad", *(a.name for a in e.schema.args), "result"] if n in used]
+        return f"ops::{e.schema.ident}_grad_{arg}({', '.join(safe(n) for n in order)})"
+    return text.removeprefix("cpp:").strip()
+
+
+def plan(e: Entry) -> Plan:
+    p = Plan([])
+    results = result_names(e)
+    facts: dict[str, tuple[str, str, str]] = {}
+    used: set[str] = set()
+    for key, text in e.grad.items():
+        args = [a.strip() for a in key.split(",")]
+        code = formula_code(e, args[0], text)
+        for name in [a.name for a in e.schema.args] + results:
+            for fact, type_ in FACTS.items():
+                pattern = re.compile(rf"(?<![\w.:]){re.escape(safe(name))}\.{re.escape(fact)}")
+                if pattern.search(code):
+                    fname = f"{name}_{fact[:-2]}"
+                    source = "made" if name in results else safe(name)
+                    if name in results and len(results) > 1:
+                        source = f"std::get<{results.index(name)}>(made)"
+                    facts[fname] = (fname, type_, f"{source}.{fact}")
+                    code = pattern.sub(fname, code)
+        p.formulas.append(Formula(args, code, set()))
+        used |= {n for n in [safe(a.name) for a in e.schema.args] + results if token(n).search(code)}
+    p.facts = list(facts.values())
+    for a in e.schema.args:
+        name = "grad_" if a.name == "grad" else safe(a.name)
+        hit = any(token(name).search(f.code) for f in p.formulas)
+        if not hit:
+            continue
+        if a.is_tensor:
+            p.tensors.append(a)
+        elif a.is_tensors:
+            p.lists.append(a)
+        else:
+            p.plain.append(a)
+    p.results = [(n, i) for i, n in enumerate(results) if any(token(n).search(f.code) for f in p.formulas)
+                 and n not in {a.name for a in e.schema.args}]
+    return p
+
+
+def field_name(e: Entry, a: Arg) -> str:
+    return "grad_" if a.name == "grad" else safe(a.name)
+
+
+def node_class(e: Entry, p: Plan, name: str) -> str:
+    count = len(e.schema.returns)
+    diff = differentiable(e)
+    lines = [f"// {e.source}", f"struct {name}_{e.schema.ident} final : Node {{",
+             f'  std::string name() const override {{ return "{name}"; }}']
+    release = []
+    for a in p.tensors:
+        lines.append(f"  SavedTensor saved_{field_name(e, a)};")
+        release.append(f"saved_{field_name(e, a)}.release();")
+    for a in p.lists:
+        lines.append(f"  std::vector<SavedTensor> saved_{safe(a.name)};")
+        release.append(f"for (SavedTensor& t : saved_{safe(a.name)}) t.release();")
+    for n, _ in p.results:
+        lines.append(f"  SavedTensor saved_{n};")
+        release.append(f"saved_{n}.release();")
+    for a in p.plain:
+        lines.append(f"  {a.stored} {safe(a.name)};")
+    for fname, type_, _ in p.facts:
+        lines.append(f"  {type_} {fname};")
+    lists = [a for a in diff if a.is_tensors]
+    for a in lists:
+        lines.append(f"  size_t count_{a.name} = 0;")
+    if release:
+        lines.append("  void release_saved() override {\n    " + "\n    ".join(release) + "\n  }")
+    lines.append("  Grads apply(Grads&& grads) override {")
+    lines.append("    Grads out(edges.size());")
+    if count == 1 and e.schema.returns[0].type == "Tensor":
+        lines.append("    const Tensor& grad = grads[0];\n    if (!grad.defined()) return out;")
+    else:
+        lines.append("    bool any = false;\n    for (const Tensor& g : grads) any |= g.defined();\n    if (!any) return out;")
+    for a in p.tensors:
+        n = field_name(e, a)
+        lines.append(f"    Tensor {n} = saved_{n}.unpack(this);")
+    for a in p.lists:
+        lines.append(f"    std::vector<Tensor> {safe(a.name)};\n    for (SavedTensor& t : saved_{safe(a.name)}) "
+                     f"{safe(a.name)}.push_back(t.unpack(this));")
+    for n, _ in p.results:
+        lines.append(f"    Tensor {n} = saved_{n}.unpack(this);")
+    # Offsets of the edges of each differentiable argument.
+    position = {}
+    offset = "0"
+    for a in diff:
+        position[a.name] = offset
+        offset = f"{offset} + {'count_' + a.name if a.is_tensors else '1'}"
+    for f in p.formulas:
+        if len(f.args) == 1:
+            a = next(x for x in diff if x.name == f.args[0])
+            at = position[a.name]
+            if a.is_tensors:
+                lines.append(f"    {{\n      std::vector<Tensor> list = {f.code};\n      for (size_t i = 0; i < list.size(); ++i) "
+                             f"out[{at} + i] = list[i];\n    }}")
+            else:
+                lines.append(f"    if (needs({at})) out[{at}] = {f.code};")
+        else:
+            test = " || ".join(f"needs({position[a]})" for a in f.args)
+            names = ", ".join(f"d{i}" for i in range(len(f.args)))
+            wanted = ", ".join(f"needs({position[a]})" for a in f.args)
+            code = f.code.replace("WANTED", "{" + wanted + "}")
+            lines.append(f"    if ({test}) {{\n      auto [{names}] = {code};")
+            for i, a in enumerate(f.args):
+                lines.append(f"      out[{position[a]}] = d{i};")
+            lines.append("    }")
+    lines.append("    return out;\n  }\n};")
+    return "\n".join(lines)
+
+
+def save_inputs(e: Entry, p: Plan, inplace: bool) -> list[str]:
+    lines = []
+    for a in p.tensors:
+        n = field_name(e, a)
+        value = safe(a.name)
+        if inplace and a.name == "self":
+            value = "ops::clone(self)"
+        lines.append(f"node->saved_{n} = SavedTensor({value}, false);")
+    for a in p.lists:
+        lines.append(f"for (const Tensor& t : {safe(a.name)}) node->saved_{safe(a.name)}.push_back(SavedTensor(t, false));")
+    for a in p.plain:
+        n = safe(a.name)
+        if a.key == "int[]":
+            lines.append(f"node->{n} = DimVec({n});")
+        elif a.key == "int[]?":
+            lines.append(f"if ({n}) node->{n} = DimVec(*{n});")
+        elif a.key == "float[]":
+            lines.append(f"node->{n} = {n}.vec();")
+        elif a.key == "str":
+            lines.append(f"node->{n} = std::string({n});")
+        elif a.key == "str?":
+            lines.append(f"if ({n}) node->{n} = std::string(*{n});")
+        else:
+            lines.append(f"node->{n} = {n};")
+    return lines
+
+
+def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
+    if kind == "function" and s.args[0].written:
+        kind = "inplace"
+    diff = differentiable(e)
+    single = [safe(a.name) for a in diff if a.is_tensor]
+    checks = " || ".join([f"needs_grad({n})" for n in single] + [f"needs_grad_list({safe(a.name)})" for a in diff if a.is_tensors])
+    args = ", ".join([f"op::{s.ident}", "d.below(Key::Autograd)"] + ([call_args(s)] if s.args else []))
+    redispatch = f"TypedOp<{s.cpp_sig}>::redispatch({args})"
+    lines = [f"{s.cpp_return} a_{s.ident}(Dispatch d, {s.cpp_params()}) {{"]
+    if kind == "inplace":
+        lines.append(f'  check_inplace(self, "{s.name}");')
+    lines.append(f"  if (!({checks})) {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return {redispatch};\n  }}")
+    if kind == "out":
+        lines.append(f'  throw_error(ErrorKind::Runtime, "{s.name}(): functions with out=... arguments don\'t support automatic '
+                     'differentiation, but one of the arguments requires grad.");\n}')
+        return "\n".join(lines)
+    lines.append(f"  Ref<{cls}> node = make_node<{cls}>();")
+    for a in diff:
+        if a.is_tensors:
+            lines.append(f"  node->count_{a.name} = {safe(a.name)}.size();\n  for (const Tensor& t : {safe(a.name)}) node->add_edge(t);")
+        else:
+            lines.append(f"  node->add_edge({safe(a.name)});")
+    lines += ["  " + x for x in save_inputs(e, p, kind == "inplace")]
+    for fname, _, value in p.facts:
+        if not value.startswith(("made", "std::get")):
+            lines.append(f"  node->{fname} = {value};")
+    lines.append(f"  {s.cpp_return} made = [&] {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return {redispatch};\n  }}();")
+    if kind == "inplace":
+        lines.append("  rebase_history(self, Ref<Node>(node.get()));")
+        for n, _ in p.results:
+            lines.append(f"  node->saved_{n} = SavedTensor(self, true);")
+        for fname, _, value in p.facts:
+            if value.startswith("made"):
+                lines.append(f"  node->{fname} = {value};")
+        lines.append("  return self;\n}")
+        return "\n".join(lines)
+    for fname, _, value in p.facts:
+        if value.startswith(("made", "std::get")):
+            lines.append(f"  node->{fname} = {value};")
+    count = len(s.returns)
+    if count == 1 and s.returns[0].type == "Tensor[]":
+        lines.append("  for (Tensor& t : made) set_history(t, Ref<Node>(node.get()));")
+    elif count == 1:
+        lines.append("  set_history(made, Ref<Node>(node.get()));")
+    else:
+        for i, r in enumerate(s.returns):
+            if r.type == "Tensor":
+                lines.append(f"  set_history(std::get<{i}>(made), Ref<Node>(node.get()));")
+    for n, i in p.results:
+        value = "made" if count == 1 else f"std::get<{i}>(made)"
+        lines.append(f"  node->saved_{n} = SavedTensor({value}, true);")
+    lines.append("  return made;\n}")
+    return "\n".join(lines)
+
+
+def bookkeeping(e: Entry, kind: str, s: Schema) -> str | None:
+    """The InplaceOrView kernel of an operator that writes or that makes views."""
+    args = ", ".join([f"op::{s.ident}", "d.below(Key::InplaceOrView)"] + ([call_args(s)] if s.args else []))
+    redispatch = f"TypedOp<{s.cpp_sig}>::redispatch({args})"
+    head = f"{s.cpp_return} v_{s.ident}(Dispatch d, {s.cpp_params()}) {{\n"
+    written = [a for a in s.args if a.written]
+    if written and e.kind != "composite":
+        bumps = "".join(f'  {safe(a.name)}.bump_version("{s.full}");\n' if a.is_tensor else
+                        f'  for (const Tensor& t : {safe(a.name)}) t.bump_version("{s.full}");\n' for a in written)
+        if s.cpp_return == "void":
+            return f"{head}  {redispatch};\n{bumps}}}"
+        return f"{head}  {s.cpp_return} result = {redispatch};\n{bumps}  return result;\n}}"
+    if e.kind == "view" and kind == "function":
+        mark = ("  for (Tensor& t : result) mark_view(t, self);\n" if s.returns[0].type == "Tensor[]" else
+                "  mark_view(result, self);\n")
+        return f"{head}  {s.cpp_return} result = {redispatch};\n{mark}  return result;\n}}"
+    return None
+
+
+def write(entries: list[Entry], out: Output) -> None:
+    by_family: dict[str, list[Entry]] = {}
+    for e in entries:
+        by_family.setdefault(e.family, []).append(e)
+    for family, group in by_family.items():
+        body, register = [], []
+        for e in group:
+            cls = ""
+            if e.grad and e.kind != "composite":
+                p = plan(e)
+                cls = f"{e.node}_{e.schema.ident}"
+                body.append(node_class(e, p, e.node))
+            for kind, s in e.operators():
+                source = cstring(e.source)
+                if cls:
+                    body.append(kernel(e, p, kind, s, cls))
+                    register.append(f"  t.impl(op::{s.ident}, Key::Autograd, 0, reinterpret_cast<void*>(&a_{s.ident}), nullptr, {source}, true);")
+                if text := bookkeeping(e, kind, s):
+                    body.append(text)
+                    register.append(f"  t.impl(op::{s.ident}, Key::InplaceOrView, 0, reinterpret_cast<void*>(&v_{s.ident}), nullptr, {source}, true);")
+        out.write(f"autograd_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "grad/formulas.h"\n#include "grad/saved_tensor.h"\n'
+                  '#include "grad/variable.h"\n#include "strata/generated/handles.h"\n#include "strata/generated/ops.h"\n\n'
+                  "namespace strata::grad_ops {\nusing namespace formulas;\nnamespace {\n\n" + "\n\n".join(body) +
+                  "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +
+                  "\n".join(register) + "\n  (void)t;\n}\n\n}  // namespace strata::grad_ops\n")
+

@@ -1,0 +1,221 @@
+"""Scalar expressions of the table: names, symbolic derivatives, and their composition from tensor operators.
+
+An expression is Python syntax with C's meaning (`where(c, a, b)` chooses). The derivative of a pointwise entry is one
+generated kernel; the derivative of that kernel is the symbolic one, composed here from operators, so that gradients of
+any order exist.
+"""
+
+from __future__ import annotations
+
+import ast
+
+
+class NotPointwise(Exception):
+    """The text is not a scalar expression over the given names."""
+
+
+def parse(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
+
+
+def lines(text: str) -> list[tuple[str, str]]:
+    """`name = expression` lines; a bare expression is the line `result`."""
+    found = []
+    for line in text.strip().splitlines():
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        tree = ast.parse(line).body[0]
+        if isinstance(tree, ast.Assign):
+            found.append((tree.targets[0].id, ast.unparse(tree.value)))
+        else:
+            found.append(("result", ast.unparse(tree.value)))
+    return found
+
+
+def inlined(text: str) -> str:
+    """The last line's expression with the earlier names put in."""
+    names: dict[str, ast.expr] = {}
+
+    class Put(ast.NodeTransformer):
+        def visit_Name(self, node):
+            return names.get(node.id, node)
+
+    for name, value in lines(text):
+        names[name] = Put().visit(parse(value))
+    return ast.unparse(names[name])
+
+
+def used_names(text: str) -> list[str]:
+    calls, names = set(), []
+    tree = parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            calls.add(id(node.func))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and id(node) not in calls and node.id not in ("pi", "inf", "nan") and node.id not in names:
+            names.append(node.id)
+    return names
+
+
+# d f(a, b...) / d a_i as text over a, b, c and r (the call itself). None: zero.
+RULES: dict[str, list[str | None]] = {
+    "exp": ["r"], "exp2": ["r * 0.6931471805599453"], "expm1": ["r + 1"],
+    "log": ["1 / a"], "log2": ["1 / (a * 0.6931471805599453)"], "log10": ["1 / (a * 2.302585092994046)"],
+    "log1p": ["1 / (a + 1)"], "sqrt": ["0.5 / r"], "rsqrt": ["-0.5 * r / a"],
+    "sin": ["cos(a)"], "cos": ["-sin(a)"], "tan": ["1 + r * r"],
+    "asin": ["rsqrt(1 - a * a)"], "acos": ["-rsqrt(1 - a * a)"], "atan": ["1 / (1 + a * a)"],
+    "sinh": ["cosh(a)"], "cosh": ["sinh(a)"], "tanh": ["1 - r * r"],
+    "asinh": ["rsqrt(a * a + 1)"], "acosh": ["rsqrt(a * a - 1)"], "atanh": ["1 / (1 - a * a)"],
+    "sigmoid": ["r * (1 - r)"],
+    "erf": ["1.1283791670955126 * exp(-a * a)"], "erfc": ["-1.1283791670955126 * exp(-a * a)"],
+    "erfinv": ["0.8862269254527579 * exp(r * r)"],
+    "normcdf": ["0.3989422804014327 * exp(-0.5 * a * a)"],
+    "lgamma": ["digamma(a)"], "digamma": ["trigamma(a)"],
+    "abs": ["sign(a)"], "sign": [None], "floor": [None], "ceil": [None], "trunc": [None], "rint": [None],
+    "pow": ["b * pow(a, b - 1)", "where(r == 0, r, r * log(a))"],
+    "atan2": ["b / (a * a + b * b)", "-a / (a * a + b * b)"],
+    "maximum": ["where(a > b, 1, where(a == b, 0.5, 0))", "where(a > b, 0, where(a == b, 0.5, 1))"],
+    "minimum": ["where(a < b, 1, where(a == b, 0.5, 0))", "where(a < b, 0, where(a == b, 0.5, 1))"],
+    "conj": ["1"], "real": ["1"], "isnan": [None],
+}
+
+ZERO = ast.Constant(0)
+ONE = ast.Constant(1)
+
+
+def _const(node: ast.expr, value: float) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, bool) and node.value == value
+
+
+def _mul(a: ast.expr, b: ast.expr) -> ast.expr:
+    if _const(a, 0) or _const(b, 0):
+        return ZERO
+    if _const(a, 1):
+        return b
+    if _const(b, 1):
+        return a
+    return ast.BinOp(a, ast.Mult(), b)
+
+
+def _add(a: ast.expr, b: ast.expr) -> ast.expr:
+    if _const(a, 0):
+        return b
+    return a if _const(b, 0) else ast.BinOp(a, ast.Add(), b)
+
+
+def _sub(a: ast.expr, b: ast.expr) -> ast.expr:
+    if _const(b, 0):
+        return a
+    return _neg(b) if _const(a, 0) else ast.BinOp(a, ast.Sub(), b)
+
+
+def _neg(a: ast.expr) -> ast.expr:
+    return ZERO if _const(a, 0) else ast.UnaryOp(ast.USub(), a)
+
+
+def _call(name: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(name), list(args), [])
+
+
+def derivative(node: ast.expr, by: str) -> ast.expr:
+    """d node / d by. Comparisons and integer results have none and count as constants."""
+    d = derivative
+    if isinstance(node, ast.Constant):
+        return ZERO
+    if isinstance(node, ast.Name):
+        return ONE if node.id == by else ZERO
+    if isinstance(node, ast.UnaryOp):
+        return _neg(d(node.operand, by)) if isinstance(node.op, ast.USub) else ZERO
+    if isinstance(node, (ast.Compare, ast.BoolOp)):
+        return ZERO
+    if isinstance(node, ast.BinOp):
+        a, b = node.left, node.right
+        da, db = d(a, by), d(b, by)
+        if isinstance(node.op, ast.Add):
+            return _add(da, db)
+        if isinstance(node.op, ast.Sub):
+            return _sub(da, db)
+        if isinstance(node.op, ast.Mult):
+            return _add(_mul(da, b), _mul(a, db))
+        if isinstance(node.op, ast.Div):
+            if _const(db, 0):
+                return ZERO if _const(da, 0) else ast.BinOp(da, ast.Div(), b)
+            return ast.BinOp(_sub(da, _mul(node, db)), ast.Div(), b)
+        return ZERO
+    if isinstance(node, ast.Call):
+        name, args = node.func.id, node.args
+        if name in ("where", "select", "rare"):
+            da, db = d(args[1], by), d(args[2], by)
+            if _const(da, 0) and _const(db, 0):
+                return ZERO
+            return _call("where", args[0], da, db)
+        if name == "fma":
+            return _add(_add(_mul(d(args[0], by), args[1]), _mul(args[0], d(args[1], by))), d(args[2], by))
+        if name not in RULES:
+            raise NotPointwise(f"no derivative rule for {name}")
+        total: ast.expr = ZERO
+        for arg, rule in zip(args, RULES[name], strict=True):
+            inner = d(arg, by)
+            if rule is None or _const(inner, 0):
+                continue
+            names = dict(zip("abc", args, strict=False)) | {"r": node}
+
+            class Put(ast.NodeTransformer):
+                def visit_Name(self, n, names=names):
+                    return names.get(n.id, n)
+
+            total = _add(total, _mul(Put().visit(parse(rule)), inner))
+        return total
+    raise NotPointwise(ast.dump(node))
+
+
+BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+COMPARE = {ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne"}
+OPS = {"normcdf": "special_ndtr", "select": "where", "rare": "where", "rint": "round", "trigamma": "special_trigamma",
+       "isnan": "isnan"}
+
+
+def compose(node: ast.expr, tensors: set[str]) -> tuple[str, bool]:
+    """C++ over tensor operators, and whether the value is a tensor (else a number)."""
+    if isinstance(node, ast.Constant):
+        return (str(node.value).lower() if isinstance(node.value, bool) else f"Scalar({node.value!r})"), False
+    if isinstance(node, ast.Name):
+        if node.id in ("pi", "inf", "nan"):
+            return {"pi": "Scalar(M_PI)", "inf": "Scalar(INFINITY)", "nan": "Scalar(NAN)"}[node.id], False
+        return node.id, node.id in tensors
+    if isinstance(node, ast.UnaryOp):
+        text, is_tensor = compose(node.operand, tensors)
+        if isinstance(node.op, ast.USub):
+            return (f"ops::neg({text})" if is_tensor else f"(-{text})"), is_tensor
+        return f"ops::logical_not({text})", True
+    if isinstance(node, ast.BinOp):
+        a, ta = compose(node.left, tensors)
+        b, tb = compose(node.right, tensors)
+        if type(node.op) in BINARY:
+            return f"({a} {BINARY[type(node.op)]} {b})", ta or tb
+        name = {ast.BitAnd: "logical_and", ast.BitOr: "logical_or", ast.BitXor: "logical_xor"}.get(type(node.op))
+        if name:
+            return f"ops::{name}({a}, {b})", True
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        a, ta = compose(node.left, tensors)
+        b, tb = compose(node.comparators[0], tensors)
+        name = COMPARE[type(node.ops[0])]
+        if not ta and tb:
+            a, b = b, a
+            name = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}.get(name, name)
+        if not ta and not tb:
+            return f"formulas::{name}({a}, {b})", False
+        return f"ops::{name}({a}, {b})", True
+    if isinstance(node, ast.Call):
+        name = node.func.id
+        parts = [compose(a, tensors) for a in node.args]
+        if not any(t for _, t in parts):
+            return f"formulas::{name}({', '.join(p for p, _ in parts)})", False
+        if name == "fma":
+            a, b, c = (p for p, _ in parts)
+            return f"(({a} * {b}) + {c})", True
+        if name in ("where", "select", "rare") and not parts[0][1]:
+            return f"formulas::where({', '.join(p for p, _ in parts)})", True
+        return f"ops::{OPS.get(name, name)}({', '.join(p for p, _ in parts)})", True
+    raise NotPointwise(ast.unparse(node))

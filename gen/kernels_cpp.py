@@ -1,0 +1,196 @@
+"""CPU kernels: descriptions for the kernel printer, and the registration of each operator's kernel with its device."""
+
+from __future__ import annotations
+
+from . import expr
+from .emit import HEADER, Output, cstring
+from .model import DTYPES, Entry, Kernel
+from .ops_cpp import call_args
+from .schema import Schema, safe
+
+PROMOTE = {"common": "Common", "float": "Float", "first": "First", "sum": "Sum", "floating": "Floating"}
+
+
+def dtype_bits(names: list[str]) -> str:
+    return hex(sum(1 << DTYPES.index(n) for n in names))
+
+
+def describe(e: Entry) -> str:
+    """The KernelDesc of an entry."""
+    fixed = e.raw.get("fixed", {})
+    inputs = " ".join(f"{a.name}:{fixed[a.name]}" if a.name in fixed else a.name for a in e.kernel_inputs())
+    if extra := e.raw.get("inputs"):
+        inputs = extra
+    scalars = " ".join(n for n, _ in e.kernel_scalars())
+    text = "\n".join(f"{n} = {v}" for n, v in expr.lines(e.text))
+    kind = "Pointwise" if e.kind == "pointwise" else "Rows"
+    return (f'{{"{e.schema.ident}", "{e.family}", KernelKind::{kind}, "{inputs}", "{scalars}", '
+            f'"{e.raw.get("outputs", "result")}", {cstring(text)}, {dtype_bits(e.dtypes)}u, {cstring(e.source)}}},')
+
+
+def describe_kernel(k: Kernel) -> str:
+    text = "\n".join(f"{n} = {v}" for n, v in expr.lines(k.text))
+    kind = "Pointwise" if k.kind == "pointwise" else "Rows"
+    return (f'{{"{k.name}", "{k.family}", KernelKind::{kind}, "{k.inputs}", "{k.scalars}", "{k.outputs}", {cstring(text)}, '
+            f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}}},')
+
+
+def info(e: Entry) -> str:
+    """The static description that the runner of pointwise or rows kernels reads."""
+    inputs = e.kernel_inputs()
+    fixed = e.raw.get("fixed", {})
+    mask = sum(1 << i for i, a in enumerate(inputs) if a.name in fixed)
+    kind = next(iter(fixed.values()), "bool")
+    fixed_dtype = {"bool": "Bool", "int64": "I64"}[kind]
+    struct = "PointwiseOp" if e.kind == "pointwise" else "RowsOp"
+    outputs = len(str(e.raw.get("outputs", "result")).split())
+    return (f'const {struct} info_{e.schema.ident}{{"{e.schema.full}", "{e.schema.ident}", Promote::{PROMOTE[e.promote]}, '
+            f"{len(inputs)}, {len(e.kernel_scalars())}, {outputs}, {mask}u, DType::{fixed_dtype}}};")
+
+
+def pointwise_kernels(e: Entry) -> list[tuple[Schema, str]]:
+    ident = e.schema.ident
+    ins = ", ".join("&" + safe(a.name) for a in e.kernel_inputs())
+    scalars = ", ".join(v for _, v in e.kernel_scalars())
+    setup = f"  const Tensor* in[] = {{{ins}}};\n"
+    if scalars:
+        setup += f"  const Scalar scalars[] = {{{scalars}}};\n"
+    args = f"info_{ident}, {{in, {len(e.kernel_inputs())}}}, " + (f"{{scalars, {len(e.kernel_scalars())}}}" if scalars else "{}")
+    found = []
+    for kind, s in e.operators():
+        if kind == "function":
+            body = setup + f"  return pointwise({args});\n"
+        elif kind == "inplace":
+            body = setup + f"  pointwise_out({args}, self, false);\n  return self;\n"
+        else:
+            body = setup + f"  pointwise_out({args}, out, true);\n  return out;\n"
+        found.append((s, body))
+    return found
+
+
+def rows_kernels(e: Entry) -> list[tuple[Schema, str]]:
+    ident = e.schema.ident
+    ins = ", ".join("&" + safe(a.name) for a in e.kernel_inputs())
+    scalars = ", ".join(v for _, v in e.kernel_scalars())
+    names = {a.name for a in e.schema.args}
+    setup = f"  const Tensor* in[] = {{{ins}}};\n"
+    if scalars:
+        setup += f"  const Scalar scalars[] = {{{scalars}}};\n"
+    keepdim = "keepdim" if "keepdim" in names else "false"
+    dtype = "dtype" if "dtype" in names else "std::nullopt"
+    args = (f"info_{ident}, {{in, {len(e.kernel_inputs())}}}, " + (f"{{scalars, {len(e.kernel_scalars())}}}" if scalars else "{}") +
+            f", row_dims(self, {e.raw.get('dims', 'dim')}), {keepdim}, {dtype}")
+    count = len(e.schema.returns)
+    found = []
+    for kind, s in e.operators():
+        if kind == "function" and count == 1:
+            body = setup + f"  return rows({args})[0];\n"
+        elif kind == "function":
+            items = ", ".join(f"std::move(r[{i}])" for i in range(count))
+            body = setup + f"  auto r = rows({args});\n  return {{{items}}};\n"
+        elif kind == "inplace":
+            body = setup + f"  rows_out({args}, {{&self, 1}}, false);\n  return self;\n"
+        else:
+            outs = [safe(a.name) for a in s.args if a.written]
+            body = setup + f"  const Tensor outs[] = {{{', '.join(outs)}}};\n  rows_out({args}, {{outs, {count}}}, true);\n"
+            body += f"  return {outs[0]};\n" if count == 1 else f"  return {{{', '.join(outs)}}};\n"
+        found.append((s, body))
+    return found
+
+
+def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
+    """Hand-written kernels (cpu), views and composites; out= and in-place forms copy unless a function is named."""
+    found = []
+    for kind, s in e.operators():
+        args = call_args(e.schema)
+        named = e.raw.get({"inplace": "cpu_inplace", "out": "cpu_out"}.get(kind, ""))
+        if kind == "function":
+            is_name = e.text.isidentifier()
+            body = f"  return {e.text}({args});\n" if is_name else f"  return {e.text};\n"
+        elif named:
+            body = f"  {named}({call_args(s)});\n  return " + ("self" if kind == "inplace" else returned(s)) + ";\n"
+        else:
+            body = f"  auto r = ops::{e.schema.name}({args});\n"
+            if kind == "inplace":
+                body += f'  copy_result(self, r, "{s.full}");\n  return self;\n'
+            else:
+                outs = [safe(a.name) for a in s.args if a.written]
+                for i, o in enumerate(outs):
+                    value = "r" if len(outs) == 1 else f"std::get<{i}>(r)"
+                    body += f'  copy_to_out({o}, {value}, "{s.full}");\n'
+                body += f"  return {returned(s)};\n"
+        found.append((s, body))
+    return found
+
+
+def returned(s: Schema) -> str:
+    outs = [safe(a.name) for a in s.args if a.written]
+    return outs[0] if len(outs) == 1 else "{" + ", ".join(outs) + "}"
+
+
+def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
+    families = {e.family for e in entries if e.kind in ("pointwise", "rows")} | {k.family for k in kernels}
+    out.write("families.txt", "\n".join(sorted(families)) + "\n")
+    described = [describe(e) for e in entries if e.kind in ("pointwise", "rows")] + [describe_kernel(k) for k in kernels]
+    out.write("table_kernels.cpp", HEADER + '#include "lower/desc.h"\n\nnamespace strata::lower {\n\n'
+              "extern const KernelDesc table_kernels[];\nextern const int64_t table_kernel_count;\n"
+              "const KernelDesc table_kernels[] = {\n" + "\n".join(described) + "\n};\n"
+              f"const int64_t table_kernel_count = {len(described)};\n\n}}  // namespace strata::lower\n")
+    decls = []
+    defs = []
+    for k in kernels:
+        struct = "PointwiseOp" if k.kind == "pointwise" else "RowsOp"
+        words = [(p.split(":") + [""])[1] for p in k.inputs.split()]
+        mask = sum(1 << i for i, w in enumerate(words) if w and w != "row")
+        fixed = next((w for w in words if w and w != "row"), "bool")
+        fixed_dtype = {"bool": "Bool", "int64": "I64", "word": "U32", "word2": "U64"}[fixed]
+        decls.append(f"extern const {struct} {k.name};")
+        defs.append(f'const {struct} {k.name}{{"{k.name}", "{k.name}", Promote::First, {len(words)}, {len(k.scalars.split())}, '
+                    f"{len(k.outputs.split())}, {mask}u, DType::{fixed_dtype}}};")
+    includes = '#include "eager/pointwise.h"\n#include "eager/rows.h"\n'
+    out.write("strata/generated/kernel_ops.h", HEADER + "// Generated kernels that hand-written operators call.\n#pragma once\n" + includes +
+              "\nnamespace strata::eager::kernels {\n\n" + "\n".join(decls) + "\n\n}  // namespace strata::eager::kernels\n")
+    out.write("kernel_ops.cpp", HEADER + '#include "strata/generated/kernel_ops.h"\n\nnamespace strata::eager::kernels {\n\n' +
+              "\n".join(defs) + "\n\n}  // namespace strata::eager::kernels\n")
+    by_family: dict[str, list[Entry]] = {}
+    hand: dict[str, list[str]] = {}
+    for e in entries:
+        by_family.setdefault(e.family, []).append(e)
+    for family, group in by_family.items():
+        body, register = [], []
+        declared: set[str] = set()
+        for e in group:
+            if e.kind in ("pointwise", "rows"):
+                body.append(info(e))
+            if e.kind in ("cpu", "view", "composite") and e.text.isidentifier() and e.text not in declared:
+                declared.add(e.text)
+                hand.setdefault(family, []).append(f"{e.schema.cpp_return} {e.text}({e.schema.cpp_params()});")
+            for key in ("cpu_inplace", "cpu_out"):
+                if key in e.raw:
+                    s = e.inplace_schema() if key == "cpu_inplace" else e.out_schema()
+                    hand.setdefault(family, []).append(f"void {e.raw[key]}({s.cpp_params()});")
+            maker = {"pointwise": pointwise_kernels, "rows": rows_kernels}.get(e.kind, function_kernels)
+            for s, code in maker(e):
+                body.append(f"{s.cpp_return} k_{s.ident}(Dispatch{''.join(', ' + p for p in [s.cpp_params()] if p)}) {{\n{code}}}")
+                typed = f"reinterpret_cast<void*>(&k_{s.ident})"
+                source = cstring(e.source)
+                if e.kind == "composite":
+                    register.append(f"  t.composite(op::{s.ident}, {typed}, {source});")
+                else:
+                    register.append(f"  t.impl(op::{s.ident}, Key::Backend, 0, {typed}, nullptr, {source}, true);")
+        includes = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
+        out.write(f"kernels_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "eager/copy.h"\n#include "eager/pointwise.h"\n'
+                  '#include "eager/rows.h"\n' + includes + '#include "strata/generated/handles.h"\n#include "strata/generated/ops.h"\n\n'
+                  "namespace strata::eager {\nnamespace {\n\n" + "\n\n".join(body) +
+                  "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +
+                  "\n".join(register) + "\n}\n\n}  // namespace strata::eager\n")
+        if family in hand:
+            out.write(f"strata/generated/eager_{family}.h", HEADER + "// Hand-written kernels that ops/ names.\n#pragma once\n"
+                      '#include "core/generator.h"\n#include "core/tensor.h"\n\nnamespace strata::eager {\n\n' +
+                      "\n".join(hand[family]) + "\n\n}  // namespace strata::eager\n")
+    names = sorted(by_family)
+    out.write("register_all.cpp", HEADER + "namespace strata {\nnamespace eager {\n" + "\n".join(f"void register_{n}();" for n in names) +
+              "\n}\nnamespace grad_ops {\n" + "\n".join(f"void register_{n}();" for n in names) +
+              "\n}\nvoid register_all() {\n" + "\n".join(f"  eager::register_{n}();\n  grad_ops::register_{n}();" for n in names) +
+              "\n}\n\n// Linked last, so that the operators exist when their kernels are registered.\n"
+              "static const bool registered = (register_all(), true);\n}  // namespace strata\n")

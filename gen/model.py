@@ -1,0 +1,306 @@
+"""The operator table as typed values: entries of ops/*.yaml and the operators that each one stands for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from . import expr
+from .schema import Arg, Schema, parse_schema, safe
+
+DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
+          "float32", "float64", "complex64", "complex128"]
+GROUPS = {
+    "bool": ["bool"],
+    "int": ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"],
+    "float": ["float16", "bfloat16", "float32", "float64"],
+    "complex": ["complex64", "complex128"],
+}
+GROUPS["all"] = GROUPS["bool"] + GROUPS["int"] + GROUPS["float"] + GROUPS["complex"]
+
+KEYS = {
+    "op", "compute", "rows", "dims", "cpu", "composite", "view", "inverse", "promote", "dtypes", "grad", "variants", "inplace",
+    "out", "out_args", "node", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
+    "autocast", "no_python", "skip", "bind", "tags",
+}
+KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "dtypes", "doc"}
+
+
+@dataclass
+class Entry:
+    """One entry of the table. `kind` is pointwise, rows, cpu, composite or view."""
+
+    schema: Schema
+    kind: str
+    text: str  # expression, or name of the C++ function, or C++ expression
+    family: str
+    line: int
+    raw: dict
+    grad: dict[str, str] = field(default_factory=dict)
+    derived: bool = False  # made by gen: the derivative kernel of another entry
+
+    @property
+    def source(self) -> str:
+        return f"ops/{self.family}.yaml:{self.line}: {self.schema.full}"
+
+    @property
+    def promote(self) -> str:
+        return self.raw.get("promote", "common")
+
+    @property
+    def dtypes(self) -> list[str]:
+        words = self.raw.get("dtypes")
+        if words is None:
+            words = "float" if self.promote == "float" else "int float"
+        return dtype_list(words)
+
+    @property
+    def tensors(self) -> list[Arg]:
+        return [a for a in self.schema.args if a.is_tensor]
+
+    def kernel_scalars(self) -> list[tuple[str, str]]:
+        """Scalar operands of the generated kernel: the name in the expression and the C++ value."""
+        tensors = {a.name for a in self.tensors} | {"n", "index", "result"}
+        bind = self.raw.get("bind", {})
+        used: list[str] = []
+        assigned: set[str] = set()
+        for name, value in expr.lines(self.text):
+            used += [u for u in expr.used_names(value) if u not in used and u not in tensors | assigned]
+            assigned.add(name)
+        found = []
+        by_name = {a.name: a for a in self.schema.args}
+        for name in [n for n in [*by_name, *bind] if n in used]:
+            if name in bind:
+                found.append((name, f"Scalar({bind[name]})"))
+            else:
+                found.append((name, safe(name) if by_name[name].type == "Scalar" else f"Scalar({safe(name)})"))
+        if missing := [u for u in used if u not in by_name and u not in bind]:
+            raise ValueError(f"the expression names {missing}, which are no arguments; bind them")
+        return found
+
+    def kernel_inputs(self) -> list[Arg]:
+        """Tensor operands of the generated kernel."""
+        used = {u for _, value in expr.lines(self.text) for u in expr.used_names(value)}
+        return [a for a in self.tensors if a.name in used]
+
+    @property
+    def inplace(self) -> bool:
+        default = self.kind == "pointwise" and not self.derived and len(self.schema.returns) == 1
+        return bool(self.raw.get("inplace", default)) and self.schema.args[0].name == "self"
+
+    @property
+    def out(self) -> str | None:
+        """Overload name of the out= form; None when there is none."""
+        name = self.raw.get("out", True)
+        if name is False or self.derived or self.kind == "view" or "Tensor" not in self.schema.returns[0].type:
+            return None
+        if name is not True:
+            return name
+        if self.kind == "composite" or self.schema.returns[0].type != "Tensor":
+            return None
+        o = self.schema.overload
+        return "out" if o in ("", "Tensor") else f"{o}_out"
+
+    @property
+    def methods(self) -> bool:
+        return "method" in self.raw.get("variants", "function method") and self.schema.args[:1] != () and \
+            self.schema.args[0].name == "self"
+
+    @property
+    def functions(self) -> bool:
+        return "function" in self.raw.get("variants", "function method")
+
+    def inplace_schema(self) -> Schema:
+        s = self.schema
+        first = Arg("Tensor", "self", None, False, "a!")
+        return s.with_(name=s.name + "_", args=(first, *s.args[1:]), returns=(Arg("Tensor", "", alias="a!"),))
+
+    def out_schema(self) -> Schema:
+        s = self.schema
+        names = self.raw.get("out_args") or ([r.name for r in s.returns] if len(s.returns) > 1 else ["out"])
+        outs = tuple(Arg("Tensor", n, None, True, chr(97 + i) + "!") for i, n in enumerate(names))
+        return s.with_(overload=self.out, args=s.args + outs,
+                       returns=tuple(Arg("Tensor", "", alias=o.alias) for o in outs))
+
+    def operators(self) -> list[tuple[str, Schema]]:
+        found = [("function", self.schema)]
+        if self.inplace:
+            found.append(("inplace", self.inplace_schema()))
+        if self.out:
+            found.append(("out", self.out_schema()))
+        return found
+
+    @property
+    def node(self) -> str:
+        return self.raw["node"]
+
+
+@dataclass
+class Kernel:
+    """A generated kernel that hand-written code calls: no operator of its own."""
+
+    name: str
+    kind: str
+    text: str
+    inputs: str
+    scalars: str
+    outputs: str
+    dtypes: list[str]
+    family: str
+    source: str
+
+
+KINDS = ("compute", "rows", "cpu", "composite", "view")
+
+
+def camel(name: str) -> str:
+    return "".join(p[:1].upper() + p[1:] for p in name.strip("_").split("_") if p)
+
+
+def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
+    entries: list[Entry] = []
+    kernels: list[Kernel] = []
+    for path in sorted(folder.glob("*.yaml")):
+        text = path.read_text()
+        lines_of_ops = [i + 1 for i, line in enumerate(text.splitlines()) if line.startswith(("- op:", "- kernel:"))]
+        for raw, line in zip(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or [], lines_of_ops, strict=True):
+            try:
+                if "kernel" in raw:
+                    kernels.append(make_kernel(raw, path.stem, line))
+                else:
+                    entries.append(make_entry(raw, path.stem, line))
+            except (ValueError, KeyError, SyntaxError) as error:
+                raise SystemExit(f"ops/{path.name}:{line}: {raw.get('op') or raw.get('kernel')}: {error}") from error
+    names: set[str] = set()
+    for e in entries:
+        for _, s in e.operators():
+            if s.full in names:
+                raise SystemExit(f"{e.source}: operator {s.full} exists twice")
+            names.add(s.full)
+    number_nodes(entries)
+    derived = [d for e in entries for d in derive(e)]
+    return entries + derived, kernels
+
+
+def dtype_list(words: str) -> list[str]:
+    found: list[str] = []
+    for w in words.split():
+        found += [d for d in GROUPS.get(w, [w]) if d not in found]
+    return found
+
+
+def make_kernel(raw: dict, family: str, line: int) -> Kernel:
+    if unknown := set(raw) - KERNEL_KEYS:
+        raise ValueError(f"unknown keys {sorted(unknown)}")
+    kind = "rows" if "rows" in raw else "pointwise"
+    return Kernel(raw["kernel"], kind, str(raw.get("rows") or raw["compute"]).strip(), raw.get("inputs", ""),
+                  raw.get("scalars", ""), raw.get("outputs", "result"), dtype_list(raw["dtypes"]), family,
+                  f"ops/{family}.yaml:{line}: {raw['kernel']}")
+
+
+def make_entry(raw: dict, family: str, line: int) -> Entry:
+    unknown = set(raw) - KEYS
+    if unknown:
+        raise ValueError(f"unknown keys {sorted(unknown)}")
+    kinds = [k for k in KINDS if k in raw]
+    if len(kinds) != 1:
+        raise ValueError(f"expected exactly one of {KINDS}, got {kinds}")
+    if not raw.get("doc"):
+        raise ValueError("expected a doc")
+    kind = {"compute": "pointwise"}.get(kinds[0], kinds[0])
+    entry = Entry(parse_schema(raw["op"]), kind, str(raw[kinds[0]]).strip(), family, line, raw)
+    grad = raw.get("grad") or {}
+    names = {a.name for a in entry.schema.args}
+    for key, value in grad.items():
+        for arg in (p.strip() for p in str(key).split(",")):
+            if arg not in names:
+                raise ValueError(f"grad names {arg}, which is no argument")
+        entry.grad[str(key)] = str(value).strip()
+    return entry
+
+
+def number_nodes(entries: list[Entry]) -> None:
+    """Autograd nodes are named as PyTorch names them: AddBackward0; overloads count up unless `node` says otherwise."""
+    count: dict[str, int] = {}
+    for e in entries:
+        base = camel(e.schema.name)
+        if "node" in e.raw:
+            continue
+        n = count.get(base, 0)
+        if e.grad:
+            count[base] = n + 1
+        e.raw["node"] = f"{base}Backward{n}"
+
+
+def pointwise_formula(entry: Entry, formula: str) -> str | None:
+    """The formula as a scalar expression over grad, result, tensors and scalars; None when it composes tensors."""
+    if entry.kind != "pointwise" or formula.startswith("cpp:") or len(entry.schema.returns) != 1:
+        return None
+    allowed = {"grad", "result"} | {a.name for a in entry.schema.args if a.is_tensor or a.type == "Scalar"}
+    try:
+        text = expr.inlined(formula)
+        tree = expr.parse(text)
+        import ast as _ast
+
+        for node in _ast.walk(tree):
+            if isinstance(node, (_ast.Attribute, _ast.Subscript)):
+                return None
+        return text if set(expr.used_names(text)) <= allowed else None
+    except (SyntaxError, NameError):
+        return None
+
+
+def derive(entry: Entry) -> list[Entry]:
+    """The derivative kernels of a pointwise entry, as entries of their own."""
+    found = []
+    for arg, formula in list(entry.grad.items()):
+        text = pointwise_formula(entry, formula)
+        if text is None or text in ("grad", "-grad"):
+            continue
+        by_name = {a.name: a for a in entry.schema.args}
+        used = expr.used_names(text)
+        order = [n for n in ["grad", *by_name, "result"] if n in used]
+        args = tuple(Arg("Scalar" if n in by_name and by_name[n].type == "Scalar" else "Tensor", n) for n in order)
+        base = entry.schema.ident
+        schema = Schema("strata", f"{base}_grad_{arg}", "", args, (Arg("Tensor", ""),))
+        raw = {"promote": entry.raw.get("grad_promote", "common"), "dtypes": "float complex" if "complex" in entry.raw.get("dtypes", "") else "float",
+               "doc": f"Derivative of {entry.schema.full} by {arg}.", "variants": "", "node": camel(f"{base}_grad_{arg}") + "Backward0"}
+        if "fixed" in entry.raw:
+            raw["fixed"] = entry.raw["fixed"]
+        d = Entry(schema, "pointwise", text, entry.family, entry.line, raw, derived=True)
+        for a in args:
+            if a.type != "Tensor" or a.name in entry.raw.get("fixed", {}):
+                continue
+            try:
+                slope = expr.derivative(expr.parse(text), a.name)
+            except expr.NotPointwise:
+                d.grad[a.name] = f'cpp: formulas::no_second_derivative("{schema.full}", "{a.name}")'
+                continue
+            import ast as _ast
+
+            if isinstance(slope, _ast.Constant) and slope.value == 0:
+                continue
+            renamed = rename_grad(slope)
+            code, is_tensor = expr.compose(renamed, {("grad_" if x.name == "grad" else x.name) for x in args if x.type == "Tensor"})
+            d.grad[a.name] = f"cpp: grad * {code}"
+        found.append(d)
+    return found
+
+
+def rename_grad(tree):
+    """Inside the derivative of a derivative kernel, `grad` is the outer gradient and `grad_` the kernel's own operand."""
+    import ast as _ast
+    import copy
+
+    class Put(_ast.NodeTransformer):
+        def visit_Name(self, node):
+            return _ast.Name("grad_") if node.id == "grad" else node
+
+    return Put().visit(copy.deepcopy(tree))
+
+
+def token(name: str) -> re.Pattern:
+    return re.compile(rf"(?<![\w.:]){re.escape(name)}(?!\w)")

@@ -1,0 +1,164 @@
+"""Python entries: one C function per name and form (function, method), over tables of signatures."""
+
+from __future__ import annotations
+
+from .emit import HEADER, Output, cstring
+from .model import Entry
+from .schema import Arg, Schema, safe
+
+KIND = {
+    "Tensor": "Tensor", "Tensor?": "TensorOpt", "Tensor[]": "TensorList", "Tensor?[]": "OptTensorList", "int": "Int",
+    "int?": "IntOpt", "int[]": "IntList", "int[]?": "IntListOpt", "float": "Float", "float?": "FloatOpt", "float[]": "FloatList",
+    "bool": "Bool", "bool?": "BoolOpt", "Scalar": "Scalar", "Scalar?": "ScalarOpt", "str": "Str", "str?": "StrOpt",
+    "ScalarType": "DType", "ScalarType?": "DTypeOpt", "Device": "Device", "Device?": "DeviceOpt",
+    "MemoryFormat": "Format", "MemoryFormat?": "FormatOpt", "Generator?": "Generator",
+}
+# Python type names, as torch's error texts and stubs have them.
+PYTHON = {
+    "Tensor": "Tensor", "Tensor?": "Tensor", "Tensor[]": "tuple of Tensors", "Tensor?[]": "tuple of Tensors", "int": "int",
+    "int?": "int", "int[]": "tuple of ints", "int[]?": "tuple of ints", "float": "float", "float?": "float",
+    "float[]": "tuple of floats", "bool": "bool", "bool?": "bool", "Scalar": "Number", "Scalar?": "Number", "str": "str",
+    "str?": "str", "ScalarType": "strata.dtype", "ScalarType?": "strata.dtype", "Device": "strata.device",
+    "Device?": "strata.device", "MemoryFormat": "strata.memory_format", "MemoryFormat?": "strata.memory_format",
+    "Generator?": "strata.Generator",
+}
+
+
+def convert(a: Arg, slot: str) -> str:
+    kind = KIND[a.key]
+    expression = f"py::to_{kind}({slot})"
+    if a.default is not None and not (a.default == "None" and kind.endswith(("Opt", "Generator"))):
+        default = a.cpp_default()[3:]
+        if kind in ("IntList", "FloatList"):
+            default = f"py::{kind}Value{default}" if default.startswith("{") else f"py::{kind}Value{{{default}}}"
+        elif kind == "Scalar":
+            default = f"Scalar({default})"
+        elif kind == "DTypeOpt":
+            default = f"std::optional<DType>({default})"
+        elif kind == "IntListOpt":
+            default = f"py::IntListOptValue({default})"
+        elif kind == "Str":
+            default = f"std::string_view({default})"
+        elif kind == "StrOpt":
+            default = f"std::optional<std::string_view>({default})"
+        elif kind == "Int":
+            default = f"int64_t({default})"
+        elif kind == "Float":
+            default = f"double({default})"
+        elif kind in ("ScalarOpt", "IntOpt", "FloatOpt"):
+            default = f"{a.cpp.removeprefix('const ').removesuffix('&')}({default})"
+        expression = f"{slot} ? {expression} : {default}"
+    return expression
+
+
+def signature_text(s: Schema, name: str) -> str:
+    parts, kw = [], False
+    for i, a in enumerate(s.args):
+        if a.kwonly and not kw:
+            parts.append("*")
+            kw = True
+        label = "input" if i == 0 and a.name == "self" else a.name
+        default = "" if a.default is None else f" = {a.default}"
+        parts.append(f"{PYTHON[a.key]} {label}{default}")
+    return f"({', '.join(parts)})"
+
+
+def invoke(e: Entry, kind: str, s: Schema) -> str:
+    lines = [f"PyObject* i_{s.ident}(PyObject* const* s) {{"]
+    many_out = kind == "out" and sum(a.written for a in s.args) > 1
+    plain = [a for a in s.args if not (many_out and a.written)]
+    for i, a in enumerate(plain):
+        kind_name = KIND[a.key]
+        type_ = "const Tensor&" if kind_name == "Tensor" and a.default is None else "auto"
+        lines.append(f"  {type_} {safe(a.name)}_v = {convert(a, f's[{i}]')};")
+    if many_out:
+        for j, a in enumerate(x for x in s.args if x.written):
+            lines.append(f"  const Tensor& {safe(a.name)}_v = py::out_item(s[{len(plain)}], {j}, {sum(x.written for x in s.args)});")
+    args = ", ".join(f"{safe(a.name)}_v" for a in s.args)
+    tensors = ", ".join(f"{safe(a.name)}_v" for a in s.args if a.is_tensor or a.is_tensors)
+    name = s.name + "_out" if kind == "out" else s.name
+    call = f"TypedOp<{s.cpp_sig}>::call(op::{s.ident}{', ' if args else ''}{args})"
+    del name
+    factory = "factory" in e.raw.get("tags", "") and kind == "function"
+    if s.cpp_return == "void":
+        lines.append(f"  {call};\n  Py_RETURN_NONE;\n}}")
+        return "\n".join(lines)
+    lines.append(f"  py::ReleaseLock lock(py::work_of({tensors}));" if tensors else "  py::ReleaseLock lock(false);")
+    lines.append(f"  auto r = {call};\n  lock.take();")
+    if factory:
+        lines.append(f"  if (s[{len(plain)}] && py::to_Bool(s[{len(plain)}])) set_requires_grad(r, true);")
+    names = [r.name for r in s.returns]
+    if len(s.returns) > 1 and all(names) and kind == "function":
+        fields = ", ".join(cstring(n) for n in names)
+        lines.append(f"  static PyTypeObject* type = py::make_struct_type(\"strata.return_types.{s.name}\", {{{fields}}});")
+        lines.append("  return py::wrap_struct(type, std::move(r));\n}")
+    else:
+        lines.append("  return py::wrap(std::move(r));\n}")
+    return "\n".join(lines)
+
+
+def arg_specs(e: Entry, kind: str, s: Schema) -> str:
+    many_out = kind == "out" and sum(a.written for a in s.args) > 1
+    parts = []
+    for i, a in enumerate(s.args):
+        if many_out and a.written:
+            continue
+        label = "input" if i == 0 and a.name == "self" else a.name
+        list_size = a.type[a.type.index("[") + 1:a.type.index("]")] if "[" in a.type else ""
+        parts.append(f'{{"{label}", py::ArgKind::{KIND[a.key]}, {str(a.default is not None).lower()}, {str(a.kwonly).lower()}, {int(list_size or -1)}}}')
+    if many_out:
+        parts.append('{"out", py::ArgKind::OutTuple, false, true, -1}')
+    if "factory" in e.raw.get("tags", "") and kind == "function":
+        parts.append('{"requires_grad", py::ArgKind::Bool, true, true, -1}')
+        parts.append('{"layout", py::ArgKind::Ignored, true, true, -1}')
+        parts.append('{"pin_memory", py::ArgKind::Ignored, true, true, -1}')
+    return "{" + ", ".join(parts) + "}"
+
+
+def order(item: tuple[Entry, str, Schema]) -> int:
+    """Overloads with tensors are tried before those with numbers; out= forms last."""
+    _, kind, s = item
+    rank = {"out": 100}.get(kind, 0)
+    return rank + sum(1 for a in s.args if a.type.startswith("Scalar") and not a.kwonly)
+
+
+def write(entries: list[Entry], out: Output) -> None:
+    groups: dict[str, list[tuple[Entry, str, Schema]]] = {}
+    for e in entries:
+        if e.derived or e.raw.get("python") is False:
+            continue
+        for kind, s in e.operators():
+            groups.setdefault(s.name, []).append((e, kind, s))
+    by_family: dict[str, list[str]] = {}
+    for name, items in groups.items():
+        by_family.setdefault(items[0][0].family, []).append(name)
+    for family, names in by_family.items():
+        body, table = [], []
+        for name in names:
+            items = sorted(groups[name], key=order)
+            sigs = []
+            for e, kind, s in items:
+                body.append(invoke(e, kind, s))
+                body.append(f"const py::ArgSpec args_{s.ident}[] = {arg_specs(e, kind, s) if s.args or 'factory' in e.raw.get('tags', '') else '{{}}'};")
+                count = arg_specs(e, kind, s).count("py::ArgKind")
+                method = e.methods and kind != "out"
+                function = e.functions
+                sigs.append(f"{{{cstring(signature_text(s, name))}, args_{s.ident}, {count}, {str(function).lower()}, {str(method).lower()}, &i_{s.ident}}}")
+            body.append(f"const py::Signature sigs_{name}[] = {{\n  " + ",\n  ".join(sigs) + "};\n"
+                        f'const py::Overloads group_{name}{{"{name}", sigs_{name}, {len(sigs)}}};\n'
+                        f"PyObject* f_{name}(PyObject*, PyObject* const* a, Py_ssize_t n, PyObject* k) {{ return py::call(group_{name}, nullptr, a, n, k); }}\n"
+                        f"PyObject* m_{name}(PyObject* self, PyObject* const* a, Py_ssize_t n, PyObject* k) {{ return py::call(group_{name}, self, a, n, k); }}")
+            any_function = any(e.functions for e, _, _ in items)
+            any_method = any(e.methods and kind != "out" for e, kind, _ in items)
+            doc = items[0][0].raw.get("doc", "").strip()
+            text = f"{name}{signature_text(items[0][2], name)}\n\n{doc}"
+            table.append(f'{{"{name}", {f"f_{name}" if any_function else "nullptr"}, {f"m_{name}" if any_method else "nullptr"}, {cstring(text)}}},')
+        out.write(f"python/py_{family}.cpp", HEADER + '#include "py_args.h"\n#include "dispatch/call.h"\n#include "grad/variable.h"\n'
+                  '#include "strata/generated/handles.h"\n\nnamespace strata {\nnamespace {\n\n' + "\n".join(body) +
+                  f"\n\n}}  // namespace\n\nextern const py::Entry py_entries_{family}[];\nconst py::Entry py_entries_{family}[] = {{\n  " +
+                  "\n  ".join(table) + f"\n  {{nullptr, nullptr, nullptr, nullptr}}}};\n\n}}  // namespace strata\n")
+    families = sorted(by_family)
+    out.write("python/py_all.cpp", HEADER + '#include "py_args.h"\n\nnamespace strata {\n\n' +
+              "\n".join(f"extern const py::Entry py_entries_{f}[];" for f in families) +
+              "\n\nnamespace py {\nconst Entry* const all_entries[] = {" + ", ".join(f"py_entries_{f}" for f in families) +
+              ", nullptr};\n}  // namespace py\n}  // namespace strata\n")

@@ -1,0 +1,32 @@
+// __torch_function__ and __torch_dispatch__: who is asked, and in what order.
+#pragma once
+#include "dispatch/operator.h"
+#include "py_lock.h"
+
+namespace strata::py {
+
+// Called for a tensor that has just got a Python object of class `type`: sets Key::Python where the class defines
+// __torch_dispatch__.
+void note_subclass(const Tensor& t, PyTypeObject* type);
+bool has_torch_dispatch(PyTypeObject* type);
+
+// The arguments' types that want to be asked, subclasses before their bases, else from left to right. Borrowed.
+struct Overloaded {
+  std::vector<PyObject*> args;
+  void add(PyObject* o);           // when its class defines __torch_function__
+  void add_nested(PyObject* o);    // and the items of lists and tuples
+};
+// The public function of a generated entry: strata.add, or strata.Tensor.add for methods. Borrowed, cached.
+PyObject* public_function(const char* name, bool method);
+// Asks modes, then types. New reference; null with an error set, or null without one when nobody is to be asked.
+PyObject* ask_torch_function(PyObject* func, const Overloaded& overloaded, PyObject* args, PyObject* kwargs);
+bool torch_function_enabled();
+
+void init_dispatch_modes(PyObject* module);
+// The Python object of an operator: strata.ops.aten.add.Tensor. Borrowed.
+PyObject* operator_object(Operator& op);
+Operator& operator_of(PyObject* o);  // an OpOverload, or the name of one
+bool is_operator(PyObject* o);
+void init_operator(PyObject* module);
+
+}  // namespace strata::py

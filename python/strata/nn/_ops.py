@@ -1,0 +1,32 @@
+"""The one doorway from strata.nn to the operator table.
+
+`_ops.<name>` is the table's `aten::<name>`, looked up on first use and kept as a plain attribute afterwards. The
+override protocol (`__torch_function__`) is taken from `strata.overrides`.
+"""
+
+from __future__ import annotations
+
+import strata
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+has_torch_function = strata.overrides.has_torch_function
+has_torch_function_unary = strata.overrides.has_torch_function_unary
+has_torch_function_variadic = strata.overrides.has_torch_function_variadic
+handle_torch_function = strata.overrides.handle_torch_function
+
+
+def __getattr__(name: str) -> Callable:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        entry = getattr(strata.ops.aten, name)
+    except AttributeError:
+        raise NotImplementedError(
+            f"strata.nn needs the operator aten::{name}, which this build's operator table does not hold: "
+            "compose the result from other operators, or add an entry for it under ops/"
+        ) from None
+    globals()[name] = entry
+    return entry

@@ -1,0 +1,39 @@
+"""Distances and similarities between tensors."""
+
+from __future__ import annotations
+
+import strata
+from strata import Tensor
+
+from .. import _ops
+from .._ops import handle_torch_function, has_torch_function_variadic
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+    """x / max(norm(x), eps), with the p-norm along `dim`. `out` receives the result; no gradient then."""
+    if has_torch_function_variadic(input, out):
+        return handle_torch_function(normalize, (input, out), input, p=p, dim=dim, eps=eps, out=out)
+    norm = _ops.linalg_vector_norm(input, p, dim, True).clamp_min(eps).expand_as(input)
+    return input / norm if out is None else strata.div(input, norm, out=out)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """p-norm of x1 - x2 + eps along the last dimension; the inputs are broadcast."""
+    if has_torch_function_variadic(x1, x2):
+        return handle_torch_function(pairwise_distance, (x1, x2), x1, x2, p=p, eps=eps, keepdim=keepdim)
+    return _ops.linalg_vector_norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """Dot product along `dim` of x1 / max(|x1|, eps) and x2 / max(|x2|, eps); the inputs are broadcast."""
+    if has_torch_function_variadic(x1, x2):
+        return handle_torch_function(cosine_similarity, (x1, x2), x1, x2, dim=dim, eps=eps)
+    x1, x2 = strata.broadcast_tensors(x1, x2)
+    return (_unit(x1, dim, eps) * _unit(x2, dim, eps)).sum(dim)
+
+
+def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
+    norm = _ops.linalg_vector_norm(x, 2, dim, True).clone()
+    with strata.no_grad():  # the limit is a guard, not part of the function that is differentiated
+        norm.clamp_min_(eps)
+    return x / norm

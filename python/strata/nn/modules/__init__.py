@@ -1,0 +1,99 @@
+"""The layers of strata.nn. Each class is loaded from its file on first use; the table says which file."""
+
+from __future__ import annotations
+
+import importlib
+
+from .module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_FILES = {
+    "activation": (
+        "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish PReLU ReLU "
+        "ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold"
+    ),
+    "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d",
+    "container": "ModuleDict ModuleList Sequential",
+    "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "distance": "CosineSimilarity PairwiseDistance",
+    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "flatten": "Flatten Unflatten",
+    "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+    "linear": "Bilinear Identity Linear",
+    "loss": (
+        "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss HingeEmbeddingLoss HuberLoss "
+        "KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d "
+        "PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
+    ),
+    "multihead_attention": "MultiheadAttention",
+    "normalization": "GroupNorm LayerNorm LocalResponseNorm RMSNorm",
+    "padding": (
+        "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d ReflectionPad1d "
+        "ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d ZeroPad1d ZeroPad2d "
+        "ZeroPad3d"
+    ),
+    "parameter_container": "ParameterDict ParameterList",
+    "pixelshuffle": "ChannelShuffle PixelShuffle PixelUnshuffle",
+    "pooling": (
+        "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
+        "AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d MaxPool1d MaxPool2d MaxPool3d"
+    ),
+    "rnn": "GRU LSTM RNN RNNBase",
+    "rnn_cell": "GRUCell LSTMCell RNNCell RNNCellBase",
+    "sparse": "Embedding",
+    "transformer": (
+        "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer"
+    ),
+}
+_HOME = {name: file for file, names in _FILES.items() for name in names.split()}
+
+# What PyTorch has and this package has not, with the way out.
+_MISSING = {
+    "AdaptiveLogSoftmaxWithLoss": "use CrossEntropyLoss over all classes",
+    "CTCLoss": "compute the forward-backward recursion with log-sum-exp over time steps",
+    "EmbeddingBag": "use Embedding and reduce its result over the bag dimension",
+    "Fold": "scatter the blocks with index_add",
+    "FractionalMaxPool2d": "use AdaptiveMaxPool2d",
+    "FractionalMaxPool3d": "use AdaptiveMaxPool3d",
+    "LazyConv1d": "use Conv1d with its sizes",
+    "LazyConv2d": "use Conv2d with its sizes",
+    "LazyLinear": "use Linear with its sizes",
+    "MaxUnpool1d": "scatter the values at the indices of MaxPool1d(return_indices=True)",
+    "MaxUnpool2d": "scatter the values at the indices of MaxPool2d(return_indices=True)",
+    "MultiLabelMarginLoss": "use MultiLabelSoftMarginLoss",
+    "RReLU": "use LeakyReLU",
+    "SyncBatchNorm": "use BatchNorm2d with a batch large enough per process, or GroupNorm",
+    "Unfold": "use Tensor.unfold along each spatial dimension",
+    "Upsample": "index rows and columns with index_select, or use PixelShuffle or ConvTranspose2d",
+    "UpsamplingBilinear2d": "index rows and columns with index_select and weight them",
+    "UpsamplingNearest2d": "repeat rows and columns with repeat_interleave",
+}
+
+__all__ = ["Module", *sorted(_HOME)]
+
+
+def _missing_class(name: str) -> type[Module]:
+    """A class that says, when it is built, that it is not provided; so a file that only mentions it still imports."""
+
+    def refuse(self: Module, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(f"strata.nn.{name} is not provided: {_MISSING[name]}")
+
+    return type(name, (Module,), {"__init__": refuse, "__module__": __name__, "__doc__": f"Not provided: {name}."})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _MISSING:
+        value = _missing_class(name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,59 @@
+"""Optimisers and learning-rate schedules. Names are loaded on first use."""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_HOME = {
+    "Adadelta": "adadelta",
+    "Adagrad": "adagrad",
+    "Adam": "adam",
+    "AdamW": "adamw",
+    "Adamax": "adamax",
+    "NAdam": "nadam",
+    "Optimizer": "optimizer",
+    "RAdam": "radam",
+    "RMSprop": "rmsprop",
+    "SGD": "sgd",
+}
+_MODULES = ("lr_scheduler", "swa_utils", *_HOME.values())
+_MISSING = {
+    "ASGD": "use SGD and average the parameters with strata.optim.swa_utils.AveragedModel",
+    "Adafactor": "use AdamW",
+    "LBFGS": "use SGD with momentum",
+    "Muon": "use AdamW",
+    "Rprop": "use RMSprop",
+    "SparseAdam": "use Adam: embeddings give dense gradients",
+}
+
+__all__ = sorted(_HOME)
+
+
+def _missing_class(name: str) -> type:
+    """A class that says, when it is built, that it is not provided; so a file that only mentions it still imports."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(f"strata.optim.{name} is not provided: {_MISSING[name]}")
+
+    return type(name, (), {"__init__": refuse, "__module__": __name__, "__doc__": f"Not provided: {name}."})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    elif name in _MISSING:
+        value = _missing_class(name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -1,0 +1,108 @@
+"""Stochastic gradient descent. Nesterov's form: Sutskever et al., ICML 2013."""
+
+from __future__ import annotations
+
+import strata
+from strata import Tensor
+
+from ._fused import as_scalar, by_kind, scaling
+from .optimizer import Optimizer, as_real, check_lr, check_modes, check_not_negative
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .optimizer import Params
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """d = grad + weight_decay * p; buf = momentum * buf + (1 - dampening) * d, at first d; p -= lr * buf.
+
+    nesterov: p -= lr * (d + momentum * buf). maximize: the gradient's sign is turned. foreach, fused: accepted; one
+    fused kernel serves all. ValueError for a negative setting, or nesterov without momentum or with dampening.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check_not_negative("momentum value", momentum)
+        check_not_negative("weight_decay value", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        check_modes(differentiable, fused, foreach)
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        if fused:
+            self._step_supports_amp_scaling = True
+
+    def init_state(self) -> None:
+        """Makes momentum buffers of zeros, which give the first step's result where dampening is 0.
+
+        Groups with dampening get theirs at their first step: run one before capturing a graph.
+        """
+        for group in self.param_groups:
+            if group["momentum"] == 0 or group["dampening"] != 0:
+                continue
+            for parameter in group["params"]:
+                if parameter.requires_grad and self.state[parameter].get("momentum_buffer") is None:
+                    self.state[parameter]["momentum_buffer"] = strata.zeros_like(parameter)
+
+    def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
+        if group["momentum"] == 0:
+            self._call(group, params, grads, [], False)
+            return
+        fresh: tuple[list, list, list] = ([], [], [])
+        known: tuple[list, list, list] = ([], [], [])
+        for parameter, gradient in zip(params, grads, strict=True):
+            state = self.state[parameter]
+            buffer = state.get("momentum_buffer")
+            kept = known if buffer is not None else fresh
+            if buffer is None:
+                buffer = state["momentum_buffer"] = strata.empty_like(gradient)
+            for values, value in zip(kept, (parameter, gradient, buffer), strict=True):
+                values.append(value)
+        for lists, first in ((known, False), (fresh, True)):
+            if lists[0]:
+                self._call(group, *lists, first)
+
+    def _call(
+        self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], buffers: list[Tensor], first: bool
+    ) -> None:
+        for p, g, b in by_kind(as_real(params), as_real(grads), as_real(buffers)):
+            strata._fused_sgd_(
+                p,
+                g,
+                b,
+                weight_decay=float(group["weight_decay"]),
+                momentum=float(group["momentum"]),
+                lr=as_scalar(group["lr"]),
+                dampening=float(group["dampening"]),
+                nesterov=group["nesterov"],
+                maximize=group["maximize"],
+                is_first_step=first,
+                **scaling(self),
+            )

@@ -1,0 +1,61 @@
+// Free lists for small objects of one size: thread-local, bounded, without locks. Blocks may be freed by another thread
+// than the one that took them. Sanitizer builds go to the heap each time, so that misuse is seen.
+#pragma once
+#include <cstddef>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STRATA_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STRATA_SANITIZED 1
+#endif
+#endif
+
+namespace strata {
+
+template <size_t Size, size_t Limit = 512>
+class Pool {
+ public:
+  static void* take() {
+#ifndef STRATA_SANITIZED
+    List& list = local();
+    if (Link* p = list.head) {
+      list.head = p->next;
+      --list.count;
+      return p;
+    }
+#endif
+    return ::operator new(Size);
+  }
+  static void give(void* p) {
+#ifndef STRATA_SANITIZED
+    List& list = local();
+    if (list.count < Limit) {
+      Link* link = static_cast<Link*>(p);
+      link->next = list.head;
+      list.head = link;
+      ++list.count;
+      return;
+    }
+#endif
+    ::operator delete(p);
+  }
+
+ private:
+  struct Link {
+    Link* next;
+  };
+  // Trivially destructible on purpose: objects may die after a thread's other locals. What an ended thread held is lost
+  // to the process, at most Limit blocks.
+  struct List {
+    Link* head;
+    size_t count;
+  };
+  static List& local() {
+    static thread_local List list{nullptr, 0};
+    return list;
+  }
+};
+
+}  // namespace strata

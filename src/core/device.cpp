@@ -1,0 +1,65 @@
+#include "core/device.h"
+
+#include <charconv>
+#include <mutex>
+
+#include "base/error.h"
+
+namespace strata {
+
+namespace {
+struct Names {
+  std::mutex lock;
+  std::string names[kMaxDeviceTypes] = {"cpu"};
+  int count = 1;
+};
+Names& names() {
+  static Names* n = new Names;  // lives as long as the process: tensors may die late
+  return *n;
+}
+}  // namespace
+
+const std::string& device_type_name(int type) { return names().names[type]; }
+
+int intern_device_type(const std::string& name) {
+  Names& n = names();
+  std::lock_guard<std::mutex> hold(n.lock);
+  for (int i = 0; i < n.count; ++i)
+    if (n.names[i] == name) return i;
+  STRATA_CHECK(n.count < kMaxDeviceTypes, "device: expected at most ", kMaxDeviceTypes, " device types in a process, got ",
+               name, " as one more");
+  n.names[n.count] = name;
+  return n.count++;
+}
+
+Device parse_device(std::string_view text) {
+  size_t colon = text.find(':');
+  std::string_view name = text.substr(0, colon);
+  Names& n = names();
+  std::lock_guard<std::mutex> hold(n.lock);
+  std::string known;
+  for (int i = 0; i < n.count; ++i) {
+    known += (i ? ", " : "") + n.names[i];
+    if (n.names[i] != name) continue;
+    Device d{int8_t(i), -1};
+    if (colon != std::string_view::npos) {
+      std::string_view digits = text.substr(colon + 1);
+      int index = -1;
+      auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+      STRATA_CHECK(error == std::errc() && end == digits.data() + digits.size() && index >= 0 && index < 127,
+                   "device: Invalid device string: '", text, "'; expected a number of 0 or more after the colon");
+      d.index = int8_t(index);
+    }
+    return d;
+  }
+  throw_error(ErrorKind::Runtime, str_cat("device: expected one of ", known, " device type at start of device string, got '",
+                                          text, "'; load the plugin that offers it first"));
+}
+
+std::string to_string(Device d) {
+  std::string s = device_type_name(d.type);
+  if (d.index >= 0) s += ":" + std::to_string(d.index);
+  return s;
+}
+
+}  // namespace strata

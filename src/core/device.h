@@ -1,0 +1,26 @@
+// Device handles: a type interned at run time and an index. Type 0 is `cpu`, the only one that the core knows.
+#pragma once
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace strata {
+
+constexpr int kMaxDeviceTypes = 8;
+
+struct Device {
+  int8_t type = 0;
+  int8_t index = -1;  // -1: the current one of its type
+  bool operator==(const Device&) const = default;
+  bool is_cpu() const { return type == 0; }
+};
+
+const std::string& device_type_name(int type);
+int intern_device_type(const std::string& name);  // adds the name when it is new; raises past kMaxDeviceTypes
+// "cpu", "cpu:0", "name:1". Raises a Runtime error that lists the known names.
+Device parse_device(std::string_view text);
+std::string to_string(Device device);
+inline std::ostream& operator<<(std::ostream& out, Device d) { return out << to_string(d); }
+
+}  // namespace strata

@@ -1,0 +1,110 @@
+#include "core/dtype.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace strata {
+
+std::optional<DType> dtype_from_name(std::string_view name) {
+  for (int i = 0; i < kDTypeCount; ++i)
+    if (name == detail::kTraits[i].name) return static_cast<DType>(i);
+  struct Alias {
+    std::string_view name;
+    DType type;
+  };
+  static constexpr Alias aliases[] = {{"float", DType::F32}, {"double", DType::F64}, {"half", DType::F16},
+                                      {"int", DType::I32},   {"long", DType::I64},   {"short", DType::I16},
+                                      {"cfloat", DType::C64}, {"cdouble", DType::C128}};
+  for (const Alias& a : aliases)
+    if (name == a.name) return a.type;
+  return std::nullopt;
+}
+
+DType promote_types(DType a, DType b) {
+  if (a == b) return a;
+  const DTypeTraits &ta = traits(a), &tb = traits(b);
+  if (a == DType::Bool) return b;
+  if (b == DType::Bool) return a;
+  if (is_complex(a) || is_complex(b)) {
+    auto part_bits = [](DType t) { return is_complex(t) ? traits(t).bits / 2 : is_float(t) ? int(traits(t).bits) : 0; };
+    return std::max(part_bits(a), part_bits(b)) > 32 ? DType::C128 : DType::C64;
+  }
+  if (is_float(a) && is_float(b)) {
+    if (ta.bits == tb.bits) return DType::F32;  // float16 with bfloat16
+    return ta.bits > tb.bits ? a : b;
+  }
+  if (is_float(a)) return a;
+  if (is_float(b)) return b;
+  if (ta.kind == tb.kind) return ta.bits > tb.bits ? a : b;
+  DType u = ta.kind == DKind::Unsigned ? a : b, s = ta.kind == DKind::Unsigned ? b : a;
+  STRATA_CHECK(u == DType::U8, "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ", a,
+               " and ", b, "; cast one of them with .to() first");
+  return s == DType::I8 ? DType::I16 : s;
+}
+
+bool can_cast(DType from, DType to) {
+  auto rank = [](DType t) { return is_complex(t) ? 3 : is_float(t) ? 2 : t == DType::Bool ? 0 : 1; };
+  return rank(from) <= rank(to);
+}
+
+namespace {
+std::atomic<DType> default_{DType::F32};
+}
+DType default_dtype() { return default_.load(std::memory_order_relaxed); }
+void set_default_dtype(DType t) {
+  STRATA_CHECK_TYPE(is_float(t), "set_default_dtype: only floating-point types are supported as the default type, got ",
+                    t);
+  default_.store(t, std::memory_order_relaxed);
+}
+DType default_complex_dtype() { return default_dtype() == DType::F64 ? DType::C128 : DType::C64; }
+
+float to_float(BFloat16 v) {
+  uint32_t b = uint32_t(v.bits) << 16;
+  float f;
+  std::memcpy(&f, &b, 4);
+  return f;
+}
+
+BFloat16 to_bfloat16(float v) {
+  uint32_t b;
+  std::memcpy(&b, &v, 4);
+  if ((b & 0x7fffffffu) > 0x7f800000u) return {uint16_t((b >> 16) | 0x40)};
+  return {uint16_t((b + 0x7fffu + ((b >> 16) & 1)) >> 16)};
+}
+
+float to_float(Half v) {
+  uint32_t sign = uint32_t(v.bits & 0x8000) << 16, exponent = (v.bits >> 10) & 31, mantissa = v.bits & 0x3ff, b;
+  if (exponent == 31) {
+    b = sign | 0x7f800000u | (mantissa << 13);
+  } else if (exponent == 0) {
+    float tiny = float(mantissa) * 0x1p-24f;
+    std::memcpy(&b, &tiny, 4);
+    b |= sign;
+  } else {
+    b = sign | ((exponent + 112) << 23) | (mantissa << 13);
+  }
+  float f;
+  std::memcpy(&f, &b, 4);
+  return f;
+}
+
+Half to_half(float v) {
+  uint32_t b;
+  std::memcpy(&b, &v, 4);
+  uint32_t sign = (b >> 16) & 0x8000, magnitude = b & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return {uint16_t(sign | 0x7e00 | ((magnitude >> 13) & 0x3ff))};
+  if (magnitude >= 0x47800000u) return {uint16_t(sign | 0x7c00)};  // 65536 and above; 65520 rounds up below
+  if (magnitude < 0x38800000u) {                                   // subnormal half: let the float adder round
+    float f;
+    std::memcpy(&f, &magnitude, 4);
+    f += 0.5f;
+    uint32_t r;
+    std::memcpy(&r, &f, 4);
+    return {uint16_t(sign | (r - 0x3f000000u))};
+  }
+  uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1);
+  return {uint16_t(sign | ((rounded - 0x38000000u) >> 13))};
+}
+
+}  // namespace strata

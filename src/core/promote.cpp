@@ -1,0 +1,83 @@
+#include "core/promote.h"
+
+#include <algorithm>
+
+namespace strata {
+
+void ResultType::add(const Tensor& t) {
+  if (!t.defined()) return;
+  DType d = t.dtype();
+  if (t.impl()->wrapped_number_) {
+    if (is_complex(d)) d = default_complex_dtype();
+    if (is_float(d)) d = default_dtype();
+    wrapped_ = join(wrapped_, d);
+  } else if (t.dim() > 0) {
+    dim_ = join(dim_, d);
+  } else {
+    zero_ = join(zero_, d);
+  }
+}
+
+ResultType::Maybe ResultType::combine(Maybe higher, Maybe lower) {
+  if (!higher) return lower;
+  if (!lower || is_complex(*higher)) return higher;
+  if (is_float(*higher)) return is_complex(*lower) ? to_complex(*higher) : *higher;
+  if (*higher == DType::Bool || is_float(*lower) || is_complex(*lower)) return promote_types(*higher, *lower);
+  return higher;
+}
+
+DType ResultType::get() const {
+  Maybe r = combine(dim_, combine(zero_, wrapped_));
+  STRATA_CHECK(r, "result_type: expected at least one tensor or number, got none");
+  return *r;
+}
+
+const char* scalar_type_name(DType t) {
+  static constexpr const char* names[kDTypeCount] = {"Bool", "Byte",  "Char", "UInt16",   "Short", "UInt32",       "Int",
+                                                     "UInt64", "Long", "Half", "BFloat16", "Float", "Double",
+                                                     "ComplexFloat", "ComplexDouble"};
+  return names[static_cast<int>(t)];
+}
+
+DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b) {
+  size_t n = std::max(a.size(), b.size());
+  DimVec out(n);
+  for (size_t i = 0; i < n; ++i) {
+    int64_t x = i < n - a.size() ? 1 : a[i - (n - a.size())];
+    int64_t y = i < n - b.size() ? 1 : b[i - (n - b.size())];
+    STRATA_CHECK(x == y || x == 1 || y == 1, "The size of tensor a (", x, ") must match the size of tensor b (", y,
+                 ") at non-singleton dimension ", i);
+    out[i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+bool overlaps_itself(const Tensor& t) {
+  if (t.numel() == 0 || t.is_contiguous()) return false;
+  SmallVec<int64_t, 8> order;
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (t.sizes()[d] > 1) order.push_back(d);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return t.strides()[a] < t.strides()[b]; });
+  int64_t reach = 0;  // the largest offset of the dims so far
+  for (int64_t d : order) {
+    if (t.strides()[d] <= reach) return t.strides()[d] == 0;  // interleaved strides: too hard to tell, as in PyTorch
+    reach += (t.sizes()[d] - 1) * t.strides()[d];
+  }
+  return false;
+}
+
+Overlap overlap_between(const Tensor& a, const Tensor& b) {
+  if (a.impl() == b.impl()) return Overlap::Full;
+  if (a.numel() == 0 || b.numel() == 0 || a.storage().get() != b.storage().get() || a.is_meta()) return Overlap::None;
+  if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) {
+    // As PyTorch does: only dense tensors are judged, and equal geometry is full overlap.
+    return a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() && a.strides() == b.strides()
+               ? Overlap::Full
+               : Overlap::None;
+  }
+  const char *ab = a.bytes(), *ae = ab + a.nbytes(), *bb = b.bytes(), *be = bb + b.nbytes();
+  if (ab == bb && ae == be && a.strides() == b.strides()) return Overlap::Full;
+  return ab < be && bb < ae ? Overlap::Partial : Overlap::None;
+}
+
+}  // namespace strata

@@ -1,0 +1,31 @@
+// PyTorch's result types: tensors with dims outrank 0-dim tensors, which outrank Python numbers, within a category.
+#pragma once
+#include "core/tensor.h"
+
+namespace strata {
+
+class ResultType {
+ public:
+  void add(const Tensor& t);
+  void add(const Scalar& s) { wrapped_ = join(wrapped_, s.dtype()); }
+  void add(DType t) { dim_ = join(dim_, t); }
+  DType get() const;  // raises when nothing was added
+
+ private:
+  using Maybe = std::optional<DType>;
+  static Maybe join(Maybe a, DType b) { return a ? promote_types(*a, b) : b; }
+  static Maybe combine(Maybe higher, Maybe lower);
+  Maybe dim_, zero_, wrapped_;
+};
+
+// torch's class name of a dtype ("Float", "Long"), as its error texts have it.
+const char* scalar_type_name(DType t);
+
+// The common shape; raises the RuntimeError that PyTorch's users know.
+DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b);
+// Two elements share memory within one tensor.
+bool overlaps_itself(const Tensor& t);
+enum class Overlap { None, Full, Partial };
+Overlap overlap_between(const Tensor& a, const Tensor& b);
+
+}  // namespace strata

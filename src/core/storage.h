@@ -1,0 +1,62 @@
+// Storage: one block of memory, shared by the tensors that are views of it, with the version counter that tells
+// autograd of writes.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/intrusive.h"
+#include "base/pool.h"
+#include "base/span.h"
+#include "core/allocator.h"
+
+namespace strata {
+
+class Storage {
+ public:
+  // Owns `bytes` fresh bytes of `allocator`. With allocate = false it has no memory (shape-only execution).
+  static Ref<Storage> make(Allocator& allocator, size_t bytes, bool allocate = true);
+  // Borrows memory; `release(context)` is called when the last tensor is gone.
+  static Ref<Storage> borrow(void* data, size_t bytes, Device device, void (*release)(void*), void* context);
+
+  void* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
+  bool borrowed() const { return allocator_ == nullptr; }
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  // Notes a write: `op` is a string that lives for ever.
+  void bump_version(const char* op) {
+    version_.fetch_add(1, std::memory_order_relaxed);
+    write_op_ = op;
+    write_mark_ = take_source_mark();
+  }
+  const char* last_write_op() const { return write_op_ ? write_op_ : "an unknown operator"; }
+  SourceMark last_write_mark() const { return write_mark_; }
+  // Grows or shrinks the owned memory, keeping the content that fits.
+  void resize(size_t bytes);
+
+  void incref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void decref() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  int use_count() const { return refs_.load(std::memory_order_relaxed); }
+  static void* operator new(size_t) { return Pool<sizeof(Storage)>::take(); }
+  static void operator delete(void* p) { Pool<sizeof(Storage)>::give(p); }
+
+ private:
+  Storage() = default;
+  ~Storage();
+
+  std::atomic<int32_t> refs_{0};
+  Device device_;
+  std::atomic<uint32_t> version_{0};
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+  Allocator* allocator_ = nullptr;
+  void (*release_)(void*) = nullptr;
+  void* context_ = nullptr;
+  const char* write_op_ = nullptr;
+  SourceMark write_mark_;
+};
+
+}  // namespace strata

@@ -1,0 +1,249 @@
+#include "core/tensor.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+
+namespace strata {
+
+void (*release_python_object)(void* object) = nullptr;
+
+void* TensorImpl::operator new(size_t) { return Pool<sizeof(TensorImpl), 2048>::take(); }
+void TensorImpl::operator delete(void* p) { Pool<sizeof(TensorImpl), 2048>::give(p); }
+
+TensorImpl::~TensorImpl() {
+  if (heap_capacity_) ::operator delete(heap_dims_);
+  delete autograd_;
+  if (base_) base_->decref();
+}
+
+void TensorImpl::release() {
+  if (STRATA_UNLIKELY(py_owned_ && pyobj_)) {
+    // The Python object dies with us; its own finaliser must find a live header.
+    void* object = pyobj_;
+    refs_.store(1, std::memory_order_relaxed);
+    py_owned_ = false;
+    release_python_object(object);  // drops the reference that we hold to it, and with it the one it holds to us
+    return;
+  }
+  delete this;
+}
+
+void TensorImpl::reserve_dims(size_t n) {
+  if (n <= size_t(capacity())) return;
+  STRATA_CHECK(n <= kMaxDims, "tensor: expected at most ", kMaxDims, " dims, got ", n);
+  if (heap_capacity_) ::operator delete(heap_dims_);
+  heap_dims_ = static_cast<int64_t*>(::operator new(2 * n * sizeof(int64_t)));
+  heap_capacity_ = uint8_t(n);
+}
+
+void TensorImpl::set_geometry(IntArrayRef sizes, int64_t offset) {
+  size_t n = sizes.size();
+  reserve_dims(n);
+  ndim_ = uint8_t(n);
+  int64_t* d = dims();
+  int64_t* s = d + capacity();
+  int64_t step = 1;
+  for (size_t i = n; i-- > 0;) {
+    d[i] = sizes[i];
+    s[i] = step;
+    if (sizes[i] > 1) step *= sizes[i];
+  }
+  numel_ = 1;
+  for (size_t i = 0; i < n; ++i) numel_ *= sizes[i];
+  contiguous_ = true;
+  offset_ = offset;
+}
+
+void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t offset) {
+  size_t n = sizes.size();
+  reserve_dims(n);
+  ndim_ = uint8_t(n);
+  int64_t* d = dims();
+  int64_t* s = d + capacity();
+  numel_ = 1;
+  for (size_t i = 0; i < n; ++i) {
+    d[i] = sizes[i];
+    s[i] = strides[i];
+    numel_ *= sizes[i];
+  }
+  bool contiguous = true;
+  int64_t step = 1;
+  if (numel_ != 0)
+    for (size_t i = n; i-- > 0;) {
+      if (d[i] == 1) continue;
+      contiguous &= s[i] == step;
+      step *= d[i];
+    }
+  contiguous_ = contiguous;
+  offset_ = offset;
+}
+
+DimVec contiguous_strides(IntArrayRef sizes) {
+  DimVec s(sizes.size());
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    s[i] = step;
+    if (sizes[i] > 1) step = checked_mul(step, sizes[i], "strides");
+  }
+  return s;
+}
+
+DimVec channels_last_strides(IntArrayRef sizes) {
+  size_t n = sizes.size();
+  STRATA_CHECK(n == 4 || n == 5, "memory_format: expected ", "4 dims for channels_last or 5 for channels_last_3d, got ", n);
+  DimVec s(n);
+  int64_t step = 1;
+  s[1] = 1;
+  step = std::max<int64_t>(sizes[1], 1);
+  for (size_t i = n; i-- > 2;) {
+    s[i] = step;
+    step *= std::max<int64_t>(sizes[i], 1);
+  }
+  s[0] = step;
+  return s;
+}
+
+DimVec strides_for(IntArrayRef sizes, MemoryFormat format) {
+  if (format == MemoryFormat::ChannelsLast || format == MemoryFormat::ChannelsLast3d) {
+    size_t wanted = format == MemoryFormat::ChannelsLast ? 4 : 5;
+    STRATA_CHECK(sizes.size() == wanted, "memory_format: required rank ", wanted, " tensor to use channels_last",
+                 wanted == 5 ? "_3d" : "", " format, got rank ", sizes.size());
+    return channels_last_strides(sizes);
+  }
+  return contiguous_strides(sizes);
+}
+
+int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim())]; }
+int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim())]; }
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) return impl_->contiguous_;
+  if (dim() != (format == MemoryFormat::ChannelsLast ? 4 : 5)) return false;
+  int64_t step = 1;
+  auto fits = [&](int64_t d) {
+    if (sizes()[d] != 1 && strides()[d] != step) return false;
+    step *= std::max<int64_t>(sizes()[d], 1);
+    return true;
+  };
+  if (!fits(1)) return false;
+  for (int64_t d = dim(); d-- > 2;)
+    if (!fits(d)) return false;
+  return fits(0);
+}
+
+bool Tensor::is_non_overlapping_and_dense() const {
+  if (impl_->contiguous_) return true;
+  SmallVec<int64_t, 8> order;
+  for (int64_t d = 0; d < dim(); ++d)
+    if (sizes()[d] != 1) order.push_back(d);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return strides()[a] < strides()[b]; });
+  int64_t step = 1;
+  for (int64_t d : order) {
+    if (strides()[d] != step) return false;
+    step *= sizes()[d];
+  }
+  return true;
+}
+
+Tensor Tensor::alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const {
+  TensorImpl* old = impl_.get();
+  Tensor t(Ref<TensorImpl>(new TensorImpl(old->storage_, old->dtype_, old->keys_ - KeySet(Key::Autograd), old->device_)));
+  t.impl_->set_geometry(sizes, strides, offset);
+  t.impl_->inference_ = old->inference_;
+  t.impl_->own_version_ = old->own_version_;
+  return t;
+}
+
+int64_t strided_span(IntArrayRef sizes, IntArrayRef strides) {
+  int64_t span = 1;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) return 0;
+    span = checked_add(span, checked_mul(sizes[i] - 1, strides[i], "strides"), "strides");
+  }
+  return span;
+}
+
+namespace {
+Allocator* allocators[kMaxDeviceTypes];
+thread_local int meta_depth = 0;
+}  // namespace
+
+void register_allocator(int device_type, Allocator& allocator) { allocators[device_type] = &allocator; }
+
+Allocator& allocator_for(Device device) {
+  if (device.type == 0) return cpu_allocator();
+  STRATA_CHECK(allocators[device.type], "device: no allocator for ", device, "; load the plugin that offers it");
+  return *allocators[device.type];
+}
+
+MetaGuard::MetaGuard() { ++meta_depth; }
+MetaGuard::~MetaGuard() { --meta_depth; }
+bool MetaGuard::active() { return meta_depth > 0; }
+
+namespace {
+KeySet fresh_keys(bool meta) {
+  return meta ? Key::Backend | Key::Meta | KeySet(Key::InplaceOrView) : Key::Backend | Key::InplaceOrView;
+}
+}  // namespace
+
+Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device, bool meta) {
+  meta |= MetaGuard::active();
+  int64_t bytes = checked_bytes(checked_numel(sizes, "empty"), itemsize(dtype), "empty");
+  Ref<Storage> storage = Storage::make(allocator_for(device), bytes, !meta);
+  Tensor t(Ref<TensorImpl>(new TensorImpl(std::move(storage), dtype, fresh_keys(meta), device)));
+  t.impl()->set_geometry(sizes, 0);
+  return t;
+}
+
+Tensor make_tensor_strided(IntArrayRef sizes, IntArrayRef strides, DType dtype, Device device, bool meta) {
+  meta |= MetaGuard::active();
+  checked_numel(sizes, "empty_strided");
+  int64_t bytes = checked_bytes(strided_span(sizes, strides), itemsize(dtype), "empty_strided");
+  Ref<Storage> storage = Storage::make(allocator_for(device), bytes, !meta);
+  Tensor t(Ref<TensorImpl>(new TensorImpl(std::move(storage), dtype, fresh_keys(meta), device)));
+  t.impl()->set_geometry(sizes, strides, 0);
+  return t;
+}
+
+Tensor make_tensor_over(Ref<Storage> storage, IntArrayRef sizes, IntArrayRef strides, int64_t offset, DType dtype) {
+  Device device = storage->device();
+  Tensor t(Ref<TensorImpl>(new TensorImpl(std::move(storage), dtype, fresh_keys(false), device)));
+  t.impl()->set_geometry(sizes, strides, offset);
+  return t;
+}
+
+Tensor wrapped_number(const Scalar& value) {
+  DType dtype = value.dtype();
+  if (value.is_float()) dtype = DType::F64;
+  if (value.is_complex()) dtype = DType::C128;
+  Tensor t = make_tensor({}, dtype);
+  switch (dtype) {
+    case DType::Bool: *t.data<bool>() = value.to_bool(); break;
+    case DType::I64: *t.data<int64_t>() = value.to_int(); break;
+    case DType::F64: *t.data<double>() = value.to_double(); break;
+    default: *t.data<std::complex<double>>() = value.to_complex();
+  }
+  t.impl()->wrapped_number_ = true;
+  return t;
+}
+
+std::ostream& operator<<(std::ostream& out, const Scalar& s) {
+  switch (s.kind()) {
+    case Scalar::Kind::Bool: return out << (s.to_bool() ? "True" : "False");
+    case Scalar::Kind::Int:
+      if (s.is_unsigned64()) return out << uint64_t(s.to_int());
+      return out << s.to_int();
+    case Scalar::Kind::Float: return out << s.to_double();
+    default: return out << '(' << s.to_complex().real() << '+' << s.to_complex().imag() << "j)";
+  }
+}
+
+const char* key_name(Key key) {
+  static constexpr const char* names[kKeyCount] = {"Backend",  "Meta",  "Tracer", "Functionalize", "InplaceOrView",
+                                                   "Autograd", "Autocast", "Vmap", "User0", "User1",
+                                                   "User2",    "User3", "Python"};
+  return names[static_cast<int>(key)];
+}
+
+}  // namespace strata

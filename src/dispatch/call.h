@@ -1,0 +1,221 @@
+// Typed calls through the table. TypedOp<R(A...)> computes the keys of the arguments, finds the slot and calls it; where
+// the slot holds a boxed kernel the arguments go through a stack. A typed kernel's first parameter is the Dispatch.
+#pragma once
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "dispatch/operator.h"
+
+namespace strata {
+
+namespace detail {
+
+// ---- keys of the arguments
+inline void collect(Dispatch& d, const Tensor& t) {
+  if (const TensorImpl* i = t.impl()) {
+    d.keys = d.keys | i->keys_;
+    if (i->device_.type > d.device) d.device = i->device_.type;
+  }
+}
+inline void collect(Dispatch& d, TensorList list) {
+  for (const Tensor& t : list) collect(d, t);
+}
+inline void collect(Dispatch& d, const std::optional<Device>& device) {
+  if (device && device->type > d.device) d.device = device->type;
+}
+template <class T>
+void collect(Dispatch&, const T&) {}
+
+template <class... A>
+inline Dispatch dispatch_of(const A&... args) {
+  Dispatch d{KeySet(Key::Backend), 0};
+  (collect(d, args), ...);
+  d.keys = (d.keys | dispatch_tls.include) - dispatch_tls.mask;
+  return d;
+}
+
+// ---- boxing
+template <class T>
+struct Box;
+template <class T>
+struct BoxValue {
+  static IValue to(const T& v) { return IValue(v); }
+  static T from(const IValue& v) { return v.get<T>(); }
+};
+template <>
+struct Box<Tensor> {
+  static IValue to(const Tensor& v) { return v.defined() ? IValue(v) : IValue(); }
+  static Tensor from(const IValue& v) { return v.is_none() ? Tensor() : v.get<Tensor>(); }
+};
+template <>
+struct Box<int64_t> : BoxValue<int64_t> {};
+template <>
+struct Box<bool> : BoxValue<bool> {};
+template <>
+struct Box<double> : BoxValue<double> {};
+template <>
+struct Box<Scalar> : BoxValue<Scalar> {};
+template <>
+struct Box<DType> : BoxValue<DType> {};
+template <>
+struct Box<Device> : BoxValue<Device> {};
+template <>
+struct Box<MemoryFormat> : BoxValue<MemoryFormat> {};
+template <>
+struct Box<Generator> {
+  static IValue to(const Generator& v) { return v.defined() ? IValue(v) : IValue(); }
+  static Generator from(const IValue& v) { return v.is_none() ? Generator() : v.get<Generator>(); }
+};
+template <>
+struct Box<std::string_view> {
+  static IValue to(std::string_view v) { return IValue(std::string(v)); }
+  static std::string_view from(const IValue& v) { return v.get<std::string>(); }
+};
+template <>
+struct Box<IntArrayRef> {
+  static IValue to(IntArrayRef v) { return IValue(v.vec()); }
+  static IntArrayRef from(const IValue& v) { return v.get<std::vector<int64_t>>(); }
+};
+template <>
+struct Box<ArrayRef<double>> {
+  static IValue to(ArrayRef<double> v) { return IValue(v.vec()); }
+  static ArrayRef<double> from(const IValue& v) { return v.get<std::vector<double>>(); }
+};
+template <>
+struct Box<std::vector<bool>> : BoxValue<std::vector<bool>> {};
+template <>
+struct Box<TensorList> {
+  static IValue to(TensorList v) { return IValue(v.vec()); }
+  static TensorList from(const IValue& v) {
+    return v.is_none() ? TensorList() : TensorList(v.get<IValue::TensorVec>());
+  }
+};
+template <>
+struct Box<std::vector<Tensor>> : BoxValue<std::vector<Tensor>> {};
+template <class T>
+struct Box<std::optional<T>> {
+  static IValue to(const std::optional<T>& v) { return v ? Box<T>::to(*v) : IValue(); }
+  static std::optional<T> from(const IValue& v) {
+    if (v.is_none()) return std::nullopt;
+    return Box<T>::from(v);
+  }
+};
+
+template <class R>
+struct Results {
+  static void push(Stack& s, const R& r) { s.push_back(Box<R>::to(r)); }
+  static R pop(const Stack& s) {
+    STRATA_INTERNAL(s.size() == 1, "a boxed kernel left ", s.size(), " results; expected 1");
+    return Box<R>::from(s[0]);
+  }
+};
+template <>
+struct Results<void> {
+  static void pop(const Stack&) {}
+};
+template <class... R>
+struct Results<std::tuple<R...>> {
+  static void push(Stack& s, const std::tuple<R...>& r) {
+    std::apply([&](const auto&... v) { (s.push_back(Box<std::decay_t<decltype(v)>>::to(v)), ...); }, r);
+  }
+  static std::tuple<R...> pop(const Stack& s) { return pop_at(s, std::index_sequence_for<R...>()); }
+  template <size_t... I>
+  static std::tuple<R...> pop_at(const Stack& s, std::index_sequence<I...>) {
+    STRATA_INTERNAL(s.size() == sizeof...(R), "a boxed kernel left ", s.size(), " results; expected ", sizeof...(R));
+    return {Box<R>::from(s[I])...};
+  }
+};
+
+class ObserverScope {
+ public:
+  explicit ObserverScope(Operator& op) : observer_(call_observer.load(std::memory_order_relaxed)), op_(op) {
+    if (STRATA_UNLIKELY(observer_ != nullptr)) observer_->begin(op_);
+  }
+  ~ObserverScope() {
+    if (STRATA_UNLIKELY(observer_ != nullptr)) observer_->end(op_);
+  }
+
+ private:
+  const CallObserver* observer_;
+  Operator& op_;
+};
+
+}  // namespace detail
+
+template <class Sig>
+struct TypedOp;
+
+template <class R, class... A>
+struct TypedOp<R(A...)> {
+  using Kernel = R (*)(Dispatch, A...);
+
+  static R call(Operator& op, A... args) {
+    detail::ObserverScope observe(op);
+    return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
+  }
+
+  static R redispatch(Operator& op, Dispatch d, A... args) {
+    d.keys = d.keys & KeySet(op.handled.load(std::memory_order_relaxed));
+    const Slot& slot = op.find(d);
+    if (void* typed = slot.typed.load(std::memory_order_acquire); STRATA_LIKELY(typed != nullptr))
+      return reinterpret_cast<Kernel>(typed)(d, std::forward<A>(args)...);
+    Stack stack;
+    stack.reserve(sizeof...(A));
+    (stack.push_back(detail::Box<std::decay_t<A>>::to(args)), ...);
+    slot.boxed.load(std::memory_order_acquire)->fn(op, d, stack);
+    return detail::Results<R>::pop(stack);
+  }
+
+  // For Operator::call_typed_boxed and call_boxed.
+  static void call_typed_boxed(void* typed, Dispatch d, Stack& stack) {
+    apply(stack, std::index_sequence_for<A...>(), [&](A... args) -> R {
+      return reinterpret_cast<Kernel>(typed)(d, std::forward<A>(args)...);
+    });
+  }
+  static void call_boxed(Operator& op, Stack& stack) {
+    apply(stack, std::index_sequence_for<A...>(), [&](A... args) -> R { return call(op, std::forward<A>(args)...); });
+  }
+  static Dispatch dispatch_boxed(const Stack& stack) {
+    return dispatch_at(stack, std::index_sequence_for<A...>());
+  }
+
+ private:
+  template <size_t... I>
+  static Dispatch dispatch_at(const Stack& stack, std::index_sequence<I...>) {
+    return detail::dispatch_of(static_cast<std::decay_t<A>>(detail::Box<std::decay_t<A>>::from(stack[I]))...);
+  }
+  template <class F, size_t... I>
+  static void apply(Stack& stack, std::index_sequence<I...>, F&& f) {
+    STRATA_CHECK_TYPE(stack.size() == sizeof...(A), "boxed call: expected ", sizeof...(A), " arguments, got ",
+                      stack.size());
+    Stack args;
+    args.swap(stack);  // views into the arguments stay valid until the end
+    std::tuple<std::decay_t<A>...> values{detail::Box<std::decay_t<A>>::from(args[I])...};
+    if constexpr (std::is_void_v<R>) {
+      f(std::get<I>(values)...);
+    } else {
+      detail::Results<R>::push(stack, f(std::get<I>(values)...));
+    }
+  }
+};
+
+// Makes a typed kernel of a plain function.
+template <auto Fn>
+struct PlainKernel;
+template <class R, class... A, R (*Fn)(A...)>
+struct PlainKernel<Fn> {
+  static R call(Dispatch, A... args) { return Fn(std::forward<A>(args)...); }
+};
+
+// Defines an operator with its signature. In-place and out= operators return the tensor that they wrote.
+template <class Sig>
+Operator& define_op(const char* schema_text) {
+  Operator& op = OperatorTable::instance().define(schema_text);
+  op.call_typed_boxed = &TypedOp<Sig>::call_typed_boxed;
+  op.call_boxed = &TypedOp<Sig>::call_boxed;
+  op.dispatch_boxed = &TypedOp<Sig>::dispatch_boxed;
+  return op;
+}
+
+}  // namespace strata

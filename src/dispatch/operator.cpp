@@ -1,0 +1,232 @@
+#include "dispatch/operator.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+namespace strata {
+
+thread_local DispatchTls dispatch_tls;
+std::atomic<const CallObserver*> call_observer{nullptr};
+
+struct OperatorTable::State {
+  std::recursive_mutex lock;
+  std::map<std::string, Operator*, std::less<>> by_name;
+  std::vector<Operator*> order;
+  Slot fallbacks[kKeyCount];
+};
+
+OperatorTable& OperatorTable::instance() {
+  static OperatorTable* t = new OperatorTable;
+  return *t;
+}
+
+OperatorTable::State& OperatorTable::state() {
+  static State* s = new State;
+  return *s;
+}
+
+const Schema& Operator::schema() const {
+  const Schema* s = schema_.load(std::memory_order_acquire);
+  if (s) return *s;
+  const Schema* fresh = new Schema(parse_schema(schema_text));
+  if (!schema_.compare_exchange_strong(s, fresh)) {
+    delete fresh;
+    return *s;
+  }
+  return *fresh;
+}
+
+Operator& OperatorTable::define(const char* schema_text) {
+  std::string_view text = schema_text;
+  std::string name(text.substr(0, text.find('(')));
+  State& s = state();
+  std::lock_guard<std::recursive_mutex> hold(s.lock);
+  if (auto it = s.by_name.find(name); it != s.by_name.end()) {
+    STRATA_CHECK(it->second->schema_text == text, "define: operator ", name, " exists already with the schema ",
+                 it->second->schema_text, "; got ", text, "; use another name or overload");
+    return *it->second;
+  }
+  Operator* op = new Operator;  // operators live for ever
+  op->schema_text = schema_text;
+  op->name = name;
+  s.by_name.emplace(name, op);
+  s.order.push_back(op);
+  refresh(*op);
+  return *op;
+}
+
+Operator* OperatorTable::find(std::string_view name) {
+  State& s = state();
+  std::lock_guard<std::recursive_mutex> hold(s.lock);
+  auto it = s.by_name.find(name);
+  return it == s.by_name.end() ? nullptr : it->second;
+}
+
+Operator& OperatorTable::get(std::string_view name) {
+  if (Operator* op = find(name)) return *op;
+  std::string near;
+  std::string_view base = name.substr(0, name.find('.'));
+  for (Operator* op : overloads(base)) near += " " + op->name;
+  throw_error(ErrorKind::Runtime, str_cat("operator: expected the name of a registered operator, got ", name,
+                                          near.empty() ? "; see strata.ops.names()" : "; did you mean one of", near));
+}
+
+std::vector<Operator*> OperatorTable::overloads(std::string_view base) {
+  State& s = state();
+  std::lock_guard<std::recursive_mutex> hold(s.lock);
+  std::vector<Operator*> found;
+  for (auto it = s.by_name.lower_bound(base); it != s.by_name.end(); ++it) {
+    std::string_view n = it->first;
+    if (n.substr(0, base.size()) != base) break;
+    if (n.size() == base.size() || n[base.size()] == '.') found.push_back(it->second);
+  }
+  return found;
+}
+
+std::vector<Operator*> OperatorTable::all() {
+  State& s = state();
+  std::lock_guard<std::recursive_mutex> hold(s.lock);
+  return s.order;
+}
+
+namespace {
+Slot& slot_of(Operator& op, Key key, int device) {
+  return key == Key::Backend ? op.backend[device] : op.slots[static_cast<int>(key)];
+}
+}  // namespace
+
+OperatorTable::Saved OperatorTable::impl(Operator& op, Key key, int device, void* typed, const BoxedKernel* boxed,
+                                         const char* source, bool quiet) {
+  std::lock_guard<std::recursive_mutex> hold(state().lock);
+  Slot& slot = slot_of(op, key, device);
+  Saved saved{slot.typed.load(), slot.boxed.load(), slot.source, slot.fallthrough};
+  if (!slot.empty() && !quiet)
+    warn(str_cat("Overriding a previously registered kernel for the same operator and the same dispatch key: operator ",
+                 op.name, ", key ", key_name(key), key == Key::Backend ? " of " + device_type_name(device) : "",
+                 ", previous kernel from ", slot.source ? slot.source : "an unknown source", ", new kernel from ",
+                 source ? source : "an unknown source"));
+  restore(op, key, device, {typed, boxed, source, false});
+  return saved;
+}
+
+void OperatorTable::restore(Operator& op, Key key, int device, Saved saved) {
+  std::lock_guard<std::recursive_mutex> hold(state().lock);
+  Slot& slot = slot_of(op, key, device);
+  // A reader that finds no typed kernel reads the boxed one next, so that one is written first.
+  slot.boxed.store(saved.boxed, std::memory_order_release);
+  slot.typed.store(saved.typed, std::memory_order_release);
+  slot.source = saved.source;
+  slot.fallthrough = saved.fallthrough;
+  refresh(op);
+}
+
+void OperatorTable::composite(Operator& op, void* typed, const char* source) {
+  std::lock_guard<std::recursive_mutex> hold(state().lock);
+  op.composite.typed = typed;
+  op.composite.source = source;
+  refresh(op);
+}
+
+void OperatorTable::fallthrough(Operator& op, Key key) {
+  std::lock_guard<std::recursive_mutex> hold(state().lock);
+  op.slots[static_cast<int>(key)].fallthrough = true;
+  refresh(op);
+}
+
+void OperatorTable::fallback(Key key, const BoxedKernel* kernel) {
+  State& s = state();
+  std::lock_guard<std::recursive_mutex> hold(s.lock);
+  s.fallbacks[static_cast<int>(key)].boxed = kernel;
+  for (Operator* op : s.order) refresh(*op);
+}
+
+const BoxedKernel* OperatorTable::fallback_of(Key key) const {
+  return const_cast<OperatorTable*>(this)->state().fallbacks[static_cast<int>(key)].boxed;
+}
+
+void OperatorTable::refresh(Operator& op) {
+  State& s = state();
+  uint32_t bits = 1;  // Backend
+  for (int k = 1; k < kKeyCount; ++k)
+    if (!op.slots[k].fallthrough && (!op.slots[k].empty() || s.fallbacks[k].boxed)) bits |= 1u << k;
+  op.handled.store(bits, std::memory_order_release);
+}
+
+const Slot& Operator::key_fallback(Key k, Dispatch) const {
+  OperatorTable& table = OperatorTable::instance();
+  const BoxedKernel* kernel = table.fallback_of(k);
+  STRATA_CHECK_NOT_IMPLEMENTED(kernel, name, ": no kernel for the key ", key_name(k), "; register one with strata.library");
+  // All operators without a kernel of their own share one slot per key; it changes with the fallback only.
+  static Slot shared[kKeyCount];
+  Slot& slot = shared[static_cast<int>(k)];
+  slot.boxed.store(kernel, std::memory_order_release);
+  return slot;
+}
+
+const Slot& Operator::missing(Dispatch d) const {
+  std::string have;
+  for (int i = 0; i < kMaxDeviceTypes; ++i)
+    if (!backend[i].empty()) have += (have.empty() ? "" : ", ") + device_type_name(i);
+  throw_error(ErrorKind::NotImplemented,
+              str_cat("Could not run '", name, "' with arguments from the '", device_type_name(d.device),
+                      "' device: it has no kernel for it; kernels exist for: ", have.empty() ? "no device" : have,
+                      "; register one with strata.library or move the tensors"));
+}
+
+namespace {
+std::string describe(const Slot& slot) {
+  if (slot.fallthrough) return "falls through";
+  if (slot.empty()) return "-";
+  return str_cat(slot.typed.load() ? "typed" : "boxed", " kernel from ", slot.source ? slot.source : "an unknown source");
+}
+}  // namespace
+
+std::string OperatorTable::dump(const Operator& op) {
+  std::string out = str_cat(op.schema_text, "\n");
+  for (int k = kKeyCount - 1; k > 0; --k) {
+    const Slot& slot = op.slots[k];
+    const BoxedKernel* fallback = state().fallbacks[k].boxed;
+    if (slot.empty() && !slot.fallthrough && !fallback) continue;
+    out += str_cat("  ", key_name(static_cast<Key>(k)), ": ",
+                   slot.empty() && !slot.fallthrough ? str_cat("fallback of the key, from ", fallback->source) : describe(slot),
+                   "\n");
+  }
+  for (int d = 0; d < kMaxDeviceTypes; ++d)
+    if (!op.backend[d].empty()) out += str_cat("  Backend[", device_type_name(d), "]: ", describe(op.backend[d]), "\n");
+  if (op.is_composite()) out += str_cat("  Composite: ", describe(op.composite), "\n");
+  return out;
+}
+
+std::string explain_dispatch(Operator& op, const Stack& args) {
+  Dispatch all = op.dispatch_boxed(args);
+  KeySet handled(op.handled.load());
+  std::string out = str_cat(op.schema_text, "\n");
+  for (int k = kKeyCount - 1; k >= 0; --k) {
+    Key key = static_cast<Key>(k);
+    if (!all.keys.has(key)) continue;
+    const Slot& slot = key == Key::Backend ? op.backend[all.device] : op.slots[k];
+    std::string what;
+    if (key == Key::Backend) {
+      what = !slot.empty() ? describe(slot)
+             : op.is_composite() ? str_cat("composite of other operators, from ", op.composite.source)
+                                 : "no kernel";
+      out += str_cat("  ", key_name(key), "[", device_type_name(all.device), "]: ", what, "\n");
+      continue;
+    }
+    if (!handled.has(key))
+      what = slot.fallthrough ? "falls through" : "passed: nothing registered";
+    else
+      what = slot.empty() ? str_cat("fallback of the key, from ", OperatorTable::instance().fallback_of(key)->source)
+                          : describe(slot);
+    out += str_cat("  ", key_name(key), ": ", what, "\n");
+  }
+  KeySet masked = dispatch_tls.mask;
+  for (int k = kKeyCount - 1; k > 0; --k)
+    if (masked.has(static_cast<Key>(k))) out += str_cat("  ", key_name(static_cast<Key>(k)), ": off on this thread\n");
+  Dispatch d{all.keys & handled, all.device};
+  out += str_cat("  first: ", key_name(d.keys.highest()), "\n");
+  return out;
+}
+
+}  // namespace strata

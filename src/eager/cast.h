@@ -1,0 +1,18 @@
+// Conversion of strided runs of elements between dtypes (contract 3: float to integer saturates, NaN gives 0; complex to
+// real drops the imaginary part; anything to bool is `!= 0`), and moves of one width.
+#pragma once
+#include <cstdint>
+
+#include "core/scalar.h"
+
+namespace strata::eager {
+
+// n elements from src (stride in bytes) to dst (stride in bytes).
+using CastFn = void (*)(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n);
+CastFn cast_fn(DType from, DType to);
+// The same dtype: keyed by element width (1, 2, 4, 8, 16 bytes).
+CastFn move_fn(int64_t width);
+// A scalar as element of dtype t, at dst.
+void store_scalar(const Scalar& value, DType t, void* dst);
+
+}  // namespace strata::eager

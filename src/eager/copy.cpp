@@ -1,0 +1,161 @@
+#include "eager/copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/parallel.h"
+#include "core/promote.h"
+#include "eager/cast.h"
+#include "eager/pointwise.h"
+
+namespace strata::eager {
+
+namespace {
+
+struct CopyDims {
+  DimVec sizes, dst, src;  // strides in bytes
+};
+
+CopyDims copy_dims(const Tensor& dst, const Tensor& src) {
+  CopyDims c;
+  int64_t n = dst.dim(), lead = n - src.dim();
+  SmallVec<int64_t, 8> order;
+  for (int64_t d = 0; d < n; ++d)
+    if (dst.sizes()[d] != 1) order.push_back(d);
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return dst.strides()[a] != dst.strides()[b] ? dst.strides()[a] > dst.strides()[b] : a < b;
+  });
+  for (int64_t d : order) {
+    int64_t ds = dst.strides()[d] * dst.itemsize();
+    int64_t ss = d < lead || src.sizes()[d - lead] == 1 ? 0 : src.strides()[d - lead] * src.itemsize();
+    size_t k = c.sizes.size();
+    if (k && c.dst[k - 1] == ds * dst.sizes()[d] && c.src[k - 1] == ss * dst.sizes()[d]) {
+      c.sizes[k - 1] *= dst.sizes()[d];
+      c.dst[k - 1] = ds;
+      c.src[k - 1] = ss;
+    } else {
+      c.sizes.push_back(dst.sizes()[d]);
+      c.dst.push_back(ds);
+      c.src.push_back(ss);
+    }
+  }
+  if (c.sizes.empty()) {
+    c.sizes.push_back(1);
+    c.dst.push_back(0);
+    c.src.push_back(0);
+  }
+  return c;
+}
+
+// A transposed copy of one element width in squares that stay in the cache.
+void copy_square(CastFn cast, const CopyDims& c, char* dst, const char* src, int64_t begin, int64_t end) {
+  size_t n = c.sizes.size();
+  int64_t inner = c.sizes[n - 1];
+  constexpr int64_t kSide = 32;
+  for (int64_t i = begin; i < end; i += kSide)
+    for (int64_t j = 0; j < inner; j += kSide)
+      for (int64_t r = i; r < std::min(i + kSide, end); ++r)
+        cast(src + r * c.src[n - 2] + j * c.src[n - 1], c.src[n - 1], dst + r * c.dst[n - 2] + j * c.dst[n - 1], c.dst[n - 1],
+             std::min(kSide, inner - j));
+}
+
+}  // namespace
+
+void copy_values(const Tensor& dst, const Tensor& src) {
+  if (dst.numel() == 0 || dst.is_meta() || src.is_meta()) return;
+  CastFn cast = cast_fn(src.dtype(), dst.dtype());
+  CopyDims c = copy_dims(dst, src);
+  size_t n = c.sizes.size();
+  char* d = dst.bytes();
+  const char* s = src.bytes();
+  int64_t inner = c.sizes[n - 1], outer = 1;
+  for (size_t i = 0; i + 1 < n; ++i) outer *= c.sizes[i];
+  if (outer == 1) {
+    parallel_for(0, inner, 65536, [&](int64_t b, int64_t e) {
+      cast(s + b * c.src[n - 1], c.src[n - 1], d + b * c.dst[n - 1], c.dst[n - 1], e - b);
+    });
+    return;
+  }
+  bool square = c.src[n - 1] > 64 && c.src[n - 2] <= 16 && c.sizes[n - 2] >= 8 && inner >= 8;
+  int64_t rows = square ? c.sizes[n - 2] : 1, blocks = outer / rows;
+  auto offsets = [&](int64_t index, size_t dims, int64_t* ds, int64_t* ss) {
+    *ds = *ss = 0;
+    for (size_t k = dims; k-- > 0;) {
+      *ds += index % c.sizes[k] * c.dst[k];
+      *ss += index % c.sizes[k] * c.src[k];
+      index /= c.sizes[k];
+    }
+  };
+  if (square) {
+    int64_t grain = std::max<int64_t>(32, 65536 / std::max<int64_t>(inner, 1));
+    int64_t per_block = (rows + grain - 1) / grain;
+    parallel_for(0, blocks * per_block, 1, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) {
+        int64_t ds, ss;
+        offsets(i / per_block, n - 2, &ds, &ss);
+        int64_t first = i % per_block * grain;
+        copy_square(cast, c, d + ds, s + ss, first, std::min(first + grain, rows));
+      }
+    });
+    return;
+  }
+  int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(inner, 1));
+  parallel_for(0, outer, grain, [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; ++i) {
+      int64_t ds, ss;
+      offsets(i, n - 1, &ds, &ss);
+      cast(s + ss, c.src[n - 1], d + ds, c.dst[n - 1], inner);
+    }
+  });
+}
+
+void fill_values(const Tensor& dst, const Scalar& value) {
+  if (dst.is_meta() || dst.numel() == 0) return;
+  Tensor one = make_tensor({}, dst.dtype());
+  store_scalar(value, dst.dtype(), one.bytes());
+  copy_values(dst, one);
+}
+
+Tensor contiguous_copy(const Tensor& t) {
+  Tensor out = new_tensor(t, t.sizes());
+  copy_values(out, t);
+  return out;
+}
+
+Tensor as_contiguous(const Tensor& t) { return t.is_contiguous() ? t : contiguous_copy(t); }
+
+Tensor as_dtype(const Tensor& t, DType dtype) {
+  if (t.dtype() == dtype) return t;
+  Tensor out = new_tensor(t, t.sizes(), dtype);
+  copy_values(out, t);
+  return out;
+}
+
+void copy_result(const Tensor& self, const Tensor& result, const char* name) {
+  STRATA_CHECK(self.sizes() == result.sizes(), name, ": output with shape ", self.sizes(),
+               " doesn't match the broadcast shape ", result.sizes());
+  STRATA_CHECK(can_cast(result.dtype(), self.dtype()), "result type ", scalar_type_name(result.dtype()),
+               " can't be cast to the desired output type ", scalar_type_name(self.dtype()));
+  STRATA_CHECK(!overlaps_itself(self), name,
+               ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+               "location. Please clone() the tensor before performing the operation.");
+  copy_values(self, result);
+}
+
+void copy_to_out(const Tensor& out, const Tensor& result, const char* name) {
+  STRATA_CHECK(out.defined(), name, ": argument out: expected a tensor, got None");
+  STRATA_CHECK(can_cast(result.dtype(), out.dtype()), "result type ", scalar_type_name(result.dtype()),
+               " can't be cast to the desired output type ", scalar_type_name(out.dtype()));
+  STRATA_CHECK(!overlaps_itself(out), name,
+               ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+               "location. Please clone() the tensor before performing the operation.");
+  resize_output(out, result.sizes(), name);
+  copy_values(out, result);
+}
+
+Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype) {
+  return make_tensor(sizes, dtype, like.device(), like.is_meta());
+}
+Tensor new_tensor(const Tensor& like, IntArrayRef sizes) { return new_tensor(like, sizes, like.dtype()); }
+
+}  // namespace strata::eager

@@ -1,0 +1,22 @@
+// Copies between tensors of any dtypes and strides, and the ends of operators that write into given tensors.
+#pragma once
+#include "core/tensor.h"
+
+namespace strata::eager {
+
+// dst[...] = src[...], src broadcast to dst; no checks beyond shapes.
+void copy_values(const Tensor& dst, const Tensor& src);
+void fill_values(const Tensor& dst, const Scalar& value);
+// `t` itself when it is contiguous, else a contiguous copy; with a dtype, converted to it.
+Tensor contiguous_copy(const Tensor& t);
+Tensor as_contiguous(const Tensor& t);
+Tensor as_dtype(const Tensor& t, DType dtype);
+// In-place form of an operator without one of its own: the shape must stay.
+void copy_result(const Tensor& self, const Tensor& result, const char* name);
+// out= form likewise: resizes `out`, checks that the dtype can be cast.
+void copy_to_out(const Tensor& out, const Tensor& result, const char* name);
+// A fresh tensor of the kind of `like`: its device, and shape-only when it is.
+Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype);
+Tensor new_tensor(const Tensor& like, IntArrayRef sizes);
+
+}  // namespace strata::eager

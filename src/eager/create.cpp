@@ -1,0 +1,79 @@
+// Factories.
+#include "base/checked.h"
+#include "core/promote.h"
+#include "eager/copy.h"
+#include "eager/pointwise.h"
+#include "strata/generated/eager_create.h"
+#include "strata/generated/ops.h"
+
+namespace strata::eager {
+
+namespace {
+DType or_default(std::optional<DType> t) { return t ? *t : default_dtype(); }
+Device or_cpu(std::optional<Device> d) { return d ? *d : Device{}; }
+
+// Strides of a tensor like `self`: preserved when dense, else those of elementwise results.
+DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format) {
+  MemoryFormat f = format.value_or(MemoryFormat::Preserve);
+  if (f != MemoryFormat::Preserve) return strides_for(self.sizes(), f);
+  if (self.is_non_overlapping_and_dense()) return DimVec(self.strides());
+  const Tensor* in[] = {&self};
+  return result_strides(self.sizes(), {in, 1});
+}
+}  // namespace
+
+Tensor empty(IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device, std::optional<MemoryFormat> format) {
+  if (format && *format != MemoryFormat::Contiguous) {
+    STRATA_CHECK(*format != MemoryFormat::Preserve, "empty: unsupported memory format option Preserve");
+    checked_numel(size, "empty");
+    return make_tensor_strided(size, strides_for(size, *format), or_default(dtype), or_cpu(device));
+  }
+  return make_tensor(size, or_default(dtype), or_cpu(device));
+}
+
+Tensor empty_strided(IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype, std::optional<Device> device) {
+  STRATA_CHECK(size.size() == stride.size(), "empty_strided: dimensionality of sizes (", size.size(),
+               ") must match dimensionality of strides (", stride.size(), ")");
+  for (int64_t s : stride)
+    STRATA_CHECK(s >= 0, "empty_strided: expected strides of 0 or more, got ", stride);
+  return make_tensor_strided(size, stride, or_default(dtype), or_cpu(device));
+}
+
+Tensor empty_like(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
+                  std::optional<MemoryFormat> format) {
+  return make_tensor_strided(self.sizes(), like_strides(self, format), dtype.value_or(self.dtype()),
+                             device.value_or(self.device()), self.is_meta());
+}
+
+Tensor full(IntArrayRef size, const Scalar& value, std::optional<DType> dtype, std::optional<Device> device) {
+  Tensor t = make_tensor(size, dtype ? *dtype : value.is_float() ? default_dtype() : value.dtype(), or_cpu(device));
+  fill_values(t, value);
+  return t;
+}
+
+Tensor zeros(IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
+  return full(size, Scalar(0), or_default(dtype), device);
+}
+
+Tensor ones(IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
+  return full(size, Scalar(1), or_default(dtype), device);
+}
+
+Tensor full_like(const Tensor& self, const Scalar& value, std::optional<DType> dtype, std::optional<Device> device,
+                 std::optional<MemoryFormat> format) {
+  Tensor t = ops::empty_like(self, dtype, device, format);
+  ops::fill_(t, value);
+  return t;
+}
+
+Tensor zeros_like(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
+                  std::optional<MemoryFormat> format) {
+  return full_like(self, Scalar(0), dtype, device, format);
+}
+
+Tensor ones_like(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
+                 std::optional<MemoryFormat> format) {
+  return full_like(self, Scalar(1), dtype, device, format);
+}
+
+}  // namespace strata::eager

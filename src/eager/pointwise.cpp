@@ -1,0 +1,250 @@
+#include "eager/pointwise.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "core/parallel.h"
+#include "core/promote.h"
+#include "eager/cast.h"
+#include "eager/kernels.h"
+#include "eager/pointwise_loop.h"
+
+namespace strata::eager {
+
+const StrataKernelEntry& kernel_for(const PointwiseOp& op, DType t) {
+  uint32_t now = isa_generation();
+  if (STRATA_UNLIKELY(op.generation.load(std::memory_order_relaxed) != now)) {
+    for (auto& c : op.cache) c.store(nullptr, std::memory_order_relaxed);
+    op.generation.store(now, std::memory_order_relaxed);
+  }
+  auto& cached = op.cache[static_cast<int>(t)];
+  const StrataKernelEntry* e = cached.load(std::memory_order_relaxed);
+  if (STRATA_UNLIKELY(!e)) {
+    e = find_kernel(op.kernel, t);
+    STRATA_CHECK_NOT_IMPLEMENTED(e, "\"", op.name, "\" not implemented for '", scalar_type_name(t),
+                                 "'; convert the operands with .to() first");
+    cached.store(e, std::memory_order_relaxed);
+  }
+  return *e;
+}
+
+namespace {
+
+bool scalar_fits(const Scalar& s, DType t) {
+  switch (s.kind()) {
+    case Scalar::Kind::Bool: return true;
+    case Scalar::Kind::Int: return t != DType::Bool;
+    case Scalar::Kind::Float: return is_float(t) || is_complex(t);
+    default: return is_complex(t);
+  }
+}
+
+DType compute_dtype(const PointwiseOp& op, Inputs in, Scalars scalars) {
+  return eager::compute_dtype(op.name, op.promote, op.fixed, in, scalars);
+}
+
+void fill_params(Scalars scalars, DType t, char* params) {
+  DType c = traits(t).compute;
+  for (size_t i = 0; i < scalars.size(); ++i) store_scalar(scalars[i], c, params + 16 * i);
+}
+
+constexpr size_t kMaxScalars = 16;
+
+void check_defined(const PointwiseOp& op, Inputs in) {
+  for (size_t i = 0; i < in.size(); ++i)
+    STRATA_CHECK(in[i]->defined(), op.name, ": argument ", i + 1, ": expected a tensor, got None");
+}
+
+Device common_device(const char* name, Inputs in) {
+  Device d = in[0]->device();
+  for (const Tensor* t : in)
+    if (t->device() != d) {
+      if (d.is_cpu() && in[0]->dim() == 0) d = t->device();
+      STRATA_CHECK(t->device() == d || t->dim() == 0, name,
+                   ": Expected all tensors to be on the same device, but found at least two devices, ", d, " and ",
+                   t->device(), "; move one with .to()");
+    }
+  return d;
+}
+
+bool any_meta(Inputs in) {
+  for (const Tensor* t : in)
+    if (t->is_meta()) return true;
+  return false;
+}
+
+DimVec broadcast_all(Inputs in) {
+  DimVec shape(in[0]->sizes());
+  for (size_t i = 1; i < in.size(); ++i)
+    if (!(in[i]->sizes() == IntArrayRef(shape))) shape = broadcast_shapes(shape, in[i]->sizes());
+  return shape;
+}
+
+// The general case: any strides, dtypes and number of outputs.
+void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRef<const Tensor*> outs, Inputs in,
+         Scalars scalars) {
+  if (outs[0]->is_meta() || outs[0]->numel() == 0) return;
+  alignas(16) char params[16 * kMaxScalars];
+  fill_params(scalars, t, params);
+  PointwiseLoop loop(outs[0]->sizes());
+  for (size_t i = 0; i < outs.size(); ++i) loop.add_output(*outs[i], static_cast<DType>(entry.output_dtype[i]));
+  for (size_t i = 0; i < in.size(); ++i) loop.add_input(*in[i], op.fixed >> i & 1 ? op.fixed_dtype : t);
+  raise_status(loop.run(entry.pointwise, params), op.name);
+}
+
+}  // namespace
+
+DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in, Scalars scalars) {
+  if (promote == Promote::First) return in[0]->dtype();
+  ResultType r;
+  for (size_t i = 0; i < in.size(); ++i)
+    if (!(fixed >> i & 1)) r.add(*in[i]);
+  for (const Scalar& s : scalars) r.add(s);
+  DType t = r.get();
+  if (promote == Promote::Float && is_integral(t, true)) return default_dtype();
+  if (promote == Promote::Sum && is_integral(t, true)) return DType::I64;
+  STRATA_CHECK(promote != Promote::Floating || !is_integral(t, true), name,
+               ": could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ",
+               scalar_type_name(t));
+  return t;
+}
+
+DimVec result_strides(IntArrayRef sizes, Inputs in) {
+  int n = int(sizes.size());
+  SmallVec<int64_t, 8> order;  // from the fastest dim to the slowest
+  for (int d = n; d-- > 0;) order.push_back(d);
+  auto stride_of = [&](const Tensor& t, int d) -> int64_t {
+    int at = d - (n - int(t.dim()));
+    return at < 0 || t.sizes()[at] == 1 ? 0 : t.strides()[at];
+  };
+  auto compare = [&](int a, int b) {  // 1: a must be slower than b
+    for (const Tensor* t : in) {
+      int64_t sa = stride_of(*t, a), sb = stride_of(*t, b);
+      if (sa == 0 || sb == 0) continue;
+      if (sa != sb) return sa < sb ? -1 : 1;
+      if (sizes[a] > sizes[b]) return 1;
+    }
+    return 0;
+  };
+  for (int i = 1; i < n; ++i) {
+    int at = i;
+    for (int j = i - 1; j >= 0; --j) {
+      int c = compare(order[j], order[at]);
+      if (c > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      } else if (c < 0) {
+        break;
+      }
+    }
+  }
+  DimVec strides(n);
+  int64_t step = 1;
+  for (int64_t d : order) {
+    strides[d] = step;
+    step *= std::max<int64_t>(sizes[d], 1);
+  }
+  return strides;
+}
+
+Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
+  check_defined(op, in);
+  // Fast path: one dtype, one contiguous shape, nothing to promote.
+  const TensorImpl* first = in[0]->impl();
+  DType t = first->dtype_;
+  bool plain = first->contiguous_ && !op.fixed && !first->wrapped_number_ && !first->keys_.has(Key::Meta);
+  for (size_t i = 1; plain && i < in.size(); ++i) {
+    const TensorImpl* other = in[i]->impl();
+    plain = other->dtype_ == t && other->contiguous_ && other->sizes() == first->sizes() &&
+            other->device_ == first->device_ && !other->wrapped_number_ && !other->keys_.has(Key::Meta);
+  }
+  for (size_t i = 0; plain && i < scalars.size(); ++i) plain = scalar_fits(scalars[i], t);
+  if (plain && (op.promote != Promote::Float || is_float(t) || strata::is_complex(t))) {
+    const StrataKernelEntry& entry = kernel_for(op, t);
+    Tensor out = make_tensor(first->sizes(), static_cast<DType>(entry.output_dtype[0]), first->device_);
+    if (first->numel_ == 0 || out.is_meta()) return out;
+    alignas(16) char params[16 * kMaxScalars];
+    fill_params(scalars, t, params);
+    char* ptr[1 + 8];
+    int64_t size[1 + 8];
+    ptr[0] = out.bytes();
+    size[0] = out.itemsize();
+    for (size_t i = 0; i < in.size(); ++i) {
+      ptr[1 + i] = in[i]->bytes();
+      size[1 + i] = itemsize(t);
+    }
+    int32_t status = run_contiguous(entry.pointwise, ptr, size, 1, int(in.size()), params, first->numel_);
+    if (STRATA_UNLIKELY(status)) raise_status(status, op.name);
+    return out;
+  }
+  Device device = common_device(op.name, in);
+  t = compute_dtype(op, in, scalars);
+  const StrataKernelEntry& entry = kernel_for(op, t);
+  DimVec shape = broadcast_all(in);
+  Tensor out = make_tensor_strided(shape, result_strides(shape, in), static_cast<DType>(entry.output_dtype[0]), device,
+                                   any_meta(in));
+  const Tensor* outs[1] = {&out};
+  run(op, entry, t, {outs, 1}, in, scalars);
+  return out;
+}
+
+void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tensor& out, bool resize) {
+  check_defined(op, in);
+  STRATA_CHECK(out.defined(), op.name, ": argument out: expected a tensor, got None");
+  DType t = compute_dtype(op, in, scalars);
+  const StrataKernelEntry& entry = kernel_for(op, t);
+  DimVec shape = broadcast_all(in);
+  DType result = static_cast<DType>(entry.output_dtype[0]);
+  STRATA_CHECK(can_cast(result, out.dtype()), "result type ", scalar_type_name(result),
+               " can't be cast to the desired output type ", scalar_type_name(out.dtype()));
+  common_device(op.name, in);
+  if (resize)
+    resize_output(out, shape, op.name);
+  else
+    STRATA_CHECK(out.sizes() == IntArrayRef(shape), "output with shape ", out.sizes(),
+                 " doesn't match the broadcast shape ", shape);
+  check_no_overlap(op.name, out, in);
+  const Tensor* outs[1] = {&out};
+  run(op, entry, t, {outs, 1}, in, scalars);
+}
+
+void pointwise_into(const PointwiseOp& op, ArrayRef<const Tensor*> outs, Inputs in, Scalars scalars) {
+  check_defined(op, in);
+  DType t = compute_dtype(op, in, scalars);
+  run(op, kernel_for(op, t), t, outs, in, scalars);
+}
+
+void check_no_overlap(const char* name, const Tensor& out, Inputs in) {
+  STRATA_CHECK(!overlaps_itself(out), name,
+               ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
+               "location. Please clone() the tensor before performing the operation.");
+  for (const Tensor* t : in)
+    STRATA_CHECK(overlap_between(out, *t) != Overlap::Partial, name,
+                 ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                 "memory location. Please clone() the tensor before performing the operation.");
+}
+
+void resize_tensor(const Tensor& t, IntArrayRef sizes) {
+  int64_t bytes = checked_bytes(checked_add(checked_numel(sizes, "resize_"), t.storage_offset(), "resize_"),
+                                t.itemsize(), "resize_");
+  if (size_t(bytes) > t.storage()->bytes()) t.storage()->resize(bytes);
+  t.impl()->set_geometry(sizes, t.storage_offset());
+}
+
+void resize_output(const Tensor& out, IntArrayRef sizes, const char* name) {
+  if (out.sizes() == sizes) return;
+  STRATA_CHECK(!out.requires_grad() || !out.is_leaf() || out.numel() == 0, name,
+               ": cannot resize variables that require grad");
+  if (out.numel() != 0)
+    warn(str_cat("An output with one or more elements was resized since it had shape ", out.sizes(),
+                 ", which does not match the required output shape ", sizes,
+                 ". This behavior is deprecated, and in a future release outputs will not be resized unless they have "
+                 "zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements "
+                 "with t.resize_(0)."));
+  resize_tensor(out, sizes);
+}
+
+}  // namespace strata::eager

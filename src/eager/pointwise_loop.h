@@ -1,0 +1,46 @@
+// The iteration below a pointwise kernel: cuts tensors of any strides and dtypes into contiguous runs of blocks. What is
+// already contiguous is passed in place; the rest goes through small buffers.
+#pragma once
+#include "core/tensor.h"
+#include "lower/kernel_abi.h"
+
+namespace strata::eager {
+
+constexpr int kMaxOperands = 12;
+constexpr int64_t kBlock = 16;  // elements in a block of a pointwise kernel
+
+// n elements of operands that are all contiguous: outputs first; `size` holds bytes per element. Returns the status.
+int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, int outputs, int inputs,
+                       const void* params, int64_t n);
+
+class PointwiseLoop {
+ public:
+  explicit PointwiseLoop(IntArrayRef shape) : shape_(shape) {}
+  // `kernel` is the dtype that the kernel writes or reads; the tensor's own may differ.
+  void add_output(const Tensor& t, DType kernel) { add(t, kernel, true); }
+  void add_input(const Tensor& t, DType kernel) { add(t, kernel, false); }
+  int32_t run(StrataPointwiseFn fn, const void* params);
+
+ private:
+  struct Operand {
+    char* base;
+    DimVec strides;  // bytes, by dim of shape_
+    DType dtype, kernel;
+    bool output;
+    bool dense = false;     // contiguous over the whole iteration, without conversion
+    bool constant = false;  // one element
+  };
+  void add(const Tensor& t, DType kernel, bool output);
+  void order_dims();
+  void coalesce();
+  void run_range(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
+  void stage(const Operand& o, char* buffer, int64_t begin, int64_t count, bool in) const;
+  int64_t offset_at(const Operand& o, int64_t index) const;
+
+  DimVec shape_;
+  Operand operands_[kMaxOperands];
+  int count_ = 0;
+  int outputs_ = 0;
+};
+
+}  // namespace strata::eager

@@ -1,0 +1,411 @@
+#include "eager/rows_loop.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "core/parallel.h"
+#include "eager/cast.h"
+
+namespace strata::eager {
+
+namespace {
+
+constexpr int64_t kPart = 65536;  // a super-chunk of tree T
+constexpr int64_t kTile = 16;     // rows gathered together when neighbours in memory are different rows
+constexpr int kMaxReductions = 8;
+
+int64_t product(const DimVec& v) {
+  int64_t n = 1;
+  for (int64_t s : v) n *= s;
+  return n;
+}
+
+struct alignas(16) Value {
+  char bytes[16];
+};
+
+template <class T>
+T value(const Value& v) {
+  T t;
+  std::memcpy(&t, v.bytes, sizeof(T));
+  return t;
+}
+
+template <class T>
+Value combine_as(uint8_t how, const Value& a, const Value& b) {
+  T x = value<T>(a), y = value<T>(b), r{};
+  auto is_nan = [](T v) { return v != v; };
+  switch (how) {
+    case STRATA_COMBINE_ADD: r = x + y; break;
+    case STRATA_COMBINE_MUL: r = x * y; break;
+    case STRATA_COMBINE_MAX: r = is_nan(x) || x >= y ? x : y; break;
+    case STRATA_COMBINE_MIN: r = is_nan(x) || x <= y ? x : y; break;
+    case STRATA_COMBINE_OR: r = T(x != T(0) || y != T(0)); break;
+    case STRATA_COMBINE_AND: r = T(x != T(0) && y != T(0)); break;
+    default: {
+      // The first of equals wins, and the first NaN.
+      bool second = !is_nan(x) && (is_nan(y) || (how == STRATA_COMBINE_ARGMAX ? y > x : y < x));
+      return second ? b : a;
+    }
+  }
+  Value out{};
+  std::memcpy(out.bytes, &r, sizeof(T));
+  return out;
+}
+
+template <class T>
+Value combine_complex(uint8_t how, const Value& a, const Value& b) {
+  T p[2], q[2], r[2];
+  std::memcpy(p, a.bytes, sizeof p);
+  std::memcpy(q, b.bytes, sizeof q);
+  if (how == STRATA_COMBINE_ADD) {
+    r[0] = p[0] + q[0];
+    r[1] = p[1] + q[1];
+  } else {
+    r[0] = p[0] * q[0] - p[1] * q[1];
+    r[1] = p[0] * q[1] + p[1] * q[0];
+  }
+  Value out{};
+  std::memcpy(out.bytes, r, sizeof r);
+  return out;
+}
+
+Value combine(const StrataReduction& how, const Value& a, const Value& b) {
+  switch (static_cast<DType>(how.accumulator)) {
+    case DType::F32: return combine_as<float>(how.combine, a, b);
+    case DType::F64: return combine_as<double>(how.combine, a, b);
+    case DType::Bool:
+    case DType::U8: return combine_as<uint8_t>(how.combine, a, b);
+    case DType::I8: return combine_as<int8_t>(how.combine, a, b);
+    case DType::U16: return combine_as<uint16_t>(how.combine, a, b);
+    case DType::I16: return combine_as<int16_t>(how.combine, a, b);
+    case DType::U32: return combine_as<uint32_t>(how.combine, a, b);
+    case DType::I32: return combine_as<int32_t>(how.combine, a, b);
+    case DType::U64: return combine_as<uint64_t>(how.combine, a, b);
+    case DType::C64: return combine_complex<float>(how.combine, a, b);
+    case DType::C128: return combine_complex<double>(how.combine, a, b);
+    default: return combine_as<uint64_t>(how.combine, a, b);
+  }
+}
+
+Value combine_i64(const StrataReduction& how, const Value& a, const Value& b) {
+  return static_cast<DType>(how.accumulator) == DType::I64 && how.combine > STRATA_COMBINE_MUL
+             ? combine_as<int64_t>(how.combine, a, b)
+             : combine(how, a, b);
+}
+
+// Folds partial results pairwise in order: (0 1) (2 3) ..., then the pairs, an odd last one going up as it is.
+Value fold(const StrataReduction& how, Value* v, int64_t n) {
+  while (n > 1) {
+    int64_t half = n / 2;
+    for (int64_t i = 0; i < half; ++i) v[i] = combine_i64(how, v[2 * i], v[2 * i + 1]);
+    if (n % 2) v[half] = v[n - 1];
+    n = half + n % 2;
+  }
+  return v[0];
+}
+
+// The result of a reduction over nothing. Maxima have none; the caller has refused them.
+Value identity(const StrataReduction& how) {
+  Value v{};
+  bool one = how.combine == STRATA_COMBINE_MUL || how.combine == STRATA_COMBINE_AND;
+  if (one) store_scalar(Scalar(1), static_cast<DType>(how.accumulator), v.bytes);
+  return v;
+}
+
+// Buffers of one thread.
+struct Workspace {
+  std::unique_ptr<char[]> memory;
+  size_t size = 0;
+  char* get(size_t bytes) {
+    bytes += 64;
+    if (bytes > size) {
+      memory.reset(new char[bytes]);
+      size = bytes;
+    }
+    return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(memory.get()) + 63) & ~uintptr_t(63));
+  }
+};
+
+class Runner {
+ public:
+  explicit Runner(RowsLoop& l) : l_(l), e_(*l.entry), n_(product(l.reduced_sizes)), rows_(product(l.kept_sizes)) {
+    for (const RowOperand& o : l_.operands) direct_.push_back(o.per_row || contiguous(o));
+  }
+
+  void run() {
+    if (rows_ == 0) return;
+    bool long_rows = n_ > kPart && rows_ < 8;
+    if (long_rows) {
+      for (int64_t r = 0; r < rows_; ++r) run_long(r);
+      return;
+    }
+    int64_t tile = tile_rows();
+    int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(n_, 1));
+    if (tile > 1) grain = (grain + tile - 1) / tile * tile;
+    parallel_for(0, rows_, grain, [&](int64_t begin, int64_t end) {
+      static thread_local Workspace space;
+      run_rows(begin, end, tile, space);
+    });
+  }
+
+ private:
+  // Elements of a row follow each other and need no conversion.
+  bool contiguous(const RowOperand& o) const {
+    if (o.dtype != o.kernel) return false;
+    int64_t step = itemsize(o.kernel);
+    for (size_t d = l_.reduced_sizes.size(); d-- > 0;) {
+      if (l_.reduced_sizes[d] == 1) continue;
+      if (o.reduced[d] != step) return false;
+      step *= l_.reduced_sizes[d];
+    }
+    return true;
+  }
+
+  // Rows worth gathering together: neighbours in memory belong to different rows.
+  int64_t tile_rows() const {
+    if (l_.kept_sizes.empty() || l_.kept_sizes.back() < 2 || n_ * kTile > (int64_t(1) << 22)) return 1;
+    for (size_t i = 0; i < l_.operands.size(); ++i)
+      if (!direct_[i] && l_.operands[i].kept.back() == itemsize(l_.operands[i].dtype)) return kTile;
+    return 1;
+  }
+
+  char* row_base(const RowOperand& o, int64_t row) const {
+    char* p = o.base;
+    for (size_t d = l_.kept_sizes.size(); d-- > 0;) {
+      p += row % l_.kept_sizes[d] * o.kept[d];
+      row /= l_.kept_sizes[d];
+    }
+    return p;
+  }
+
+  // Moves elements [first, first + count) of a row between memory and a contiguous buffer.
+  void stage(const RowOperand& o, char* base, char* buffer, int64_t first, int64_t count, bool in) const {
+    CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
+    int64_t width = itemsize(o.kernel);
+    const DimVec& sizes = l_.reduced_sizes;
+    size_t nd = sizes.size();
+    if (nd == 0) {
+      in ? cast(base, 0, buffer, width, 1) : cast(buffer, width, base, 0, 1);
+      return;
+    }
+    SmallVec<int64_t, 8> at(nd);
+    int64_t rest = first;
+    char* p = base;
+    for (size_t d = nd; d-- > 0;) {
+      at[d] = rest % sizes[d];
+      rest /= sizes[d];
+      p += at[d] * o.reduced[d];
+    }
+    while (count > 0) {
+      int64_t run = std::min(count, sizes[nd - 1] - at[nd - 1]);
+      if (in)
+        cast(p, o.reduced[nd - 1], buffer, width, run);
+      else
+        cast(buffer, width, p, o.reduced[nd - 1], run);
+      buffer += run * width;
+      count -= run;
+      if (count == 0) return;
+      p -= at[nd - 1] * o.reduced[nd - 1];
+      at[nd - 1] = 0;
+      for (size_t d = nd - 1; d-- > 0;) {
+        p += o.reduced[d];
+        if (++at[d] < sizes[d]) break;
+        p -= sizes[d] * o.reduced[d];
+        at[d] = 0;
+      }
+    }
+  }
+
+  // Gathers or scatters `count` neighbouring rows at once, element by element of the reduced dims.
+  void stage_tile(const RowOperand& o, char* base, char* buffer, int64_t count, int64_t row_bytes, bool in) const {
+    CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
+    int64_t width = itemsize(o.kernel), step = o.kept.back();
+    const DimVec& sizes = l_.reduced_sizes;
+    SmallVec<int64_t, 8> at(sizes.size());
+    char* p = base;
+    for (int64_t i = 0; i < n_; ++i) {
+      if (in)
+        cast(p, step, buffer + i * width, row_bytes, count);
+      else
+        cast(buffer + i * width, row_bytes, p, step, count);
+      for (size_t d = sizes.size(); d-- > 0;) {
+        p += o.reduced[d];
+        if (++at[d] < sizes[d]) break;
+        p -= sizes[d] * o.reduced[d];
+        at[d] = 0;
+      }
+    }
+  }
+
+  // All passes of one row whose operands are at `ptr`.
+  void run_passes(char* const* ptr, char* const* scratch) const {
+    alignas(16) Value reduced[kMaxReductions];
+    int64_t parts = std::max<int64_t>((n_ + kPart - 1) / kPart, 1);
+    int done = 0;
+    for (int k = 0; k < e_.passes; ++k) {
+      const StrataRowPass& pass = e_.pass[k];
+      if (n_ == 0 && (pass.reductions || pass.elementwise)) {
+        for (int r = 0; r < pass.reductions; ++r) reduced[done + r] = identity(e_.reduction[done + r]);
+        done += pass.reductions;
+        continue;
+      }
+      if (pass.reductions == 0 && !pass.elementwise) {
+        StrataRowArgs a{ptr, l_.params, reduced, scratch, nullptr, 1, 0, n_};
+        pass.fn(&a);
+        continue;
+      }
+      if (parts == 1) {
+        StrataRowArgs a{ptr, l_.params, reduced, scratch, reduced + done, n_, 0, n_};
+        pass.fn(&a);
+      } else {
+        std::vector<Value> partial(parts * std::max<int>(pass.reductions, 1));
+        for (int64_t p = 0; p < parts; ++p) {
+          char* at[kMaxRowOperands];
+          char* kept[kMaxRowOperands];
+          advance(ptr, scratch, p, at, kept);
+          Value raw[kMaxReductions];
+          StrataRowArgs a{at, l_.params, reduced, kept, raw, std::min(kPart, n_ - p * kPart), p * kPart, n_};
+          pass.fn(&a);
+          for (int r = 0; r < pass.reductions; ++r) partial[r * parts + p] = raw[r];
+        }
+        for (int r = 0; r < pass.reductions; ++r) reduced[done + r] = fold(e_.reduction[done + r], &partial[r * parts], parts);
+      }
+      done += pass.reductions;
+    }
+  }
+
+  void advance(char* const* ptr, char* const* scratch, int64_t part, char** at, char** kept) const {
+    for (size_t i = 0; i < l_.operands.size(); ++i)
+      at[i] = l_.operands[i].per_row ? ptr[i] : ptr[i] + part * kPart * itemsize(l_.operands[i].kernel);
+    for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + part * kPart * itemsize(l_.compute);
+  }
+
+  void run_rows(int64_t begin, int64_t end, int64_t tile, Workspace& space) const {
+    int count = int(l_.operands.size());
+    int64_t lanes = (n_ + 15) / 16 * 16;
+    int64_t row_bytes = lanes * 16;
+    // Rows of a tile start a line apart from a power of two, so that they do not meet in one set of the cache.
+    int64_t stride = row_bytes + 64;
+    char* memory = space.get(stride * (count * tile + e_.scratch_rows) + 64 * count);
+    char* scratch[kMaxRowOperands];
+    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = memory + stride * (count * tile + i);
+    for (int64_t row = begin; row < end;) {
+      int64_t here = 1;
+      if (tile > 1) here = std::min({tile, end - row, l_.kept_sizes.back() - row % l_.kept_sizes.back()});
+      char* bases[kMaxRowOperands];
+      for (int i = 0; i < count; ++i) {
+        const RowOperand& o = l_.operands[i];
+        bases[i] = row_base(o, row);
+        if (o.per_row || direct_[i] || o.output) continue;
+        char* buffer = memory + stride * tile * i;
+        if (here > 1)
+          stage_tile(o, bases[i], buffer, here, stride, true);
+        else
+          stage(o, bases[i], buffer, 0, n_, true);
+      }
+      for (int64_t j = 0; j < here; ++j) {
+        char* ptr[kMaxRowOperands];
+        alignas(16) Value single[kMaxRowOperands];
+        for (int i = 0; i < count; ++i) {
+          const RowOperand& o = l_.operands[i];
+          char* base = j == 0 ? bases[i] : bases[i] + j * o.kept.back();
+          if (o.per_row) {
+            ptr[i] = o.dtype == o.kernel ? base : single[i].bytes;
+            if (o.dtype != o.kernel && !o.output) cast_fn(o.dtype, o.kernel)(base, 0, ptr[i], 16, 1);
+          } else {
+            ptr[i] = direct_[i] ? base : memory + stride * (tile * i + j);
+          }
+        }
+        run_passes(ptr, scratch);
+        for (int i = 0; i < e_.outputs; ++i) {
+          const RowOperand& o = l_.operands[i];
+          if (o.per_row && o.dtype != o.kernel)
+            cast_fn(o.kernel, o.dtype)(single[i].bytes, 0, j == 0 ? bases[i] : bases[i] + j * o.kept.back(), 0, 1);
+        }
+      }
+      for (int i = 0; i < e_.outputs; ++i) {
+        const RowOperand& o = l_.operands[i];
+        if (o.per_row || direct_[i]) continue;
+        char* buffer = memory + stride * tile * i;
+        if (here > 1)
+          stage_tile(o, bases[i], buffer, here, stride, false);
+        else
+          stage(o, bases[i], buffer, 0, n_, false);
+      }
+      row += here;
+    }
+  }
+
+  // Few rows of many elements: the parts of a row are divided among the threads.
+  void run_long(int64_t row) const {
+    int count = int(l_.operands.size());
+    int64_t parts = (n_ + kPart - 1) / kPart;
+    alignas(16) Value reduced[kMaxReductions];
+    std::unique_ptr<char[]> scratch_memory(new char[e_.scratch_rows * (n_ + 16) * itemsize(l_.compute) + 64]);
+    char* scratch[kMaxRowOperands];
+    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = scratch_memory.get() + i * (n_ + 16) * itemsize(l_.compute);
+    alignas(16) Value single[kMaxRowOperands];
+    char* bases[kMaxRowOperands];
+    for (int i = 0; i < count; ++i) {
+      const RowOperand& o = l_.operands[i];
+      bases[i] = row_base(o, row);
+      if (o.per_row && o.dtype != o.kernel && !o.output) cast_fn(o.dtype, o.kernel)(bases[i], 0, single[i].bytes, 16, 1);
+    }
+    int done = 0;
+    for (int k = 0; k < e_.passes; ++k) {
+      const StrataRowPass& pass = e_.pass[k];
+      bool whole = pass.reductions == 0 && !pass.elementwise;
+      int64_t pieces = whole ? 1 : parts;
+      std::vector<Value> partial(pieces * std::max<int>(pass.reductions, 1));
+      parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+        static thread_local Workspace space;
+        for (int64_t p = begin; p < end; ++p) {
+          int64_t first = p * kPart, here = whole ? 1 : std::min(kPart, n_ - first);
+          char* memory = space.get(count * (kPart * 16 + 64));
+          char* ptr[kMaxRowOperands];
+          char* kept[kMaxRowOperands];
+          for (int i = 0; i < count; ++i) {
+            const RowOperand& o = l_.operands[i];
+            if (o.per_row) {
+              ptr[i] = o.dtype == o.kernel ? bases[i] : single[i].bytes;
+            } else if (direct_[i]) {
+              ptr[i] = bases[i] + first * itemsize(o.kernel);
+            } else {
+              ptr[i] = memory + i * (kPart * 16 + 64);
+              if (!o.output && !whole) stage(o, bases[i], ptr[i], first, here, true);
+            }
+          }
+          for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + first * itemsize(l_.compute);
+          Value raw[kMaxReductions];
+          StrataRowArgs a{ptr, l_.params, reduced, kept, raw, here, first, n_};
+          pass.fn(&a);
+          for (int r = 0; r < pass.reductions; ++r) partial[r * pieces + p] = raw[r];
+          if (pass.elementwise)
+            for (int i = 0; i < e_.outputs; ++i) {
+              const RowOperand& o = l_.operands[i];
+              if (!o.per_row && !direct_[i]) stage(o, bases[i], ptr[i], first, here, false);
+            }
+        }
+      });
+      for (int r = 0; r < pass.reductions; ++r) reduced[done + r] = fold(e_.reduction[done + r], &partial[r * pieces], pieces);
+      done += pass.reductions;
+    }
+    for (int i = 0; i < e_.outputs; ++i) {
+      const RowOperand& o = l_.operands[i];
+      if (o.per_row && o.dtype != o.kernel) cast_fn(o.kernel, o.dtype)(single[i].bytes, 0, bases[i], 0, 1);
+    }
+  }
+
+  RowsLoop& l_;
+  const StrataKernelEntry& e_;
+  int64_t n_, rows_;
+  std::vector<bool> direct_;
+};
+
+}  // namespace
+
+void RowsLoop::run() { Runner(*this).run(); }
+
+}  // namespace strata::eager

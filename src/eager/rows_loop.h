@@ -1,0 +1,27 @@
+// The iteration below a row kernel: finds or makes contiguous rows, runs the passes over parts of 65,536 elements, folds
+// partial results pairwise in order (tree T above one part), and divides the work among threads.
+#pragma once
+#include "core/tensor.h"
+#include "lower/kernel_abi.h"
+
+namespace strata::eager {
+
+constexpr int kMaxRowOperands = 12;
+
+struct RowOperand {
+  char* base;
+  DimVec kept, reduced;  // strides in bytes
+  DType dtype, kernel;
+  bool output, per_row;
+};
+
+struct RowsLoop {
+  const StrataKernelEntry* entry;
+  DimVec kept_sizes, reduced_sizes;
+  std::vector<RowOperand> operands;  // outputs, then inputs
+  const void* params;
+  DType compute;
+  void run();
+};
+
+}  // namespace strata::eager

@@ -1,0 +1,36 @@
+// The backward engine: runs the nodes reachable from some roots in an order in which every node has all its gradients,
+// without recursion. Safe from several threads at once: all state of a run is its own.
+#pragma once
+#include "grad/node.h"
+
+namespace strata {
+
+struct BackwardOptions {
+  bool keep_graph = false;
+  bool create_graph = false;
+  bool accumulate = true;  // into leaves; false: only the gradients of `inputs` are wanted
+};
+
+// Gradients `grads` of `roots` flow back. With `inputs`, their gradients are returned (undefined where there is no path)
+// and, when not accumulating, no leaf changes.
+std::vector<Tensor> run_backward(const std::vector<Edge>& roots, std::vector<Tensor> grads,
+                                 const std::vector<Edge>& inputs, const BackwardOptions& options);
+
+// Tensor.backward and autograd.grad over tensors: checks, and ones for the gradients that are not given.
+void backward(TensorList tensors, TensorList grads, const BackwardOptions& options, TensorList inputs = {});
+std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList grads, const BackwardOptions& options,
+                         bool allow_unused);
+
+// Runs `callback` once when the current backward run ends. Raises outside of one.
+void queue_backward_callback(std::function<void()> callback);
+// The node that runs now on this thread; null outside of a backward run.
+Node* current_node();
+
+// An observer of node executions, for the profiler.
+struct NodeObserver {
+  void (*begin)(Node& node);
+  void (*end)(Node& node);
+};
+extern std::atomic<const NodeObserver*> node_observer;
+
+}  // namespace strata

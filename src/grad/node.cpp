@@ -1,0 +1,70 @@
+#include "grad/node.h"
+
+#include <atomic>
+
+#include "grad/variable.h"
+
+namespace strata {
+
+void (*forget_python_node)(void* object) = nullptr;
+std::string (*take_stack_text)() = nullptr;
+
+namespace {
+std::atomic<bool> anomaly_{false}, anomaly_nan_{true};
+thread_local uint64_t sequence_ = 0;
+}  // namespace
+
+bool anomaly_enabled() { return anomaly_.load(std::memory_order_relaxed); }
+bool anomaly_checks_nan() { return anomaly_nan_.load(std::memory_order_relaxed); }
+void set_anomaly(bool enabled, bool check_nan) {
+  anomaly_ = enabled;
+  anomaly_nan_ = check_nan;
+}
+
+Node::Node() : sequence_nr(sequence_++), mark(take_source_mark()) {
+  if (STRATA_UNLIKELY(anomaly_enabled()) && take_stack_text) forward_trace = take_stack_text();
+}
+
+uint64_t Node::current_sequence() { return sequence_; }
+
+Node::~Node() {
+  if (pyobj && forget_python_node) forget_python_node(pyobj);
+}
+
+// A chain of nodes would be destroyed by as deep a recursion; a thread's outermost destroy works through a list.
+struct NodeReaper {
+  std::vector<Node*> dead;
+  bool running = false;
+};
+
+void Node::destroy() {
+  static thread_local NodeReaper* reaper = new NodeReaper;
+  reaper->dead.push_back(this);
+  if (reaper->running) return;
+  reaper->running = true;
+  while (!reaper->dead.empty()) {
+    Node* node = reaper->dead.back();
+    reaper->dead.pop_back();
+    delete node;
+  }
+  reaper->running = false;
+}
+
+void Node::add_edge(const Tensor& input) {
+  if (input.defined() && needs_grad(input))
+    edges.push_back(gradient_edge(input));
+  else
+    edges.push_back(Edge{});
+}
+
+Node::Hooks& Node::make_hooks() {
+  if (!hooks) hooks = std::make_unique<Hooks>();
+  return *hooks;
+}
+
+int64_t next_hook_id() {
+  static std::atomic<int64_t> id{0};
+  return ++id;
+}
+
+}  // namespace strata

@@ -1,0 +1,102 @@
+// Nodes of the autograd graph: one per recorded operator call. A node maps the gradients of its call's outputs to those
+// of its inputs; edges lead to the nodes that made the inputs.
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/inline_vec.h"
+#include "base/span.h"
+#include "core/tensor.h"
+
+namespace strata {
+
+class Node;
+using Grads = InlineVec<Tensor, 3>;
+
+struct Edge {
+  Ref<Node> node;
+  uint32_t input_nr = 0;
+  bool valid() const { return bool(node); }
+};
+
+// What the engine knows of one output of the recorded call.
+struct OutputMeta {
+  DimVec sizes;
+  DType dtype = DType::F32;
+  Device device;
+  bool meta = false;
+};
+
+struct TensorHook {
+  int64_t id;
+  uint32_t output_nr;
+  bool retains_grad;  // runs after the others of its tensor
+  std::function<Tensor(const Tensor&)> fn;  // undefined result: unchanged
+};
+struct NodePreHook {
+  int64_t id;
+  std::function<Grads(const Grads&)> fn;  // of the outputs' gradients; an empty result: unchanged
+};
+struct NodePostHook {
+  int64_t id;
+  std::function<Grads(const Grads& inputs, const Grads& outputs)> fn;
+};
+
+class Node : public NodeBase {
+ public:
+  Node();
+  virtual std::string name() const = 0;
+  // Gradients of the outputs in, gradients of the inputs (one per edge) out. Undefined means zero.
+  virtual Grads apply(Grads&& grads) = 0;
+  // Drops what was saved for backward; a second backward then raises.
+  virtual void release_saved() {}
+  virtual bool is_accumulator() const { return false; }
+
+  void add_edge(const Tensor& input);  // to the node of `input`, or an invalid edge where it needs no gradient
+  bool needs(size_t i) const { return edges[i].valid(); }
+
+  struct Hooks {
+    std::vector<TensorHook> tensor;
+    std::vector<NodePreHook> pre;
+    std::vector<NodePostHook> post;
+  };
+  Hooks& make_hooks();
+
+  InlineVec<Edge, 3> edges;
+  InlineVec<OutputMeta, 1> outputs;
+  std::unique_ptr<Hooks> hooks;
+  uint64_t sequence_nr;
+  SourceMark mark;            // the line that recorded it
+  std::string forward_trace;  // the whole stack, in anomaly mode
+  void* pyobj = nullptr;      // weak: the Python object that shows this node
+
+  static uint64_t current_sequence();
+
+ protected:
+  ~Node() override;
+  void destroy() override;  // without recursion, however long the chain
+
+ private:
+  friend struct NodeReaper;
+};
+
+// Hook identifiers are unique in the process.
+int64_t next_hook_id();
+// Called with Node::pyobj of a dying node.
+extern void (*forget_python_node)(void* object);
+// The user's stack as text; set by the front end, used in anomaly mode.
+extern std::string (*take_stack_text)();
+// Node subclasses are made by this: anomaly mode and the line are noted.
+template <class N, class... A>
+Ref<N> make_node(A&&... args) {
+  return Ref<N>(new N(std::forward<A>(args)...));
+}
+
+bool anomaly_enabled();
+bool anomaly_checks_nan();
+void set_anomaly(bool enabled, bool check_nan);
+
+}  // namespace strata

@@ -1,0 +1,107 @@
+#include "grad/saved_tensor.h"
+
+#include "core/promote.h"
+#include "dispatch/tls.h"
+#include "grad/variable.h"
+
+namespace strata {
+
+namespace {
+struct HookStack {
+  std::vector<std::shared_ptr<SavedHooks>> hooks;
+  std::optional<std::string> error;
+};
+HookStack& hook_stack() {
+  static thread_local HookStack stack;
+  return stack;
+}
+}  // namespace
+
+void push_saved_hooks(std::shared_ptr<SavedHooks> hooks) {
+  STRATA_CHECK(!hook_stack().error, *hook_stack().error);
+  hook_stack().hooks.push_back(std::move(hooks));
+}
+void pop_saved_hooks() { hook_stack().hooks.pop_back(); }
+void set_saved_hooks_error(std::optional<std::string> text) { hook_stack().error = std::move(text); }
+
+SavedTensor::SavedTensor(const Tensor& t, bool is_output) {
+  if (!t.defined()) return;
+  STRATA_CHECK(!t.impl()->inference_, "Inference tensors cannot be saved for backward. To work around you can make a clone "
+                                      "to get a normal tensor and use it in autograd.");
+  version_ = t.version();
+  is_output_ = is_output;
+  output_nr_ = t.impl()->output_nr_;
+  is_leaf_ = t.is_leaf();
+  requires_grad_ = t.impl()->requires_grad_;
+  HookStack& stack = hook_stack();
+  if (STRATA_UNLIKELY(!stack.hooks.empty())) {
+    if (!is_output) grad_fn_ = t.impl()->grad_fn_;
+    GradModeGuard off(false);
+    packed_ = stack.hooks.back()->pack(is_output ? t.alias() : t);
+    if (is_leaf_ && !is_output) data_ = t;  // a leaf is itself: its gradient must reach it
+    return;
+  }
+  data_ = is_output ? t.alias() : t;
+}
+
+Tensor SavedTensor::unpack(Node* owner) const {
+  STRATA_CHECK(!released_,
+               "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+               "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+               "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+               "you need to access saved tensors after calling backward.");
+  if (!defined()) return {};
+  Tensor t;
+  if (packed_) {
+    t = packed_->unpack();
+    if (is_leaf_ && !is_output_) {
+      if (!t.is_same(data_)) {
+        t = t.alias();
+        // Gradients that flow through the unpacked copy belong to the leaf.
+        if (requires_grad_) {
+          t.impl()->grad_fn_ = gradient_edge(data_).node;
+          t.impl()->keys_ = t.impl()->keys_ | KeySet(Key::Autograd);
+        }
+      }
+      return t;
+    }
+  } else {
+    t = data_;
+    uint32_t now = t.version();
+    if (STRATA_UNLIKELY(now != version_ && !t.impl()->own_version_)) {
+      const Storage& s = *t.storage();
+      throw_error(ErrorKind::Runtime,
+                  str_cat("one of the variables needed for gradient computation has been modified by an inplace "
+                          "operation: [strata.", scalar_type_name(t.dtype()), "Tensor ", t.sizes(), "], which is ",
+                          is_output_ ? str_cat("output ", output_nr_, " of ", owner->name())
+                                     : str_cat("saved by ", owner->name()),
+                          ", is at version ", now, "; expected version ", version_, " instead. It was saved at ",
+                          source_text(owner->mark), " and written by ", s.last_write_op(), " at ",
+                          source_text(s.last_write_mark()), ". Use the value before the write, or write into a clone()."));
+    }
+    if (!is_output_) return t;
+  }
+  if (is_output_) {
+    t = t.alias();
+    if (is_differentiable(t.dtype()) && owner->outputs.size() > output_nr_) {
+      t.impl()->grad_fn_ = Ref<NodeBase>(owner);
+      t.impl()->output_nr_ = output_nr_;
+      t.impl()->keys_ = t.impl()->keys_ | KeySet(Key::Autograd);
+    }
+  } else if (grad_fn_) {
+    t = t.alias();
+    t.impl()->grad_fn_ = grad_fn_;
+    t.impl()->output_nr_ = output_nr_;
+    t.impl()->keys_ = t.impl()->keys_ | KeySet(Key::Autograd);
+  }
+  return t;
+}
+
+void SavedTensor::release() {
+  data_.reset();
+  packed_.reset();
+  grad_fn_.reset();
+  released_ = true;
+}
+
+}  // namespace strata

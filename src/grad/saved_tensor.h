@@ -1,0 +1,41 @@
+// SavedTensor: a tensor kept for backward. Unpacking checks that nobody has written to it since.
+#pragma once
+#include "grad/node.h"
+
+namespace strata {
+
+// A pair of hooks that turn saved tensors into something else and back (saved_tensors_hooks).
+struct SavedHooks {
+  virtual ~SavedHooks() = default;
+  struct Packed {
+    virtual ~Packed() = default;
+    virtual Tensor unpack() = 0;
+  };
+  virtual std::unique_ptr<Packed> pack(const Tensor& t) = 0;
+};
+void push_saved_hooks(std::shared_ptr<SavedHooks> hooks);
+void pop_saved_hooks();
+// While set, saving with hooks raises this text (saved_tensors_hooks disabled).
+void set_saved_hooks_error(std::optional<std::string> text);
+
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  // `is_output`: the tensor is an output of the node that saves it, so that no cycle is made.
+  SavedTensor(const Tensor& t, bool is_output);
+  // `owner` is the node that holds this. Raises after release and after an in-place write.
+  Tensor unpack(Node* owner) const;
+  void release();
+  bool released() const { return released_; }
+  bool defined() const { return bool(data_.defined()) || bool(packed_); }
+
+ private:
+  Tensor data_;  // outputs: without history
+  std::shared_ptr<SavedHooks::Packed> packed_;
+  uint32_t version_ = 0;
+  uint32_t output_nr_ = 0;
+  bool is_output_ = false, is_leaf_ = false, requires_grad_ = false, released_ = false;
+  Ref<NodeBase> grad_fn_;  // of an input that is packed or was saved as an alias
+};
+
+}  // namespace strata

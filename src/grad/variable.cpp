@@ -1,0 +1,199 @@
+#include "grad/variable.h"
+
+#include <algorithm>
+
+#include "dispatch/tls.h"
+#include "grad/view_history.h"
+#include "strata/generated/ops.h"
+
+namespace strata {
+
+AutogradMeta& autograd_meta(const Tensor& t) {
+  TensorImpl* impl = t.impl();
+  if (!impl->autograd_) impl->autograd_ = new AutogradMeta;
+  return *static_cast<AutogradMeta*>(impl->autograd_);
+}
+
+AutogradMeta* find_autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl()->autograd_); }
+
+bool needs_grad(const Tensor& t) {
+  const TensorImpl* impl = t.impl();
+  if (!impl) return false;
+  if (STRATA_UNLIKELY(impl->base_ != nullptr)) refresh_view(t);
+  return impl->requires_grad_ || impl->grad_fn_;
+}
+
+const Ref<NodeBase>& grad_fn(const Tensor& t) {
+  if (t.is_view()) refresh_view(t);
+  return t.impl()->grad_fn_;
+}
+
+Edge gradient_edge(const Tensor& t) {
+  TensorImpl* impl = t.impl();
+  if (impl->grad_fn_) return {Ref<Node>(static_cast<Node*>(impl->grad_fn_.get())), impl->output_nr_};
+  AutogradMeta& meta = autograd_meta(t);
+  std::lock_guard<std::mutex> hold(meta.lock);
+  if (meta.accumulator && meta.accumulator->try_incref()) return {Ref<Node>::adopt(meta.accumulator), 0};
+  Ref<AccumulateGrad> node = make_node<AccumulateGrad>(t);
+  if (!meta.pending_hooks.empty()) node->make_hooks().tensor = meta.pending_hooks;
+  meta.accumulator = node.get();
+  return {Ref<Node>(node.get()), 0};
+}
+
+void set_requires_grad(const Tensor& t, bool value) {
+  STRATA_CHECK(t.is_leaf() || value,
+               "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+               "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+  STRATA_CHECK(!value || is_differentiable(t.dtype()),
+               "only Tensors of floating point and complex dtype can require gradients");
+  STRATA_CHECK(!value || !t.impl()->inference_, "Setting requires_grad=True on inference tensor outside InferenceMode is "
+                                                "not allowed; clone the tensor first");
+  TensorImpl* impl = t.impl();
+  impl->requires_grad_ = value;
+  if (value)
+    impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
+  else if (!impl->base_)
+    impl->keys_ = impl->keys_ - KeySet(Key::Autograd);
+}
+
+Tensor grad_of(const Tensor& t) {
+  AutogradMeta* meta = find_autograd_meta(t);
+  if (!meta) return {};
+  std::lock_guard<std::mutex> hold(meta->lock);
+  return meta->retained ? *meta->retained : meta->grad;
+}
+
+void set_grad(const Tensor& t, const Tensor& grad) {
+  if (grad.defined()) {
+    STRATA_CHECK(!grad.is_same(t), "can't assign Variable as its own grad");
+    STRATA_CHECK(grad.sizes() == t.sizes(), "assigned grad has data of a different size");
+    STRATA_CHECK(grad.dtype() == t.dtype(), "assigned grad has data of a different type");
+    STRATA_CHECK(grad.device() == t.device(), "assigned grad has data located on a different device");
+  }
+  AutogradMeta& meta = autograd_meta(t);
+  std::lock_guard<std::mutex> hold(meta.lock);
+  (meta.retained ? *meta.retained : meta.grad) = grad;
+}
+
+void set_history(const Tensor& t, const Ref<Node>& node) {
+  if (!t.defined()) {
+    node->outputs.push_back(OutputMeta{});
+    return;
+  }
+  TensorImpl* impl = t.impl();
+  uint32_t nr = uint32_t(node->outputs.size());
+  node->outputs.push_back(OutputMeta{DimVec(t.sizes()), t.dtype(), t.device(), t.is_meta()});
+  if (!is_differentiable(t.dtype())) return;
+  impl->grad_fn_ = node;
+  impl->output_nr_ = nr;
+  impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
+  if (impl->base_) impl->view_version_ = impl->storage_->version();
+}
+
+AccumulateGrad::AccumulateGrad(Tensor v) : variable(std::move(v)) {
+  outputs.push_back(OutputMeta{DimVec(variable.sizes()), variable.dtype(), variable.device(), variable.is_meta()});
+}
+
+AccumulateGrad::~AccumulateGrad() {
+  if (AutogradMeta* meta = find_autograd_meta(variable)) {
+    std::lock_guard<std::mutex> hold(meta->lock);
+    if (meta->accumulator == this) meta->accumulator = nullptr;
+  }
+}
+
+Grads AccumulateGrad::apply(Grads&& grads) {
+  Tensor grad = std::move(grads[0]);
+  grads.resize(0);
+  if (!grad.defined() || !variable.impl()->requires_grad_) return {};
+  AutogradMeta& meta = autograd_meta(variable);
+  {
+    std::lock_guard<std::mutex> hold(meta.lock);
+    bool record = grad_enabled();
+    if (!meta.grad.defined()) {
+      // The gradient becomes .grad itself when nobody else can see it; else a copy does.
+      bool stolen = !record && grad.impl()->use_count() == 1 && grad.storage()->use_count() == 1 &&
+                    grad.strides() == variable.strides();
+      meta.grad = stolen ? grad : record ? ops::clone(grad) : ops::clone(grad.detach(), MemoryFormat::Contiguous);
+    } else if (record) {
+      meta.grad = ops::add(meta.grad, grad);
+    } else {
+      GradModeGuard off(false);
+      ops::add_(meta.grad, grad);
+    }
+  }
+  for (NodePostHook& hook : meta.accumulate_hooks) hook.fn({}, {variable});
+  return {};
+}
+
+// ---- hooks
+
+namespace {
+// Hooks of a tensor sit on its node; those of a leaf without one wait in its meta data.
+std::vector<TensorHook>& hook_list(const Tensor& t, uint32_t* output_nr, Ref<Node>* keep) {
+  *output_nr = t.impl()->output_nr_;
+  if (grad_fn(t)) return static_cast<Node*>(t.impl()->grad_fn_.get())->make_hooks().tensor;
+  *output_nr = 0;
+  AutogradMeta& meta = autograd_meta(t);
+  Edge edge = gradient_edge(t);
+  *keep = edge.node;
+  return meta.pending_hooks;
+}
+}  // namespace
+
+int64_t register_tensor_hook(const Tensor& t, std::function<Tensor(const Tensor&)> fn) {
+  STRATA_CHECK(needs_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
+  uint32_t nr;
+  Ref<Node> keep;
+  std::vector<TensorHook>& list = hook_list(t, &nr, &keep);
+  int64_t id = next_hook_id();
+  list.push_back({id, nr, false, std::move(fn)});
+  if (keep) keep->make_hooks().tensor = list;
+  return id;
+}
+
+void remove_tensor_hook(const Tensor& t, int64_t id) {
+  auto drop = [id](std::vector<TensorHook>& list) {
+    list.erase(std::remove_if(list.begin(), list.end(), [id](const TensorHook& h) { return h.id == id; }), list.end());
+  };
+  if (t.impl()->grad_fn_) {
+    Node* node = static_cast<Node*>(t.impl()->grad_fn_.get());
+    if (node->hooks) drop(node->hooks->tensor);
+    return;
+  }
+  AutogradMeta& meta = autograd_meta(t);
+  drop(meta.pending_hooks);
+  std::lock_guard<std::mutex> hold(meta.lock);
+  if (meta.accumulator && meta.accumulator->hooks) drop(meta.accumulator->hooks->tensor);
+  meta.accumulate_hooks.erase(std::remove_if(meta.accumulate_hooks.begin(), meta.accumulate_hooks.end(),
+                                             [id](const NodePostHook& h) { return h.id == id; }),
+                              meta.accumulate_hooks.end());
+}
+
+void retain_grad(const Tensor& t) {
+  STRATA_CHECK(needs_grad(t), "can't retain_grad on Tensor that has requires_grad=False");
+  if (t.is_leaf()) return;
+  AutogradMeta& meta = autograd_meta(t);
+  if (meta.retained) return;
+  meta.retained = std::make_shared<Tensor>();
+  uint32_t nr;
+  Ref<Node> keep;
+  // The slot is shared, not the tensor: a node must not keep its own output alive.
+  hook_list(t, &nr, &keep).push_back({next_hook_id(), nr, true, [slot = meta.retained](const Tensor& grad) {
+                                        *slot = grad;
+                                        return Tensor();
+                                      }});
+}
+
+int64_t register_accumulate_hook(const Tensor& t, std::function<void(const Tensor&)> fn) {
+  STRATA_CHECK(t.is_leaf() && needs_grad(t),
+               "post accumulate grad hooks cannot be registered on non-leaf tensors or tensors that do not require grad");
+  AutogradMeta& meta = autograd_meta(t);
+  int64_t id = next_hook_id();
+  meta.accumulate_hooks.push_back({id, [fn = std::move(fn)](const Grads&, const Grads& outputs) {
+                                     fn(outputs[0]);
+                                     return Grads();
+                                   }});
+  return id;
+}
+
+}  // namespace strata

@@ -1,0 +1,63 @@
+// What autograd adds to a tensor: its gradient, its node, its hooks, and the history of views and in-place writes.
+#pragma once
+#include "grad/node.h"
+
+namespace strata {
+
+struct AutogradMeta : AutogradMetaBase {
+  std::mutex lock;
+  Tensor grad;
+  Node* accumulator = nullptr;  // weak; cleared by the accumulator's destructor
+  std::vector<TensorHook> pending_hooks;  // of a leaf, moved to its accumulator when one is made
+  std::vector<NodePostHook> accumulate_hooks;
+  std::shared_ptr<Tensor> retained;  // the gradient of a non-leaf whose retain_grad was called
+  std::string name;
+};
+
+AutogradMeta& autograd_meta(const Tensor& t);        // made when missing
+AutogradMeta* find_autograd_meta(const Tensor& t);   // null when there is none
+
+// requires_grad, after the history of a view has been brought up to date with its base.
+bool needs_grad(const Tensor& t);
+const Ref<NodeBase>& grad_fn(const Tensor& t);
+Edge gradient_edge(const Tensor& t);
+void set_requires_grad(const Tensor& t, bool value);  // raises for non-leaves and for integers
+Tensor grad_of(const Tensor& t);
+void set_grad(const Tensor& t, const Tensor& grad);
+
+// Records `node` as the maker of `t` (output number in the order of calls).
+void set_history(const Tensor& t, const Ref<Node>& node);
+// After an in-place operator on `t` recorded `node`: `t`, its base and its other views get the new history.
+void rebase_history(const Tensor& t, const Ref<Node>& node);
+// Before an in-place operator: raises for leaves that require grad and for views of them.
+void check_inplace(const Tensor& t, const char* op);
+// `view` was made from `base` by a view operator: links it to base's base.
+void mark_view(const Tensor& view, const Tensor& base);
+// Whether any of the tensors needs a gradient, in this thread's mode.
+template <class... T>
+bool any_needs_grad(const T&... t) {
+  return (needs_grad(t) || ...);
+}
+inline bool needs_grad_list(TensorList list) {
+  for (const Tensor& t : list)
+    if (t.defined() && needs_grad(t)) return true;
+  return false;
+}
+
+// Adds a gradient into the leaf's .grad.
+class AccumulateGrad final : public Node {
+ public:
+  explicit AccumulateGrad(Tensor variable);
+  ~AccumulateGrad() override;
+  std::string name() const override { return "AccumulateGrad"; }
+  Grads apply(Grads&& grads) override;
+  bool is_accumulator() const override { return true; }
+  Tensor variable;
+};
+
+int64_t register_tensor_hook(const Tensor& t, std::function<Tensor(const Tensor&)> fn);
+void retain_grad(const Tensor& t);
+int64_t register_accumulate_hook(const Tensor& t, std::function<void(const Tensor&)> fn);
+void remove_tensor_hook(const Tensor& t, int64_t id);
+
+}  // namespace strata

@@ -1,0 +1,135 @@
+#include "grad/view_history.h"
+
+#include "dispatch/tls.h"
+#include "grad/variable.h"
+#include "strata/generated/ops.h"
+
+namespace strata {
+
+namespace {
+
+struct Geometry {
+  DimVec sizes, strides;
+  int64_t offset = 0;
+  explicit Geometry(const Tensor& t) : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()) {}
+};
+
+class AsStridedBackward final : public Node {
+ public:
+  AsStridedBackward(const Tensor& base, const Tensor& view) : base_(base), view_(view) {}
+  std::string name() const override { return "AsStridedBackward0"; }
+  Grads apply(Grads&& grads) override {
+    if (!grads[0].defined()) return Grads(1);
+    return {ops::as_strided_backward(grads[0], base_.sizes, base_.strides, base_.offset, view_.sizes, view_.strides,
+                                     view_.offset)};
+  }
+
+ private:
+  Geometry base_, view_;
+};
+
+// Gradient of a base of which `fn` wrote the part that `view` shows.
+class CopySlices final : public Node {
+ public:
+  CopySlices(const Tensor& base, const Tensor& view, Ref<Node> fn) : base_(base), view_(view), fn_(std::move(fn)) {
+    edges.push_back(gradient_edge_or_none(base));
+    for (size_t i = 1; i < fn_->edges.size(); ++i) edges.push_back(fn_->edges[i]);
+  }
+  std::string name() const override { return "CopySlices"; }
+  Grads apply(Grads&& grads) override {
+    Grads out(edges.size());
+    if (!grads[0].defined()) return out;
+    STRATA_CHECK(fn_, "Trying to backward through the graph a second time (the part of it that ", name(),
+                 " holds was freed). Specify retain_graph=True if you need to backward through the graph a second time");
+    Tensor whole = ops::empty_strided(base_.sizes, base_.strides, grads[0].dtype(), grads[0].device());
+    ops::copy_(whole, grads[0]);
+    Tensor slice = ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset);
+    Grads inner = fn_->apply({ops::clone(slice)});
+    for (size_t i = 0; i < inner.size() && i < edges.size(); ++i) {
+      if (!edges[i].valid()) continue;
+      if (i > 0) {
+        out[i] = inner[i];
+      } else {
+        if (inner[0].defined())
+          ops::copy_(slice, inner[0]);
+        else
+          ops::zero_(slice);
+        out[0] = whole;
+      }
+    }
+    return out;
+  }
+  void release_saved() override {
+    if (fn_) fn_->release_saved();
+  }
+
+ private:
+  static Edge gradient_edge_or_none(const Tensor& t) {
+    return t.impl()->requires_grad_ || t.impl()->grad_fn_ ? gradient_edge(t) : Edge{};
+  }
+  Geometry base_, view_;
+  Ref<Node> fn_;
+};
+
+Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>(view.impl()->base_)); }
+
+}  // namespace
+
+void refresh_view(const Tensor& view) {
+  TensorImpl* impl = view.impl();
+  TensorImpl* base = impl->base_;
+  if (!base->grad_fn_ || impl->view_version_ == impl->storage_->version()) return;
+  // Writes that were not recorded leave the node as it is.
+  Node* old = static_cast<Node*>(impl->grad_fn_.get());
+  Node* maker = static_cast<Node*>(base->grad_fn_.get());
+  if (old && old->sequence_nr > maker->sequence_nr) {
+    impl->view_version_ = impl->storage_->version();
+    return;
+  }
+  if (!is_differentiable(impl->dtype_) || impl->dtype_ != base->dtype_) return;
+  Tensor base_tensor = base_of(view);
+  Ref<Node> node(make_node<AsStridedBackward>(base_tensor, view).get());
+  node->edges.push_back(gradient_edge(base_tensor));
+  set_history(view, node);
+}
+
+void rebase_history(const Tensor& t, const Ref<Node>& node) {
+  TensorImpl* impl = t.impl();
+  if (!impl->base_) {
+    set_history(t, node);
+    return;
+  }
+  Tensor base = base_of(t);
+  STRATA_CHECK(base.dtype() == t.dtype(), node->name(),
+               ": an in-place operation on a view of another dtype cannot be recorded; clone the view first");
+  node->outputs.push_back(OutputMeta{DimVec(t.sizes()), t.dtype(), t.device(), t.is_meta()});
+  Ref<Node> copy(make_node<CopySlices>(base, t, node).get());
+  base.impl()->grad_fn_.reset();
+  set_history(base, copy);
+  // The view's own node is made from the base's new one at its next use.
+  impl->grad_fn_.reset();
+  impl->view_version_ = impl->storage_->version() - 1;
+  refresh_view(t);
+}
+
+void check_inplace(const Tensor& t, const char* op) {
+  const TensorImpl* impl = t.impl();
+  if (!grad_enabled()) return;
+  STRATA_CHECK(!(impl->requires_grad_ && !impl->grad_fn_), op,
+               ": a leaf Variable that requires grad is being used in an in-place operation.");
+  if (impl->base_)
+    STRATA_CHECK(!(impl->base_->requires_grad_ && !impl->base_->grad_fn_), op,
+                 ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+void mark_view(const Tensor& view, const Tensor& base) {
+  TensorImpl* impl = view.impl();
+  if (impl == base.impl() || impl->inference_ || impl->base_) return;
+  TensorImpl* root = base.impl()->base_ ? base.impl()->base_ : base.impl();
+  root->incref();
+  impl->base_ = root;
+  impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
+  impl->view_version_ = impl->storage_->version();
+}
+
+}  // namespace strata

@@ -1,0 +1,140 @@
+// Loop IR. A kernel is operands, scalars and passes; a pass is a straight-line SSA list over one element of the index
+// space, with stores and reductions as its effects. It says nothing of lanes, threads or dialects: a printer decides.
+// Types are DType; half floats and bools in memory appear as U16 and U8, complex values as two nodes (re, im).
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/dtype.h"
+#include "lower/desc.h"
+
+namespace strata::lower {
+
+enum class Op : uint8_t {
+  Const,    // imm: the value's bits
+  Param,    // imm: which scalar; part: 1 for an imaginary part
+  Load,     // imm: which input; part
+  Scratch,  // imm: which scratch row
+  Reduced,  // imm: which reduction; part: 1 for an imaginary part, or the index of argmax and argmin
+  Index,    // logical index in the row, I64
+  Length,   // elements of the row, I64
+  Neg, Not, Sqrt, Floor, Ceil, Trunc, Rint,
+  Convert,  // exact or rounded once; the value is known to fit (the builder clamps), integers wrap
+  Bitcast,
+  Add, Sub, Mul, Div, And, Or, Xor,
+  Shl, Shr,  // amounts are known to be in range; Shr of a signed type keeps the sign
+  Eq, Ne, Lt, Le, Gt, Ge,
+  Call,    // imm: Helper; a C function of one lane
+  Fma,
+  Select,  // arg: condition, then, else
+  Rare,    // as Select; the printer may compute `then` only where some lane needs it
+};
+
+enum class Helper : uint8_t { Fmod, Div, Rem, FloorDiv, Mod, Pow };  // integer ones are total; Div and Rem truncate
+
+struct Node {
+  Op op;
+  DType type;
+  std::array<int, 3> arg{-1, -1, -1};
+  uint64_t imm = 0;
+  uint8_t part = 0;
+  bool uniform = false;  // one value per call, not per element
+  std::string name{};    // as the expression calls it, or empty
+
+  bool leaf() const { return op <= Op::Length; }
+};
+
+enum class Combine : uint8_t { Add, Mul, Max, Min, Or, And, ArgMax, ArgMin };  // numbers of kernel_abi.h
+
+struct Reduction {
+  Combine combine;
+  DType accumulator;  // as in kernel_abi.h: complex accumulators have two values; Or and And are Bool, computed in U8
+  std::array<int, 2> value{-1, -1};
+  std::string name;
+};
+
+struct Operand {
+  std::string name;
+  DType storage;
+  bool per_row = false;
+};
+
+struct Scalar {
+  std::string name;
+  DType type;
+};
+
+struct Store {
+  int operand;  // output, or scratch row
+  int value;
+  uint8_t part = 0;
+  bool scratch = false;
+};
+
+struct Pass {
+  std::vector<Node> nodes;  // arguments precede their users
+  std::vector<Store> stores;
+  std::vector<Reduction> reductions;
+  bool elementwise = false;  // writes outputs with one value per element
+};
+
+struct Kernel {
+  std::string name, source, text;
+  KernelKind kind = KernelKind::Pointwise;
+  DType dtype = DType::F32;
+  std::vector<Operand> outputs, inputs;
+  std::vector<Scalar> scalars;
+  std::vector<DType> scratch;
+  std::vector<Pass> passes;
+};
+
+// The DAG that the builder grows: equal nodes are one, constants are folded with their exact bits.
+class Graph {
+ public:
+  int add(Node n);
+  int constant(DType type, uint64_t bits);
+  int real(DType type, double v);        // F32 or F64
+  int integer(DType type, int64_t v);    // any integer type, or Bool
+  int op(Op op, DType type, int a, int b = -1, int c = -1) { return add({op, type, {a, b, c}}); }
+  int bin(Op o, int a, int b) { return op(o, type(a), a, b); }
+  int compare(Op o, int a, int b) { return op(o, DType::Bool, a, b); }
+  int select(int c, int a, int b) { return op(Op::Select, type(a), c, a, b); }
+  int reduce(Reduction r);
+
+  DType type(int v) const { return nodes[v].type; }
+  const Node& node(int v) const { return nodes[v]; }
+  void name(int v, const std::string& name, bool replace) {
+    bool named = nodes[v].leaf() && nodes[v].op != Op::Reduced;  // by its operand
+    if (!named && (replace || nodes[v].name.empty())) nodes[v].name = name;
+  }
+
+  std::vector<Node> nodes;
+  std::vector<Reduction> reductions;
+
+ private:
+  using Key = std::tuple<Op, DType, std::array<int, 3>, uint64_t, uint8_t>;
+  std::map<Key, int> known_;
+};
+
+// A value of a conversion that always has one: floats saturate and NaN gives 0 in integers, integers wrap, Bool is
+// != 0. Types of memory: half floats go through F32 and are U16 nodes, Bool is a U8 node.
+int convert(Graph& g, int v, DType to);
+int from_storage(Graph& g, int v, DType storage);  // a loaded node as a value of the compute type
+int to_storage(Graph& g, int v, DType storage);    // a value of any type as the node to store
+DType storage_node_type(DType storage);            // type of the nodes above: U16, U8, a component, or itself
+
+// Folds one operation over constants, or gives an equal simpler node; -1 if there is nothing to do.
+int fold(Graph& g, const Node& n);
+
+// Distributes a graph over passes. outputs[k]: nodes of output k (storage types; the second is an imaginary part).
+void split_passes(const Graph& g, const std::vector<std::array<int, 2>>& outputs, Kernel& kernel);
+
+const char* op_name(Op op);
+const char* helper_name(Helper h);
+std::string dump(const Kernel& kernel);
+
+}  // namespace strata::lower

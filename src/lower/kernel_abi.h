@@ -1,0 +1,71 @@
+// What a printed CPU kernel looks like to its caller. Kernels see only contiguous runs of elements: iteration over
+// strides, broadcasting, type conversion of operands, ends of rows and threads are the callers' work (eager/).
+//
+// Pointwise: `blocks` runs of 16 elements. ptr holds the outputs, then the inputs; step the bytes to advance after each
+// block (0: the operand is the same 16 values for every block). Buffers are whole blocks. params holds the scalars, one
+// 16-byte slot each, in the compute type. flags bit 0: streaming stores (outputs 64-byte aligned). A division of
+// integers by zero ors 1 into *status, an index out of range 2.
+//
+// Rows: one function per pass over a row; see RowArgs. Reductions follow tree T: a call covers at most 65,536 elements
+// that begin at a multiple of 65,536, and gives its partial results; the caller folds these pairwise in order.
+#pragma once
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void (*StrataPointwiseFn)(char* const* ptr, const int64_t* step, const void* params, int64_t blocks,
+                                  int64_t flags, int32_t* status);
+
+typedef struct StrataRowArgs {
+  char* const* ptr;      // outputs, then inputs: the first element of this call's part of the row, or, for operands
+                         // with one value per row, that value
+  const void* params;    // scalars, 16-byte slots, compute type
+  const void* reduced;   // results of the reductions of earlier passes, 16-byte slots, accumulator type
+  char* const* scratch;  // rows of temporaries in the compute type, this call's part
+  void* partial;         // out: this pass's reductions over this part, 16-byte slots, accumulator type
+  int64_t count;         // elements in this part, 1 to 65,536
+  int64_t first;         // logical index in the row of the first of them
+  int64_t length;        // elements of the whole row
+} StrataRowArgs;
+
+typedef void (*StrataRowFn)(const StrataRowArgs* args);
+
+enum { STRATA_COMBINE_ADD, STRATA_COMBINE_MUL, STRATA_COMBINE_MAX, STRATA_COMBINE_MIN, STRATA_COMBINE_OR,
+       STRATA_COMBINE_AND, STRATA_COMBINE_ARGMAX, STRATA_COMBINE_ARGMIN };
+
+// A reduction: how partial results combine and the DType (as its number) of the accumulator. ARGMAX/ARGMIN have the
+// value in the slot's first 8 bytes and the int64 index in its second 8.
+typedef struct StrataReduction {
+  uint8_t combine;
+  uint8_t accumulator;
+} StrataReduction;
+
+typedef struct StrataRowPass {
+  StrataRowFn fn;
+  uint8_t reductions;  // how many it makes
+  uint8_t elementwise; // 1: writes outputs with one value per element; 0: reductions only, or (count 1) per-row outputs
+} StrataRowPass;
+
+typedef struct StrataKernelEntry {
+  const char* name;
+  uint8_t dtype;                      // storage dtype of the inputs, as DType's number
+  uint8_t kind;                       // 0 pointwise, 1 rows
+  uint8_t outputs, inputs, scalars;
+  uint8_t scratch_rows, passes, reductions;
+  StrataPointwiseFn pointwise;
+  const StrataRowPass* pass;          // [passes]; the last one writes the outputs
+  const StrataReduction* reduction;   // [reductions] in order of passes
+  const uint8_t* output_dtype;        // [outputs], DType numbers
+  const uint8_t* per_row;             // [outputs + inputs]: 1 where the operand has one value per row
+} StrataKernelEntry;
+
+typedef struct StrataKernelFile {
+  const StrataKernelEntry* entries;
+  int64_t count;
+} StrataKernelFile;
+
+#ifdef __cplusplus
+}
+#endif

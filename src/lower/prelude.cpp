@@ -1,0 +1,365 @@
+// The fixed C text at the top of a printed file: types and the helpers that its kernels name. A helper `what_<type>` is
+// one template here, written for a lane type E, its vector VT (or E itself) and the integer vector M of its masks.
+#include <algorithm>
+#include <functional>
+
+#include "lower/print_c.h"
+
+namespace strata::lower {
+namespace {
+
+const char* const kHead = R"C(typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long i64;
+typedef unsigned long u64;
+typedef float f32;
+typedef double f64;
+typedef int bit;
+
+typedef void (*StrataPointwiseFn)(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status);
+typedef struct StrataRowArgs {
+  char* const* ptr;
+  const void* params;
+  const void* reduced;
+  char* const* scratch;
+  void* partial;
+  i64 count, first, length;
+} StrataRowArgs;
+typedef void (*StrataRowFn)(const StrataRowArgs* args);
+typedef struct StrataReduction { u8 combine, accumulator; } StrataReduction;
+typedef struct StrataRowPass { StrataRowFn fn; u8 reductions, elementwise; } StrataRowPass;
+typedef struct StrataKernelEntry {
+  const char* name;
+  u8 dtype, kind, outputs, inputs, scalars, scratch_rows, passes, reductions;
+  StrataPointwiseFn pointwise;
+  const StrataRowPass* pass;
+  const StrataReduction* reduction;
+  const u8* output_dtype;
+  const u8* per_row;
+} StrataKernelEntry;
+typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; } StrataKernelFile;
+
+#define INLINE static inline __attribute__((always_inline))
+#define RARELY(c) __builtin_expect(!!(c), 0)
+#define BITS(T, x) ({ __typeof__(x) from_ = (x); T to_; __builtin_memcpy(&to_, &from_, sizeof to_); to_; })
+#define CONVERT(T, v) __builtin_convertvector(v, T)
+#define SPLAT(T, x) ((x) - (T){0})
+#define LOAD(T, p) (*(const T##_u*)(p))
+#define EACH_LANE(T, f, a, b) \
+  ({ T a_ = (a), b_ = (b), r_; for (int k_ = 0; k_ < 16; k_++) r_[k_] = f(a_[k_], b_[k_]); r_; })
+#define EACH_LANE_STATUS(T, f, a, b) \
+  ({ T a_ = (a), b_ = (b), r_; for (int k_ = 0; k_ < 16; k_++) r_[k_] = f(a_[k_], b_[k_], status); r_; })
+#ifdef __clang__
+#define STREAM(T, p, v) __builtin_nontemporal_store(v, (T##_s*)(p))
+#define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
+#else
+#define STREAM(T, p, v) (*(T##_s*)(p) = (v))
+#define ANY_ORDER _Pragma("GCC ivdep")
+#endif
+#define STORE(T, p, v) do { if (stream) STREAM(T, p, v); else *(T##_u*)(p) = (v); } while (0)
+)C";
+
+struct Template {
+  const char* name;
+  const char* needs;  // helpers of the same type, "." before a name: of the lane type
+  const char* text;
+};
+
+// E: lane type; VT: its vector; M: vector of integers of that width; U: unsigned lane type; B: builtin's suffix.
+const Template kVector[] = {
+    {"select", "", "#define select_$V(m, a, b) (($V)((($M)(a) & (m)) | (($M)(b) & ~(m))))\n"},
+    {"any", "", R"C(#ifdef __clang__
+#define any_$V(m) (__builtin_reduce_or(m) != 0)
+#else
+INLINE bit any_$V($V m) {
+  $E r = 0;
+  for (int k = 0; k < 16; k++) r |= m[k];
+  return r != 0;
+}
+#endif
+)C"},
+    {"fma", "", R"C(#ifdef __clang__
+#define fma_$V(a, b, c) __builtin_elementwise_fma(a, b, c)
+#else
+INLINE $V fma_$V($V a, $V b, $V c) {
+  $V r;
+  for (int k = 0; k < 16; k++) r[k] = __builtin_fma$B(a[k], b[k], c[k]);
+  return r;
+}
+#endif
+)C"},
+    {"max", "select", R"C(INLINE $V max_$V($V a, $V b) {
+  $V r = select_$V(a > b, a, b);
+  return select_$V(a != a, a, r);
+}
+)C"},
+    {"min", "select", R"C(INLINE $V min_$V($V a, $V b) {
+  $V r = select_$V(a < b, a, b);
+  return select_$V(a != a, a, r);
+}
+)C"},
+    {"add", "", "#define add_$V(a, b) ((a) + (b))\n"},
+    {"mul", "", "#define mul_$V(a, b) ((a) * (b))\n"},
+    {"or", "", "#define or_$V(a, b) ((a) | (b))\n"},
+    {"and", "", "#define and_$V(a, b) ((a) & (b))\n"},
+    {"copy", "", R"C(static __attribute__((noinline)) void copy_$V(void* to, const void* from, i64 lanes) {
+  for (i64 k = 0; k < lanes; k++) (($E*)to)[k] = ((const $E*)from)[k];
+}
+)C"},
+    {"load", "copy", R"C(INLINE $V load_$V(const $E* p, i64 left) {
+  if (!RARELY(left < 16)) return LOAD($V, p);
+  $V r = {0};
+  copy_$V(&r, p, left);
+  return r;
+}
+)C"},
+    {"store", "copy", R"C(INLINE void store_$V($E* p, $V v, i64 left) {
+  if (RARELY(left < 16))
+    copy_$V(p, &v, left);
+  else
+    *($V_u*)p = v;
+}
+)C"},
+    {"load_pairs", "", R"C(INLINE $V load_pairs_$V(const void* p, i64 left) {
+  $V r = {0};
+  for (int k = 0; k < 16; k++)
+    if (k < left) r[k] = ((const $E*)p)[2 * k];
+  return r;
+}
+)C"},
+    {"store_pairs", "", R"C(INLINE void store_pairs_$V(void* p, $V v, i64 left) {
+  for (int k = 0; k < 16; k++)
+    if (k < left) (($E*)p)[2 * k] = v[k];
+}
+)C"},
+};
+
+const Template kScalar[] = {
+    {"fma", "", "#define fma_$E(a, b, c) __builtin_fma$B(a, b, c)\n"},
+    {"max", "", "#define max_$E(a, b) ((a) != (a) ? (a) : (a) > (b) ? (a) : (b))\n"},
+    {"min", "", "#define min_$E(a, b) ((a) != (a) ? (a) : (a) < (b) ? (a) : (b))\n"},
+    {"add", "", "#define add_$E(a, b) ((a) + (b))\n"},
+    {"mul", "", "#define mul_$E(a, b) ((a) * (b))\n"},
+    {"or", "", "#define or_$E(a, b) ((a) | (b))\n"},
+    {"and", "", "#define and_$E(a, b) ((a) & (b))\n"},
+    {"div", "", R"C(static inline $E div_$E($E a, $E b, i32* status) {
+  if (b == 0) return *status |= 1, 0;
+  return ($E)(b + 1 == 0 && b < 1 ? ($E)0 - a : a / b);
+}
+)C"},
+    {"rem", "", R"C(static inline $E rem_$E($E a, $E b, i32* status) {
+  if (b == 0) return *status |= 1, 0;
+  return ($E)(b + 1 == 0 && b < 1 ? 0 : a % b);
+}
+)C"},
+    {"floordiv", "div,rem", R"C(static inline $E floordiv_$E($E a, $E b, i32* status) {
+  $E q = div_$E(a, b, status), r = b == 0 ? 0 : rem_$E(a, b, status);
+  return ($E)(r != 0 && (r < 0) != (b < 0) ? q - 1 : q);
+}
+)C"},
+    {"mod", "rem", R"C(static inline $E mod_$E($E a, $E b, i32* status) {
+  $E r = rem_$E(a, b, status);
+  return ($E)(r != 0 && (r < 0) != (b < 0) ? r + b : r);
+}
+)C"},
+    {"pow", "", R"C(static inline $E pow_$E($E a, $E b) {
+  if (b < 0) return ($E)(a == 1 ? 1 : ($E)(a + 1) == 0 ? (b & 1 ? a : 1) : 0);
+  $U r = 1, x = ($U)a;
+  for (; b; b >>= 1, x = ($U)(x * x))
+    if (b & 1) r = ($U)(r * x);
+  return ($E)r;
+}
+)C"},
+    // Exact: subtracts b, doubled as often as fits, from the top down.
+    {"fmod", "", R"C(static inline $E fmod_$E($E a, $E b) {
+  $E x = __builtin_fabs$B(a), y = __builtin_fabs$B(b);
+  if (!(x < __builtin_inf$B()) || !(y > 0)) return (a * 0) / (b * 0);
+  if (x < y) return a;
+  const $U top = ($U)1 << (8 * sizeof($U) - 1);
+  $U xb = BITS($U, x), yb = BITS($U, y);
+  int shift = $P, ex = (int)(xb >> shift), ey = (int)(yb >> shift);
+  $U low = (($U)1 << shift) - 1, xm = xb & low, ym = yb & low;
+  if (ex) xm |= low + 1; else ex = 1;
+  if (ey) ym |= low + 1; else ey = 1;
+  for (; ex > ey; ex--) {
+    if (xm >= ym) xm -= ym;
+    xm <<= 1;
+  }
+  if (xm >= ym) xm -= ym;
+  if (xm) {
+    for (; ex > 1 && xm <= low; ex--) xm <<= 1;
+    if (xm > low) xm += ($U)(ex - 1) << shift;
+  }
+  return BITS($E, ($U)(xm | (BITS($U, a) & top)));
+}
+)C"},
+};
+
+// Folds accumulators over positions: `groups` of 16 neighbours by bits 4 to 9, then the 16 by bits 3 to 0.
+const char* const kFold = R"C(static __attribute__((noinline)) $E fold_$C_$T($T* acc, i64 groups) {
+  for (i64 w = 1; w < groups; w *= 2)
+    for (i64 k = 0; k + w < groups; k += 2 * w) $STEP
+  $E* lane = ($E*)acc;
+  for (int h = 8; h; h /= 2)
+    for (int l = 0; l < h; l++) lane[l] = $C_$E(lane[l], lane[l + h]);
+  return lane[0];
+}
+)C";
+
+// Products of complex values over the positions that are present.
+const char* const kFoldComplex = R"C(static __attribute__((noinline)) void fold_complex_$E($E* re, $E* im, i64 count, $E* slot) {
+  static const short bit_value[] = {16, 32, 64, 128, 256, 512, 8, 4, 2, 1};
+  i64 n = count < 1024 ? count : 1024;
+  for (int b = 0; b < 10; b++)
+    for (i64 k = 0, w = bit_value[b]; k + w < n; k++) {
+      if (b < 6 ? k & (2 * w - 16) : k >= w) continue;
+      $E x = re[k], y = im[k];
+      re[k] = x * re[k + w] - y * im[k + w];
+      im[k] = x * im[k + w] + y * re[k + w];
+    }
+  slot[0] = re[0];
+  slot[1] = im[0];
+}
+)C";
+
+// The first of equals over lanes that each hold their best value and its index; NaN beats all.
+const char* const kFoldArg = R"C(static __attribute__((noinline)) void fold_$C_$T(const $T* best, const $I* where, i64 first, void* slot) {
+  const $E* b = (const $E*)best;
+  const $L* at = (const $L*)where;
+  int r = 0;
+  for (int k = 1; k < (int)(sizeof(*best) / sizeof($E)) * $W; k++)
+    if (b[k] $O b[r] || (b[k] != b[k] && b[r] == b[r]) || ((b[k] == b[r] || (b[k] != b[k] && b[r] != b[r])) && at[k] < at[r])) r = k;
+  *($E*)slot = b[r];
+  *(i64*)((char*)slot + 8) = first + at[r];
+}
+)C";
+
+std::string replace(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  return text;
+}
+
+int width(const std::string& e) { return std::stoi(e.substr(1)); }
+
+std::string fill(std::string text, const std::string& e) {
+  std::string w = std::to_string(width(e));
+  text = replace(text, "$V", "v" + e);
+  text = replace(text, "$E", e);
+  text = replace(text, "$M", "vi" + w);
+  text = replace(text, "$U", "u" + w);
+  text = replace(text, "$B", e == "f32" ? "f" : "");
+  return replace(text, "$P", e == "f32" ? "23" : "52");
+}
+
+std::string vector_type(const std::string& e) {
+  int bytes = 2 * width(e);
+  std::string size = std::to_string(bytes), element = std::to_string(bytes / 16), upper = e;
+  std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return std::toupper(c); });
+  return "typedef " + e + " v" + e + " __attribute__((vector_size(" + size + ")));\n" +
+         "typedef " + e + " v" + e + "_u __attribute__((vector_size(" + size + "), aligned(" + element + "), may_alias));\n" +
+         "typedef " + e + " v" + e + "_s __attribute__((vector_size(" + size + "), aligned(" +
+         std::to_string(std::min(bytes, 64)) + "), may_alias));\n" + "#define V" + upper + "(x) SPLAT(v" + e + ", x)\n";
+}
+
+// Writes helpers, those they need first.
+class Prelude {
+ public:
+  void add(const std::string& name) {
+    if (!done_.insert(name).second) return;
+    size_t cut = name.rfind('_');
+    if (cut == std::string::npos) return;  // a type
+    std::string what = name.substr(0, cut), t = name.substr(cut + 1);
+    bool vector = t[0] == 'v';
+    std::string e = vector ? t.substr(1) : t;
+    if (vector) {
+      types_.insert(e);
+      types_.insert("i" + std::to_string(width(e)));
+    }
+    if (what == "lanes") {
+      text_ += "static const v" + e + " LANES_v" + e + " = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};\n";
+      return;
+    }
+    if (what == "fold_complex") {
+      text_ += fill(kFoldComplex, e);
+      return;
+    }
+    if (what.substr(0, 5) == "fold_") return fold(what.substr(5), e, vector);
+    if (what == "sqrt" || what == "floor" || what == "ceil" || what == "trunc" || what == "rint") return unary(what, e, vector);
+    auto write = [&](const Template& t) {
+      std::string list = t.needs;
+      for (size_t b = 0; b < list.size();) {
+        size_t end = std::min(list.find(',', b), list.size());
+        add(list.substr(b, end - b) + (vector ? "_v" : "_") + e);
+        b = end + 1;
+      }
+      text_ += fill(t.text, e);
+    };
+    if (vector) {
+      for (const Template& t : kVector)
+        if (what == t.name) return write(t);
+    } else {
+      for (const Template& t : kScalar)
+        if (what == t.name) return write(t);
+    }
+    STRATA_INTERNAL(false, "no helper ", name);
+  }
+
+  std::string text(const Needs& needs) {
+    for (const std::string& n : needs) {
+      if (n[0] == 'v' && n.find('_') == std::string::npos)
+        types_.insert(n.substr(1));
+      else
+        add(n);
+    }
+    std::string types;
+    for (const std::string& t : types_) types += vector_type(t);
+    return kHead + types + text_ + "\n";
+  }
+
+ private:
+  void unary(const std::string& what, const std::string& e, bool vector) {
+    std::string scalar = "__builtin_" + what + (e == "f32" ? "f" : "");
+    if (!vector) {
+      text_ += "#define " + what + "_" + e + "(x) " + scalar + "(x)\n";
+      return;
+    }
+    text_ += fill("#ifdef __clang__\n#define " + what + "_$V(x) __builtin_elementwise_" + what + "(x)\n#else\nINLINE $V " + what +
+                      "_$V($V a) {\n  $V r;\n  for (int k = 0; k < 16; k++) r[k] = " + scalar + "(a[k]);\n  return r;\n}\n#endif\n",
+                  e);
+  }
+
+  void fold(const std::string& combine, const std::string& e, bool vector) {
+    std::string t = vector ? "v" + e : e;
+    bool arg = combine.substr(0, 3) == "arg";
+    std::string text = arg ? kFoldArg : kFold;
+    if (arg) {
+      std::string index = width(e) == 64 ? "i64" : "i32";
+      types_.insert(index);
+      text = replace(text, "$I", "v" + index);
+      text = replace(text, "$L", index);
+      text = replace(text, "$O", combine == "argmax" ? ">" : "<");
+      text = replace(text, "$W", "4");
+    } else {
+      add(combine + "_" + e);
+      if (vector) add(combine + "_v" + e);
+      text = replace(text, "$STEP", vector ? "acc[k] = $C_$T(acc[k], acc[k + w]);"
+                                           : "\n      for (int l = 0; l < 16; l++) acc[16 * k + l] = $C_$E(acc[16 * k + l], acc[16 * (k + w) + l]);");
+    }
+    text = replace(text, "$C", combine);
+    text = replace(text, "$T", t);
+    text_ += fill(text, e);
+  }
+
+  std::string text_;
+  Needs done_, types_;
+};
+
+}  // namespace
+
+std::string prelude(const Needs& needs) { return Prelude().text(needs); }
+
+}  // namespace strata::lower

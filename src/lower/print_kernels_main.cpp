@@ -1,0 +1,90 @@
+// Host tool of the build: `print_kernels OUTDIR [--report]` prints the table's kernels as OUTDIR/<isa>_<family>.c, and
+// registry.cpp, which lists them by instruction set. Files that would not change are left alone.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "lower/build.h"
+#include "lower/print_c.h"
+
+namespace strata::lower {
+extern const KernelDesc table_kernels[];
+extern const int64_t table_kernel_count;
+
+namespace {
+
+// Every dtype has one-lane kernels; these have all three instruction sets.
+constexpr uint32_t kAllSets = 1u << int(DType::F32) | 1u << int(DType::F64) | 1u << int(DType::BF16) |
+                              1u << int(DType::I64) | 1u << int(DType::Bool);
+
+void write_if_changed(const std::filesystem::path& path, const std::string& text) {
+  std::ifstream old(path);
+  std::stringstream was;
+  was << old.rdbuf();
+  if (old && was.str() == text) return;
+  std::ofstream(path) << text;
+}
+
+std::string registry(const std::map<Isa, std::vector<std::string>>& families) {
+  std::string text = "// Printed kernels by instruction set. Printed by lower/, do not edit.\n#include \"lower/registry.h\"\n\n";
+  std::string tables;
+  for (const auto& [isa, names] : families) {
+    std::string set = isa_name(isa), list;
+    for (const std::string& f : names) {
+      text += "extern \"C\" const StrataKernelFile strata_kernels_" + set + "_" + f + ";\n";
+      list += "    &strata_kernels_" + set + "_" + f + ",\n";
+    }
+    tables += "static const StrataKernelFile* const " + set + "_files[] = {\n" + list + "    nullptr};\n";
+  }
+  text += "\n" + tables + "\nextern const StrataIsaTable strata_isa_tables[3] = {\n";
+  for (const auto& [isa, names] : families) {
+    std::string set = isa_name(isa);
+    text += "    {\"" + set + "\", " + set + "_files, " + std::to_string(names.size()) + "},\n";
+  }
+  return text + "};\n";
+}
+
+void run(const std::filesystem::path& out, bool report) {
+  std::filesystem::create_directories(out);
+  std::map<std::string, std::vector<const KernelDesc*>> families;
+  for (int64_t k = 0; k < table_kernel_count; ++k) families[table_kernels[k].family].push_back(&table_kernels[k]);
+  std::map<Isa, std::vector<std::string>> printed;
+  for (Isa isa : {Isa::Base, Isa::V3, Isa::V4}) {
+    printed[isa];
+    for (const auto& [family, list] : families) {
+      std::vector<Kernel> kernels;
+      for (const KernelDesc* d : list)
+        for (int t = 0; t < kDTypeCount; ++t)
+          if ((d->dtypes >> t & 1) && (isa == Isa::Base || (kAllSets >> t & 1))) kernels.push_back(build_kernel(*d, DType(t)));
+      if (kernels.empty()) continue;
+      write_if_changed(out / (std::string(isa_name(isa)) + "_" + family + ".c"), print_file(family, kernels, isa));
+      printed[isa].push_back(family);
+      for (const Kernel& k : kernels) {
+        Needs needs;
+        if (report) std::cout << print_function(k, isa, needs).size() << '\t' << kernel_symbol(k, isa) << '\n';
+      }
+    }
+  }
+  write_if_changed(out / "registry.cpp", registry(printed));
+}
+
+}  // namespace
+}  // namespace strata::lower
+
+int main(int argc, char** argv) {
+  bool report = argc == 3 && std::string(argv[2]) == "--report";
+  if (argc != 2 && !report) {
+    std::fprintf(stderr, "usage: print_kernels OUTDIR [--report]\n");
+    return 2;
+  }
+  try {
+    strata::lower::run(argv[1], report);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "print_kernels: %s\n", e.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,56 @@
+// Compiles the shared mathematics text and wraps each function in a loop.
+#include "kernels.h"
+
+#include "shim.h"
+
+namespace strata::mathtext {
+namespace {
+#pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+#include "../../src/lower/math/exp.expr"
+#include "../../src/lower/math/log.expr"
+#include "../../src/lower/math/trig.expr"
+#include "../../src/lower/math/erf.expr"
+#include "../../src/lower/math/root.expr"
+#pragma clang attribute pop
+}  // namespace
+}  // namespace strata::mathtext
+
+namespace strata::ulp {
+namespace {
+
+template <class T, auto kernel>
+void each(const T* x, T* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) y[i] = kernel(x[i]);
+}
+
+template <class T, auto kernel>
+void each2(const T* a, const T* b, T* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) y[i] = kernel(a[i], b[i]);
+}
+
+#define ONE32(name) each<float, [](float x) { return mathtext::name(x); }>
+#define ONE64(name) each<double, [](double x) { return mathtext::name(x); }>
+#define TWO32(name) each2<float, [](float x, float y) { return mathtext::name(x, y); }>
+#define TWO64(name) each2<double, [](double x, double y) { return mathtext::name(x, y); }>
+
+}  // namespace
+
+std::vector<Function> functions() {
+  return {
+      {.name = "exp", .unary32 = ONE32(exp), .points = {-87.33, 88.72, -103.3, 0.6931}},
+      {.name = "exp2", .unary32 = ONE32(exp2), .points = {-126.0, 128.0, -149.0, 0.5}},
+      {.name = "sigmoid", .unary32 = ONE32(sigmoid), .points = {-87.33, 88.72, -103.3}},
+      {.name = "expm1", .unary32 = ONE32(expm1), .points = {-17.3, 0.3466, 88.72}},
+      {.name = "tanh", .unary32 = ONE32(tanh), .points = {0.3466, 9.01}},
+      {.name = "log", .unary32 = ONE32(log), .points = {1.0, 1.3333, 0.6667}},
+      {.name = "log1p", .unary32 = ONE32(log1p), .points = {-1.0, 0.3333, -0.3333}},
+      {.name = "sin", .unary32 = ONE32(sin), .points = {48000.0, 0.7854}},
+      {.name = "cos", .unary32 = ONE32(cos), .points = {48000.0, 0.7854}},
+      {.name = "erf", .unary32 = ONE32(erf), .points = {3.92}},
+      {.name = "normpdf", .unary32 = ONE32(normpdf), .points = {14.2, -14.2}},
+      {.name = "normcdf", .unary32 = ONE32(normcdf), .points = {14.2, -14.2}},
+      {.name = "rsqrt", .unary32 = ONE32(rsqrt), .points = {1.0}},
+  };
+}
+
+}  // namespace strata::ulp

@@ -1,0 +1,80 @@
+// True values: the C library in double for float32, libquadmath for float64.
+#include <cmath>
+#include <limits>
+#include <map>
+#include <stdexcept>
+
+#include "kernels.h"
+
+extern "C" {
+__float128 expq(__float128);
+__float128 exp2q(__float128);
+__float128 expm1q(__float128);
+__float128 logq(__float128);
+__float128 log1pq(__float128);
+__float128 sinq(__float128);
+__float128 cosq(__float128);
+__float128 tanhq(__float128);
+__float128 erfq(__float128);
+__float128 erfcq(__float128);
+__float128 sqrtq(__float128);
+}
+
+namespace strata::ulp {
+namespace {
+
+using quad = __float128;
+
+struct Wide {
+  double (*f32)(double);
+  quad (*f64)(quad);
+};
+struct Wide2 {
+  double (*f32)(double, double);
+  quad (*f64)(quad, quad);
+};
+
+constexpr quad half_root = 0.70710678118654752440084436210484903928Q;
+constexpr quad root_two_pi = 2.5066282746310005024157652848110452530Q;
+
+const std::map<std::string, Wide> one = {
+    {"exp", {[](double x) { return std::exp(x); }, expq}},
+    {"exp2", {[](double x) { return std::exp2(x); }, exp2q}},
+    {"expm1", {[](double x) { return std::expm1(x); }, expm1q}},
+    {"sigmoid", {[](double x) { return 1 / (1 + std::exp(-x)); }, [](quad x) { return 1 / (1 + expq(-x)); }}},
+    {"tanh", {[](double x) { return std::tanh(x); }, tanhq}},
+    {"log", {[](double x) { return std::log(x); }, logq}},
+    {"log1p", {[](double x) { return std::log1p(x); }, log1pq}},
+    {"sin", {[](double x) { return std::sin(x); }, sinq}},
+    {"cos", {[](double x) { return std::cos(x); }, cosq}},
+    {"erf", {[](double x) { return std::erf(x); }, erfq}},
+    {"normpdf",
+     {[](double x) { return std::exp(-x * x / 2) / double(root_two_pi); },
+      [](quad x) { return expq(-x * x / 2) / root_two_pi; }}},
+    {"normcdf",
+     {[](double x) { return 0.5 * std::erfc(-x * double(half_root)); },
+      [](quad x) { return erfcq(-x * half_root) / 2; }}},
+    {"rsqrt", {[](double x) { return 1 / std::sqrt(x); }, [](quad x) { return 1 / sqrtq(x); }}},
+};
+
+const std::map<std::string, Wide2> two = {
+    {"pow", {[](double x, double y) { return std::pow(x, y); }, nullptr}},
+};
+
+}  // namespace
+
+void fill_references(std::vector<Function>& table) {
+  for (auto& f : table) {
+    if (auto it = one.find(f.name); it != one.end()) {
+      f.wide32 = it->second.f32;
+      f.wide64 = it->second.f64;
+    } else if (auto jt = two.find(f.name); jt != two.end()) {
+      f.wide32_2 = jt->second.f32;
+      f.wide64_2 = jt->second.f64;
+    } else {
+      throw std::runtime_error("no reference for " + f.name);
+    }
+  }
+}
+
+}  // namespace strata::ulp
