@@ -55,7 +55,7 @@ def pointwise_kernels(e: Entry) -> list[tuple[Schema, str]]:
     setup = f"  const Tensor* in[] = {{{ins}}};\n"
     if scalars:
         setup += f"  const Scalar scalars[] = {{{scalars}}};\n"
-    args = f"info_{ident}, {{in, {len(e.kernel_inputs())}}}, " + (f"{{scalars, {len(e.kernel_scalars())}}}" if scalars else "{}")
+    args = f"info_{ident}, Inputs(in, {len(e.kernel_inputs())}), " + (f"Scalars(scalars, {len(e.kernel_scalars())})" if scalars else "{}")
     found = []
     for kind, s in e.operators():
         if kind == "function":
@@ -78,7 +78,7 @@ def rows_kernels(e: Entry) -> list[tuple[Schema, str]]:
         setup += f"  const Scalar scalars[] = {{{scalars}}};\n"
     keepdim = "keepdim" if "keepdim" in names else "false"
     dtype = "dtype" if "dtype" in names else "std::nullopt"
-    args = (f"info_{ident}, {{in, {len(e.kernel_inputs())}}}, " + (f"{{scalars, {len(e.kernel_scalars())}}}" if scalars else "{}") +
+    args = (f"info_{ident}, Inputs(in, {len(e.kernel_inputs())}), " + (f"Scalars(scalars, {len(e.kernel_scalars())})" if scalars else "{}") +
             f", row_dims(self, {e.raw.get('dims', 'dim')}), {keepdim}, {dtype}")
     count = len(e.schema.returns)
     found = []
@@ -105,7 +105,7 @@ def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
         args = call_args(e.schema)
         named = e.raw.get({"inplace": "cpu_inplace", "out": "cpu_out"}.get(kind, ""))
         if kind == "function":
-            is_name = e.text.isidentifier()
+            is_name = e.text.isidentifier() and all(a.name != e.text for a in e.schema.args)
             body = f"  return {e.text}({args});\n" if is_name else f"  return {e.text};\n"
         elif named:
             body = f"  {named}({call_args(s)});\n  return " + ("self" if kind == "inplace" else returned(s)) + ";\n"
@@ -158,12 +158,12 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
         by_family.setdefault(e.family, []).append(e)
     for family, group in by_family.items():
         body, register = [], []
-        declared: set[str] = set()
+        declared: set[tuple[str, str]] = set()
         for e in group:
             if e.kind in ("pointwise", "rows"):
                 body.append(info(e))
-            if e.kind in ("cpu", "view", "composite") and e.text.isidentifier() and e.text not in declared:
-                declared.add(e.text)
+            if e.kind in ("cpu", "view", "composite") and e.text.isidentifier() and all(a.name != e.text for a in e.schema.args) and (e.text, e.schema.cpp_sig) not in declared:
+                declared.add((e.text, e.schema.cpp_sig))
                 hand.setdefault(family, []).append(f"{e.schema.cpp_return} {e.text}({e.schema.cpp_params()});")
             for key in ("cpu_inplace", "cpu_out"):
                 if key in e.raw:
@@ -179,7 +179,7 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
                 else:
                     register.append(f"  t.impl(op::{s.ident}, Key::Backend, 0, {typed}, nullptr, {source}, true);")
         includes = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
-        out.write(f"kernels_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "eager/copy.h"\n#include "eager/pointwise.h"\n'
+        out.write(f"kernels_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/pointwise.h"\n'
                   '#include "eager/rows.h"\n' + includes + '#include "strata/generated/handles.h"\n#include "strata/generated/ops.h"\n\n'
                   "namespace strata::eager {\nnamespace {\n\n" + "\n\n".join(body) +
                   "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +

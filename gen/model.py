@@ -89,7 +89,7 @@ class Entry:
     @property
     def inplace(self) -> bool:
         default = self.kind == "pointwise" and not self.derived and len(self.schema.returns) == 1
-        return bool(self.raw.get("inplace", default)) and self.schema.args[0].name == "self"
+        return bool(self.raw.get("inplace", default)) and self.schema.args[0].name == "self" and self.schema.args[0].type == "Tensor"
 
     @property
     def out(self) -> str | None:

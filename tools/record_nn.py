@@ -6,6 +6,7 @@ nothing but what a new PyTorch computes differently.
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import warnings
@@ -15,9 +16,8 @@ import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests/python/nn"), str(ROOT / "tests/python/optim")]
-
-import nn_cases  # noqa: E402
-import optim_cases  # noqa: E402
+nn_cases = importlib.import_module("nn_cases")
+optim_cases = importlib.import_module("optim_cases")
 
 
 def _write(name: str, entries: dict) -> None:

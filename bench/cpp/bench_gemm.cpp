@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "eager/conv_generated.h"
 #include "eager/gemm.h"
 #include "open_library.h"
 
@@ -94,6 +95,51 @@ void compare(const GemmKernel& kernel, const char* dtype, const Case& q, const S
   std::fflush(stdout);
 }
 
+void compare_conv(const GemmKernel& kernel, const StrataLibrary* lib, int threads, char pass, bool last, int64_t batch,
+                  int64_t in, int64_t size, int64_t out, int64_t window, int64_t stride) {
+  int64_t pad = window / 2, result = (size + 2 * pad - window) / stride + 1;
+  StrataConvolution s{};
+  s.size = sizeof s, s.spatial = 2, s.batch = batch, s.groups = 1, s.in_channels = in, s.out_channels = out;
+  for (int d = 0; d < 2; ++d) {
+    s.input[d] = size, s.output[d] = result, s.kernel[d] = window, s.stride[d] = stride;
+    s.padding[d] = pad, s.dilation[d] = 1;
+  }
+  auto strides = [last](int64_t* to, int64_t c, int64_t side) {
+    to[0] = c * side * side, to[1] = last ? 1 : side * side;
+    to[2] = last ? side * c : side, to[3] = last ? c : 1;
+  };
+  strides(s.input_strides, in, size);
+  strides(s.output_strides, out, result);
+  strides(s.weight_strides, in, window);
+  std::vector<float> x(batch * in * size * size, 0.5f), w(out * in * window * window, 0.25f), y(batch * out * result * result, 1);
+  GemmThreads team{threads, omp_parallel_for};
+  auto ours = [&] {
+    if (pass == 'f') conv_forward_generated(kernel, s, x.data(), w.data(), nullptr, y.data(), team);
+    if (pass == 'd') conv_backward_data_generated(kernel, s, y.data(), w.data(), x.data(), team);
+    if (pass == 'w') conv_backward_weights_generated(kernel, s, x.data(), y.data(), w.data(), team);
+  };
+  auto theirs = [&] {
+    if (!lib) return;
+    if (pass == 'f') lib->conv_forward(&s, x.data(), w.data(), nullptr, y.data());
+    if (pass == 'd') lib->conv_backward_data(&s, y.data(), w.data(), x.data());
+    if (pass == 'w') lib->conv_backward_weights(&s, x.data(), y.data(), w.data(), nullptr);
+  };
+  ours();
+  theirs();
+  int calls = std::clamp(static_cast<int>(2e4 / block(ours, 1)), 1, 1000);
+  std::vector<double> mine, other;
+  for (int round = 0; round < 9; ++round) {
+    mine.push_back(block(ours, calls));
+    other.push_back(block(theirs, calls));
+  }
+  double us = median(mine), flops = 2.0 * batch * out * result * result * in * window * window;
+  std::printf("conv %c %s %ld x %ld x %ld -> %ld window %ld stride %ld  generated %10.2f us %7.1f GFLOP/s", pass,
+              last ? "last " : "plain", batch, in, size, out, window, stride, us, flops / us * 1e-3);
+  if (lib) std::printf("   library %10.2f us   speed ratio %.2f", median(other), median(other) / us);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -123,6 +169,16 @@ int main(int argc, char** argv) {
     const auto* kernel = static_cast<const GemmKernel*>(dlsym(handle, name.c_str()));
     if (!kernel) continue;
     for (const Case& q : cases) compare(*kernel, dtype, q, lib, threads);
+  }
+  std::string name = std::string("gemm_f32_") + argv[2];
+  const auto& f32 = *static_cast<const GemmKernel*>(dlsym(handle, name.c_str()));
+  for (char pass : {'f', 'd', 'w'}) {
+    for (bool last : {false, true}) {
+      compare_conv(f32, lib, threads, pass, last, 8, 64, 56, 64, 3, 1);
+      compare_conv(f32, lib, threads, pass, last, 1, 512, 7, 512, 3, 1);
+      compare_conv(f32, lib, threads, pass, last, 8, 128, 56, 128, 3, 2);
+      compare_conv(f32, lib, threads, pass, last, 4, 256, 28, 512, 1, 1);
+    }
   }
   return 0;
 }

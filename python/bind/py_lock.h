@@ -45,7 +45,6 @@ Own import_attr(const char* module, const char* name);
 std::string text_of(PyObject* o);           // str(o)
 std::string type_name(PyObject* o);         // of its type
 std::string callable_source(PyObject* fn);  // "file.py:12 in name", for reports
-std::string join_source(const char* what, PyObject* fn);
 
 // A tuple made of new references.
 template <class... O>

@@ -1,6 +1,8 @@
 // Python objects of autograd nodes: one class per node name, one object per node. An object that holds something of the
 // user's (metadata, a Function's ctx) is kept by its node once Python has dropped it.
 #pragma once
+#include <vector>
+
 #include "grad/node.h"
 #include "py_lock.h"
 
@@ -22,8 +24,9 @@ Node& node_of(PyObject* o);  // raises when the node is gone
 
 PyObject* wrap_node(const Ref<Node>& node);    // null: None
 PyObject* grad_fn_object(const Tensor& t);     // what Tensor.grad_fn shows
-// A ctx class: like a node's, with attributes and the methods of Function's ctx.
-PyTypeObject* make_ctx_type(const char* name);
+// A class of the family. It has what `slots` (ended by a zero slot) add; with `attributes` users may set any.
+PyTypeObject* derive_node_type(const std::string& name, PyTypeObject* base, const PyType_Slot* slots, bool attributes,
+                               bool subclassable);
 // What of PyNode::function Python's collector must see and drop; defined by Function.
 int traverse_function(FunctionState* state, visitproc visit, void* arg);
 void clear_function(FunctionState* state);
@@ -36,6 +39,8 @@ struct Hook {
 };
 // strata.utils.hooks.RemovableHandle's counterpart. `target`: a tensor or node, held weakly.
 PyObject* make_hook_handle(std::shared_ptr<Hook> hook, PyObject* target, void (*erase)(PyObject* target, int64_t id));
+
+std::shared_ptr<Hook> make_hook(PyObject* fn);  // raises TypeError unless callable
 
 Own grads_tuple(const Grads& grads);  // None where undefined
 // A hook's or backward's result as gradients: a tuple, a tensor or None. `who` names the source in errors.

@@ -10,6 +10,7 @@ struct PyTensor {
   Tensor tensor;
   PyObject* weakrefs;
   PyObject* hooks;  // dict of Python's backward hooks, for users who look at it; may be null
+  PyObject* dict;   // the instance's __dict__; may be null
 };
 
 extern PyTypeObject* tensor_base_type;   // strata._C.TensorBase
@@ -24,9 +25,26 @@ inline bool is_plain_tensor(PyObject* o) {
 }
 
 // A Python object of class `type` for a tensor that has none yet.
-PyObject* wrap_as(const Tensor& t, PyTypeObject* type);
+PyObject* wrap_as(Tensor t, PyTypeObject* type);
+// A view of the whole tensor, in the graph: x[...].
+Tensor view_of(const Tensor& t);
+// To be called when a tensor's object came to own something that may lead back to it (hooks): the garbage collector
+// looks at tensors from then on only.
+inline void track_tensor(PyObject* o) {
+  if (!PyObject_GC_IsTracked(o)) PyObject_GC_Track(o);
+}
 
-// Each area adds its names to the module `strata._C` (nanobind module or plain; called once from the module's init).
+// Parts of the type, one per file.
+extern PyMethodDef tensor_methods[];      // by hand; the table's methods are added to them
+extern PyGetSetDef tensor_attributes[];
+std::vector<PyType_Slot> number_slots();    // arithmetic, comparisons
+std::vector<PyType_Slot> index_slots();     // len, [], []=
+PyObject* new_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs);  // Tensor(2, 3), Tensor([1., 2.])
+// The table's entry of that name; raises when the table lacks it.
+const Entry& find_entry(std::string_view name);
+const Entry* find_entry_or_null(std::string_view name);
+
+// Each area adds its names to the module `strata._C`; called once from the module's init.
 void init_tensor(PyObject* module);     // tensor type, dtype, device, Size, memory formats, Generator, printing support
 void init_functions(PyObject* module);  // generated entries: submodule `_C._functions`, methods on TensorBase
 void init_indexing(PyObject* module);

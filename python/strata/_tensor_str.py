@@ -17,8 +17,11 @@ _PROFILES = {
 }
 
 
+_NAMES = ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")
+
+
 class _Options:
-    __slots__ = ("precision", "threshold", "edgeitems", "linewidth", "sci_mode")
+    __slots__ = _NAMES
 
     def __init__(self):
         self.sci_mode = None
@@ -59,7 +62,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 def get_printoptions():
     """The options as a dict that `set_printoptions(**options)` accepts."""
-    return {name: getattr(PRINT_OPTS, name) for name in _Options.__slots__}
+    return {name: getattr(PRINT_OPTS, name) for name in _NAMES}
 
 
 @contextmanager
@@ -262,6 +265,3 @@ def _repr(t, contents):
         suffixes.append(f"tangent={tangent}")
     out = _with_suffixes(prefix + contents, suffixes, indent)
     return out if plain or not isinstance(t, strata.nn.Parameter) else f"Parameter({out})"
-
-
-_str = tensor_repr

@@ -200,4 +200,7 @@ class MetaGuard {
   static bool active();
 };
 
+// While set on this thread, fresh tensors are inference tensors: without version and view bookkeeping, never recorded.
+void set_inference_tensors(bool on);
+
 }  // namespace strata

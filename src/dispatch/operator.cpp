@@ -14,6 +14,7 @@ struct OperatorTable::State {
   std::map<std::string, Operator*, std::less<>> by_name;
   std::vector<Operator*> order;
   Slot fallbacks[kKeyCount];
+  Slot foreign;
 };
 
 OperatorTable& OperatorTable::instance() {
@@ -56,6 +57,13 @@ Operator& OperatorTable::define(const char* schema_text) {
   return *op;
 }
 
+void OperatorTable::remove(Operator& op) {
+  State& s = state();
+  std::lock_guard<std::recursive_mutex> hold(s.lock);
+  s.by_name.erase(op.name);
+  s.order.erase(std::remove(s.order.begin(), s.order.end(), &op), s.order.end());
+}
+
 Operator* OperatorTable::find(std::string_view name) {
   State& s = state();
   std::lock_guard<std::recursive_mutex> hold(s.lock);
@@ -92,7 +100,12 @@ std::vector<Operator*> OperatorTable::all() {
 
 namespace {
 Slot& slot_of(Operator& op, Key key, int device) {
-  return key == Key::Backend ? op.backend[device] : op.slots[static_cast<int>(key)];
+  if (key != Key::Backend) return op.slots[static_cast<int>(key)];
+  return device == kCompositeSlot ? op.composite : op.backend[device];
+}
+std::string slot_name(Key key, int device) {
+  if (key != Key::Backend) return key_name(key);
+  return device == kCompositeSlot ? "Composite" : str_cat("Backend of ", device_type_name(device));
 }
 }  // namespace
 
@@ -103,8 +116,7 @@ OperatorTable::Saved OperatorTable::impl(Operator& op, Key key, int device, void
   Saved saved{slot.typed.load(), slot.boxed.load(), slot.source, slot.fallthrough};
   if (!slot.empty() && !quiet)
     warn(str_cat("Overriding a previously registered kernel for the same operator and the same dispatch key: operator ",
-                 op.name, ", key ", key_name(key), key == Key::Backend ? " of " + device_type_name(device) : "",
-                 ", previous kernel from ", slot.source ? slot.source : "an unknown source", ", new kernel from ",
+                 op.name, ", key ", slot_name(key, device), ", previous kernel from ", slot.source ? slot.source : "an unknown source", ", new kernel from ",
                  source ? source : "an unknown source"));
   restore(op, key, device, {typed, boxed, source, false});
   return saved;
@@ -128,10 +140,13 @@ void OperatorTable::composite(Operator& op, void* typed, const char* source) {
   refresh(op);
 }
 
-void OperatorTable::fallthrough(Operator& op, Key key) {
+OperatorTable::Saved OperatorTable::fallthrough(Operator& op, Key key) {
   std::lock_guard<std::recursive_mutex> hold(state().lock);
-  op.slots[static_cast<int>(key)].fallthrough = true;
+  Slot& slot = op.slots[static_cast<int>(key)];
+  Saved saved{slot.typed.load(), slot.boxed.load(), slot.source, slot.fallthrough};
+  slot.fallthrough = true;
   refresh(op);
+  return saved;
 }
 
 void OperatorTable::fallback(Key key, const BoxedKernel* kernel) {
@@ -144,6 +159,9 @@ void OperatorTable::fallback(Key key, const BoxedKernel* kernel) {
 const BoxedKernel* OperatorTable::fallback_of(Key key) const {
   return const_cast<OperatorTable*>(this)->state().fallbacks[static_cast<int>(key)].boxed;
 }
+
+void OperatorTable::foreign(const BoxedKernel* kernel) { state().foreign.boxed = kernel; }
+const Slot& OperatorTable::foreign_slot() { return state().foreign; }
 
 void OperatorTable::refresh(Operator& op) {
   State& s = state();
@@ -165,6 +183,8 @@ const Slot& Operator::key_fallback(Key k, Dispatch) const {
 }
 
 const Slot& Operator::missing(Dispatch d) const {
+  if (d.device == kForeignDevice)
+    if (const Slot& slot = OperatorTable::instance().foreign_slot(); !slot.empty()) return slot;
   std::string have;
   for (int i = 0; i < kMaxDeviceTypes; ++i)
     if (!backend[i].empty()) have += (have.empty() ? "" : ", ") + device_type_name(i);

@@ -29,6 +29,11 @@ struct BoxedKernel {
   std::string source;  // who registered it, for warnings and dumps
 };
 
+// Beside the device types: kernels that serve every device, and those of tensors that a front end runs itself (Python
+// subclasses), which come after autograd and bookkeeping like a device's.
+constexpr int kCompositeSlot = -1;
+constexpr int kForeignDevice = kMaxDeviceTypes;
+
 struct Slot {
   std::atomic<void*> typed{nullptr};
   std::atomic<const BoxedKernel*> boxed{nullptr};
@@ -47,7 +52,7 @@ class Operator {
   Dispatch (*dispatch_boxed)(const Stack& stack) = nullptr;
 
   Slot slots[kKeyCount];
-  Slot backend[kMaxDeviceTypes];
+  Slot backend[kMaxDeviceTypes + 1];
   Slot composite;  // serves every device that has no kernel of its own, above autograd
   std::atomic<uint32_t> handled{1};
 
@@ -77,12 +82,14 @@ class OperatorTable {
   static OperatorTable& instance();
   // Raises when an operator of that name exists with another schema.
   Operator& define(const char* schema_text);
+  // Takes the name out of the table; the operator itself stays, since calls may be running.
+  void remove(Operator& op);
   Operator* find(std::string_view name);             // "aten::add.Tensor"; null when there is none
   Operator& get(std::string_view name);              // or a Runtime error with near names
   std::vector<Operator*> overloads(std::string_view base);  // of "aten::add"
   std::vector<Operator*> all();
 
-  // `device` matters for Key::Backend. A kernel that is there already is replaced with a warning that names both
+  // `device` matters for Key::Backend, where kCompositeSlot is one too. A kernel that is there already is replaced with a warning that names both
   // sources, unless `quiet`. Returns what was there, for restore().
   struct Saved {
     void* typed;
@@ -94,10 +101,13 @@ class OperatorTable {
              bool quiet = false);
   void restore(Operator& op, Key key, int device, Saved saved);
   void composite(Operator& op, void* typed, const char* source);
-  void fallthrough(Operator& op, Key key);
+  Saved fallthrough(Operator& op, Key key);
   // Whole-key registration: serves every operator without a kernel for `key` that is not set to fall through.
   void fallback(Key key, const BoxedKernel* kernel);  // null removes it
   const BoxedKernel* fallback_of(Key key) const;
+  // Serves every operator that is not composite for kForeignDevice.
+  void foreign(const BoxedKernel* kernel);
+  const Slot& foreign_slot();
   std::string dump(const Operator& op);
 
  private:

@@ -1,15 +1,15 @@
-// Every operand is gathered in lines of elements: a line is what one (channel, tap) pair meets over a run of positions
-// of a grid. A panel of positions has a line per k; a panel of (channel, tap) pairs has a line per row or column.
+// Images are gathered in lines (conv_lines.h). A panel of positions has a line per k; a panel of (channel, tap) pairs has
+// a line per row or column.
 #include "eager/conv_generated.h"
 
-#include <algorithm>
-#include <cstring>
 #include <vector>
+
+#include "eager/conv_lines.h"
 
 namespace strata::eager {
 namespace {
 
-constexpr int64_t lines_at_once = 64;  // gathered before they are packed, to stay in the first-level cache
+thread_local Lines lines;
 
 // The geometry with three spatial dimensions, absent ones leading with size 1.
 struct Space {
@@ -38,96 +38,6 @@ struct Space {
   }
 };
 
-// Positions of one grid (`size`, with a batch in front) and what a tap makes of them in an image. Forward: a position
-// of the output reads input at position * stride - padding + tap * dilation. Inverse: a position of the input meets
-// output (position + padding - tap * dilation) / stride where that is whole.
-struct Walk {
-  int64_t size[3], positions;
-  int64_t kernel[3], stride[3], padding[3], dilation[3];
-  int64_t extent[3], step[3], batch_step, channel_step;  // of the image that is read
-  bool inverse;
-  const char* image;
-  int64_t bytes;
-
-  // One axis: the image coordinate of position p under tap t, or -1.
-  int64_t at(int d, int64_t p, int64_t t) const {
-    int64_t x;
-    if (inverse) {
-      x = p + padding[d] - t * dilation[d];
-      if (x < 0 || x % stride[d] != 0) return -1;
-      x /= stride[d];
-    } else {
-      x = p * stride[d] - padding[d] + t * dilation[d];
-    }
-    return x >= 0 && x < extent[d] ? x : -1;
-  }
-
-  void line(int64_t channel, int64_t tap, int64_t first, int64_t count, char* to) const;
-};
-
-template <class E>
-void copy_run(const char* from, int64_t step, int64_t count, char* to) {
-  const E* source = reinterpret_cast<const E*>(from);
-  E* target = reinterpret_cast<E*>(to);
-  if (step == 1) {
-    for (int64_t i = 0; i < count; ++i) target[i] = source[i];
-  } else {
-    for (int64_t i = 0; i < count; ++i) target[i] = source[i * step];
-  }
-}
-
-struct Wide {
-  uint64_t low, high;
-};
-
-void copy_elements(const char* from, int64_t step, int64_t count, int64_t bytes, char* to) {
-  switch (bytes) {
-    case 1: return copy_run<uint8_t>(from, step, count, to);
-    case 2: return copy_run<uint16_t>(from, step, count, to);
-    case 4: return copy_run<uint32_t>(from, step, count, to);
-    case 8: return copy_run<uint64_t>(from, step, count, to);
-    default: return copy_run<Wide>(from, step, count, to);
-  }
-}
-
-// Writes what (channel, tap) meets at positions [first, first + count), row by row of the innermost axis.
-void Walk::line(int64_t channel, int64_t tap, int64_t first, int64_t count, char* to) const {
-  const int64_t t2 = tap % kernel[2], t1 = tap / kernel[2] % kernel[1], t0 = tap / (kernel[2] * kernel[1]);
-  const char* base = image + channel * channel_step * bytes;
-  while (count > 0) {
-    const int64_t x = first % size[2], row = first / size[2];
-    const int64_t length = std::min(count, size[2] - x);
-    const int64_t y = row % size[1], z = row / size[1] % size[0], n = row / (size[1] * size[0]);
-    const int64_t iy = at(1, y, t1), iz = at(0, z, t0);
-    if (iy < 0 || iz < 0) {
-      std::memset(to, 0, length * bytes);
-    } else {
-      const char* source = base + (n * batch_step + iz * step[0] + iy * step[1]) * bytes;
-      if (!inverse || stride[2] == 1) {
-        // Inside the image the coordinate advances evenly: one run between two stretches of zeros.
-        const int64_t advance = inverse ? 1 : stride[2];
-        const int64_t start = inverse ? x + padding[2] - t2 * dilation[2] : x * advance - padding[2] + t2 * dilation[2];
-        int64_t low = start >= 0 ? 0 : std::min(length, (-start + advance - 1) / advance);
-        int64_t high = extent[2] <= start ? 0 : std::min(length, (extent[2] - 1 - start) / advance + 1);
-        high = std::max(high, low);
-        std::memset(to, 0, low * bytes);
-        copy_elements(source + (start + low * advance) * step[2] * bytes, advance * step[2], high - low, bytes,
-                      to + low * bytes);
-        std::memset(to + high * bytes, 0, (length - high) * bytes);
-      } else {
-        for (int64_t i = 0; i < length; ++i) {
-          int64_t ix = at(2, x + i, t2);
-          if (ix < 0) std::memset(to + i * bytes, 0, bytes);
-          else std::memcpy(to + i * bytes, source + ix * step[2] * bytes, bytes);
-        }
-      }
-    }
-    to += length * bytes;
-    first += length;
-    count -= length;
-  }
-}
-
 int64_t power_of_two(int64_t n) {
   int64_t p = 1;
   while (p < n) p *= 2;
@@ -155,24 +65,11 @@ struct PositionSource : PanelSource {
                      void* to) {
     const auto& s = static_cast<const PositionSource&>(self);
     const Walk& walk = *s.walk;
-    const int64_t taps = walk.kernel[0] * walk.kernel[1] * walk.kernel[2];
-    const int64_t start = segment * walk.positions + first, size = s.side.panel_size(count);
-    char* out = static_cast<char*>(to);
-    if (s.side.kernel->plain) {
-      for (int64_t k = 0; k < kc; ++k, out += size * walk.bytes) {
-        walk.line((k0 + k) / taps, (k0 + k) % taps, start, count, out);
-        std::memset(out + count * walk.bytes, 0, (size - count) * walk.bytes);
-      }
-      return;
-    }
-    char* lines = gather_buffer(lines_at_once * count * walk.bytes);
-    for (int64_t k = 0; k < kc; k += lines_at_once) {
-      int64_t part = std::min(lines_at_once, kc - k);
-      for (int64_t i = 0; i < part; ++i) {
-        walk.line((k0 + k + i) / taps, (k0 + k + i) % taps, start, count, lines + i * count * walk.bytes);
-      }
-      s.side.pack(part, count, lines, 1, count, out + k * size * s.side.kernel->compute_bytes);
-    }
+    lines.prepare(walk, segment * walk.positions + first, count);
+    if (s.side.kernel->plain) return lines.write_all(k0, kc, s.side.panel_size(count), static_cast<char*>(to));
+    char* gathered = gather_buffer(kc * count * walk.bytes);
+    lines.write_all(k0, kc, count, gathered);
+    s.side.pack(kc, count, gathered, 1, count, static_cast<char*>(to));
   }
 };
 
@@ -186,15 +83,16 @@ struct PairSource : PanelSource {
   static void gather(const PanelSource& self, int64_t, int64_t first, int64_t count, int64_t k0, int64_t kc, void* to) {
     const auto& s = static_cast<const PairSource&>(self);
     const Walk& walk = *s.walk;
-    const int64_t taps = walk.kernel[0] * walk.kernel[1] * walk.kernel[2];
-    char* lines = gather_buffer(count * kc * walk.bytes);
+    const int64_t taps = walk.taps();
+    char* gathered = gather_buffer(count * kc * walk.bytes);
+    lines.prepare(walk, k0, kc);
     for (int64_t j = 0; j < count; ++j) {
       int64_t entry = first + j;
       int64_t channel = s.channels_fastest ? entry % s.channels : entry / taps;
       int64_t tap = s.channels_fastest ? entry / s.channels : entry % taps;
-      walk.line(channel, tap, k0, kc, lines + j * kc * walk.bytes);
+      lines.write(channel, tap, gathered + j * kc * walk.bytes);
     }
-    s.side.pack(kc, count, lines, kc, 1, static_cast<char*>(to));
+    s.side.pack(kc, count, gathered, kc, 1, static_cast<char*>(to));
   }
 };
 
@@ -212,7 +110,11 @@ struct WeightSource : PanelSource {
     char* out = static_cast<char*>(to);
     if (s.even) return s.side.pack(kc, count, from + k0 * s.bytes, s.entry_step, 1, out);
     const int64_t size = s.side.panel_size(count) * s.side.kernel->compute_bytes;
-    for (int64_t k = 0; k < kc; ++k) s.side.pack(1, count, from + s.k_offset[k0 + k] * s.bytes, s.entry_step, 0, out + k * size);
+    const int64_t* offset = s.k_offset + k0;
+    for (int64_t k = 0, end; k < kc; k = end) {  // runs of neighbours
+      for (end = k + 1; end < kc && offset[end] == offset[end - 1] + 1;) ++end;
+      s.side.pack(end - k, count, from + offset[k] * s.bytes, s.entry_step, 1, out + k * size);
+    }
   }
 };
 
@@ -267,6 +169,8 @@ struct GridProduct {
   Form form = Form::neither;
   std::vector<int64_t> k_offset;
   bool even = true;
+
+  explicit GridProduct(const GemmKernel& with) : kernel(with) {}
 
   void prepare(const Space& space) {
     k_offset.resize(inner * space.taps);
@@ -356,7 +260,7 @@ bool conv_forward_generated(const GemmKernel& kernel, const StrataConvolution& s
   Space space(s);
   const int64_t out_group = s.out_channels / s.groups, in_group = s.in_channels / s.groups;
   const int64_t* y = s.output_strides;
-  GridProduct p{kernel};
+  GridProduct p(kernel);
   p.walk = make_walk(space, false, input, s, kernel.element_bytes);
   p.batch = s.batch, p.entries = out_group, p.inner = in_group;
   p.form = form_of(s.batch, s.out_channels, space.output, space.out_step, y[0], y[1]);
@@ -378,7 +282,7 @@ bool conv_backward_data_generated(const GemmKernel& kernel, const StrataConvolut
   Space space(s);
   const int64_t out_group = s.out_channels / s.groups, in_group = s.in_channels / s.groups;
   const int64_t* x = s.input_strides;
-  GridProduct p{kernel};
+  GridProduct p(kernel);
   p.walk = make_walk(space, true, grad_output, s, kernel.element_bytes);
   p.batch = s.batch, p.entries = in_group, p.inner = out_group;
   p.form = form_of(s.batch, s.in_channels, space.input, space.in_step, x[0], x[1]);

@@ -6,7 +6,8 @@
 //   gradient of input k = (output channel of the group, ky, kx)
 //   gradient of weight k = (batch, output position in row-major order)
 // A term that falls into padding, or that no output position meets, counts as a product with zero.
-// Layouts and threads leave them alone. (A bias gradient is an ordinary sum and not here.)
+// Layouts and threads leave them alone, except that complex products over a channels-last result take the image as
+// left operand. (A bias gradient is an ordinary sum and not here.)
 //
 // Any strides are read. What is written needs either contiguous dense space (plain order) or contiguous channels over
 // dense space (channels last): otherwise the functions return false and have done nothing. Sizes must be consistent.

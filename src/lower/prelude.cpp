@@ -118,10 +118,12 @@ INLINE $V fma_$V($V a, $V b, $V c) {
 }
 )C"},
     {"store", "copy", R"C(INLINE void store_$V($E* p, $V v, i64 left) {
-  if (RARELY(left < 16))
-    copy_$V(p, &v, left);
-  else
+  if (RARELY(left < 16)) {
+    const $V part = v;
+    copy_$V(p, &part, left);
+  } else {
     *($V_u*)p = v;
+  }
 }
 )C"},
     {"load_pairs", "", R"C(INLINE $V load_pairs_$V(const void* p, i64 left) {
@@ -174,7 +176,7 @@ const Template kScalar[] = {
   return ($E)r;
 }
 )C"},
-    // Exact: subtracts b, doubled as often as fits, from the top down.
+    // Exact: long division of the mantissas, bit by bit.
     {"fmod", "", R"C(static inline $E fmod_$E($E a, $E b) {
   $E x = __builtin_fabs$B(a), y = __builtin_fabs$B(b);
   if (!(x < __builtin_inf$B()) || !(y > 0)) return (a * 0) / (b * 0);
@@ -182,31 +184,57 @@ const Template kScalar[] = {
   const $U top = ($U)1 << (8 * sizeof($U) - 1);
   $U xb = BITS($U, x), yb = BITS($U, y);
   int shift = $P, ex = (int)(xb >> shift), ey = (int)(yb >> shift);
-  $U low = (($U)1 << shift) - 1, xm = xb & low, ym = yb & low;
-  if (ex) xm |= low + 1; else ex = 1;
-  if (ey) ym |= low + 1; else ey = 1;
-  for (; ex > ey; ex--) {
-    if (xm >= ym) xm -= ym;
-    xm <<= 1;
-  }
+  const $U one = ($U)1 << shift;
+  $U xm = xb & (one - 1), ym = yb & (one - 1);
+  if (ex) xm |= one; else ex = 1;
+  if (ey) ym |= one; else ey = 1;
+  for (; xm < one; ex--) xm <<= 1;
+  for (; ym < one; ey--) ym <<= 1;
+  for (; ex > ey; ex--) xm = (xm >= ym ? xm - ym : xm) << 1;
   if (xm >= ym) xm -= ym;
   if (xm) {
-    for (; ex > 1 && xm <= low; ex--) xm <<= 1;
-    if (xm > low) xm += ($U)(ex - 1) << shift;
+    for (; xm < one; ex--) xm <<= 1;
+    xm = ex > 0 ? (xm - one) | (($U)ex << shift) : xm >> (1 - ex);
   }
   return BITS($E, ($U)(xm | (BITS($U, a) & top)));
 }
 )C"},
 };
 
-// Folds accumulators over positions: `groups` of 16 neighbours by bits 4 to 9, then the 16 by bits 3 to 0.
-const char* const kFold = R"C(static __attribute__((noinline)) $E fold_$C_$T($T* acc, i64 groups) {
+// Folds tree T's positions: `groups` of 16 neighbours by bits 4 to 9, then the 16 by bits 3 to 0. Eight vectors at a time
+// stay in registers.
+const char* const kFoldVector = R"C(INLINE void pairs_$C_$V($V* a, i64 n) {
+  for (i64 w = 1; w < n; w *= 2)
+    for (i64 k = 0; k + w < n; k += 2 * w) a[k] = $C_$V(a[k], a[k + w]);
+}
+static __attribute__((noinline)) $E fold_$C_$V($V* a, i64 groups) {
+  $V part[8];
+  i64 n = 0;
+  for (; groups > 0; groups -= 8, a += 8, n++) {
+    if (groups < 8) {
+      pairs_$C_$V(a, groups);
+      part[n] = a[0];
+      continue;
+    }
+    const $V p = $C_$V(a[0], a[1]), q = $C_$V(a[2], a[3]), r = $C_$V(a[4], a[5]), s = $C_$V(a[6], a[7]);
+    const $V t = $C_$V(p, q), u = $C_$V(r, s);
+    part[n] = $C_$V(t, u);
+  }
+  pairs_$C_$V(part, n);
+  $V v = part[0];
+  v = $C_$V(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15));
+  v = $C_$V(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7));
+  v = $C_$V(v, __builtin_shufflevector(v, v, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3));
+  return $C_$E(v[0], v[1]);
+}
+)C";
+const char* const kFoldScalar = R"C(static __attribute__((noinline)) $E fold_$C_$E($E* a, i64 groups) {
   for (i64 w = 1; w < groups; w *= 2)
-    for (i64 k = 0; k + w < groups; k += 2 * w) $STEP
-  $E* lane = ($E*)acc;
+    for (i64 k = 0; k + w < groups; k += 2 * w)
+      for (int l = 0; l < 16; l++) a[16 * k + l] = $C_$E(a[16 * k + l], a[16 * (k + w) + l]);
   for (int h = 8; h; h /= 2)
-    for (int l = 0; l < h; l++) lane[l] = $C_$E(lane[l], lane[l + h]);
-  return lane[0];
+    for (int l = 0; l < h; l++) a[l] = $C_$E(a[l], a[l + h]);
+  return a[0];
 }
 )C";
 
@@ -227,11 +255,11 @@ const char* const kFoldComplex = R"C(static __attribute__((noinline)) void fold_
 )C";
 
 // The first of equals over lanes that each hold their best value and its index; NaN beats all.
-const char* const kFoldArg = R"C(static __attribute__((noinline)) void fold_$C_$T(const $T* best, const $I* where, i64 first, void* slot) {
+const char* const kFoldArg = R"C(static __attribute__((noinline)) void fold_$C_$V(const $V* best, const $I* where, i64 first, void* slot) {
   const $E* b = (const $E*)best;
   const $L* at = (const $L*)where;
   int r = 0;
-  for (int k = 1; k < (int)(sizeof(*best) / sizeof($E)) * $W; k++)
+  for (int k = 1; k < 64; k++)
     if (b[k] $O b[r] || (b[k] != b[k] && b[r] == b[r]) || ((b[k] == b[r] || (b[k] != b[k] && b[r] != b[r])) && at[k] < at[r])) r = k;
   *($E*)slot = b[r];
   *(i64*)((char*)slot + 8) = first + at[r];
@@ -333,25 +361,16 @@ class Prelude {
   }
 
   void fold(const std::string& combine, const std::string& e, bool vector) {
-    std::string t = vector ? "v" + e : e;
-    bool arg = combine.substr(0, 3) == "arg";
-    std::string text = arg ? kFoldArg : kFold;
-    if (arg) {
+    if (combine.substr(0, 3) == "arg") {
       std::string index = width(e) == 64 ? "i64" : "i32";
       types_.insert(index);
-      text = replace(text, "$I", "v" + index);
-      text = replace(text, "$L", index);
-      text = replace(text, "$O", combine == "argmax" ? ">" : "<");
-      text = replace(text, "$W", "4");
-    } else {
-      add(combine + "_" + e);
-      if (vector) add(combine + "_v" + e);
-      text = replace(text, "$STEP", vector ? "acc[k] = $C_$T(acc[k], acc[k + w]);"
-                                           : "\n      for (int l = 0; l < 16; l++) acc[16 * k + l] = $C_$E(acc[16 * k + l], acc[16 * (k + w) + l]);");
+      std::string text = replace(replace(kFoldArg, "$I", "v" + index), "$L", index);
+      text_ += fill(replace(replace(text, "$O", combine == "argmax" ? ">" : "<"), "$C", combine), e);
+      return;
     }
-    text = replace(text, "$C", combine);
-    text = replace(text, "$T", t);
-    text_ += fill(text, e);
+    add(combine + "_" + e);
+    if (vector) add(combine + "_v" + e);
+    text_ += fill(replace(vector ? kFoldVector : kFoldScalar, "$C", combine), e);
   }
 
   std::string text_;

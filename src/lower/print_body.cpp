@@ -167,7 +167,7 @@ std::string BodyPrinter::mask(int v, int bits) {
   DType lane = mask_lane(bits);
   if (n.op == Op::Const) return constant(lane, n.imm ? (uint64_t(-1) >> (64 - bits)) : 0);
   std::string t = type(lane, true);
-  if (n.uniform) return "SPLAT(" + t + ", -(" + traits(lane).cname + ")" + names_[v] + ")";
+  if (n.uniform) return "SPLAT(" + t + ", (" + std::string(traits(lane).cname) + ")-(" + traits(lane).cname + ")" + names_[v] + ")";
   return mask_bits(v) == bits ? names_[v] : "CONVERT(" + t + ", " + names_[v] + ")";
 }
 

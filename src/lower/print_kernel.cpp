@@ -8,7 +8,7 @@
 namespace strata::lower {
 
 const char* const kCompileFlags =
-    "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing -fPIC -w";
+    "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing -fPIC -w -Wno-psabi";
 
 const char* isa_name(Isa isa) {
   static constexpr const char* names[] = {"base", "v3", "v4"};
@@ -114,6 +114,7 @@ class ReductionPrinter {
 
   std::string before() {
     std::string out, init;
+    bool trees = false;
     for (size_t k = 0; k < pass_.reductions.size(); ++k) {
       const Reduction& r = pass_.reductions[k];
       DType t = pass_.nodes[r.value[0]].type;
@@ -129,11 +130,11 @@ class ReductionPrinter {
       }
       for (const std::string& n : parts(k)) {
         out += "  " + type + " " + n + (vector_ ? "[64];\n" : "[1024];\n");
-        std::string value = complex_product(r) && n != names_[k] ? body_.constant(t, 0) : start;
-        init += std::string("  for (i64 k = 0; k < ") + (vector_ ? "used" : "16 * used") + "; k++) " + n + "[k] = " + value + ";\n";
+        if (!vector_) init += "  for (i64 k = count; k < 16 * used; k++) " + n + "[k] = " + start + ";\n";
       }
+      trees = true;
     }
-    if (!init.empty()) out += "  const i64 used = args->count > 1008 ? 64 : (args->count + 15) >> 4;\n" + init;
+    if (trees) out += "  const i64 used = count > 1008 ? 64 : (count + 15) >> 4;\n" + init;
     return out;
   }
 
@@ -159,7 +160,7 @@ class ReductionPrinter {
         out += "  *(" + e + "*)(" + slot + ") = " + names_[k] + ";\n  *(i64*)(" + slot + " + 8) = args->first + " + names_[k] + "_at;\n";
       } else if (complex_product(r)) {
         needs_.insert("fold_complex_" + e);
-        out += "  fold_complex_" + e + "(" + names_[k] + ", " + names_[k] + "_im, args->count, (" + e + "*)(" + slot + "));\n";
+        out += "  fold_complex_" + e + "(" + names_[k] + ", " + names_[k] + "_im, count, (" + e + "*)(" + slot + "));\n";
       } else {
         std::vector<std::string> part = parts(k);
         for (size_t p = 0; p < part.size(); ++p)
@@ -191,9 +192,12 @@ class ReductionPrinter {
       if (vector_) {
         out += "    " + body_.type(t) + " e_" + part[p] + " = " + value + ";\n";
         out += "    if (RARELY(left < 16)) e_" + part[p] + " = " + present(t, "e_" + part[p], body_.constant(t, identity_bits(r, t))) + ";\n";
-        value = "e_" + part[p];
+      } else {
+        out += "    " + body_.type(t, false) + " e_" + part[p] + " = " + value + ";\n";
       }
-      out += "    " + at + " = " + body_.helper(combine_name(r.combine), t, vector_) + "(" + at + ", " + value + ");\n";
+      value = "e_" + part[p];
+      out += "    if (i >= 1024) " + value + " = " + body_.helper(combine_name(r.combine), t, vector_) + "(" + at + ", " + value + ");\n";
+      out += "    " + at + " = " + value + ";\n";
     }
     return out;
   }
@@ -271,9 +275,9 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   out += body.uniform_part();
   bool loop = pass.elementwise || !pass.reductions.empty();
   if (loop) {
-    out += reductions.before();
-    out += std::string("  for (i64 i = 0; i < args->count; i += ") + (vector ? "16" : "1") + ") {\n";
-    if (vector) out += "    const i64 left = args->count - i;\n";
+    out += "  const i64 count = args->count;\n" + reductions.before();
+    out += std::string("  for (i64 i = 0; i < count; i += ") + (vector ? "16" : "1") + ") {\n";
+    if (vector) out += "    const i64 left = count - i;\n";
     out += body.element_part(4);
   }
   std::string per_row;

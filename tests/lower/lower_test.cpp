@@ -1,5 +1,5 @@
 // Tests of lower/: every kernel of the test table gives the same bits for every compiler and instruction set, and the
-// values that an independent evaluation gives. `lower_test --bench` times some on one thread.
+// values that an independent evaluation gives. `lower_test --bench [LIBRARY]` times some on one thread.
 #include <cmath>
 #include <cstdio>
 
@@ -14,7 +14,7 @@ namespace strata::lower::test {
 
 void test_values(const std::vector<Library>& libs);  // values_test.cpp
 void test_errors();
-void bench(const std::vector<Library>& libs);  // lower_bench.cpp
+void bench(const std::vector<Library>& libs, const std::string& only);  // lower_bench.cpp
 
 // All libraries against the first (Clang, one lane).
 void test_same_bits(const std::vector<Library>& libs) {
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     for (const Library& l : libs)
       std::printf("%-14s %ld kernels in %.2f s, %.1f ms each\n", l.name.c_str(), long(l.functions), l.seconds, 1000 * l.seconds / double(l.functions));
     if (libs.empty()) return 1;
-    if (argc > 1 && std::string(argv[1]) == "--bench") return bench(libs), 0;
+    if (argc > 1 && std::string(argv[1]) == "--bench") return bench(libs, argc > 2 ? argv[2] : ""), 0;
     test_same_bits(libs);
     test_values(libs);
     test_errors();

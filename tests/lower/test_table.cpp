@@ -77,7 +77,7 @@ extern const KernelDesc table_kernels[] = {
     {"norm", "reduce", R, "self", "p", "result:row", "pow(sum(pow(abs(self), p)), 1 / p)", kFloats, "test: norm"},
     {"logsumexp", "reduce", R, "self", "", "result:row",
      "m = max(self)\nm0 = isinf(m) ? 0 : m\nlog(sum(exp(self - m0))) + m0", kFloats, "test: logsumexp"},
-    {"softmax", "reduce", R, "self", "", "result", "m = max(self)\ne = exp(self - m)\ne / sum(e)", kFloats, "test: softmax"},
+    {"softmax", "reduce", R, "self", "", "result", "m = max(self)\ne = exp(self - m)\nr = 1 / sum(e)\ne * r", kFloats, "test: softmax"},
     {"log_softmax", "reduce", R, "self", "", "result", "m = max(self)\nd = self - m\nd - log(sum(exp(d)))", kFloats,
      "test: log_softmax"},
     {"layer_norm", "reduce", R, "self weight bias", "eps", "result mean:row rstd:row",

@@ -48,7 +48,7 @@ std::vector<Function> functions() {
       {.name = "cos", .unary32 = ONE32(cos), .points = {48000.0, 0.7854}},
       {.name = "erf", .unary32 = ONE32(erf), .points = {3.92}},
       {.name = "normpdf", .unary32 = ONE32(normpdf), .points = {14.2, -14.2}},
-      {.name = "normcdf", .unary32 = ONE32(normcdf), .points = {14.2, -14.2}},
+      {.name = "normcdf", .unary32 = ONE32(normcdf), .points = {-12.9, -14.2, -3.75, -1.0}},
       {.name = "rsqrt", .unary32 = ONE32(rsqrt), .points = {1.0}},
   };
 }

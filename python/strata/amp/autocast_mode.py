@@ -35,8 +35,7 @@ class autocast:
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
-        if not isinstance(device_type, str):
-            raise ValueError(f"autocast: device_type must be a string, got {type(device_type).__name__}")
+        _check_kind(device_type, "autocast")
         self.device = device_type
         self._cache_enabled = strata.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         self._present = is_autocast_available(device_type)
@@ -105,7 +104,8 @@ def _cast(value, device_type, dtype):
 
 
 def _check_kind(device_type, where):
-    if not isinstance(device_type, str):
+    fits = isinstance(device_type, str)
+    if not fits:
         raise ValueError(f"{where}: device_type must be a string, got {type(device_type).__name__}")
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _SUBMODULES = ("functional", "hooks", "init", "parallel", "utils")
 
-__all__ = ["Buffer", "Module", "Parameter", *(name for name in modules.__all__ if name != "Module")]
+__all__ = ["Buffer", "Module", "Parameter"]
+__all__ += [name for name in modules.__all__ if name not in __all__]
 
 
 def __getattr__(name: str) -> Any:

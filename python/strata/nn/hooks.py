@@ -14,7 +14,7 @@ import strata
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Self
 
     from .modules.module import Module
 
@@ -49,7 +49,7 @@ class RemovableHandle:
         self.extra_dict_ref = tuple(weakref.ref(extra) for extra in extras if extra is not None)
         RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
-    def __enter__(self) -> RemovableHandle:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

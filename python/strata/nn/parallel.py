@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
+from ._missing import missing_class
 from .modules.module import Module
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+_WAY_OUT = "run one process per device and average the gradients after backward()"
 
-_WAY_OUT = (
-    "strata.nn.parallel.{name} is not provided: run one process per device and average the gradients after backward()"
-)
-
-
-class DataParallel(Module):
-    """Not provided."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(_WAY_OUT.format(name="DataParallel"))
-
-
-class DistributedDataParallel(Module):
-    """Not provided."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(_WAY_OUT.format(name="DistributedDataParallel"))
+DataParallel = missing_class(__name__, "DataParallel", _WAY_OUT, Module)
+DistributedDataParallel = missing_class(__name__, "DistributedDataParallel", _WAY_OUT, Module)

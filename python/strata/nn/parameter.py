@@ -7,6 +7,10 @@ from collections import OrderedDict
 import strata
 from strata import Tensor
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
 __all__ = ["Buffer", "Parameter"]
 
 
@@ -32,7 +36,7 @@ class Parameter(Tensor):
     # Results of operators on parameters are plain tensors.
     __torch_function__ = strata._C._disabled_torch_function_impl
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         if data is None:
             data = strata.empty(0)
         if not isinstance(data, Tensor):
@@ -69,7 +73,7 @@ class Buffer(Tensor):
     __torch_function__ = strata._C._disabled_torch_function_impl
     persistent: bool
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
         if data is None:
             data = strata.empty(0)
         buffer = Tensor._make_subclass(cls, data.detach(), data.requires_grad)

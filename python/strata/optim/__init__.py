@@ -30,16 +30,7 @@ _MISSING = {
     "SparseAdam": "use Adam: embeddings give dense gradients",
 }
 
-__all__ = sorted(_HOME)
-
-
-def _missing_class(name: str) -> type:
-    """A class that says, when it is built, that it is not provided; so a file that only mentions it still imports."""
-
-    def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(f"strata.optim.{name} is not provided: {_MISSING[name]}")
-
-    return type(name, (), {"__init__": refuse, "__module__": __name__, "__doc__": f"Not provided: {name}."})
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -48,7 +39,9 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     elif name in _MISSING:
-        value = _missing_class(name)
+        from ..nn._missing import missing_class
+
+        value = missing_class(__name__, name, _MISSING[name])
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._fused import as_scalar, by_kind, scaling
-from .optimizer import Optimizer, as_real, check_betas, check_lr, check_modes, check_not_negative, new_step
+from .optimizer import Optimizer, check_betas, check_lr, check_modes, check_not_negative, new_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Adam(Optimizer):
         kernel = strata._fused_adamw_ if group["decoupled_weight_decay"] else strata._fused_adam_
         scaled = scaling(self)
         strata._foreach_add_(steps, 1)
-        for split in by_kind(*map(as_real, lists), steps):
+        for split in by_kind(*lists, steps):
             kernel(
                 *split,
                 lr=as_scalar(group["lr"]),

@@ -115,11 +115,6 @@ def new_step(parameter: Tensor) -> Tensor:
     return strata.zeros((), dtype=strata.float32, device=parameter.device)
 
 
-def as_real(tensors: list[Tensor]) -> list[Tensor]:
-    """Complex tensors as real ones with a last dimension of 2, others as they are."""
-    return [strata.view_as_real(tensor) if tensor.is_complex() else tensor for tensor in tensors]
-
-
 class Optimizer:
     """Base of all optimisers.
 

@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._fused import as_scalar, by_kind
-from .optimizer import Optimizer, as_real, check_lr, check_modes, check_not_negative, new_step
+from .optimizer import Optimizer, check_lr, check_modes, check_not_negative, new_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class RMSprop(Optimizer):
         lists.append([s["grad_avg"] for s in states] if group["centered"] else [])
         lists.append([s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [])
         strata._foreach_add_(steps, 1)
-        for split in by_kind(*map(as_real, lists), steps):
+        for split in by_kind(*lists, steps):
             strata._fused_rmsprop_(
                 *split,
                 lr=as_scalar(group["lr"]),

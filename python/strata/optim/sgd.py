@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._fused import as_scalar, by_kind, scaling
-from .optimizer import Optimizer, as_real, check_lr, check_modes, check_not_negative
+from .optimizer import Optimizer, check_lr, check_modes, check_not_negative
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class SGD(Optimizer):
     def _call(
         self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], buffers: list[Tensor], first: bool
     ) -> None:
-        for p, g, b in by_kind(as_real(params), as_real(grads), as_real(buffers)):
+        for p, g, b in by_kind(params, grads, buffers):
             strata._fused_sgd_(
                 p,
                 g,

@@ -7,7 +7,7 @@ must match before any value is read), then each pair is compared. The first fail
 import cmath
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 import strata
@@ -64,16 +64,11 @@ class _Mismatch(Exception):
         return self.kind(msg(text) if callable(msg) else text)
 
 
-@dataclass
 class _Options:
-    allow_subclasses: bool
-    rtol: float | None
-    atol: float | None
-    equal_nan: bool
-    check_device: bool
-    check_dtype: bool
-    check_layout: bool
-    check_stride: bool
+    """The keyword arguments of `assert_close` as attributes."""
+
+    def __init__(self, **given):
+        self.__dict__.update(given)
 
     def tolerances(self, path, *dtypes):
         if (self.rtol is None) != (self.atol is None):
@@ -116,7 +111,16 @@ def assert_close(
         ValueError: only one tolerance is given.
     """
     __tracebackhide__ = True
-    options = _Options(allow_subclasses, rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride)
+    options = _Options(
+        allow_subclasses=allow_subclasses,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_device=check_device,
+        check_dtype=check_dtype,
+        check_layout=check_layout,
+        check_stride=check_stride,
+    )
     try:
         leaves = list(_leaves(actual, expected, (), options))
     except _Mismatch as found:
@@ -193,10 +197,9 @@ def _number_dtype(value):
 def _as_tensors(actual, expected, path, options):
     related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
     if related and (options.allow_subclasses or type(actual) is type(expected)):
-        try:
+        # Whatever as_tensor refuses cannot be compared.
+        with suppress(Exception):
             return tuple(v if isinstance(v, strata.Tensor) else strata.as_tensor(v) for v in (actual, expected))
-        except Exception:  # noqa: BLE001 - whatever as_tensor refuses cannot be compared
-            pass
     text = f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}."
     raise _Mismatch(TypeError, text, path)
 

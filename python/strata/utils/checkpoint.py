@@ -6,11 +6,11 @@ fill the holders. The inputs are kept as saved tensors themselves, so a checkpoi
 the outer.
 """
 
+import os
 import sys
 import warnings
 import weakref
-from contextlib import contextmanager, nullcontext
-from pathlib import Path
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import strata
 
@@ -93,8 +93,6 @@ class _Surroundings:
 
     @contextmanager
     def restored(self):
-        from contextlib import ExitStack
-
         now = self._rng() if self.rng is not None else None
         with ExitStack() as stack:
             for kind, dtype, enabled, cache in self.autocast:
@@ -269,7 +267,7 @@ def _same(t):
     return t
 
 
-_HOME = str(Path(strata.__file__).parent)
+_HOME = os.path.dirname(strata.__file__)
 
 
 def _user_line():

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 
+from .._missing import missing_function
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -63,7 +65,7 @@ _MISSING = {
     "upsample": "index rows and columns with index_select",
 }
 
-__all__ = sorted([*_HOME, *_OPERATORS])
+__all__ = list(_HOME | _OPERATORS)
 
 
 def __getattr__(name: str) -> Any:
@@ -74,7 +76,7 @@ def __getattr__(name: str) -> Any:
     elif name in _OPERATORS:
         value = getattr(importlib.import_module(f"{__name__.rpartition('.')[0]}._ops"), _OPERATORS[name])
     elif name in _MISSING:
-        raise NotImplementedError(f"strata.nn.functional.{name} is not provided: {_MISSING[name]}")
+        value = missing_function(__name__, name, _MISSING[name])
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+from .._missing import missing_class
 from .module import Module
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ _FILES = {
         "KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d "
         "PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
+    "module": "Module",
     "multihead_attention": "MultiheadAttention",
     "normalization": "GroupNorm LayerNorm LocalResponseNorm RMSNorm",
     "padding": (
@@ -72,23 +74,14 @@ _MISSING = {
     "UpsamplingNearest2d": "repeat rows and columns with repeat_interleave",
 }
 
-__all__ = ["Module", *sorted(_HOME)]
-
-
-def _missing_class(name: str) -> type[Module]:
-    """A class that says, when it is built, that it is not provided; so a file that only mentions it still imports."""
-
-    def refuse(self: Module, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(f"strata.nn.{name} is not provided: {_MISSING[name]}")
-
-    return type(name, (Module,), {"__init__": refuse, "__module__": __name__, "__doc__": f"Not provided: {name}."})
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     elif name in _MISSING:
-        value = _missing_class(name)
+        value = missing_class("strata.nn", name, _MISSING[name], Module)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

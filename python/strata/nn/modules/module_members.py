@@ -107,9 +107,8 @@ class MembersMixin:
             raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
         parent_name, _, name = target.rpartition(".")
         parent = self.get_submodule(parent_name)
-        if strict or hasattr(parent, name):
-            if not isinstance(_member(parent, name), MembersMixin):
-                raise AttributeError(f"`{name}` is not an nn.Module")
+        if (strict or hasattr(parent, name)) and not isinstance(_member(parent, name), MembersMixin):
+            raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:

@@ -6,10 +6,17 @@ import strata
 from strata import Tensor
 
 from .. import functional as F
+from .._missing import missing_class, missing_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_WAY_OUT = "pass the padded tensor, and leave the padded steps out of what you use"
+PackedSequence = missing_class(__name__, "PackedSequence", _WAY_OUT)
+pack_padded_sequence = missing_function(__name__, "pack_padded_sequence", _WAY_OUT)
+pack_sequence = missing_function(__name__, "pack_sequence", _WAY_OUT)
+pad_packed_sequence = missing_function(__name__, "pad_packed_sequence", _WAY_OUT)
 
 
 def pad_sequence(

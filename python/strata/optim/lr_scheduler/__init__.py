@@ -19,6 +19,7 @@ _HOME = {
     "CosineAnnealingWarmRestarts": "cosine",
     "CyclicLR": "cyclic",
     "ExponentialLR": "factor",
+    "LRScheduler": "base",
     "LambdaLR": "function",
     "LinearLR": "factor",
     "MultiStepLR": "factor",
@@ -30,7 +31,7 @@ _HOME = {
     "StepLR": "factor",
 }
 
-__all__ = ["LRScheduler", *_HOME]
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,6 @@ import random
 import sys
 
 import strata
-from strata.utils.data import _transport
 from strata.utils.data._collate import default_collate, stacks_tensors
 from strata.utils.data.dataset import take_batch
 
@@ -151,6 +150,8 @@ def run(worker, conn, foreign, shipment, inline_limit):
     import signal
     import threading
 
+    from strata.utils.data import _transport
+
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     # An interrupt from the keyboard reaches every process; the parent alone decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -164,7 +165,7 @@ def run(worker, conn, foreign, shipment, inline_limit):
             if len(task) == 1:
                 state.start(*task)
             else:
-                _answer(conn, task[0], state.make(*task), worker, inline_limit)
+                _answer(conn, (task[0], *state.make(*task)), worker, inline_limit)
     except (EOFError, ConnectionError):
         pass  # the parent has gone or wants no more
     conn.close()
@@ -178,13 +179,15 @@ def _leave_with_parent():
     os._exit(1)
 
 
-def _answer(conn, number, answer, worker, inline_limit):
+def _answer(conn, answer, worker, inline_limit):
+    from strata.utils.data import _transport
+
     try:
-        _transport.send(conn, (number, *answer), inline_limit)
+        _transport.send(conn, answer, inline_limit)
     except ConnectionError:
         raise
     except Exception as error:  # noqa: BLE001 - the batch cannot be pickled
-        _transport.send(conn, (number, "error", _wrapped(error, worker)), inline_limit)
+        _transport.send(conn, (answer[0], "error", _wrapped(error, worker)), inline_limit)
 
 
 def _wrapped(error, worker):

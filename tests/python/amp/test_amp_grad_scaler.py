@@ -103,7 +103,7 @@ def test_optimizer_that_unscales_itself(setup):
 
 
 def test_new_scale(setup):
-    p, optimizer = setup
+    p = setup[0]
     s = scaler()
     s.scale(p.sum())
     s.update(4.0)

@@ -244,7 +244,7 @@ def test_mismatch_of_numbers(x):
 
 
 def test_debug_tells_the_lines(x):
-    with pytest.raises(CheckpointError, match=r"(?s)runs part at tensor 1.*test_checkpoint\.py:\d+ in block"):
+    with pytest.raises(CheckpointError, match=r"(?s)runs part at tensor 1.*test_utils_checkpoint\.py:\d+ in block"):
         y = checkpoint(unstable("fewer"), x, use_reentrant=False, debug=True)
         y.sum().backward()
     with set_checkpoint_debug_enabled(True), pytest.raises(CheckpointError, match="runs part"):

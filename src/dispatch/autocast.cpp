@@ -1,0 +1,146 @@
+#include "dispatch/autocast.h"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "dispatch/boxed.h"
+#include "strata/generated/ops.h"
+
+namespace strata {
+
+namespace {
+
+// A leaf and its lower-precision copy, valid for one version of the leaf's storage. The leaf is kept, so that its address
+// cannot become another tensor's.
+struct Cached {
+  Tensor leaf, copy;
+  uint32_t version;
+};
+
+struct Saved {
+  int device_type;
+  AutocastState state;
+  bool cache_enabled;
+};
+
+struct ThreadState {
+  AutocastState devices[kMaxDeviceTypes];
+  bool cache_enabled = true;
+  std::vector<Saved> scopes;
+  std::unordered_map<TensorImpl*, Cached> cache;
+};
+
+ThreadState& thread_state() {
+  static thread_local ThreadState state;
+  return state;
+}
+
+bool eligible(const Tensor& t, int device_type) {
+  return t.defined() && t.device().type == device_type && t.is_floating_point() && t.dtype() != DType::F64;
+}
+
+Tensor cast(const Tensor& t, DType wanted, int device_type) {
+  if (!eligible(t, device_type) || t.dtype() == wanted) return t;
+  ThreadState& state = thread_state();
+  bool keep = state.cache_enabled && dispatch_tls.grad_enabled && wanted == state.devices[device_type].dtype &&
+              t.dtype() == DType::F32 && t.requires_grad() && t.is_leaf() && !t.is_view() && !t.keys().has(Key::Python);
+  if (!keep) return ops::to(t, wanted);
+  auto at = state.cache.find(t.impl());
+  if (at != state.cache.end() && at->second.version == t.version()) return at->second.copy;
+  Tensor copy = ops::to(t, wanted);
+  state.cache.insert_or_assign(t.impl(), Cached{t, copy, t.version()});
+  return copy;
+}
+
+template <class F>
+void each_tensor(Stack& stack, F&& f) {
+  for (IValue& v : stack) {
+    if (v.is_tensor()) {
+      v = IValue(f(v.get<Tensor>()));
+    } else if (v.is_tensors()) {
+      IValue::TensorVec list = v.get<IValue::TensorVec>();
+      for (Tensor& t : list) t = f(t);
+      v = IValue(std::move(list));
+    }
+  }
+}
+
+template <Autocast Policy>
+void autocast_kernel(Operator& op, Dispatch d, Stack& stack) {
+  int device_type = d.device < kMaxDeviceTypes ? d.device : 0;
+  AutocastState state = thread_state().devices[device_type];
+  ExcludeGuard below{KeySet(Key::Autocast)};
+  if (state.enabled) {
+    DType wanted = Policy == Autocast::Lower ? state.dtype : DType::F32;
+    if (Policy == Autocast::Promote) {
+      wanted = state.dtype;
+      each_tensor(stack, [&](const Tensor& t) {
+        if (eligible(t, device_type) && t.dtype() == DType::F32) wanted = DType::F32;
+        return t;
+      });
+    }
+    each_tensor(stack, [&](const Tensor& t) { return cast(t, wanted, device_type); });
+  }
+  // Keys of the arguments may have changed: a copy of a leaf needs autograd as the leaf did.
+  Dispatch now = op.dispatch_boxed(stack);
+  redispatch_boxed(op, {now.keys.below(Key::Autocast), d.device}, stack);
+}
+
+void register_policies() {
+  OperatorTable& table = OperatorTable::instance();
+  static const BoxedKernel kernels[3] = {{&autocast_kernel<Autocast::Lower>, "src/dispatch/autocast.cpp: lower precision"},
+                                         {&autocast_kernel<Autocast::Float32>, "src/dispatch/autocast.cpp: float32"},
+                                         {&autocast_kernel<Autocast::Promote>, "src/dispatch/autocast.cpp: widest"}};
+  for (const AutocastPolicy* p = autocast_policies; p->op; ++p) {
+    Operator& op = table.get(p->op);
+    const BoxedKernel& kernel = kernels[p->policy];
+    if (op.slots[static_cast<int>(Key::Autocast)].empty())
+      table.impl(op, Key::Autocast, 0, nullptr, &kernel, kernel.source.c_str(), true);
+  }
+}
+
+void refresh_keys() {
+  bool any = false;
+  for (const AutocastState& s : thread_state().devices) any |= s.enabled;
+  KeySet key(Key::Autocast);
+  dispatch_tls.include = any ? dispatch_tls.include | key : dispatch_tls.include - key;
+}
+
+}  // namespace
+
+AutocastState autocast_state(int device_type) { return thread_state().devices[device_type]; }
+
+void set_autocast_state(int device_type, AutocastState state) {
+  static std::once_flag once;
+  std::call_once(once, register_policies);
+  STRATA_CHECK_VALUE(!state.enabled || state.dtype == DType::BF16 || state.dtype == DType::F16, "autocast: expected dtype ",
+                     "strata.bfloat16 or strata.float16, got ", state.dtype);
+  thread_state().devices[device_type] = state;
+  refresh_keys();
+}
+
+bool autocast_cache_enabled() { return thread_state().cache_enabled; }
+void set_autocast_cache_enabled(bool enabled) { thread_state().cache_enabled = enabled; }
+void clear_autocast_cache() { thread_state().cache.clear(); }
+int autocast_depth() { return int(thread_state().scopes.size()); }
+
+void autocast_enter(int device_type, DType dtype, bool enabled, bool cache_enabled) {
+  ThreadState& state = thread_state();
+  Saved saved{device_type, state.devices[device_type], state.cache_enabled};
+  set_autocast_state(device_type, {enabled, dtype});
+  state.cache_enabled = cache_enabled;
+  state.scopes.push_back(saved);
+}
+
+void autocast_exit() {
+  ThreadState& state = thread_state();
+  STRATA_CHECK(!state.scopes.empty(), "autocast: exit without enter");
+  Saved saved = state.scopes.back();
+  state.scopes.pop_back();
+  if (state.scopes.empty()) clear_autocast_cache();
+  state.cache_enabled = saved.cache_enabled;
+  state.devices[saved.device_type] = saved.state;
+  refresh_keys();
+}
+
+}  // namespace strata

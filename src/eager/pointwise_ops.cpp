@@ -1,0 +1,169 @@
+// Pointwise operators that choose between kernels.
+#include <limits>
+
+#include "core/promote.h"
+#include "eager/bind.h"
+#include "eager/copy.h"
+#include "strata/generated/eager_activation.h"
+#include "strata/generated/eager_pointwise.h"
+#include "strata/generated/handles.h"
+#include "strata/generated/kernel_ops.h"
+#include "strata/generated/ops.h"
+
+namespace strata::eager {
+
+double largest_of(DType t) {
+  switch (t) {
+    case DType::F16: return 65504.0;
+    case DType::BF16: return 0x1.fep127;
+    case DType::F64: return std::numeric_limits<double>::max();
+    default: return std::numeric_limits<float>::max();
+  }
+}
+
+Scalar smallest_value(DType t) {
+  if (!is_integral(t, true)) return -std::numeric_limits<double>::infinity();
+  if (traits(t).kind != DKind::Signed) return Scalar(0);
+  return static_cast<long>(uint64_t(-1) << (traits(t).bits - 1));
+}
+
+Scalar largest_value(DType t) {
+  if (!is_integral(t, true)) return std::numeric_limits<double>::infinity();
+  if (t == DType::Bool) return Scalar(1);
+  int bits = traits(t).bits - (traits(t).kind == DKind::Signed ? 1 : 0);
+  return Scalar::from_u64(bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1);
+}
+
+namespace {
+void check_clamp(const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+  STRATA_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
+}
+}  // namespace
+
+Scalar lowest_scalar(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+  check_clamp(min, max);
+  return max->is_float() && is_integral(self.dtype(), true) ? smallest_value(DType::F32) : smallest_value(self.dtype());
+}
+
+Scalar highest_scalar(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+  check_clamp(min, max);
+  return min->is_float() && is_integral(self.dtype(), true) ? largest_value(DType::F32) : largest_value(self.dtype());
+}
+
+// ---- pow: small exponents are products, so that x ** 2 is x * x to the bit
+
+namespace {
+
+const PointwiseOp& square_op() {
+  static const PointwiseOp op{"aten::pow.Tensor_Scalar", "square", Promote::Common, 1, 0, 1};
+  return op;
+}
+const PointwiseOp& power_op() {
+  static const PointwiseOp op{"aten::pow.Tensor_Scalar", "pow_by_scalar", Promote::Common, 1, 1, 1};
+  return op;
+}
+const PointwiseOp& root_op() {
+  static const PointwiseOp op{"aten::pow.Tensor_Scalar", "sqrt", Promote::Common, 1, 0, 1};
+  return op;
+}
+
+struct PowChoice {
+  const PointwiseOp* op;
+  bool scalar;
+};
+
+PowChoice choose_pow(const Tensor& self, const Scalar& e) {
+  STRATA_CHECK(!(is_integral(self.dtype(), true) && e.is_integral(true) && e.to_int() < 0),
+               "Integers to negative integer powers are not allowed.");
+  bool keeps = is_differentiable(self.dtype()) ? !(e.is_complex() && !self.is_complex()) : e.is_integral(false) && self.dtype() != DType::Bool;
+  if (keeps && e.equals(2)) return {&square_op(), false};
+  if (keeps && e.equals(0.5) && is_float(self.dtype())) return {&root_op(), false};
+  return {&power_op(), true};
+}
+
+}  // namespace
+
+Tensor pow_scalar(const Tensor& self, const Scalar& exponent) {
+  PowChoice c = choose_pow(self, exponent);
+  const Tensor* in[] = {&self};
+  return pointwise(*c.op, {in, 1}, c.scalar ? Scalars(&exponent, 1) : Scalars());
+}
+
+void pow_scalar_out(const Tensor& self, const Scalar& exponent, const Tensor& out) {
+  PowChoice c = choose_pow(self, exponent);
+  const Tensor* in[] = {&self};
+  pointwise_out(*c.op, {in, 1}, c.scalar ? Scalars(&exponent, 1) : Scalars(), out, true);
+}
+
+void pow_scalar_inplace(const Tensor& self, const Scalar& exponent) {
+  PowChoice c = choose_pow(self, exponent);
+  const Tensor* in[] = {&self};
+  pointwise_out(*c.op, {in, 1}, c.scalar ? Scalars(&exponent, 1) : Scalars(), self, false);
+}
+
+// ---- quotients with a rounding mode
+
+namespace {
+template <class Divisor>
+Tensor divide(const Tensor& self, const Divisor& other, std::optional<std::string_view> mode) {
+  if (!mode) return ops::div(self, other);
+  if (*mode == "floor") return ops::floor_divide(self, other);
+  STRATA_CHECK(*mode == "trunc", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
+  if constexpr (std::is_same_v<Divisor, Scalar>)
+    return ops::_div_trunc(self, wrapped_number(other));
+  else
+    return ops::_div_trunc(self, other);
+}
+}  // namespace
+
+Tensor div_mode(const Tensor& self, const Tensor& other, std::optional<std::string_view> mode) {
+  return divide(self, other, mode);
+}
+Tensor div_mode(const Tensor& self, const Scalar& other, std::optional<std::string_view> mode) {
+  return divide(self, other, mode);
+}
+
+Tensor clamp_tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
+  STRATA_CHECK(min.defined() || max.defined(), "torch.clamp: At least one of 'min' or 'max' must not be None");
+  Tensor r = min.defined() ? ops::maximum(self, min) : self;
+  return max.defined() ? ops::minimum(r, max) : r;
+}
+
+// ---- activations
+
+Tensor celu(const Tensor& self, const Scalar& alpha) {
+  STRATA_CHECK(!alpha.equals(0), "ZeroDivisionError: alpha cannot be 0 for CELU");
+  return ops::elu(self, alpha, Scalar(1.0), Scalar(1.0 / alpha.to_double()));
+}
+
+Tensor prelu(const Tensor& self, const Tensor& weight) {
+  STRATA_CHECK(weight.dim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
+  STRATA_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ", self.dtype(), " and ",
+               weight.dtype());
+  if (weight.numel() == 1) return ops::_prelu_kernel(self, ops::reshape(weight, DimVec()));
+  int64_t channels = self.dim() > 1 ? self.sizes()[1] : 1;
+  STRATA_CHECK(weight.numel() == channels, "prelu: Mismatch of parameter numbers and input channel size. Found parameter "
+               "numbers = ", weight.numel(), " and channel size = ", channels, ".");
+  DimVec shape(self.dim(), 1);
+  shape[1] = channels;
+  return ops::_prelu_kernel(self, ops::reshape(weight, shape));
+}
+
+namespace {
+bool tanh_form(std::string_view approximate) {
+  STRATA_CHECK(approximate == "none" || approximate == "tanh", "approximate argument must be either none or tanh.");
+  return approximate == "tanh";
+}
+}  // namespace
+
+Tensor gelu(const Tensor& self, std::string_view approximate) {
+  const Tensor* in[] = {&self};
+  return pointwise(tanh_form(approximate) ? kernels::gelu_tanh : kernels::gelu_erf, {in, 1}, {});
+}
+
+Tensor gelu_backward(const Tensor& grad, const Tensor& self, std::string_view approximate) {
+  const Tensor* in[] = {&grad, &self};
+  return pointwise(tanh_form(approximate) ? kernels::gelu_tanh_backward : kernels::gelu_erf_backward, {in, 2}, {});
+}
+
+}  // namespace strata::eager

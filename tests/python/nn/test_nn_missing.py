@@ -1,0 +1,54 @@
+"""What is missing says so, with the way out; and importing loads only what is used."""
+
+import subprocess
+import sys
+
+import pytest
+import strata
+from strata import nn
+
+
+@pytest.mark.parametrize("name", ["Upsample", "EmbeddingBag", "LazyLinear", "CTCLoss", "Fold", "SyncBatchNorm"])
+def test_missing_layers_name_the_way_out(name):
+    with pytest.raises(NotImplementedError, match=rf"strata\.nn\.{name} is not provided: \w+"):
+        getattr(nn, name)()
+
+
+def test_missing_functions_and_parallel():
+    with pytest.raises(NotImplementedError, match=r"strata\.nn\.functional\.interpolate is not provided: index rows"):
+        strata.nn.functional.interpolate(strata.ones(1, 1, 2), size=4)
+    with pytest.raises(NotImplementedError, match=r"strata\.nn\.utils\.weight_norm is not provided: keep direction"):
+        nn.utils.weight_norm(nn.Linear(1, 1))
+    with pytest.raises(NotImplementedError, match=r"pack_padded_sequence is not provided: pass the padded tensor"):
+        nn.utils.rnn.pack_padded_sequence(strata.ones(2, 2), [1, 2])
+    with pytest.raises(NotImplementedError, match="run one process per device"):
+        nn.DataParallel(nn.ReLU())
+    with pytest.raises(NotImplementedError, match="pad_sequence"):
+        nn.LSTM(1, 1)("packed")
+
+
+def test_unknown_names_are_attribute_errors():
+    assert not hasattr(nn, "NoSuchLayer") and not hasattr(strata.nn.functional, "no_such")
+    assert not hasattr(nn.utils, "no_such")
+
+
+def test_names_are_listed():
+    assert {"Linear", "Conv2d", "Module", "functional"} <= set(dir(nn))
+    assert {"relu", "linear", "conv2d"} <= set(dir(strata.nn.functional))
+    for name in nn.__all__:
+        assert getattr(nn, name).__name__ == name
+    for name in strata.nn.functional.__all__:
+        try:
+            assert callable(getattr(strata.nn.functional, name))
+        except NotImplementedError as error:  # an operator that the table does not hold yet says so
+            assert "needs the operator aten::" in str(error)
+
+
+def test_import_is_lazy():
+    code = (
+        "import sys; from strata import nn; nn.Module; "
+        "loaded = [m for m in sys.modules if m.startswith('strata.nn.')]; "
+        "assert 'strata.nn.modules.linear' not in loaded and 'strata.nn.functional' not in loaded, loaded; "
+        "nn.Linear; assert 'strata.nn.modules.conv' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,115 @@
+"""profile on real operators: rows, ranges, schedules, files."""
+
+import gzip
+import json
+
+import pytest
+import strata
+from strata.profiler import (
+    ProfilerAction,
+    ProfilerActivity,
+    profile,
+    record_function,
+    schedule,
+    tensorboard_trace_handler,
+)
+
+
+def work():
+    x = strata.ones(3, requires_grad=True)
+    y = x * 2 + 4
+    y.backward(strata.ones(3))
+
+
+def names(prof):
+    return [e.key for e in prof.key_averages()]
+
+
+def test_rows_of_forward_and_backward():
+    with profile(activities=[ProfilerActivity.CPU]) as prof:
+        work()
+    rows = {e.key: e for e in prof.key_averages()}
+    assert {"mul", "add", "AddBackward0", "MulBackward0"} <= set(rows)
+    assert rows["mul"].count == 2
+    nested = [e for e in prof.events() if e.key == "mul" and e.cpu_parent is not None]
+    assert [e.cpu_parent.key for e in nested] == ["MulBackward0"]
+    outermost = sum(e.cpu_time_total for e in prof.events() if e.cpu_parent is None)
+    assert prof.key_averages().self_cpu_time_total == pytest.approx(outermost)
+    assert "MulBackward0" in prof.key_averages().table(sort_by="cpu_time_total")
+
+
+def test_forward_is_linked_to_backward(tmp_path):
+    with profile() as prof:
+        work()
+    prof.export_chrome_trace(tmp_path / "t.json")
+    trace = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert len([e for e in trace if e["ph"] == "s"]) == len([e for e in trace if e["ph"] == "f"]) == 2
+
+
+def test_record_function():
+    @record_function("decorated")
+    def f():
+        with record_function("inside"):
+            pass
+
+    f()
+    with profile() as prof, record_function("outer"):
+        f()
+        f()
+    rows = {e.key: e for e in prof.key_averages() if e.is_user_annotation}
+    assert {key: row.count for key, row in rows.items()} == {"outer": 1, "decorated": 2, "inside": 2}
+    inside = next(e for e in prof.events() if e.key == "inside")
+    assert inside.cpu_parent.key == "decorated" and inside.cpu_parent.cpu_parent.key == "outer"
+
+
+def test_schedule_function():
+    with pytest.warns(UserWarning, match="warmup"):
+        assert schedule(wait=0, warmup=0, active=1)(0) is ProfilerAction.RECORD_AND_SAVE
+    plan = schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)
+    assert "".join(plan(i).name[0] + plan(i).name[-1] for i in range(11)) == "NENEWPRDRENEWPRDRENENE"
+    early = schedule(wait=5, warmup=1, active=1, skip_first_wait=1)
+    assert early(0) is ProfilerAction.WARMUP
+    with pytest.raises(AssertionError, match="active=0"):
+        schedule(wait=0, warmup=1, active=0)
+
+
+def test_schedule_records_its_steps():
+    seen = []
+    plan = schedule(wait=1, warmup=1, active=2)
+    with profile(schedule=plan, on_trace_ready=lambda p: seen.append((p.step_num, names(p)))) as prof:
+        for _ in range(8):
+            work()
+            prof.step()
+    assert [step for step, _ in seen] == [4, 8]
+    assert all("mul" in row for _, row in seen)
+    steps = [[name for name in row if name.startswith("ProfilerStep")] for _, row in seen]
+    assert steps == [["ProfilerStep#2", "ProfilerStep#3"], ["ProfilerStep#6", "ProfilerStep#7"]]
+
+
+def test_a_cycle_cut_short_is_kept():
+    seen = []
+    with profile(schedule=schedule(wait=0, warmup=1, active=5), on_trace_ready=lambda p: seen.append(names(p))) as prof:
+        for _ in range(3):
+            work()
+            prof.step()
+    assert len(seen) == 1 and "mul" in seen[0]
+
+
+def test_files(tmp_path):
+    with profile(on_trace_ready=tensorboard_trace_handler(tmp_path / "logs", "me", use_gzip=True)) as prof:
+        work()
+    (file,) = (tmp_path / "logs").iterdir()
+    assert file.name.startswith("me.") and file.name.endswith(".pt.trace.json.gz")
+    assert json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+    prof.export_chrome_trace(str(tmp_path / "plain.json"))
+
+
+def test_refusals():
+    with pytest.raises(RuntimeError, match="nothing is recorded yet"):
+        profile().events()
+    with profile(), pytest.raises(RuntimeError, match="another profile is recording"):
+        profile().start()
+    with pytest.raises(NotImplementedError, match="record_shapes=True"):
+        profile(record_shapes=True)
+    with pytest.raises(ValueError, match="activities must be among"):
+        profile(activities=["everything"])
