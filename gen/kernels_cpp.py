@@ -188,6 +188,10 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
             out.write(f"strata/generated/eager_{family}.h", HEADER + "// Hand-written kernels that ops/ names.\n#pragma once\n"
                       '#include "core/generator.h"\n#include "core/tensor.h"\n\nnamespace strata::eager {\n\n' +
                       "\n".join(hand[family]) + "\n\n}  // namespace strata::eager\n")
+    policy = {"lower": 0, "fp32": 1, "promote": 2}
+    rows_ = [f'{{"{s.full}", {policy[e.raw["autocast"]]}}},' for e in entries if "autocast" in e.raw for _, s in e.operators()[:1]]
+    out.write("autocast.cpp", HEADER + '#include "dispatch/autocast.h"\n\nnamespace strata {\n\n'
+              "const AutocastPolicy autocast_policies[] = {\n  " + "\n  ".join(rows_) + "\n  {nullptr, 0}};\n\n}  // namespace strata\n")
     names = sorted(by_family)
     out.write("register_all.cpp", HEADER + "namespace strata {\nnamespace eager {\n" + "\n".join(f"void register_{n}();" for n in names) +
               "\n}\nnamespace grad_ops {\n" + "\n".join(f"void register_{n}();" for n in names) +

@@ -56,9 +56,12 @@ void compare(const GemmKernel& kernel, const char* dtype, const Case& q, const S
     for (int64_t i = 0; i < n; ++i) {
       float x = normal(generator);
       double d = x;
-      if (bytes == 2) std::memcpy(&v[i * 2], reinterpret_cast<char*>(&x) + 2, 2);
-      else if (bytes == 4) std::memcpy(&v[i * 4], &x, 4);
-      else std::memcpy(&v[i * 8], &d, 8);
+      if (bytes == 2)
+        std::memcpy(&v[i * 2], reinterpret_cast<char*>(&x) + 2, 2);
+      else if (bytes == 4)
+        std::memcpy(&v[i * 4], &x, 4);
+      else
+        std::memcpy(&v[i * 8], &d, 8);
     }
     return v;
   };
@@ -111,7 +114,8 @@ void compare_conv(const GemmKernel& kernel, const StrataLibrary* lib, int thread
   strides(s.input_strides, in, size);
   strides(s.output_strides, out, result);
   strides(s.weight_strides, in, window);
-  std::vector<float> x(batch * in * size * size, 0.5f), w(out * in * window * window, 0.25f), y(batch * out * result * result, 1);
+  std::vector<float> x(batch * in * size * size, 0.5f), w(out * in * window * window, 0.25f),
+      y(batch * out * result * result, 1);
   GemmThreads team{threads, omp_parallel_for};
   auto ours = [&] {
     if (pass == 'f') conv_forward_generated(kernel, s, x.data(), w.data(), nullptr, y.data(), team);
@@ -156,14 +160,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", dlerror());
     return 2;
   }
-  std::vector<Case> cases = {{1024, 1024, 1024, 0, 0}, {1024, 1024, 1024, 1, 1}, {2048, 2048, 2048, 0, 0},
-                             {1000, 1000, 1000, 0, 0}, {512, 512, 512, 0, 0},    {256, 256, 256, 0, 0},
-                             {64, 512, 784, 0, 0},     {64, 512, 784, 0, 1},     {784, 512, 64, 1, 0},
-                             {128, 768, 3072, 0, 1},   {64, 10, 512, 0, 1},      {1, 1000, 2048, 0, 1},
-                             {1, 1000, 2048, 0, 0},    {1000, 1, 1000, 0, 0},    {2048, 50, 2048, 0, 0},
-                             {512, 64, 512, 0, 1, 12}, {4, 4, 4, 0, 0},          {8, 8, 8, 0, 0},
-                             {16, 16, 16, 0, 0},       {16, 16, 16, 0, 1},       {32, 32, 32, 0, 0},
-                             {64, 64, 64, 0, 0},       {64, 64, 64, 0, 1},       {128, 128, 128, 0, 0}};
+  std::vector<Case> cases = {
+      {1024, 1024, 1024, 0, 0}, {1024, 1024, 1024, 1, 1}, {2048, 2048, 2048, 0, 0}, {1000, 1000, 1000, 0, 0},
+      {512, 512, 512, 0, 0},    {256, 256, 256, 0, 0},    {64, 512, 784, 0, 0},     {64, 512, 784, 0, 1},
+      {784, 512, 64, 1, 0},     {128, 768, 3072, 0, 1},   {64, 10, 512, 0, 1},      {1, 1000, 2048, 0, 1},
+      {1, 1000, 2048, 0, 0},    {1000, 1, 1000, 0, 0},    {2048, 50, 2048, 0, 0},   {512, 64, 512, 0, 1, 12},
+      {4, 4, 4, 0, 0},          {8, 8, 8, 0, 0},          {16, 16, 16, 0, 0},       {16, 16, 16, 0, 1},
+      {32, 32, 32, 0, 0},       {64, 64, 64, 0, 0},       {64, 64, 64, 0, 1},       {128, 128, 128, 0, 0}};
   for (const char* dtype : {"f32", "bf16", "f64"}) {
     std::string name = std::string("gemm_") + dtype + "_" + argv[2];
     const auto* kernel = static_cast<const GemmKernel*>(dlsym(handle, name.c_str()));

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <random>
@@ -108,8 +108,10 @@ std::vector<char> random_values(int64_t n, bool bf16) {
   std::vector<char> bytes(n * (bf16 ? 2 : 4));
   for (int64_t i = 0; i < n; ++i) {
     float x = normal(generator);
-    if (bf16) std::memcpy(&bytes[i * 2], reinterpret_cast<char*>(&x) + 2, 2);
-    else std::memcpy(&bytes[i * 4], &x, 4);
+    if (bf16)
+      std::memcpy(&bytes[i * 2], reinterpret_cast<char*>(&x) + 2, 2);
+    else
+      std::memcpy(&bytes[i * 4], &x, 4);
   }
   return bytes;
 }
@@ -203,11 +205,16 @@ int main(int argc, char** argv) {
   Peer* peer = argc > 2 ? new Peer(argv[2], threads) : nullptr;
   const StrataLibrary* lib = open_library(argc > 1 ? argv[1] : "./libstrata_onednn.so");
   bool only_convolutions = argc > 4 && std::strcmp(argv[4], "conv") == 0;
-  for (auto [m, n, k, nt] : std::vector<std::array<int64_t, 4>>{{1024, 1024, 1024, 0}, {2048, 2048, 2048, 0},
-                                                                {1000, 1000, 1000, 0}, {64, 512, 784, 0},
-                                                                {64, 512, 784, 1},     {128, 3072, 768, 1},
-                                                                {1, 1000, 2048, 1},    {64, 10, 512, 1},
-                                                                {32, 32, 32, 0},       {4, 4, 4, 0}}) {
+  for (auto [m, n, k, nt] : std::vector<std::array<int64_t, 4>>{{1024, 1024, 1024, 0},
+                                                                {2048, 2048, 2048, 0},
+                                                                {1000, 1000, 1000, 0},
+                                                                {64, 512, 784, 0},
+                                                                {64, 512, 784, 1},
+                                                                {128, 3072, 768, 1},
+                                                                {1, 1000, 2048, 1},
+                                                                {64, 10, 512, 1},
+                                                                {32, 32, 32, 0},
+                                                                {4, 4, 4, 0}}) {
     if (only_convolutions) break;
     for (bool bf16 : {false, true}) compare(lib, product(lib, bf16, m, n, k, nt != 0), peer);
   }

@@ -46,7 +46,7 @@ int guarded(const char* where, Body&& body) noexcept {
   } catch (const Invalid& e) {
     return fail(STRATA_LIBRARY_INVALID, where, e.reason);
   } catch (const dnnl::error& e) {
-    auto status = e.status == dnnl_out_of_memory  ? STRATA_LIBRARY_MEMORY
+    auto status = e.status == dnnl_out_of_memory   ? STRATA_LIBRARY_MEMORY
                   : e.status == dnnl_unimplemented ? STRATA_LIBRARY_UNSUPPORTED
                                                    : STRATA_LIBRARY_FAILED;
     return fail(status, where, e.what());
@@ -65,8 +65,8 @@ inline dnnl::memory::data_type data_type(int32_t dtype) {
 inline bool known_type(int32_t dtype) { return dtype == STRATA_LIBRARY_F32 || dtype == STRATA_LIBRARY_BF16; }
 
 struct Binding {
-  std::vector<dnnl::memory> memories;           // one per operand
-  std::vector<void*> handles;                   // what each memory points at now
+  std::vector<dnnl::memory> memories;              // one per operand
+  std::vector<void*> handles;                      // what each memory points at now
   std::vector<std::vector<dnnl_exec_arg_t>> args;  // one list per step
 };
 
@@ -117,10 +117,9 @@ dnnl::primitive_attr scratch_attr();  // attributes that ask for a caller-provid
 int product(StrataMatmul p);
 
 int matmul(const StrataMatmul* call);
-int conv_forward(const StrataConvolution* shape, const void* input, const void* weight, const void* bias,
-                 void* output);
+int conv_forward(const StrataConvolution* shape, const void* input, const void* weight, const void* bias, void* output);
 int conv_backward_data(const StrataConvolution* shape, const void* grad_output, const void* weight, void* grad_input);
-int conv_backward_weights(const StrataConvolution* shape, const void* input, const void* grad_output,
-                          void* grad_weight, void* grad_bias);
+int conv_backward_weights(const StrataConvolution* shape, const void* input, const void* grad_output, void* grad_weight,
+                          void* grad_bias);
 
 }  // namespace strata::onednn

@@ -113,7 +113,7 @@ memory::format_tag blocked_tag(int spatial) {
 struct Problem {
   Geometry g;
   memory::data_type type;
-  memory::desc input, weight, output, bias;     // as the caller holds them
+  memory::desc input, weight, output, bias;        // as the caller holds them
   memory::desc any_input, any_weight, any_output;  // as oneDNN may choose
   bool channels_last;
   Dims stride, dilation, left, right;
@@ -147,9 +147,8 @@ struct Problem {
   Forward::primitive_desc forward(bool with_bias, dnnl::prop_kind kind, const memory::desc& in,
                                   const memory::desc& out) const {
     const auto direct = dnnl::algorithm::convolution_direct;
-    auto operation =
-        with_bias ? Forward::desc(kind, direct, in, any_weight, bias, out, stride, dilation, left, right)
-                  : Forward::desc(kind, direct, in, any_weight, out, stride, dilation, left, right);
+    auto operation = with_bias ? Forward::desc(kind, direct, in, any_weight, bias, out, stride, dilation, left, right)
+                               : Forward::desc(kind, direct, in, any_weight, out, stride, dilation, left, right);
     return Forward::primitive_desc(operation, scratch_attr(), engine());
   }
 
@@ -192,8 +191,7 @@ std::shared_ptr<const Plan> plan_forward(const StrataConvolution& s, bool with_b
   int source = plan->reordered(input, how.src_desc());
   int filter = plan->reordered(weight, how.weights_desc());
   int target = how.dst_desc() == p.output ? output : plan->temporary(how.dst_desc());
-  std::vector<std::pair<int, int>> args = {
-      {DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, filter}, {DNNL_ARG_DST, target}};
+  std::vector<std::pair<int, int>> args = {{DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, filter}, {DNNL_ARG_DST, target}};
   if (with_bias) args.emplace_back(DNNL_ARG_BIAS, bias);
   plan->step(dnnl::convolution_forward(how), std::move(args), how.scratchpad_desc());
   plan->copied(target, output);
@@ -224,9 +222,8 @@ std::shared_ptr<const Plan> plan_weights(const StrataConvolution& s, bool with_b
   const auto direct = dnnl::algorithm::convolution_direct;
   using Desc = dnnl::convolution_backward_weights::desc;
   auto operation =
-      with_bias
-          ? Desc(direct, p.any_input, p.any_weight, p.bias, p.any_output, p.stride, p.dilation, p.left, p.right)
-          : Desc(direct, p.any_input, p.any_weight, p.any_output, p.stride, p.dilation, p.left, p.right);
+      with_bias ? Desc(direct, p.any_input, p.any_weight, p.bias, p.any_output, p.stride, p.dilation, p.left, p.right)
+                : Desc(direct, p.any_input, p.any_weight, p.any_output, p.stride, p.dilation, p.left, p.right);
   dnnl::convolution_backward_weights::primitive_desc how(operation, scratch_attr(), engine(),
                                                          p.forward(with_bias, dnnl::prop_kind::forward_training));
   refuse_reference(how);
@@ -286,8 +283,8 @@ bool is_matrix_product(const StrataConvolution& s) {
     return (strides[1] == 1 || channels == 1) && (s.batch == 1 || strides[0] == step);
   };
   return positions > 0 && rows_of_channels(s.input_strides, s.in_channels) &&
-         rows_of_channels(s.output_strides, s.out_channels) &&
-         (s.in_channels == 1 || s.weight_strides[1] == 1) && (s.out_channels == 1 || s.weight_strides[0] == s.in_channels);
+         rows_of_channels(s.output_strides, s.out_channels) && (s.in_channels == 1 || s.weight_strides[1] == 1) &&
+         (s.out_channels == 1 || s.weight_strides[0] == s.in_channels);
 }
 
 StrataMatmul matrix_product(const StrataConvolution& s) {
@@ -357,14 +354,13 @@ int conv_forward(const StrataConvolution* shape, const void* input, const void* 
              [=] { return plan_forward(*shape, with_bias); });
 }
 
-int conv_backward_data(const StrataConvolution* shape, const void* grad_output, const void* weight,
-                       void* grad_input) {
+int conv_backward_data(const StrataConvolution* shape, const void* grad_output, const void* weight, void* grad_input) {
   return run("conv_backward_data", shape, Pass::data, false,
              {writable(grad_output), writable(weight), grad_input, nullptr}, [=] { return plan_data(*shape); });
 }
 
-int conv_backward_weights(const StrataConvolution* shape, const void* input, const void* grad_output,
-                          void* grad_weight, void* grad_bias) {
+int conv_backward_weights(const StrataConvolution* shape, const void* input, const void* grad_output, void* grad_weight,
+                          void* grad_bias) {
   bool with_bias = grad_bias != nullptr;
   return run("conv_backward_weights", shape, Pass::weights, with_bias,
              {writable(input), writable(grad_output), grad_weight, grad_bias},

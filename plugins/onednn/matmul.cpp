@@ -22,11 +22,15 @@ bool normalise(Layout& l, int64_t rows, int64_t cols, int64_t batch) {
   if (rows == 1 && cols == 1) {
     l.row = l.col = 1;
   } else if (rows == 1) {
-    if (l.col == 1) l.row = cols;
-    else l.row = 1;
+    if (l.col == 1)
+      l.row = cols;
+    else
+      l.row = 1;
   } else if (cols == 1) {
-    if (l.row == 1) l.col = rows;
-    else l.col = 1;
+    if (l.row == 1)
+      l.col = rows;
+    else
+      l.col = 1;
   }
   if (batch == 1) l.batch = 0;
   if (l.col == 1) return rows == 1 || l.row >= cols;
@@ -40,8 +44,10 @@ void fill_empty(const StrataMatmul& p) {
   for (int64_t i = 0; i < p.batch; ++i) {
     for (int64_t r = 0; r < p.m; ++r) {
       char* row = static_cast<char*>(p.c) + (i * p.c_batch + r * p.c_row) * width;
-      if (p.bias) std::memcpy(row, p.bias, p.n * width);
-      else std::memset(row, 0, p.n * width);
+      if (p.bias)
+        std::memcpy(row, p.bias, p.n * width);
+      else
+        std::memset(row, 0, p.n * width);
     }
   }
 }
@@ -90,15 +96,14 @@ std::shared_ptr<const Plan> make_plan(const StrataMatmul& p, const Layout& a, co
     bias_desc = batched ? memory::desc({1, 1, p.n}, type, memory::format_tag::abc)
                         : memory::desc({1, p.n}, type, memory::format_tag::ab);
   }
-  auto operation = p.bias ? dnnl::matmul::desc(a_desc, b_desc, bias_desc, c_desc)
-                          : dnnl::matmul::desc(a_desc, b_desc, c_desc);
+  auto operation =
+      p.bias ? dnnl::matmul::desc(a_desc, b_desc, bias_desc, c_desc) : dnnl::matmul::desc(a_desc, b_desc, c_desc);
   dnnl::matmul::primitive_desc how(operation, attr, engine());
   if (std::strncmp(how.impl_info_str(), "ref", 3) == 0) throw Unsupported{"oneDNN has only its reference kernel"};
 
   auto plan = std::make_shared<Plan>();
-  std::vector<std::pair<int, int>> args = {{DNNL_ARG_SRC, plan->user(a_desc)},
-                                           {DNNL_ARG_WEIGHTS, plan->user(b_desc)},
-                                           {DNNL_ARG_DST, plan->user(c_desc)}};
+  std::vector<std::pair<int, int>> args = {
+      {DNNL_ARG_SRC, plan->user(a_desc)}, {DNNL_ARG_WEIGHTS, plan->user(b_desc)}, {DNNL_ARG_DST, plan->user(c_desc)}};
   if (p.bias) args.emplace_back(DNNL_ARG_BIAS, plan->user(bias_desc));
   plan->step(dnnl::matmul(how), std::move(args), how.scratchpad_desc());
   return plan;

@@ -5,6 +5,7 @@
 #include "dispatch/tls.h"
 #include "grad/engine.h"
 #include "grad/variable.h"
+#include "py_anomaly.h"
 #include "py_node.h"
 #include "py_tensor.h"
 #include "strata/generated/ops.h"
@@ -60,34 +61,6 @@ PyObject* exit_inference(PyObject*, PyObject*) {
 }
 
 PyObject* is_inference_mode(PyObject*, PyObject*) { return PyBool_FromLong(dispatch_tls.inference); }
-
-// ---- anomaly mode
-
-PyObject* set_anomaly_mode(PyObject*, PyObject* args) {
-  int enabled, check_nan = 1;
-  if (!PyArg_ParseTuple(args, "p|p", &enabled, &check_nan)) return nullptr;
-  set_anomaly(enabled != 0, check_nan != 0);
-  Py_RETURN_NONE;
-}
-PyObject* is_anomaly(PyObject*, PyObject*) { return PyBool_FromLong(anomaly_enabled()); }
-PyObject* is_anomaly_nan(PyObject*, PyObject*) { return PyBool_FromLong(anomaly_checks_nan()); }
-
-// The Python stack of this thread, innermost call last.
-std::string python_stack() {
-  if (!Py_IsInitialized() || _Py_IsFinalizing()) return "";
-  HoldLock lock;
-  KeepError error;
-  try {
-    Own format = import_attr("traceback", "format_stack");
-    Own lines = call_object(format.get(), make_tuple().get());
-    Own empty(checked(PyUnicode_FromString("")));
-    Own text(checked(PyUnicode_Join(empty.get(), lines.get())));
-    return text_of(text.get());
-  } catch (const PythonError&) {
-    PyErr_Clear();
-    return "";
-  }
-}
 
 // ---- the engine
 
@@ -174,9 +147,10 @@ void check_roots(PyObject* tensors) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
     PyObject* o = PyTuple_GET_ITEM(tensors, i);
     if (!is_tensor(o) || !is_differentiable(tensor_of(o).dtype()) || tensor_of(o).is_meta()) continue;
+    NoWatch inner;
     GradModeGuard off(false);
     const Tensor& t = tensor_of(o);
-    if (!ops::item(ops::any(ops::isnan(t))).to_bool()) continue;
+    if (t.keys().has(Key::Python) || !ops::item(ops::any(ops::isnan(t))).to_bool()) continue;
     std::string where = nan_origin(t);
     throw_error(ErrorKind::Runtime,
                 str_cat("detect_anomaly: element ", i, " of tensors, from which backward begins, holds nan values already: ",
@@ -216,6 +190,7 @@ PyObject* run(const RunArgs& a) {
   BackwardOptions options{a.keep_graph != 0, a.create_graph != 0, a.accumulate != 0};
   std::vector<Tensor> found;
   {
+    NoWatch formulas;
     ReleaseLock lock(true);
     struct Current {
       explicit Current(RunInfo* info) { current_info = info; }
@@ -282,9 +257,6 @@ PyMethodDef functions[] = {
     {"_enter_inference_mode", enter_inference, METH_O, nullptr},
     {"_exit_inference_mode", exit_inference, METH_NOARGS, nullptr},
     {"is_inference_mode_enabled", is_inference_mode, METH_NOARGS, "Whether this thread is in inference mode."},
-    {"set_anomaly_enabled", set_anomaly_mode, METH_VARARGS, nullptr},
-    {"is_anomaly_enabled", is_anomaly, METH_NOARGS, "Whether anomaly mode is on."},
-    {"is_anomaly_check_nan_enabled", is_anomaly_nan, METH_NOARGS, "Whether anomaly mode looks for NaN."},
     {"_run_backward", run_backward_py, METH_VARARGS, nullptr},
     {"_current_graph_task_id", run_id, METH_NOARGS, nullptr},
     {"_will_engine_execute_node", will_run, METH_O, nullptr},
@@ -301,7 +273,7 @@ void init_autograd(PyObject* module) {
   init_hooks(module);
   init_function(module);
   init_autocast(module);
-  take_stack_text = python_stack;
+  init_anomaly(module);
   add_functions(module, functions);
 }
 

@@ -167,6 +167,7 @@ int64_t strided_span(IntArrayRef sizes, IntArrayRef strides) {
 namespace {
 Allocator* allocators[kMaxDeviceTypes];
 thread_local int meta_depth = 0;
+thread_local bool inference_tensors = false;
 }  // namespace
 
 void register_allocator(int device_type, Allocator& allocator) { allocators[device_type] = &allocator; }
@@ -181,9 +182,16 @@ MetaGuard::MetaGuard() { ++meta_depth; }
 MetaGuard::~MetaGuard() { --meta_depth; }
 bool MetaGuard::active() { return meta_depth > 0; }
 
+void set_inference_tensors(bool on) { inference_tensors = on; }
+
 namespace {
-KeySet fresh_keys(bool meta) {
-  return meta ? Key::Backend | Key::Meta | KeySet(Key::InplaceOrView) : Key::Backend | Key::InplaceOrView;
+Tensor fresh_tensor(Ref<Storage> storage, DType dtype, bool meta, Device device) {
+  KeySet keys = meta ? Key::Backend | Key::Meta : KeySet(Key::Backend);
+  bool inference = inference_tensors;
+  if (STRATA_LIKELY(!inference)) keys = keys | KeySet(Key::InplaceOrView);
+  Tensor t(Ref<TensorImpl>(new TensorImpl(std::move(storage), dtype, keys, device)));
+  t.impl()->inference_ = inference;
+  return t;
 }
 }  // namespace
 
@@ -191,7 +199,7 @@ Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device, bool meta) {
   meta |= MetaGuard::active();
   int64_t bytes = checked_bytes(checked_numel(sizes, "empty"), itemsize(dtype), "empty");
   Ref<Storage> storage = Storage::make(allocator_for(device), bytes, !meta);
-  Tensor t(Ref<TensorImpl>(new TensorImpl(std::move(storage), dtype, fresh_keys(meta), device)));
+  Tensor t = fresh_tensor(std::move(storage), dtype, meta, device);
   t.impl()->set_geometry(sizes, 0);
   return t;
 }
@@ -201,14 +209,14 @@ Tensor make_tensor_strided(IntArrayRef sizes, IntArrayRef strides, DType dtype, 
   checked_numel(sizes, "empty_strided");
   int64_t bytes = checked_bytes(strided_span(sizes, strides), itemsize(dtype), "empty_strided");
   Ref<Storage> storage = Storage::make(allocator_for(device), bytes, !meta);
-  Tensor t(Ref<TensorImpl>(new TensorImpl(std::move(storage), dtype, fresh_keys(meta), device)));
+  Tensor t = fresh_tensor(std::move(storage), dtype, meta, device);
   t.impl()->set_geometry(sizes, strides, 0);
   return t;
 }
 
 Tensor make_tensor_over(Ref<Storage> storage, IntArrayRef sizes, IntArrayRef strides, int64_t offset, DType dtype) {
   Device device = storage->device();
-  Tensor t(Ref<TensorImpl>(new TensorImpl(std::move(storage), dtype, fresh_keys(false), device)));
+  Tensor t = fresh_tensor(std::move(storage), dtype, false, device);
   t.impl()->set_geometry(sizes, strides, offset);
   return t;
 }

@@ -1,5 +1,5 @@
-// Images are gathered in lines (conv_lines.h). A panel of positions has a line per k; a panel of (channel, tap) pairs has
-// a line per row or column.
+// Images are gathered in lines (conv_lines.h). A panel of positions has a line per k; a panel of (channel, tap) pairs
+// has a line per row or column.
 #include "eager/conv_generated.h"
 
 #include <vector>
@@ -255,8 +255,8 @@ Walk make_walk(const Space& space, bool inverse, const void* image, const Strata
 
 }  // namespace
 
-bool conv_forward_generated(const GemmKernel& kernel, const StrataConvolution& s, const void* input,
-                            const void* weight, const void* bias, void* output, const GemmThreads& threads) {
+bool conv_forward_generated(const GemmKernel& kernel, const StrataConvolution& s, const void* input, const void* weight,
+                            const void* bias, void* output, const GemmThreads& threads) {
   Space space(s);
   const int64_t out_group = s.out_channels / s.groups, in_group = s.in_channels / s.groups;
   const int64_t* y = s.output_strides;
@@ -306,7 +306,8 @@ bool conv_backward_weights_generated(const GemmKernel& kernel, const StrataConvo
   Form form = form_of(1, in_group, space.kernel, space.weight_step, in_group, w[1]);
   // Columns are (channel, tap) pairs and have to lie densely in one order or the other.
   if (form == Form::plain && in_group != 1 && w[1] != space.taps) form = Form::neither;
-  if (form == Form::channels_last && space.taps != 1 && position_step(space.kernel, space.weight_step, in_group) != in_group) {
+  if (form == Form::channels_last && space.taps != 1 &&
+      position_step(space.kernel, space.weight_step, in_group) != in_group) {
     form = Form::neither;
   }
   if (form == Form::neither) return false;

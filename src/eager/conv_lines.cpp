@@ -67,11 +67,21 @@ void Lines::write(int64_t channel, int64_t tap, char* to) const {
     const char* from = base + p.from * bytes;
     char* at = to + p.to * bytes;
     switch (bytes) {
-      case 1: copy_run<uint8_t>(from, p.from_step, p.count, at, to_step_); break;
-      case 2: copy_run<uint16_t>(from, p.from_step, p.count, at, to_step_); break;
-      case 4: copy_run<uint32_t>(from, p.from_step, p.count, at, to_step_); break;
-      case 8: copy_run<uint64_t>(from, p.from_step, p.count, at, to_step_); break;
-      default: copy_run<Wide>(from, p.from_step, p.count, at, to_step_); break;
+      case 1:
+        copy_run<uint8_t>(from, p.from_step, p.count, at, to_step_);
+        break;
+      case 2:
+        copy_run<uint16_t>(from, p.from_step, p.count, at, to_step_);
+        break;
+      case 4:
+        copy_run<uint32_t>(from, p.from_step, p.count, at, to_step_);
+        break;
+      case 8:
+        copy_run<uint64_t>(from, p.from_step, p.count, at, to_step_);
+        break;
+      default:
+        copy_run<Wide>(from, p.from_step, p.count, at, to_step_);
+        break;
     }
   }
 }
@@ -99,11 +109,16 @@ void Lines::write_all(int64_t k0, int64_t kc, int64_t row_length, char* to) cons
   if (walk_->channel_step == 1) {
     std::memset(to, 0, kc * row_length * bytes);
     switch (bytes) {
-      case 1: return write_channels(k0, kc, row_length, reinterpret_cast<uint8_t*>(to));
-      case 2: return write_channels(k0, kc, row_length, reinterpret_cast<uint16_t*>(to));
-      case 4: return write_channels(k0, kc, row_length, reinterpret_cast<uint32_t*>(to));
-      case 8: return write_channels(k0, kc, row_length, reinterpret_cast<uint64_t*>(to));
-      default: return write_channels(k0, kc, row_length, reinterpret_cast<Wide*>(to));
+      case 1:
+        return write_channels(k0, kc, row_length, reinterpret_cast<uint8_t*>(to));
+      case 2:
+        return write_channels(k0, kc, row_length, reinterpret_cast<uint16_t*>(to));
+      case 4:
+        return write_channels(k0, kc, row_length, reinterpret_cast<uint32_t*>(to));
+      case 8:
+        return write_channels(k0, kc, row_length, reinterpret_cast<uint64_t*>(to));
+      default:
+        return write_channels(k0, kc, row_length, reinterpret_cast<Wide*>(to));
     }
   }
   for (int64_t k = k0; k < k0 + kc; ++k, to += row_length * bytes) {

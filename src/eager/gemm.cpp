@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t chain = 1024;
 constexpr int64_t private_bytes = 512 << 10;
 constexpr int64_t shared_bytes = 8 << 20;
-constexpr int64_t kept_bytes = 32 << 20;    // a larger buffer is given back after the product
-constexpr int64_t tile_bytes = 4096;        // at least mr * nr accumulators
-constexpr double serial_work = 40. * 40 * 40;  // up to here starting threads costs more than the product
+constexpr int64_t kept_bytes = 32 << 20;         // a larger buffer is given back after the product
+constexpr int64_t tile_bytes = 4096;             // at least mr * nr accumulators
+constexpr double serial_work = 40. * 40 * 40;    // up to here starting threads costs more than the product
 constexpr double split_work = 256. * 256 * 256;  // up to here threads share nothing, since lines move slowly
 constexpr int64_t direct_bytes = 64 << 10;       // a b of this size is read in place by any number of rows
 
@@ -60,7 +60,9 @@ void run_parallel(const GemmThreads& threads, int64_t count, Body&& body) {
     body(0, count);
     return;
   }
-  auto call = [](void* ctx, int64_t begin, int64_t end) { (*static_cast<std::remove_reference_t<Body>*>(ctx))(begin, end); };
+  auto call = [](void* ctx, int64_t begin, int64_t end) {
+    (*static_cast<std::remove_reference_t<Body>*>(ctx))(begin, end);
+  };
   threads.parallel_for(0, count, 1, call, &body);
 }
 
@@ -95,8 +97,18 @@ class Engine {
       int64_t s1 = std::min(s0 + at_once, shared_count);
       for (int64_t i = 0; i < chains; ++i) {
         const bool bias = i * chain >= p_.k;
-        step_ = {share_b, i == 0, i + 1 == chains, i * chain, bias ? 1 : std::min(chain, p_.k - i * chain),
-                 bias ? p_.last_a : p_.a, bias ? p_.last_b : p_.b, s0, s1, shared, a_bytes, b_bytes};
+        step_ = {share_b,
+                 i == 0,
+                 i + 1 == chains,
+                 i * chain,
+                 bias ? 1 : std::min(chain, p_.k - i * chain),
+                 bias ? p_.last_a : p_.a,
+                 bias ? p_.last_b : p_.b,
+                 s0,
+                 s1,
+                 shared,
+                 a_bytes,
+                 b_bytes};
         run_parallel(threads_, s1 - s0, [&](int64_t begin, int64_t end) {
           for (int64_t s = begin; s < end; ++s) pack(share_b, s0 + s, shared + s * shared_panel);
         });
@@ -136,9 +148,10 @@ class Engine {
     }
   }
 
-  // A unit is one private panel against one stretch of shared ones. Units lie on a line, panel after panel, each as long
-  // as its panel is high or wide; a thread gets a piece of the line and takes the units that begin there. So work is
-  // even although panels at the edge are small, and a thread shares at most its first and last panel with a neighbour.
+  // A unit is one private panel against one stretch of shared ones. Units lie on a line, panel after panel, each as
+  // long as its panel is high or wide; a thread gets a piece of the line and takes the units that begin there. So work
+  // is even although panels at the edge are small, and a thread shares at most its first and last panel with a
+  // neighbour.
   void run_units() {
     const bool own_a = step_.share_b;
     const int64_t full = own_a ? kernel_.mr : kernel_.nr, length = own_a ? p_.m : p_.columns;
@@ -188,14 +201,16 @@ class Engine {
       const char* shared = st.shared + (s - st.s0) * shared_panel;
       for (int64_t o = own0; o < own1; ++o) {
         const char* mine = own + (o - own0) * own_panel;
-        if (st.share_b) tile(o, mine, s, shared);
-        else tile(s, shared, o, mine);
+        if (st.share_b)
+          tile(o, mine, s, shared);
+        else
+          tile(s, shared, o, mine);
       }
     }
   }
 
   bool reads_in_place(int64_t b_panel) const {
-    return direct_ && columns_of(b_panel).count % kernel_.lanes == 0;
+    return direct_ && step_.b == p_.b && columns_of(b_panel).count % kernel_.lanes == 0;
   }
 
   void tile(int64_t a_panel, const char* a, int64_t b_panel, const char* b) const {
@@ -205,7 +220,8 @@ class Engine {
       b = static_cast<const char*>(p_.b_direct) + (step_.k0 * p_.b_row + cols.first) * kernel_.element_bytes;
       b_step = p_.b_row;
     }
-    char* c = static_cast<char*>(p_.c) + (cols.segment * p_.c_segment + first * p_.c_row + cols.first) * kernel_.element_bytes;
+    char* c = static_cast<char*>(p_.c) +
+              (cols.segment * p_.c_segment + first * p_.c_row + cols.first) * kernel_.element_bytes;
     if (!kernel_.round) {
       kernel_.kernel(step_.kc, a, b, b_step, c, p_.c_row, rows, cols.count, !step_.first);
       return;
@@ -260,6 +276,12 @@ void one_product(const GemmKernel& kernel, const GemmCall& call, int64_t index, 
     p.b_direct = b_data;
     p.b_row = call.b_row;
   }
+  Matrix ones{{pack_matrix}, kernel.pack_a, static_cast<const char*>(kernel.one), 0, 0, bytes};
+  Matrix bias{{pack_matrix}, kernel.pack_b, static_cast<const char*>(call.bias), 1, 0, bytes};
+  if (call.bias) {
+    p.last_a = &ones;
+    p.last_b = &bias;
+  }
   p.c = static_cast<char*>(call.c) + index * call.c_batch * bytes;
   p.c_row = call.c_row;
   panel_product(kernel, p, threads);
@@ -285,7 +307,8 @@ char* gather_buffer(int64_t bytes) { return buffers.gathered.at_least(bytes); }
 
 void gemm(const GemmKernel& kernel, const GemmCall& call, const GemmThreads& threads) {
   const bool is_complex = !kernel.plain && !kernel.round;
-  if (call.n == 1 && call.m > 1 && call.c_row == 1 && !is_complex) {  // a column that lies like a row: vectors along it
+  if (call.n == 1 && call.m > 1 && call.c_row == 1 && !call.bias && !is_complex) {
+    // A column that lies like a row: vectors go along it.
     GemmCall turned = call;
     turned.m = 1, turned.n = call.m;
     turned.a = call.b, turned.a_row = call.b_col, turned.a_col = call.b_row, turned.a_batch = call.b_batch;
@@ -315,6 +338,7 @@ void gemm(const GemmKernel& kernel, const GemmCall& call, const GemmThreads& thr
       part.a = static_cast<const char*>(call.a) + (rows ? first * call.a_row : 0) * bytes;
       part.b = static_cast<const char*>(call.b) + (rows ? 0 : first * call.b_col) * bytes;
       part.c = static_cast<char*>(call.c) + first * (rows ? call.c_row : 1) * bytes;
+      if (call.bias && !rows) part.bias = static_cast<const char*>(call.bias) + first * bytes;
       for (int64_t i = 0; i < call.batch; ++i) one_product(kernel, part, i, {});
     });
   } else {

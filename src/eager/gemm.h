@@ -49,6 +49,7 @@ struct GemmCall {
   int64_t c_row;
   int64_t batch = 1;
   int64_t a_batch = 0, b_batch = 0, c_batch = 0;
+  const void* bias = nullptr;  // n elements, added to every row as one more chain, before the rounding
 };
 
 void gemm(const GemmKernel& kernel, const GemmCall& call, const GemmThreads& threads);

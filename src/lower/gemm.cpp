@@ -37,9 +37,9 @@ struct Compute {
 };
 
 constexpr Compute computes[] = {
-    {"f32", "float", 4, 1, "__builtin_fmaf(a, b, c)"},  {"f64", "double", 8, 1, "__builtin_fma(a, b, c)"},
-    {"u32", "u32", 4, 1, "((a) * (b) + (c))"},          {"u64", "u64", 8, 1, "((a) * (b) + (c))"},
-    {"c64", "float", 4, 2, "__builtin_fmaf(a, b, c)"},  {"c128", "double", 8, 2, "__builtin_fma(a, b, c)"},
+    {"f32", "float", 4, 1, "__builtin_fmaf(a, b, c)"}, {"f64", "double", 8, 1, "__builtin_fma(a, b, c)"},
+    {"u32", "u32", 4, 1, "((a) * (b) + (c))"},         {"u64", "u64", 8, 1, "((a) * (b) + (c))"},
+    {"c64", "float", 4, 2, "__builtin_fmaf(a, b, c)"}, {"c128", "double", 8, 2, "__builtin_fma(a, b, c)"},
 };
 
 // How a storage type becomes its compute type and back.
@@ -92,7 +92,8 @@ struct Tile {
 Tile tile_of(GemmLevel level, const Compute& c) {
   if (level == GemmLevel::base) return c.parts == 2 ? Tile{1, {1, 2}, {1, 2}} : Tile{1, {1, 2, 4}, {1, 2, 3, 4}};
   int lanes = (level == GemmLevel::v4 ? 64 : 32) / c.bytes;
-  if (level == GemmLevel::v4) return c.parts == 2 ? Tile{lanes, {1, 2, 4}, {1, 2}} : Tile{lanes, {1, 2, 4, 8}, {1, 2, 3}};
+  if (level == GemmLevel::v4)
+    return c.parts == 2 ? Tile{lanes, {1, 2, 4}, {1, 2}} : Tile{lanes, {1, 2, 4, 8}, {1, 2, 3}};
   return c.parts == 2 ? Tile{lanes, {1, 2}, {1, 2}} : Tile{lanes, {1, 2, 4}, {1, 2, 3}};
 }  // every multiple of the lanes is a width: the driver relies on it to read b in place
 
@@ -196,16 +197,15 @@ std::string print_choice(const std::vector<int>& sizes, int unit) {
   return out + number(sizes.back() * unit);
 }
 
-std::string acc(int part, int row, int vec) {
-  return std::string(part ? "i" : "c") + number(row) + "_" + number(vec);
-}
+std::string acc(int part, int row, int vec) { return std::string(part ? "i" : "c") + number(row) + "_" + number(vec); }
 
 // One body: a tile of `rows` x `vecs` vectors accumulated over kc, then put or added into C through a local tile, which
 // serves full and partial tiles alike.
 std::string print_body(const Compute& c, const Tile& tile, int rows, int vecs) {
   int width = vecs * tile.lanes;
-  std::string t = fill("\nWIDE_@c@ static void @c@_tile_@r@x@v@(i64 kc, const @s@ *a, const @s@ *b, i64 b_step, @s@ *t) {\n",
-                       {{"c", c.name}, {"s", c.scalar}, {"r", number(rows)}, {"v", number(vecs)}});
+  std::string t =
+      fill("\nWIDE_@c@ static void @c@_tile_@r@x@v@(i64 kc, const @s@ *a, const @s@ *b, i64 b_step, @s@ *t) {\n",
+           {{"c", c.name}, {"s", c.scalar}, {"r", number(rows)}, {"v", number(vecs)}});
   for (int p = 0; p < c.parts; ++p) {
     for (int i = 0; i < rows; ++i) {
       t += fill("  v_@c@ ", {{"c", c.name}});
@@ -215,8 +215,9 @@ std::string print_body(const Compute& c, const Tile& tile, int rows, int vecs) {
   t += "  for (i64 k = 0; k < kc; ++k) {\n";
   for (int p = 0; p < c.parts; ++p) {
     for (int j = 0; j < vecs; ++j) {
-      t += fill("    v_@c@ @n@ = *(const vu_@c@ *)(b + @at@);\n",
-                {{"c", c.name}, {"n", std::string(p ? "d" : "b") + number(j)}, {"at", number(p * width + j * tile.lanes)}});
+      t += fill(
+          "    v_@c@ @n@ = *(const vu_@c@ *)(b + @at@);\n",
+          {{"c", c.name}, {"n", std::string(p ? "d" : "b") + number(j)}, {"at", number(p * width + j * tile.lanes)}});
     }
   }
   for (int i = 0; i < rows; ++i) {
@@ -227,7 +228,8 @@ std::string print_body(const Compute& c, const Tile& tile, int rows, int vecs) {
     }
     auto fma = [&](int part, int j, std::string left, std::string right) {
       std::string name = acc(part, i, j);
-      t += "    " + name + " = FMA_" + c.name + "(" + left + number(i) + ", " + right + number(j) + ", " + name + ");\n";
+      t +=
+          "    " + name + " = FMA_" + c.name + "(" + left + number(i) + ", " + right + number(j) + ", " + name + ");\n";
     };
     for (int j = 0; j < vecs; ++j) {
       fma(0, j, "a", "b");
@@ -295,8 +297,9 @@ std::string print_kernel(GemmLevel level, const Compute& c, const Tile& tile) {
   out += fill(kernel_head, values);
   for (int rows : tile.heights) {
     for (int vecs : tile.widths) {
-      out += fill("    case @case@: @c@_tile_@r@x@v@(kc, a, b, b_step, t); break;\n",
-                  {{"case", number(rows * 1000 + vecs * tile.lanes)}, {"c", c.name}, {"r", number(rows)}, {"v", number(vecs)}});
+      out += fill(
+          "    case @case@: @c@_tile_@r@x@v@(kc, a, b, b_step, t); break;\n",
+          {{"case", number(rows * 1000 + vecs * tile.lanes)}, {"c", c.name}, {"r", number(rows)}, {"v", number(vecs)}});
     }
   }
   return out + fill("  }\n  @c@_put(t, w, c, ldc, rows, cols, add);\n}\n", values);
@@ -309,7 +312,8 @@ static inline @s@ @d@_load(@t@ x) { return @load@; }
 typedef @s@ q_@d@ __attribute__((vector_size(@quad@)));
 typedef @s@ qu_@d@ __attribute__((vector_size(@quad@), aligned(@align@), may_alias));
 #define LOAD4_@d@(p) (q_@d@){@d@_load((p)[0]), @d@_load((p)[1]), @d@_load((p)[2]), @d@_load((p)[3])}
-static inline __attribute__((always_inline)) void @d@_pack(i64 kc, i64 n, i64 w, const @t@ *from, i64 sn, i64 sk, @s@ *to) {
+static inline __attribute__((always_inline)) void @d@_pack(i64 kc, i64 n, i64 w, const @t@ *from, i64 sn, i64 sk,
+                                                           @s@ *to) {
   if (n < w) {
     for (i64 k = 0; k < kc; ++k) for (i64 j = n; j < w; ++j) to[k * w + j] = 0;
   }
@@ -355,13 +359,17 @@ static void @d@_pack(i64 kc, i64 n, i64 w, const @t@ *from, i64 sn, i64 sk, @s@ 
 )";
 
 // The full size gets a copy of the loops with a constant width.
-constexpr std::string_view pack_entry = R"(static void gemm_@d@_@level@_pack_@side@(i64 kc, i64 n, const void *from, i64 sn, i64 sk, void *to) {
+constexpr std::string_view pack_entry =
+    R"(
+static void gemm_@d@_@level@_pack_@side@(i64 kc, i64 n, const void *from, i64 sn, i64 sk, void *to) {
   if (n == @full@) @d@_pack(kc, @full@, @full@, from, sn, sk, to);
   else @d@_pack(kc, n, @c@_@size@(n), from, sn, sk, to);
 }
 )";
 
-constexpr std::string_view round_entry = R"(static void gemm_@d@_@level@_round(i64 rows, i64 cols, const void *from, i64 ld_from, void *to, i64 ld_to) {
+constexpr std::string_view round_entry =
+    R"(
+static void gemm_@d@_@level@_round(i64 rows, i64 cols, const void *from, i64 ld_from, void *to, i64 ld_to) {
   const @s@ *p = from;
   @u@ *q = to;
   for (i64 i = 0; i < rows; ++i, p += ld_from, q += ld_to) {
@@ -373,25 +381,28 @@ constexpr std::string_view round_entry = R"(static void gemm_@d@_@level@_round(i
 std::string print_storage(GemmLevel level, const Storage& d, const Compute& c, const Tile& tile) {
   int nr = tile.widths.back() * tile.lanes, mr = tile.heights.back();
   std::string_view type = d.type;
-  Values values = {{"d", d.name},
-                   {"t", d.type},
-                   {"u", type == "__INT16_TYPE__" ? "u16" : type == "signed char" ? "u8" : d.type},
-                   {"s", c.scalar},
-                   {"c", c.name},
-                   {"level", gemm_level_name(level)},
-                   {"load", d.load},
-                   {"store", d.store ? d.store : ""},
-                   {"quad", number(4 * c.bytes)},
-                   {"align", number(c.bytes)},
-                   {"mr", number(mr)},
-                   {"nr", number(nr)},
-                   {"element", number(d.bytes)},
-                   {"compute", number(c.bytes * c.parts)},
-                   {"lanes", number(tile.lanes)},
-                   {"plain", number(d.store == nullptr && c.parts == 1)},
-                   {"one", d.one},
-                   {"round", d.store ? fill("gemm_@d@_@level@_round", {{"d", d.name}, {"level", gemm_level_name(level)}})
-                                     : std::string("0")}};
+  Values values = {
+      {"d", d.name},
+      {"t", d.type},
+      {"u", type == "__INT16_TYPE__" ? "u16"
+            : type == "signed char"  ? "u8"
+                                     : d.type},
+      {"s", c.scalar},
+      {"c", c.name},
+      {"level", gemm_level_name(level)},
+      {"load", d.load},
+      {"store", d.store ? d.store : ""},
+      {"quad", number(4 * c.bytes)},
+      {"align", number(c.bytes)},
+      {"mr", number(mr)},
+      {"nr", number(nr)},
+      {"element", number(d.bytes)},
+      {"compute", number(c.bytes * c.parts)},
+      {"lanes", number(tile.lanes)},
+      {"plain", number(d.store == nullptr && c.parts == 1)},
+      {"one", d.one},
+      {"round", d.store ? fill("gemm_@d@_@level@_round", {{"d", d.name}, {"level", gemm_level_name(level)}})
+                        : std::string("0")}};
   auto with = [&](Values more) {
     more.insert(more.end(), values.begin(), values.end());
     return more;
@@ -400,7 +411,8 @@ std::string print_storage(GemmLevel level, const Storage& d, const Compute& c, c
   out += fill(pack_entry, with({{"side", "a"}, {"full", number(mr)}, {"size", "height"}}));
   out += fill(pack_entry, with({{"side", "b"}, {"full", number(nr)}, {"size", "width"}}));
   if (d.store) out += fill(round_entry, values);
-  return out + fill(R"(static const @t@ @d@_one[] = {@one@};
+  return out + fill(R"(
+static const @t@ @d@_one[] = {@one@};
 const struct gemm_table gemm_@d@_@level@ = {
   @mr@, @nr@, @lanes@, @element@, @compute@, @plain@, @d@_one, gemm_@d@_@level@_pack_a, gemm_@d@_@level@_pack_b, gemm_@c@_@level@_kernel, @round@};
 )",

@@ -4,7 +4,8 @@
 // is acc = fma(a[i,k], b[k,j], acc) in order of k, starting from +0, in the compute type; the chains' results are added
 // in order. The result is rounded once to the storage type. Integers wrap, bool is any(a & b). Complex keeps two
 // accumulators: re = fma(ar, br, re), re = fma(-ai, bi, re); im = fma(ar, bi, im), im = fma(ai, br, im).
-// Blocking, packing, threads and instruction set leave the bits alone, because they only choose which element runs when.
+// Blocking, packing, threads and instruction set leave the bits alone, because they only choose which element runs
+// when.
 //
 // The text is header-free C11 that Clang and GCC compile to the same bits at -O2 -ffp-contract=off; it holds one kernel
 // set per dtype: functions gemm_<dtype>_<level>_pack_a, _pack_b, _kernel, _round (static) and one exported table

@@ -92,16 +92,8 @@ INLINE $V fma_$V($V a, $V b, $V c) {
 }
 #endif
 )C"},
-    {"max", "select", R"C(INLINE $V max_$V($V a, $V b) {
-  $V r = select_$V(a > b, a, b);
-  return select_$V(a != a, a, r);
-}
-)C"},
-    {"min", "select", R"C(INLINE $V min_$V($V a, $V b) {
-  $V r = select_$V(a < b, a, b);
-  return select_$V(a != a, a, r);
-}
-)C"},
+    {"max", "select", "#define max_$V(a, b) select_$V((b) > (a), b, a)\n"},
+    {"min", "select", "#define min_$V(a, b) select_$V((b) < (a), b, a)\n"},
     {"add", "", "#define add_$V(a, b) ((a) + (b))\n"},
     {"mul", "", "#define mul_$V(a, b) ((a) * (b))\n"},
     {"or", "", "#define or_$V(a, b) ((a) | (b))\n"},
@@ -142,8 +134,8 @@ INLINE $V fma_$V($V a, $V b, $V c) {
 
 const Template kScalar[] = {
     {"fma", "", "#define fma_$E(a, b, c) __builtin_fma$B(a, b, c)\n"},
-    {"max", "", "#define max_$E(a, b) ((a) != (a) ? (a) : (a) > (b) ? (a) : (b))\n"},
-    {"min", "", "#define min_$E(a, b) ((a) != (a) ? (a) : (a) < (b) ? (a) : (b))\n"},
+    {"max", "", "#define max_$E(a, b) ((b) > (a) ? (b) : (a))\n"},
+    {"min", "", "#define min_$E(a, b) ((b) < (a) ? (b) : (a))\n"},
     {"add", "", "#define add_$E(a, b) ((a) + (b))\n"},
     {"mul", "", "#define mul_$E(a, b) ((a) * (b))\n"},
     {"or", "", "#define or_$E(a, b) ((a) | (b))\n"},
@@ -201,8 +193,22 @@ const Template kScalar[] = {
 )C"},
 };
 
-// Folds tree T's positions: `groups` of 16 neighbours by bits 4 to 9, then the 16 by bits 3 to 0. Eight vectors at a time
-// stay in registers.
+// The 16 values of a vector, or of 16 neighbours, as one: by bits 3 to 0 of their positions.
+const char* const kLanesVector = R"C(INLINE $E lanes_$C_$V($V v) {
+  v = $C_$V(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15));
+  v = $C_$V(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7));
+  v = $C_$V(v, __builtin_shufflevector(v, v, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3));
+  return $C_$E(v[0], v[1]);
+}
+)C";
+const char* const kLanesScalar = R"C(static inline $E lanes_$C_$E($E* a) {
+  for (int h = 8; h; h /= 2)
+    for (int l = 0; l < h; l++) a[l] = $C_$E(a[l], a[l + h]);
+  return a[0];
+}
+)C";
+
+// Tree T's positions as one: `groups` of 16 by bits 4 to 9, then lanes. Eight vectors at a time stay in registers.
 const char* const kFoldVector = R"C(INLINE void pairs_$C_$V($V* a, i64 n) {
   for (i64 w = 1; w < n; w *= 2)
     for (i64 k = 0; k + w < n; k += 2 * w) a[k] = $C_$V(a[k], a[k + w]);
@@ -221,20 +227,14 @@ static __attribute__((noinline)) $E fold_$C_$V($V* a, i64 groups) {
     part[n] = $C_$V(t, u);
   }
   pairs_$C_$V(part, n);
-  $V v = part[0];
-  v = $C_$V(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15));
-  v = $C_$V(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7));
-  v = $C_$V(v, __builtin_shufflevector(v, v, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3));
-  return $C_$E(v[0], v[1]);
+  return lanes_$C_$V(part[0]);
 }
 )C";
 const char* const kFoldScalar = R"C(static __attribute__((noinline)) $E fold_$C_$E($E* a, i64 groups) {
   for (i64 w = 1; w < groups; w *= 2)
     for (i64 k = 0; k + w < groups; k += 2 * w)
       for (int l = 0; l < 16; l++) a[16 * k + l] = $C_$E(a[16 * k + l], a[16 * (k + w) + l]);
-  for (int h = 8; h; h /= 2)
-    for (int l = 0; l < h; l++) a[l] = $C_$E(a[l], a[l + h]);
-  return a[0];
+  return lanes_$C_$E(a);
 }
 )C";
 
@@ -254,14 +254,21 @@ const char* const kFoldComplex = R"C(static __attribute__((noinline)) void fold_
 }
 )C";
 
-// The first of equals over lanes that each hold their best value and its index; NaN beats all.
+// The first of equals over four vectors that hold their lanes' best values and the indices of these; NaN beats all.
 const char* const kFoldArg = R"C(static __attribute__((noinline)) void fold_$C_$V(const $V* best, const $I* where, i64 first, void* slot) {
-  const $E* b = (const $E*)best;
-  const $L* at = (const $L*)where;
+  $V v = best[0];
+  $I at = where[0];
+  for (int k = 1; k < 4; k++) {
+    const $V b = best[k];
+    const $M better = (b $O v) | ((b != b) & (v == v)), equal = (b == v) | ((b != b) & (v != v));
+    const $I take = CONVERT($I, better) | (CONVERT($I, equal) & (where[k] < at));
+    v = select_$V(CONVERT($M, take), b, v);
+    at = (at & ~take) | (where[k] & take);
+  }
   int r = 0;
-  for (int k = 1; k < 64; k++)
-    if (b[k] $O b[r] || (b[k] != b[k] && b[r] == b[r]) || ((b[k] == b[r] || (b[k] != b[k] && b[r] != b[r])) && at[k] < at[r])) r = k;
-  *($E*)slot = b[r];
+  for (int k = 1; k < 16; k++)
+    if (v[k] $O v[r] || (v[k] != v[k] && v[r] == v[r]) || ((v[k] == v[r] || (v[k] != v[k] && v[r] != v[r])) && at[k] < at[r])) r = k;
+  *($E*)slot = v[r];
   *(i64*)((char*)slot + 8) = first + at[r];
 }
 )C";
@@ -315,7 +322,7 @@ class Prelude {
       text_ += fill(kFoldComplex, e);
       return;
     }
-    if (what.substr(0, 5) == "fold_") return fold(what.substr(5), e, vector);
+    if (what.substr(0, 5) == "fold_" || what.substr(0, 6) == "lanes_") return fold(what, e, vector);
     if (what == "sqrt" || what == "floor" || what == "ceil" || what == "trunc" || what == "rint") return unary(what, e, vector);
     auto write = [&](const Template& t) {
       std::string list = t.needs;
@@ -360,17 +367,22 @@ class Prelude {
                   e);
   }
 
-  void fold(const std::string& combine, const std::string& e, bool vector) {
+  void fold(const std::string& what, const std::string& e, bool vector) {
+    std::string combine = what.substr(what.find('_') + 1), of_type = (vector ? "_v" : "_") + e, text;
     if (combine.substr(0, 3) == "arg") {
+      add("select" + of_type);
       std::string index = width(e) == 64 ? "i64" : "i32";
       types_.insert(index);
-      std::string text = replace(replace(kFoldArg, "$I", "v" + index), "$L", index);
-      text_ += fill(replace(replace(text, "$O", combine == "argmax" ? ">" : "<"), "$C", combine), e);
-      return;
+      text = replace(replace(kFoldArg, "$I", "v" + index), "$O", combine == "argmax" ? ">" : "<");
+    } else if (what[0] == 'l') {
+      add(combine + "_" + e);
+      add(combine + of_type);
+      text = vector ? kLanesVector : kLanesScalar;
+    } else {
+      add("lanes_" + combine + of_type);
+      text = vector ? kFoldVector : kFoldScalar;
     }
-    add(combine + "_" + e);
-    if (vector) add(combine + "_v" + e);
-    text_ += fill(replace(vector ? kFoldVector : kFoldScalar, "$C", combine), e);
+    text_ += fill(replace(text, "$C", combine), e);
   }
 
   std::string text_;

@@ -103,8 +103,9 @@ const char* combine_name(Combine c) {
   return names[int(c)];
 }
 
-// The reductions of one pass. Sums and their like keep tree T's 1,024 positions in a local array (64 vectors); argmax
-// and argmin, whose result no order changes, four vectors or one value.
+// The reductions of one pass. Sums and products keep tree T's 1,024 positions in a local array (64 vectors). Where no
+// order can change the result but for the sign of a zero (max, min, any, all) there are 16 positions, one vector, and
+// NaN is noticed apart. Argmax and argmin keep four vectors or one value: the first of equals needs no order.
 class ReductionPrinter {
  public:
   ReductionPrinter(const Kernel& k, const Pass& pass, BodyPrinter& body, bool vector, Needs& needs)
@@ -128,6 +129,14 @@ class ReductionPrinter {
           out += "  " + type + " " + name + " = " + start + ";\n  i64 " + name + "_at = 0;\n";
         continue;
       }
+      if (!is_tree(r)) {
+        if (vector_)
+          out += "  " + type + " " + name + " = " + start + ";\n";
+        else
+          out += "  " + type + " " + name + "[16];\n  for (int l = 0; l < 16; l++) " + name + "[l] = " + start + ";\n";
+        if (is_float(t)) out += "  " + (vector_ ? body_.type(mask_lane(traits(t).bits)) : "bit") + " nan_" + name + " = " + (vector_ ? "{0}" : "0") + ";\n";
+        continue;
+      }
       for (const std::string& n : parts(k)) {
         out += "  " + type + " " + n + (vector_ ? "[64];\n" : "[1024];\n");
         if (!vector_) init += "  for (i64 k = count; k < 16 * used; k++) " + n + "[k] = " + start + ";\n";
@@ -142,7 +151,7 @@ class ReductionPrinter {
     std::string out;
     for (size_t k = 0; k < pass_.reductions.size(); ++k) {
       const Reduction& r = pass_.reductions[k];
-      out += is_arg(r) ? inside_arg(k) : complex_product(r) ? inside_product(k) : inside_tree(k);
+      out += is_arg(r) ? inside_arg(k) : !is_tree(r) ? inside_free(k) : complex_product(r) ? inside_product(k) : inside_tree(k);
     }
     return out;
   }
@@ -158,6 +167,11 @@ class ReductionPrinter {
                "_at, args->first, " + slot + ");\n";
       } else if (is_arg(r)) {
         out += "  *(" + e + "*)(" + slot + ") = " + names_[k] + ";\n  *(i64*)(" + slot + " + 8) = args->first + " + names_[k] + "_at;\n";
+      } else if (!is_tree(r)) {
+        std::string any = vector_ && is_float(t) ? body_.helper("any", mask_lane(traits(t).bits), true) + "(nan_" + names_[k] + ")" : "nan_" + names_[k];
+        std::string nan = t == DType::F32 ? "__builtin_nanf(\"\")" : "__builtin_nan(\"\")";
+        out += "  *(" + e + "*)(" + slot + ") = " + (is_float(t) ? any + " ? " + nan + " : " : "") +
+               body_.helper(std::string("lanes_") + combine_name(r.combine), t, vector_) + "(" + names_[k] + ");\n";
       } else if (complex_product(r)) {
         needs_.insert("fold_complex_" + e);
         out += "  fold_complex_" + e + "(" + names_[k] + ", " + names_[k] + "_im, count, (" + e + "*)(" + slot + "));\n";
@@ -174,11 +188,23 @@ class ReductionPrinter {
  private:
   static bool is_arg(const Reduction& r) { return r.combine == Combine::ArgMax || r.combine == Combine::ArgMin; }
   static bool complex_product(const Reduction& r) { return r.combine == Combine::Mul && is_complex(r.accumulator); }
+  static bool is_tree(const Reduction& r) { return r.combine == Combine::Add || r.combine == Combine::Mul; }
   static DType index_type(DType t) { return traits(t).bits == 64 ? DType::I64 : DType::I32; }
 
   std::vector<std::string> parts(size_t k) {
     if (pass_.reductions[k].value[1] < 0) return {names_[k]};
     return {names_[k], names_[k] + "_im"};
+  }
+
+  std::string inside_free(size_t k) {
+    const Reduction& r = pass_.reductions[k];
+    DType t = pass_.nodes[r.value[0]].type;
+    std::string e = "e_" + names_[k], at = names_[k] + (vector_ ? "" : "[i & 15]");
+    std::string out = "    " + body_.type(t) + " " + e + " = " + body_.ref(r.value[0], vector_) + ";\n";
+    if (vector_) out += "    if (RARELY(left < 16)) " + e + " = " + present(t, e, body_.constant(t, identity_bits(r, t))) + ";\n";
+    out += "    " + at + " = " + body_.helper(combine_name(r.combine), t, vector_) + "(" + at + ", " + e + ");\n";
+    if (is_float(t)) out += "    nan_" + names_[k] + " |= " + e + " != " + e + ";\n";
+    return out;
   }
 
   std::string inside_tree(size_t k) {

@@ -174,8 +174,10 @@ void check(const GemmKernel& kernel, const char* dtype, const Case& q, int layou
             E u = w[at(o, c, tap, d, s.weight_strides)];
             // Rows are channels in the plain form: complex terms keep the order of the product's operands.
             bool rows_are_channels = !(layout & 2);
-            if (complex && !rows_are_channels) sum.add(v, u);
-            else sum.add(u, v);
+            if (complex && !rows_are_channels)
+              sum.add(v, u);
+            else
+              sum.add(u, v);
           }
         }
         int64_t i = at(n, o, spot, d, s.output_strides);
@@ -202,8 +204,10 @@ void check(const GemmKernel& kernel, const char* dtype, const Case& q, int layou
             int64_t channel = c / ig * og + o;
             E v = met ? y[at(n, channel, from, d, s.output_strides)] : E{};
             E u = w[at(channel, c % ig, tap, d, s.weight_strides)];
-            if (complex && (layout & 1)) sum.add(v, u);
-            else sum.add(u, v);
+            if (complex && (layout & 1))
+              sum.add(v, u);
+            else
+              sum.add(u, v);
           }
         }
         dx_want[at(n, c, pixel, d, s.input_strides)] = sum.done();

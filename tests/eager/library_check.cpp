@@ -45,13 +45,17 @@ struct Buffer {
   std::vector<uint16_t> h;
   Buffer(int type, int64_t n, bool fill = true) : dtype(type) {
     std::uniform_real_distribution<float> values(-1, 1);
-    if (type == STRATA_LIBRARY_F32) f.resize(n + 1);
-    else h.resize(n + 1);
+    if (type == STRATA_LIBRARY_F32)
+      f.resize(n + 1);
+    else
+      h.resize(n + 1);
     for (int64_t i = 0; fill && i < n; ++i) set(i, values(generator));
   }
   void set(int64_t i, float x) {
-    if (dtype == STRATA_LIBRARY_F32) f[i] = x;
-    else h[i] = to_bf16(x);
+    if (dtype == STRATA_LIBRARY_F32)
+      f[i] = x;
+    else
+      h[i] = to_bf16(x);
   }
   double at(int64_t i) const { return dtype == STRATA_LIBRARY_F32 ? f[i] : from_bf16(h[i]); }
   void* data() { return dtype == STRATA_LIBRARY_F32 ? static_cast<void*>(f.data()) : h.data(); }
@@ -84,7 +88,8 @@ void check_matmul(int dtype, const Case& q) {
   p.bias = q.bias ? bias.data() : nullptr, p.alpha = q.alpha, p.accumulate = q.accumulate;
   char name[160];
   std::snprintf(name, sizeof name, "matmul dtype %d, %ld x (%ld,%ld,%ld) %c%c shared %d pad %d alpha %g acc %d bias %d",
-                dtype, q.batch, q.m, q.n, q.k, "NT"[q.ta], "NT"[q.tb], q.shared_b, q.pad, q.alpha, q.accumulate, q.bias);
+                dtype, q.batch, q.m, q.n, q.k, "NT"[q.ta], "NT"[q.tb], q.shared_b, q.pad, q.alpha, q.accumulate,
+                q.bias);
   int status = lib->matmul(&p);
   if (status == STRATA_LIBRARY_UNSUPPORTED) {
     std::printf("unsupported: %s (%s)\n", name, lib->last_error());
@@ -124,13 +129,13 @@ void check_matmul(int dtype, const Case& q) {
 }
 
 void check_products() {
-  std::vector<Case> cases = {{1, 1, 1, 1, 0, 0},    {1, 7, 5, 3, 0, 0},     {1, 7, 5, 3, 1, 0},
-                             {1, 7, 5, 3, 0, 1},    {1, 7, 5, 3, 1, 1},     {1, 33, 65, 129, 0, 0, 0, 3},
-                             {1, 1, 50, 70, 0, 1},  {1, 1, 50, 70, 0, 0},   {1, 50, 1, 70, 0, 0},
-                             {1, 50, 1, 70, 1, 1},  {1, 64, 48, 0, 0, 0},   {1, 0, 4, 4, 0, 0},
-                             {0, 4, 4, 4, 0, 0},    {3, 17, 19, 23, 0, 0},  {3, 17, 19, 23, 1, 1},
+  std::vector<Case> cases = {{1, 1, 1, 1, 0, 0},    {1, 7, 5, 3, 0, 0},       {1, 7, 5, 3, 1, 0},
+                             {1, 7, 5, 3, 0, 1},    {1, 7, 5, 3, 1, 1},       {1, 33, 65, 129, 0, 0, 0, 3},
+                             {1, 1, 50, 70, 0, 1},  {1, 1, 50, 70, 0, 0},     {1, 50, 1, 70, 0, 0},
+                             {1, 50, 1, 70, 1, 1},  {1, 64, 48, 0, 0, 0},     {1, 0, 4, 4, 0, 0},
+                             {0, 4, 4, 4, 0, 0},    {3, 17, 19, 23, 0, 0},    {3, 17, 19, 23, 1, 1},
                              {3, 17, 19, 23, 0, 1}, {3, 17, 19, 23, 0, 0, 1}, {3, 17, 19, 23, 1, 0, 1},
-                             {12, 1, 64, 40, 0, 1}, {12, 40, 1, 64, 0, 0},  {2, 130, 70, 90, 0, 0, 0, 5}};
+                             {12, 1, 64, 40, 0, 1}, {12, 40, 1, 64, 0, 0},    {2, 130, 70, 90, 0, 0, 0, 5}};
   for (int dtype : {STRATA_LIBRARY_F32, STRATA_LIBRARY_BF16}) {
     for (Case q : cases) {
       check_matmul(dtype, q);
@@ -222,8 +227,9 @@ void check_conv(int dtype, const Conv& q, bool last, bool with_bias) {
     }
   }
   char name[200];
-  std::snprintf(name, sizeof name, "conv dtype %d %ldd batch %ld groups %ld %ld->%ld size %ld kernel %ld last %d bias %d",
-                dtype, q.spatial, q.batch, q.groups, q.in, q.out, q.size[0], q.kernel[0], last, with_bias);
+  std::snprintf(name, sizeof name,
+                "conv dtype %d %ldd batch %ld groups %ld %ld->%ld size %ld kernel %ld last %d bias %d", dtype,
+                q.spatial, q.batch, q.groups, q.in, q.out, q.size[0], q.kernel[0], last, with_bias);
   auto compare = [&](const char* what, int status, const Buffer& got, const std::vector<double>& want, double terms) {
     if (status == STRATA_LIBRARY_UNSUPPORTED) {
       std::printf("unsupported: %s %s (%s)\n", name, what, lib->last_error());

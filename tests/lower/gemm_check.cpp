@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <string>
 #include <thread>
@@ -59,9 +59,12 @@ struct Plain {
   using Element = T;
   using Sum = Acc;
   static Acc step(T a, T b, Acc c) {
-    if constexpr (std::is_floating_point_v<Acc>) return std::fma(a, b, c);
-    else return static_cast<Acc>(static_cast<Acc>(a) * static_cast<Acc>(b) + c);
+    if constexpr (std::is_floating_point_v<Acc>)
+      return std::fma(a, b, c);
+    else
+      return static_cast<Acc>(static_cast<Acc>(a) * static_cast<Acc>(b) + c);
   }
+  static T one() { return 1; }
   static T done(Acc c) { return static_cast<T>(c); }
   static bool same(T x, T y) { return (x != x && y != y) || std::memcmp(&x, &y, sizeof x) == 0; }
 };
@@ -70,6 +73,7 @@ struct Half {
   using Element = uint16_t;
   using Sum = float;
   static float step(uint16_t a, uint16_t b, float c) { return std::fma(From(a), From(b), c); }
+  static uint16_t one() { return To(1.0f); }
   static uint16_t done(float c) { return To(c); }
   static bool same(uint16_t x, uint16_t y) { return x == y || (std::isnan(From(x)) && std::isnan(From(y))); }
 };
@@ -77,6 +81,7 @@ struct Bool {
   using Element = uint8_t;
   using Sum = uint32_t;
   static uint32_t step(uint8_t a, uint8_t b, uint32_t c) { return c | (a && b); }
+  static uint8_t one() { return 1; }
   static uint8_t done(uint32_t c) { return c != 0; }
   static bool same(uint8_t x, uint8_t y) { return x == y; }
 };
@@ -89,6 +94,7 @@ struct Complex {
     R im = std::fma(a.imag(), b.real(), std::fma(a.real(), b.imag(), c.imag()));
     return {re, im};
   }
+  static Element one() { return 1; }
   static Element done(Sum c) { return c; }
   static bool same(Element x, Element y) {
     return Plain<R, R>::same(x.real(), y.real()) && Plain<R, R>::same(x.imag(), y.imag());
@@ -97,8 +103,10 @@ struct Complex {
 
 template <class E>
 E random_element() {
-  if constexpr (std::is_floating_point_v<E>) return static_cast<E>(std::normal_distribution<double>()(generator));
-  else return static_cast<E>(generator());
+  if constexpr (std::is_floating_point_v<E>)
+    return static_cast<E>(std::normal_distribution<double>()(generator));
+  else
+    return static_cast<E>(generator());
 }
 template <>
 std::complex<float> random_element() {
@@ -116,13 +124,17 @@ struct Size {
   int64_t batch = 1;
 };
 
+// Whether a bias is added: sizes without transposition and with odd k have one.
+bool has_bias(const Size& q) { return !q.ta && !q.tb && q.k % 2 == 1; }
+
 struct Report {
   int64_t checked = 0, wrong = 0;
 };
 
 // fill(i) makes element i of an operand.
 template <class Type>
-void check(const GemmKernel& kernel, const Size& q, const std::function<typename Type::Element()>& fill, Report& report) {
+void check(const GemmKernel& kernel, const Size& q, const std::function<typename Type::Element()>& fill,
+           Report& report) {
   using E = typename Type::Element;
   int64_t lda = (q.ta ? q.m : q.k) + q.pad, ldb = (q.tb ? q.k : q.n) + q.pad, ldc = q.n + q.pad;
   int64_t size_a = lda * (q.ta ? q.k : q.m), size_b = ldb * (q.tb ? q.n : q.k), size_c = ldc * q.m;
@@ -131,11 +143,14 @@ void check(const GemmKernel& kernel, const Size& q, const std::function<typename
   for (E& x : b) x = fill();
   for (E& x : c) x = fill();
   const std::vector<E> before = c;
+  std::vector<E> bias(q.n + 1);
+  for (E& x : bias) x = fill();
   GemmCall call{};
   call.m = q.m, call.n = q.n, call.k = q.k, call.batch = q.batch;
   call.a = a.data(), call.a_row = q.ta ? 1 : lda, call.a_col = q.ta ? lda : 1, call.a_batch = size_a;
   call.b = b.data(), call.b_row = q.tb ? 1 : ldb, call.b_col = q.tb ? ldb : 1, call.b_batch = size_b;
   call.c_row = ldc, call.c_batch = size_c;
+  call.bias = has_bias(q) ? bias.data() : nullptr;
 
   std::vector<E> want = before;
   for (int64_t t = 0; t < q.batch; ++t) {
@@ -150,6 +165,7 @@ void check(const GemmKernel& kernel, const Size& q, const std::function<typename
           }
           total = k0 == 0 ? chain : static_cast<typename Type::Sum>(total + chain);
         }
+        if (has_bias(q)) total = static_cast<typename Type::Sum>(total + Type::step(Type::one(), bias[j], {}));
         want[t * size_c + i * ldc + j] = Type::done(total);
       }
     }
@@ -172,11 +188,12 @@ void check(const GemmKernel& kernel, const Size& q, const std::function<typename
 template <class Type>
 void check_dtype(const GemmKernel& kernel, bool large, const std::function<typename Type::Element()>& fill,
                  Report& report) {
-  std::vector<Size> sizes = {{1, 1, 1, 0, 0, 0},    {7, 5, 3, 0, 0, 0},      {0, 3, 4, 0, 0, 0},    {3, 0, 4, 0, 0, 0},
-                             {3, 4, 0, 0, 0, 2},    {4, 4, 4, 0, 0, 0},      {8, 48, 16, 0, 0, 0},  {9, 49, 17, 0, 0, 1},
-                             {17, 33, 5, 1, 0, 0},  {33, 17, 65, 0, 1, 3},   {31, 97, 66, 1, 1, 2}, {1, 100, 70, 0, 1, 0},
-                             {100, 1, 70, 0, 0, 0}, {2, 96, 130, 0, 0, 0, 3}, {20, 7, 9, 0, 1, 0, 5}, {3, 50, 1024, 0, 0, 0},
-                             {5, 3, 1025, 0, 1, 0}, {2, 17, 3000, 1, 0, 0},  {12, 96, 40, 0, 0, 5}};
+  std::vector<Size> sizes = {
+      {1, 1, 1, 0, 0, 0},    {7, 5, 3, 0, 0, 0},       {0, 3, 4, 0, 0, 0},     {3, 0, 4, 0, 0, 0},
+      {3, 4, 0, 0, 0, 2},    {4, 4, 4, 0, 0, 0},       {8, 48, 16, 0, 0, 0},   {9, 49, 17, 0, 0, 1},
+      {17, 33, 5, 1, 0, 0},  {33, 17, 65, 0, 1, 3},    {31, 97, 66, 1, 1, 2},  {1, 100, 70, 0, 1, 0},
+      {100, 1, 70, 0, 0, 0}, {2, 96, 130, 0, 0, 0, 3}, {20, 7, 9, 0, 1, 0, 5}, {3, 50, 1024, 0, 0, 0},
+      {5, 3, 1025, 0, 1, 0}, {2, 17, 3000, 1, 0, 0},   {12, 96, 40, 0, 0, 5}};
   if (large) {
     for (bool ta : {false, true}) {
       for (bool tb : {false, true}) sizes.push_back({130, 150, 1100, ta, tb, 1});

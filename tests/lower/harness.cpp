@@ -12,8 +12,8 @@
 #include "lower/build.h"
 
 namespace strata::lower {
-extern const KernelDesc table_kernels[];
-extern const int64_t table_kernel_count;
+extern const KernelDesc test_kernels[];
+extern const int64_t test_kernel_count;
 }  // namespace strata::lower
 
 namespace strata::lower::test {
@@ -30,8 +30,8 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
-constexpr uint32_t kAllSets = 1u << int(DType::F32) | 1u << int(DType::F64) | 1u << int(DType::BF16) |
-                              1u << int(DType::I64) | 1u << int(DType::Bool);
+constexpr uint32_t kVectorTypes = 1u << int(DType::F32) | 1u << int(DType::F64) | 1u << int(DType::BF16) |
+                                  1u << int(DType::I64) | 1u << int(DType::Bool);
 
 template <class T>
 T read(const char* p) {
@@ -69,7 +69,7 @@ void check(bool ok, const std::string& what) {
   if (++failed <= 60) std::printf("FAILED: %s\n", what.c_str());
 }
 
-std::vector<Library> build_libraries() {
+std::vector<Library> build_libraries(bool wide) {
   static Folder folder;
   std::vector<Library> out;
   for (const char* compiler : {"clang-19", "gcc-12"}) {
@@ -81,10 +81,10 @@ std::vector<Library> build_libraries() {
       if (isa == Isa::V3 && !__builtin_cpu_supports("x86-64-v3")) continue;
       if (isa == Isa::V4 && !__builtin_cpu_supports("x86-64-v4")) continue;
       std::vector<Kernel> kernels;
-      for (int64_t k = 0; k < table_kernel_count; ++k)
+      for (int64_t k = 0; k < test_kernel_count; ++k)
         for (int t = 0; t < kDTypeCount; ++t)
-          if ((table_kernels[k].dtypes >> t & 1) && (isa == Isa::Base || (kAllSets >> t & 1)))
-            kernels.push_back(build_kernel(table_kernels[k], DType(t)));
+          if ((test_kernels[k].dtypes >> t & 1) && (isa == Isa::Base || wide || (kVectorTypes >> t & 1)))
+            kernels.push_back(build_kernel(test_kernels[k], DType(t)));
       std::string stem = (folder.path / (std::string(compiler) + isa_name(isa))).string();
       std::ofstream(stem + ".c") << print_file("test", kernels, isa);
       auto start = std::chrono::steady_clock::now();
@@ -176,8 +176,8 @@ std::string differ(const Buffer& a, const Buffer& b) {
 }
 
 const KernelDesc& find_desc(const std::string& name) {
-  for (int64_t k = 0; k < table_kernel_count; ++k)
-    if (name == table_kernels[k].name) return table_kernels[k];
+  for (int64_t k = 0; k < test_kernel_count; ++k)
+    if (name == test_kernels[k].name) return test_kernels[k];
   throw std::runtime_error("no kernel " + name);
 }
 
@@ -218,8 +218,8 @@ void combine_as(Combine c, char* a, const char* b) {
   switch (c) {
     case Combine::Add: x = T(x + y); break;
     case Combine::Mul: x = T(x * y); break;
-    case Combine::Max: x = x != x ? x : x > y ? x : y; break;
-    case Combine::Min: x = x != x ? x : x < y ? x : y; break;
+    case Combine::Max: x = x != x || y > x ? (x != x ? x : y) : y != y ? y : x; break;
+    case Combine::Min: x = x != x || y < x ? (x != x ? x : y) : y != y ? y : x; break;
     case Combine::Or: x = T(x != 0 || y != 0); break;
     default: x = T(x != 0 && y != 0);
   }

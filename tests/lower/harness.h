@@ -44,8 +44,8 @@ struct Library {
   int64_t functions = 0;
 };
 
-// All libraries that this machine can make and run. The folder is removed at the end.
-std::vector<Library> build_libraries();
+// All libraries that this machine can make and run; `wide`: every dtype with 16 lanes too. The folder is removed at the end.
+std::vector<Library> build_libraries(bool wide);
 
 // Random values with every special among them; `tame`: finite and near 1.
 Buffer random_buffer(DType t, int64_t n, std::mt19937_64& rng, bool tame);

@@ -1,13 +1,14 @@
 // Tests of lower/: every kernel of the test table gives the same bits for every compiler and instruction set, and the
-// values that an independent evaluation gives. `lower_test --bench [LIBRARY]` times some on one thread.
+// values that an independent evaluation gives. `lower_test --bench [LIBRARY]` times some on one thread;
+// `--wide` prints every dtype with 16 lanes, not only those that the build prints so.
 #include <cmath>
 #include <cstdio>
 
 #include "harness.h"
 
 namespace strata::lower {
-extern const KernelDesc table_kernels[];
-extern const int64_t table_kernel_count;
+extern const KernelDesc test_kernels[];
+extern const int64_t test_kernel_count;
 }  // namespace strata::lower
 
 namespace strata::lower::test {
@@ -20,8 +21,8 @@ void bench(const std::vector<Library>& libs, const std::string& only);  // lower
 void test_same_bits(const std::vector<Library>& libs) {
   std::mt19937_64 rng(7);
   int64_t runs = 0;
-  for (int64_t k = 0; k < table_kernel_count; ++k) {
-    const KernelDesc& d = table_kernels[k];
+  for (int64_t k = 0; k < test_kernel_count; ++k) {
+    const KernelDesc& d = test_kernels[k];
     for (int t = 0; t < kDTypeCount; ++t) {
       if (!(d.dtypes >> t & 1)) continue;
       bool rows = d.kind == KernelKind::Rows;
@@ -61,11 +62,12 @@ void test_same_bits(const std::vector<Library>& libs) {
 int main(int argc, char** argv) {
   using namespace strata::lower::test;
   try {
-    std::vector<Library> libs = build_libraries();
+    std::string mode = argc > 1 ? argv[1] : "";
+    std::vector<Library> libs = build_libraries(mode == "--wide");
     for (const Library& l : libs)
       std::printf("%-14s %ld kernels in %.2f s, %.1f ms each\n", l.name.c_str(), long(l.functions), l.seconds, 1000 * l.seconds / double(l.functions));
     if (libs.empty()) return 1;
-    if (argc > 1 && std::string(argv[1]) == "--bench") return bench(libs, argc > 2 ? argv[2] : ""), 0;
+    if (mode == "--bench") return bench(libs, argc > 2 ? argv[2] : ""), 0;
     test_same_bits(libs);
     test_values(libs);
     test_errors();

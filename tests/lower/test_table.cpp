@@ -18,7 +18,7 @@ constexpr KernelKind P = KernelKind::Pointwise, R = KernelKind::Rows;
 
 }  // namespace
 
-extern const KernelDesc table_kernels[] = {
+extern const KernelDesc test_kernels[] = {
     {"add", "pointwise", P, "self other", "alpha", "result", "self + alpha * other", kAll, "test: add.Tensor"},
     {"mul", "pointwise", P, "self other", "", "result", "self * other", kAll, "test: mul.Tensor"},
     {"div", "pointwise", P, "self other", "", "result", "self / other", kFloats | kComplex, "test: div.Tensor"},
@@ -87,6 +87,6 @@ extern const KernelDesc table_kernels[] = {
      "test: softmax backward"},
     {"nll", "reduce", R, "self target:row:int64", "", "result:row", "sum(index == target ? -self : 0)", kFloats, "test: nll of a row"},
 };
-extern const int64_t table_kernel_count = sizeof table_kernels / sizeof *table_kernels;
+extern const int64_t test_kernel_count = sizeof test_kernels / sizeof *test_kernels;
 
 }  // namespace strata::lower

@@ -10,6 +10,7 @@ namespace {
 #include "../../src/lower/math/log.expr"
 #include "../../src/lower/math/trig.expr"
 #include "../../src/lower/math/erf.expr"
+#include "../../src/lower/math/pow.expr"
 #include "../../src/lower/math/root.expr"
 #pragma clang attribute pop
 }  // namespace
@@ -49,6 +50,7 @@ std::vector<Function> functions() {
       {.name = "erf", .unary32 = ONE32(erf), .points = {3.92}},
       {.name = "normpdf", .unary32 = ONE32(normpdf), .points = {14.2, -14.2}},
       {.name = "normcdf", .unary32 = ONE32(normcdf), .points = {-12.9, -14.2, -3.75, -1.0}},
+      {.name = "pow", .binary32 = TWO32(pow), .points = {1.0, 2.0, 88.0}},
       {.name = "rsqrt", .unary32 = ONE32(rsqrt), .points = {1.0}},
   };
 }

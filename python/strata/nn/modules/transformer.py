@@ -59,20 +59,21 @@ def _is_causal(mask: Tensor | None, is_causal: bool | None, sequence: Tensor, ba
 class _Layer(Module):
     """What both kinds of layer share: self-attention, feed-forward, and where the norms stand."""
 
+    _attends_memory = False
+
     def __init__(
         self,
         d_model: int,
         nhead: int,
-        dim_feedforward: int,
-        dropout: float,
-        activation: str | Callable[[Tensor], Tensor],
-        layer_norm_eps: float,
-        batch_first: bool,
-        norm_first: bool,
-        bias: bool,
-        device: Any,
-        dtype: Any,
-        attends_memory: bool,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Callable[[Tensor], Tensor] = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         factory = {"device": device, "dtype": dtype}
@@ -81,9 +82,9 @@ class _Layer(Module):
             return MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **factory)
 
         # In the order of the state dictionary that PyTorch writes.
-        count = 3 if attends_memory else 2
+        count = 3 if self._attends_memory else 2
         self.self_attn = attention()
-        if attends_memory:
+        if self._attends_memory:
             self.multihead_attn = attention()
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
         self.dropout = Dropout(dropout)
@@ -125,35 +126,6 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and feed-forward, each with a residual and a norm (in front where norm_first)."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            device,
-            dtype,
-            attends_memory=False,
-        )
-
     def forward(
         self,
         src: Tensor,
@@ -176,34 +148,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, feed-forward; residuals and norms as in the encoder layer."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: str | Callable[[Tensor], Tensor] = "relu",
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(
-            d_model,
-            nhead,
-            dim_feedforward,
-            dropout,
-            activation,
-            layer_norm_eps,
-            batch_first,
-            norm_first,
-            bias,
-            device,
-            dtype,
-            attends_memory=True,
-        )
+    _attends_memory = True
 
     def forward(
         self,
