@@ -1,7 +1,7 @@
 // Conversions of single arguments and results between Python and C++.
-#include <mutex>
 
 #include "py_parse.h"
+#include "structmember.h"
 #include "py_tensor.h"
 #include "py_types.h"
 

@@ -149,8 +149,6 @@ DType infer_dtype(PyObject* o) {
   if (is_tensor(o)) return tensor_of(o).dtype();
   if (is_text(o)) raise(PyExc_TypeError, str_cat("new(): invalid data type '", Py_TYPE(o)->tp_name, "'"));
   if (is_array(o) || is_numpy_kind(o, "generic")) {
-    // float64 numbers of NumPy are Python floats as well.
-    if (PyFloat_Check(o)) return default_dtype();
     std::optional<DType> found = numpy_dtype(o);
     if (found) return *found;
   }

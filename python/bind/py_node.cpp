@@ -1,6 +1,6 @@
 #include "py_node.h"
 
-#include <structmember.h>
+#include "structmember.h"
 
 #include <unordered_map>
 

@@ -52,7 +52,8 @@ void Builder::read_operands() {
         else if (!dtype_from_word(p, o.storage))
           fail(nullptr, "operand '" + word + "': unknown suffix '" + p + "'");
       }
-      if (o.per_row && kernel_.kind != KernelKind::Rows) fail(nullptr, "operand '" + word + "': only Rows kernels have rows");
+      if (o.per_row && kernel_.kind != KernelKind::Rows)
+        fail(nullptr, "operand '" + word + "': only Rows kernels have rows");
       out.push_back(o);
     }
   };

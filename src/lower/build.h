@@ -31,9 +31,9 @@ class Builder {
   // build_expr.cpp: types and operators
   Value eval(const Expr& e);
   Value call(const Expr& e) { return call(e, eval_all(e.args)); }
-  DType type_of(const Value& v) const;   // of a number: the type it takes on its own
+  DType type_of(const Value& v) const;  // of a number: the type it takes on its own
   DType join(const Value& a, const Value& b) const;
-  DType number_type() const;             // what bools and free integers become: the compute type's component, or I32
+  DType number_type() const;  // what bools and free integers become: the compute type's component, or I32
   DType float_type(const Value& v) const;
   Value cast(const Value& v, DType to);  // total conversion, also to and from complex
   int node(const Value& v);              // of a real value or number

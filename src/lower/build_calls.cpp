@@ -45,16 +45,13 @@ Entry predicate(bool of_integer, bool both, std::function<int(Builder&, int)> te
   return {1, [=](Builder& b, const Args& a) {
             Graph& g = b.g;
             if (a[0].kind == Value::Complex)
-              return Builder::real(
-                  g.op(both ? Op::And : Op::Or, DType::Bool, test(b, a[0].re), test(b, a[0].im)));
+              return Builder::real(g.op(both ? Op::And : Op::Or, DType::Bool, test(b, a[0].re), test(b, a[0].im)));
             int x = b.node(a[0]);
             return Builder::real(is_float(g.type(x)) ? test(b, x) : g.integer(DType::Bool, of_integer));
           }};
 }
 
-int compare_abs(Builder& b, Op op, int x) {
-  return b.g.compare(op, b.abs(x), b.g.real(b.g.type(x), __builtin_inf()));
-}
+int compare_abs(Builder& b, Op op, int x) { return b.g.compare(op, b.abs(x), b.g.real(b.g.type(x), __builtin_inf())); }
 
 Entry division(const char* name) {
   return {2, [name](Builder& b, const Args& a) { return b.divide(name, a[0], a[1]); }};
@@ -77,8 +74,7 @@ Value copysign_of(Builder& b, const Args& a) {
   int x = b.bits(b.cast(a[0], t).re), y = b.bits(b.cast(a[1], t).re);
   DType i = g.type(x);
   int top = g.constant(i, uint64_t(1) << (traits(i).bits - 1));
-  return Builder::real(b.from_bits(
-      g.bin(Op::Or, g.bin(Op::And, x, g.op(Op::Not, i, top)), g.bin(Op::And, y, top))));
+  return Builder::real(b.from_bits(g.bin(Op::Or, g.bin(Op::And, x, g.op(Op::Not, i, top)), g.bin(Op::And, y, top))));
 }
 
 Value fma_of(Builder& b, const Args& a) {
@@ -115,10 +111,12 @@ std::unordered_map<std::string, Entry> make_builtins() {
     return b.g.compare(Op::Lt, i, b.g.integer(b.g.type(i), 0));
   };
   std::unordered_map<std::string, Entry> t = {
-      {"sqrt", {1, [](Builder& b, const Args& a) {
-                  DType f = b.float_type(a[0]);
-                  return Builder::real(b.g.op(Op::Sqrt, f, b.cast(a[0], f).re));
-                }}},
+      {"sqrt",
+       {1,
+        [](Builder& b, const Args& a) {
+          DType f = b.float_type(a[0]);
+          return Builder::real(b.g.op(Op::Sqrt, f, b.cast(a[0], f).re));
+        }}},
       {"floor", rounding(Op::Floor)},
       {"ceil", rounding(Op::Ceil)},
       {"trunc", rounding(Op::Trunc)},
@@ -135,41 +133,50 @@ std::unordered_map<std::string, Entry> make_builtins() {
       {"isnan", predicate(false, false, [](Builder& b, int x) { return b.g.compare(Op::Ne, x, x); })},
       {"isinf", predicate(false, false, [](Builder& b, int x) { return compare_abs(b, Op::Eq, x); })},
       {"isfinite", predicate(true, true, [](Builder& b, int x) { return compare_abs(b, Op::Lt, x); })},
-      {"signbit", {1, [sign_bit](Builder& b, const Args& a) {
-                     int x = b.node(a[0]);
-                     if (is_float(b.g.type(x))) return Builder::real(sign_bit(b, x));
-                     return b.binary("<", a[0], Builder::number(int_literal(0)));
-                   }}},
+      {"signbit",
+       {1,
+        [sign_bit](Builder& b, const Args& a) {
+          int x = b.node(a[0]);
+          if (is_float(b.g.type(x))) return Builder::real(sign_bit(b, x));
+          return b.binary("<", a[0], Builder::number(int_literal(0)));
+        }}},
       {"sign", {1, sign_of}},
       {"copysign", {2, copysign_of}},
       {"abs", {1, [](Builder& b, const Args& a) { return Builder::real(b.abs(b.node(a[0]))); }}},
       {"fma", {3, fma_of}},
       {"bits", {1, [](Builder& b, const Args& a) { return Builder::real(b.bits(b.node(a[0]))); }}},
-      {"from_bits", {1, [](Builder& b, const Args& a) {
-                        DType wide = b.number_type() == DType::F64 ? DType::I64 : DType::I32;
-                        int x = a[0].kind == Value::Number ? b.cast(a[0], wide).re : b.node(a[0]);
-                        return Builder::real(b.from_bits(x));
-                      }}},
+      {"from_bits",
+       {1,
+        [](Builder& b, const Args& a) {
+          DType wide = b.number_type() == DType::F64 ? DType::I64 : DType::I32;
+          int x = a[0].kind == Value::Number ? b.cast(a[0], wide).re : b.node(a[0]);
+          return Builder::real(b.from_bits(x));
+        }}},
       {"floordiv", division("floordiv")},
       {"truncdiv", division("truncdiv")},
       {"remainder", division("remainder")},
       {"fmod", division("fmod")},
-      {"pow", {2, [](Builder& b, const Args& a) {
-                 DType t = b.join(a[0], a[1]);
-                 if (!is_integral(t)) b.fail(nullptr, "pow: the mathematics text has none for " + type_name(t));
-                 Node n{Op::Call, t, {b.cast(a[0], t).re, b.cast(a[1], t).re, -1}, uint64_t(Helper::Pow)};
-                 return Builder::real(b.g.add(n));
-               }}},
+      {"pow",
+       {2,
+        [](Builder& b, const Args& a) {
+          DType t = b.join(a[0], a[1]);
+          if (!is_integral(t)) b.fail(nullptr, "pow: the mathematics text has none for " + type_name(t));
+          Node n{Op::Call, t, {b.cast(a[0], t).re, b.cast(a[1], t).re, -1}, uint64_t(Helper::Pow)};
+          return Builder::real(b.g.add(n));
+        }}},
       {"complex", {2, complex_of}},
       {"real", {1, [](Builder& b, const Args& a) { return part_of(b, a[0], false); }}},
       {"imag", {1, [](Builder& b, const Args& a) { return part_of(b, a[0], true); }}},
-      {"conj", {1, [](Builder& b, const Args& a) {
-                  if (a[0].kind != Value::Complex) return a[0];
-                  return Builder::pair(a[0].re, b.g.op(Op::Neg, b.g.type(a[0].im), a[0].im));
-                }}},
+      {"conj",
+       {1,
+        [](Builder& b, const Args& a) {
+          if (a[0].kind != Value::Complex) return a[0];
+          return Builder::pair(a[0].re, b.g.op(Op::Neg, b.g.type(a[0].im), a[0].im));
+        }}},
       {"angle", {1, angle_of}},
   };
-  for (const char* op : {"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=", "&&", "||"})
+  for (const char* op :
+       {"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">=", "&&", "||"})
     t[op] = {2, [name = std::string(op)](Builder& b, const Args& a) { return b.binary(name, a[0], a[1]); }};
   for (const char* op : {"neg", "!", "~"})
     t[op] = {1, [name = std::string(op)](Builder& b, const Args& a) { return b.unary(name, a[0]); }};
@@ -269,7 +276,8 @@ int Builder::bits(int v) {
 
 int Builder::from_bits(int v) {
   DType t = g.type(v);
-  if (!is_integral(t) || traits(t).bits < 32) fail(nullptr, "from_bits takes 32- or 64-bit integers, got " + type_name(t));
+  if (!is_integral(t) || traits(t).bits < 32)
+    fail(nullptr, "from_bits takes 32- or 64-bit integers, got " + type_name(t));
   return g.op(Op::Bitcast, traits(t).bits == 32 ? DType::F32 : DType::F64, v);
 }
 
@@ -309,7 +317,8 @@ Value Builder::divide(const std::string& name, const Value& a, const Value& b) {
   int quotient = g.bin(Op::Div, g.bin(Op::Sub, x, m), y);
   quotient = g.select(off, g.bin(Op::Sub, quotient, g.real(t, 1)), quotient);
   int down = g.op(Op::Floor, t, quotient);
-  down = g.select(g.compare(Op::Gt, g.bin(Op::Sub, quotient, down), g.real(t, 0.5)), g.bin(Op::Add, down, g.real(t, 1)), down);
+  down = g.select(g.compare(Op::Gt, g.bin(Op::Sub, quotient, down), g.real(t, 0.5)), g.bin(Op::Add, down, g.real(t, 1)),
+                  down);
   int plain = g.bin(Op::Div, x, y);
   int signed_zero = apply("copysign", {real(zero), real(plain)}).re;
   down = g.select(g.compare(Op::Ne, quotient, zero), down, signed_zero);

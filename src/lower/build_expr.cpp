@@ -16,10 +16,9 @@ bool is_comparison(const std::string& op) {
 }
 
 Op op_of(const std::string& s) {
-  static const std::map<std::string, Op> ops = {{"+", Op::Add}, {"-", Op::Sub}, {"*", Op::Mul}, {"/", Op::Div},
-                                                {"&", Op::And}, {"|", Op::Or},  {"^", Op::Xor}, {"==", Op::Eq},
-                                                {"!=", Op::Ne}, {"<", Op::Lt},  {"<=", Op::Le}, {">", Op::Gt},
-                                                {">=", Op::Ge}};
+  static const std::map<std::string, Op> ops = {
+      {"+", Op::Add}, {"-", Op::Sub}, {"*", Op::Mul}, {"/", Op::Div}, {"&", Op::And}, {"|", Op::Or}, {"^", Op::Xor},
+      {"==", Op::Eq}, {"!=", Op::Ne}, {"<", Op::Lt},  {"<=", Op::Le}, {">", Op::Gt},  {">=", Op::Ge}};
   return ops.at(s);
 }
 
@@ -148,8 +147,7 @@ Value Builder::binary(const std::string& op, const Value& a, const Value& b) {
   if (is_complex(t)) return complex_binary(op, cast(a, t), cast(b, t));
   int x = cast(a, t).re, y = cast(b, t).re;
   if (is_comparison(op)) return real(g.compare(op_of(op), x, y));
-  if (bits && is_float(t))
-    fail(nullptr, "operator '" + op + "' takes integers or bools, got " + type_name(t));
+  if (bits && is_float(t)) fail(nullptr, "operator '" + op + "' takes integers or bools, got " + type_name(t));
   if (op == "%") return divide("fmod", real(x), real(y));
   if (op == "/" && !is_float(t)) return divide("truncdiv", real(x), real(y));
   return real(g.bin(op_of(op), x, y));
@@ -162,8 +160,7 @@ Value Builder::shift(const std::string& op, const Value& a, const Value& b) {
   if (b.kind == Value::Number && b.number.is_int) u = DType::I32;
   if (t == DType::Bool) t = number_type();
   if (!is_integral(t) || !is_integral(u, true))
-    fail(nullptr, "operator '" + op + "' takes integers, got " + type_name(t) + " and " +
-                      type_name(u));
+    fail(nullptr, "operator '" + op + "' takes integers, got " + type_name(t) + " and " + type_name(u));
   int x = cast(a, t).re, y = cast(b, u).re, width = traits(t).bits;
   if (u == DType::Bool) y = convert(g, y, u = DType::I32);
   int inside = g.compare(Op::Lt, y, g.integer(u, width));
@@ -184,8 +181,7 @@ Value Builder::unary(const std::string& op, const Value& a) {
   }
   if (a.kind == Value::Number)
     return number(a.number.is_int ? int_literal(int64_t(0 - uint64_t(a.number.i))) : real_literal(-a.number.d));
-  if (a.kind == Value::Complex)
-    return pair(g.op(Op::Neg, g.type(a.re), a.re), g.op(Op::Neg, g.type(a.im), a.im));
+  if (a.kind == Value::Complex) return pair(g.op(Op::Neg, g.type(a.re), a.re), g.op(Op::Neg, g.type(a.im), a.im));
   DType t = type_of(a) == DType::Bool ? number_type() : type_of(a);
   return real(g.op(Op::Neg, t, cast(a, t).re));
 }

@@ -70,8 +70,8 @@ class Lexer {
 
  private:
   static bool goes_on(const Token& t) {
-    static constexpr std::string_view open[] = {"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=",
-                                                "==", "!=", "&&", "||", "?", ":", ",", "=", "!", "~"};
+    static constexpr std::string_view open[] = {"+", "-",  "*",  "/",  "%",  "&",  "|", "^", "<<", ">>", "<", "<=",
+                                                ">", ">=", "==", "!=", "&&", "||", "?", ":", ",",  "=",  "!", "~"};
     if (t.kind != Token::Sign) return false;
     for (std::string_view s : open)
       if (t.text == s) return true;
@@ -102,7 +102,8 @@ class Lexer {
       if (exponent && n + 1 < rest.size() && (rest[n + 1] == '+' || rest[n + 1] == '-')) ++n;
       if (exponent || c == '.')
         real = true;
-      else if (!(hex && !scaled ? std::isxdigit(static_cast<unsigned char>(c)) : std::isdigit(static_cast<unsigned char>(c))))
+      else if (!(hex && !scaled ? std::isxdigit(static_cast<unsigned char>(c))
+                                : std::isdigit(static_cast<unsigned char>(c))))
         break;
     }
     t.kind = Token::Number;
@@ -149,8 +150,7 @@ class Lexer {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view what, bool lines)
-      : lexer_(text, what, lines), tokens_(lexer_.run()) {}
+  Parser(std::string_view text, std::string_view what, bool lines) : lexer_(text, what, lines), tokens_(lexer_.run()) {}
 
   std::vector<Statement> statements() {
     std::vector<Statement> out;
@@ -188,7 +188,8 @@ class Parser {
     return tokens_[at_++].text;
   }
   void end_of_statement() {
-    if (!at(Token::Line) && !at(Token::End) && !at("}")) fail("expected an operator or the end of the line, got " + shown());
+    if (!at(Token::Line) && !at(Token::End) && !at("}"))
+      fail("expected an operator or the end of the line, got " + shown());
   }
 
   bool at_word_then(std::string_view s) const {
@@ -252,11 +253,9 @@ class Parser {
   }
 
   ExprPtr binary(int level) {
-    static const std::vector<std::string_view> levels[] = {{"||"},       {"&&"},
-                                                           {"|"},        {"^"},
-                                                           {"&"},        {"==", "!="},
-                                                           {"<", "<=", ">", ">="}, {"<<", ">>"},
-                                                           {"+", "-"},   {"*", "/", "%"}};
+    static const std::vector<std::string_view> levels[] = {
+        {"||"},       {"&&"},     {"|"},          {"^"}, {"&"}, {"==", "!="}, {"<", "<=", ">", ">="},
+        {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}};
     if (level == int(std::size(levels))) return unary();
     ExprPtr left = binary(level + 1);
     while (true) {

@@ -1,6 +1,7 @@
 // Expression text -> abstract syntax. A kernel's text is lines `name = expr` with C's operators and calls, or one bare
 // expression; a line goes on inside parentheses and after an operator. A library's text holds functions as in C:
-// `f32 name(f32 x, i32 k) { f32 t = expr; return expr; }`. `#` and `//` start comments. Errors (Value) give line and column.
+// `f32 name(f32 x, i32 k) { f32 t = expr; return expr; }`. `#` and `//` start comments. Errors (Value) give line and
+// column.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -33,16 +33,26 @@ template <class F>
 auto with_type(DType t, F&& f) {
   switch (t) {
     case DType::U8:
-    case DType::Bool: return f(uint8_t());
-    case DType::I8: return f(int8_t());
-    case DType::U16: return f(uint16_t());
-    case DType::I16: return f(int16_t());
-    case DType::U32: return f(uint32_t());
-    case DType::I32: return f(int32_t());
-    case DType::U64: return f(uint64_t());
-    case DType::I64: return f(int64_t());
-    case DType::F32: return f(float());
-    default: return f(double());
+    case DType::Bool:
+      return f(uint8_t());
+    case DType::I8:
+      return f(int8_t());
+    case DType::U16:
+      return f(uint16_t());
+    case DType::I16:
+      return f(int16_t());
+    case DType::U32:
+      return f(uint32_t());
+    case DType::I32:
+      return f(int32_t());
+    case DType::U64:
+      return f(uint64_t());
+    case DType::I64:
+      return f(int64_t());
+    case DType::F32:
+      return f(float());
+    default:
+      return f(double());
   }
 }
 
@@ -51,44 +61,74 @@ std::optional<uint64_t> arithmetic(const Node& n, T a, T b, T c) {
   auto out = [](T v) { return std::optional<uint64_t>(to_bits(v)); };
   auto flag = [](bool v) { return std::optional<uint64_t>(v); };
   switch (n.op) {
-    case Op::Eq: return flag(a == b);
-    case Op::Ne: return flag(a != b);
-    case Op::Lt: return flag(a < b);
-    case Op::Le: return flag(a <= b);
-    case Op::Gt: return flag(a > b);
-    case Op::Ge: return flag(a >= b);
-    default: break;
+    case Op::Eq:
+      return flag(a == b);
+    case Op::Ne:
+      return flag(a != b);
+    case Op::Lt:
+      return flag(a < b);
+    case Op::Le:
+      return flag(a <= b);
+    case Op::Gt:
+      return flag(a > b);
+    case Op::Ge:
+      return flag(a >= b);
+    default:
+      break;
   }
   if constexpr (std::is_floating_point_v<T>) {
     switch (n.op) {
-      case Op::Neg: return out(-a);
-      case Op::Add: return out(a + b);
-      case Op::Sub: return out(a - b);
-      case Op::Mul: return out(a * b);
-      case Op::Div: return out(a / b);
-      case Op::Fma: return out(std::fma(a, b, c));
-      case Op::Sqrt: return out(std::sqrt(a));
-      case Op::Floor: return out(std::floor(a));
-      case Op::Ceil: return out(std::ceil(a));
-      case Op::Trunc: return out(std::trunc(a));
-      case Op::Rint: return out(std::nearbyint(a));
-      default: return std::nullopt;
+      case Op::Neg:
+        return out(-a);
+      case Op::Add:
+        return out(a + b);
+      case Op::Sub:
+        return out(a - b);
+      case Op::Mul:
+        return out(a * b);
+      case Op::Div:
+        return out(a / b);
+      case Op::Fma:
+        return out(std::fma(a, b, c));
+      case Op::Sqrt:
+        return out(std::sqrt(a));
+      case Op::Floor:
+        return out(std::floor(a));
+      case Op::Ceil:
+        return out(std::ceil(a));
+      case Op::Trunc:
+        return out(std::trunc(a));
+      case Op::Rint:
+        return out(std::nearbyint(a));
+      default:
+        return std::nullopt;
     }
   } else {
     using U = std::make_unsigned_t<T>;
     using W = uint64_t;
     switch (n.op) {
-      case Op::Neg: return out(T(U(0 - W(a))));
-      case Op::Add: return out(T(U(W(a) + W(b))));
-      case Op::Sub: return out(T(U(W(a) - W(b))));
-      case Op::Mul: return out(T(U(W(a) * W(b))));
-      case Op::And: return out(T(a & b));
-      case Op::Or: return out(T(a | b));
-      case Op::Xor: return out(T(a ^ b));
-      case Op::Not: return n.type == DType::Bool ? out(T(!a)) : out(T(~a));
-      case Op::Shl: return out(T(U(W(a) << W(b))));
-      case Op::Shr: return out(T(a >> b));
-      default: return std::nullopt;
+      case Op::Neg:
+        return out(T(U(0 - W(a))));
+      case Op::Add:
+        return out(T(U(W(a) + W(b))));
+      case Op::Sub:
+        return out(T(U(W(a) - W(b))));
+      case Op::Mul:
+        return out(T(U(W(a) * W(b))));
+      case Op::And:
+        return out(T(a & b));
+      case Op::Or:
+        return out(T(a | b));
+      case Op::Xor:
+        return out(T(a ^ b));
+      case Op::Not:
+        return n.type == DType::Bool ? out(T(!a)) : out(T(~a));
+      case Op::Shl:
+        return out(T(U(W(a) << W(b))));
+      case Op::Shr:
+        return out(T(a >> b));
+      default:
+        return std::nullopt;
     }
   }
 }
@@ -112,9 +152,7 @@ bool is_const(const Graph& g, int v, uint64_t bits) {
   return v >= 0 && g.node(v).op == Op::Const && g.node(v).imm == bits;
 }
 
-uint64_t one_bits(DType t) {
-  return t == DType::F32 ? to_bits(1.0f) : t == DType::F64 ? to_bits(1.0) : 1;
-}
+uint64_t one_bits(DType t) { return t == DType::F32 ? to_bits(1.0f) : t == DType::F64 ? to_bits(1.0) : 1; }
 uint64_t minus_zero_bits(DType t) { return t == DType::F32 ? to_bits(-0.0f) : t == DType::F64 ? to_bits(-0.0) : 0; }
 uint64_t all_ones(DType t) {
   int bits = traits(t).bits;
@@ -178,7 +216,8 @@ int fold(Graph& g, const Node& n) {
     case Op::Shr:
       if (is_const(g, b, 0)) return a;
       break;
-    default: break;
+    default:
+      break;
   }
   return -1;
 }

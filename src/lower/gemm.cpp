@@ -1,6 +1,7 @@
 // The text is assembled from small templates in which @name@ stands for a value; see fill().
 #include "lower/gemm.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -117,15 +118,21 @@ struct gemm_table {
 };
 )";
 
-constexpr std::string_view halves = R"(
+constexpr std::string_view float_bits = R"(
 static inline float bits_f32(u32 u) { float f; __builtin_memcpy(&f, &u, 4); return f; }
 static inline u32 f32_bits(float f) { u32 u; __builtin_memcpy(&u, &f, 4); return u; }
+)";
+
+constexpr std::string_view bf16_text = R"(
 static inline float from_bf16(u16 h) { return bits_f32((u32)h << 16); }
 static inline u16 to_bf16(float f) {
   u32 u = f32_bits(f);
   u32 even = (u + 0x7fffu + (u >> 16 & 1u)) >> 16, nan = u >> 16 | 0x40u;
   return (u16)((u & 0x7fffffffu) > 0x7f800000u ? nan : even);
 }
+)";
+
+constexpr std::string_view f16_text = R"(
 /* A half's exponent and fraction are a float's of 2^-112 its value; that product is exact, subnormals included. */
 static inline float from_f16(u16 h) {
   u32 magnitude = h & 0x7fffu;
@@ -273,8 +280,8 @@ static inline i64 @c@_height(i64 n) { return @heights@; }
 static inline i64 @c@_width(i64 n) { return @widths@; }
 
 /* C (rows x cols) = or += A panel x B panel over kc values of k. b_step is the distance between b's k, 0 if packed. */
-WIDE_@c@ static void gemm_@c@_@level@_kernel(i64 kc, const void *a, const void *b, i64 b_step, void *c, i64 ldc, i64 rows,
-                                   i64 cols, i64 add) {
+WIDE_@c@ static void gemm_@c@_@level@_kernel(i64 kc, const void *a, const void *b, i64 b_step, void *c,
+                                              i64 ldc, i64 rows, i64 cols, i64 add) {
   @s@ t[@tile@] __attribute__((aligned(64)));
   i64 h = @c@_height(rows), w = @c@_width(cols);
   if (!b_step) b_step = w * @parts@;
@@ -414,7 +421,8 @@ std::string print_storage(GemmLevel level, const Storage& d, const Compute& c, c
   return out + fill(R"(
 static const @t@ @d@_one[] = {@one@};
 const struct gemm_table gemm_@d@_@level@ = {
-  @mr@, @nr@, @lanes@, @element@, @compute@, @plain@, @d@_one, gemm_@d@_@level@_pack_a, gemm_@d@_@level@_pack_b, gemm_@c@_@level@_kernel, @round@};
+  @mr@, @nr@, @lanes@, @element@, @compute@, @plain@, @d@_one,
+  gemm_@d@_@level@_pack_a, gemm_@d@_@level@_pack_b, gemm_@c@_@level@_kernel, @round@};
 )",
                     values);
 }
@@ -436,17 +444,16 @@ const std::vector<std::string_view>& gemm_dtypes() {
 
 std::string print_gemm(GemmLevel level, const std::vector<std::string_view>& dtypes) {
   std::string out(prologue);
-  bool with_halves = false;
-  for (std::string_view name : dtypes) with_halves |= storage_named(name).bytes == 2;
-  if (with_halves) out += halves;
+  auto wanted = [&](std::string_view dtype) { return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end(); };
+  if (wanted("bf16") || wanted("f16")) out += float_bits;
+  if (wanted("bf16")) out += bf16_text;
+  if (wanted("f16")) out += f16_text;
   std::vector<std::string_view> printed;
   for (std::string_view name : dtypes) {
     const Storage& storage = storage_named(name);
     const Compute& compute = compute_named(storage.compute);
     Tile tile = tile_of(level, compute);
-    bool known = false;
-    for (std::string_view p : printed) known |= p == compute.name;
-    if (!known) {
+    if (std::find(printed.begin(), printed.end(), compute.name) == printed.end()) {
       out += print_types(level, compute, tile) + print_kernel(level, compute, tile);
       printed.push_back(compute.name);
     }

@@ -13,8 +13,7 @@ int Graph::add(Node n) {
   bool all = true;
   for (int a : n.arg)
     if (a >= 0 && !nodes[a].uniform) all = false;
-  if (n.leaf())
-    all = n.op == Op::Const || n.op == Op::Param || n.op == Op::Reduced || n.op == Op::Length || n.uniform;
+  if (n.leaf()) all = n.op == Op::Const || n.op == Op::Param || n.op == Op::Reduced || n.op == Op::Length || n.uniform;
   n.uniform = all;
   nodes.push_back(std::move(n));
   return at->second;
@@ -45,8 +44,8 @@ int Graph::reduce(Reduction r) {
 
 const char* op_name(Op op) {
   static constexpr const char* names[] = {
-      "const", "param", "load",    "scratch", "reduced", "index", "length", "neg", "not", "sqrt", "floor", "ceil",
-      "trunc", "rint",  "convert", "bitcast", "add",     "sub",   "mul",    "div", "and", "or",   "xor",   "shl",
+      "const", "param", "load",    "scratch", "reduced", "index", "length", "neg",  "not", "sqrt",   "floor", "ceil",
+      "trunc", "rint",  "convert", "bitcast", "add",     "sub",   "mul",    "div",  "and", "or",     "xor",   "shl",
       "shr",   "eq",    "ne",      "lt",      "le",      "gt",    "ge",     "call", "fma", "select", "rare"};
   return names[int(op)];
 }
@@ -70,12 +69,21 @@ void dump_node(std::ostream& out, const Kernel& k, const Pass& p, int v) {
         out << ' ' << int64_t(n.imm);
       break;
     }
-    case Op::Param: out << ' ' << k.scalars[n.imm].name; break;
-    case Op::Load: out << ' ' << k.inputs[n.imm].name; break;
-    case Op::Call: out << ' ' << helper_name(Helper(n.imm)); break;
+    case Op::Param:
+      out << ' ' << k.scalars[n.imm].name;
+      break;
+    case Op::Load:
+      out << ' ' << k.inputs[n.imm].name;
+      break;
+    case Op::Call:
+      out << ' ' << helper_name(Helper(n.imm));
+      break;
     case Op::Scratch:
-    case Op::Reduced: out << ' ' << n.imm; break;
-    default: break;
+    case Op::Reduced:
+      out << ' ' << n.imm;
+      break;
+    default:
+      break;
   }
   if (n.part) out << '.' << int(n.part);
   for (int a : n.arg)
@@ -88,7 +96,8 @@ void dump_node(std::ostream& out, const Kernel& k, const Pass& p, int v) {
 std::string dump(const Kernel& k) {
   static constexpr const char* combines[] = {"add", "mul", "max", "min", "or", "and", "argmax", "argmin"};
   std::ostringstream out;
-  out << "kernel " << k.name << ' ' << traits(k.dtype).cname << (k.kind == KernelKind::Rows ? " rows\n" : " pointwise\n");
+  out << "kernel " << k.name << ' ' << traits(k.dtype).cname
+      << (k.kind == KernelKind::Rows ? " rows\n" : " pointwise\n");
   auto operands = [&](const char* what, const std::vector<Operand>& list) {
     for (const Operand& o : list)
       out << ' ' << what << ' ' << o.name << ' ' << traits(o.storage).cname << (o.per_row ? " row\n" : "\n");

@@ -22,13 +22,31 @@ enum class Op : uint8_t {
   Reduced,  // imm: which reduction; part: 1 for an imaginary part, or the index of argmax and argmin
   Index,    // logical index in the row, I64
   Length,   // elements of the row, I64
-  Neg, Not, Sqrt, Floor, Ceil, Trunc, Rint,
+  Neg,
+  Not,
+  Sqrt,
+  Floor,
+  Ceil,
+  Trunc,
+  Rint,
   Convert,  // exact or rounded once; the value is known to fit (the builder clamps), integers wrap
   Bitcast,
-  Add, Sub, Mul, Div, And, Or, Xor,
-  Shl, Shr,  // amounts are known to be in range; Shr of a signed type keeps the sign
-  Eq, Ne, Lt, Le, Gt, Ge,
-  Call,    // imm: Helper; a C function of one lane
+  Add,
+  Sub,
+  Mul,
+  Div,
+  And,
+  Or,
+  Xor,
+  Shl,
+  Shr,  // amounts are known to be in range; Shr of a signed type keeps the sign
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Call,  // imm: Helper; a C function of one lane
   Fma,
   Select,  // arg: condition, then, else
   Rare,    // as Select; the printer may compute `then` only where some lane needs it
@@ -97,8 +115,8 @@ class Graph {
  public:
   int add(Node n);
   int constant(DType type, uint64_t bits);
-  int real(DType type, double v);        // F32 or F64
-  int integer(DType type, int64_t v);    // any integer type, or Bool
+  int real(DType type, double v);      // F32 or F64
+  int integer(DType type, int64_t v);  // any integer type, or Bool
   int op(Op op, DType type, int a, int b = -1, int c = -1) { return add({op, type, {a, b, c}}); }
   int bin(Op o, int a, int b) { return op(o, type(a), a, b); }
   int compare(Op o, int a, int b) { return op(o, DType::Bool, a, b); }

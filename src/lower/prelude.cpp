@@ -49,10 +49,7 @@ typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; }
 #define CONVERT(T, v) __builtin_convertvector(v, T)
 #define SPLAT(T, x) ((x) - (T){0})
 #define LOAD(T, p) (*(const T##_u*)(p))
-#define EACH_LANE(T, f, a, b) \
-  ({ T a_ = (a), b_ = (b), r_; for (int k_ = 0; k_ < 16; k_++) r_[k_] = f(a_[k_], b_[k_]); r_; })
-#define EACH_LANE_STATUS(T, f, a, b) \
-  ({ T a_ = (a), b_ = (b), r_; for (int k_ = 0; k_ < 16; k_++) r_[k_] = f(a_[k_], b_[k_], status); r_; })
+#define EACH_LANE(T, f, a, b) ({ const T a_ = (a), b_ = (b); T r_; each_##f##_##T(&r_, &a_, &b_, status); r_; })
 #ifdef __clang__
 #define STREAM(T, p, v) __builtin_nontemporal_store(v, (T##_s*)(p))
 #define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
@@ -208,6 +205,13 @@ const char* const kLanesScalar = R"C(static inline $E lanes_$C_$E($E* a) {
 }
 )C";
 
+// A helper of one lane over the lanes of vectors.
+const char* const kEach =
+    R"C(static __attribute__((noinline)) void each_$C_$V($V* r, const $V* a, const $V* b, i32* status) {
+  for (int k = 0; k < 16; k++) (($E*)r)[k] = $C_$E(((const $E*)a)[k], ((const $E*)b)[k]$S);
+}
+)C";
+
 // Tree T's positions as one: `groups` of 16 by bits 4 to 9, then lanes. Eight vectors at a time stay in registers.
 const char* const kFoldVector = R"C(INLINE void pairs_$C_$V($V* a, i64 n) {
   for (i64 w = 1; w < n; w *= 2)
@@ -239,7 +243,8 @@ const char* const kFoldScalar = R"C(static __attribute__((noinline)) $E fold_$C_
 )C";
 
 // Products of complex values over the positions that are present.
-const char* const kFoldComplex = R"C(static __attribute__((noinline)) void fold_complex_$E($E* re, $E* im, i64 count, $E* slot) {
+const char* const kFoldComplex =
+    R"C(static __attribute__((noinline)) void fold_complex_$E($E* re, $E* im, i64 count, $E* slot) {
   static const short bit_value[] = {16, 32, 64, 128, 256, 512, 8, 4, 2, 1};
   i64 n = count < 1024 ? count : 1024;
   for (int b = 0; b < 10; b++)
@@ -255,7 +260,8 @@ const char* const kFoldComplex = R"C(static __attribute__((noinline)) void fold_
 )C";
 
 // The first of equals over four vectors that hold their lanes' best values and the indices of these; NaN beats all.
-const char* const kFoldArg = R"C(static __attribute__((noinline)) void fold_$C_$V(const $V* best, const $I* where, i64 first, void* slot) {
+const char* const kFoldArg =
+    R"C(static __attribute__((noinline)) void fold_$C_$V(const $V* best, const $I* where, i64 first, void* slot) {
   $V v = best[0];
   $I at = where[0];
   for (int k = 1; k < 4; k++) {
@@ -274,7 +280,8 @@ const char* const kFoldArg = R"C(static __attribute__((noinline)) void fold_$C_$
 )C";
 
 std::string replace(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -294,10 +301,10 @@ std::string vector_type(const std::string& e) {
   int bytes = 2 * width(e);
   std::string size = std::to_string(bytes), element = std::to_string(bytes / 16), upper = e;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return std::toupper(c); });
-  return "typedef " + e + " v" + e + " __attribute__((vector_size(" + size + ")));\n" +
-         "typedef " + e + " v" + e + "_u __attribute__((vector_size(" + size + "), aligned(" + element + "), may_alias));\n" +
-         "typedef " + e + " v" + e + "_s __attribute__((vector_size(" + size + "), aligned(" +
-         std::to_string(std::min(bytes, 64)) + "), may_alias));\n" + "#define V" + upper + "(x) SPLAT(v" + e + ", x)\n";
+  return "typedef " + e + " v" + e + " __attribute__((vector_size(" + size + ")));\n" + "typedef " + e + " v" + e +
+         "_u __attribute__((vector_size(" + size + "), aligned(" + element + "), may_alias));\n" + "typedef " + e +
+         " v" + e + "_s __attribute__((vector_size(" + size + "), aligned(" + std::to_string(std::min(bytes, 64)) +
+         "), may_alias));\n" + "#define V" + upper + "(x) SPLAT(v" + e + ", x)\n";
 }
 
 // Writes helpers, those they need first.
@@ -318,12 +325,20 @@ class Prelude {
       text_ += "static const v" + e + " LANES_v" + e + " = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};\n";
       return;
     }
+    if (what.substr(0, 5) == "each_") {
+      std::string helper = what.substr(5);
+      add(helper + "_" + e);
+      bool status = e[0] != 'f' && helper != "pow";
+      text_ += fill(replace(replace(kEach, "$C", helper), "$S", status ? ", status" : ""), e);
+      return;
+    }
     if (what == "fold_complex") {
       text_ += fill(kFoldComplex, e);
       return;
     }
     if (what.substr(0, 5) == "fold_" || what.substr(0, 6) == "lanes_") return fold(what, e, vector);
-    if (what == "sqrt" || what == "floor" || what == "ceil" || what == "trunc" || what == "rint") return unary(what, e, vector);
+    if (what == "sqrt" || what == "floor" || what == "ceil" || what == "trunc" || what == "rint")
+      return unary(what, e, vector);
     auto write = [&](const Template& t) {
       std::string list = t.needs;
       for (size_t b = 0; b < list.size();) {
@@ -362,9 +377,11 @@ class Prelude {
       text_ += "#define " + what + "_" + e + "(x) " + scalar + "(x)\n";
       return;
     }
-    text_ += fill("#ifdef __clang__\n#define " + what + "_$V(x) __builtin_elementwise_" + what + "(x)\n#else\nINLINE $V " + what +
-                      "_$V($V a) {\n  $V r;\n  for (int k = 0; k < 16; k++) r[k] = " + scalar + "(a[k]);\n  return r;\n}\n#endif\n",
-                  e);
+    text_ +=
+        fill("#ifdef __clang__\n#define " + what + "_$V(x) __builtin_elementwise_" + what + "(x)\n#else\nINLINE $V " +
+                 what + "_$V($V a) {\n  $V r;\n  for (int k = 0; k < 16; k++) r[k] = " + scalar +
+                 "(a[k]);\n  return r;\n}\n#endif\n",
+             e);
   }
 
   void fold(const std::string& what, const std::string& e, bool vector) {

@@ -11,22 +11,38 @@ namespace {
 
 const char* infix(Op op) {
   switch (op) {
-    case Op::Add: return "+";
-    case Op::Sub: return "-";
-    case Op::Mul: return "*";
-    case Op::Div: return "/";
-    case Op::And: return "&";
-    case Op::Or: return "|";
-    case Op::Xor: return "^";
-    case Op::Shl: return "<<";
-    case Op::Shr: return ">>";
-    case Op::Eq: return "==";
-    case Op::Ne: return "!=";
-    case Op::Lt: return "<";
-    case Op::Le: return "<=";
-    case Op::Gt: return ">";
-    case Op::Ge: return ">=";
-    default: return nullptr;
+    case Op::Add:
+      return "+";
+    case Op::Sub:
+      return "-";
+    case Op::Mul:
+      return "*";
+    case Op::Div:
+      return "/";
+    case Op::And:
+      return "&";
+    case Op::Or:
+      return "|";
+    case Op::Xor:
+      return "^";
+    case Op::Shl:
+      return "<<";
+    case Op::Shr:
+      return ">>";
+    case Op::Eq:
+      return "==";
+    case Op::Ne:
+      return "!=";
+    case Op::Lt:
+      return "<";
+    case Op::Le:
+      return "<=";
+    case Op::Gt:
+      return ">";
+    case Op::Ge:
+      return ">=";
+    default:
+      return nullptr;
   }
 }
 
@@ -47,11 +63,16 @@ std::string float_text(double v, bool is_f32) {
 std::string literal_text(DType t, uint64_t bits) {
   auto signed_text = [](int64_t v, const char* suffix) { return std::to_string(v) + suffix; };
   switch (t) {
-    case DType::F32: return float_text(std::bit_cast<float>(uint32_t(bits)), true);
-    case DType::F64: return float_text(std::bit_cast<double>(bits), false);
-    case DType::I8: return signed_text(int8_t(bits), "");
-    case DType::I16: return signed_text(int16_t(bits), "");
-    case DType::I32: return int32_t(bits) == INT32_MIN ? "(-2147483647 - 1)" : signed_text(int32_t(bits), "");
+    case DType::F32:
+      return float_text(std::bit_cast<float>(uint32_t(bits)), true);
+    case DType::F64:
+      return float_text(std::bit_cast<double>(bits), false);
+    case DType::I8:
+      return signed_text(int8_t(bits), "");
+    case DType::I16:
+      return signed_text(int16_t(bits), "");
+    case DType::I32:
+      return int32_t(bits) == INT32_MIN ? "(-2147483647 - 1)" : signed_text(int32_t(bits), "");
     case DType::I64:
       return int64_t(bits) == INT64_MIN ? "(-9223372036854775807l - 1)" : signed_text(int64_t(bits), "l");
     case DType::U32:
@@ -60,21 +81,25 @@ std::string literal_text(DType t, uint64_t bits) {
       std::snprintf(text, sizeof text, bits < 4096 ? "%lu" : "0x%lx", static_cast<unsigned long>(bits));
       return std::string(text) + (t == DType::U32 ? "u" : "ul");
     }
-    default: return std::to_string(bits);
+    default:
+      return std::to_string(bits);
   }
 }
 
 }  // namespace
 
-DType mask_lane(int bits) { return bits == 8 ? DType::I8 : bits == 16 ? DType::I16 : bits == 64 ? DType::I64 : DType::I32; }
+DType mask_lane(int bits) {
+  return bits == 8 ? DType::I8 : bits == 16 ? DType::I16 : bits == 64 ? DType::I64 : DType::I32;
+}
 
 BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs)
     : kernel_(kernel), pass_(pass), vector_(vector), needs_(needs) {
-  for (const char* word : {"int", "long", "float", "double", "char", "short", "void", "if", "for", "do", "while", "else",
-                           "return", "const", "static", "signed", "unsigned", "switch", "case", "break", "default",
-                           "auto", "enum", "struct", "union", "goto", "inline", "register", "restrict", "sizeof",
-                           "typedef", "extern", "volatile", "continue", "bit", "ptr", "step", "params", "blocks",
-                           "flags", "status", "args", "i", "l", "left", "count", "first", "stream", "used"})
+  for (const char* word :
+       {"int",     "long",   "float",    "double",   "char",   "short",  "void",     "if",       "for",      "do",
+        "while",   "else",   "return",   "const",    "static", "signed", "unsigned", "switch",   "case",     "break",
+        "default", "auto",   "enum",     "struct",   "union",  "goto",   "inline",   "register", "restrict", "sizeof",
+        "typedef", "extern", "volatile", "continue", "bit",    "ptr",    "step",     "params",   "blocks",   "flags",
+        "status",  "args",   "i",        "l",        "left",   "count",  "first",    "stream",   "used"})
     used_[word] = 1;
   for (int k = 0; k < kDTypeCount; ++k) used_[traits(DType(k)).cname] = 1;
   for (const Operand& o : kernel.outputs) used_["p_" + o.name + "_out"] = used_["s_" + o.name + "_out"] = 1;
@@ -157,7 +182,8 @@ int BodyPrinter::mask_bits(int v) const {
   if (n.uniform) return 32;
   if (n.op >= Op::Eq && n.op <= Op::Ge) return traits(pass_.nodes[n.arg[0]].type).bits;
   for (int a : n.arg)
-    if (a >= 0 && pass_.nodes[a].type == DType::Bool && !pass_.nodes[a].uniform && !(n.op == Op::Select && a == n.arg[0]))
+    if (a >= 0 && pass_.nodes[a].type == DType::Bool && !pass_.nodes[a].uniform &&
+        !(n.op == Op::Select && a == n.arg[0]))
       return mask_bits(a);
   return 32;
 }
@@ -167,7 +193,8 @@ std::string BodyPrinter::mask(int v, int bits) {
   DType lane = mask_lane(bits);
   if (n.op == Op::Const) return constant(lane, n.imm ? (uint64_t(-1) >> (64 - bits)) : 0);
   std::string t = type(lane, true);
-  if (n.uniform) return "SPLAT(" + t + ", (" + std::string(traits(lane).cname) + ")-(" + traits(lane).cname + ")" + names_[v] + ")";
+  if (n.uniform)
+    return "SPLAT(" + t + ", (" + std::string(traits(lane).cname) + ")-(" + traits(lane).cname + ")" + names_[v] + ")";
   return mask_bits(v) == bits ? names_[v] : "CONVERT(" + t + ", " + names_[v] + ")";
 }
 
@@ -202,21 +229,24 @@ std::string BodyPrinter::expression(int v, bool vector) {
   switch (n.op) {
     case Op::Param:
       return "((const " + std::string(traits(n.type).cname) + "*)((const char*)" +
-             (kernel_.kind == KernelKind::Rows ? "args->params" : "params") + " + " + std::to_string(16 * n.imm) + "))[" +
-             std::to_string(n.part) + "]";
+             (kernel_.kind == KernelKind::Rows ? "args->params" : "params") + " + " + std::to_string(16 * n.imm) +
+             "))[" + std::to_string(n.part) + "]";
     case Op::Reduced: {
       bool index = n.part && !is_float(n.type);
       return "*(const " + t + "*)((const char*)args->reduced + " +
              std::to_string(16 * n.imm + (index ? 8 : n.part * itemsize(n.type))) + ")";
     }
     case Op::Load:
-    case Op::Scratch: return load(n, vector);
+    case Op::Scratch:
+      return load(n, vector);
     case Op::Index:
       if (!vector) return "args->first + i";
       needs_.insert("lanes_vi64");
       return "SPLAT(" + type(DType::I64, true) + ", args->first + i) + LANES_vi64";
-    case Op::Length: return "args->length";
-    case Op::Neg: return "-" + arg(a);
+    case Op::Length:
+      return "args->length";
+    case Op::Neg:
+      return "-" + arg(a);
     case Op::Not:
       if (is_bool) return vector ? "~" + mask(a, mask_bits(v)) : "!" + arg(a);
       return "~" + arg(a);
@@ -224,26 +254,30 @@ std::string BodyPrinter::expression(int v, bool vector) {
     case Op::Floor:
     case Op::Ceil:
     case Op::Trunc:
-    case Op::Rint: return helper(op_name(n.op), n.type, vector) + "(" + arg(a) + ")";
+    case Op::Rint:
+      return helper(op_name(n.op), n.type, vector) + "(" + arg(a) + ")";
     case Op::Convert: {
       bool from_bool = pass_.nodes[a].type == DType::Bool;
       if (!vector) return "(" + t + ")" + arg(a);
       if (!from_bool) return "CONVERT(" + type(n.type, true) + ", " + arg(a) + ")";
       if (!is_float(n.type)) return "CONVERT(" + type(n.type, true) + ", " + mask(a, mask_bits(a)) + ") & 1";
       return helper("select", n.type, true) + "(" + mask(a, traits(n.type).bits) + ", " +
-             constant(n.type, n.type == DType::F32 ? std::bit_cast<uint32_t>(1.0f) : std::bit_cast<uint64_t>(1.0)) + ", " +
-             constant(n.type, 0) + ")";
+             constant(n.type, n.type == DType::F32 ? std::bit_cast<uint32_t>(1.0f) : std::bit_cast<uint64_t>(1.0)) +
+             ", " + constant(n.type, 0) + ")";
     }
-    case Op::Bitcast: return vector ? "(" + type(n.type, true) + ")" + arg(a) : "BITS(" + t + ", " + arg(a) + ")";
+    case Op::Bitcast:
+      return vector ? "(" + type(n.type, true) + ")" + arg(a) : "BITS(" + t + ", " + arg(a) + ")";
     case Op::Call: {
-      std::string name = helper(helper_name(Helper(n.imm)), n.type, false);
-      std::string args = arg(a) + ", " + arg(b);
+      std::string name = helper_name(Helper(n.imm)), args = arg(a) + ", " + arg(b);
+      if (vector) {
+        helper("each_" + name, n.type, true);
+        return "EACH_LANE(" + type(n.type, true) + ", " + name + ", " + args + ")";
+      }
       bool status = !is_float(n.type) && Helper(n.imm) != Helper::Pow;
-      if (vector)
-        return std::string(status ? "EACH_LANE_STATUS" : "EACH_LANE") + "(" + type(n.type, true) + ", " + name + ", " + args + ")";
-      return name + "(" + args + (status ? ", status)" : ")");
+      return helper(name, n.type, false) + "(" + args + (status ? ", status)" : ")");
     }
-    case Op::Fma: return helper("fma", n.type, vector) + "(" + arg(a) + ", " + arg(b) + ", " + arg(c) + ")";
+    case Op::Fma:
+      return helper("fma", n.type, vector) + "(" + arg(a) + ", " + arg(b) + ", " + arg(c) + ")";
     case Op::Select:
     case Op::Rare:
       if (!vector) return arg(a) + " ? " + arg(b) + " : " + arg(c);
@@ -253,7 +287,8 @@ std::string BodyPrinter::expression(int v, bool vector) {
         return "(" + mask(b, bits) + " & " + m + ") | (" + mask(c, bits) + " & ~" + m + ")";
       }
       return helper("select", n.type, true) + "(" + mask(a, traits(n.type).bits) + ", " + arg(b) + ", " + arg(c) + ")";
-    default: break;
+    default:
+      break;
   }
   const char* sign = infix(n.op);
   STRATA_INTERNAL(sign, "no text for ", op_name(n.op));
@@ -262,7 +297,8 @@ std::string BodyPrinter::expression(int v, bool vector) {
     if (of_bools) return bool_arg(x);
     const Node& k = pass_.nodes[x];
     // A plain number spreads over the lanes of the other operand by itself.
-    if (vector && k.op == Op::Const && pass_.nodes[other].op != Op::Const && traits(k.type).bits >= 32) return ref(x, false);
+    if (vector && k.op == Op::Const && pass_.nodes[other].op != Op::Const && traits(k.type).bits >= 32)
+      return ref(x, false);
     return arg(x);
   };
   return operand(a, b) + " " + sign + " " + operand(b, a);
@@ -285,7 +321,8 @@ std::string BodyPrinter::uniform_part() {
     emitted_[v] = 1;
     line(statement(int(v), false));
     if (!vector_ || !splat_[v] || n.type == DType::Bool) continue;
-    line("const " + type(n.type, true) + " " + names_[v] + "_v = SPLAT(" + type(n.type, true) + ", " + names_[v] + ");");
+    line("const " + type(n.type, true) + " " + names_[v] + "_v = SPLAT(" + type(n.type, true) + ", " + names_[v] +
+         ");");
   }
   return std::move(out_);
 }
@@ -329,8 +366,7 @@ void BodyPrinter::emit_group(int group) {
   int bits = vector_ ? mask_bits(condition) : 0;
   std::string test = ref(condition, false);
   if (vector_ && !pass_.nodes[condition].uniform)
-    test = helper("any", mask_lane(bits), true) +
-           "(" + names_[condition] + ")";
+    test = helper("any", mask_lane(bits), true) + "(" + names_[condition] + ")";
   line("if (RARELY(" + test + ")) {");
   indent_ += 2;
   for (int v : owned) emit(v);
@@ -338,7 +374,8 @@ void BodyPrinter::emit_group(int group) {
     const Node& n = pass_.nodes[m];
     std::string slow = ref(n.arg[1], vector_);
     if (vector_)
-      slow = helper("select", n.type, true) + "(" + mask(n.arg[0], traits(n.type).bits) + ", " + slow + ", " + names_[m] + ")";
+      slow = helper("select", n.type, true) + "(" + mask(n.arg[0], traits(n.type).bits) + ", " + slow + ", " +
+             names_[m] + ")";
     line(names_[m] + " = " + slow + ";");
   }
   indent_ -= 2;
@@ -388,7 +425,8 @@ void BodyPrinter::find_groups() {
       if (node.uniform || kept[v] || users_[v].empty()) continue;
       bool all = true;
       for (int u : users_[v]) {
-        bool slow = group_of_[u] == group && pass_.nodes[u].arg[1] == v && pass_.nodes[u].arg[0] != v && pass_.nodes[u].arg[2] != v;
+        bool slow = group_of_[u] == group && pass_.nodes[u].arg[1] == v && pass_.nodes[u].arg[0] != v &&
+                    pass_.nodes[u].arg[2] != v;
         if (!slow && !mine[u]) all = false;
       }
       if (all) mine[v] = 1;

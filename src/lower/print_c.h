@@ -1,6 +1,6 @@
-// Loop IR -> C text, header-free C11 for Clang 19 and GCC 12 (kernel_abi.h says what the functions promise). Instruction
-// sets: Base has one-lane bodies for x86-64; V3 (AVX2, FMA) and V4 (AVX-512) have 16-lane bodies. All give the same bits.
-// Compile with kCompileFlags and the set's -march.
+// Loop IR -> C text, header-free C11 for Clang 19 and GCC 12 (kernel_abi.h says what the functions promise).
+// Instruction sets: Base has one-lane bodies for x86-64; V3 (AVX2, FMA) and V4 (AVX-512) have 16-lane bodies. All give
+// the same bits. Compile with kCompileFlags and the set's -march.
 #pragma once
 #include <map>
 #include <set>

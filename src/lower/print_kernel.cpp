@@ -8,7 +8,8 @@
 namespace strata::lower {
 
 const char* const kCompileFlags =
-    "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing -fPIC -w -Wno-psabi";
+    "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing -fPIC -w "
+    "-Wno-psabi";
 
 const char* isa_name(Isa isa) {
   static constexpr const char* names[] = {"base", "v3", "v4"};
@@ -16,7 +17,8 @@ const char* isa_name(Isa isa) {
 }
 
 const char* isa_flags(Isa isa) {
-  static constexpr const char* flags[] = {"-march=x86-64", "-march=x86-64-v3", "-march=x86-64-v4 -mprefer-vector-width=512"};
+  static constexpr const char* flags[] = {"-march=x86-64", "-march=x86-64-v3",
+                                          "-march=x86-64-v4 -mprefer-vector-width=512"};
   return flags[int(isa)];
 }
 
@@ -30,7 +32,7 @@ bool has_pairs(const Operand& o) { return is_complex(o.storage); }
 std::string bytes(int64_t n) { return std::to_string(n); }
 
 bool calls_status(const Pass& p) {
-  return std::any_of(p.nodes.begin(), p.nodes.end(), [](const Node& n) { return n.op == Op::Call && !is_float(n.type); });
+  return std::any_of(p.nodes.begin(), p.nodes.end(), [](const Node& n) { return n.op == Op::Call; });
 }
 
 std::string comment(const Kernel& k, const std::string& what) {
@@ -52,7 +54,8 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   std::string advance;
   auto operand = [&](const Operand& o, size_t at, bool is_out) {
     std::string n = std::to_string(at);
-    out += std::string("  ") + (is_out ? "" : "const ") + "char* p_" + o.name + (is_out ? "_out" : "") + " = ptr[" + n + "];\n";
+    out += std::string("  ") + (is_out ? "" : "const ") + "char* p_" + o.name + (is_out ? "_out" : "") + " = ptr[" + n +
+           "];\n";
     out += "  const i64 s_" + o.name + (is_out ? "_out" : "") + " = step[" + n + "];\n";
     advance += "    p_" + o.name + (is_out ? "_out" : "") + " += s_" + o.name + (is_out ? "_out" : "") + ";\n";
   };
@@ -69,9 +72,11 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
     DType t = pass.nodes[s.value].type;
     std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = body.ref(s.value, vector);
     if (!vector)
-      out += pad + "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") + "] = " + v + ";\n";
+      out += pad + "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") +
+             "] = " + v + ";\n";
     else if (has_pairs(o))
-      out += pad + body.helper("store_pairs", t, true) + "(" + p + " + " + bytes(s.part * itemsize(t)) + ", " + v + ", 16);\n";
+      out += pad + body.helper("store_pairs", t, true) + "(" + p + " + " + bytes(s.part * itemsize(t)) + ", " + v +
+             ", 16);\n";
     else
       out += pad + "STORE(" + body.type(t, true) + ", " + p + ", " + v + ");\n";
   }
@@ -88,13 +93,19 @@ uint64_t identity_bits(const Reduction& r, DType t) {
   uint64_t top = uint64_t(1) << (bits - 1), ones = bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;
   bool is_signed = traits(t).kind == DKind::Signed;
   switch (r.combine) {
-    case Combine::Add: return is_f32 || is_f64 ? real(-0.0) : 0;
-    case Combine::Mul: return is_f32 || is_f64 ? real(1) : 1;
-    case Combine::Or: return 0;
-    case Combine::And: return 1;
+    case Combine::Add:
+      return is_f32 || is_f64 ? real(-0.0) : 0;
+    case Combine::Mul:
+      return is_f32 || is_f64 ? real(1) : 1;
+    case Combine::Or:
+      return 0;
+    case Combine::And:
+      return 1;
     case Combine::Max:
-    case Combine::ArgMax: return is_f32 || is_f64 ? real(-__builtin_inf()) : is_signed ? top : 0;
-    default: return is_f32 || is_f64 ? real(__builtin_inf()) : is_signed ? ones >> 1 : ones;
+    case Combine::ArgMax:
+      return is_f32 || is_f64 ? real(-__builtin_inf()) : is_signed ? top : 0;
+    default:
+      return is_f32 || is_f64 ? real(__builtin_inf()) : is_signed ? ones >> 1 : ones;
   }
 }
 
@@ -123,8 +134,8 @@ class ReductionPrinter {
       if (is_arg(r)) {
         std::string index = body_.type(index_type(t));
         if (vector_)
-          out += "  " + type + " " + name + "[4] = {" + start + ", " + start + ", " + start + ", " + start + "};\n  " + index + " " +
-                 name + "_at[4] = {0};\n";
+          out += "  " + type + " " + name + "[4] = {" + start + ", " + start + ", " + start + ", " + start + "};\n  " +
+                 index + " " + name + "_at[4] = {0};\n";
         else
           out += "  " + type + " " + name + " = " + start + ";\n  i64 " + name + "_at = 0;\n";
         continue;
@@ -134,7 +145,9 @@ class ReductionPrinter {
           out += "  " + type + " " + name + " = " + start + ";\n";
         else
           out += "  " + type + " " + name + "[16];\n  for (int l = 0; l < 16; l++) " + name + "[l] = " + start + ";\n";
-        if (is_float(t)) out += "  " + (vector_ ? body_.type(mask_lane(traits(t).bits)) : "bit") + " nan_" + name + " = " + (vector_ ? "{0}" : "0") + ";\n";
+        if (is_float(t))
+          out += "  " + (vector_ ? body_.type(mask_lane(traits(t).bits)) : "bit") + " nan_" + name + " = " +
+                 (vector_ ? "{0}" : "0") + ";\n";
         continue;
       }
       for (const std::string& n : parts(k)) {
@@ -151,7 +164,10 @@ class ReductionPrinter {
     std::string out;
     for (size_t k = 0; k < pass_.reductions.size(); ++k) {
       const Reduction& r = pass_.reductions[k];
-      out += is_arg(r) ? inside_arg(k) : !is_tree(r) ? inside_free(k) : complex_product(r) ? inside_product(k) : inside_tree(k);
+      out += is_arg(r)            ? inside_arg(k)
+             : !is_tree(r)        ? inside_free(k)
+             : complex_product(r) ? inside_product(k)
+                                  : inside_tree(k);
     }
     return out;
   }
@@ -163,23 +179,28 @@ class ReductionPrinter {
       DType t = pass_.nodes[r.value[0]].type;
       std::string slot = "(char*)args->partial + " + std::to_string(16 * k), e = traits(t).cname;
       if (is_arg(r) && vector_) {
-        out += "  " + body_.helper(std::string("fold_") + combine_name(r.combine), t, true) + "(" + names_[k] + ", " + names_[k] +
-               "_at, args->first, " + slot + ");\n";
+        out += "  " + body_.helper(std::string("fold_") + combine_name(r.combine), t, true) + "(" + names_[k] + ", " +
+               names_[k] + "_at, args->first, " + slot + ");\n";
       } else if (is_arg(r)) {
-        out += "  *(" + e + "*)(" + slot + ") = " + names_[k] + ";\n  *(i64*)(" + slot + " + 8) = args->first + " + names_[k] + "_at;\n";
+        out += "  *(" + e + "*)(" + slot + ") = " + names_[k] + ";\n  *(i64*)(" + slot + " + 8) = args->first + " +
+               names_[k] + "_at;\n";
       } else if (!is_tree(r)) {
-        std::string any = vector_ && is_float(t) ? body_.helper("any", mask_lane(traits(t).bits), true) + "(nan_" + names_[k] + ")" : "nan_" + names_[k];
+        std::string any = vector_ && is_float(t)
+                              ? body_.helper("any", mask_lane(traits(t).bits), true) + "(nan_" + names_[k] + ")"
+                              : "nan_" + names_[k];
         std::string nan = t == DType::F32 ? "__builtin_nanf(\"\")" : "__builtin_nan(\"\")";
         out += "  *(" + e + "*)(" + slot + ") = " + (is_float(t) ? any + " ? " + nan + " : " : "") +
                body_.helper(std::string("lanes_") + combine_name(r.combine), t, vector_) + "(" + names_[k] + ");\n";
       } else if (complex_product(r)) {
         needs_.insert("fold_complex_" + e);
-        out += "  fold_complex_" + e + "(" + names_[k] + ", " + names_[k] + "_im, count, (" + e + "*)(" + slot + "));\n";
+        out += "  fold_complex_" + e + "((" + e + "*)" + names_[k] + ", (" + e + "*)" + names_[k] + "_im, count, (" +
+               e + "*)(" + slot + "));\n";
       } else {
         std::vector<std::string> part = parts(k);
         for (size_t p = 0; p < part.size(); ++p)
-          out += "  ((" + e + "*)(" + slot + "))[" + std::to_string(p) + "] = " +
-                 body_.helper(std::string("fold_") + combine_name(r.combine), t, vector_) + "(" + part[p] + ", used);\n";
+          out += "  ((" + e + "*)(" + slot + "))[" + std::to_string(p) +
+                 "] = " + body_.helper(std::string("fold_") + combine_name(r.combine), t, vector_) + "(" + part[p] +
+                 ", used);\n";
       }
     }
     return out;
@@ -201,7 +222,8 @@ class ReductionPrinter {
     DType t = pass_.nodes[r.value[0]].type;
     std::string e = "e_" + names_[k], at = names_[k] + (vector_ ? "" : "[i & 15]");
     std::string out = "    " + body_.type(t) + " " + e + " = " + body_.ref(r.value[0], vector_) + ";\n";
-    if (vector_) out += "    if (RARELY(left < 16)) " + e + " = " + present(t, e, body_.constant(t, identity_bits(r, t))) + ";\n";
+    if (vector_)
+      out += "    if (RARELY(left < 16)) " + e + " = " + present(t, e, body_.constant(t, identity_bits(r, t))) + ";\n";
     out += "    " + at + " = " + body_.helper(combine_name(r.combine), t, vector_) + "(" + at + ", " + e + ");\n";
     if (is_float(t)) out += "    nan_" + names_[k] + " |= " + e + " != " + e + ";\n";
     return out;
@@ -217,12 +239,14 @@ class ReductionPrinter {
       std::string at = part[p] + (vector_ ? "[i >> 4 & 63]" : "[i & 1023]"), value = body_.ref(v, vector_);
       if (vector_) {
         out += "    " + body_.type(t) + " e_" + part[p] + " = " + value + ";\n";
-        out += "    if (RARELY(left < 16)) e_" + part[p] + " = " + present(t, "e_" + part[p], body_.constant(t, identity_bits(r, t))) + ";\n";
+        out += "    if (RARELY(left < 16)) e_" + part[p] + " = " +
+               present(t, "e_" + part[p], body_.constant(t, identity_bits(r, t))) + ";\n";
       } else {
         out += "    " + body_.type(t, false) + " e_" + part[p] + " = " + value + ";\n";
       }
       value = "e_" + part[p];
-      out += "    if (i >= 1024) " + value + " = " + body_.helper(combine_name(r.combine), t, vector_) + "(" + at + ", " + value + ");\n";
+      out += "    if (i >= 1024) " + value + " = " + body_.helper(combine_name(r.combine), t, vector_) + "(" + at +
+             ", " + value + ");\n";
       out += "    " + at + " = " + value + ";\n";
     }
     return out;
@@ -233,7 +257,8 @@ class ReductionPrinter {
     DType lane = mask_lane(bits);
     std::string m = body_.type(lane, true);
     needs_.insert("lanes_" + m);
-    return body_.helper("select", t, true) + "(LANES_" + m + " < SPLAT(" + m + ", (" + traits(lane).cname + ")left), " + value + ", " + other + ")";
+    return body_.helper("select", t, true) + "(LANES_" + m + " < SPLAT(" + m + ", (" + traits(lane).cname + ")left), " +
+           value + ", " + other + ")";
   }
 
   std::string inside_arg(size_t k) {
@@ -244,7 +269,8 @@ class ReductionPrinter {
     std::string out = "    " + body_.type(t) + " " + e + " = " + body_.ref(v, vector_) + ";\n";
     if (!vector_) {
       std::string nan = is_float(t) ? " || (" + e + " != " + e + " && " + best + " == " + best + ")" : "";
-      return out + "    if (" + e + sign + best + nan + ") {\n      " + best + " = " + e + ";\n      " + best + "_at = i;\n    }\n";
+      return out + "    if (" + e + sign + best + nan + ") {\n      " + best + " = " + e + ";\n      " + best +
+             "_at = i;\n    }\n";
     }
     out += "    if (RARELY(left < 16)) " + e + " = " + present(t, e, body_.constant(t, identity_bits(r, t))) + ";\n";
     std::string way = "[i >> 4 & 3]", m = "m_" + best, index = body_.type(index_type(t), true);
@@ -253,10 +279,11 @@ class ReductionPrinter {
     std::string mask = body_.type(mask_lane(bits), true);
     needs_.insert("lanes_" + index);
     out += "    const " + mask + " " + m + " = (" + e + sign + best + way + ")" + nan + ";\n";
-    out += "    " + best + way + " = " + body_.helper("select", t, true) + "(" + m + ", " + e + ", " + best + way + ");\n";
+    out +=
+        "    " + best + way + " = " + body_.helper("select", t, true) + "(" + m + ", " + e + ", " + best + way + ");\n";
     std::string wide = mask == index ? m : "CONVERT(" + index + ", " + m + ")";
-    out += "    " + best + "_at" + way + " = " + body_.helper("select", index_type(t), true) + "(" + wide + ", LANES_" + index + " + SPLAT(" +
-           index + ", (" + traits(index_type(t)).cname + ")i), " + best + "_at" + way + ");\n";
+    out += "    " + best + "_at" + way + " = " + body_.helper("select", index_type(t), true) + "(" + wide + ", LANES_" +
+           index + " + SPLAT(" + index + ", (" + traits(index_type(t)).cname + ")i), " + best + "_at" + way + ");\n";
     return out;
   }
 
@@ -264,11 +291,16 @@ class ReductionPrinter {
   std::string inside_product(size_t k) {
     const Reduction& r = pass_.reductions[k];
     std::string re = body_.ref(r.value[0], vector_), im = body_.ref(r.value[1], vector_), a = names_[k];
-    std::string t = body_.type(pass_.nodes[r.value[0]].type);
-    STRATA_CHECK_NOT_IMPLEMENTED(!vector_, "products of complex rows have one-lane kernels only; print them for Isa::Base");
-    return "    const " + t + " x_" + a + " = " + a + "[i & 1023], y_" + a + " = " + a + "_im[i & 1023];\n" + "    " + a +
-           "[i & 1023] = i < 1024 ? " + re + " : x_" + a + " * " + re + " - y_" + a + " * " + im + ";\n" + "    " + a +
-           "_im[i & 1023] = i < 1024 ? " + im + " : x_" + a + " * " + im + " + y_" + a + " * " + re + ";\n";
+    DType type = pass_.nodes[r.value[0]].type;
+    std::string at = vector_ ? "[i >> 4 & 63]" : "[i & 1023]", t = "    " + body_.type(type), x = "x_" + a,
+                y = "y_" + a;
+    std::string out = t + " " + x + " = " + re + ", " + y + " = " + im + ";\n    if (i >= 1024) {\n";
+    out += "  " + t + " p = " + a + at + ", q = " + a + "_im" + at + ", re = p * " + x + " - q * " + y + ", im = p * " +
+           y + " + q * " + x + ";\n";
+    std::string keep_re = vector_ ? present(type, "re", "p") : "re",
+                keep_im = vector_ ? present(type, "im", "q") : "im";
+    out += "      " + x + " = " + keep_re + ";\n      " + y + " = " + keep_im + ";\n    }\n";
+    return out + "    " + a + at + " = " + x + ";\n    " + a + "_im" + at + " = " + y + ";\n";
   }
 
   const Kernel& kernel_;
@@ -285,7 +317,8 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   BodyPrinter body(k, pass, vector, needs);
   ReductionPrinter reductions(k, pass, body, vector, needs);
   std::string title = ", pass " + std::to_string(number + 1) + " of " + std::to_string(k.passes.size());
-  std::string out = comment(k, title) + "void " + kernel_symbol(k, isa) + "_p" + std::to_string(number) + "(const StrataRowArgs* args) {\n";
+  std::string out = comment(k, title) + "void " + kernel_symbol(k, isa) + "_p" + std::to_string(number) +
+                    "(const StrataRowArgs* args) {\n";
   for (size_t i = 0; i < k.outputs.size(); ++i)
     for (const Store& s : pass.stores)
       if (!s.scratch && s.operand == int(i) && s.part == 0)
@@ -296,7 +329,8 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
         out += "  const char* p_" + k.inputs[i].name + " = args->ptr[" + std::to_string(k.outputs.size() + i) + "];\n";
         break;
       }
-  for (size_t i = 0; i < k.scratch.size(); ++i) out += "  char* scratch_" + std::to_string(i) + " = args->scratch[" + std::to_string(i) + "];\n";
+  for (size_t i = 0; i < k.scratch.size(); ++i)
+    out += "  char* scratch_" + std::to_string(i) + " = args->scratch[" + std::to_string(i) + "];\n";
   if (calls_status(pass)) out += "  i32 unused = 0, *status = &unused;\n";
   out += body.uniform_part();
   bool loop = pass.elementwise || !pass.reductions.empty();
@@ -315,12 +349,13 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
     std::string p = s.scratch ? "scratch_" + std::to_string(s.operand) : "p_" + k.outputs[s.operand].name + "_out";
     std::string v = body.ref(s.value, vector && !one);
     if (one)
-      per_row += std::string(loop ? "  if (args->first == 0) " : "  ") + "((" + e + "*)" + p + ")[" + std::to_string(s.part) + "] = " + v + ";\n";
+      per_row += std::string(loop ? "  if (args->first == 0) " : "  ") + "((" + e + "*)" + p + ")[" +
+                 std::to_string(s.part) + "] = " + v + ";\n";
     else if (!vector)
       out += "    ((" + e + "*)" + p + ")[" + (pairs ? "2 * i + " + std::to_string(s.part) : "i") + "] = " + v + ";\n";
     else if (pairs)
-      out += "    " + body.helper("store_pairs", t, true) + "(" + p + " + i * " + bytes(2 * itemsize(t)) + " + " + bytes(s.part * itemsize(t)) +
-             ", " + v + ", left);\n";
+      out += "    " + body.helper("store_pairs", t, true) + "(" + p + " + i * " + bytes(2 * itemsize(t)) + " + " +
+             bytes(s.part * itemsize(t)) + ", " + v + ", left);\n";
     else
       out += "    " + body.helper("store", t, true) + "((" + e + "*)" + p + " + i, " + v + ", left);\n";
   }
@@ -346,8 +381,8 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   if (is_rows) {
     tables += "static const StrataRowPass " + symbol + "_passes[] = {";
     for (size_t p = 0; p < k.passes.size(); ++p)
-      tables += std::string(p ? ", " : "") + "{" + symbol + "_p" + std::to_string(p) + ", " + std::to_string(k.passes[p].reductions.size()) +
-                ", " + (k.passes[p].elementwise ? "1" : "0") + "}";
+      tables += std::string(p ? ", " : "") + "{" + symbol + "_p" + std::to_string(p) + ", " +
+                std::to_string(k.passes[p].reductions.size()) + ", " + (k.passes[p].elementwise ? "1" : "0") + "}";
     tables += "};\n";
   }
   if (reductions) {
@@ -355,15 +390,17 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
     const char* separator = "";
     for (const Pass& p : k.passes)
       for (const Reduction& r : p.reductions) {
-        tables += std::string(separator) + "{" + std::to_string(int(r.combine)) + ", " + std::to_string(int(r.accumulator)) + "}";
+        tables += std::string(separator) + "{" + std::to_string(int(r.combine)) + ", " +
+                  std::to_string(int(r.accumulator)) + "}";
         separator = ", ";
       }
     tables += "};\n";
   }
   auto n = [](size_t v) { return std::to_string(v) + ", "; };
-  return "  {\"" + k.name + "\", " + n(size_t(k.dtype)) + (is_rows ? "1, " : "0, ") + n(k.outputs.size()) + n(k.inputs.size()) +
-         n(k.scalars.size()) + n(k.scratch.size()) + n(is_rows ? k.passes.size() : 0) + n(reductions) + (is_rows ? "0, " : symbol + ", ") +
-         (is_rows ? symbol + "_passes, " : "0, ") + (reductions ? symbol + "_reductions, " : "0, ") + symbol + "_types, " + symbol + "_rows},\n";
+  return "  {\"" + k.name + "\", " + n(size_t(k.dtype)) + (is_rows ? "1, " : "0, ") + n(k.outputs.size()) +
+         n(k.inputs.size()) + n(k.scalars.size()) + n(k.scratch.size()) + n(is_rows ? k.passes.size() : 0) +
+         n(reductions) + (is_rows ? "0, " : symbol + ", ") + (is_rows ? symbol + "_passes, " : "0, ") +
+         (reductions ? symbol + "_reductions, " : "0, ") + symbol + "_types, " + symbol + "_rows},\n";
 }
 
 }  // namespace
@@ -383,9 +420,10 @@ std::string print_file(const std::string& family, const std::vector<Kernel>& ker
     entries += table_entry(k, isa, tables);
   }
   std::string name = std::string(isa_name(isa)) + "_" + family;
-  return "// " + name + ": kernels printed by lower/ from the operator table. Do not edit.\n" + prelude(needs) + functions + tables +
-         "static const StrataKernelEntry entries[] = {\n" + entries + "};\nconst StrataKernelFile strata_kernels_" + name +
-         " = {entries, " + std::to_string(kernels.size()) + "};\n";
+  return "// " + name + ": kernels printed by lower/ from the operator table. Do not edit.\n" + prelude(needs) +
+         functions + tables + "static const StrataKernelEntry entries[] = {\n" + entries +
+         "};\nconst StrataKernelFile strata_kernels_" + name + " = {entries, " + std::to_string(kernels.size()) +
+         "};\n";
 }
 
 std::string print_kernel(const KernelDesc& desc, DType dtype, Isa isa) {

@@ -29,7 +29,8 @@ void write_if_changed(const std::filesystem::path& path, const std::string& text
 }
 
 std::string registry(const std::map<Isa, std::vector<std::string>>& families) {
-  std::string text = "// Printed kernels by instruction set. Printed by lower/, do not edit.\n#include \"lower/registry.h\"\n\n";
+  std::string text =
+      "// Printed kernels by instruction set. Printed by lower/, do not edit.\n#include \"lower/registry.h\"\n\n";
   std::string tables;
   for (const auto& [isa, names] : families) {
     std::string set = isa_name(isa), list;
@@ -59,9 +60,12 @@ void run(const std::filesystem::path& out, bool report) {
       for (const KernelDesc* d : list)
         for (int t = 0; t < kDTypeCount; ++t)
           if ((d->dtypes >> t & 1) && (isa == Isa::Base || (kAllSets >> t & 1))) {
-            try { kernels.push_back(build_kernel(*d, DType(t))); } catch (const std::exception& e) { std::fprintf(stderr, "SKIPPED %s\n", e.what()); }  // TODO lead: remove once the math text is whole
+            try {
+              kernels.push_back(build_kernel(*d, DType(t)));
+            } catch (const std::exception& e) {
+              std::fprintf(stderr, "SKIPPED %s\n", e.what());
+            }  // TODO lead: remove once the math text is whole
           }
-      if (kernels.empty()) continue;
       write_if_changed(out / (std::string(isa_name(isa)) + "_" + family + ".c"), print_file(family, kernels, isa));
       printed[isa].push_back(family);
       for (const Kernel& k : kernels) {

@@ -43,21 +43,36 @@ T read(const char* p) {
 void write_value(DType t, char* p, double v) {
   auto put = [&](auto x) { std::memcpy(p, &x, sizeof x); };
   switch (t) {
-    case DType::Bool: return put(uint8_t(v != 0));
-    case DType::U8: return put(uint8_t(int64_t(v)));
-    case DType::I8: return put(int8_t(int64_t(v)));
-    case DType::U16: return put(uint16_t(int64_t(v)));
-    case DType::I16: return put(int16_t(int64_t(v)));
-    case DType::U32: return put(uint32_t(int64_t(v)));
-    case DType::I32: return put(int32_t(int64_t(v)));
-    case DType::U64: return put(uint64_t(int64_t(v)));
-    case DType::I64: return put(int64_t(v));
-    case DType::F16: return put(to_half(float(v)));
-    case DType::BF16: return put(to_bfloat16(float(v)));
-    case DType::F32: return put(float(v));
-    case DType::F64: return put(v);
-    case DType::C64: return put(float(v)), p += 4, put(0.0f);
-    case DType::C128: return put(v), p += 8, put(0.0);
+    case DType::Bool:
+      return put(uint8_t(v != 0));
+    case DType::U8:
+      return put(uint8_t(int64_t(v)));
+    case DType::I8:
+      return put(int8_t(int64_t(v)));
+    case DType::U16:
+      return put(uint16_t(int64_t(v)));
+    case DType::I16:
+      return put(int16_t(int64_t(v)));
+    case DType::U32:
+      return put(uint32_t(int64_t(v)));
+    case DType::I32:
+      return put(int32_t(int64_t(v)));
+    case DType::U64:
+      return put(uint64_t(int64_t(v)));
+    case DType::I64:
+      return put(int64_t(v));
+    case DType::F16:
+      return put(to_half(float(v)));
+    case DType::BF16:
+      return put(to_bfloat16(float(v)));
+    case DType::F32:
+      return put(float(v));
+    case DType::F64:
+      return put(v);
+    case DType::C64:
+      return put(float(v)), p += 4, put(0.0f);
+    case DType::C128:
+      return put(v), p += 8, put(0.0);
   }
 }
 
@@ -88,7 +103,8 @@ std::vector<Library> build_libraries(bool wide) {
       std::string stem = (folder.path / (std::string(compiler) + isa_name(isa))).string();
       std::ofstream(stem + ".c") << print_file("test", kernels, isa);
       auto start = std::chrono::steady_clock::now();
-      std::string command = std::string(compiler) + " " + kCompileFlags + " " + isa_flags(isa) + " -shared -o " + stem + ".so " + stem + ".c -lm";
+      std::string command = std::string(compiler) + " " + kCompileFlags + " " + isa_flags(isa) + " -shared -o " + stem +
+                            ".so " + stem + ".c -lm";
       check(std::system(command.c_str()) == 0, command);
       Library lib{std::string(compiler) + " " + isa_name(isa), isa, {}, 0, int64_t(kernels.size())};
       lib.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -98,7 +114,8 @@ std::vector<Library> build_libraries(bool wide) {
       std::string symbol = std::string("strata_kernels_") + isa_name(isa) + "_test";
       auto* file = static_cast<const StrataKernelFile*>(dlsym(so, symbol.c_str()));
       check(file != nullptr, symbol);
-      for (int64_t k = 0; file && k < file->count; ++k) lib.kernels[{file->entries[k].name, DType(file->entries[k].dtype)}] = &file->entries[k];
+      for (int64_t k = 0; file && k < file->count; ++k)
+        lib.kernels[{file->entries[k].name, DType(file->entries[k].dtype)}] = &file->entries[k];
       out.push_back(std::move(lib));
     }
   }
@@ -106,8 +123,9 @@ std::vector<Library> build_libraries(bool wide) {
 }
 
 Buffer random_buffer(DType t, int64_t n, std::mt19937_64& rng, bool tame) {
-  static constexpr double specials[] = {0.0,  -0.0, 1,     -1,     0.5,       -0.5,   1.5,    2.5,      3,       INFINITY, -INFINITY, NAN,
-                                        1e-40, -1e-40, 1e-310, 3e38, -3e38, 65504, 65519, 65520, 1e10, -1e10, 2147483648.0, 9.3e18, 1e-8, 88.8, -103.5};
+  static constexpr double specials[] = {0.0,      -0.0,      1,    -1,    0.5,          -0.5,   1.5,  2.5,   3,
+                                        INFINITY, -INFINITY, NAN,  1e-40, -1e-40,       1e-310, 3e38, -3e38, 65504,
+                                        65519,    65520,     1e10, -1e10, 2147483648.0, 9.3e18, 1e-8, 88.8,  -103.5};
   Buffer b(t, n);
   std::normal_distribution<double> normal;
   int64_t parts = is_complex(t) ? 2 * n : n;
@@ -144,18 +162,30 @@ double get(const Buffer& b, int64_t i, int part) {
   const char* p = b.data() + i * itemsize(b.type) + part * itemsize(t);
   switch (t) {
     case DType::Bool:
-    case DType::U8: return read<uint8_t>(p);
-    case DType::I8: return read<int8_t>(p);
-    case DType::U16: return read<uint16_t>(p);
-    case DType::I16: return read<int16_t>(p);
-    case DType::U32: return read<uint32_t>(p);
-    case DType::I32: return read<int32_t>(p);
-    case DType::U64: return double(read<uint64_t>(p));
-    case DType::I64: return double(read<int64_t>(p));
-    case DType::F16: return to_float(read<Half>(p));
-    case DType::BF16: return to_float(read<BFloat16>(p));
-    case DType::F32: return read<float>(p);
-    default: return read<double>(p);
+    case DType::U8:
+      return read<uint8_t>(p);
+    case DType::I8:
+      return read<int8_t>(p);
+    case DType::U16:
+      return read<uint16_t>(p);
+    case DType::I16:
+      return read<int16_t>(p);
+    case DType::U32:
+      return read<uint32_t>(p);
+    case DType::I32:
+      return read<int32_t>(p);
+    case DType::U64:
+      return double(read<uint64_t>(p));
+    case DType::I64:
+      return double(read<int64_t>(p));
+    case DType::F16:
+      return to_float(read<Half>(p));
+    case DType::BF16:
+      return to_float(read<BFloat16>(p));
+    case DType::F32:
+      return read<float>(p);
+    default:
+      return read<double>(p);
   }
 }
 
@@ -186,7 +216,8 @@ void set_scalar(Call& c, size_t k, double v) {
   write_value(c.info.scalars[k].type, reinterpret_cast<char*>(&c.params[k]), v);
 }
 
-Call make_call(const KernelDesc& desc, DType dtype, int64_t n, std::mt19937_64& rng, bool tame, const std::vector<double>& scalars) {
+Call make_call(const KernelDesc& desc, DType dtype, int64_t n, std::mt19937_64& rng, bool tame,
+               const std::vector<double>& scalars) {
   Call c{&desc, describe(desc, dtype), dtype, {}, {}};
   for (const Operand& o : c.info.inputs) {
     c.inputs.push_back(random_buffer(o.storage, o.per_row ? 1 : n, rng, tame));
@@ -194,7 +225,8 @@ Call make_call(const KernelDesc& desc, DType dtype, int64_t n, std::mt19937_64& 
     for (int64_t i = 0; i < c.inputs.back().count; ++i) c.inputs.back().as<int64_t>()[i] = int64_t(rng() % uint64_t(n));
   }
   c.params.resize(c.info.scalars.size());
-  for (size_t k = 0; k < c.params.size(); ++k) set_scalar(c, k, k < scalars.size() ? scalars[k] : 0.25 + 0.5 * double(k));
+  for (size_t k = 0; k < c.params.size(); ++k)
+    set_scalar(c, k, k < scalars.size() ? scalars[k] : 0.25 + 0.5 * double(k));
   return c;
 }
 
@@ -216,12 +248,23 @@ void combine_as(Combine c, char* a, const char* b) {
     return;
   }
   switch (c) {
-    case Combine::Add: x = T(x + y); break;
-    case Combine::Mul: x = T(x * y); break;
-    case Combine::Max: x = x != x || y > x ? (x != x ? x : y) : y != y ? y : x; break;
-    case Combine::Min: x = x != x || y < x ? (x != x ? x : y) : y != y ? y : x; break;
-    case Combine::Or: x = T(x != 0 || y != 0); break;
-    default: x = T(x != 0 && y != 0);
+    case Combine::Add:
+      x = T(x + y);
+      break;
+    case Combine::Mul:
+      x = T(x * y);
+      break;
+    case Combine::Max:
+      x = x != x || y > x ? (x != x ? x : y) : y != y ? y : x;
+      break;
+    case Combine::Min:
+      x = x != x || y < x ? (x != x ? x : y) : y != y ? y : x;
+      break;
+    case Combine::Or:
+      x = T(x != 0 || y != 0);
+      break;
+    default:
+      x = T(x != 0 && y != 0);
   }
   std::memcpy(a, &x, sizeof x);
 }
@@ -241,19 +284,32 @@ void combine(const StrataReduction& r, char* a, const char* b) {
   Combine c = Combine(r.combine);
   switch (DType(r.accumulator)) {
     case DType::Bool:
-    case DType::U8: return combine_as<uint8_t>(c, a, b);
-    case DType::I8: return combine_as<int8_t>(c, a, b);
-    case DType::U16: return combine_as<uint16_t>(c, a, b);
-    case DType::I16: return combine_as<int16_t>(c, a, b);
-    case DType::U32: return combine_as<uint32_t>(c, a, b);
-    case DType::I32: return combine_as<int32_t>(c, a, b);
-    case DType::U64: return combine_as<uint64_t>(c, a, b);
-    case DType::I64: return combine_as<int64_t>(c, a, b);
-    case DType::F32: return combine_as<float>(c, a, b);
-    case DType::F64: return combine_as<double>(c, a, b);
-    case DType::C64: return combine_pairs<float>(c, a, b);
-    case DType::C128: return combine_pairs<double>(c, a, b);
-    default: check(false, "accumulator type");
+    case DType::U8:
+      return combine_as<uint8_t>(c, a, b);
+    case DType::I8:
+      return combine_as<int8_t>(c, a, b);
+    case DType::U16:
+      return combine_as<uint16_t>(c, a, b);
+    case DType::I16:
+      return combine_as<int16_t>(c, a, b);
+    case DType::U32:
+      return combine_as<uint32_t>(c, a, b);
+    case DType::I32:
+      return combine_as<int32_t>(c, a, b);
+    case DType::U64:
+      return combine_as<uint64_t>(c, a, b);
+    case DType::I64:
+      return combine_as<int64_t>(c, a, b);
+    case DType::F32:
+      return combine_as<float>(c, a, b);
+    case DType::F64:
+      return combine_as<double>(c, a, b);
+    case DType::C64:
+      return combine_pairs<float>(c, a, b);
+    case DType::C128:
+      return combine_pairs<double>(c, a, b);
+    default:
+      check(false, "accumulator type");
   }
 }
 
@@ -270,18 +326,22 @@ void run_rows(const StrataKernelEntry& e, const Call& call, std::vector<Buffer>&
     std::vector<std::vector<Slot>> partial;
     for (int64_t first = 0; first < (per_row ? 1 : n); first += kPart) {
       std::vector<char*> ptr, rows;
-      for (size_t k = 0; k < outputs.size(); ++k) ptr.push_back(outputs[k].data() + (e.per_row[k] ? 0 : first * itemsize(outputs[k].type)));
+      for (size_t k = 0; k < outputs.size(); ++k)
+        ptr.push_back(outputs[k].data() + (e.per_row[k] ? 0 : first * itemsize(outputs[k].type)));
       for (size_t k = 0; k < call.inputs.size(); ++k)
-        ptr.push_back(const_cast<char*>(call.inputs[k].data()) + (e.per_row[e.outputs + k] ? 0 : first * itemsize(call.inputs[k].type)));
+        ptr.push_back(const_cast<char*>(call.inputs[k].data()) +
+                      (e.per_row[e.outputs + k] ? 0 : first * itemsize(call.inputs[k].type)));
       for (Buffer& s : scratch) rows.push_back(s.data() + first * itemsize(s.type));
       partial.emplace_back(pass.reductions + 1);
       int64_t count = per_row ? 1 : std::min(kPart, n - first);
-      StrataRowArgs args{ptr.data(), call.params.data(), reduced.data(), rows.data(), partial.back().data(), count, first, n};
+      StrataRowArgs args{
+          ptr.data(), call.params.data(), reduced.data(), rows.data(), partial.back().data(), count, first, n};
       pass.fn(&args);
     }
     for (size_t w = 1; w < partial.size(); w *= 2)
       for (size_t k = 0; k + w < partial.size(); k += 2 * w)
-        for (int r = 0; r < pass.reductions; ++r) combine(e.reduction[done + r], partial[k][size_t(r)].bytes, partial[k + w][size_t(r)].bytes);
+        for (int r = 0; r < pass.reductions; ++r)
+          combine(e.reduction[done + r], partial[k][size_t(r)].bytes, partial[k + w][size_t(r)].bytes);
     for (int r = 0; r < pass.reductions; ++r) reduced[size_t(done + r)] = partial[0][size_t(r)];
     done += pass.reductions;
   }

@@ -44,7 +44,8 @@ struct Library {
   int64_t functions = 0;
 };
 
-// All libraries that this machine can make and run; `wide`: every dtype with 16 lanes too. The folder is removed at the end.
+// All libraries that this machine can make and run; `wide`: every dtype with 16 lanes too. The folder is removed at the
+// end.
 std::vector<Library> build_libraries(bool wide);
 
 // Random values with every special among them; `tame`: finite and near 1.
@@ -62,7 +63,8 @@ struct Call {
   std::vector<std::array<uint64_t, 2>> params;
 };
 const KernelDesc& find_desc(const std::string& name);
-Call make_call(const KernelDesc& desc, DType dtype, int64_t n, std::mt19937_64& rng, bool tame, const std::vector<double>& scalars = {});
+Call make_call(const KernelDesc& desc, DType dtype, int64_t n, std::mt19937_64& rng, bool tame,
+               const std::vector<double>& scalars = {});
 void set_scalar(Call& c, size_t k, double v);
 
 // Runs a kernel over a row, or n elements (a multiple of 16); gives its outputs.

@@ -57,7 +57,10 @@ void rows(const Library& lib, const char* name, DType t, int64_t n, bool residen
     for (int64_t r = 0; r < count; ++r) {
       int64_t first = r % kept * n;
       for (size_t k = 0; k < out.size(); ++k) ptr[k] = out[k].data() + first * itemsize(out[k].type);
-      for (size_t k = 0; k < c.inputs.size(); ++k) ptr[out.size() + k] = c.inputs[k].data() + (c.info.inputs[k].name == "weight" || c.info.inputs[k].name == "bias" ? 0 : first) * itemsize(c.inputs[k].type);
+      for (size_t k = 0; k < c.inputs.size(); ++k)
+        ptr[out.size() + k] =
+            c.inputs[k].data() + (c.info.inputs[k].name == "weight" || c.info.inputs[k].name == "bias" ? 0 : first) *
+                                     itemsize(c.inputs[k].type);
       char* scratch_rows[] = {scratch.data(), scratch.data()};
       int done = 0;
       for (int p = 0; p < e.passes; ++p) {
@@ -68,8 +71,8 @@ void rows(const Library& lib, const char* name, DType t, int64_t n, bool residen
       }
     }
   });
-  std::printf("%-14s %-10s %-5s %7.2f Gelem/s  rows of %ld, %.2f ms, %s\n", lib.name.c_str(), name, traits(t).cname, double(n) * double(count) / s / 1e9,
-              long(n), 1000 * s, resident ? "in L2" : "from memory");
+  std::printf("%-14s %-10s %-5s %7.2f Gelem/s  rows of %ld, %.2f ms, %s\n", lib.name.c_str(), name, traits(t).cname,
+              double(n) * double(count) / s / 1e9, long(n), 1000 * s, resident ? "in L2" : "from memory");
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ void test_same_bits(const std::vector<Library>& libs) {
     for (int t = 0; t < kDTypeCount; ++t) {
       if (!(d.dtypes >> t & 1)) continue;
       bool rows = d.kind == KernelKind::Rows;
-      std::vector<int64_t> lengths = rows ? std::vector<int64_t>{1, 15, 16, 17, 1000, 1024, 1025, 4096, 65536 + 77, 3 * 65536 + 5}
-                                          : std::vector<int64_t>{16, 4096};
+      std::vector<int64_t> lengths =
+          rows ? std::vector<int64_t>{1, 15, 16, 17, 1000, 1024, 1025, 4096, 65536 + 77, 3 * 65536 + 5}
+               : std::vector<int64_t>{16, 4096};
       for (int64_t n : lengths)
         for (bool tame : {true, false}) {
           Call call = make_call(d, DType(t), n, rng, tame);
@@ -47,8 +48,9 @@ void test_same_bits(const std::vector<Library>& libs) {
             for (size_t o = 0; o < got.size(); ++o) {
               std::string text = differ(first[o], got[o]);
               if (!text.empty())
-                check(false, std::string(d.name) + " " + traits(DType(t)).cname + " n=" + std::to_string(n) + (tame ? " tame" : "") +
-                                 ", output " + std::to_string(o) + ", " + libs[0].name + " and " + lib.name + ": " + text);
+                check(false, std::string(d.name) + " " + traits(DType(t)).cname + " n=" + std::to_string(n) +
+                                 (tame ? " tame" : "") + ", output " + std::to_string(o) + ", " + libs[0].name +
+                                 " and " + lib.name + ": " + text);
             }
           }
         }
@@ -65,7 +67,8 @@ int main(int argc, char** argv) {
     std::string mode = argc > 1 ? argv[1] : "";
     std::vector<Library> libs = build_libraries(mode == "--wide");
     for (const Library& l : libs)
-      std::printf("%-14s %ld kernels in %.2f s, %.1f ms each\n", l.name.c_str(), long(l.functions), l.seconds, 1000 * l.seconds / double(l.functions));
+      std::printf("%-14s %ld kernels in %.2f s, %.1f ms each\n", l.name.c_str(), long(l.functions), l.seconds,
+                  1000 * l.seconds / double(l.functions));
     if (libs.empty()) return 1;
     if (mode == "--bench") return bench(libs, argc > 2 ? argv[2] : ""), 0;
     test_same_bits(libs);

@@ -1,4 +1,5 @@
-// Values of printed kernels against plain C++: integers in 128 bits, conversions through core/, tree T by its definition.
+// Values of printed kernels against plain C++: integers in 128 bits, conversions through core/, tree T by its
+// definition.
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -10,7 +11,8 @@ namespace strata::lower::test {
 namespace {
 
 using Wide = __int128;
-constexpr DType kIntTypes[] = {DType::U8, DType::I8, DType::U16, DType::I16, DType::U32, DType::I32, DType::U64, DType::I64};
+constexpr DType kIntTypes[] = {DType::U8,  DType::I8,  DType::U16, DType::I16,
+                               DType::U32, DType::I32, DType::U64, DType::I64};
 constexpr DType kFloatTypes[] = {DType::F16, DType::BF16, DType::F32, DType::F64};
 const std::vector<int64_t> kLengths = {1, 15, 16, 17, 1000, 1024, 1025, 4096, 65536 + 77, 3 * 65536 + 5};
 
@@ -46,8 +48,9 @@ struct Tester {
         for (int64_t i = 0; i < 4096; ++i) {
           Wide a = wide(c.inputs[0], i), b = wide(c.inputs[1], i), w = wrap(t, want[o](t, a, b));
           if (wide(got[o], i) == w) continue;
-          check(false, std::string(name) + " " + traits(t).cname + " of " + std::to_string(int64_t(a)) + ", " + std::to_string(int64_t(b)) + ": got " +
-                           std::to_string(int64_t(wide(got[o], i))) + ", expected " + std::to_string(int64_t(w)));
+          check(false, std::string(name) + " " + traits(t).cname + " of " + std::to_string(int64_t(a)) + ", " +
+                           std::to_string(int64_t(b)) + ": got " + std::to_string(int64_t(wide(got[o], i))) +
+                           ", expected " + std::to_string(int64_t(w)));
           break;
         }
       if (std::string(name) == "floordiv") check(status == 1, "floordiv by zero sets status bit 1");
@@ -70,7 +73,8 @@ struct Tester {
       if (expect.type == DType::Bool) put(uint8_t(v != 0));
     }
     std::string text = differ(expect, got[output]);
-    if (!text.empty()) check(false, std::string(name) + " " + traits(t).cname + " output " + std::to_string(output) + ": " + text);
+    if (!text.empty())
+      check(false, std::string(name) + " " + traits(t).cname + " output " + std::to_string(output) + ": " + text);
   }
 
   template <class T>
@@ -88,7 +92,11 @@ struct Tester {
       T f = std::floor(d);
       return d - f > T(0.5) ? f + 1 : f;
     };
-    floats<T>("add", t, 0, F([](T a, T b) { T m = T(1.7f) * b; return a + m; }), 1.7f);
+    floats<T>("add", t, 0, F([](T a, T b) {
+                T m = T(1.7f) * b;
+                return a + m;
+              }),
+              1.7f);
     floats<T>("div", t, 0, F([](T a, T b) { return a / b; }));
     floats<T>("less", t, 0, F([](T a, T b) { return T(a < b); }));
     floats<T>("remainder", t, 0, F(mod));
@@ -114,7 +122,8 @@ struct Tester {
     std::vector<Buffer> got = run(any(from, "casts"), c, 4096);
     for (Buffer& g : got)
       for (int64_t i = 0; i < 4096; ++i) {
-        long double v = is_integral(from, true) ? (long double)(wide(c.inputs[0], i)) : (long double)(get(c.inputs[0], i));
+        long double v =
+            is_integral(from, true) ? (long double)(wide(c.inputs[0], i)) : (long double)(get(c.inputs[0], i));
         bool ok = true;
         if (g.type == DType::Bool) {
           ok = get(g, i) == (v != 0);
@@ -122,15 +131,23 @@ struct Tester {
           bool is_signed = traits(g.type).kind == DKind::Signed;
           long double low = is_signed ? -std::ldexp(1.0L, traits(g.type).bits - 1) : 0;
           long double top = std::ldexp(1.0L, traits(g.type).bits - is_signed) - 1;
-          Wide want = is_float(from) ? (v != v ? 0 : v < low ? Wide(low) : v > top ? Wide(top) : Wide(v)) : wrap(g.type, wide(c.inputs[0], i));
+          Wide want = is_float(from) ? (v != v    ? 0
+                                        : v < low ? Wide(low)
+                                        : v > top ? Wide(top)
+                                                  : Wide(v))
+                                     : wrap(g.type, wide(c.inputs[0], i));
           ok = wide(g, i) == want;
         } else {
           float f = float(v);
-          double want = g.type == DType::F32 ? f : g.type == DType::F16 ? to_float(to_half(f)) : to_float(to_bfloat16(f)), is = get(g, i);
+          double want = g.type == DType::F32   ? f
+                        : g.type == DType::F16 ? to_float(to_half(f))
+                                               : to_float(to_bfloat16(f)),
+                 is = get(g, i);
           ok = (want == is && std::signbit(want) == std::signbit(is)) || (want != want && is != is);
         }
         if (ok) continue;
-        check(false, std::string("cast ") + traits(from).cname + " to " + traits(g.type).cname + " of " + std::to_string(v) + " gives " + std::to_string(get(g, i)));
+        check(false, std::string("cast ") + traits(from).cname + " to " + traits(g.type).cname + " of " +
+                         std::to_string(v) + " gives " + std::to_string(get(g, i)));
         break;
       }
   }
@@ -173,7 +190,8 @@ void float_rows(Tester& x, DType t) {
   auto mul = [](T a, T b) { return T(a * b); };
   auto expect = [&](const char* name, int64_t n, const Buffer& got, int64_t i, double want, bool free_zero = false) {
     if (!same(get(got, i) + (want == 0 && free_zero ? 0.0 : -0.0), round_to(t, want)))
-      check(false, std::string(name) + " " + traits(t).cname + " of " + std::to_string(n) + ": got " + std::to_string(get(got, i)) + ", expected " + std::to_string(want));
+      check(false, std::string(name) + " " + traits(t).cname + " of " + std::to_string(n) + ": got " +
+                       std::to_string(get(got, i)) + ", expected " + std::to_string(want));
   };
   for (int64_t n : kLengths) {
     for (bool tame : {true, false}) {
@@ -203,7 +221,8 @@ void float_rows(Tester& x, DType t) {
         if (v[i] > v[top] || (v[i] != v[i] && v[top] == v[top])) top = i;
         if (v[i] < v[low] || (v[i] != v[i] && v[low] == v[low])) low = i;
       }
-      check(get(got[0], 0) == double(top) && get(got[1], 0) == double(low), std::string("argmax ") + traits(t).cname + " of " + std::to_string(n));
+      check(get(got[0], 0) == double(top) && get(got[1], 0) == double(low),
+            std::string("argmax ") + traits(t).cname + " of " + std::to_string(n));
       c = make("var");
       set_scalar(c, 0, 1);
       got = go(c);
@@ -231,7 +250,10 @@ void float_rows(Tester& x, DType t) {
       c = make("softmax");
       got = go(c);
       v = values(c, 0);
-      double largest = *std::max_element(v.begin(), v.end()), sum = 0, eps = t == DType::F16 ? 2e-3 : t == DType::BF16 ? 1e-2 : 1e-5;
+      double largest = *std::max_element(v.begin(), v.end()), sum = 0,
+             eps = t == DType::F16    ? 2e-3
+                   : t == DType::BF16 ? 1e-2
+                                      : 1e-5;
       for (T e : v) sum += std::exp(double(e) - largest);
       for (int64_t i = 0; i < n; ++i) {
         double want = std::exp(double(v[i]) - largest) / sum;
@@ -259,8 +281,9 @@ void complex_kernels(Tester& x, DType t) {
     C want[] = {std::exp(a), std::log(a), std::sqrt(a), std::pow(a, b)};
     for (int o = 0; o < 4; ++o)
       if (std::abs(at(got[size_t(o)], i) - want[o]) > eps * (1 + std::abs(want[o]))) {
-        check(false, str_cat("complex function ", o, " ", traits(t).cname, " of ", a.real(), ",", a.imag(), ": got ", at(got[size_t(o)], i).real(), ",",
-                             at(got[size_t(o)], i).imag(), " expected ", want[o].real(), ",", want[o].imag()));
+        check(false, str_cat("complex function ", o, " ", traits(t).cname, " of ", a.real(), ",", a.imag(), ": got ",
+                             at(got[size_t(o)], i).real(), ",", at(got[size_t(o)], i).imag(), " expected ",
+                             want[o].real(), ",", want[o].imag()));
         i = 4096;
         break;
       }
@@ -270,11 +293,14 @@ void complex_kernels(Tester& x, DType t) {
   Call d = make_call(find_desc("div"), t, 4096, x.rng, true);
   std::vector<Buffer> quotient = run(x.libs[0], d, 4096);
   for (int64_t i = 0; i < 4096; ++i) {
-    T a = T(get(c.inputs[0], i, 0)), b = T(get(c.inputs[0], i, 1)), e = T(get(c.inputs[1], i, 0)), f = -T(get(c.inputs[1], i, 1));
+    T a = T(get(c.inputs[0], i, 0)), b = T(get(c.inputs[0], i, 1)), e = T(get(c.inputs[1], i, 0)),
+      f = -T(get(c.inputs[1], i, 1));
     T re = a * e - b * f, im = a * f + b * e;
-    check(same(get(got[0], i, 0), re) && same(get(got[0], i, 1), im), std::string("complex product ") + traits(t).cname);
+    check(same(get(got[0], i, 0), re) && same(get(got[0], i, 1), im),
+          std::string("complex product ") + traits(t).cname);
     C q = at(d.inputs[0], i) / at(d.inputs[1], i);
-    check(std::abs(at(quotient[0], i) - q) <= eps * (1 + std::abs(q)), std::string("complex quotient ") + traits(t).cname);
+    check(std::abs(at(quotient[0], i) - q) <= eps * (1 + std::abs(q)),
+          std::string("complex quotient ") + traits(t).cname);
   }
   for (int64_t n : kLengths) {
     c = make_call(find_desc("sum"), t, n, x.rng, true);
@@ -288,8 +314,11 @@ void complex_kernels(Tester& x, DType t) {
     got = run(x.libs[0], c, n);
     std::vector<std::array<T, 2>> v;
     for (int64_t i = 0; i < n; ++i) v.push_back({T(get(c.inputs[0], i, 0)), T(get(c.inputs[0], i, 1))});
-    auto product = tree(v, [](std::array<T, 2> a, std::array<T, 2> b) { return std::array<T, 2>{a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]}; });
-    check(same(get(got[0], 0, 0), product[0]) && same(get(got[0], 0, 1), product[1]), "complex product of a row of " + std::to_string(n));
+    auto product = tree(v, [](std::array<T, 2> a, std::array<T, 2> b) {
+      return std::array<T, 2>{a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]};
+    });
+    check(same(get(got[0], 0, 0), product[0]) && same(get(got[0], 0, 1), product[1]),
+          "complex product of a row of " + std::to_string(n));
   }
 }
 
@@ -300,7 +329,8 @@ void test_values(const std::vector<Library>& libs) {
   auto floor_quotient = [](Wide a, Wide b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); };
   x.integers("floordiv", {[&](DType, Wide a, Wide b) { return b == 0 ? 0 : floor_quotient(a, b); }});
   x.integers("remainder", {[&](DType, Wide a, Wide b) { return b == 0 ? 0 : a - b * floor_quotient(a, b); }});
-  x.integers("truncdiv", {[](DType, Wide a, Wide b) { return b == 0 ? 0 : a / b; }, [](DType, Wide a, Wide b) { return b == 0 ? 0 : a % b; }});
+  x.integers("truncdiv", {[](DType, Wide a, Wide b) { return b == 0 ? 0 : a / b; },
+                          [](DType, Wide a, Wide b) { return b == 0 ? 0 : a % b; }});
   auto outside = [](DType t, Wide b) { return b < 0 || b >= traits(t).bits; };
   x.integers("shifts", {[&](DType t, Wide a, Wide b) { return outside(t, b) ? 0 : Wide(uint64_t(a) << int(b)); },
                         [&](DType t, Wide a, Wide b) { return outside(t, b) ? (a < 0 ? -1 : 0) : a >> int(b); }});
@@ -311,7 +341,8 @@ void test_values(const std::vector<Library>& libs) {
                  if (b & 1) r = wrap(t, Wide(uint64_t(r) * uint64_t(a)));
                return r;
              }});
-  x.integers("extrema", {[](DType, Wide a, Wide b) { return a > b ? a : b; }, [](DType, Wide a, Wide b) { return a < b ? a : b; }});
+  x.integers("extrema", {[](DType, Wide a, Wide b) { return a > b ? a : b; },
+                         [](DType, Wide a, Wide b) { return a < b ? a : b; }});
   x.integers("logic", {[](DType, Wide a, Wide b) { return a & b; }, [](DType, Wide a, Wide b) { return a | b; },
                        [](DType, Wide a, Wide b) { return a ^ b; }, [](DType, Wide a, Wide) { return ~a; }});
   x.integers("mul", {[](DType, Wide a, Wide b) { return Wide(uint64_t(a) * uint64_t(b)); }});
@@ -331,8 +362,10 @@ void test_values(const std::vector<Library>& libs) {
       Call c = make_call(find_desc("int_sum"), t, n, x.rng, false);
       std::vector<Buffer> got = run(x.any(t, "int_sum"), c, n);
       Wide sum = 0, product = 1;
-      for (int64_t i = 0; i < n; ++i) sum += wide(c.inputs[0], i), product = Wide(uint64_t(product) * uint64_t(wide(c.inputs[0], i)));
-      check(wide(got[0], 0) == wrap(DType::I64, sum) && wide(got[1], 0) == wrap(DType::I64, product), std::string("int_sum ") + traits(t).cname);
+      for (int64_t i = 0; i < n; ++i)
+        sum += wide(c.inputs[0], i), product = Wide(uint64_t(product) * uint64_t(wide(c.inputs[0], i)));
+      check(wide(got[0], 0) == wrap(DType::I64, sum) && wide(got[1], 0) == wrap(DType::I64, product),
+            std::string("int_sum ") + traits(t).cname);
     }
   }
   x.casts(DType::Bool);
@@ -347,7 +380,8 @@ void expect_error(const char* text, const char* part, DType t = DType::F32) {
     build_kernel(d, t);
     check(false, std::string("no error for: ") + text);
   } catch (const Error& e) {
-    check(e.message().find(part) != std::string::npos && e.kind() == ErrorKind::Value, std::string(text) + ": " + e.message());
+    check(e.message().find(part) != std::string::npos && e.kind() == ErrorKind::Value,
+          std::string(text) + ": " + e.message());
   }
 }
 }  // namespace

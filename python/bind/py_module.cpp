@@ -1,0 +1,37 @@
+// The module strata._C: each area adds its names.
+#include "py_parse.h"
+#include "py_tensor.h"
+#include "py_types.h"
+
+namespace strata::py {
+
+namespace {
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "strata._C", "The C++ side of strata.", -1, nullptr, nullptr, nullptr,
+                          nullptr, nullptr};
+
+PyObject* make_module() {
+  int_pack_type.tp_basicsize = sizeof(IntPack);
+  checked(PyType_Ready(&int_pack_type));
+  Own module(checked(PyModule_Create(&definition)));
+  init_tensor(module.get());
+  init_functions(module.get());
+  init_indexing(module.get());
+  init_convert(module.get());
+  init_runtime(module.get());
+  init_autograd(module.get());
+  init_library(module.get());
+  init_modes(module.get());
+  init_profiler(module.get());
+  if (PyObject* off = PyDict_GetItemString(PyModule_GetDict(module.get()), "_disabled_torch_function_impl"))
+    disabled_torch_function = Py_NewRef(off);
+  return module.release();
+}
+
+}  // namespace
+
+}  // namespace strata::py
+
+PyMODINIT_FUNC PyInit__C() {
+  return strata::py::guarded([] { return strata::py::make_module(); });
+}

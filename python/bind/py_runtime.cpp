@@ -1,0 +1,119 @@
+// Settings of the process: threads, seeds, the default dtype, memory statistics, the instruction set.
+#include "core/allocator.h"
+#include "core/parallel.h"
+#include "core/promote.h"
+#include "eager/kernels.h"
+#include "py_methods.h"
+#include "py_parse.h"
+
+namespace strata::py {
+
+namespace {
+
+PyObject* get_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
+PyObject* set_threads(PyObject*, PyObject* n) {
+  return guarded([&] {
+    int64_t count = int_argument("set_num_threads", "num_threads", n);
+    STRATA_CHECK(count > 0 && count < 100000, "set_num_threads expects a positive integer, got ", count);
+    set_num_threads(int(count));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* get_default(PyObject*, PyObject*) { return wrap(default_dtype()); }
+PyObject* set_default(PyObject*, PyObject* d) {
+  return guarded([&] {
+    if (Py_TYPE(d) != dtype_type && !PyType_Check(d)) raise(PyExc_TypeError, "invalid dtype object");
+    DType t = to_DType(d);
+    STRATA_CHECK_TYPE(is_float(t), "only floating-point types are supported as the default type, got ", t);
+    set_default_dtype(t);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* memory_stats(PyObject*, PyObject*) {
+  MemoryStats s = cpu_memory_stats();
+  return Py_BuildValue("{s:K,s:K,s:K,s:K}", "live_bytes", s.live_bytes, "cached_bytes", s.cached_bytes, "peak_bytes",
+                       s.peak_bytes, "allocations", s.allocations);
+}
+PyObject* reset_peak(PyObject*, PyObject*) {
+  cpu_reset_peak();
+  Py_RETURN_NONE;
+}
+PyObject* empty_cache(PyObject*, PyObject*) {
+  cpu_empty_cache();
+  Py_RETURN_NONE;
+}
+
+PyObject* get_isa(PyObject*, PyObject*) { return PyUnicode_FromString(eager::cpu_isa()); }
+PyObject* set_isa(PyObject*, PyObject* name) {
+  return guarded([&] {
+    if (!PyUnicode_Check(name)) raise(PyExc_TypeError, "set_cpu_capability: expected 'base', 'v3' or 'v4'");
+    eager::set_cpu_isa(std::string(to_Str(name)).c_str());
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* py_promote_types(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  return guarded([&] {
+    PyObject* v[2] = {};
+    read_args("promote_types", {"type1", "type2"}, 2, v, args, n, kw, 2);
+    return wrap(promote_types(to_DType(v[0]), to_DType(v[1])));
+  });
+}
+PyObject* py_can_cast(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  return guarded([&] {
+    PyObject* v[2] = {};
+    read_args("can_cast", {"from_", "to"}, 2, v, args, n, kw, 2);
+    return wrap(can_cast(to_DType(v[0]), to_DType(v[1])));
+  });
+}
+PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&] {
+    if (n != 2) raise(PyExc_TypeError, str_cat("result_type() takes 2 tensors or numbers, got ", n, " arguments"));
+    ResultType r;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      if (is_tensor(args[i]))
+        r.add(tensor_of(args[i]));
+      else if (is_number(args[i]))
+        r.add(to_Scalar(args[i]));
+      else
+        raise(PyExc_TypeError, str_cat("result_type(): argument ", i + 1, " must be Tensor or Number, not ",
+                                       Py_TYPE(args[i])->tp_name));
+    }
+    return wrap(r.get());
+  });
+}
+
+template <auto F>
+PyCFunction with_keywords() {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(F));
+}
+
+PyMethodDef functions[] = {
+    {"get_num_threads", get_threads, METH_NOARGS, "The number of threads that one operator may use."},
+    {"set_num_threads", set_threads, METH_O, "Sets the number of threads that one operator may use."},
+    {"get_default_dtype", get_default, METH_NOARGS, "The dtype of tensors made of floats: strata.float32 unless set."},
+    {"set_default_dtype", set_default, METH_O, "Sets the dtype of tensors made of floats. TypeError for others."},
+    {"_memory_stats", memory_stats, METH_NOARGS, "Bytes in use, cached and at the peak; calls that reached the system."},
+    {"_reset_peak_memory", reset_peak, METH_NOARGS, "Makes the present use the peak."},
+    {"_empty_cache", empty_cache, METH_NOARGS, "Gives cached memory back to the system."},
+    {"cpu_capability", get_isa, METH_NOARGS, "The instruction set of the kernels: 'base', 'v3' or 'v4'."},
+    {"set_cpu_capability", set_isa, METH_O, "Makes kernels use another instruction set that the machine has."},
+    {"promote_types", with_keywords<py_promote_types>(), METH_FASTCALL | METH_KEYWORDS,
+     "promote_types(type1, type2)\n\nThe smallest dtype that both convert to."},
+    {"can_cast", with_keywords<py_can_cast>(), METH_FASTCALL | METH_KEYWORDS,
+     "can_cast(from_, to)\n\nWhether results of from_ may be written into to: its category is not lower."},
+    {"result_type", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(result_type)), METH_FASTCALL,
+     "result_type(a, b)\n\nThe dtype of an operator on these tensors or numbers."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void init_runtime(PyObject* module) {
+  init_source(module);
+  add_functions(module, functions);
+}
+
+}  // namespace strata::py

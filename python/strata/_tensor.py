@@ -1,0 +1,202 @@
+"""The class Tensor: what of it is Python's own. Attributes, operators and indexing come from C++ (`_C.TensorBase`)."""
+
+from __future__ import annotations
+
+from strata import _C
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def _rebuild_tensor(storage, dtype, offset, size, stride, requires_grad) -> Tensor:
+    """A tensor from the parts that `Tensor.__reduce_ex__` gives."""
+    t = _C._tensor_over_storage(storage, dtype, offset, size, stride)
+    return t.requires_grad_() if requires_grad else t
+
+
+def _rebuild_from_type(function: Callable, cls: type, args: tuple, state: dict) -> Tensor:
+    t = function(*args)
+    if type(t) is not cls:
+        t = t.as_subclass(cls)
+    if state:
+        setstate = getattr(t, "__setstate__", None)
+        setstate(state) if setstate else t.__dict__.update(state)
+    return t
+
+
+def _as_class(result: Any, cls: type) -> Any:
+    """Results of operators on a subclass are of that subclass."""
+    if isinstance(result, Tensor) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        items = [_as_class(item, cls) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+    return result
+
+
+class Tensor(_C.TensorBase):
+    """A strided array of numbers of one dtype, which autograd can follow.
+
+    Make one with `strata.tensor(data)`, `strata.zeros(2, 3)` and their kind; `strata.Tensor(2, 3)` and
+    `strata.Tensor([1.0, 2.0])` are PyTorch's legacy forms.
+    """
+
+    @classmethod
+    def __torch_function__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
+        if not all(issubclass(cls, t) for t in types):
+            return NotImplemented
+        with _C.DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return result if func in _keeps_type() else _as_class(result, cls)
+
+    # ---- text
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        from strata._tensor_str import tensor_repr
+
+        return tensor_repr(self, tensor_contents=tensor_contents)
+
+    def __format__(self, spec: str) -> str:
+        if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__})
+
+    # ---- Python's protocols
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (Tensor, bool, int, float, complex)):
+            return bool((element == self).any().item())
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        )
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+        return _C.from_numpy(array) if getattr(array, "ndim", 0) else _C.tensor(array)
+
+    def __reversed__(self) -> Tensor:
+        return self if self.dim() == 0 else self.flip(0)
+
+    def __copy__(self) -> Tensor:
+        function, args = self.__reduce_ex__(2)
+        return function(*args)
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        """A leaf with the same values, class, attributes, and a copy of .grad. RuntimeError for tensors with history."""
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment: "
+                "call .detach() or .clone() first"
+            )
+        from copy import deepcopy
+
+        with _grad_off():
+            copied = self.detach().clone(memory_format=_C.preserve_format)
+            if type(self) is not Tensor:
+                copied = copied.as_subclass(type(self))
+            copied.requires_grad_(self.requires_grad)
+            memo[id(self)] = copied
+            if self.grad is not None:
+                copied.grad = deepcopy(self.grad, memo)
+            if self.__dict__:
+                copied.__dict__ = deepcopy(self.__dict__, memo)
+        return copied
+
+    def __reduce_ex__(self, protocol: int) -> tuple:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "a tensor with history (requires_grad=True, not a leaf) cannot be pickled: call .detach() first"
+            )
+        source = self if self.device.type == "cpu" else self.cpu()
+        args = (
+            source.untyped_storage(),
+            source.dtype,
+            source.storage_offset(),
+            tuple(source.shape),
+            source.stride(),
+            self.requires_grad,
+        )
+        if type(self) is Tensor and not self.__dict__:
+            return _rebuild_tensor, args
+        return _rebuild_from_type, (_rebuild_tensor, type(self), args, dict(self.__dict__))
+
+    # ---- autograd
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Tensor | list[Tensor] | None = None,
+    ) -> None:
+        """Adds the gradients of this tensor into `.grad` of the leaves it came from.
+
+        gradient: of this tensor's size; may be left out for a single element. retain_graph: keeps what backward would
+        free. create_graph: records backward itself. inputs: only these get gradients. RuntimeError where the tensor has
+        no history or a second backward finds freed buffers.
+        """
+        from strata import autograd
+
+        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable) -> Any:
+        """Calls `hook(grad)` when this tensor's gradient is ready; a returned tensor takes its place.
+
+        Returns a handle whose `remove()` takes the hook away. RuntimeError where no gradient is required.
+        """
+        return _C._register_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable) -> Any:
+        """Calls `hook(tensor)` after `.grad` of this leaf was added to. Returns a handle with `remove()`."""
+        return _C._register_post_accumulate_grad_hook(self, hook)
+
+    def retain_grad(self) -> None:
+        """Makes backward fill `.grad` of this tensor though it is no leaf."""
+        _C._retain_grad(self)
+
+    # ---- conveniences
+    def new_tensor(self, data: Any, *, dtype=None, device=None, requires_grad: bool = False, **_: Any) -> Tensor:
+        """A new tensor of the data, of this tensor's dtype and device unless they are given."""
+        return _C.tensor(
+            data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
+        )
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """This tensor converted to the other's dtype and device."""
+        return self.to(other)
+
+    def is_shared(self) -> bool:
+        """Whether the memory belongs to another library or process, and may be written by it."""
+        return self.untyped_storage().is_borrowed()
+
+    def share_memory_(self) -> Tensor:
+        raise NotImplementedError(
+            "share_memory_: tensors travel between processes as copies (DataLoader does it without a second copy); send "
+            "the tensor itself through a queue or pipe"
+        )
+
+    def dim_order(self) -> tuple[int, ...]:
+        """The dims from the outermost in memory to the innermost."""
+        return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
+
+
+def _grad_off():
+    from strata.autograd.grad_mode import no_grad
+
+    return no_grad()
+
+
+def _keeps_type() -> set:
+    """Functions whose results stay plain tensors on subclasses."""
+    global _plain
+    if _plain is None:
+        _plain = {Tensor.__dict__.get(name) or getattr(_C.TensorBase, name) for name in ("as_subclass",)}
+    return _plain
+
+
+_plain: set | None = None
+_C._set_tensor_class(Tensor)
+Tensor.__module__ = "strata"

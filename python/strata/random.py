@@ -1,0 +1,55 @@
+"""Seeds and states of the default generator."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from strata import _C
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from strata import Tensor
+
+__all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+default_generator = _C.default_generator
+
+
+def manual_seed(seed: int) -> _C.Generator:
+    """Starts the default generator's stream of that seed, a number in [-2^63, 2^64); returns the generator."""
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Starts the stream of a seed that the system chose; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator's stream."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The default generator's state, a uint8 tensor."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Goes on from a state that `get_rng_state()` gave."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices: object = None, enabled: bool = True, **_: object) -> Iterator[None]:
+    """Restores the default generator's state at the end of the block."""
+    if not enabled:
+        yield
+        return
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)

@@ -1,0 +1,121 @@
+"""The rules that keep the house in order; `./run lint` runs them all and prints what breaks them.
+
+Checks: file sizes, include order by layer, device words in the core, clang-format, ruff, README lengths, no generated
+files in git.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYERS = ["base", "core", "dispatch", "dist", "eager", "grad", "io", "ir", "jit", "lower", "nn", "optim", "serve"]
+MAX_LINES = 500
+CODE = {".cpp", ".h", ".c", ".py", ".yaml", ".expr", ".md", ".txt"}
+# What eager/ may read of lower/: the interface of printed kernels, no generator.
+ALLOWED = {("eager", "lower/kernel_abi.h"), ("eager", "lower/registry.h")}
+# lower/ stands beside the layers: it may use these only.
+LOWER_MAY = {"base", "core", "lower"}
+
+
+def tracked() -> list[Path]:
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / n for n in names.split("\0") if n and (ROOT / n).exists()]
+
+
+def sizes(files: list[Path]) -> list[str]:
+    found = []
+    for f in files:
+        if f.suffix in CODE and "tests/data" not in str(f):
+            n = len(f.read_text(errors="replace").splitlines())
+            if n > MAX_LINES:
+                found.append(f"{f.relative_to(ROOT)}: {n} lines; the limit is {MAX_LINES}: split it by family")
+    return found
+
+
+def layers(files: list[Path]) -> list[str]:
+    found = []
+    for f in files:
+        parts = f.relative_to(ROOT).parts
+        if parts[0] != "src" or f.suffix not in (".cpp", ".h") or len(parts) < 3:
+            continue
+        layer = parts[1]
+        for i, line in enumerate(f.read_text().splitlines(), 1):
+            match = re.match(r'#include "((\w+)/[^"]+)"', line)
+            if not match or match.group(2) not in LAYERS:
+                continue
+            target = match.group(2)
+            if (layer, match.group(1)) in ALLOWED:
+                continue
+            if layer == "lower":
+                fine = target in LOWER_MAY
+            else:
+                fine = LAYERS.index(target) <= LAYERS.index(layer) and target != "lower" or target == layer
+            if not fine:
+                found.append(f"{f.relative_to(ROOT)}:{i}: {layer}/ may not include {match.group(1)}")
+    return found
+
+
+def device_words(files: list[Path]) -> list[str]:
+    data = json.loads((ROOT / "ops/device_words.json").read_text())
+    words = data["lint_words"]
+    pattern = re.compile(r"(?<![A-Za-z0-9])(" + "|".join(map(re.escape, words)) + r")(?![a-z0-9])", re.I)
+    found = []
+    for f in files:
+        if f.relative_to(ROOT).parts[0] not in ("include", "src", "python") or f.suffix not in CODE | {".pyi"}:
+            continue
+        for i, line in enumerate(f.read_text(errors="replace").splitlines(), 1):
+            if m := pattern.search(line):
+                found.append(f"{f.relative_to(ROOT)}:{i}: the device word {m.group(0)!r}; the core knows the CPU only")
+    return found
+
+
+def formatting(files: list[Path]) -> list[str]:
+    sources = [str(f) for f in files if f.suffix in (".cpp", ".h") and "third_party" not in str(f)]
+    found = []
+    for at in range(0, len(sources), 40):
+        run = subprocess.run(["clang-format-19", "--dry-run", *sources[at : at + 40]], cwd=ROOT, capture_output=True, text=True)
+        names = sorted({line.split(":")[0] for line in run.stderr.splitlines() if "warning:" in line or "error:" in line})
+        found += [f"{Path(n).relative_to(ROOT)}: not as clang-format-19 has it (run ./run lint --fix)" for n in names]
+    return found
+
+
+def ruff() -> list[str]:
+    run = subprocess.run([sys.executable, "-m", "ruff", "check", "--quiet", "--output-format=concise", "."], cwd=ROOT,
+                         capture_output=True, text=True)
+    return [line for line in run.stdout.splitlines() if line.strip()]
+
+
+def fix(files: list[Path]) -> None:
+    sources = [str(f) for f in files if f.suffix in (".cpp", ".h")]
+    subprocess.run(["clang-format-19", "-i", *sources], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "ruff", "check", "--fix", "--quiet", "."], cwd=ROOT, check=False)
+
+
+def main() -> int:
+    files = tracked()
+    if "--fix" in sys.argv:
+        fix(files)
+    failed = 0
+    checks = {
+        "file sizes": sizes(files),
+        "layer order": layers(files),
+        "device words": device_words(files),
+        "clang-format": formatting(files),
+        "ruff": ruff(),
+    }
+    for name, found in checks.items():
+        print(f"{name}: {'ok' if not found else f'{len(found)} to mend'}")
+        for line in found[:40]:
+            print("  " + line)
+        failed += bool(found)
+    print(f"lint: {len(checks) - failed} checks passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

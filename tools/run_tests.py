@@ -1,0 +1,89 @@
+"""Runs the C++ tests of a build folder and the Python tests, with progress; ends with `N passed, N failed`.
+
+The operator tests are sampled by seed (`--seed`, by default the day's number); `--all` runs every one. `--sanitize KIND`
+runs the C++ tests and the operator tests with the sanitizer's runtime loaded. Other arguments go to pytest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def cpp_tests(build: Path, env: dict[str, str], every: bool) -> tuple[int, int]:
+    passed = failed = 0
+    programs = sorted((build / "tests").glob("*_test")) + (sorted((build / "tests").glob("*_check")) if every else [])
+    for program in programs:
+        start = time.monotonic()
+        run = subprocess.run([str(program)], cwd=ROOT, env=env, capture_output=True, text=True)
+        seconds = time.monotonic() - start
+        good = bad = 0
+        if m := re.search(r"\[  PASSED  \] (\d+) test", run.stdout):
+            good = int(m.group(1))
+        if m := re.search(r"\[  FAILED  \] (\d+) test", run.stdout):
+            bad = int(m.group(1))
+        if run.returncode != 0:
+            bad = max(bad, 1)
+            print(run.stdout[-6000:] + run.stderr[-6000:])
+        elif good == 0:
+            good = 1
+        passed, failed = passed + good, failed + bad
+        print(f"{program.name}: {good} passed, {bad} failed, {seconds:.1f} s", flush=True)
+    return passed, failed
+
+
+def python_tests(args: argparse.Namespace, env: dict[str, str], rest: list[str]) -> tuple[int, int]:
+    where = ["tests/ops"] if args.sanitize else ["tests"]
+    chosen = rest if any(not r.startswith("-") for r in rest) else [*where, *rest]
+    run = subprocess.Popen([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen], cwd=ROOT, env=env,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    tail: list[str] = []
+    for line in run.stdout:
+        print(line, end="", flush=True)
+        tail = [*tail[-30:], line]
+    run.wait()
+    text = "".join(tail)
+    good = int(m.group(1)) if (m := re.search(r"(\d+) passed", text)) else 0
+    bad = sum(int(m) for m in re.findall(r"(\d+) (?:failed|error)", text))
+    if run.returncode not in (0, 1) and bad == 0:
+        bad = 1
+    return good, bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--seed", type=int, default=datetime.date.today().toordinal())
+    parser.add_argument("--sanitize", choices=["asan", "tsan"])
+    args, rest = parser.parse_known_args()
+    env = dict(os.environ, STRATA_TEST_SEED=str(args.seed))
+    if args.all:
+        env["STRATA_TEST_ALL"] = "1"
+    cpp_env = dict(env)
+    if args.sanitize:
+        runtime = {"asan": "libclang_rt.asan-x86_64.so", "tsan": "libclang_rt.tsan-x86_64.so"}[args.sanitize]
+        path = subprocess.run(["clang-19", f"-print-file-name={runtime}"], capture_output=True, text=True).stdout.strip()
+        env["LD_PRELOAD"] = path
+        # Python itself does not free everything at its end.
+        env["ASAN_OPTIONS"] = "detect_leaks=0"
+    print(f"seed {args.seed}" + (" (all operator tests)" if args.all else ""), flush=True)
+    start = time.monotonic()
+    passed, failed = cpp_tests(args.build, cpp_env, args.all)
+    good, bad = python_tests(args, env, rest)
+    passed, failed = passed + good, failed + bad
+    print(f"tests took {time.monotonic() - start:.0f} s")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
