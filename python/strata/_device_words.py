@@ -8,25 +8,25 @@ raises an error that says what to do.
 from __future__ import annotations
 
 import json
+import os
 import sys
-from pathlib import Path
-from types import ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import ModuleType
     from typing import Any, NoReturn
 
 _FILE = "device_words.json"
 
 
 def _load() -> dict:
-    here = Path(__file__).resolve().parent
+    here = os.path.dirname(os.path.realpath(__file__))
     # In the source tree the file lies with the operator table; in a wheel it is beside this module.
-    for folder in (here, here.parent.parent / "ops"):
-        path = folder / _FILE
-        if path.exists():
-            return json.loads(path.read_text())
+    for path in (os.path.join(here, _FILE), os.path.join(here, "..", "..", "ops", _FILE)):
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                return json.load(file)
     return {"devices": [], "answers": {}, "silent": [], "raising": []}
 
 
@@ -56,7 +56,7 @@ def _answering(name: str, value: Any) -> Callable:
 
 
 def _namespace(name: str, words: dict) -> ModuleType:
-    module = ModuleType(f"strata.{name}", f"The device '{name}', which no plugin offers here.")
+    module = type(sys)(f"strata.{name}", f"The device '{name}', which no plugin offers here.")
     for function, value in words["answers"].items():
         setattr(module, function, _answering(function, value))
     for function in words["silent"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import strata
 
-# dtype: bits, bits of the mantissa, largest exponent (the smallest normal number is 2^(2 - that)), decimal digits.
+# dtype: bits, bits of the mantissa, largest exponent (the smallest normal number is 2^(1 - that)), decimal digits.
 _FLOATS = {
     strata.float16: (16, 10, 15, 1e-03),
     strata.bfloat16: (16, 7, 127, 1e-02),

@@ -9,7 +9,7 @@
 namespace strata {
 
 // Each kind maps to one Python exception type.
-enum class ErrorKind { Runtime, Value, Type, Index, NotImplemented, OutOfMemory, Key, Attribute, Internal, Overflow };
+enum class ErrorKind { Runtime, Value, Type, Index, NotImplemented, OutOfMemory, Key, Attribute, Internal, Overflow, FileNotFound };
 
 class Error : public std::exception {
  public:

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "grad/formulas_index.h"
 #include "grad/formulas_pointwise.h"
 #include "grad/node.h"
 #include "strata/generated/ops.h"

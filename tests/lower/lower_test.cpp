@@ -14,6 +14,7 @@ extern const int64_t test_kernel_count;
 namespace strata::lower::test {
 
 void test_values(const std::vector<Library>& libs);  // values_test.cpp
+void test_structure(const std::vector<Library>& libs);
 void test_errors();
 void bench(const std::vector<Library>& libs, const std::string& only);  // lower_bench.cpp
 
@@ -73,6 +74,7 @@ int main(int argc, char** argv) {
     if (mode == "--bench") return bench(libs, argc > 2 ? argv[2] : ""), 0;
     test_same_bits(libs);
     test_values(libs);
+    test_structure(libs);
     test_errors();
   } catch (const std::exception& e) {
     check(false, e.what());

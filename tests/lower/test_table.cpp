@@ -62,6 +62,12 @@ extern const KernelDesc test_kernels[] = {
      "big = abs(self) > 100\nx = rare(big, exp(self / (1 + abs(self))), self)\ny = rare(big, exp(-abs(self)), self * "
      "self)\nx + y",
      kFloats, "test: rare"},
+    {"fill", "pointwise", P, "", "value", "result", "value", kAll, "test: fill"},
+    {"nested", "pointwise", P, "self", "", "a b",
+     "big = abs(self) > 1\nhuge = abs(self) > 2\ns = self * self\n"
+     "inner = rare(huge, s * 3 + exp(-s), s - 1)\nother = rare(huge, s * 5, s)\n"
+     "a = rare(big, inner * inner + s, self)\nb = rare(big, inner + 2, s) + other",
+     kFloats, "test: rare within rare"},
     {"cmul", "pointwise", P, "self other", "", "result", "self * conj(other)", kComplex, "test: complex product"},
     {"cfun", "pointwise", P, "self other", "", "e l s p",
      "e = exp(self)\nl = log(self)\ns = sqrt(self)\np = pow(self, other)", kComplex, "test: complex functions"},
@@ -92,6 +98,8 @@ extern const KernelDesc test_kernels[] = {
      kFloats, "test: layer_norm"},
     {"softmax_backward", "reduce", R, "grad result_", "", "result", "(grad - sum(grad * result_)) * result_", kFloats,
      "test: softmax backward"},
+    {"ones", "reduce", R, "self", "", "result:row count:row:int64", "result = sum(1)\ncount = sum(index * 0 + 1)",
+     kFloats, "test: sums of values that do not vary"},
     {"nll", "reduce", R, "self target:row:int64", "", "result:row", "sum(index == target ? -self : 0)", kFloats,
      "test: nll of a row"},
 };

@@ -369,6 +369,11 @@ void test_values(const std::vector<Library>& libs) {
     }
   }
   x.casts(DType::Bool);
+  for (int64_t n : kLengths) {
+    Call c = make_call(find_desc("ones"), DType::F32, n, x.rng, true);
+    std::vector<Buffer> got = run(x.any(DType::F32, "ones"), c, n);
+    check(get(got[0], 0) == double(n) && get(got[1], 0) == double(n), "sum of ones");
+  }
   complex_kernels<float>(x, DType::C64);
   complex_kernels<double>(x, DType::C128);
 }
@@ -386,6 +391,35 @@ void expect_error(const char* text, const char* part, DType t = DType::F32) {
 }
 }  // namespace
 
+void test_structure(const std::vector<Library>& libs) {
+  KernelInfo softmax = describe(find_desc("softmax"), DType::BF16);
+  check(softmax.passes.size() == 3 && softmax.reductions.size() == 2 && softmax.scratch.size() == 1,
+        "softmax: 3 passes, exp kept in a scratch row");
+  check(softmax.reductions[0].combine == Combine::Max && softmax.reductions[1].accumulator == DType::F32,
+        "softmax: reductions");
+  KernelInfo norm = describe(find_desc("layer_norm"), DType::F32);
+  check(norm.passes.size() == 3 && norm.scratch.empty() && norm.outputs[1].per_row && norm.passes[2].elementwise,
+        "layer_norm: passes");
+  check(!describe(find_desc("var"), DType::F32).passes[2].elementwise, "var: the last pass has one value per row");
+  Kernel k = build_kernel(find_desc("sincos"), DType::F32);
+  size_t rare = 0;
+  for (const Node& n : k.passes[0].nodes) rare += n.op == Op::Rare;
+  check(rare <= 2, "sin and cos of one argument share their range reduction");
+  check(dump(k).find("kernel sincos f32 pointwise") == 0, "dump");
+
+  std::mt19937_64 rng(5);
+  for (const Library& lib : libs) {  // an operand with step 0 is the same 16 values for every block
+    Call c = make_call(find_desc("add"), DType::F32, 4096, rng, true);
+    for (int64_t i = 16; i < 4096; ++i) c.inputs[1].as<float>()[i] = c.inputs[1].as<float>()[i % 16];
+    std::vector<Buffer> whole = run(lib, c, 4096);
+    Buffer out(DType::F32, 4096);
+    char* ptr[] = {out.data(), c.inputs[0].data(), c.inputs[1].data()};
+    int64_t step[] = {64, 64, 0};
+    lib.kernels.at({"add", DType::F32})->pointwise(ptr, step, c.params.data(), 256, 0, nullptr);
+    check(differ(whole[0], out).empty(), "step 0, " + lib.name);
+  }
+}
+
 void test_errors() {
   expect_error("a +", "line 1, column 4: expected a value");
   expect_error("a + c", "line 1, column 5: unknown name 'c'");
@@ -398,6 +432,7 @@ void test_errors() {
   expect_error("x = a", "no line assigns output 'result'");
   expect_error("a & b", "takes integers");
   expect_error("a < b", "takes no complex numbers", DType::C64);
+  expect_error("remainder(a, 1)", "takes real numbers", DType::C128);
   expect_error("99999999999999999999", "does not fit");
 }
 

@@ -10,6 +10,7 @@ namespace {
 #include "../../src/lower/math/log.expr"
 #include "../../src/lower/math/trig.expr"
 #include "../../src/lower/math/erf.expr"
+#include "../../src/lower/math/normal.expr"
 #include "../../src/lower/math/pow.expr"
 #include "../../src/lower/math/root.expr"
 #pragma clang attribute pop
@@ -38,20 +39,21 @@ void each2(const T* a, const T* b, T* y, std::size_t n) {
 
 std::vector<Function> functions() {
   return {
-      {.name = "exp", .unary32 = ONE32(exp), .points = {-87.33, 88.72, -103.3, 0.6931}},
-      {.name = "exp2", .unary32 = ONE32(exp2), .points = {-126.0, 128.0, -149.0, 0.5}},
-      {.name = "sigmoid", .unary32 = ONE32(sigmoid), .points = {-87.33, 88.72, -103.3}},
-      {.name = "expm1", .unary32 = ONE32(expm1), .points = {-17.3, 0.3466, 88.72}},
-      {.name = "tanh", .unary32 = ONE32(tanh), .points = {0.3466, 9.01}},
-      {.name = "log", .unary32 = ONE32(log), .points = {1.0, 1.3333, 0.6667}},
-      {.name = "log1p", .unary32 = ONE32(log1p), .points = {-1.0, 0.3333, -0.3333}},
+      {.name = "exp", .unary32 = ONE32(exp), .unary64 = ONE64(exp), .points = {-87.33, 88.72, -103.3, 0.6931}},
+      {.name = "exp2", .unary32 = ONE32(exp2), .unary64 = ONE64(exp2), .points = {-126.0, 128.0, -149.0, 0.5}},
+      {.name = "sigmoid", .unary32 = ONE32(sigmoid), .unary64 = ONE64(sigmoid), .points = {-87.33, 88.72, -103.3}},
+      {.name = "expm1", .unary32 = ONE32(expm1), .unary64 = ONE64(expm1), .points = {-17.3, 0.3466, 88.72}},
+      {.name = "tanh", .unary32 = ONE32(tanh), .unary64 = ONE64(tanh), .points = {0.3466, 9.01}},
+      {.name = "log", .unary32 = ONE32(log), .unary64 = ONE64(log), .points = {1.0, 1.3333, 0.6667}},
+      {.name = "log1p", .unary32 = ONE32(log1p), .unary64 = ONE64(log1p), .points = {-1.0, 0.3333, -0.3333}},
       {.name = "sin", .unary32 = ONE32(sin), .points = {48000.0, 0.7854}},
       {.name = "cos", .unary32 = ONE32(cos), .points = {48000.0, 0.7854}},
-      {.name = "erf", .unary32 = ONE32(erf), .points = {3.92}},
-      {.name = "normpdf", .unary32 = ONE32(normpdf), .points = {14.2, -14.2}},
-      {.name = "normcdf", .unary32 = ONE32(normcdf), .points = {-12.9, -14.2, -3.75, -1.0}},
-      {.name = "pow", .binary32 = TWO32(pow), .points = {1.0, 2.0, 88.0}},
-      {.name = "rsqrt", .unary32 = ONE32(rsqrt), .points = {1.0}},
+      {.name = "erf", .unary32 = ONE32(erf), .unary64 = ONE64(erf), .points = {3.92}},
+      {.name = "erfc", .unary32 = ONE32(erfc), .unary64 = ONE64(erfc), .points = {2.3, 9.2, 10.0, 26.5, 27.2, 0.1}},
+      {.name = "normpdf", .unary32 = ONE32(normpdf), .unary64 = ONE64(normpdf), .points = {14.2, -14.2}},
+      {.name = "normcdf", .unary32 = ONE32(normcdf), .unary64 = ONE64(normcdf), .points = {-12.9, -14.2, -3.75, -1.0}},
+      {.name = "pow", .binary32 = TWO32(pow), .binary64 = TWO64(pow), .points = {1.0, 2.0, 88.0}},
+      {.name = "rsqrt", .unary32 = ONE32(rsqrt), .unary64 = ONE64(rsqrt), .points = {1.0}},
   };
 }
 

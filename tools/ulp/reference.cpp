@@ -18,6 +18,7 @@ __float128 tanhq(__float128);
 __float128 erfq(__float128);
 __float128 erfcq(__float128);
 __float128 sqrtq(__float128);
+__float128 powq(__float128, __float128);
 }
 
 namespace strata::ulp {
@@ -48,6 +49,7 @@ const std::map<std::string, Wide> one = {
     {"sin", {[](double x) { return std::sin(x); }, sinq}},
     {"cos", {[](double x) { return std::cos(x); }, cosq}},
     {"erf", {[](double x) { return std::erf(x); }, erfq}},
+    {"erfc", {[](double x) { return std::erfc(x); }, erfcq}},
     {"normpdf",
      {[](double x) { return std::exp(-x * x / 2) / double(root_two_pi); },
       [](quad x) { return expq(-x * x / 2) / root_two_pi; }}},
@@ -58,7 +60,7 @@ const std::map<std::string, Wide> one = {
 };
 
 const std::map<std::string, Wide2> two = {
-    {"pow", {[](double x, double y) { return std::pow(x, y); }, nullptr}},
+    {"pow", {[](double x, double y) { return std::pow(x, y); }, powq}},
 };
 
 }  // namespace

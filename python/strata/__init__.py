@@ -1,0 +1,133 @@
+"""Strata: tensors, automatic differentiation and neural networks with PyTorch's names.
+
+`import strata as torch` runs ordinary PyTorch programs. Importing this package loads the C++ module and little else:
+strata.nn, strata.optim and the other parts are loaded when they are first named.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+
+from strata import _C
+from strata._tensor import Tensor
+from strata.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from strata.version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import NoneType
+    from typing import Any, NoReturn
+
+# Everything public of the C++ module: dtypes, Size, Generator, tensor(), settings; then the operators of the table.
+globals().update({name: value for name, value in vars(_C).items() if not name.startswith("_")})
+globals().update({name: value for name, value in vars(_C._functions).items() if not name.startswith("__")})
+
+from strata._device_words import install as _install  # noqa: E402
+
+inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
+newaxis = None
+for _name, _module in _install(Tensor).items():
+    globals().setdefault(_name, _module)
+del _install, _name, _module
+
+# Where names live that are loaded on first use.
+_MODULES = frozenset(
+    (
+        "accelerator amp autograd backends cpu distributed fft func functional fx hub jit library linalg multiprocessing nn "
+        "onnx ops optim overrides profiler quantization random return_types serialization special testing types utils"
+    ).split()
+)
+_NAMES = {
+    "_tensor_str": "set_printoptions get_printoptions printoptions",
+    "_type_info": "finfo iinfo",
+    "random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",
+    "serialization": "save load",
+    "amp": "autocast GradScaler",
+    "ops": "explain_dispatch",
+    "_settings": (
+        "are_deterministic_algorithms_enabled use_deterministic_algorithms is_deterministic_algorithms_warn_only_enabled "
+        "get_float32_matmul_precision set_float32_matmul_precision get_default_device set_default_device "
+        "set_default_tensor_type get_num_interop_threads set_num_interop_threads is_warn_always_enabled"
+    ),
+}
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'strata' has no attribute {name!r}")
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"strata.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        try:
+            return importlib.import_module(f"strata.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"strata.{name}":
+                raise
+            raise AttributeError(f"module 'strata' has no attribute {name!r}: this version does not hold it") from None
+    else:
+        functional = importlib.import_module("strata.functional")
+        if name not in functional.__all__:
+            raise AttributeError(f"module 'strata' has no attribute {name!r}")
+        value = getattr(functional, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    functional = importlib.import_module("strata.functional")
+    return sorted({*globals(), *_MODULES, *_HOME, *functional.__all__})
+
+
+def is_tensor(obj: object) -> builtins.bool:
+    """Whether the object is a strata.Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: object) -> builtins.bool:
+    """Whether the object is a strata.UntypedStorage."""
+    return isinstance(obj, _C.UntypedStorage)
+
+
+def is_floating_point(input: Tensor) -> builtins.bool:
+    """Whether the tensor's dtype is a floating-point one."""
+    return input.is_floating_point()
+
+
+def is_complex(input: Tensor) -> builtins.bool:
+    """Whether the tensor's dtype is complex64 or complex128."""
+    return input.is_complex()
+
+
+def numel(input: Tensor) -> builtins.int:
+    """The number of elements."""
+    return input.numel()
+
+
+def is_inference(input: Tensor) -> builtins.bool:
+    """Whether the tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def typename(obj: object) -> str:
+    """The name of the object's type with its module; for tensors the legacy name, such as strata.FloatTensor."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    cls = obj if isinstance(obj, type) else type(obj)
+    module = "" if cls.__module__ in ("builtins", "__builtin__") else cls.__module__ + "."
+    return module + cls.__qualname__
+
+
+def compile(model: object = None, **_: object) -> NoReturn:  # noqa: A001
+    """Raises NotImplementedError: the compiler is not part of this version."""
+    raise NotImplementedError(
+        "strata.compile: not there yet. Call the function as it is: eager results are the ones that a compiled function "
+        "will give, bit for bit"
+    )
+
+
+def _assert(condition: Any, message: str) -> NoneType:
+    """`assert` as a function."""
+    if not condition:
+        raise AssertionError(message)

@@ -1,0 +1,247 @@
+"""Automatic differentiation: backward and grad over the recorded graph, custom functions, hooks, and their modes."""
+
+from __future__ import annotations
+
+import strata
+from strata import _C
+
+from . import graph
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .function import Function
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .graph import GradientEdge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from strata import Tensor
+
+__all__ = [
+    "Function",
+    "GradientEdge",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "functional",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]
+
+_warned_of_cycle = False
+
+
+def _tuple(value: Any, item: type | tuple) -> tuple:
+    # A GradientEdge is a tuple itself.
+    if isinstance(value, (item, GradientEdge)):
+        return (value,)
+    return tuple(value)
+
+
+def _ones_for(output: Tensor | GradientEdge, index: int) -> Tensor | None:
+    """The gradient of an output that was given none."""
+    if isinstance(output, GradientEdge):
+        shape, dtype, device = output.node._input_metadata[output.output_nr]
+        if shape.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        return strata.ones(shape, dtype=dtype, device=device)
+    if not output.requires_grad:
+        raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
+    if output.numel() != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if not output.dtype.is_floating_point:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
+    return strata.ones_like(output.detach(), memory_format=strata.preserve_format)
+
+
+def _make_grads(outputs: tuple, grads: Sequence[Tensor | None]) -> tuple:
+    made = []
+    for i, (output, grad) in enumerate(zip(outputs, grads, strict=True)):
+        if grad is None:
+            made.append(_ones_for(output, i))
+            continue
+        if not isinstance(grad, strata.Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
+        if isinstance(output, GradientEdge):
+            shape, dtype, _ = output.node._input_metadata[output.output_nr]
+        else:
+            shape, dtype = output.shape, output.dtype
+        if grad.shape != shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a shape of {shape}."
+            )
+        if grad.dtype.is_complex != dtype.is_complex:
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
+                f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {dtype}."
+            )
+        made.append(grad)
+    return tuple(made)
+
+
+def _grads_as_tuple(grads: Any, count: int) -> Sequence[Tensor | None]:
+    if grads is None:
+        return (None,) * count
+    given = (grads,) if isinstance(grads, strata.Tensor) else tuple(grads)
+    if len(given) != count:
+        raise RuntimeError(f"got {count} tensors and {len(given)} gradients")
+    return given
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor | GradientEdge] | GradientEdge,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Tensor | Sequence[Tensor] | GradientEdge | None = None,
+) -> None:
+    """Adds the gradients of `tensors` into `.grad` of the leaves they came from.
+
+    tensors: tensors or GradientEdges that backward begins from. grad_tensors: one gradient of the same shape each, or
+    None for a single real element. retain_graph: keep what backward would free; by default as create_graph.
+    create_graph: record backward itself, for higher derivatives. inputs: only these get gradients, leaves or not.
+    RuntimeError where a tensor has no history, shapes differ, or the graph's buffers are gone.
+    """
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError("grad_tensors and grad_variables (deprecated) arguments both passed: use grad_tensors only")
+        grad_tensors = grad_variables
+    wanted = None if inputs is None else _tuple(inputs, strata.Tensor)
+    if wanted is not None and not wanted:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    roots = _tuple(tensors, strata.Tensor)
+    grads = _make_grads(roots, _grads_as_tuple(grad_tensors, len(roots)))
+    if create_graph:
+        _warn_of_cycle()
+    keep = create_graph if retain_graph is None else retain_graph
+    _C._run_backward(roots, grads, keep, create_graph, wanted, True, True)
+
+
+def _warn_of_cycle() -> None:
+    global _warned_of_cycle
+    if _warned_of_cycle:
+        return
+    _warned_of_cycle = True
+    import warnings
+
+    warnings.warn(
+        "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+        "which can cause a memory leak. Prefer autograd.grad, or set .grad to None after use.",
+        stacklevel=3,
+    )
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor | GradientEdge] | GradientEdge,
+    inputs: Tensor | Sequence[Tensor | GradientEdge] | GradientEdge,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
+    """The gradients of the sum of `outputs` with respect to `inputs`, as a tuple; no `.grad` changes.
+
+    grad_outputs: one gradient per output, or None for a single real element. allow_unused: give None instead of an
+    error for an input that no output came from. materialize_grads: zeros instead of None.
+    ValueError where allow_unused=False meets materialize_grads=True; NotImplementedError for is_grads_batched=True.
+    """
+    if is_grads_batched:
+        raise NotImplementedError(
+            "autograd.grad: is_grads_batched=True is not there yet; call grad once per row of grad_outputs with "
+            "retain_graph=True"
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: False.")
+    if not only_inputs:
+        raise NotImplementedError("autograd.grad: only_inputs=False is gone; use autograd.backward to fill .grad")
+    roots = _tuple(outputs, strata.Tensor)
+    wanted = _tuple(inputs, strata.Tensor)
+    if not wanted:
+        raise ValueError("autograd.grad: inputs is empty; expected at least one tensor")
+    grads = _make_grads(roots, _grads_as_tuple(grad_outputs, len(roots)))
+    keep = create_graph if retain_graph is None else retain_graph
+    unused = bool(materialize_grads if allow_unused is None else allow_unused)
+    found = _C._run_backward(roots, grads, keep, create_graph, wanted, unused, False)
+    if not materialize_grads:
+        return found
+    return tuple(_zeros_for(x) if g is None else g for g, x in zip(found, wanted, strict=True))
+
+
+def _zeros_for(x: Tensor | GradientEdge) -> Tensor:
+    if isinstance(x, GradientEdge):
+        shape, dtype, device = x.node._input_metadata[x.output_nr]
+        return strata.zeros(shape, dtype=dtype, device=device, requires_grad=True)
+    return strata.zeros_like(x, requires_grad=True)
+
+
+def _is_checkpoint_valid() -> bool:
+    """False while a backward run fills only some inputs: a reentrant checkpoint would fill others."""
+    return not _C._backward_is_selective()
+
+
+class _Engine:
+    """The names of PyTorch's `Variable._execution_engine`."""
+
+    @staticmethod
+    def queue_callback(callback: Any) -> None:
+        _C._queue_backward_callback(callback)
+
+    @staticmethod
+    def is_checkpoint_valid() -> bool:
+        return _is_checkpoint_valid()
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, strata.Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """PyTorch's old name: `Variable(x)` is x with `requires_grad` set; isinstance means Tensor."""
+
+    _execution_engine = _Engine()
+
+    def __new__(cls, data: Tensor, requires_grad: bool = False) -> Tensor:
+        return data.detach().requires_grad_(requires_grad)
+
+
+class set_multithreading_enabled:
+    """Accepted for PyTorch's programs: backward runs on the thread that calls it, whatever is set here."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("functional", "gradcheck", "forward_ad", "profiler"):
+        import importlib
+
+        home = "strata.profiler" if name == "profiler" else f"strata.autograd.{name}"
+        module = importlib.import_module(home)
+        # The module and its function share a name: the function is what users mean.
+        value = module.gradcheck if name == "gradcheck" else module
+        globals()[name] = value
+        return value
+    if name in ("gradgradcheck", "GradcheckError"):
+        import importlib
+
+        return getattr(importlib.import_module("strata.autograd.gradcheck"), name)
+    raise AttributeError(f"module 'strata.autograd' has no attribute '{name}'")

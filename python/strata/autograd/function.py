@@ -1,0 +1,103 @@
+"""Function: differentiable operators written in Python. The node, its ctx and `apply` are C++ (`_C.FunctionBase`)."""
+
+from __future__ import annotations
+
+import functools
+
+from strata import _C
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["Function", "FunctionCtx", "FunctionMeta", "once_differentiable"]
+
+FunctionCtx = _C.FunctionCtx
+
+
+class FunctionMeta(type):
+    """Gives each Function its class of nodes, named after it: `Exp` makes nodes `ExpBackward`."""
+
+    def __init__(cls, name: str, bases: tuple, attributes: dict) -> None:
+        super().__init__(name, bases, attributes)
+        cls._ctx_type = _C._make_ctx_type(name + "Backward")
+
+
+class Function(_C.FunctionBase, metaclass=FunctionMeta):
+    """Base of custom differentiable operators; call one with `apply`.
+
+    Subclasses define static methods: `forward(ctx, *args)`, or `forward(*args)` and `setup_context(ctx, inputs,
+    output)`; and `backward(ctx, *grad_outputs)`, which returns one gradient (or None) per argument of forward. `vjp` is
+    another name of backward. On the ctx: `save_for_backward(*tensors)` and `saved_tensors`, `mark_dirty`,
+    `mark_non_differentiable`, `set_materialize_grads`, `needs_input_grad`, and any attribute of one's own.
+    """
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            f"{type(self).__name__} is not to be instantiated: define static forward and backward, and call "
+            f"{type(self).__name__}.apply(...)"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs; tensors it works on are not recorded."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
+        """Notes what backward needs, where forward takes no ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Gradients of forward's arguments from those of its outputs."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    @staticmethod
+    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+        """Another name of backward; define one of the two."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+            "backward mode AD."
+        )
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Forward mode is not there yet."""
+        raise NotImplementedError(
+            "autograd.Function.jvp: forward mode is not there yet; autograd.functional.jvp computes products by two "
+            "backward passes"
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
+        """Batching rules are not there yet."""
+        raise NotImplementedError("autograd.Function.vmap: batching rules are not there yet; loop over the batch")
+
+
+def once_differentiable(fn: Callable) -> Callable:
+    """Marks a backward whose result cannot be differentiated again; doing so raises RuntimeError."""
+
+    @functools.wraps(fn)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        before = _C.is_grad_enabled()
+        _C._set_grad_enabled(False)
+        try:
+            result = fn(ctx, *grads)
+        finally:
+            _C._set_grad_enabled(before)
+        if not before or not any(isinstance(g, _C.TensorBase) and g.requires_grad for g in grads):
+            return result
+        values = result if isinstance(result, tuple) else (result,)
+        marked = _C._delayed_error(
+            "trying to differentiate twice a function that was marked with @once_differentiable", values
+        )
+        return marked if isinstance(result, tuple) else marked[0]
+
+    return backward

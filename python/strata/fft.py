@@ -1,0 +1,7 @@
+"""strata.fft: the operators of the table whose names begin with fft_."""
+
+from __future__ import annotations
+
+from strata import _namespace
+
+__getattr__, __dir__ = _namespace.of("fft", {})

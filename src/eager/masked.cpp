@@ -1,0 +1,130 @@
+// Masks: masked_fill, masked_select, masked_scatter, nonzero.
+#include "core/parallel.h"
+#include "eager/bind.h"
+#include "eager/index_args.h"
+#include "eager/index_walk.h"
+#include "eager/pointwise.h"
+#include "eager/view_rules.h"
+#include "eager/visit.h"
+#include "strata/generated/eager_index.h"
+#include "strata/generated/kernel_ops.h"
+#include "strata/generated/ops.h"
+
+namespace strata::eager {
+
+namespace {
+
+void check_mask(const char* name, const Tensor& mask) {
+  STRATA_CHECK(mask.defined(), name, ": argument mask: expected a bool tensor, got None");
+  STRATA_CHECK(mask.dtype() == DType::Bool, name, " only supports boolean masks, but got mask with dtype ", mask.dtype());
+}
+
+Tensor broadcast_to(const Tensor& t, const DimVec& shape) {
+  auto [sizes, strides] = expanded(t.sizes(), t.strides(), shape);
+  return t.alias(sizes, strides, t.storage_offset());
+}
+
+}  // namespace
+
+Scalar checked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
+  check_mask("masked_fill_", mask);
+  STRATA_CHECK(!value.is_complex() || self.is_complex(), "masked_fill_: value cannot be converted to type ", self.dtype(),
+               " without overflow");
+  return value;
+}
+
+namespace {
+void check_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
+  check_mask("masked_fill_", mask);
+  STRATA_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(),
+               " dimension(s).");
+  STRATA_CHECK(!value.is_complex() || self.is_complex(), "masked_fill_: value cannot be converted to type ", self.dtype(),
+               " without overflow");
+}
+}  // namespace
+
+Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
+  check_fill_tensor(self, mask, value);
+  const Tensor* in[] = {&self, &mask, &value};
+  return pointwise(kernels::fill_where, {in, 3}, {});
+}
+
+void masked_fill_tensor_inplace(const Tensor& self, const Tensor& mask, const Tensor& value) {
+  check_fill_tensor(self, mask, value);
+  const Tensor* in[] = {&self, &mask, &value};
+  pointwise_out(kernels::fill_where, {in, 3}, {}, self, false);
+}
+
+Tensor masked_select(const Tensor& self, const Tensor& mask) {
+  STRATA_CHECK(mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask, got ", mask.dtype());
+  DimVec shape = broadcast_shapes(self.sizes(), mask.sizes());
+  check_has_values("masked_select", mask);
+  check_has_values("masked_select", self);
+  Tensor flat = flat_nonzero(broadcast_to(mask, shape));
+  return ops::take(broadcast_to(self, shape), flat);
+}
+
+void masked_scatter_inplace(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  STRATA_CHECK(self.dtype() == source.dtype(), "masked_scatter: expected self and source to have same dtypes but got ",
+               scalar_type_name(self.dtype()), " and ", scalar_type_name(source.dtype()));
+  check_mask("masked_scatter_", mask);
+  DimVec shape = broadcast_shapes(self.sizes(), mask.sizes());
+  STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
+               shape);
+  check_apart("masked_scatter_", self, {&mask, &source});
+  if (self.is_meta()) return;
+  check_has_values("masked_scatter", mask);
+  Tensor flat = flat_nonzero(broadcast_to(mask, shape));
+  STRATA_CHECK(flat.numel() <= source.numel(), "Number of elements of source < number of ones in mask");
+  if (flat.numel() == 0) return;
+  Tensor values = as_contiguous(source);
+  ops::put_(self, flat, values.alias(flat.sizes(), IntArrayRef(int64_t(1)), values.storage_offset()), false);
+}
+
+Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  Tensor out = contiguous_copy(broadcast_to(self, broadcast_shapes(self.sizes(), mask.sizes())));
+  masked_scatter_inplace(out, mask, source);
+  return out;
+}
+
+Tensor nonzero(const Tensor& self) {
+  check_has_values("nonzero", self);
+  return coordinates(flat_nonzero(self), self.sizes());
+}
+
+std::vector<Tensor> nonzero_columns(const Tensor& self) {
+  check_has_values("nonzero_numpy", self);
+  DimVec sizes(self.sizes());
+  if (sizes.empty()) sizes.push_back(1);
+  return coordinate_columns(flat_nonzero(self), sizes);
+}
+
+Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim) {
+  return count_nonzero_dims(self, dim ? IntArrayRef(*dim) : IntArrayRef());
+}
+
+Tensor count_nonzero_dims(const Tensor& self, IntArrayRef dim) {
+  return ops::sum(ops::ne(self, Scalar(0)), OptIntArrayRef(dim), false, DType::I64);
+}
+
+Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
+  STRATA_CHECK(indices.dtype() == DType::I64, "torch.take_along_dim(): dtype of indices should be Long but got ",
+               scalar_type_name(indices.dtype()));
+  if (!dim) return ops::gather(ops::reshape(self, {-1}), 0, ops::reshape(indices, {-1}));
+  STRATA_CHECK(self.dim() == indices.dim(),
+               "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ", self.dim(),
+               " dimensions for input, and ", indices.dim(), " dimensions for indices");
+  int64_t d = *dim < 0 ? *dim + self.dim() : *dim;
+  STRATA_CHECK_INDEX(d >= 0 && d < std::max<int64_t>(self.dim(), 1), "Dimension out of range (expected to be in range of [",
+                     -std::max<int64_t>(self.dim(), 1), ", ", std::max<int64_t>(self.dim(), 1) - 1, "], but got ", *dim, ")");
+  DimVec a(self.sizes()), b(indices.sizes());
+  if (!a.empty()) a[d] = b[d] = 1;
+  DimVec shape = broadcast_shapes(a, b), to(shape), at(shape);
+  if (!a.empty()) {
+    to[d] = self.sizes()[d];
+    at[d] = indices.sizes()[d];
+  }
+  return ops::gather(ops::expand(self, to), d, ops::expand(indices, at));
+}
+
+}  // namespace strata::eager
