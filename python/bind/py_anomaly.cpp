@@ -47,7 +47,8 @@ std::string python_stack() {
 }
 
 bool has_nan(const Tensor& t) {
-  if (!t.defined() || !is_differentiable(t.dtype()) || t.is_meta() || t.keys().has(Key::Python) || t.numel() == 0) return false;
+  if (!t.defined() || !is_differentiable(t.dtype()) || t.is_meta() || t.keys().has(Key::Python) || t.numel() == 0)
+    return false;
   GradModeGuard off(false);
   return ops::item(ops::any(ops::isnan(t))).to_bool();
 }
@@ -153,7 +154,8 @@ std::string nan_origin(const Tensor& t) {
     if (!o.recorded && !unrecorded) unrecorded = &o;
   }
   if (!found) found = unrecorded;
-  if (found) return str_cat("The first operator with nan values in its result was ", found->op, ", called at:\n", found->trace);
+  if (found)
+    return str_cat("The first operator with nan values in its result was ", found->op, ", called at:\n", found->trace);
   if (bad_leaf) return str_cat("A leaf of shape ", bad_leaf->sizes(), " has nan values.");
   if (root) return str_cat("They reached the result at ", source_text(static_cast<Node*>(root.get())->mark), ".");
   return "The tensor is a leaf.";

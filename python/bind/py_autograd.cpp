@@ -1,5 +1,5 @@
-// Gradient modes and the backward engine's face. The interpreter lock is given up while the engine runs; nodes and hooks
-// of Python take it back.
+// Gradient modes and the backward engine's face. The interpreter lock is given up while the engine runs; nodes and
+// hooks of Python take it back.
 #include <unordered_set>
 
 #include "dispatch/tls.h"
@@ -117,9 +117,7 @@ PyObject* will_run(PyObject*, PyObject* o) {
   });
 }
 
-PyObject* is_selective(PyObject*, PyObject*) {
-  return PyBool_FromLong(current_info && !current_info->inputs->empty());
-}
+PyObject* is_selective(PyObject*, PyObject*) { return PyBool_FromLong(current_info && !current_info->inputs->empty()); }
 
 PyObject* queue_callback(PyObject*, PyObject* fn) {
   return guarded([&]() -> PyObject* {
@@ -152,9 +150,9 @@ void check_roots(PyObject* tensors) {
     const Tensor& t = tensor_of(o);
     if (t.keys().has(Key::Python) || !ops::item(ops::any(ops::isnan(t))).to_bool()) continue;
     std::string where = nan_origin(t);
-    throw_error(ErrorKind::Runtime,
-                str_cat("detect_anomaly: element ", i, " of tensors, from which backward begins, holds nan values already: ",
-                        "they come from the forward pass. ", where));
+    throw_error(ErrorKind::Runtime, str_cat("detect_anomaly: element ", i,
+                                            " of tensors, from which backward begins, holds nan values already: ",
+                                            "they come from the forward pass. ", where));
   }
 }
 
@@ -167,16 +165,19 @@ PyObject* run(const RunArgs& a) {
   std::vector<Edge> roots, inputs;
   std::vector<Tensor> grads, leaves;
   Py_ssize_t n = PyTuple_GET_SIZE(a.tensors);
-  STRATA_CHECK(PyTuple_GET_SIZE(a.grads) == n, "backward: got ", n, " tensors and ", PyTuple_GET_SIZE(a.grads), " gradients");
+  STRATA_CHECK(PyTuple_GET_SIZE(a.grads) == n, "backward: got ", n, " tensors and ", PyTuple_GET_SIZE(a.grads),
+               " gradients");
   if (anomaly_enabled() && anomaly_checks_nan()) check_roots(a.tensors);
   for (Py_ssize_t i = 0; i < n; ++i) {
     roots.push_back(edge_of(PyTuple_GET_ITEM(a.tensors, i), "tensors"));
     STRATA_CHECK(roots.back().valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
     PyObject* grad = PyTuple_GET_ITEM(a.grads, i);
     if (grad != Py_None && !is_tensor(grad))
-      raise(PyExc_TypeError, str_cat("element ", i, " of gradients tuple is not a Tensor or None, but ", type_name(grad)));
+      raise(PyExc_TypeError,
+            str_cat("element ", i, " of gradients tuple is not a Tensor or None, but ", type_name(grad)));
     grads.push_back(grad == Py_None ? Tensor() : tensor_of(grad));
-    STRATA_CHECK(grads.back().defined(), "element ", i, " of gradients tuple is None, but the corresponding Tensor requires grad");
+    STRATA_CHECK(grads.back().defined(), "element ", i,
+                 " of gradients tuple is None, but the corresponding Tensor requires grad");
   }
   Py_ssize_t wanted = a.inputs == Py_None ? 0 : PyTuple_GET_SIZE(a.inputs);
   for (Py_ssize_t i = 0; i < wanted; ++i) {
@@ -210,9 +211,10 @@ PyObject* run(const RunArgs& a) {
   }
   Own result(checked(PyTuple_New(wanted)));
   for (Py_ssize_t i = 0; i < wanted; ++i) {
-    STRATA_CHECK(found[size_t(i)].defined() || a.allow_unused,
-                 "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-                 "this is the desired behavior.");
+    STRATA_CHECK(
+        found[size_t(i)].defined() || a.allow_unused,
+        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+        "this is the desired behavior.");
     PyTuple_SET_ITEM(result.get(), i, checked(wrap(found[size_t(i)])));
   }
   return result.release();
@@ -244,7 +246,8 @@ PyObject* bump_version(PyObject*, PyObject* o) {
 PyObject* get_gradient_node(PyObject*, PyObject* o) {
   return guarded([&] {
     if (!is_tensor(o)) raise(PyExc_TypeError, "get_gradient_edge: expected Tensor, got " + type_name(o));
-    STRATA_CHECK(needs_grad(tensor_of(o)), "It is not possible to get the gradient edge for a Tensor that does not require "
+    STRATA_CHECK(needs_grad(tensor_of(o)),
+                 "It is not possible to get the gradient edge for a Tensor that does not require "
                  "gradients");
     Edge edge = gradient_edge(tensor_of(o));
     return make_tuple(wrap_node(edge.node), wrap(int64_t(edge.input_nr))).release();

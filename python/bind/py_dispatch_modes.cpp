@@ -1,6 +1,6 @@
 // __torch_dispatch__. A mode is asked first of all (Key::Python is the outermost key) and sees operators as they were
-// called. A tensor subclass is asked in the place of a device: after autocast, autograd and bookkeeping, which treat its
-// tensors as they treat others.
+// called. A tensor subclass is asked in the place of a device: after autocast, autograd and bookkeeping, which treat
+// its tensors as they treat others.
 #include "dispatch/boxed.h"
 #include "grad/variable.h"
 #include "py_anomaly.h"
@@ -58,7 +58,8 @@ bool has_python_tensor(const Stack& stack) {
 Own types_of(const std::vector<Own>& tensors) {
   Own types(checked(PyTuple_New(Py_ssize_t(tensors.size()))));
   for (size_t i = 0; i < tensors.size(); ++i)
-    PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), new_reference(reinterpret_cast<PyObject*>(Py_TYPE(tensors[i].get()))).release());
+    PyTuple_SET_ITEM(types.get(), Py_ssize_t(i),
+                     new_reference(reinterpret_cast<PyObject*>(Py_TYPE(tensors[i].get()))).release());
   return types;
 }
 
@@ -66,9 +67,10 @@ Own types_of(const std::vector<Own>& tensors) {
 bool ask(PyObject* who, Operator& op, const std::vector<Own>& tensors, Stack& stack) {
   Own handler(checked(PyObject_GetAttr(who, name_torch_dispatch)));
   PythonArgs args = stack_to_args(op, stack);
-  Own result = call_object(handler.get(), make_tuple(new_reference(operator_object(op)).release(), types_of(tensors).release(),
-                                                     args.args.release(), args.kwargs.release())
-                                              .get());
+  Own result =
+      call_object(handler.get(), make_tuple(new_reference(operator_object(op)).release(), types_of(tensors).release(),
+                                            args.args.release(), args.kwargs.release())
+                                     .get());
   if (result.get() == Py_NotImplemented) return false;
   Stack results;
   results_from_python(op, result.get(), stack, "__torch_dispatch__ of " + type_name(who), results);
@@ -116,14 +118,16 @@ void python_key(Operator& op, Dispatch d, Stack& stack) {
 void foreign_kernel(Operator& op, Dispatch, Stack& stack) {
   HoldLock lock;
   std::vector<Own> tensors = overloaded_tensors(stack);
-  STRATA_CHECK(!tensors.empty(), op.name, ": an argument was a tensor subclass with __torch_dispatch__ whose Python object is "
+  STRATA_CHECK(!tensors.empty(), op.name,
+               ": an argument was a tensor subclass with __torch_dispatch__ whose Python object is "
                "gone; keep the object, or detach() it before it is saved");
   for (const Own& o : tensors)
     if (ask(o.get(), op, tensors, stack)) return;
   std::string names;
   for (const Own& o : tensors) names += (names.empty() ? "" : ", ") + type_name(o.get());
-  raise(PyExc_TypeError, str_cat("no implementation found for ", op.name, " on types that implement __torch_dispatch__: [", names,
-                                 "]; all of their handlers returned NotImplemented"));
+  raise(PyExc_TypeError,
+        str_cat("no implementation found for ", op.name, " on types that implement __torch_dispatch__: [", names,
+                "]; all of their handlers returned NotImplemented"));
 }
 
 // ---- functions
@@ -190,18 +194,20 @@ PyObject* make_wrapper(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObj
       raise(PyExc_TypeError, "_make_wrapper_subclass: cls must be a subclass of strata.Tensor, got " + text_of(v[0]));
     auto* type = reinterpret_cast<PyTypeObject*>(v[0]);
     if (!has_torch_dispatch(type))
-      raise(PyExc_TypeError, "_make_wrapper_subclass: the class " + std::string(type->tp_name) + " must define __torch_dispatch__");
+      raise(PyExc_TypeError,
+            "_make_wrapper_subclass: the class " + std::string(type->tp_name) + " must define __torch_dispatch__");
     if (v[10] && v[10] != Py_None)
       raise(PyExc_NotImplementedError,
-            "_make_wrapper_subclass: dispatch_sizes_strides_policy: sizes of a subclass are those given here; leave it out");
+            "_make_wrapper_subclass: dispatch_sizes_strides_policy: sizes of a subclass are those given here; leave it "
+            "out");
     auto given = [&](int i) { return v[i] && v[i] != Py_None ? v[i] : nullptr; };
     DType dtype = given(5) ? to_DType(v[5]) : default_dtype();
     Device device = given(7) ? to_Device(v[7]) : Device{0, -1};
     IntListValue sizes = to_IntList(v[1]);
     MemoryFormat format = given(4) ? to_Format(v[4]) : MemoryFormat::Contiguous;
     DimVec strides = given(2) ? to_IntList(v[2]).v : strides_for(sizes, format);
-    STRATA_CHECK(strides.size() == sizes.v.size(), "_make_wrapper_subclass: expected as many strides as sizes, got ", strides.size(),
-                 " and ", sizes.v.size());
+    STRATA_CHECK(strides.size() == sizes.v.size(), "_make_wrapper_subclass: expected as many strides as sizes, got ",
+                 strides.size(), " and ", sizes.v.size());
     Tensor t = make_tensor_strided(sizes, strides, dtype, device, true);
     if (given(3)) t.impl()->offset_ = to_Int(v[3]);
     note_subclass(t, type);
@@ -241,7 +247,8 @@ void init_dispatch_modes(PyObject* module) {
   Own held(checked(PyStaticMethod_New(make.get())));
   checked(PyObject_SetAttrString(reinterpret_cast<PyObject*>(tensor_base_type), "_make_wrapper_subclass", held.get()));
   static const BoxedKernel modes_first{python_key, "python/bind/py_dispatch_modes.cpp: modes and subclasses"};
-  static const BoxedKernel subclasses{foreign_kernel, "python/bind/py_dispatch_modes.cpp: __torch_dispatch__ of subclasses"};
+  static const BoxedKernel subclasses{foreign_kernel,
+                                      "python/bind/py_dispatch_modes.cpp: __torch_dispatch__ of subclasses"};
   OperatorTable::instance().fallback(Key::Python, &modes_first);
   OperatorTable::instance().foreign(&subclasses);
 }

@@ -23,6 +23,7 @@ PyObject* python_type(ErrorKind kind) {
     case ErrorKind::Key: return PyExc_KeyError;
     case ErrorKind::Attribute: return PyExc_AttributeError;
     case ErrorKind::Overflow: return PyExc_OverflowError;
+    case ErrorKind::FileNotFound: return PyExc_FileNotFoundError;
     case ErrorKind::Runtime:
     case ErrorKind::Internal: return PyExc_RuntimeError;
   }

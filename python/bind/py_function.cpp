@@ -24,8 +24,9 @@ PyObject* backward_of(PyObject* cls) {
   Own vjp = get_attr(cls, "vjp"), backward = get_attr(cls, "backward");
   bool own_vjp = vjp.get() != get_attr(base, "vjp").get();
   bool own_backward = backward.get() != get_attr(base, "backward").get();
-  STRATA_CHECK(!(own_vjp && own_backward), "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. ",
-               class_name(cls), " should only implement one of them.");
+  STRATA_CHECK(!(own_vjp && own_backward),
+               "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. ", class_name(cls),
+               " should only implement one of them.");
   return own_vjp ? vjp.release() : backward.release();
 }
 
@@ -58,8 +59,8 @@ Grads FunctionNode::apply(Grads&& grads) {
   Py_ssize_t given = PyTuple_GET_SIZE(tuple.get()), wanted = Py_ssize_t(input_is_tensor.size());
   // Superfluous values are fine while they are None.
   while (given > wanted && PyTuple_GET_ITEM(tuple.get(), given - 1) == Py_None) --given;
-  STRATA_CHECK(given == wanted, "function ", name_, " returned an incorrect number of gradients (expected ", wanted, ", got ",
-               given, ")");
+  STRATA_CHECK(given == wanted, "function ", name_, " returned an incorrect number of gradients (expected ", wanted,
+               ", got ", given, ")");
   Grads out;
   for (Py_ssize_t i = 0; i < given; ++i) {
     PyObject* o = PyTuple_GET_ITEM(tuple.get(), i);
@@ -73,7 +74,8 @@ Grads FunctionNode::apply(Grads&& grads) {
       continue;
     }
     if (!is_tensor(o))
-      raise(PyExc_TypeError, str_cat("function ", name_, ": expected Tensor or None (got ", type_name(o), ") at position ", i + 1));
+      raise(PyExc_TypeError,
+            str_cat("function ", name_, ": expected Tensor or None (got ", type_name(o), ") at position ", i + 1));
     out.push_back(tensor_of(o));
   }
   return out;
@@ -113,7 +115,8 @@ void save_tensors(PyObject* ctx) {
       continue;
     }
     if (!is_tensor(o))
-      raise(PyExc_TypeError, str_cat("save_for_backward can only save tensors, but argument ", i, " is of type ", type_name(o)));
+      raise(PyExc_TypeError,
+            str_cat("save_for_backward can only save tensors, but argument ", i, " is of type ", type_name(o)));
     const Tensor& t = tensor_of(o);
     node.saved.emplace_back(t, t.impl()->grad_fn_.get() == static_cast<NodeBase*>(&node));
   }
@@ -192,7 +195,8 @@ PyMethodDef base_methods[] = {
 
 }  // namespace
 
-std::vector<Tensor> with_error_node(const std::string& name, const std::string& text, TensorList tensors, TensorList inputs) {
+std::vector<Tensor> with_error_node(const std::string& name, const std::string& text, TensorList tensors,
+                                    TensorList inputs) {
   Ref<ErrorNode> node(make_node<ErrorNode>(name, text));
   for (const Tensor& t : inputs)
     if (t.defined() && needs_grad(t)) node->add_edge(t);

@@ -43,8 +43,8 @@ PyObject* mark_non_differentiable(PyObject* o, PyObject* args) {
   return guarded([&]() -> PyObject* {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
       if (!is_tensor(PyTuple_GET_ITEM(args, i)))
-        raise(PyExc_TypeError, str_cat("mark_non_differentiable can accept only tensors, but argument ", i, " is of type ",
-                                       type_name(PyTuple_GET_ITEM(args, i))));
+        raise(PyExc_TypeError, str_cat("mark_non_differentiable can accept only tensors, but argument ", i,
+                                       " is of type ", type_name(PyTuple_GET_ITEM(args, i))));
     set_tuple(state_of(o).non_differentiable, args);
     Py_RETURN_NONE;
   });
@@ -77,19 +77,19 @@ PyObject* get_saved_tensors(PyObject* o, void*) {
   });
 }
 
-template <PyObject* FunctionState::*Field>
+template <PyObject* FunctionState::* Field>
 PyObject* get_field(PyObject* o, void*) {
   return guarded([&] {
     PyObject* value = state_of(o).*Field;
     return new_reference(value ? value : Py_None).release();
   });
 }
-template <PyObject* FunctionState::*Field>
+template <PyObject* FunctionState::* Field>
 int set_field(PyObject* o, PyObject* value, void*) {
   return guarded([&]() -> PyObject* {
-           set_tuple(state_of(o).*Field, value ? value : Py_None);
-           return Py_None;
-         })
+    set_tuple(state_of(o).*Field, value ? value : Py_None);
+    return Py_None;
+  })
              ? 0
              : -1;
 }
@@ -98,9 +98,9 @@ PyObject* get_materialize(PyObject* o, void*) {
 }
 int set_materialize(PyObject* o, PyObject* value, void*) {
   return guarded([&]() -> PyObject* {
-           state_of(o).materialize_grads = value && to_Bool(value);
-           return Py_None;
-         })
+    state_of(o).materialize_grads = value && to_Bool(value);
+    return Py_None;
+  })
              ? 0
              : -1;
 }
@@ -212,7 +212,8 @@ Own finish_outputs(PyObject* ctx, PyObject* raw, const std::unordered_map<Tensor
     }
     PyTuple_SET_ITEM(result.get(), i, checked(wrap(t)));
   }
-  STRATA_CHECK(dirty.empty(), fn.name(), ": Some elements marked as dirty during the forward method were not returned as "
+  STRATA_CHECK(dirty.empty(), fn.name(),
+               ": Some elements marked as dirty during the forward method were not returned as "
                "output. The inputs that are modified inplace must all be outputs of the Function.");
   if (PyTuple_Check(raw)) return result;
   return new_reference(PyTuple_GET_ITEM(result.get(), 0));

@@ -17,8 +17,7 @@ namespace {
 // ---- handles
 
 struct Handle {
-  PyObject_HEAD
-  std::shared_ptr<Hook> hook;
+  PyObject_HEAD std::shared_ptr<Hook> hook;
   PyObject* target;  // a weak reference; null after removal
   void (*erase)(PyObject* target, int64_t id);
 };
@@ -89,7 +88,8 @@ PyObject* register_tensor(PyObject*, PyObject* args) {
       Own result = call_object(fn.get(), make_tuple(wrap(grad)).get());
       if (result.get() == Py_None) return {};
       if (!is_tensor(result.get()))
-        raise(PyExc_TypeError, "hook '" + callable_source(fn.get()) + "': expected Tensor or None, got " + type_name(result.get()));
+        raise(PyExc_TypeError,
+              "hook '" + callable_source(fn.get()) + "': expected Tensor or None, got " + type_name(result.get()));
       return tensor_of(result.get());
     });
     return make_hook_handle(hook, target, erase_tensor_hook);
@@ -190,15 +190,14 @@ PyObject* set_hooks_error(PyObject*, PyObject* text) {
 
 PyObject* hooks_are_enabled(PyObject*, PyObject*) { return PyBool_FromLong(!disabled_text()); }
 
-PyMethodDef functions[] = {
-    {"_register_hook", register_tensor, METH_VARARGS, nullptr},
-    {"_register_post_accumulate_grad_hook", register_accumulate, METH_VARARGS, nullptr},
-    {"_retain_grad", retain, METH_O, nullptr},
-    {"_push_saved_tensors_hooks", push_hooks, METH_VARARGS, nullptr},
-    {"_pop_saved_tensors_hooks", pop_hooks, METH_NOARGS, nullptr},
-    {"_set_saved_tensors_hooks_error", set_hooks_error, METH_O, nullptr},
-    {"_saved_tensors_hooks_enabled", hooks_are_enabled, METH_NOARGS, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {{"_register_hook", register_tensor, METH_VARARGS, nullptr},
+                           {"_register_post_accumulate_grad_hook", register_accumulate, METH_VARARGS, nullptr},
+                           {"_retain_grad", retain, METH_O, nullptr},
+                           {"_push_saved_tensors_hooks", push_hooks, METH_VARARGS, nullptr},
+                           {"_pop_saved_tensors_hooks", pop_hooks, METH_NOARGS, nullptr},
+                           {"_set_saved_tensors_hooks_error", set_hooks_error, METH_O, nullptr},
+                           {"_saved_tensors_hooks_enabled", hooks_are_enabled, METH_NOARGS, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

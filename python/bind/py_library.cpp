@@ -42,11 +42,13 @@ struct PythonKernel {
   OperatorTable::Saved previous{};
 
   void run(Operator& op, Dispatch d, Stack& stack) const {
-    if (yields_to_previous && std::find(active().begin(), active().end(), this) != active().end()) return run_previous(op, d, stack);
+    if (yields_to_previous && std::find(active().begin(), active().end(), this) != active().end())
+      return run_previous(op, d, stack);
     if (slot.key == Key::Backend && slot.device != kCompositeSlot && any_meta(stack)) {
       if (run_saved(op, previous, d, stack)) return;
       throw_error(ErrorKind::NotImplemented,
-                  str_cat(op.name, ": attempted to run this operator with meta tensors, but it has no kernel for them; register "
+                  str_cat(op.name,
+                          ": attempted to run this operator with meta tensors, but it has no kernel for them; register "
                           "one with strata.library.register_fake or impl(..., \"Meta\")"));
     }
     ExcludeGuard outer(passed(slot.key));
@@ -106,7 +108,8 @@ void autograd_missing(Operator& op, Dispatch d, Stack& stack) {
     redispatch_boxed(op, d.below(Key::Autograd), stack);
   }
   if (!record) return;
-  std::string text = str_cat("Trying to backward through ", op.name, " but no autograd formula was registered. Use "
+  std::string text = str_cat("Trying to backward through ", op.name,
+                             " but no autograd formula was registered. Use "
                              "strata.library.register_autograd to add one.");
   auto mark = [&](const Tensor& t) {
     if (!t.defined() || !is_differentiable(t.dtype())) return t;
@@ -159,9 +162,8 @@ struct Token {
 constexpr const char* kToken = "strata.dispatch.token";
 
 PyObject* make_token(Operator& op, KeySlot slot, OperatorTable::Saved saved) {
-  return checked(PyCapsule_New(new Token{&op, slot, saved}, kToken, [](PyObject* o) {
-    delete static_cast<Token*>(PyCapsule_GetPointer(o, kToken));
-  }));
+  return checked(PyCapsule_New(new Token{&op, slot, saved}, kToken,
+                               [](PyObject* o) { delete static_cast<Token*>(PyCapsule_GetPointer(o, kToken)); }));
 }
 
 Slot& slot_at(Operator& op, KeySlot s) {
@@ -209,12 +211,14 @@ PyObject* impl(PyObject*, PyObject* args) {
     if (slot.implicit && op.slots[static_cast<int>(Key::Autograd)].boxed.load() == autograd_kernel())
       table.restore(op, Key::Autograd, 0, {nullptr, nullptr, nullptr, false});
     if (yields && at.empty() && !op.composite.empty()) {
-      warn(str_cat("Overriding a previously registered kernel for the same operator and the same dispatch key: operator ",
-                   op.name, ", key ", text_of(key), ", previous kernel from ", op.composite.source ? op.composite.source : "its definition",
-                   ", new kernel from ", source));
+      warn(str_cat(
+          "Overriding a previously registered kernel for the same operator and the same dispatch key: operator ",
+          op.name, ", key ", text_of(key), ", previous kernel from ",
+          op.composite.source ? op.composite.source : "its definition", ", new kernel from ", source));
       quiet = true;
     }
-    OperatorTable::Saved saved = table.impl(op, slot.key, slot.device, nullptr, make_kernel(std::move(kernel)), source, quiet);
+    OperatorTable::Saved saved =
+        table.impl(op, slot.key, slot.device, nullptr, make_kernel(std::move(kernel)), source, quiet);
     return make_token(op, slot, saved);
   });
 }
@@ -247,8 +251,8 @@ PyObject* fallback(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "UO", &key, &fn)) return nullptr;
   return guarded([&]() -> PyObject* {
     KeySlot slot = parse_key(to_Str(key));
-    STRATA_CHECK_VALUE(slot.key != Key::Backend && slot.key != Key::Python && slot.key != Key::Autograd, "library: the key ",
-                       text_of(key), " takes no fallback; use Autocast, Vmap or User0 to User3");
+    STRATA_CHECK_VALUE(slot.key != Key::Backend && slot.key != Key::Python && slot.key != Key::Autograd,
+                       "library: the key ", text_of(key), " takes no fallback; use Autocast, Vmap or User0 to User3");
     OperatorTable& table = OperatorTable::instance();
     if (fn == Py_None) {
       table.fallback(slot.key, nullptr);
@@ -349,7 +353,8 @@ KeySlot parse_key(std::string_view name) {
     known += ", " + device_type_name(i);
   }
   for (const auto& [text, slot] : names) known += str_cat(", ", text);
-  throw_error(ErrorKind::Value, str_cat("library: expected a dispatch key, got '", name, "'; keys are ", known.substr(2)));
+  throw_error(ErrorKind::Value,
+              str_cat("library: expected a dispatch key, got '", name, "'; keys are ", known.substr(2)));
 }
 
 void init_library(PyObject* module) {

@@ -57,7 +57,8 @@ std::string callable_source(PyObject* fn) {
     Own code = find_attr(inner ? inner.get() : fn, "__code__");
     if (code) {
       text = text_of(get_attr(code.get(), "co_filename").get()) + ":" +
-             text_of(get_attr(code.get(), "co_firstlineno").get()) + " in " + text_of(get_attr(code.get(), "co_name").get());
+             text_of(get_attr(code.get(), "co_firstlineno").get()) + " in " +
+             text_of(get_attr(code.get(), "co_name").get());
     } else {
       text = text_of(fn);
     }

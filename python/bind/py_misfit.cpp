@@ -47,7 +47,6 @@ std::string sentence(const std::string& name, const Signature& s, const Prepared
     case Misfit::Missing: {
       std::string missing;
       int n = 0;
-      Frame unused;
       for (int i = m.arg; i < s.count; ++i) {
         bool named = false;
         if (s.args[i].has_default) continue;
@@ -112,16 +111,19 @@ void raise_misfit(const Overloads& overloads, const CallArgs& c) {
   for (int i = 0; i < overloads.count; ++i) {
     const Signature& s = overloads.signatures[i];
     if (c.self ? !s.method : !s.function) continue;
-    if ((p.signatures[i].required_outs > 0) != out_given && !(out_given && overloads.count == 1)) {
-      if (p.signatures[i].required_outs > 0) continue;
+    if (p.signatures[i].required_outs > 0 && !out_given) continue;
+    int first = c.self ? 1 : 0, least = 0;
+    bool takes_numbers = false;
+    for (int a = first; a < s.count; ++a) {
+      if (!s.args[a].has_default) ++least;
+      takes_numbers |= s.args[a].kind == ArgKind::Scalar && !s.args[a].keyword_only;
     }
+    // Where numbers stand for tensors, the overload with numbers says nothing new.
+    if (takes_numbers && p.numbers_as_tensors) continue;
     Frame frame;
     Misfit why;
-    fit(s, p.signatures[i], c, false, frame, &why);
+    fit(s, p.signatures[i], c, p.numbers_as_tensors, frame, &why);
     PyErr_Clear();
-    int first = c.self ? 1 : 0, least = 0;
-    for (int a = first; a < s.count; ++a)
-      if (!s.args[a].has_default) ++least;
     bool packs = c.self ? p.signatures[i].packs_method : p.signatures[i].packs_function;
     found.push_back({&s, why, total >= least && (total <= s.count - first || packs)});
     prepared_of.push_back(&p.signatures[i]);
@@ -144,7 +146,7 @@ void raise_misfit(const Overloads& overloads, const CallArgs& c) {
     for (size_t i : all) {
       if (found[i].why.arg < 0) continue;
       std::string kind = shown_kind(found[i].signature->args[found[i].why.arg], true);
-      bool known = p.numbers_as_tensors && !kinds.empty() && kind == "Number";
+      bool known = false;
       for (const std::string& k : kinds) known |= k == kind;
       if (!known) kinds.push_back(kind);
     }

@@ -25,7 +25,8 @@ State& state() {
 bool has_override(PyObject* o) {
   if (is_tensor(o) && is_plain_tensor(o)) return false;
   PyTypeObject* t = Py_TYPE(o);
-  if (t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type || t == &PyUnicode_Type || o == Py_None) return false;
+  if (t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type || t == &PyUnicode_Type || o == Py_None)
+    return false;
   PyObject* hook = _PyType_Lookup(t, name_torch_function);
   return hook && hook != disabled_torch_function;
 }
@@ -42,10 +43,10 @@ Own types_of(const Overloaded& overloaded) {
 Own ask(PyObject* who, PyObject* func, PyObject* types, PyObject* args, PyObject* kwargs) {
   Own handler(checked(PyObject_GetAttr(who, name_torch_function)));
   Own empty(kwargs ? nullptr : checked(PyDict_New()));
-  return call_object(handler.get(), make_tuple(new_reference(func).release(), new_reference(types).release(),
-                                               new_reference(args).release(),
-                                               new_reference(kwargs ? kwargs : empty.get()).release())
-                                        .get());
+  return call_object(handler.get(),
+                     make_tuple(new_reference(func).release(), new_reference(types).release(),
+                                new_reference(args).release(), new_reference(kwargs ? kwargs : empty.get()).release())
+                         .get());
 }
 
 // The innermost mode, off its stack while it handles a call.
@@ -133,7 +134,8 @@ PyObject* handle(PyObject*, PyObject* all) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
       overloaded.add(PySequence_Fast_GET_ITEM(items.get(), i));
     PyObject* result = ask_torch_function(func, overloaded, args, kwargs);
-    if (!result && !PyErr_Occurred()) raise(PyExc_TypeError, "handle_torch_function: no argument has __torch_function__");
+    if (!result && !PyErr_Occurred())
+      raise(PyExc_TypeError, "handle_torch_function: no argument has __torch_function__");
     return result;
   });
 }
@@ -191,8 +193,7 @@ PyMethodDef functions[] = {
 // ---- contexts that switch overrides off
 
 struct Switch {
-  PyObject_HEAD
-  int before;
+  PyObject_HEAD int before;
 };
 
 template <Overrides Wanted>
@@ -214,7 +215,8 @@ void add_switch(PyObject* module, const char* name) {
   static PyMethodDef methods[] = {{"__enter__", enter<Wanted>, METH_NOARGS, nullptr},
                                   {"__exit__", leave, METH_VARARGS, nullptr},
                                   {nullptr, nullptr, 0, nullptr}};
-  PyType_Slot slots[] = {{Py_tp_methods, methods}, {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)}, {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_methods, methods}, {Py_tp_new, reinterpret_cast<void*>(PyType_GenericNew)}, {0, nullptr}};
   PyType_Spec spec = {name, int(sizeof(Switch)), 0, Py_TPFLAGS_DEFAULT, slots};
   add_type(module, &spec);
 }
@@ -271,11 +273,13 @@ PyObject* ask_torch_function(PyObject* func, const Overloaded& overloaded, PyObj
   }
   std::string names;
   for (PyObject* o : overloaded.args) names += (names.empty() ? "" : ", ") + type_name(o);
-  raise(PyExc_TypeError, "no implementation found for '" + text_of(func) + "' on types that implement __torch_function__: [" +
-                             names + "]; all of their handlers returned NotImplemented");
+  raise(PyExc_TypeError, "no implementation found for '" + text_of(func) +
+                             "' on types that implement __torch_function__: [" + names +
+                             "]; all of their handlers returned NotImplemented");
 }
 
-PyObject* torch_function(const Overloads& overloads, PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
+PyObject* torch_function(const Overloads& overloads, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                         PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     State& s = state();
     if (s.overrides == Overrides::Off) return nullptr;

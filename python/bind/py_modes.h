@@ -13,8 +13,8 @@ bool has_torch_dispatch(PyTypeObject* type);
 // The arguments' types that want to be asked, subclasses before their bases, else from left to right. Borrowed.
 struct Overloaded {
   std::vector<PyObject*> args;
-  void add(PyObject* o);           // when its class defines __torch_function__
-  void add_nested(PyObject* o);    // and the items of lists and tuples
+  void add(PyObject* o);         // when its class defines __torch_function__
+  void add_nested(PyObject* o);  // and the items of lists and tuples
 };
 // The public function of a generated entry: strata.add, or strata.Tensor.add for methods. Borrowed, cached.
 PyObject* public_function(const char* name, bool method);
@@ -30,7 +30,8 @@ struct KeySlot {
   int device = 0;
   bool implicit = false;  // CompositeImplicitAutograd: made of operators that autograd records
 };
-// "CPU" or another device's name, "Autograd", "Meta", "CompositeImplicitAutograd", ...; raises ValueError with the list.
+// "CPU" or another device's name, "Autograd", "Meta", "CompositeImplicitAutograd", ...; raises ValueError with the
+// list.
 KeySlot parse_key(std::string_view name);
 
 // The Python object of an operator: strata.ops.aten.add.Tensor. Borrowed.

@@ -153,7 +153,8 @@ PyMethodDef node_methods[] = {
      "Registers fn(grad_inputs, grad_outputs), called after the node has run; a result other than None replaces the "
      "gradients of the inputs. Returns a handle with remove()."},
     {"register_prehook", register_prehook, METH_O,
-     "Registers fn(grad_outputs), called before the node runs; a result other than None replaces them. Returns a handle "
+     "Registers fn(grad_outputs), called before the node runs; a result other than None replaces them. Returns a "
+     "handle "
      "with remove()."},
     {"_sequence_nr", node_sequence, METH_NOARGS, "Number of the recorded call on its thread."},
     {nullptr, nullptr, 0, nullptr}};
@@ -169,12 +170,11 @@ PyGetSetDef accumulator_getset[] = {
     {"variable", accumulator_variable, nullptr, "The leaf whose .grad it adds to.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-PyMemberDef base_members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyNode, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
-PyMemberDef ctx_members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(PyNode, weakrefs), READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(PyNode, dict), READONLY, nullptr},
-    {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef base_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyNode, weakrefs), READONLY, nullptr},
+                              {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef ctx_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyNode, weakrefs), READONLY, nullptr},
+                             {"__dictoffset__", T_PYSSIZET, offsetof(PyNode, dict), READONLY, nullptr},
+                             {nullptr, 0, 0, 0, nullptr}};
 
 PyTypeObject* type_for(const Node& node) {
   static auto* types = new std::unordered_map<std::string, PyTypeObject*>;
@@ -233,9 +233,7 @@ PyObject* wrap_node(const Ref<Node>& node) {
   return reinterpret_cast<PyObject*>(self);
 }
 
-PyObject* grad_fn_object(const Tensor& t) {
-  return wrap_node(Ref<Node>(static_cast<Node*>(grad_fn(t).get())));
-}
+PyObject* grad_fn_object(const Tensor& t) { return wrap_node(Ref<Node>(static_cast<Node*>(grad_fn(t).get()))); }
 
 Own grads_tuple(const Grads& grads) {
   Own tuple(checked(PyTuple_New(Py_ssize_t(grads.size()))));
@@ -255,7 +253,8 @@ Grads grads_from(PyObject* result, const std::string& who) {
   };
   if (PyTuple_Check(result) || PyList_Check(result)) {
     Own items(checked(PySequence_Fast(result, "")));
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) add(PySequence_Fast_GET_ITEM(items.get(), i));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
+      add(PySequence_Fast_GET_ITEM(items.get(), i));
   } else {
     add(result);
   }

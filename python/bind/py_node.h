@@ -10,10 +10,10 @@ namespace strata::py {
 
 struct PyNode {
   PyObject_HEAD;
-  Node* node;       // a counted reference unless `owned`; null once the node is gone
-  bool owned;       // the node holds the one reference to this object
+  Node* node;  // a counted reference unless `owned`; null once the node is gone
+  bool owned;  // the node holds the one reference to this object
   PyObject* metadata;
-  PyObject* dict;   // attributes that users set on a ctx; null on other nodes
+  PyObject* dict;  // attributes that users set on a ctx; null on other nodes
   PyObject* weakrefs;
   struct FunctionState* function;  // of a ctx
 };
@@ -22,8 +22,8 @@ extern PyTypeObject* node_type;  // strata.autograd.graph.Node
 inline bool is_node(PyObject* o) { return PyObject_TypeCheck(o, node_type); }
 Node& node_of(PyObject* o);  // raises when the node is gone
 
-PyObject* wrap_node(const Ref<Node>& node);    // null: None
-PyObject* grad_fn_object(const Tensor& t);     // what Tensor.grad_fn shows
+PyObject* wrap_node(const Ref<Node>& node);  // null: None
+PyObject* grad_fn_object(const Tensor& t);   // what Tensor.grad_fn shows
 // A class of the family. It has what `slots` (ended by a zero slot) add; with `attributes` users may set any.
 PyTypeObject* derive_node_type(const std::string& name, PyTypeObject* base, const PyType_Slot* slots, bool attributes,
                                bool subclassable);

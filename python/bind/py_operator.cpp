@@ -12,8 +12,7 @@ namespace strata::py {
 namespace {
 
 struct PyOperator {
-  PyObject_HEAD
-  Operator* op;
+  PyObject_HEAD Operator* op;
   PyObject* dict;
 };
 PyTypeObject* operator_type = nullptr;
@@ -128,8 +127,8 @@ PyObject* get_packet(PyObject* o, void*) { return made_in_python(o, "_packet", "
 
 PyMethodDef methods[] = {
     {"name", operator_name, METH_NOARGS, "Full name: 'aten::add.Tensor'."},
-    {"redispatch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(redispatch)), METH_VARARGS | METH_KEYWORDS,
-     "redispatch(key, *args, **kwargs): runs what lies inside of a dispatch key."},
+    {"redispatch", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(redispatch)),
+     METH_VARARGS | METH_KEYWORDS, "redispatch(key, *args, **kwargs): runs what lies inside of a dispatch key."},
     {"__copy__", operator_copy, METH_NOARGS, nullptr},
     {"__deepcopy__", operator_copy, METH_O, nullptr},
     {"__reduce__", operator_reduce, METH_NOARGS, nullptr},
@@ -212,8 +211,8 @@ Own arguments(const std::vector<Argument>& list) {
 PyObject* parse(PyObject*, PyObject* o) {
   return guarded([&] {
     Schema s = parse_schema(to_Str(o));
-    return make_tuple(text(s.ns), text(s.name), text(s.overload), arguments(s.args).release(), arguments(s.returns).release(),
-                      text(s.text()))
+    return make_tuple(text(s.ns), text(s.name), text(s.overload), arguments(s.args).release(),
+                      arguments(s.returns).release(), text(s.text()))
         .release();
   });
 }
@@ -247,14 +246,15 @@ Operator& operator_of(PyObject* o) {
 }
 
 void init_operator(PyObject* module) {
-  PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call_operator)},
-                         {Py_tp_repr, reinterpret_cast<void*>(operator_repr)},
-                         {Py_tp_str, reinterpret_cast<void*>(operator_str)},
-                         {Py_tp_methods, methods},
-                         {Py_tp_getset, getset},
-                         {Py_tp_members, members},
-                         {Py_tp_doc, const_cast<char*>("One operator of the table; call it with its schema's arguments.")},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_call, reinterpret_cast<void*>(call_operator)},
+      {Py_tp_repr, reinterpret_cast<void*>(operator_repr)},
+      {Py_tp_str, reinterpret_cast<void*>(operator_str)},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, getset},
+      {Py_tp_members, members},
+      {Py_tp_doc, const_cast<char*>("One operator of the table; call it with its schema's arguments.")},
+      {0, nullptr}};
   PyType_Spec spec = {"strata._C.OpOverload", int(sizeof(PyOperator)), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   operator_type = add_type(module, &spec);

@@ -11,18 +11,29 @@ bool is_list(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
 
 ArgKind kind_of(const TypeSpec& t) {
   switch (t.base) {
-    case ArgType::Tensor: return !t.list ? ArgKind::Tensor : t.optional_elements ? ArgKind::OptTensorList : ArgKind::TensorList;
+    case ArgType::Tensor:
+      return !t.list ? ArgKind::Tensor : t.optional_elements ? ArgKind::OptTensorList : ArgKind::TensorList;
     case ArgType::Int:
-    case ArgType::SymInt: return t.list ? ArgKind::IntList : ArgKind::Int;
-    case ArgType::Float: return t.list ? ArgKind::FloatList : ArgKind::Float;
-    case ArgType::Bool: return ArgKind::Bool;
-    case ArgType::Scalar: return ArgKind::Scalar;
-    case ArgType::Str: return ArgKind::Str;
-    case ArgType::DType: return ArgKind::DType;
-    case ArgType::Device: return ArgKind::Device;
-    case ArgType::MemoryFormat: return ArgKind::Format;
-    case ArgType::Generator: return ArgKind::Generator;
-    case ArgType::Layout: return ArgKind::Ignored;
+    case ArgType::SymInt:
+      return t.list ? ArgKind::IntList : ArgKind::Int;
+    case ArgType::Float:
+      return t.list ? ArgKind::FloatList : ArgKind::Float;
+    case ArgType::Bool:
+      return ArgKind::Bool;
+    case ArgType::Scalar:
+      return ArgKind::Scalar;
+    case ArgType::Str:
+      return ArgKind::Str;
+    case ArgType::DType:
+      return ArgKind::DType;
+    case ArgType::Device:
+      return ArgKind::Device;
+    case ArgType::MemoryFormat:
+      return ArgKind::Format;
+    case ArgType::Generator:
+      return ArgKind::Generator;
+    case ArgType::Layout:
+      return ArgKind::Ignored;
   }
   return ArgKind::Ignored;
 }
@@ -52,8 +63,8 @@ std::string describe(PyObject* o) {
 IValue convert_arg(const Operator& op, size_t i, PyObject* o) {
   const Argument& a = op.schema().args[i];
   if (!fits(o, a.type))
-    raise(PyExc_TypeError, str_cat(op.name, "(): argument '", a.name, "' (position ", i + 1, ") must be ", to_string(a.type),
-                                   ", not ", describe(o), "; the schema is ", op.schema_text));
+    raise(PyExc_TypeError, str_cat(op.name, "(): argument '", a.name, "' (position ", i + 1, ") must be ",
+                                   to_string(a.type), ", not ", describe(o), "; the schema is ", op.schema_text));
   return from_python(o, a.type);
 }
 
@@ -158,13 +169,20 @@ IValue from_python(PyObject* o, const TypeSpec& t) {
       for (Py_ssize_t i = 0; i < items.size; ++i) list.push_back(to_Bool(items.data[i]));
       return IValue(std::move(list));
     }
-    case ArgType::Scalar: return IValue(to_Scalar(o));
-    case ArgType::Str: return IValue(std::string(to_Str(o)));
-    case ArgType::DType: return IValue(to_DType(o));
-    case ArgType::Device: return IValue(to_Device(o));
-    case ArgType::MemoryFormat: return IValue(to_Format(o));
-    case ArgType::Generator: return IValue(to_Generator(o));
-    case ArgType::Layout: return {};
+    case ArgType::Scalar:
+      return IValue(to_Scalar(o));
+    case ArgType::Str:
+      return IValue(std::string(to_Str(o)));
+    case ArgType::DType:
+      return IValue(to_DType(o));
+    case ArgType::Device:
+      return IValue(to_Device(o));
+    case ArgType::MemoryFormat:
+      return IValue(to_Format(o));
+    case ArgType::Generator:
+      return IValue(to_Generator(o));
+    case ArgType::Layout:
+      return {};
   }
   return {};
 }
@@ -192,7 +210,8 @@ PyObject* to_python(const IValue& v, const TypeSpec&) {
 void args_to_stack(const Operator& op, PyObject* args, PyObject* kwargs, Stack& stack) {
   std::vector<PyObject*> slots;
   std::string why;
-  if (!place_args(op, args, kwargs, slots, &why)) raise(PyExc_TypeError, str_cat(op.name, "() ", why, "; the schema is ", op.schema_text));
+  if (!place_args(op, args, kwargs, slots, &why))
+    raise(PyExc_TypeError, str_cat(op.name, "() ", why, "; the schema is ", op.schema_text));
   const Schema& schema = op.schema();
   stack.reserve(slots.size());
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -232,22 +251,28 @@ PythonArgs stack_to_args(const Operator& op, const Stack& stack) {
 Own results_to_python(const Operator& op, const Stack& results) {
   const Schema& schema = op.schema();
   if (results.empty()) return new_reference(Py_None);
-  auto item = [&](size_t i) { return checked(to_python(results[i], i < schema.returns.size() ? schema.returns[i].type : TypeSpec())); };
+  auto item = [&](size_t i) {
+    return checked(to_python(results[i], i < schema.returns.size() ? schema.returns[i].type : TypeSpec()));
+  };
   if (results.size() == 1) return Own(item(0));
   Own tuple(checked(PyTuple_New(Py_ssize_t(results.size()))));
   for (size_t i = 0; i < results.size(); ++i) PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i), item(i));
   return tuple;
 }
 
-void results_from_python(const Operator& op, PyObject* result, const Stack& args, const std::string& source, Stack& results) {
+void results_from_python(const Operator& op, PyObject* result, const Stack& args, const std::string& source,
+                         Stack& results) {
   const Schema& schema = op.schema();
   size_t count = schema.returns.size();
   auto expect = [&](bool ok, PyObject* got) {
     if (ok) return;
     std::string wanted;
     for (const Argument& r : schema.returns) wanted += (wanted.empty() ? "" : ", ") + to_string(r.type);
-    raise(PyExc_TypeError, str_cat(op.name, ": the Python kernel from ", source, " returned ", describe(got), "; expected ",
-                                   count == 0 ? "None" : count == 1 ? wanted : "a tuple of (" + wanted + ")"));
+    raise(PyExc_TypeError,
+          str_cat(op.name, ": the Python kernel from ", source, " returned ", describe(got), "; expected ",
+                  count == 0   ? "None"
+                  : count == 1 ? wanted
+                               : "a tuple of (" + wanted + ")"));
   };
   if (count == 0) {
     expect(result == Py_None, result);
@@ -271,9 +296,10 @@ void results_from_python(const Operator& op, PyObject* result, const Stack& args
       continue;
     }
     // None stands for a tensor that is not there, as from native batch norm.
-    expect((items[i] == Py_None && t.base == ArgType::Tensor && !t.list && count > 1) ||
-               (fits(items[i], t) && (t.base != ArgType::Tensor || t.list || is_tensor(items[i]) || items[i] == Py_None)),
-           result);
+    expect(
+        (items[i] == Py_None && t.base == ArgType::Tensor && !t.list && count > 1) ||
+            (fits(items[i], t) && (t.base != ArgType::Tensor || t.list || is_tensor(items[i]) || items[i] == Py_None)),
+        result);
     results.push_back(from_python(items[i], t));
   }
 }

@@ -21,6 +21,7 @@ PythonArgs stack_to_args(const Operator& op, const Stack& stack);
 // None, one value, or a tuple.
 Own results_to_python(const Operator& op, const Stack& results);
 // What a Python kernel returned. `args` are the kernel's own: a written argument stands for a missing result.
-void results_from_python(const Operator& op, PyObject* result, const Stack& args, const std::string& source, Stack& results);
+void results_from_python(const Operator& op, PyObject* result, const Stack& args, const std::string& source,
+                         Stack& results);
 
 }  // namespace strata::py

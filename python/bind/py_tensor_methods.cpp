@@ -104,6 +104,13 @@ PyObject* tolist(const Tensor& t) {
   return nested(here, here.numel() ? here.bytes() : nullptr, 0);
 }
 
+PyObject* item(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  read_args("item", {}, 0, nullptr, args, n, kw);
+  const Tensor& t = tensor_of(self);
+  STRATA_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
+  return wrap(t.item());
+}
+
 PyObject* to_complex_number(const Tensor& t) {
   if (t.numel() != 1) raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
   std::complex<double> v = t.item().to_complex();
@@ -156,6 +163,7 @@ PyMethodDef tensor_methods[] = {
     {"_is_view", plain<is_view>, METH_NOARGS, "It is a view that autograd knows of."},
     {"get_device", plain<device_index>, METH_NOARGS, "The device's index; -1 for the CPU."},
     {"untyped_storage", plain<untyped_storage>, METH_NOARGS, "The block of memory that it shares with its views."},
+    {"item", fast<method<"item", item>>(), METH_FASTCALL | METH_KEYWORDS, "The one element as a Python number."},
     {"tolist", plain<tolist>, METH_NOARGS, "The values as nested lists, or one number for a 0-dim tensor."},
     {"__complex__", plain<to_complex_number>, METH_NOARGS, "The one element as a complex number."},
     {"requires_grad_", fast<method<"requires_grad_", set_requires>>(), METH_FASTCALL | METH_KEYWORDS,

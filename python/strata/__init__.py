@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
+import math
 
 from strata import _C
 from strata._tensor import Tensor
@@ -25,7 +26,7 @@ globals().update({name: value for name, value in vars(_C._functions).items() if 
 
 from strata._device_words import install as _install  # noqa: E402
 
-inf, nan, pi, e = float("inf"), float("nan"), 3.141592653589793, 2.718281828459045
+inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 for _name, _module in _install(Tensor).items():
     globals().setdefault(_name, _module)

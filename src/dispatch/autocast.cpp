@@ -10,8 +10,8 @@ namespace strata {
 
 namespace {
 
-// A leaf and its lower-precision copy, valid for one version of the leaf's storage. The leaf is kept, so that its address
-// cannot become another tensor's.
+// A leaf and its lower-precision copy, valid for one version of the leaf's storage. The leaf is kept, so that its
+// address cannot become another tensor's.
 struct Cached {
   Tensor leaf, copy;
   uint32_t version;
@@ -88,9 +88,10 @@ void autocast_kernel(Operator& op, Dispatch d, Stack& stack) {
 
 void register_policies() {
   OperatorTable& table = OperatorTable::instance();
-  static const BoxedKernel kernels[3] = {{&autocast_kernel<Autocast::Lower>, "src/dispatch/autocast.cpp: lower precision"},
-                                         {&autocast_kernel<Autocast::Float32>, "src/dispatch/autocast.cpp: float32"},
-                                         {&autocast_kernel<Autocast::Promote>, "src/dispatch/autocast.cpp: widest"}};
+  static const BoxedKernel kernels[3] = {
+      {&autocast_kernel<Autocast::Lower>, "src/dispatch/autocast.cpp: lower precision"},
+      {&autocast_kernel<Autocast::Float32>, "src/dispatch/autocast.cpp: float32"},
+      {&autocast_kernel<Autocast::Promote>, "src/dispatch/autocast.cpp: widest"}};
   for (const AutocastPolicy* p = autocast_policies; p->op; ++p) {
     Operator& op = table.get(p->op);
     const BoxedKernel& kernel = kernels[p->policy];
@@ -113,8 +114,8 @@ AutocastState autocast_state(int device_type) { return thread_state().devices[de
 void set_autocast_state(int device_type, AutocastState state) {
   static std::once_flag once;
   std::call_once(once, register_policies);
-  STRATA_CHECK_VALUE(!state.enabled || state.dtype == DType::BF16 || state.dtype == DType::F16, "autocast: expected dtype ",
-                     "strata.bfloat16 or strata.float16, got ", state.dtype);
+  STRATA_CHECK_VALUE(!state.enabled || state.dtype == DType::BF16 || state.dtype == DType::F16,
+                     "autocast: expected dtype ", "strata.bfloat16 or strata.float16, got ", state.dtype);
   thread_state().devices[device_type] = state;
   refresh_keys();
 }

@@ -36,7 +36,8 @@ int autocast_depth();
 
 class AutocastGuard {
  public:
-  explicit AutocastGuard(DType dtype = DType::BF16, bool enabled = true, int device_type = 0, bool cache_enabled = true) {
+  explicit AutocastGuard(DType dtype = DType::BF16, bool enabled = true, int device_type = 0,
+                         bool cache_enabled = true) {
     autocast_enter(device_type, dtype, enabled, cache_enabled);
   }
   ~AutocastGuard() { autocast_exit(); }

@@ -26,8 +26,8 @@ Tensor rows_of(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef
 
 // Each place of self counts once, however often index names it.
 Tensor index_fill_value_backward(const Tensor& grad, int64_t dim, const Tensor& index) {
-  Tensor kept = ops::index_fill(grad, dim, index, Scalar(0));
-  return ops::sum(grad - kept, OptIntArrayRef(), false, std::nullopt);
+  Tensor filled = ops::index_fill(ops::zeros(grad.sizes(), DType::Bool, grad.device()), dim, index, Scalar(true));
+  return masked_fill_value_backward(grad, filled);
 }
 
 Tensor take_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& index) {

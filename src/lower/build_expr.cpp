@@ -113,11 +113,11 @@ DType Builder::float_type(const Value& v) const {
 
 void Builder::name(const Value& v, const std::string& n) {
   if (n.empty()) return;
-  bool replace = path_.empty();
-  if (v.kind == Value::Real) g.name(v.re, n, replace);
+  bool own = path_.empty();
+  if (v.kind == Value::Real) g.name(v.re, n, own);
   if (v.kind == Value::Complex) {
-    g.name(v.re, n + "_re", replace);
-    g.name(v.im, n + "_im", replace);
+    g.name(v.re, n + "_re", own);
+    g.name(v.im, n + "_im", own);
   }
 }
 

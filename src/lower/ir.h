@@ -61,6 +61,7 @@ struct Node {
   uint64_t imm = 0;
   uint8_t part = 0;
   bool uniform = false;  // one value per call, not per element
+  bool own = false;      // named by the kernel's text, not by a function that it calls
   std::string name{};    // as the expression calls it, or empty
 
   bool leaf() const { return op <= Op::Length; }
@@ -125,9 +126,11 @@ class Graph {
 
   DType type(int v) const { return nodes[v].type; }
   const Node& node(int v) const { return nodes[v]; }
-  void name(int v, const std::string& name, bool replace) {
-    bool named = nodes[v].leaf() && nodes[v].op != Op::Reduced;  // by its operand
-    if (!named && (replace || nodes[v].name.empty())) nodes[v].name = name;
+  void name(int v, const std::string& name, bool own) {
+    bool by_operand = nodes[v].leaf() && nodes[v].op != Op::Reduced;
+    if (by_operand || (!own && !nodes[v].name.empty())) return;
+    nodes[v].name = name;
+    nodes[v].own = own;
   }
 
   std::vector<Node> nodes;

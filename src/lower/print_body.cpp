@@ -121,19 +121,23 @@ BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Ne
   for (const Reduction& r : pass.reductions)
     for (int v : r.value)
       if (v >= 0) splat_[v] = 1;
-  for (size_t v = 0; v < n; ++v) {
-    const Node& node = pass.nodes[v];
-    std::string wish = node.name;
-    if (node.op == Op::Param) wish = kernel.scalars[node.imm].name;
-    if (node.op == Op::Load) wish = kernel.inputs[node.imm].name;
-    if (node.op == Op::Load && node.type != traits(kernel.inputs[node.imm].storage).component) wish += "_bits";
-    if (node.op == Op::Index) wish = "index";
-    if (node.op == Op::Length) wish = "length";
-    if (wish.empty()) wish = node.type == DType::Bool ? "m" : "t";
-    if (node.op <= Op::Reduced && node.part) wish += "_im";
-    names_.push_back(node.op == Op::Const ? "" : unique(wish));
-  }
+  names_.resize(n);
+  for (bool own : {true, false})  // the text's names first: they stay as they are
+    for (size_t v = 0; v < n; ++v)
+      if (pass.nodes[v].op != Op::Const && own == (pass.nodes[v].own || pass.nodes[v].leaf()))
+        names_[v] = unique(wish(pass.nodes[v]));
   find_groups();
+}
+
+std::string BodyPrinter::wish(const Node& n) const {
+  std::string name = n.name;
+  if (n.op == Op::Param) name = kernel_.scalars[n.imm].name;
+  if (n.op == Op::Load) name = kernel_.inputs[n.imm].name;
+  if (n.op == Op::Load && n.type != traits(kernel_.inputs[n.imm].storage).component) name += "_bits";
+  if (n.op == Op::Index) name = "index";
+  if (n.op == Op::Length) name = "length";
+  if (name.empty()) name = n.type == DType::Bool ? "m" : "t";
+  return n.leaf() && n.part ? name + "_im" : name;
 }
 
 std::string BodyPrinter::unique(const std::string& wish) {

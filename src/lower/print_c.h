@@ -67,6 +67,7 @@ class BodyPrinter {
   std::string unique(const std::string& wish);
 
  private:
+  std::string wish(const Node& n) const;  // its name, if that is free
   std::string statement(int v, bool vector);
   std::string expression(int v, bool vector);
   void emit(int v);

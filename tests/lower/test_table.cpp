@@ -71,6 +71,14 @@ extern const KernelDesc test_kernels[] = {
     {"cmul", "pointwise", P, "self other", "", "result", "self * conj(other)", kComplex, "test: complex product"},
     {"cfun", "pointwise", P, "self other", "", "e l s p",
      "e = exp(self)\nl = log(self)\ns = sqrt(self)\np = pow(self, other)", kComplex, "test: complex functions"},
+    {"ctrig", "pointwise", P, "self", "", "a b c d e f g h i j k m",
+     "a = sin(self)\nb = cos(self)\nc = tan(self)\nd = sinh(self)\ne = cosh(self)\nf = tanh(self)\ng = asin(self)\n"
+     "h = acos(self)\ni = atan(self)\nj = asinh(self)\nk = acosh(self)\nm = atanh(self)",
+     kComplex, "test: complex circular and hyperbolic functions"},
+    {"cother", "pointwise", P, "self", "", "a b c d e f g h",
+     "a = reciprocal(self)\nb = rsqrt(self)\nc = expm1(self)\nd = log1p(self)\ne = log2(self)\nf = log10(self)\ng = sgn(self)\n"
+     "h = sigmoid(self)",
+     kComplex, "test: more complex functions"},
     {"cabs", "pointwise", P, "self", "", "a:real b:real", "a = abs(self)\nb = angle(self)", kComplex,
      "test: complex abs"},
 

@@ -9,6 +9,9 @@ namespace {
 #include "../../src/lower/math/exp.expr"
 #include "../../src/lower/math/log.expr"
 #include "../../src/lower/math/trig.expr"
+#include "../../src/lower/math/trig64.expr"
+#include "../../src/lower/math/invtrig.expr"
+#include "../../src/lower/math/hyperbolic.expr"
 #include "../../src/lower/math/erf.expr"
 #include "../../src/lower/math/normal.expr"
 #include "../../src/lower/math/pow.expr"
@@ -46,8 +49,20 @@ std::vector<Function> functions() {
       {.name = "tanh", .unary32 = ONE32(tanh), .unary64 = ONE64(tanh), .points = {0.3466, 9.01}},
       {.name = "log", .unary32 = ONE32(log), .unary64 = ONE64(log), .points = {1.0, 1.3333, 0.6667}},
       {.name = "log1p", .unary32 = ONE32(log1p), .unary64 = ONE64(log1p), .points = {-1.0, 0.3333, -0.3333}},
-      {.name = "sin", .unary32 = ONE32(sin), .points = {48000.0, 0.7854}},
-      {.name = "cos", .unary32 = ONE32(cos), .points = {48000.0, 0.7854}},
+      {.name = "sin", .unary32 = ONE32(sin), .unary64 = ONE64(sin), .points = {48000.0, 0.7854, 1.6e6, 3.1415926, 1.5707963}},
+      {.name = "cos", .unary32 = ONE32(cos), .unary64 = ONE64(cos), .points = {48000.0, 0.7854, 1.6e6, 3.1415926, 1.5707963}},
+      {.name = "tan", .unary32 = ONE32(tan), .unary64 = ONE64(tan), .points = {48000.0, 0.7854, 1.6e6, 3.1415926, 1.5707963}},
+      {.name = "asin", .unary32 = ONE32(asin), .unary64 = ONE64(asin), .points = {0.5, 1.0}},
+      {.name = "acos", .unary32 = ONE32(acos), .unary64 = ONE64(acos), .points = {0.5, 1.0, -1.0}},
+      {.name = "atan", .unary32 = ONE32(atan), .unary64 = ONE64(atan), .points = {1.0}},
+      {.name = "sinh", .unary32 = ONE32(sinh), .unary64 = ONE64(sinh), .points = {1.0, 89.0, 709.8}},
+      {.name = "cosh", .unary32 = ONE32(cosh), .unary64 = ONE64(cosh), .points = {89.0, 710.4}},
+      {.name = "asinh", .unary32 = ONE32(asinh), .unary64 = ONE64(asinh), .points = {0.5, 1.0}},
+      {.name = "acosh", .unary32 = ONE32(acosh), .unary64 = ONE64(acosh), .points = {1.0, 1.5}},
+      {.name = "atanh", .unary32 = ONE32(atanh), .unary64 = ONE64(atanh), .points = {0.5, 1.0}},
+      {.name = "log2", .unary32 = ONE32(log2), .unary64 = ONE64(log2), .points = {1.0, 0.6667, 1.3333}},
+      {.name = "log10", .unary32 = ONE32(log10), .unary64 = ONE64(log10), .points = {1.0, 0.6667, 1.3333}},
+      {.name = "atan2", .binary32 = TWO32(atan2), .binary64 = TWO64(atan2), .points = {1.0}},
       {.name = "erf", .unary32 = ONE32(erf), .unary64 = ONE64(erf), .points = {3.92}},
       {.name = "erfc", .unary32 = ONE32(erfc), .unary64 = ONE64(erfc), .points = {2.3, 9.2, 10.0, 26.5, 27.2, 0.1}},
       {.name = "normpdf", .unary32 = ONE32(normpdf), .unary64 = ONE64(normpdf), .points = {14.2, -14.2}},

@@ -17,7 +17,19 @@ __float128 cosq(__float128);
 __float128 tanhq(__float128);
 __float128 erfq(__float128);
 __float128 erfcq(__float128);
+__float128 tanq(__float128);
+__float128 asinq(__float128);
+__float128 acosq(__float128);
+__float128 atanq(__float128);
+__float128 sinhq(__float128);
+__float128 coshq(__float128);
+__float128 asinhq(__float128);
+__float128 acoshq(__float128);
+__float128 atanhq(__float128);
+__float128 log2q(__float128);
+__float128 log10q(__float128);
 __float128 sqrtq(__float128);
+__float128 atan2q(__float128, __float128);
 __float128 powq(__float128, __float128);
 }
 
@@ -48,6 +60,17 @@ const std::map<std::string, Wide> one = {
     {"log1p", {[](double x) { return std::log1p(x); }, log1pq}},
     {"sin", {[](double x) { return std::sin(x); }, sinq}},
     {"cos", {[](double x) { return std::cos(x); }, cosq}},
+    {"tan", {[](double x) { return std::tan(x); }, tanq}},
+    {"asin", {[](double x) { return std::asin(x); }, asinq}},
+    {"acos", {[](double x) { return std::acos(x); }, acosq}},
+    {"atan", {[](double x) { return std::atan(x); }, atanq}},
+    {"sinh", {[](double x) { return std::sinh(x); }, sinhq}},
+    {"cosh", {[](double x) { return std::cosh(x); }, coshq}},
+    {"asinh", {[](double x) { return std::asinh(x); }, asinhq}},
+    {"acosh", {[](double x) { return std::acosh(x); }, acoshq}},
+    {"atanh", {[](double x) { return std::atanh(x); }, atanhq}},
+    {"log2", {[](double x) { return std::log2(x); }, log2q}},
+    {"log10", {[](double x) { return std::log10(x); }, log10q}},
     {"erf", {[](double x) { return std::erf(x); }, erfq}},
     {"erfc", {[](double x) { return std::erfc(x); }, erfcq}},
     {"normpdf",
@@ -60,6 +83,7 @@ const std::map<std::string, Wide> one = {
 };
 
 const std::map<std::string, Wide2> two = {
+    {"atan2", {[](double y, double x) { return std::atan2(y, x); }, atan2q}},
     {"pow", {[](double x, double y) { return std::pow(x, y); }, powq}},
 };
 

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+import types
+
 import strata
 from strata import _C
 
-from . import graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from .graph import GradientEdge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from strata import Tensor
 
+    from .graph import GradientEdge
+
 __all__ = [
     "Function",
-    "GradientEdge",
     "Variable",
     "backward",
     "detect_anomaly",
     "enable_grad",
-    "functional",
     "grad",
-    "gradcheck",
-    "gradgradcheck",
-    "graph",
     "inference_mode",
     "no_grad",
     "set_detect_anomaly",
@@ -39,16 +38,18 @@ __all__ = [
 _warned_of_cycle = False
 
 
-def _tuple(value: Any, item: type | tuple) -> tuple:
-    # A GradientEdge is a tuple itself.
-    if isinstance(value, (item, GradientEdge)):
-        return (value,)
-    return tuple(value)
+def _is_edge(value: Any) -> bool:
+    """Whether it is a GradientEdge, which is a tuple itself."""
+    return isinstance(value, tuple) and len(value) > 1 and isinstance(value[0], _C.Node)
+
+
+def _tuple(value: Any) -> tuple:
+    return (value,) if isinstance(value, _C.TensorBase) or _is_edge(value) else tuple(value)
 
 
 def _ones_for(output: Tensor | GradientEdge, index: int) -> Tensor | None:
     """The gradient of an output that was given none."""
-    if isinstance(output, GradientEdge):
+    if _is_edge(output):
         shape, dtype, device = output.node._input_metadata[output.output_nr]
         if shape.numel() != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
@@ -70,7 +71,7 @@ def _make_grads(outputs: tuple, grads: Sequence[Tensor | None]) -> tuple:
             continue
         if not isinstance(grad, strata.Tensor):
             raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
-        if isinstance(output, GradientEdge):
+        if _is_edge(output):
             shape, dtype, _ = output.node._input_metadata[output.output_nr]
         else:
             shape, dtype = output.shape, output.dtype
@@ -115,10 +116,10 @@ def backward(
         if grad_tensors is not None:
             raise RuntimeError("grad_tensors and grad_variables (deprecated) arguments both passed: use grad_tensors only")
         grad_tensors = grad_variables
-    wanted = None if inputs is None else _tuple(inputs, strata.Tensor)
+    wanted = None if inputs is None else _tuple(inputs)
     if wanted is not None and not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    roots = _tuple(tensors, strata.Tensor)
+    roots = _tuple(tensors)
     grads = _make_grads(roots, _grads_as_tuple(grad_tensors, len(roots)))
     if create_graph:
         _warn_of_cycle()
@@ -166,8 +167,8 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: False.")
     if not only_inputs:
         raise NotImplementedError("autograd.grad: only_inputs=False is gone; use autograd.backward to fill .grad")
-    roots = _tuple(outputs, strata.Tensor)
-    wanted = _tuple(inputs, strata.Tensor)
+    roots = _tuple(outputs)
+    wanted = _tuple(inputs)
     if not wanted:
         raise ValueError("autograd.grad: inputs is empty; expected at least one tensor")
     grads = _make_grads(roots, _grads_as_tuple(grad_outputs, len(roots)))
@@ -180,7 +181,7 @@ def grad(
 
 
 def _zeros_for(x: Tensor | GradientEdge) -> Tensor:
-    if isinstance(x, GradientEdge):
+    if _is_edge(x):
         shape, dtype, device = x.node._input_metadata[x.output_nr]
         return strata.zeros(shape, dtype=dtype, device=device, requires_grad=True)
     return strata.zeros_like(x, requires_grad=True)
@@ -230,18 +231,28 @@ class set_multithreading_enabled:
         pass
 
 
+class _Package(types.ModuleType):
+    """`gradcheck` is a module here and the function that users mean; importing the module must not hide the function."""
+
+    @property
+    def gradcheck(self) -> Callable:
+        return importlib.import_module("strata.autograd.gradcheck").gradcheck
+
+    @gradcheck.setter
+    def gradcheck(self, module: types.ModuleType) -> None:
+        pass
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("functional", "gradcheck", "forward_ad", "profiler"):
-        import importlib
-
-        home = "strata.profiler" if name == "profiler" else f"strata.autograd.{name}"
-        module = importlib.import_module(home)
-        # The module and its function share a name: the function is what users mean.
-        value = module.gradcheck if name == "gradcheck" else module
-        globals()[name] = value
-        return value
+    if name in ("functional", "forward_ad", "graph"):
+        return importlib.import_module(f"strata.autograd.{name}")
+    if name == "profiler":
+        return importlib.import_module("strata.profiler")
+    if name == "GradientEdge":
+        return importlib.import_module("strata.autograd.graph").GradientEdge
     if name in ("gradgradcheck", "GradcheckError"):
-        import importlib
-
         return getattr(importlib.import_module("strata.autograd.gradcheck"), name)
     raise AttributeError(f"module 'strata.autograd' has no attribute '{name}'")
+
+
+sys.modules[__name__].__class__ = _Package

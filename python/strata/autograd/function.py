@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 from strata import _C
 
 TYPE_CHECKING = False
@@ -83,6 +81,8 @@ class Function(_C.FunctionBase, metaclass=FunctionMeta):
 
 def once_differentiable(fn: Callable) -> Callable:
     """Marks a backward whose result cannot be differentiated again; doing so raises RuntimeError."""
+
+    import functools
 
     @functools.wraps(fn)
     def backward(ctx: Any, *grads: Any) -> Any:

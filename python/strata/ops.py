@@ -1,0 +1,223 @@
+"""The operators of the table: `strata.ops.aten.add.Tensor(x, y)`, their schemas, and why a call ends where it does."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+from strata import _C
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["OpOverload", "OpOverloadPacket", "dump", "explain_dispatch", "get", "names", "schema"]
+
+OpOverload = _C.OpOverload
+
+
+class Text(str):
+    """A text that a Python prompt shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class AliasInfo(namedtuple("AliasInfo", ["before_set", "is_write"])):
+    """Which letters an argument shares memory under, and whether the operator writes it."""
+
+
+class Argument:
+    """One argument or result of an operator."""
+
+    def __init__(self, parsed: tuple) -> None:
+        self.name, self.type, self._has_default, self.default_value, self.kwarg_only, alias, written = parsed
+        self.alias_info = AliasInfo({alias}, written) if alias else None
+
+    @property
+    def is_out(self) -> bool:
+        return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
+
+    def has_default_value(self) -> bool:
+        return self._has_default
+
+    def __repr__(self) -> str:
+        return f"{self.type} {self.name}".strip() + (f"={self.default_value}" if self._has_default else "")
+
+
+class FunctionSchema:
+    """A parsed schema: name, overload_name, arguments, returns; its text parses back to it."""
+
+    def __init__(self, text: str) -> None:
+        self.namespace, name, self.overload_name, arguments, returns, self._text = _C._parse_schema(text)
+        self.name = f"{self.namespace}::{name}"
+        self.arguments = [Argument(a) for a in arguments]
+        self.returns = [Argument(r) for r in returns]
+
+    @property
+    def is_mutable(self) -> bool:
+        return any(a.alias_info is not None and a.alias_info.is_write for a in self.arguments)
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FunctionSchema) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+class OpOverloadPacket:
+    """All overloads of one name; called, it takes the first whose schema the arguments fit."""
+
+    def __init__(self, namespace: str, name: str) -> None:
+        self._qualified_op_name = f"{namespace}::{name}"
+        self.__name__ = name
+        self._namespace = namespace
+
+    def overloads(self) -> list[str]:
+        """Names of the overloads, 'default' for the one without a name."""
+        return [_overload(full) for full in _C._op_names(self._qualified_op_name)]
+
+    def _candidates(self) -> list[OpOverload]:
+        # An overload with an out= argument is the caller's wish only where that argument is named.
+        found = [_C._op_get(full) for full in _C._op_names(self._qualified_op_name)]
+        return sorted(found, key=lambda op: (op._schema.is_mutable and not self.__name__.endswith("_"), _rank(op)))
+
+    def _fitting(self, args: tuple, kwargs: dict) -> OpOverload:
+        candidates = self._candidates()
+        for op in candidates:
+            if _C._op_fits(op, args, kwargs):
+                return op
+        if len(candidates) == 1:
+            return candidates[0]
+        shown = "\n".join(f"  {op._schema_text}" for op in candidates)
+        kinds = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+        raise TypeError(f"{self._qualified_op_name}: no overload takes ({kinds}); they are\n{shown}")
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._fitting(args, kwargs)(*args, **kwargs)
+
+    def __getattr__(self, overload: str) -> OpOverload:
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        full = self._qualified_op_name + ("" if overload == "default" else f".{overload}")
+        if full not in _C._op_names(self._qualified_op_name):
+            raise AttributeError(
+                f"The underlying op of '{self}' has no overload name '{overload}'; it has {', '.join(self.overloads())}"
+            )
+        return _C._op_get(full)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.overloads()]
+
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+
+class _Namespace:
+    """The operators of one namespace."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, op: str) -> OpOverloadPacket:
+        if op.startswith("__"):
+            raise AttributeError(op)
+        if not _C._op_names(f"{self.name}::{op}"):
+            raise AttributeError(f"'strata.ops.{self.name}' has no operator '{op}'; strata.ops.names() lists them all")
+        return _packet(self.name, op)
+
+    def __dir__(self) -> list[str]:
+        start = self.name + "::"
+        return sorted({full[len(start) :].split(".")[0] for full in _C._op_names() if full.startswith(start)})
+
+    def __repr__(self) -> str:
+        return f"<strata.ops.{self.name}: {len(dir(self))} operators>"
+
+
+_packets: dict[tuple[str, str], OpOverloadPacket] = {}
+_namespaces: dict[str, _Namespace] = {}
+
+
+def _packet(namespace: str, name: str) -> OpOverloadPacket:
+    return _packets.setdefault((namespace, name), OpOverloadPacket(namespace, name))
+
+
+def _overload(full: str) -> str:
+    return full.partition(".")[2] or "default"
+
+
+def _rank(op: OpOverload) -> int:
+    # Tensors before numbers, as the functions of the face do.
+    return sum(a.type.startswith("Scalar") and not a.kwarg_only for a in op._schema.arguments)
+
+
+def _packet_of(op: OpOverload) -> OpOverloadPacket:
+    return _packet(op.namespace, op.name().partition("::")[2].partition(".")[0])
+
+
+def _schema_of(op: OpOverload) -> FunctionSchema:
+    return FunctionSchema(op._schema_text)
+
+
+def _named(op: str | OpOverload | OpOverloadPacket) -> tuple[list[OpOverload], str]:
+    """The operators that a name, operator or packet stands for."""
+    if isinstance(op, OpOverload):
+        return [op], op.name()
+    if isinstance(op, OpOverloadPacket):
+        return op._candidates(), op._qualified_op_name
+    full = op if "::" in op else f"aten::{op}"
+    found = _C._op_names(full)
+    if full in found and ("." in full or len(found) == 1):
+        return [_C._op_get(full)], full
+    if not found:
+        return [_C._op_get(full)], full  # raises with near names
+    return _packet(*full.split("::", 1))._candidates(), full
+
+
+def get(name: str) -> OpOverload:
+    """The operator of a full name such as 'aten::add.Tensor'. RuntimeError with near names where there is none."""
+    return _C._op_get(name)
+
+
+def names() -> list[str]:
+    """Full names of all operators, in the order of their definition."""
+    return _C._op_names()
+
+
+def schema(op: str | OpOverload | OpOverloadPacket) -> Text:
+    """The schemas of an operator, or of all overloads of a name ('dot' is 'aten::dot'), one a line."""
+    return Text("\n".join(o._schema_text for o in _named(op)[0]))
+
+
+def dump(op: str | OpOverload | OpOverloadPacket) -> Text:
+    """Kernels of an operator, or of all overloads of a name, by dispatch key, with their sources."""
+    return Text("\n".join(_C._dispatch_dump(o) for o in _named(op)[0]))
+
+
+def explain_dispatch(op: str | OpOverload | OpOverloadPacket, /, *args: Any, **kwargs: Any) -> Text:
+    """What a call with these arguments would pass, outermost key first, and which kernel serves each; nothing runs.
+
+    op: an operator, a packet, or a name such as 'aten::add.Tensor' or 'add'. TypeError where no overload fits.
+    """
+    found, full = _named(op)
+    chosen = found[0] if len(found) == 1 else _packet(*full.split("::", 1))._fitting(args, kwargs)
+    return Text(_C._explain_dispatch(chosen, args, kwargs))
+
+
+def __getattr__(namespace: str) -> _Namespace:
+    if namespace.startswith("__"):
+        raise AttributeError(f"module 'strata.ops' has no attribute '{namespace}'")
+    return _namespaces.setdefault(namespace, _Namespace(namespace))
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(full.split("::")[0] for full in _C._op_names())})

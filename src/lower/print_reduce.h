@@ -1,0 +1,40 @@
+// The reductions of one pass as C text: accumulators before its loop, updates inside, results after it. For
+// print_kernel.
+#pragma once
+#include "lower/fill.h"
+#include "lower/print_c.h"
+
+namespace strata::lower {
+
+// Sums and products keep tree T's 1,024 positions in a local array (64 vectors). Where no order can change the result
+// but for the sign of a zero (max, min, any, all) there are 16 positions, one vector, and NaN is noticed apart. Argmax
+// and argmin keep four vectors or one value: the first of equals needs no order.
+class ReductionPrinter {
+ public:
+  ReductionPrinter(const Pass& pass, BodyPrinter& body, bool vector, Needs& needs);
+  std::string before();
+  std::string inside();
+  std::string after();
+
+ private:
+  enum class Form { Tree, ComplexProduct, Free, Arg };
+  static Form form_of(const Reduction& r);
+  struct Part {
+    Form form;
+    bool is_float;
+    Holes holes;
+  };
+  std::vector<Part> parts(size_t k);
+  template <class F>
+  std::string each(F text);
+  // `value` in the lanes that the row has, `other` beyond.
+  std::string present(DType t, const std::string& value, const std::string& other);
+
+  const Pass& pass_;
+  BodyPrinter& body_;
+  bool vector_;
+  Needs& needs_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace strata::lower

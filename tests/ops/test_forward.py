@@ -1,0 +1,155 @@
+"""Every operator against PyTorch's recorded results, over dtypes; the same over layouts, forms and instruction sets."""
+
+from __future__ import annotations
+
+import numpy as np
+from table import (ENTRIES, FLOATS, SAMPLES, TESTED, assert_same, bits, calls, operator, outputs, pytest, recorded, sampled,
+                   skip_reason, strata, unpack)
+
+CASES = [(e, d) for e in ENTRIES if e.raw.get("samples") in SAMPLES and not skip_reason(e, "forward") for d in TESTED]
+IDS = [f"{e.schema.full}-{d}" for e, d in CASES]
+
+
+def chosen(keep: int):
+    return sampled(list(zip(CASES, IDS, strict=True)), keep)
+
+
+def parametrize(keep: int, fits=lambda e, d: True):
+    picked = [(c, i) for c, i in chosen(keep) if fits(*c)]
+    return pytest.mark.parametrize("entry, dtype", [c for c, _ in picked], ids=[i for _, i in picked])
+
+
+@parametrize(2500)
+def test_recorded(entry, dtype):
+    index, blob = recorded(entry.family)
+    expected = index.get(f"{entry.schema.full}/{dtype}")
+    if expected is None:
+        pytest.skip("PyTorch has no operator of this name; other tests cover it")
+    op = operator(entry.schema)
+    for i, (args, kwargs) in enumerate(calls(entry, dtype)):
+        want = unpack(expected[i], blob)
+        where = f"{entry.schema.full} {dtype} sample {i}"
+        if isinstance(want, str):
+            with pytest.raises((RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)):
+                op(*args, **kwargs)
+            continue
+        assert_same(outputs(op(*args, **kwargs)), want, dtype, where)
+
+
+def restrided(t, how: str):
+    """The same values under other strides."""
+    if not isinstance(t, strata.Tensor) or t.dim() == 0 or t.numel() == 0:
+        return t
+    if how == "transposed":
+        dims = list(range(t.dim()))[::-1]
+        return t.permute(dims).contiguous().permute(dims)
+    wide = strata.stack([t, t], -1)
+    return wide.select(-1, 0)
+
+
+def mapped(value, f):
+    if isinstance(value, (list, tuple)):
+        return type(value)(mapped(v, f) for v in value)
+    return f(value)
+
+
+def ours(entry, args, kwargs):
+    try:
+        return outputs(operator(entry.schema)(*args, **kwargs))
+    except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError):
+        return None
+
+
+@parametrize(900)
+def test_layouts_give_the_same_bits(entry, dtype):
+    if "random" in entry.raw.get("tags", "") or entry.schema.name.startswith(("empty", "as_strided", "view")):
+        pytest.skip("its result depends on memory or chance")
+    for i, (args, kwargs) in enumerate(calls(entry, dtype)):
+        want = ours(entry, args, kwargs)
+        if want is None:
+            continue
+        for how in ("transposed", "sliced"):
+            fresh, _ = list(calls(entry, dtype))[i]
+            moved = mapped(fresh, lambda t, how=how: restrided(t, how))
+            got = ours(entry, moved, kwargs)
+            assert got is not None, f"sample {i} fails when {how}"
+            for a, b in zip(got, want, strict=True):
+                assert bits(a) == bits(b), f"{entry.schema.full} {dtype} sample {i}: other bits when {how}: {a} and {b}"
+
+
+@parametrize(700, lambda e, d: e.kind in ("pointwise", "rows") and d in ("float32", "float64", "bfloat16", "int64", "bool"))
+def test_instruction_sets_and_threads_give_the_same_bits(entry, dtype):
+    have = strata._C.cpu_isa()
+    threads = strata.get_num_threads()
+    try:
+        for i, (args, kwargs) in enumerate(calls(entry, dtype)):
+            results = []
+            for isa, n in (("v4", 2), ("v4", 1), ("v3", 2), ("base", 1)):
+                if ["base", "v3", "v4"].index(isa) > ["base", "v3", "v4"].index(have):
+                    continue
+                strata._C.set_cpu_isa(isa)
+                strata.set_num_threads(n)
+                fresh, _ = list(calls(entry, dtype))[i]
+                results.append(ours(entry, fresh, kwargs))
+            for r in results[1:]:
+                assert (r is None) == (results[0] is None)
+                for a, b in zip(r or [], results[0] or [], strict=True):
+                    assert bits(a) == bits(b), f"{entry.schema.full} {dtype} sample {i}: {a} and {b}"
+    finally:
+        strata._C.set_cpu_isa(have)
+        strata.set_num_threads(threads)
+
+
+@parametrize(500, lambda e, d: e.inplace and d in (*FLOATS, "int64"))
+def test_inplace_equals_the_function(entry, dtype):
+    op = operator(entry.inplace_schema())
+    for i, (args, kwargs) in enumerate(calls(entry, dtype)):
+        want = ours(entry, args, kwargs)
+        if want is None or want[0].shape != tuple(args[0].shape) or args[0].numel() == 0:
+            continue
+        fresh, _ = list(calls(entry, dtype))[i]
+        target = fresh[0]
+        try:
+            result = op(*fresh, **kwargs)
+        except RuntimeError as error:
+            assert "can't be cast" in str(error) or "not implemented" in str(error), error
+            continue
+        assert result is target
+        got = outputs(target)[0]
+        np.testing.assert_array_equal(got, want[0].astype(got.dtype), err_msg=f"sample {i}")
+
+
+@parametrize(500, lambda e, d: e.out is not None and d in (*FLOATS, "int64", "bool"))
+def test_out_equals_the_function(entry, dtype):
+    schema = entry.out_schema()
+    names = [a.name for a in schema.args if a.written]
+    op = operator(schema)
+    for i, (args, kwargs) in enumerate(calls(entry, dtype)):
+        result = None
+        try:
+            result = operator(entry.schema)(*args, **kwargs)
+        except (RuntimeError, ValueError, TypeError, IndexError):
+            continue
+        results = [result] if isinstance(result, strata.Tensor) else list(result)
+        outs = [strata.empty(0, dtype=r.dtype) for r in results]
+        op(*args, **kwargs, **dict(zip(names, outs, strict=True)))
+        for o, r in zip(outs, results, strict=True):
+            assert bits(outputs(o)[0]) == bits(outputs(r)[0]), f"sample {i}"
+
+
+@parametrize(500, lambda e, d: d in ("float32", "int64"))
+def test_shape_only_execution_agrees(entry, dtype):
+    if reason := skip_reason(entry, "meta"):
+        pytest.skip(reason)
+    for i, (args, kwargs) in enumerate(calls(entry, dtype)):
+        want = ours(entry, args, kwargs)
+        if want is None or entry.schema.returns[0].type not in ("Tensor", "Tensor[]"):
+            continue
+        fresh, _ = list(calls(entry, dtype))[i]
+        fresh = mapped(fresh, lambda t: strata._C._to_meta(t) if isinstance(t, strata.Tensor) else t)
+        with strata._C._MetaMode():
+            result = operator(entry.schema)(*fresh, **kwargs)
+        results = [result] if isinstance(result, strata.Tensor) else list(result)
+        for r, w in zip(results, want, strict=True):
+            assert tuple(r.shape) == w.shape, f"sample {i}"
+            assert r.is_meta and str(r.device) == "cpu"
