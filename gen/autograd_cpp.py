@@ -14,6 +14,8 @@ from .schema import Arg, Schema, safe
 # Facts of a tensor that a formula may use without keeping the tensor.
 FACTS = {"sizes()": "DimVec", "strides()": "DimVec", "dtype()": "DType", "device()": "Device", "dim()": "int64_t",
          "numel()": "int64_t", "storage_offset()": "int64_t", "is_complex()": "bool"}
+# Likewise of a list of tensors: the type, and the function that makes it.
+LIST_FACTS = {"sizes()": ("std::vector<DimVec>", "sizes_of"), "dtypes()": ("std::vector<DType>", "dtypes_of")}
 
 
 @dataclass
@@ -67,6 +69,13 @@ def plan(e: Entry) -> Plan:
     for key, text in e.grad.items():
         args = [a.strip() for a in key.split(",")]
         code = formula_code(e, args[0], text)
+        for a in (x for x in e.schema.args if x.is_tensors):
+            for fact, (type_, maker) in LIST_FACTS.items():
+                pattern = re.compile(rf"(?<![\w.:]){re.escape(safe(a.name))}\.{re.escape(fact)}")
+                if pattern.search(code):
+                    fname = f"{a.name}_{fact[:-2]}"
+                    facts[fname] = (fname, type_, f"{maker}({safe(a.name)})")
+                    code = pattern.sub(fname, code)
         for name in [a.name for a in e.schema.args] + results:
             for fact, type_ in FACTS.items():
                 pattern = re.compile(rf"(?<![\w.:]){re.escape(safe(name))}\.{re.escape(fact)}")

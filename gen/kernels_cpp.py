@@ -112,15 +112,22 @@ def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
         else:
             body = f"  auto r = ops::{e.schema.name}({args});\n"
             if kind == "inplace":
-                body += f'  copy_result(self, r, "{s.full}");\n  return self;\n'
+                body += f'  copy_result(self, r, "{s.full}");\n' + noted(e, s) + "  return self;\n"
             else:
                 outs = [safe(a.name) for a in s.args if a.written]
                 for i, o in enumerate(outs):
                     value = "r" if len(outs) == 1 else f"std::get<{i}>(r)"
                     body += f'  copy_to_out({o}, {value}, "{s.full}");\n'
-                body += f"  return {returned(s)};\n"
+                body += noted(e, s) + f"  return {returned(s)};\n"
         found.append((s, body))
     return found
+
+
+def noted(e: Entry, s: Schema) -> str:
+    """A composite writes outside of the layer that counts writes."""
+    if e.kind != "composite":
+        return ""
+    return "".join(f'  {safe(a.name)}.bump_version("{s.full}");\n' for a in s.args if a.written)
 
 
 def returned(s: Schema) -> str:

@@ -120,7 +120,7 @@ class Entry:
 
     def out_schema(self) -> Schema:
         s = self.schema
-        names = self.raw.get("out_args") or ([r.name for r in s.returns] if len(s.returns) > 1 else ["out"])
+        names = self.raw.get("out_args") or ([r.name or f"out{i}" for i, r in enumerate(s.returns)] if len(s.returns) > 1 else ["out"])
         outs = tuple(Arg("Tensor", n, None, True, chr(97 + i) + "!") for i, n in enumerate(names))
         return s.with_(overload=self.out, args=s.args + outs,
                        returns=tuple(Arg("Tensor", "", alias=o.alias) for o in outs))
@@ -266,7 +266,7 @@ def derive(entry: Entry) -> list[Entry]:
         args = tuple(Arg("Scalar" if n in by_name and by_name[n].type == "Scalar" else "Tensor", n) for n in order)
         base = entry.schema.ident
         schema = Schema("strata", f"{base}_grad_{arg}", "", args, (Arg("Tensor", ""),))
-        raw = {"promote": entry.raw.get("grad_promote", "common"), "dtypes": "float complex" if "complex" in entry.raw.get("dtypes", "") else "float",
+        raw = {"promote": entry.raw.get("grad_promote", "common"), "dtypes": "float complex" if "complex64" in entry.dtypes else "float",
                "doc": f"Derivative of {entry.schema.full} by {arg}.", "variants": "", "node": camel(f"{base}_grad_{arg}") + "Backward0"}
         if "fixed" in entry.raw:
             raw["fixed"] = entry.raw["fixed"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .emit import HEADER, Output
+from .emit import HEADER, Output, cstring
 from .model import Entry
 from .schema import Schema, safe
 
@@ -25,7 +25,7 @@ def write(entries: list[Entry], out: Output) -> None:
             name = cpp_name(kind, s)
             handles.append(f"extern Operator& {s.ident};")
             signature = f"{name}({','.join(a.cpp for a in s.args)})"
-            body.append(f"namespace op {{\nOperator& {s.ident} = define_op<{s.cpp_sig}>(\"{s.text()}\");  // {e.source}\n}}")
+            body.append(f"namespace op {{\nOperator& {s.ident} = define_op<{s.cpp_sig}>({cstring(s.text())});  // {e.source}\n}}")
             if signature in seen_decl:
                 continue
             seen_decl.add(signature)

@@ -20,6 +20,7 @@ CPP = {
     "float[]": ("ArrayRef<double>", "std::vector<double>"),
     "bool": ("bool", "bool"),
     "bool?": ("std::optional<bool>", "std::optional<bool>"),
+    "bool[]": ("const BoolVec&", "BoolVec"),
     "Scalar": ("const Scalar&", "Scalar"),
     "Scalar?": ("const std::optional<Scalar>&", "std::optional<Scalar>"),
     "str": ("std::string_view", "std::string"),

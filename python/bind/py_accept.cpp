@@ -77,13 +77,16 @@ bool is_number(PyObject* o) { return PyComplex_Check(o) || is_float_like(o) || i
 bool accepts(const ArgSpec& spec, PyObject* o, Py_ssize_t* element) {
   switch (spec.kind) {
     case ArgKind::Tensor:
-    case ArgKind::TensorOpt: return is_tensor(o);
+    case ArgKind::TensorOpt:
+      return is_tensor(o);
     case ArgKind::TensorList:
-    case ArgKind::OutTuple: return !is_int_pack(o) && each(o, element, is_tensor);
+    case ArgKind::OutTuple:
+      return !is_int_pack(o) && each(o, element, is_tensor);
     case ArgKind::OptTensorList:
       return !is_int_pack(o) && each(o, element, [](PyObject* x) { return x == Py_None || is_tensor(x); });
     case ArgKind::Int:
-    case ArgKind::IntOpt: return is_int_like(o);
+    case ArgKind::IntOpt:
+      return is_int_like(o);
     case ArgKind::IntList:
     case ArgKind::IntListOpt: {
       bool first = true;
@@ -94,14 +97,19 @@ bool accepts(const ArgSpec& spec, PyObject* o, Py_ssize_t* element) {
       });
     }
     case ArgKind::Float:
-    case ArgKind::FloatOpt: return is_float_like(o);
-    case ArgKind::FloatList: return each(o, element, is_float_like);
+    case ArgKind::FloatOpt:
+      return is_float_like(o);
+    case ArgKind::FloatList:
+      return each(o, element, is_float_like);
     case ArgKind::Bool:
-    case ArgKind::BoolOpt: return PyBool_Check(o);
+    case ArgKind::BoolOpt:
+      return PyBool_Check(o);
     case ArgKind::Scalar:
-    case ArgKind::ScalarOpt: return is_number(o);
+    case ArgKind::ScalarOpt:
+      return is_number(o);
     case ArgKind::Str:
-    case ArgKind::StrOpt: return PyUnicode_Check(o);
+    case ArgKind::StrOpt:
+      return PyUnicode_Check(o);
     case ArgKind::DType:
     case ArgKind::DTypeOpt: {
       auto* t = reinterpret_cast<PyTypeObject*>(o);
@@ -109,11 +117,15 @@ bool accepts(const ArgSpec& spec, PyObject* o, Py_ssize_t* element) {
              t == &PyComplex_Type;
     }
     case ArgKind::Device:
-    case ArgKind::DeviceOpt: return Py_TYPE(o) == device_type || PyUnicode_Check(o) || PyLong_CheckExact(o);
+    case ArgKind::DeviceOpt:
+      return Py_TYPE(o) == device_type || PyUnicode_Check(o) || PyLong_CheckExact(o);
     case ArgKind::Format:
-    case ArgKind::FormatOpt: return Py_TYPE(o) == memory_format_type;
-    case ArgKind::Generator: return PyObject_TypeCheck(o, generator_type);
-    case ArgKind::Ignored: return true;
+    case ArgKind::FormatOpt:
+      return Py_TYPE(o) == memory_format_type;
+    case ArgKind::Generator:
+      return PyObject_TypeCheck(o, generator_type);
+    case ArgKind::Ignored:
+      return true;
   }
   return false;
 }
@@ -121,31 +133,45 @@ bool accepts(const ArgSpec& spec, PyObject* o, Py_ssize_t* element) {
 const char* kind_text(ArgKind kind) {
   switch (kind) {
     case ArgKind::Tensor:
-    case ArgKind::TensorOpt: return "Tensor";
+    case ArgKind::TensorOpt:
+      return "Tensor";
     case ArgKind::TensorList:
     case ArgKind::OptTensorList:
-    case ArgKind::OutTuple: return "tuple of Tensors";
+    case ArgKind::OutTuple:
+      return "tuple of Tensors";
     case ArgKind::Int:
-    case ArgKind::IntOpt: return "int";
+    case ArgKind::IntOpt:
+      return "int";
     case ArgKind::IntList:
-    case ArgKind::IntListOpt: return "tuple of ints";
+    case ArgKind::IntListOpt:
+      return "tuple of ints";
     case ArgKind::Float:
-    case ArgKind::FloatOpt: return "float";
-    case ArgKind::FloatList: return "tuple of floats";
+    case ArgKind::FloatOpt:
+      return "float";
+    case ArgKind::FloatList:
+      return "tuple of floats";
     case ArgKind::Bool:
-    case ArgKind::BoolOpt: return "bool";
+    case ArgKind::BoolOpt:
+      return "bool";
     case ArgKind::Scalar:
-    case ArgKind::ScalarOpt: return "Number";
+    case ArgKind::ScalarOpt:
+      return "Number";
     case ArgKind::Str:
-    case ArgKind::StrOpt: return "str";
+    case ArgKind::StrOpt:
+      return "str";
     case ArgKind::DType:
-    case ArgKind::DTypeOpt: return "strata.dtype";
+    case ArgKind::DTypeOpt:
+      return "strata.dtype";
     case ArgKind::Device:
-    case ArgKind::DeviceOpt: return "strata.device";
+    case ArgKind::DeviceOpt:
+      return "strata.device";
     case ArgKind::Format:
-    case ArgKind::FormatOpt: return "strata.memory_format";
-    case ArgKind::Generator: return "strata.Generator";
-    case ArgKind::Ignored: return "anything";
+    case ArgKind::FormatOpt:
+      return "strata.memory_format";
+    case ArgKind::Generator:
+      return "strata.Generator";
+    case ArgKind::Ignored:
+      return "anything";
   }
   return "?";
 }

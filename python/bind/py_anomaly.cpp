@@ -32,7 +32,7 @@ Watch& watch() {
 
 // The Python stack of this thread, innermost call last.
 std::string python_stack() {
-  if (!Py_IsInitialized() || _Py_IsFinalizing()) return "";
+  if (!interpreter_alive()) return "";
   HoldLock lock;
   KeepError error;
   try {

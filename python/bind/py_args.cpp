@@ -12,9 +12,9 @@ namespace {
 // Objects of these types never have __torch_function__.
 inline bool is_inert(PyObject* o) {
   PyTypeObject* t = Py_TYPE(o);
-  return reinterpret_cast<PyObject*>(t) == tensor_class || t == &PyLong_Type || t == &PyFloat_Type || t == &PyBool_Type ||
-         o == Py_None || reinterpret_cast<PyObject*>(t) == parameter_class || t == &PyUnicode_Type || t == dtype_type ||
-         t == device_type;
+  return reinterpret_cast<PyObject*>(t) == tensor_class || t == &PyLong_Type || t == &PyFloat_Type ||
+         t == &PyBool_Type || o == Py_None || reinterpret_cast<PyObject*>(t) == parameter_class ||
+         t == &PyUnicode_Type || t == dtype_type || t == device_type;
 }
 
 bool may_override(PyObject* o) {

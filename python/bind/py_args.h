@@ -14,8 +14,32 @@
 namespace strata::py {
 
 enum class ArgKind : uint8_t {
-  Tensor, TensorOpt, TensorList, OptTensorList, Int, IntOpt, IntList, IntListOpt, Float, FloatOpt, FloatList, Bool, BoolOpt,
-  Scalar, ScalarOpt, Str, StrOpt, DType, DTypeOpt, Device, DeviceOpt, Format, FormatOpt, Generator, OutTuple, Ignored
+  Tensor,
+  TensorOpt,
+  TensorList,
+  OptTensorList,
+  Int,
+  IntOpt,
+  IntList,
+  IntListOpt,
+  Float,
+  FloatOpt,
+  FloatList,
+  Bool,
+  BoolOpt,
+  Scalar,
+  ScalarOpt,
+  Str,
+  StrOpt,
+  DType,
+  DTypeOpt,
+  Device,
+  DeviceOpt,
+  Format,
+  FormatOpt,
+  Generator,
+  OutTuple,
+  Ignored
 };
 
 struct ArgSpec {
@@ -30,7 +54,7 @@ struct Signature {
   const char* text;  // "(Tensor input, Tensor other, *, Number alpha = 1)"
   const ArgSpec* args;
   int count;
-  bool function, method;  // callable in that form
+  bool function, method;                        // callable in that form
   PyObject* (*invoke)(PyObject* const* slots);  // null slots take the default; C++ errors may be thrown
 };
 
@@ -52,8 +76,8 @@ struct Entry {
 };
 extern const Entry* const all_entries[];  // null-terminated; each list ends with an entry whose name is null
 
-// Parses and calls. `self` is null for functions. Tensor subclasses with __torch_function__ are served first. C++ errors
-// become Python exceptions (null result).
+// Parses and calls. `self` is null for functions. Tensor subclasses with __torch_function__ are served first. C++
+// errors become Python exceptions (null result).
 PyObject* call(const Overloads& overloads, PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
 
 // ---- from Python (throw Error or PythonError; the parser has checked the kinds)
@@ -61,7 +85,7 @@ const Tensor& to_Tensor(PyObject* o);
 Tensor to_TensorOpt(PyObject* o);  // null or None: undefined
 std::vector<Tensor> to_TensorList(PyObject* o);
 std::vector<Tensor> to_OptTensorList(PyObject* o);  // None: undefined elements
-int64_t to_Int(PyObject* o);  // ints, objects with __index__, 0-dim integer tensors
+int64_t to_Int(PyObject* o);                        // ints, objects with __index__, 0-dim integer tensors
 std::optional<int64_t> to_IntOpt(PyObject* o);
 // Own the numbers and convert to the borrowed views that operators take.
 struct IntListValue {

@@ -36,8 +36,9 @@ PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   PyObject* v[5] = {};
   read_args("tensor", {"data", "dtype", "device", "requires_grad", "pin_memory"}, 1, v, args, n, kw, 1);
   if (is_tensor(v[0]))
-    warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-         "sourceTensor.detach().clone().requires_grad_(True), rather than strata.tensor(sourceTensor).");
+    warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        "sourceTensor.detach().clone().requires_grad_(True), rather than strata.tensor(sourceTensor).");
   return finished(tensor_from_data(v[0], dtype_argument("tensor", v[1]), to_DeviceOpt(v[2])), "tensor", v[3]);
 }
 
@@ -62,11 +63,12 @@ Tensor over_buffer(const char* function, PyObject* buffer, DType dtype, int64_t 
   if (!writable) {
     PyErr_Clear();
     if (PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0)
-      raise(PyExc_ValueError, str_cat(function, "(): could not retrieve buffer from object of type ",
-                                      Py_TYPE(buffer)->tp_name));
+      raise(PyExc_ValueError,
+            str_cat(function, "(): could not retrieve buffer from object of type ", Py_TYPE(buffer)->tp_name));
     PyBuffer_Release(&view);
-    warn("The given buffer is not writable, and tensors are: writing to this one is undefined. Copy the buffer (for "
-         "example bytearray(data)) to be safe.");
+    warn(
+        "The given buffer is not writable, and tensors are: writing to this one is undefined. Copy the buffer (for "
+        "example bytearray(data)) to be safe.");
     if (PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0) throw PythonError();
   }
   const int64_t length = view.len, item = itemsize(dtype);
@@ -74,7 +76,8 @@ Tensor over_buffer(const char* function, PyObject* buffer, DType dtype, int64_t 
   // The object is kept alive; like NumPy, nothing holds it against being resized.
   PyBuffer_Release(&view);
   auto refuse = [&](const std::string& text) { raise(PyExc_ValueError, text); };
-  if (!(length > 0 && count != 0)) refuse(str_cat("both buffer length (", length, ") and count (", count, ") must not be 0"));
+  if (!(length > 0 && count != 0))
+    refuse(str_cat("both buffer length (", length, ") and count (", count, ") must not be 0"));
   if (!(offset >= 0 && offset < length))
     refuse(str_cat("offset (", offset, " bytes) must be non-negative and no greater than buffer length (", length,
                    " bytes) minus 1"));
@@ -94,8 +97,7 @@ Tensor over_buffer(const char* function, PyObject* buffer, DType dtype, int64_t 
 PyObject* frombuffer(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   PyObject* v[5] = {};
   read_args("frombuffer", {"buffer", "dtype", "count", "offset", "requires_grad"}, 1, v, args, n, kw, 2);
-  if (!has_buffer(v[0]))
-    raise(PyExc_ValueError, "object does not implement Python buffer protocol.");
+  if (!has_buffer(v[0])) raise(PyExc_ValueError, "object does not implement Python buffer protocol.");
   std::optional<DType> dtype = dtype_argument("frombuffer", v[1]);
   if (!dtype) raise(PyExc_TypeError, "frombuffer(): argument 'dtype' must be strata.dtype, not NoneType");
   int64_t count = v[2] ? int_argument("frombuffer", "count", v[2]) : -1;
@@ -157,7 +159,8 @@ PyMethodDef functions[] = {
      "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)\n\nThe object as a tensor; copy=False "
      "raises ValueError where a copy would be needed."},
     {"frombuffer", fast<function<frombuffer>>(), METH_FASTCALL | METH_KEYWORDS,
-     "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n\nA 1-d tensor over the memory of an object "
+     "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n\nA 1-d tensor over the memory of an "
+     "object "
      "with Python's buffer protocol."},
     {"from_numpy", from_numpy, METH_O, "from_numpy(ndarray)\n\nA tensor over the memory of the array."},
     {nullptr, nullptr, 0, nullptr},
@@ -180,7 +183,8 @@ Tensor legacy(PyObject* args) {
   if (Py_TYPE(first) == size_type) return make_tensor(to_IntList(first), dtype);
   if (is_tensor(first)) {
     const Tensor& t = tensor_of(first);
-    STRATA_CHECK_TYPE(t.dtype() == dtype, "new(): expected a tensor of ", dtype, ", got ", t.dtype(), "; convert it with .to()");
+    STRATA_CHECK_TYPE(t.dtype() == dtype, "new(): expected a tensor of ", dtype, ", got ", t.dtype(),
+                      "; convert it with .to()");
     return ops::detach(t);
   }
   if (PyFloat_Check(first) || PyBool_Check(first) || PyComplex_Check(first) || first == Py_None)

@@ -1,9 +1,9 @@
 // Conversions of single arguments and results between Python and C++.
 
 #include "py_parse.h"
-#include "structmember.h"
 #include "py_tensor.h"
 #include "py_types.h"
+#include "structmember.h"
 
 namespace strata::py {
 
@@ -208,11 +208,14 @@ PyObject* wrap(double v) { return checked(PyFloat_FromDouble(v)); }
 PyObject* wrap(bool v) { return Py_NewRef(v ? Py_True : Py_False); }
 PyObject* wrap(const Scalar& v) {
   switch (v.kind()) {
-    case Scalar::Kind::Bool: return wrap(v.to_bool());
+    case Scalar::Kind::Bool:
+      return wrap(v.to_bool());
     case Scalar::Kind::Int:
       return v.is_unsigned64() ? checked(PyLong_FromUnsignedLongLong(uint64_t(v.to_int()))) : wrap(v.to_int());
-    case Scalar::Kind::Float: return wrap(v.to_double());
-    default: return checked(PyComplex_FromDoubles(v.to_complex().real(), v.to_complex().imag()));
+    case Scalar::Kind::Float:
+      return wrap(v.to_double());
+    default:
+      return checked(PyComplex_FromDoubles(v.to_complex().real(), v.to_complex().imag()));
   }
 }
 

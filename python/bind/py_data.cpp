@@ -57,8 +57,9 @@ std::optional<DType> numpy_dtype(PyObject* o) {
 // Values outside of a type raise, except that negative ones wrap into unsigned types, as in PyTorch.
 template <class T>
 T narrowed(int64_t v, DType dtype) {
-  bool fits = std::is_signed_v<T> ? v >= int64_t(std::numeric_limits<T>::min()) && v <= int64_t(std::numeric_limits<T>::max())
-                                  : v <= int64_t(std::numeric_limits<T>::max()) && -v <= int64_t(std::numeric_limits<T>::max());
+  bool fits = std::is_signed_v<T>
+                  ? v >= int64_t(std::numeric_limits<T>::min()) && v <= int64_t(std::numeric_limits<T>::max())
+                  : v <= int64_t(std::numeric_limits<T>::max()) && -v <= int64_t(std::numeric_limits<T>::max());
   STRATA_CHECK(fits, "value cannot be converted to type ", dtype_name(dtype), " without overflow");
   return static_cast<T>(v);
 }
@@ -120,25 +121,39 @@ void store_number(char* to, DType dtype, PyObject* o) {
     return store_number(to, dtype, number.get());
   }
   switch (dtype) {
-    case DType::Bool: return put(to, to_Bool(o));
-    case DType::U8: return put(to, narrowed<uint8_t>(integer_of(o), dtype));
-    case DType::I8: return put(to, narrowed<int8_t>(integer_of(o), dtype));
-    case DType::U16: return put(to, narrowed<uint16_t>(integer_of(o), dtype));
-    case DType::I16: return put(to, narrowed<int16_t>(integer_of(o), dtype));
-    case DType::U32: return put(to, narrowed<uint32_t>(integer_of(o), dtype));
-    case DType::I32: return put(to, narrowed<int32_t>(integer_of(o), dtype));
-    case DType::I64: return put(to, integer_of(o));
+    case DType::Bool:
+      return put(to, to_Bool(o));
+    case DType::U8:
+      return put(to, narrowed<uint8_t>(integer_of(o), dtype));
+    case DType::I8:
+      return put(to, narrowed<int8_t>(integer_of(o), dtype));
+    case DType::U16:
+      return put(to, narrowed<uint16_t>(integer_of(o), dtype));
+    case DType::I16:
+      return put(to, narrowed<int16_t>(integer_of(o), dtype));
+    case DType::U32:
+      return put(to, narrowed<uint32_t>(integer_of(o), dtype));
+    case DType::I32:
+      return put(to, narrowed<int32_t>(integer_of(o), dtype));
+    case DType::I64:
+      return put(to, integer_of(o));
     case DType::U64: {
       if (!PyLong_Check(o)) return put(to, integer_of(o));
       Scalar s = to_Scalar(o);
       return put(to, s.to_int());
     }
-    case DType::F16: return put(to, to_half(float(real_of(o))));
-    case DType::BF16: return put(to, to_bfloat16(float(real_of(o))));
-    case DType::F32: return put(to, float(real_of(o)));
-    case DType::F64: return put(to, real_of(o));
-    case DType::C64: return put(to, std::complex<float>(complex_of(o)));
-    case DType::C128: return put(to, complex_of(o));
+    case DType::F16:
+      return put(to, to_half(float(real_of(o))));
+    case DType::BF16:
+      return put(to, to_bfloat16(float(real_of(o))));
+    case DType::F32:
+      return put(to, float(real_of(o)));
+    case DType::F64:
+      return put(to, real_of(o));
+    case DType::C64:
+      return put(to, std::complex<float>(complex_of(o)));
+    case DType::C128:
+      return put(to, complex_of(o));
   }
 }
 

@@ -15,11 +15,13 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     PyObject *type = nullptr, *index = nullptr;
     static const char* names[] = {"type", "index", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index)) throw PythonError();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
+      throw PythonError();
     Device d = to_Device(type);
     if (index && index != Py_None) {
       int64_t i = int_argument("device", "index", index);
-      STRATA_CHECK(d.index < 0, "type (string) must not include an index because index was passed explicitly: ", to_string(d));
+      STRATA_CHECK(d.index < 0,
+                   "type (string) must not include an index because index was passed explicitly: ", to_string(d));
       STRATA_CHECK(i >= 0 && i < 127, "device: Device index must not be negative, got ", i);
       d.index = int8_t(i);
     }

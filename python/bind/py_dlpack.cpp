@@ -20,7 +20,7 @@ struct Exported {
 
 dlpack::Type type_of(DType t) {
   const DTypeTraits& tr = traits(t);
-  uint8_t code = t == DType::BF16                    ? dlpack::BFloat
+  uint8_t code = t == DType::BF16             ? dlpack::BFloat
                  : tr.kind == DKind::Bool     ? dlpack::Bool
                  : tr.kind == DKind::Unsigned ? dlpack::UInt
                  : tr.kind == DKind::Signed   ? dlpack::Int
@@ -35,7 +35,8 @@ DType dtype_of(dlpack::Type type) {
     dlpack::Type t = type_of(DType(i));
     if (t.code == type.code && t.bits == type.bits) return DType(i);
   }
-  throw_error(ErrorKind::Runtime, str_cat("from_dlpack: no dtype for code ", int(type.code), " with ", int(type.bits), " bits"));
+  throw_error(ErrorKind::Runtime,
+              str_cat("from_dlpack: no dtype for code ", int(type.code), " with ", int(type.bits), " bits"));
 }
 
 template <class M>
@@ -52,8 +53,13 @@ Exported<M>* fill(const Tensor& t) {
   // A dim of size 1 has any stride; consumers like the contiguous one.
   for (size_t i = 0; i < e->sizes.size(); ++i)
     if (e->sizes[i] == 1) e->strides[i] = 1;
-  e->managed.array = {t.numel() ? t.data_ptr() : nullptr, {dlpack::kCpu, 0},       int32_t(t.dim()), type_of(t.dtype()),
-                      e->sizes.data(),                    e->strides.data(), 0};
+  e->managed.array = {t.numel() ? t.data_ptr() : nullptr,
+                      {dlpack::kCpu, 0},
+                      int32_t(t.dim()),
+                      type_of(t.dtype()),
+                      e->sizes.data(),
+                      e->strides.data(),
+                      0};
   e->managed.context = e;
   e->managed.deleter = destroy_exported<M>;
   return e;
@@ -85,8 +91,8 @@ void release_imported(void* p) {
 template <class M>
 Tensor import_array(M* m) {
   const dlpack::Array& a = m->array;
-  STRATA_CHECK(a.device.type == dlpack::kCpu, "from_dlpack: expected memory of the CPU, got DLPack device type ", a.device.type,
-               "; copy the array to the host first");
+  STRATA_CHECK(a.device.type == dlpack::kCpu, "from_dlpack: expected memory of the CPU, got DLPack device type ",
+               a.device.type, "; copy the array to the host first");
   DimVec sizes, strides;
   for (int i = 0; i < a.ndim; ++i) {
     sizes.push_back(a.shape[i]);
@@ -110,8 +116,10 @@ Tensor import_capsule(PyObject* capsule) {
     STRATA_CHECK(m->major == dlpack::kMajor, "from_dlpack: expected DLPack ", dlpack::kMajor, ".x, got ", m->major, ".",
                  m->minor);
     if (m->flags & dlpack::kReadOnly)
-      warn("The given array is read-only, and tensors are writable: writing to this one is undefined. Copy the array to be "
-           "safe.");
+      warn(
+          "The given array is read-only, and tensors are writable: writing to this one is undefined. Copy the array to "
+          "be "
+          "safe.");
     Tensor t = import_array(m);
     PyCapsule_SetName(capsule, "used_dltensor_versioned");
     return t;
@@ -143,8 +151,10 @@ PyObject* to_dlpack(PyObject*, PyObject* o) {
 }
 
 PyMethodDef functions[] = {
-    {"from_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(from_dlpack)), METH_FASTCALL | METH_KEYWORDS,
-     "from_dlpack(ext_tensor, *, device=None, copy=None)\n\nA tensor over the memory of an object with __dlpack__, or of a "
+    {"from_dlpack", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(from_dlpack)),
+     METH_FASTCALL | METH_KEYWORDS,
+     "from_dlpack(ext_tensor, *, device=None, copy=None)\n\nA tensor over the memory of an object with __dlpack__, or "
+     "of a "
      "DLPack capsule."},
     {"to_dlpack", to_dlpack, METH_O, "to_dlpack(tensor)\n\nA DLPack capsule over the tensor's memory."},
     {nullptr, nullptr, 0, nullptr},
@@ -157,7 +167,8 @@ Tensor tensor_from_dlpack(PyObject* o) {
   Own method(PyObject_GetAttrString(o, "__dlpack__"));
   if (!method) {
     PyErr_Clear();
-    raise(PyExc_TypeError, str_cat("from_dlpack: expected an object with __dlpack__ or a DLPack capsule, got ", Py_TYPE(o)->tp_name));
+    raise(PyExc_TypeError,
+          str_cat("from_dlpack: expected an object with __dlpack__ or a DLPack capsule, got ", Py_TYPE(o)->tp_name));
   }
   Own none(checked(PyTuple_New(0)));
   Own keywords(checked(Py_BuildValue("{s:(II)}", "max_version", dlpack::kMajor, dlpack::kMinor)));
@@ -193,7 +204,8 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
 
 PyObject* tensor_dlpack_device(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   read_args("__dlpack_device__", {}, 0, nullptr, args, n, kw);
-  if (!tensor_of(self).device().is_cpu()) raise(PyExc_BufferError, "Can't export memory of this device; use tensor.cpu()");
+  if (!tensor_of(self).device().is_cpu())
+    raise(PyExc_BufferError, "Can't export memory of this device; use tensor.cpu()");
   return checked(Py_BuildValue("(ii)", dlpack::kCpu, 0));
 }
 

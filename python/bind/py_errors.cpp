@@ -15,17 +15,27 @@ namespace {
 
 PyObject* python_type(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::Value: return PyExc_ValueError;
-    case ErrorKind::Type: return PyExc_TypeError;
-    case ErrorKind::Index: return PyExc_IndexError;
-    case ErrorKind::NotImplemented: return PyExc_NotImplementedError;
-    case ErrorKind::OutOfMemory: return out_of_memory_error;
-    case ErrorKind::Key: return PyExc_KeyError;
-    case ErrorKind::Attribute: return PyExc_AttributeError;
-    case ErrorKind::Overflow: return PyExc_OverflowError;
-    case ErrorKind::FileNotFound: return PyExc_FileNotFoundError;
+    case ErrorKind::Value:
+      return PyExc_ValueError;
+    case ErrorKind::Type:
+      return PyExc_TypeError;
+    case ErrorKind::Index:
+      return PyExc_IndexError;
+    case ErrorKind::NotImplemented:
+      return PyExc_NotImplementedError;
+    case ErrorKind::OutOfMemory:
+      return out_of_memory_error;
+    case ErrorKind::Key:
+      return PyExc_KeyError;
+    case ErrorKind::Attribute:
+      return PyExc_AttributeError;
+    case ErrorKind::Overflow:
+      return PyExc_OverflowError;
+    case ErrorKind::FileNotFound:
+      return PyExc_FileNotFoundError;
     case ErrorKind::Runtime:
-    case ErrorKind::Internal: return PyExc_RuntimeError;
+    case ErrorKind::Internal:
+      return PyExc_RuntimeError;
   }
   return PyExc_RuntimeError;
 }
@@ -81,9 +91,9 @@ void read_args(const char* function, std::initializer_list<const char*> names, i
   const char* const* name = names.begin();
   const int count = int(names.size());
   if (nargs > keyword_only)
-    raise(PyExc_TypeError, str_cat(function, "() takes ", keyword_only, " positional argument",
-                                   keyword_only == 1 ? "" : "s", " but ", nargs, nargs == 1 ? " was" : " were",
-                                   " given"));
+    raise(PyExc_TypeError,
+          str_cat(function, "() takes ", keyword_only, " positional argument", keyword_only == 1 ? "" : "s", " but ",
+                  nargs, nargs == 1 ? " was" : " were", " given"));
   uint64_t given = 0;
   for (Py_ssize_t i = 0; i < nargs; ++i) {
     values[i] = args[i];

@@ -1,6 +1,7 @@
 // The ctx of strata.autograd.Function: what forward tells about its inputs and outputs, and the history that follows.
 #include <unordered_set>
 
+#include "dispatch/boxed.h"
 #include "dispatch/tls.h"
 #include "grad/variable.h"
 #include "py_function.h"
@@ -204,6 +205,7 @@ Own finish_outputs(PyObject* ctx, PyObject* raw, const std::unordered_map<Tensor
     } else if (is_dirty) {
       STRATA_CHECK(is_input, fn.name(), ": mark_dirty: output ", i, " is not an input of forward");
       check_inplace(t, fn.name().c_str());
+      t.bump_version(lasting_text(fn.name()));  // forward may have written behind the operators' back
       rebase_history(t, node);
     } else {
       // A view made inside forward must not take its history from its base, but from this function.

@@ -39,8 +39,9 @@ const Entry* find_entry_or_null(std::string_view name) {
 
 const Entry& find_entry(std::string_view name) {
   const Entry* e = find_entry_or_null(name);
-  STRATA_CHECK_NOT_IMPLEMENTED(e, "strata.", name, ": the operator table does not hold it yet; compose the result from "
-                                                   "other operators");
+  STRATA_CHECK_NOT_IMPLEMENTED(e, "strata.", name,
+                               ": the operator table does not hold it yet; compose the result from "
+                               "other operators");
   return *e;
 }
 

@@ -38,7 +38,8 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     PyObject* device = nullptr;
     static const char* names[] = {"device", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) throw PythonError();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device))
+      throw PythonError();
     Device d = device && device != Py_None ? to_Device(device) : Device{};
     Own o(checked(type->tp_alloc(type, 0)));
     new (&generator_of(o.get())) Generator(Generator::make(d));
@@ -86,7 +87,8 @@ PyObject* set_state(PyObject* o, PyObject* state) {
     if (!is_tensor(state)) raise(PyExc_TypeError, str_cat("expected a Tensor as state, got ", Py_TYPE(state)->tp_name));
     const Tensor& t = tensor_of(state);
     STRATA_CHECK_TYPE(t.dtype() == DType::U8 && t.numel() == 16 && t.is_contiguous() && t.device().is_cpu(),
-                      "RNG state must be a strata.uint8 tensor of 16 elements on the CPU, got ", t.dtype(), " of ", t.numel());
+                      "RNG state must be a strata.uint8 tensor of 16 elements on the CPU, got ", t.dtype(), " of ",
+                      t.numel());
     PhiloxState s;
     std::memcpy(&s.seed, t.bytes(), 8);
     std::memcpy(&s.offset, t.bytes() + 8, 8);

@@ -1,5 +1,5 @@
-// x[...] and x[...] = v. Ints, slices, None and Ellipsis make views at once; bools, masks, integer tensors and lists are
-// gathered and go to aten::index or aten::index_put_ together.
+// x[...] and x[...] = v. Ints, slices, None and Ellipsis make views at once; bools, masks, integer tensors and lists
+// are gathered and go to aten::index or aten::index_put_ together.
 #include <algorithm>
 
 #include "core/promote.h"
@@ -62,10 +62,14 @@ Tensor tensor_of_sequence(PyObject* o) {
 Tensor usable(const Tensor& t) {
   switch (t.dtype()) {
     case DType::I64:
-    case DType::Bool: return t;
-    case DType::I32: return converted(t, DType::I64, std::nullopt);
-    case DType::U8: return converted(t, DType::Bool, std::nullopt);
-    default: raise(PyExc_IndexError, "tensors used as indices must be long, int, byte or bool tensors");
+    case DType::Bool:
+      return t;
+    case DType::I32:
+      return converted(t, DType::I64, std::nullopt);
+    case DType::U8:
+      return converted(t, DType::Bool, std::nullopt);
+    default:
+      raise(PyExc_IndexError, "tensors used as indices must be long, int, byte or bool tensors");
   }
 }
 
@@ -130,8 +134,8 @@ bool is_tuple_like(PyObject* o) {
   return false;
 }
 
-// The view that the plain items make, and the tensor indices into it: undefined where a dim is kept whole. A mask stands
-// for as many dims as it has.
+// The view that the plain items make, and the tensor indices into it: undefined where a dim is kept whole. A mask
+// stands for as many dims as it has.
 struct Located {
   Tensor view;
   std::vector<Tensor> indices;
@@ -150,12 +154,13 @@ Located locate(const Tensor& self, PyObject* index) {
   for (const Item& item : items) specified += item.dims();
   if (specified > self.dim()) {
     if (self.dim() == 0 && items.size() == 1)
-      raise(PyExc_IndexError, "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
-                              "to convert a 0-dim tensor to a number");
+      raise(PyExc_IndexError,
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
+            "to convert a 0-dim tensor to a number");
     raise_too_many(self);
   }
   Located r{self, {}};
-  int64_t dim = 0, shown = 0, covered = 0;
+  int64_t dim = 0, shown = 0, covered = 0, rest = self.dim() - specified;
   auto record = [&](const Tensor& t, int64_t dims) {
     for (; covered < dim; ++covered) r.indices.emplace_back();
     r.indices.push_back(t);
@@ -164,16 +169,22 @@ Located locate(const Tensor& self, PyObject* index) {
   };
   for (const Item& item : items) {
     switch (item.kind) {
-      case Item::Int: r.view = select(r.view, dim, item.value, shown++); break;
+      case Item::Int:
+        r.view = select(r.view, dim, item.value, shown++);
+        break;
       case Item::Slice:
         if (!item.range.whole(r.view.sizes()[dim])) r.view = sliced(r.view, dim, item.range);
         ++dim, ++shown;
         break;
       case Item::Ellipsis:
-        dim += self.dim() - specified;
-        shown += self.dim() - specified;
+        // A second ellipsis finds no dims left.
+        dim += rest;
+        shown += rest;
+        rest = 0;
         break;
-      case Item::None: r.view = ops::unsqueeze(r.view, dim++); break;
+      case Item::None:
+        r.view = ops::unsqueeze(r.view, dim++);
+        break;
       case Item::Bool:
         r.view = ops::unsqueeze(r.view, dim);
         record(bool_index(item.value != 0), 1);
@@ -210,9 +221,9 @@ void assign(const Tensor& self, PyObject* index, PyObject* value) {
                                    scalar_type_name(self.dtype()), "Tensor"));
   if (index == Py_False) return;
   Located at = PyLong_CheckExact(index) && self.dim() > 0 ? Located{select(self, 0, to_Int(index), 0), {}}
-               : index == Py_Ellipsis                      ? Located{self, {}}
-               : index == Py_True                          ? Located{ops::unsqueeze(self, 0), {}}
-                                                           : locate(self, index);
+               : index == Py_Ellipsis                     ? Located{self, {}}
+               : index == Py_True                         ? Located{ops::unsqueeze(self, 0), {}}
+                                                          : locate(self, index);
   if (at.indices.empty()) {
     if (number)
       ops::fill_(at.view, to_Scalar(value));
@@ -245,7 +256,9 @@ PyObject* set_item_body(PyObject* self, PyObject* const* args, Py_ssize_t, PyObj
   Py_RETURN_NONE;
 }
 
-PyObject* get_item(PyObject* self, PyObject* index) { return method<"__getitem__", get_item_body>(self, &index, 1, nullptr); }
+PyObject* get_item(PyObject* self, PyObject* index) {
+  return method<"__getitem__", get_item_body>(self, &index, 1, nullptr);
+}
 
 int set_item(PyObject* self, PyObject* index, PyObject* value) {
   if (!value) {
@@ -280,7 +293,7 @@ PyObject* iterate(PyObject* self) {
 
 }  // namespace
 
-Tensor view_of(const Tensor& t) { return ops::expand(t, t.sizes()); }
+Tensor view_of(const Tensor& t) { return ops::alias(t); }
 
 std::vector<PyType_Slot> index_slots() {
   return {

@@ -2,10 +2,13 @@
 
 namespace strata::py {
 
-namespace {
-// Objects that outlive the interpreter are left alone.
-bool interpreter_alive() { return Py_IsInitialized() && !_Py_IsFinalizing(); }
-}  // namespace
+bool interpreter_alive() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsInitialized() && !Py_IsFinalizing();
+#else
+  return Py_IsInitialized() && !_Py_IsFinalizing();
+#endif
+}
 
 SharedObject share(PyObject* borrowed) {
   Py_INCREF(borrowed);

@@ -8,6 +8,9 @@
 
 namespace strata::py {
 
+// False before Python has begun and from the moment it ends: objects are then left alone.
+bool interpreter_alive();
+
 // Takes the lock for its scope; nests.
 class HoldLock {
  public:

@@ -39,8 +39,8 @@ std::string sentence(const std::string& name, const Signature& s, const Prepared
       int most = p.positional - first, least = 0;
       for (int i = first; i < s.count; ++i)
         if (!s.args[i].keyword_only && !s.args[i].has_default) ++least;
-      std::string count = least == most ? std::to_string(most)
-                                        : "from " + std::to_string(least) + " to " + std::to_string(most);
+      std::string count =
+          least == most ? std::to_string(most) : "from " + std::to_string(least) + " to " + std::to_string(most);
       return str_cat(name, "() takes ", count, " positional argument", most == 1 ? "" : "s", " but ", c.nargs,
                      c.nargs == 1 ? " was" : " were", " given");
     }
@@ -61,13 +61,15 @@ std::string sentence(const std::string& name, const Signature& s, const Prepared
     }
     case Misfit::UnknownKeyword:
       return str_cat(name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(m.keyword), "'");
-    case Misfit::Twice: return str_cat(name, "() got multiple values for argument '", arg, "'");
+    case Misfit::Twice:
+      return str_cat(name, "() got multiple values for argument '", arg, "'");
     case Misfit::WrongElement:
-      return str_cat(name, "(): argument '", arg, "'",
-                     m.position > 0 ? " (position " + std::to_string(m.position) + ")" : std::string(), " must be ",
-                     wanted, ", but found element of type ",
-                     type_name(PyTuple_Check(m.value) || PyList_Check(m.value) ? Items(m.value).data[m.element] : m.value),
-                     " at pos ", m.element);
+      return str_cat(
+          name, "(): argument '", arg, "'",
+          m.position > 0 ? " (position " + std::to_string(m.position) + ")" : std::string(), " must be ", wanted,
+          ", but found element of type ",
+          type_name(PyTuple_Check(m.value) || PyList_Check(m.value) ? Items(m.value).data[m.element] : m.value),
+          " at pos ", m.element);
     default:
       return str_cat(name, "(): argument '", arg, "'",
                      m.position > 0 ? " (position " + std::to_string(m.position) + ")" : std::string(), " must be ",
@@ -83,7 +85,8 @@ std::string shown_arguments(const CallArgs& c, PyObject* wrong) {
       Items items(value);
       bool tuple = PyTuple_CheckExact(value);
       shown = std::string("") + type_name(value) + " of " + (tuple ? "(" : "[");
-      for (Py_ssize_t i = 0; i < items.size && i < 4; ++i) shown += std::string(i ? ", " : "") + type_name(items.data[i]);
+      for (Py_ssize_t i = 0; i < items.size && i < 4; ++i)
+        shown += std::string(i ? ", " : "") + type_name(items.data[i]);
       shown += std::string(items.size > 4 ? ", ..." : "") + (tuple ? ")" : "]");
     }
     if (value == wrong) shown = "!" + shown + "!";
@@ -157,8 +160,9 @@ void raise_misfit(const Overloads& overloads, const CallArgs& c) {
   }
   std::string text = name + "() received an invalid combination of arguments - got " + shown_arguments(c, nullptr);
   if (found.empty()) {
-    text = str_cat(name, c.self ? "() is a function only: call it as strata." : "() is a method only: call it as tensor.",
-                   name, "(...)");
+    text =
+        str_cat(name, c.self ? "() is a function only: call it as strata." : "() is a method only: call it as tensor.",
+                name, "(...)");
   } else if (found.size() == 1) {
     text += ", but expected " + shown_signature(*found[0].signature, c.self != nullptr);
   } else {

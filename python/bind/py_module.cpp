@@ -7,8 +7,8 @@ namespace strata::py {
 
 namespace {
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "strata._C", "The C++ side of strata.", -1, nullptr, nullptr, nullptr,
-                          nullptr, nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "strata._C", "The C++ side of strata.", -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
 PyObject* make_module() {
   int_pack_type.tp_basicsize = sizeof(IntPack);
@@ -23,8 +23,7 @@ PyObject* make_module() {
   init_library(module.get());
   init_modes(module.get());
   init_profiler(module.get());
-  if (PyObject* off = PyDict_GetItemString(PyModule_GetDict(module.get()), "_disabled_torch_function_impl"))
-    disabled_torch_function = Py_NewRef(off);
+  init_io(module.get());
   return module.release();
 }
 

@@ -19,6 +19,8 @@ PyNode* self_of(PyObject* o) { return reinterpret_cast<PyNode*>(o); }
 int node_traverse(PyObject* o, visitproc visit, void* arg) {
   PyNode* self = self_of(o);
   Py_VISIT(Py_TYPE(o));
+  // While C++ holds the node too, the object is a root: what it holds is not garbage, whatever Python can reach.
+  if (self->node && !self->owned && self->node->use_count() > 1) return 0;
   Py_VISIT(self->metadata);
   Py_VISIT(self->dict);
   return self->function ? traverse_function(self->function, visit, arg) : 0;
@@ -60,7 +62,7 @@ void node_dealloc(PyObject* o) {
 
 // From the destructor of a node whose object it owns.
 void forget_node(void* object) {
-  if (!Py_IsInitialized() || _Py_IsFinalizing()) return;
+  if (!interpreter_alive()) return;
   HoldLock lock;
   KeepError error;
   PyNode* self = static_cast<PyNode*>(object);

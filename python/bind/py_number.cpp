@@ -8,16 +8,80 @@ namespace strata::py {
 namespace {
 
 enum Op : int {
-  Add, Sub, Mul, Div, FloorDiv, Mod, Pow, MatMul, And, Or, Xor, LShift, RShift,
-  IAdd, ISub, IMul, IDiv, IFloorDiv, IMod, IPow, IAnd, IOr, IXor, ILShift, IRShift,
-  RSub, Reciprocal, Neg, Abs, Not, Lt, Le, Eq, Ne, Gt, Ge, OpCount
+  Add,
+  Sub,
+  Mul,
+  Div,
+  FloorDiv,
+  Mod,
+  Pow,
+  MatMul,
+  And,
+  Or,
+  Xor,
+  LShift,
+  RShift,
+  IAdd,
+  ISub,
+  IMul,
+  IDiv,
+  IFloorDiv,
+  IMod,
+  IPow,
+  IAnd,
+  IOr,
+  IXor,
+  ILShift,
+  IRShift,
+  RSub,
+  Reciprocal,
+  Neg,
+  Abs,
+  Not,
+  Lt,
+  Le,
+  Eq,
+  Ne,
+  Gt,
+  Ge,
+  OpCount
 };
-constexpr const char* op_names[OpCount] = {
-    "add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "matmul", "bitwise_and", "bitwise_or", "bitwise_xor",
-    "bitwise_left_shift", "bitwise_right_shift",
-    "add_", "sub_", "mul_", "div_", "floor_divide_", "remainder_", "pow_", "bitwise_and_", "bitwise_or_", "bitwise_xor_",
-    "bitwise_left_shift_", "bitwise_right_shift_",
-    "rsub", "reciprocal", "neg", "abs", "bitwise_not", "lt", "le", "eq", "ne", "gt", "ge"};
+constexpr const char* op_names[OpCount] = {"add",
+                                           "sub",
+                                           "mul",
+                                           "div",
+                                           "floor_divide",
+                                           "remainder",
+                                           "pow",
+                                           "matmul",
+                                           "bitwise_and",
+                                           "bitwise_or",
+                                           "bitwise_xor",
+                                           "bitwise_left_shift",
+                                           "bitwise_right_shift",
+                                           "add_",
+                                           "sub_",
+                                           "mul_",
+                                           "div_",
+                                           "floor_divide_",
+                                           "remainder_",
+                                           "pow_",
+                                           "bitwise_and_",
+                                           "bitwise_or_",
+                                           "bitwise_xor_",
+                                           "bitwise_left_shift_",
+                                           "bitwise_right_shift_",
+                                           "rsub",
+                                           "reciprocal",
+                                           "neg",
+                                           "abs",
+                                           "bitwise_not",
+                                           "lt",
+                                           "le",
+                                           "eq",
+                                           "ne",
+                                           "gt",
+                                           "ge"};
 const Entry* entries[OpCount];
 
 PyObject* lacking(Op op) {
@@ -52,8 +116,10 @@ PyObject* reflected(Op op, PyObject* number, PyObject* tensor) {
     case Mul:
     case And:
     case Or:
-    case Xor: return as_method(op, tensor, number);
-    case Sub: return as_method(RSub, tensor, number);
+    case Xor:
+      return as_method(op, tensor, number);
+    case Sub:
+      return as_method(RSub, tensor, number);
     case Div: {
       PyObject* inverse = as_method(Reciprocal, tensor, nullptr);
       if (!inverse) return nullptr;
@@ -61,7 +127,8 @@ PyObject* reflected(Op op, PyObject* number, PyObject* tensor) {
       Py_DECREF(inverse);
       return r;
     }
-    default: return as_function(op, number, tensor);
+    default:
+      return as_function(op, number, tensor);
   }
 }
 

@@ -1,4 +1,5 @@
-// NumPy arrays over tensors' memory and tensors over arrays' memory, without NumPy's headers: through the buffer protocol.
+// NumPy arrays over tensors' memory and tensors over arrays' memory, without NumPy's headers: through the buffer
+// protocol.
 #include <bit>
 #include <cstring>
 
@@ -35,10 +36,14 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t itemsize) {
   bool is_signed = std::strchr("bhilq", code[0]) != nullptr;
   if (!is_signed && !std::strchr("BHILQ", code[0])) return std::nullopt;
   switch (itemsize) {
-    case 1: return is_signed ? DType::I8 : DType::U8;
-    case 2: return is_signed ? DType::I16 : DType::U16;
-    case 4: return is_signed ? DType::I32 : DType::U32;
-    default: return is_signed ? DType::I64 : DType::U64;
+    case 1:
+      return is_signed ? DType::I8 : DType::U8;
+    case 2:
+      return is_signed ? DType::I16 : DType::U16;
+    case 4:
+      return is_signed ? DType::I32 : DType::U32;
+    default:
+      return is_signed ? DType::I64 : DType::U64;
   }
 }
 
@@ -47,13 +52,15 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t itemsize) {
   Own dtype(checked(PyObject_GetAttrString(array, "dtype")));
   Own native(checked(PyObject_GetAttrString(dtype.get(), "isnative")));
   if (native.get() == Py_False)
-    raise(PyExc_ValueError, "given numpy array has byte order different from the native byte order. Conversion between byte "
-                            "orders is currently not supported.");
+    raise(PyExc_ValueError,
+          "given numpy array has byte order different from the native byte order. Conversion between byte "
+          "orders is currently not supported.");
   Own type(checked(PyObject_GetAttrString(dtype.get(), "type")));
-  raise(PyExc_TypeError,
-        str_cat("can't convert np.ndarray of type ", reinterpret_cast<PyTypeObject*>(type.get())->tp_name,
-                ". The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, "
-                "int8, uint64, uint32, uint16, uint8, and bool."));
+  raise(
+      PyExc_TypeError,
+      str_cat("can't convert np.ndarray of type ", reinterpret_cast<PyTypeObject*>(type.get())->tp_name,
+              ". The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, "
+              "int8, uint64, uint32, uint16, uint8, and bool."));
 }
 
 struct HeldBuffer {
@@ -76,16 +83,20 @@ Tensor tensor_over_array(PyObject* array, bool warn_readonly) {
     sizes.push_back(view.shape[i]);
     if (view.strides[i] < 0)
       raise(PyExc_ValueError,
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently "
             "supported. (You can probably work around this by making a copy of your array  with array.copy().) ");
     if (view.strides[i] % view.itemsize)
-      raise(PyExc_ValueError, "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
-                              "reallocate the memory.");
+      raise(PyExc_ValueError,
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+            "reallocate the memory.");
     strides.push_back(view.strides[i] / view.itemsize);
   }
   if (view.readonly && warn_readonly)
-    warn("The given NumPy array is not writable, and tensors are: writing to this one is undefined. Copy the array to be "
-         "safe, or make it writable first.");
+    warn(
+        "The given NumPy array is not writable, and tensors are: writing to this one is undefined. Copy the array to "
+        "be "
+        "safe, or make it writable first.");
   int64_t bytes = checked_bytes(strided_span(sizes, strides), view.itemsize, "from_numpy");
   return make_tensor_over(storage_over(view.buf, size_t(bytes), array), sizes, strides, 0, *dtype);
 }
@@ -99,7 +110,8 @@ PyObject* tensor_numpy(PyObject* self, PyObject* const* args, Py_ssize_t n, PyOb
   if (force) {
     t = on_cpu(ops::detach(t));
   } else {
-    STRATA_CHECK(!needs_grad(t), "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    STRATA_CHECK(!needs_grad(t),
+                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     STRATA_CHECK_TYPE(t.device().is_cpu(), "can't convert ", t.device(),
                       " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
   }

@@ -24,8 +24,8 @@ constexpr Alias aliases[] = {{"dim", {"axis", nullptr, nullptr}},
                              {"other", {"x2", nullptr, nullptr}}};
 
 // Operators whose tensor arguments may be numbers: torch.mul(2, x).
-constexpr const char* with_numbers[] = {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide",
-                                        "floor_divide", "copy", "remainder"};
+constexpr const char* with_numbers[] = {"add",    "sub",         "mul",          "div",  "subtract", "multiply",
+                                        "divide", "true_divide", "floor_divide", "copy", "remainder"};
 
 PreparedArg names_of(const char* name) {
   PreparedArg arg;
@@ -53,12 +53,12 @@ bool is_optional(ArgKind k) {
     case ArgKind::DeviceOpt:
     case ArgKind::FormatOpt:
     case ArgKind::Generator:
-    case ArgKind::Ignored: return true;
-    default: return false;
+    case ArgKind::Ignored:
+      return true;
+    default:
+      return false;
   }
 }
-
-bool is_exact_int(PyObject* o) { return PyLong_Check(o) && !PyBool_Check(o); }
 
 // The index of the argument with that keyword, or -1.
 int find_keyword(const PreparedSignature& p, PyObject* keyword) {
@@ -117,7 +117,7 @@ inline bool put(const ArgSpec& spec, PyObject* o, bool numbers, Frame& frame, Py
     *slot = o;
     return true;
   }
-  if (is_int_list_kind(spec.kind) && spec.list_size > 0 && (is_exact_int(o) || is_numpy_kind(o, "integer")))
+  if (is_int_list_kind(spec.kind) && spec.list_size > 0 && is_int_like(o))
     return (*slot = repeated(frame, o, spec.list_size)) != nullptr;
   if (numbers && spec.kind == ArgKind::Tensor && frame.owned < 4 && is_number(o)) {
     PyObject* t = guarded([&] { return wrap(wrapped_number(to_Scalar(o))); });
@@ -143,9 +143,7 @@ const Prepared& prepare(const Overloads& overloads) {
       if (!a.keyword_only) ++ps.positional;
       if (a.keyword_only && !a.has_default && !is_optional(a.kind)) ++ps.required_outs;
     }
-    auto packs = [&](int first) {
-      return ps.positional == first + 1 && is_int_list_kind(signature.args[first].kind);
-    };
+    auto packs = [&](int first) { return ps.positional == first + 1 && is_int_list_kind(signature.args[first].kind); };
     ps.packs_function = packs(0);
     ps.packs_method = packs(1);
     p->signatures.push_back(std::move(ps));

@@ -44,8 +44,8 @@ struct PreparedArg {
 
 struct PreparedSignature {
   std::vector<PreparedArg> args;
-  int positional = 0;      // arguments that may come by position, self included
-  int required_outs = 0;   // keyword-only arguments without default: the out= forms
+  int positional = 0;                                 // arguments that may come by position, self included
+  int required_outs = 0;                              // keyword-only arguments without default: the out= forms
   bool packs_function = false, packs_method = false;  // positional ints make up the one list of ints
 };
 
@@ -89,12 +89,12 @@ struct Misfit {
 };
 
 // Fills the frame's slots. `numbers`: numbers may stand for tensors. `why` is filled on failure when it is given.
-bool fit(const Signature& signature, const PreparedSignature& prepared, const CallArgs& call, bool numbers, Frame& frame,
-         Misfit* why);
+bool fit(const Signature& signature, const PreparedSignature& prepared, const CallArgs& call, bool numbers,
+         Frame& frame, Misfit* why);
 // Whether `o` fits the kind. `element` receives the index of the first bad element of a list.
 bool accepts(const ArgSpec& spec, PyObject* o, Py_ssize_t* element);
-bool is_number(PyObject* o);       // Python's and NumPy's numbers and 0-dim tensors, not bool strings
-bool is_int_like(PyObject* o);     // an int where a size or a dim is wanted; bools are refused
+bool is_number(PyObject* o);                        // Python's and NumPy's numbers and 0-dim tensors, not bool strings
+bool is_int_like(PyObject* o);                      // an int where a size or a dim is wanted; bools are refused
 bool is_numpy_kind(PyObject* o, const char* kind);  // an instance of numpy.<kind>; false while NumPy is not loaded
 
 // Sets the TypeError.

@@ -3,6 +3,7 @@
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/kernels.h"
+#include "eager/library_host.h"
 #include "py_methods.h"
 #include "py_parse.h"
 
@@ -54,6 +55,14 @@ PyObject* set_isa(PyObject*, PyObject* name) {
   });
 }
 
+PyObject* get_library(PyObject*, PyObject*) { return PyBool_FromLong(eager::library_enabled()); }
+PyObject* set_library(PyObject*, PyObject* on) {
+  return guarded([&] { return wrap(eager::set_library_enabled(to_Bool(on))); });
+}
+PyObject* report_library(PyObject*, PyObject*) {
+  return guarded([&] { return checked(PyUnicode_FromString(eager::library_report().c_str())); });
+}
+
 PyObject* py_promote_types(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&] {
     PyObject* v[2] = {};
@@ -78,8 +87,8 @@ PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t n) {
       else if (is_number(args[i]))
         r.add(to_Scalar(args[i]));
       else
-        raise(PyExc_TypeError, str_cat("result_type(): argument ", i + 1, " must be Tensor or Number, not ",
-                                       Py_TYPE(args[i])->tp_name));
+        raise(PyExc_TypeError,
+              str_cat("result_type(): argument ", i + 1, " must be Tensor or Number, not ", Py_TYPE(args[i])->tp_name));
     }
     return wrap(r.get());
   });
@@ -95,11 +104,15 @@ PyMethodDef functions[] = {
     {"set_num_threads", set_threads, METH_O, "Sets the number of threads that one operator may use."},
     {"get_default_dtype", get_default, METH_NOARGS, "The dtype of tensors made of floats: strata.float32 unless set."},
     {"set_default_dtype", set_default, METH_O, "Sets the dtype of tensors made of floats. TypeError for others."},
-    {"_memory_stats", memory_stats, METH_NOARGS, "Bytes in use, cached and at the peak; calls that reached the system."},
+    {"_memory_stats", memory_stats, METH_NOARGS,
+     "Bytes in use, cached and at the peak; calls that reached the system."},
     {"_reset_peak_memory", reset_peak, METH_NOARGS, "Makes the present use the peak."},
     {"_empty_cache", empty_cache, METH_NOARGS, "Gives cached memory back to the system."},
     {"cpu_capability", get_isa, METH_NOARGS, "The instruction set of the kernels: 'base', 'v3' or 'v4'."},
     {"set_cpu_capability", set_isa, METH_O, "Makes kernels use another instruction set that the machine has."},
+    {"_library_enabled", get_library, METH_NOARGS, "Whether products and convolutions may use the library."},
+    {"_set_library_enabled", set_library, METH_O, "Lets them use it or not; returns what was set."},
+    {"_library_report", report_library, METH_NOARGS, "The library's name and version, or why there is none."},
     {"promote_types", with_keywords<py_promote_types>(), METH_FASTCALL | METH_KEYWORDS,
      "promote_types(type1, type2)\n\nThe smallest dtype that both convert to."},
     {"can_cast", with_keywords<py_can_cast>(), METH_FASTCALL | METH_KEYWORDS,

@@ -51,7 +51,8 @@ PyObject* repr(PyObject* o) {
 PyObject* numel(PyObject* o, PyObject*) {
   return guarded([&] {
     int64_t n = 1;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) n = checked_mul(n, to_Int(PyTuple_GET_ITEM(o, i)), "Size.numel");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+      n = checked_mul(n, to_Int(PyTuple_GET_ITEM(o, i)), "Size.numel");
     return wrap(n);
   });
 }

@@ -77,7 +77,8 @@ std::string text(SourceMark mark) {
   auto* code = static_cast<PyCodeObject*>(const_cast<void*>(mark.code));
   const char* file = PyUnicode_AsUTF8(code->co_filename);
   const char* name = PyUnicode_AsUTF8(code->co_name);
-  std::string result = str_cat(file ? file : "?", ":", PyCode_Addr2Line(code, mark.position), " in ", name ? name : "?");
+  std::string result =
+      str_cat(file ? file : "?", ":", PyCode_Addr2Line(code, mark.position), " in ", name ? name : "?");
   PyErr_Clear();
   PyGILState_Release(state);
   return result;

@@ -18,7 +18,8 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     PyObject* source = nullptr;
     static const char* names[] = {"source", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:UntypedStorage", const_cast<char**>(names), &source)) throw PythonError();
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:UntypedStorage", const_cast<char**>(names), &source))
+      throw PythonError();
     Py_buffer view{};
     int64_t bytes = 0;
     if (source && PyObject_CheckBuffer(source)) {
@@ -92,7 +93,8 @@ PyObject* tensor_over(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* 
   return guarded([&] {
     PyObject* v[5] = {};
     read_args("_tensor_over_storage", {"storage", "dtype", "offset", "size", "stride"}, 5, v, args, n, kw, 5);
-    if (Py_TYPE(v[0]) != storage_type) raise(PyExc_TypeError, "_tensor_over_storage: storage must be a strata.UntypedStorage");
+    if (Py_TYPE(v[0]) != storage_type)
+      raise(PyExc_TypeError, "_tensor_over_storage: storage must be a strata.UntypedStorage");
     DType dtype = to_DType(v[1]);
     int64_t offset = int_argument("_tensor_over_storage", "offset", v[2]);
     for (int i : {3, 4})
@@ -103,8 +105,8 @@ PyObject* tensor_over(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* 
                        stride.size(), " and ", size.size());
     // Files are not trusted: nothing may reach outside of the storage.
     for (size_t i = 0; i < size.size(); ++i)
-      STRATA_CHECK_VALUE(size[i] >= 0 && stride[i] >= 0, "_tensor_over_storage: expected sizes and strides of 0 or more, got ",
-                         size, " and ", stride);
+      STRATA_CHECK_VALUE(size[i] >= 0 && stride[i] >= 0,
+                         "_tensor_over_storage: expected sizes and strides of 0 or more, got ", size, " and ", stride);
     int64_t end = checked_add(offset, strided_span(size, stride), "_tensor_over_storage");
     STRATA_CHECK_VALUE(offset >= 0 && checked_bytes(end, itemsize(dtype)) <= int64_t(storage_of(v[0])->bytes()),
                        "_tensor_over_storage: a tensor of sizes ", size, ", strides ", stride, " at offset ", offset,

@@ -190,7 +190,8 @@ static PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t narg
     PyObject* v[3] = {};
     read_args("_make_subclass", {"cls", "data", "require_grad"}, 3, v, args, nargs, kwnames, 2);
     PyTypeObject* type = type_argument(v[0], "_make_subclass");
-    if (!is_tensor(v[1])) raise(PyExc_TypeError, str_cat("_make_subclass: data must be a Tensor, not ", Py_TYPE(v[1])->tp_name));
+    if (!is_tensor(v[1]))
+      raise(PyExc_TypeError, str_cat("_make_subclass: data must be a Tensor, not ", Py_TYPE(v[1])->tp_name));
     Tensor t = tensor_of(v[1]).alias();
     t.impl()->own_version_ = true;
     if (v[2] && to_Bool(v[2])) set_requires_grad(t, true);
@@ -219,7 +220,8 @@ void init_tensor(PyObject* module) {
   static PyMethodDef own_methods[] = {
       {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_subclass)),
        METH_FASTCALL | METH_KEYWORDS | METH_STATIC, "A tensor of class cls over data's storage, without history."},
-      {"as_subclass", as_subclass, METH_O, "This tensor as an object of another subclass of Tensor, in the same graph."},
+      {"as_subclass", as_subclass, METH_O,
+       "This tensor as an object of another subclass of Tensor, in the same graph."},
       {nullptr, nullptr, 0, nullptr},
   };
   static std::vector<PyMethodDef> methods;

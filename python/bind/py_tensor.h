@@ -6,16 +6,15 @@ namespace strata::py {
 
 // One per Python tensor. The TensorImpl points back, so that a tensor has one Python object.
 struct PyTensor {
-  PyObject_HEAD
-  Tensor tensor;
+  PyObject_HEAD Tensor tensor;
   PyObject* weakrefs;
   PyObject* hooks;  // dict of Python's backward hooks, for users who look at it; may be null
   PyObject* dict;   // the instance's __dict__; may be null
 };
 
-extern PyTypeObject* tensor_base_type;   // strata._C.TensorBase
-extern PyObject* tensor_class;           // strata.Tensor, once Python has set it
-extern PyObject* parameter_class;        // strata.nn.Parameter, once it exists
+extern PyTypeObject* tensor_base_type;  // strata._C.TensorBase
+extern PyObject* tensor_class;          // strata.Tensor, once Python has set it
+extern PyObject* parameter_class;       // strata.nn.Parameter, once it exists
 inline bool is_tensor(PyObject* o) { return PyObject_TypeCheck(o, tensor_base_type); }
 inline const Tensor& tensor_of(PyObject* o) { return reinterpret_cast<PyTensor*>(o)->tensor; }
 // A tensor of exactly strata.Tensor or strata.nn.Parameter: no __torch_function__ to ask.
@@ -35,10 +34,10 @@ inline void track_tensor(PyObject* o) {
 }
 
 // Parts of the type, one per file.
-extern PyMethodDef tensor_methods[];      // by hand; the table's methods are added to them
+extern PyMethodDef tensor_methods[];  // by hand; the table's methods are added to them
 extern PyGetSetDef tensor_attributes[];
-std::vector<PyType_Slot> number_slots();    // arithmetic, comparisons
-std::vector<PyType_Slot> index_slots();     // len, [], []=
+std::vector<PyType_Slot> number_slots();                                     // arithmetic, comparisons
+std::vector<PyType_Slot> index_slots();                                      // len, [], []=
 PyObject* new_tensor(PyTypeObject* type, PyObject* args, PyObject* kwargs);  // Tensor(2, 3), Tensor([1., 2.])
 // The table's entry of that name; raises when the table lacks it.
 const Entry& find_entry(std::string_view name);
@@ -48,16 +47,18 @@ const Entry* find_entry_or_null(std::string_view name);
 void init_tensor(PyObject* module);     // tensor type, dtype, device, Size, memory formats, Generator, printing support
 void init_functions(PyObject* module);  // generated entries: submodule `_C._functions`, methods on TensorBase
 void init_indexing(PyObject* module);
-void init_convert(PyObject* module);    // tensor(), from_numpy, DLPack, buffers, pickling
-void init_autograd(PyObject* module);   // modes, engine, Node objects, hooks, Function, saved tensors
-void init_library(PyObject* module);    // def, impl, fallback, override, explain_dispatch, operator handles
-void init_modes(PyObject* module);      // __torch_function__, __torch_dispatch__, subclasses
+void init_convert(PyObject* module);   // tensor(), from_numpy, DLPack, buffers, pickling
+void init_autograd(PyObject* module);  // modes, engine, Node objects, hooks, Function, saved tensors
+void init_library(PyObject* module);   // def, impl, fallback, override, explain_dispatch, operator handles
+void init_modes(PyObject* module);     // __torch_function__, __torch_dispatch__, subclasses
 void init_profiler(PyObject* module);
-void init_runtime(PyObject* module);    // threads, seeds, default dtype, memory statistics, io
+void init_io(PyObject* module);  // saving and loading
+void init_runtime(PyObject* module);  // threads, seeds, default dtype, memory statistics, io
 
 // Serves calls whose arguments have __torch_function__; returns null without an error set when none has.
 // `args` are all tensor arguments (flattened); `callable` names the function for the handler.
-PyObject* torch_function(const Overloads& overloads, PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+PyObject* torch_function(const Overloads& overloads, PyObject* self, PyObject* const* args, Py_ssize_t nargs,
+                         PyObject* kwnames);
 bool torch_function_mode_active();
 
 }  // namespace strata::py

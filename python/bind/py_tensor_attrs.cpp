@@ -1,6 +1,9 @@
 // Attributes of tensors: geometry, dtype, autograd's links, and the views that read as attributes.
+#include <unordered_map>
+
 #include "core/promote.h"
 #include "grad/variable.h"
+#include "py_modes.h"
 #include "py_node.h"
 #include "py_tensor.h"
 #include "py_types.h"
@@ -12,9 +15,32 @@ namespace {
 
 const Tensor& self_of(PyObject* o) { return tensor_of(o); }
 
+// Subclasses and modes are asked as for a call of the attribute's `__get__`; the closure is its name.
+PyObject* overridden(PyObject* o, const char* name) {
+  if (!torch_function_enabled()) return nullptr;
+  Overloaded overloaded;
+  overloaded.add(o);
+  if (overloaded.args.empty() && !torch_function_mode_active()) return nullptr;
+  static auto* getters = new std::unordered_map<std::string_view, PyObject*>;
+  PyObject*& getter = (*getters)[name];
+  if (!getter) {
+    Own descriptor(checked(PyObject_GetAttrString(tensor_class, name)));
+    getter = checked(PyObject_GetAttrString(descriptor.get(), "__get__"));
+  }
+  Own args(checked(PyTuple_Pack(1, o)));
+  Own kwargs(checked(PyDict_New()));
+  return ask_torch_function(getter, overloaded, args.get(), kwargs.get());
+}
+
 template <auto F>
-PyObject* get(PyObject* o, void*) {
-  return guarded([&] { return F(tensor_of(o)); });
+PyObject* get(PyObject* o, void* name) {
+  return guarded([&]() -> PyObject* {
+    if (STRATA_UNLIKELY(!is_plain_tensor(o) || torch_function_mode_active())) {
+      PyObject* r = overridden(o, static_cast<const char*>(name));
+      if (r) return r;
+    }
+    return F(tensor_of(o));
+  });
 }
 
 // ---- geometry and type
@@ -54,11 +80,12 @@ PyObject* grad_quietly(const Tensor& t) { return wrap(grad_of(t)); }
 PyObject* get_grad(const Tensor& t) {
   Tensor g = grad_of(t);
   if (!g.defined() && !t.is_leaf() && !(find_autograd_meta(t) && find_autograd_meta(t)->retained))
-    warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-         "populated during autograd.backward(): a tensor made by an operator (" +
-         grad_fn_name(t) +
-         ") keeps no gradient unless .retain_grad() is called on it before. If the leaf was meant, read .grad of the "
-         "tensor that the user created with requires_grad=True.");
+    warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+        "populated during autograd.backward(): a tensor made by an operator (" +
+        grad_fn_name(t) +
+        ") keeps no gradient unless .retain_grad() is called on it before. If the leaf was meant, read .grad of the "
+        "tensor that the user created with requires_grad=True.");
   return wrap(g);
 }
 
@@ -175,42 +202,46 @@ int set_backward_hooks(PyObject* o, PyObject* value, void*) {
 PyObject* identity(PyObject* o, void*) { return PyLong_FromVoidPtr(tensor_of(o).impl()); }
 PyObject* priority(PyObject*, void*) { return PyFloat_FromDouble(1000.0); }
 
+PyGetSetDef attribute(const char* name, getter get, setter set, const char* doc) {
+  return {name, get, set, doc, const_cast<char*>(name)};
+}
+
 }  // namespace
 
 PyGetSetDef tensor_attributes[] = {
-    {"shape", get<shape>, nullptr, "The sizes, as a strata.Size.", nullptr},
-    {"dtype", get<dtype>, nullptr, "The type of the elements.", nullptr},
-    {"device", get<device>, nullptr, "Where the memory is.", nullptr},
-    {"layout", get<layout>, nullptr, "strata.strided.", nullptr},
-    {"ndim", get<ndim>, nullptr, "The number of dims.", nullptr},
-    {"itemsize", get<itemsize>, nullptr, "Bytes of one element.", nullptr},
-    {"nbytes", get<nbytes>, nullptr, "Bytes of all elements.", nullptr},
-    {"is_meta", get<is_meta>, nullptr, "It has a shape but no memory.", nullptr},
-    {"is_cpu", get<is_cpu>, nullptr, "Its device is the CPU.", nullptr},
-    {"is_sparse", get<never>, nullptr, "False: all tensors are strided.", nullptr},
-    {"is_sparse_csr", get<never>, nullptr, "False: all tensors are strided.", nullptr},
-    {"is_mkldnn", get<never>, nullptr, "False: all tensors are strided.", nullptr},
-    {"is_quantized", get<never>, nullptr, "False: quantisation is explicit.", nullptr},
-    {"is_nested", get<never>, nullptr, "False: all tensors are strided.", nullptr},
-    {"names", get<none>, nullptr, "None: dims have no names.", nullptr},
-    {"requires_grad", get<requires_grad>, set_flag, "Operators on it are recorded for backward.", nullptr},
-    {"grad", get<get_grad>, set_gradient, "The gradient that backward has added up, or None.", nullptr},
-    {"_grad", get<grad_quietly>, set_gradient, "grad without the warning for non-leaves.", nullptr},
-    {"grad_fn", get<grad_fn_object>, nullptr, "The node of the graph that made it, or None for leaves.", nullptr},
-    {"is_leaf", get<is_leaf>, nullptr, "No recorded operator made it.", nullptr},
-    {"retains_grad", get<retains_grad>, nullptr, "A non-leaf whose gradient will be kept.", nullptr},
-    {"output_nr", get<output_nr>, nullptr, "Which output of grad_fn it is.", nullptr},
-    {"data", get<get_data>, set_data, "The same memory without history.", nullptr},
-    {"_version", get<version>, nullptr, "Counts writes to its memory.", nullptr},
-    {"_base", get<base>, nullptr, "What it is a view of, or None.", nullptr},
+    attribute("shape", get<shape>, nullptr, "The sizes, as a strata.Size."),
+    attribute("dtype", get<dtype>, nullptr, "The type of the elements."),
+    attribute("device", get<device>, nullptr, "Where the memory is."),
+    attribute("layout", get<layout>, nullptr, "strata.strided."),
+    attribute("ndim", get<ndim>, nullptr, "The number of dims."),
+    attribute("itemsize", get<itemsize>, nullptr, "Bytes of one element."),
+    attribute("nbytes", get<nbytes>, nullptr, "Bytes of all elements."),
+    attribute("is_meta", get<is_meta>, nullptr, "It has a shape but no memory."),
+    attribute("is_cpu", get<is_cpu>, nullptr, "Its device is the CPU."),
+    attribute("is_sparse", get<never>, nullptr, "False: all tensors are strided."),
+    attribute("is_sparse_csr", get<never>, nullptr, "False: all tensors are strided."),
+    attribute("is_mkldnn", get<never>, nullptr, "False: all tensors are strided."),
+    attribute("is_quantized", get<never>, nullptr, "False: quantisation is explicit."),
+    attribute("is_nested", get<never>, nullptr, "False: all tensors are strided."),
+    attribute("names", get<none>, nullptr, "None: dims have no names."),
+    attribute("requires_grad", get<requires_grad>, set_flag, "Operators on it are recorded for backward."),
+    attribute("grad", get<get_grad>, set_gradient, "The gradient that backward has added up, or None."),
+    attribute("_grad", get<grad_quietly>, set_gradient, "grad without the warning for non-leaves."),
+    attribute("grad_fn", get<grad_fn_object>, nullptr, "The node of the graph that made it, or None for leaves."),
+    attribute("is_leaf", get<is_leaf>, nullptr, "No recorded operator made it."),
+    attribute("retains_grad", get<retains_grad>, nullptr, "A non-leaf whose gradient will be kept."),
+    attribute("output_nr", get<output_nr>, nullptr, "Which output of grad_fn it is."),
+    attribute("data", get<get_data>, set_data, "The same memory without history."),
+    attribute("_version", get<version>, nullptr, "Counts writes to its memory."),
+    attribute("_base", get<base>, nullptr, "What it is a view of, or None."),
     {"_backward_hooks", backward_hooks, set_backward_hooks, "Hooks registered from Python.", nullptr},
     {"_cdata", identity, nullptr, "Address of the C++ tensor.", nullptr},
-    {"T", get<get_T>, nullptr, "A view with the dims reversed.", nullptr},
-    {"mT", get<get_mT>, nullptr, "A view with the last two dims swapped.", nullptr},
-    {"H", get<get_H>, nullptr, "The conjugate transpose of a matrix.", nullptr},
-    {"mH", get<get_mH>, nullptr, "The conjugate with the last two dims swapped.", nullptr},
-    {"real", get<get_real>, set_part<get_real>, "The real part, a view.", nullptr},
-    {"imag", get<get_imag>, set_part<get_imag>, "The imaginary part, a view.", nullptr},
+    attribute("T", get<get_T>, nullptr, "A view with the dims reversed."),
+    attribute("mT", get<get_mT>, nullptr, "A view with the last two dims swapped."),
+    attribute("H", get<get_H>, nullptr, "The conjugate transpose of a matrix."),
+    attribute("mH", get<get_mH>, nullptr, "The conjugate with the last two dims swapped."),
+    attribute("real", get<get_real>, set_part<get_real>, "The real part, a view."),
+    attribute("imag", get<get_imag>, set_part<get_imag>, "The imaginary part, a view."),
     {"__array_priority__", priority, nullptr, "Above NumPy's arrays.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

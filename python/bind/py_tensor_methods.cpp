@@ -55,7 +55,9 @@ PyObject* is_signed(const Tensor& t) {
 PyObject* is_inference(const Tensor& t) { return wrap(bool(t.impl()->inference_)); }
 PyObject* is_view(const Tensor& t) { return wrap(t.is_view()); }
 PyObject* is_pinned(const Tensor&) { return wrap(false); }
-PyObject* device_index(const Tensor& t) { return wrap(int64_t(t.device().is_cpu() ? -1 : std::max<int>(0, t.device().index))); }
+PyObject* device_index(const Tensor& t) {
+  return wrap(int64_t(t.device().is_cpu() ? -1 : std::max<int>(0, t.device().index)));
+}
 PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t.storage()); }
 
 // ---- values
@@ -66,19 +68,32 @@ PyObject* element(const char* p, DType t) {
     return v;
   };
   switch (t) {
-    case DType::Bool: return Py_NewRef(*p ? Py_True : Py_False);
-    case DType::U8: return PyLong_FromLong(as(uint8_t()));
-    case DType::I8: return PyLong_FromLong(as(int8_t()));
-    case DType::U16: return PyLong_FromLong(as(uint16_t()));
-    case DType::I16: return PyLong_FromLong(as(int16_t()));
-    case DType::U32: return PyLong_FromLong(as(uint32_t()));
-    case DType::I32: return PyLong_FromLong(as(int32_t()));
-    case DType::U64: return PyLong_FromUnsignedLongLong(as(uint64_t()));
-    case DType::I64: return PyLong_FromLongLong(as(int64_t()));
-    case DType::F16: return PyFloat_FromDouble(to_float(as(Half())));
-    case DType::BF16: return PyFloat_FromDouble(to_float(as(BFloat16())));
-    case DType::F32: return PyFloat_FromDouble(as(float()));
-    case DType::F64: return PyFloat_FromDouble(as(double()));
+    case DType::Bool:
+      return Py_NewRef(*p ? Py_True : Py_False);
+    case DType::U8:
+      return PyLong_FromLong(as(uint8_t()));
+    case DType::I8:
+      return PyLong_FromLong(as(int8_t()));
+    case DType::U16:
+      return PyLong_FromLong(as(uint16_t()));
+    case DType::I16:
+      return PyLong_FromLong(as(int16_t()));
+    case DType::U32:
+      return PyLong_FromLong(as(uint32_t()));
+    case DType::I32:
+      return PyLong_FromLong(as(int32_t()));
+    case DType::U64:
+      return PyLong_FromUnsignedLongLong(as(uint64_t()));
+    case DType::I64:
+      return PyLong_FromLongLong(as(int64_t()));
+    case DType::F16:
+      return PyFloat_FromDouble(to_float(as(Half())));
+    case DType::BF16:
+      return PyFloat_FromDouble(to_float(as(BFloat16())));
+    case DType::F32:
+      return PyFloat_FromDouble(as(float()));
+    case DType::F64:
+      return PyFloat_FromDouble(as(double()));
     case DType::C64: {
       auto v = as(std::complex<float>());
       return PyComplex_FromDoubles(v.real(), v.imag());
@@ -145,7 +160,8 @@ Tensor on_cpu(const Tensor& t) {
 
 PyMethodDef tensor_methods[] = {
     {"size", fast<method<"size", size>>(), METH_FASTCALL | METH_KEYWORDS, "The sizes, or that of one dim."},
-    {"stride", fast<method<"stride", stride>>(), METH_FASTCALL | METH_KEYWORDS, "The strides in elements, or that of one dim."},
+    {"stride", fast<method<"stride", stride>>(), METH_FASTCALL | METH_KEYWORDS,
+     "The strides in elements, or that of one dim."},
     {"is_contiguous", fast<method<"is_contiguous", is_contiguous>>(), METH_FASTCALL | METH_KEYWORDS,
      "Whether the elements lie in memory in the order of the format."},
     {"dim", plain<dim>, METH_NOARGS, "The number of dims."},
@@ -176,7 +192,8 @@ PyMethodDef tensor_methods[] = {
     {"float", fast<method<"float", to_type<DType::F32>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.float32)."},
     {"double", fast<method<"double", to_type<DType::F64>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.float64)."},
     {"half", fast<method<"half", to_type<DType::F16>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.float16)."},
-    {"bfloat16", fast<method<"bfloat16", to_type<DType::BF16>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.bfloat16)."},
+    {"bfloat16", fast<method<"bfloat16", to_type<DType::BF16>>>(), METH_FASTCALL | METH_KEYWORDS,
+     "to(strata.bfloat16)."},
     {"long", fast<method<"long", to_type<DType::I64>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.int64)."},
     {"int", fast<method<"int", to_type<DType::I32>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.int32)."},
     {"short", fast<method<"short", to_type<DType::I16>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.int16)."},
@@ -184,7 +201,8 @@ PyMethodDef tensor_methods[] = {
     {"byte", fast<method<"byte", to_type<DType::U8>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.uint8)."},
     {"bool", fast<method<"bool", to_type<DType::Bool>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.bool)."},
     {"cfloat", fast<method<"cfloat", to_type<DType::C64>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.complex64)."},
-    {"cdouble", fast<method<"cdouble", to_type<DType::C128>>>(), METH_FASTCALL | METH_KEYWORDS, "to(strata.complex128)."},
+    {"cdouble", fast<method<"cdouble", to_type<DType::C128>>>(), METH_FASTCALL | METH_KEYWORDS,
+     "to(strata.complex128)."},
     {"numpy", fast<method<"numpy", tensor_numpy>>(), METH_FASTCALL | METH_KEYWORDS, "An ndarray over the same memory."},
     {"__array__", fast<method<"__array__", tensor_array>>(), METH_FASTCALL | METH_KEYWORDS, "For numpy.asarray()."},
     {"__dlpack__", fast<method<"__dlpack__", tensor_dlpack>>(), METH_FASTCALL | METH_KEYWORDS, "A DLPack capsule."},

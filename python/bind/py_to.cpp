@@ -11,7 +11,8 @@ namespace {
 
 bool is_dtype(PyObject* o) {
   auto* t = reinterpret_cast<PyTypeObject*>(o);
-  return Py_TYPE(o) == dtype_type || t == &PyFloat_Type || t == &PyLong_Type || t == &PyBool_Type || t == &PyComplex_Type;
+  return Py_TYPE(o) == dtype_type || t == &PyFloat_Type || t == &PyLong_Type || t == &PyBool_Type ||
+         t == &PyComplex_Type;
 }
 bool is_device(PyObject* o) { return Py_TYPE(o) == device_type || PyUnicode_Check(o); }
 bool given(PyObject* o) { return o && o != Py_None; }
@@ -39,11 +40,11 @@ PyObject* result(PyObject* self, Tensor&& t) {
 
 }  // namespace
 
-Tensor converted(const Tensor& t, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking, bool copy,
-                 std::optional<MemoryFormat> format) {
+Tensor converted(const Tensor& t, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking,
+                 bool copy, std::optional<MemoryFormat> format) {
   bool same_type = !dtype || *dtype == t.dtype();
-  bool same_device = !device || (device->type == t.device().type && (device->index < 0 || device->index == t.device().index ||
-                                                                     device->is_cpu()));
+  bool same_device = !device || (device->type == t.device().type &&
+                                 (device->index < 0 || device->index == t.device().index || device->is_cpu()));
   bool same_format = !format || *format == MemoryFormat::Preserve || t.is_contiguous(*format);
   if (same_type && same_device && same_format && !copy) return t;
   if (same_type && same_device) return ops::clone(t, format);
@@ -71,10 +72,11 @@ PyObject* tensor_to(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
     std::memcpy(v, o, sizeof v);
   }
   if (!given(v[DeviceArg]) && !given(v[TypeArg]) && !given(v[Other]) && !v[Copy] && !given(v[Format]) && nargs == 0)
-    raise(PyExc_TypeError, "to() received an invalid combination of arguments - got (), but expected one of:\n"
-                           " * (strata.device device = None, strata.dtype dtype = None, bool non_blocking = False, bool copy "
-                           "= False, *, strata.memory_format memory_format = None)\n * (strata.dtype dtype, ...)\n"
-                           " * (Tensor other, ...)\n");
+    raise(PyExc_TypeError,
+          "to() received an invalid combination of arguments - got (), but expected one of:\n"
+          " * (strata.device device = None, strata.dtype dtype = None, bool non_blocking = False, bool copy "
+          "= False, *, strata.memory_format memory_format = None)\n * (strata.dtype dtype, ...)\n"
+          " * (Tensor other, ...)\n");
   auto wrong = [&](const char* name, const char* wanted, PyObject* o) {
     raise(PyExc_TypeError, str_cat("to(): argument '", name, "' must be ", wanted, ", not ", Py_TYPE(o)->tp_name));
   };
@@ -94,8 +96,9 @@ PyObject* tensor_to(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
     if (!is_dtype(v[TypeArg])) wrong("dtype", "strata.dtype", v[TypeArg]);
     dtype = to_DType(v[TypeArg]);
   }
-  return result(self, converted(t, dtype, device, flag("to", "non_blocking", v[NonBlocking]), flag("to", "copy", v[Copy]),
-                                given(v[Format]) ? to_FormatOpt(v[Format]) : std::nullopt));
+  return result(self,
+                converted(t, dtype, device, flag("to", "non_blocking", v[NonBlocking]), flag("to", "copy", v[Copy]),
+                          given(v[Format]) ? to_FormatOpt(v[Format]) : std::nullopt));
 }
 
 PyObject* convert_method(PyObject* self, DType dtype, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -122,7 +125,9 @@ PyObject* tensor_type(PyObject* self, PyObject* const* args, Py_ssize_t nargs, P
   DType dtype;
   if (PyUnicode_Check(v[0])) {
     std::optional<DType> named = legacy_dtype(to_Str(v[0]));
-    if (!named) raise(PyExc_ValueError, str_cat("invalid type: '", to_Str(v[0]), "'; expected a name such as 'strata.FloatTensor'"));
+    if (!named)
+      raise(PyExc_ValueError,
+            str_cat("invalid type: '", to_Str(v[0]), "'; expected a name such as 'strata.FloatTensor'"));
     dtype = *named;
   } else {
     dtype = to_DType(v[0]);

@@ -12,8 +12,11 @@ import math
 
 from strata import _C
 from strata._tensor import Tensor
-from strata.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from strata.version import __version__
+from strata.autograd.grad_mode import enable_grad as enable_grad
+from strata.autograd.grad_mode import inference_mode as inference_mode
+from strata.autograd.grad_mode import no_grad as no_grad
+from strata.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from strata.version import __version__ as __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +38,9 @@ del _install, _name, _module
 # Where names live that are loaded on first use.
 _MODULES = frozenset(
     (
-        "accelerator amp autograd backends cpu distributed fft func functional fx hub jit library linalg multiprocessing nn "
-        "onnx ops optim overrides profiler quantization random return_types serialization special testing types utils"
+        "accelerator amp autograd backends cpu distributed fft func functional fx hub jit library linalg multiprocessing "
+        "nn onnx ops optim overrides profiler quantization random return_types safetensors serialization special testing "
+        "types utils"
     ).split()
 )
 _NAMES = {

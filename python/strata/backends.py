@@ -11,16 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def library_name() -> str | None:
-    """The matrix and convolution library in use, or None."""
-    return _C._library_name()
+def library_report() -> str:
+    """The name, version and instruction set of the library, or why there is none."""
+    return _C._library_report()
 
 
 @contextmanager
 def library(enabled: bool = True) -> Iterator[None]:
     """Whether operators may use the library; False gives the generated kernels' bits. Restored at the end of the block."""
-    before = _C._library_enabled()
-    _C._set_library_enabled(enabled)
+    before = _C._set_library_enabled(enabled)
     try:
         yield
     finally:

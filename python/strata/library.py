@@ -16,7 +16,7 @@ import weakref
 
 from strata import _C
 from strata._infer_schema import infer_schema
-from strata.ops import FunctionSchema, OpOverload
+from strata.ops import FunctionSchema, OpOverload, _forget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def _undo(tokens: list, defined: list) -> None:
         _C._dispatch_restore(token)
     for op in defined:
         _C._dispatch_undefine(op)
+        _forget(op)
     tokens.clear()
     defined.clear()
 

@@ -78,15 +78,20 @@ class OpOverloadPacket:
         self._qualified_op_name = f"{namespace}::{name}"
         self.__name__ = name
         self._namespace = namespace
+        self._known: list[str] = []
 
     def overloads(self) -> list[str]:
         """Names of the overloads, 'default' for the one without a name."""
         return [_overload(full) for full in _C._op_names(self._qualified_op_name)]
 
     def _candidates(self) -> list[OpOverload]:
-        # An overload with an out= argument is the caller's wish only where that argument is named.
-        found = [_C._op_get(full) for full in _C._op_names(self._qualified_op_name)]
-        return sorted(found, key=lambda op: (op._schema.is_mutable and not self.__name__.endswith("_"), _rank(op)))
+        full = _C._op_names(self._qualified_op_name)
+        if full != self._known:
+            # An overload with an out= argument is the caller's wish only where that argument is named.
+            found = [_C._op_get(name) for name in full]
+            found.sort(key=lambda op: (op._schema.is_mutable and not self.__name__.endswith("_"), _rank(op)))
+            self._known, self._sorted = full, found
+        return self._sorted
 
     def _fitting(self, args: tuple, kwargs: dict) -> OpOverload:
         candidates = self._candidates()
@@ -110,7 +115,8 @@ class OpOverloadPacket:
             raise AttributeError(
                 f"The underlying op of '{self}' has no overload name '{overload}'; it has {', '.join(self.overloads())}"
             )
-        return _C._op_get(full)
+        found = self.__dict__[overload] = _C._op_get(full)
+        return found
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.overloads()]
@@ -133,7 +139,8 @@ class _Namespace:
             raise AttributeError(op)
         if not _C._op_names(f"{self.name}::{op}"):
             raise AttributeError(f"'strata.ops.{self.name}' has no operator '{op}'; strata.ops.names() lists them all")
-        return _packet(self.name, op)
+        found = self.__dict__[op] = OpOverloadPacket(self.name, op)
+        return found
 
     def __dir__(self) -> list[str]:
         start = self.name + "::"
@@ -143,12 +150,18 @@ class _Namespace:
         return f"<strata.ops.{self.name}: {len(dir(self))} operators>"
 
 
-_packets: dict[tuple[str, str], OpOverloadPacket] = {}
 _namespaces: dict[str, _Namespace] = {}
 
 
 def _packet(namespace: str, name: str) -> OpOverloadPacket:
-    return _packets.setdefault((namespace, name), OpOverloadPacket(namespace, name))
+    return getattr(__getattr__(namespace), name)
+
+
+def _forget(op: OpOverload) -> None:
+    """After an operator has been taken out of the table: its name is looked up anew."""
+    namespace, _, name = op.name().partition("::")
+    if namespace in _namespaces:
+        _namespaces[namespace].__dict__.pop(name.partition(".")[0], None)
 
 
 def _overload(full: str) -> str:
@@ -216,7 +229,9 @@ def explain_dispatch(op: str | OpOverload | OpOverloadPacket, /, *args: Any, **k
 def __getattr__(namespace: str) -> _Namespace:
     if namespace.startswith("__"):
         raise AttributeError(f"module 'strata.ops' has no attribute '{namespace}'")
-    return _namespaces.setdefault(namespace, _Namespace(namespace))
+    if namespace not in _namespaces:
+        _namespaces[namespace] = globals()[namespace] = _Namespace(namespace)
+    return _namespaces[namespace]
 
 
 def __dir__() -> list[str]:

@@ -157,6 +157,7 @@ class SmallVec {
 };
 
 using DimVec = SmallVec<int64_t, 6>;
+using BoolVec = SmallVec<bool, 4>;
 using IntArrayRef = ArrayRef<int64_t>;
 
 template <class T, size_t N>

@@ -10,6 +10,7 @@
 #include "base/array_ref.h"
 #include "core/device.h"
 #include "core/dtype.h"
+#include "core/generator.h"
 #include "core/keys.h"
 #include "core/memory_format.h"
 #include "core/scalar.h"
@@ -17,7 +18,6 @@
 
 namespace strata {
 
-class Generator;
 class Tensor;
 using TensorList = ArrayRef<Tensor>;
 using OptIntArrayRef = std::optional<IntArrayRef>;
@@ -36,6 +36,7 @@ class NodeBase {
       if (refs_.compare_exchange_weak(n, n + 1, std::memory_order_acq_rel)) return true;
     return false;
   }
+  int use_count() const { return refs_.load(std::memory_order_relaxed); }
 
  protected:
   virtual ~NodeBase() = default;

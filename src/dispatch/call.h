@@ -85,6 +85,15 @@ struct Box<ArrayRef<double>> {
 template <>
 struct Box<std::vector<bool>> : BoxValue<std::vector<bool>> {};
 template <>
+struct Box<BoolVec> {
+  static IValue to(const BoolVec& v) { return IValue(std::vector<bool>(v.begin(), v.end())); }
+  static BoolVec from(const IValue& v) {
+    BoolVec list;
+    for (bool b : v.get<std::vector<bool>>()) list.push_back(b);
+    return list;
+  }
+};
+template <>
 struct Box<TensorList> {
   static IValue to(TensorList v) { return IValue(v.vec()); }
   static TensorList from(const IValue& v) {

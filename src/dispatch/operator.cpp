@@ -111,12 +111,17 @@ std::string slot_name(Key key, int device) {
 
 OperatorTable::Saved OperatorTable::impl(Operator& op, Key key, int device, void* typed, const BoxedKernel* boxed,
                                          const char* source, bool quiet) {
-  std::lock_guard<std::recursive_mutex> hold(state().lock);
-  Slot& slot = slot_of(op, key, device);
-  Saved saved{slot.typed.load(), slot.boxed.load(), slot.source, slot.fallthrough};
-  if (!slot.empty() && !quiet)
+  Saved saved;
+  {
+    std::lock_guard<std::recursive_mutex> hold(state().lock);
+    Slot& slot = slot_of(op, key, device);
+    saved = {slot.typed.load(), slot.boxed.load(), slot.source, slot.fallthrough};
+  }
+  // Without the lock: a front end's warning runs the user's code, and may raise.
+  if ((saved.typed || saved.boxed) && !quiet)
     warn(str_cat("Overriding a previously registered kernel for the same operator and the same dispatch key: operator ",
-                 op.name, ", key ", slot_name(key, device), ", previous kernel from ", slot.source ? slot.source : "an unknown source", ", new kernel from ",
+                 op.name, ", key ", slot_name(key, device), ", previous kernel from ",
+                 saved.source ? saved.source : "an unknown source", ", new kernel from ",
                  source ? source : "an unknown source"));
   restore(op, key, device, {typed, boxed, source, false});
   return saved;
@@ -174,7 +179,8 @@ void OperatorTable::refresh(Operator& op) {
 const Slot& Operator::key_fallback(Key k, Dispatch) const {
   OperatorTable& table = OperatorTable::instance();
   const BoxedKernel* kernel = table.fallback_of(k);
-  STRATA_CHECK_NOT_IMPLEMENTED(kernel, name, ": no kernel for the key ", key_name(k), "; register one with strata.library");
+  STRATA_CHECK_NOT_IMPLEMENTED(kernel, name, ": no kernel for the key ", key_name(k),
+                               "; register one with strata.library");
   // All operators without a kernel of their own share one slot per key; it changes with the fallback only.
   static Slot shared[kKeyCount];
   Slot& slot = shared[static_cast<int>(k)];
@@ -198,7 +204,8 @@ namespace {
 std::string describe(const Slot& slot) {
   if (slot.fallthrough) return "falls through";
   if (slot.empty()) return "-";
-  return str_cat(slot.typed.load() ? "typed" : "boxed", " kernel from ", slot.source ? slot.source : "an unknown source");
+  return str_cat(slot.typed.load() ? "typed" : "boxed", " kernel from ",
+                 slot.source ? slot.source : "an unknown source");
 }
 }  // namespace
 
@@ -208,9 +215,10 @@ std::string OperatorTable::dump(const Operator& op) {
     const Slot& slot = op.slots[k];
     const BoxedKernel* fallback = state().fallbacks[k].boxed;
     if (slot.empty() && !slot.fallthrough && !fallback) continue;
-    out += str_cat("  ", key_name(static_cast<Key>(k)), ": ",
-                   slot.empty() && !slot.fallthrough ? str_cat("fallback of the key, from ", fallback->source) : describe(slot),
-                   "\n");
+    out += str_cat(
+        "  ", key_name(static_cast<Key>(k)), ": ",
+        slot.empty() && !slot.fallthrough ? str_cat("fallback of the key, from ", fallback->source) : describe(slot),
+        "\n");
   }
   for (int d = 0; d < kMaxDeviceTypes; ++d)
     if (!op.backend[d].empty()) out += str_cat("  Backend[", device_type_name(d), "]: ", describe(op.backend[d]), "\n");
@@ -228,7 +236,7 @@ std::string explain_dispatch(Operator& op, const Stack& args) {
     const Slot& slot = key == Key::Backend ? op.backend[all.device] : op.slots[k];
     std::string what;
     if (key == Key::Backend) {
-      what = !slot.empty() ? describe(slot)
+      what = !slot.empty()       ? describe(slot)
              : op.is_composite() ? str_cat("composite of other operators, from ", op.composite.source)
                                  : "no kernel";
       out += str_cat("  ", key_name(key), "[", device_type_name(all.device), "]: ", what, "\n");

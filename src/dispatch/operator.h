@@ -84,13 +84,13 @@ class OperatorTable {
   Operator& define(const char* schema_text);
   // Takes the name out of the table; the operator itself stays, since calls may be running.
   void remove(Operator& op);
-  Operator* find(std::string_view name);             // "aten::add.Tensor"; null when there is none
-  Operator& get(std::string_view name);              // or a Runtime error with near names
+  Operator* find(std::string_view name);                    // "aten::add.Tensor"; null when there is none
+  Operator& get(std::string_view name);                     // or a Runtime error with near names
   std::vector<Operator*> overloads(std::string_view base);  // of "aten::add"
   std::vector<Operator*> all();
 
-  // `device` matters for Key::Backend, where kCompositeSlot is one too. A kernel that is there already is replaced with a warning that names both
-  // sources, unless `quiet`. Returns what was there, for restore().
+  // `device` matters for Key::Backend, where kCompositeSlot is one too. A kernel that is there already is replaced with
+  // a warning that names both sources, unless `quiet`. Returns what was there, for restore().
   struct Saved {
     void* typed;
     const BoxedKernel* boxed;

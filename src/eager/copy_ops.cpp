@@ -38,6 +38,49 @@ Tensor fill_(const Tensor& self, const Scalar& value) {
   return self;
 }
 
+namespace {
+void check_fill(const Tensor& value) {
+  STRATA_CHECK(value.defined() && value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
+               value.defined() ? value.dim() : -1, " dimensions.");
+}
+}  // namespace
+
+Tensor fill_(const Tensor& self, const Tensor& value) {
+  check_fill(value);
+  STRATA_CHECK(!overlaps_itself(self), "fill_: unsupported operation: more than one element of the written-to tensor refers to "
+               "a single memory location. Please clone() the tensor before performing the operation.");
+  copy_values(self, value);
+  return self;
+}
+
+Tensor fill(const Tensor& self, const Scalar& value) {
+  return fill_(ops::empty_like(self, std::nullopt, std::nullopt, std::nullopt), value);
+}
+
+Tensor fill(const Tensor& self, const Tensor& value) {
+  check_fill(value);
+  return fill_(ops::empty_like(self, std::nullopt, std::nullopt, std::nullopt), value);
+}
+
+Tensor resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> format) {
+  STRATA_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
+  STRATA_CHECK(!format || *format != MemoryFormat::Preserve, "Unsupported memory format Preserve");
+  for (int64_t s : size) STRATA_CHECK(s >= 0, "resize_: expected sizes of 0 or more, got ", size);
+  if (!(self.sizes() == size)) resize_tensor(self, size);
+  if (format && *format != MemoryFormat::Contiguous)
+    self.impl()->set_geometry(size, strides_for(size, *format), self.storage_offset());
+  return self;
+}
+
+Tensor resize_as_(const Tensor& self, const Tensor& model, std::optional<MemoryFormat> format) {
+  if (format && *format == MemoryFormat::Preserve) {
+    resize_(self, model.sizes(), std::nullopt);
+    self.impl()->set_geometry(model.sizes(), model.strides(), self.storage_offset());
+    return self;
+  }
+  return resize_(self, model.sizes(), format);
+}
+
 Tensor zero_(const Tensor& self) {
   fill_values(self, Scalar(0));
   return self;
@@ -47,6 +90,14 @@ Tensor to_dtype(const Tensor& self, DType dtype, bool non_blocking, bool copy, s
   bool same_format = !format || *format == MemoryFormat::Preserve || self.is_contiguous(*format);
   if (self.dtype() == dtype && !copy && same_format) return self;
   return ops::_to_copy(self, dtype, std::nullopt, non_blocking, format);
+}
+
+Tensor to_any(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking, bool copy,
+              std::optional<MemoryFormat> format) {
+  bool same_format = !format || *format == MemoryFormat::Preserve || self.is_contiguous(*format);
+  bool same = (!dtype || *dtype == self.dtype()) && (!device || *device == self.device());
+  if (same && same_format && !copy) return self;
+  return ops::_to_copy(self, dtype, device, non_blocking, format);
 }
 
 Tensor to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool,
@@ -75,6 +126,12 @@ Scalar item(const Tensor& self) {
   double v;
   cast_fn(self.dtype(), DType::F64)(p, 8, reinterpret_cast<char*>(&v), 8, 1);
   return Scalar(v);
+}
+
+bool is_nonzero(const Tensor& self) {
+  STRATA_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  STRATA_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  return item(self).to_bool();
 }
 
 }  // namespace strata::eager

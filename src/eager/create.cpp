@@ -1,4 +1,6 @@
-// Factories.
+// Factories. Those that count are in create_range.cpp.
+#include <algorithm>
+
 #include "base/checked.h"
 #include "core/promote.h"
 #include "eager/copy.h"
@@ -46,7 +48,10 @@ Tensor empty_like(const Tensor& self, std::optional<DType> dtype, std::optional<
 }
 
 Tensor full(IntArrayRef size, const Scalar& value, std::optional<DType> dtype, std::optional<Device> device) {
-  Tensor t = make_tensor(size, dtype ? *dtype : value.is_float() ? default_dtype() : value.dtype(), or_cpu(device));
+  DType type = dtype.value_or(value.dtype());
+  STRATA_CHECK(!value.is_complex() || is_complex(type), "value cannot be converted to type ", dtype_name(type),
+               " without overflow");
+  Tensor t = make_tensor(size, type, or_cpu(device));
   fill_values(t, value);
   return t;
 }
@@ -75,5 +80,45 @@ Tensor ones_like(const Tensor& self, std::optional<DType> dtype, std::optional<D
                  std::optional<MemoryFormat> format) {
   return full_like(self, Scalar(1), dtype, device, format);
 }
+
+// ---- like another tensor, of another shape
+
+Tensor new_empty(const Tensor& self, IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
+  return make_tensor(size, dtype.value_or(self.dtype()), device.value_or(self.device()), self.is_meta());
+}
+
+Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype,
+                         std::optional<Device> device) {
+  return empty_strided(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()));
+}
+
+Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value, std::optional<DType> dtype,
+                std::optional<Device> device) {
+  Tensor t = new_empty(self, size, dtype, device);
+  fill_values(t, value);
+  return t;
+}
+
+Tensor new_zeros(const Tensor& self, IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
+  return new_full(self, size, Scalar(0), dtype, device);
+}
+
+Tensor new_ones(const Tensor& self, IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
+  return new_full(self, size, Scalar(1), dtype, device);
+}
+
+Tensor scalar_tensor(const Scalar& s, std::optional<DType> dtype, std::optional<Device> device) {
+  return full(IntArrayRef(), s, or_default(dtype), device);
+}
+
+Tensor eye(int64_t n, int64_t m, std::optional<DType> dtype, std::optional<Device> device) {
+  STRATA_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
+  STRATA_CHECK(m >= 0, "m must be greater or equal to 0, got ", m);
+  Tensor t = full({n, m}, Scalar(0), or_default(dtype), device);
+  if (int64_t k = std::min(n, m)) fill_values(t.alias(IntArrayRef(k), IntArrayRef(m + 1), 0), Scalar(1));
+  return t;
+}
+
+Tensor eye(int64_t n, std::optional<DType> dtype, std::optional<Device> device) { return eye(n, n, dtype, device); }
 
 }  // namespace strata::eager

@@ -206,19 +206,15 @@ void index_put_inplace(const Tensor& self, TensorList indices, const Tensor& val
     return str_cat("shape mismatch: value tensor of shape ", values.sizes(),
                    " cannot be broadcast to indexing result of shape ", r.sizes);
   };
-  // Leading dims of size 1 are dropped, as assignment does.
-  int64_t extra = 0;
-  while (source.dim() - extra > int64_t(r.sizes.size()) && source.sizes()[extra] == 1) ++extra;
-  size_t kept = source.dim() - extra;
+  size_t kept = source.dim();
   STRATA_CHECK(kept <= r.sizes.size(), mismatch());
   for (size_t d = 0; d < kept; ++d) {
-    int64_t have = source.sizes()[extra + d], want = r.sizes[r.sizes.size() - kept + d];
+    int64_t have = source.sizes()[d], want = r.sizes[r.sizes.size() - kept + d];
     STRATA_CHECK(have == want || have == 1, mismatch());
   }
   if (self.is_meta()) return;
   Tensor offsets = byte_offsets(r);
-  auto [sizes, strides] =
-      expanded(source.sizes().slice(extra, kept), source.strides().slice(extra, kept), r.sizes);
+  auto [sizes, strides] = expanded(source.sizes(), source.strides(), r.sizes);
   Tensor from = source.alias(sizes, strides, source.storage_offset());
   if (from.numel() == 0) return;
   if (!one_step(from, r.place.first, r.broadcast.size())) from = contiguous_copy(from);

@@ -50,8 +50,8 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
 
 namespace {
 void check_rows(const char* name, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
-  STRATA_CHECK_INDEX(index.dim() <= 1, name, ": Index is supposed to be a vector, but got dim: ", index.dim(), " with size ",
-                     index.sizes());
+  STRATA_CHECK_INDEX(index.dim() <= 1, name, ": Index is supposed to be a vector, but got dim: ", index.dim(), " with type: ",
+                     scalar_type_name(index.dtype()), " and size: ", index.sizes());
   STRATA_CHECK(source.dtype() == self.dtype(), name, ": self (", scalar_type_name(self.dtype()), ") and source (",
                scalar_type_name(source.dtype()), ") must have the same scalar type");
   int64_t rows = source.dim() ? source.sizes()[dim < source.dim() ? dim : 0] : 1;
@@ -60,7 +60,7 @@ void check_rows(const char* name, const Tensor& self, int64_t dim, const Tensor&
   STRATA_CHECK(index.numel() == rows, name, ": Number of indices (", index.numel(), ") should be equal to source.size(dim): (",
                rows, "), for dim: ", dim);
   Tensor a = as_vector(self), b = as_vector(source);
-  bool same = a.dim() == b.dim();
+  bool same = self.dim() == source.dim();
   for (int64_t d = 0; same && d < a.dim(); ++d) same = d == dim || a.sizes()[d] == b.sizes()[d];
   STRATA_CHECK(same, "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
                self.sizes(), " source.shape = ", source.sizes());

@@ -182,6 +182,7 @@ class Runner {
 
   // Moves elements [first, first + count) of a row between memory and a contiguous buffer.
   void stage(const RowOperand& o, char* base, char* buffer, int64_t first, int64_t count, bool in) const {
+    if (count == 0) return;
     CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
     int64_t width = itemsize(o.kernel);
     const DimVec& sizes = l_.reduced_sizes;

@@ -31,8 +31,8 @@ void check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const T
   STRATA_CHECK(self.dtype() == src.dtype(), name, "(): Expected self.dtype to be equal to src.dtype");
   if (index.numel() == 0) return;
   Tensor at = with_dims(index), to = with_dims(self), from = with_dims(src);
-  STRATA_CHECK(at.dim() == from.dim(), "Index tensor must have the same number of dimensions as src tensor");
   STRATA_CHECK(at.dim() == to.dim(), "Index tensor must have the same number of dimensions as self tensor");
+  STRATA_CHECK(at.dim() == from.dim(), "Index tensor must have the same number of dimensions as src tensor");
   bool fits = true;
   for (int64_t d = 0; d < at.dim(); ++d)
     fits &= (d == dim || at.sizes()[d] <= to.sizes()[d]) && at.sizes()[d] <= from.sizes()[d];
@@ -189,6 +189,8 @@ void scatter_reduce_inplace(const Tensor& self, int64_t dim, const Tensor& index
   Reduce op = reduce == "sum" ? Reduce::Add : reduce == "prod" ? Reduce::Multiply : reduce == "mean" ? Reduce::Mean
               : reduce == "amax" ? Reduce::Max : reduce == "amin" ? Reduce::Min : Reduce::Put;
   STRATA_CHECK(op != Reduce::Put, "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
+  STRATA_CHECK_NOT_IMPLEMENTED(op != Reduce::Mean || self.dtype() != DType::Bool,
+                               "\"scatter_reduce_mean\" not implemented for 'Bool'; convert the operands with .to() first");
   dim = wrap_dim(dim, self.dim());
   check_scatter(self, dim, index, src, "scatter");
   Tensor at = checked_index(self, dim, index, "scatter");

@@ -5,7 +5,10 @@
 #include <cmath>
 
 #include "grad/formulas_index.h"
+#include "grad/formulas_matmul.h"
 #include "grad/formulas_pointwise.h"
+#include "grad/formulas_reduce.h"
+#include "grad/formulas_view.h"
 #include "grad/node.h"
 #include "strata/generated/ops.h"
 

@@ -110,4 +110,19 @@ Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayR
   return ops::view(whole, sizes);
 }
 
+// ---- order and rank
+
+Tensor place_values(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes, bool keepdim) {
+  Tensor zeros = zeros_like_sizes(grad, sizes);
+  if (keepdim || sizes.empty()) return ops::scatter(zeros, dim, indices, grad);
+  dim = wrap_dim(dim, int64_t(sizes.size()));
+  return ops::scatter(zeros, dim, ops::unsqueeze(indices, dim), ops::unsqueeze(grad, dim));
+}
+
+Tensor spread_evenly(const Tensor& grad, const Tensor& self, const Tensor& result) {
+  Tensor equal = ops::logical_or(ops::eq(self, result), ops::logical_and(ops::isnan(self), ops::isnan(result)));
+  Tensor share = grad / ops::sum(equal, OptIntArrayRef(), false, self.dtype());
+  return ops::to(equal, self.dtype()) * share;
+}
+
 }  // namespace strata::formulas

@@ -28,4 +28,21 @@ Tensor masked_fill_value_backward(const Tensor& grad, const Tensor& mask);
 Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask);
 Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes);
 
+// ---- order and rank
+// Zeros of shape `sizes` with the gradients of chosen values at their positions.
+Tensor place_values(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes, bool keepdim);
+// The gradient of one chosen value, shared by the elements that equal it.
+Tensor spread_evenly(const Tensor& grad, const Tensor& self, const Tensor& result);
+
+// ---- scans (formulas_scan.cpp)
+Tensor reversed_sum(const Tensor& grad, int64_t dim);
+Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim);
+std::tuple<Tensor, Tensor> linear_scan_backward(const Tensor& grad, const Tensor& factor, const Tensor& result, int64_t dim);
+Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
+
+// ---- rearrangements (formulas_arrange.cpp)
+Tensor diagonal_backward(const Tensor& grad, IntArrayRef sizes, int64_t offset, int64_t dim1, int64_t dim2);
+Tensor trace_backward(const Tensor& grad, IntArrayRef sizes);
+DimVec negated(IntArrayRef values);
+
 }  // namespace strata::formulas

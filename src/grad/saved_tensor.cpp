@@ -3,6 +3,7 @@
 #include "core/promote.h"
 #include "dispatch/tls.h"
 #include "grad/variable.h"
+#include "strata/generated/ops.h"
 
 namespace strata {
 
@@ -14,6 +15,14 @@ struct HookStack {
 HookStack& hook_stack() {
   static thread_local HookStack stack;
   return stack;
+}
+
+// The same values without history. A tensor that a front end holds (Key::Python) is shown by an object of its own kind,
+// which only its detach can make.
+Tensor without_history(const Tensor& t) {
+  if (STRATA_LIKELY(!t.keys().has(Key::Python))) return t.alias();
+  ExcludeGuard plain(Key::Autograd | Key::InplaceOrView);
+  return ops::detach(t);
 }
 }  // namespace
 
@@ -37,11 +46,12 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_output) {
   if (STRATA_UNLIKELY(!stack.hooks.empty())) {
     if (!is_output) grad_fn_ = t.impl()->grad_fn_;
     GradModeGuard off(false);
-    packed_ = stack.hooks.back()->pack(is_output ? t.alias() : t);
+    packed_ = stack.hooks.back()->pack(is_output ? without_history(t) : t);
     if (is_leaf_ && !is_output) data_ = t;  // a leaf is itself: its gradient must reach it
     return;
   }
-  data_ = is_output ? t.alias() : t;
+  data_ = is_output ? without_history(t) : t;
+  version_ = data_.version();
 }
 
 Tensor SavedTensor::unpack(Node* owner) const {
@@ -82,7 +92,7 @@ Tensor SavedTensor::unpack(Node* owner) const {
     if (!is_output_) return t;
   }
   if (is_output_) {
-    t = t.alias();
+    t = without_history(t);
     if (is_differentiable(t.dtype()) && owner->outputs.size() > output_nr_) {
       t.impl()->grad_fn_ = Ref<NodeBase>(owner);
       t.impl()->output_nr_ = output_nr_;

@@ -164,7 +164,8 @@ void Source::refuse(const std::string& what) const {
 
 void Source::check(uint64_t offset, uint64_t bytes) const {
   if (offset > size_ || bytes > size_ - offset)
-    refuse(str_cat("is cut or damaged: expected ", bytes, " bytes at offset ", offset, ", got a file of ", size_, " bytes"));
+    refuse(str_cat("is cut or damaged: expected ", bytes, " bytes at offset ", offset, ", got a file of ", size_,
+                   " bytes"));
 }
 
 void Source::read(uint64_t offset, void* to, uint64_t bytes) const {

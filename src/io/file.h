@@ -1,6 +1,6 @@
 // Where bytes come from and go to. A Source is a file, a mapped file or memory; every access is checked against its
-// size. A Writer takes bytes in order; files are written atomically (a new file beside the old one, synced, then renamed
-// over it).
+// size. A Writer takes bytes in order; files are written atomically (a new file beside the old one, synced, then
+// renamed over it).
 #pragma once
 #include <cstdint>
 #include <functional>

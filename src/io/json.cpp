@@ -17,7 +17,8 @@ bool is_utf8(std::string_view s) {
     for (size_t k = 1; k <= more; ++k)
       if (!tail(i + k)) return false;
     uint8_t d = more ? uint8_t(s[i + 1]) : 0;
-    if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) || (c == 0xf4 && d > 0x8f)) return false;
+    if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) || (c == 0xf4 && d > 0x8f))
+      return false;
     i += more + 1;
   }
   return true;
@@ -34,20 +35,27 @@ void JsonReader::fail(const std::string& what) {
 }
 
 void JsonReader::space() {
-  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+  while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+    ++at_;
 }
 
 JsonReader::Kind JsonReader::peek() {
   space();
   if (at_ == text_.size()) fail("it ends too early");
   switch (text_[at_]) {
-    case 'n': return Kind::Null;
+    case 'n':
+      return Kind::Null;
     case 't':
-    case 'f': return Kind::Bool;
-    case '"': return Kind::String;
-    case '[': return Kind::Array;
-    case '{': return Kind::Object;
-    default: return Kind::Number;
+    case 'f':
+      return Kind::Bool;
+    case '"':
+      return Kind::String;
+    case '[':
+      return Kind::Array;
+    case '{':
+      return Kind::Object;
+    default:
+      return Kind::Number;
   }
 }
 
@@ -107,7 +115,9 @@ JsonReader::Number JsonReader::number() {
   }
   if (std::from_chars(b, e, n.real).ec != std::errc()) {
     // Too near to 0 for a double is 0 to every other reader; too large is nothing.
-    if (!real || text_.substr(from, at_ - from).find("e-") == std::string_view::npos) fail("a number is out of range");
+    std::string_view digits_of_it = text_.substr(from, at_ - from);
+    size_t e_at = digits_of_it.find_first_of("eE");
+    if (e_at == std::string_view::npos || digits_of_it[e_at + 1] != '-') fail("a number is out of range");
     n.real = n.negative ? -0.0 : 0.0;
   }
   return n;
@@ -228,13 +238,27 @@ void write_json_string(std::string& out, std::string_view text) {
   out += '"';
   for (char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
       default:
         if (uint8_t(c) < 0x20) {
           out += "\\u00";

@@ -1,5 +1,5 @@
-// JSON as files need it: a reader that hands out one value after the other and keeps nothing, strict about grammar, UTF-8
-// and nesting; and the few functions that write it. Grammar: RFC 8259.
+// JSON as files need it: a reader that hands out one value after the other and keeps nothing, strict about grammar,
+// UTF-8 and nesting; and the few functions that write it. Grammar: RFC 8259.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,9 +15,9 @@ class JsonReader {
  public:
   enum class Kind { Null, Bool, Number, String, Array, Object };
   struct Number {
-    bool whole;      // an integer within 64 bits, signed or unsigned
-    bool negative;   // of whole ones
-    int64_t integer; // the bits of an unsigned one above 2^63
+    bool whole;       // an integer within 64 bits, signed or unsigned
+    bool negative;    // of whole ones
+    int64_t integer;  // the bits of an unsigned one above 2^63
     double real;
   };
   // `refuse` must throw; it gets what is wrong.

@@ -1,182 +1,229 @@
 #include "io/safetensors.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
-#include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
+#include <unordered_set>
 
 #include "base/checked.h"
-#include "io/file.h"
+#include "io/json.h"
+#include "strata/generated/ops.h"
 
 namespace strata::io {
 
-namespace {
+static_assert(std::endian::native == std::endian::little, "files hold numbers with the lowest byte first");
 
-constexpr uint64_t kMaxHeader = 100'000'000;
+namespace {
 
 struct TypeName {
   const char* name;
   DType type;
 };
-constexpr TypeName kTypes[] = {{"BOOL", DType::Bool}, {"U8", DType::U8},   {"I8", DType::I8},     {"U16", DType::U16},
-                               {"I16", DType::I16},   {"U32", DType::U32}, {"I32", DType::I32},   {"U64", DType::U64},
-                               {"I64", DType::I64},   {"F16", DType::F16}, {"BF16", DType::BF16}, {"F32", DType::F32},
-                               {"F64", DType::F64},   {"C64", DType::C64}};
+// In the format's own order, by which files are sorted from the last to the first.
+constexpr TypeName kTypes[] = {{"BOOL", DType::Bool}, {"U8", DType::U8},   {"I8", DType::I8},     {"I16", DType::I16},
+                               {"U16", DType::U16},   {"F16", DType::F16}, {"BF16", DType::BF16}, {"I32", DType::I32},
+                               {"U32", DType::U32},   {"F32", DType::F32}, {"C64", DType::C64},   {"F64", DType::F64},
+                               {"I64", DType::I64},   {"U64", DType::U64}};
 
-[[noreturn]] void refuse(const std::string& path, const std::string& what) {
-  throw_error(ErrorKind::Runtime, str_cat("load: '", path, "' is no valid safetensors file: ", what));
+int rank_of(DType t) {
+  for (int i = 0; i < int(std::size(kTypes)); ++i)
+    if (kTypes[i].type == t) return i;
+  return -1;
 }
 
-// A JSON parser's callback that refuses a key twice in one object.
-nlohmann::json parse_header(const std::string& path, std::string_view text) {
-  std::vector<std::set<std::string>> keys;
-  std::string twice;
-  auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-    using E = nlohmann::json::parse_event_t;
-    if (depth > 8) twice = "nesting deeper than 8";
-    if (event == E::object_start) keys.emplace_back();
-    if (event == E::object_end && !keys.empty()) keys.pop_back();
-    if (event == E::key && !keys.empty() && !keys.back().insert(value.get<std::string>()).second)
-      twice = "the key '" + value.get<std::string>() + "' stands twice";
-    return true;
-  };
-  nlohmann::json header;
-  try {
-    header = nlohmann::json::parse(text.begin(), text.end(), watch);
-  } catch (const nlohmann::json::exception& e) {
-    refuse(path, str_cat("its header is no JSON: ", e.what()));
+struct RawEntry {
+  std::optional<std::string> dtype;
+  std::optional<DimVec> sizes;
+  std::optional<uint64_t> from, to;
+};
+
+// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}
+RawEntry read_entry(JsonReader& json) {
+  RawEntry e;
+  std::string key;
+  json.begin_object();
+  while (json.key(key)) {
+    if (key == "dtype" && !e.dtype) {
+      e.dtype = json.string();
+    } else if (key == "shape" && !e.sizes) {
+      e.sizes.emplace();
+      json.begin_array();
+      while (json.more()) {
+        uint64_t n = json.unsigned_int();
+        if (n > uint64_t(INT64_MAX) || e.sizes->size() >= size_t(TensorImpl::kMaxDims))
+          json.fail("a shape is impossible");
+        e.sizes->push_back(int64_t(n));
+      }
+    } else if (key == "data_offsets" && !e.from) {
+      json.begin_array();
+      int n = 0;
+      for (; json.more(); ++n) (n ? e.to : e.from) = json.unsigned_int();
+      if (n != 2) json.fail("data_offsets needs two numbers");
+    } else {
+      json.fail(
+          str_cat("a tensor's entry has the key '", key, "' twice, or it is none of dtype, shape and data_offsets"));
+    }
   }
-  if (!twice.empty()) refuse(path, twice);
-  if (!header.is_object()) refuse(path, "its header is no JSON object");
-  return header;
-}
-
-uint64_t number(const std::string& path, const std::string& name, const nlohmann::json& v) {
-  if (!v.is_number_unsigned()) refuse(path, str_cat("'", name, "' has a size or offset that is no whole number"));
-  return v.get<uint64_t>();
+  if (!e.dtype || !e.sizes || !e.from) json.fail("a tensor's entry needs dtype, shape and data_offsets");
+  return e;
 }
 
 }  // namespace
 
-SafeFile load_safetensors(const std::string& path) {
-  std::shared_ptr<MappedFile> file = MappedFile::open(path);
-  if (file->size() < 8) refuse(path, str_cat("expected at least 8 bytes, got ", file->size()));
-  uint64_t length;
-  std::memcpy(&length, file->data(), 8);
-  if (length > kMaxHeader) refuse(path, str_cat("its header length is ", length, "; the limit is ", kMaxHeader));
-  if (length > file->size() - 8) refuse(path, str_cat("its header length is ", length, ", but the file has ", file->size(), " bytes"));
-  std::string_view text = file->view(8, length);
-  if (text.empty() || text[0] != '{') refuse(path, "its header does not begin with '{'");
-  nlohmann::json header = parse_header(path, text);
-  uint64_t begin = 8 + length, room = file->size() - begin;
+SafeHeader read_safetensors_header(const Source& source) {
+  auto refuse = [&](const std::string& what) { source.refuse("is no valid safetensors file: " + what); };
+  uint64_t length = 0;
+  if (source.size() < 8) refuse(str_cat("expected at least 8 bytes, got ", source.size()));
+  source.read(0, &length, 8);
+  if (length > kMaxSafeHeader) refuse(str_cat("its header length is ", length, "; the limit is ", kMaxSafeHeader));
+  if (length > source.size() - 8)
+    refuse(str_cat("its header length is ", length, ", but the file has ", source.size(), " bytes"));
+  std::string text = source.text(8, length);
+  if (text.empty() || text[0] != '{') refuse("its header does not begin with '{'");
+  JsonReader json(text, 8, [&](const std::string& what) { refuse("its header: " + what); });
+  uint64_t begin = 8 + length, room = source.size() - begin;
 
-  SafeFile result;
-  struct Item {
-    std::string name;
-    DType dtype;
-    DimVec sizes;
-    uint64_t from, to;
-  };
-  std::vector<Item> items;
-  for (auto& [name, entry] : header.items()) {
+  SafeHeader header;
+  std::unordered_set<std::string> names;
+  std::string name, key;
+  json.begin_object();
+  while (json.key(name)) {
+    if (!names.insert(name).second) json.fail(str_cat("the name '", name, "' stands twice"));
     if (name == "__metadata__") {
-      if (!entry.is_object()) refuse(path, "__metadata__ is no object");
-      for (auto& [key, value] : entry.items()) {
-        if (!value.is_string()) refuse(path, "__metadata__ holds something else than strings");
-        result.metadata[key] = value.get<std::string>();
+      json.begin_object();
+      while (json.key(key)) {
+        if (json.peek() != JsonReader::Kind::String) json.fail("__metadata__ may hold strings only");
+        if (!header.metadata.emplace(key, json.string()).second) json.fail(str_cat("the key '", key, "' stands twice"));
       }
       continue;
     }
-    if (!entry.is_object() || entry.size() != 3 || !entry.contains("dtype") || !entry.contains("shape") ||
-        !entry.contains("data_offsets") || !entry["dtype"].is_string() || !entry["shape"].is_array() ||
-        !entry["data_offsets"].is_array() || entry["data_offsets"].size() != 2)
-      refuse(path, str_cat("'", name, "' needs exactly dtype, shape and data_offsets"));
-    Item item;
-    item.name = name;
-    std::string type = entry["dtype"];
-    auto known = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeName& t) { return type == t.name; });
-    if (known == std::end(kTypes)) refuse(path, str_cat("'", name, "' has the unknown dtype ", type));
-    item.dtype = known->type;
-    for (const auto& s : entry["shape"]) {
-      uint64_t n = number(path, name, s);
-      if (n > uint64_t(INT64_MAX) || item.sizes.size() >= 64) refuse(path, str_cat("'", name, "' has an impossible shape"));
-      item.sizes.push_back(int64_t(n));
+    RawEntry raw = read_entry(json);
+    auto known =
+        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeName& t) { return *raw.dtype == t.name; });
+    if (known == std::end(kTypes))
+      refuse(str_cat("'", name, "' has the dtype ", *raw.dtype, ", which strata does not have"));
+    int64_t numel = 1, bytes = 0;
+    bool fits = true, empty = false;
+    for (int64_t s : *raw.sizes) {
+      empty |= s == 0;
+      fits &= !__builtin_mul_overflow(numel, s, &numel);
     }
-    item.from = number(path, name, entry["data_offsets"][0]);
-    item.to = number(path, name, entry["data_offsets"][1]);
-    int64_t bytes = checked_bytes(checked_numel(item.sizes, "load"), itemsize(item.dtype), "load");
-    if (item.from > item.to || item.to > room || item.to - item.from != uint64_t(bytes))
-      refuse(path, str_cat("'", name, "' has offsets ", item.from, " to ", item.to, ", which do not fit its shape or the file"));
-    items.push_back(std::move(item));
+    fits &= !__builtin_mul_overflow(numel, itemsize(known->type), &bytes);
+    if (empty) bytes = 0;
+    if ((!fits && !empty) || *raw.from > *raw.to || *raw.to > room || *raw.to - *raw.from != uint64_t(bytes))
+      refuse(
+          str_cat("'", name, "' has offsets ", *raw.from, " to ", *raw.to, ", which do not fit its shape or the file"));
+    header.entries.push_back({name, known->type, *raw.sizes, *raw.from, *raw.to});
   }
-  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return std::tie(a.from, a.to) < std::tie(b.from, b.to); });
+  json.end();
+
+  std::stable_sort(header.entries.begin(), header.entries.end(), [](const SafeEntry& a, const SafeEntry& b) {
+    return std::tie(a.from, a.to) < std::tie(b.from, b.to);
+  });
   uint64_t at = 0;
-  for (const Item& item : items) {
-    if (item.from != at) refuse(path, str_cat("'", item.name, "' begins at ", item.from, "; expected ", at, ": tensors overlap or leave a hole"));
-    at = item.to;
+  for (SafeEntry& e : header.entries) {
+    if (e.from != at)
+      refuse(str_cat("'", e.name, "' begins at ", e.from, "; expected ", at, ": tensors overlap or leave a hole"));
+    at = e.to;
+    e.from += begin;
+    e.to += begin;
   }
-  if (at != room) refuse(path, str_cat(room - at, " bytes follow the last tensor"));
-  for (const Item& item : items) {
-    Tensor t;
-    char* data = const_cast<char*>(file->data()) + begin + item.from;
-    if (item.to == item.from) {
-      t = make_tensor(item.sizes, item.dtype);
-    } else if (reinterpret_cast<uintptr_t>(data) % uintptr_t(std::min<int64_t>(itemsize(item.dtype), 8)) != 0) {
-      t = make_tensor(item.sizes, item.dtype);
-      std::memcpy(t.data_ptr(), data, item.to - item.from);
-    } else {
-      auto* keep = new std::shared_ptr<MappedFile>(file);
-      Ref<Storage> storage = Storage::borrow(data, item.to - item.from, Device{}, [](void* k) {
-        delete static_cast<std::shared_ptr<MappedFile>*>(k);
-      }, keep);
-      t = make_tensor_over(std::move(storage), item.sizes, contiguous_strides(item.sizes), 0, item.dtype);
-    }
-    result.tensors.emplace_back(item.name, t);
-  }
-  return result;
+  if (at != room) refuse(str_cat(room - at, " bytes follow the last tensor"));
+  return header;
 }
 
-void save_safetensors(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& tensors,
-                      const std::map<std::string, std::string>& metadata) {
-  // Wide elements first, so that each tensor is aligned to its elements, then by name.
-  std::vector<const std::pair<std::string, Tensor>*> order;
-  std::set<std::string> names;
-  for (const auto& item : tensors) {
-    STRATA_CHECK_VALUE(item.first != "__metadata__" && names.insert(item.first).second, "save: the name '", item.first,
-                       "' is reserved or stands twice; use another one");
-    STRATA_CHECK(item.second.defined() && !item.second.is_meta(), "save: '", item.first, "': expected a tensor with memory");
-    order.push_back(&item);
+Tensor read_safetensor(const Source& source, const SafeEntry& e) {
+  uint64_t alignment = uint64_t(std::min<int64_t>(itemsize(e.dtype), 8));
+  return make_tensor_over(source.storage(e.from, e.to - e.from, alignment), e.sizes, contiguous_strides(e.sizes), 0,
+                          e.dtype);
+}
+
+Tensor tensor_to_write(const Tensor& t, const std::string& name) {
+  STRATA_CHECK_VALUE(t.defined() && !t.is_meta(), "save: '", name, "' has a shape but no data (device meta)");
+  Tensor plain = t.alias();
+  return t.device().is_cpu() ? plain : ops::_to_copy(plain, std::nullopt, Device{});
+}
+
+void check_separate(const std::vector<std::pair<std::string, Tensor>>& tensors) {
+  struct Range {
+    uintptr_t from, to;
+    const std::string* name;
+  };
+  std::vector<Range> ranges;
+  for (const auto& [name, t] : tensors) {
+    if (!t.defined() || t.is_meta() || t.numel() == 0) continue;
+    auto from = reinterpret_cast<uintptr_t>(t.data_ptr());
+    ranges.push_back({from, from + uintptr_t(strided_span(t.sizes(), t.strides()) * t.itemsize()), &name});
   }
-  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) {
-    return a->second.itemsize() != b->second.itemsize() ? a->second.itemsize() > b->second.itemsize() : a->first < b->first;
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.from < b.from; });
+  for (size_t i = 1; i < ranges.size(); ++i)
+    STRATA_CHECK(
+        ranges[i].from >= ranges[i - 1].to, "save: '", *ranges[i - 1].name, "' and '", *ranges[i].name,
+        "' share memory, which safetensors files cannot hold; save one of them or a .clone(), or use strata.save "
+        "with another suffix, which keeps them shared");
+}
+
+SafeWriter::SafeWriter(std::vector<std::pair<std::string, Tensor>> tensors,
+                       const std::map<std::string, std::string>& metadata)
+    : tensors_(std::move(tensors)) {
+  std::unordered_set<std::string> names;
+  auto text_of = [&](const std::string& s) -> const std::string& {
+    STRATA_CHECK_VALUE(is_utf8(s), "save: a name or metadata is no UTF-8 text");
+    return s;
+  };
+  for (auto& [name, t] : tensors_) {
+    STRATA_CHECK_VALUE(name != "__metadata__" && names.insert(name).second, "save: the name '", name,
+                       "' is reserved or stands twice; use another one");
+    STRATA_CHECK_TYPE(!t.defined() || rank_of(t.dtype()) >= 0, "save: '", name, "': safetensors files have no dtype ",
+                      t.dtype(), "; save strata.view_as_real of it, or use strata.save with another suffix");
+    STRATA_CHECK_VALUE(t.defined() && !t.is_meta(), "save: '", name, "' has a shape but no data (device meta)");
+  }
+  std::stable_sort(tensors_.begin(), tensors_.end(), [](const auto& a, const auto& b) {
+    int x = rank_of(a.second.dtype()), y = rank_of(b.second.dtype());
+    return x != y ? x > y : a.first < b.first;
   });
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  header_ = "{";
+  auto item = [&](const std::string& name) {
+    if (header_.size() > 1) header_ += ',';
+    write_json_string(header_, text_of(name));
+    header_ += ':';
+  };
+  if (!metadata.empty()) {
+    item("__metadata__");
+    const char* before = "{";
+    for (const auto& [key, value] : metadata) {
+      header_ += before;
+      write_json_string(header_, text_of(key));
+      header_ += ':';
+      write_json_string(header_, text_of(value));
+      before = ",";
+    }
+    header_ += '}';
+  }
   uint64_t at = 0;
-  for (auto* item : order) {
-    const Tensor& t = item->second;
-    auto known = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeName& n) { return n.type == t.dtype(); });
-    STRATA_CHECK_TYPE(known != std::end(kTypes), "save: '", item->first, "': safetensors has no dtype ", t.dtype(),
-                      "; save its real and imaginary parts");
-    header[item->first] = {{"dtype", known->name}, {"shape", t.sizes().vec()}, {"data_offsets", {at, at + uint64_t(t.nbytes())}}};
+  for (const auto& [name, t] : tensors_) {
+    item(name);
+    header_ += str_cat("{\"dtype\":\"", kTypes[rank_of(t.dtype())].name, "\",\"shape\":[");
+    for (int64_t d = 0; d < t.dim(); ++d) header_ += (d ? "," : "") + std::to_string(t.size(d));
+    header_ += str_cat("],\"data_offsets\":[", at, ",", at + uint64_t(t.nbytes()), "]}");
     at += uint64_t(t.nbytes());
   }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const nlohmann::json::exception& e) {
-    throw_error(ErrorKind::Value, str_cat("save: a name or metadata is no UTF-8 text: ", e.what()));
+  header_ += '}';
+  header_.append((8 - header_.size() % 8) % 8, ' ');
+  STRATA_CHECK_VALUE(header_.size() <= kMaxSafeHeader, "save: names and plain values take ", header_.size(),
+                     " bytes; the limit is ", kMaxSafeHeader, ": hold long lists of numbers as tensors");
+}
+
+void SafeWriter::write(Writer& writer) const {
+  uint64_t length = header_.size();
+  writer.write(&length, 8);
+  writer.write(header_.data(), header_.size());
+  for (const auto& [name, tensor] : tensors_) {
+    Tensor t = tensor_to_write(tensor, name);
+    if (!t.is_contiguous()) t = ops::clone(t, MemoryFormat::Contiguous);
+    writer.write(t.data_ptr(), uint64_t(t.nbytes()));
   }
-  text.append((8 - text.size() % 8) % 8, ' ');
-  write_atomically(path, [&](Writer& w) {
-    uint64_t length = text.size();
-    w.write(&length, 8);
-    w.write(text.data(), text.size());
-    for (auto* item : order) {
-      Tensor t = item->second.is_contiguous() ? item->second : item->second.clone(MemoryFormat::Contiguous);
-      w.write(t.data_ptr(), uint64_t(t.nbytes()));
-    }
-  });
 }
 
 }  // namespace strata::io

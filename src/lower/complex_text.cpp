@@ -37,9 +37,12 @@ complex reciprocal(complex z) { return 1 / z; }
 complex square(complex z) { return z * z; }
 
 complex exp(complex z) {
-  real e = exp(real(z));
+  real x = real(z);
   real y = imag(z);
-  return complex(e * cos(y), select(y == 0, y, e * sin(y)));
+  bool endless = isinf(x) && !isfinite(y);
+  real re = select(endless, exp(x), exp(x) * cos(y));
+  real im = select(endless && x < 0, 0, exp(x) * sin(y));
+  return complex(re, select(y == 0, y, im));
 }
 complex expm1(complex z) {
   real s = sin(0.5 * imag(z));
@@ -59,7 +62,8 @@ complex sqrt(complex z) {
   real u = select(t == 0, abs(imag(z)), 2 * abs(y) / t);
   real re = select(real(z) < 0, u, t);
   real im = select(real(z) < 0, t, u);
-  return complex(select(isinf(imag(z)), inf, re), copysign(im, imag(z)));
+  bool endless = isinf(imag(z));
+  return complex(select(endless, inf, re), select(endless, imag(z), copysign(im, imag(z))));
 }
 complex rsqrt(complex z) { return 1 / sqrt(z); }
 complex pow(complex a, complex b) {
@@ -69,17 +73,30 @@ complex pow(complex a, complex b) {
   return select(b == 0, complex(1 + 0 * abs(0 * real(b)), 0 * real(b)), r);
 }
 
-complex sinh(complex z) { return complex(sinh(real(z)) * cos(imag(z)), cosh(real(z)) * sin(imag(z))); }
-complex cosh(complex z) { return complex(cosh(real(z)) * cos(imag(z)), sinh(real(z)) * sin(imag(z))); }
+// A zero part keeps the product with an infinity or a NaN of the other part at zero.
+complex sinh(complex z) {
+  real x = real(z);
+  real y = imag(z);
+  real re = select(x == 0 && !isfinite(y), x, sinh(x) * cos(y));
+  return complex(re, select(y == 0, y, cosh(x) * sin(y)));
+}
+complex cosh(complex z) {
+  real x = real(z);
+  real y = imag(z);
+  real im = select(x == 0 && !isfinite(y), 0, sinh(x) * sin(y));
+  return complex(cosh(x) * cos(y), select(y == 0, copysign(1, x) * y, im));
+}
 complex tanh(complex z) {
-  real t = tan(imag(z));
-  real s = sinh(real(z));
+  real x = real(z);
+  real y = imag(z);
+  real t = tan(y);
+  real s = sinh(x);
   real b = 1 + t * t;
-  real r = sqrt(1 + s * s);
   real d = 1 + b * s * s;
-  real far = 4 * sin(imag(z)) * cos(imag(z)) * exp(-2 * abs(real(z)));
-  bool large = abs(real(z)) > 11;
-  return complex(select(large, copysign(1, real(z)), b * r * s / d), select(large, far, t / d));
+  real re = b * sqrt(1 + s * s) * s / d;
+  real far = select(isfinite(y), 4 * sin(y) * cos(y) * exp(-2 * abs(x)), copysign(0, y));
+  bool large = abs(x) > 11;
+  return complex(select(large, copysign(1, x), select(x == 0, x, re)), select(y == 0, y, select(large, far, t / d)));
 }
 complex sin(complex z) {
   w = sinh(complex(-imag(z), real(z)));
@@ -91,12 +108,14 @@ complex tan(complex z) {
   return complex(imag(w), -real(w));
 }
 
-// Kahan's formulas.
+// Kahan's formulas; an infinite part has the limit.
+bool endless(complex z) { return isinf(real(z)) || isinf(imag(z)); }
 complex asinh(complex z) {
   a = sqrt(complex(1 + imag(z), -real(z)));
   b = sqrt(complex(1 - imag(z), real(z)));
   real re = asinh(real(a) * imag(b) - real(b) * imag(a));
-  return complex(re, atan2(imag(z), real(a) * real(b) - imag(a) * imag(b)));
+  w = complex(re, atan2(imag(z), real(a) * real(b) - imag(a) * imag(b)));
+  return select(endless(z), complex(copysign(inf, real(z)), atan2(imag(z), abs(real(z)))), w);
 }
 complex asin(complex z) {
   w = asinh(complex(-imag(z), real(z)));
@@ -105,18 +124,25 @@ complex asin(complex z) {
 complex acos(complex z) {
   a = sqrt(complex(1 - real(z), -imag(z)));
   b = sqrt(complex(1 + real(z), imag(z)));
-  return complex(2 * atan2(real(a), real(b)), asinh(real(b) * imag(a) - imag(b) * real(a)));
+  w = complex(2 * atan2(real(a), real(b)), asinh(real(b) * imag(a) - imag(b) * real(a)));
+  return select(endless(z), complex(atan2(abs(imag(z)), real(z)), -copysign(inf, imag(z))), w);
 }
 complex acosh(complex z) {
   a = sqrt(complex(real(z) - 1, imag(z)));
   b = sqrt(complex(real(z) + 1, imag(z)));
-  return complex(asinh(real(b) * real(a) + imag(b) * imag(a)), 2 * atan2(imag(a), real(b)));
+  w = complex(asinh(real(b) * real(a) + imag(b) * imag(a)), 2 * atan2(imag(a), real(b)));
+  return select(endless(z), complex(inf, atan2(imag(z), real(z))), w);
 }
 complex atanh(complex z) {
   real x = real(z);
   real y = imag(z);
-  real re = 0.25 * log1p(4 * x / ((1 - x) * (1 - x) + y * y));
-  return complex(re, 0.5 * atan2(2 * y, (1 - x) * (1 + x) - y * y));
+  real a = abs(x);
+  real re = 0.25 * log1p(4 * a / ((1 - a) * (1 - a) + y * y));
+  real im = 0.5 * atan2(2 * y, (1 - x) * (1 + x) - y * y);
+  real l = length(x, y);
+  bool far = l > 1e17;
+  real far_re = select(isinf(l), 0, a / l / l);
+  return complex(copysign(select(far, far_re, re), x), select(far, copysign(0.5 * pi, y), im));
 }
 complex atan(complex z) {
   w = atanh(complex(-imag(z), real(z)));

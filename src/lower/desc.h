@@ -14,7 +14,8 @@ struct KernelDesc {
   const char* inputs;   // names of tensor operands, space separated; "mean:row" marks one value per row
   const char* scalars;  // names of scalar operands, space separated
   const char* outputs;  // "result" or several; "values:row indices:row:int64": per-row outputs, fixed dtypes
-                        // (":bool", ":int64", ":real" = component type of a complex compute type; default: input dtype)
+                        // (":bool", ":int64", ":real" = component type of a complex compute type, ":truth" = bool, but
+                        // uint8 for uint8; default: input dtype)
   const char* text;     // the expression: lines `name = expression`, the last ones assign the outputs (or one bare expression)
   uint32_t dtypes;      // bit per DType number for which it is printed
   const char* source;   // "ops/pointwise.yaml: add.Tensor", for comments in the printed text

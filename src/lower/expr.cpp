@@ -1,6 +1,7 @@
 #include "lower/expr.h"
 
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 

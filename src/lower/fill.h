@@ -1,5 +1,6 @@
 // C text with holes: fill("$T x = $a;", {{"T", "f32"}, {"a", "b"}}). A hole is $name or ${name}.
 #pragma once
+#include <cctype>
 #include <map>
 #include <string>
 #include <string_view>

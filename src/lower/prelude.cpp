@@ -20,7 +20,8 @@ typedef float f32;
 typedef double f64;
 typedef int bit;
 
-typedef void (*StrataPointwiseFn)(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status);
+typedef void (*StrataPointwiseFn)(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags,
+                                  i32* status);
 typedef struct StrataRowArgs {
   char* const* ptr;
   const void* params;
@@ -261,7 +262,8 @@ const char* const kFoldComplex =
 
 // The first of equals over four vectors that hold their lanes' best values and the indices of these; NaN beats all.
 const char* const kFoldArg =
-    R"C(static __attribute__((noinline)) void fold_$C_$V(const $V* best, const $I* where, i64 first, void* slot) {
+    R"C(static __attribute__((noinline))
+void fold_$C_$V(const $V* best, const $I* where, i64 first, void* slot) {
   $V v = best[0];
   $I at = where[0];
   for (int k = 1; k < 4; k++) {
@@ -273,7 +275,9 @@ const char* const kFoldArg =
   }
   int r = 0;
   for (int k = 1; k < 16; k++)
-    if (v[k] $O v[r] || (v[k] != v[k] && v[r] == v[r]) || ((v[k] == v[r] || (v[k] != v[k] && v[r] != v[r])) && at[k] < at[r])) r = k;
+    if (v[k] $O v[r] || (v[k] != v[k] && v[r] == v[r]) ||
+        ((v[k] == v[r] || (v[k] != v[k] && v[r] != v[r])) && at[k] < at[r]))
+      r = k;
   *($E*)slot = v[r];
   *(i64*)((char*)slot + 8) = first + at[r];
 }

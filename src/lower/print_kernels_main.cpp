@@ -1,5 +1,6 @@
 // Host tool of the build: `print_kernels OUTDIR [--report]` prints the table's kernels as OUTDIR/<isa>_<family>.c, and
-// registry.cpp, which lists them by instruction set. Files that would not change are left alone.
+// registry.cpp, which lists them by instruction set; and the matrix products as OUTDIR/<isa>_gemm.c with
+// gemm_registry.cpp. Files that would not change are left alone.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <sstream>
 
 #include "lower/build.h"
+#include "lower/gemm.h"
 #include "lower/print_c.h"
 
 namespace strata::lower {
@@ -48,8 +50,26 @@ std::string registry(const std::map<Isa, std::vector<std::string>>& families) {
   return text + "};\n";
 }
 
+// Matrix products: every dtype at every level, since all of them share six compute types.
+void print_products(const std::filesystem::path& out) {
+  std::string externs, list;
+  for (GemmLevel level : {GemmLevel::base, GemmLevel::v3, GemmLevel::v4}) {
+    std::string isa = gemm_level_name(level);
+    write_if_changed(out / (isa + "_gemm.c"), print_gemm(level, gemm_dtypes()));
+    for (std::string_view dtype : gemm_dtypes()) {
+      std::string symbol = "gemm_" + std::string(dtype) + "_" + isa;
+      externs += "extern \"C\" const char " + symbol + "[];\n";
+      list += "    {\"" + isa + "\", \"" + std::string(dtype) + "\", " + symbol + "},\n";
+    }
+  }
+  write_if_changed(out / "gemm_registry.cpp",
+                   "// Printed matrix products. Printed by lower/, do not edit.\n#include \"lower/registry.h\"\n\n" + externs +
+                       "\nextern const StrataGemmTable strata_gemm_tables[] = {\n" + list + "    {nullptr, nullptr, nullptr}};\n");
+}
+
 void run(const std::filesystem::path& out, bool report) {
   std::filesystem::create_directories(out);
+  print_products(out);
   std::map<std::string, std::vector<const KernelDesc*>> families;
   for (int64_t k = 0; k < table_kernel_count; ++k) families[table_kernels[k].family].push_back(&table_kernels[k]);
   std::map<Isa, std::vector<std::string>> printed;

@@ -8,3 +8,12 @@ struct StrataIsaTable {
   int64_t count;
 };
 extern const StrataIsaTable strata_isa_tables[3];
+
+// The matrix-product kernels that were printed (lower/gemm.h): each `kernel` points to a table laid out like
+// eager/gemm.h's GemmKernel. Ends with a null isa.
+struct StrataGemmTable {
+  const char* isa;
+  const char* dtype;  // DTypeTraits cname
+  const void* kernel;
+};
+extern const StrataGemmTable strata_gemm_tables[];

@@ -76,7 +76,8 @@ extern const KernelDesc test_kernels[] = {
      "h = acos(self)\ni = atan(self)\nj = asinh(self)\nk = acosh(self)\nm = atanh(self)",
      kComplex, "test: complex circular and hyperbolic functions"},
     {"cother", "pointwise", P, "self", "", "a b c d e f g h",
-     "a = reciprocal(self)\nb = rsqrt(self)\nc = expm1(self)\nd = log1p(self)\ne = log2(self)\nf = log10(self)\ng = sgn(self)\n"
+     "a = reciprocal(self)\nb = rsqrt(self)\nc = expm1(self)\nd = log1p(self)\ne = log2(self)\nf = log10(self)\ng = "
+     "sgn(self)\n"
      "h = sigmoid(self)",
      kComplex, "test: more complex functions"},
     {"cabs", "pointwise", P, "self", "", "a:real b:real", "a = abs(self)\nb = angle(self)", kComplex,

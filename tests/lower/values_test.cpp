@@ -281,24 +281,28 @@ void complex_kernels(Tester& x, DType t) {
       double worst = 0;
       std::string text;
       for (int64_t i = 0; i < 4096; ++i) {
-        C a = at(c.inputs[0], i), b = c.inputs.size() > 1 ? at(c.inputs[1], i) : C(0), w = want[o](a, b), is = at(got[o], i);
+        C a = at(c.inputs[0], i), b = c.inputs.size() > 1 ? at(c.inputs[1], i) : C(0), w = want[o](a, b),
+          is = at(got[o], i);
         double error = std::abs(is - w) / std::abs(w);
         if (!(error > worst) && error == error) continue;
         worst = error;
-        text = str_cat(name, " output ", o, " ", traits(t).cname, " of ", a.real(), ",", a.imag(), ": got ", is.real(), ",", is.imag(), " expected ", w.real(), ",", w.imag());
+        text = str_cat(name, " output ", o, " ", traits(t).cname, " of ", a.real(), ",", a.imag(), ": got ", is.real(),
+                       ",", is.imag(), " expected ", w.real(), ",", w.imag());
       }
       check(worst < eps, text);
     }
   };
   auto one = [](C (*f)(const C&)) { return [f](C a, C) { return f(a); }; };
   functions("cfun", {one(std::exp), one(std::log), one(std::sqrt), [](C a, C b) { return std::pow(a, b); }});
-  functions("ctrig", {one(std::sin), one(std::cos), one(std::tan), one(std::sinh), one(std::cosh), one(std::tanh), one(std::asin), one(std::acos),
-                      one(std::atan), one(std::asinh), one(std::acosh), one(std::atanh)});
-  functions("cother", {[](C a, C) { return 1.0 / a; }, [](C a, C) { return 1.0 / std::sqrt(a); },
-                       [](C a, C) { return std::abs(a) < 1e-2 ? a + a * a / 2.0 + a * a * a / 6.0 : std::exp(a) - 1.0; },
-                       [](C a, C) { return std::abs(a) < 1e-2 ? a - a * a / 2.0 + a * a * a / 3.0 : std::log(1.0 + a); },
-                       [](C a, C) { return std::log(a) / std::log(2.0); }, [](C a, C) { return std::log10(a); },
-                       [](C a, C) { return a / std::abs(a); }, [](C a, C) { return 1.0 / (1.0 + std::exp(-a)); }});
+  functions("ctrig",
+            {one(std::sin), one(std::cos), one(std::tan), one(std::sinh), one(std::cosh), one(std::tanh),
+             one(std::asin), one(std::acos), one(std::atan), one(std::asinh), one(std::acosh), one(std::atanh)});
+  functions("cother",
+            {[](C a, C) { return 1.0 / a; }, [](C a, C) { return 1.0 / std::sqrt(a); },
+             [](C a, C) { return std::abs(a) < 1e-2 ? a + a * a / 2.0 + a * a * a / 6.0 : std::exp(a) - 1.0; },
+             [](C a, C) { return std::abs(a) < 1e-2 ? a - a * a / 2.0 + a * a * a / 3.0 : std::log(1.0 + a); },
+             [](C a, C) { return std::log(a) / std::log(2.0); }, [](C a, C) { return std::log10(a); },
+             [](C a, C) { return a / std::abs(a); }, [](C a, C) { return 1.0 / (1.0 + std::exp(-a)); }});
   functions("cabs", {});
   Call c;
   std::vector<Buffer> got;

@@ -159,7 +159,7 @@ def pack(results: list[Any]) -> tuple[list, bytes]:
             continue
         entry = []
         for a in record:
-            a = np.ascontiguousarray(a)
+            a = np.asarray(a, order="C")
             entry.append([a.dtype.str, list(a.shape), len(blob)])
             blob += a.tobytes()
         index.append(entry)

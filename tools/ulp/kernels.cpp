@@ -65,6 +65,7 @@ std::vector<Function> functions() {
       {.name = "atan2", .binary32 = TWO32(atan2), .binary64 = TWO64(atan2), .points = {1.0}},
       {.name = "erf", .unary32 = ONE32(erf), .unary64 = ONE64(erf), .points = {3.92}},
       {.name = "erfc", .unary32 = ONE32(erfc), .unary64 = ONE64(erfc), .points = {2.3, 9.2, 10.0, 26.5, 27.2, 0.1}},
+      {.name = "erfinv", .unary32 = ONE32(erfinv), .unary64 = ONE64(erfinv), .points = {0.9966, 1.0, -1.0, 0.0}},
       {.name = "normpdf", .unary32 = ONE32(normpdf), .unary64 = ONE64(normpdf), .points = {14.2, -14.2}},
       {.name = "normcdf", .unary32 = ONE32(normcdf), .unary64 = ONE64(normcdf), .points = {-12.9, -14.2, -3.75, -1.0}},
       {.name = "pow", .binary32 = TWO32(pow), .binary64 = TWO64(pow), .points = {1.0, 2.0, 88.0}},

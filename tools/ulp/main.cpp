@@ -1,8 +1,9 @@
 // Measures the shared mathematics text against wider arithmetic.
 //
-// ulp [--all] [--f32|--f64] [function...]: one line per function and type with the largest error in units in the last
+// ulp [--all [--part I/N]] [--f32|--f64] [function...]: one line per function and type with the largest error in units in the last
 // place, its argument, and the number of wrong special values (NaN, infinity, sign of zero). Status 1 past 2 ulp or with
-// a wrong special. --all takes all 2^32 float32 arguments (2^26 pairs, 2^24 float64 arguments); the default samples.
+// a wrong special. --all takes all 2^32 float32 arguments (2^26 pairs, 2^24 float64 arguments), or the I-th of N parts
+// of them; the default samples.
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -157,7 +158,8 @@ bool report(const char* name, const Worst<T>& w, bool two, double seconds) {
 }
 
 template <class T, class One, class Two, class Wide1, class Wide2>
-bool measure(const Function& f, One one, Two two, Wide1 wide1, Wide2 wide2, bool all) {
+bool measure(const Function& f, One one, Two two, Wide1 wide1, Wide2 wide2, bool all, std::uint64_t part,
+             std::uint64_t parts) {
   if (!one && !two) return true;
   const auto start = std::chrono::steady_clock::now();
   Worst<T> worst;
@@ -176,14 +178,15 @@ bool measure(const Function& f, One one, Two two, Wide1 wide1, Wide2 wide2, bool
     if (++filled == block) run(block), filled = 0;
   };
   if (sizeof(T) == 4 && one) {
-    const std::uint64_t step = all ? 1 : 641;
-    for (std::uint64_t i = 0; i < (1ul << 32); i += step) put(T(std::bit_cast<float>(std::uint32_t(i))), T(0));
+    const std::uint64_t step = all ? parts : 641;
+    for (std::uint64_t i = all ? part : 0; i < (1ul << 32); i += step) put(T(std::bit_cast<float>(std::uint32_t(i))), T(0));
   } else if (two) {
     for (T x : specials<T>())
       for (T z : specials<T>()) put(x, z);
   }
-  Random random{12345};
-  const long samples = sizeof(T) == 4 ? (two && all ? 1l << 26 : 1l << 21) : (all ? 1l << 24 : 1l << 18);
+  Random random{12345 + part};
+  const long samples = sizeof(T) == 4 ? (two && all ? (1l << 26) / long(parts) : 1l << 21)
+                                      : (all ? (1l << 24) / long(parts) : 1l << 18);
   for (T x : specials<T>()) put(x, T(1));
   for (long i = 0; i < samples; ++i) {
     const T x = sample<T>(random, f.points);
@@ -196,11 +199,13 @@ bool measure(const Function& f, One one, Two two, Wide1 wide1, Wide2 wide2, bool
 
 int main(int argc, char** argv) {
   bool all = false, want32 = true, want64 = true;
+  std::uint64_t part = 0, parts = 1;
   std::set<std::string> names;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--all") all = true;
     else if (word == "--quick") all = false;
+    else if (word == "--part" && i + 1 < argc) std::sscanf(argv[++i], "%lu/%lu", &part, &parts);
     else if (word == "--f32") want64 = false;
     else if (word == "--f64") want32 = false;
     else names.insert(word);
@@ -210,8 +215,8 @@ int main(int argc, char** argv) {
   bool good = true;
   for (const auto& f : table) {
     if (!names.empty() && !names.contains(f.name)) continue;
-    if (want32) good &= measure<float>(f, f.unary32, f.binary32, f.wide32, f.wide32_2, all);
-    if (want64) good &= measure<double>(f, f.unary64, f.binary64, f.wide64, f.wide64_2, all);
+    if (want32) good &= measure<float>(f, f.unary32, f.binary32, f.wide32, f.wide32_2, all, part, parts);
+    if (want64) good &= measure<double>(f, f.unary64, f.binary64, f.wide64, f.wide64_2, all, part, parts);
   }
   return good ? 0 : 1;
 }

@@ -38,6 +38,23 @@ namespace {
 
 using quad = __float128;
 
+/// A starting value from w = -log(1 - x^2), then Halley's steps on erfc(y) = 1 - x (on erf where x is small).
+template <class T, class Log, class Exp, class Erf, class Erfc, class Root>
+T inverse_erf(T x, int steps, Log log, Exp exp, Erf erf, Erfc erfc, Root root) {
+  const T a = x < 0 ? -x : x;
+  if (!(a < 1)) return a == 1 ? x * std::numeric_limits<double>::infinity() : T(std::numeric_limits<double>::quiet_NaN());
+  if (a == 0) return x;
+  const T l = log((1 - a) * (1 + a));
+  const T c = T(4.3307) + l / 2;
+  T y = root(root(c * c - l / T(0.147)) - c);
+  for (int i = 0; i < steps; ++i) {
+    const T gap = a < T(0.5) ? erf(y) - a : (1 - a) - erfc(y);
+    const T d = gap / (T(1.1283791670955125739L) * exp(-y * y));
+    y -= d / (1 + y * d);
+  }
+  return x < 0 ? -y : y;
+}
+
 struct Wide {
   double (*f32)(double);
   quad (*f64)(quad);
@@ -73,6 +90,13 @@ const std::map<std::string, Wide> one = {
     {"log10", {[](double x) { return std::log10(x); }, log10q}},
     {"erf", {[](double x) { return std::erf(x); }, erfq}},
     {"erfc", {[](double x) { return std::erfc(x); }, erfcq}},
+    {"erfinv",
+     {[](double x) {
+        return inverse_erf(x, 3, [](double v) { return std::log(v); }, [](double v) { return std::exp(v); },
+                           [](double v) { return std::erf(v); }, [](double v) { return std::erfc(v); },
+                           [](double v) { return std::sqrt(v); });
+      },
+      [](quad x) { return inverse_erf(x, 4, logq, expq, erfq, erfcq, sqrtq); }}},
     {"normpdf",
      {[](double x) { return std::exp(-x * x / 2) / double(root_two_pi); },
       [](quad x) { return expq(-x * x / 2) / root_two_pi; }}},

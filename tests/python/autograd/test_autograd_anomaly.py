@@ -3,7 +3,6 @@
 import warnings
 
 import pytest
-
 import strata as torch
 from strata.autograd import Function, detect_anomaly, set_detect_anomaly
 

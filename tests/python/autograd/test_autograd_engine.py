@@ -5,7 +5,6 @@ import threading
 import weakref
 
 import pytest
-
 import strata as torch
 from strata.autograd.graph import get_gradient_edge, increment_version
 

@@ -4,9 +4,13 @@ import gc
 import weakref
 
 import pytest
-
 import strata as torch
-from strata.autograd.graph import disable_saved_tensors_hooks, register_multi_grad_hook, save_on_cpu, saved_tensors_hooks
+from strata.autograd.graph import (
+    disable_saved_tensors_hooks,
+    register_multi_grad_hook,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
 
 
 def leaf(*size):

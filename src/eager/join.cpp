@@ -1,0 +1,281 @@
+// Joining tensors and repeating one.
+#include <algorithm>
+#include <cstring>
+
+#include "base/checked.h"
+#include "core/parallel.h"
+#include "core/promote.h"
+#include "core/shape/shape.h"
+#include "eager/copy.h"
+#include "eager/pointwise.h"
+#include "strata/generated/eager_shape.h"
+#include "strata/generated/ops.h"
+
+namespace strata::eager {
+
+namespace {
+
+// PyTorch has always let empty 1-d tensors join anything.
+bool skipped(const Tensor& t) { return t.dim() == 1 && t.numel() == 0; }
+
+struct Join {
+  DimVec sizes;
+  DType dtype;
+  int64_t dim;
+  const Tensor* first = nullptr;  // that is not skipped; null when all are
+  bool meta = false;
+};
+
+Join plan(TensorList tensors, int64_t dim) {
+  STRATA_CHECK_VALUE(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  Join j;
+  ResultType type;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    STRATA_CHECK_TYPE(t.defined(), "cat: argument tensors, element ", i, ": expected a tensor, got None");
+    STRATA_CHECK(t.dim() > 0, "zero-dimensional tensor (at position ", i, ") cannot be concatenated");
+    STRATA_CHECK(t.device() == tensors[0].device(), "cat: Expected all tensors to be on the same device, but found at least "
+                 "two devices, ", tensors[0].device(), " and ", t.device(), "; move one with .to()");
+    type.add(t);
+    j.meta |= t.is_meta();
+    if (!j.first && !skipped(t)) j.first = &t;
+  }
+  j.dtype = type.get();
+  if (!j.first) {
+    j.dim = wrap_dim(dim, 1);
+    j.sizes = {0};
+    return j;
+  }
+  j.dim = wrap_dim(dim, j.first->dim());
+  j.sizes = DimVec(j.first->sizes());
+  j.sizes[j.dim] = 0;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (!skipped(tensors[i])) shape::join(j.sizes, tensors[i].sizes(), j.dim, i);
+  return j;
+}
+
+// Whole blocks of memory: what lies behind an index of the dims before `dim` is contiguous in every tensor.
+void join_blocks(const Join& j, TensorList tensors, const Tensor& out) {
+  int64_t outer = 1, inner = out.itemsize();
+  for (int64_t d = 0; d < j.dim; ++d) outer *= j.sizes[d];
+  for (int64_t d = j.dim + 1; d < out.dim(); ++d) inner *= j.sizes[d];
+  struct Block {
+    const char* from;
+    int64_t bytes, at;
+  };
+  std::vector<Block> blocks;
+  int64_t row = 0;
+  for (const Tensor& t : tensors) {
+    if (t.numel() == 0) continue;
+    int64_t bytes = t.sizes()[j.dim] * inner;
+    blocks.push_back({t.bytes(), bytes, row});
+    row += bytes;
+  }
+  char* to = out.bytes();
+  if (outer == 1) {
+    // Few large blocks: threads share each.
+    for (const Block& b : blocks)
+      parallel_for(0, b.bytes, 1 << 20, [&](int64_t begin, int64_t end) {
+        std::memcpy(to + b.at + begin, b.from + begin, size_t(end - begin));
+      });
+    return;
+  }
+  parallel_for(0, outer, std::max<int64_t>(1, (1 << 18) / std::max<int64_t>(row, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      for (const Block& b : blocks) std::memcpy(to + i * row + b.at, b.from + i * b.bytes, size_t(b.bytes));
+  });
+}
+
+void join_into(const Join& j, TensorList tensors, const Tensor& out) {
+  if (out.is_meta() || out.numel() == 0) return;
+  bool plain = out.is_contiguous() && out.dtype() == j.dtype;
+  for (const Tensor& t : tensors) plain &= skipped(t) || (t.is_contiguous() && t.dtype() == j.dtype);
+  if (plain) return join_blocks(j, tensors, out);
+  int64_t start = 0;
+  for (const Tensor& t : tensors) {
+    if (skipped(t)) continue;
+    DimVec sizes(t.sizes());
+    copy_values(out.alias(sizes, out.strides(), out.storage_offset() + start * out.strides()[j.dim]), t);
+    start += t.sizes()[j.dim];
+  }
+}
+
+// A format that all the inputs have, as the result's.
+MemoryFormat common_format(const Join& j, TensorList tensors) {
+  if (!j.first || (j.first->dim() != 4 && j.first->dim() != 5)) return MemoryFormat::Contiguous;
+  MemoryFormat f = j.first->dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+  for (const Tensor& t : tensors)
+    if (!skipped(t) && (t.is_contiguous() || !t.is_contiguous(f))) return MemoryFormat::Contiguous;
+  return f;
+}
+
+}  // namespace
+
+Tensor cat(TensorList tensors, int64_t dim) {
+  Join j = plan(tensors, dim);
+  Device device = tensors[0].device();
+  Tensor out = make_tensor_strided(j.sizes, strides_for(j.sizes, common_format(j, tensors)), j.dtype, device, j.meta);
+  join_into(j, tensors, out);
+  return out;
+}
+
+void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
+  Join j = plan(tensors, dim);
+  STRATA_CHECK(out.defined(), "cat: argument out: expected a tensor, got None");
+  STRATA_CHECK(can_cast(j.dtype, out.dtype()), "torch.cat(): input types can't be cast to the desired output type ",
+               scalar_type_name(out.dtype()));
+  for (size_t i = 0; i < tensors.size(); ++i)
+    STRATA_CHECK(overlap_between(out, tensors[i]) == Overlap::None,
+                 "torch.cat(): unsupported operation: the input tensors cannot refer to any of the output memory locations. "
+                 "Found overlap in input tensor ", i);
+  STRATA_CHECK(!overlaps_itself(out), "cat: unsupported operation: more than one element of the written-to tensor refers to a "
+               "single memory location. Please clone() the tensor before performing the operation.");
+  resize_output(out, j.sizes, "cat");
+  join_into(j, tensors, out);
+}
+
+Tensor stack(TensorList tensors, int64_t dim) {
+  STRATA_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
+  STRATA_CHECK_TYPE(tensors[0].defined(), "stack: argument tensors, element 0: expected a tensor, got None");
+  int64_t at = wrap_dim(dim, tensors[0].dim() + 1);
+  std::vector<Tensor> rows;
+  rows.reserve(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    STRATA_CHECK_TYPE(t.defined(), "stack: argument tensors, element ", i, ": expected a tensor, got None");
+    STRATA_CHECK(t.sizes() == tensors[0].sizes(), "stack expects each tensor to be equal size, but got ", tensors[0].sizes(),
+                 " at entry 0 and ", t.sizes(), " at entry ", i);
+    rows.push_back(ops::unsqueeze(t, at));
+  }
+  return cat(rows, at);
+}
+
+namespace {
+void check_list(const char* name, TensorList tensors) {
+  STRATA_CHECK(!tensors.empty(), name, " expects a non-empty TensorList");
+}
+}  // namespace
+
+Tensor hstack(TensorList tensors) {
+  check_list("hstack", tensors);
+  std::vector<Tensor> r = ops::atleast_1d(tensors);
+  return ops::cat(r, r[0].dim() == 1 ? 0 : 1);
+}
+
+Tensor vstack(TensorList tensors) {
+  check_list("vstack", tensors);
+  return ops::cat(ops::atleast_2d(tensors), 0);
+}
+
+Tensor dstack(TensorList tensors) {
+  check_list("dstack", tensors);
+  return ops::cat(ops::atleast_3d(tensors), 2);
+}
+
+Tensor column_stack(TensorList tensors) {
+  check_list("column_stack", tensors);
+  std::vector<Tensor> columns;
+  for (const Tensor& t : tensors) columns.push_back(t.dim() <= 1 ? ops::reshape(t, {t.numel(), 1}) : t);
+  return ops::cat(columns, 1);
+}
+
+Tensor block_diag(TensorList tensors) {
+  ResultType type;
+  int64_t rows = 0, columns = 0;
+  std::vector<Tensor> blocks;
+  bool meta = false;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    STRATA_CHECK_TYPE(t.defined(), "block_diag: argument tensors, element ", i, ": expected a tensor, got None");
+    STRATA_CHECK(t.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ", i, " has ", t.dim(),
+                 " dimensions");
+    type.add(t);
+    meta |= t.is_meta();
+    blocks.push_back(ops::atleast_2d(t));
+    rows += blocks.back().sizes()[0];
+    columns += blocks.back().sizes()[1];
+  }
+  if (tensors.empty()) return make_tensor({1, 0}, default_dtype());
+  Tensor out = make_tensor({rows, columns}, type.get(), tensors[0].device(), meta);
+  fill_values(out, Scalar(0));
+  int64_t row = 0, column = 0;
+  for (const Tensor& b : blocks) {
+    copy_values(out.alias(b.sizes(), out.strides(), row * columns + column), b);
+    row += b.sizes()[0];
+    column += b.sizes()[1];
+  }
+  return out;
+}
+
+std::vector<Tensor> broadcast_tensors(TensorList tensors) {
+  DimVec shape;
+  for (const Tensor& t : tensors) shape = broadcast_shapes(shape, t.sizes());
+  std::vector<Tensor> r;
+  for (const Tensor& t : tensors) r.push_back(ops::expand(t, shape));
+  return r;
+}
+
+std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing) {
+  STRATA_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
+  STRATA_CHECK(indexing == "ij" || indexing == "xy",
+               "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
+  std::vector<Tensor> in(tensors.begin(), tensors.end());
+  // "xy": the first two vectors change places on the way in and on the way out.
+  bool swap = indexing == "xy" && in.size() >= 2;
+  if (swap) std::swap(in[0], in[1]);
+  DimVec shape;
+  for (const Tensor& t : in) {
+    STRATA_CHECK(t.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: ", t.dim(), "D");
+    STRATA_CHECK(t.dtype() == in[0].dtype(), "torch.meshgrid expects all tensors to have the same dtype");
+    STRATA_CHECK(t.device() == in[0].device(), "torch.meshgrid expects all tensors to have the same device");
+    shape.push_back(t.numel());
+  }
+  std::vector<Tensor> r;
+  for (size_t i = 0; i < in.size(); ++i) {
+    DimVec view(in.size(), 1);
+    view[i] = shape[i];
+    r.push_back(ops::expand(ops::view(in[i], view), shape));
+  }
+  if (swap) std::swap(r[0], r[1]);
+  return r;
+}
+
+Tensor cartesian_prod(TensorList tensors) {
+  STRATA_CHECK(!tensors.empty(), "cartesian_prod: expected a non-empty list of vectors");
+  for (const Tensor& t : tensors) STRATA_CHECK(t.dim() == 1, "Expect a 1D vector, but got shape ", t.sizes());
+  if (tensors.size() == 1) return tensors[0];
+  std::vector<Tensor> columns = ops::meshgrid(tensors, "ij");
+  for (Tensor& t : columns) t = ops::flatten(t, 0, -1);
+  return ops::stack(columns, 1);
+}
+
+// ---- repeats
+
+Tensor repeat(const Tensor& self, IntArrayRef repeats) {
+  DimVec sizes = shape::repeated<int64_t, DimVec>(self.sizes(), repeats);
+  Tensor out = new_tensor(self, sizes);
+  if (out.is_meta() || out.numel() == 0) return out;
+  // Both as (repeats, size) pairs of dims: one strided copy.
+  DimVec pairs, from, to;
+  int64_t lead = int64_t(repeats.size()) - self.dim();
+  for (int64_t d = 0; d < out.dim(); ++d) {
+    int64_t size = d < lead ? 1 : self.sizes()[d - lead];
+    pairs.push_back(repeats[d]);
+    from.push_back(0);
+    to.push_back(size * out.strides()[d]);
+    pairs.push_back(size);
+    from.push_back(d < lead ? 0 : self.strides()[d - lead]);
+    to.push_back(out.strides()[d]);
+  }
+  copy_values(out.alias(pairs, to, 0), self.alias(pairs, from, self.storage_offset()));
+  return out;
+}
+
+Tensor tile(const Tensor& self, IntArrayRef dims) {
+  DimVec repeats;
+  for (int64_t i = int64_t(dims.size()); i < self.dim(); ++i) repeats.push_back(1);
+  for (int64_t n : dims) repeats.push_back(n);
+  return ops::repeat(self, repeats);
+}
+
+}  // namespace strata::eager

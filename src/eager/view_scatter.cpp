@@ -1,0 +1,99 @@
+// Copies of a base in which the place of a view is replaced: the inverses and the derivatives of views.
+#include <algorithm>
+
+#include "base/checked.h"
+#include "eager/copy.h"
+#include "eager/view_rules.h"
+#include "strata/generated/eager_scatter_view.h"
+#include "strata/generated/ops.h"
+
+namespace strata::eager {
+
+namespace {
+
+// Writes src into the place of a view of a fresh tensor; shapes must agree.
+void put(const char* name, const Tensor& place, const Tensor& src) {
+  STRATA_CHECK(place.sizes() == src.sizes(), name, ": expected src to have a size equal to the slice of self. src size = ",
+               src.sizes(), ", slice size = ", place.sizes());
+  copy_values(place, src);
+}
+
+Tensor copy_of(const Tensor& self) {
+  Tensor t = ops::empty_like(self, std::nullopt, std::nullopt, MemoryFormat::Preserve);
+  copy_values(t, self);
+  return t;
+}
+
+Tensor zeros_of(const Tensor& like, IntArrayRef sizes) {
+  Tensor t = new_tensor(like, sizes);
+  fill_values(t, Scalar(0));
+  return t;
+}
+
+}  // namespace
+
+Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start,
+                     std::optional<int64_t> end, int64_t step) {
+  Tensor r = copy_of(self);
+  put("slice_scatter", ops::slice(r, dim, start, end, step), src);
+  return r;
+}
+
+Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
+  Tensor r = copy_of(self);
+  put("select_scatter", ops::select(r, dim, index), src);
+  return r;
+}
+
+Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
+                          std::optional<int64_t> storage_offset) {
+  int64_t base = self.storage_offset(), offset = storage_offset.value_or(base);
+  STRATA_CHECK(size.size() == stride.size(), "as_strided_scatter: mismatch in length of strides (", stride.size(),
+               ") and shape (", size.size(), ")");
+  STRATA_CHECK(offset >= 0, "as_strided_scatter: invalid storage offset ", offset);
+  int64_t reach = std::max(base + strided_span(self.sizes(), self.strides()), offset + strided_span(size, stride));
+  STRATA_CHECK(checked_mul(reach, self.itemsize(), "as_strided_scatter") <= int64_t(self.storage()->bytes()),
+               "as_strided_scatter: sizes ", size, ", strides ", stride, " and offset ", offset,
+               " are out of bounds for storage of size ", self.storage()->bytes());
+  Tensor flat = zeros_of(self, IntArrayRef(reach));
+  Tensor r = flat.alias(self.sizes(), self.strides(), base);
+  copy_values(r, self);
+  put("as_strided_scatter", flat.alias(size, stride, offset), src);
+  return r;
+}
+
+Tensor slice_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
+  Tensor r = zeros_of(grad, sizes);
+  put("slice_backward", ops::slice(r, dim, start, end, step), grad);
+  return r;
+}
+
+Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
+  Tensor r = zeros_of(grad, sizes);
+  put("select_backward", ops::select(r, dim, index), grad);
+  return r;
+}
+
+Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t size, int64_t step) {
+  Tensor r = zeros_of(grad, sizes);
+  Tensor windows = ops::unfold(r, dim, size, step);
+  if (r.is_meta() || grad.numel() == 0) return r;
+  if (step >= size)
+    copy_values(windows, grad);
+  else
+    add_in_order(windows, grad);
+  return r;
+}
+
+Tensor as_strided_backward(const Tensor& grad, IntArrayRef base_size, IntArrayRef base_stride, int64_t base_offset,
+                           IntArrayRef size, IntArrayRef stride, int64_t offset) {
+  // Both geometries address one storage; the part of it that either reaches is rebuilt.
+  int64_t low = std::min(base_offset, offset);
+  int64_t high = std::max(base_offset + strided_span(base_size, base_stride), offset + strided_span(size, stride));
+  Tensor flat = zeros_of(grad, IntArrayRef(high - low));
+  Tensor part = flat.alias(size, stride, offset - low);
+  if (!flat.is_meta()) add_in_order(part, grad);
+  return contiguous_copy(flat.alias(base_size, base_stride, base_offset - low));
+}
+
+}  // namespace strata::eager

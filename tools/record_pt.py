@@ -1,0 +1,44 @@
+"""Writes tests/data/io/*.pt and recorded.json: files of torch.save and what torch.load makes of them.
+
+Run it with a Python that has PyTorch: python tools/record_pt.py. The cases are those of tests/python/pt_cases.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "tests/data/io"
+sys.path.insert(0, str(ROOT / "tests/python"))
+cases = importlib.import_module("pt_cases")
+
+
+def main() -> None:
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    lines = [f'"by": "tools/record_pt.py with torch {torch.__version__}"']
+    for name, (make, options) in cases.LOADED.items():
+        path = OUT / f"{name}.pt"
+        torch.save(make(torch), path, **options)
+        found = cases.describe(torch.load(path, weights_only=False))  # bytes and frozenset need it
+        lines.append(f"{json.dumps(name)}: {json.dumps(found)}")
+    for name, (make, options, _) in cases.REFUSED.items():
+        torch.save(make(torch), OUT / f"{name}.pt", **options)
+    # The same content, packed by another program.
+    with zipfile.ZipFile(OUT / "training.pt") as old, zipfile.ZipFile(OUT / "deflated.pt", "w", zipfile.ZIP_DEFLATED) as new:
+        for item in old.infolist():
+            new.writestr(item.filename, old.read(item))
+    (OUT / "recorded.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    sizes = sorted((path.stat().st_size, path.name) for path in OUT.iterdir())
+    print(f"{OUT}: {len(sizes)} files, {sum(size for size, _ in sizes) >> 10} KiB, the largest {sizes[-1]}")
+
+
+if __name__ == "__main__":
+    main()
