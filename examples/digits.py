@@ -14,6 +14,7 @@ import strata as torch
 import strata.nn as nn
 from digits_report import write_report
 from strata.nn import functional as F
+from strata.safetensors import load_file, save_file
 from strata.utils.data import DataLoader, TensorDataset
 from tqdm import tqdm
 
@@ -91,9 +92,9 @@ def main() -> None:
 
     args.out.mkdir(parents=True, exist_ok=True)
     weights = args.out / "digits.safetensors"
-    torch.save_safetensors(model.state_dict(), weights)
+    save_file(model.state_dict(), weights)
     again = Net()
-    again.load_state_dict(torch.load_safetensors(weights))
+    again.load_state_dict(load_file(weights))
     _, reread = evaluate(again, test_images, test_labels)
     same = bool((reread == predicted).all())
     print(f"saved {weights} and loaded it again: predictions {'are the same' if same else 'DIFFER'}")

@@ -156,7 +156,7 @@ def write(entries: list[Entry], out: Output) -> None:
         out.write(f"python/py_{family}.cpp", HEADER + '#include "py_args.h"\n#include "dispatch/call.h"\n#include "grad/variable.h"\n'
                   '#include "strata/generated/handles.h"\n\nnamespace strata {\nnamespace {\n\n' + "\n".join(body) +
                   f"\n\n}}  // namespace\n\nextern const py::Entry py_entries_{family}[];\nconst py::Entry py_entries_{family}[] = {{\n  " +
-                  "\n  ".join(table) + f"\n  {{nullptr, nullptr, nullptr, nullptr}}}};\n\n}}  // namespace strata\n")
+                  "\n  ".join(table) + "\n  {nullptr, nullptr, nullptr, nullptr}};\n\n}  // namespace strata\n")
     families = sorted(by_family)
     out.write("python/py_all.cpp", HEADER + '#include "py_args.h"\n\nnamespace strata {\n\n' +
               "\n".join(f"extern const py::Entry py_entries_{f}[];" for f in families) +

@@ -309,7 +309,17 @@ PyObject* tensor_keys(PyObject*, PyObject* o) {
   });
 }
 
-PyMethodDef functions[] = {{"_dispatch_define", define, METH_O, nullptr},
+// _shape_only(tensor): a tensor of the same shape, strides, dtype and device, without data.
+PyObject* shape_only(PyObject*, PyObject* o) {
+  return guarded([&] {
+    if (!is_tensor(o)) raise(PyExc_TypeError, "expected Tensor, got " + type_name(o));
+    const Tensor& t = tensor_of(o);
+    return wrap(make_tensor_strided(t.sizes(), t.strides(), t.dtype(), t.device(), true));
+  });
+}
+
+PyMethodDef functions[] = {{"_shape_only", shape_only, METH_O, nullptr},
+                           {"_dispatch_define", define, METH_O, nullptr},
                            {"_dispatch_undefine", undefine, METH_O, nullptr},
                            {"_dispatch_impl", impl, METH_VARARGS, nullptr},
                            {"_dispatch_restore", restore, METH_O, nullptr},

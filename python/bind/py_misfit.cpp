@@ -109,12 +109,16 @@ void raise_misfit(const Overloads& overloads, const CallArgs& c) {
   if (c.kwnames)
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(c.kwnames); ++k)
       out_given |= PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(c.kwnames, k), "out") == 0;
+  bool writes = false;
+  for (int i = 0; i < overloads.count; ++i) writes |= p.signatures[i].required_outs > 0;
+  out_given &= writes;
   std::vector<Candidate> found;
   std::vector<const PreparedSignature*> prepared_of;
   for (int i = 0; i < overloads.count; ++i) {
     const Signature& s = overloads.signatures[i];
     if (c.self ? !s.method : !s.function) continue;
-    if (p.signatures[i].required_outs > 0 && !out_given) continue;
+    // With out= only the forms that write are meant, without it only the others.
+    if ((p.signatures[i].required_outs > 0) != out_given) continue;
     int first = c.self ? 1 : 0, least = 0;
     bool takes_numbers = false;
     for (int a = first; a < s.count; ++a) {

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 globals().update({name: value for name, value in vars(_C).items() if not name.startswith("_")})
 globals().update({name: value for name, value in vars(_C._functions).items() if not name.startswith("__")})
 
+# Where strata.functional has another form of a function, that one is the public one.
+from strata import functional  # noqa: E402
+
+globals().update({name: getattr(functional, name) for name in functional.__all__})
+
 from strata._device_words import install as _install  # noqa: E402
 
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
@@ -38,7 +43,7 @@ del _install, _name, _module
 # Where names live that are loaded on first use.
 _MODULES = frozenset(
     (
-        "accelerator amp autograd backends cpu distributed fft func functional fx hub jit library linalg multiprocessing "
+        "accelerator amp autograd backends cpu distributed fft func fx hub jit library linalg multiprocessing "
         "nn onnx ops optim overrides profiler quantization random return_types safetensors serialization special testing "
         "types utils"
     ).split()
@@ -72,17 +77,13 @@ def __getattr__(name: str) -> Any:
                 raise
             raise AttributeError(f"module 'strata' has no attribute {name!r}: this version does not hold it") from None
     else:
-        functional = importlib.import_module("strata.functional")
-        if name not in functional.__all__:
-            raise AttributeError(f"module 'strata' has no attribute {name!r}")
-        value = getattr(functional, name)
+        raise AttributeError(f"module 'strata' has no attribute {name!r}")
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    functional = importlib.import_module("strata.functional")
-    return sorted({*globals(), *_MODULES, *_HOME, *functional.__all__})
+    return sorted({*globals(), *_MODULES, *_HOME})
 
 
 def is_tensor(obj: object) -> builtins.bool:

@@ -164,9 +164,23 @@ class Tensor(_C.TensorBase):
             data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
         )
 
-    def type_as(self, other: Tensor) -> Tensor:
-        """This tensor converted to the other's dtype and device."""
-        return self.to(other)
+    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype=None) -> Tensor:
+        """strata.norm of this tensor."""
+        from strata import functional
+
+        return functional.norm(self, p, dim, keepdim, dtype=dtype)
+
+    def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None) -> Any:
+        """strata.unique of this tensor."""
+        from strata import functional
+
+        return functional.unique(self, sorted, return_inverse, return_counts, dim)
+
+    def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False, dim=None) -> Any:
+        """strata.unique_consecutive of this tensor."""
+        from strata import functional
+
+        return functional.unique_consecutive(self, return_inverse, return_counts, dim)
 
     def is_shared(self) -> bool:
         """Whether the memory belongs to another library or process, and may be written by it."""

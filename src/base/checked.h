@@ -9,13 +9,15 @@ namespace strata {
 
 inline int64_t checked_mul(int64_t a, int64_t b, const char* what) {
   int64_t r;
-  STRATA_CHECK(!__builtin_mul_overflow(a, b, &r), what, ": ", a, " * ", b, " does not fit in 64 bits; use smaller sizes");
+  STRATA_CHECK(!__builtin_mul_overflow(a, b, &r), what, ": ", a, " * ", b,
+               " does not fit in 64 bits; use smaller sizes");
   return r;
 }
 
 inline int64_t checked_add(int64_t a, int64_t b, const char* what) {
   int64_t r;
-  STRATA_CHECK(!__builtin_add_overflow(a, b, &r), what, ": ", a, " + ", b, " does not fit in 64 bits; use smaller sizes");
+  STRATA_CHECK(!__builtin_add_overflow(a, b, &r), what, ": ", a, " + ", b,
+               " does not fit in 64 bits; use smaller sizes");
   return r;
 }
 

@@ -8,9 +8,9 @@ namespace strata {
 void throw_error(ErrorKind kind, std::string message) { throw Error(kind, std::move(message)); }
 
 void throw_internal(const char* file, int line, const char* condition, std::string message) {
-  throw Error(ErrorKind::Internal, str_cat("internal error of strata at ", file, ":", line, ": ", condition,
-                                           message.empty() ? "" : ": ", message,
-                                           ". Please report it with the program that led here."));
+  throw Error(ErrorKind::Internal,
+              str_cat("internal error of strata at ", file, ":", line, ": ", condition, message.empty() ? "" : ": ",
+                      message, ". Please report it with the program that led here."));
 }
 
 namespace {

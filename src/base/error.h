@@ -9,7 +9,19 @@
 namespace strata {
 
 // Each kind maps to one Python exception type.
-enum class ErrorKind { Runtime, Value, Type, Index, NotImplemented, OutOfMemory, Key, Attribute, Internal, Overflow, FileNotFound };
+enum class ErrorKind {
+  Runtime,
+  Value,
+  Type,
+  Index,
+  NotImplemented,
+  OutOfMemory,
+  Key,
+  Attribute,
+  Internal,
+  Overflow,
+  FileNotFound
+};
 
 class Error : public std::exception {
  public:
@@ -43,18 +55,16 @@ void warn(const std::string& message);
 
 #define STRATA_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define STRATA_LIKELY(x) __builtin_expect(!!(x), 1)
-#define STRATA_CHECK_KIND(kind, cond, ...)                                                            \
-  do {                                                                                                \
-    if (STRATA_UNLIKELY(!(cond)))                                                                     \
-      ::strata::throw_error(::strata::ErrorKind::kind, ::strata::str_cat(__VA_ARGS__));               \
+#define STRATA_CHECK_KIND(kind, cond, ...)                                                                          \
+  do {                                                                                                              \
+    if (STRATA_UNLIKELY(!(cond))) ::strata::throw_error(::strata::ErrorKind::kind, ::strata::str_cat(__VA_ARGS__)); \
   } while (0)
 #define STRATA_CHECK(cond, ...) STRATA_CHECK_KIND(Runtime, cond, __VA_ARGS__)
 #define STRATA_CHECK_VALUE(cond, ...) STRATA_CHECK_KIND(Value, cond, __VA_ARGS__)
 #define STRATA_CHECK_TYPE(cond, ...) STRATA_CHECK_KIND(Type, cond, __VA_ARGS__)
 #define STRATA_CHECK_INDEX(cond, ...) STRATA_CHECK_KIND(Index, cond, __VA_ARGS__)
 #define STRATA_CHECK_NOT_IMPLEMENTED(cond, ...) STRATA_CHECK_KIND(NotImplemented, cond, __VA_ARGS__)
-#define STRATA_INTERNAL(cond, ...)                                                                    \
-  do {                                                                                                \
-    if (STRATA_UNLIKELY(!(cond)))                                                                     \
-      ::strata::throw_internal(__FILE__, __LINE__, #cond, ::strata::str_cat(__VA_ARGS__));            \
+#define STRATA_INTERNAL(cond, ...)                                                                                     \
+  do {                                                                                                                 \
+    if (STRATA_UNLIKELY(!(cond))) ::strata::throw_internal(__FILE__, __LINE__, #cond, ::strata::str_cat(__VA_ARGS__)); \
   } while (0)

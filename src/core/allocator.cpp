@@ -88,8 +88,8 @@ class CpuAllocator final : public Allocator {
       cpu_empty_cache();
       p = bytes <= kSmallLimit ? take_small(bytes) : take_large(round(bytes));
     }
-    STRATA_CHECK_KIND(OutOfMemory, p, "allocate: expected ", bytes, " bytes of memory, got none; live ",
-                      live_.load(), " bytes, cached ", cached_.load(), " bytes; use smaller tensors or free some");
+    STRATA_CHECK_KIND(OutOfMemory, p, "allocate: expected ", bytes, " bytes of memory, got none; live ", live_.load(),
+                      " bytes, cached ", cached_.load(), " bytes; use smaller tensors or free some");
     return p;
   }
   void free(void* data, size_t bytes) override {

@@ -18,10 +18,10 @@ class Allocator {
 };
 
 struct MemoryStats {
-  uint64_t live_bytes = 0;      // handed out
-  uint64_t cached_bytes = 0;    // kept for reuse
-  uint64_t peak_bytes = 0;      // highest live_bytes since reset_peak
-  uint64_t allocations = 0;     // calls that reached the system
+  uint64_t live_bytes = 0;    // handed out
+  uint64_t cached_bytes = 0;  // kept for reuse
+  uint64_t peak_bytes = 0;    // highest live_bytes since reset_peak
+  uint64_t allocations = 0;   // calls that reached the system
 };
 
 Allocator& cpu_allocator();

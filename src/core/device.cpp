@@ -26,8 +26,8 @@ int intern_device_type(const std::string& name) {
   std::lock_guard<std::mutex> hold(n.lock);
   for (int i = 0; i < n.count; ++i)
     if (n.names[i] == name) return i;
-  STRATA_CHECK(n.count < kMaxDeviceTypes, "device: expected at most ", kMaxDeviceTypes, " device types in a process, got ",
-               name, " as one more");
+  STRATA_CHECK(n.count < kMaxDeviceTypes, "device: expected at most ", kMaxDeviceTypes,
+               " device types in a process, got ", name, " as one more");
   n.names[n.count] = name;
   return n.count++;
 }
@@ -52,8 +52,9 @@ Device parse_device(std::string_view text) {
     }
     return d;
   }
-  throw_error(ErrorKind::Runtime, str_cat("device: expected one of ", known, " device type at start of device string, got '",
-                                          text, "'; load the plugin that offers it first"));
+  throw_error(ErrorKind::Runtime,
+              str_cat("device: expected one of ", known, " device type at start of device string, got '", text,
+                      "'; load the plugin that offers it first"));
 }
 
 std::string to_string(Device d) {

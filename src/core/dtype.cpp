@@ -13,8 +13,8 @@ std::optional<DType> dtype_from_name(std::string_view name) {
     std::string_view name;
     DType type;
   };
-  static constexpr Alias aliases[] = {{"float", DType::F32}, {"double", DType::F64}, {"half", DType::F16},
-                                      {"int", DType::I32},   {"long", DType::I64},   {"short", DType::I16},
+  static constexpr Alias aliases[] = {{"float", DType::F32},  {"double", DType::F64},  {"half", DType::F16},
+                                      {"int", DType::I32},    {"long", DType::I64},    {"short", DType::I16},
                                       {"cfloat", DType::C64}, {"cdouble", DType::C128}};
   for (const Alias& a : aliases)
     if (name == a.name) return a.type;

@@ -65,9 +65,7 @@ bool can_cast(DType from, DType to);  // PyTorch's `can_cast`: the category does
 DType default_dtype();  // float32 unless changed
 void set_default_dtype(DType t);
 DType default_complex_dtype();
-constexpr DType to_complex(DType t) {
-  return t == DType::F64 ? DType::C128 : is_complex(t) ? t : DType::C64;
-}
+constexpr DType to_complex(DType t) { return t == DType::F64 ? DType::C128 : is_complex(t) ? t : DType::C64; }
 
 struct BFloat16 {
   uint16_t bits;

@@ -93,7 +93,8 @@ void philox_blocks(uint64_t seed, uint64_t counter, int64_t blocks, uint32_t* ou
   for (int64_t i = 0; i < blocks; ++i) philox_lanes(seed, counter + i * kLanes, out + i * 4 * kLanes);
 }
 
-__attribute__((target("avx2"))) void philox_blocks_wide(uint64_t seed, uint64_t counter, int64_t blocks, uint32_t* out) {
+__attribute__((target("avx2"))) void philox_blocks_wide(uint64_t seed, uint64_t counter, int64_t blocks,
+                                                        uint32_t* out) {
   for (int64_t i = 0; i < blocks; ++i) philox_lanes(seed, counter + i * kLanes, out + i * 4 * kLanes);
 }
 

@@ -1,6 +1,6 @@
-// Generator: a Philox4x32-10 stream (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Element i of
-// a draw takes word i mod 4 of counter offset + i / 4; a draw consumes a number of counters that depends on its element
-// count alone.
+// Generator: a Philox4x32-10 stream (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011). Element i
+// of a draw takes word i mod 4 of counter offset + i / 4; a draw consumes a number of counters that depends on its
+// element count alone.
 #pragma once
 #include <cstdint>
 #include <memory>

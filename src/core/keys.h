@@ -17,8 +17,8 @@ enum class Key : uint8_t {
   User0,
   User1,
   User2,
-  User3,          // whole-key registrations of users
-  Python,         // __torch_dispatch__ of subclasses and modes
+  User3,   // whole-key registrations of users
+  Python,  // __torch_dispatch__ of subclasses and modes
   Count,
 };
 

@@ -22,8 +22,8 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain, F&& f) {
     return;
   }
   parallel_for_raw(
-      begin, end, grain, [](void* context, int64_t b, int64_t e) { (*static_cast<std::remove_reference_t<F>*>(context))(b, e); },
-      &f);
+      begin, end, grain,
+      [](void* context, int64_t b, int64_t e) { (*static_cast<std::remove_reference_t<F>*>(context))(b, e); }, &f);
 }
 
 }  // namespace strata

@@ -33,9 +33,9 @@ DType ResultType::get() const {
 }
 
 const char* scalar_type_name(DType t) {
-  static constexpr const char* names[kDTypeCount] = {"Bool", "Byte",  "Char", "UInt16",   "Short", "UInt32",       "Int",
-                                                     "UInt64", "Long", "Half", "BFloat16", "Float", "Double",
-                                                     "ComplexFloat", "ComplexDouble"};
+  static constexpr const char* names[kDTypeCount] = {"Bool",     "Byte",  "Char",   "UInt16",       "Short",
+                                                     "UInt32",   "Int",   "UInt64", "Long",         "Half",
+                                                     "BFloat16", "Float", "Double", "ComplexFloat", "ComplexDouble"};
   return names[static_cast<int>(t)];
 }
 

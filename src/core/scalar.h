@@ -37,10 +37,14 @@ class Scalar {
   // The dtype by which it takes part in promotion.
   DType dtype() const {
     switch (kind_) {
-      case Kind::Bool: return DType::Bool;
-      case Kind::Int: return DType::I64;
-      case Kind::Float: return default_dtype();
-      default: return default_complex_dtype();
+      case Kind::Bool:
+        return DType::Bool;
+      case Kind::Int:
+        return DType::I64;
+      case Kind::Float:
+        return default_dtype();
+      default:
+        return default_complex_dtype();
     }
   }
   double to_double() const {

@@ -27,8 +27,9 @@ Ref<Storage> Storage::borrow(void* data, size_t bytes, Device device, void (*rel
 }
 
 void Storage::resize(size_t bytes) {
-  STRATA_CHECK(allocator_, "resize_: Trying to resize storage that is not resizable: it borrows memory of another "
-                           "library; clone the tensor first");
+  STRATA_CHECK(allocator_,
+               "resize_: Trying to resize storage that is not resizable: it borrows memory of another "
+               "library; clone the tensor first");
   void* fresh = allocator_->allocate(bytes);
   if (data_ && fresh) std::memcpy(fresh, data_, std::min(bytes, bytes_));
   if (data_) allocator_->free(data_, bytes_);

@@ -91,7 +91,8 @@ DimVec contiguous_strides(IntArrayRef sizes) {
 
 DimVec channels_last_strides(IntArrayRef sizes) {
   size_t n = sizes.size();
-  STRATA_CHECK(n == 4 || n == 5, "memory_format: expected ", "4 dims for channels_last or 5 for channels_last_3d, got ", n);
+  STRATA_CHECK(n == 4 || n == 5, "memory_format: expected ", "4 dims for channels_last or 5 for channels_last_3d, got ",
+               n);
   DimVec s(n);
   int64_t step = 1;
   s[1] = 1;
@@ -148,7 +149,8 @@ bool Tensor::is_non_overlapping_and_dense() const {
 
 Tensor Tensor::alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const {
   TensorImpl* old = impl_.get();
-  Tensor t(Ref<TensorImpl>(new TensorImpl(old->storage_, old->dtype_, old->keys_ - KeySet(Key::Autograd), old->device_)));
+  Tensor t(
+      Ref<TensorImpl>(new TensorImpl(old->storage_, old->dtype_, old->keys_ - KeySet(Key::Autograd), old->device_)));
   t.impl_->set_geometry(sizes, strides, offset);
   t.impl_->inference_ = old->inference_;
   t.impl_->own_version_ = old->own_version_;
@@ -227,10 +229,17 @@ Tensor wrapped_number(const Scalar& value) {
   if (value.is_complex()) dtype = DType::C128;
   Tensor t = make_tensor({}, dtype);
   switch (dtype) {
-    case DType::Bool: *t.data<bool>() = value.to_bool(); break;
-    case DType::I64: *t.data<int64_t>() = value.to_int(); break;
-    case DType::F64: *t.data<double>() = value.to_double(); break;
-    default: *t.data<std::complex<double>>() = value.to_complex();
+    case DType::Bool:
+      *t.data<bool>() = value.to_bool();
+      break;
+    case DType::I64:
+      *t.data<int64_t>() = value.to_int();
+      break;
+    case DType::F64:
+      *t.data<double>() = value.to_double();
+      break;
+    default:
+      *t.data<std::complex<double>>() = value.to_complex();
   }
   t.impl()->wrapped_number_ = true;
   return t;
@@ -238,19 +247,22 @@ Tensor wrapped_number(const Scalar& value) {
 
 std::ostream& operator<<(std::ostream& out, const Scalar& s) {
   switch (s.kind()) {
-    case Scalar::Kind::Bool: return out << (s.to_bool() ? "True" : "False");
+    case Scalar::Kind::Bool:
+      return out << (s.to_bool() ? "True" : "False");
     case Scalar::Kind::Int:
       if (s.is_unsigned64()) return out << uint64_t(s.to_int());
       return out << s.to_int();
-    case Scalar::Kind::Float: return out << s.to_double();
-    default: return out << '(' << s.to_complex().real() << '+' << s.to_complex().imag() << "j)";
+    case Scalar::Kind::Float:
+      return out << s.to_double();
+    default:
+      return out << '(' << s.to_complex().real() << '+' << s.to_complex().imag() << "j)";
   }
 }
 
 const char* key_name(Key key) {
-  static constexpr const char* names[kKeyCount] = {"Backend",  "Meta",  "Tracer", "Functionalize", "InplaceOrView",
-                                                   "Autograd", "Autocast", "Vmap", "User0", "User1",
-                                                   "User2",    "User3", "Python"};
+  static constexpr const char* names[kKeyCount] = {"Backend",  "Meta",     "Tracer", "Functionalize", "InplaceOrView",
+                                                   "Autograd", "Autocast", "Vmap",   "User0",         "User1",
+                                                   "User2",    "User3",    "Python"};
   return names[static_cast<int>(key)];
 }
 

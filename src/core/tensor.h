@@ -1,5 +1,5 @@
-// Tensor: a counted handle of a TensorImpl, which holds the header (sizes, strides and autograd links inline) and shares
-// a Storage. A default-made Tensor is undefined and stands for `None`.
+// Tensor: a counted handle of a TensorImpl, which holds the header (sizes, strides and autograd links inline) and
+// shares a Storage. A default-made Tensor is undefined and stands for `None`.
 #pragma once
 #include <complex>
 #include <optional>
@@ -81,11 +81,11 @@ class TensorImpl {
   uint8_t ndim_ = 0;
   uint8_t heap_capacity_ = 0;  // of `heap_dims_`; 0: dims are inline
   bool contiguous_ : 1 = true;
-  bool requires_grad_ : 1 = false;    // asked for by the user; meaningful on leaves
-  bool own_version_ : 1 = false;      // made by `.data`: writes do not count for others
-  bool inference_ : 1 = false;        // made in inference mode
-  bool wrapped_number_ : 1 = false;   // a Python number: takes part in promotion as one
-  bool py_owned_ : 1 = false;         // this object keeps its Python object alive, not the other way round
+  bool requires_grad_ : 1 = false;   // asked for by the user; meaningful on leaves
+  bool own_version_ : 1 = false;     // made by `.data`: writes do not count for others
+  bool inference_ : 1 = false;       // made in inference mode
+  bool wrapped_number_ : 1 = false;  // a Python number: takes part in promotion as one
+  bool py_owned_ : 1 = false;        // this object keeps its Python object alive, not the other way round
   Device device_;
   KeySet keys_;
   uint32_t output_nr_ = 0;
@@ -96,7 +96,7 @@ class TensorImpl {
   AutogradMetaBase* autograd_ = nullptr;  // owned; leaves' gradient, hooks
   TensorImpl* base_ = nullptr;            // owned reference: what this is a view of
   void* pyobj_ = nullptr;
-  uint32_t view_version_ = 0;             // version of the storage when grad_fn_ was made, for views
+  uint32_t view_version_ = 0;  // version of the storage when grad_fn_ was made, for views
   union {
     int64_t inline_dims_[2 * kInlineDims];
     int64_t* heap_dims_;

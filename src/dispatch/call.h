@@ -1,5 +1,6 @@
-// Typed calls through the table. TypedOp<R(A...)> computes the keys of the arguments, finds the slot and calls it; where
-// the slot holds a boxed kernel the arguments go through a stack. A typed kernel's first parameter is the Dispatch.
+// Typed calls through the table. TypedOp<R(A...)> computes the keys of the arguments, finds the slot and calls it;
+// where the slot holds a boxed kernel the arguments go through a stack. A typed kernel's first parameter is the
+// Dispatch.
 #pragma once
 #include <string_view>
 #include <tuple>
@@ -178,16 +179,13 @@ struct TypedOp<R(A...)> {
 
   // For Operator::call_typed_boxed and call_boxed.
   static void call_typed_boxed(void* typed, Dispatch d, Stack& stack) {
-    apply(stack, std::index_sequence_for<A...>(), [&](A... args) -> R {
-      return reinterpret_cast<Kernel>(typed)(d, std::forward<A>(args)...);
-    });
+    apply(stack, std::index_sequence_for<A...>(),
+          [&](A... args) -> R { return reinterpret_cast<Kernel>(typed)(d, std::forward<A>(args)...); });
   }
   static void call_boxed(Operator& op, Stack& stack) {
     apply(stack, std::index_sequence_for<A...>(), [&](A... args) -> R { return call(op, std::forward<A>(args)...); });
   }
-  static Dispatch dispatch_boxed(const Stack& stack) {
-    return dispatch_at(stack, std::index_sequence_for<A...>());
-  }
+  static Dispatch dispatch_boxed(const Stack& stack) { return dispatch_at(stack, std::index_sequence_for<A...>()); }
 
  private:
   template <size_t... I>

@@ -12,10 +12,18 @@ struct TypeName {
   ArgType type;
 };
 constexpr TypeName kTypes[] = {
-    {"Tensor", ArgType::Tensor},         {"SymInt", ArgType::SymInt}, {"int", ArgType::Int},
-    {"float", ArgType::Float},           {"bool", ArgType::Bool},     {"Scalar", ArgType::Scalar},
-    {"str", ArgType::Str},               {"ScalarType", ArgType::DType}, {"Device", ArgType::Device},
-    {"MemoryFormat", ArgType::MemoryFormat}, {"Generator", ArgType::Generator}, {"Layout", ArgType::Layout},
+    {"Tensor", ArgType::Tensor},
+    {"SymInt", ArgType::SymInt},
+    {"int", ArgType::Int},
+    {"float", ArgType::Float},
+    {"bool", ArgType::Bool},
+    {"Scalar", ArgType::Scalar},
+    {"str", ArgType::Str},
+    {"ScalarType", ArgType::DType},
+    {"Device", ArgType::Device},
+    {"MemoryFormat", ArgType::MemoryFormat},
+    {"Generator", ArgType::Generator},
+    {"Layout", ArgType::Layout},
 };
 
 class Parser {
@@ -59,8 +67,8 @@ class Parser {
 
  private:
   [[noreturn]] void fail(const std::string& what) {
-    throw_error(ErrorKind::Value, str_cat("schema: column ", at_ + 1, ": ", what, "\n  ", text_, "\n  ",
-                                          std::string(at_, ' '), "^"));
+    throw_error(ErrorKind::Value,
+                str_cat("schema: column ", at_ + 1, ": ", what, "\n  ", text_, "\n  ", std::string(at_, ' '), "^"));
   }
   void skip() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
@@ -97,7 +105,8 @@ class Parser {
       }
     if (!known) {
       at_ = begin;
-      fail("unknown type '" + name + "'; expected Tensor, SymInt, int, float, bool, Scalar, str, ScalarType, Device, "
+      fail("unknown type '" + name +
+           "'; expected Tensor, SymInt, int, float, bool, Scalar, str, ScalarType, Device, "
            "MemoryFormat, Generator or Layout");
     }
     if (accept("(")) {
@@ -193,8 +202,10 @@ class Parser {
         if (s != "True" && s != "False") fail("expected True or False, got '" + s + "'");
         return s == "True";
       case ArgType::Int:
-      case ArgType::SymInt: return int64_t(number(s));
-      case ArgType::Float: return number(s);
+      case ArgType::SymInt:
+        return int64_t(number(s));
+      case ArgType::Float:
+        return number(s);
       case ArgType::Scalar:
         if (s == "True" || s == "False") return Scalar(s == "True");
         return s.find_first_of(".en") == std::string::npos ? Scalar(long(number(s))) : Scalar(number(s));
@@ -202,7 +213,8 @@ class Parser {
         if (s == "contiguous_format") return MemoryFormat::Contiguous;
         if (s == "preserve_format") return MemoryFormat::Preserve;
         [[fallthrough]];
-      default: fail("a default of this type can only be None, got '" + s + "'");
+      default:
+        fail("a default of this type can only be None, got '" + s + "'");
     }
   }
 

@@ -11,17 +11,28 @@
 namespace strata {
 
 enum class ArgType : uint8_t {
-  Tensor, Int, SymInt, Float, Bool, Scalar, Str, DType, Device, MemoryFormat, Generator, Layout
+  Tensor,
+  Int,
+  SymInt,
+  Float,
+  Bool,
+  Scalar,
+  Str,
+  DType,
+  Device,
+  MemoryFormat,
+  Generator,
+  Layout
 };
 
 struct TypeSpec {
   ArgType base = ArgType::Tensor;
   bool list = false;
-  bool optional = false;          // `T?` or `T[]?`
-  bool optional_elements = false; // `T?[]`
-  int list_size = -1;             // of `int[2]`: one int stands for that many
-  std::string alias;              // "a" in Tensor(a!)
-  bool written = false;           // the `!`
+  bool optional = false;           // `T?` or `T[]?`
+  bool optional_elements = false;  // `T?[]`
+  int list_size = -1;              // of `int[2]`: one int stands for that many
+  std::string alias;               // "a" in Tensor(a!)
+  bool written = false;            // the `!`
   bool is_tensor() const { return base == ArgType::Tensor; }
 };
 
@@ -39,8 +50,8 @@ struct Schema {
   std::vector<Argument> returns;
 
   std::string full_name() const { return ns + "::" + name + (overload.empty() ? "" : "." + overload); }
-  std::string text() const;  // parses back to the same schema
-  bool writes() const;       // some argument is written
+  std::string text() const;                    // parses back to the same schema
+  bool writes() const;                         // some argument is written
   int arg_index(std::string_view name) const;  // -1 when there is none
 };
 

@@ -6,8 +6,8 @@ namespace strata {
 
 struct DispatchTls {
   KeySet include;
-  KeySet exclude;        // asked for by guards
-  KeySet mask;           // exclude, and Autograd while gradients are off
+  KeySet exclude;  // asked for by guards
+  KeySet mask;     // exclude, and Autograd while gradients are off
   bool grad_enabled = true;
   bool inference = false;
 };

@@ -4,8 +4,8 @@
 
 namespace strata::eager {
 
-double largest_of(DType t);                     // of a floating dtype
-Scalar smallest_value(DType t);                 // -inf, or the least integer
+double largest_of(DType t);      // of a floating dtype
+Scalar smallest_value(DType t);  // -inf, or the least integer
 Scalar largest_value(DType t);
 // Bounds that clamp nothing where an argument is None; they take part in promotion only as self does.
 Scalar lowest_scalar(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max);

@@ -67,21 +67,36 @@ void cast_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
 template <class S>
 CastFn from_type(DType to) {
   switch (to) {
-    case DType::Bool: return cast_run<S, bool>;
-    case DType::U8: return cast_run<S, uint8_t>;
-    case DType::I8: return cast_run<S, int8_t>;
-    case DType::U16: return cast_run<S, uint16_t>;
-    case DType::I16: return cast_run<S, int16_t>;
-    case DType::U32: return cast_run<S, uint32_t>;
-    case DType::I32: return cast_run<S, int32_t>;
-    case DType::U64: return cast_run<S, uint64_t>;
-    case DType::I64: return cast_run<S, int64_t>;
-    case DType::F16: return cast_run<S, Half>;
-    case DType::BF16: return cast_run<S, BFloat16>;
-    case DType::F32: return cast_run<S, float>;
-    case DType::F64: return cast_run<S, double>;
-    case DType::C64: return cast_run<S, std::complex<float>>;
-    case DType::C128: return cast_run<S, std::complex<double>>;
+    case DType::Bool:
+      return cast_run<S, bool>;
+    case DType::U8:
+      return cast_run<S, uint8_t>;
+    case DType::I8:
+      return cast_run<S, int8_t>;
+    case DType::U16:
+      return cast_run<S, uint16_t>;
+    case DType::I16:
+      return cast_run<S, int16_t>;
+    case DType::U32:
+      return cast_run<S, uint32_t>;
+    case DType::I32:
+      return cast_run<S, int32_t>;
+    case DType::U64:
+      return cast_run<S, uint64_t>;
+    case DType::I64:
+      return cast_run<S, int64_t>;
+    case DType::F16:
+      return cast_run<S, Half>;
+    case DType::BF16:
+      return cast_run<S, BFloat16>;
+    case DType::F32:
+      return cast_run<S, float>;
+    case DType::F64:
+      return cast_run<S, double>;
+    case DType::C64:
+      return cast_run<S, std::complex<float>>;
+    case DType::C128:
+      return cast_run<S, std::complex<double>>;
   }
   return nullptr;
 }
@@ -115,32 +130,52 @@ void move_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
 CastFn cast_fn(DType from, DType to) {
   if (from == to) return move_fn(itemsize(from));
   switch (from) {
-    case DType::Bool: return from_type<bool>(to);
-    case DType::U8: return from_type<uint8_t>(to);
-    case DType::I8: return from_type<int8_t>(to);
-    case DType::U16: return from_type<uint16_t>(to);
-    case DType::I16: return from_type<int16_t>(to);
-    case DType::U32: return from_type<uint32_t>(to);
-    case DType::I32: return from_type<int32_t>(to);
-    case DType::U64: return from_type<uint64_t>(to);
-    case DType::I64: return from_type<int64_t>(to);
-    case DType::F16: return from_type<Half>(to);
-    case DType::BF16: return from_type<BFloat16>(to);
-    case DType::F32: return from_type<float>(to);
-    case DType::F64: return from_type<double>(to);
-    case DType::C64: return from_type<std::complex<float>>(to);
-    case DType::C128: return from_type<std::complex<double>>(to);
+    case DType::Bool:
+      return from_type<bool>(to);
+    case DType::U8:
+      return from_type<uint8_t>(to);
+    case DType::I8:
+      return from_type<int8_t>(to);
+    case DType::U16:
+      return from_type<uint16_t>(to);
+    case DType::I16:
+      return from_type<int16_t>(to);
+    case DType::U32:
+      return from_type<uint32_t>(to);
+    case DType::I32:
+      return from_type<int32_t>(to);
+    case DType::U64:
+      return from_type<uint64_t>(to);
+    case DType::I64:
+      return from_type<int64_t>(to);
+    case DType::F16:
+      return from_type<Half>(to);
+    case DType::BF16:
+      return from_type<BFloat16>(to);
+    case DType::F32:
+      return from_type<float>(to);
+    case DType::F64:
+      return from_type<double>(to);
+    case DType::C64:
+      return from_type<std::complex<float>>(to);
+    case DType::C128:
+      return from_type<std::complex<double>>(to);
   }
   return nullptr;
 }
 
 CastFn move_fn(int64_t width) {
   switch (width) {
-    case 1: return move_run<uint8_t>;
-    case 2: return move_run<uint16_t>;
-    case 4: return move_run<uint32_t>;
-    case 8: return move_run<uint64_t>;
-    default: return move_run<W16>;
+    case 1:
+      return move_run<uint8_t>;
+    case 2:
+      return move_run<uint16_t>;
+    case 4:
+      return move_run<uint32_t>;
+    case 8:
+      return move_run<uint64_t>;
+    default:
+      return move_run<W16>;
   }
 }
 

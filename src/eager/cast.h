@@ -1,5 +1,5 @@
-// Conversion of strided runs of elements between dtypes (contract 3: float to integer saturates, NaN gives 0; complex to
-// real drops the imaginary part; anything to bool is `!= 0`), and moves of one width.
+// Conversion of strided runs of elements between dtypes (contract 3: float to integer saturates, NaN gives 0; complex
+// to real drops the imaginary part; anything to bool is `!= 0`), and moves of one width.
 #pragma once
 #include <cstdint>
 

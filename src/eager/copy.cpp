@@ -55,8 +55,8 @@ void copy_square(CastFn cast, const CopyDims& c, char* dst, const char* src, int
   for (int64_t i = begin; i < end; i += kSide)
     for (int64_t j = 0; j < inner; j += kSide)
       for (int64_t r = i; r < std::min(i + kSide, end); ++r)
-        cast(src + r * c.src[n - 2] + j * c.src[n - 1], c.src[n - 1], dst + r * c.dst[n - 2] + j * c.dst[n - 1], c.dst[n - 1],
-             std::min(kSide, inner - j));
+        cast(src + r * c.src[n - 2] + j * c.src[n - 1], c.src[n - 1], dst + r * c.dst[n - 2] + j * c.dst[n - 1],
+             c.dst[n - 1], std::min(kSide, inner - j));
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool) {
   STRATA_CHECK(src.defined(), "copy_: argument src: expected a tensor, got None");
   if (self.is_same(src)) return self;
   DimVec shape = broadcast_shapes(self.sizes(), src.sizes());
-  STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
-               shape);
+  STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(),
+               " doesn't match the broadcast shape ", shape);
   STRATA_CHECK(!overlaps_itself(self),
                "copy_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
                "location. Please clone() the tensor before performing the operation.");
@@ -47,7 +47,8 @@ void check_fill(const Tensor& value) {
 
 Tensor fill_(const Tensor& self, const Tensor& value) {
   check_fill(value);
-  STRATA_CHECK(!overlaps_itself(self), "fill_: unsupported operation: more than one element of the written-to tensor refers to "
+  STRATA_CHECK(!overlaps_itself(self),
+               "fill_: unsupported operation: more than one element of the written-to tensor refers to "
                "a single memory location. Please clone() the tensor before performing the operation.");
   copy_values(self, value);
   return self;
@@ -92,8 +93,8 @@ Tensor to_dtype(const Tensor& self, DType dtype, bool non_blocking, bool copy, s
   return ops::_to_copy(self, dtype, std::nullopt, non_blocking, format);
 }
 
-Tensor to_any(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking, bool copy,
-              std::optional<MemoryFormat> format) {
+Tensor to_any(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking,
+              bool copy, std::optional<MemoryFormat> format) {
   bool same_format = !format || *format == MemoryFormat::Preserve || self.is_contiguous(*format);
   bool same = (!dtype || *dtype == self.dtype()) && (!device || *device == self.device());
   if (same && same_format && !copy) return self;

@@ -24,7 +24,8 @@ DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format) {
 }
 }  // namespace
 
-Tensor empty(IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device, std::optional<MemoryFormat> format) {
+Tensor empty(IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device,
+             std::optional<MemoryFormat> format) {
   if (format && *format != MemoryFormat::Contiguous) {
     STRATA_CHECK(*format != MemoryFormat::Preserve, "empty: unsupported memory format option Preserve");
     checked_numel(size, "empty");
@@ -36,8 +37,7 @@ Tensor empty(IntArrayRef size, std::optional<DType> dtype, std::optional<Device>
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype, std::optional<Device> device) {
   STRATA_CHECK(size.size() == stride.size(), "empty_strided: dimensionality of sizes (", size.size(),
                ") must match dimensionality of strides (", stride.size(), ")");
-  for (int64_t s : stride)
-    STRATA_CHECK(s >= 0, "empty_strided: expected strides of 0 or more, got ", stride);
+  for (int64_t s : stride) STRATA_CHECK(s >= 0, "empty_strided: expected strides of 0 or more, got ", stride);
   return make_tensor_strided(size, stride, or_default(dtype), or_cpu(device));
 }
 

@@ -39,7 +39,8 @@ void fill_counted(const Tensor& out, DType from, F value) {
 }
 
 int64_t arange_count(const Scalar& start, const Scalar& end, const Scalar& step) {
-  STRATA_CHECK(!start.is_complex() && !end.is_complex() && !step.is_complex(), "arange: expected real numbers, got a complex one");
+  STRATA_CHECK(!start.is_complex() && !end.is_complex() && !step.is_complex(),
+               "arange: expected real numbers, got a complex one");
   if (start.is_integral(true) && end.is_integral(true) && step.is_integral(true)) {
     int64_t a = start.to_int(), b = end.to_int(), s = step.to_int();
     STRATA_CHECK(s != 0, "step must be nonzero");
@@ -74,7 +75,9 @@ void spaced(const Tensor& out, DType from, T start, T end) {
   int64_t n = out.numel();
   T step = n > 1 ? (end - start) / double(n - 1) : T(0);
   // From both ends, so that both are exact.
-  fill_counted<T>(out, from, [=](int64_t i) { return i < n / 2 || n == 1 ? start + step * double(i) : end - step * double(n - 1 - i); });
+  fill_counted<T>(out, from, [=](int64_t i) {
+    return i < n / 2 || n == 1 ? start + step * double(i) : end - step * double(n - 1 - i);
+  });
 }
 
 void linspace_into(const Tensor& out, const Scalar& start, const Scalar& end) {
@@ -84,7 +87,8 @@ void linspace_into(const Tensor& out, const Scalar& start, const Scalar& end) {
     spaced(out, DType::F64, start.to_double(), end.to_double());
 }
 
-DType spaced_dtype(const char* name, const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType> dtype) {
+DType spaced_dtype(const char* name, const Scalar& start, const Scalar& end, int64_t steps,
+                   std::optional<DType> dtype) {
   STRATA_CHECK(steps >= 0, "number of steps must be non-negative");
   bool complex = start.is_complex() || end.is_complex();
   if (!dtype) return complex ? default_complex_dtype() : default_dtype();
@@ -98,8 +102,8 @@ DType spaced_dtype(const char* name, const Scalar& start, const Scalar& end, int
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<DType> dtype,
               std::optional<Device> device) {
   bool integers = start.is_integral(true) && end.is_integral(true) && step.is_integral(true);
-  Tensor t = make_tensor(IntArrayRef(arange_count(start, end, step)), dtype.value_or(integers ? DType::I64 : default_dtype()),
-                         device.value_or(Device{}));
+  Tensor t = make_tensor(IntArrayRef(arange_count(start, end, step)),
+                         dtype.value_or(integers ? DType::I64 : default_dtype()), device.value_or(Device{}));
   arange_into(t, start, step);
   return t;
 }
@@ -122,7 +126,8 @@ void arange_out(const Scalar& end, std::optional<DType> dtype, std::optional<Dev
   arange_out(Scalar(0), end, Scalar(1), dtype, device, out);
 }
 
-Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType> dtype, std::optional<Device> device) {
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType> dtype,
+                std::optional<Device> device) {
   DType t = spaced_dtype("linspace", start, end, steps, dtype);
   Tensor out = make_tensor(IntArrayRef(steps), t, device.value_or(Device{}));
   linspace_into(out, start, end);
@@ -176,7 +181,8 @@ Tensor complex_of_parts(const Tensor& real, const Tensor& imag) {
   DType dtype = check_parts("complex", real, imag);
   DimVec sizes = broadcast_shapes(real.sizes(), imag.sizes());
   const Tensor* in[] = {&real, &imag};
-  Tensor out = make_tensor_strided(sizes, result_strides(sizes, {in, 2}), dtype, real.device(), real.is_meta() || imag.is_meta());
+  Tensor out = make_tensor_strided(sizes, result_strides(sizes, {in, 2}), dtype, real.device(),
+                                   real.is_meta() || imag.is_meta());
   Tensor parts = ops::view_as_real(out);
   copy_values(ops::select(parts, -1, 0), real);
   copy_values(ops::select(parts, -1, 1), imag);

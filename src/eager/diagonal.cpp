@@ -26,8 +26,9 @@ Tensor diagonal_copy(const Tensor& self, int64_t offset, int64_t dim1, int64_t d
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
   Tensor out = ops::clone(self, MemoryFormat::Preserve);
   Tensor slice = diagonal(out, offset, dim1, dim2);
-  STRATA_CHECK(slice.sizes() == src.sizes(), "expected src to have a size equal to the slice of self. src size = ",
-               src.sizes(), ", slice size = ", slice.sizes());
+  STRATA_CHECK(slice.sizes() == src.sizes(),
+               "expected src to have a size equal to the slice of self. src size = ", src.sizes(),
+               ", slice size = ", slice.sizes());
   copy_values(slice, src);
   return out;
 }

@@ -33,8 +33,8 @@ std::vector<int> parse_labels(std::string_view text, const char* what) {
       i += 2;
       continue;
     }
-    STRATA_CHECK(std::isalpha(static_cast<unsigned char>(c)), "einsum(): invalid subscript given for ", what, ", got '", c,
-                 "'; subscripts must be in [a-zA-Z]");
+    STRATA_CHECK(std::isalpha(static_cast<unsigned char>(c)), "einsum(): invalid subscript given for ", what, ", got '",
+                 c, "'; subscripts must be in [a-zA-Z]");
     labels.push_back(letter_index(c));
   }
   return labels;
@@ -57,8 +57,8 @@ Equation parse(std::string_view equation, size_t operands) {
   }
   STRATA_CHECK(e.operands.size() <= operands, "einsum(): fewer operands were provided than specified in the equation (",
                operands, " of ", e.operands.size(), ")");
-  STRATA_CHECK(e.operands.size() >= operands, "einsum(): more operands were provided than specified in the equation (", operands,
-               ", not ", e.operands.size(), ")");
+  STRATA_CHECK(e.operands.size() >= operands, "einsum(): more operands were provided than specified in the equation (",
+               operands, ", not ", e.operands.size(), ")");
   if (arrow != std::string_view::npos) e.output = parse_labels(equation.substr(arrow + 2), "the output");
   return e;
 }
@@ -99,7 +99,8 @@ Space make_space(const Equation& e, TensorList tensors) {
         shown = true;
         continue;
       }
-      STRATA_CHECK(s.place[l] < 0, "einsum(): output subscript ", letter_name(l), " appears more than once in the output");
+      STRATA_CHECK(s.place[l] < 0, "einsum(): output subscript ", letter_name(l),
+                   " appears more than once in the output");
       STRATA_CHECK(count[l] > 0, "einsum(): output subscript ", letter_name(l),
                    " does not appear in the equation for any input operand");
       s.place[l] = s.dims++;
@@ -150,8 +151,8 @@ Tensor lay_out(const Tensor& t, const std::vector<int>& labels, const Space& s, 
       continue;
     }
     int64_t first = before - places.begin();
-    STRATA_CHECK(r.sizes()[first] == r.sizes()[at], "einsum(): subscript ", letter_name(l), " is repeated for operand ", number,
-                 " but the sizes don't match, ", r.sizes()[at], " != ", r.sizes()[first]);
+    STRATA_CHECK(r.sizes()[first] == r.sizes()[at], "einsum(): subscript ", letter_name(l), " is repeated for operand ",
+                 number, " but the sizes don't match, ", r.sizes()[at], " != ", r.sizes()[first]);
     // The diagonal comes last; put it where the label stood first.
     r = ops::diagonal(r, 0, first, at);
     DimVec order;
@@ -168,7 +169,9 @@ Tensor lay_out(const Tensor& t, const std::vector<int>& labels, const Space& s, 
   return reshaped(permuted(r, order), sizes);
 }
 
-Tensor sum_over(const Tensor& t, const DimVec& dims) { return dims.empty() ? t : ops::sum(t, OptIntArrayRef(dims), true); }
+Tensor sum_over(const Tensor& t, const DimVec& dims) {
+  return dims.empty() ? t : ops::sum(t, OptIntArrayRef(dims), true);
+}
 
 int64_t product_of(const Tensor& t, const DimVec& dims) {
   int64_t n = 1;
@@ -216,7 +219,8 @@ Tensor contract(Tensor x, Tensor y, const DimVec& summed) {
     }
   for (int64_t d = 0; d < x.dim(); ++d) {
     bool placed = false;
-    for (const DimVec* part : {&batch, &left, &right}) placed |= std::find(part->begin(), part->end(), d) != part->end();
+    for (const DimVec* part : {&batch, &left, &right})
+      placed |= std::find(part->begin(), part->end(), d) != part->end();
     if (placed) continue;
     sizes.push_back(1);
     order[d] = position++;
@@ -236,17 +240,21 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptIntArrayRef path
     int64_t size = 1;
     for (size_t i = 0; i < operands.size(); ++i) {
       int64_t own = operands[i].sizes()[d];
-      STRATA_CHECK(own == 1 || size == 1 || own == size, "einsum(): operands do not broadcast with remapped shapes [original->remapped]: ",
-                   "operand ", i, " ", tensors[i].sizes(), "->", operands[i].sizes(), " against size ", size, " in dim ", d);
+      STRATA_CHECK(own == 1 || size == 1 || own == size,
+                   "einsum(): operands do not broadcast with remapped shapes [original->remapped]: ", "operand ", i,
+                   " ", tensors[i].sizes(), "->", operands[i].sizes(), " against size ", size, " in dim ", d);
       if (own != 1) size = own;
     }
   }
-  STRATA_CHECK(!path || path->size() == 2 * (tensors.size() - 1), "einsum(): expected contraction path given in path parameter to have "
-               "size ", 2 * (tensors.size() - 1), " but got ", path ? path->size() : 0);
+  STRATA_CHECK(!path || path->size() == 2 * (tensors.size() - 1),
+               "einsum(): expected contraction path given in path parameter to have "
+               "size ",
+               2 * (tensors.size() - 1), " but got ", path ? path->size() : 0);
   for (size_t step = 0; operands.size() > 1; ++step) {
     size_t i = path ? size_t((*path)[2 * step]) : 0, j = path ? size_t((*path)[2 * step + 1]) : 1;
     if (i > j) std::swap(i, j);
-    STRATA_CHECK(i != j && j < operands.size(), "einsum(): invalid contraction path, got operands ", i, " and ", j, " of ", operands.size());
+    STRATA_CHECK(i != j && j < operands.size(), "einsum(): invalid contraction path, got operands ", i, " and ", j,
+                 " of ", operands.size());
     Tensor x = operands[i], y = operands[j];
     operands.erase(operands.begin() + j);
     operands.erase(operands.begin() + i);

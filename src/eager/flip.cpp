@@ -70,7 +70,8 @@ Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   STRATA_CHECK(!shifts.empty(), "`shifts` required");
   if (dims.empty() && shifts.size() == 1) {
     Tensor flat = as_contiguous(self);
-    Tensor out = roll_dim(flat.alias(IntArrayRef(flat.numel()), IntArrayRef(int64_t(1)), flat.storage_offset()), shifts[0], 0);
+    Tensor out =
+        roll_dim(flat.alias(IntArrayRef(flat.numel()), IntArrayRef(int64_t(1)), flat.storage_offset()), shifts[0], 0);
     return out.alias(self.sizes(), flat.strides(), 0);
   }
   STRATA_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),

@@ -1,7 +1,7 @@
 // Advanced indexing: reading and writing through index tensors and masks.
+#include "core/shape/index.h"
 #include "base/checked.h"
 #include "core/parallel.h"
-#include "core/shape/index.h"
 #include "eager/index_args.h"
 #include "eager/index_walk.h"
 #include "eager/view_rules.h"
@@ -101,7 +101,8 @@ Indexing prepare(const Tensor& self, TensorList indices) {
       std::string shapes;
       for (const Tensor& u : r.indices)
         if (u.defined()) shapes += str_cat(shapes.empty() ? "" : ", ", u.sizes());
-      throw_error(ErrorKind::Index, "shape mismatch: indexing tensors could not be broadcast together with shapes " + shapes);
+      throw_error(ErrorKind::Index,
+                  "shape mismatch: indexing tensors could not be broadcast together with shapes " + shapes);
     }
     first = false;
   }
@@ -122,7 +123,8 @@ Tensor byte_offsets(const Indexing& r) {
     int64_t size = r.self.sizes()[d], step = r.self.strides()[d] * r.self.itemsize();
     STRATA_CHECK_INDEX(size > 0 || n == 0, "index is out of bounds for dimension with size 0");
     if (std::optional<int64_t> bad = first_outside(r.indices[d], -size, size))
-      throw_error(ErrorKind::Index, str_cat("index ", *bad, " is out of bounds for dimension ", d, " with size ", size));
+      throw_error(ErrorKind::Index,
+                  str_cat("index ", *bad, " is out of bounds for dimension ", d, " with size ", size));
     auto [sizes, strides] = expanded(r.indices[d].sizes(), r.indices[d].strides(), r.broadcast);
     Tensor values = as_contiguous(r.indices[d].alias(sizes, strides, r.indices[d].storage_offset()));
     const int64_t* p = values.data<int64_t>();
@@ -147,7 +149,8 @@ IndexWalk walk_of(const Indexing& r, const Tensor& offsets, const Tensor& other)
   for (int64_t d = 0; d < r.self.dim(); ++d) {
     if (r.indices[d].defined()) continue;
     if (at == front) at += count;
-    w.dims.push_back({r.self.sizes()[d], r.self.strides()[d] * r.self.itemsize(), 0, other.strides()[at] * other.itemsize()});
+    w.dims.push_back(
+        {r.self.sizes()[d], r.self.strides()[d] * r.self.itemsize(), 0, other.strides()[at] * other.itemsize()});
     ++at;
   }
   int64_t step = 0, n = offsets.numel();
@@ -161,7 +164,8 @@ IndexWalk walk_of(const Indexing& r, const Tensor& offsets, const Tensor& other)
 bool one_step(const Tensor& t, size_t first, size_t count) {
   int64_t n = 1;
   for (size_t d = 0; d < count; ++d) n *= t.sizes()[first + d];
-  return count == 0 || view_strides(t.sizes().slice(first, count), t.strides().slice(first, count), IntArrayRef(n)).has_value();
+  return count == 0 ||
+         view_strides(t.sizes().slice(first, count), t.strides().slice(first, count), IntArrayRef(n)).has_value();
 }
 
 template <class T>
@@ -240,7 +244,8 @@ Tensor flat_offsets(const Tensor& self, const Tensor& index, const char* name) {
   int64_t n = self.numel();
   STRATA_CHECK_INDEX(n > 0 || index.numel() == 0, name, ": tried to take from an empty tensor");
   if (std::optional<int64_t> bad = first_outside(index, -n, n))
-    throw_error(ErrorKind::Index, str_cat("out of range: tried to access index ", *bad, " on a tensor of ", n, " elements."));
+    throw_error(ErrorKind::Index,
+                str_cat("out of range: tried to access index ", *bad, " on a tensor of ", n, " elements."));
   Tensor out = contiguous_copy(index);
   int64_t* p = out.data<int64_t>();
   bool flat = self.is_contiguous();
@@ -283,9 +288,11 @@ Tensor take(const Tensor& self, const Tensor& index) {
 void put_inplace(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
   STRATA_CHECK(index.dtype() == DType::I64, "put_(): Expected a long tensor for index, but got ",
                scalar_type_name(index.dtype()));
-  STRATA_CHECK(self.dtype() == source.dtype(), "put_(): self and source expected to have the same dtype, but got self.dtype = ",
+  STRATA_CHECK(self.dtype() == source.dtype(),
+               "put_(): self and source expected to have the same dtype, but got self.dtype = ",
                scalar_type_name(self.dtype()), " and source.dtype = ", scalar_type_name(source.dtype()));
-  STRATA_CHECK(index.numel() == source.numel(), "put_(): Expected source and index to have the same number of elements, but got ",
+  STRATA_CHECK(index.numel() == source.numel(),
+               "put_(): Expected source and index to have the same number of elements, but got ",
                "source.numel() = ", source.numel(), ", index.numel() = ", index.numel());
   check_apart("put_", self, {&index, &source});
   if (self.is_meta()) return;

@@ -12,8 +12,8 @@ namespace strata::eager {
 Tensor index_int64(const Tensor& index, const char* name, bool allow_int32) {
   STRATA_CHECK(index.defined(), name, ": argument index: expected a tensor, got None");
   bool fits = index.dtype() == DType::I64 || (allow_int32 && index.dtype() == DType::I32);
-  STRATA_CHECK(fits, name, ": Expected dtype ", allow_int32 ? "int32 or int64" : "int64", " for index, got ", index.dtype(),
-               "; convert it with .long()");
+  STRATA_CHECK(fits, name, ": Expected dtype ", allow_int32 ? "int32 or int64" : "int64", " for index, got ",
+               index.dtype(), "; convert it with .long()");
   return as_dtype(index, DType::I64);
 }
 
@@ -47,7 +47,8 @@ void check_index_range(const Tensor& index, int64_t size, int64_t dim, ErrorKind
 
 Tensor wrapped_index(const Tensor& index, int64_t size, int64_t dim, const char* prefix) {
   if (std::optional<int64_t> bad = first_outside(index, -size, size))
-    throw_error(ErrorKind::Index, str_cat(prefix, "index ", *bad, " is out of bounds for dimension ", dim, " with size ", size));
+    throw_error(ErrorKind::Index,
+                str_cat(prefix, "index ", *bad, " is out of bounds for dimension ", dim, " with size ", size));
   Tensor out = contiguous_copy(index);
   if (out.is_meta()) return out;
   int64_t* p = out.data<int64_t>();
@@ -58,19 +59,22 @@ Tensor wrapped_index(const Tensor& index, int64_t size, int64_t dim, const char*
 }
 
 void check_apart(const char* name, const Tensor& self, std::initializer_list<const Tensor*> read) {
-  STRATA_CHECK(!overlaps_itself(self), name,
-               ": unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-               "Please clone() the tensor before performing the operation.");
+  STRATA_CHECK(
+      !overlaps_itself(self), name,
+      ": unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+      "Please clone() the tensor before performing the operation.");
   for (const Tensor* t : read)
-    STRATA_CHECK(!t->defined() || overlap_between(self, *t) == Overlap::None, name,
-                 ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                 "memory location. Please clone() the tensor before performing the operation.");
+    STRATA_CHECK(
+        !t->defined() || overlap_between(self, *t) == Overlap::None, name,
+        ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+        "memory location. Please clone() the tensor before performing the operation.");
 }
 
 void check_has_values(const char* name, const Tensor& t) {
-  STRATA_CHECK_NOT_IMPLEMENTED(!t.is_meta(), name,
-                               ": the shape of the result depends on values, which shape-only tensors do not have; run it on "
-                               "real tensors");
+  STRATA_CHECK_NOT_IMPLEMENTED(
+      !t.is_meta(), name,
+      ": the shape of the result depends on values, which shape-only tensors do not have; run it on "
+      "real tensors");
 }
 
 Tensor flat_nonzero(const Tensor& t) {

@@ -33,8 +33,8 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   dim = wrap_dim(dim, self.dim());
   STRATA_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector, got shape ", index.sizes());
   Tensor at = index_int64(index, "index_select()");
-  STRATA_CHECK(self.dim() > 0 || at.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ", at.numel(),
-               " value(s)");
+  STRATA_CHECK(self.dim() > 0 || at.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ",
+               at.numel(), " value(s)");
   Tensor out = new_tensor(self, shape::with_dim(DimVec(self.sizes()), dim, at.numel()));
   if (out.is_meta()) return out;
   Tensor from = as_vector(self);
@@ -50,24 +50,26 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
 
 namespace {
 void check_rows(const char* name, const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
-  STRATA_CHECK_INDEX(index.dim() <= 1, name, ": Index is supposed to be a vector, but got dim: ", index.dim(), " with type: ",
-                     scalar_type_name(index.dtype()), " and size: ", index.sizes());
+  STRATA_CHECK_INDEX(index.dim() <= 1, name, ": Index is supposed to be a vector, but got dim: ", index.dim(),
+                     " with type: ", scalar_type_name(index.dtype()), " and size: ", index.sizes());
   STRATA_CHECK(source.dtype() == self.dtype(), name, ": self (", scalar_type_name(self.dtype()), ") and source (",
                scalar_type_name(source.dtype()), ") must have the same scalar type");
   int64_t rows = source.dim() ? source.sizes()[dim < source.dim() ? dim : 0] : 1;
-  STRATA_CHECK(dim == 0 || dim < source.dim(), name, ": Indexing dim ", dim, " is out of bounds of the source tensor with dim ",
-               source.dim());
-  STRATA_CHECK(index.numel() == rows, name, ": Number of indices (", index.numel(), ") should be equal to source.size(dim): (",
-               rows, "), for dim: ", dim);
+  STRATA_CHECK(dim == 0 || dim < source.dim(), name, ": Indexing dim ", dim,
+               " is out of bounds of the source tensor with dim ", source.dim());
+  STRATA_CHECK(index.numel() == rows, name, ": Number of indices (", index.numel(),
+               ") should be equal to source.size(dim): (", rows, "), for dim: ", dim);
   Tensor a = as_vector(self), b = as_vector(source);
   bool same = self.dim() == source.dim();
   for (int64_t d = 0; same && d < a.dim(); ++d) same = d == dim || a.sizes()[d] == b.sizes()[d];
-  STRATA_CHECK(same, "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
+  STRATA_CHECK(same,
+               "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = ",
                self.sizes(), " source.shape = ", source.sizes());
 }
 }  // namespace
 
-void index_add_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, const Scalar& alpha) {
+void index_add_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                       const Scalar& alpha) {
   dim = wrap_dim(dim, self.dim());
   check_rows("index_add_()", self, dim, index, source);
   STRATA_CHECK(!(alpha.is_complex() && !self.is_complex()) && !(alpha.is_float() && is_integral(self.dtype(), true)),
@@ -123,9 +125,11 @@ void index_copy_inplace(const Tensor& self, int64_t dim, const Tensor& index, co
                scalar_type_name(self.dtype()), " and (source) ", scalar_type_name(source.dtype()));
   STRATA_CHECK_INDEX(source.dim() > 0 || index.numel() == 1,
                      "index_copy_(): When source is scalar, index should have one element (got ", index.numel(), ")");
-  STRATA_CHECK_INDEX(source.dim() == self.dim() || source.dim() == 0 || self.dim() == 0,
-                     "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
-                     "dimensionality (", source.dim(), "), destination dimensionality (", self.dim(), ")");
+  STRATA_CHECK_INDEX(
+      source.dim() == self.dim() || source.dim() == 0 || self.dim() == 0,
+      "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+      "dimensionality (",
+      source.dim(), "), destination dimensionality (", self.dim(), ")");
   Tensor to = as_vector(self), from = as_vector(source);
   auto slice = [&](const Tensor& t) {
     DimVec s(t.sizes());
@@ -133,8 +137,8 @@ void index_copy_inplace(const Tensor& self, int64_t dim, const Tensor& index, co
     return s;
   };
   STRATA_CHECK(slice(to) == slice(from),
-               "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ", slice(to),
-               " at dimension ", dim, " and source slice shape: ", slice(from), " at dimension 0.");
+               "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ",
+               slice(to), " at dimension ", dim, " and source slice shape: ", slice(from), " at dimension 0.");
   STRATA_CHECK_INDEX(index.numel() == from.sizes()[dim], "index_copy_(): Number of indices (", index.numel(),
                      ") should be equal to source.size(dim) (", from.sizes()[dim], ")");
   check_apart("index_copy_", self, {&index, &source});
@@ -177,8 +181,8 @@ Tensor index_fill_scalar(const Tensor& self, int64_t dim, const Tensor& index, c
 
 namespace {
 Scalar fill_value(const Tensor& value) {
-  STRATA_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(),
-               " dimension(s).");
+  STRATA_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+               value.dim(), " dimension(s).");
   return value.is_meta() ? Scalar(0) : ops::item(value);
 }
 }  // namespace

@@ -1,6 +1,6 @@
-// The loop under operators that address one operand (the target) through indices along one dim, while another operand is
-// walked plainly. Results never depend on threads: positions with the same target are visited in ascending order of the
-// indexed dim, by one thread.
+// The loop under operators that address one operand (the target) through indices along one dim, while another operand
+// is walked plainly. Results never depend on threads: positions with the same target are visited in ascending order of
+// the indexed dim, by one thread.
 #pragma once
 #include "core/tensor.h"
 

@@ -34,8 +34,10 @@ Join plan(TensorList tensors, int64_t dim) {
     const Tensor& t = tensors[i];
     STRATA_CHECK_TYPE(t.defined(), "cat: argument tensors, element ", i, ": expected a tensor, got None");
     STRATA_CHECK(t.dim() > 0, "zero-dimensional tensor (at position ", i, ") cannot be concatenated");
-    STRATA_CHECK(t.device() == tensors[0].device(), "cat: Expected all tensors to be on the same device, but found at least "
-                 "two devices, ", tensors[0].device(), " and ", t.device(), "; move one with .to()");
+    STRATA_CHECK(t.device() == tensors[0].device(),
+                 "cat: Expected all tensors to be on the same device, but found at least "
+                 "two devices, ",
+                 tensors[0].device(), " and ", t.device(), "; move one with .to()");
     type.add(t);
     j.meta |= t.is_meta();
     if (!j.first && !skipped(t)) j.first = &t;
@@ -125,10 +127,13 @@ void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
   STRATA_CHECK(can_cast(j.dtype, out.dtype()), "torch.cat(): input types can't be cast to the desired output type ",
                scalar_type_name(out.dtype()));
   for (size_t i = 0; i < tensors.size(); ++i)
-    STRATA_CHECK(overlap_between(out, tensors[i]) == Overlap::None,
-                 "torch.cat(): unsupported operation: the input tensors cannot refer to any of the output memory locations. "
-                 "Found overlap in input tensor ", i);
-  STRATA_CHECK(!overlaps_itself(out), "cat: unsupported operation: more than one element of the written-to tensor refers to a "
+    STRATA_CHECK(
+        overlap_between(out, tensors[i]) == Overlap::None,
+        "torch.cat(): unsupported operation: the input tensors cannot refer to any of the output memory locations. "
+        "Found overlap in input tensor ",
+        i);
+  STRATA_CHECK(!overlaps_itself(out),
+               "cat: unsupported operation: more than one element of the written-to tensor refers to a "
                "single memory location. Please clone() the tensor before performing the operation.");
   resize_output(out, j.sizes, "cat");
   join_into(j, tensors, out);
@@ -143,8 +148,8 @@ Tensor stack(TensorList tensors, int64_t dim) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     STRATA_CHECK_TYPE(t.defined(), "stack: argument tensors, element ", i, ": expected a tensor, got None");
-    STRATA_CHECK(t.sizes() == tensors[0].sizes(), "stack expects each tensor to be equal size, but got ", tensors[0].sizes(),
-                 " at entry 0 and ", t.sizes(), " at entry ", i);
+    STRATA_CHECK(t.sizes() == tensors[0].sizes(), "stack expects each tensor to be equal size, but got ",
+                 tensors[0].sizes(), " at entry 0 and ", t.sizes(), " at entry ", i);
     rows.push_back(ops::unsqueeze(t, at));
   }
   return cat(rows, at);
@@ -187,8 +192,8 @@ Tensor block_diag(TensorList tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     STRATA_CHECK_TYPE(t.defined(), "block_diag: argument tensors, element ", i, ": expected a tensor, got None");
-    STRATA_CHECK(t.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ", i, " has ", t.dim(),
-                 " dimensions");
+    STRATA_CHECK(t.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ", i, " has ",
+                 t.dim(), " dimensions");
     type.add(t);
     meta |= t.is_meta();
     blocks.push_back(ops::atleast_2d(t));

@@ -87,8 +87,9 @@ uint32_t isa_generation() { return generation.load(std::memory_order_relaxed); }
 
 void raise_status(int32_t status, const char* op) {
   if (status & 1)
-    throw_error(ErrorKind::Runtime, str_cat(op, ": ZeroDivisionError: expected a divisor of integers other than 0, got 0; "
-                                                "mask the zeros or use floating point"));
+    throw_error(ErrorKind::Runtime, str_cat(op,
+                                            ": ZeroDivisionError: expected a divisor of integers other than 0, got 0; "
+                                            "mask the zeros or use floating point"));
   if (status & 2) throw_error(ErrorKind::Index, str_cat(op, ": index out of range"));
 }
 

@@ -43,7 +43,8 @@ Found open_library() {
   std::string runtime = publish_runtime();
   if (runtime.empty()) return {nullptr, str_cat("the OpenMP runtime could not be made global: ", dlerror())};
   std::string folder = own_folder();
-  const std::string places[] = {wanted, folder + "/libstrata_onednn.so", folder + "/plugins/onednn/libstrata_onednn.so"};
+  const std::string places[] = {wanted, folder + "/libstrata_onednn.so",
+                                folder + "/plugins/onednn/libstrata_onednn.so"};
   void* handle = nullptr;
   std::string why = "libstrata_onednn.so was not found";
   for (const std::string& place : places) {
@@ -56,10 +57,11 @@ Found open_library() {
   const StrataLibrary* table = entry ? entry() : nullptr;
   if (!table) return {nullptr, "the library does not run on this machine"};
   if (table->major != STRATA_LIBRARY_MAJOR || table->size < sizeof(StrataLibrary))
-    return {nullptr, str_cat("the library has interface version ", table->major, "; this core has ", STRATA_LIBRARY_MAJOR)};
+    return {nullptr,
+            str_cat("the library has interface version ", table->major, "; this core has ", STRATA_LIBRARY_MAJOR)};
   if (std::string(table->openmp_runtime()) != runtime)
-    return {nullptr, str_cat("the library runs on the OpenMP runtime ", table->openmp_runtime(), ", the core on ", runtime,
-                             "; two of them in one process hang after a fork")};
+    return {nullptr, str_cat("the library runs on the OpenMP runtime ", table->openmp_runtime(), ", the core on ",
+                             runtime, "; two of them in one process hang after a fork")};
   return {table, str_cat(table->name, ' ', table->version, " (", table->instruction, ')')};
 }
 

@@ -16,7 +16,8 @@ namespace {
 
 void check_mask(const char* name, const Tensor& mask) {
   STRATA_CHECK(mask.defined(), name, ": argument mask: expected a bool tensor, got None");
-  STRATA_CHECK(mask.dtype() == DType::Bool, name, " only supports boolean masks, but got mask with dtype ", mask.dtype());
+  STRATA_CHECK(mask.dtype() == DType::Bool, name, " only supports boolean masks, but got mask with dtype ",
+               mask.dtype());
 }
 
 Tensor broadcast_to(const Tensor& t, const DimVec& shape) {
@@ -28,18 +29,18 @@ Tensor broadcast_to(const Tensor& t, const DimVec& shape) {
 
 Scalar checked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
   check_mask("masked_fill_", mask);
-  STRATA_CHECK(!value.is_complex() || self.is_complex(), "masked_fill_: value cannot be converted to type ", self.dtype(),
-               " without overflow");
+  STRATA_CHECK(!value.is_complex() || self.is_complex(), "masked_fill_: value cannot be converted to type ",
+               self.dtype(), " without overflow");
   return value;
 }
 
 namespace {
 void check_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
   check_mask("masked_fill_", mask);
-  STRATA_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ", value.dim(),
-               " dimension(s).");
-  STRATA_CHECK(!value.is_complex() || self.is_complex(), "masked_fill_: value cannot be converted to type ", self.dtype(),
-               " without overflow");
+  STRATA_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+               value.dim(), " dimension(s).");
+  STRATA_CHECK(!value.is_complex() || self.is_complex(), "masked_fill_: value cannot be converted to type ",
+               self.dtype(), " without overflow");
 }
 }  // namespace
 
@@ -69,8 +70,8 @@ void masked_scatter_inplace(const Tensor& self, const Tensor& mask, const Tensor
                scalar_type_name(self.dtype()), " and ", scalar_type_name(source.dtype()));
   check_mask("masked_scatter_", mask);
   DimVec shape = broadcast_shapes(self.sizes(), mask.sizes());
-  STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
-               shape);
+  STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(),
+               " doesn't match the broadcast shape ", shape);
   check_apart("masked_scatter_", self, {&mask, &source});
   if (self.is_meta()) return;
   check_has_values("masked_scatter", mask);
@@ -112,11 +113,12 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
                scalar_type_name(indices.dtype()));
   if (!dim) return ops::gather(ops::reshape(self, {-1}), 0, ops::reshape(indices, {-1}));
   STRATA_CHECK(self.dim() == indices.dim(),
-               "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ", self.dim(),
-               " dimensions for input, and ", indices.dim(), " dimensions for indices");
+               "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ",
+               self.dim(), " dimensions for input, and ", indices.dim(), " dimensions for indices");
   int64_t d = *dim < 0 ? *dim + self.dim() : *dim;
-  STRATA_CHECK_INDEX(d >= 0 && d < std::max<int64_t>(self.dim(), 1), "Dimension out of range (expected to be in range of [",
-                     -std::max<int64_t>(self.dim(), 1), ", ", std::max<int64_t>(self.dim(), 1) - 1, "], but got ", *dim, ")");
+  STRATA_CHECK_INDEX(d >= 0 && d < std::max<int64_t>(self.dim(), 1),
+                     "Dimension out of range (expected to be in range of [", -std::max<int64_t>(self.dim(), 1), ", ",
+                     std::max<int64_t>(self.dim(), 1) - 1, "], but got ", *dim, ")");
   DimVec a(self.sizes()), b(indices.sizes());
   if (!a.empty()) a[d] = b[d] = 1;
   DimVec shape = broadcast_shapes(a, b), to(shape), at(shape);

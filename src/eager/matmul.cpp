@@ -13,8 +13,8 @@ namespace strata::eager {
 namespace {
 
 void check_dtypes(const char* op, const char* first, const Tensor& a, const char* second, const Tensor& b) {
-  STRATA_CHECK(a.dtype() == b.dtype(), "expected ", first, " and ", second, " to have the same dtype, but ", op, " got: ",
-               scalar_type_name(a.dtype()), " != ", scalar_type_name(b.dtype()), "; convert one with .to()");
+  STRATA_CHECK(a.dtype() == b.dtype(), "expected ", first, " and ", second, " to have the same dtype, but ", op,
+               " got: ", scalar_type_name(a.dtype()), " != ", scalar_type_name(b.dtype()), "; convert one with .to()");
 }
 
 void check_mm(const char* op, const char* first, const Tensor& a, const char* second, const Tensor& b) {
@@ -29,8 +29,8 @@ void check_bmm(const char* op, const char* first, const Tensor& a, const char* s
   STRATA_CHECK(a.dim() == 3, op, ": ", first, " must be a 3D tensor, got ", a.dim(), "-D");
   STRATA_CHECK(b.dim() == 3, op, ": ", second, " must be a 3D tensor, got ", b.dim(), "-D");
   STRATA_CHECK(a.sizes()[0] == b.sizes()[0] && a.sizes()[2] == b.sizes()[1],
-               "Expected size for first two dimensions of ", second, " tensor to be: [", a.sizes()[0], ", ", a.sizes()[2],
-               "] but got: [", b.sizes()[0], ", ", b.sizes()[1], "] (", op, ").");
+               "Expected size for first two dimensions of ", second, " tensor to be: [", a.sizes()[0], ", ",
+               a.sizes()[2], "] but got: [", b.sizes()[0], ", ", b.sizes()[1], "] (", op, ").");
   check_dtypes(op, first, a, second, b);
 }
 
@@ -59,7 +59,8 @@ Tensor add_to_product(const Tensor& self, const Tensor& a, const Tensor& b, cons
                  ": For integral input tensors, argument alpha must not be a floating point number.");
   if (meta) return fresh(a, sizes, t, true);
 
-  double work = double(sizes.size() == 3 ? sizes[0] : 1) * double(sizes[n - 2]) * double(sizes[n - 1]) * double(a.sizes()[n - 1]);
+  double work =
+      double(sizes.size() == 3 ? sizes[0] : 1) * double(sizes[n - 2]) * double(sizes[n - 1]) * double(a.sizes()[n - 1]);
   bool in_library = library_takes(t, work) && a.sizes()[n - 1] > 0;
   bool as_bias = beta.equals(1) && alpha.equals(1) && self.dim() == 1 && self.sizes()[0] == sizes[n - 1] &&
                  (self.strides()[0] == 1 || sizes[n - 1] == 1) && t != DType::Bool && !(in_library && t != DType::F32);
@@ -109,7 +110,8 @@ Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const S
   return add_to_product(self, mat1, mat2, beta, alpha, "addmm");
 }
 
-Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {
+Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+               const Scalar& alpha) {
   check_bmm("baddbmm", "batch1", batch1, "batch2", batch2);
   return add_to_product(self, batch1, batch2, beta, alpha, "baddbmm");
 }
@@ -136,17 +138,20 @@ Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Sca
   STRATA_CHECK(self.dim() <= 1 && (self.numel() == 1 || self.numel() == mat.sizes()[0]),
                "addmv: size mismatch, got input (", self.sizes(), "), mat (", mat.sizes()[0], "x", mat.sizes()[1],
                "), vec (", vec.sizes()[0], ")");
-  Tensor column = self.dim() == 0 ? self : self.alias({self.sizes()[0], 1}, {self.strides()[0], 1}, self.storage_offset());
+  Tensor column =
+      self.dim() == 0 ? self : self.alias({self.sizes()[0], 1}, {self.strides()[0], 1}, self.storage_offset());
   return as_vector(add_to_product(column, mat, as_column(vec), beta, alpha, "addmv"));
 }
 
 namespace {
 void check_dot(const char* op, const Tensor& a, const Tensor& b) {
-  STRATA_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but ", op, " got ", a.dim(), "D and ", b.dim(), "D tensors");
+  STRATA_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but ", op, " got ", a.dim(), "D and ", b.dim(),
+               "D tensors");
   STRATA_CHECK(a.dtype() == b.dtype(), op, " : expected both vectors to have same dtype, but found ",
                scalar_type_name(a.dtype()), " and ", scalar_type_name(b.dtype()));
   STRATA_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor ", a.sizes(), " and src ", b.sizes(),
-               " to have the same number of elements, but got ", a.numel(), " and ", b.numel(), " elements respectively");
+               " to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
+               " elements respectively");
 }
 }  // namespace
 
@@ -162,8 +167,8 @@ Tensor vdot(const Tensor& self, const Tensor& other) {
 }
 
 Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
-  STRATA_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D arguments vec1 and vec2, but got ", vec1.dim(), "-D and ",
-               vec2.dim(), "-D");
+  STRATA_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D arguments vec1 and vec2, but got ", vec1.dim(),
+               "-D and ", vec2.dim(), "-D");
   Tensor product = ops::mul(ops::outer(vec1, vec2), alpha);
   expanded(self.sizes(), self.strides(), product.sizes());
   return beta.equals(0) ? product : ops::add(ops::mul(self, beta), product);

@@ -18,7 +18,8 @@ int64_t product_of(IntArrayRef sizes) { return checked_numel(sizes, "matmul"); }
 // needs a gradient (its gradient is one product then), else where the rows can be seen together without a copy.
 bool folds(const Tensor& batch, const Tensor& one) {
   if (one.requires_grad() || batch.numel() == 0) return true;
-  return view_strides(batch.sizes(), batch.strides(), {product_of(batch.sizes().slice(0, batch.dim() - 1)), batch.sizes().back()})
+  return view_strides(batch.sizes(), batch.strides(),
+                      {product_of(batch.sizes().slice(0, batch.dim() - 1)), batch.sizes().back()})
       .has_value();
 }
 
@@ -59,12 +60,14 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   Tensor x = a == 1 ? ops::unsqueeze(self, 0) : self, y = b == 1 ? ops::unsqueeze(other, 1) : other;
   IntArrayRef xs = x.sizes(), ys = y.sizes();
   DimVec leading = broadcast_shapes(xs.slice(0, xs.size() - 2), ys.slice(0, ys.size() - 2));
-  Tensor r = ops::bmm(expanded_batch(x, leading, xs[xs.size() - 2], xs.back()), expanded_batch(y, leading, ys[ys.size() - 2], ys.back()));
+  Tensor r = ops::bmm(expanded_batch(x, leading, xs[xs.size() - 2], xs.back()),
+                      expanded_batch(y, leading, ys[ys.size() - 2], ys.back()));
   return ops::_unsafe_view(r, shape::matmul_sizes<DimVec>(self.sizes(), other.sizes(), leading));
 }
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
-  STRATA_CHECK(weight.dim() == 1 || weight.dim() == 2, "linear: argument weight: expected 1 or 2 dims, got shape ", weight.sizes());
+  STRATA_CHECK(weight.dim() == 1 || weight.dim() == 2, "linear: argument weight: expected 1 or 2 dims, got shape ",
+               weight.sizes());
   STRATA_CHECK(input.dim() >= 1, "linear: argument input: expected 1 dim or more, got a 0-dim tensor");
   Tensor turned = weight.dim() == 2 ? ops::t(weight) : weight;
   if (!bias.defined()) return ops::matmul(input, turned);
@@ -72,8 +75,8 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   if (weight.dim() == 2 && bias.dim() <= 1 && input.is_contiguous()) {
     DimVec sizes(input.sizes());
     STRATA_CHECK(sizes.back() == weight.sizes()[1], "mat1 and mat2 shapes cannot be multiplied (",
-                 product_of(input.sizes().slice(0, sizes.size() - 1)), "x", sizes.back(), " and ", weight.sizes()[1], "x",
-                 weight.sizes()[0], ")");
+                 product_of(input.sizes().slice(0, sizes.size() - 1)), "x", sizes.back(), " and ", weight.sizes()[1],
+                 "x", weight.sizes()[0], ")");
     Tensor rows = ops::reshape(input, {product_of(input.sizes().slice(0, sizes.size() - 1)), sizes.back()});
     sizes.back() = weight.sizes()[0];
     return ops::view(ops::addmm(bias, rows, turned), sizes);
@@ -82,18 +85,20 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias) {
-  STRATA_CHECK(input1.dim() == input2.dim(), "bilinear(): input dimensions do not match: got ", input1.dim(), " and ", input2.dim());
+  STRATA_CHECK(input1.dim() == input2.dim(), "bilinear(): input dimensions do not match: got ", input1.dim(), " and ",
+               input2.dim());
   for (int64_t d = 0; d + 1 < input1.dim(); ++d)
-    STRATA_CHECK(input1.sizes()[d] == input2.sizes()[d], "bilinear(): input batch dimensions do not match at dim ", d, ": got ",
-                 input1.sizes()[d], " and ", input2.sizes()[d]);
-  STRATA_CHECK(weight.dim() == 3 && input1.dim() >= 1, "bilinear(): argument weight: expected 3 dims, got shape ", weight.sizes());
+    STRATA_CHECK(input1.sizes()[d] == input2.sizes()[d], "bilinear(): input batch dimensions do not match at dim ", d,
+                 ": got ", input1.sizes()[d], " and ", input2.sizes()[d]);
+  STRATA_CHECK(weight.dim() == 3 && input1.dim() >= 1, "bilinear(): argument weight: expected 3 dims, got shape ",
+               weight.sizes());
   int64_t out = weight.sizes()[0], left = weight.sizes()[1], right = weight.sizes()[2];
-  STRATA_CHECK(input1.sizes().back() == left, "bilinear(): input1 size does not match weight size: got ", input1.sizes().back(),
-               " but expected ", left);
-  STRATA_CHECK(input2.sizes().back() == right, "bilinear(): input2 size does not match weight size: got ", input2.sizes().back(),
-               " but expected ", right);
-  STRATA_CHECK(!bias.defined() || bias.sizes() == IntArrayRef(out), "bilinear(): bias size does not match weight size: got ",
-               bias.sizes(), " but expected [", out, "]");
+  STRATA_CHECK(input1.sizes().back() == left, "bilinear(): input1 size does not match weight size: got ",
+               input1.sizes().back(), " but expected ", left);
+  STRATA_CHECK(input2.sizes().back() == right, "bilinear(): input2 size does not match weight size: got ",
+               input2.sizes().back(), " but expected ", right);
+  STRATA_CHECK(!bias.defined() || bias.sizes() == IntArrayRef(out),
+               "bilinear(): bias size does not match weight size: got ", bias.sizes(), " but expected [", out, "]");
   DimVec sizes(input1.sizes());
   sizes.back() = out;
   int64_t n = product_of(input1.sizes().slice(0, input1.dim() - 1));
@@ -116,11 +121,12 @@ Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self,
   DimVec sum_x, sum_y;
   for (size_t i = 0; i < dims_self.size(); ++i) {
     int64_t p = wrap_dim(dims_self[i], self.dim()), q = wrap_dim(dims_other[i], other.dim());
-    STRATA_CHECK(std::find(sum_x.begin(), sum_x.end(), p) == sum_x.end() && std::find(sum_y.begin(), sum_y.end(), q) == sum_y.end(),
+    STRATA_CHECK(std::find(sum_x.begin(), sum_x.end(), p) == sum_x.end() &&
+                     std::find(sum_y.begin(), sum_y.end(), q) == sum_y.end(),
                  "tensordot: dim ", p, " or ", q, " appears multiple times in the list of dims");
     int64_t s = self.sizes()[p], t = other.sizes()[q];
-    STRATA_CHECK(s == t || s == 1 || t == 1, "contracted dimensions need to match, but first has size ", s, " in dim ", p,
-                 " and second has size ", t, " in dim ", q);
+    STRATA_CHECK(s == t || s == 1 || t == 1, "contracted dimensions need to match, but first has size ", s, " in dim ",
+                 p, " and second has size ", t, " in dim ", q);
     if (s == 1 && t != 1) y = ops::sum(y, IntArrayRef(q), true);
     if (t == 1 && s != 1) x = ops::sum(x, IntArrayRef(p), true);
     sum_x.push_back(p);
@@ -144,7 +150,8 @@ Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self,
       sizes.push_back(y.sizes()[d]);
       cols *= y.sizes()[d];
     }
-  Tensor r = ops::mm(ops::reshape(ops::permute(x, order_x), {rows, inner}), ops::reshape(ops::permute(y, order_y), {inner, cols}));
+  Tensor r = ops::mm(ops::reshape(ops::permute(x, order_x), {rows, inner}),
+                     ops::reshape(ops::permute(y, order_y), {inner, cols}));
   return ops::reshape(r, sizes);
 }
 

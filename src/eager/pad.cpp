@@ -48,9 +48,15 @@ std::vector<int64_t> map_of(Mode mode, int64_t n, int64_t before, int64_t after)
   for (size_t k = 0; k < map.size(); ++k) {
     int64_t i = int64_t(k) - before - first;
     switch (mode) {
-      case Mode::Reflect: i = i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i; break;
-      case Mode::Replicate: i = std::clamp<int64_t>(i, 0, n - 1); break;
-      case Mode::Circular: i = (i % period + period) % period; break;
+      case Mode::Reflect:
+        i = i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+        break;
+      case Mode::Replicate:
+        i = std::clamp<int64_t>(i, 0, n - 1);
+        break;
+      case Mode::Circular:
+        i = (i % period + period) % period;
+        break;
     }
     map[k] = first + i;
   }
@@ -77,31 +83,34 @@ Tensor gather_dim(const Tensor& self, int64_t dim, const std::vector<int64_t>& m
   int64_t width = out.itemsize(), run = a.inner * width;
   const char* src = from.bytes();
   char* dst = out.bytes();
-  parallel_for(0, a.outer, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, count * a.inner)), [&](int64_t b, int64_t e) {
-    for (int64_t o = b; o < e; ++o) {
-      const char* s = src + o * n * run;
-      char* d = dst + o * count * run;
-      if (a.inner == 1 && width == 4) {
-        for (int64_t k = 0; k < count; ++k) reinterpret_cast<uint32_t*>(d)[k] = reinterpret_cast<const uint32_t*>(s)[map[k]];
-      } else {
-        for (int64_t k = 0; k < count; ++k) std::memcpy(d + k * run, s + map[k] * run, size_t(run));
-      }
-    }
-  });
+  parallel_for(0, a.outer, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, count * a.inner)),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t o = b; o < e; ++o) {
+                   const char* s = src + o * n * run;
+                   char* d = dst + o * count * run;
+                   if (a.inner == 1 && width == 4) {
+                     for (int64_t k = 0; k < count; ++k)
+                       reinterpret_cast<uint32_t*>(d)[k] = reinterpret_cast<const uint32_t*>(s)[map[k]];
+                   } else {
+                     for (int64_t k = 0; k < count; ++k) std::memcpy(d + k * run, s + map[k] * run, size_t(run));
+                   }
+                 }
+               });
   return out;
 }
 
 template <class T, class Add>
 void scatter_rows(const Around& a, int64_t n, const std::vector<int64_t>& map, const T* src, T* dst, Add add) {
   int64_t count = int64_t(map.size());
-  parallel_for(0, a.outer, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, count * a.inner)), [&](int64_t b, int64_t e) {
-    for (int64_t o = b; o < e; ++o)
-      for (int64_t k = 0; k < count; ++k) {
-        const T* s = src + (o * count + k) * a.inner;
-        T* d = dst + (o * n + map[k]) * a.inner;
-        for (int64_t i = 0; i < a.inner; ++i) add(d[i], s[i]);
-      }
-  });
+  parallel_for(0, a.outer, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, count * a.inner)),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t o = b; o < e; ++o)
+                   for (int64_t k = 0; k < count; ++k) {
+                     const T* s = src + (o * count + k) * a.inner;
+                     T* d = dst + (o * n + map[k]) * a.inner;
+                     for (int64_t i = 0; i < a.inner; ++i) add(d[i], s[i]);
+                   }
+               });
 }
 
 // The transpose of gather_dim.
@@ -115,9 +124,15 @@ Tensor scatter_dim(const Tensor& grad, int64_t dim, int64_t n, const std::vector
   if (grad.numel() == 0) return out;
   auto plain = [](auto& x, auto y) { x += y; };
   switch (grad.dtype()) {
-    case DType::F32: scatter_rows(a, n, map, from.data<float>(), out.data<float>(), plain); break;
-    case DType::F64: scatter_rows(a, n, map, from.data<double>(), out.data<double>(), plain); break;
-    case DType::C64: scatter_rows(a, n, map, from.data<std::complex<float>>(), out.data<std::complex<float>>(), plain); break;
+    case DType::F32:
+      scatter_rows(a, n, map, from.data<float>(), out.data<float>(), plain);
+      break;
+    case DType::F64:
+      scatter_rows(a, n, map, from.data<double>(), out.data<double>(), plain);
+      break;
+    case DType::C64:
+      scatter_rows(a, n, map, from.data<std::complex<float>>(), out.data<std::complex<float>>(), plain);
+      break;
     case DType::C128:
       scatter_rows(a, n, map, from.data<std::complex<double>>(), out.data<std::complex<double>>(), plain);
       break;
@@ -135,8 +150,8 @@ const char* name_of(Mode mode) {
 DimVec check_pad(Mode mode, IntArrayRef sizes, IntArrayRef pad) {
   int64_t count = int64_t(pad.size()) / 2, n = int64_t(sizes.size());
   if (mode != Mode::Circular)
-    STRATA_CHECK(int64_t(pad.size()) == 2 * count && count <= 3, name_of(mode), count, "d: padding size is expected to be ",
-                 2 * count, ", but got: ", pad.size());
+    STRATA_CHECK(int64_t(pad.size()) == 2 * count && count <= 3, name_of(mode), count,
+                 "d: padding size is expected to be ", 2 * count, ", but got: ", pad.size());
   STRATA_CHECK(n == count + 1 || n == count + 2, name_of(mode), count, "d: Expected ", count + 1, "D or ", count + 2,
                "D tensor with possibly 0 batch size and other non-zero dimensions for input, but got: ", sizes);
   for (int64_t d = n - count - 1; d < n; ++d)
@@ -146,16 +161,19 @@ DimVec check_pad(Mode mode, IntArrayRef sizes, IntArrayRef pad) {
   for (int64_t i = 0; i < count; ++i) {
     int64_t d = n - 1 - i, before = pad[2 * i], after = pad[2 * i + 1];
     if (mode == Mode::Reflect)
-      STRATA_CHECK(before < sizes[d] && after < sizes[d], "Padding size should be less than the corresponding input dimension, "
-                   "but got: padding (", before, ", ", after, ") at dimension ", d, " of input ", sizes);
+      STRATA_CHECK(before < sizes[d] && after < sizes[d],
+                   "Padding size should be less than the corresponding input dimension, "
+                   "but got: padding (",
+                   before, ", ", after, ") at dimension ", d, " of input ", sizes);
     if (mode == Mode::Circular)
-      STRATA_CHECK(before <= sizes[d] && after <= sizes[d],
-                   "Padding value causes wrapping around more than once.");
+      STRATA_CHECK(before <= sizes[d] && after <= sizes[d], "Padding value causes wrapping around more than once.");
     out[d] += before + after;
-    STRATA_CHECK(out[d] >= 1 || (mode == Mode::Circular && out[d] >= 0), mode == Mode::Circular
-                 ? "Negative padding value is resulting in an empty dimension"
-                 : "input is too small for this padding: ", mode == Mode::Circular ? "" : str_cat("calculated output size ", out[d],
-                 " at dimension ", d, " of input ", sizes));
+    STRATA_CHECK(out[d] >= 1 || (mode == Mode::Circular && out[d] >= 0),
+                 mode == Mode::Circular ? "Negative padding value is resulting in an empty dimension"
+                                        : "input is too small for this padding: ",
+                 mode == Mode::Circular
+                     ? ""
+                     : str_cat("calculated output size ", out[d], " at dimension ", d, " of input ", sizes));
   }
   return out;
 }
@@ -174,8 +192,8 @@ Tensor pad_forward(Mode mode, const Tensor& self, IntArrayRef pad) {
 
 Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRef pad) {
   DimVec padded = check_pad(mode, sizes, pad);
-  STRATA_CHECK(grad.sizes() == IntArrayRef(padded), name_of(mode), "_backward: expected a gradient of shape ", padded, ", got ",
-               grad.sizes());
+  STRATA_CHECK(grad.sizes() == IntArrayRef(padded), name_of(mode), "_backward: expected a gradient of shape ", padded,
+               ", got ", grad.sizes());
   if (grad.is_meta() || grad.numel() == 0) {
     Tensor zeros = new_tensor(grad, sizes);
     fill_values(zeros, Scalar(0));
@@ -187,7 +205,8 @@ Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRe
   int64_t n = int64_t(sizes.size());
   for (int64_t i = int64_t(pad.size()) / 2; i-- > 0;) {
     int64_t d = n - 1 - i;
-    if (pad[2 * i] || pad[2 * i + 1]) r = scatter_dim(r, d, sizes[d], map_of(mode, sizes[d], pad[2 * i], pad[2 * i + 1]));
+    if (pad[2 * i] || pad[2 * i + 1])
+      r = scatter_dim(r, d, sizes[d], map_of(mode, sizes[d], pad[2 * i], pad[2 * i + 1]));
   }
   return r.is_same(grad) ? contiguous_copy(grad) : as_dtype(r, grad.dtype());
 }
@@ -198,14 +217,14 @@ void check_count(const char* name, IntArrayRef pad, size_t wanted) {
 
 }  // namespace
 
-#define STRATA_PAD(name, mode, count)                                                                       \
-  Tensor name(const Tensor& self, IntArrayRef pad) {                                                        \
-    check_count(#name, pad, count);                                                                         \
-    return pad_forward(mode, self, pad);                                                                    \
-  }                                                                                                         \
-  Tensor name##_backward(const Tensor& grad, const Tensor& self, IntArrayRef pad) {                         \
-    check_count(#name, pad, count);                                                                         \
-    return pad_backward(mode, grad, self.sizes(), pad);                                                     \
+#define STRATA_PAD(name, mode, count)                                               \
+  Tensor name(const Tensor& self, IntArrayRef pad) {                                \
+    check_count(#name, pad, count);                                                 \
+    return pad_forward(mode, self, pad);                                            \
+  }                                                                                 \
+  Tensor name##_backward(const Tensor& grad, const Tensor& self, IntArrayRef pad) { \
+    check_count(#name, pad, count);                                                 \
+    return pad_backward(mode, grad, self.sizes(), pad);                             \
   }
 STRATA_PAD(reflection_pad1d, Mode::Reflect, 2)
 STRATA_PAD(reflection_pad2d, Mode::Reflect, 4)
@@ -222,27 +241,33 @@ Tensor pad_circular_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef 
 
 Tensor pad_by_mode(const Tensor& self, IntArrayRef pad, std::string_view mode, std::optional<double> value) {
   STRATA_CHECK(pad.size() % 2 == 0, "Padding length must be divisible by 2");
-  STRATA_CHECK(int64_t(pad.size()) <= 2 * self.dim(), "Padding length should be less than or equal to two times the input "
-               "dimension but got padding length ", pad.size(), " and input of dimension ", self.dim());
+  STRATA_CHECK(int64_t(pad.size()) <= 2 * self.dim(),
+               "Padding length should be less than or equal to two times the input "
+               "dimension but got padding length ",
+               pad.size(), " and input of dimension ", self.dim());
   if (mode == "constant") return ops::constant_pad_nd(self, pad, value ? Scalar(*value) : Scalar(0));
   STRATA_CHECK(!value || *value == 0, "Padding mode \"", mode, "\" doesn't take in value argument");
   size_t n = pad.size();
   int64_t count = int64_t(n) / 2;
   bool fits = (n == 2 || n == 4 || n == 6) && (self.dim() == count + 1 || self.dim() == count + 2);
   if (mode == "reflect" && fits)
-    return n == 2 ? ops::reflection_pad1d(self, pad) : n == 4 ? ops::reflection_pad2d(self, pad) : ops::reflection_pad3d(self, pad);
+    return n == 2   ? ops::reflection_pad1d(self, pad)
+           : n == 4 ? ops::reflection_pad2d(self, pad)
+                    : ops::reflection_pad3d(self, pad);
   if (mode == "replicate" && fits)
     return n == 2   ? ops::replication_pad1d(self, pad)
            : n == 4 ? ops::replication_pad2d(self, pad)
                     : ops::replication_pad3d(self, pad);
   if (mode == "circular" && fits) return ops::_pad_circular(self, pad);
-  STRATA_CHECK_NOT_IMPLEMENTED(mode != "reflect" && mode != "replicate" && mode != "circular", "Padding size ", n,
-                               " is not supported for ", self.dim(), "D input tensor.\nSupported combinations for "
-                               "non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D "
-                               "input: padding size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads "
-                               "last 3 dimensions)");
-  throw_error(ErrorKind::NotImplemented, str_cat("Unrecognised padding mode ", mode,
-                                                 "; expected constant, reflect, replicate or circular"));
+  STRATA_CHECK_NOT_IMPLEMENTED(
+      mode != "reflect" && mode != "replicate" && mode != "circular", "Padding size ", n, " is not supported for ",
+      self.dim(),
+      "D input tensor.\nSupported combinations for "
+      "non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D "
+      "input: padding size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads "
+      "last 3 dimensions)");
+  throw_error(ErrorKind::NotImplemented,
+              str_cat("Unrecognised padding mode ", mode, "; expected constant, reflect, replicate or circular"));
 }
 
 }  // namespace strata::eager

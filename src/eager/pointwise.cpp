@@ -35,10 +35,14 @@ namespace {
 
 bool scalar_fits(const Scalar& s, DType t) {
   switch (s.kind()) {
-    case Scalar::Kind::Bool: return true;
-    case Scalar::Kind::Int: return t != DType::Bool;
-    case Scalar::Kind::Float: return is_float(t) || is_complex(t);
-    default: return is_complex(t);
+    case Scalar::Kind::Bool:
+      return true;
+    case Scalar::Kind::Int:
+      return t != DType::Bool;
+    case Scalar::Kind::Float:
+      return is_float(t) || is_complex(t);
+    default:
+      return is_complex(t);
   }
 }
 
@@ -222,9 +226,10 @@ void check_no_overlap(const char* name, const Tensor& out, Inputs in) {
                ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
                "location. Please clone() the tensor before performing the operation.");
   for (const Tensor* t : in)
-    STRATA_CHECK(overlap_between(out, *t) != Overlap::Partial, name,
-                 ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-                 "memory location. Please clone() the tensor before performing the operation.");
+    STRATA_CHECK(
+        overlap_between(out, *t) != Overlap::Partial, name,
+        ": unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+        "memory location. Please clone() the tensor before performing the operation.");
 }
 
 void resize_tensor(const Tensor& t, IntArrayRef sizes) {

@@ -9,11 +9,11 @@ namespace strata::eager {
 
 // The dtype in which an operator computes, from its operands (`promote:` of the table).
 enum class Promote : uint8_t {
-  Common,      // PyTorch's result type
-  Float,       // the same, integers become the default float dtype
-  First,       // the first operand's dtype, whatever the others are
-  Sum,         // integers and bool become int64
-  Floating,    // floating point and complex only; others raise
+  Common,    // PyTorch's result type
+  Float,     // the same, integers become the default float dtype
+  First,     // the first operand's dtype, whatever the others are
+  Sum,       // integers and bool become int64
+  Floating,  // floating point and complex only; others raise
 };
 
 struct PointwiseOp {

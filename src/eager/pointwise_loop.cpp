@@ -92,9 +92,8 @@ void PointwiseLoop::order_dims() {
   SmallVec<int64_t, 8> order;
   for (size_t d = 0; d < n; ++d)
     if (shape_[d] != 1) order.push_back(d);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return operands_[0].strides[a] > operands_[0].strides[b];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return operands_[0].strides[a] > operands_[0].strides[b]; });
   DimVec shape;
   for (int64_t d : order) shape.push_back(shape_[d]);
   for (int i = 0; i < count_; ++i) {
@@ -114,8 +113,7 @@ void PointwiseLoop::coalesce() {
   size_t kept = 0;
   for (size_t d = 1; d < shape_.size(); ++d) {
     bool joins = true;
-    for (int i = 0; i < count_; ++i)
-      joins &= operands_[i].strides[kept] == operands_[i].strides[d] * shape_[d];
+    for (int i = 0; i < count_; ++i) joins &= operands_[i].strides[kept] == operands_[i].strides[d] * shape_[d];
     if (joins) {
       shape_[kept] *= shape_[d];
     } else {

@@ -1,5 +1,5 @@
-// The iteration below a pointwise kernel: cuts tensors of any strides and dtypes into contiguous runs of blocks. What is
-// already contiguous is passed in place; the rest goes through small buffers.
+// The iteration below a pointwise kernel: cuts tensors of any strides and dtypes into contiguous runs of blocks. What
+// is already contiguous is passed in place; the rest goes through small buffers.
 #pragma once
 #include "core/tensor.h"
 #include "lower/kernel_abi.h"

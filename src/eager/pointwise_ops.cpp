@@ -14,10 +14,14 @@ namespace strata::eager {
 
 double largest_of(DType t) {
   switch (t) {
-    case DType::F16: return 65504.0;
-    case DType::BF16: return 0x1.fep127;
-    case DType::F64: return std::numeric_limits<double>::max();
-    default: return std::numeric_limits<float>::max();
+    case DType::F16:
+      return 65504.0;
+    case DType::BF16:
+      return 0x1.fep127;
+    case DType::F64:
+      return std::numeric_limits<double>::max();
+    default:
+      return std::numeric_limits<float>::max();
   }
 }
 
@@ -75,7 +79,8 @@ struct PowChoice {
 PowChoice choose_pow(const Tensor& self, const Scalar& e) {
   STRATA_CHECK(!(is_integral(self.dtype(), true) && e.is_integral(true) && e.to_int() < 0),
                "Integers to negative integer powers are not allowed.");
-  bool keeps = is_differentiable(self.dtype()) ? !(e.is_complex() && !self.is_complex()) : e.is_integral(false) && self.dtype() != DType::Bool;
+  bool keeps = is_differentiable(self.dtype()) ? !(e.is_complex() && !self.is_complex())
+                                               : e.is_integral(false) && self.dtype() != DType::Bool;
   if (keeps && e.equals(2)) return {&square_op(), false};
   if (keeps && e.equals(0.5) && is_float(self.dtype())) return {&root_op(), false};
   return {&power_op(), true};
@@ -108,7 +113,8 @@ template <class Divisor>
 Tensor divide(const Tensor& self, const Divisor& other, std::optional<std::string_view> mode) {
   if (!mode) return ops::div(self, other);
   if (*mode == "floor") return ops::floor_divide(self, other);
-  STRATA_CHECK(*mode == "trunc", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
+  STRATA_CHECK(*mode == "trunc", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode,
+               "'");
   if constexpr (std::is_same_v<Divisor, Scalar>)
     return ops::_div_trunc(self, wrapped_number(other));
   else
@@ -137,13 +143,16 @@ Tensor celu(const Tensor& self, const Scalar& alpha) {
 }
 
 Tensor prelu(const Tensor& self, const Tensor& weight) {
-  STRATA_CHECK(weight.dim() <= 1, "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
+  STRATA_CHECK(weight.dim() <= 1,
+               "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
   STRATA_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ", self.dtype(), " and ",
                weight.dtype());
   if (weight.numel() == 1) return ops::_prelu_kernel(self, ops::reshape(weight, DimVec()));
   int64_t channels = self.dim() > 1 ? self.sizes()[1] : 1;
-  STRATA_CHECK(weight.numel() == channels, "prelu: Mismatch of parameter numbers and input channel size. Found parameter "
-               "numbers = ", weight.numel(), " and channel size = ", channels, ".");
+  STRATA_CHECK(weight.numel() == channels,
+               "prelu: Mismatch of parameter numbers and input channel size. Found parameter "
+               "numbers = ",
+               weight.numel(), " and channel size = ", channels, ".");
   DimVec shape(self.dim(), 1);
   shape[1] = channels;
   return ops::_prelu_kernel(self, ops::reshape(weight, shape));

@@ -15,7 +15,8 @@ namespace {
 
 const GemmKernel* find_product(const char* isa, DType t) {
   for (const StrataGemmTable* g = strata_gemm_tables; g->isa; ++g)
-    if (!std::strcmp(g->isa, isa) && !std::strcmp(g->dtype, traits(t).cname)) return static_cast<const GemmKernel*>(g->kernel);
+    if (!std::strcmp(g->isa, isa) && !std::strcmp(g->dtype, traits(t).cname))
+      return static_cast<const GemmKernel*>(g->kernel);
   return nullptr;
 }
 

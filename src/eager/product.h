@@ -1,5 +1,5 @@
-// Matrix products of tensors: chooses between the library (large float32 and bfloat16 products) and the generated kernels
-// (everything else; contract 5 gives their bits), whatever the strides of the operands.
+// Matrix products of tensors: chooses between the library (large float32 and bfloat16 products) and the generated
+// kernels (everything else; contract 5 gives their bits), whatever the strides of the operands.
 #pragma once
 #include "core/tensor.h"
 #include "eager/gemm.h"

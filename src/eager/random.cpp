@@ -19,7 +19,9 @@ Generator or_default(const Generator& generator, const Tensor& like) {
   return generator;
 }
 
-void DrawParams::add(const Scalar& value, DType dtype) { store_scalar(value, traits(dtype).compute, slots_ + 16 * count_++); }
+void DrawParams::add(const Scalar& value, DType dtype) {
+  store_scalar(value, traits(dtype).compute, slots_ + 16 * count_++);
+}
 
 void draw(const char* name, DType dtype, const Tensor& out, int words, const DrawParams& params, PhiloxState state,
           const Tensor* each) {
@@ -56,8 +58,8 @@ Tensor real_parts(const Tensor& out) { return out.is_complex() ? ops::view_as_re
 
 void fill_floats(const char* op, const char* name, const Tensor& out, const Scalar& a, const Scalar* b,
                  const Generator& generator) {
-  STRATA_CHECK_NOT_IMPLEMENTED(is_float(out.dtype()), "\"", op, "\" not implemented for '", scalar_type_name(out.dtype()),
-                               "'; expected a floating dtype");
+  STRATA_CHECK_NOT_IMPLEMENTED(is_float(out.dtype()), "\"", op, "\" not implemented for '",
+                               scalar_type_name(out.dtype()), "'; expected a floating dtype");
   if (out.is_meta()) return;
   bool wide = out.dtype() == DType::F64;
   int words = wide ? 2 : 1;
@@ -87,13 +89,14 @@ void fill_normal(const Tensor& out, double mean, double std, const Generator& ge
 }
 
 void fill_exponential(const Tensor& out, double rate, const Generator& generator) {
-  fill_floats("exponential", out.dtype() == DType::F64 ? "draw_exponential_double" : "draw_exponential", out, Scalar(rate),
-              nullptr, generator);
+  fill_floats("exponential", out.dtype() == DType::F64 ? "draw_exponential_double" : "draw_exponential", out,
+              Scalar(rate), nullptr, generator);
 }
 
 void fill_cauchy(const Tensor& out, double median, double sigma, const Generator& generator) {
   Scalar b(sigma);
-  fill_floats("cauchy", out.dtype() == DType::F64 ? "draw_cauchy_double" : "draw_cauchy", out, Scalar(median), &b, generator);
+  fill_floats("cauchy", out.dtype() == DType::F64 ? "draw_cauchy_double" : "draw_cauchy", out, Scalar(median), &b,
+              generator);
 }
 
 void fill_bernoulli(const Tensor& out, double p, const Generator& generator) {

@@ -1,5 +1,5 @@
-// Draws from a Philox stream through generated kernels. Element i of a draw, in row-major order, takes the i-th word, or
-// the i-th pair of words, of the counters that the draw reserves.
+// Draws from a Philox stream through generated kernels. Element i of a draw, in row-major order, takes the i-th word,
+// or the i-th pair of words, of the counters that the draw reserves.
 #pragma once
 #include "core/generator.h"
 #include "core/tensor.h"
@@ -19,8 +19,9 @@ class DrawParams {
   int count_ = 0;
 };
 
-// Runs the kernel `name`, printed for `dtype`, over all of `out`, which is contiguous and has the kernel's output dtype.
-// `words`: 32-bit words an element, 1 or 2. `each`: a contiguous float32 operand with one value per element, or none.
+// Runs the kernel `name`, printed for `dtype`, over all of `out`, which is contiguous and has the kernel's output
+// dtype. `words`: 32-bit words an element, 1 or 2. `each`: a contiguous float32 operand with one value per element, or
+// none.
 void draw(const char* name, DType dtype, const Tensor& out, int words, const DrawParams& params, PhiloxState state,
           const Tensor* each = nullptr);
 

@@ -21,7 +21,8 @@ struct Keyed {
   int64_t index;
 };
 
-// Stable order by 64-bit keys: counting passes over the high halves, then the rare runs of equal ones by the low halves.
+// Stable order by 64-bit keys: counting passes over the high halves, then the rare runs of equal ones by the low
+// halves.
 void order_by_keys(std::vector<Keyed>& items) {
   size_t n = items.size();
   auto less = [](const Keyed& a, const Keyed& b) {
@@ -51,8 +52,11 @@ Tensor randperm(int64_t n, const Generator& generator, std::optional<DType> dtyp
   STRATA_CHECK(n >= 0, "n must be non-negative, got ", n);
   DType t = dtype.value_or(DType::I64);
   STRATA_CHECK(!is_complex(t) && t != DType::Bool, "randperm: expected an integer or floating dtype, got ", t);
-  double most = t == DType::F16 ? 0x1p11 : t == DType::BF16 ? 0x1p8 : t == DType::F32 ? 0x1p24 : t == DType::F64 ? 0x1p53
-                : std::ldexp(1.0, traits(t).bits - (traits(t).kind == DKind::Signed ? 1 : 0));
+  double most = t == DType::F16    ? 0x1p11
+                : t == DType::BF16 ? 0x1p8
+                : t == DType::F32  ? 0x1p24
+                : t == DType::F64  ? 0x1p53
+                                   : std::ldexp(1.0, traits(t).bits - (traits(t).kind == DKind::Signed ? 1 : 0));
   STRATA_CHECK(double(n) <= most, "n cannot be greater than ", most, " for ", dtype_name(t), " type, got ", n);
   Tensor out = make_tensor(IntArrayRef(n), t, device.value_or(Device{}));
   if (out.is_meta()) return out;
@@ -90,7 +94,8 @@ void check_row(const double* p, int64_t n, int64_t wanted, bool replacement) {
     positive += p[i] > 0;
   }
   STRATA_CHECK(sum > 0, "invalid multinomial distribution (sum of probabilities <= 0)");
-  STRATA_CHECK(replacement || positive >= wanted, "invalid multinomial distribution (with replacement=False, not enough "
+  STRATA_CHECK(replacement || positive >= wanted,
+               "invalid multinomial distribution (with replacement=False, not enough "
                "non-negative category to sample)");
 }
 
@@ -125,11 +130,12 @@ void choose_without_replacement(const double* p, int64_t n, const double* expone
 
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Generator& generator) {
   STRATA_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
-  STRATA_CHECK(is_float(self.dtype()), "multinomial only supports floating-point dtypes for input, got: ",
-               scalar_type_name(self.dtype()));
+  STRATA_CHECK(is_float(self.dtype()),
+               "multinomial only supports floating-point dtypes for input, got: ", scalar_type_name(self.dtype()));
   int64_t n = self.sizes()[self.dim() - 1], rows = self.dim() == 2 ? self.sizes()[0] : 1;
   STRATA_CHECK(num_samples > 0, "cannot sample n_sample <= 0 samples");
-  STRATA_CHECK(replacement || num_samples <= n, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  STRATA_CHECK(replacement || num_samples <= n,
+               "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   STRATA_CHECK(n <= int64_t(1) << 24, "number of categories cannot exceed 2^24");
   DimVec sizes(self.sizes());
   sizes.back() = num_samples;
@@ -155,7 +161,8 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
   fill_exponential(clocks, 1, g);
   parallel_for(0, rows, 1, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)
-      choose_without_replacement(probabilities + r * n, n, clocks.data<double>() + r * n, chosen + r * num_samples, num_samples);
+      choose_without_replacement(probabilities + r * n, n, clocks.data<double>() + r * n, chosen + r * num_samples,
+                                 num_samples);
   });
   return out;
 }

@@ -39,7 +39,8 @@ Tensor randn(IntArrayRef size, const Generator& generator, MaybeType dtype, Mayb
 }
 Tensor randn(IntArrayRef size, MaybeType dtype, MaybeDevice device) { return randn(size, Generator(), dtype, device); }
 
-Tensor rand_like(const Tensor& self, const Generator& generator, MaybeType dtype, MaybeDevice device, MaybeFormat format) {
+Tensor rand_like(const Tensor& self, const Generator& generator, MaybeType dtype, MaybeDevice device,
+                 MaybeFormat format) {
   Tensor t = ops::empty_like(self, dtype, device, format);
   fill_uniform(t, 0, 1, generator);
   return t;
@@ -48,7 +49,8 @@ Tensor rand_like(const Tensor& self, MaybeType dtype, MaybeDevice device, MaybeF
   return rand_like(self, Generator(), dtype, device, format);
 }
 
-Tensor randn_like(const Tensor& self, const Generator& generator, MaybeType dtype, MaybeDevice device, MaybeFormat format) {
+Tensor randn_like(const Tensor& self, const Generator& generator, MaybeType dtype, MaybeDevice device,
+                  MaybeFormat format) {
   Tensor t = ops::empty_like(self, dtype, device, format);
   fill_normal(t, 0, 1, generator);
   return t;
@@ -59,7 +61,8 @@ Tensor randn_like(const Tensor& self, MaybeType dtype, MaybeDevice device, Maybe
 
 namespace {
 void check_writable(const char* name, const Tensor& self) {
-  STRATA_CHECK(!overlaps_itself(self), name, ": unsupported operation: more than one element of the written-to tensor refers "
+  STRATA_CHECK(!overlaps_itself(self), name,
+               ": unsupported operation: more than one element of the written-to tensor refers "
                "to a single memory location. Please clone() the tensor before performing the operation.");
 }
 }  // namespace
@@ -116,7 +119,8 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator)
   return ops::add(ops::mul(t, std), mean);
 }
 
-Tensor normal(double mean, double std, IntArrayRef size, const Generator& generator, MaybeType dtype, MaybeDevice device) {
+Tensor normal(double mean, double std, IntArrayRef size, const Generator& generator, MaybeType dtype,
+              MaybeDevice device) {
   check_std(std);
   Tensor t = fresh(size, dtype, device, default_dtype());
   fill_normal(t, mean, std, generator);
@@ -176,8 +180,8 @@ Tensor bernoulli_(const Tensor& self, const Tensor& p, const Generator& generato
   check_writable("bernoulli_", self);
   check_probabilities(p);
   DimVec shape = broadcast_shapes(self.sizes(), p.sizes());
-  STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(), " doesn't match the broadcast shape ",
-               shape);
+  STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(),
+               " doesn't match the broadcast shape ", shape);
   fill_bernoulli(self, p, generator);
   return self;
 }
@@ -200,18 +204,24 @@ namespace {
 // The largest integer below which a dtype holds all of them.
 double exact_limit(DType t) {
   switch (t) {
-    case DType::F16: return 0x1p11;
-    case DType::BF16: return 0x1p8;
-    case DType::F32: return 0x1p24;
-    default: return 0x1p53;
+    case DType::F16:
+      return 0x1p11;
+    case DType::BF16:
+      return 0x1p8;
+    case DType::F32:
+      return 0x1p24;
+    default:
+      return 0x1p53;
   }
 }
 
 void check_bound(const Tensor& self, int64_t value, const char* name) {
   DType t = self.dtype();
-  bool fits = is_float(t) ? std::abs(double(value)) <= largest_of(t)
-                          : double(value) >= smallest_value(t).to_double() && double(value) <= largest_value(t).to_double();
-  STRATA_CHECK(fits && (traits(t).kind != DKind::Unsigned || value >= 0), name, " is out of bounds for ", dtype_name(t));
+  bool fits = is_float(t)
+                  ? std::abs(double(value)) <= largest_of(t)
+                  : double(value) >= smallest_value(t).to_double() && double(value) <= largest_value(t).to_double();
+  STRATA_CHECK(fits && (traits(t).kind != DKind::Unsigned || value >= 0), name, " is out of bounds for ",
+               dtype_name(t));
   if (is_float(t) && std::abs(double(value)) > exact_limit(t))
     warn(str_cat(name, " is out of bounds [-", int64_t(exact_limit(t)), ", ", int64_t(exact_limit(t)),
                  "]. Due to precision limitations ", dtype_name(t),
@@ -258,7 +268,8 @@ Tensor random_(const Tensor& self, int64_t from, std::optional<int64_t> to, cons
   return self;
 }
 
-Tensor randint(int64_t low, int64_t high, IntArrayRef size, const Generator& generator, MaybeType dtype, MaybeDevice device) {
+Tensor randint(int64_t low, int64_t high, IntArrayRef size, const Generator& generator, MaybeType dtype,
+               MaybeDevice device) {
   return integers(fresh(size, dtype, device, DType::I64), low, high, generator);
 }
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, MaybeType dtype, MaybeDevice device) {
@@ -270,7 +281,8 @@ Tensor randint(int64_t high, IntArrayRef size, const Generator& generator, Maybe
 Tensor randint(int64_t high, IntArrayRef size, MaybeType dtype, MaybeDevice device) {
   return randint(0, high, size, Generator(), dtype, device);
 }
-Tensor randint_like(const Tensor& self, int64_t low, int64_t high, MaybeType dtype, MaybeDevice device, MaybeFormat format) {
+Tensor randint_like(const Tensor& self, int64_t low, int64_t high, MaybeType dtype, MaybeDevice device,
+                    MaybeFormat format) {
   return integers(ops::empty_like(self, dtype, device, format), low, high, Generator());
 }
 Tensor randint_like(const Tensor& self, int64_t high, MaybeType dtype, MaybeDevice device, MaybeFormat format) {

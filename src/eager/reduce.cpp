@@ -26,7 +26,8 @@ Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
 }
 
 Tensor nanmean(const Tensor& self, OptIntArrayRef dim, bool keepdim, std::optional<DType> dtype) {
-  STRATA_CHECK(is_differentiable(self.dtype()), "nanmean(): expected input to have floating point or complex dtype but got ",
+  STRATA_CHECK(is_differentiable(self.dtype()),
+               "nanmean(): expected input to have floating point or complex dtype but got ",
                scalar_type_name(self.dtype()));
   Tensor count = ops::sum(ops::logical_not(ops::isnan(self)), dim, keepdim, std::nullopt);
   return ops::div(ops::nansum(self, dim, keepdim, dtype), count);

@@ -53,8 +53,8 @@ Tensor repeat_interleave_int(const Tensor& self, int64_t repeats, std::optional<
   STRATA_CHECK(repeats >= 0, "Repeats must be non-negative");
   DimVec sizes(input.sizes()), wide(sizes);
   int64_t total = checked_mul(sizes[d], repeats, "repeat_interleave");
-  STRATA_CHECK(!output_size || *output_size == total, "repeat_interleave: Invalid output_size, expected ", total, " but got ",
-               *output_size);
+  STRATA_CHECK(!output_size || *output_size == total, "repeat_interleave: Invalid output_size, expected ", total,
+               " but got ", *output_size);
   wide.insert(d + 1, repeats);
   sizes[d] = total;
   return ops::view(ops::clone(ops::expand(ops::unsqueeze(input, d + 1), wide), MemoryFormat::Contiguous), sizes);

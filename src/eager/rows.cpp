@@ -71,15 +71,15 @@ DimVec strides_like(const Tensor& t, const Tensor& self, const char* name) {
   DimVec s(self.dim());
   for (int64_t d = 0; d < self.dim(); ++d) {
     if (d < lead || t.sizes()[d - lead] == 1) continue;
-    STRATA_CHECK(t.sizes()[d - lead] == self.sizes()[d], name, ": expected an operand that broadcasts to ", self.sizes(),
-                 ", got shape ", t.sizes());
+    STRATA_CHECK(t.sizes()[d - lead] == self.sizes()[d], name, ": expected an operand that broadcasts to ",
+                 self.sizes(), ", got shape ", t.sizes());
     s[d] = t.strides()[d - lead] * t.itemsize();
   }
   return s;
 }
 
-RowOperand make_operand(const Tensor& t, const Tensor& self, const Shapes& s, const DimVec& dims, DType kernel, bool output,
-                        bool per_row, const char* name) {
+RowOperand make_operand(const Tensor& t, const Tensor& self, const Shapes& s, const DimVec& dims, DType kernel,
+                        bool output, bool per_row, const char* name) {
   RowOperand o;
   o.base = t.bytes();
   o.dtype = t.dtype();
@@ -109,7 +109,7 @@ const StrataKernelEntry& entry_for(const RowsOp& op, DType t) {
 }
 
 // Merges neighbouring dims that every operand walks in one step.
-void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperand::*strides) {
+void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperand::* strides) {
   for (size_t d = 0; d + 1 < sizes.size();) {
     bool joins = true;
     for (RowOperand& o : operands) joins &= (o.*strides)[d] == (o.*strides)[d + 1] * sizes[d + 1];
@@ -167,9 +167,11 @@ void check_identity(const RowsOp& op, const StrataKernelEntry& e, const Shapes& 
   if (!empty || !rows) return;
   for (int i = 0; i < e.reductions; ++i) {
     uint8_t c = e.reduction[i].combine;
-    STRATA_CHECK_INDEX(c == STRATA_COMBINE_ADD || c == STRATA_COMBINE_MUL || c == STRATA_COMBINE_OR || c == STRATA_COMBINE_AND,
-                       op.name, ": Expected reduction dim to be specified for input.numel() == 0 and to have non-zero size. "
-                       "Specify the reduction dim with the 'dim' argument.");
+    STRATA_CHECK_INDEX(
+        c == STRATA_COMBINE_ADD || c == STRATA_COMBINE_MUL || c == STRATA_COMBINE_OR || c == STRATA_COMBINE_AND,
+        op.name,
+        ": Expected reduction dim to be specified for input.numel() == 0 and to have non-zero size. "
+        "Specify the reduction dim with the 'dim' argument.");
   }
 }
 
@@ -197,8 +199,8 @@ std::vector<Tensor> rows(const RowsOp& op, Inputs in, Scalars scalars, const Dim
   return outs;
 }
 
-void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim, std::optional<DType> dtype,
-              ArrayRef<Tensor> outs, bool resize) {
+void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim,
+              std::optional<DType> dtype, ArrayRef<Tensor> outs, bool resize) {
   check(op, in);
   if (!dtype && op.promote == Promote::Sum && outs[0].defined()) dtype = outs[0].dtype();
   DType t = kernel_dtype(op, in, dtype);
@@ -214,7 +216,8 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
     if (resize)
       resize_output(outs[i], shape, op.name);
     else
-      STRATA_CHECK(outs[i].sizes() == shape, "output with shape ", outs[i].sizes(), " doesn't match the result shape ", shape);
+      STRATA_CHECK(outs[i].sizes() == shape, "output with shape ", outs[i].sizes(), " doesn't match the result shape ",
+                   shape);
     check_no_overlap(op.name, outs[i], in);
   }
   launch(op, entry, t, in, scalars, s, dims, outs);

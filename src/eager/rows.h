@@ -1,5 +1,5 @@
-// Runs generated row kernels: reductions, softmax, norms and whatever else is stated over rows. A row is the elements of
-// the reduced dims for one index of the kept dims; kernels see it contiguous, whatever the strides are.
+// Runs generated row kernels: reductions, softmax, norms and whatever else is stated over rows. A row is the elements
+// of the reduced dims for one index of the kept dims; kernels see it contiguous, whatever the strides are.
 #pragma once
 #include "eager/pointwise.h"
 
@@ -25,7 +25,7 @@ DimVec last_dims(const Tensor& self, int64_t count);
 // the result type. With `dtype` the operands are converted to it.
 std::vector<Tensor> rows(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim,
                          std::optional<DType> dtype = std::nullopt);
-void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim, std::optional<DType> dtype,
-              ArrayRef<Tensor> outs, bool resize);
+void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim,
+              std::optional<DType> dtype, ArrayRef<Tensor> outs, bool resize);
 
 }  // namespace strata::eager

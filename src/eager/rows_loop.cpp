@@ -37,12 +37,24 @@ Value combine_as(uint8_t how, const Value& a, const Value& b) {
   T x = value<T>(a), y = value<T>(b), r{};
   auto is_nan = [](T v) { return v != v; };
   switch (how) {
-    case STRATA_COMBINE_ADD: r = x + y; break;
-    case STRATA_COMBINE_MUL: r = x * y; break;
-    case STRATA_COMBINE_MAX: r = is_nan(x) || x >= y ? x : y; break;
-    case STRATA_COMBINE_MIN: r = is_nan(x) || x <= y ? x : y; break;
-    case STRATA_COMBINE_OR: r = T(x != T(0) || y != T(0)); break;
-    case STRATA_COMBINE_AND: r = T(x != T(0) && y != T(0)); break;
+    case STRATA_COMBINE_ADD:
+      r = x + y;
+      break;
+    case STRATA_COMBINE_MUL:
+      r = x * y;
+      break;
+    case STRATA_COMBINE_MAX:
+      r = is_nan(x) || x >= y ? x : y;
+      break;
+    case STRATA_COMBINE_MIN:
+      r = is_nan(x) || x <= y ? x : y;
+      break;
+    case STRATA_COMBINE_OR:
+      r = T(x != T(0) || y != T(0));
+      break;
+    case STRATA_COMBINE_AND:
+      r = T(x != T(0) && y != T(0));
+      break;
     default: {
       // The first of equals wins, and the first NaN.
       bool second = !is_nan(x) && (is_nan(y) || (how == STRATA_COMBINE_ARGMAX ? y > x : y < x));
@@ -73,19 +85,31 @@ Value combine_complex(uint8_t how, const Value& a, const Value& b) {
 
 Value combine(const StrataReduction& how, const Value& a, const Value& b) {
   switch (static_cast<DType>(how.accumulator)) {
-    case DType::F32: return combine_as<float>(how.combine, a, b);
-    case DType::F64: return combine_as<double>(how.combine, a, b);
+    case DType::F32:
+      return combine_as<float>(how.combine, a, b);
+    case DType::F64:
+      return combine_as<double>(how.combine, a, b);
     case DType::Bool:
-    case DType::U8: return combine_as<uint8_t>(how.combine, a, b);
-    case DType::I8: return combine_as<int8_t>(how.combine, a, b);
-    case DType::U16: return combine_as<uint16_t>(how.combine, a, b);
-    case DType::I16: return combine_as<int16_t>(how.combine, a, b);
-    case DType::U32: return combine_as<uint32_t>(how.combine, a, b);
-    case DType::I32: return combine_as<int32_t>(how.combine, a, b);
-    case DType::U64: return combine_as<uint64_t>(how.combine, a, b);
-    case DType::C64: return combine_complex<float>(how.combine, a, b);
-    case DType::C128: return combine_complex<double>(how.combine, a, b);
-    default: return combine_as<uint64_t>(how.combine, a, b);
+    case DType::U8:
+      return combine_as<uint8_t>(how.combine, a, b);
+    case DType::I8:
+      return combine_as<int8_t>(how.combine, a, b);
+    case DType::U16:
+      return combine_as<uint16_t>(how.combine, a, b);
+    case DType::I16:
+      return combine_as<int16_t>(how.combine, a, b);
+    case DType::U32:
+      return combine_as<uint32_t>(how.combine, a, b);
+    case DType::I32:
+      return combine_as<int32_t>(how.combine, a, b);
+    case DType::U64:
+      return combine_as<uint64_t>(how.combine, a, b);
+    case DType::C64:
+      return combine_complex<float>(how.combine, a, b);
+    case DType::C128:
+      return combine_complex<double>(how.combine, a, b);
+    default:
+      return combine_as<uint64_t>(how.combine, a, b);
   }
 }
 
@@ -271,7 +295,8 @@ class Runner {
           pass.fn(&a);
           for (int r = 0; r < pass.reductions; ++r) partial[r * parts + p] = raw[r];
         }
-        for (int r = 0; r < pass.reductions; ++r) reduced[done + r] = fold(e_.reduction[done + r], &partial[r * parts], parts);
+        for (int r = 0; r < pass.reductions; ++r)
+          reduced[done + r] = fold(e_.reduction[done + r], &partial[r * parts], parts);
       }
       done += pass.reductions;
     }
@@ -352,7 +377,8 @@ class Runner {
     for (int i = 0; i < count; ++i) {
       const RowOperand& o = l_.operands[i];
       bases[i] = row_base(o, row);
-      if (o.per_row && o.dtype != o.kernel && !o.output) cast_fn(o.dtype, o.kernel)(bases[i], 0, single[i].bytes, 16, 1);
+      if (o.per_row && o.dtype != o.kernel && !o.output)
+        cast_fn(o.dtype, o.kernel)(bases[i], 0, single[i].bytes, 16, 1);
     }
     int done = 0;
     for (int k = 0; k < e_.passes; ++k) {
@@ -390,7 +416,8 @@ class Runner {
             }
         }
       });
-      for (int r = 0; r < pass.reductions; ++r) reduced[done + r] = fold(e_.reduction[done + r], &partial[r * pieces], pieces);
+      for (int r = 0; r < pass.reductions; ++r)
+        reduced[done + r] = fold(e_.reduction[done + r], &partial[r * pieces], pieces);
       done += pass.reductions;
     }
     for (int i = 0; i < e_.outputs; ++i) {

@@ -1,5 +1,5 @@
-// The iteration below a row kernel: finds or makes contiguous rows, runs the passes over parts of 65,536 elements, folds
-// partial results pairwise in order (tree T above one part), and divides the work among threads.
+// The iteration below a row kernel: finds or makes contiguous rows, runs the passes over parts of 65,536 elements,
+// folds partial results pairwise in order (tree T above one part), and divides the work among threads.
 #pragma once
 #include "core/tensor.h"
 #include "lower/kernel_abi.h"

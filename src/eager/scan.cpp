@@ -1,6 +1,6 @@
-// Scans along one dim. Order (contract 6): blocks of 1,024 elements are scanned from left to right, the blocks' totals are
-// combined from left to right, and an element is the total before its block combined with its place in the block. float16 and
-// bfloat16 are scanned in float32. cummax and cummin need no blocks, since their order cannot be seen.
+// Scans along one dim. Order (contract 6): blocks of 1,024 elements are scanned from left to right, the blocks' totals
+// are combined from left to right, and an element is the total before its block combined with its place in the block.
+// float16 and bfloat16 are scanned in float32. cummax and cummin need no blocks, since their order cannot be seen.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -27,8 +27,8 @@ struct Scan {
   int64_t blocks() const { return (length + kBlock - 1) / kBlock; }
 };
 
-// One block of `width` neighbouring lines; out[i] = before (op) local scan. Leaves the local total in `total`. Without `out`
-// (one line only) there is just the total.
+// One block of `width` neighbouring lines; out[i] = before (op) local scan. Leaves the local total in `total`. Without
+// `out` (one line only) there is just the total.
 template <class T, class Op>
 void scan_block(const T* in, T* out, int64_t n, int64_t inner, int64_t width, const T* before, T* total, Op op) {
   if (width == 1) {
@@ -157,8 +157,8 @@ void cumprod_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype
 }
 
 Tensor logcumsumexp(const Tensor& self, int64_t dim) {
-  STRATA_CHECK_NOT_IMPLEMENTED(is_float(self.dtype()), "\"logcumsumexp\" not implemented for '", scalar_type_name(self.dtype()),
-                               "'; convert it to a floating dtype first");
+  STRATA_CHECK_NOT_IMPLEMENTED(is_float(self.dtype()), "\"logcumsumexp\" not implemented for '",
+                               scalar_type_name(self.dtype()), "'; convert it to a floating dtype first");
   auto floats = [](DType t, const char*, auto f) { t == DType::F64 ? f(Tag<double>()) : f(Tag<float>()); };
   return scan(self, dim, self.dtype(), "logcumsumexp", floats, [](auto tag) {
     using T = typename decltype(tag)::type;
@@ -217,8 +217,8 @@ std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim) { return extr
 
 Tensor linear_scan(const Tensor& factor, const Tensor& term, int64_t dim) {
   STRATA_CHECK(factor.sizes() == term.sizes() && factor.dtype() == term.dtype(),
-               "linear_scan: expected operands of one shape and dtype, got ", factor.sizes(), " of ", factor.dtype(), " and ",
-               term.sizes(), " of ", term.dtype());
+               "linear_scan: expected operands of one shape and dtype, got ", factor.sizes(), " of ", factor.dtype(),
+               " and ", term.sizes(), " of ", term.dtype());
   dim = wrap_dim(dim, term.dim());
   Tensor out = new_tensor(term, term.sizes());
   if (out.is_meta() || out.numel() == 0) return out;
@@ -250,7 +250,8 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, c
   STRATA_CHECK(n >= 0, "order must be non-negative but got ", n);
   dim = wrap_dim(dim, self.dim());
   for (const Tensor* t : {&prepend, &append})
-    STRATA_CHECK(!t->defined() || t->dim() == self.dim(), "diff expects prepend or append to be the same dimension as input");
+    STRATA_CHECK(!t->defined() || t->dim() == self.dim(),
+                 "diff expects prepend or append to be the same dimension as input");
   Tensor r = self;
   if (prepend.defined() || append.defined()) {
     std::vector<Tensor> parts;

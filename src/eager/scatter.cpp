@@ -19,7 +19,8 @@ Tensor with_dims(const Tensor& t) {
 }
 
 Tensor checked_index(const Tensor& self, int64_t dim, const Tensor& index, const char* name) {
-  STRATA_CHECK(index.dtype() == DType::I64 || index.dtype() == DType::I32, name, "(): Expected dtype int32/int64 for index");
+  STRATA_CHECK(index.dtype() == DType::I64 || index.dtype() == DType::I32, name,
+               "(): Expected dtype int32/int64 for index");
   Tensor at = with_dims(as_dtype(index, DType::I64)), to = with_dims(self);
   STRATA_CHECK(index.numel() == 0 || at.dim() == to.dim(),
                "Index tensor must have the same number of dimensions as input tensor");
@@ -36,8 +37,8 @@ void check_scatter(const Tensor& self, int64_t dim, const Tensor& index, const T
   bool fits = true;
   for (int64_t d = 0; d < at.dim(); ++d)
     fits &= (d == dim || at.sizes()[d] <= to.sizes()[d]) && at.sizes()[d] <= from.sizes()[d];
-  STRATA_CHECK(fits, "Expected index ", index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ",
-               dim, " and to be no larger size than src ", src.sizes());
+  STRATA_CHECK(fits, "Expected index ", index.sizes(), " to be no larger than self ", self.sizes(),
+               " apart from dimension ", dim, " and to be no larger size than src ", src.sizes());
 }
 
 template <class T, class F>
@@ -91,7 +92,8 @@ Tensor broadcast_value(const Scalar& value, DType t, const Tensor& index) {
   return one.alias(index.sizes(), DimVec(index.dim(), 0), 0);
 }
 
-void scatter_into(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Reduce op, const char* name) {
+void scatter_into(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, Reduce op,
+                  const char* name) {
   dim = wrap_dim(dim, self.dim());
   check_scatter(self, dim, index, src, name);
   Tensor at = checked_index(self, dim, index, name);
@@ -125,8 +127,9 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
   Tensor at = checked_index(self, dim, index, "gather"), from = with_dims(self);
   if (index.numel() != 0)
     for (int64_t d = 0; d < at.dim(); ++d)
-      STRATA_CHECK(d == dim || at.sizes()[d] <= from.sizes()[d], "Size does not match at dimension ", d, " expected index ",
-                   index.sizes(), " to be no larger than self ", self.sizes(), " apart from dimension ", dim);
+      STRATA_CHECK(d == dim || at.sizes()[d] <= from.sizes()[d], "Size does not match at dimension ", d,
+                   " expected index ", index.sizes(), " to be no larger than self ", self.sizes(),
+                   " apart from dimension ", dim);
   Tensor out = new_tensor(self, index.sizes());
   if (out.is_meta() || out.numel() == 0) return out;
   IndexWalk w = IndexWalk::along_dim(from, dim, at, with_dims(out));
@@ -153,7 +156,8 @@ Tensor scatter_value(const Tensor& self, int64_t dim, const Tensor& index, const
   return out;
 }
 
-void scatter_named_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) {
+void scatter_named_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                           std::string_view reduce) {
   scatter_into(self, dim, index, src, named(reduce), "scatter");
 }
 Tensor scatter_named(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce) {
@@ -184,13 +188,18 @@ Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const T
 
 // ---- scatter_reduce
 
-void scatter_reduce_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
-                            bool include_self) {
-  Reduce op = reduce == "sum" ? Reduce::Add : reduce == "prod" ? Reduce::Multiply : reduce == "mean" ? Reduce::Mean
-              : reduce == "amax" ? Reduce::Max : reduce == "amin" ? Reduce::Min : Reduce::Put;
+void scatter_reduce_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                            std::string_view reduce, bool include_self) {
+  Reduce op = reduce == "sum"    ? Reduce::Add
+              : reduce == "prod" ? Reduce::Multiply
+              : reduce == "mean" ? Reduce::Mean
+              : reduce == "amax" ? Reduce::Max
+              : reduce == "amin" ? Reduce::Min
+                                 : Reduce::Put;
   STRATA_CHECK(op != Reduce::Put, "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
-  STRATA_CHECK_NOT_IMPLEMENTED(op != Reduce::Mean || self.dtype() != DType::Bool,
-                               "\"scatter_reduce_mean\" not implemented for 'Bool'; convert the operands with .to() first");
+  STRATA_CHECK_NOT_IMPLEMENTED(
+      op != Reduce::Mean || self.dtype() != DType::Bool,
+      "\"scatter_reduce_mean\" not implemented for 'Bool'; convert the operands with .to() first");
   dim = wrap_dim(dim, self.dim());
   check_scatter(self, dim, index, src, "scatter");
   Tensor at = checked_index(self, dim, index, "scatter");
@@ -205,8 +214,8 @@ void scatter_reduce_inplace(const Tensor& self, int64_t dim, const Tensor& index
   reduce_into(IndexWalk::along_dim(wide, dim, at, from), wide.dtype(), op, "scatter_reduce_");
   if (op == Reduce::Mean) {
     Tensor count = ops::full(wide.sizes(), Scalar(include_self ? 1 : 0), DType::I64);
-    reduce_into(IndexWalk::along_dim(count, dim, at, broadcast_value(Scalar(1), DType::I64, at)), DType::I64, Reduce::Add,
-                "scatter_reduce_");
+    reduce_into(IndexWalk::along_dim(count, dim, at, broadcast_value(Scalar(1), DType::I64, at)), DType::I64,
+                Reduce::Add, "scatter_reduce_");
     count = ops::maximum(count, wrapped_number(Scalar(1)));
     Tensor mean = is_integral(wide.dtype(), true) ? ops::floor_divide(wide, count) : ops::div(wide, count);
     copy_values(to, mean);

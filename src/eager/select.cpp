@@ -63,7 +63,8 @@ void check_not_empty(const char* name, const Tensor& self, int64_t dim) {
 
 // choose(line, step, n, items) gives the position of each line's element.
 template <class Choose>
-std::tuple<Tensor, Tensor> choose_lines(const char* name, const Tensor& self, int64_t dim, bool keepdim, Choose choose) {
+std::tuple<Tensor, Tensor> choose_lines(const char* name, const Tensor& self, int64_t dim, bool keepdim,
+                                        Choose choose) {
   PerLine r(self, dim, keepdim);
   if (r.values.is_meta() || r.values.numel() == 0) return {r.values, r.indices};
   Lines in(self, dim);
@@ -121,7 +122,8 @@ int64_t median_position(const T* line, int64_t step, int64_t n, bool ignore_nan,
   return nth_position(line, step, n, (numbers - 1) / 2, items);
 }
 
-std::tuple<Tensor, Tensor> median_lines(const char* name, const Tensor& self, int64_t dim, bool keepdim, bool ignore_nan) {
+std::tuple<Tensor, Tensor> median_lines(const char* name, const Tensor& self, int64_t dim, bool keepdim,
+                                        bool ignore_nan) {
   dim = wrap_dim(dim, self.dim());
   STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool, "\"median_cpu\" not implemented for 'Bool'");
   check_not_empty(name, self, dim);
@@ -175,8 +177,8 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool
 std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   dim = wrap_dim(dim, self.dim());
   check_not_empty("kthvalue", self, dim);
-  STRATA_CHECK(k >= 1 && k <= (self.dim() ? self.sizes()[dim] : 1), "kthvalue(): selected number k out of range for dimension ",
-               dim);
+  STRATA_CHECK(k >= 1 && k <= (self.dim() ? self.sizes()[dim] : 1),
+               "kthvalue(): selected number k out of range for dimension ", dim);
   return choose_lines("kthvalue", self, dim, keepdim, [k](const auto* line, int64_t step, int64_t n, auto& items) {
     return nth_position(line, step, n, k - 1, items);
   });

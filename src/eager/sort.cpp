@@ -80,7 +80,8 @@ void sort_long(Item* items, Item* spare, int64_t n, int bits) {
         int64_t total = hi - lo, first = total * k / (2 * width), last = total * (k + 1) / (2 * width);
         int64_t a0 = merge_split(from + lo, mid - lo, from + mid, hi - mid, first);
         int64_t a1 = merge_split(from + lo, mid - lo, from + mid, hi - mid, last);
-        std::merge(from + lo + a0, from + lo + a1, from + mid + (first - a0), from + mid + (last - a1), to + lo + first);
+        std::merge(from + lo + a0, from + lo + a1, from + mid + (first - a0), from + mid + (last - a1),
+                   to + lo + first);
       }
     });
     std::swap(from, to);

@@ -1,5 +1,5 @@
-// Sorting by unsigned keys whose order is that of the values: NaN is the greatest, -0.0 equals 0.0. All selections take the
-// first of equal elements, and so does the stable sort.
+// Sorting by unsigned keys whose order is that of the values: NaN is the greatest, -0.0 equals 0.0. All selections take
+// the first of equal elements, and so does the stable sort.
 #pragma once
 #include <bit>
 #include <functional>
@@ -10,8 +10,9 @@
 namespace strata::eager {
 
 template <int bytes>
-using KeyBits = std::conditional_t<bytes == 1, uint8_t,
-                                   std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
+using KeyBits =
+    std::conditional_t<bytes == 1, uint8_t,
+                       std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
 
 // From the bits of a value to its key.
 template <class T>
@@ -24,8 +25,8 @@ inline KeyBits<sizeof(T)> sort_key(T value) {
     return std::is_signed_v<T> ? U(U(value) ^ sign) : U(value);
   } else {
     U bits = std::bit_cast<U>(value);
-    constexpr U infinity = sizeof(T) == 8   ? U(0x7ff0000000000000)
-                           : sizeof(T) == 4 ? U(0x7f800000)
+    constexpr U infinity = sizeof(T) == 8                ? U(0x7ff0000000000000)
+                           : sizeof(T) == 4              ? U(0x7f800000)
                            : std::is_same_v<T, BFloat16> ? U(0x7f80)
                                                          : U(0x7c00);
     U size = U(bits & U(~sign));
@@ -71,8 +72,8 @@ void sort_items(WideItem* items, WideItem* spare, int64_t n, int bits);
 
 // Raises when positions of a line of n elements do not fit into an item.
 inline void check_line(const char* name, int64_t n, int64_t itemsize) {
-  STRATA_CHECK(itemsize == 8 || n <= int64_t(0xffffffff), name, ": expected at most 2^32 - 1 elements along dim, got ", n,
-               "; split the tensor");
+  STRATA_CHECK(itemsize == 8 || n <= int64_t(0xffffffff), name, ": expected at most 2^32 - 1 elements along dim, got ",
+               n, "; split the tensor");
 }
 
 // The lines of a tensor along one dim.

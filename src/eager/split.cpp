@@ -67,8 +67,8 @@ std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
 }
 
 std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
-  STRATA_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", self.dim(),
-               " dims");
+  STRATA_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ",
+               self.dim(), " dims");
   dim = wrap_dim(dim, self.dim());
   STRATA_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
   int64_t size = self.sizes()[dim], small = size / sections, larger = size % sections, start = 0;
@@ -82,8 +82,8 @@ std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t d
 }
 
 std::vector<Tensor> tensor_split(const Tensor& self, IntArrayRef indices, int64_t dim) {
-  STRATA_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ", self.dim(),
-               " dims");
+  STRATA_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with ",
+               self.dim(), " dims");
   dim = wrap_dim(dim, self.dim());
   std::vector<Tensor> r;
   int64_t start = 0;
@@ -99,8 +99,10 @@ std::vector<Tensor> tensor_split(const Tensor& self, const Tensor& where, int64_
   STRATA_CHECK(where.defined() && where.dtype() == DType::I64,
                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ",
                where.defined() ? scalar_type_name(where.dtype()) : "None");
-  STRATA_CHECK(where.dim() <= 1, "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
-               "one-dimensional tensor, but got a tensor with ", where.dim(), " dims");
+  STRATA_CHECK(where.dim() <= 1,
+               "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+               "one-dimensional tensor, but got a tensor with ",
+               where.dim(), " dims");
   if (where.dim() == 0) return tensor_split(self, ops::item(where).to_int(), dim);
   Tensor flat = as_contiguous(where);
   return tensor_split(self, IntArrayRef(flat.data<int64_t>(), size_t(flat.numel())), dim);
@@ -108,8 +110,8 @@ std::vector<Tensor> tensor_split(const Tensor& self, const Tensor& where, int64_
 
 namespace {
 void check_splits(const char* name, const Tensor& self, int64_t dims) {
-  STRATA_CHECK(self.dim() >= dims, "torch.", name, " requires a tensor with at least ", dims, " dimension, but got a tensor with ",
-               self.dim(), " dimensions!");
+  STRATA_CHECK(self.dim() >= dims, "torch.", name, " requires a tensor with at least ", dims,
+               " dimension, but got a tensor with ", self.dim(), " dimensions!");
 }
 
 std::vector<Tensor> equal_parts(const char* name, const Tensor& self, int64_t sections, int64_t dim) {

@@ -59,8 +59,8 @@ void in_place(const char* name, const Tensor& self, int64_t diagonal, bool lower
   triangle(self, self, diagonal, lower);
 }
 
-Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype, std::optional<Device> device,
-                        bool lower) {
+Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
+                        std::optional<Device> device, bool lower) {
   STRATA_CHECK(row >= 0, "row must be non-negative, got", row);
   STRATA_CHECK(col >= 0, "col must be non-negative, got", col);
   DType t = dtype.value_or(DType::I64);
@@ -91,10 +91,12 @@ Tensor triu(const Tensor& self, int64_t diagonal) { return made("triu", self, di
 void tril_inplace(const Tensor& self, int64_t diagonal) { in_place("tril_", self, diagonal, true); }
 void triu_inplace(const Tensor& self, int64_t diagonal) { in_place("triu_", self, diagonal, false); }
 
-Tensor tril_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype, std::optional<Device> device) {
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
+                    std::optional<Device> device) {
   return triangle_indices(row, col, offset, dtype, device, true);
 }
-Tensor triu_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype, std::optional<Device> device) {
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
+                    std::optional<Device> device) {
   return triangle_indices(row, col, offset, dtype, device, false);
 }
 

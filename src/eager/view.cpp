@@ -1,4 +1,5 @@
-// Views over one storage. Bookkeeping of bases is not done here. More of them: view_dims.cpp, view_shape.cpp, split.cpp.
+// Views over one storage. Bookkeeping of bases is not done here. More of them: view_dims.cpp, view_shape.cpp,
+// split.cpp.
 #include <algorithm>
 
 #include "base/checked.h"
@@ -10,8 +11,8 @@
 namespace strata::eager {
 
 Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset) {
-  STRATA_CHECK(size.size() == stride.size(), "as_strided: mismatch in length of strides (", stride.size(), ") and shape (",
-               size.size(), ")");
+  STRATA_CHECK(size.size() == stride.size(), "as_strided: mismatch in length of strides (", stride.size(),
+               ") and shape (", size.size(), ")");
   int64_t at = offset.value_or(self.storage_offset());
   STRATA_CHECK(at >= 0, "as_strided: Tensor: invalid storage offset ", at);
   for (int64_t s : stride)
@@ -19,9 +20,9 @@ Tensor as_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std:
   int64_t n = checked_numel(size, "as_strided");
   int64_t reach = n == 0 ? 0 : checked_add(at, strided_span(size, stride), "as_strided");
   STRATA_CHECK(checked_mul(reach, self.itemsize(), "as_strided") <= int64_t(self.storage()->bytes()),
-               "setStorage: sizes ", size, ", strides ", stride, ", storage offset ", at, ", and itemsize ", self.itemsize(),
-               " requiring a storage size of ", reach * self.itemsize(), " are out of bounds for storage of size ",
-               self.storage()->bytes());
+               "setStorage: sizes ", size, ", strides ", stride, ", storage offset ", at, ", and itemsize ",
+               self.itemsize(), " requiring a storage size of ", reach * self.itemsize(),
+               " are out of bounds for storage of size ", self.storage()->bytes());
   return self.alias(size, stride, at);
 }
 

@@ -21,8 +21,10 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start, std:
   int64_t offset = self.storage_offset() + part.start * strides[dim];
   sizes[dim] = part.length;
   // A step past the end of the dim only ever reads its first element.
-  if (part.length > 1) strides[dim] *= step;
-  else if (__builtin_mul_overflow(strides[dim], step, &strides[dim])) strides[dim] = self.strides()[dim];
+  if (part.length > 1)
+    strides[dim] *= step;
+  else if (__builtin_mul_overflow(strides[dim], step, &strides[dim]))
+    strides[dim] = self.strides()[dim];
   return self.alias(sizes, strides, offset);
 }
 
@@ -60,7 +62,8 @@ Tensor t_view(const Tensor& self) {
 }
 
 Tensor adjoint(const Tensor& self) {
-  STRATA_CHECK(self.dim() != 1, "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.");
+  STRATA_CHECK(self.dim() != 1,
+               "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.");
   if (self.dim() == 0) return self.is_complex() ? ops::conj(self) : self;
   Tensor r = ops::transpose(self, -2, -1);
   return self.is_complex() ? ops::conj(r) : r;
@@ -69,7 +72,8 @@ Tensor adjoint(const Tensor& self) {
 Tensor permute(const Tensor& self, IntArrayRef dims) {
   STRATA_CHECK(int64_t(dims.size()) == self.dim(),
                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-               "ordering of dimensions i.e. input.dim() = ", self.dim(), " is not equal to len(dims) = ", dims.size());
+               "ordering of dimensions i.e. input.dim() = ",
+               self.dim(), " is not equal to len(dims) = ", dims.size());
   DimVec sizes(dims.size()), strides(dims.size());
   uint64_t seen = 0;
   for (size_t i = 0; i < dims.size(); ++i) {

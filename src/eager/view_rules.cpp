@@ -13,12 +13,14 @@ std::pair<DimVec, DimVec> expanded(IntArrayRef sizes, IntArrayRef strides, IntAr
   for (size_t d = 0; d < n; ++d) {
     int64_t have = d < lead ? 1 : sizes[d - lead], want = wanted[d];
     if (want == -1) {
-      STRATA_CHECK(d >= lead, "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", d);
+      STRATA_CHECK(d >= lead,
+                   "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension ", d);
       want = have;
     }
     STRATA_CHECK(want >= 0, "expand: expected sizes of -1, 0 or more, got ", wanted);
-    STRATA_CHECK(have == want || have == 1, "The expanded size of the tensor (", want, ") must match the existing size (", have,
-                 ") at non-singleton dimension ", d, ".  Target sizes: ", wanted, ".  Tensor sizes: ", sizes);
+    STRATA_CHECK(have == want || have == 1, "The expanded size of the tensor (", want,
+                 ") must match the existing size (", have, ") at non-singleton dimension ", d,
+                 ".  Target sizes: ", wanted, ".  Tensor sizes: ", sizes);
     out[d] = want;
     step[d] = d < lead || (have == 1 && want != 1) ? 0 : strides[d - lead];
   }
@@ -101,14 +103,20 @@ void add_run(const Tensor& dst, const Tensor& src, Add add) {
 
 void add_in_order(const Tensor& dst, const Tensor& src) {
   switch (dst.dtype()) {
-    case DType::F32: return add_run<float>(dst, src, [](float& a, float b) { a += b; });
-    case DType::F64: return add_run<double>(dst, src, [](double& a, double b) { a += b; });
-    case DType::C64: return add_run<std::complex<float>>(dst, src, [](auto& a, auto b) { a += b; });
-    case DType::C128: return add_run<std::complex<double>>(dst, src, [](auto& a, auto b) { a += b; });
+    case DType::F32:
+      return add_run<float>(dst, src, [](float& a, float b) { a += b; });
+    case DType::F64:
+      return add_run<double>(dst, src, [](double& a, double b) { a += b; });
+    case DType::C64:
+      return add_run<std::complex<float>>(dst, src, [](auto& a, auto b) { a += b; });
+    case DType::C128:
+      return add_run<std::complex<double>>(dst, src, [](auto& a, auto b) { a += b; });
     case DType::BF16:
       return add_run<BFloat16>(dst, src, [](BFloat16& a, BFloat16 b) { a = to_bfloat16(to_float(a) + to_float(b)); });
-    case DType::F16: return add_run<Half>(dst, src, [](Half& a, Half b) { a = to_half(to_float(a) + to_float(b)); });
-    default: throw_error(ErrorKind::NotImplemented, str_cat("add_in_order: expected a floating dtype, got ", dst.dtype()));
+    case DType::F16:
+      return add_run<Half>(dst, src, [](Half& a, Half b) { a = to_half(to_float(a) + to_float(b)); });
+    default:
+      throw_error(ErrorKind::NotImplemented, str_cat("add_in_order: expected a floating dtype, got ", dst.dtype()));
   }
 }
 

@@ -13,8 +13,9 @@ namespace {
 
 // Writes src into the place of a view of a fresh tensor; shapes must agree.
 void put(const char* name, const Tensor& place, const Tensor& src) {
-  STRATA_CHECK(place.sizes() == src.sizes(), name, ": expected src to have a size equal to the slice of self. src size = ",
-               src.sizes(), ", slice size = ", place.sizes());
+  STRATA_CHECK(place.sizes() == src.sizes(), name,
+               ": expected src to have a size equal to the slice of self. src size = ", src.sizes(),
+               ", slice size = ", place.sizes());
   copy_values(place, src);
 }
 

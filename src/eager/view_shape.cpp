@@ -14,8 +14,9 @@ namespace strata::eager {
 Tensor view_sizes(const Tensor& self, IntArrayRef size) {
   DimVec sizes = inferred_sizes(size, self.numel());
   std::optional<DimVec> strides = view_strides(self.sizes(), self.strides(), sizes);
-  STRATA_CHECK(strides, "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-                        "two contiguous subspaces). Use .reshape(...) instead.");
+  STRATA_CHECK(strides,
+               "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+               "two contiguous subspaces). Use .reshape(...) instead.");
   return self.alias(sizes, *strides, self.storage_offset());
 }
 
@@ -94,11 +95,12 @@ Tensor view_dtype(const Tensor& self, DType dtype) {
                scalar_type_name(self.dtype()), " as ", scalar_type_name(dtype), " (different element sizes), but got ",
                sizes[last]);
   STRATA_CHECK(offset % ratio == 0, "self.storage_offset() must be divisible by ", ratio, " to view ",
-               scalar_type_name(self.dtype()), " as ", scalar_type_name(dtype), " (different element sizes), but got ", offset);
+               scalar_type_name(self.dtype()), " as ", scalar_type_name(dtype), " (different element sizes), but got ",
+               offset);
   for (int64_t d = 0; d < last; ++d) {
     STRATA_CHECK(strides[d] % ratio == 0, "self.stride(", d, ") must be divisible by ", ratio, " to view ",
-                 scalar_type_name(self.dtype()), " as ", scalar_type_name(dtype), " (different element sizes), but got ",
-                 strides[d]);
+                 scalar_type_name(self.dtype()), " as ", scalar_type_name(dtype),
+                 " (different element sizes), but got ", strides[d]);
     strides[d] /= ratio;
   }
   sizes[last] /= ratio;
@@ -196,7 +198,11 @@ Tensor transpose_inplace(const Tensor& self, int64_t dim0, int64_t dim1) {
 Tensor t_inplace(const Tensor& self) { return become(self, ops::t(self), "t_"); }
 Tensor squeeze_inplace(const Tensor& self) { return become(self, ops::squeeze(self), "squeeze_"); }
 Tensor squeeze_inplace(const Tensor& self, int64_t dim) { return become(self, ops::squeeze(self, dim), "squeeze_"); }
-Tensor squeeze_inplace(const Tensor& self, IntArrayRef dims) { return become(self, ops::squeeze(self, dims), "squeeze_"); }
-Tensor unsqueeze_inplace(const Tensor& self, int64_t dim) { return become(self, ops::unsqueeze(self, dim), "unsqueeze_"); }
+Tensor squeeze_inplace(const Tensor& self, IntArrayRef dims) {
+  return become(self, ops::squeeze(self, dims), "squeeze_");
+}
+Tensor unsqueeze_inplace(const Tensor& self, int64_t dim) {
+  return become(self, ops::unsqueeze(self, dim), "unsqueeze_");
+}
 
 }  // namespace strata::eager

@@ -22,11 +22,16 @@ struct Width16 {
 template <class F>
 auto visit_width(int64_t width, F&& f) {
   switch (width) {
-    case 1: return f(Tag<uint8_t>());
-    case 2: return f(Tag<uint16_t>());
-    case 4: return f(Tag<uint32_t>());
-    case 8: return f(Tag<uint64_t>());
-    default: return f(Tag<Width16>());
+    case 1:
+      return f(Tag<uint8_t>());
+    case 2:
+      return f(Tag<uint16_t>());
+    case 4:
+      return f(Tag<uint32_t>());
+    case 8:
+      return f(Tag<uint64_t>());
+    default:
+      return f(Tag<Width16>());
   }
 }
 
@@ -34,17 +39,28 @@ auto visit_width(int64_t width, F&& f) {
 template <class F>
 auto visit_reals(DType t, const char* name, F&& f) {
   switch (t) {
-    case DType::Bool: return f(Tag<bool>());
-    case DType::U8: return f(Tag<uint8_t>());
-    case DType::I8: return f(Tag<int8_t>());
-    case DType::U16: return f(Tag<uint16_t>());
-    case DType::I16: return f(Tag<int16_t>());
-    case DType::U32: return f(Tag<uint32_t>());
-    case DType::I32: return f(Tag<int32_t>());
-    case DType::U64: return f(Tag<uint64_t>());
-    case DType::I64: return f(Tag<int64_t>());
-    case DType::F32: return f(Tag<float>());
-    case DType::F64: return f(Tag<double>());
+    case DType::Bool:
+      return f(Tag<bool>());
+    case DType::U8:
+      return f(Tag<uint8_t>());
+    case DType::I8:
+      return f(Tag<int8_t>());
+    case DType::U16:
+      return f(Tag<uint16_t>());
+    case DType::I16:
+      return f(Tag<int16_t>());
+    case DType::U32:
+      return f(Tag<uint32_t>());
+    case DType::I32:
+      return f(Tag<int32_t>());
+    case DType::U64:
+      return f(Tag<uint64_t>());
+    case DType::I64:
+      return f(Tag<int64_t>());
+    case DType::F32:
+      return f(Tag<float>());
+    case DType::F64:
+      return f(Tag<double>());
     default:
       throw_error(ErrorKind::NotImplemented, str_cat("\"", name, "\" not implemented for '", scalar_type_name(t),
                                                      "'; convert the operands with .to() first"));

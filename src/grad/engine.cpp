@@ -168,7 +168,8 @@ void run_tensor_hooks(Node& node, Grads& grads) {
   for (int pass = 0; pass < 2; ++pass)
     for (size_t i = 0; i < node.hooks->tensor.size(); ++i) {
       TensorHook hook = node.hooks->tensor[i];  // a hook may remove itself
-      if (hook.retains_grad != (pass == 1) || hook.output_nr >= grads.size() || !grads[hook.output_nr].defined()) continue;
+      if (hook.retains_grad != (pass == 1) || hook.output_nr >= grads.size() || !grads[hook.output_nr].defined())
+        continue;
       Tensor changed = hook.fn(grads[hook.output_nr]);
       if (changed.defined()) grads[hook.output_nr] = changed;
     }
@@ -184,9 +185,9 @@ void check_nan(Node& node, const Grads& grads) {
   for (size_t i = 0; i < grads.size(); ++i) {
     if (!grads[i].defined() || !is_differentiable(grads[i].dtype())) continue;
     if (ops::item(ops::any(ops::isnan(grads[i]))).to_bool())
-      throw_error(ErrorKind::Runtime,
-                  str_cat("Function '", node.name(), "' returned nan values in its ", i, "th output. The forward call was at ",
-                          source_text(node.mark), node.forward_trace.empty() ? "" : ":\n", node.forward_trace));
+      throw_error(ErrorKind::Runtime, str_cat("Function '", node.name(), "' returned nan values in its ", i,
+                                              "th output. The forward call was at ", source_text(node.mark),
+                                              node.forward_trace.empty() ? "" : ":\n", node.forward_trace));
   }
 }
 
@@ -315,9 +316,10 @@ std::vector<Edge> root_edges(TensorList tensors, TensorList grads, std::vector<T
     } else {
       STRATA_CHECK(g.sizes() == t.sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ", g.sizes(),
                    " and output[", i, "] has a shape of ", t.sizes(), ".");
-      STRATA_CHECK(g.is_complex() == t.is_complex(), "For complex Tensors, both grad_output and output are required to have the "
-                   "same dtype. Mismatch in dtype: grad_output[", i, "] has a dtype of ", g.dtype(), " and output[", i,
-                   "] has a dtype of ", t.dtype(), ".");
+      STRATA_CHECK(g.is_complex() == t.is_complex(),
+                   "For complex Tensors, both grad_output and output are required to have the "
+                   "same dtype. Mismatch in dtype: grad_output[",
+                   i, "] has a dtype of ", g.dtype(), " and output[", i, "] has a dtype of ", t.dtype(), ".");
     }
     given.push_back(g);
     roots.push_back(gradient_edge(t));
@@ -342,7 +344,7 @@ void backward(TensorList tensors, TensorList grads, const BackwardOptions& optio
 }
 
 std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList grads, const BackwardOptions& options,
-                         bool allow_unused) {
+                              bool allow_unused) {
   std::vector<Tensor> given;
   std::vector<Edge> roots = root_edges(outputs, grads, given);
   std::vector<Edge> wanted;
@@ -354,9 +356,10 @@ std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList 
   o.accumulate = false;
   std::vector<Tensor> found = run_backward(roots, given, wanted, o);
   for (const Tensor& t : found)
-    STRATA_CHECK(t.defined() || allow_unused,
-                 "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-                 "this is the desired behavior.");
+    STRATA_CHECK(
+        t.defined() || allow_unused,
+        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+        "this is the desired behavior.");
   return found;
 }
 

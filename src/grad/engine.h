@@ -11,15 +11,15 @@ struct BackwardOptions {
   bool accumulate = true;  // into leaves; false: only the gradients of `inputs` are wanted
 };
 
-// Gradients `grads` of `roots` flow back. With `inputs`, their gradients are returned (undefined where there is no path)
-// and, when not accumulating, no leaf changes.
+// Gradients `grads` of `roots` flow back. With `inputs`, their gradients are returned (undefined where there is no
+// path) and, when not accumulating, no leaf changes.
 std::vector<Tensor> run_backward(const std::vector<Edge>& roots, std::vector<Tensor> grads,
                                  const std::vector<Edge>& inputs, const BackwardOptions& options);
 
 // Tensor.backward and autograd.grad over tensors: checks, and ones for the gradients that are not given.
 void backward(TensorList tensors, TensorList grads, const BackwardOptions& options, TensorList inputs = {});
 std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList grads, const BackwardOptions& options,
-                         bool allow_unused);
+                              bool allow_unused);
 
 // Runs `callback` once when the current backward run ends. Raises outside of one.
 void queue_backward_callback(std::function<void()> callback);

@@ -80,7 +80,8 @@ Tensor to_copy_backward(const Tensor& grad, DType dtype, Device) {
 
 Tensor as_strided_grad(const Tensor& grad, IntArrayRef base_size, IntArrayRef base_stride, int64_t base_offset,
                        IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset) {
-  return ops::as_strided_backward(grad, base_size, base_stride, base_offset, size, stride, offset.value_or(base_offset));
+  return ops::as_strided_backward(grad, base_size, base_stride, base_offset, size, stride,
+                                  offset.value_or(base_offset));
 }
 
 // The inverse of as_strided_backward's scatter: reads a gradient of the base at the places of the view.

@@ -4,8 +4,12 @@
 #include <array>
 #include <cmath>
 
+#include "grad/formulas_conv.h"
 #include "grad/formulas_index.h"
+#include "grad/formulas_loss.h"
 #include "grad/formulas_matmul.h"
+#include "grad/formulas_nn.h"
+#include "grad/formulas_norm.h"
 #include "grad/formulas_pointwise.h"
 #include "grad/formulas_reduce.h"
 #include "grad/formulas_view.h"
@@ -61,7 +65,6 @@ Tensor expand_reduced(const Tensor& grad, IntArrayRef sizes, OptIntArrayRef dim,
 Tensor unsqueeze_reduced(const Tensor& t, int64_t ndim, OptIntArrayRef dim, bool keepdim);
 int64_t reduced_numel(IntArrayRef sizes, OptIntArrayRef dim);
 Tensor zeros_like_sizes(const Tensor& grad, IntArrayRef sizes);
-
 
 // ---- copies and views
 Tensor copy_src(const Tensor& grad, IntArrayRef sizes, DType dtype);

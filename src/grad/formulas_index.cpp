@@ -53,9 +53,9 @@ namespace {
 Tensor like_numbers(const Tensor& mask, const Tensor& like) { return ops::to(mask, like.dtype()); }
 }  // namespace
 
-std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& index,
-                                                   const Tensor& src, std::string_view reduce, bool include_self,
-                                                   const Tensor& result) {
+std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                                   const Tensor& index, const Tensor& src, std::string_view reduce,
+                                                   bool include_self, const Tensor& result) {
   STRATA_CHECK(index.numel() == 0 || index.sizes() == src.sizes(),
                "scatter_reduce(): expected index and src of one shape for the derivative, got ", index.sizes(), " and ",
                src.sizes(), "; slice src to the shape of index first");
@@ -78,7 +78,8 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     grad_self = grad * ops::scatter_reduce(plain_self, dim, index, src, reduce, include_self) / plain_self;
     Tensor zeros = at_src(ops::scatter_add(ops::zeros_like(self), dim, index, like_numbers(src_zero, self)));
     Tensor single = ops::logical_and(src_zero, ops::eq(zeros, Scalar(1)));
-    Tensor without = ops::scatter_reduce(self, dim, index, ops::masked_fill(src, single, Scalar(1)), reduce, include_self);
+    Tensor without =
+        ops::scatter_reduce(self, dim, index, ops::masked_fill(src, single, Scalar(1)), reduce, include_self);
     Tensor divided = at_src(grad * result) / ops::masked_fill(src, src_zero, Scalar(1));
     grad_src = ops::where(single, at_src(grad * without), divided);
   } else {

@@ -21,9 +21,9 @@ Tensor put_zeros(const Tensor& grad, const Tensor& index);
 Tensor gather_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& index);
 // grad gathered at index, with zeros for the elements of `sizes` that index does not reach.
 Tensor gather_for(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef sizes);
-std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim, const Tensor& index,
-                                                   const Tensor& src, std::string_view reduce, bool include_self,
-                                                   const Tensor& result);
+std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Tensor& self, int64_t dim,
+                                                   const Tensor& index, const Tensor& src, std::string_view reduce,
+                                                   bool include_self, const Tensor& result);
 Tensor masked_fill_value_backward(const Tensor& grad, const Tensor& mask);
 Tensor masked_select_backward(const Tensor& grad, IntArrayRef sizes, const Tensor& mask);
 Tensor masked_scatter_backward(const Tensor& grad, const Tensor& mask, IntArrayRef sizes);
@@ -37,7 +37,8 @@ Tensor spread_evenly(const Tensor& grad, const Tensor& self, const Tensor& resul
 // ---- scans (formulas_scan.cpp)
 Tensor reversed_sum(const Tensor& grad, int64_t dim);
 Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim);
-std::tuple<Tensor, Tensor> linear_scan_backward(const Tensor& grad, const Tensor& factor, const Tensor& result, int64_t dim);
+std::tuple<Tensor, Tensor> linear_scan_backward(const Tensor& grad, const Tensor& factor, const Tensor& result,
+                                                int64_t dim);
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
 
 // ---- rearrangements (formulas_arrange.cpp)

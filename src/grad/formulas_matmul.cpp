@@ -2,9 +2,7 @@
 
 namespace strata::formulas {
 
-Tensor scaled_by(const Tensor& grad, const Scalar& factor) {
-  return factor.equals(1) ? grad : grad * factor.conj();
-}
+Tensor scaled_by(const Tensor& grad, const Scalar& factor) { return factor.equals(1) ? grad : grad * factor.conj(); }
 
 namespace {
 Tensor product(const Tensor& a, const Tensor& b) { return a.dim() == 3 ? ops::bmm(a, b) : ops::mm(a, b); }

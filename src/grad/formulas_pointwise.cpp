@@ -59,7 +59,8 @@ Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& r
   return grad * ops::where(ops::eq(self, Scalar(0)), ops::zeros_like(ratio), ratio);
 }
 
-Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
+Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min,
+                      const std::optional<Scalar>& max) {
   Tensor inside;
   if (min) inside = ops::ge(self, *min);
   if (max) inside = inside.defined() ? ops::logical_and(inside, ops::le(self, *max)) : ops::le(self, *max);
@@ -71,7 +72,8 @@ Tensor mish_grad(const Tensor& grad, const Tensor& self) {
   return grad * (t + self * ops::sigmoid(self) * (Scalar(1) - t * t));
 }
 
-Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate) {
+Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
+                            std::string_view approximate) {
   Tensor scale = grad * grad_output;
   if (approximate == "none") {
     Tensor density = ops::exp(self * self * Scalar(-0.5)) * Scalar(0.3989422804014327);

@@ -12,8 +12,10 @@ Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& e
 Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result);
 Tensor pow_backward_base(const Tensor& grad, const Scalar& base, const Tensor& exponent, const Tensor& result);
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
-Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max);
+Tensor clamp_backward(const Tensor& grad, const Tensor& self, const std::optional<Scalar>& min,
+                      const std::optional<Scalar>& max);
 Tensor mish_grad(const Tensor& grad, const Tensor& self);
-Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self, std::string_view approximate);
+Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
+                            std::string_view approximate);
 
 }  // namespace strata::formulas

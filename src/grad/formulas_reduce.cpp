@@ -22,7 +22,8 @@ Tensor products_beside(const Tensor& x, bool before) {
   r = before ? ops::cat({r, ops::narrow(x, -1, 0, n - 1)}, -1) : ops::cat({ops::narrow(x, -1, 1, n - 1), r}, -1);
   for (int64_t step = 1; step < n; step *= 2) {
     Tensor product = ops::narrow(r, -1, step, n - step) * ops::narrow(r, -1, 0, n - step);
-    r = before ? ops::cat({ops::narrow(r, -1, 0, step), product}, -1) : ops::cat({product, ops::narrow(r, -1, n - step, step)}, -1);
+    r = before ? ops::cat({ops::narrow(r, -1, 0, step), product}, -1)
+               : ops::cat({product, ops::narrow(r, -1, n - step, step)}, -1);
   }
   return r;
 }
@@ -68,8 +69,8 @@ Tensor extremum_back(const Tensor& grad, const Tensor& self, const Tensor& resul
   return ops::to(same, grad.dtype()) * (g / count);
 }
 
-Tensor aminmax_back(const Grads& grads, const Tensor& self, const Tensor& min, const Tensor& max, std::optional<int64_t> dim,
-                    bool keepdim) {
+Tensor aminmax_back(const Grads& grads, const Tensor& self, const Tensor& min, const Tensor& max,
+                    std::optional<int64_t> dim, bool keepdim) {
   DimVec dims;
   if (dim) dims.push_back(*dim);
   Tensor r;
@@ -95,7 +96,8 @@ double freedom(const Tensor& self, OptIntArrayRef dim, const std::optional<Scala
 }
 }  // namespace
 
-Tensor var_back(const Tensor& grad, const Tensor& self, OptIntArrayRef dim, const std::optional<Scalar>& correction, bool keepdim) {
+Tensor var_back(const Tensor& grad, const Tensor& self, OptIntArrayRef dim, const std::optional<Scalar>& correction,
+                bool keepdim) {
   Tensor g = unsqueeze_reduced(grad, self.dim(), dim, keepdim);
   Tensor deviation = self - ops::mean(self, dim, true, std::nullopt);
   return (g * Scalar(2.0 / freedom(self, dim, correction))) * deviation;
@@ -116,8 +118,8 @@ Tensor plus_mean_back(const Tensor& r, const Tensor& grad, const Tensor& self, O
 }
 }  // namespace
 
-Tensor var_mean_back(const Grads& grads, const Tensor& self, OptIntArrayRef dim, const std::optional<Scalar>& correction,
-                     bool keepdim) {
+Tensor var_mean_back(const Grads& grads, const Tensor& self, OptIntArrayRef dim,
+                     const std::optional<Scalar>& correction, bool keepdim) {
   Tensor r = grads[0].defined() ? var_back(grads[0], self, dim, correction, keepdim) : Tensor();
   return plus_mean_back(r, grads[1], self, dim, keepdim);
 }

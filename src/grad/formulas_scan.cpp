@@ -23,8 +23,8 @@ Tensor scan_back(const Tensor& factor, const Tensor& term, int64_t dim) {
 }
 }  // namespace
 
-// d/dx[k] of sum over j of grad[j] * x[0] ... x[j] is (x[0] ... x[k-1]) * (grad[k] + x[k+1] * (grad[k+1] + ...)), which needs
-// no division and holds for zeros.
+// d/dx[k] of sum over j of grad[j] * x[0] ... x[j] is (x[0] ... x[k-1]) * (grad[k] + x[k+1] * (grad[k+1] + ...)), which
+// needs no division and holds for zeros.
 Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim) {
   if (self.dim() == 0 || self.numel() == 0) return grad;
   Tensor x = ops::conj(self);
@@ -32,7 +32,8 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim) {
   return before * scan_back(x, grad, dim);
 }
 
-std::tuple<Tensor, Tensor> linear_scan_backward(const Tensor& grad, const Tensor& factor, const Tensor& result, int64_t dim) {
+std::tuple<Tensor, Tensor> linear_scan_backward(const Tensor& grad, const Tensor& factor, const Tensor& result,
+                                                int64_t dim) {
   if (grad.dim() == 0 || grad.numel() == 0) return {ops::zeros_like(grad), grad};
   Tensor h = scan_back(ops::conj(factor), grad, dim);
   return {h * moved_by_one(ops::conj(result), dim, 0), h};

@@ -51,7 +51,8 @@ Tensor part_in(const Tensor& grad, DType dtype) {
 Tensor unbind_back(const Grads& grads, int64_t dim) {
   const Tensor& some = any_defined(grads);
   std::vector<Tensor> parts;
-  for (const Tensor& g : grads) parts.push_back(g.defined() ? g : ops::zeros(some.sizes(), some.dtype(), some.device()));
+  for (const Tensor& g : grads)
+    parts.push_back(g.defined() ? g : ops::zeros(some.sizes(), some.dtype(), some.device()));
   return ops::stack(parts, dim);
 }
 
@@ -76,7 +77,8 @@ Tensor split_back(const Grads& grads, IntArrayRef sizes, int64_t split_size, int
 
 // ---- joins
 
-std::vector<Tensor> cat_back(const Tensor& grad, const std::vector<DimVec>& sizes, const std::vector<DType>& dtypes, int64_t dim) {
+std::vector<Tensor> cat_back(const Tensor& grad, const std::vector<DimVec>& sizes, const std::vector<DType>& dtypes,
+                             int64_t dim) {
   dim = wrap_dim(dim, grad.dim());
   std::vector<Tensor> r;
   int64_t start = 0;
@@ -97,7 +99,8 @@ std::vector<Tensor> stack_back(const Tensor& grad, const std::vector<DType>& dty
   return r;
 }
 
-std::vector<Tensor> block_diag_back(const Tensor& grad, const std::vector<DimVec>& sizes, const std::vector<DType>& dtypes) {
+std::vector<Tensor> block_diag_back(const Tensor& grad, const std::vector<DimVec>& sizes,
+                                    const std::vector<DType>& dtypes) {
   std::vector<Tensor> r;
   int64_t row = 0, column = 0;
   for (size_t i = 0; i < sizes.size(); ++i) {

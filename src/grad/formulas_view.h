@@ -21,9 +21,11 @@ Tensor split_back(const Grads& grads, IntArrayRef sizes, int64_t split_size, int
 Tensor split_with_sizes_back(const Grads& grads, IntArrayRef sizes, IntArrayRef split_sizes, int64_t dim);
 
 // Gradients of joined tensors: the parts of grad, in each tensor's dtype.
-std::vector<Tensor> cat_back(const Tensor& grad, const std::vector<DimVec>& sizes, const std::vector<DType>& dtypes, int64_t dim);
+std::vector<Tensor> cat_back(const Tensor& grad, const std::vector<DimVec>& sizes, const std::vector<DType>& dtypes,
+                             int64_t dim);
 std::vector<Tensor> stack_back(const Tensor& grad, const std::vector<DType>& dtypes, int64_t dim);
-std::vector<Tensor> block_diag_back(const Tensor& grad, const std::vector<DimVec>& sizes, const std::vector<DType>& dtypes);
+std::vector<Tensor> block_diag_back(const Tensor& grad, const std::vector<DimVec>& sizes,
+                                    const std::vector<DType>& dtypes);
 
 Tensor repeat_back(const Tensor& grad, IntArrayRef repeats, IntArrayRef sizes);
 Tensor constant_pad_back(const Tensor& grad, IntArrayRef pad);

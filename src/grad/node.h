@@ -33,7 +33,7 @@ struct OutputMeta {
 struct TensorHook {
   int64_t id;
   uint32_t output_nr;
-  bool retains_grad;  // runs after the others of its tensor
+  bool retains_grad;                        // runs after the others of its tensor
   std::function<Tensor(const Tensor&)> fn;  // undefined result: unchanged
 };
 struct NodePreHook {

@@ -10,9 +10,9 @@ namespace strata {
 struct NodeState {
   Node* node = nullptr;
   int32_t dependencies = 0;
-  bool needed = true;            // on a path to an input that is asked for
+  bool needed = true;  // on a path to an input that is asked for
   bool has_captures = false;
-  Grads buffer;                  // one gradient per output of the node's call
+  Grads buffer;  // one gradient per output of the node's call
 };
 
 class NodeMap {

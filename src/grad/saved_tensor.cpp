@@ -35,8 +35,9 @@ void set_saved_hooks_error(std::optional<std::string> text) { hook_stack().error
 
 SavedTensor::SavedTensor(const Tensor& t, bool is_output) {
   if (!t.defined()) return;
-  STRATA_CHECK(!t.impl()->inference_, "Inference tensors cannot be saved for backward. To work around you can make a clone "
-                                      "to get a normal tensor and use it in autograd.");
+  STRATA_CHECK(!t.impl()->inference_,
+               "Inference tensors cannot be saved for backward. To work around you can make a clone "
+               "to get a normal tensor and use it in autograd.");
   version_ = t.version();
   is_output_ = is_output;
   output_nr_ = t.impl()->output_nr_;
@@ -55,11 +56,12 @@ SavedTensor::SavedTensor(const Tensor& t, bool is_output) {
 }
 
 Tensor SavedTensor::unpack(Node* owner) const {
-  STRATA_CHECK(!released_,
-               "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-               "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-               "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-               "you need to access saved tensors after calling backward.");
+  STRATA_CHECK(
+      !released_,
+      "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+      "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+      "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+      "you need to access saved tensors after calling backward.");
   if (!defined()) return {};
   Tensor t;
   if (packed_) {
@@ -80,14 +82,16 @@ Tensor SavedTensor::unpack(Node* owner) const {
     uint32_t now = t.version();
     if (STRATA_UNLIKELY(now != version_ && !t.impl()->own_version_)) {
       const Storage& s = *t.storage();
-      throw_error(ErrorKind::Runtime,
-                  str_cat("one of the variables needed for gradient computation has been modified by an inplace "
-                          "operation: [strata.", scalar_type_name(t.dtype()), "Tensor ", t.sizes(), "], which is ",
-                          is_output_ ? str_cat("output ", output_nr_, " of ", owner->name())
-                                     : str_cat("saved by ", owner->name()),
-                          ", is at version ", now, "; expected version ", version_, " instead. It was saved at ",
-                          source_text(owner->mark), " and written by ", s.last_write_op(), " at ",
-                          source_text(s.last_write_mark()), ". Use the value before the write, or write into a clone()."));
+      throw_error(
+          ErrorKind::Runtime,
+          str_cat(
+              "one of the variables needed for gradient computation has been modified by an inplace "
+              "operation: [strata.",
+              scalar_type_name(t.dtype()), "Tensor ", t.sizes(), "], which is ",
+              is_output_ ? str_cat("output ", output_nr_, " of ", owner->name()) : str_cat("saved by ", owner->name()),
+              ", is at version ", now, "; expected version ", version_, " instead. It was saved at ",
+              source_text(owner->mark), " and written by ", s.last_write_op(), " at ", source_text(s.last_write_mark()),
+              ". Use the value before the write, or write into a clone()."));
     }
     if (!is_output_) return t;
   }

@@ -46,8 +46,9 @@ void set_requires_grad(const Tensor& t, bool value) {
                "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
   STRATA_CHECK(!value || is_differentiable(t.dtype()),
                "only Tensors of floating point and complex dtype can require gradients");
-  STRATA_CHECK(!value || !t.impl()->inference_, "Setting requires_grad=True on inference tensor outside InferenceMode is "
-                                                "not allowed; clone the tensor first");
+  STRATA_CHECK(!value || !t.impl()->inference_,
+               "Setting requires_grad=True on inference tensor outside InferenceMode is "
+               "not allowed; clone the tensor first");
   TensorImpl* impl = t.impl();
   impl->requires_grad_ = value;
   if (value)
@@ -185,8 +186,9 @@ void retain_grad(const Tensor& t) {
 }
 
 int64_t register_accumulate_hook(const Tensor& t, std::function<void(const Tensor&)> fn) {
-  STRATA_CHECK(t.is_leaf() && needs_grad(t),
-               "post accumulate grad hooks cannot be registered on non-leaf tensors or tensors that do not require grad");
+  STRATA_CHECK(
+      t.is_leaf() && needs_grad(t),
+      "post accumulate grad hooks cannot be registered on non-leaf tensors or tensors that do not require grad");
   AutogradMeta& meta = autograd_meta(t);
   int64_t id = next_hook_id();
   meta.accumulate_hooks.push_back({id, [fn = std::move(fn)](const Grads&, const Grads& outputs) {

@@ -7,15 +7,15 @@ namespace strata {
 struct AutogradMeta : AutogradMetaBase {
   std::mutex lock;
   Tensor grad;
-  Node* accumulator = nullptr;  // weak; cleared by the accumulator's destructor
+  Node* accumulator = nullptr;            // weak; cleared by the accumulator's destructor
   std::vector<TensorHook> pending_hooks;  // of a leaf, moved to its accumulator when one is made
   std::vector<NodePostHook> accumulate_hooks;
   std::shared_ptr<Tensor> retained;  // the gradient of a non-leaf whose retain_grad was called
   std::string name;
 };
 
-AutogradMeta& autograd_meta(const Tensor& t);        // made when missing
-AutogradMeta* find_autograd_meta(const Tensor& t);   // null when there is none
+AutogradMeta& autograd_meta(const Tensor& t);       // made when missing
+AutogradMeta* find_autograd_meta(const Tensor& t);  // null when there is none
 
 // requires_grad, after the history of a view has been brought up to date with its base.
 bool needs_grad(const Tensor& t);

@@ -39,8 +39,9 @@ class CopySlices final : public Node {
   Grads apply(Grads&& grads) override {
     Grads out(edges.size());
     if (!grads[0].defined()) return out;
-    STRATA_CHECK(fn_, "Trying to backward through the graph a second time (the part of it that ", name(),
-                 " holds was freed). Specify retain_graph=True if you need to backward through the graph a second time");
+    STRATA_CHECK(
+        fn_, "Trying to backward through the graph a second time (the part of it that ", name(),
+        " holds was freed). Specify retain_graph=True if you need to backward through the graph a second time");
     Tensor whole = ops::empty_strided(base_.sizes, base_.strides, grads[0].dtype(), grads[0].device());
     ops::copy_(whole, grads[0]);
     Tensor slice = ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset);

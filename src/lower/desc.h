@@ -8,17 +8,18 @@ namespace strata::lower {
 enum class KernelKind : uint8_t { Pointwise, Rows };
 
 struct KernelDesc {
-  const char* name;     // "add_Tensor"; also the C function's stem
-  const char* family;   // the YAML file's stem: kernels of a family are printed into one file
+  const char* name;    // "add_Tensor"; also the C function's stem
+  const char* family;  // the YAML file's stem: kernels of a family are printed into one file
   KernelKind kind;
   const char* inputs;   // names of tensor operands, space separated; "mean:row" marks one value per row
   const char* scalars;  // names of scalar operands, space separated
   const char* outputs;  // "result" or several; "values:row indices:row:int64": per-row outputs, fixed dtypes
                         // (":bool", ":int64", ":real" = component type of a complex compute type, ":truth" = bool, but
                         // uint8 for uint8; default: input dtype)
-  const char* text;     // the expression: lines `name = expression`, the last ones assign the outputs (or one bare expression)
-  uint32_t dtypes;      // bit per DType number for which it is printed
-  const char* source;   // "ops/pointwise.yaml: add.Tensor", for comments in the printed text
+  const char*
+      text;  // the expression: lines `name = expression`, the last ones assign the outputs (or one bare expression)
+  uint32_t dtypes;     // bit per DType number for which it is printed
+  const char* source;  // "ops/pointwise.yaml: add.Tensor", for comments in the printed text
 };
 
 }  // namespace strata::lower

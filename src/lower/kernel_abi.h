@@ -32,8 +32,16 @@ typedef struct StrataRowArgs {
 
 typedef void (*StrataRowFn)(const StrataRowArgs* args);
 
-enum { STRATA_COMBINE_ADD, STRATA_COMBINE_MUL, STRATA_COMBINE_MAX, STRATA_COMBINE_MIN, STRATA_COMBINE_OR,
-       STRATA_COMBINE_AND, STRATA_COMBINE_ARGMAX, STRATA_COMBINE_ARGMIN };
+enum {
+  STRATA_COMBINE_ADD,
+  STRATA_COMBINE_MUL,
+  STRATA_COMBINE_MAX,
+  STRATA_COMBINE_MIN,
+  STRATA_COMBINE_OR,
+  STRATA_COMBINE_AND,
+  STRATA_COMBINE_ARGMAX,
+  STRATA_COMBINE_ARGMIN
+};
 
 // A reduction: how partial results combine and the DType (as its number) of the accumulator. ARGMAX/ARGMIN have the
 // value in the slot's first 8 bytes and the int64 index in its second 8.
@@ -45,20 +53,21 @@ typedef struct StrataReduction {
 typedef struct StrataRowPass {
   StrataRowFn fn;
   uint8_t reductions;  // how many it makes
-  uint8_t elementwise; // 1: writes outputs with one value per element; 0: reductions only, or (count 1) per-row outputs
+  uint8_t
+      elementwise;  // 1: writes outputs with one value per element; 0: reductions only, or (count 1) per-row outputs
 } StrataRowPass;
 
 typedef struct StrataKernelEntry {
   const char* name;
-  uint8_t dtype;                      // storage dtype of the inputs, as DType's number
-  uint8_t kind;                       // 0 pointwise, 1 rows
+  uint8_t dtype;  // storage dtype of the inputs, as DType's number
+  uint8_t kind;   // 0 pointwise, 1 rows
   uint8_t outputs, inputs, scalars;
   uint8_t scratch_rows, passes, reductions;
   StrataPointwiseFn pointwise;
-  const StrataRowPass* pass;          // [passes]; the last one writes the outputs
-  const StrataReduction* reduction;   // [reductions] in order of passes
-  const uint8_t* output_dtype;        // [outputs], DType numbers
-  const uint8_t* per_row;             // [outputs + inputs]: 1 where the operand has one value per row
+  const StrataRowPass* pass;         // [passes]; the last one writes the outputs
+  const StrataReduction* reduction;  // [reductions] in order of passes
+  const uint8_t* output_dtype;       // [outputs], DType numbers
+  const uint8_t* per_row;            // [outputs + inputs]: 1 where the operand has one value per row
 } StrataKernelEntry;
 
 typedef struct StrataKernelFile {

@@ -63,8 +63,9 @@ void print_products(const std::filesystem::path& out) {
     }
   }
   write_if_changed(out / "gemm_registry.cpp",
-                   "// Printed matrix products. Printed by lower/, do not edit.\n#include \"lower/registry.h\"\n\n" + externs +
-                       "\nextern const StrataGemmTable strata_gemm_tables[] = {\n" + list + "    {nullptr, nullptr, nullptr}};\n");
+                   "// Printed matrix products. Printed by lower/, do not edit.\n#include \"lower/registry.h\"\n\n" +
+                       externs + "\nextern const StrataGemmTable strata_gemm_tables[] = {\n" + list +
+                       "    {nullptr, nullptr, nullptr}};\n");
 }
 
 void run(const std::filesystem::path& out, bool report) {

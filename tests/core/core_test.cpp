@@ -113,7 +113,8 @@ TEST(Parallel, RangesCoverAndErrorsArrive) {
     for (int64_t i = b; i < e; ++i) ++seen[i];
   });
   for (int n : seen) EXPECT_EQ(n, 1);
-  EXPECT_THROW(parallel_for(0, 100, 1, [](int64_t, int64_t) { throw_error(ErrorKind::Value, "from a thread"); }), Error);
+  EXPECT_THROW(parallel_for(0, 100, 1, [](int64_t, int64_t) { throw_error(ErrorKind::Value, "from a thread"); }),
+               Error);
   EXPECT_THROW(set_num_threads(0), Error);
   set_num_threads(threads);
 }

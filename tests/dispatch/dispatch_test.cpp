@@ -49,8 +49,8 @@ TEST(Operators, OverridesAreRestored) {
   std::string warned;
   static std::string* text = &warned;
   set_warning_handler([](const std::string& m) { *text = m; });
-  auto saved = table.impl(op::neg, Key::Backend, 0, reinterpret_cast<void*>(&PlainKernel<&negated_twice>::call), nullptr,
-                          "dispatch_test");
+  auto saved = table.impl(op::neg, Key::Backend, 0, reinterpret_cast<void*>(&PlainKernel<&negated_twice>::call),
+                          nullptr, "dispatch_test");
   set_warning_handler(nullptr);
   EXPECT_NE(warned.find("dispatch_test"), std::string::npos);
   EXPECT_NE(warned.find("ops/pointwise.yaml"), std::string::npos);

@@ -211,10 +211,11 @@ TEST(Package, TensorsMustFitTheirEntry) {
   EXPECT_EQ(refusal(file(R"("shape":[2],"stride":[3])")), "");
   EXPECT_EQ(refusal(file(R"("shape":[0],"offset":4)")), "");
   for (const char* g :
-       {R"("shape":[5])", R"("shape":[-1])", R"("shape":[2],"stride":[4])", R"("shape":[1],"offset":4)", R"("shape":[1],"offset":-1)",
-        R"("shape":[2],"stride":[-1],"offset":1)", R"("shape":[2],"stride":[1,1])", R"("shape":[0],"offset":5)",
-        R"("shape":[4611686018427387904],"stride":[4])", R"("shape":[3037000500,3037000500],"stride":[0,0])",
-        R"("shape":[0,4611686018427387904,4],"stride":[1,1,1])", R"("shape":[2],"stride":[9223372036854775807],"offset":1)"})
+       {R"("shape":[5])", R"("shape":[-1])", R"("shape":[2],"stride":[4])", R"("shape":[1],"offset":4)",
+        R"("shape":[1],"offset":-1)", R"("shape":[2],"stride":[-1],"offset":1)", R"("shape":[2],"stride":[1,1])",
+        R"("shape":[0],"offset":5)", R"("shape":[4611686018427387904],"stride":[4])",
+        R"("shape":[3037000500,3037000500],"stride":[0,0])", R"("shape":[0,4611686018427387904,4],"stride":[1,1,1])",
+        R"("shape":[2],"stride":[9223372036854775807],"offset":1)"})
     EXPECT_NE(refusal(file(g)), "") << g;
 }
 
@@ -238,8 +239,26 @@ TEST(Package, RandomTreesLoadOrRaise) {
   auto source = Source::memory(bytes, "file");
   for (const SafeEntry& e : header.entries) tensors.emplace_back(e.name, read_safetensor(*source, e));
   const std::string& tree = header.metadata.at(kPackageKey);
-  const std::vector<std::string> words = {"[", "]", "{", "}", ",", ":", "\"l\"", "\"o\"", "\"t\"", "\"r\"", "0", "1", "-1",
-                                          "null", "true", "\"in\":", "9999999999999999999", "1e308", "\"\"", "[\"r\",0]"};
+  const std::vector<std::string> words = {"[",
+                                          "]",
+                                          "{",
+                                          "}",
+                                          ",",
+                                          ":",
+                                          "\"l\"",
+                                          "\"o\"",
+                                          "\"t\"",
+                                          "\"r\"",
+                                          "0",
+                                          "1",
+                                          "-1",
+                                          "null",
+                                          "true",
+                                          "\"in\":",
+                                          "9999999999999999999",
+                                          "1e308",
+                                          "\"\"",
+                                          "[\"r\",0]"};
   std::mt19937 random(2);
   int loaded = 0;
   for (int i = 0; i < 4000; ++i) {

@@ -110,7 +110,7 @@ TEST(Safetensors, DamagedFilesSayWhatIsWrong) {
       {entry("F32", "[01]", "[0,4]"), four, "begins with 0"},
       {entry("F32", "[\"1\"]", "[0,4]"), four, "whole number"},
       {entry("F32", "1", "[0,4]"), four, "expected '['"},
-      {entry("F32", "[1,]", "[0,4]"), four, "expected a whole number"},
+      {entry("F32", "[1,]", "[0,4]"), four, "expected a value"},
       {entry("F32", "[9223372036854775808]", "[0,4]"), four, "impossible"},
       {entry("F32", "[99999999999999999999]", "[0,4]"), four, "whole number"},
       {entry("F32", "[4294967296,4294967296,4294967296]", "[0,4]"), four, "do not fit"},
@@ -131,12 +131,12 @@ TEST(Safetensors, DamagedFilesSayWhatIsWrong) {
       {R"({"__metadata__":{"a":1}})", "", "strings only"},
       {R"({"__metadata__":{"a":"1","a":"2"}})", "", "stands twice"},
       {R"({"__metadata__":{},"__metadata__":{}})", "", "stands twice"},
-      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "xx",
-       "stands twice"},
-      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", "xxx",
-       "overlap"},
-      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})", "xxx",
-       "hole"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+       "xx", "stands twice"},
+      {R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+       "xxx", "overlap"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})",
+       "xxx", "hole"},
       {R"({"\ud800":1})", "", "surrogate"},
       {R"({"\udc00":1})", "", "surrogate"},
       {R"({"\u12g4":1})", "", "hexadecimal"},
@@ -181,14 +181,16 @@ TEST(Safetensors, HeaderLengthsAreChecked) {
 }
 
 TEST(Safetensors, CutAtEveryByte) {
-  std::string bytes = safe_bytes({{"weight", counting({3, 2}, DType::F32)}, {"flag", counting({3}, DType::Bool)}}, {{"k", "v"}});
+  std::string bytes =
+      safe_bytes({{"weight", counting({3, 2}, DType::F32)}, {"flag", counting({3}, DType::Bool)}}, {{"k", "v"}});
   EXPECT_EQ(refusal(bytes), "");
   for (size_t n = 0; n < bytes.size(); ++n) EXPECT_NE(refusal(bytes.substr(0, n)), "") << n;
   EXPECT_NE(refusal(bytes + "x"), "");
 }
 
 TEST(Safetensors, EveryFlippedBitLoadsOrRaises) {
-  std::string bytes = safe_bytes({{"weight", counting({3, 2}, DType::F32)}, {"flag", counting({3}, DType::Bool)}}, {{"k", "v"}});
+  std::string bytes =
+      safe_bytes({{"weight", counting({3, 2}, DType::F32)}, {"flag", counting({3}, DType::Bool)}}, {{"k", "v"}});
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string damaged = bytes;
     damaged[bit / 8] ^= char(1 << bit % 8);
@@ -197,7 +199,7 @@ TEST(Safetensors, EveryFlippedBitLoadsOrRaises) {
 }
 
 TEST(Json, NumbersAndText) {
-  auto reader = [](const std::string& text) {
+  auto reader = [](std::string_view text) {
     return JsonReader(text, 8, [](const std::string& what) { throw_error(ErrorKind::Runtime, what); });
   };
   for (double d : {0.0, -0.0, 1.0, 0.1, 5e-324, 1.7976931348623157e308, 123456789012345680.0, -1e-7}) {
@@ -228,7 +230,9 @@ TEST(Json, NumbersAndText) {
     write_json_string(json, text);
     EXPECT_EQ(reader(json).string(), text);
   }
-  EXPECT_THROW(reader(std::string(9, '[')).begin_array(), Error) << "peek";
+  JsonReader deep = reader("[[[[[[[[[");
+  for (int i = 0; i < 8; ++i) deep.begin_array();
+  EXPECT_THROW(deep.begin_array(), Error);
 }
 
 }  // namespace

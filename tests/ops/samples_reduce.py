@@ -39,7 +39,7 @@ def fill_(m):
 @sample("copy_")
 def copy_(m):
     yield call(m.tensor(3, 4), m.tensor(3, 4))
-    yield call(m.tensor(3, 4), m.tensor(4, dtype="float32"))
+    yield call(m.tensor(3, 4), m.tensor(4, dtype="float32", low=0))
 
 
 @sample("to_dtype")

@@ -303,3 +303,11 @@ def unfold_backward(m):
     yield call(m.tensor(3, 3), [7], 0, 3, 2)
     yield call(m.tensor(3, 6, 2), [3, 7], 1, 2, 1)
     yield call(m.tensor(3, 2, 2), [3, 5], 1, 2, 3)
+
+
+@sample("as_strided_backward")
+def as_strided_backward(m):
+    if m.is_float or m.is_complex:
+        yield call(m.tensor(3, 2), [12], [1], 0, [3, 2], [4, 1], 1)
+        yield call(m.tensor(3, 3), [6], [1], 0, [3, 3], [1, 1], 0)
+        yield call(m.tensor(4), [3, 3], [3, 1], 2, [4], [2], 2)

@@ -6,7 +6,7 @@ import json
 import os
 import random
 import sys
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +41,7 @@ def sampled(cases: list, keep: int) -> list:
     return [cases[i] for i in sorted(chooser.sample(range(len(cases)), keep))]
 
 
-@lru_cache(maxsize=None)
+@cache
 def recorded(family: str) -> tuple[dict, bytes]:
     path = ROOT / f"tests/data/ops/{family}.npz"
     if not path.exists():

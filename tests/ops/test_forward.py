@@ -3,8 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-from table import (ENTRIES, FLOATS, SAMPLES, TESTED, assert_same, bits, calls, operator, outputs, pytest, recorded, sampled,
-                   skip_reason, strata, unpack)
+from table import (
+    ENTRIES,
+    FLOATS,
+    SAMPLES,
+    TESTED,
+    assert_same,
+    bits,
+    calls,
+    operator,
+    outputs,
+    pytest,
+    recorded,
+    sampled,
+    skip_reason,
+    strata,
+    unpack,
+)
 
 CASES = [(e, d) for e in ENTRIES if e.raw.get("samples") in SAMPLES and not skip_reason(e, "forward") for d in TESTED]
 IDS = [f"{e.schema.full}-{d}" for e, d in CASES]
@@ -82,7 +97,7 @@ def test_instruction_sets_and_threads_give_the_same_bits(entry, dtype):
     have = strata._C.cpu_isa()
     threads = strata.get_num_threads()
     try:
-        for i, (args, kwargs) in enumerate(calls(entry, dtype)):
+        for i, (_, kwargs) in enumerate(calls(entry, dtype)):
             results = []
             for isa, n in (("v4", 2), ("v4", 1), ("v3", 2), ("base", 1)):
                 if ["base", "v3", "v4"].index(isa) > ["base", "v3", "v4"].index(have):

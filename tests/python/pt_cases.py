@@ -162,7 +162,7 @@ def plain(torch):
         "text": ["", "a", "ä€𝄞", "line\nline\0end", "x" * 300],
         "bytes": [b"", b"ab\xff\x00", bytearray(b"\x01\x80")],
         "nested": {"a": ({"b": [(), [], {}, ((1,),)]}, 2)},
-        "keys": {1: "int", (1, "a"): "tuple", None: "none", 2.5: "float", True: "bool-and-one", "": "empty"},
+        "keys": {1: "int", (1, "a"): "tuple", None: "none", 2.5: "float", True: "bool-and-one", "": "empty"},  # noqa: F601
         "sets": [{1, 2, 3}, set(), {"a", (1, 2)}],
         "ordered": collections.OrderedDict([("z", 1), ("a", 2)]),
         "counter": collections.Counter("abca"),

@@ -6,6 +6,7 @@
 namespace strata::mathtext {
 namespace {
 #pragma clang attribute push(__attribute__((always_inline)), apply_to = function)
+// clang-format off: a file uses only those before it
 #include "../../src/lower/math/exp.expr"
 #include "../../src/lower/math/log.expr"
 #include "../../src/lower/math/trig.expr"
@@ -15,7 +16,10 @@ namespace {
 #include "../../src/lower/math/erf.expr"
 #include "../../src/lower/math/normal.expr"
 #include "../../src/lower/math/pow.expr"
+#include "../../src/lower/math/gamma.expr"
 #include "../../src/lower/math/root.expr"
+#include "../../src/lower/math/remainder.expr"
+// clang-format on
 #pragma clang attribute pop
 }  // namespace
 }  // namespace strata::mathtext
@@ -49,9 +53,18 @@ std::vector<Function> functions() {
       {.name = "tanh", .unary32 = ONE32(tanh), .unary64 = ONE64(tanh), .points = {0.3466, 9.01}},
       {.name = "log", .unary32 = ONE32(log), .unary64 = ONE64(log), .points = {1.0, 1.3333, 0.6667}},
       {.name = "log1p", .unary32 = ONE32(log1p), .unary64 = ONE64(log1p), .points = {-1.0, 0.3333, -0.3333}},
-      {.name = "sin", .unary32 = ONE32(sin), .unary64 = ONE64(sin), .points = {48000.0, 0.7854, 1.6e6, 3.1415926, 1.5707963}},
-      {.name = "cos", .unary32 = ONE32(cos), .unary64 = ONE64(cos), .points = {48000.0, 0.7854, 1.6e6, 3.1415926, 1.5707963}},
-      {.name = "tan", .unary32 = ONE32(tan), .unary64 = ONE64(tan), .points = {48000.0, 0.7854, 1.6e6, 3.1415926, 1.5707963}},
+      {.name = "sin",
+       .unary32 = ONE32(sin),
+       .unary64 = ONE64(sin),
+       .points = {48000.0, 0.7854, 1.6e6, 3.1415926, 1.5707963}},
+      {.name = "cos",
+       .unary32 = ONE32(cos),
+       .unary64 = ONE64(cos),
+       .points = {48000.0, 0.7854, 1.6e6, 3.1415926, 1.5707963}},
+      {.name = "tan",
+       .unary32 = ONE32(tan),
+       .unary64 = ONE64(tan),
+       .points = {48000.0, 0.7854, 1.6e6, 3.1415926, 1.5707963}},
       {.name = "asin", .unary32 = ONE32(asin), .unary64 = ONE64(asin), .points = {0.5, 1.0}},
       {.name = "acos", .unary32 = ONE32(acos), .unary64 = ONE64(acos), .points = {0.5, 1.0, -1.0}},
       {.name = "atan", .unary32 = ONE32(atan), .unary64 = ONE64(atan), .points = {1.0}},
@@ -65,10 +78,29 @@ std::vector<Function> functions() {
       {.name = "atan2", .binary32 = TWO32(atan2), .binary64 = TWO64(atan2), .points = {1.0}},
       {.name = "erf", .unary32 = ONE32(erf), .unary64 = ONE64(erf), .points = {3.92}},
       {.name = "erfc", .unary32 = ONE32(erfc), .unary64 = ONE64(erfc), .points = {2.3, 9.2, 10.0, 26.5, 27.2, 0.1}},
-      {.name = "erfinv", .unary32 = ONE32(erfinv), .unary64 = ONE64(erfinv), .points = {0.9966, 1.0, -1.0, 0.0}},
+      {.name = "erfinv", .unary32 = ONE32(erfinv), .unary64 = ONE64(erfinv), .points = {0.995, 1.0, -1.0, 0.0}},
       {.name = "normpdf", .unary32 = ONE32(normpdf), .unary64 = ONE64(normpdf), .points = {14.2, -14.2}},
       {.name = "normcdf", .unary32 = ONE32(normcdf), .unary64 = ONE64(normcdf), .points = {-12.9, -14.2, -3.75, -1.0}},
       {.name = "pow", .binary32 = TWO32(pow), .binary64 = TWO64(pow), .points = {1.0, 2.0, 88.0}},
+      {.name = "lgamma",
+       .unary32 = ONE32(lgamma),
+       .unary64 = ONE64(lgamma),
+       .points = {1.0, 2.0, 1.4616, 8.0},
+       .floor64 = 1,
+       .limit64 = 8},
+      {.name = "digamma",
+       .unary32 = ONE32(digamma),
+       .unary64 = ONE64(digamma),
+       .points = {1.0, 2.0, 1.4616, 8.0},
+       .floor64 = 32,
+       .limit64 = 8},
+      {.name = "trigamma",
+       .unary32 = ONE32(trigamma),
+       .unary64 = ONE64(trigamma),
+       .points = {1.0, 2.0, 1.4616, 8.0},
+       .floor64 = 1,
+       .limit64 = 8},
+      {.name = "fmod", .binary32 = TWO32(fmod), .binary64 = TWO64(fmod), .points = {1.0, 3.0}},
       {.name = "rsqrt", .unary32 = ONE32(rsqrt), .unary64 = ONE64(rsqrt), .points = {1.0}},
   };
 }

@@ -28,8 +28,11 @@ __float128 acoshq(__float128);
 __float128 atanhq(__float128);
 __float128 log2q(__float128);
 __float128 log10q(__float128);
+__float128 lgammaq(__float128);
+__float128 rintq(__float128);
 __float128 sqrtq(__float128);
 __float128 atan2q(__float128, __float128);
+__float128 fmodq(__float128, __float128);
 __float128 powq(__float128, __float128);
 }
 
@@ -42,7 +45,8 @@ using quad = __float128;
 template <class T, class Log, class Exp, class Erf, class Erfc, class Root>
 T inverse_erf(T x, int steps, Log log, Exp exp, Erf erf, Erfc erfc, Root root) {
   const T a = x < 0 ? -x : x;
-  if (!(a < 1)) return a == 1 ? x * std::numeric_limits<double>::infinity() : T(std::numeric_limits<double>::quiet_NaN());
+  if (!(a < 1))
+    return a == 1 ? x * std::numeric_limits<double>::infinity() : T(std::numeric_limits<double>::quiet_NaN());
   if (a == 0) return x;
   const T l = log((1 - a) * (1 + a));
   const T c = T(4.3307) + l / 2;
@@ -53,6 +57,46 @@ T inverse_erf(T x, int steps, Log log, Exp exp, Erf erf, Erfc erfc, Root root) {
     y -= d / (1 + y * d);
   }
   return x < 0 ? -y : y;
+}
+
+/// psi and psi' by reflection, recurrence up to 30 and the asymptotic series.
+template <class T, class Log, class Tan, class Rint>
+T digamma(T x, Log log, Tan tan, Rint rint) {
+  const T pi = T(3.14159265358979323846264338327950288Q);
+  if (x == 0) return -1 / x;
+  if (x < 0) {
+    const T r = x - rint(x);
+    if (!(r != 0)) return T(std::numeric_limits<double>::quiet_NaN());
+    return digamma<T, Log, Tan, Rint>(1 - x, log, tan, rint) - pi / tan(pi * r);
+  }
+  T sum = 0;
+  for (; x < 30; x += 1) sum += 1 / x;
+  const T s = 1 / (x * x);
+  const T c[] = {T(1) / 12,  T(-1) / 120,     T(1) / 252, T(-1) / 240,
+                 T(1) / 132, T(-691) / 32760, T(1) / 12,  T(-3617) / 8160};
+  T tail = 0;
+  for (int i = 7; i >= 0; --i) tail = tail * s + c[i];
+  return log(x) - 1 / (2 * x) - tail * s - sum;
+}
+
+template <class T, class Sin, class Rint>
+T trigamma(T x, Sin sin, Rint rint) {
+  const T pi = T(3.14159265358979323846264338327950288Q);
+  if (x == 0) return std::numeric_limits<double>::infinity();
+  if (x < 0) {
+    const T r = x - rint(x);
+    if (!(r != 0)) return std::numeric_limits<double>::infinity();
+    const T s = pi / sin(pi * r);
+    return s * s - trigamma<T, Sin, Rint>(1 - x, sin, rint);
+  }
+  T sum = 0;
+  for (; x < 30; x += 1) sum += 1 / (x * x);
+  const T u = 1 / x;
+  const T s = u * u;
+  const T c[] = {T(1) / 6, T(-1) / 30, T(1) / 42, T(-1) / 30, T(5) / 66, T(-691) / 2730, T(7) / 6, T(-3617) / 510};
+  T tail = 0;
+  for (int i = 7; i >= 0; --i) tail = tail * s + c[i];
+  return u + s / 2 + tail * s * u + sum;
 }
 
 struct Wide {
@@ -92,11 +136,19 @@ const std::map<std::string, Wide> one = {
     {"erfc", {[](double x) { return std::erfc(x); }, erfcq}},
     {"erfinv",
      {[](double x) {
-        return inverse_erf(x, 3, [](double v) { return std::log(v); }, [](double v) { return std::exp(v); },
-                           [](double v) { return std::erf(v); }, [](double v) { return std::erfc(v); },
-                           [](double v) { return std::sqrt(v); });
+        return inverse_erf(
+            x, 3, [](double v) { return std::log(v); }, [](double v) { return std::exp(v); },
+            [](double v) { return std::erf(v); }, [](double v) { return std::erfc(v); },
+            [](double v) { return std::sqrt(v); });
       },
       [](quad x) { return inverse_erf(x, 4, logq, expq, erfq, erfcq, sqrtq); }}},
+    {"lgamma", {[](double x) { return double(lgammal(x)); }, lgammaq}},
+    {"digamma",
+     {[](double x) { return double(digamma<long double>(x, logl, tanl, rintl)); },
+      [](quad x) { return digamma<quad>(x, logq, tanq, rintq); }}},
+    {"trigamma",
+     {[](double x) { return double(trigamma<long double>(x, sinl, rintl)); },
+      [](quad x) { return trigamma<quad>(x, sinq, rintq); }}},
     {"normpdf",
      {[](double x) { return std::exp(-x * x / 2) / double(root_two_pi); },
       [](quad x) { return expq(-x * x / 2) / root_two_pi; }}},
@@ -108,6 +160,7 @@ const std::map<std::string, Wide> one = {
 
 const std::map<std::string, Wide2> two = {
     {"atan2", {[](double y, double x) { return std::atan2(y, x); }, atan2q}},
+    {"fmod", {[](double x, double y) { return std::fmod(x, y); }, fmodq}},
     {"pow", {[](double x, double y) { return std::pow(x, y); }, powq}},
 };
 

@@ -9,7 +9,8 @@ if grep -q avx512vl /proc/cpuinfo; then level=x86-64-v4; fi
 mkdir -p "$build"
 flags="-std=c++20 -O2 -march=$level -ffp-contract=off -fwrapv -fno-math-errno -Wall"
 for part in kernels reference main; do
-  if [ -n "$(find "$here" "$here/../../src/lower/math" -newer "$build/$part.o" 2>/dev/null)" ] || [ ! -f "$build/$part.o" ]; then
+  if [ ! -f "$build/$part.o" ] ||
+    [ -n "$(find "$here" "$here/../../src/lower/math" -newer "$build/$part.o")" ]; then
     # shellcheck disable=SC2086
     "$cxx" $flags -c "$here/$part.cpp" -o "$build/$part.o"
   fi

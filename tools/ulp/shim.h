@@ -1,7 +1,8 @@
 // Makes the shared mathematics text (src/lower/math/*.expr) a C++ program.
 //
 // Contract: one type per name of the language (f32, f64, i32, i64, u32, u64, bool) and one inline function per builtin.
-// Compile with -ffp-contract=off -fwrapv -fno-math-errno; integers then wrap and every fma is one that the text asks for.
+// Compile with -ffp-contract=off -fwrapv -fno-math-errno; integers then wrap and every fma is one that the text asks
+// for.
 #pragma once
 
 #include <bit>

@@ -12,8 +12,8 @@ struct IndexedDims {
   bool adjacent = true;
 };
 
-// `indexed[d]` tells whether dim d has an index. Neighbouring indexed dims give their broadcast shape in their place, others
-// in front.
+// `indexed[d]` tells whether dim d has an index. Neighbouring indexed dims give their broadcast shape in their place,
+// others in front.
 template <class Flags>
 IndexedDims indexed_dims(const Flags& indexed, size_t ndim) {
   IndexedDims r;

@@ -12,8 +12,8 @@ void join(V& into, ArrayRef<S> sizes, int64_t dim, size_t number) {
                sizes.size());
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (int64_t(d) == dim) continue;
-    STRATA_CHECK(into[d] == sizes[d], "Sizes of tensors must match except in dimension ", dim, ". Expected size ", into[d],
-                 " but got size ", sizes[d], " for tensor number ", number, " in the list.");
+    STRATA_CHECK(into[d] == sizes[d], "Sizes of tensors must match except in dimension ", dim, ". Expected size ",
+                 into[d], " but got size ", sizes[d], " for tensor number ", number, " in the list.");
   }
   into[dim] = into[dim] + sizes[dim];
 }
@@ -35,14 +35,17 @@ V repeated(ArrayRef<S> sizes, ArrayRef<S> repeats) {
 template <class S, class V>
 V padded(ArrayRef<S> sizes, ArrayRef<S> pad) {
   STRATA_CHECK(pad.size() % 2 == 0, "Length of pad must be even but instead it equals ", pad.size());
-  STRATA_CHECK(sizes.size() >= pad.size() / 2, "Length of pad should be no more than twice the number of dimensions of the "
-               "input. Pad length is ", pad.size(), " while the input has ", sizes.size(), " dimensions.");
+  STRATA_CHECK(sizes.size() >= pad.size() / 2,
+               "Length of pad should be no more than twice the number of dimensions of the "
+               "input. Pad length is ",
+               pad.size(), " while the input has ", sizes.size(), " dimensions.");
   V r(sizes);
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     size_t d = sizes.size() - 1 - i;
     r[d] = sizes[d] + pad[2 * i] + pad[2 * i + 1];
-    STRATA_CHECK(r[d] >= 0, "The input size ", sizes[d], ", plus negative padding ", pad[2 * i], " and ", pad[2 * i + 1],
-                 " resulted in a negative output size, which is invalid. Check dimension ", d, " of your input.");
+    STRATA_CHECK(r[d] >= 0, "The input size ", sizes[d], ", plus negative padding ", pad[2 * i], " and ",
+                 pad[2 * i + 1], " resulted in a negative output size, which is invalid. Check dimension ", d,
+                 " of your input.");
   }
   return r;
 }

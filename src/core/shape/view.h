@@ -33,18 +33,19 @@ Range<S> slice(S size, S start, S end, S step) {
 template <class S>
 S select_index(ArrayRef<S> sizes, int64_t dim, S index) {
   S size = sizes[size_t(dim)];
-  STRATA_CHECK_INDEX(index >= -size && index < size, "select(): index ", index, " out of range for tensor of size ", sizes,
-                     " at dimension ", dim);
+  STRATA_CHECK_INDEX(index >= -size && index < size, "select(): index ", index, " out of range for tensor of size ",
+                     sizes, " at dimension ", dim);
   return index < 0 ? index + size : index;
 }
 
 template <class S>
 S narrow_start(S size, S start, S length) {
   STRATA_CHECK(length >= 0, "narrow(): length must be non-negative.");
-  STRATA_CHECK_INDEX(start >= -size && start <= size, "start out of range (expected to be in range of [", -size, ", ", size,
-                     "], but got ", start, ")");
+  STRATA_CHECK_INDEX(start >= -size && start <= size, "start out of range (expected to be in range of [", -size, ", ",
+                     size, "], but got ", start, ")");
   if (start < 0) start = start + size;
-  STRATA_CHECK(start + length <= size, "start (", start, ") + length (", length, ") exceeds dimension size (", size, ").");
+  STRATA_CHECK(start + length <= size, "start (", start, ") + length (", length, ") exceeds dimension size (", size,
+               ").");
   return start;
 }
 
@@ -61,8 +62,8 @@ S windows(S extent, int64_t dim, S size, S step) {
 template <class S>
 S parts(S size, S split_size) {
   STRATA_CHECK(split_size >= 0, "split expects split_size be non-negative, but got split_size=", split_size);
-  STRATA_CHECK(split_size > 0 || size == 0, "split_size can only be 0 if dimension size is 0, but got dimension size of ",
-               size);
+  STRATA_CHECK(split_size > 0 || size == 0,
+               "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
   if (split_size == 0 || size == 0) return S(1);
   return (size + split_size - 1) / split_size;
 }

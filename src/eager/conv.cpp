@@ -1,0 +1,251 @@
+// convolution and its gradients: geometry, checks, and the choice between the library and the generated products.
+#include <algorithm>
+#include <string>
+
+#include "base/checked.h"
+#include "core/promote.h"
+#include "core/shape/conv.h"
+#include "eager/conv_generated.h"
+#include "eager/library_host.h"
+#include "eager/norm_common.h"
+#include "eager/product.h"
+#include "strata/generated/eager_conv.h"
+#include "strata/generated/ops.h"
+
+namespace strata::eager {
+
+namespace {
+
+// Up to this many multiplications a convolution takes the generated kernel even where a library is present.
+constexpr double kSmallConvolution = 64.0 * 64 * 64;
+
+struct Args {
+  IntArrayRef stride, padding, dilation, output_padding;
+  bool transposed;
+  int64_t groups;
+};
+
+int64_t at(IntArrayRef list, size_t d) { return list.size() == 1 ? list[0] : list[d]; }
+
+void check_list(const char* what, IntArrayRef list, int64_t spatial, int64_t least) {
+  STRATA_CHECK(int64_t(list.size()) == spatial || list.size() == 1, "convolution: expected ", what,
+               " to be a single integer value or a "
+               "list of ",
+               spatial, " values to match the convolution dimensions, but got ", what, "=", list);
+  for (int64_t v : list) {
+    if (least == 0)
+      STRATA_CHECK(v >= 0, "negative ", what, " is not supported: convolution got ", what, "=", list);
+    else
+      STRATA_CHECK(v > 0, "non-positive ", what, " is not supported: convolution got ", what, "=", list);
+  }
+}
+
+void check(const Tensor& input, const Tensor& weight, const Tensor& bias, const Args& a) {
+  int64_t k = weight.dim(), spatial = k - 2;
+  STRATA_CHECK(k >= 3 && k <= 5, "convolution: expected a weight of 3 to 5 dims, got shape ", weight.sizes());
+  STRATA_CHECK(input.dtype() == weight.dtype(), "Input type (", input.dtype(), ") and weight type (", weight.dtype(),
+               ") should be the same; convert one with .to()");
+  STRATA_CHECK(!bias.defined() || bias.dtype() == input.dtype(), "Input type (", input.dtype(), ") and bias type (",
+               bias.dtype(), ") should be the same; convert one with .to()");
+  check_list("stride", a.stride, spatial, 1);
+  check_list("padding", a.padding, spatial, 0);
+  check_list("dilation", a.dilation, spatial, 1);
+  if (a.transposed) check_list("output_padding", a.output_padding, spatial, 0);
+  STRATA_CHECK(a.groups > 0, "non-positive groups is not supported, got groups=", a.groups);
+  STRATA_CHECK(weight.sizes()[0] >= a.groups, "Given groups=", a.groups, ", expected weight to be at least ", a.groups,
+               " at dimension 0, but got weight of size ", weight.sizes(), " instead");
+  STRATA_CHECK(weight.sizes()[0] % a.groups == 0, "Given groups=", a.groups, ", expected weight to be divisible by ",
+               a.groups, " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
+  STRATA_CHECK(input.dim() == k, "Expected ", k, "-dimensional input for ", k, "-dimensional weight ", weight.sizes(),
+               ", but got ", input.dim(), "-dimensional input of size ", input.sizes(), " instead");
+  int64_t channels = a.transposed ? weight.sizes()[0] : weight.sizes()[1] * a.groups;
+  STRATA_CHECK(input.sizes()[1] == channels, "Given ", a.transposed ? "transposed=1" : str_cat("groups=", a.groups),
+               ", weight of size ", weight.sizes(), ", expected input", input.sizes(), " to have ", channels,
+               " channels, but got ", input.sizes()[1], " channels instead");
+  int64_t out = a.transposed ? weight.sizes()[1] * a.groups : weight.sizes()[0];
+  STRATA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.sizes()[0] == out), "Given ",
+               a.transposed ? "transposed=1, " : "", "weight of size ", weight.sizes(),
+               ", expected bias to be 1-dimensional with ", out, " elements, but got bias of size ",
+               bias.defined() ? bias.sizes() : IntArrayRef(), " instead");
+  bool fits = true;
+  std::string have, reach;
+  for (int64_t d = 0; d < spatial && !a.transposed; ++d) {
+    int64_t padded = input.sizes()[d + 2] + 2 * at(a.padding, d),
+            kernel = at(a.dilation, d) * (weight.sizes()[d + 2] - 1) + 1;
+    fits &= padded >= kernel;
+    have += str_cat(d ? " x " : "", padded);
+    reach += str_cat(d ? " x " : "", kernel);
+  }
+  STRATA_CHECK(fits, "Calculated padded input size per channel: (", have, "). Kernel size: (", reach,
+               "). Kernel size can't be greater than actual input size");
+}
+
+DimVec output_sizes(const Tensor& input, const Tensor& weight, const Args& a) {
+  DimVec sizes{input.sizes()[0], a.transposed ? weight.sizes()[1] * a.groups : weight.sizes()[0]};
+  for (int64_t d = 0; d < weight.dim() - 2; ++d) {
+    int64_t n = input.sizes()[d + 2], k = weight.sizes()[d + 2];
+    sizes.push_back(a.transposed ? shape::conv_transpose_size(n, k, at(a.stride, d), at(a.padding, d),
+                                                              at(a.dilation, d), at(a.output_padding, d))
+                                 : shape::conv_size(n, k, at(a.stride, d), at(a.padding, d), at(a.dilation, d)));
+    STRATA_CHECK(sizes.back() >= 0, "convolution: the output would have size ", sizes.back(), " in dim ", d + 2,
+                 " for input ", input.sizes(), " and weight ", weight.sizes());
+  }
+  return sizes;
+}
+
+bool channels_last(const Tensor& t) {
+  if (t.dim() != 4 && t.dim() != 5) return false;
+  return !t.is_contiguous() &&
+         t.is_contiguous(t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
+}
+
+Tensor dense_result(const Tensor& like, IntArrayRef sizes, bool last) {
+  if (!last) return new_tensor(like, sizes);
+  return make_tensor_strided(sizes, channels_last_strides(sizes), like.dtype(), like.device(), like.is_meta());
+}
+
+// Geometry of the plain convolution from `x` (its input) to `y` (its output); a transposed one runs it backwards.
+StrataConvolution geometry(const Tensor& x, const Tensor& y, const Tensor& weight, const Args& a) {
+  StrataConvolution s{};
+  s.size = sizeof s;
+  s.dtype = library_type(x.dtype());
+  s.spatial = weight.dim() - 2;
+  s.batch = x.sizes()[0];
+  s.groups = a.groups;
+  s.in_channels = x.sizes()[1];
+  s.out_channels = y.sizes()[1];
+  for (int64_t d = 0; d < s.spatial; ++d) {
+    s.input[d] = x.sizes()[d + 2];
+    s.output[d] = y.sizes()[d + 2];
+    s.kernel[d] = weight.sizes()[d + 2];
+    s.stride[d] = at(a.stride, d);
+    s.padding[d] = at(a.padding, d);
+    s.dilation[d] = at(a.dilation, d);
+  }
+  for (int64_t d = 0; d < weight.dim(); ++d) {
+    s.input_strides[d] = x.strides()[d];
+    s.output_strides[d] = y.strides()[d];
+    s.weight_strides[d] = weight.strides()[d];
+  }
+  return s;
+}
+
+double work_of(const StrataConvolution& s) {
+  double w = double(s.batch) * double(s.out_channels) * double(s.in_channels) / double(s.groups);
+  for (int64_t d = 0; d < s.spatial; ++d) w *= double(s.output[d]) * double(s.kernel[d]);
+  return w;
+}
+
+const StrataLibrary* library_for(const StrataConvolution& s) {
+  return s.dtype >= 0 && s.batch > 0 && work_of(s) > kSmallConvolution ? library() : nullptr;
+}
+
+// The three passes. What is written is dense, so the generated kernels take it.
+void run_forward(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y, const Args& a) {
+  StrataConvolution s = geometry(x, y, weight, a);
+  const void* b = bias.defined() ? bias.data_ptr() : nullptr;
+  const StrataLibrary* lib = library_for(s);
+  if (lib && library_done(lib->conv_forward(&s, x.data_ptr(), weight.data_ptr(), b, y.data_ptr()), *lib, "convolution"))
+    return;
+  bool done = conv_forward_generated(gemm_kernel(x.dtype(), "convolution"), s, x.data_ptr(), weight.data_ptr(), b,
+                                     y.data_ptr(), gemm_threads());
+  STRATA_INTERNAL(done, "convolution: the result has strides ", y.strides());
+}
+
+void run_data(const Tensor& dy, const Tensor& weight, const Tensor& dx, const Args& a) {
+  StrataConvolution s = geometry(dx, dy, weight, a);
+  const StrataLibrary* lib = library_for(s);
+  if (lib &&
+      library_done(lib->conv_backward_data(&s, dy.data_ptr(), weight.data_ptr(), dx.data_ptr()), *lib, "convolution"))
+    return;
+  bool done = conv_backward_data_generated(gemm_kernel(dy.dtype(), "convolution"), s, dy.data_ptr(), weight.data_ptr(),
+                                           dx.data_ptr(), gemm_threads());
+  STRATA_INTERNAL(done, "convolution: the gradient of the input has strides ", dx.strides());
+}
+
+void run_weights(const Tensor& x, const Tensor& dy, const Tensor& dw, const Args& a) {
+  StrataConvolution s = geometry(x, dy, dw, a);
+  const StrataLibrary* lib = library_for(s);
+  if (lib && library_done(lib->conv_backward_weights(&s, x.data_ptr(), dy.data_ptr(), dw.data_ptr(), nullptr), *lib,
+                          "convolution"))
+    return;
+  bool done = conv_backward_weights_generated(gemm_kernel(x.dtype(), "convolution"), s, x.data_ptr(), dy.data_ptr(),
+                                              dw.data_ptr(), gemm_threads());
+  STRATA_INTERNAL(done, "convolution: the gradient of the weight has strides ", dw.strides());
+}
+
+Tensor per_channel(const Tensor& bias, int64_t dims) {
+  DimVec sizes(dims, 1);
+  sizes[1] = bias.numel();
+  return ops::reshape(bias, sizes);
+}
+
+bool is_empty(const Tensor& t) { return t.is_meta() || t.numel() == 0; }
+
+// Dense in one of the two orders that results take; other strides are copied.
+Tensor dense(const Tensor& t) { return t.is_contiguous() || channels_last(t) ? t : contiguous_copy(t); }
+
+}  // namespace
+
+Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+                   IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
+                   int64_t groups) {
+  Args a{stride, padding, dilation, output_padding, transposed, groups};
+  check(input, weight, bias, a);
+  bool last = channels_last(input) || channels_last(weight);
+  Tensor out = dense_result(input, output_sizes(input, weight, a), last);
+  if (out.is_meta() || weight.is_meta() || out.numel() == 0) return out;
+  if (input.numel() == 0 || weight.numel() == 0) {
+    fill_values(out, Scalar(0));
+    return bias.defined() ? ops::add(out, per_channel(bias, out.dim())) : out;
+  }
+  Tensor b = bias.defined() ? as_contiguous(bias) : bias, x = dense(input), w = dense(weight);
+  if (!transposed) {
+    run_forward(x, w, b, out, a);
+    return out;
+  }
+  run_data(x, w, out, a);
+  return b.defined() ? ops::add(out, per_channel(b, out.dim())) : out;
+}
+
+std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_output, const Tensor& input,
+                                                        const Tensor& weight, OptIntArrayRef, IntArrayRef stride,
+                                                        IntArrayRef padding, IntArrayRef dilation, bool transposed,
+                                                        IntArrayRef output_padding, int64_t groups,
+                                                        const BoolVec& mask) {
+  Args a{stride, padding, dilation, output_padding, transposed, groups};
+  check(input, weight, {}, a);
+  STRATA_CHECK(grad_output.sizes() == IntArrayRef(output_sizes(input, weight, a)),
+               "convolution_backward: expected grad_output of shape ", output_sizes(input, weight, a), ", got ",
+               grad_output.sizes());
+  bool last = channels_last(input) || channels_last(weight);
+  std::tuple<Tensor, Tensor, Tensor> r;
+  bool empty = is_empty(input) || is_empty(weight) || is_empty(grad_output);
+  Tensor dy = dense(grad_output), w = ops::conj(weight), x = ops::conj(input);
+  if (mask[0]) {
+    Tensor dx = std::get<0>(r) = dense_result(input, input.sizes(), last);
+    if (empty)
+      fill_values(dx, Scalar(0));
+    else if (transposed)
+      run_forward(dy, dense(w), {}, dx, a);
+    else
+      run_data(dy, dense(w), dx, a);
+  }
+  if (mask[1]) {
+    Tensor dw = std::get<1>(r) = dense_result(weight, weight.sizes(), last);
+    if (empty)
+      fill_values(dw, Scalar(0));
+    else if (transposed)
+      run_weights(dy, dense(x), dw, a);
+    else
+      run_weights(dense(x), dy, dw, a);
+  }
+  if (mask[2]) {
+    DimVec dims{0};
+    for (int64_t d = 2; d < grad_output.dim(); ++d) dims.push_back(d);
+    std::get<2>(r) = ops::sum(grad_output, OptIntArrayRef(dims));
+  }
+  return r;
+}
+
+}  // namespace strata::eager

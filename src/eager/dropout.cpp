@@ -1,0 +1,100 @@
+#include <cmath>
+
+#include "base/checked.h"
+#include "core/promote.h"
+#include "eager/copy.h"
+#include "eager/random.h"
+#include "strata/generated/eager_dropout.h"
+#include "strata/generated/kernel_ops.h"
+#include "strata/generated/ops.h"
+
+namespace strata::eager {
+
+namespace {
+
+void check_probability(double p) {
+  STRATA_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+}
+
+Tensor scaled(const Tensor& input, const Tensor& mask, double scale) {
+  Scalar s(scale);
+  const Tensor* in[] = {&input, &mask};
+  return pointwise(kernels::kept_scaled, {in, 2}, Scalars(&s, 1));
+}
+
+double scale_for(double p) { return p == 1.0 ? 0.0 : 1.0 / (1.0 - p); }
+
+// One draw per sample and channel, as a factor that broadcasts to input.
+Tensor channel_mask(const Tensor& input, double p) {
+  STRATA_CHECK(input.dim() >= 2, "feature dropout requires at least 2 dimensions in the input, got ", input.dim());
+  DimVec sizes(input.dim(), 1);
+  sizes[0] = input.sizes()[0];
+  sizes[1] = input.sizes()[1];
+  Tensor mask = new_tensor(input, sizes);
+  fill_bernoulli(mask, 1.0 - p, {});
+  return mask;
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& input, double p, bool train) {
+  check_probability(p);
+  if (!train || p == 0 || input.numel() == 0) return input;
+  return std::get<0>(ops::native_dropout(input, p, train));
+}
+
+Tensor dropout_(const Tensor& self, double p, bool train) {
+  check_probability(p);
+  if (!train || p == 0 || self.numel() == 0) return self;
+  Tensor mask = new_tensor(self, self.sizes());
+  fill_bernoulli(mask, 1.0 - p, {});
+  Scalar scale(scale_for(p));
+  return ops::mul_(self, ops::mul(mask, scale));
+}
+
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
+  check_probability(p);
+  STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(input.dtype()), "\"native_dropout\" not implemented for '",
+                               scalar_type_name(input.dtype()), "'; convert the input with .to() first");
+  Tensor mask = new_tensor(input, input.sizes(), DType::Bool);
+  if (!train.value_or(true)) {
+    fill_values(mask, Scalar(true));
+    return {contiguous_copy(input), mask};
+  }
+  fill_bernoulli(mask, 1.0 - p, {});
+  return {scaled(input, mask, scale_for(p)), mask};
+}
+
+Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
+  STRATA_CHECK(mask.dtype() == DType::Bool, "Mask should be Bool Scalar Type ", mask.dtype());
+  return scaled(grad_output, mask, scale);
+}
+
+Tensor feature_dropout(const Tensor& input, double p, bool train) {
+  check_probability(p);
+  if (!train || p == 0 || input.numel() == 0) return input;
+  return ops::mul(input, ops::mul(channel_mask(input, p), Scalar(scale_for(p))));
+}
+
+Tensor alpha_dropout(const Tensor& input, double p, bool train) {
+  check_probability(p);
+  if (!train || p == 0 || input.numel() == 0) return input;
+  if (p == 1) return ops::mul(input, Scalar(0));
+  const double alpha = 1.7580993408473766;  // -(scale * alpha) of selu
+  double a = 1.0 / std::sqrt((alpha * alpha * p + 1) * (1 - p));
+  Tensor mask = new_tensor(input, input.sizes());
+  fill_bernoulli(mask, 1.0 - p, {});
+  Tensor shift = ops::add(ops::mul(ops::sub(mask, Scalar(1)), Scalar(alpha * a)), Scalar(alpha * a * p));
+  return ops::add(ops::mul(input, ops::mul(mask, Scalar(a))), shift);
+}
+
+Tensor glu(const Tensor& self, int64_t dim) {
+  STRATA_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
+  int64_t d = wrap_dim(dim, self.dim()), n = self.sizes()[d];
+  STRATA_CHECK(n % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", n);
+  Tensor value = ops::narrow(self, d, 0, n / 2), gate = ops::narrow(self, d, n / 2, n / 2);
+  const Tensor* in[] = {&value, &gate};
+  return pointwise(kernels::gated, {in, 2}, {});
+}
+
+}  // namespace strata::eager

@@ -1,0 +1,228 @@
+// The fused optimiser steps of the table.
+#include <cmath>
+
+#include "eager/copy.h"
+#include "optim/step.h"
+#include "strata/generated/eager_optim.h"
+#include "strata/generated/kernel_ops.h"
+#include "strata/generated/ops.h"
+
+namespace strata::eager {
+
+namespace {
+
+using optim::ListStep;
+
+double number(const Tensor& t) { return t.item().to_double(); }
+
+void check_list(const char* op, const char* what, TensorList list, size_t n) {
+  STRATA_CHECK(list.size() == n, op, ": expected ", what, " to have as many tensors as self, ", n, ", got ",
+               list.size());
+}
+
+bool skips(const Tensor& found_inf) { return found_inf.defined() && number(found_inf) == 1.0; }
+
+// Gradients lose their loss scale in place.
+void unscale(TensorList grads, const Tensor& grad_scale) {
+  if (!grad_scale.defined()) return;
+  double scale = number(grad_scale);
+  for (const Tensor& g : grads) ops::div_(g, Scalar(scale));
+}
+
+struct AdamLists {
+  TensorList self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps;
+};
+
+void adam(const char* op, const AdamLists& l, double lr, double beta1, double beta2, double weight_decay, double eps,
+          bool amsgrad, bool maximize, const Tensor& grad_scale, const Tensor& found_inf, bool decoupled) {
+  size_t n = l.self.size();
+  check_list(op, "grads", l.grads, n);
+  check_list(op, "exp_avgs", l.exp_avgs, n);
+  check_list(op, "exp_avg_sqs", l.exp_avg_sqs, n);
+  check_list(op, "state_steps", l.state_steps, n);
+  if (amsgrad) check_list(op, "max_exp_avg_sqs", l.max_exp_avg_sqs, n);
+  if (skips(found_inf)) return;
+  unscale(l.grads, grad_scale);
+  ListStep step(amsgrad ? kernels::adam_step_max : kernels::adam_step, op);
+  for (size_t i = 0; i < n; ++i) {
+    double count = number(l.state_steps[i]);
+    double correction1 = 1 - std::pow(beta1, count), correction2 = 1 - std::pow(beta2, count);
+    std::vector<Scalar> scalars{Scalar(maximize ? -1.0 : 1.0),
+                                Scalar(decoupled ? 0.0 : weight_decay),
+                                Scalar(decoupled ? lr * weight_decay : 0.0),
+                                Scalar(1 - beta1),
+                                Scalar(beta2),
+                                Scalar(1 - beta2),
+                                Scalar(lr / correction1),
+                                Scalar(std::sqrt(correction2)),
+                                Scalar(eps)};
+    std::vector<Tensor> outs{l.self[i], l.exp_avgs[i], l.exp_avg_sqs[i]},
+        in{l.self[i], l.grads[i], l.exp_avgs[i], l.exp_avg_sqs[i]};
+    if (amsgrad) {
+      outs.push_back(l.max_exp_avg_sqs[i]);
+      in.push_back(l.max_exp_avg_sqs[i]);
+    }
+    step.add(std::move(outs), std::move(in), std::move(scalars));
+  }
+  step.run();
+}
+
+}  // namespace
+
+void fused_adam(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,
+                double weight_decay, double eps, bool amsgrad, bool maximize, const Tensor& grad_scale,
+                const Tensor& found_inf) {
+  adam("_fused_adam_", {self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps}, lr, beta1, beta2,
+       weight_decay, eps, amsgrad, maximize, grad_scale, found_inf, false);
+}
+void fused_adam_tensor_lr(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                          TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1,
+                          double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                          const Tensor& grad_scale, const Tensor& found_inf) {
+  fused_adam(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, number(lr), beta1, beta2, weight_decay,
+             eps, amsgrad, maximize, grad_scale, found_inf);
+}
+void fused_adamw(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                 TensorList max_exp_avg_sqs, TensorList state_steps, double lr, double beta1, double beta2,
+                 double weight_decay, double eps, bool amsgrad, bool maximize, const Tensor& grad_scale,
+                 const Tensor& found_inf) {
+  adam("_fused_adamw_", {self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps}, lr, beta1, beta2,
+       weight_decay, eps, amsgrad, maximize, grad_scale, found_inf, true);
+}
+void fused_adamw_tensor_lr(TensorList self, TensorList grads, TensorList exp_avgs, TensorList exp_avg_sqs,
+                           TensorList max_exp_avg_sqs, TensorList state_steps, const Tensor& lr, double beta1,
+                           double beta2, double weight_decay, double eps, bool amsgrad, bool maximize,
+                           const Tensor& grad_scale, const Tensor& found_inf) {
+  fused_adamw(self, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, number(lr), beta1, beta2, weight_decay,
+              eps, amsgrad, maximize, grad_scale, found_inf);
+}
+
+void fused_sgd(TensorList self, TensorList grads, TensorList buffers, double weight_decay, double momentum, double lr,
+               double dampening, bool nesterov, bool maximize, bool is_first_step, const Tensor& grad_scale,
+               const Tensor& found_inf) {
+  const char* op = "_fused_sgd_";
+  check_list(op, "grads", grads, self.size());
+  bool moving = momentum != 0;
+  if (moving) check_list(op, "momentum_buffer_list", buffers, self.size());
+  if (skips(found_inf)) return;
+  unscale(grads, grad_scale);
+  Scalar sign(maximize ? -1.0 : 1.0);
+  ListStep step(moving ? kernels::sgd_step_momentum : kernels::sgd_step, op);
+  for (size_t i = 0; i < self.size(); ++i) {
+    if (moving)
+      step.add({self[i], buffers[i]}, {self[i], grads[i], buffers[i]},
+               {sign, Scalar(weight_decay), Scalar(lr), Scalar(momentum), Scalar(1 - dampening),
+                Scalar(is_first_step ? 1.0 : 0.0), Scalar(nesterov ? 1.0 : 0.0)});
+    else
+      step.add({self[i]}, {self[i], grads[i]}, {sign, Scalar(weight_decay), Scalar(lr)});
+  }
+  step.run();
+}
+void fused_sgd_tensor_lr(TensorList self, TensorList grads, TensorList buffers, double weight_decay, double momentum,
+                         const Tensor& lr, double dampening, bool nesterov, bool maximize, bool is_first_step,
+                         const Tensor& grad_scale, const Tensor& found_inf) {
+  fused_sgd(self, grads, buffers, weight_decay, momentum, number(lr), dampening, nesterov, maximize, is_first_step,
+            grad_scale, found_inf);
+}
+
+void fused_rmsprop(TensorList self, TensorList grads, TensorList square_avgs, TensorList grad_avgs, TensorList buffers,
+                   TensorList, double lr, double alpha, double eps, double weight_decay, double momentum, bool centered,
+                   bool maximize) {
+  const char* op = "_fused_rmsprop_";
+  check_list(op, "grads", grads, self.size());
+  check_list(op, "square_avgs", square_avgs, self.size());
+  bool moving = momentum > 0;
+  if (centered) check_list(op, "grad_avgs", grad_avgs, self.size());
+  if (moving) check_list(op, "momentum_buffers", buffers, self.size());
+  ListStep step(centered ? (moving ? kernels::rmsprop_step_centred_momentum : kernels::rmsprop_step_centred)
+                         : (moving ? kernels::rmsprop_step_momentum : kernels::rmsprop_step),
+                op);
+  for (size_t i = 0; i < self.size(); ++i) {
+    std::vector<Tensor> outs{self[i], square_avgs[i]}, in{self[i], grads[i], square_avgs[i]};
+    std::vector<Scalar> scalars{
+        Scalar(maximize ? -1.0 : 1.0), Scalar(weight_decay), Scalar(lr), Scalar(alpha), Scalar(1 - alpha), Scalar(eps)};
+    if (centered) {
+      outs.push_back(grad_avgs[i]);
+      in.push_back(grad_avgs[i]);
+    }
+    if (moving) {
+      outs.push_back(buffers[i]);
+      in.push_back(buffers[i]);
+      scalars.push_back(Scalar(momentum));
+    }
+    step.add(std::move(outs), std::move(in), std::move(scalars));
+  }
+  step.run();
+}
+void fused_rmsprop_tensor_lr(TensorList self, TensorList grads, TensorList square_avgs, TensorList grad_avgs,
+                             TensorList buffers, TensorList state_steps, const Tensor& lr, double alpha, double eps,
+                             double weight_decay, double momentum, bool centered, bool maximize) {
+  fused_rmsprop(self, grads, square_avgs, grad_avgs, buffers, state_steps, number(lr), alpha, eps, weight_decay,
+                momentum, centered, maximize);
+}
+
+// ---- lists
+
+void foreach_add_scalar(TensorList self, const Scalar& scalar) {
+  for (const Tensor& t : self) ops::add_(t, scalar);
+}
+void foreach_add_list(TensorList self, TensorList other, const Scalar& alpha) {
+  check_list("_foreach_add_", "other", other, self.size());
+  for (size_t i = 0; i < self.size(); ++i) ops::add_(self[i], other[i], alpha);
+}
+void foreach_sub_scalar(TensorList self, const Scalar& scalar) {
+  for (const Tensor& t : self) ops::sub_(t, scalar);
+}
+void foreach_sub_list(TensorList self, TensorList other, const Scalar& alpha) {
+  check_list("_foreach_sub_", "other", other, self.size());
+  for (size_t i = 0; i < self.size(); ++i) ops::sub_(self[i], other[i], alpha);
+}
+void foreach_mul_scalar(TensorList self, const Scalar& scalar) {
+  for (const Tensor& t : self) ops::mul_(t, scalar);
+}
+void foreach_mul_tensor(TensorList self, const Tensor& other) {
+  for (const Tensor& t : self) ops::mul_(t, other);
+}
+
+// ---- loss scaling
+
+void amp_unscale(TensorList self, const Tensor& found_inf, const Tensor& inv_scale) {
+  STRATA_CHECK(found_inf.numel() == 1 && found_inf.dtype() == DType::F32,
+               "found_inf must be a 1-element float tensor.");
+  STRATA_CHECK(inv_scale.numel() == 1 && inv_scale.dtype() == DType::F32,
+               "inv_scale must be a 1-element float tensor.");
+  double scale = number(inv_scale);
+  bool bad = false;
+  for (const Tensor& t : self) {
+    if (t.numel() == 0) continue;
+    const Tensor* in[] = {&t};
+    bad |= rows(kernels::not_finite, {in, 1}, {}, row_dims(t, OptIntArrayRef()), false)[0].item().to_bool();
+    if (scale != 1.0) ops::mul_(t, Scalar(scale));
+  }
+  if (bad) fill_values(found_inf, Scalar(1));
+}
+
+Tensor amp_update_scale(const Tensor& self, const Tensor& growth_tracker, const Tensor& found_inf, double growth_factor,
+                        double backoff_factor, int64_t growth_interval) {
+  STRATA_CHECK(growth_tracker.numel() == 1 && growth_tracker.dtype() == DType::I32,
+               "growth_tracker must be a 1-element int tensor.");
+  STRATA_CHECK(self.numel() == 1 && self.dtype() == DType::F32, "current_scale must be a 1-element float tensor.");
+  STRATA_CHECK(found_inf.numel() == 1 && found_inf.dtype() == DType::F32,
+               "found_inf must be a 1-element float tensor.");
+  int64_t steps = 0;
+  if (number(found_inf) != 0) {
+    fill_values(self, Scalar(number(self) * backoff_factor));
+  } else {
+    steps = growth_tracker.item().to_int() + 1;
+    if (steps == growth_interval) {
+      float grown = float(number(self) * growth_factor);
+      if (std::isfinite(grown)) fill_values(self, Scalar(double(grown)));
+      steps = 0;
+    }
+  }
+  fill_values(growth_tracker, Scalar(static_cast<long>(steps)));
+  return self;
+}
+
+}  // namespace strata::eager
