@@ -138,16 +138,41 @@ std::string real_path(const std::string& path) {
   return next;  // a link to what is not there yet: it will be made
 }
 
-// A new file in `folder`; its name is short, since that of the final file may be as long as names can be. -1 on errors.
-int create_beside(const std::string& folder, std::string& path) {
+// A name beside the final one, short, since the final one may be as long as names can be.
+std::string name_in(const std::string& folder) {
   static std::atomic<uint64_t> count{0};
-  for (int i = 0; i < 1000; ++i) {
-    uint64_t now = uint64_t(std::chrono::steady_clock::now().time_since_epoch().count());
-    path = str_cat(folder, "/.strata-save-", getpid(), "-", count++, "-", now % 1000000007);
-    int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0 || errno != EEXIST) return fd;
+  uint64_t now = uint64_t(std::chrono::steady_clock::now().time_since_epoch().count());
+  return str_cat(folder, "/.strata-save-", getpid(), "-", count++, "-", now % 1000000007);
+}
+
+// A new file in `folder`: without a name where the system can do that, so that nothing is left when the process dies.
+Fd create_in(const std::string& folder, std::string& path) {
+  if (access("/proc/self/fd", X_OK) == 0) {
+    Fd f(::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666));
+    if (f.fd >= 0) return f;
   }
-  return -1;
+  int fd = -1;
+  for (int i = 0; i < 1000 && fd < 0; ++i) {
+    path = name_in(folder);
+    fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno != EEXIST) break;
+  }
+  return Fd(fd);
+}
+
+// Gives the file a name where it has none.
+bool name_file(int fd, const std::string& folder, std::string& path) {
+  if (!path.empty()) return true;
+  std::string self = str_cat("/proc/self/fd/", fd);
+  for (int i = 0; i < 1000; ++i) {
+    std::string name = name_in(folder);
+    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      path = name;
+      return true;
+    }
+    if (errno != EEXIST) break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -211,16 +236,17 @@ void write_atomically(const std::string& asked, const std::function<void(Writer&
   size_t slash = path.rfind('/');
   std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
   std::string temporary;
-  Fd f(create_beside(folder, temporary));
+  Fd f = create_in(folder, temporary);
   STRATA_CHECK(f.fd >= 0 || errno != ENOENT, "save: Parent directory ", folder, " does not exist; make it first");
   if (f.fd < 0) fail("save: cannot create a file in the folder of", path);
   try {
     FileWriter writer(f.fd, path, there ? "; what was there is unchanged" : "");
     fill(writer);
-    if ((there && fchmod(f.fd, st.st_mode & 07777) != 0) || fsync(f.fd) != 0) fail("save: cannot finish", path);
+    if ((there && fchmod(f.fd, st.st_mode & 07777) != 0) || fsync(f.fd) != 0 || !name_file(f.fd, folder, temporary))
+      fail("save: cannot finish", path);
     if (::rename(temporary.c_str(), path.c_str()) != 0) fail("save: cannot rename to", path);
   } catch (...) {
-    ::unlink(temporary.c_str());
+    if (!temporary.empty()) ::unlink(temporary.c_str());
     throw;
   }
   Fd d(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
