@@ -1,5 +1,6 @@
 // Gradient modes and the backward engine's face. The interpreter lock is given up while the engine runs; nodes and
 // hooks of Python take it back.
+#include <unordered_map>
 #include <unordered_set>
 
 #include "dispatch/tls.h"
@@ -75,35 +76,35 @@ struct RunInfo {
 };
 thread_local RunInfo* current_info = nullptr;
 
+// All nodes below the roots, or with inputs those from which an input can be reached.
 void fill(RunInfo& info) {
-  std::vector<Node*> order, todo;
+  std::vector<Node*> todo;
   std::unordered_set<Node*> seen;
+  std::unordered_map<Node*, std::vector<Node*>> users;
   for (const Edge& e : *info.roots)
     if (seen.insert(e.node.get()).second) todo.push_back(e.node.get());
   while (!todo.empty()) {
     Node* node = todo.back();
     todo.pop_back();
-    order.push_back(node);
-    for (const Edge& e : node->edges)
-      if (e.valid() && seen.insert(e.node.get()).second) todo.push_back(e.node.get());
-  }
-  if (info.inputs->empty()) {
-    info.will_run = std::move(seen);
-  } else {
-    for (const Edge& e : *info.inputs) info.will_run.insert(e.node.get());
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (Node* node : order) {
-        if (info.will_run.count(node)) continue;
-        for (const Edge& e : node->edges)
-          if (e.valid() && info.will_run.count(e.node.get())) {
-            changed |= info.will_run.insert(node).second;
-            break;
-          }
-      }
+    for (const Edge& e : node->edges) {
+      if (!e.valid()) continue;
+      users[e.node.get()].push_back(node);
+      if (seen.insert(e.node.get()).second) todo.push_back(e.node.get());
     }
   }
   info.filled = true;
+  if (info.inputs->empty()) {
+    info.will_run = std::move(seen);
+    return;
+  }
+  for (const Edge& e : *info.inputs)
+    if (seen.count(e.node.get()) && info.will_run.insert(e.node.get()).second) todo.push_back(e.node.get());
+  while (!todo.empty()) {
+    Node* node = todo.back();
+    todo.pop_back();
+    for (Node* user : users[node])
+      if (info.will_run.insert(user).second) todo.push_back(user);
+  }
 }
 
 PyObject* run_id(PyObject*, PyObject*) { return PyLong_FromLongLong(current_info ? current_info->id : -1); }

@@ -143,8 +143,10 @@ class Converter {
     long long i = PyLong_AsLongLongAndOverflow(o, &overflow);
     if (!overflow) return {int64_t(i)};
     Own bits(checked(PyObject_CallMethod(o, "bit_length", nullptr)));
-    Own raw(
-        checked(PyObject_CallMethod(o, "to_bytes", "ns", Py_ssize_t(PyLong_AsSsize_t(bits.get()) / 8 + 1), "little")));
+    Own to_bytes(checked(PyObject_GetAttrString(o, "to_bytes")));
+    Own args(checked(Py_BuildValue("(ns)", Py_ssize_t(PyLong_AsSsize_t(bits.get()) / 8 + 1), "little")));
+    Own named(checked(Py_BuildValue("{sO}", "signed", Py_True)));
+    Own raw(checked(PyObject_Call(to_bytes.get(), args.get(), named.get())));
     return {std::make_shared<const io::BigInt>(
         io::BigInt{std::string(PyBytes_AS_STRING(raw.get()), size_t(PyBytes_GET_SIZE(raw.get())))})};
   }
