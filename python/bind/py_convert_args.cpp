@@ -249,6 +249,11 @@ PyTypeObject* make_struct_type(const char* name, std::initializer_list<const cha
   PyTypeObject* type = PyStructSequence_NewType(&kept->desc);
   if (!type) throw PythonError();
   type->tp_repr = struct_repr;
+  // Pickle finds the type by its name: "strata.return_types" and the last word.
+  std::string_view full = name;
+  size_t dot = full.rfind('.');
+  PyObject* module = checked(PyImport_AddModule(std::string(full.substr(0, dot)).c_str()));
+  checked(PyObject_SetAttrString(module, name + dot + 1, reinterpret_cast<PyObject*>(type)));
   return type;
 }
 

@@ -128,8 +128,8 @@ def opcheck(
         try:
             tests[name](overload, args, kwargs or {})
             results[name] = "SUCCESS"
-        except OpCheckError as error:
+        except Exception as error:
             if raise_exception:
-                raise
+                raise error if isinstance(error, OpCheckError) else OpCheckError(f"opcheck: {name}: {error}") from error
             results[name] = str(error)
     return results

@@ -21,6 +21,7 @@ struct Saved {
   int device_type;
   AutocastState state;
   bool cache_enabled;
+  bool excluded;  // the key was off on the thread, as it is in a backward run
 };
 
 struct ThreadState {
@@ -100,11 +101,17 @@ void register_policies() {
   }
 }
 
+constexpr KeySet kKey(Key::Autocast);
+
+void set_excluded(bool excluded) {
+  dispatch_tls.exclude = excluded ? dispatch_tls.exclude | kKey : dispatch_tls.exclude - kKey;
+  refresh_tls_mask();
+}
+
 void refresh_keys() {
   bool any = false;
   for (const AutocastState& s : thread_state().devices) any |= s.enabled;
-  KeySet key(Key::Autocast);
-  dispatch_tls.include = any ? dispatch_tls.include | key : dispatch_tls.include - key;
+  dispatch_tls.include = any ? dispatch_tls.include | kKey : dispatch_tls.include - kKey;
 }
 
 }  // namespace
@@ -127,8 +134,9 @@ int autocast_depth() { return int(thread_state().scopes.size()); }
 
 void autocast_enter(int device_type, DType dtype, bool enabled, bool cache_enabled) {
   ThreadState& state = thread_state();
-  Saved saved{device_type, state.devices[device_type], state.cache_enabled};
+  Saved saved{device_type, state.devices[device_type], state.cache_enabled, dispatch_tls.exclude.has(Key::Autocast)};
   set_autocast_state(device_type, {enabled, dtype});
+  if (enabled) set_excluded(false);
   state.cache_enabled = cache_enabled;
   state.scopes.push_back(saved);
 }
@@ -141,6 +149,7 @@ void autocast_exit() {
   if (state.scopes.empty()) clear_autocast_cache();
   state.cache_enabled = saved.cache_enabled;
   state.devices[saved.device_type] = saved.state;
+  set_excluded(saved.excluded);
   refresh_keys();
 }
 

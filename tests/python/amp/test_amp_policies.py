@@ -99,3 +99,23 @@ def test_backward_is_not_cast():
 def test_wrong_dtype():
     with pytest.raises(ValueError, match="expected dtype"):
         torch._C._autocast_enter("cpu", torch.float32, True, True)
+
+
+def test_a_scope_inside_backward_works():
+    seen = []
+
+    class Recompute(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append(grad.mm(grad).dtype)
+            with on():
+                seen.append(grad.mm(grad).dtype)
+            seen.append(grad.mm(grad).dtype)
+            return grad
+
+    Recompute.apply(torch.ones(2, 2, requires_grad=True)).backward(torch.ones(2, 2))
+    assert seen == [F32, BF16, F32]
