@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from . import expr
 from .emit import HEADER, Output, cstring
 from .model import Entry, pointwise_formula, token
-from .ops_cpp import call_args
+from .ops_cpp import call_args, includes
 from .schema import Arg, Schema, safe
 
 # Facts of a tensor that a formula may use without keeping the tensor.
@@ -248,11 +248,12 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
         lines.append("  set_history(made, Ref<Node>(node.get()));")
     else:
         for i, r in enumerate(s.returns):
-            if r.type == "Tensor":
+            if r.type == "Tensor" and result_names(e)[i] not in e.raw.get("constant_outputs", "").split():
                 lines.append(f"  set_history(std::get<{i}>(made), Ref<Node>(node.get()));")
     for n, i in p.results:
         value = "made" if count == 1 else f"std::get<{i}>(made)"
-        lines.append(f"  node->saved_{n} = SavedTensor({value}, true);")
+        recorded = str(n not in e.raw.get("constant_outputs", "").split()).lower()
+        lines.append(f"  node->saved_{n} = SavedTensor({value}, {recorded});")
     lines.append("  return made;\n}")
     return "\n".join(lines)
 
@@ -297,7 +298,7 @@ def write(entries: list[Entry], out: Output) -> None:
                     body.append(text)
                     register.append(f"  t.impl(op::{s.ident}, Key::InplaceOrView, 0, reinterpret_cast<void*>(&v_{s.ident}), nullptr, {source}, true);")
         out.write(f"autograd_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "grad/formulas.h"\n#include "grad/saved_tensor.h"\n'
-                  '#include "grad/variable.h"\n#include "strata/generated/handles.h"\n#include "strata/generated/ops.h"\n\n'
+                  '#include "grad/variable.h"\n' + includes(entries, "\n".join(body + register)) + "\n"
                   "namespace strata::grad_ops {\nusing namespace formulas;\nnamespace {\n\n" + "\n\n".join(body) +
                   "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +
                   "\n".join(register) + "\n  (void)t;\n}\n\n}  // namespace strata::grad_ops\n")

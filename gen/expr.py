@@ -118,13 +118,39 @@ def _call(name: str, *args: ast.expr) -> ast.expr:
     return ast.Call(ast.Name(name), list(args), [])
 
 
-def derivative(node: ast.expr, by: str) -> ast.expr:
-    """d node / d by. Comparisons and integer results have none and count as constants."""
-    d = derivative
+def slopes(node: ast.expr, by: str, is_complex: bool) -> list[tuple[str, ast.expr]]:
+    """What the gradient of `by` is a sum of: a factor in C++ (the gradient or its conjugate) and a scalar expression.
+
+    Complex derivatives are Wirtinger's: the gradient times conj(d node / d by), and its conjugate times
+    d node / d conj(by).
+    """
+    if not is_complex:
+        parts = [("grad", derivative(node, by))]
+    else:
+        plain = derivative(node, by, False)
+        parts = [("grad", plain if _const(plain, 0) else _conj(plain)), ("ops::conj(grad)", derivative(node, by, True))]
+    return [(outer, slope) for outer, slope in parts if not _const(slope, 0)]
+
+
+def _conj(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Constant):
+        return node
+    return node.args[0] if isinstance(node, ast.Call) and node.func.id == "conj" else _call("conj", node)
+
+
+def derivative(node: ast.expr, by: str, barred: bool | None = None) -> ast.expr:
+    """d node / d by. Comparisons and integer results have none and count as constants.
+
+    barred: None in real numbers; True is the derivative by conj(by) while `by` stays, False the one by `by`.
+    """
+
+    def d(node: ast.expr, by: str) -> ast.expr:
+        return derivative(node, by, barred)
+
     if isinstance(node, ast.Constant):
         return ZERO
     if isinstance(node, ast.Name):
-        return ONE if node.id == by else ZERO
+        return ONE if node.id == by and not barred else ZERO
     if isinstance(node, ast.UnaryOp):
         return _neg(d(node.operand, by)) if isinstance(node.op, ast.USub) else ZERO
     if isinstance(node, (ast.Compare, ast.BoolOp)):
@@ -152,7 +178,10 @@ def derivative(node: ast.expr, by: str) -> ast.expr:
             return _call("where", args[0], da, db)
         if name == "fma":
             return _add(_add(_mul(d(args[0], by), args[1]), _mul(args[0], d(args[1], by))), d(args[2], by))
-        if name not in RULES:
+        if barred is not None and name == "conj":
+            inner = derivative(args[0], by, not barred)
+            return inner if isinstance(inner, ast.Constant) else _conj(inner)
+        if name not in RULES or (barred is not None and name in ("abs", "real")):
             raise NotPointwise(f"no derivative rule for {name}")
         total: ast.expr = ZERO
         for arg, rule in zip(args, RULES[name], strict=True):

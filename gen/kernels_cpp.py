@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import expr
 from .emit import HEADER, Output, cstring
 from .model import DTYPES, Entry, Kernel
-from .ops_cpp import call_args
+from .ops_cpp import call_args, includes
 from .schema import Schema, safe
 
 PROMOTE = {"common": "Common", "float": "Float", "first": "First", "sum": "Sum", "floating": "Floating"}
@@ -43,16 +43,22 @@ def info(e: Entry) -> str:
     kind = next(iter(fixed.values()), "bool")
     fixed_dtype = {"bool": "Bool", "int64": "I64"}[kind]
     struct = "PointwiseOp" if e.kind == "pointwise" else "RowsOp"
+    exact = str(e.raw.get("out_dtype") == "exact").lower()
+    more = f", {exact}" + (f", {e.unpromoted}u" if e.kind == "pointwise" else "")
     outputs = len(str(e.raw.get("outputs", "result")).split())
     return (f'const {struct} info_{e.schema.ident}{{"{e.schema.full}", "{e.schema.ident}", Promote::{PROMOTE[e.promote]}, '
-            f"{len(inputs)}, {len(e.kernel_scalars())}, {outputs}, {mask}u, DType::{fixed_dtype}}};")
+            f"{len(inputs)}, {len(e.kernel_scalars())}, {outputs}, {mask}u, DType::{fixed_dtype}{more}}};")
+
+
+def checked(e: Entry) -> str:
+    return f"  {e.raw['check']};\n" if "check" in e.raw else ""
 
 
 def pointwise_kernels(e: Entry) -> list[tuple[Schema, str]]:
     ident = e.schema.ident
     ins = ", ".join("&" + safe(a.name) for a in e.kernel_inputs())
     scalars = ", ".join(v for _, v in e.kernel_scalars())
-    setup = f"  const Tensor* in[] = {{{ins}}};\n"
+    setup = checked(e) + f"  const Tensor* in[] = {{{ins}}};\n"
     if scalars:
         setup += f"  const Scalar scalars[] = {{{scalars}}};\n"
     args = f"info_{ident}, Inputs(in, {len(e.kernel_inputs())}), " + (f"Scalars(scalars, {len(e.kernel_scalars())})" if scalars else "{}")
@@ -73,7 +79,7 @@ def rows_kernels(e: Entry) -> list[tuple[Schema, str]]:
     ins = ", ".join("&" + safe(a.name) for a in e.kernel_inputs())
     scalars = ", ".join(v for _, v in e.kernel_scalars())
     names = {a.name for a in e.schema.args}
-    setup = f"  const Tensor* in[] = {{{ins}}};\n"
+    setup = checked(e) + f"  const Tensor* in[] = {{{ins}}};\n"
     if scalars:
         setup += f"  const Scalar scalars[] = {{{scalars}}};\n"
     keepdim = "keepdim" if "keepdim" in names else "false"
@@ -111,12 +117,18 @@ def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
             body = f"  {named}({call_args(s)});\n  return " + ("self" if kind == "inplace" else returned(s)) + ";\n"
         else:
             body = f"  auto r = ops::{e.schema.name}({args});\n"
-            if kind == "inplace":
-                body += f'  copy_result(self, r, "{s.full}");\n' + noted(e, s) + "  return self;\n"
+            if kind == "inplace" and e.kind == "composite":  # recorded, as its parts are
+                body += f'  check_result(self, r, "{s.full}");\n  ops::copy_(self, r);\n  return self;\n'
+            elif kind == "inplace":
+                body += f'  copy_result(self, r, "{s.full}");\n  return self;\n'
             else:
                 outs = [safe(a.name) for a in s.args if a.written]
                 for i, o in enumerate(outs):
                     value = "r" if len(outs) == 1 else f"std::get<{i}>(r)"
+                    if e.kind == "composite":
+                        body += f'  check_unrecorded({value}, "{s.full}");\n'
+                    if e.raw.get("out_dtype") == "exact":
+                        body += f'  check_exact_dtype({o}, {value}.dtype(), "{s.full}");\n'
                     body += f'  copy_to_out({o}, {value}, "{s.full}");\n'
                 body += noted(e, s) + f"  return {returned(s)};\n"
         found.append((s, body))
@@ -154,8 +166,8 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
         decls.append(f"extern const {struct} {k.name};")
         defs.append(f'const {struct} {k.name}{{"{k.name}", "{k.name}", Promote::First, {len(words)}, {len(k.scalars.split())}, '
                     f"{len(k.outputs.split())}, {mask}u, DType::{fixed_dtype}}};")
-    includes = '#include "eager/pointwise.h"\n#include "eager/rows.h"\n'
-    out.write("strata/generated/kernel_ops.h", HEADER + "// Generated kernels that hand-written operators call.\n#pragma once\n" + includes +
+    both = '#include "eager/pointwise.h"\n#include "eager/rows.h"\n'
+    out.write("strata/generated/kernel_ops.h", HEADER + "// Generated kernels that hand-written operators call.\n#pragma once\n" + both +
               "\nnamespace strata::eager::kernels {\n\n" + "\n".join(decls) + "\n\n}  // namespace strata::eager::kernels\n")
     out.write("kernel_ops.cpp", HEADER + '#include "strata/generated/kernel_ops.h"\n\nnamespace strata::eager::kernels {\n\n' +
               "\n".join(defs) + "\n\n}  // namespace strata::eager::kernels\n")
@@ -185,10 +197,10 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
                     register.append(f"  t.composite(op::{s.ident}, {typed}, {source});")
                 else:
                     register.append(f"  t.impl(op::{s.ident}, Key::Backend, 0, {typed}, nullptr, {source}, true);")
-        includes = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
+        mine = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
         out.write(f"kernels_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/pointwise.h"\n'
-                  '#include "eager/rows.h"\n' + includes + '#include "strata/generated/handles.h"\n#include "strata/generated/ops.h"\n\n'
-                  "namespace strata::eager {\nnamespace {\n\n" + "\n\n".join(body) +
+                  '#include "eager/rows.h"\n' + mine + includes(entries, "\n".join(body + register)) +
+                  "\nnamespace strata::eager {\nnamespace {\n\n" + "\n\n".join(body) +
                   "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +
                   "\n".join(register) + "\n}\n\n}  // namespace strata::eager\n")
         if family in hand:

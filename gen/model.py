@@ -24,7 +24,7 @@ GROUPS["all"] = GROUPS["bool"] + GROUPS["int"] + GROUPS["float"] + GROUPS["compl
 KEYS = {
     "op", "compute", "rows", "dims", "cpu", "composite", "view", "inverse", "promote", "dtypes", "grad", "variants", "inplace",
     "out", "out_args", "node", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
-    "autocast", "no_python", "skip", "bind", "tags",
+    "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "aliases", "constant_outputs",
 }
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "dtypes", "doc"}
 
@@ -81,6 +81,12 @@ class Entry:
             raise ValueError(f"the expression names {missing}, which are no arguments; bind them")
         return found
 
+    @property
+    def unpromoted(self) -> int:
+        """Bit i: scalar operand i takes no part in the result type."""
+        names = self.raw.get("unpromoted", "").split()
+        return sum(1 << i for i, (n, _) in enumerate(self.kernel_scalars()) if n in names)
+
     def kernel_inputs(self) -> list[Arg]:
         """Tensor operands of the generated kernel."""
         used = {u for _, value in expr.lines(self.text) for u in expr.used_names(value)}
@@ -112,6 +118,10 @@ class Entry:
     @property
     def functions(self) -> bool:
         return "function" in self.raw.get("variants", "function method")
+
+    def aliases(self, kind: str) -> list[str]:
+        """Other names that Python knows the operator by."""
+        return [a + ("_" if kind == "inplace" else "") for a in self.raw.get("aliases", "").split()]
 
     def inplace_schema(self) -> Schema:
         s = self.schema
@@ -212,6 +222,8 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
         raise ValueError("expected a doc")
     kind = {"compute": "pointwise"}.get(kinds[0], kinds[0])
     entry = Entry(parse_schema(raw["op"]), kind, str(raw[kinds[0]]).strip(), family, line, raw)
+    if kind in ("pointwise", "rows"):
+        entry.kernel_scalars()  # raises for names that are no arguments
     grad = raw.get("grad") or {}
     names = {a.name for a in entry.schema.args}
     for key, value in grad.items():
@@ -268,24 +280,22 @@ def derive(entry: Entry) -> list[Entry]:
         schema = Schema("strata", f"{base}_grad_{arg}", "", args, (Arg("Tensor", ""),))
         raw = {"promote": entry.raw.get("grad_promote", "common"), "dtypes": "float complex" if "complex64" in entry.dtypes else "float",
                "doc": f"Derivative of {entry.schema.full} by {arg}.", "variants": "", "node": camel(f"{base}_grad_{arg}") + "Backward0"}
-        if "fixed" in entry.raw:
-            raw["fixed"] = entry.raw["fixed"]
+        for key in ("fixed", "unpromoted"):
+            if key in entry.raw:
+                raw[key] = entry.raw[key]
         d = Entry(schema, "pointwise", text, entry.family, entry.line, raw, derived=True)
         for a in args:
             if a.type != "Tensor" or a.name in entry.raw.get("fixed", {}):
                 continue
             try:
-                slope = expr.derivative(expr.parse(text), a.name)
+                slopes = expr.slopes(expr.parse(text), a.name, "complex64" in d.dtypes)
             except expr.NotPointwise:
                 d.grad[a.name] = f'cpp: formulas::no_second_derivative("{schema.full}", "{a.name}")'
                 continue
-            import ast as _ast
-
-            if isinstance(slope, _ast.Constant) and slope.value == 0:
-                continue
-            renamed = rename_grad(slope)
-            code, is_tensor = expr.compose(renamed, {("grad_" if x.name == "grad" else x.name) for x in args if x.type == "Tensor"})
-            d.grad[a.name] = f"cpp: grad * {code}"
+            tensors = {("grad_" if x.name == "grad" else x.name) for x in args if x.type == "Tensor"}
+            if slopes:
+                d.grad[a.name] = "cpp: " + " + ".join(
+                    f"{outer} * {expr.compose(rename_grad(slope), tensors)[0]}" for outer, slope in slopes)
         found.append(d)
     return found
 

@@ -1,6 +1,12 @@
-"""C++ functions, methods and handles of every operator."""
+"""C++ functions, methods and handles of every operator.
+
+One header per family, so that a new operator rebuilds only what uses its family; strata/generated/ops.h has them all.
+Methods of Tensor are for programs: the library itself is compiled without them (STRATA_BUILD) and calls ops::.
+"""
 
 from __future__ import annotations
+
+import re
 
 from .emit import HEADER, Output, cstring
 from .model import Entry
@@ -15,15 +21,44 @@ def cpp_name(kind: str, s: Schema) -> str:
     return s.name + "_out" if kind == "out" else s.name
 
 
+def homes(entries: list[Entry], made: dict = {}) -> tuple[dict[str, str], dict[str, str]]:  # noqa: B006 - computed once
+    """The family whose header declares a C++ function (all its overloads), and that of a handle."""
+    if made.get("of") is not entries:
+        functions: dict[str, str] = {}
+        handles: dict[str, str] = {}
+        for e in entries:
+            for kind, s in e.operators():
+                functions.setdefault(cpp_name(kind, s), e.family)
+                handles[s.ident] = e.family
+        made.update(of=entries, found=(functions, handles))
+    return made["found"]
+
+
+def includes(entries: list[Entry], text: str) -> str:
+    """The generated headers that a text needs for the operators which it names."""
+    functions, handles = homes(entries)
+    wanted = {f"handles/{handles[n]}" for n in re.findall(r"(?<![\w:])op::(\w+)", text) if n in handles}
+    wanted |= {f"ops/{functions[n]}" for n in re.findall(r"(?<![\w:])ops::(\w+)", text) if n in functions}
+    return "".join(f'#include "strata/generated/{w}.h"\n' for w in sorted(wanted))
+
+
+def header(out: Output, name: str, first: str, namespace: str, lines: list[str]) -> None:
+    out.write(f"strata/generated/{name}.h", f"{HEADER}#pragma once\n{first}\nnamespace strata::{namespace} {{\n\n" +
+              "\n".join(lines) + f"\n\n}}  // namespace strata::{namespace}\n")
+
+
 def write(entries: list[Entry], out: Output) -> None:
-    decls, handles, methods = [], [], []
+    functions, _ = homes(entries)
+    decls: dict[str, list[str]] = {}
+    handles: dict[str, list[str]] = {}
+    methods, inline = [], []
     seen_decl: set[str] = set()
     by_family: dict[str, list[str]] = {}
     for e in entries:
         body = by_family.setdefault(e.family, [])
         for kind, s in e.operators():
             name = cpp_name(kind, s)
-            handles.append(f"extern Operator& {s.ident};")
+            handles.setdefault(e.family, []).append(f"extern Operator& {s.ident};")
             signature = f"{name}({','.join(a.cpp for a in s.args)})"
             body.append(f"namespace op {{\nOperator& {s.ident} = define_op<{s.cpp_sig}>({cstring(s.text())});  // {e.source}\n}}")
             if signature in seen_decl:
@@ -32,21 +67,31 @@ def write(entries: list[Entry], out: Output) -> None:
             # Two overloads that differ in defaulted arguments only would be ambiguous with defaults.
             defaults = kind != "out" and not any(x.startswith(name + "(") and x != signature and
                                                  ambiguous(x, signature, s) for x in seen_decl)
-            decls.append(f"{s.cpp_return} {name}({s.cpp_params(defaults=defaults)});")
+            decls.setdefault(functions[name], []).append(f"{s.cpp_return} {name}({s.cpp_params(defaults=defaults)});")
             body.append(f"namespace ops {{\n{s.cpp_return} {name}({s.cpp_params()}) {{\n"
                         f"  return TypedOp<{s.cpp_sig}>::call(op::{s.ident}{', ' if s.args else ''}{call_args(s)});\n}}\n}}")
             if e.methods and kind != "out" and "Tensor" == s.args[0].type:
                 args = ", ".join(["*this"] + [safe(a.name) for a in s.args[1:]])
                 methods.append(f"{s.cpp_return} {name}({s.cpp_params(defaults=defaults, skip_self=True)}) const;")
-                body.append(f"{s.cpp_return} Tensor::{name}({s.cpp_params(skip_self=True)}) const {{ return ops::{name}({args}); }}")
-    out.write("strata/generated/ops.h", HEADER + '#pragma once\n#include "core/generator.h"\n#include "core/tensor.h"\n\n'
-              "namespace strata::ops {\n\n" + "\n".join(decls) + "\n\n}  // namespace strata::ops\n")
-    out.write("strata/generated/handles.h", HEADER + '#pragma once\n#include "dispatch/operator.h"\n\n'
-              "namespace strata::op {\n\n" + "\n".join(handles) + "\n\n}  // namespace strata::op\n")
+                inline.append(f"inline {s.cpp_return} Tensor::{name}({s.cpp_params(skip_self=True)}) const {{ return ops::{name}({args}); }}")
+    types = '#include "core/generator.h"\n#include "core/tensor.h"\n'
+    for family, lines in decls.items():
+        header(out, f"ops/{family}", types, "ops", lines)
+    for family, lines in handles.items():
+        header(out, f"handles/{family}", '#include "dispatch/operator.h"\n', "op", lines)
+    every = "".join(f'#include "strata/generated/ops/{f}.h"\n' for f in sorted(decls))
+    out.write("strata/generated/ops.h", HEADER + "// All operators as C++ functions, and the methods of Tensor.\n#pragma once\n" + every +
+              '#ifndef STRATA_BUILD\n#include "strata/generated/tensor_methods.h"\n#endif\n')
+    out.write("strata/generated/handles.h", HEADER + "#pragma once\n" +
+              "".join(f'#include "strata/generated/handles/{f}.h"\n' for f in sorted(handles)))
     out.write("strata/generated/tensor_methods.inc", HEADER + "\n".join(methods) + "\n")
+    out.write("strata/generated/tensor_methods.h", HEADER + "#pragma once\n" + every + "\nnamespace strata {\n\n" +
+              "\n".join(inline) + "\n\n}  // namespace strata\n")
     for family, body in by_family.items():
-        out.write(f"ops_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "strata/generated/handles.h"\n'
-                  '#include "strata/generated/ops.h"\n\nnamespace strata {\n\n' + "\n".join(body) + "\n\n}  // namespace strata\n")
+        own = "".join(f'#include "strata/generated/{kind}/{family}.h"\n' for kind, has in (("handles", handles), ("ops", decls))
+                      if family in has)
+        out.write(f"ops_{family}.cpp", HEADER + '#include "dispatch/call.h"\n' + own + "\nnamespace strata {\n\n" +
+                  "\n".join(body) + "\n\n}  // namespace strata\n")
 
 
 def ambiguous(other: str, signature: str, s: Schema) -> bool:

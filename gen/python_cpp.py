@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .emit import HEADER, Output, cstring
 from .model import Entry
+from .ops_cpp import includes
 from .schema import Arg, Schema, safe
 
 KIND = {
@@ -152,9 +153,10 @@ def write(entries: list[Entry], out: Output) -> None:
             any_method = any(e.methods and kind != "out" for e, kind, _ in items)
             doc = items[0][0].raw.get("doc", "").strip()
             text = f"{name}{signature_text(items[0][2], name)}\n\n{doc}"
-            table.append(f'{{"{name}", {f"f_{name}" if any_function else "nullptr"}, {f"m_{name}" if any_method else "nullptr"}, {cstring(text)}}},')
+            for called in dict.fromkeys([name, *(a for e, kind, _ in items for a in e.aliases(kind))]):
+                table.append(f'{{"{called}", {f"f_{name}" if any_function else "nullptr"}, {f"m_{name}" if any_method else "nullptr"}, {cstring(text)}}},')
         out.write(f"python/py_{family}.cpp", HEADER + '#include "py_args.h"\n#include "dispatch/call.h"\n#include "grad/variable.h"\n'
-                  '#include "strata/generated/handles.h"\n\nnamespace strata {\nnamespace {\n\n' + "\n".join(body) +
+                  + includes(entries, "\n".join(body)) + "\nnamespace strata {\nnamespace {\n\n" + "\n".join(body) +
                   f"\n\n}}  // namespace\n\nextern const py::Entry py_entries_{family}[];\nconst py::Entry py_entries_{family}[] = {{\n  " +
                   "\n  ".join(table) + "\n  {nullptr, nullptr, nullptr, nullptr}};\n\n}  // namespace strata\n")
     families = sorted(by_family)

@@ -6,7 +6,9 @@
 #include "dispatch/boxed.h"
 #include "grad/variable.h"
 #include "py_tensor.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/unary.h"
 
 namespace strata::py {
 

@@ -9,7 +9,10 @@
 #include "py_anomaly.h"
 #include "py_node.h"
 #include "py_tensor.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/unary.h"
 
 namespace strata::py {
 

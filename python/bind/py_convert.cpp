@@ -4,7 +4,7 @@
 #include "grad/variable.h"
 #include "py_methods.h"
 #include "py_parse.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::py {
 

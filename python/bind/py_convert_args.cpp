@@ -3,6 +3,7 @@
 #include "py_parse.h"
 #include "py_tensor.h"
 #include "py_types.h"
+#include "strata/generated/ops/copy.h"
 #include "structmember.h"
 
 namespace strata::py {
@@ -21,7 +22,7 @@ int64_t int_of_long(PyObject* o) {
   return v;
 }
 
-Scalar number_of(const Tensor& t) { return t.item(); }
+Scalar number_of(const Tensor& t) { return ops::item(t); }
 
 // A number of NumPy: by its kind, through Python's own conversions.
 Scalar scalar_of_numpy(PyObject* o) {

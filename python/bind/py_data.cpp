@@ -4,7 +4,8 @@
 #include "py_convert.h"
 #include "py_methods.h"
 #include "py_parse.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::py {
 
@@ -117,7 +118,7 @@ void store_number(char* to, DType dtype, PyObject* o) {
   if (is_tensor(o)) {
     const Tensor& t = tensor_of(o);
     if (t.numel() != 1) raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
-    Own number(wrap(t.item()));
+    Own number(wrap(ops::item(t)));
     return store_number(to, dtype, number.get());
   }
   switch (dtype) {

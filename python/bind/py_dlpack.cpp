@@ -4,7 +4,7 @@
 #include "grad/variable.h"
 #include "py_convert.h"
 #include "py_methods.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata::py {
 

@@ -4,7 +4,7 @@
 #include "dispatch/tls.h"
 #include "grad/variable.h"
 #include "py_tensor.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/create.h"
 
 namespace strata::py {
 

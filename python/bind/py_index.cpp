@@ -6,7 +6,10 @@
 #include "py_convert.h"
 #include "py_methods.h"
 #include "py_parse.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/index.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::py {
 
@@ -113,8 +116,8 @@ Item item_of(PyObject* o) {
     raise_invalid(o);
   }
   if (t.dim() == 0 && is_integral(t.dtype(), true)) {
-    if (t.dtype() == DType::Bool || t.dtype() == DType::U8) return {Item::Bool, t.item().to_bool(), {}, {}};
-    return {Item::Int, t.item().to_int(), {}, {}};
+    if (t.dtype() == DType::Bool || t.dtype() == DType::U8) return {Item::Bool, ops::item(t).to_bool(), {}, {}};
+    return {Item::Int, ops::item(t).to_int(), {}, {}};
   }
   t = usable(t);
   return {t.dtype() == DType::Bool ? Item::Mask : Item::Index, 0, {}, std::move(t)};

@@ -2,6 +2,7 @@
 // operand of a foreign type gives NotImplemented, so that its own type is asked next.
 #include "py_tensor.h"
 #include "py_types.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata::py {
 
@@ -172,7 +173,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 Scalar single(PyObject* o) {
   const Tensor& t = tensor_of(o);
   if (t.numel() != 1) raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
-  return t.item();
+  return ops::item(t);
 }
 
 int truth(PyObject* o) {
@@ -181,7 +182,7 @@ int truth(PyObject* o) {
     const Tensor& t = tensor_of(o);
     STRATA_CHECK(t.numel() > 0, "Boolean value of Tensor with no values is ambiguous");
     STRATA_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
-    value = t.item().to_bool();
+    value = ops::item(t).to_bool();
     return Py_None;
   });
   return done ? value : -1;
@@ -211,7 +212,7 @@ PyObject* to_index(PyObject* o) {
     const Tensor& t = tensor_of(o);
     if (t.numel() != 1 || !is_integral(t.dtype(), true))
       raise(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
-    return wrap(t.item().to_int());
+    return wrap(ops::item(t).to_int());
   });
 }
 

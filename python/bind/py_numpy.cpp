@@ -8,7 +8,7 @@
 #include "py_convert.h"
 #include "py_methods.h"
 #include "py_parse.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::py {
 

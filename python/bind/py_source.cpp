@@ -22,6 +22,8 @@ namespace {
 class CodeSet {
  public:
   void keep(PyObject* code) {
+    if (code == last_) return;
+    last_ = code;
     size_t at = hash(code);
     while (slots_[at]) {
       if (slots_[at] == code) return;
@@ -45,14 +47,15 @@ class CodeSet {
   }
   std::vector<PyObject*> slots_ = std::vector<PyObject*>(1024);
   size_t count_ = 0;
+  PyObject* last_ = nullptr;  // loops mark the same code over and over
 };
 CodeSet* kept;
 
 SourceMark take() {
   // Without the lock there is no Python frame to speak of.
-  if (!PyGILState_Check()) return {};
 #ifdef STRATA_HAS_FRAMES
-  PyThreadState* state = PyThreadState_Get();
+  PyThreadState* state = _PyThreadState_UncheckedGet();  // of the thread that holds the lock, whichever it is
+  if (!state || state->thread_id != PyThread_get_thread_ident()) return {};
   _PyInterpreterFrame* frame = state->cframe ? state->cframe->current_frame : nullptr;
   while (frame && _PyFrame_IsIncomplete(frame)) frame = frame->previous;
   if (!frame) return {};
@@ -60,6 +63,7 @@ SourceMark take() {
   kept->keep(code);
   return {code, int32_t(_PyInterpreterFrame_LASTI(frame) * int(sizeof(_Py_CODEUNIT)))};
 #else
+  if (!PyGILState_Check()) return {};
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   if (!frame) return {};
   auto* code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));

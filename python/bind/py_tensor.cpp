@@ -5,7 +5,6 @@
 #include "grad/variable.h"
 #include "py_modes.h"
 #include "py_types.h"
-#include "strata/generated/ops.h"
 #include "structmember.h"
 
 namespace strata::py {

@@ -7,7 +7,9 @@
 #include "py_node.h"
 #include "py_tensor.h"
 #include "py_types.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::py {
 

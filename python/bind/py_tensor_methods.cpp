@@ -6,7 +6,7 @@
 #include "core/promote.h"
 #include "grad/variable.h"
 #include "py_methods.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata::py {
 
@@ -123,12 +123,12 @@ PyObject* item(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw
   read_args("item", {}, 0, nullptr, args, n, kw);
   const Tensor& t = tensor_of(self);
   STRATA_CHECK(t.numel() == 1, "a Tensor with ", t.numel(), " elements cannot be converted to Scalar");
-  return wrap(t.item());
+  return wrap(ops::item(t));
 }
 
 PyObject* to_complex_number(const Tensor& t) {
   if (t.numel() != 1) raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
-  std::complex<double> v = t.item().to_complex();
+  std::complex<double> v = ops::item(t).to_complex();
   return checked(PyComplex_FromDoubles(v.real(), v.imag()));
 }
 

@@ -3,7 +3,7 @@
 
 #include "core/promote.h"
 #include "py_methods.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata::py {
 

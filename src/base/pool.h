@@ -58,4 +58,51 @@ class Pool {
   }
 };
 
+// The same for objects of several sizes, in steps of 64 bytes; beyond 512 the heap. `give` must be told the same size.
+class SizedPool {
+ public:
+  static void* take(size_t size) {
+    switch ((size + 63) / 64) {
+      case 0:
+      case 1:
+      case 2:
+        return Pool<128>::take();
+      case 3:
+        return Pool<192>::take();
+      case 4:
+        return Pool<256>::take();
+      case 5:
+        return Pool<320>::take();
+      case 6:
+        return Pool<384>::take();
+      case 7:
+      case 8:
+        return Pool<512>::take();
+      default:
+        return ::operator new(size);
+    }
+  }
+  static void give(void* p, size_t size) {
+    switch ((size + 63) / 64) {
+      case 0:
+      case 1:
+      case 2:
+        return Pool<128>::give(p);
+      case 3:
+        return Pool<192>::give(p);
+      case 4:
+        return Pool<256>::give(p);
+      case 5:
+        return Pool<320>::give(p);
+      case 6:
+        return Pool<384>::give(p);
+      case 7:
+      case 8:
+        return Pool<512>::give(p);
+      default:
+        return ::operator delete(p);
+    }
+  }
+};
+
 }  // namespace strata

@@ -206,6 +206,14 @@ Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device, bool meta) {
   return t;
 }
 
+Tensor make_tensor_like(const TensorImpl& shape_of, DType dtype) {
+  if (STRATA_UNLIKELY(MetaGuard::active())) return make_tensor(shape_of.sizes(), dtype, shape_of.device_, true);
+  Tensor t = fresh_tensor(Storage::make(allocator_for(shape_of.device_), size_t(shape_of.numel_ * itemsize(dtype))), dtype,
+                          false, shape_of.device_);
+  t.impl()->copy_contiguous_geometry(shape_of);
+  return t;
+}
+
 Tensor make_tensor_strided(IntArrayRef sizes, IntArrayRef strides, DType dtype, Device device, bool meta) {
   meta |= MetaGuard::active();
   checked_numel(sizes, "empty_strided");

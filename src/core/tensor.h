@@ -2,6 +2,7 @@
 // shares a Storage. A default-made Tensor is undefined and stands for `None`.
 #pragma once
 #include <complex>
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -63,6 +64,14 @@ class TensorImpl {
   // Sets the geometry; strides are those of a contiguous tensor when none are given.
   void set_geometry(IntArrayRef sizes, int64_t offset);
   void set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t offset);
+
+  // That of a contiguous tensor of the same sizes.
+  void copy_contiguous_geometry(const TensorImpl& o) {
+    if (STRATA_UNLIKELY(o.heap_capacity_ != 0)) return set_geometry(o.sizes(), 0);
+    std::memcpy(inline_dims_, o.inline_dims_, sizeof inline_dims_);
+    ndim_ = o.ndim_;
+    numel_ = o.numel_;
+  }
 
   IntArrayRef sizes() const { return {dims(), size_t(ndim_)}; }
   IntArrayRef strides() const { return {dims() + capacity(), size_t(ndim_)}; }
@@ -172,7 +181,11 @@ class Tensor {
   Tensor alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const;
   Tensor alias() const { return alias(sizes(), strides(), storage_offset()); }
 
+// Methods of operators, for programs; they are inline calls of ops::, defined in strata/generated/ops.h. The library's own
+// code goes without them, so that a new operator does not build it anew.
+#ifndef STRATA_BUILD
 #include "strata/generated/tensor_methods.inc"
+#endif
 
  private:
   Ref<TensorImpl> impl_;
@@ -181,6 +194,8 @@ class Tensor {
 // A fresh tensor, contiguous unless strides are given. `like_meta` makes a shape-only one. Raises for negative or
 // overflowing sizes; the content is not initialised.
 Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device = Device{0, -1}, bool meta = false);
+// The same for the sizes of `shape_of`, a contiguous tensor that has been allocated on its device.
+Tensor make_tensor_like(const TensorImpl& shape_of, DType dtype);
 Tensor make_tensor_strided(IntArrayRef sizes, IntArrayRef strides, DType dtype, Device device = Device{0, -1},
                            bool meta = false);
 Tensor make_tensor_over(Ref<Storage> storage, IntArrayRef sizes, IntArrayRef strides, int64_t offset, DType dtype);

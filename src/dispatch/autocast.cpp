@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "dispatch/boxed.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata {
 

@@ -5,7 +5,11 @@
 #include "eager/pointwise.h"
 #include "strata/generated/eager_batch_norm.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/batch_norm.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -58,6 +62,15 @@ Tensor empty_vector(const Tensor& like, DType t) { return new_tensor(like, {0}, 
 
 Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_var, bool training, double momentum, double eps, bool) {
+  if (input.numel() == 0) {  // of any dims and dtype, as PyTorch has it
+    Tensor out = ops::clone(input);
+    for (const Tensor* t : {&weight, &bias}) {
+      if (!t->defined()) continue;
+      Tensor first = ops::select(*t, 0, 0);
+      out = t == &weight ? ops::mul(out, first) : ops::add(out, first);
+    }
+    return out;
+  }
   return std::get<0>(ops::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 

@@ -1,4 +1,4 @@
-// Numbers that `bind:` of the table derives from arguments.
+// Numbers that `bind:` of the table derives from arguments, and what `check:` calls.
 #pragma once
 #include "core/tensor.h"
 
@@ -12,5 +12,26 @@ Scalar lowest_scalar(const Tensor& self, const std::optional<Scalar>& min, const
 Scalar highest_scalar(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max);
 // masked_fill's value, after a check of the mask.
 Scalar checked_fill(const Tensor& self, const Tensor& mask, const Scalar& value);
+
+// alpha is of the kind of the result of self and other.
+void check_alpha_kind(const Tensor& self, const Tensor& other, const Scalar& alpha);
+void check_alpha_kind(const Tensor& self, const Scalar& other, const Scalar& alpha);
+template <class Other>
+void check_alpha(const Tensor& self, const Other& other, const Scalar& alpha) {
+  if (!alpha.is_integral(false)) check_alpha_kind(self, other, alpha);
+}
+// No difference of bools.
+[[noreturn]] void refuse_bools(bool both);
+inline bool is_bool(const Tensor& t) { return t.dtype() == DType::Bool; }
+inline bool is_bool(const Scalar& s) { return s.is_bool(); }
+template <class Other>
+void check_difference(const Tensor& self, const Other& other, const Scalar& alpha) {
+  if (is_bool(self) || is_bool(other)) refuse_bools(is_bool(self) && is_bool(other));
+  check_alpha(self, other, alpha);
+}
+void check_one_dtype(const char* op, const Tensor& self, const Tensor& other, const char* argument);
+void check_some(const Tensor& self, const char* op);  // a reduction of all elements that has no identity
+void check_hardtanh(const Tensor& self, const Scalar& min, const Scalar& max);
+void check_softshrink(const Tensor& self, const Scalar& lambd);
 
 }  // namespace strata::eager

@@ -180,6 +180,10 @@ CastFn move_fn(int64_t width) {
 }
 
 void store_scalar(const Scalar& value, DType t, void* dst) {
+  if (STRATA_LIKELY(t == DType::F32 && !value.is_complex() && !value.is_unsigned64())) {
+    *static_cast<float*>(dst) = value.is_float() ? float(value.to_double()) : float(value.to_int());
+    return;
+  }
   if (is_complex(t)) {
     std::complex<double> v = value.to_complex();
     if (t == DType::C128)

@@ -5,7 +5,15 @@
 #include "eager/loss.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_class_loss.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/class_loss.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/index.h"
+#include "strata/generated/ops/norm.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

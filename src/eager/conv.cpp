@@ -10,7 +10,10 @@
 #include "eager/norm_common.h"
 #include "eager/product.h"
 #include "strata/generated/eager_conv.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

@@ -4,7 +4,9 @@
 
 #include "base/checked.h"
 #include "strata/generated/eager_conv.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/conv.h"
+#include "strata/generated/ops/shape.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

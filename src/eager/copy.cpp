@@ -131,7 +131,7 @@ Tensor as_dtype(const Tensor& t, DType dtype) {
   return out;
 }
 
-void copy_result(const Tensor& self, const Tensor& result, const char* name) {
+void check_result(const Tensor& self, const Tensor& result, const char* name) {
   STRATA_CHECK(self.sizes() == result.sizes(), name, ": output with shape ", self.sizes(),
                " doesn't match the broadcast shape ", result.sizes());
   STRATA_CHECK(can_cast(result.dtype(), self.dtype()), "result type ", scalar_type_name(result.dtype()),
@@ -139,7 +139,17 @@ void copy_result(const Tensor& self, const Tensor& result, const char* name) {
   STRATA_CHECK(!overlaps_itself(self), name,
                ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
                "location. Please clone() the tensor before performing the operation.");
+}
+
+void copy_result(const Tensor& self, const Tensor& result, const char* name) {
+  check_result(self, result, name);
   copy_values(self, result);
+}
+
+void check_unrecorded(const Tensor& result, const char* name) {
+  STRATA_CHECK(!result.requires_grad(), name,
+               ": functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+               "requires grad.");
 }
 
 void copy_to_out(const Tensor& out, const Tensor& result, const char* name) {
@@ -151,6 +161,10 @@ void copy_to_out(const Tensor& out, const Tensor& result, const char* name) {
                "location. Please clone() the tensor before performing the operation.");
   resize_output(out, result.sizes(), name);
   copy_values(out, result);
+}
+
+void check_exact_dtype(const Tensor& out, DType result, const char* name) {
+  STRATA_CHECK(out.dtype() == result, name, ": argument out: expected dtype ", result, ", got ", out.dtype());
 }
 
 Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype) {

@@ -11,10 +11,15 @@ void fill_values(const Tensor& dst, const Scalar& value);
 Tensor contiguous_copy(const Tensor& t);
 Tensor as_contiguous(const Tensor& t);
 Tensor as_dtype(const Tensor& t, DType dtype);
-// In-place form of an operator without one of its own: the shape must stay.
+// In-place form of an operator without one of its own: the shape must stay, the dtype can be cast.
+void check_result(const Tensor& self, const Tensor& result, const char* name);
 void copy_result(const Tensor& self, const Tensor& result, const char* name);
 // out= form likewise: resizes `out`, checks that the dtype can be cast.
 void copy_to_out(const Tensor& out, const Tensor& result, const char* name);
+// out= forms made of other operators record nothing.
+void check_unrecorded(const Tensor& result, const char* name);
+// For out= forms that convert nothing.
+void check_exact_dtype(const Tensor& out, DType result, const char* name);
 // A fresh tensor of the kind of `like`: its device, and shape-only when it is.
 Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype);
 Tensor new_tensor(const Tensor& like, IntArrayRef sizes);

@@ -4,7 +4,8 @@
 #include "eager/copy.h"
 #include "eager/pointwise.h"
 #include "strata/generated/eager_copy.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
 
 namespace strata::eager {
 

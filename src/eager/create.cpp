@@ -6,7 +6,8 @@
 #include "eager/copy.h"
 #include "eager/pointwise.h"
 #include "strata/generated/eager_create.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
 
 namespace strata::eager {
 

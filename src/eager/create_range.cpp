@@ -9,7 +9,9 @@
 #include "eager/copy.h"
 #include "eager/pointwise.h"
 #include "strata/generated/eager_create.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

@@ -3,7 +3,10 @@
 #include "core/shape/arrange.h"
 #include "eager/copy.h"
 #include "strata/generated/eager_arrange.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/arrange.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

@@ -6,7 +6,9 @@
 #include "eager/random.h"
 #include "strata/generated/eager_dropout.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/dropout.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -20,6 +22,13 @@ Tensor scaled(const Tensor& input, const Tensor& mask, double scale) {
   Scalar s(scale);
   const Tensor* in[] = {&input, &mask};
   return pointwise(kernels::kept_scaled, {in, 2}, Scalars(&s, 1));
+}
+
+// Nothing is kept, of any dtype; NaN and infinities give NaN.
+Tensor zeroed(const Tensor& input) {
+  Tensor zero = new_tensor(input, DimVec());
+  fill_values(zero, Scalar(0));
+  return ops::mul(input, zero);
 }
 
 double scale_for(double p) { return p == 1.0 ? 0.0 : 1.0 / (1.0 - p); }
@@ -40,6 +49,7 @@ Tensor channel_mask(const Tensor& input, double p) {
 Tensor dropout(const Tensor& input, double p, bool train) {
   check_probability(p);
   if (!train || p == 0 || input.numel() == 0) return input;
+  if (p == 1) return zeroed(input);
   return std::get<0>(ops::native_dropout(input, p, train));
 }
 
@@ -67,6 +77,8 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
 
 Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
   STRATA_CHECK(mask.dtype() == DType::Bool, "Mask should be Bool Scalar Type ", mask.dtype());
+  if (!is_differentiable(grad_output.dtype()))
+    return ops::mul(grad_output, ops::mul(as_dtype(mask, grad_output.dtype()), Scalar(scale)));
   return scaled(grad_output, mask, scale);
 }
 
@@ -79,7 +91,7 @@ Tensor feature_dropout(const Tensor& input, double p, bool train) {
 Tensor alpha_dropout(const Tensor& input, double p, bool train) {
   check_probability(p);
   if (!train || p == 0 || input.numel() == 0) return input;
-  if (p == 1) return ops::mul(input, Scalar(0));
+  if (p == 1) return zeroed(input);
   const double alpha = 1.7580993408473766;  // -(scale * alpha) of selu
   double a = 1.0 / std::sqrt((alpha * alpha * p + 1) * (1 - p));
   Tensor mask = new_tensor(input, input.sizes());

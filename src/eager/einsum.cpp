@@ -6,7 +6,11 @@
 
 #include "base/checked.h"
 #include "strata/generated/eager_matmul.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/arrange.h"
+#include "strata/generated/ops/matmul.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

@@ -5,7 +5,10 @@
 #include "core/parallel.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_embedding.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/embedding.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/vector_norm.h"
 
 namespace strata::eager {
 
@@ -131,7 +134,7 @@ Tensor embedding_renorm(const Tensor& self, const Tensor& indices, double max_no
     if (seen[r]) continue;
     seen[r] = true;
     Tensor row = self.alias({self.sizes()[1]}, {self.strides()[1]}, self.storage_offset() + r * self.strides()[0]);
-    double norm = ops::linalg_vector_norm(row, Scalar(norm_type)).item().to_double();
+    double norm = ops::item(ops::linalg_vector_norm(row, Scalar(norm_type))).to_double();
     if (norm > max_norm) copy_values(row, ops::mul(row, Scalar(max_norm / (norm + 1e-7))));
   }
   return self;

@@ -3,7 +3,8 @@
 #include "eager/copy.h"
 #include "eager/view_rules.h"
 #include "strata/generated/eager_arrange.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/arrange.h"
+#include "strata/generated/ops/create.h"
 
 namespace strata::eager {
 

@@ -7,7 +7,7 @@
 #include "eager/view_rules.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_index.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata::eager {
 

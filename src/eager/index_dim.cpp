@@ -5,7 +5,7 @@
 #include "eager/index_walk.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_index.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata::eager {
 

@@ -7,7 +7,11 @@
 #include "eager/norm_common.h"
 #include "strata/generated/eager_norm.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/norm.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -19,8 +23,7 @@ Tensor sum_leading(const Tensor& t, int64_t kept) {
 
 namespace {
 
-void check_normalized(const Tensor& input, IntArrayRef shape, const Tensor& weight, const Tensor& bias,
-                      const char* op) {
+void check_shape(const Tensor& input, IntArrayRef shape, const Tensor& weight, const Tensor& bias) {
   STRATA_CHECK(!shape.empty(),
                "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
                "but got normalized_shape = ",
@@ -35,6 +38,11 @@ void check_normalized(const Tensor& input, IntArrayRef shape, const Tensor& weig
   int64_t n = input.dim(), k = int64_t(shape.size());
   STRATA_CHECK(n >= k && input.sizes().slice(std::max<int64_t>(n - k, 0), k) == shape, "Given normalized_shape=", shape,
                ", expected input with shape [*, ", shape, "], but got input of size ", input.sizes());
+}
+
+void check_normalized(const Tensor& input, IntArrayRef shape, const Tensor& weight, const Tensor& bias,
+                      const char* op) {
+  check_shape(input, shape, weight, bias);
   STRATA_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), "\"", op, "\" not implemented for '",
                                scalar_type_name(input.dtype()), "'; convert the input with .to() first");
 }
@@ -192,6 +200,15 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(const Tensor& grad
 // ---- rms_norm
 
 Tensor rms_norm(const Tensor& input, IntArrayRef shape, const Tensor& weight, std::optional<double> eps) {
+  if (input.is_complex()) {
+    check_shape(input, shape, weight, {});
+    DimVec dims = last_dims(input, int64_t(shape.size()));
+    Scalar small(eps.value_or(input.dtype() == DType::C128 ? std::numeric_limits<double>::epsilon()
+                                                           : std::numeric_limits<float>::epsilon()));
+    Tensor mean = ops::mean(ops::mul(input, input), OptIntArrayRef(IntArrayRef(dims)), true, std::nullopt);
+    Tensor r = ops::mul(input, ops::rsqrt(ops::add(mean, small)));
+    return weight.defined() ? ops::mul(r, weight) : r;
+  }
   return std::get<0>(ops::_fused_rms_norm(input, shape, weight, eps));
 }
 

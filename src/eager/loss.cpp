@@ -7,7 +7,15 @@
 #include "eager/copy.h"
 #include "strata/generated/eager_loss.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/loss.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/vector_norm.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -75,7 +83,7 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
   if (!self.is_meta() && self.numel() > 0) {
     Tensor inside = ops::logical_and(ops::ge(self, Scalar(0)), ops::le(self, Scalar(1)));
-    STRATA_CHECK(ops::all(inside).item().to_bool(),
+    STRATA_CHECK(ops::item(ops::all(inside)).to_bool(),
                  "all elements of input should be between 0 and 1; binary_cross_entropy takes "
                  "probabilities, binary_cross_entropy_with_logits any number");
   }
@@ -113,6 +121,9 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_inpu
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
+  for (const Tensor* t : {&self, &target})
+    STRATA_CHECK(is_differentiable(t->dtype()), "soft_margin_loss: expected floating operands, got ", t->dtype(),
+                 "; convert them with .to() first");
   return apply_reduction(ops::log1p(ops::exp(ops::mul(ops::neg(target), self))), reduction);
 }
 

@@ -8,7 +8,11 @@
 #include "eager/visit.h"
 #include "strata/generated/eager_index.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/index.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/scatter.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

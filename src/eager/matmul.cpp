@@ -6,7 +6,10 @@
 #include "eager/view_rules.h"
 #include "strata/generated/eager_matmul.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/matmul.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

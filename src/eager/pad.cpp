@@ -10,7 +10,8 @@
 #include "eager/copy.h"
 #include "eager/view_rules.h"
 #include "strata/generated/eager_shape.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/shape.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/cast.h"
+#include "eager/copy.h"
 #include "eager/kernels.h"
 #include "eager/pointwise_loop.h"
 
@@ -47,7 +48,7 @@ bool scalar_fits(const Scalar& s, DType t) {
 }
 
 DType compute_dtype(const PointwiseOp& op, Inputs in, Scalars scalars) {
-  return eager::compute_dtype(op.name, op.promote, op.fixed, in, scalars);
+  return eager::compute_dtype(op.name, op.promote, op.fixed, in, scalars, op.unpromoted);
 }
 
 void fill_params(Scalars scalars, DType t, char* params) {
@@ -101,12 +102,14 @@ void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRe
 
 }  // namespace
 
-DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in, Scalars scalars) {
+DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in, Scalars scalars,
+                    uint32_t unpromoted) {
   if (promote == Promote::First) return in[0]->dtype();
   ResultType r;
   for (size_t i = 0; i < in.size(); ++i)
     if (!(fixed >> i & 1)) r.add(*in[i]);
-  for (const Scalar& s : scalars) r.add(s);
+  for (size_t i = 0; i < scalars.size(); ++i)
+    if (!(unpromoted >> i & 1)) r.add(scalars[i]);
   DType t = r.get();
   if (promote == Promote::Float && is_integral(t, true)) return default_dtype();
   if (promote == Promote::Sum && is_integral(t, true)) return DType::I64;
@@ -168,7 +171,7 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   for (size_t i = 0; plain && i < scalars.size(); ++i) plain = scalar_fits(scalars[i], t);
   if (plain && (op.promote != Promote::Float || is_float(t) || strata::is_complex(t))) {
     const StrataKernelEntry& entry = kernel_for(op, t);
-    Tensor out = make_tensor(first->sizes(), static_cast<DType>(entry.output_dtype[0]), first->device_);
+    Tensor out = make_tensor_like(*first, static_cast<DType>(entry.output_dtype[0]));
     if (first->numel_ == 0 || out.is_meta()) return out;
     alignas(16) char params[16 * kMaxScalars];
     fill_params(scalars, t, params);
@@ -205,6 +208,9 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
   STRATA_CHECK(can_cast(result, out.dtype()), "result type ", scalar_type_name(result),
                " can't be cast to the desired output type ", scalar_type_name(out.dtype()));
   common_device(op.name, in);
+  STRATA_CHECK(resize || !is_complex(t) || is_complex(result) || result == DType::Bool, "In-place ", op.name,
+               " is not supported for complex tensors.");
+  if (resize && op.exact_out) check_exact_dtype(out, result, op.name);
   if (resize)
     resize_output(out, shape, op.name);
   else

@@ -23,6 +23,8 @@ struct PointwiseOp {
   uint8_t inputs = 0, scalars = 0, outputs = 1;
   uint32_t fixed = 0;  // bit i: input i keeps the dtype `fixed_dtype` and takes no part in promotion
   DType fixed_dtype = DType::Bool;
+  bool exact_out = false;   // out= takes the result's dtype alone
+  uint32_t unpromoted = 0;  // bit i: scalar i takes no part in the result type
   mutable std::atomic<const StrataKernelEntry*> cache[kDTypeCount] = {};
   mutable std::atomic<uint32_t> generation{0};
 };
@@ -40,7 +42,8 @@ void pointwise_into(const PointwiseOp& op, ArrayRef<const Tensor*> outs, Inputs 
 // The entry of `op` for dtype t, or a NotImplementedError that names both.
 const StrataKernelEntry& kernel_for(const PointwiseOp& op, DType t);
 // The dtype that `op` computes in, by its rule.
-DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in, Scalars scalars);
+DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in, Scalars scalars,
+                    uint32_t unpromoted = 0);
 // Gives `out` the wanted sizes (out= forms): empty ones quietly, others with PyTorch's warning.
 void resize_output(const Tensor& out, IntArrayRef sizes, const char* name);
 // Sets sizes of `t`, growing its storage as needed.

@@ -24,6 +24,35 @@ int64_t cache_bytes() {
   return bytes;
 }
 
+// `rest` elements of W bytes into a block whose other lanes repeat the first: no division by zero or slow path that the
+// data does not ask for.
+template <class W>
+void fill_block(const char* from, int64_t rest, char* block) {
+  W first;
+  std::memcpy(&first, from, sizeof(W));
+  for (int64_t l = 0; l < kBlock; ++l) std::memcpy(block + l * sizeof(W), &first, sizeof(W));
+  for (int64_t l = 1; l < rest; ++l) std::memcpy(block + l * sizeof(W), from + l * sizeof(W), sizeof(W));
+}
+
+struct Wide {
+  uint64_t half[2];
+};
+
+void fill_block(const char* from, int64_t size, int64_t rest, char* block) {
+  switch (size) {
+    case 1:
+      return fill_block<uint8_t>(from, rest, block);
+    case 2:
+      return fill_block<uint16_t>(from, rest, block);
+    case 4:
+      return fill_block<uint32_t>(from, rest, block);
+    case 8:
+      return fill_block<uint64_t>(from, rest, block);
+    default:
+      return fill_block<Wide>(from, rest, block);
+  }
+}
+
 // Whole blocks in place, the rest through buffers, since kernels take whole blocks only.
 void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step, int outputs, int count,
               const void* params, int64_t n, int64_t flags, int32_t* status) {
@@ -37,9 +66,7 @@ void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const
       if (i >= outputs && step[i] == 0) {
         at[i] = ptr[i];
       } else if (i >= outputs) {
-        std::memcpy(buffer[i], ptr[i] + blocks * step[i], rest * size[i]);
-        // Absent lanes repeat the first: no division by zero or slow path that the data does not ask for.
-        for (int64_t l = rest; l < kBlock; ++l) std::memcpy(buffer[i] + l * size[i], buffer[i], size[i]);
+        fill_block(ptr[i] + blocks * step[i], size[i], rest, buffer[i]);
       }
     }
     fn(at, step, params, 1, 0, status);

@@ -6,9 +6,12 @@
 #include "eager/copy.h"
 #include "strata/generated/eager_activation.h"
 #include "strata/generated/eager_pointwise.h"
-#include "strata/generated/handles.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/eager_unary.h"
+#include "strata/generated/ops/activation.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -112,13 +115,15 @@ namespace {
 template <class Divisor>
 Tensor divide(const Tensor& self, const Divisor& other, std::optional<std::string_view> mode) {
   if (!mode) return ops::div(self, other);
-  if (*mode == "floor") return ops::floor_divide(self, other);
-  STRATA_CHECK(*mode == "trunc", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode,
+  bool floor = *mode == "floor";
+  STRATA_CHECK(floor || *mode == "trunc", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode,
                "'");
+  Tensor divisor;
   if constexpr (std::is_same_v<Divisor, Scalar>)
-    return ops::_div_trunc(self, wrapped_number(other));
+    divisor = wrapped_number(other);
   else
-    return ops::_div_trunc(self, other);
+    divisor = other;
+  return floor ? ops::_div_floor(self, divisor) : ops::_div_trunc(self, divisor);
 }
 }  // namespace
 
@@ -131,8 +136,52 @@ Tensor div_mode(const Tensor& self, const Scalar& other, std::optional<std::stri
 
 Tensor clamp_tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
   STRATA_CHECK(min.defined() || max.defined(), "torch.clamp: At least one of 'min' or 'max' must not be None");
-  Tensor r = min.defined() ? ops::maximum(self, min) : self;
-  return max.defined() ? ops::minimum(r, max) : r;
+  if (!max.defined()) return ops::clamp_min(self, min);
+  return min.defined() ? ops::_clamp_between(self, min, max) : ops::clamp_max(self, max);
+}
+
+// ---- powers in double precision
+
+namespace {
+DType power_dtype(bool is_complex) { return is_complex ? DType::C128 : DType::F64; }
+template <class Exponent>
+void raise_inplace(const Tensor& self, const Exponent& exponent) {
+  DType wanted = power_dtype(self.is_complex() || exponent.is_complex());
+  STRATA_CHECK(self.dtype() == wanted, "the base given to float_power_ has dtype ", scalar_type_name(self.dtype()),
+               " but the operation's result requires dtype ", scalar_type_name(wanted));
+  ops::pow_(self, exponent);
+}
+}  // namespace
+
+Tensor float_power(const Tensor& self, const Tensor& exponent) {
+  DType t = power_dtype(self.is_complex() || exponent.is_complex());
+  return ops::pow(ops::to(self, t), ops::to(exponent, t));
+}
+Tensor float_power(const Tensor& self, const Scalar& exponent) {
+  return ops::pow(ops::to(self, power_dtype(self.is_complex() || exponent.is_complex())), exponent);
+}
+Tensor float_power(const Scalar& self, const Tensor& exponent) {
+  return ops::pow(self, ops::to(exponent, power_dtype(self.is_complex() || exponent.is_complex())));
+}
+void float_power_inplace(const Tensor& self, const Tensor& exponent) { raise_inplace(self, exponent); }
+void float_power_inplace(const Tensor& self, const Scalar& exponent) { raise_inplace(self, exponent); }
+
+// ---- functions of one tensor
+
+Tensor positive(const Tensor& self) {
+  STRATA_CHECK(self.dtype() != DType::Bool, "The `+` operator, on a bool tensor is not supported.");
+  return self;
+}
+
+Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
+                  std::optional<double> neginf) {
+  if (is_integral(self.dtype(), true)) return ops::clone(self);
+  if (self.is_complex())
+    return ops::view_as_complex(nan_to_num(ops::view_as_real(self), nan, posinf, neginf));
+  const double largest = largest_of(self.dtype());
+  const Tensor* in[] = {&self};
+  const Scalar numbers[] = {nan.value_or(0.0), posinf.value_or(largest), neginf.value_or(-largest)};
+  return pointwise(kernels::numbers_only, {in, 1}, Scalars(numbers, 3));
 }
 
 // ---- activations

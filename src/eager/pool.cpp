@@ -1,4 +1,4 @@
-// Max and average pooling over planes, one plane after the other; planes are divided among threads.
+// Max and average pooling over volumes, one after the other; volumes are divided among threads.
 #include "eager/pool.h"
 
 #include <algorithm>
@@ -7,35 +7,55 @@
 #include "core/parallel.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_pool.h"
-#include "strata/generated/ops.h"
 
 namespace strata::eager {
 
 namespace {
 
+struct Range {
+  int64_t first, last;  // half open
+};
 struct Window {
-  int64_t row0, row1, col0, col1;  // half open
+  Range z, y, x;
+  int64_t volume() const { return (z.last - z.first) * (y.last - y.first) * (x.last - x.first); }
+  bool empty() const { return z.first >= z.last || y.first >= y.last || x.first >= x.last; }
 };
 
-// f(plane, index of the window in its plane, window) for all windows of planes [begin, end).
+// f(volume, index of the window in its volume, window) for all windows of volumes [begin, end).
 template <class F>
-void over_windows(const Planes& p, int64_t begin, int64_t end, F&& f) {
-  std::vector<int64_t> col0(p.cols.count), col1(p.cols.count);
-  for (int64_t j = 0; j < p.cols.count; ++j) {
-    col0[j] = p.cols.begin(j);
-    col1[j] = p.cols.end(j);
-  }
-  for (int64_t plane = begin; plane < end; ++plane)
-    for (int64_t i = 0; i < p.rows.count; ++i) {
-      int64_t row0 = p.rows.begin(i), row1 = p.rows.end(i);
-      for (int64_t j = 0; j < p.cols.count; ++j) f(plane, i * p.cols.count + j, Window{row0, row1, col0[j], col1[j]});
+void over_windows(const Volumes& v, int64_t begin, int64_t end, F&& f) {
+  std::vector<Range> columns(v.cols.count);
+  for (int64_t j = 0; j < v.cols.count; ++j) columns[j] = {v.cols.begin(j), v.cols.end(j)};
+  for (int64_t volume = begin; volume < end; ++volume) {
+    int64_t at = 0;
+    for (int64_t d = 0; d < v.depth.count; ++d) {
+      Range z{v.depth.begin(d), v.depth.end(d)};
+      for (int64_t i = 0; i < v.rows.count; ++i) {
+        Range y{v.rows.begin(i), v.rows.end(i)};
+        for (const Range& x : columns) f(volume, at++, Window{z, y, x});
+      }
     }
+  }
 }
 
 template <class F>
-void over_planes(const Planes& p, F&& f) {
-  int64_t work = std::max<int64_t>(p.rows.size * p.cols.size, 1);
-  parallel_for(0, p.count, std::max<int64_t>(1, 16384 / work), f);
+void over_volumes(const Volumes& v, F&& f) {
+  parallel_for(0, v.count, std::max<int64_t>(1, 16384 / std::max<int64_t>(v.size(), 1)), f);
+}
+
+// f(place) for the elements of a window without dilation, in row-major order.
+template <class F>
+inline void over_places(const Volumes& v, const Window& w, F&& f) {
+  for (int64_t z = w.z.first; z < w.z.last; ++z)
+    for (int64_t y = w.y.first; y < w.y.last; ++y) {
+      int64_t row = (z * v.rows.size + y) * v.cols.size;
+      for (int64_t x = w.x.first; x < w.x.last; ++x) f(row + x);
+    }
+}
+
+void check_numbers(const char* op, const Tensor& self, bool fits) {
+  STRATA_CHECK_NOT_IMPLEMENTED(fits || self.numel() == 0, "\"", op, "\" not implemented for '",
+                               scalar_type_name(self.dtype()), "'; convert the input with .to() first");
 }
 
 template <class T>
@@ -47,57 +67,62 @@ T lowest() {
 }
 
 template <class T>
-void max_planes(const Planes& p, const T* in, T* out, int64_t* indices) {
-  int64_t area = p.rows.size * p.cols.size, windows = p.rows.count * p.cols.count, width = p.cols.size;
-  int64_t row_step = p.rows.dilation, col_step = p.cols.dilation;
-  over_planes(p, [&](int64_t begin, int64_t end) {
-    over_windows(p, begin, end, [&](int64_t plane, int64_t at, const Window& w) {
-      const T* from = in + plane * area;
+void max_volumes(const Volumes& v, const T* in, T* out, int64_t* indices) {
+  int64_t size = v.size(), windows = v.windows(), width = v.cols.size, height = v.rows.size;
+  over_volumes(v, [&](int64_t begin, int64_t end) {
+    over_windows(v, begin, end, [&](int64_t volume, int64_t at, const Window& w) {
+      const T* from = in + volume * size;
       T best = lowest<T>();
-      int64_t place = w.row0 * width + w.col0;
-      for (int64_t y = w.row0; y < w.row1; y += row_step)
-        for (int64_t x = w.col0; x < w.col1; x += col_step) {
-          T v = from[y * width + x];
-          if (v > best || is_nan(v)) {
-            best = v;
-            place = y * width + x;
+      int64_t place = (w.z.first * height + w.y.first) * width + w.x.first;
+      for (int64_t z = w.z.first; z < w.z.last; z += v.depth.dilation)
+        for (int64_t y = w.y.first; y < w.y.last; y += v.rows.dilation)
+          for (int64_t x = w.x.first; x < w.x.last; x += v.cols.dilation) {
+            int64_t here = (z * height + y) * width + x;
+            T value = from[here];
+            if (value > best || is_nan(value)) {
+              best = value;
+              place = here;
+            }
           }
-        }
-      out[plane * windows + at] = best;
-      indices[plane * windows + at] = place;
+      out[volume * windows + at] = best;
+      indices[volume * windows + at] = place;
     });
   });
 }
 
-std::tuple<Tensor, Tensor> max_pool(const char* op, const Planes& p, const Tensor& self) {
-  Tensor indices = new_tensor(self, p.output, DType::I64);
-  if (self.is_meta() || indices.numel() == 0) return {new_tensor(self, p.output), indices};
-  Tensor x = as_contiguous(widened(self)), out = new_tensor(x, p.output);
+std::tuple<Tensor, Tensor> max_pool(const char* op, const Volumes& v, const Tensor& self) {
+  Tensor indices = new_tensor(self, v.output, DType::I64);
+  if (self.is_meta() || indices.numel() == 0) return {new_tensor(self, v.output), indices};
+  Tensor x = as_contiguous(widened(self)), out = new_tensor(x, v.output);
   visit_reals(x.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    max_planes<T>(p, x.data<T>(), out.data<T>(), indices.data<int64_t>());
+    max_volumes<T>(v, x.data<T>(), out.data<T>(), indices.data<int64_t>());
   });
   return {as_dtype(out, self.dtype()), indices};
 }
 
-// Each plane adds its own gradients, in the order of the windows.
-Tensor max_backward(const char* op, const Tensor& grad, const Tensor& self, const Tensor& indices) {
-  STRATA_CHECK(grad.sizes() == indices.sizes() && grad.dim() == self.dim(), op,
+// Each volume adds its own gradients, in the order of the windows.
+Tensor max_backward(const char* op, int64_t rank, const Tensor& grad, const Tensor& self, const Tensor& indices) {
+  STRATA_CHECK(grad.sizes() == indices.sizes() && grad.dim() == self.dim() && self.dim() >= rank, op,
                ": expected grad_output of the shape of indices, ", indices.sizes(), ", got ", grad.sizes());
+  check_numbers(op, self, self.is_floating_point());
   if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes());
   Tensor dy = as_contiguous(widened(grad)), at = as_contiguous(indices), dx = new_tensor(dy, self.sizes());
   fill_values(dx, Scalar(0));
-  int64_t n = self.dim(), area = self.sizes()[n - 2] * self.sizes()[n - 1],
-          windows = grad.sizes()[n - 2] * grad.sizes()[n - 1];
+  int64_t size = 1, windows = 1;
+  for (int64_t d = self.dim() - rank; d < self.dim(); ++d) {
+    size *= self.sizes()[d];
+    windows *= grad.sizes()[d];
+  }
   visit_reals(dy.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = dy.data<T>();
     const int64_t* place = at.data<int64_t>();
     T* to = dx.data<T>();
-    parallel_for(0, self.numel() / area, std::max<int64_t>(1, 16384 / area), [&](int64_t begin, int64_t end) {
-      for (int64_t plane = begin; plane < end; ++plane)
-        for (int64_t i = plane * windows; i < (plane + 1) * windows; ++i) {
-          T& slot = to[plane * area + place[i]];
+    parallel_for(0, self.numel() / size, std::max<int64_t>(1, 16384 / size), [&](int64_t begin, int64_t end) {
+      for (int64_t volume = begin; volume < end; ++volume)
+        for (int64_t i = volume * windows; i < (volume + 1) * windows; ++i) {
+          T& slot = to[volume * size + place[i]];
           slot = add_values<T>(slot, from[i]);
         }
     });
@@ -105,59 +130,59 @@ Tensor max_backward(const char* op, const Tensor& grad, const Tensor& self, cons
   return as_dtype(dx, self.dtype());
 }
 
-// How many elements divide the sum of window (i, j).
+// How many elements divide the sum of a window.
 struct Divisor {
-  const Planes& p;
+  const Volumes& v;
   bool include_padding;
   std::optional<int64_t> given;
-  int64_t of(int64_t i, int64_t j, const Window& w) const {
+  int64_t of(int64_t at, const Window& w) const {
     if (given) return *given;
-    if (include_padding && !p.rows.even) return p.rows.padded(i) * p.cols.padded(j);
-    return (w.row1 - w.row0) * (w.col1 - w.col0);
+    if (!include_padding || v.rows.even) return w.volume();
+    int64_t plane = v.rows.count * v.cols.count;
+    return v.depth.padded(at / plane) * v.rows.padded(at % plane / v.cols.count) * v.cols.padded(at % v.cols.count);
   }
 };
 
-Tensor average(const char* op, const Planes& p, const Divisor& divisor, const Tensor& self) {
-  if (self.is_meta()) return new_tensor(self, p.output);
-  Tensor x = as_contiguous(widened(self)), out = new_tensor(x, p.output);
-  int64_t area = p.rows.size * p.cols.size, windows = p.rows.count * p.cols.count, width = p.cols.size;
+Tensor average(const char* op, const Volumes& v, const Divisor& divisor, const Tensor& self) {
+  if (self.is_meta() || self.numel() == 0) return new_tensor(self, v.output);
+  Tensor x = as_contiguous(widened(self)), out = new_tensor(x, v.output);
+  int64_t size = v.size(), windows = v.windows();
   visit_reals(x.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* in = x.data<T>();
     T* to = out.data<T>();
-    over_planes(p, [&](int64_t begin, int64_t end) {
-      over_windows(p, begin, end, [&](int64_t plane, int64_t at, const Window& w) {
+    over_volumes(v, [&](int64_t begin, int64_t end) {
+      over_windows(v, begin, end, [&](int64_t volume, int64_t at, const Window& w) {
+        const T* from = in + volume * size;
         T sum = 0;
-        for (int64_t r = w.row0; r < w.row1; ++r)
-          for (int64_t c = w.col0; c < w.col1; ++c) sum = add_values<T>(sum, in[plane * area + r * width + c]);
-        int64_t d = divisor.of(at / p.cols.count, at % p.cols.count, w);
-        to[plane * windows + at] = w.row0 < w.row1 && w.col0 < w.col1 ? T(sum / T(d)) : T(0);
+        over_places(v, w, [&](int64_t place) { sum = add_values<T>(sum, from[place]); });
+        to[volume * windows + at] = w.empty() ? T(0) : T(sum / T(divisor.of(at, w)));
       });
     });
   });
   return as_dtype(out, self.dtype());
 }
 
-Tensor average_backward(const char* op, const Planes& p, const Divisor& divisor, const Tensor& grad,
+Tensor average_backward(const char* op, const Volumes& v, const Divisor& divisor, const Tensor& grad,
                         const Tensor& self) {
-  STRATA_CHECK(grad.sizes() == IntArrayRef(p.output), op, ": expected grad_output of shape ", p.output, ", got ",
+  STRATA_CHECK(grad.sizes() == IntArrayRef(v.output), op, ": expected grad_output of shape ", v.output, ", got ",
                grad.sizes());
-  if (self.is_meta()) return new_tensor(self, self.sizes());
+  if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes());
   Tensor dy = as_contiguous(widened(grad)), dx = new_tensor(dy, self.sizes());
   fill_values(dx, Scalar(0));
-  int64_t area = p.rows.size * p.cols.size, windows = p.rows.count * p.cols.count, width = p.cols.size;
+  int64_t size = v.size(), windows = v.windows();
   visit_reals(dy.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = dy.data<T>();
     T* to = dx.data<T>();
-    over_planes(p, [&](int64_t begin, int64_t end) {
-      over_windows(p, begin, end, [&](int64_t plane, int64_t at, const Window& w) {
-        T share = from[plane * windows + at] / T(divisor.of(at / p.cols.count, at % p.cols.count, w));
-        for (int64_t r = w.row0; r < w.row1; ++r)
-          for (int64_t c = w.col0; c < w.col1; ++c) {
-            T& slot = to[plane * area + r * width + c];
-            slot = add_values<T>(slot, share);
-          }
+    over_volumes(v, [&](int64_t begin, int64_t end) {
+      over_windows(v, begin, end, [&](int64_t volume, int64_t at, const Window& w) {
+        if (w.empty()) return;
+        T share = from[volume * windows + at] / T(divisor.of(at, w));
+        over_places(v, w, [&](int64_t place) {
+          T& slot = to[volume * size + place];
+          slot = add_values<T>(slot, share);
+        });
       });
     });
   });
@@ -166,130 +191,128 @@ Tensor average_backward(const char* op, const Planes& p, const Divisor& divisor,
 
 const int64_t kOne = 1;
 
-void check_average(const char* op, const Tensor& self, std::optional<int64_t> divisor) {
-  STRATA_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.dtype() == DType::I64, "\"", op,
-                               "\" not implemented for '", scalar_type_name(self.dtype()),
-                               "'; convert the input with .to() first");
+Tensor sliding_average(const char* op, int64_t rank, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
+                       IntArrayRef padding, bool ceil_mode, bool include_padding, std::optional<int64_t> divisor) {
   STRATA_CHECK(!divisor || *divisor != 0, op, ": divisor must be not zero");
+  Volumes v = sliding_volumes(op, rank, self, kernel, stride, padding, IntArrayRef(kOne), ceil_mode);
+  check_numbers(op, self, self.is_floating_point() || self.dtype() == DType::I64);
+  return average(op, v, {v, include_padding, divisor}, self);
+}
+
+Tensor sliding_average_backward(const char* op, int64_t rank, const Tensor& grad, const Tensor& self,
+                                IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
+                                bool include_padding, std::optional<int64_t> divisor) {
+  STRATA_CHECK(!divisor || *divisor != 0, op, ": divisor must be not zero");
+  Volumes v = sliding_volumes(op, rank, self, kernel, stride, padding, IntArrayRef(kOne), ceil_mode);
+  check_numbers(op, self, self.is_floating_point());
+  return average_backward(op, v, {v, include_padding, divisor}, grad, self);
+}
+
+Tensor even_average(const char* op, int64_t rank, const Tensor& self, IntArrayRef output_size) {
+  Volumes v = even_volumes(op, rank, self, output_size);
+  check_numbers(op, self, self.is_floating_point());
+  return average(op, v, {v, false, std::nullopt}, self);
+}
+
+Tensor even_average_backward(const char* op, int64_t rank, const Tensor& grad, const Tensor& self) {
+  int64_t n = grad.dim();
+  STRATA_CHECK(n == self.dim() && n > rank, op, ": expected grad_output of ", self.dim(), " dims, got ", n);
+  Volumes v = even_volumes(op, rank, self, grad.sizes().slice(n - rank, rank));
+  check_numbers(op, self, self.is_floating_point());
+  return average_backward(op, v, {v, false, std::nullopt}, grad, self);
+}
+
+std::tuple<Tensor, Tensor> sliding_max(const char* op, int64_t rank, const Tensor& self, IntArrayRef kernel,
+                                       IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+  Volumes v = sliding_volumes(op, rank, self, kernel, stride, padding, dilation, ceil_mode);
+  check_numbers(op, self, self.dtype() != DType::Bool);
+  return max_pool(op, v, self);
+}
+
+std::tuple<Tensor, Tensor> even_max(const char* op, int64_t rank, const Tensor& self, IntArrayRef output_size) {
+  Volumes v = even_volumes(op, rank, self, output_size);
+  check_numbers(op, self, self.is_floating_point());
+  return max_pool(op, v, self);
 }
 
 }  // namespace
 
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
                                                    IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
-  return max_pool("max_pool2d", sliding_planes("max_pool2d", self, kernel, stride, padding, dilation, ceil_mode), self);
+  return sliding_max("max_pool2d", 2, self, kernel, stride, padding, dilation, ceil_mode);
 }
 
 Tensor max_pool2d_backward(const Tensor& grad, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef,
                            bool, const Tensor& indices) {
-  return max_backward("max_pool2d_with_indices_backward", grad, self, indices);
+  return max_backward("max_pool2d_backward", 2, grad, self, indices);
 }
 
 Tensor avg_pool2d(const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
                   bool count_include_pad, std::optional<int64_t> divisor_override) {
-  check_average("avg_pool2d", self, divisor_override);
-  Planes p = sliding_planes("avg_pool2d", self, kernel, stride, padding, IntArrayRef(kOne), ceil_mode);
-  return average("avg_pool2d", p, {p, count_include_pad, divisor_override}, self);
+  return sliding_average("avg_pool2d", 2, self, kernel, stride, padding, ceil_mode, count_include_pad,
+                         divisor_override);
 }
 
 Tensor avg_pool2d_backward(const Tensor& grad, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
                            IntArrayRef padding, bool ceil_mode, bool count_include_pad,
                            std::optional<int64_t> divisor_override) {
-  check_average("avg_pool2d_backward", self, divisor_override);
-  Planes p = sliding_planes("avg_pool2d_backward", self, kernel, stride, padding, IntArrayRef(kOne), ceil_mode);
-  return average_backward("avg_pool2d_backward", p, {p, count_include_pad, divisor_override}, grad, self);
+  return sliding_average_backward("avg_pool2d_backward", 2, grad, self, kernel, stride, padding, ceil_mode,
+                                  count_include_pad, divisor_override);
 }
 
 Tensor adaptive_avg_pool2d_core(const Tensor& self, IntArrayRef output_size) {
-  check_average("adaptive_avg_pool2d", self, std::nullopt);
-  Planes p = even_planes("adaptive_avg_pool2d", self, output_size);
-  return average("adaptive_avg_pool2d", p, {p, false, std::nullopt}, self);
+  return even_average("adaptive_avg_pool2d", 2, self, output_size);
 }
 
 Tensor adaptive_avg_pool2d_backward(const Tensor& grad, const Tensor& self) {
-  int64_t n = grad.dim();
-  STRATA_CHECK(n == self.dim() && n >= 3, "adaptive_avg_pool2d_backward: expected grad_output of ", self.dim(),
-               " dims, got ", n);
-  Planes p = even_planes("adaptive_avg_pool2d_backward", self, grad.sizes().slice(n - 2, 2));
-  return average_backward("adaptive_avg_pool2d_backward", p, {p, false, std::nullopt}, grad, self);
+  return even_average_backward("adaptive_avg_pool2d_backward", 2, grad, self);
 }
 
 std::tuple<Tensor, Tensor> adaptive_max_pool2d(const Tensor& self, IntArrayRef output_size) {
-  return max_pool("adaptive_max_pool2d", even_planes("adaptive_max_pool2d", self, output_size), self);
+  return even_max("adaptive_max_pool2d", 2, self, output_size);
 }
 
 Tensor adaptive_max_pool2d_backward(const Tensor& grad, const Tensor& self, const Tensor& indices) {
-  return max_backward("adaptive_max_pool2d_backward", grad, self, indices);
+  return max_backward("adaptive_max_pool2d_backward", 2, grad, self, indices);
 }
 
-// ---- one spatial dim, as two with a height of 1
-
-namespace {
-
-struct Flat {
-  Tensor image;
-  DimVec kernel, stride, padding, dilation;
-};
-
-void check_one(const char* op, const Tensor& self) {
-  STRATA_CHECK(self.dim() == 2 || self.dim() == 3, op,
-               ": Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
-               "but got: ",
-               self.sizes());
-}
-
-Flat flat(const char* op, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-          IntArrayRef dilation) {
-  check_one(op, self);
-  STRATA_CHECK(kernel.size() == 1 && stride.size() <= 1 && padding.size() == 1 && dilation.size() == 1, op,
-               ": kernel_size, stride, padding and dilation must be single ints");
-  return {ops::unsqueeze(self, -2),
-          {1, kernel[0]},
-          {1, stride.empty() ? kernel[0] : stride[0]},
-          {0, padding[0]},
-          {1, dilation[0]}};
-}
-
-}  // namespace
-
-std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
+std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
                                                    IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
-  Flat f = flat("max_pool1d", self, kernel, stride, padding, dilation);
-  auto [values, indices] = ops::max_pool2d_with_indices(f.image, f.kernel, f.stride, f.padding, f.dilation, ceil_mode);
-  return {ops::squeeze(values, -2), ops::squeeze(indices, -2)};
+  return sliding_max("max_pool3d", 3, self, kernel, stride, padding, dilation, ceil_mode);
 }
 
-Tensor max_pool1d(const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
-                  bool ceil_mode) {
-  return std::get<0>(ops::max_pool1d_with_indices(self, kernel, stride, padding, dilation, ceil_mode));
+Tensor max_pool3d_backward(const Tensor& grad, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef,
+                           bool, const Tensor& indices) {
+  return max_backward("max_pool3d_backward", 3, grad, self, indices);
 }
 
-Tensor avg_pool1d(const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
-                  bool count_include_pad) {
-  Flat f = flat("avg_pool1d", self, kernel, stride, padding, IntArrayRef(kOne));
-  return ops::squeeze(ops::avg_pool2d(f.image, f.kernel, f.stride, f.padding, ceil_mode, count_include_pad), -2);
+Tensor avg_pool3d(const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
+                  bool count_include_pad, std::optional<int64_t> divisor_override) {
+  return sliding_average("avg_pool3d", 3, self, kernel, stride, padding, ceil_mode, count_include_pad,
+                         divisor_override);
 }
 
-Tensor adaptive_avg_pool1d(const Tensor& self, IntArrayRef output_size) {
-  check_one("adaptive_avg_pool1d", self);
-  STRATA_CHECK(output_size.size() == 1, "adaptive_avg_pool1d: output_size must be one int, got ", output_size);
-  return ops::squeeze(ops::adaptive_avg_pool2d(ops::unsqueeze(self, -2), {1, output_size[0]}), -2);
+Tensor avg_pool3d_backward(const Tensor& grad, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
+                           IntArrayRef padding, bool ceil_mode, bool count_include_pad,
+                           std::optional<int64_t> divisor_override) {
+  return sliding_average_backward("avg_pool3d_backward", 3, grad, self, kernel, stride, padding, ceil_mode,
+                                  count_include_pad, divisor_override);
 }
 
-std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, IntArrayRef output_size) {
-  check_one("adaptive_max_pool1d", self);
-  STRATA_CHECK(output_size.size() == 1, "adaptive_max_pool1d: output_size must be one int, got ", output_size);
-  auto [values, indices] = ops::adaptive_max_pool2d(ops::unsqueeze(self, -2), {1, output_size[0]});
-  return {ops::squeeze(values, -2), ops::squeeze(indices, -2)};
+Tensor adaptive_avg_pool3d_core(const Tensor& self, IntArrayRef output_size) {
+  return even_average("adaptive_avg_pool3d", 3, self, output_size);
 }
 
-Tensor adaptive_avg_pool2d(const Tensor& self, IntArrayRef output_size) {
-  STRATA_CHECK(output_size.size() == 2, "adaptive_avg_pool2d: output_size must be 2, got ", output_size);
-  if (output_size[0] == 1 && output_size[1] == 1 && (self.dim() == 3 || self.dim() == 4)) {
-    const int64_t dims[] = {-1, -2};
-    return ops::mean(self, OptIntArrayRef(IntArrayRef(dims, 2)), true);
-  }
-  return ops::_adaptive_avg_pool2d(self, output_size);
+Tensor adaptive_avg_pool3d_backward(const Tensor& grad, const Tensor& self) {
+  return even_average_backward("adaptive_avg_pool3d_backward", 3, grad, self);
+}
+
+std::tuple<Tensor, Tensor> adaptive_max_pool3d(const Tensor& self, IntArrayRef output_size) {
+  return even_max("adaptive_max_pool3d", 3, self, output_size);
+}
+
+Tensor adaptive_max_pool3d_backward(const Tensor& grad, const Tensor& self, const Tensor& indices) {
+  return max_backward("adaptive_max_pool3d_backward", 3, grad, self, indices);
 }
 
 }  // namespace strata::eager

@@ -1,4 +1,5 @@
-// Windows of pooling and the planes that they slide over: a tensor of 3 or 4 dims as a stack of height x width planes.
+// Windows of pooling and the volumes that they slide over: a tensor with channels and perhaps a batch as a stack of
+// depth x height x width volumes, of depth 1 where two dims are pooled.
 #pragma once
 #include "core/tensor.h"
 
@@ -15,15 +16,17 @@ struct WindowAxis {
   int64_t padded(int64_t i) const;  // elements that count when padding does
 };
 
-struct Planes {
-  int64_t count;  // batch * channels
-  WindowAxis rows, cols;
-  DimVec output;  // sizes of the result
+struct Volumes {
+  int64_t count = 1;           // batch * channels
+  WindowAxis depth, rows, cols;
+  DimVec output;               // sizes of the result
+  int64_t size() const { return depth.size * rows.size * cols.size; }
+  int64_t windows() const { return depth.count * rows.count * cols.count; }
 };
 
-// Checks the arguments as PyTorch does. An empty stride is the kernel.
-Planes sliding_planes(const char* op, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-                      IntArrayRef dilation, bool ceil_mode);
-Planes even_planes(const char* op, const Tensor& self, IntArrayRef output_size);
+// Check the arguments as PyTorch does; `rank` dims (2 or 3) are pooled. An empty stride is the kernel.
+Volumes sliding_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
+                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode);
+Volumes even_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayRef output_size);
 
 }  // namespace strata::eager

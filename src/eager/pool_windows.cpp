@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/inline_vec.h"
 #include "core/shape/pool.h"
 #include "eager/pool.h"
 
@@ -25,47 +26,55 @@ namespace {
 
 int64_t at(IntArrayRef list, size_t d) { return list.size() == 1 ? list[0] : list[d]; }
 
-void check_list(const char* op, const char* what, IntArrayRef list, bool may_be_empty) {
-  STRATA_CHECK(list.size() == 1 || list.size() == 2 || (may_be_empty && list.empty()), op, ": ", what, " must ",
-               may_be_empty ? "either be omitted, a single int, or a tuple of two ints"
-                            : "either be a single int, or a tuple of two ints",
-               "; got ", list);
+void check_list(const char* op, const char* what, int64_t rank, IntArrayRef list, bool may_be_empty) {
+  STRATA_CHECK(list.size() == 1 || int64_t(list.size()) == rank || (may_be_empty && list.empty()), op, ": ", what,
+               " must ", may_be_empty ? "either be omitted, " : "either be ", "a single int, or a tuple of ",
+               rank == 2 ? "two" : "three", " ints; got ", list);
 }
 
-void check_input(const char* op, const Tensor& self) {
-  STRATA_CHECK(self.dim() == 3 || self.dim() == 4, "non-empty 3D or 4D (batch mode) tensor expected for input of ", op,
-               ", got ", self.sizes());
-  bool fits = self.dim() == 3 || self.dim() == 4;
-  for (int64_t d = self.dim() == 4 ? 1 : 0; fits && d < self.dim(); ++d) fits = self.sizes()[d] != 0;
-  STRATA_CHECK(fits,
-               "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes(),
-               " (", op, ")");
-}
-
-Planes planes_of(const Tensor& self) {
-  Planes p;
+void check_input(const char* op, int64_t rank, const Tensor& self) {
   int64_t n = self.dim();
-  p.rows.size = self.sizes()[n - 2];
-  p.cols.size = self.sizes()[n - 1];
-  p.count = 1;
-  for (int64_t d = 0; d < n - 2; ++d) p.count *= self.sizes()[d];
-  p.output = DimVec(self.sizes());
-  return p;
+  STRATA_CHECK(n == rank + 1 || n == rank + 2, "non-empty ", rank + 1, "D or ", rank + 2,
+               "D (batch mode) tensor expected for input of ", op, ", got ", self.sizes());
+  bool fits = true;
+  for (int64_t d = n == rank + 2 ? 1 : 0; d < n; ++d) fits &= self.sizes()[d] != 0;
+  STRATA_CHECK(fits, "Expected ", rank + 1, "D or ", rank + 2,
+               "D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes(), " (", op, ")");
+}
+
+using Axes = InlineVec<WindowAxis*, 3>;
+
+Axes axes_of(Volumes& v, int64_t rank) {
+  Axes axes;
+  if (rank == 3) axes.push_back(&v.depth);
+  axes.push_back(&v.rows);
+  axes.push_back(&v.cols);
+  return axes;
+}
+
+Volumes volumes_of(int64_t rank, const Tensor& self) {
+  Volumes v;
+  int64_t first = self.dim() - rank;
+  Axes axes = axes_of(v, rank);
+  for (int64_t d = 0; d < rank; ++d) axes[d]->size = self.sizes()[first + d];
+  for (int64_t d = 0; d < first; ++d) v.count *= self.sizes()[d];
+  v.output = DimVec(self.sizes());
+  return v;
 }
 
 }  // namespace
 
-Planes sliding_planes(const char* op, const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-                      IntArrayRef dilation, bool ceil_mode) {
-  check_list(op, "kernel_size", kernel, false);
-  check_list(op, "stride", stride, true);
-  check_list(op, "padding", padding, false);
-  check_list(op, "dilation", dilation, false);
-  check_input(op, self);
-  Planes p = planes_of(self);
-  int64_t n = self.dim();
-  WindowAxis* axes[] = {&p.rows, &p.cols};
-  for (size_t d = 0; d < 2; ++d) {
+Volumes sliding_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
+                        IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+  check_list(op, "kernel_size", rank, kernel, false);
+  check_list(op, "stride", rank, stride, true);
+  check_list(op, "padding", rank, padding, false);
+  check_list(op, "dilation", rank, dilation, false);
+  check_input(op, rank, self);
+  Volumes v = volumes_of(rank, self);
+  Axes axes = axes_of(v, rank);
+  int64_t first = self.dim() - rank;
+  for (int64_t d = 0; d < rank; ++d) {
     WindowAxis& a = *axes[d];
     a.kernel = at(kernel, d);
     a.stride = stride.empty() ? a.kernel : at(stride, d);
@@ -83,26 +92,27 @@ Planes sliding_planes(const char* op, const Tensor& self, IntArrayRef kernel, In
     a.count = span < 0 && !(ceil_mode && span + a.stride > 0)
                   ? 0
                   : shape::pool_size(a.size, a.kernel, a.stride, a.padding, a.dilation, ceil_mode);
-    p.output[n - 2 + d] = a.count;
+    v.output[first + d] = a.count;
   }
-  STRATA_CHECK(p.rows.count >= 1 && p.cols.count >= 1, "Given input size: (", self.sizes()[n - 3], "x", p.rows.size,
-               "x", p.cols.size, "). Calculated output size: (", self.sizes()[n - 3], "x", p.rows.count, "x",
-               p.cols.count, "). Output size is too small");
-  return p;
+  for (int64_t d = 0; d < rank; ++d)
+    STRATA_CHECK(axes[d]->count >= 1, op, ": Given input size: ", self.sizes(), ". Calculated output size: ",
+                 IntArrayRef(v.output), ". Output size is too small");
+  return v;
 }
 
-Planes even_planes(const char* op, const Tensor& self, IntArrayRef output_size) {
-  STRATA_CHECK(output_size.size() == 2, op, ": output_size must be 2, got ", output_size);
-  check_input(op, self);
-  Planes p = planes_of(self);
-  p.rows.even = p.cols.even = true;
-  p.rows.count = output_size[0];
-  p.cols.count = output_size[1];
-  STRATA_CHECK(p.rows.count >= 0 && p.cols.count >= 0, op,
-               ": elements of output_size must be greater than or equal to 0 but received ", output_size);
-  p.output[self.dim() - 2] = output_size[0];
-  p.output[self.dim() - 1] = output_size[1];
-  return p;
+Volumes even_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayRef output_size) {
+  STRATA_CHECK(int64_t(output_size.size()) == rank, op, ": output_size must be ", rank, ", got ", output_size);
+  check_input(op, rank, self);
+  Volumes v = volumes_of(rank, self);
+  Axes axes = axes_of(v, rank);
+  for (int64_t d = 0; d < rank; ++d) {
+    axes[d]->even = true;
+    axes[d]->count = output_size[d];
+    STRATA_CHECK(output_size[d] >= 0, op,
+                 ": elements of output_size must be greater than or equal to 0 but received ", output_size);
+    v.output[self.dim() - rank + d] = output_size[d];
+  }
+  return v;
 }
 
 }  // namespace strata::eager

@@ -8,7 +8,7 @@
 #include "eager/copy.h"
 #include "eager/kernels.h"
 #include "eager/pointwise_loop.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

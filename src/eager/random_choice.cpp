@@ -10,7 +10,6 @@
 #include "eager/copy.h"
 #include "eager/random.h"
 #include "strata/generated/eager_random.h"
-#include "strata/generated/ops.h"
 
 namespace strata::eager {
 

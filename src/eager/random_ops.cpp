@@ -9,7 +9,12 @@
 #include "eager/pointwise.h"
 #include "eager/random.h"
 #include "strata/generated/eager_random.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/unary.h"
 
 namespace strata::eager {
 

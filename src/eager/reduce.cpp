@@ -6,11 +6,20 @@
 #include "strata/generated/eager_close.h"
 #include "strata/generated/eager_reduce.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/close.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/scatter.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
 Tensor sum_to_size(const Tensor& self, IntArrayRef size) {
+  if (size.empty()) return ops::sum(self, std::optional<DType>());  // integers become int64, as PyTorch's do here alone
   if (self.sizes() == size) return self;
   int64_t lead = self.dim() - int64_t(size.size());
   STRATA_CHECK(lead >= 0, "size {", size, "} is not expandable to size {", self.sizes(), "}.");

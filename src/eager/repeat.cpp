@@ -4,7 +4,10 @@
 #include "eager/index_args.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_arrange.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/arrange.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/index.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "core/promote.h"
 #include "eager/cast.h"
+#include "eager/copy.h"
 #include "eager/kernels.h"
 #include "eager/rows_loop.h"
 
@@ -212,6 +213,7 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
     STRATA_CHECK(outs[i].defined(), op.name, ": argument out: expected a tensor, got None");
     STRATA_CHECK(can_cast(result, outs[i].dtype()), "result type ", scalar_type_name(result),
                  " can't be cast to the desired output type ", scalar_type_name(outs[i].dtype()));
+    if (resize && op.exact_out) check_exact_dtype(outs[i], result, op.name);
     IntArrayRef shape = entry.per_row[i] ? IntArrayRef(s.reduced_result) : in[0]->sizes();
     if (resize)
       resize_output(outs[i], shape, op.name);

@@ -9,7 +9,11 @@
 #include "core/parallel.h"
 #include "eager/sort_keys.h"
 #include "strata/generated/eager_scan.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/shape.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -125,14 +129,52 @@ DType sum_dtype(const Tensor& self, std::optional<DType> dtype) {
 
 auto numbers = [](DType t, const char* name, auto f) { visit_numbers(t, name, f); };
 
+void check_not_bool(const char* name, std::optional<DType> dtype) {
+  STRATA_CHECK_NOT_IMPLEMENTED(dtype != DType::Bool, "\"", name,
+                               "\" not implemented for 'Bool'; give dtype=int64 or convert the result");
+}
+
+// out= decides the dtype of the computation where dtype does not.
+template <class F>
+void scan_out(F scan, const char* name, const Tensor& self, int64_t dim, std::optional<DType> dtype,
+              const Tensor& out) {
+  STRATA_CHECK(out.defined(), name, ": argument out: expected a tensor, got None");
+  if (dtype) check_exact_dtype(out, *dtype, name);
+  copy_to_out(out, scan(self, dim, out.dtype()), name);
+}
+
 void check_same_dtype(const Tensor& self, std::optional<DType> dtype) {
   STRATA_CHECK(!dtype || *dtype == self.dtype(), "Bad in-place call: input tensor dtype ", self.dtype(),
                " and output tensor dtype ", *dtype, " should match");
 }
 
+// log(exp(a) + exp(b)), the larger (by its real part) first.
+template <class T>
+T log_add_exp(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    T low = a < b ? a : b, high = a < b ? b : a;
+    if (a != a || b != b) return a + b;
+    // Equal infinities have no difference.
+    if (low == high && std::isinf(low)) return high;
+    return high + std::log1p(std::exp(low - high));
+  } else if constexpr (std::is_integral_v<T>) {
+    return a;  // refused before
+  } else {
+    T low = a.real() < b.real() ? a : b, high = a.real() < b.real() ? b : a;
+    if (a != a || b != b) return a + b;
+    if (std::isinf(high.real()) && low.real() == high.real()) {
+      return high.real() < 0 ? low : std::log(std::exp(low) + std::exp(high));
+    }
+    T d = std::exp(low - high);
+    return high + std::complex(std::log1p(d.real() * (2 + d.real()) + d.imag() * d.imag()) / 2,
+                               std::atan2(d.imag(), 1 + d.real()));
+  }
+}
+
 }  // namespace
 
 Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  check_not_bool("cumsum", dtype);
   return scan(self, dim, sum_dtype(self, dtype), "cumsum", numbers, [](auto tag) {
     using T = typename decltype(tag)::type;
     return [](T a, T b) { return add_values(a, b); };
@@ -140,10 +182,19 @@ Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
 }
 
 Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  check_not_bool("cumprod", dtype);
   return scan(self, dim, sum_dtype(self, dtype), "cumprod", numbers, [](auto tag) {
     using T = typename decltype(tag)::type;
     return [](T a, T b) { return multiply_values(a, b); };
   });
+}
+
+void cumsum_out(const Tensor& self, int64_t dim, std::optional<DType> dtype, const Tensor& out) {
+  scan_out(cumsum, "cumsum", self, dim, dtype, out);
+}
+
+void cumprod_out(const Tensor& self, int64_t dim, std::optional<DType> dtype, const Tensor& out) {
+  scan_out(cumprod, "cumprod", self, dim, dtype, out);
 }
 
 void cumsum_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
@@ -157,18 +208,11 @@ void cumprod_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype
 }
 
 Tensor logcumsumexp(const Tensor& self, int64_t dim) {
-  STRATA_CHECK_NOT_IMPLEMENTED(is_float(self.dtype()), "\"logcumsumexp\" not implemented for '",
+  STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(self.dtype()), "\"logcumsumexp\" not implemented for '",
                                scalar_type_name(self.dtype()), "'; convert it to a floating dtype first");
-  auto floats = [](DType t, const char*, auto f) { t == DType::F64 ? f(Tag<double>()) : f(Tag<float>()); };
-  return scan(self, dim, self.dtype(), "logcumsumexp", floats, [](auto tag) {
+  return scan(self, dim, self.dtype(), "logcumsumexp", numbers, [](auto tag) {
     using T = typename decltype(tag)::type;
-    return [](T a, T b) {
-      T low = a < b ? a : b, high = a < b ? b : a;
-      if (a != a || b != b) return a + b;
-      // Equal infinities have no difference.
-      if (low == high && std::isinf(low)) return high;
-      return high + std::log1p(std::exp(low - high));
-    };
+    return [](T a, T b) { return log_add_exp(a, b); };
   });
 }
 
@@ -252,6 +296,7 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, c
   for (const Tensor* t : {&prepend, &append})
     STRATA_CHECK(!t->defined() || t->dim() == self.dim(),
                  "diff expects prepend or append to be the same dimension as input");
+  if (n == 0) return ops::clone(self);
   Tensor r = self;
   if (prepend.defined() || append.defined()) {
     std::vector<Tensor> parts;
@@ -260,7 +305,6 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, c
     if (append.defined()) parts.push_back(append);
     r = ops::cat(parts, dim);
   }
-  if (n == 0) return ops::clone(r);
   n = std::min(n, r.sizes()[dim]);
   for (int64_t i = 0; i < n; ++i) {
     int64_t length = std::max<int64_t>(r.sizes()[dim] - 1, 0), start = std::min<int64_t>(1, r.sizes()[dim]);

@@ -5,7 +5,9 @@
 #include "eager/index_walk.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_scatter.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/pointwise.h"
 
 namespace strata::eager {
 

@@ -6,7 +6,6 @@
 #include "core/shape/index.h"
 #include "eager/sort_keys.h"
 #include "strata/generated/eager_sort.h"
-#include "strata/generated/ops.h"
 
 namespace strata::eager {
 

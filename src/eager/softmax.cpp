@@ -4,7 +4,8 @@
 #include "eager/copy.h"
 #include "strata/generated/eager_norm.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/norm.h"
 
 namespace strata::eager {
 
@@ -16,7 +17,7 @@ void check_float(const Tensor& t, const char* op) {
 }
 
 Tensor along(const RowsOp& op, const Tensor& self, int64_t dim, bool half_to_float, const char* name) {
-  check_float(self, name);
+  if (self.numel() > 0) check_float(self, name);
   STRATA_CHECK(!half_to_float || self.dtype() == DType::F16, name, ": conversion is supported for Half type only");
   Tensor x = half_to_float ? as_dtype(self, DType::F32) : self;
   DimVec dims = row_dims(x, dim);

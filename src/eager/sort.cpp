@@ -5,7 +5,7 @@
 #include "core/parallel.h"
 #include "eager/sort_keys.h"
 #include "strata/generated/eager_sort.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/create.h"
 
 namespace strata::eager {
 

@@ -6,7 +6,9 @@
 #include "core/shape/view.h"
 #include "eager/copy.h"
 #include "strata/generated/eager_split.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/split.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

@@ -7,7 +7,6 @@
 #include "eager/index_args.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_arrange.h"
-#include "strata/generated/ops.h"
 
 namespace strata::eager {
 

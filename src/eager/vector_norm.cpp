@@ -4,7 +4,8 @@
 #include "eager/copy.h"
 #include "strata/generated/eager_vector_norm.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/unary.h"
 
 namespace strata::eager {
 

@@ -6,7 +6,6 @@
 #include "eager/copy.h"
 #include "eager/view_rules.h"
 #include "strata/generated/eager_view.h"
-#include "strata/generated/ops.h"
 
 namespace strata::eager {
 

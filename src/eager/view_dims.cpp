@@ -6,7 +6,8 @@
 #include "eager/copy.h"
 #include "eager/view_rules.h"
 #include "strata/generated/eager_view.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

@@ -5,7 +5,8 @@
 #include "eager/copy.h"
 #include "eager/view_rules.h"
 #include "strata/generated/eager_scatter_view.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 

@@ -7,7 +7,12 @@
 #include "dispatch/tls.h"
 #include "grad/node_map.h"
 #include "grad/variable.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata {
 
@@ -312,7 +317,7 @@ std::vector<Edge> root_edges(TensorList tensors, TensorList grads, std::vector<T
     if (!g.defined()) {
       STRATA_CHECK(t.numel() == 1, "grad can be implicitly created only for scalar outputs");
       STRATA_CHECK(!t.is_complex(), "grad can be implicitly created only for real scalar outputs but got ", t.dtype());
-      g = ops::ones_like(t.detach());
+      g = ops::ones_like(ops::detach(t));
     } else {
       STRATA_CHECK(g.sizes() == t.sizes(), "Mismatch in shape: grad_output[", i, "] has a shape of ", g.sizes(),
                    " and output[", i, "] has a shape of ", t.sizes(), ".");

@@ -3,6 +3,11 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/scatter_view.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata {
 

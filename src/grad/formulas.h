@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 
+#include "grad/formulas_attention.h"
 #include "grad/formulas_conv.h"
 #include "grad/formulas_index.h"
+#include "grad/formulas_linalg.h"
 #include "grad/formulas_loss.h"
 #include "grad/formulas_matmul.h"
 #include "grad/formulas_nn.h"
@@ -14,7 +16,8 @@
 #include "grad/formulas_reduce.h"
 #include "grad/formulas_view.h"
 #include "grad/node.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/pointwise.h"
 
 namespace strata {
 

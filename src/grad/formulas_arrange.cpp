@@ -1,5 +1,7 @@
 // Derivatives of diagonals.
 #include "grad/formulas.h"
+#include "strata/generated/ops/arrange.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
 

@@ -1,5 +1,10 @@
 #include "dispatch/tls.h"
 #include "grad/formulas.h"
+#include "strata/generated/ops/conv.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/shape.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
 

@@ -3,6 +3,14 @@
 #include "base/checked.h"
 #include "core/promote.h"
 #include "grad/formulas.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/index.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/scatter.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
 

@@ -1,5 +1,7 @@
 #include "core/promote.h"
 #include "grad/formulas.h"
+#include "strata/generated/ops/class_loss.h"
+#include "strata/generated/ops/loss.h"
 
 namespace strata::formulas {
 

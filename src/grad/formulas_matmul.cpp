@@ -1,4 +1,7 @@
 #include "grad/formulas.h"
+#include "strata/generated/ops/matmul.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
 

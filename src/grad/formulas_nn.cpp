@@ -1,4 +1,17 @@
 #include "grad/formulas.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/dropout.h"
+#include "strata/generated/ops/embedding.h"
+#include "strata/generated/ops/index.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/pool.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/scatter.h"
+#include "strata/generated/ops/shape.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
 

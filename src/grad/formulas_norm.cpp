@@ -3,6 +3,11 @@
 #include "base/checked.h"
 #include "dispatch/tls.h"
 #include "grad/formulas.h"
+#include "strata/generated/ops/batch_norm.h"
+#include "strata/generated/ops/norm.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
 
@@ -73,14 +78,19 @@ ThreeGrads layer_norm_grad(const Grads& grads, const Tensor& input, IntArrayRef 
 ThreeGrads group_norm_grad(const Grads& grads, const Tensor& input, const Tensor& weight, const Tensor&, int64_t n,
                            int64_t c, int64_t positions, int64_t group, double eps, const Tensor& mean,
                            const Tensor& rstd, const BoolVec& wanted) {
-  const Tensor& grad = grads[0];
-  if (!grad.defined()) return {};
-  if (!grad_enabled())
-    return ops::native_group_norm_backward(grad, input, mean, rstd, weight, n, c, positions, group, wanted);
-  DimVec shape{n, group, c / group, positions}, outer{0, 3}, channels{c};
-  Tensor g = ops::reshape(grad, shape);
+  bool plain = !grads[1].defined() && !grads[2].defined();
+  if (plain && !grad_enabled())
+    return ops::native_group_norm_backward(grads[0], input, mean, rstd, weight, n, c, positions, group, wanted);
+  DimVec shape{n, group, c / group, positions}, outer{0, 3}, channels{c}, rows{n, group, 1, 1};
+  Tensor x = ops::reshape(input, shape);
+  Tensor g = grads[0].defined() ? ops::reshape(grads[0], shape) : ops::zeros_like(x);
   Tensor w = weight.defined() ? ops::reshape(weight, {group, c / group, 1}) : weight;
-  Composed r = compose(g, ops::reshape(input, shape), {2, 3}, w, eps, true);
+  Composed r = compose(g, x, {2, 3}, w, eps, true);
+  // The statistics' own gradients: d mean / dx = 1 / count, d rstd / dx = -rstd^2 (normalised x) / count.
+  Scalar count(double(c / group * positions));
+  if (grads[1].defined()) r.input = r.input + ops::reshape(grads[1], rows) / count;
+  if (grads[2].defined())
+    r.input = r.input - r.normalised * (ops::reshape(grads[2] * rstd * rstd, rows) / count);
   return {ops::reshape(r.input, input.sizes()),
           wanted[1] ? ops::reshape(sum_over(g * r.normalised, outer, false), channels) : Tensor(),
           wanted[2] ? ops::reshape(sum_over(g, outer, false), channels) : Tensor()};

@@ -1,4 +1,10 @@
 #include "grad/formulas.h"
+#include "strata/generated/ops/activation.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
 
@@ -17,6 +23,13 @@ Tensor angle_backward(const Tensor& grad, const Tensor& self) {
   // d/dz of atan2(im, re), as PyTorch's convention for gradients of complex inputs has it: i z / |z|^2.
   Tensor i = ops::full_like(self, Scalar(std::complex<double>(0, 1)));
   return grad * (i * self / squared);
+}
+
+// sqrt(z * z - 1) would leave the branch of acosh where z is complex.
+Tensor acosh_backward(const Tensor& grad, const Tensor& self) {
+  Scalar one(1);
+  if (!self.is_complex()) return grad * ops::rsqrt(self * self - one);
+  return grad * ops::conj(ops::rsqrt(self + one) * ops::rsqrt(self - one));
 }
 
 Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps) {

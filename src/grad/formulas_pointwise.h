@@ -6,6 +6,7 @@ namespace strata::formulas {
 
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor angle_backward(const Tensor& grad, const Tensor& self);
+Tensor acosh_backward(const Tensor& grad, const Tensor& self);
 Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps);
 Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent);
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent);

@@ -1,6 +1,12 @@
 // Derivatives of scans.
 #include "eager/bind.h"
 #include "grad/formulas.h"
+#include "strata/generated/ops/arrange.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/index.h"
+#include "strata/generated/ops/scan.h"
+#include "strata/generated/ops/unary.h"
 
 namespace strata::formulas {
 

@@ -2,6 +2,15 @@
 
 #include "base/checked.h"
 #include "grad/formulas.h"
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/scatter_view.h"
+#include "strata/generated/ops/shape.h"
+#include "strata/generated/ops/split.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
 

@@ -21,7 +21,7 @@ void set_anomaly(bool enabled, bool check_nan) {
   anomaly_nan_ = check_nan;
 }
 
-Node::Node() : sequence_nr(sequence_++), mark(take_source_mark()) {
+Node::Node(SourceMark line) : sequence_nr(sequence_++), mark(line) {
   if (STRATA_UNLIKELY(anomaly_enabled()) && take_stack_text) forward_trace = take_stack_text();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/inline_vec.h"
+#include "base/pool.h"
 #include "base/span.h"
 #include "core/tensor.h"
 
@@ -47,7 +48,7 @@ struct NodePostHook {
 
 class Node : public NodeBase {
  public:
-  Node();
+  Node() : Node(take_source_mark()) {}
   virtual std::string name() const = 0;
   // Gradients of the outputs in, gradients of the inputs (one per edge) out. Undefined means zero.
   virtual Grads apply(Grads&& grads) = 0;
@@ -74,8 +75,11 @@ class Node : public NodeBase {
   void* pyobj = nullptr;      // weak: the Python object that shows this node
 
   static uint64_t current_sequence();
+  static void* operator new(size_t size) { return SizedPool::take(size); }
+  static void operator delete(void* p, size_t size) { SizedPool::give(p, size); }
 
  protected:
+  explicit Node(SourceMark line);
   ~Node() override;
   void destroy() override;  // without recursion, however long the chain
 

@@ -3,7 +3,7 @@
 #include "core/promote.h"
 #include "dispatch/tls.h"
 #include "grad/variable.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata {
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "dispatch/tls.h"
-#include "grad/view_history.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata {
 
@@ -15,13 +16,6 @@ AutogradMeta& autograd_meta(const Tensor& t) {
 }
 
 AutogradMeta* find_autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl()->autograd_); }
-
-bool needs_grad(const Tensor& t) {
-  const TensorImpl* impl = t.impl();
-  if (!impl) return false;
-  if (STRATA_UNLIKELY(impl->base_ != nullptr)) refresh_view(t);
-  return impl->requires_grad_ || impl->grad_fn_;
-}
 
 const Ref<NodeBase>& grad_fn(const Tensor& t) {
   if (t.is_view()) refresh_view(t);
@@ -91,7 +85,7 @@ void set_history(const Tensor& t, const Ref<Node>& node) {
   if (impl->base_) impl->view_version_ = impl->storage_->version();
 }
 
-AccumulateGrad::AccumulateGrad(Tensor v) : variable(std::move(v)) {
+AccumulateGrad::AccumulateGrad(Tensor v) : Node(SourceMark{}), variable(std::move(v)) {
   outputs.push_back(OutputMeta{DimVec(variable.sizes()), variable.dtype(), variable.device(), variable.is_meta()});
 }
 
@@ -114,7 +108,7 @@ Grads AccumulateGrad::apply(Grads&& grads) {
       // The gradient becomes .grad itself when nobody else can see it; else a copy does.
       bool stolen = !record && grad.impl()->use_count() == 1 && grad.storage()->use_count() == 1 &&
                     grad.strides() == variable.strides();
-      meta.grad = stolen ? grad : record ? ops::clone(grad) : ops::clone(grad.detach(), MemoryFormat::Contiguous);
+      meta.grad = stolen ? grad : record ? ops::clone(grad) : ops::clone(ops::detach(grad), MemoryFormat::Contiguous);
     } else if (record) {
       meta.grad = ops::add(meta.grad, grad);
     } else {

@@ -18,7 +18,14 @@ AutogradMeta& autograd_meta(const Tensor& t);       // made when missing
 AutogradMeta* find_autograd_meta(const Tensor& t);  // null when there is none
 
 // requires_grad, after the history of a view has been brought up to date with its base.
-bool needs_grad(const Tensor& t);
+// Brings the node of a view up to date with writes to its base.
+void refresh_view(const Tensor& view);
+inline bool needs_grad(const Tensor& t) {
+  const TensorImpl* impl = t.impl();
+  if (!impl) return false;
+  if (STRATA_UNLIKELY(impl->base_ != nullptr)) refresh_view(t);
+  return impl->requires_grad_ || impl->grad_fn_;
+}
 const Ref<NodeBase>& grad_fn(const Tensor& t);
 Edge gradient_edge(const Tensor& t);
 void set_requires_grad(const Tensor& t, bool value);  // raises for non-leaves and for integers

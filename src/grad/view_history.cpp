@@ -1,8 +1,12 @@
-#include "grad/view_history.h"
-
+// History of views and of writes through them. A view remembers its base; when the base's storage has been written by a
+// recorded operator, the view's node is made anew from the base (as_strided of it), and a recorded write through a view
+// gives the base a CopySlices node.
 #include "dispatch/tls.h"
 #include "grad/variable.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/scatter_view.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata {
 

@@ -1,6 +1,6 @@
 #include "io/place.h"
 
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata::io {
 

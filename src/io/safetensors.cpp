@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "io/json.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata::io {
 

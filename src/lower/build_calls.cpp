@@ -303,7 +303,11 @@ Value Builder::divide(const std::string& name, const Value& a, const Value& b) {
         {"floordiv", Helper::FloorDiv}, {"truncdiv", Helper::Div}, {"remainder", Helper::Mod}, {"fmod", Helper::Rem}};
     return real(helper(helpers.at(name)));
   }
-  if (name == "truncdiv") return real(g.op(Op::Trunc, t, g.bin(Op::Div, x, y)));
+  if (name == "truncdiv") {  // the quotient is rounded to the tensors' dtype first, as PyTorch's is
+    int q = g.bin(Op::Div, x, y);
+    if (dtype_ == DType::F16 || dtype_ == DType::BF16) q = from_storage(g, to_storage(g, q, dtype_), dtype_);
+    return real(g.op(Op::Trunc, t, q));
+  }
   int zero = g.real(t, 0), m = -1;
   if (const Function* f = overload("fmod", {real(x), real(y)}))
     m = apply(*f, {real(x), real(y)}).re;

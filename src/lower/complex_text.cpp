@@ -44,6 +44,7 @@ complex exp(complex z) {
   real im = select(endless && x < 0, 0, exp(x) * sin(y));
   return complex(re, select(y == 0, y, im));
 }
+complex exp2(complex z) { return exp(z * 0.6931471805599453); }
 complex expm1(complex z) {
   real s = sin(0.5 * imag(z));
   real re = expm1(real(z)) * cos(imag(z)) - 2 * s * s;
@@ -149,6 +150,17 @@ complex atan(complex z) {
   return complex(imag(w), -real(w));
 }
 complex sigmoid(complex z) { return 1 / (1 + exp(-z)); }
+
+// log(exp(a) + exp(b)): the number of larger real part and what the other one adds to it.
+real logaddexp(real a, real b) { return select(a == b, a + 0.6931471805599453, maximum(a, b) + log1p(exp(-abs(a - b)))); }
+complex logaddexp(complex a, complex b) {
+  bool first = real(a) >= real(b) || isnan(a);
+  high = select(first, a, b);
+  low = select(first, b, a);
+  bool endless = isinf(real(high)) && real(high) == real(low);
+  r = select(endless, log(exp(low) + exp(high)), high + log1p(exp(low - high)));
+  return select(endless && real(high) < 0, low, r);
+}
 )EXPR";
 
 }  // namespace strata::lower

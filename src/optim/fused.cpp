@@ -5,7 +5,8 @@
 #include "optim/step.h"
 #include "strata/generated/eager_optim.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/pointwise.h"
 
 namespace strata::eager {
 
@@ -13,7 +14,7 @@ namespace {
 
 using optim::ListStep;
 
-double number(const Tensor& t) { return t.item().to_double(); }
+double number(const Tensor& t) { return ops::item(t).to_double(); }
 
 void check_list(const char* op, const char* what, TensorList list, size_t n) {
   STRATA_CHECK(list.size() == n, op, ": expected ", what, " to have as many tensors as self, ", n, ", got ",
@@ -197,7 +198,7 @@ void amp_unscale(TensorList self, const Tensor& found_inf, const Tensor& inv_sca
   for (const Tensor& t : self) {
     if (t.numel() == 0) continue;
     const Tensor* in[] = {&t};
-    bad |= rows(kernels::not_finite, {in, 1}, {}, row_dims(t, OptIntArrayRef()), false)[0].item().to_bool();
+    bad |= ops::item(rows(kernels::not_finite, {in, 1}, {}, row_dims(t, OptIntArrayRef()), false)[0]).to_bool();
     if (scale != 1.0) ops::mul_(t, Scalar(scale));
   }
   if (bad) fill_values(found_inf, Scalar(1));
@@ -214,7 +215,7 @@ Tensor amp_update_scale(const Tensor& self, const Tensor& growth_tracker, const 
   if (number(found_inf) != 0) {
     fill_values(self, Scalar(number(self) * backoff_factor));
   } else {
-    steps = growth_tracker.item().to_int() + 1;
+    steps = ops::item(growth_tracker).to_int() + 1;
     if (steps == growth_interval) {
       float grown = float(number(self) * growth_factor);
       if (std::isfinite(grown)) fill_values(self, Scalar(double(grown)));

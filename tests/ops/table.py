@@ -22,7 +22,7 @@ from kit import DTYPES, FLOATS, SAMPLES, Maker, convert, load_samples, unpack  #
 from gen import model  # noqa: E402
 
 load_samples()
-ENTRIES = [e for e in model.load(ROOT / "ops")[0] if not e.derived]
+ENTRIES = [e for e in model.load(Path(os.environ.get("STRATA_TABLE", ROOT / "ops")))[0] if not e.derived]
 TESTED = ["float32", "float64", "bfloat16", "int64", "bool", "float16", "int32", "uint8", "complex64"]
 # Why an operator has no test of a kind; `./run coverage` counts these. Keys: operator or "family:<yaml stem>".
 SKIPS: dict[str, dict[str, str]] = json.loads((Path(__file__).parent / "skips.json").read_text())

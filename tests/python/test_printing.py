@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,12 @@ def build(case):
     return t
 
 
+def joined(text):
+    """The text with what follows the values on their last line: PyTorch's dtypes have a shorter name, which decides where
+    a line of 80 columns ends."""
+    return re.sub(r",\n? +(dtype|requires_grad|grad_fn|size)=", r", \1=", text)
+
+
 def test_recorded_texts():
     wrong = []
     for case in CASES:
@@ -50,7 +57,8 @@ def test_recorded_texts():
         strata.set_printoptions(profile="default")
         strata.set_printoptions(**case["options"])
         expected = case["text"].replace("torch.", DTYPE_PREFIX)
-        if tensor_repr(t) != expected:
+        same = joined(tensor_repr(t)) == joined(expected) if "torch." in case["text"] else tensor_repr(t) == expected
+        if not same:
             wrong.append((case, tensor_repr(t)))
         strata.set_default_dtype(strata.float32)
     assert len(CASES) > 400

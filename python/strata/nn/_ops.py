@@ -1,6 +1,7 @@
 """The one doorway from strata.nn to the operator table.
 
-`_ops.<name>` is the table's `aten::<name>`, looked up on first use and kept as a plain attribute afterwards. The
+`_ops.<name>` is the table's `aten::<name>`, looked up on first use and kept as a plain attribute afterwards: the
+generated function where there is one, which is fastest to call, else the operator object. The
 override protocol (`__torch_function__`) is taken from `strata.overrides`.
 """
 
@@ -22,7 +23,7 @@ def __getattr__(name: str) -> Callable:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        entry = getattr(strata.ops.aten, name)
+        entry = getattr(strata._C._functions, name, None) or getattr(strata.ops.aten, name)
     except AttributeError:
         raise NotImplementedError(
             f"strata.nn needs the operator aten::{name}, which this build's operator table does not hold: "

@@ -1,0 +1,103 @@
+"""Reference pages: one Markdown file per family of the table, docs/ops/<family>.md, and an index."""
+
+from __future__ import annotations
+
+import ast
+
+from . import expr
+from .emit import Output
+from .model import GROUPS, Entry, pointwise_formula
+
+PROMOTE = {
+    "common": "operands to their common dtype", "float": "operands to their common dtype, integers to the default float dtype",
+    "first": "operands to the first tensor's dtype", "sum": "integers and bool to int64",
+    "floating": "none: other than floating-point dtypes raise",
+}
+# What the reductions of row expressions promise, by the functions that they call (docs/architecture.md).
+ORDERS = [
+    ({"sum", "prod"}, "tree T over the logical index of the reduced dims"),
+    ({"max", "min"}, "NaN wins over every number"),
+    ({"argmax", "argmin"}, "the first of equals, the first NaN before all"),
+    ({"any", "all"}, "independent of order"),
+]
+
+
+def dtype_words(names: list[str]) -> str:
+    words, left = [], list(names)
+    for group in ("bool", "int", "float", "complex"):
+        if set(GROUPS[group]) <= set(left):
+            words.append(group)
+            left = [n for n in left if n not in GROUPS[group]]
+    return ", ".join(words + left)
+
+
+def order_of(e: Entry) -> str | None:
+    if e.kind != "rows":
+        return None
+    called = {n.func.id for _, value in expr.lines(e.text) for n in ast.walk(expr.parse(value))
+              if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    found = [text for names, text in ORDERS if names & called]
+    return "; ".join(found) or None
+
+
+def code(text: str) -> str:
+    text = " ".join(text.split())
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+def section(e: Entry) -> list[str]:
+    s = e.schema
+    forms = []
+    if e.functions and e.raw.get("python") is not False:
+        forms.append(f"`strata.{s.name}`")
+    if e.methods and e.raw.get("python") is not False:
+        forms.append(f"`Tensor.{s.name}`")
+    if e.inplace:
+        forms.append(f"`{s.name}_`")
+    if e.out:
+        forms.append("`out=" + ", ".join(a.name for a in e.out_schema().args if a.written) + "`")
+    lines = [f"## {s.full}", "", " ".join(e.raw["doc"].split()), "", f"    {s.text()}", "",
+             f"- entry: ops/{e.family}.yaml, line {e.line}",
+             f"- forms: {', '.join(forms) or 'C++ only'}; C++ `strata::ops::{s.name}`"]
+    what = {"pointwise": "computes", "rows": "computes per row", "cpu": "hand-written, `strata::eager::", "view": "view, `",
+            "composite": "composed: "}[e.kind]
+    if e.kind in ("cpu", "view"):
+        lines.append(f"- kernel: {what}{e.text}`")
+    else:
+        lines.append(f"- {what} {code(e.text)}".replace("composed:  ", "composed: "))
+    if e.kind in ("pointwise", "rows"):
+        lines.append(f"- dtypes: {dtype_words(e.dtypes)}; promotion: {PROMOTE.get(e.promote, e.promote)}")
+    if o := order_of(e):
+        lines.append(f"- order: {o}")
+    if e.raw.get("note"):
+        lines.append(f"- note: {' '.join(e.raw['note'].split())}")
+    if e.grad:
+        lines.append(f"- derivative (`{e.node}`):")
+        for arg, formula in e.grad.items():
+            how = " (a kernel of its own)" if pointwise_formula(e, formula) not in (None, "grad", "-grad") else ""
+            lines.append(f"  - {arg}: {code(formula)}{how}")
+    elif e.kind == "composite":
+        lines.append("- derivative: that of its parts")
+    elif e.kind == "view":
+        lines.append(f"- derivative: that of a view; inverse {code(e.raw['inverse'])}" if "inverse" in e.raw else
+                     "- derivative: that of a view")
+    else:
+        lines.append("- derivative: none")
+    if "autocast" in e.raw:
+        lines.append(f"- autocast: {e.raw['autocast']}")
+    lines += [f"- samples: `{e.raw.get('samples', 'none')}` (tests/ops)", ""]
+    return lines
+
+
+def write(entries: list[Entry], out: Output) -> None:
+    families: dict[str, list[Entry]] = {}
+    for e in entries:
+        if not e.derived:
+            families.setdefault(e.family, []).append(e)
+    for family, members in families.items():
+        text = [f"# {family}", "", f"Generated from ops/{family}.yaml: {len(members)} entries.", ""]
+        for e in members:
+            text += section(e)
+        out.write(f"docs/ops/{family}.md", "\n".join(text))
+    index = [f"- [{f}]({f}.md): " + ", ".join(dict.fromkeys(e.schema.name for e in m)) for f, m in sorted(families.items())]
+    out.write("docs/ops/index.md", "# Operators\n\nOne page per family of the table.\n\n" + "\n".join(index) + "\n")

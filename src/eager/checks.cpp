@@ -1,0 +1,55 @@
+// What `check:` of the table calls.
+#include "core/promote.h"
+#include "eager/bind.h"
+
+namespace strata::eager {
+
+namespace {
+template <class Other>
+void check_kind(const Tensor& self, const Other& other, const Scalar& alpha) {
+  ResultType r;
+  r.add(self);
+  r.add(other);
+  DType t = r.get();
+  STRATA_CHECK(!alpha.is_bool() || t == DType::Bool, "Boolean alpha only supported for Boolean results.");
+  STRATA_CHECK(!is_integral(t, true) || alpha.is_integral(true),
+               "For integral input tensors, argument alpha must not be a floating point number.");
+  STRATA_CHECK(strata::is_complex(t) || !alpha.is_complex(),
+               "For non-complex input tensors, argument alpha must not be a complex number.");
+}
+}  // namespace
+
+void check_alpha_kind(const Tensor& self, const Tensor& other, const Scalar& alpha) { check_kind(self, other, alpha); }
+void check_alpha_kind(const Tensor& self, const Scalar& other, const Scalar& alpha) { check_kind(self, other, alpha); }
+
+void refuse_bools(bool both) {
+  throw_error(ErrorKind::Runtime, both ? "Subtraction, the `-` operator, with two bool tensors is not supported. "
+                                         "Use the `^` or `logical_xor()` operator instead."
+                                       : "Subtraction, the `-` operator, with a bool tensor is not supported. If you "
+                                         "are trying to invert a mask, use the `~` or `logical_not()` operator "
+                                         "instead.");
+}
+
+void check_one_dtype(const char* op, const Tensor& self, const Tensor& other, const char* argument) {
+  STRATA_CHECK(self.dtype() == other.dtype(), op, ": argument ", argument, ": expected dtype ", self.dtype(),
+               ", the input's, got ", other.dtype());
+}
+
+void check_some(const Tensor& self, const char* op) {
+  STRATA_CHECK(self.numel() != 0, op,
+               "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+               "'dim' argument.");
+}
+
+void check_hardtanh(const Tensor& self, const Scalar& min, const Scalar& max) {
+  STRATA_CHECK(self.dtype() != DType::Bool, "Bool inputs not supported for hardtanh");
+  STRATA_CHECK(traits(self.dtype()).kind != DKind::Unsigned || (min.to_double() >= 0 && max.to_double() >= 0),
+               "cannot do hardtanh on an unsigned type with negative limits");
+}
+
+void check_softshrink(const Tensor& self, const Scalar& lambd) {
+  STRATA_CHECK(lambd.to_double() >= 0, "lambda must be in range [0, inf) for input dtype ",
+               scalar_type_name(self.dtype()), ", but found ", lambd.to_double());
+}
+
+}  // namespace strata::eager

@@ -1,0 +1,108 @@
+"""The patch of docs/add-an-operator.md, applied to a copy of the table: one entry in one file makes everything else."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NAME = "bent_identity"
+
+
+def patch_text() -> str:
+    return re.search(r"```diff\n(.*?)```", (ROOT / "docs/add-an-operator.md").read_text(), re.S).group(1)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Folders: the patched table and what gen makes of it."""
+    folder = tmp_path_factory.mktemp("table")
+    shutil.copytree(ROOT / "ops", folder / "ops")
+    subprocess.run(["patch", "-p1", "--quiet"], cwd=folder, input=patch_text(), text=True, check=True)
+    subprocess.run([sys.executable, "-m", "gen", str(folder / "out"), str(folder / "ops")], cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """What gen makes of the table as it is."""
+    folder = tmp_path_factory.mktemp("plain")
+    subprocess.run([sys.executable, "-m", "gen", str(folder)], cwd=ROOT, check=True)
+    return folder
+
+
+def changed(made: Path, plain: Path) -> set[str]:
+    new = {str(p.relative_to(made / "out")): p for p in (made / "out").rglob("*") if p.is_file()}
+    old = {str(p.relative_to(plain)): p for p in plain.rglob("*") if p.is_file()}
+    assert set(new) == set(old), "a new operator in a family adds no file"
+    return {n for n in new if new[n].read_bytes() != old[n].read_bytes()}
+
+
+def test_the_patch_touches_one_file():
+    assert re.findall(r"^\+\+\+ b/(.*)$", patch_text(), re.M) == ["ops/activation.yaml"]
+    assert sum(line.startswith("- op:") for line in re.findall(r"^\+(- op:.*)$", patch_text(), re.M)) == 1
+
+
+def test_only_its_family_is_built_anew(made, plain):
+    assert changed(made, plain) == {
+        "autograd_activation.cpp", "kernels_activation.cpp", "ops_activation.cpp", "table_kernels.cpp",
+        "python/py_activation.cpp", "strata/generated/handles/activation.h", "strata/generated/ops/activation.h",
+        "strata/generated/tensor_methods.h", "strata/generated/tensor_methods.inc",
+        "stubs/strata/_C.pyi", "stubs/strata/__init__.pyi", "docs/ops/activation.md", "docs/ops/index.md"}
+
+
+@pytest.mark.parametrize("file, texts", {
+    "strata/generated/ops/activation.h": [f"Tensor {NAME}(const Tensor& self);", f"Tensor {NAME}_(const Tensor& self);",
+                                          f"Tensor {NAME}_out(const Tensor& self, const Tensor& out);"],
+    "strata/generated/tensor_methods.inc": [f"Tensor {NAME}() const;", f"Tensor {NAME}_() const;"],
+    "ops_activation.cpp": [f'"aten::{NAME}(Tensor self) -> Tensor"', f'"aten::{NAME}_(Tensor(a!) self) -> Tensor(a!)"',
+                           f'"aten::{NAME}.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"'],
+    "python/py_activation.cpp": [f'{{"{NAME}", f_{NAME}, m_{NAME},', f'{{"{NAME}_", f_{NAME}_, m_{NAME}_,'],
+    "autograd_activation.cpp": ['"BentIdentityBackward0"', f"{NAME}_grad_self"],
+    "kernels_activation.cpp": [f"k_{NAME}(Dispatch, const Tensor& self)", f"t.impl(op::{NAME}, Key::Backend"],
+    "table_kernels.cpp": [f'{{"{NAME}", "activation"', f'{{"strata_{NAME}_grad_self"', "(sqrt(self * self + 1) - 1) / 2 + self"],
+    "docs/ops/activation.md": [f"## aten::{NAME}\n", "BentIdentityBackward0", "elementwise."],
+}.items(), ids=lambda x: x if isinstance(x, str) else "")
+def test_everything_is_generated(made, file, texts):
+    generated = (made / "out" / file).read_text()
+    for text in texts:
+        assert text in generated, f"{file} lacks {text}"
+
+
+def test_the_stub_has_its_forms(made):
+    tree = ast.parse((made / "out/stubs/strata/__init__.pyi").read_text())
+    free = {n.name: ast.unparse(n.args) for n in tree.body if isinstance(n, ast.FunctionDef)}
+    assert free[NAME] == "input: Tensor, *, out: Tensor | None=None"
+    module = ast.parse((made / "out/stubs/strata/_C.pyi").read_text())
+    base = next(n for n in module.body if isinstance(n, ast.ClassDef) and n.name == "TensorBase")
+    methods = {n.name for n in base.body if isinstance(n, ast.FunctionDef)}
+    assert {NAME, f"{NAME}_"} <= methods
+
+
+def test_its_tests_exist(made):
+    """The lists of the operator tests, collected with the patched table, name it."""
+    run = subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/ops"],
+                         cwd=ROOT, capture_output=True, text=True,
+                         env={**os.environ, "STRATA_TABLE": str(made / "ops"), "STRATA_TEST_ALL": "1"})
+    tests = {line.split("[")[0].split("::")[-1] for line in run.stdout.splitlines() if f"aten::{NAME}" in line}
+    assert tests >= {"test_recorded", "test_layouts_give_the_same_bits", "test_instruction_sets_and_threads_give_the_same_bits",
+                     "test_inplace_equals_the_function", "test_out_equals_the_function", "test_gradcheck",
+                     "test_gradgradcheck", "test_meta", "test_errors"}, run.stdout[-2000:]
+
+
+def test_a_broken_entry_is_named(made, tmp_path):
+    """A mistake in the table stops the build with file, line and operator."""
+    shutil.copytree(made / "ops", tmp_path / "ops")
+    path = tmp_path / "ops/activation.yaml"
+    path.write_text(path.read_text().replace("(sqrt(self * self + 1) - 1) / 2 + self", "sqrt(selff)", 1))
+    run = subprocess.run([sys.executable, "-m", "gen", str(tmp_path / "out"), str(tmp_path / "ops")], cwd=ROOT,
+                         capture_output=True, text=True)
+    assert run.returncode != 0
+    assert NAME in run.stderr and "selff" in run.stderr and "activation.yaml" in run.stderr, run.stderr
