@@ -116,8 +116,13 @@ def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
         elif named:
             body = f"  {named}({call_args(s)});\n  return " + ("self" if kind == "inplace" else returned(s)) + ";\n"
         else:
-            body = f"  auto r = ops::{e.schema.name}({args});\n"
-            if kind == "inplace" and e.kind == "composite":  # recorded, as its parts are
+            body = apart(e, s) if kind == "out" else ""
+            body += f"  auto r = ops::{e.schema.name}({args});\n"
+            if kind == "inplace" and e.kind == "composite":  # recorded, as its parts are, which may keep self
+                tensors = [safe(a.name) for a in e.tensors]
+                recorded = " || ".join(f"({n}.defined() && {n}.requires_grad())" for n in tensors)
+                body = f"  Tensor before = {recorded} ? ops::clone(self) : self;\n"
+                body += f"  auto r = ops::{e.schema.name}({args.replace('self', 'before', 1)});\n"
                 body += f'  check_result(self, r, "{s.full}");\n  ops::copy_(self, r);\n  return self;\n'
             elif kind == "inplace":
                 body += f'  copy_result(self, r, "{s.full}");\n  return self;\n'
@@ -133,6 +138,14 @@ def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
                 body += noted(e, s) + f"  return {returned(s)};\n"
         found.append((s, body))
     return found
+
+
+def apart(e: Entry, s: Schema) -> str:
+    """For out= forms that PyTorch refuses to write over their own operands."""
+    if not e.raw.get("out_apart"):
+        return ""
+    read = ", ".join("&" + safe(a.name) for a in s.args if a.type == "Tensor" and not a.written)
+    return "".join(f'  check_apart("{s.full}", {safe(a.name)}, {{{read}}});\n' for a in s.args if a.written)
 
 
 def noted(e: Entry, s: Schema) -> str:
@@ -198,7 +211,7 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
                 else:
                     register.append(f"  t.impl(op::{s.ident}, Key::Backend, 0, {typed}, nullptr, {source}, true);")
         mine = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
-        out.write(f"kernels_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/pointwise.h"\n'
+        out.write(f"kernels_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/index_args.h"\n#include "eager/pointwise.h"\n'
                   '#include "eager/rows.h"\n' + mine + includes(entries, "\n".join(body + register)) +
                   "\nnamespace strata::eager {\nnamespace {\n\n" + "\n\n".join(body) +
                   "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +

@@ -24,7 +24,7 @@ GROUPS["all"] = GROUPS["bool"] + GROUPS["int"] + GROUPS["float"] + GROUPS["compl
 KEYS = {
     "op", "compute", "rows", "dims", "cpu", "composite", "view", "inverse", "promote", "dtypes", "grad", "variants", "inplace",
     "out", "out_args", "node", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
-    "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "aliases", "constant_outputs",
+    "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
 }
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "dtypes", "doc"}
 
@@ -176,7 +176,12 @@ def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
     for path in sorted(folder.glob("*.yaml")):
         text = path.read_text()
         lines_of_ops = [i + 1 for i, line in enumerate(text.splitlines()) if line.startswith(("- op:", "- kernel:"))]
-        for raw, line in zip(yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or [], lines_of_ops, strict=True):
+        try:
+            found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or []
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark
+            raise SystemExit(f"ops/{path.name}:{mark.line + 1}:{mark.column + 1}: {error.problem}") from error
+        for raw, line in zip(found, lines_of_ops, strict=True):
             try:
                 if "kernel" in raw:
                     kernels.append(make_kernel(raw, path.stem, line))

@@ -80,7 +80,7 @@ def invoke(e: Entry, kind: str, s: Schema) -> str:
     name = s.name + "_out" if kind == "out" else s.name
     call = f"TypedOp<{s.cpp_sig}>::call(op::{s.ident}{', ' if args else ''}{args})"
     del name
-    factory = "factory" in e.raw.get("tags", "") and kind == "function"
+    factory = "factory" in e.raw.get("tags", "") and not many_out and kind != "inplace"
     if s.cpp_return == "void":
         lines.append(f"  {call};\n  Py_RETURN_NONE;\n}}")
         return "\n".join(lines)
@@ -109,7 +109,7 @@ def arg_specs(e: Entry, kind: str, s: Schema) -> str:
         parts.append(f'{{"{label}", py::ArgKind::{KIND[a.key]}, {str(a.default is not None).lower()}, {str(a.kwonly).lower()}, {int(list_size or -1)}}}')
     if many_out:
         parts.append('{"out", py::ArgKind::OutTuple, false, true, -1}')
-    if "factory" in e.raw.get("tags", "") and kind == "function":
+    if "factory" in e.raw.get("tags", "") and not many_out and kind != "inplace":
         parts.append('{"requires_grad", py::ArgKind::Bool, true, true, -1}')
         parts.append('{"layout", py::ArgKind::Ignored, true, true, -1}')
         parts.append('{"pin_memory", py::ArgKind::Ignored, true, true, -1}')

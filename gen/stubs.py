@@ -28,7 +28,7 @@ RETURNS = {"Tensor[]": "tuple[Tensor, ...]", "Tensor": "Tensor", "int": "_int", 
            "Scalar": "Number"}
 FACTORY = ["requires_grad: _bool | None = False", "layout: _layout | None = None", "pin_memory: _bool | None = False"]
 # Operators that take numbers for their tensors, as the parser has them (python/bind/py_parse.cpp).
-NUMBERS = {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide", "remainder"}
+NUMBERS = {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide"}
 
 
 def name_of(a: Arg) -> str:

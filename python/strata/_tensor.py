@@ -170,6 +170,12 @@ class Tensor(_C.TensorBase):
 
         return functional.norm(self, p, dim, keepdim, dtype=dtype)
 
+    def nonzero(self, *, as_tuple: bool = False) -> Any:
+        """strata.nonzero of this tensor."""
+        from strata import functional
+
+        return functional.nonzero(self, as_tuple=as_tuple)
+
     def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None) -> Any:
         """strata.unique of this tensor."""
         from strata import functional
@@ -191,6 +197,10 @@ class Tensor(_C.TensorBase):
             "share_memory_: tensors travel between processes as copies (DataLoader does it without a second copy); send "
             "the tensor itself through a queue or pipe"
         )
+
+    def where(self, condition: Tensor, other: Any) -> Tensor:
+        """self where condition is true, else other."""
+        return _C.where(condition, self, other)
 
     def dim_order(self) -> tuple[int, ...]:
         """The dims from the outermost in memory to the innermost."""

@@ -24,6 +24,7 @@ __all__ = [
     "chain_matmul",
     "einsum",
     "meshgrid",
+    "nonzero",
     "norm",
     "split",
     "tensordot",
@@ -150,11 +151,18 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out=None, dtype=None) -> Tensor:
     """A vector norm of the elements, or over dims; p is a number, "fro" (2) or "nuc" (nuclear, for matrices)."""
     if p == "nuc":
-        result = _table("linalg_matrix_norm")(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    else:
-        order = 2.0 if p == "fro" or p is None else float(p)
-        result = _table("linalg_vector_norm")(input, order, dim, keepdim, dtype=dtype)
-    return result if out is None else out.copy_(result)
+        nuclear = _table("linalg_matrix_norm")(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+        return nuclear if out is None else out.copy_(nuclear)
+    order = 2.0 if p == "fro" or p is None else float(p)
+    given = {} if out is None else {"out": out}
+    return _table("linalg_vector_norm")(input, order, dim, keepdim, dtype=dtype, **given)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
+    """Coordinates of the elements that are not zero: (count, dims) int64, or with as_tuple one 1-d tensor per dim."""
+    if as_tuple:
+        return _table("nonzero_numpy")(input)
+    return _table("nonzero")(input) if out is None else _table("nonzero")(input, out=out)
 
 
 def unique(

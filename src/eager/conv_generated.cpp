@@ -9,7 +9,7 @@
 namespace strata::eager {
 namespace {
 
-thread_local Lines lines;
+thread_local ConvLines lines;
 
 // The geometry with three spatial dimensions, absent ones leading with size 1.
 struct Space {

@@ -5,7 +5,7 @@
 
 namespace strata::eager {
 
-void Lines::prepare(const Walk& walk, int64_t first, int64_t count) {
+void ConvLines::prepare(const Walk& walk, int64_t first, int64_t count) {
   walk_ = &walk;
   count_ = count;
   // Along the innermost axis the image coordinate advances evenly over every to_step_-th position.
@@ -57,7 +57,7 @@ struct Wide {
 
 }  // namespace
 
-void Lines::write(int64_t channel, int64_t tap, char* to) const {
+void ConvLines::write(int64_t channel, int64_t tap, char* to) const {
   const int64_t bytes = walk_->bytes;
   const char* base = walk_->image + channel * walk_->channel_step * bytes;
   const Tap& t = taps_[tap];
@@ -88,7 +88,7 @@ void Lines::write(int64_t channel, int64_t tap, char* to) const {
 
 // Tap by tap, so that what a tap costs is not paid for each channel: right where a position's channels lie together.
 template <class E>
-void Lines::write_channels(int64_t k0, int64_t kc, int64_t row_length, E* to) const {
+void ConvLines::write_channels(int64_t k0, int64_t kc, int64_t row_length, E* to) const {
   const int64_t taps = walk_->taps();
   for (int64_t tap = 0; tap < taps; ++tap) {
     const int64_t first = std::max<int64_t>(0, (k0 - tap + taps - 1) / taps), last = (k0 + kc - tap + taps - 1) / taps;
@@ -104,7 +104,7 @@ void Lines::write_channels(int64_t k0, int64_t kc, int64_t row_length, E* to) co
   }
 }
 
-void Lines::write_all(int64_t k0, int64_t kc, int64_t row_length, char* to) const {
+void ConvLines::write_all(int64_t k0, int64_t kc, int64_t row_length, char* to) const {
   const int64_t bytes = walk_->bytes, taps = walk_->taps();
   if (walk_->channel_step == 1) {
     std::memset(to, 0, kc * row_length * bytes);

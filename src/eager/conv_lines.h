@@ -1,4 +1,4 @@
-// Lines of image elements, from which the generated convolutions gather their panels: a line is what one (channel, tap)
+// ConvLines of image elements, from which the generated convolutions gather their panels: a line is what one (channel, tap)
 // pair meets over a run of positions of a grid, with zeros where it meets nothing.
 #pragma once
 
@@ -31,7 +31,7 @@ struct Walk {
 
 // The line of every tap over positions [first, first + count): which elements of the image lie where in it. The same
 // for all channels, so it is worked out once for a panel.
-class Lines {
+class ConvLines {
  public:
   void prepare(const Walk& walk, int64_t first, int64_t count);
   // Writes the line of (channel, tap), count elements.

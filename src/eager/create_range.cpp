@@ -9,6 +9,8 @@
 #include "eager/copy.h"
 #include "eager/pointwise.h"
 #include "strata/generated/eager_create.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
@@ -40,9 +42,17 @@ void fill_counted(const Tensor& out, DType from, F value) {
   });
 }
 
-int64_t arange_count(const Scalar& start, const Scalar& end, const Scalar& step) {
+// int64 results count in int64, whatever the numbers are.
+int64_t arange_count(const Scalar& start, const Scalar& end, const Scalar& step, DType dtype) {
   STRATA_CHECK(!start.is_complex() && !end.is_complex() && !step.is_complex(),
                "arange: expected real numbers, got a complex one");
+  STRATA_CHECK_NOT_IMPLEMENTED(dtype != DType::Bool,
+                               "\"arange_cpu\" not implemented for 'Bool'; convert the result with .to() instead");
+  if (dtype == DType::I64 && step.to_double() != 0 && std::isfinite(start.to_double()) &&
+      std::isfinite(end.to_double()) && !(start.is_integral(true) && end.is_integral(true) && step.is_integral(true))) {
+    STRATA_CHECK_VALUE(step.to_int() != 0, "step must be nonzero, but ", step.to_double(), " is 0 as an int64");
+    return arange_count(Scalar(long(start.to_int())), Scalar(long(end.to_int())), Scalar(long(step.to_int())), dtype);
+  }
   if (start.is_integral(true) && end.is_integral(true) && step.is_integral(true)) {
     int64_t a = start.to_int(), b = end.to_int(), s = step.to_int();
     STRATA_CHECK(s != 0, "step must be nonzero");
@@ -72,6 +82,14 @@ void arange_into(const Tensor& out, const Scalar& start, const Scalar& step) {
   }
 }
 
+// Integers take both ends rounded towards zero, as PyTorch does; the step is not rounded.
+Scalar end_of_range(const Scalar& value, DType dtype) {
+  if (!is_integral(dtype, false) || value.is_complex()) return value;
+  int spare = 64 - traits(dtype).bits;
+  uint64_t bits = uint64_t(value.to_int()) << spare;
+  return Scalar(long(traits(dtype).kind == DKind::Signed ? int64_t(bits) >> spare : int64_t(bits >> spare)));
+}
+
 template <class T>
 void spaced(const Tensor& out, DType from, T start, T end) {
   int64_t n = out.numel();
@@ -82,7 +100,8 @@ void spaced(const Tensor& out, DType from, T start, T end) {
   });
 }
 
-void linspace_into(const Tensor& out, const Scalar& start, const Scalar& end) {
+void linspace_into(const Tensor& out, const Scalar& first, const Scalar& last) {
+  Scalar start = end_of_range(first, out.dtype()), end = end_of_range(last, out.dtype());
   if (start.is_complex() || end.is_complex())
     spaced(out, DType::C128, start.to_complex(), end.to_complex());
   else
@@ -92,6 +111,8 @@ void linspace_into(const Tensor& out, const Scalar& start, const Scalar& end) {
 DType spaced_dtype(const char* name, const Scalar& start, const Scalar& end, int64_t steps,
                    std::optional<DType> dtype) {
   STRATA_CHECK(steps >= 0, "number of steps must be non-negative");
+  STRATA_CHECK_NOT_IMPLEMENTED(dtype != DType::Bool || steps < 2, "\"", name, "_cpu\" not implemented for 'Bool'; ",
+                               "convert the result with .to() instead");
   bool complex = start.is_complex() || end.is_complex();
   if (!dtype) return complex ? default_complex_dtype() : default_dtype();
   STRATA_CHECK(!complex || is_complex(*dtype), name, ": inferred dtype ", default_complex_dtype(),
@@ -104,8 +125,8 @@ DType spaced_dtype(const char* name, const Scalar& start, const Scalar& end, int
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<DType> dtype,
               std::optional<Device> device) {
   bool integers = start.is_integral(true) && end.is_integral(true) && step.is_integral(true);
-  Tensor t = make_tensor(IntArrayRef(arange_count(start, end, step)),
-                         dtype.value_or(integers ? DType::I64 : default_dtype()), device.value_or(Device{}));
+  DType kind = dtype.value_or(integers ? DType::I64 : default_dtype());
+  Tensor t = make_tensor(IntArrayRef(arange_count(start, end, step, kind)), kind, device.value_or(Device{}));
   arange_into(t, start, step);
   return t;
 }
@@ -120,7 +141,7 @@ Tensor arange(const Scalar& end, std::optional<DType> dtype, std::optional<Devic
 
 void arange_out(const Scalar& start, const Scalar& end, const Scalar& step, std::optional<DType>, std::optional<Device>,
                 const Tensor& out) {
-  resize_output(out, IntArrayRef(arange_count(start, end, step)), "arange");
+  resize_output(out, IntArrayRef(arange_count(start, end, step, out.dtype())), "arange");
   arange_into(out, start, step);
 }
 
@@ -144,7 +165,8 @@ void linspace_out(const Scalar& start, const Scalar& end, int64_t steps, std::op
 }
 
 namespace {
-Tensor powers(const Scalar& start, const Scalar& end, int64_t steps, double base) {
+Tensor powers(const Scalar& first, const Scalar& last, int64_t steps, double base, DType dtype) {
+  Scalar start = end_of_range(first, dtype), end = end_of_range(last, dtype);
   bool complex = start.is_complex() || end.is_complex();
   return ops::pow(Scalar(base), linspace(start, end, steps, complex ? DType::C128 : DType::F64, std::nullopt));
 }
@@ -154,7 +176,7 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
                 std::optional<Device> device) {
   DType t = spaced_dtype("logspace", start, end, steps, dtype);
   Tensor out = make_tensor(IntArrayRef(steps), t, device.value_or(Device{}));
-  copy_values(out, powers(start, end, steps, base));
+  copy_values(out, powers(start, end, steps, base, t));
   return out;
 }
 
@@ -162,7 +184,29 @@ void logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double 
                   std::optional<Device>, const Tensor& out) {
   spaced_dtype("logspace", start, end, steps, out.dtype());
   resize_output(out, IntArrayRef(steps), "logspace");
-  copy_values(out, powers(start, end, steps, base));
+  copy_values(out, powers(start, end, steps, base, out.dtype()));
+}
+
+// ---- between the values of tensors
+
+namespace {
+Scalar value_of(const char* op, const char* which, const Tensor& t) {
+  STRATA_CHECK(t.dim() == 0, op, " only supports 0-dimensional start and end tensors, but got ", which, " with ",
+               t.dim(), " dimension(s).");
+  return ops::item(t);
+}
+}  // namespace
+
+Tensor linspace_tensors(const Tensor& start, const Tensor& end, int64_t steps, std::optional<DType> dtype,
+                        std::optional<Device> device) {
+  Scalar first = value_of("linspace", "start", start), last = value_of("linspace", "end", end);
+  return ops::linspace(first, last, steps, dtype, device);
+}
+
+Tensor logspace_tensors(const Tensor& start, const Tensor& end, int64_t steps, double base, std::optional<DType> dtype,
+                        std::optional<Device> device) {
+  Scalar first = value_of("logspace", "start", start), last = value_of("logspace", "end", end);
+  return ops::logspace(first, last, steps, base, dtype, device);
 }
 
 // ---- complex numbers of parts

@@ -77,7 +77,7 @@ class Engine {
 
   void run() {
     const bool share_b = p_.m > p_.columns * p_.segments;
-    const int64_t kc = std::min(chain, p_.k);
+    const int64_t kc = std::clamp<int64_t>(p_.k, 1, chain);  // without k there may still be a bias
     const int64_t a_bytes = kc * kernel_.mr * kernel_.compute_bytes, b_bytes = kc * kernel_.nr * kernel_.compute_bytes;
     const int64_t shared_panel = share_b ? b_bytes : a_bytes;
     const int64_t shared_count = share_b ? b_panels_ : a_panels_;

@@ -10,6 +10,7 @@
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/index.h"
+#include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/reduce.h"
 #include "strata/generated/ops/scatter.h"
 #include "strata/generated/ops/view.h"
@@ -130,7 +131,10 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
     to[d] = self.sizes()[d];
     at[d] = indices.sizes()[d];
   }
-  return ops::gather(ops::expand(self, to), d, ops::expand(indices, at));
+  // As in PyTorch any integer names a place, modulo the size.
+  int64_t size = self.dim() ? self.sizes()[d] : 1;
+  Tensor index = size > 0 ? ops::remainder(indices, Scalar(long(size))) : indices;
+  return ops::gather(ops::expand(self, to), d, ops::expand(index, at));
 }
 
 }  // namespace strata::eager

@@ -1,4 +1,5 @@
 // mm, bmm, addmm and their kin over matrix_product.
+#include "base/checked.h"
 #include "core/promote.h"
 #include "eager/copy.h"
 #include "eager/pointwise.h"
@@ -7,6 +8,7 @@
 #include "strata/generated/eager_matmul.h"
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/matmul.h"
+#include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
@@ -57,10 +59,12 @@ Tensor add_to_product(const Tensor& self, const Tensor& a, const Tensor& b, cons
   DType t = a.dtype();
   bool meta = any_meta(a, b) || self.is_meta();
   expanded(self.sizes(), self.strides(), sizes);  // raises where self does not broadcast
-  if (is_integral(t, true))
-    STRATA_CHECK(!alpha.is_float() && !beta.is_float() && !alpha.is_complex() && !beta.is_complex(), op,
-                 ": For integral input tensors, argument alpha must not be a floating point number.");
-  if (meta) return fresh(a, sizes, t, true);
+  if (is_integral(t, true) && (!alpha.is_integral(true) || !beta.is_integral(true))) {
+    STRATA_CHECK(!alpha.is_complex() && !beta.is_complex(), op,
+                 ": For integral input tensors, arguments alpha and beta must not be complex numbers");
+    return add_to_product(self, a, b, Scalar(long(beta.to_int())), Scalar(long(alpha.to_int())), op);
+  }
+  if (meta || checked_numel(sizes, op) == 0) return fresh(a, sizes, t, meta);
 
   double work =
       double(sizes.size() == 3 ? sizes[0] : 1) * double(sizes[n - 2]) * double(sizes[n - 1]) * double(a.sizes()[n - 1]);
@@ -172,9 +176,26 @@ Tensor vdot(const Tensor& self, const Tensor& other) {
 Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
   STRATA_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D arguments vec1 and vec2, but got ", vec1.dim(),
                "-D and ", vec2.dim(), "-D");
-  Tensor product = ops::mul(ops::outer(vec1, vec2), alpha);
-  expanded(self.sizes(), self.strides(), product.sizes());
-  return beta.equals(0) ? product : ops::add(ops::mul(self, beta), product);
+  const int64_t sizes[] = {vec1.numel(), vec2.numel()};
+  expanded(self.sizes(), self.strides(), IntArrayRef(sizes, 2));  // raises where self does not broadcast
+  const Tensor* all[] = {&self, &vec1, &vec2};
+  ResultType kind;
+  for (const Tensor* x : all) kind.add(*x);
+  DType t = kind.get();
+  if (is_integral(t, true)) {
+    STRATA_CHECK(beta.is_integral(true), "For integral input tensors, argument beta must not be a floating point number.");
+    STRATA_CHECK(alpha.is_integral(true),
+                 "For integral input tensors, argument alpha must not be a floating point number.");
+  }
+  Tensor column = as_dtype(as_column(vec1), t), row = as_dtype(vec2, t);
+  if (beta.equals(0) || t == DType::Bool) {
+    Tensor product = ops::mul(ops::mul(column, row), t == DType::Bool ? Scalar(!alpha.equals(0)) : alpha);
+    return beta.equals(0) ? product : ops::logical_or(self, product);
+  }
+  Tensor start = as_dtype(self, t);
+  const Tensor* in[] = {&start, &column, &row};
+  Scalar scalars[] = {beta, alpha};
+  return pointwise(kernels::add_outer, {in, 3}, {scalars, 2});
 }
 
 Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {

@@ -118,6 +118,15 @@ Tensor outer(const Tensor& self, const Tensor& vec2) {
   return ops::mul(ops::reshape(self, {self.numel(), 1}), vec2);
 }
 
+Tensor inner(const Tensor& self, const Tensor& other) {
+  if (self.dim() == 0 || other.dim() == 0) return ops::mul(self, other);
+  STRATA_CHECK(self.sizes().back() == other.sizes().back(),
+               "inner() the last dimension must match on both input tensors but got shapes ", self.sizes(), " and ",
+               other.sizes());
+  const int64_t last = -1;
+  return ops::tensordot(self, other, IntArrayRef(last), IntArrayRef(last));
+}
+
 Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self, IntArrayRef dims_other) {
   STRATA_CHECK(dims_self.size() == dims_other.size(), "tensordot: both dimension lists should have same length, got ",
                dims_self.size(), " and ", dims_other.size());
@@ -131,8 +140,8 @@ Tensor tensordot(const Tensor& self, const Tensor& other, IntArrayRef dims_self,
     int64_t s = self.sizes()[p], t = other.sizes()[q];
     STRATA_CHECK(s == t || s == 1 || t == 1, "contracted dimensions need to match, but first has size ", s, " in dim ",
                  p, " and second has size ", t, " in dim ", q);
-    if (s == 1 && t != 1) y = ops::sum(y, IntArrayRef(q), true);
-    if (t == 1 && s != 1) x = ops::sum(x, IntArrayRef(p), true);
+    if (s == 1 && t != 1) y = ops::sum(y, IntArrayRef(q), true, y.dtype());
+    if (t == 1 && s != 1) x = ops::sum(x, IntArrayRef(p), true, x.dtype());
     sum_x.push_back(p);
     sum_y.push_back(q);
   }

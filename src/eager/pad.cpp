@@ -181,6 +181,8 @@ DimVec check_pad(Mode mode, IntArrayRef sizes, IntArrayRef pad) {
 
 Tensor pad_forward(Mode mode, const Tensor& self, IntArrayRef pad) {
   DimVec sizes = check_pad(mode, self.sizes(), pad);
+  STRATA_CHECK_NOT_IMPLEMENTED(mode == Mode::Circular || self.dtype() != DType::Bool || self.numel() == 0, "\"",
+                               name_of(mode), pad.size() / 2, "d\" not implemented for 'Bool'; convert the input first");
   if (self.is_meta() || self.numel() == 0) return new_tensor(self, sizes);
   Tensor r = self;
   // The outermost padded dim first: what it repeats is whole rows of the inner ones.
@@ -195,6 +197,8 @@ Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRe
   DimVec padded = check_pad(mode, sizes, pad);
   STRATA_CHECK(grad.sizes() == IntArrayRef(padded), name_of(mode), "_backward: expected a gradient of shape ", padded,
                ", got ", grad.sizes());
+  STRATA_CHECK_NOT_IMPLEMENTED(grad.numel() == 0 || is_differentiable(grad.dtype()),
+                               "pad: the derivative takes floating dtypes, got ", grad.dtype());
   if (grad.is_meta() || grad.numel() == 0) {
     Tensor zeros = new_tensor(grad, sizes);
     fill_values(zeros, Scalar(0));

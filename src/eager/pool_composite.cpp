@@ -1,7 +1,7 @@
 // Pooling that is made of other pooling: one spatial dim as two with a height of 1, and means of whole planes.
 #include <algorithm>
 
-#include "core/tensor.h"
+#include "core/promote.h"
 #include "strata/generated/eager_pool.h"
 #include "strata/generated/ops/pool.h"
 #include "strata/generated/ops/reduce.h"

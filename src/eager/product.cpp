@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/parallel.h"
+#include "core/promote.h"
 #include "eager/copy.h"
 #include "eager/kernels.h"
 #include "eager/library_host.h"
@@ -77,8 +78,7 @@ const GemmKernel& gemm_kernel(DType t, const char* op) {
   if (STRATA_UNLIKELY(!k)) {
     k = find_product(cpu_isa(), t);
     if (!k) k = find_product("base", t);
-    STRATA_CHECK_NOT_IMPLEMENTED(k, op, ": matrix products are not implemented for ", t,
-                                 "; convert the operands with .to() first");
+    STRATA_CHECK_NOT_IMPLEMENTED(k, "\"", op, "\" not implemented for '", scalar_type_name(t), "'; convert the operands with .to() first");
     cached.store(k, std::memory_order_relaxed);
   }
   return *k;
@@ -97,6 +97,7 @@ void matrix_product(const Tensor& c, const Tensor& a, const Tensor& b, const Ten
   if (c.is_meta() || c.numel() == 0) return;
   int64_t n = c.dim();
   int64_t k = a.sizes()[n - 1];
+  if (k == 0 && !bias.defined()) return fill_values(c, Scalar(0));
   if (k > 0 && library_takes(c.dtype(), double(c.numel()) * double(k)) && by_library(c, a, b, bias, op)) return;
   const GemmKernel& kernel = gemm_kernel(c.dtype(), op);
   Layout la(a), lb(b), lc(c);

@@ -58,9 +58,9 @@ Tensor real_parts(const Tensor& out) { return out.is_complex() ? ops::view_as_re
 
 void fill_floats(const char* op, const char* name, const Tensor& out, const Scalar& a, const Scalar* b,
                  const Generator& generator) {
+  if (out.is_meta() || out.numel() == 0) return;
   STRATA_CHECK_NOT_IMPLEMENTED(is_float(out.dtype()), "\"", op, "\" not implemented for '",
                                scalar_type_name(out.dtype()), "'; expected a floating dtype");
-  if (out.is_meta()) return;
   bool wide = out.dtype() == DType::F64;
   int words = wide ? 2 : 1;
   PhiloxState state = or_default(generator, out).reserve(out.numel() * words);

@@ -174,8 +174,9 @@ Tensor bernoulli_(const Tensor& self, double p, const Generator& generator) {
 
 namespace {
 void check_probabilities(const Tensor& p) {
+  if (p.numel() == 0) return;
   STRATA_CHECK(is_float(p.dtype()), "bernoulli: expected probabilities of a floating dtype, got ", p.dtype());
-  if (p.is_meta() || p.numel() == 0) return;
+  if (p.is_meta()) return;
   Tensor inside = ops::logical_and(ops::ge(p, Scalar(0)), ops::le(p, Scalar(1)));
   STRATA_CHECK(ops::item(ops::all(inside)).to_bool(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");
 }
@@ -189,6 +190,13 @@ Tensor bernoulli_(const Tensor& self, const Tensor& p, const Generator& generato
                " doesn't match the broadcast shape ", shape);
   fill_bernoulli(self, p, generator);
   return self;
+}
+
+void bernoulli_out(const Tensor& self, const Generator& generator, const Tensor& out) {
+  check_probabilities(self);
+  STRATA_CHECK(out.defined(), "bernoulli: argument out: expected a tensor, got None");
+  resize_output(out, self.sizes(), "bernoulli");
+  fill_bernoulli(out, self, generator);
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {

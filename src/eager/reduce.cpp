@@ -61,7 +61,7 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
 
 Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const Tensor& indices, IntArrayRef sizes,
                                           bool keepdim) {
-  Tensor zeros = ops::zeros(sizes, grad.dtype(), grad.device());
+  Tensor zeros = ops::new_zeros(grad, sizes);
   if (keepdim || sizes.empty()) return ops::scatter(zeros, dim, indices, grad);
   dim = wrap_dim(dim, int64_t(sizes.size()));
   return ops::scatter(zeros, dim, ops::unsqueeze(indices, dim), ops::unsqueeze(grad, dim));

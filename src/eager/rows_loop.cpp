@@ -197,11 +197,12 @@ class Runner {
 
   char* row_base(const RowOperand& o, int64_t row) const {
     char* p = o.base;
-    for (size_t d = l_.kept_sizes.size(); d-- > 0;) {
+    if (l_.kept_sizes.empty()) return p;
+    for (size_t d = l_.kept_sizes.size(); --d > 0;) {
       p += row % l_.kept_sizes[d] * o.kept[d];
       row /= l_.kept_sizes[d];
     }
-    return p;
+    return p + row * o.kept[0];
   }
 
   // Moves elements [first, first + count) of a row between memory and a contiguous buffer.

@@ -21,7 +21,7 @@ Tensor with_dims(const Tensor& t) {
 }
 
 Tensor checked_index(const Tensor& self, int64_t dim, const Tensor& index, const char* name) {
-  STRATA_CHECK(index.dtype() == DType::I64 || index.dtype() == DType::I32, name,
+  STRATA_CHECK(index.numel() == 0 || index.dtype() == DType::I64 || index.dtype() == DType::I32, name,
                "(): Expected dtype int32/int64 for index");
   Tensor at = with_dims(as_dtype(index, DType::I64)), to = with_dims(self);
   STRATA_CHECK(index.numel() == 0 || at.dim() == to.dim(),

@@ -124,6 +124,23 @@ std::vector<Tensor> equal_parts(const char* name, const Tensor& self, int64_t se
 }
 }  // namespace
 
+namespace {
+std::vector<Tensor> copies_of(std::vector<Tensor> parts) {
+  for (Tensor& t : parts) t = ops::clone(t);
+  return parts;
+}
+}  // namespace
+
+std::vector<Tensor> unsafe_split(const Tensor& self, int64_t size, int64_t dim) {
+  return copies_of(ops::split(self, size, dim));
+}
+std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef sizes, int64_t dim) {
+  return copies_of(ops::split_with_sizes(self, sizes, dim));
+}
+std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim) {
+  return copies_of(ops::chunk(self, chunks, dim));
+}
+
 std::vector<Tensor> hsplit(const Tensor& self, int64_t sections) {
   check_splits("hsplit", self, 1);
   return equal_parts("hsplit", self, sections, self.dim() == 1 ? 0 : 1);

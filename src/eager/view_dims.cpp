@@ -2,10 +2,12 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "core/promote.h"
 #include "core/shape/view.h"
 #include "eager/copy.h"
 #include "eager/view_rules.h"
 #include "strata/generated/eager_view.h"
+#include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
 
@@ -45,6 +47,11 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   dim = wrap_dim(dim, self.dim());
   start = shape::narrow_start(self.sizes()[dim], start, length);
   return ops::slice(self, dim, start, start + length, 1);
+}
+
+Tensor narrow_tensor(const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
+  STRATA_CHECK(start.dim() == 0 && is_integral(start.dtype(), false), "start must be an 0-dim integral Tensor.");
+  return ops::narrow(self, dim, ops::item(start).to_int(), length);
 }
 
 Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {

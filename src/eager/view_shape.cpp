@@ -193,6 +193,9 @@ Tensor become(const Tensor& self, const Tensor& view, const char* op) {
 }
 }  // namespace
 
+Tensor as_strided_inplace(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset) {
+  return become(self, ops::as_strided(self, size, stride, offset), "as_strided_");
+}
 Tensor transpose_inplace(const Tensor& self, int64_t dim0, int64_t dim1) {
   return become(self, ops::transpose(self, dim0, dim1), "transpose_");
 }

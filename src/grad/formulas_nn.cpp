@@ -82,4 +82,10 @@ Tensor max_pool_grad(const Grads& grads, const Tensor& self, IntArrayRef kernel,
   return ops::max_pool2d_with_indices_backward(grads[0], self, kernel, stride, padding, dilation, ceil_mode, indices);
 }
 
+Tensor max_pool3d_grad(const Grads& grads, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
+                       IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices) {
+  if (!grads[0].defined()) return {};
+  return ops::max_pool3d_with_indices_backward(grads[0], self, kernel, stride, padding, dilation, ceil_mode, indices);
+}
+
 }  // namespace strata::formulas

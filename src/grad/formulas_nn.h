@@ -15,5 +15,7 @@ Tensor dropout_grad(const Grads& grads, const Tensor& mask, double p, std::optio
 Tensor pool_chosen(const Tensor& grad, const Tensor& indices, int64_t spatial);
 Tensor max_pool_grad(const Grads& grads, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
                      IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices);
+Tensor max_pool3d_grad(const Grads& grads, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
+                       IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices);
 
 }  // namespace strata::formulas

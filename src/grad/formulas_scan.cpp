@@ -49,6 +49,10 @@ std::tuple<Tensor, Tensor> linear_scan_backward(const Tensor& grad, const Tensor
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
   if (grad.dim() == 0 || grad.numel() == 0) return grad;
   IntArrayRef dims(dim);
+  if (grad.is_complex()) {
+    Tensor logs = ops::log(ops::conj(grad)) - result;
+    return ops::conj(ops::exp(ops::flip(ops::logcumsumexp(ops::flip(logs, dims), dim), dims) + self));
+  }
   Tensor size = ops::log(ops::abs(grad));
   Scalar lowest(-eager::largest_of(grad.dtype()));  // finite, so that differences of it are numbers
   auto part = [&](const Tensor& wanted) {

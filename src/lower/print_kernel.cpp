@@ -116,10 +116,13 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   out += body.uniform_part();
   bool loop = pass.elementwise || !pass.reductions.empty();
   if (loop) {
-    out += "  const i64 count = args->count;\n" + reductions.before();
+    std::string element = body.element_part(4);
+    out += "  const i64 count = args->count;\n";
+    if (pass.stores.empty()) out += reductions.whole_blocks(element);
+    out += reductions.before();
     out += std::string("  for (i64 i = 0; i < count; i += ") + (vector ? "16" : "1") + ") {\n";
     if (vector) out += "    const i64 left = count - i;\n";
-    out += body.element_part(4);
+    out += element;
   }
   std::string per_row;
   for (const Store& s : pass.stores) {

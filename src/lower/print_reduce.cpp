@@ -1,5 +1,6 @@
 #include "lower/print_reduce.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "lower/fill.h"
@@ -103,6 +104,44 @@ std::string ReductionPrinter::each(F text) {
   for (size_t k = 0; k < pass_.reductions.size(); ++k)
     for (const Part& p : parts(k)) out += fill(text(p), p.holes);
   return out;
+}
+
+std::string ReductionPrinter::whole_blocks(const std::string& element) {
+  constexpr int kLongest = 12;  // lines of text: more are not worth a second copy
+  if (!vector_ || std::count(element.begin(), element.end(), '\n') > kLongest ||
+      element.find("RARELY") != std::string::npos)
+    return "";
+  bool trees = false, other = false;
+  for (const Reduction& r : pass_.reductions) {
+    trees |= form_of(r) == Form::Tree;
+    other |= form_of(r) != Form::Tree && form_of(r) != Form::Free;
+  }
+  if (other || pass_.reductions.empty()) return "";
+  std::string out = std::string("  if (") + (trees ? "count <= 1024 && " : "") + "(count & 127) == 0) {\n";
+  out += each([&](const Part& p) -> std::string {
+    if (p.form == Form::Tree) return "    $T $acc[8];\n";
+    return std::string("    $T $acc = $start;\n") + (p.is_float ? "    $M nan_$acc = {0};\n" : "");
+  });
+  out += "    for (i64 at = 0; at < count; at += 128) {\n";
+  out += each([](const Part&) { return "      $T $e[8];\n"; });
+  out += "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n";
+  out += element;
+  out += each([](const Part&) { return "        $e[u] = $value;\n"; });
+  out += "      }\n";
+  out += each([](const Part& p) -> std::string {
+    std::string tree =
+        "$combine($combine($combine($e[0], $e[1]), $combine($e[2], $e[3])), "
+        "$combine($combine($e[4], $e[5]), $combine($e[6], $e[7])))";
+    if (p.form == Form::Tree) return "      $acc[at >> 7] = " + tree + ";\n";
+    return "      $acc = $combine($acc, " + tree + ");\n" +
+           (p.is_float ? "      WHOLLY\n      for (i64 u = 0; u < 8; u++) nan_$acc |= $e[u] != $e[u];\n" : "");
+  });
+  out += "    }\n";
+  out += each([](const Part& p) -> std::string {
+    if (p.form == Form::Tree) return "    *($E*)$slot = $fold($acc, count >> 7);\n";
+    return p.is_float ? "    *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n" : "    *($E*)$slot = $fold($acc);\n";
+  });
+  return out + "    return;\n  }\n";
 }
 
 std::string ReductionPrinter::before() {

@@ -55,7 +55,7 @@ void adam(const char* op, const AdamLists& l, double lr, double beta1, double be
                                 Scalar(beta2),
                                 Scalar(1 - beta2),
                                 Scalar(lr / correction1),
-                                Scalar(std::sqrt(correction2)),
+                                Scalar(1 / std::sqrt(correction2)),
                                 Scalar(eps)};
     std::vector<Tensor> outs{l.self[i], l.exp_avgs[i], l.exp_avg_sqs[i]},
         in{l.self[i], l.grads[i], l.exp_avgs[i], l.exp_avg_sqs[i]};

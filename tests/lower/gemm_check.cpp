@@ -77,14 +77,6 @@ struct Half {
   static uint16_t done(float c) { return To(c); }
   static bool same(uint16_t x, uint16_t y) { return x == y || (std::isnan(From(x)) && std::isnan(From(y))); }
 };
-struct Bool {
-  using Element = uint8_t;
-  using Sum = uint32_t;
-  static uint32_t step(uint8_t a, uint8_t b, uint32_t c) { return c | (a && b); }
-  static uint8_t one() { return 1; }
-  static uint8_t done(uint32_t c) { return c != 0; }
-  static bool same(uint8_t x, uint8_t y) { return x == y; }
-};
 template <class R>
 struct Complex {
   using Element = std::complex<R>;
@@ -234,7 +226,6 @@ void check_all(const std::function<const GemmKernel*(const std::string&)>& kerne
   one("i16", Plain<int16_t, uint32_t>(), random_element<int16_t>);
   one("i8", Plain<int8_t, uint32_t>(), random_element<int8_t>);
   one("u8", Plain<uint8_t, uint32_t>(), random_element<uint8_t>);
-  one("b8", Bool(), [] { return static_cast<uint8_t>(generator() % 16 == 0); });
   one("c64", Complex<float>(), random_element<std::complex<float>>);
   one("c128", Complex<double>(), random_element<std::complex<double>>);
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FAMILIES = {
     "activation": (
-        "celu elu glu gumbel_softmax hardsigmoid hardswish hardtanh leaky_relu log_softmax mish relu relu6 selu "
+        "celu elu glu gumbel_softmax hardsigmoid hardswish hardtanh leaky_relu log_softmax mish relu relu6 rrelu selu "
         "sigmoid silu softmax softmin softsign tanh tanhshrink threshold"
     ),
     "attention": "multi_head_attention_forward",
@@ -24,13 +24,14 @@ _FAMILIES = {
     "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
     "loss": (
         "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss huber_loss kl_div "
-        "l1_loss mse_loss multi_margin_loss multilabel_soft_margin_loss nll_loss poisson_nll_loss smooth_l1_loss "
+        "l1_loss mse_loss multilabel_soft_margin_loss nll_loss poisson_nll_loss smooth_l1_loss "
         "soft_margin_loss"
     ),
     "loss_margin": (
         "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss "
         "triplet_margin_with_distance_loss"
     ),
+    "loss_multi": "multi_margin_loss multilabel_margin_loss",
     "norm": "batch_norm group_norm instance_norm layer_norm local_response_norm rms_norm",
     "pooling": (
         "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices "
@@ -39,15 +40,15 @@ _FAMILIES = {
         "max_pool2d_with_indices max_pool3d max_pool3d_with_indices"
     ),
     "sparse": "embedding",
-    "vision": "channel_shuffle pad pixel_unshuffle",
+    "vision": "channel_shuffle fold pad unfold",
 }
 _HOME = {name: family for family, names in _FAMILIES.items() for name in names.split()}
 
 # Names that are operators of the table as they stand, and the one that is called otherwise there.
 _OPERATOR_NAMES = (
     "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ conv1d conv2d conv3d conv_transpose1d "
-    "conv_transpose2d conv_transpose3d elu_ gelu hardshrink hardtanh_ leaky_relu_ linear one_hot pixel_shuffle prelu "
-    "relu_ scaled_dot_product_attention selu_ softplus softshrink threshold_"
+    "conv_transpose2d conv_transpose3d elu_ gelu hardshrink hardtanh_ leaky_relu_ linear one_hot pixel_shuffle "
+    "pixel_unshuffle prelu relu_ scaled_dot_product_attention selu_ softplus softshrink threshold_"
 )
 _OPERATORS = {name: name for name in _OPERATOR_NAMES.split()} | {"logsigmoid": "log_sigmoid"}
 
@@ -55,13 +56,9 @@ _MISSING = {
     "affine_grid": "build the grid with linspace and matmul",
     "ctc_loss": "compute the forward-backward recursion with log-sum-exp over time steps",
     "embedding_bag": "use embedding() and reduce its result over the bag dimension",
-    "fold": "scatter the blocks with index_add",
     "grid_sample": "gather the neighbours by index and weight them",
     "interpolate": "index rows and columns with index_select, or use pixel_shuffle / avg_pool2d for whole factors",
     "max_unpool2d": "scatter the values at the indices that max_pool2d_with_indices returned",
-    "multilabel_margin_loss": "use multilabel_soft_margin_loss",
-    "rrelu": "use leaky_relu",
-    "unfold": "use Tensor.unfold along each spatial dimension",
     "upsample": "index rows and columns with index_select",
 }
 

@@ -56,6 +56,27 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _ops.celu_(input, alpha) if inplace else _ops.celu(input, alpha)
 
 
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """x where x > 0, else a * x: a uniform in [lower, upper] for each element in training, else their mean.
+
+    Source: arXiv:1505.00853.
+    """
+    if has_torch_function_unary(input):
+        return handle_torch_function(
+            rrelu, (input,), input, lower=lower, upper=upper, training=training, inplace=inplace
+        )
+    if lower > upper:
+        raise RuntimeError(f"rrelu: expected lower <= upper, got {lower} and {upper}")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    if not input.is_floating_point():
+        raise NotImplementedError(f"rrelu is not implemented for {input.dtype}; convert the input to float32 first")
+    slopes = strata.where(input.detach() > 0, 1.0, strata.empty_like(input).uniform_(lower, upper))
+    return input.mul_(slopes) if inplace else input * slopes
+
+
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """scale * elu(x, alpha) with the constants of arXiv:1706.02515."""
     if has_torch_function_unary(input):

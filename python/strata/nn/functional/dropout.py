@@ -97,13 +97,15 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return input if inplace else result
 
 
-def _alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool, shape: list[int]) -> Tensor:
+def _alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool, channels: bool) -> Tensor:
     """Dropped values become SELU's floor; an affine map then keeps mean and variance (arXiv:1706.02515, section 3)."""
     if not training or p == 0.0:
         return input
-    if p == 1.0:
-        return input.mul_(0) if inplace else input * 0
+    if p == 1.0 or input.numel() == 0:
+        zero = input.new_zeros(())
+        return input.mul_(zero) if inplace else input * zero
     scale = 1.0 / ((_SELU_FLOOR**2 * p + 1) * (1 - p)) ** 0.5
+    shape = _channel_shape(input) if channels else input.shape
     kept = _ops.dropout(input.new_ones(shape), p, True).ne(0).to(input.dtype)
     shift = (1 - kept) * (_SELU_FLOOR * scale) - (_SELU_FLOOR * scale * p)
     return input.mul_(kept * scale).add_(shift) if inplace else input * (kept * scale) + shift
@@ -114,7 +116,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     if has_torch_function_unary(input):
         return handle_torch_function(alpha_dropout, (input,), input, p=p, training=training, inplace=inplace)
     _check_probability(p)
-    return _alpha_dropout(input, p, training, inplace, list(input.shape))
+    return _alpha_dropout(input, p, training, inplace, channels=False)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -122,4 +124,4 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     if has_torch_function_unary(input):
         return handle_torch_function(feature_alpha_dropout, (input,), input, p=p, training=training, inplace=inplace)
     _check_probability(p)
-    return _alpha_dropout(input, p, training, inplace, _channel_shape(input))
+    return _alpha_dropout(input, p, training, inplace, channels=True)

@@ -373,7 +373,7 @@ def soft_margin_loss(
         return handle_torch_function(
             soft_margin_loss, (input, target), input, target, size_average, reduce, reduction=reduction
         )
-    return reduced((-target * input).exp().log1p(), _Reduction.resolve(size_average, reduce, reduction))
+    return _ops.soft_margin_loss(input, target, _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction)))
 
 
 def multilabel_soft_margin_loss(
@@ -400,45 +400,3 @@ def multilabel_soft_margin_loss(
     if weight is not None:
         loss = loss * weight
     return reduced(loss.mean(-1), _Reduction.resolve(size_average, reduce, reduction))
-
-
-def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """Mean over the classes c other than the target t of max(0, weight[t] * (margin - x[t] + x[c])) ** p.
-
-    input (N, C) or (C). ValueError for p other than 1 and 2, or a weight that is not 1-d.
-    """
-    if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            multi_margin_loss,
-            (input, target, weight),
-            input,
-            target,
-            p=p,
-            margin=margin,
-            weight=weight,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    if weight is not None and weight.dim() != 1:
-        raise ValueError("weight must be one-dimensional")
-    index = target.unsqueeze(-1)
-    violation = (margin - input.gather(-1, index) + input).clamp_min(0)
-    if p == 2:
-        violation = violation * violation
-    if weight is not None:
-        violation = violation * weight[target].unsqueeze(-1)
-    # The target's own class contributes nothing.
-    loss = violation.scatter(-1, index, 0.0).mean(-1)
-    return reduced(loss, _Reduction.resolve(size_average, reduce, reduction))

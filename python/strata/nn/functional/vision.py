@@ -7,6 +7,10 @@ from strata import Tensor
 from .. import _ops
 from .._ops import handle_torch_function, has_torch_function_unary
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..modules.utils import Size
+
 
 def pad(input: Tensor, pad: list[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Adds pad[0] elements before and pad[1] after the last dimension, pad[2] and pad[3] at the one before it, ...
@@ -21,24 +25,24 @@ def pad(input: Tensor, pad: list[int], mode: str = "constant", value: float | No
 _pad = pad  # its second argument hides the function's own name
 
 
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(*, C, H * r, W * r) to (*, C * r * r, H, W): the inverse of pixel_shuffle.
-
-    RuntimeError where height or width is not a multiple of downscale_factor.
-    """
+def unfold(input: Tensor, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1) -> Tensor:
+    """The windows of (N, C, H, W) or (C, H, W) as columns, (N, C * kernel area, windows)."""
     if has_torch_function_unary(input):
-        return handle_torch_function(pixel_unshuffle, (input,), input, downscale_factor)
-    r = downscale_factor
-    *lead, channels, height, width = input.shape
-    if r <= 0 or height % r or width % r:
-        raise RuntimeError(
-            f"pixel_unshuffle expects height and width to be divisible by downscale_factor, "
-            f"but got a {height} x {width} input and downscale_factor={r}"
+        return handle_torch_function(
+            unfold, (input,), input, kernel_size, dilation=dilation, padding=padding, stride=stride
         )
-    blocks = input.reshape([*lead, channels, height // r, r, width // r, r])
-    n = len(lead)
-    order = [*range(n), n, n + 2, n + 4, n + 1, n + 3]
-    return blocks.permute(order).reshape([*lead, channels * r * r, height // r, width // r])
+    return _ops.im2col(input, kernel_size, dilation, padding, stride)
+
+
+def fold(
+    input: Tensor, output_size: Size, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1
+) -> Tensor:
+    """Columns (N, C * kernel area, windows) added up at their places in images (N, C, *output_size)."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(
+            fold, (input,), input, output_size, kernel_size, dilation=dilation, padding=padding, stride=stride
+        )
+    return _ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:

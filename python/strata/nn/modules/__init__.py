@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _FILES = {
     "activation": (
         "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish PReLU ReLU "
-        "ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold"
+        "RReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold"
     ),
     "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d",
     "container": "ModuleDict ModuleList Sequential",
@@ -22,12 +22,13 @@ _FILES = {
     "distance": "CosineSimilarity PairwiseDistance",
     "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
     "flatten": "Flatten Unflatten",
+    "fold": "Fold Unfold",
     "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
     "linear": "Bilinear Identity Linear",
     "loss": (
         "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss HingeEmbeddingLoss HuberLoss "
-        "KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d "
-        "PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
+        "KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss "
+        "NLLLoss2d PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
     "module": "Module",
     "multihead_attention": "MultiheadAttention",
@@ -57,7 +58,6 @@ _MISSING = {
     "AdaptiveLogSoftmaxWithLoss": "use CrossEntropyLoss over all classes",
     "CTCLoss": "compute the forward-backward recursion with log-sum-exp over time steps",
     "EmbeddingBag": "use Embedding and reduce its result over the bag dimension",
-    "Fold": "scatter the blocks with index_add",
     "FractionalMaxPool2d": "use AdaptiveMaxPool2d",
     "FractionalMaxPool3d": "use AdaptiveMaxPool3d",
     "LazyConv1d": "use Conv1d with its sizes",
@@ -65,10 +65,7 @@ _MISSING = {
     "LazyLinear": "use Linear with its sizes",
     "MaxUnpool1d": "scatter the values at the indices of MaxPool1d(return_indices=True)",
     "MaxUnpool2d": "scatter the values at the indices of MaxPool2d(return_indices=True)",
-    "MultiLabelMarginLoss": "use MultiLabelSoftMarginLoss",
-    "RReLU": "use LeakyReLU",
     "SyncBatchNorm": "use BatchNorm2d with a batch large enough per process, or GroupNorm",
-    "Unfold": "use Tensor.unfold along each spatial dimension",
     "Upsample": "index rows and columns with index_select, or use PixelShuffle or ConvTranspose2d",
     "UpsamplingBilinear2d": "index rows and columns with index_select and weight them",
     "UpsamplingNearest2d": "repeat rows and columns with repeat_interleave",

@@ -1,0 +1,221 @@
+"""Samples of searching, counting and functions composed of several families."""
+
+from __future__ import annotations
+
+import numpy as np
+from kit import T, call, sample
+
+
+def ascending(m, *shape):
+    t = m.tensor(*shape)
+    return T(np.sort(t.data, axis=-1), t.dtype)
+
+
+@sample("searchsorted")
+def searchsorted(m):
+    yield call(ascending(m, 5), m.tensor(2, 3))
+    yield call(ascending(m, 5), m.tensor(4), right=True)
+    yield call(ascending(m, 5), m.tensor(4), side="right", out_int32=True)
+    yield call(ascending(m, 2, 5), m.tensor(2, 3))
+    unsorted = m.distinct(6)
+    yield call(unsorted, m.tensor(3), sorter=T(np.argsort(unsorted.data), "int64"))
+    yield call(ascending(m, 0), m.tensor(3))
+    yield call(ascending(m, 5), m.tensor())
+    yield call(ascending(m, 2, 5), m.tensor(3, 3))
+    yield call(ascending(m, 5), m.tensor(3), side="left", right=True)
+
+
+@sample("searchsorted_scalar")
+def searchsorted_scalar(m):
+    yield call(ascending(m, 5), m.number())
+    yield call(ascending(m, 5), m.number(), right=True)
+    yield call(ascending(m, 2, 5), m.number())
+
+
+@sample("bucketize")
+def bucketize(m):
+    yield call(m.tensor(2, 3), ascending(m, 5))
+    yield call(m.tensor(4), ascending(m, 3), right=True, out_int32=True)
+    yield call(m.tensor(4), ascending(m, 2, 3))
+
+
+@sample("bucketize_scalar")
+def bucketize_scalar(m):
+    yield call(m.number(), ascending(m, 5))
+    yield call(m.number(), ascending(m, 5), right=True)
+
+
+@sample("isin")
+def isin(m):
+    yield call(m.integers(2, 3, dtype=m.dtype), m.integers(2, dtype=m.dtype))
+    yield call(m.integers(4, dtype=m.dtype), m.integers(2, dtype=m.dtype), invert=True)
+    yield call(m.integers(4, dtype=m.dtype), m.integers(0, dtype=m.dtype))
+    yield call(m.integers(4, dtype=m.dtype), m.integers(3, dtype="int64"))
+
+
+@sample("isin_scalar")
+def isin_scalar(m):
+    yield call(m.integers(4, dtype=m.dtype), 1)
+    yield call(m.integers(4, dtype=m.dtype), 1, invert=True)
+
+
+@sample("isin_number")
+def isin_number(m):
+    yield call(1, m.integers(4, dtype=m.dtype))
+    yield call(7, m.integers(4, dtype=m.dtype), invert=True)
+
+
+@sample("bincount")
+def bincount(m):
+    if m.is_float or m.is_complex or m.dtype == "bool":
+        yield call(m.tensor(3))
+        return
+    numbers = m.integers(9, high=5, dtype=m.dtype)
+    yield call(numbers)
+    yield call(numbers, T(np.arange(9, dtype=np.float32), "float32"))
+    yield call(numbers, T(np.arange(9, dtype=np.int64), "int64"), 8)
+    yield call(m.integers(0, dtype=m.dtype), minlength=2)
+    yield call(m.integers(2, 2, dtype=m.dtype))
+    yield call(numbers, minlength=-1)
+
+
+@sample("histc")
+def histc(m):
+    yield call(m.tensor(20))
+    yield call(m.tensor(4, 5), 5)
+    yield call(m.tensor(20), bins=4, min=-2, max=2)
+    yield call(m.tensor(0), 3)
+    yield call(m.tensor(3), 0)
+
+
+@sample("dist")
+def dist(m):
+    yield call(m.tensor(3, 4), m.tensor(3, 4))
+    yield call(m.tensor(3, 4), m.tensor(4), 1)
+    yield call(m.tensor(3), m.tensor(3), float("inf"))
+    yield call(m.tensor(3), m.tensor(3), 0)
+
+
+@sample("linalg_cross")
+def linalg_cross(m):
+    yield call(m.tensor(2, 3), m.tensor(2, 3))
+    yield call(m.tensor(3, 2), m.tensor(3, 1), dim=0)
+    yield call(m.tensor(2, 4), m.tensor(2, 4))
+    yield call(m.tensor(3), m.tensor(1, 3))
+
+
+@sample("cross")
+def cross(m):
+    yield call(m.tensor(2, 3), m.tensor(2, 3))
+    yield call(m.tensor(3, 4), m.tensor(3, 4))
+    yield call(m.tensor(3, 3), m.tensor(3, 3), 1)
+    yield call(m.tensor(2, 4), m.tensor(2, 4))
+
+
+@sample("cdist")
+def cdist(m):
+    for p in (2.0, 1.0, 0.0, 3.0, float("inf")):
+        yield call(m.tensor(3, 4), m.tensor(2, 4), p)
+    yield call(m.tensor(2, 3, 4), m.tensor(1, 2, 4))
+    yield call(m.tensor(0, 4), m.tensor(2, 4))
+    yield call(m.tensor(3, 4), m.tensor(2, 5))
+    yield call(m.tensor(3, 4), m.tensor(2, 4), -1.0)
+
+
+@sample("pdist")
+def pdist(m):
+    yield call(m.tensor(4, 3))
+    yield call(m.tensor(4, 3), 1.0)
+    yield call(m.tensor(1, 3))
+    yield call(m.tensor(4))
+
+
+@sample("trapezoid")
+def trapezoid(m):
+    yield call(m.tensor(2, 5), m.tensor(5))
+    yield call(m.tensor(5, 2), m.tensor(5, 2), dim=0)
+    yield call(m.tensor(2, 5), m.tensor(4))
+
+
+@sample("trapezoid_dx")
+def trapezoid_dx(m):
+    yield call(m.tensor(2, 5))
+    yield call(m.tensor(5, 2), dx=0.5, dim=0)
+    yield call(m.tensor(1))
+
+
+@sample("fill_diagonal")
+def fill_diagonal(m):
+    yield call(m.tensor(3, 4), 1)
+    yield call(m.tensor(7, 3), 1)
+    yield call(m.tensor(7, 3), 1, True)
+    yield call(m.tensor(3, 3, 3), 1)
+    yield call(m.tensor(3), 1)
+
+
+@sample("renorm")
+def renorm(m):
+    yield call(m.tensor(3, 4), 2, 0, 1.5)
+    yield call(m.tensor(3, 4, 2), 1, 1, 5)
+    yield call(m.tensor(3), 1, 0, 5)
+    yield call(m.tensor(3, 2), 0, 0, 5)
+
+
+@sample("vander")
+def vander(m):
+    yield call(m.tensor(3))
+    yield call(m.tensor(3), 5, True)
+    yield call(m.tensor(3), 0)
+    yield call(m.tensor(3, 2))
+
+
+@sample("combinations")
+def combinations(m):
+    yield call(m.tensor(4))
+    yield call(m.tensor(4), 3)
+    yield call(m.tensor(3), 2, True)
+    yield call(m.tensor(3), 4)
+    yield call(m.tensor(3), 0)
+    yield call(m.tensor(3, 2))
+
+
+@sample("cov")
+def cov(m):
+    yield call(m.tensor(3, 6))
+    yield call(m.tensor(6))
+    yield call(m.tensor(3, 6), correction=0)
+    yield call(m.tensor(3, 6), fweights=m.integers(6, low=1, high=4))
+    yield call(m.tensor(3, 6), aweights=T(np.linspace(0.5, 1, 6), "float64"))
+    yield call(m.tensor(2, 2, 2))
+
+
+@sample("corrcoef")
+def corrcoef(m):
+    yield call(m.tensor(3, 6))
+    yield call(m.tensor(6))
+    yield call(m.tensor(2, 2, 2))
+
+
+@sample("quantile")
+def quantile(m):
+    q = T(np.array([0.0, 0.3, 0.5, 1.0]), m.dtype if m.is_float else "float32")
+    x = m.distinct(3, 5)
+    yield call(x, q)
+    yield call(x, q, 1)
+    yield call(x, q, 0, True)
+    for how in ("lower", "higher", "midpoint", "nearest"):
+        yield call(x, q, 1, interpolation=how)
+    yield call(x, q, 1, interpolation="other")
+    if m.is_float:
+        holes = m.distinct(3, 5)
+        holes.data[0, 2] = np.nan
+        holes.data[1] = np.nan
+        yield call(holes, q, 1)
+    yield call(m.tensor(0), q)
+
+
+@sample("quantile_scalar")
+def quantile_scalar(m):
+    yield call(m.distinct(3, 5), 0.4)
+    yield call(m.distinct(3, 5), 0.4, 1)
+    yield call(m.distinct(3, 5), 1.4)
