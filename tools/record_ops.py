@@ -18,7 +18,7 @@ import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/ops")]
-from kit import DTYPES, SAMPLES, Maker, convert, load_samples, pack  # noqa: E402
+from kit import DTYPES, SAMPLES, Maker, convert, flattened, load_samples, pack  # noqa: E402
 
 from gen import model  # noqa: E402
 
@@ -66,7 +66,8 @@ def record(entry) -> dict[str, list] | None:
             args = convert(c.args, tensor, lambda n: getattr(torch, n))
             kwargs = {k: convert(v, tensor, lambda n: getattr(torch, n)) for k, v in c.kwargs.items()}
             try:
-                results.append(outputs(op(*args, **kwargs)))
+                result = op(*args, **kwargs)
+                results.append(outputs(list(flattened(args)) if result is None else result))
             except Exception as error:  # noqa: BLE001 - the kind of error is the result
                 results.append(type(error).__name__)
         made[dtype] = results

@@ -59,7 +59,7 @@ void set_python_error() noexcept {
   } catch (const Error& e) {
     PyErr_SetString(python_type(e.kind()), e.what());
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(PyExc_MemoryError, "strata: out of memory for a small object");
+    PyErr_SetString(out_of_memory_error, "strata: out of memory in what an operator keeps beside its result");
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   } catch (...) {

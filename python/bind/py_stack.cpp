@@ -125,7 +125,7 @@ bool place_args(const Operator& op, PyObject* args, PyObject* kwargs, std::vecto
     }
   }
   for (size_t i = 0; i < slots.size(); ++i)
-    if (!slots[i] && !schema.args[i].default_value && !schema.args[i].type.optional) {
+    if (!slots[i] && !schema.args[i].default_value) {
       *why = str_cat("is missing a value for the argument '", schema.args[i].name, "'");
       return false;
     }

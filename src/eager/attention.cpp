@@ -1,6 +1,7 @@
 // scaled_dot_product_attention: what it accepts, and the choice between the blocked kernels (no dropout, no gradient of
 // the mask) and the composition of operators.
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 
 #include "core/promote.h"
@@ -91,11 +92,17 @@ Tensor repeat_heads(const Tensor& t, int64_t heads) {
 }
 
 // A fresh tensor with the order of dims that `like` has, so that what undoes a transposition stays a view.
-Tensor in_order_of(const Tensor& like, IntArrayRef sizes, DType t) {
+Tensor in_order_of(const Tensor& like, IntArrayRef sizes, DType t, bool meta) {
   const Tensor* in[] = {&like};
   DimVec strides = result_strides(sizes, {in, 1});
-  if (sizes[3] > 1 && strides[3] != 1) return new_tensor(like, sizes, t);
-  return make_tensor_strided(sizes, strides, t, like.device(), like.is_meta());
+  if (sizes[3] > 1 && strides[3] != 1) return make_tensor(sizes, t, like.device(), meta);
+  return make_tensor_strided(sizes, strides, t, like.device(), meta);
+}
+
+bool any_meta(std::initializer_list<const Tensor*> tensors) {
+  for (const Tensor* t : tensors)
+    if (t->defined() && t->is_meta()) return true;
+  return false;
 }
 
 AttentionCall checked_call(const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p, bool causal,
@@ -168,11 +175,11 @@ std::tuple<Tensor, Tensor> attention_by_parts(const Tensor& query, const Tensor&
   Tensor weights = safe_softmax(masked_scores(scores, mask, causal), -1, {});
   if (weights.dtype() != wide) weights = ops::to(weights, wide);
   if (dropout_mask.defined())
-    weights = ops::mul(ops::masked_fill(weights, ops::logical_not(dropout_mask), Scalar(0)),
-                       Scalar(dropout_p < 1 ? 1 / (1 - dropout_p) : 0.0));
+    weights = ops::masked_fill(weights, ops::logical_not(dropout_mask), Scalar(0));
   else if (dropout_p > 0)
     weights = ops::dropout(weights, dropout_p, true);
   Tensor out = ops::matmul(weights, widen(v));
+  if (dropout_mask.defined()) out = ops::mul(out, Scalar(dropout_p < 1 ? 1 / (1 - dropout_p) : 0.0));
   if (wide == query.dtype()) return {out, weights};
   return {ops::to(out, query.dtype()), ops::to(weights, query.dtype())};
 }
@@ -219,8 +226,9 @@ std::tuple<Tensor, Tensor> attention(const Tensor& query, const Tensor& key, con
   AttentionCall call = checked_call(query, key, value, dropout_p, causal, mask, scale);
   IntArrayRef q = query.sizes();
   DimVec sizes{q[0], q[1], q[2], value.sizes()[3]};
-  Tensor out = in_order_of(query, sizes, query.dtype());
-  Tensor logsumexp = new_tensor(query, {q[0], q[1], q[2]}, wide_dtype(query.dtype()));
+  const bool meta = any_meta({&query, &key, &value, &mask});
+  Tensor out = in_order_of(query, sizes, query.dtype(), meta);
+  Tensor logsumexp = make_tensor({q[0], q[1], q[2]}, wide_dtype(query.dtype()), query.device(), meta);
   if (out.is_meta()) return {out, logsumexp};
   if (out.numel() == 0)
     fill_values(logsumexp, Scalar(0));
@@ -238,15 +246,30 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad_out, co
                "_scaled_dot_product_flash_attention_for_cpu_backward: expected grad_out and out of one shape, got ",
                grad_out.sizes(), " and ", out.sizes());
   DType t = query.dtype(), wide = wide_dtype(t);
-  auto fresh = [&](const Tensor& like) { return in_order_of(like, like.sizes(), wide); };
+  STRATA_CHECK(grad_out.dtype() == t && out.dtype() == t,
+               "_scaled_dot_product_flash_attention_for_cpu_backward: expected grad_out and out of query's dtype ", t,
+               ", got ", grad_out.dtype(), " and ", out.dtype());
+  DimVec full{query.sizes()[0], query.sizes()[1], query.sizes()[2]};
+  STRATA_CHECK(logsumexp.sizes() == IntArrayRef(full) && logsumexp.dtype() == wide,
+               "_scaled_dot_product_flash_attention_for_cpu_backward: expected logsumexp of shape ", IntArrayRef(full),
+               " and dtype ", wide, ", got ", logsumexp.sizes(), " and ", logsumexp.dtype());
+  full.push_back(value.sizes()[3]);
+  STRATA_CHECK(out.sizes() == IntArrayRef(full),
+               "_scaled_dot_product_flash_attention_for_cpu_backward: expected out of shape ", IntArrayRef(full),
+               ", got ", out.sizes());
+  const bool meta = any_meta({&grad_out, &query, &key, &value, &out, &logsumexp, &mask});
+  auto fresh = [&](const Tensor& like) { return in_order_of(like, like.sizes(), wide, meta); };
   Tensor dq = fresh(query), dk = fresh(key), dv = fresh(value);
-  if (!dq.is_meta()) {
+  if (!meta) {
     for (const Tensor* g : {&dq, &dk, &dv}) fill_values(*g, Scalar(0));
     if (out.numel() > 0) {
-      Tensor o = widened(out), g = widened(grad_out), grad = as_dtype(grad_out, t);
-      const Tensor* in[] = {&o, &g};
-      Tensor delta = rows(kernels::attention_delta, {in, 2}, {}, last_dims(o, 1), false)[0];
-      attention_backward_blocks(call, grad, as_contiguous(logsumexp), as_contiguous(delta), dq, dk, dv);
+      const Tensor* in[] = {&out, &grad_out};
+      Tensor delta = new_tensor(out, logsumexp.sizes(), wide);
+      if (is_half(t))
+        fill_values(delta, Scalar(0));
+      else
+        delta = as_contiguous(rows(kernels::attention_delta, {in, 2}, {}, last_dims(out, 1), false)[0]);
+      attention_backward_blocks(call, grad_out, as_contiguous(logsumexp), delta, dq, dk, dv);
     }
   }
   return {as_dtype(dq, t), as_dtype(dk, t), as_dtype(dv, t)};

@@ -27,7 +27,8 @@ class Backward {
         v_(call.value),
         g_(grad),
         product_(gemm_kernel(call.query.dtype(), kName), gemm_kernel(kCompute, kName)),
-        weights_("attention_backward_rows", kCompute, Scalar(call.scale)) {
+        weights_("attention_backward_rows", kCompute, Scalar(call.scale)),
+        sums_("attention_delta_rows", kCompute, Scalar(call.scale)) {
     heads_ = c_.query.sizes()[1];
     kv_heads_ = c_.key.sizes()[1];
     queries_ = c_.query.sizes()[2];
@@ -38,6 +39,26 @@ class Backward {
     value_columns_ = product_.packed_bytes(product_.columns_capacity(value_width_), kBlock);
     width_rows_ = product_.packed_bytes(kBlock, width_);
     value_rows_ = product_.packed_bytes(kBlock, value_width_);
+  }
+
+  // delta from the weights: the result times grad would have the error of the result's rounding.
+  void sum_delta() {
+    const int64_t blocks = blocks_of(queries_);
+    parallel_for(0, c_.query.sizes()[0] * heads_ * blocks, 1, [&](int64_t begin, int64_t end) {
+      const int64_t tile = product_.packed_bytes(kBlock, kBlock), wide = product_.columns_capacity(kBlock);
+      const int64_t key = product_.packed_bytes(wide, width_), value = product_.packed_bytes(wide, value_width_);
+      TaskMemory memory(query_bytes() + key + value + 2 * tile + (sums_.scratch_rows() + 1) * line_bytes());
+      Space s{};
+      s.queries = memory.take(query_bytes());
+      s.key = memory.take(key);
+      s.value = memory.take(value);
+      s.weights = memory.take(tile);
+      s.scores = memory.take(tile);
+      s.scratch = memory.take(sums_.scratch_rows() * line_bytes());
+      RowBias<T> bias(c_.mask, c_.causal);
+      for (int64_t i = begin; i < end; ++i)
+        sum_rows(i / blocks / heads_, i / blocks % heads_, i % blocks * kBlock, s, bias);
+    });
   }
 
   void run() {
@@ -158,6 +179,33 @@ class Backward {
     }
   }
 
+  void sum_rows(int64_t b, int64_t h, int64_t query, Space& s, RowBias<T>& bias) const {
+    const int64_t rows = std::min(kBlock, queries_ - query), kv = h / (heads_ / kv_heads_);
+    const int64_t seen = c_.causal ? std::min(keys_, query + rows) : keys_;
+    const int64_t at = ((b * heads_ + h) * queries_ + query) * int64_t(sizeof(T));
+    pack_queries(b, h, query / kBlock, s.queries);
+    for (int64_t key = 0; key < seen; key += kBlock) {
+      const int64_t count = std::min(kBlock, keys_ - key);
+      product_.pack_columns(k_.at(b, kv, key), count, width_, k_.row, k_.col, s.key);
+      product_.pack_columns(v_.at(b, kv, key), count, value_width_, v_.row, v_.col, s.value);
+      product_(s.queries, s.key, rows, count, width_, s.weights, kBlock, false);
+      product_(s.queries + width_rows_, s.value, rows, count, value_width_, s.scores, kBlock, false);
+      for (int64_t r = 0; r < rows; ++r) {
+        char* sum = delta_.bytes() + at + r * sizeof(T);
+        alignas(16) char before[16];
+        std::memcpy(before, sum, sizeof(T));
+        const T* row_bias = bias.row(b, h, query + r, key, count);
+        char* ptr[] = {sum,
+                       s.weights + r * kBlock * sizeof(T),
+                       s.scores + r * kBlock * sizeof(T),
+                       reinterpret_cast<char*>(const_cast<T*>(row_bias)),
+                       logsumexp_.bytes() + at + r * sizeof(T),
+                       before};
+        sums_(ptr, s.scratch, count, line_bytes());
+      }
+    }
+  }
+
   static char* row_of(const Tensor& t, int64_t b, int64_t h, int64_t row) {
     IntArrayRef s = t.strides();
     return t.bytes() + (b * s[0] + h * s[1] + row * s[2]) * int64_t(sizeof(T));
@@ -167,7 +215,7 @@ class Backward {
   const Tensor &logsumexp_, &delta_, &grad_query_, &grad_key_, &grad_value_;
   Heads q_, k_, v_, g_;
   TileProduct product_;
-  RowKernel weights_;
+  RowKernel weights_, sums_;
   int64_t heads_, kv_heads_, queries_, keys_, width_, value_width_;
   int64_t width_columns_, value_columns_, width_rows_, value_rows_;
 };
@@ -178,10 +226,13 @@ void attention_backward_blocks(const AttentionCall& call, const Tensor& grad, co
                                const Tensor& delta, const Tensor& grad_query, const Tensor& grad_key,
                                const Tensor& grad_value) {
   if (logsumexp.numel() == 0) return;
-  if (logsumexp.dtype() == DType::F64)
+  if (logsumexp.dtype() == DType::F64) {
     Backward<double>(call, grad, logsumexp, delta, grad_query, grad_key, grad_value).run();
-  else
-    Backward<float>(call, grad, logsumexp, delta, grad_query, grad_key, grad_value).run();
+    return;
+  }
+  Backward<float> work(call, grad, logsumexp, delta, grad_query, grad_key, grad_value);
+  if (call.query.dtype() != DType::F32) work.sum_delta();
+  work.run();
 }
 
 }  // namespace strata::eager

@@ -1,11 +1,11 @@
 // Normalisation of channels (dim 1) over the batch and all later dims.
+#include "strata/generated/ops/batch_norm.h"
 #include "base/checked.h"
 #include "core/promote.h"
 #include "eager/norm_common.h"
 #include "eager/pointwise.h"
 #include "strata/generated/eager_batch_norm.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops/batch_norm.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/reduce.h"
@@ -126,8 +126,15 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(const Tensor& grad
                                                               const Tensor& running_var, const Tensor& save_mean,
                                                               const Tensor& save_invstd, bool train, double eps,
                                                               const BoolVec& mask) {
+  STRATA_CHECK(input.dim() >= 2 && grad.sizes() == input.sizes(),
+               "native_batch_norm_backward: expected a gradient of the shape of an input of 2 dims or more, got ",
+               grad.sizes(), " and ", input.sizes());
   DType t = accumulator_of(input.dtype());
   int64_t channels = input.sizes()[1];
+  for (const Tensor* stat : {train ? &save_mean : &running_mean, train ? &save_invstd : &running_var})
+    STRATA_CHECK(stat->defined() && stat->numel() == channels, "native_batch_norm_backward: expected ",
+                 train ? "save_mean and save_invstd" : "running_mean and running_var", " with one value for each of ",
+                 channels, " channels");
   Tensor mean = as_dtype(train ? save_mean : running_mean, t);
   Tensor rstd = train ? as_dtype(save_invstd, t) : reciprocal_deviation(as_dtype(running_var, t), eps);
   DType affine = weight.defined() ? weight.dtype() : input.dtype();

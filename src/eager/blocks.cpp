@@ -98,7 +98,7 @@ Axis axis_of(const char* op, size_t d, int64_t size, IntArrayRef kernel, IntArra
 
 void check_numbers(const char* op, const Tensor& self) {
   STRATA_CHECK_NOT_IMPLEMENTED(
-      self.is_floating_point() || self.is_complex() || self.dtype() == DType::Bool || self.numel() == 0, "\"", op,
+      self.is_floating_point() || self.is_complex() || self.dtype() == DType::Bool, "\"", op,
       "\" not implemented for '", scalar_type_name(self.dtype()), "'; convert the input with .to() first");
 }
 

@@ -132,6 +132,8 @@ Tensor backward(const Tensor& grad, const Tensor& self, const Tensor& target, co
   STRATA_CHECK(reduction == kNone ? grad.numel() == target.numel() : grad.numel() == 1,
                "nll_loss_backward: expected grad_output of ", reduction == kNone ? "the target's shape" : "one element",
                ", got shape ", grad.sizes());
+  STRATA_CHECK(reduction != kMean || total.numel() == 1,
+               "nll_loss_backward: expected a total_weight of one element, got shape ", total.sizes());
   Tensor g = as_contiguous(as_dtype(grad, wide)), whole = as_dtype(total, wide);
   visit_floats(wide, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -169,6 +171,7 @@ std::tuple<Tensor, Tensor> nll_loss2d_forward(const Tensor& self, const Tensor& 
 
 Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const Tensor& weight,
                          int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
+  self.dim() == 4 ? check_shapes_2d(self, target) : check_shapes(self, target);
   return backward(grad_output, self, target, weight, reduction, ignore_index, total_weight, self.dim() == 1);
 }
 

@@ -1,10 +1,13 @@
 // Functions composed of operators, differentiable by their parts.
 #include <cmath>
+#include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "base/checked.h"
+#include "core/parallel.h"
 #include "core/promote.h"
-#include "eager/copy.h"
+#include "eager/visit.h"
 #include "strata/generated/eager_compose.h"
 #include "strata/generated/ops/arrange.h"
 #include "strata/generated/ops/compare.h"
@@ -60,6 +63,9 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
                " X2: ", x2.size(-1));
   for (const Tensor* t : {&x1, &x2})
     STRATA_CHECK(t->is_floating_point(), "cdist only supports floating-point dtypes, got: ", t->dtype());
+  STRATA_CHECK_NOT_IMPLEMENTED(!is_half(x1.dtype()) && !is_half(x2.dtype()),
+                               "\"cdist\" not implemented for '", scalar_type_name(x1.dtype()),
+                               "'; convert the operands to float32 first");
   STRATA_CHECK(p >= 0, "cdist only supports non-negative p values, got ", p);
   STRATA_CHECK(mode.value_or(0) >= 0 && mode.value_or(0) <= 2, "possible modes: 0, 1, 2, but was: ", mode.value_or(0));
   DimVec last{-1};
@@ -119,6 +125,87 @@ Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
 }
 Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
   return ops::cumsum(trapezia(y, {}, dx, dim), dim);
+}
+
+// ---- functions of two numbers without a generated kernel
+
+namespace {
+
+// f over all pairs, after promotion and broadcasting.
+template <class F>
+Tensor over_pairs(const Tensor& a, const Tensor& b, DType t, DType wide, F&& f) {
+  DimVec sizes = broadcast_shapes(a.sizes(), b.sizes());
+  if (a.is_meta() || b.is_meta()) return make_tensor(sizes, t, a.device(), true);
+  Tensor x = as_contiguous(ops::expand(as_dtype(a, wide), sizes)), y = as_contiguous(ops::expand(as_dtype(b, wide), sizes));
+  Tensor out = make_tensor(sizes, wide, a.device());
+  visit_reals(wide, "pairs", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    parallel_for(0, out.numel(), 4096, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) out.data<T>()[i] = f(x.data<T>()[i], y.data<T>()[i]);
+    });
+  });
+  return as_dtype(out, t);
+}
+
+DType pair_dtype(const Tensor& a, const Tensor& b, const char* op, bool integers) {
+  ResultType common;
+  common.add(a);
+  common.add(b);
+  DType t = common.get();
+  STRATA_CHECK_NOT_IMPLEMENTED(integers ? is_integral(t, false) : is_differentiable(t) && !is_complex(t), "\"", op, "\" not implemented for '",
+                               scalar_type_name(t), "'; convert the operands with .to() first");
+  return t;
+}
+
+// Magnitudes as unsigned numbers, so that the least integer has one.
+template <class T>
+uint64_t magnitude(T v) {
+  return v < T(0) ? uint64_t(0) - uint64_t(v) : uint64_t(v);
+}
+
+}  // namespace
+
+Tensor gcd(const Tensor& self, const Tensor& other) {
+  DType t = pair_dtype(self, other, "gcd", true);
+  return over_pairs(self, other, t, t, [](auto a, auto b) -> decltype(a) {
+    if constexpr (std::is_integral_v<decltype(a)>) return decltype(a)(std::gcd(magnitude(a), magnitude(b)));
+    return a;
+  });
+}
+
+Tensor lcm(const Tensor& self, const Tensor& other) {
+  DType t = pair_dtype(self, other, "lcm", true);
+  return over_pairs(self, other, t, t, [](auto a, auto b) -> decltype(a) {
+    if constexpr (std::is_integral_v<decltype(a)>) {
+      uint64_t x = magnitude(a), y = magnitude(b), d = std::gcd(x, y);
+      return d == 0 ? decltype(a)(0) : decltype(a)(x / d * y);
+    }
+    return a;
+  });
+}
+
+Tensor nextafter(const Tensor& self, const Tensor& other) {
+  DType t = pair_dtype(self, other, "nextafter_cpu", false);
+  STRATA_CHECK_NOT_IMPLEMENTED(t != DType::F16, "\"nextafter_cpu\" not implemented for 'Half'; convert to float32 first");
+  if (t != DType::BF16)
+    return over_pairs(self, other, t, t, [](auto a, auto b) -> decltype(a) {
+      if constexpr (std::is_floating_point_v<decltype(a)>) return std::nextafter(a, b);
+      return a;
+    });
+  // A bfloat16 is the upper half of a float32.
+  return over_pairs(self, other, t, DType::F32, [](auto a, auto b) -> decltype(a) {
+    if constexpr (std::is_same_v<decltype(a), float>) {
+      if (a != a || b != b || a == b) return a != a ? a : b;
+      uint32_t bits;
+      std::memcpy(&bits, &a, 4);
+      if (a == 0)
+        bits = (b < 0 ? 0x80000000u : 0u) + 0x10000u;
+      else
+        bits += (a < b) == (a > 0) ? 0x10000u : -0x10000u;
+      std::memcpy(&a, &bits, 4);
+    }
+    return a;
+  });
 }
 
 // ---- matrices of special form
@@ -191,9 +278,10 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
     ++at[i];
     for (int64_t j = i + 1; j < r; ++j) at[j] = with_replacement ? at[i] : at[j - 1] + 1;
   }
+  DimVec shape{count, r};
+  if (self.is_meta()) return new_tensor(self, shape);
   Tensor index = make_tensor({int64_t(rows.size())}, DType::I64, self.device());
   std::copy(rows.begin(), rows.end(), index.data<int64_t>());
-  DimVec shape{count, r};
   return ops::reshape(ops::index_select(self, 0, index), shape);
 }
 

@@ -9,6 +9,7 @@
 #include "eager/library_host.h"
 #include "eager/norm_common.h"
 #include "eager/product.h"
+#include "eager/visit.h"
 #include "strata/generated/eager_conv.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/reduce.h"
@@ -206,6 +207,12 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
   if (!transposed) {
     run_forward(x, w, b, out, a);
     return out;
+  }
+  if (b.defined() && is_half(out.dtype()) && !library_for(geometry(out, x, w, a))) {
+    // Rounded once, after the bias.
+    Tensor wide = dense_result(as_dtype(x, DType::F32), out.sizes(), last);
+    run_data(as_dtype(x, DType::F32), as_dtype(w, DType::F32), wide, a);
+    return as_dtype(ops::add(wide, per_channel(as_dtype(b, DType::F32), out.dim())), out.dtype());
   }
   run_data(x, w, out, a);
   return b.defined() ? ops::add(out, per_channel(b, out.dim())) : out;

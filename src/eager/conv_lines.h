@@ -1,5 +1,5 @@
-// ConvLines of image elements, from which the generated convolutions gather their panels: a line is what one (channel, tap)
-// pair meets over a run of positions of a grid, with zeros where it meets nothing.
+// ConvLines of image elements, from which the generated convolutions gather their panels: a line is what one (channel,
+// tap) pair meets over a run of positions of a grid, with zeros where it meets nothing.
 #pragma once
 
 #include <cstddef>

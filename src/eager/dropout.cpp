@@ -25,11 +25,12 @@ Tensor scaled(const Tensor& input, const Tensor& mask, double scale) {
 }
 
 // Nothing is kept, of any dtype; NaN and infinities give NaN.
-Tensor zeroed(const Tensor& input) {
+Tensor zero_of(const Tensor& input) {
   Tensor zero = new_tensor(input, DimVec());
   fill_values(zero, Scalar(0));
-  return ops::mul(input, zero);
+  return zero;
 }
+Tensor zeroed(const Tensor& input) { return ops::mul(input, zero_of(input)); }
 
 double scale_for(double p) { return p == 1.0 ? 0.0 : 1.0 / (1.0 - p); }
 
@@ -56,6 +57,7 @@ Tensor dropout(const Tensor& input, double p, bool train) {
 Tensor dropout_(const Tensor& self, double p, bool train) {
   check_probability(p);
   if (!train || p == 0 || self.numel() == 0) return self;
+  if (p == 1) return ops::mul_(self, zero_of(self));
   Tensor mask = new_tensor(self, self.sizes());
   fill_bernoulli(mask, 1.0 - p, {});
   Scalar scale(scale_for(p));
@@ -76,15 +78,15 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
 }
 
 Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
-  STRATA_CHECK(mask.dtype() == DType::Bool, "Mask should be Bool Scalar Type ", mask.dtype());
-  if (!is_differentiable(grad_output.dtype()))
-    return ops::mul(grad_output, ops::mul(as_dtype(mask, grad_output.dtype()), Scalar(scale)));
+  if (mask.dtype() != DType::Bool || !is_differentiable(grad_output.dtype()))
+    return ops::mul(ops::mul(grad_output, mask), Scalar(scale));
   return scaled(grad_output, mask, scale);
 }
 
 Tensor feature_dropout(const Tensor& input, double p, bool train) {
   check_probability(p);
   if (!train || p == 0 || input.numel() == 0) return input;
+  if (p == 1) return zeroed(input);
   return ops::mul(input, ops::mul(channel_mask(input, p), Scalar(scale_for(p))));
 }
 

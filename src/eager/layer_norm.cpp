@@ -142,7 +142,13 @@ struct Groups {
   Tensor per_channel(const Tensor& t) const { return t.defined() ? ops::reshape(t, affine) : t; }
 };
 
-Groups groups_of(int64_t n, int64_t c, int64_t positions, int64_t group) {
+Groups groups_of(const Tensor& input, int64_t n, int64_t c, int64_t positions, int64_t group) {
+  STRATA_CHECK(group > 0 && c > 0 && c % group == 0, "native_group_norm: expected groups of channels, got ", c,
+               " channels in ", group, " groups");
+  STRATA_CHECK(n >= 0 && positions >= 0 &&
+                   input.numel() == checked_mul(checked_mul(n, c, "native_group_norm"), positions, "native_group_norm"),
+               "native_group_norm: expected N * C * HxW = ", n, " * ", c, " * ", positions, " elements, got shape ",
+               input.sizes());
   return {{n, group, c / group, positions}, {group, c / group, 1}};
 }
 
@@ -173,7 +179,7 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const 
                                                      double eps) {
   STRATA_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), "\"group_norm\" not implemented for '",
                                scalar_type_name(input.dtype()), "'");
-  Groups g = groups_of(n, c, positions, group);
+  Groups g = groups_of(input, n, c, positions, group);
   Normalised r = normalise(g.shaped(input), {2, 3}, g.per_channel(weight), g.per_channel(bias), eps, false);
   return {ops::reshape(r.result, input.sizes()), r.mean, r.rstd};
 }
@@ -182,7 +188,10 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(const Tensor& grad
                                                               const Tensor& mean, const Tensor& rstd,
                                                               const Tensor& weight, int64_t n, int64_t c,
                                                               int64_t positions, int64_t group, const BoolVec& mask) {
-  Groups g = groups_of(n, c, positions, group);
+  Groups g = groups_of(input, n, c, positions, group);
+  STRATA_CHECK(grad.sizes() == input.sizes() && mean.numel() == n * group && rstd.numel() == n * group,
+               "native_group_norm_backward: expected a gradient of shape ", input.sizes(), " and ", n * group,
+               " means and deviations, got ", grad.sizes(), ", ", mean.sizes(), " and ", rstd.sizes());
   Tensor dy = g.shaped(grad), x = g.shaped(input);
   std::tuple<Tensor, Tensor, Tensor> r;
   if (mask[0])
@@ -225,12 +234,12 @@ std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntArrayRef shape
   if (x.numel() == 0) {
     DimVec sizes(x.sizes());
     for (int64_t d : dims) sizes[d] = 1;
-    return {new_tensor(input, input.sizes()), constant(x, sizes, t, std::numeric_limits<double>::quiet_NaN())};
+    return {new_tensor(input, input.sizes()), constant(x, sizes, accumulator_of(t), std::numeric_limits<double>::quiet_NaN())};
   }
   Tensor w = or_constant(weight, x, DimVec(), t, 1);
   const Tensor* in[] = {&x, &w};
   std::vector<Tensor> r = rows(kernels::rms_rows, {in, 2}, Scalars(&e, 1), dims, true);
-  return {as_dtype(r[0], input.dtype()), r[1]};
+  return {as_dtype(r[0], input.dtype()), as_dtype(r[1], accumulator_of(t))};
 }
 
 std::tuple<Tensor, Tensor> fused_rms_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef shape,

@@ -102,6 +102,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
   STRATA_CHECK(!self.is_complex() && !target.is_complex(), "kl_div: Complex inputs not supported.");
+  for (const Tensor* t : {&self, &target})
+    STRATA_CHECK(!is_integral(t->dtype(), true), "kl_div: Integral inputs not supported.");
   Tensor loss = log_target ? ops::mul(ops::exp(target), ops::sub(target, self))
                            : ops::sub(ops::xlogy(target, target), ops::mul(target, self));
   return apply_reduction(loss, reduction);
@@ -149,7 +151,9 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
 }
 
 Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin, int64_t reduction) {
-  Tensor zeros = ops::zeros_like(self), distance = ops::rsub(self, Scalar(margin));
+  // The margin takes the dtype of integers, as PyTorch's does.
+  Scalar limit = is_integral(self.dtype(), true) ? Scalar(Scalar(margin).to_int()) : Scalar(margin);
+  Tensor zeros = ops::zeros_like(self), distance = ops::rsub(self, limit);
   Tensor apart = ops::where(ops::ne(target, Scalar(1)), ops::clamp_min(distance, Scalar(0)), zeros);
   return apply_reduction(ops::add(apart, ops::where(ops::ne(target, Scalar(-1)), self, zeros)), reduction);
 }

@@ -195,7 +195,7 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   Tensor start = as_dtype(self, t);
   const Tensor* in[] = {&start, &column, &row};
   Scalar scalars[] = {beta, alpha};
-  return pointwise(kernels::add_outer, {in, 3}, {scalars, 2});
+  return pointwise(kernels::add_outer, Inputs(in, 3), Scalars(scalars, 2));
 }
 
 Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {

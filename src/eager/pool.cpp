@@ -54,7 +54,7 @@ inline void over_places(const Volumes& v, const Window& w, F&& f) {
 }
 
 void check_numbers(const char* op, const Tensor& self, bool fits) {
-  STRATA_CHECK_NOT_IMPLEMENTED(fits || self.numel() == 0, "\"", op, "\" not implemented for '",
+  STRATA_CHECK_NOT_IMPLEMENTED(fits, "\"", op, "\" not implemented for '",
                                scalar_type_name(self.dtype()), "'; convert the input with .to() first");
 }
 
@@ -106,6 +106,12 @@ Tensor max_backward(const char* op, int64_t rank, const Tensor& grad, const Tens
   STRATA_CHECK(grad.sizes() == indices.sizes() && grad.dim() == self.dim() && self.dim() >= rank, op,
                ": expected grad_output of the shape of indices, ", indices.sizes(), ", got ", grad.sizes());
   check_numbers(op, self, self.is_floating_point());
+  STRATA_CHECK(grad.dtype() == self.dtype(), op, ": expected grad_output of dtype ", self.dtype(), ", got ",
+               grad.dtype());
+  STRATA_CHECK(indices.dtype() == DType::I64, op, ": expected indices of dtype int64, got ", indices.dtype());
+  for (int64_t d = 0; d < self.dim() - rank; ++d)
+    STRATA_CHECK(grad.sizes()[d] == self.sizes()[d], op, ": expected grad_output and self to agree in dim ", d,
+                 ", got shapes ", grad.sizes(), " and ", self.sizes());
   if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes());
   Tensor dy = as_contiguous(widened(grad)), at = as_contiguous(indices), dx = new_tensor(dy, self.sizes());
   fill_values(dx, Scalar(0));
@@ -114,10 +120,13 @@ Tensor max_backward(const char* op, int64_t rank, const Tensor& grad, const Tens
     size *= self.sizes()[d];
     windows *= grad.sizes()[d];
   }
+  const int64_t* place = at.data<int64_t>();
+  for (int64_t i = 0; i < at.numel(); ++i)
+    STRATA_CHECK(place[i] >= 0 && place[i] < size, op, ": found an invalid max index: ", place[i], " (there are ", size,
+                 " positions)");
   visit_reals(dy.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = dy.data<T>();
-    const int64_t* place = at.data<int64_t>();
     T* to = dx.data<T>();
     parallel_for(0, self.numel() / size, std::max<int64_t>(1, 16384 / size), [&](int64_t begin, int64_t end) {
       for (int64_t volume = begin; volume < end; ++volume)
@@ -210,7 +219,7 @@ Tensor sliding_average_backward(const char* op, int64_t rank, const Tensor& grad
 
 Tensor even_average(const char* op, int64_t rank, const Tensor& self, IntArrayRef output_size) {
   Volumes v = even_volumes(op, rank, self, output_size);
-  check_numbers(op, self, self.is_floating_point());
+  check_numbers(op, self, self.is_floating_point() || (rank == 2 && self.numel() == 0));
   return average(op, v, {v, false, std::nullopt}, self);
 }
 

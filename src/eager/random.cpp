@@ -58,9 +58,9 @@ Tensor real_parts(const Tensor& out) { return out.is_complex() ? ops::view_as_re
 
 void fill_floats(const char* op, const char* name, const Tensor& out, const Scalar& a, const Scalar* b,
                  const Generator& generator) {
-  if (out.is_meta() || out.numel() == 0) return;
   STRATA_CHECK_NOT_IMPLEMENTED(is_float(out.dtype()), "\"", op, "\" not implemented for '",
                                scalar_type_name(out.dtype()), "'; expected a floating dtype");
+  if (out.is_meta() || out.numel() == 0) return;
   bool wide = out.dtype() == DType::F64;
   int words = wide ? 2 : 1;
   PhiloxState state = or_default(generator, out).reserve(out.numel() * words);
@@ -82,6 +82,7 @@ void fill_uniform(const Tensor& out, double low, double high, const Generator& g
 }
 
 void fill_normal(const Tensor& out, double mean, double std, const Generator& generator) {
+  if (out.numel() == 0) return;  // of any dtype, as PyTorch has it
   // A complex normal number has its variance in both parts together.
   Scalar a(mean), b(out.is_complex() ? std * M_SQRT1_2 : std);
   bool wide = traits(out.dtype()).component == DType::F64;
@@ -89,6 +90,7 @@ void fill_normal(const Tensor& out, double mean, double std, const Generator& ge
 }
 
 void fill_exponential(const Tensor& out, double rate, const Generator& generator) {
+  if (out.numel() == 0) return;
   fill_floats("exponential", out.dtype() == DType::F64 ? "draw_exponential_double" : "draw_exponential", out,
               Scalar(rate), nullptr, generator);
 }

@@ -65,6 +65,13 @@ Tensor randn_like(const Tensor& self, MaybeType dtype, MaybeDevice device, Maybe
 }
 
 namespace {
+void refuse_complex(const char* name, const Tensor& self) {
+  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"", name, "\" not implemented for '",
+                               scalar_type_name(self.dtype()), "'; fill the real parts of view_as_real()");
+}
+}  // namespace
+
+namespace {
 void check_writable(const char* name, const Tensor& self) {
   STRATA_CHECK(!overlaps_itself(self), name,
                ": unsupported operation: more than one element of the written-to tensor refers "
@@ -134,9 +141,12 @@ Tensor normal(double mean, double std, IntArrayRef size, const Generator& genera
 
 // ---- other distributions
 
+
 Tensor log_normal_(const Tensor& self, double mean, double std, const Generator& generator) {
   check_writable("log_normal_", self);
   STRATA_CHECK(std > 0, "log_normal_ expects std > 0.0, but found std=", std);
+  if (self.numel() == 0) return self;
+  refuse_complex("log_normal_", self);
   fill_normal(self, mean, std, generator);
   ops::exp_(self);
   return self;
@@ -159,6 +169,9 @@ Tensor cauchy_(const Tensor& self, double median, double sigma, const Generator&
 Tensor geometric_(const Tensor& self, double p, const Generator& generator) {
   check_writable("geometric_", self);
   STRATA_CHECK(0 < p && p < 1, "geometric_ expects p to be in (0, 1), but got p=", p);
+  if (self.numel() == 0) return self;
+  refuse_complex("geometric_", self);
+  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool, "\"geometric_\" not implemented for 'Bool'; it counts");
   Tensor t = new_tensor(self, self.sizes(), DType::F64);
   fill_exponential(t, -std::log1p(-p), generator);
   copy_values(self, ops::ceil(t));
@@ -168,6 +181,7 @@ Tensor geometric_(const Tensor& self, double p, const Generator& generator) {
 Tensor bernoulli_(const Tensor& self, double p, const Generator& generator) {
   check_writable("bernoulli_", self);
   STRATA_CHECK(0 <= p && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
+  if (self.numel() > 0) refuse_complex("bernoulli_", self);
   fill_bernoulli(self, p, generator);
   return self;
 }
@@ -262,7 +276,8 @@ uint64_t whole_range(DType t) {
 
 Tensor random_(const Tensor& self, const Generator& generator) {
   check_writable("random_", self);
-  STRATA_CHECK(!self.is_complex(), "random_: expected a real dtype, got ", self.dtype());
+  if (self.numel() == 0) return self;
+  refuse_complex("random_", self);
   fill_integers(self, 0, whole_range(self.dtype()), generator);
   return self;
 }

@@ -224,6 +224,11 @@ std::tuple<Tensor, Tensor> extremes(const char* name, const Tensor& self, int64_
   dim = wrap_dim(dim, self.dim());
   Tensor values = new_tensor(self, self.sizes()), indices = new_tensor(self, self.sizes(), DType::I64);
   if (values.is_meta() || values.numel() == 0) return {values, indices};
+  if (self.dim() == 0) {
+    copy_values(values, self);
+    fill_values(indices, Scalar(0));
+    return {values, indices};
+  }
   Lines in(self, dim), out(values, dim);
   visit_ordered(self.dtype(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;

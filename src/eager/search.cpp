@@ -34,11 +34,6 @@ int64_t position(const T* begin, const int64_t* order, int64_t n, T value, bool 
   return low;
 }
 
-void check_number(const Tensor& t, const char* op) {
-  STRATA_CHECK_NOT_IMPLEMENTED(t.dtype() != DType::Bool && !t.is_complex(), "\"", op, "\" not implemented for '",
-                               scalar_type_name(t.dtype()), "'; convert the operands with .to() first");
-}
-
 Tensor search(const Tensor& sequence, const Tensor& values, bool int32, bool right, const Tensor& sorter) {
   STRATA_CHECK(sequence.dim() > 0, "torch.searchsorted(): boundaries tensor should have positive dimension");
   const bool one = sequence.dim() == 1;
@@ -59,14 +54,16 @@ Tensor search(const Tensor& sequence, const Tensor& values, bool int32, bool rig
     STRATA_CHECK(sorter.dtype() == DType::I64,
                  "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ", sorter.dtype());
   }
-  check_number(sequence, "searchsorted");
-  check_number(values, "searchsorted");
   ResultType common;
   common.add(sequence);
   common.add(values);
   const DType t = wide_dtype(common.get());
-  Tensor out = new_tensor(values, values.sizes(), DType::I64);
-  if (out.is_meta()) return int32 ? new_tensor(values, values.sizes(), DType::I32) : out;
+  STRATA_CHECK_NOT_IMPLEMENTED(values.numel() == 0 || (t != DType::Bool && !is_complex(t)),
+                               "\"searchsorted\" not implemented for '", scalar_type_name(t),
+                               "'; convert the operands with .to() first");
+  const bool meta = sequence.is_meta() || values.is_meta() || (sorter.defined() && sorter.is_meta());
+  Tensor out = make_tensor(values.sizes(), DType::I64, sequence.device(), meta);
+  if (out.is_meta() || out.numel() == 0) return int32 ? as_dtype(out, DType::I32) : out;
   Tensor s = as_contiguous(as_dtype(sequence, t)), v = as_contiguous(as_dtype(values, t));
   Tensor order = sorter.defined() ? as_contiguous(sorter) : Tensor();
   const int64_t n = sequence.sizes()[lead], per_row = one || values.dim() == 0 ? 0 : values.sizes()[lead];
@@ -102,9 +99,7 @@ Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool int32, bo
 
 Tensor searchsorted(const Tensor& sequence, const Scalar& value, bool int32, bool right,
                     std::optional<std::string_view> side, const Tensor& sorter) {
-  Tensor v = wrapped_number(value);
-  if (sequence.is_meta()) v = make_tensor({}, v.dtype(), sequence.device(), true);
-  return search(sequence, v, int32, right_side(right, side), sorter);
+  return search(sequence, wrapped_number(value), int32, right_side(right, side), sorter);
 }
 
 Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool int32, bool right) {
@@ -114,13 +109,15 @@ Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool int32, bool 
 }
 
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
+  for (const Tensor* t : {&elements, &test_elements})
+    STRATA_CHECK(t->dtype() != DType::Bool && !t->is_complex(), "Unsupported input type encountered for isin(): ",
+                 t->dtype(), "; convert the operands with .to() first");
   ResultType common;
   common.add(elements);
   common.add(test_elements);
   DType t = wide_dtype(common.get());
-  STRATA_CHECK(!is_complex(t), "Unsupported input type encountered for isin(): ", t);
-  if (t == DType::Bool) t = DType::U8;
-  Tensor out = new_tensor(elements, elements.sizes(), DType::Bool);
+  const bool meta = elements.is_meta() || test_elements.is_meta();
+  Tensor out = make_tensor(elements.sizes(), DType::Bool, elements.device(), meta);
   if (out.is_meta()) return out;
   Tensor e = as_contiguous(as_dtype(elements, t)), tests = as_contiguous(as_dtype(test_elements, t));
   visit_reals(t, "isin", [&](auto tag) {
@@ -141,6 +138,14 @@ Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool inve
   return out;
 }
 
+Tensor isin(const Tensor& elements, const Scalar& test, bool unique, bool invert) {
+  return isin(elements, wrapped_number(test), unique, invert);
+}
+
+Tensor isin(const Scalar& element, const Tensor& tests, bool unique, bool invert) {
+  return isin(wrapped_number(element), tests, unique, invert);
+}
+
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   STRATA_CHECK_NOT_IMPLEMENTED(is_integral(self.dtype(), false), "\"bincount_cpu\" not implemented for '",
                                scalar_type_name(self.dtype()), "'; expected integers");
@@ -151,6 +156,8 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   STRATA_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs, got shape ", self.sizes());
   STRATA_CHECK(!weights.defined() || (weights.dim() == 1 && weights.numel() == self.numel()),
                "weights should be 1-d and have the same length as input");
+  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_meta() && (!weights.defined() || !weights.is_meta()),
+                               "bincount: the size of the result is a matter of values, which shape-only tensors lack");
   Tensor index = as_contiguous(as_dtype(self, DType::I64));
   const int64_t* at = index.data<int64_t>();
   auto [low, high] = std::minmax_element(at, at + index.numel());

@@ -1,4 +1,5 @@
 // tril, triu and the indices of triangles.
+#include <algorithm>
 #include <cstring>
 
 #include "base/checked.h"
@@ -58,6 +59,16 @@ void in_place(const char* name, const Tensor& self, int64_t diagonal, bool lower
   triangle(self, self, diagonal, lower);
 }
 
+// The elements on and below a diagonal.
+int64_t triangle_count(int64_t rows, int64_t columns, int64_t offset, const char* op) {
+  offset = std::clamp(offset, -rows, columns);
+  int64_t first = std::min(rows, std::max<int64_t>(0, -offset));          // rows before it have none
+  int64_t full = std::clamp<int64_t>(columns - 1 - offset, first, rows);  // rows from it on have all
+  int64_t part = full - first, pairs = part % 2 ? checked_mul(part, part / 2, op) : checked_mul(part / 2, part - 1, op);
+  int64_t rising = checked_add(checked_mul(part, first + 1 + offset, op), part ? pairs : 0, op);
+  return checked_add(rising, checked_mul(rows - full, columns, op), op);
+}
+
 Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
                         std::optional<Device> device, bool lower) {
   STRATA_CHECK(row >= 0, "row must be non-negative, got", row);
@@ -69,12 +80,13 @@ Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, std::optional<
     int64_t w = shape::triangle_width(r, col, lower ? offset : offset - 1);
     return lower ? std::pair<int64_t, int64_t>(0, w) : std::pair<int64_t, int64_t>(w, col);
   };
-  int64_t n = 0;
-  for (int64_t r = 0; r < row; ++r) n += range(r).second - range(r).first;
+  const char* op = lower ? "tril_indices" : "triu_indices";
+  int64_t below = triangle_count(row, col, lower ? offset : offset - 1, op);
+  int64_t n = lower ? below : checked_mul(row, col, op) - below;
   Tensor out = make_tensor({2, n}, DType::I64, device.value_or(Device{}));
   if (!out.is_meta()) {
     int64_t *rows = out.data<int64_t>(), *columns = rows + n, at = 0;
-    for (int64_t r = 0; r < row; ++r)
+    for (int64_t r = lower ? std::max<int64_t>(0, -offset) : 0; at < n; ++r)
       for (int64_t c = range(r).first; c < range(r).second; ++c, ++at) {
         rows[at] = r;
         columns[at] = c;

@@ -89,6 +89,14 @@ Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64
 
 Tensor as_strided_backward(const Tensor& grad, IntArrayRef base_size, IntArrayRef base_stride, int64_t base_offset,
                            IntArrayRef size, IntArrayRef stride, int64_t offset) {
+  STRATA_CHECK(base_size.size() == base_stride.size() && size.size() == stride.size() && grad.sizes() == size,
+               "as_strided_backward: expected as many strides as sizes and a gradient of shape ", size, ", got ",
+               base_size, ", ", base_stride, ", ", stride, " and shape ", grad.sizes());
+  for (IntArrayRef numbers : {base_size, base_stride, size, stride})
+    for (int64_t v : numbers)
+      STRATA_CHECK(v >= 0, "as_strided_backward: expected sizes and strides of 0 or more, got ", numbers);
+  STRATA_CHECK(base_offset >= 0 && offset >= 0, "as_strided_backward: expected offsets of 0 or more, got ", base_offset,
+               " and ", offset);
   // Both geometries address one storage; the part of it that either reaches is rebuilt.
   int64_t low = std::min(base_offset, offset);
   int64_t high = std::max(base_offset + strided_span(base_size, base_stride), offset + strided_span(size, stride));

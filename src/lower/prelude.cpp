@@ -221,6 +221,7 @@ const char* const kFoldVector = R"C(INLINE void pairs_$C_$V($V* a, i64 n) {
     for (i64 k = 0; k + w < n; k += 2 * w) a[k] = $C_$V(a[k], a[k + w]);
 }
 static __attribute__((noinline)) $E fold_$C_$V($V* a, i64 groups) {
+  if (groups == 4) return lanes_$C_$V($C_$V($C_$V(a[0], a[1]), $C_$V(a[2], a[3])));
   $V part[8];
   i64 n = 0;
   for (; groups > 0; groups -= 8, a += 8, n++) {

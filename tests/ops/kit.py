@@ -138,6 +138,15 @@ def load_samples() -> None:
         importlib.import_module(path.stem)
 
 
+def flattened(value: Any) -> Iterator[Any]:
+    """The items of nested lists."""
+    if isinstance(value, (list, tuple)):
+        for v in value:
+            yield from flattened(v)
+    else:
+        yield value
+
+
 def convert(value: Any, tensor: Callable[[T], Any], dtype: Callable[[str], Any]) -> Any:
     """A sample's argument in an interpreter's own types."""
     if isinstance(value, T):

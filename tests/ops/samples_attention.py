@@ -16,6 +16,9 @@ def operands(m, *lead, queries=5, keys=7, width=4, value_width=None, kv=None):
 
 @sample("attention")
 def attention(m):
+    if not m.is_float:
+        yield call(*operands(m, 2, 3))
+        return
     yield call(*operands(m, 2, 3))
     yield call(*operands(m, 1, 2), is_causal=True)
     yield call(*operands(m, 1, 2, queries=7, keys=3), is_causal=True)
@@ -44,6 +47,7 @@ def attention(m):
 
 @sample("attention_core")
 def attention_core(m):
+    yield call(*operands(m, 1, 1, queries=3, keys=4, width=2))
     yield call(*operands(m, 2, 3))
     yield call(*operands(m, 1, 2, queries=70, keys=70), 0.0, True)
     yield call(*operands(m, 1, 2), attn_mask=m.tensor(1, 2, 5, 7, low=-1, high=1), scale=0.5)
@@ -60,10 +64,12 @@ def attention_backward(m):
 
 @sample("attention_math")
 def attention_math(m):
+    if not m.is_float:
+        return  # PyTorch's accepts integers here and rounds the weights to them
     yield call(*operands(m, 2, 3))
     yield call(*operands(m, 2, 3), None, 0.0, True)
-    yield call(*operands(m, 2, 3), m.mask(5, 7))
-    yield call(*operands(m, 1, 2), m.mask(5, 7), 0.0, True)
+    yield call(*operands(m, 2, 3), m.tensor(5, 7))
+    yield call(*operands(m, 1, 2), m.tensor(5, 7), 0.0, True)
     yield call(*operands(m, 1, 2), None, 0.5, False, m.mask(1, 2, 5, 7), scale=0.3)
     yield call(*operands(m, 1, 4, kv=(1, 2)), enable_gqa=True)
 

@@ -237,6 +237,13 @@ def create_logspace(m):
     yield call(0, 3, -4)
 
 
+@sample("create_linspace_tensors", "create_logspace_tensors")
+def create_between_tensors(m):
+    if not m.is_complex and m.dtype != "bool":
+        yield call(m.integers(low=0, high=1, dtype="int64"), m.tensor(low=1, high=3), 5)
+    yield call(m.tensor(1), m.tensor(), 3)
+
+
 @sample("complex_parts")
 def complex_parts(m):
     if m.dtype == "float16":

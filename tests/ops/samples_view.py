@@ -46,6 +46,14 @@ def narrow(m):
     yield call(m.tensor(5, 4), 0, 0, -1)
 
 
+@sample("narrow_tensor")
+def narrow_tensor(m):
+    yield call(m.tensor(5, 4), 0, m.integers(low=1, high=3), 2)
+    yield call(m.tensor(5, 4), 1, m.integers(low=-2, high=-1, dtype="int32"), 2)
+    yield call(m.tensor(5, 4), 0, m.integers(1), 2)
+    yield call(m.tensor(5, 4), 0, m.tensor(dtype="float32"), 2)
+
+
 @sample("transpose")
 def transpose(m):
     yield call(m.tensor(3, 4), 0, 1)

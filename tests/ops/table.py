@@ -17,7 +17,7 @@ for folder in (str(ROOT), str(Path(__file__).resolve().parent)):
     if folder not in sys.path:
         sys.path.insert(0, folder)
 import strata  # noqa: E402
-from kit import DTYPES, FLOATS, SAMPLES, Maker, convert, load_samples, unpack  # noqa: E402
+from kit import DTYPES, FLOATS, SAMPLES, Maker, convert, flattened, load_samples, unpack  # noqa: E402
 
 from gen import model  # noqa: E402
 
@@ -68,6 +68,12 @@ def calls(entry, dtype_name: str):
         yield convert(c.args, tensor, dtype), {k: convert(v, tensor, dtype) for k, v in c.kwargs.items()}
 
 
+def run(op, args, kwargs) -> list[np.ndarray]:
+    """The outputs of a call; of an operator that returns nothing, its arguments afterwards."""
+    result = op(*args, **kwargs)
+    return outputs(list(flattened(args)) if result is None else result)
+
+
 def outputs(result) -> list[np.ndarray]:
     if isinstance(result, strata.Tensor):
         result = [result]
@@ -107,4 +113,4 @@ def bits(a: np.ndarray) -> bytes:
 
 
 __all__ = ["DTYPES", "ENTRIES", "FLOATS", "SAMPLES", "TESTED", "assert_same", "bits", "calls", "dtype", "operator", "outputs",
-           "pytest", "recorded", "sampled", "skip_reason", "strata", "tensor", "unpack"]
+           "pytest", "recorded", "run", "sampled", "skip_reason", "strata", "tensor", "unpack"]

@@ -15,6 +15,7 @@ from table import (
     outputs,
     pytest,
     recorded,
+    run,
     sampled,
     skip_reason,
     strata,
@@ -48,7 +49,7 @@ def test_recorded(entry, dtype):
             with pytest.raises((RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)):
                 op(*args, **kwargs)
             continue
-        assert_same(outputs(op(*args, **kwargs)), want, dtype, where)
+        assert_same(run(op, args, kwargs), want, dtype, where)
 
 
 def restrided(t, how: str):
@@ -70,7 +71,7 @@ def mapped(value, f):
 
 def ours(entry, args, kwargs):
     try:
-        return outputs(operator(entry.schema)(*args, **kwargs))
+        return run(operator(entry.schema), args, kwargs)
     except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError):
         return None
 
@@ -127,11 +128,12 @@ def test_inplace_equals_the_function(entry, dtype):
         try:
             result = op(*fresh, **kwargs)
         except RuntimeError as error:
-            assert "can't be cast" in str(error) or "not implemented" in str(error), error
+            assert any(text in str(error) for text in ("can't be cast", "not implemented", "should match", "requires dtype")), error
             continue
         assert result is target
         got = outputs(target)[0]
-        np.testing.assert_array_equal(got, want[0].astype(got.dtype), err_msg=f"sample {i}")
+        rounded = outputs(strata.from_numpy(want[0]).to(target.dtype))[0]
+        np.testing.assert_array_equal(got, rounded, err_msg=f"sample {i}")
 
 
 @parametrize(500, lambda e, d: e.out is not None and d in (*FLOATS, "int64", "bool"))
