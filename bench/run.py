@@ -1,7 +1,9 @@
-"""`./run bench [overhead|cpu] [--quick]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
+"""`./run bench [overhead|cpu|instructions]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
 
-PyTorch runs in a process of its own, since two OpenMP runtimes in one would disturb each other; blocks alternate, and each
-figure is the median of its blocks. STRATA_TORCH names the interpreter that has torch; without it only our times are shown.
+PyTorch runs in a process of its own, since two OpenMP runtimes in one would disturb each other; blocks alternate, with a
+pause between them in which waiting threads go to sleep, and each figure is the median of its blocks' ratios. STRATA_TORCH
+names the interpreter that has torch; without it only our times are shown. `instructions` counts with callgrind instead of
+timing and compares with the committed baseline (bench/results/instructions.json; `--save` writes it).
 """
 
 from __future__ import annotations
@@ -12,16 +14,22 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import instructions
+
 HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+BUILD = ROOT / "build/release"
+PAUSE = 0.25  # seconds; longer than OpenMP runtimes spin
 
 
-class Peer:
+class Python:
     """A worker process that times named workloads on request."""
 
     def __init__(self, python: str, library: str):
-        env = dict(os.environ, OMP_NUM_THREADS="2", MKL_NUM_THREADS="2", KMP_BLOCKTIME="200")
+        env = dict(os.environ, OMP_NUM_THREADS="2", MKL_NUM_THREADS="2")
         env["PYTHONPATH"] = env.get("PYTHONPATH", "") if library == "strata" else ""
         self.process = subprocess.Popen([python, str(HERE / "worker.py"), library], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, env=env)
@@ -34,50 +42,127 @@ class Peer:
             raise SystemExit("a benchmark process ended; its error is above")
         return json.loads(line)
 
+    def seconds(self, name: str) -> float:
+        return self.ask(op="time", name=name)["seconds"]
 
-# name: (share of PyTorch's time that is allowed, unit)
+
+class Cpp:
+    """bench/cpp/calls.cpp compiled for one of the libraries."""
+
+    def __init__(self, library: str, torch_python: str | None = None):
+        self.program = build_calls(library, torch_python)
+        self.process = subprocess.Popen([str(self.program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def seconds(self, name: str) -> float:
+        self.process.stdin.write(name.removeprefix("cpp_") + "\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+
+class Import:
+    """The time that `import LIBRARY` adds to an interpreter's start."""
+
+    def __init__(self, python: str, library: str):
+        self.python, self.library = python, library
+
+    def seconds(self, name: str) -> float:
+        del name
+
+        def run(code: str) -> float:
+            env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+            start = time.perf_counter()
+            subprocess.run([self.python, "-c", code], check=True, env=env)
+            return time.perf_counter() - start
+
+        return run(f"import {self.library}") - run("pass")
+
+
+def build_calls(library: str, torch_python: str | None = None) -> Path:
+    """Compiles the C++ worker when it is older than its source or the library."""
+    source, folder = HERE / "cpp/calls.cpp", ROOT / "build/bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / f"calls_{library}"
+    command = ["clang++-19", "-std=c++20", "-O2", "-DNDEBUG", str(source), "-o", str(program)]
+    if library == "torch":
+        home = subprocess.run([torch_python, "-c", "import torch; print(torch.__path__[0])"], check=True, capture_output=True,
+                              text=True).stdout.strip()
+        command += ["-DPEER_TORCH", f"-I{home}/include", f"-L{home}/lib", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{home}/lib"]
+        newest = source.stat().st_mtime
+    else:
+        command += [f"-I{ROOT}/src", f"-I{BUILD}/gen", f"-L{BUILD}", "-lstrata", f"-Wl,-rpath,{BUILD}",
+                    "-Wl,-rpath-link,/usr/lib/llvm-19/lib"]
+        newest = max(source.stat().st_mtime, (BUILD / "libstrata.so").stat().st_mtime)
+    if not program.exists() or program.stat().st_mtime < newest:
+        print(f"compiling {program.name}", file=sys.stderr, flush=True)
+        subprocess.run(command, check=True)
+    return program
+
+
+# name: (share of PyTorch's time that is allowed, unit, bytes moved at least or 0)
+MATRIX = 2 * 4096 * 1024 * 4
 GOALS = {
-    "overhead": {"add": (1 / 3, "ns"), "add_grad": (1 / 3, "ns"), "view": (1 / 3, "ns"), "linear_4x4": (1 / 3, "ns"), "empty": (1 / 3, "ns"),
-                 "chain_1000": (1 / 4, "ms"), "mlp_step": (0.7, "ms")},
-    "cpu": {"softmax": (1.0, "ms"), "layernorm": (1.0, "ms"), "sum": (1.0, "ms"), "gelu": (1 / 0.8, "ms"), "matmul_1024": (1 / 0.95, "ms"),
-            "matmul_2048": (1 / 0.95, "ms"), "matmul_2048_bf16": (1 / 0.95, "ms"), "conv_3x3": (1 / 0.95, "ms"), "adamw_10m": (1.0, "ms"),
-            "gpt_step": (1 / 1.25, "ms")},
+    "overhead": {"add": (1 / 3, "ns", 0), "add_grad": (1 / 3, "ns", 0), "view": (1 / 3, "ns", 0), "linear_4x4": (1 / 3, "ns", 0),
+                 "empty": (1 / 3, "ns", 0), "chain_1000": (1 / 4, "ms", 0), "mlp_step": (0.7, "ms", 0), "cpp_add": (1 / 4, "ns", 0),
+                 "cpp_add_grad": (1 / 4, "ns", 0), "cpp_view": (1 / 4, "ns", 0), "cpp_empty": (1 / 4, "ns", 0), "import": (None, "ms", 0)},
+    "cpu": {"softmax": (1.0, "ms", MATRIX), "layernorm": (1.0, "ms", MATRIX), "sum": (1.0, "ms", MATRIX // 2),
+            "gelu": (1 / 0.8, "ms", MATRIX), "matmul_1024": (1 / 0.95, "ms", 0), "matmul_2048": (1 / 0.95, "ms", 0),
+            "matmul_2048_bf16": (1 / 0.95, "ms", 0), "conv_3x3": (1 / 0.95, "ms", 0), "adamw_10m": (1.0, "ms", 28 * 10_000_000),
+            "gpt_step": (1 / 1.25, "ms", 0)},
 }
+IMPORT_SECONDS = 0.060
 SCALE = {"ns": 1e9, "ms": 1e3}
+
+
+def measure(name: str, ours, theirs, blocks: int) -> tuple[list[float], list[float]]:
+    a, b = [], []
+    for _ in range(blocks):
+        time.sleep(PAUSE)
+        a.append(ours.seconds(name))
+        if theirs:
+            time.sleep(PAUSE)
+            b.append(theirs.seconds(name))
+    return a, b
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", nargs="?", choices=list(GOALS))
+    parser.add_argument("suite", nargs="?", choices=[*GOALS, "instructions"])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--blocks", type=int, default=11)
+    parser.add_argument("--save", action="store_true", help="write the counted instructions as the new baseline")
     args = parser.parse_args()
-    ours = Peer(sys.executable, "strata")
-    theirs = Peer(os.environ["STRATA_TORCH"], "torch") if os.environ.get("STRATA_TORCH") else None
-    print(f"ours: {ours.ask(op='about')}")
+    if args.suite == "instructions":
+        sys.exit(instructions.main(build_calls("strata"), args.save))
+    torch = os.environ.get("STRATA_TORCH")
+    ours = {"python": Python(sys.executable, "strata"), "cpp": Cpp("strata"), "import": Import(sys.executable, "strata")}
+    theirs = {"python": Python(torch, "torch"), "cpp": Cpp("torch", torch), "import": Import(torch, "torch")} if torch else {}
+    print(f"ours: {ours['python'].ask(op='about')}")
     if theirs:
-        print(f"peer: {theirs.ask(op='about')}")
-    print(f"{'work':<18}{'ours':>12}{'peer':>12}{'ours/peer':>11}{'goal':>8}  result")
+        print(f"peer: {theirs['python'].ask(op='about')}")
+    print(f"{'work':<18}{'ours':>12}{'peer':>12}{'ours/peer':>11}{'goal':>8}{'of copy':>9}  result")
     for suite in [args.suite] if args.suite else list(GOALS):
+        copy = 0.0
         if suite == "cpu":
-            copies = [ours.ask(op="time", name="copy_16m")["seconds"] for _ in range(args.blocks)]
-            print(f"best copy of 16 MiB: {2 * 16 * 2**20 / min(copies) / 1e9:.1f} GB/s")
-        for name, (goal, unit) in GOALS[suite].items():
+            seconds = min(ours["python"].seconds("copy_16m") for _ in range(args.blocks))
+            copy = 2 * 16 * 2**20 / seconds
+            print(f"best copy of 16 MiB: {copy / 1e9:.1f} GB/s")
+        for name, (goal, unit, moved) in GOALS[suite].items():
             if args.only and name not in args.only:
                 continue
-            a, b = [], []
-            for _ in range(args.blocks):
-                a.append(ours.ask(op="time", name=name)["seconds"])
-                if theirs:
-                    b.append(theirs.ask(op="time", name=name)["seconds"])
+            kind = "cpp" if name.startswith("cpp_") else "import" if name == "import" else "python"
+            a, b = measure(name, ours[kind], theirs.get(kind), args.blocks)
             mine = statistics.median(a)
-            if not theirs:
-                print(f"{name:<18}{mine * SCALE[unit]:>9.2f} {unit}")
-                continue
-            ratio = statistics.median(x / y for x, y in zip(a, b))
-            peer = statistics.median(b)
-            print(f"{name:<18}{mine * SCALE[unit]:>9.2f} {unit}{peer * SCALE[unit]:>9.2f} {unit}{ratio:>11.2f}{goal:>8.2f}  "
-                  f"{'met' if ratio <= goal else 'MISSED'}", flush=True)
+            share = f"{moved / mine / copy:>9.0%}" if moved and copy else f"{'':>9}"
+            row = f"{name:<18}{mine * SCALE[unit]:>9.2f} {unit}"
+            if name == "import":
+                peer = f"{statistics.median(b) * 1e3:>9.2f} ms" if b else f"{'':>12}"
+                print(f"{row}{peer}{'':>11}{IMPORT_SECONDS * 1e3:>5.0f} ms{share}  {'met' if mine <= IMPORT_SECONDS else 'MISSED'}", flush=True)
+            elif not b:
+                print(f"{row}{'':>12}{'':>11}{'':>8}{share}", flush=True)
+            else:
+                ratio = statistics.median(x / y for x, y in zip(a, b, strict=True))
+                print(f"{row}{statistics.median(b) * SCALE[unit]:>9.2f} {unit}{ratio:>11.2f}{goal:>8.2f}{share}  "
+                      f"{'met' if ratio <= goal else 'MISSED'}", flush=True)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ RULES: dict[str, list[str | None]] = {
     "erf": ["1.1283791670955126 * exp(-a * a)"], "erfc": ["-1.1283791670955126 * exp(-a * a)"],
     "erfinv": ["0.8862269254527579 * exp(r * r)"],
     "normcdf": ["0.3989422804014327 * exp(-0.5 * a * a)"],
-    "lgamma": ["digamma(a)"], "digamma": ["trigamma(a)"],
+    "lgamma": ["digamma(a)"], "digamma": ["trigamma(a)"], "trigamma": ["tetragamma(a)"],
     "abs": ["sign(a)"], "sign": [None], "floor": [None], "ceil": [None], "trunc": [None], "rint": [None],
     "pow": ["b * pow(a, b - 1)", "where(r == 0, r, r * log(a))"],
     "atan2": ["b / (a * a + b * b)", "-a / (a * a + b * b)"],
@@ -181,6 +181,8 @@ def derivative(node: ast.expr, by: str, barred: bool | None = None) -> ast.expr:
         if barred is not None and name == "conj":
             inner = derivative(args[0], by, not barred)
             return inner if isinstance(inner, ast.Constant) else _conj(inner)
+        if not any(isinstance(n, ast.Name) and n.id == by for a in args for n in ast.walk(a)):
+            return ZERO
         if name not in RULES or (barred is not None and name in ("abs", "real")):
             raise NotPointwise(f"no derivative rule for {name}")
         total: ast.expr = ZERO
@@ -201,7 +203,7 @@ def derivative(node: ast.expr, by: str, barred: bool | None = None) -> ast.expr:
 
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 COMPARE = {ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne"}
-OPS = {"normcdf": "special_ndtr", "select": "where", "rare": "where", "rint": "round", "trigamma": "special_trigamma",
+OPS = {"normcdf": "special_ndtr", "select": "where", "rare": "where", "rint": "round", "trigamma": "special_trigamma", "tetragamma": "special_tetragamma",
        "isnan": "isnan"}
 
 

@@ -10,8 +10,8 @@ namespace strata {
 namespace {
 struct Names {
   std::mutex lock;
-  std::string names[kMaxDeviceTypes] = {"cpu"};
-  int count = 1;
+  std::string names[kMaxDeviceTypes] = {"cpu", "meta"};
+  int count = 2;
 };
 Names& names() {
   static Names* n = new Names;  // lives as long as the process: tensors may die late

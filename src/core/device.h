@@ -1,4 +1,5 @@
-// Device handles: a type interned at run time and an index. Type 0 is `cpu`, the only one that the core knows.
+// Device handles: a type interned at run time and an index. The core knows type 0, `cpu`, and type 1, `meta`, on which
+// tensors have shapes but no memory.
 #pragma once
 #include <cstdint>
 #include <ostream>
@@ -14,6 +15,7 @@ struct Device {
   int8_t index = -1;  // -1: the current one of its type
   bool operator==(const Device&) const = default;
   bool is_cpu() const { return type == 0; }
+  bool is_meta() const { return type == 1; }
 };
 
 const std::string& device_type_name(int type);

@@ -175,7 +175,7 @@ thread_local bool inference_tensors = false;
 void register_allocator(int device_type, Allocator& allocator) { allocators[device_type] = &allocator; }
 
 Allocator& allocator_for(Device device) {
-  if (device.type == 0) return cpu_allocator();
+  if (device.is_cpu() || device.is_meta()) return cpu_allocator();  // nothing is allocated for the latter
   STRATA_CHECK(allocators[device.type], "device: no allocator for ", device, "; load the plugin that offers it");
   return *allocators[device.type];
 }
@@ -198,7 +198,7 @@ Tensor fresh_tensor(Ref<Storage> storage, DType dtype, bool meta, Device device)
 }  // namespace
 
 Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device, bool meta) {
-  meta |= MetaGuard::active();
+  meta |= MetaGuard::active() || device.is_meta();
   int64_t bytes = checked_bytes(checked_numel(sizes, "empty"), itemsize(dtype), "empty");
   Ref<Storage> storage = Storage::make(allocator_for(device), bytes, !meta);
   Tensor t = fresh_tensor(std::move(storage), dtype, meta, device);
@@ -215,7 +215,7 @@ Tensor make_tensor_like(const TensorImpl& shape_of, DType dtype) {
 }
 
 Tensor make_tensor_strided(IntArrayRef sizes, IntArrayRef strides, DType dtype, Device device, bool meta) {
-  meta |= MetaGuard::active();
+  meta |= MetaGuard::active() || device.is_meta();
   checked_numel(sizes, "empty_strided");
   int64_t bytes = checked_bytes(strided_span(sizes, strides), itemsize(dtype), "empty_strided");
   Ref<Storage> storage = Storage::make(allocator_for(device), bytes, !meta);

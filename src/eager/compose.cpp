@@ -1,6 +1,5 @@
 // Functions composed of operators, differentiable by their parts.
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -184,26 +183,31 @@ Tensor lcm(const Tensor& self, const Tensor& other) {
   });
 }
 
+// A half's bits are a sign and a magnitude: neighbours differ by one.
+static Tensor next_half(const Tensor& self, const Tensor& other, DType t) {
+  DimVec sizes = broadcast_shapes(self.sizes(), other.sizes());
+  if (self.is_meta() || other.is_meta()) return make_tensor(sizes, t, self.device(), true);
+  auto whole = [&](const Tensor& x, DType as) { return as_contiguous(ops::expand(as_dtype(x, as), sizes)); };
+  Tensor a = whole(self, DType::F32), b = whole(other, DType::F32), out = contiguous_copy(whole(self, t)), to = whole(other, t);
+  auto *bits = reinterpret_cast<uint16_t*>(out.bytes()), *target = reinterpret_cast<uint16_t*>(to.bytes());
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    float x = a.data<float>()[i], y = b.data<float>()[i];
+    if (x != x) continue;
+    if (y != y || x == y)
+      bits[i] = target[i];
+    else if (x == 0)
+      bits[i] = uint16_t(y < 0 ? 0x8001 : 1);
+    else
+      bits[i] = uint16_t((x < y) == (x > 0) ? bits[i] + 1 : bits[i] - 1);
+  }
+  return out;
+}
+
 Tensor nextafter(const Tensor& self, const Tensor& other) {
   DType t = pair_dtype(self, other, "nextafter_cpu", false);
-  STRATA_CHECK_NOT_IMPLEMENTED(t != DType::F16, "\"nextafter_cpu\" not implemented for 'Half'; convert to float32 first");
-  if (t != DType::BF16)
-    return over_pairs(self, other, t, t, [](auto a, auto b) -> decltype(a) {
-      if constexpr (std::is_floating_point_v<decltype(a)>) return std::nextafter(a, b);
-      return a;
-    });
-  // A bfloat16 is the upper half of a float32.
-  return over_pairs(self, other, t, DType::F32, [](auto a, auto b) -> decltype(a) {
-    if constexpr (std::is_same_v<decltype(a), float>) {
-      if (a != a || b != b || a == b) return a != a ? a : b;
-      uint32_t bits;
-      std::memcpy(&bits, &a, 4);
-      if (a == 0)
-        bits = (b < 0 ? 0x80000000u : 0u) + 0x10000u;
-      else
-        bits += (a < b) == (a > 0) ? 0x10000u : -0x10000u;
-      std::memcpy(&a, &bits, 4);
-    }
+  if (is_half(t)) return next_half(self, other, t);
+  return over_pairs(self, other, t, t, [](auto a, auto b) -> decltype(a) {
+    if constexpr (std::is_floating_point_v<decltype(a)>) return std::nextafter(a, b);
     return a;
   });
 }

@@ -55,6 +55,10 @@ void check(const Tensor& input, const Tensor& weight, const Tensor& bias, const 
   check_list("padding", a.padding, spatial, 0);
   check_list("dilation", a.dilation, spatial, 1);
   if (a.transposed) check_list("output_padding", a.output_padding, spatial, 0);
+  for (int64_t d = 0; d < spatial && a.transposed; ++d)
+    STRATA_CHECK(at(a.output_padding, d) < std::max(at(a.stride, d), at(a.dilation, d)),
+                 "output padding must be smaller than either stride or dilation, but convolution got output_padding=",
+                 a.output_padding, ", stride=", a.stride, ", dilation=", a.dilation);
   STRATA_CHECK(a.groups > 0, "non-positive groups is not supported, got groups=", a.groups);
   STRATA_CHECK(weight.sizes()[0] >= a.groups, "Given groups=", a.groups, ", expected weight to be at least ", a.groups,
                " at dimension 0, but got weight of size ", weight.sizes(), " instead");
@@ -198,7 +202,9 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
   check(input, weight, bias, a);
   bool last = channels_last(input) || channels_last(weight);
   Tensor out = dense_result(input, output_sizes(input, weight, a), last);
-  if (out.is_meta() || weight.is_meta() || out.numel() == 0) return out;
+  if (out.numel() == 0) return out;
+  gemm_kernel(out.dtype(), "convolution");  // for its error, which shape-only execution gives too
+  if (out.is_meta() || weight.is_meta()) return out;
   if (input.numel() == 0 || weight.numel() == 0) {
     fill_values(out, Scalar(0));
     return bias.defined() ? ops::add(out, per_channel(bias, out.dim())) : out;

@@ -15,8 +15,17 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> format) {
   return t;
 }
 
+namespace {
+void check_has_data(const Tensor& to, const Tensor& from, const char* op) {
+  STRATA_CHECK_NOT_IMPLEMENTED(to.is_meta() || !from.is_meta(), op,
+                               ": Cannot copy out of meta tensor; no data! Make the tensor anew on ", to.device(),
+                               " (torch.empty_like, or Module.to_empty for a module)");
+}
+}  // namespace
+
 Tensor copy_(const Tensor& self, const Tensor& src, bool) {
   STRATA_CHECK(src.defined(), "copy_: argument src: expected a tensor, got None");
+  check_has_data(self, src, "copy_");
   if (self.is_same(src)) return self;
   DimVec shape = broadcast_shapes(self.sizes(), src.sizes());
   STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(),
@@ -105,6 +114,7 @@ Tensor to_any(const Tensor& self, std::optional<DType> dtype, std::optional<Devi
 Tensor to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool,
                std::optional<MemoryFormat> format) {
   Tensor t = ops::empty_like(self, dtype, device, format);
+  check_has_data(t, self, "to");
   copy_values(t, self);
   return t;
 }

@@ -35,6 +35,13 @@ Tensor empty(IntArrayRef size, std::optional<DType> dtype, std::optional<Device>
   return make_tensor(size, or_default(dtype), or_cpu(device));
 }
 
+namespace {
+// A tensor like a shape-only one is shape-only, unless another device is asked for.
+bool stays_meta(const Tensor& like, const std::optional<Device>& device) {
+  return like.is_meta() && (!device || *device == like.device());
+}
+}  // namespace
+
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype, std::optional<Device> device) {
   STRATA_CHECK(size.size() == stride.size(), "empty_strided: dimensionality of sizes (", size.size(),
                ") must match dimensionality of strides (", stride.size(), ")");
@@ -45,7 +52,7 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, std::optional<DType> 
 Tensor empty_like(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
                   std::optional<MemoryFormat> format) {
   return make_tensor_strided(self.sizes(), like_strides(self, format), dtype.value_or(self.dtype()),
-                             device.value_or(self.device()), self.is_meta());
+                             device.value_or(self.device()), stays_meta(self, device));
 }
 
 Tensor full(IntArrayRef size, const Scalar& value, std::optional<DType> dtype, std::optional<Device> device) {
@@ -85,7 +92,7 @@ Tensor ones_like(const Tensor& self, std::optional<DType> dtype, std::optional<D
 // ---- like another tensor, of another shape
 
 Tensor new_empty(const Tensor& self, IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
-  return make_tensor(size, dtype.value_or(self.dtype()), device.value_or(self.device()), self.is_meta());
+  return make_tensor(size, dtype.value_or(self.dtype()), device.value_or(self.device()), stays_meta(self, device));
 }
 
 Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype,

@@ -64,7 +64,9 @@ Tensor add_to_product(const Tensor& self, const Tensor& a, const Tensor& b, cons
                  ": For integral input tensors, arguments alpha and beta must not be complex numbers");
     return add_to_product(self, a, b, Scalar(long(beta.to_int())), Scalar(long(alpha.to_int())), op);
   }
-  if (meta || checked_numel(sizes, op) == 0) return fresh(a, sizes, t, meta);
+  if (checked_numel(sizes, op) == 0) return fresh(a, sizes, t, meta);
+  gemm_kernel(t, op);  // for its error, which shape-only execution gives too
+  if (meta) return fresh(a, sizes, t, true);
 
   double work =
       double(sizes.size() == 3 ? sizes[0] : 1) * double(sizes[n - 2]) * double(sizes[n - 1]) * double(a.sizes()[n - 1]);

@@ -78,7 +78,7 @@ namespace {
 // Whether the result is one mean per channel.
 bool is_mean(int64_t rank, const Tensor& self, IntArrayRef output_size) {
   bool ones = std::all_of(output_size.begin(), output_size.end(), [](int64_t n) { return n == 1; });
-  return ones && self.is_floating_point() && (self.dim() == rank + 1 || self.dim() == rank + 2);
+  return ones && (self.is_floating_point() || self.is_complex()) && (self.dim() == rank + 1 || self.dim() == rank + 2);
 }
 }  // namespace
 

@@ -148,7 +148,8 @@ Tensor median_of_all(const char* name, const Tensor& self, bool ignore_nan) {
 std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
   dim = wrap_dim(dim, self.dim());
   STRATA_CHECK(k >= 0 && k <= (self.dim() ? self.sizes()[dim] : 1), "selected index k out of range");
-  STRATA_CHECK(self.dtype() != DType::Bool, "topk does not support bool dtypes on CPU; convert self first");
+  STRATA_CHECK(self.dtype() != DType::Bool && !self.is_complex(), "topk does not support ",
+               self.is_complex() ? "complex" : "bool", " dtypes on CPU; convert self first");
   DimVec sizes = shape::with_dim(DimVec(self.sizes()), dim, k);
   Tensor values = new_tensor(self, sizes), indices = new_tensor(self, sizes, DType::I64);
   if (values.is_meta() || values.numel() == 0 || k == 0) return {values, indices};
@@ -177,7 +178,7 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool
 std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   dim = wrap_dim(dim, self.dim());
   check_not_empty("kthvalue", self, dim);
-  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool, "\"kthvalue_cpu\" not implemented for 'Bool'");
+  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool || self.dim() == 0, "\"kthvalue_cpu\" not implemented for 'Bool'");
   STRATA_CHECK(k >= 1 && k <= (self.dim() ? self.sizes()[dim] : 1),
                "kthvalue(): selected number k out of range for dimension ", dim);
   return choose_lines("kthvalue", self, dim, keepdim, [k](const auto* line, int64_t step, int64_t n, auto& items) {

@@ -76,7 +76,8 @@ void group_rows(const T* rows, int64_t n, int64_t m, bool sorts, int64_t* order,
     starts[i] = i == 0 || !std::equal(rows + order[i] * m, rows + (order[i] + 1) * m, rows + order[i - 1] * m);
 }
 
-Found unique_of_slices(const char* op, const Tensor& self, int64_t dim, bool sorts, bool inverse, bool counts) {
+// As in PyTorch the inverse and the counts come whether they are asked for or not.
+Found unique_of_slices(const char* op, const Tensor& self, int64_t dim, bool sorts) {
   dim = wrap_dim(dim, self.dim());
   int64_t n = self.dim() ? self.sizes()[dim] : 1;
   bool others_empty = false;
@@ -94,7 +95,7 @@ Found unique_of_slices(const char* op, const Tensor& self, int64_t dim, bool sor
   Groups groups{starts, order};
   Tensor chosen = ops::masked_select(order, starts);
   Tensor elements = self.dim() ? ops::index_select(self, dim, chosen) : contiguous_copy(self);
-  return groups.found(elements, inverse, counts, IntArrayRef(n));
+  return groups.found(elements, true, true, IntArrayRef(n));
 }
 
 }  // namespace
@@ -106,14 +107,14 @@ Found unique2(const Tensor& self, bool, bool inverse, bool counts) {
   return unique_of_line(self, true, inverse, counts);
 }
 
-Found unique_dim(const Tensor& self, int64_t dim, bool, bool inverse, bool counts) {
+Found unique_dim(const Tensor& self, int64_t dim, bool, bool, bool) {
   check_has_values("unique_dim", self);
-  return unique_of_slices("unique_dim", self, dim, true, inverse, counts);
+  return unique_of_slices("unique_dim", self, dim, true);
 }
 
-Found unique_dim_consecutive(const Tensor& self, int64_t dim, bool inverse, bool counts) {
+Found unique_dim_consecutive(const Tensor& self, int64_t dim, bool, bool) {
   check_has_values("unique_dim_consecutive", self);
-  return unique_of_slices("unique_dim_consecutive", self, dim, false, inverse, counts);
+  return unique_of_slices("unique_dim_consecutive", self, dim, false);
 }
 
 Found unique_consecutive(const Tensor& self, bool inverse, bool counts, std::optional<int64_t> dim) {

@@ -96,6 +96,16 @@ AccumulateGrad::~AccumulateGrad() {
   }
 }
 
+namespace {
+// Nobody else holds the tensor or its memory; a view may hold a base that nobody else knows.
+bool unshared(const Tensor& t) {
+  const TensorImpl* impl = t.impl();
+  if (impl->use_count() != 1) return false;
+  bool only_base = impl->base_ && impl->base_->use_count() == 1;
+  return t.storage()->use_count() == 1 + int(only_base) && t.storage()->bytes() == size_t(t.nbytes());
+}
+}  // namespace
+
 Grads AccumulateGrad::apply(Grads&& grads) {
   Tensor grad = std::move(grads[0]);
   grads.resize(0);
@@ -106,9 +116,8 @@ Grads AccumulateGrad::apply(Grads&& grads) {
     bool record = grad_enabled();
     if (!meta.grad.defined()) {
       // The gradient becomes .grad itself when nobody else can see it; else a copy does.
-      bool stolen = !record && grad.impl()->use_count() == 1 && grad.storage()->use_count() == 1 &&
-                    grad.strides() == variable.strides();
-      meta.grad = stolen ? grad : record ? ops::clone(grad) : ops::clone(ops::detach(grad), MemoryFormat::Contiguous);
+      bool stolen = !record && unshared(grad) && grad.strides() == variable.strides();
+      meta.grad = stolen ? grad.alias() : record ? ops::clone(grad) : ops::clone(ops::detach(grad), MemoryFormat::Contiguous);
     } else if (record) {
       meta.grad = ops::add(meta.grad, grad);
     } else {

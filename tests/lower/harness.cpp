@@ -84,19 +84,18 @@ void check(bool ok, const std::string& what) {
   if (++failed <= 60) std::printf("FAILED: %s\n", what.c_str());
 }
 
-std::vector<Library> build_libraries(bool wide) {
+std::vector<Library> build_libraries(bool wide, int64_t first, int64_t step) {
   static Folder folder;
   std::vector<Library> out;
-  for (const char* compiler : {"clang-19", "gcc-12"}) {
-    if (std::system((std::string(compiler) + " --version > /dev/null 2>&1").c_str()) != 0) {
-      std::printf("no %s here: skipped\n", compiler);
-      continue;
-    }
+  for (const char* compiler : {"clang-19", "gcc"}) {
+    bool there = std::system((std::string(compiler) + " --version > /dev/null 2>&1").c_str()) == 0;
+    check(there, std::string(compiler) + " is not installed: ./run setup installs it");
+    if (!there) continue;
     for (Isa isa : {Isa::Base, Isa::V3, Isa::V4}) {
       if (isa == Isa::V3 && !__builtin_cpu_supports("x86-64-v3")) continue;
       if (isa == Isa::V4 && !__builtin_cpu_supports("x86-64-v4")) continue;
       std::vector<Kernel> kernels;
-      for (int64_t k = 0; k < test_kernel_count; ++k)
+      for (int64_t k = first % step; k < test_kernel_count; k += step)
         for (int t = 0; t < kDTypeCount; ++t)
           if ((test_kernels[k].dtypes >> t & 1) && (isa == Isa::Base || wide || (kVectorTypes >> t & 1)))
             kernels.push_back(build_kernel(test_kernels[k], DType(t)));

@@ -46,7 +46,8 @@ struct Library {
 
 // All libraries that this machine can make and run; `wide`: every dtype with 16 lanes too. The folder is removed at the
 // end.
-std::vector<Library> build_libraries(bool wide);
+// With `step` above 1 only every step-th kernel of the table, from `first` on.
+std::vector<Library> build_libraries(bool wide, int64_t first = 0, int64_t step = 1);
 
 // Random values with every special among them; `tame`: finite and near 1.
 Buffer random_buffer(DType t, int64_t n, std::mt19937_64& rng, bool tame);

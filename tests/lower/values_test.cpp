@@ -101,7 +101,11 @@ struct Tester {
     floats<T>("less", t, 0, F([](T a, T b) { return T(a < b); }));
     floats<T>("remainder", t, 0, F(mod));
     floats<T>("floordiv", t, 0, F(floor_divide));
-    floats<T>("truncdiv", t, 0, F([](T a, T b) { return std::trunc(a / b); }));
+    floats<T>("truncdiv", t, 0, F([t](T a, T b) {  // the quotient is rounded to the dtype first
+                if (t == DType::F16) return T(std::trunc(to_float(to_half(float(a / b)))));
+                if (t == DType::BF16) return T(std::trunc(to_float(to_bfloat16(float(a / b)))));
+                return std::trunc(a / b);
+              }));
     floats<T>("truncdiv", t, 1, F([](T a, T b) { return std::fmod(a, b); }));
     floats<T>("extrema", t, 0, F([](T a, T b) { return a != a ? a : a > b ? a : b; }));
     floats<T>("extrema", t, 1, F([](T a, T b) { return a != a ? a : a < b ? a : b; }));

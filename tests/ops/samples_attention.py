@@ -55,6 +55,8 @@ def attention_core(m):
 
 @sample("attention_backward")
 def attention_backward(m):
+    if m.dtype in ("float16", "bfloat16"):
+        return  # `out` is not read: it was rounded
     q, k, v = operands(m, 1, 2, queries=5, keys=6)
     grad = m.tensor(1, 2, 5, 4, low=-1, high=1)
     sums = m.tensor(1, 2, 5, low=1, high=2, dtype="float64" if m.dtype == "float64" else "float32")

@@ -12,7 +12,12 @@ def small(m, *shape):
     return m.tensor(*shape, low=-2, high=2)
 
 
+SOME_CASES = ("uint8", "int32")  # dtypes that PyTorch convolves in some cases only
+
+
 def conv(m, n: int):
+    if m.dtype in SOME_CASES:
+        return
     x, k = SPATIAL[n], KERNEL[n]
     yield call(small(m, 2, 2, *x), small(m, 3, 2, *k), small(m, 3))
     yield call(small(m, 1, 4, *x), small(m, 4, 2, *k), None, [2] * n, [1] * n, [1] * n, 2)
@@ -34,6 +39,8 @@ def conv_padding(m, n: int):
 
 
 def conv_transpose(m, n: int):
+    if m.dtype in SOME_CASES or m.dtype == "float16":  # whose sums PyTorch rounds more than once
+        return
     x, k = SPATIAL[n], KERNEL[n]
     yield call(small(m, 2, 2, *x), small(m, 2, 3, *k), small(m, 3))
     yield call(small(m, 1, 4, *x), small(m, 4, 1, *k), None, [2] * n, [1] * n, [1] * n, 2)
@@ -50,6 +57,8 @@ for _n in (1, 2, 3):
 
 @sample("convolution")
 def convolution(m):
+    if m.dtype in SOME_CASES or m.is_complex:
+        return
     yield call(small(m, 1, 2, 3, 4), small(m, 2, 2, 2, 2), small(m, 2), [1, 1], [1, 0], [1, 1], False, [0, 0], 1)
     yield call(small(m, 1, 2, 3), small(m, 2, 1, 2), None, [2], [1], [1], True, [1], 2)
     yield call(small(m, 1, 1, 3, 3), small(m, 1, 1, 2, 2), small(m, 1), [2, 1], [0, 0], [1, 2], False, [0, 0], 1)
@@ -58,7 +67,7 @@ def convolution(m):
 
 @sample("convolution_backward")
 def convolution_backward(m):
-    if m.is_float:
+    if m.is_float and m.dtype != "float16":  # whose sums PyTorch rounds more than once
         yield call(
             small(m, 1, 2, 4, 3), small(m, 1, 2, 3, 4), small(m, 2, 2, 2, 2), [2],
             [1, 1], [1, 0], [1, 1], False, [0, 0], 1, [True, True, True],
@@ -97,6 +106,8 @@ def avg_pool(m, n: int):
 
 
 def adaptive_pool(m, n: int):
+    if n == 3 and "avg" in m.op and m.dtype in ("bfloat16", "float16"):
+        return  # whose sums PyTorch rounds more than once
     x = SPATIAL[n]
     yield call(m.distinct(1, 2, *x), [2] * n)
     yield call(m.distinct(2, *x), [1] * n)
@@ -134,7 +145,7 @@ def adaptive_backward(m, n: int):
 
 def adaptive_max_backward(m, n: int):
     if m.is_float:
-        yield call(m.tensor(1, 2, *[2] * n), m.distinct(1, 2, *[3] * n), m.integers(1, 2, *[2] * n, high=3**n))
+        yield call(m.tensor(1, 1, *[2] * n), m.distinct(1, 1, *[3] * n), m.integers(1, 1, *[2] * n, high=3**n))
 
 
 for _n in (2, 3):
@@ -152,7 +163,8 @@ def embedding(m):
     yield call(m.tensor(5, 3), m.integers(2, 3, high=5))
     yield call(m.tensor(5, 3), m.integers(high=5))
     yield call(m.tensor(5, 3), m.integers(4, high=5, dtype="int32"), 2)
-    yield call(m.tensor(5, 3), m.integers(4, high=3), -1, True)
+    if m.dtype not in ("float64", "complex128"):  # scaled gradients are no derivatives
+        yield call(m.tensor(5, 3), m.integers(4, high=3), -1, True)
     yield call(m.tensor(5, 3), m.integers(0))
     yield call(m.tensor(5, 3), m.integers(2, low=5, high=6))
     yield call(m.tensor(5), m.integers(2))

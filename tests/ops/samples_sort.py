@@ -65,6 +65,8 @@ def topk(m):
 
 @sample("kthvalue")
 def kthvalue(m):
+    if m.is_complex:
+        return
     yield call(some(m, 3, 5), 2)
     yield call(some(m, 5, 3), 5, 0, True)
     yield call(some(m, 6), 1)
@@ -96,7 +98,10 @@ def median_dim(m):
 
 @sample("mode")
 def mode(m):
-    yield call(T(np.asarray([[0, 1, 1], [1, 0, 1]]).astype(m.tensor().data.dtype), m.dtype))
+    if m.is_complex:
+        return
+    if m.dtype != "float64":  # gradcheck moves single elements, and another value may become the mode
+        yield call(T(np.asarray([[0, 1, 1], [1, 0, 1]]).astype(m.tensor().data.dtype), m.dtype))
     yield call(some(m, width(m, 3), 2), 0, True)
     yield call(m.tensor())
     yield call(m.tensor(3, 0), 1)

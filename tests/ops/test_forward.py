@@ -78,7 +78,7 @@ def ours(entry, args, kwargs):
 
 @parametrize(900)
 def test_layouts_give_the_same_bits(entry, dtype):
-    if "random" in entry.raw.get("tags", "") or entry.schema.name.startswith(("empty", "as_strided", "view")):
+    if "random" in entry.raw.get("tags", "") or entry.schema.name.startswith(("empty", "as_strided", "view", "_unsafe_view")):
         pytest.skip("its result depends on memory or chance")
     for i, (args, kwargs) in enumerate(calls(entry, dtype)):
         want = ours(entry, args, kwargs)

@@ -60,4 +60,4 @@ def test_meta(entry, dtype):
 def depends_on_values(error: Exception) -> bool:
     """Errors that only the values can cause."""
     return any(word in str(error) for word in ("out of range", "out of bounds", "singular", "not positive", "probability",
-                                               "expects", "between 0", "converge", "Expected", "range", "zero", "overflow"))
+                                               "expects", "between 0", "converge", "Expected", "Number of elements", "range", "zero", "overflow"))

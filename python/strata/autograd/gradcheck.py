@@ -177,7 +177,7 @@ def _check_inputs(inputs):
                 "complex128, so this check will likely fail",
                 stacklevel=3,
             )
-        if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True)):
+        if x.numel() and any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True)):
             raise RuntimeError(
                 f"gradcheck: input {i} overlaps itself in memory (stride 0), so single elements cannot be moved; "
                 "call .contiguous() on it first"

@@ -39,7 +39,8 @@ class GPT(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, symbols, bias=False)
         self.head.weight = self.token.weight
-        nn.init.normal_(self.token.weight, 0.0, 0.02)
+        for table in (self.token, self.place):
+            nn.init.normal_(table.weight, 0.0, 0.1)
 
     def forward(self, tokens):
         x = self.token(tokens) + self.place(strata.arange(tokens.size(1)))
