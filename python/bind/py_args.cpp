@@ -38,11 +38,11 @@ bool any_override(const CallArgs& c) {
   return false;
 }
 
-PyObject* invoke(const Signature& s, Frame& frame) noexcept {
+PyObject* invoke(const Overloads& overloads, const Signature& s, Frame& frame) noexcept {
   try {
     return s.invoke(frame.slots);
   } catch (...) {
-    set_python_error();
+    set_python_error(overloads.name);
     return nullptr;
   }
 }
@@ -61,7 +61,7 @@ PyObject* call(const Overloads& overloads, PyObject* self, PyObject* const* args
     for (int i = 0; i < overloads.count; ++i) {
       const Signature& s = overloads.signatures[i];
       if (self ? !s.method : !s.function) continue;
-      if (fit(s, p.signatures[i], c, numbers != 0, frame, nullptr)) return invoke(s, frame);
+      if (fit(s, p.signatures[i], c, numbers != 0, frame, nullptr)) return invoke(overloads, s, frame);
       if (STRATA_UNLIKELY(PyErr_Occurred() != nullptr)) return nullptr;
     }
   }

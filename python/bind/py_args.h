@@ -182,15 +182,16 @@ bool work_of(const T&... tensors) {
 struct PythonError {};
 
 // Turns the C++ exception in flight into a Python one.
-void set_python_error() noexcept;
+// `op`: the operator at work, which the text names at its end unless it does so already.
+void set_python_error(std::string_view op = {}) noexcept;
 
 // Runs f at the boundary: returns its result, or null with the Python error set.
 template <class F>
-PyObject* guarded(F&& f) noexcept {
+PyObject* guarded(F&& f, std::string_view op = {}) noexcept {
   try {
     return f();
   } catch (...) {
-    set_python_error();
+    set_python_error(op);
     return nullptr;
   }
 }

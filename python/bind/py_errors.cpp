@@ -51,15 +51,25 @@ void warn_python(const std::string& message) {
 
 }  // namespace
 
-void set_python_error() noexcept {
+// Many texts are PyTorch's, word for word, and name no operator.
+std::string with_operator(const char* what, std::string_view op) {
+  std::string text = what;
+  while (op.ends_with('_')) op.remove_suffix(1);
+  while (op.starts_with('_')) op.remove_prefix(1);
+  if (op.empty() || text.find(op) != std::string::npos) return text;
+  return str_cat(text, " (in ", op, ")");
+}
+
+void set_python_error(std::string_view op) noexcept {
   try {
     throw;
   } catch (const PythonError&) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "strata: an error was reported without its text");
   } catch (const Error& e) {
-    PyErr_SetString(python_type(e.kind()), e.what());
+    PyErr_SetString(python_type(e.kind()), with_operator(e.what(), op).c_str());
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(out_of_memory_error, "strata: out of memory in what an operator keeps beside its result");
+    PyErr_SetString(out_of_memory_error,
+                    with_operator("strata: out of memory in what an operator keeps beside its result", op).c_str());
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   } catch (...) {

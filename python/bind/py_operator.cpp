@@ -36,7 +36,7 @@ int64_t elements(const Stack& stack) {
 }
 
 PyObject* call_operator(PyObject* o, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
+  auto call = [&]() -> PyObject* {
     Overloaded overloaded;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) overloaded.add_nested(PyTuple_GET_ITEM(args, i));
     if (kwargs) {
@@ -56,7 +56,8 @@ PyObject* call_operator(PyObject* o, PyObject* args, PyObject* kwargs) {
       call_boxed(op, stack);
     }
     return results_to_python(op, stack).release();
-  });
+  };
+  return guarded(call, op_of(o).schema().name);
 }
 
 // redispatch(key, *args, **kwargs): only the keys inside of `key`.

@@ -24,8 +24,8 @@ constexpr Alias aliases[] = {{"dim", {"axis", nullptr, nullptr}},
                              {"other", {"x2", nullptr, nullptr}}};
 
 // Operators whose tensor arguments may be numbers: torch.mul(2, x).
-constexpr const char* with_numbers[] = {"add",    "sub",         "mul",          "div",  "subtract", "multiply",
-                                        "divide", "true_divide", "floor_divide", "copy"};
+constexpr const char* with_numbers[] = {"add",      "sub",    "mul",         "div",          "subtract",
+                                        "multiply", "divide", "true_divide", "floor_divide", "copy"};
 
 PreparedArg names_of(const char* name) {
   PreparedArg arg;

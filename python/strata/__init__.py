@@ -51,6 +51,7 @@ _MODULES = frozenset(
 _NAMES = {
     "_tensor_str": "set_printoptions get_printoptions printoptions",
     "_type_info": "finfo iinfo",
+    "_composed": "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index",
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",
     "serialization": "save load",
     "amp": "autocast GradScaler",
@@ -128,8 +129,8 @@ def typename(obj: object) -> str:
 def compile(model: object = None, **_: object) -> NoReturn:  # noqa: A001
     """Raises NotImplementedError: the compiler is not part of this version."""
     raise NotImplementedError(
-        "strata.compile: not there yet. Call the function as it is: eager results are the ones that a compiled function "
-        "will give, bit for bit"
+        "strata.compile: not there yet; use strata.graph in the versions that have it. Until then call the function as it "
+        "is: eager results are the ones that a compiled function will give, bit for bit"
     )
 
 

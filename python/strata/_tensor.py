@@ -200,7 +200,9 @@ class Tensor(_C.TensorBase):
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """self where condition is true, else other."""
-        return _C.where(condition, self, other)
+        from strata import where
+
+        return where(condition, self, other)
 
     def dim_order(self) -> tuple[int, ...]:
         """The dims from the outermost in memory to the innermost."""

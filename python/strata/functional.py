@@ -21,6 +21,7 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_tensors",
     "cartesian_prod",
+    "cdist",
     "chain_matmul",
     "einsum",
     "meshgrid",
@@ -76,6 +77,24 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of the elements of 1-d tensors, one a row."""
     return _table("cartesian_prod")(_listed(tensors))
+
+
+_CDIST_MODES = {
+    None: 0,
+    "use_mm_for_euclid_dist_if_necessary": 0,
+    "use_mm_for_euclid_dist": 1,
+    "donot_use_mm_for_euclid_dist": 2,
+}
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = None) -> Tensor:
+    """p-norms of the differences of the rows of x1 (..., P, M) and x2 (..., R, M), as (..., P, R).
+
+    compute_mode chooses among PyTorch's ways to the same result; here there is one. ValueError for other words.
+    """
+    if compute_mode not in _CDIST_MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode; expected one of {[*_CDIST_MODES][1:]}")
+    return _table("cdist")(x1, x2, p, _CDIST_MODES[compute_mode])
 
 
 def block_diag(*tensors: Tensor) -> Tensor:

@@ -191,6 +191,8 @@ const Slot& Operator::key_fallback(Key k, Dispatch) const {
 const Slot& Operator::missing(Dispatch d) const {
   if (d.device == kForeignDevice)
     if (const Slot& slot = OperatorTable::instance().foreign_slot(); !slot.empty()) return slot;
+  // Every kernel of the CPU stops at the shape when a tensor has no memory.
+  if (Device{int8_t(d.device), -1}.is_meta() && !backend[0].empty()) return backend[0];
   std::string have;
   for (int i = 0; i < kMaxDeviceTypes; ++i)
     if (!backend[i].empty()) have += (have.empty() ? "" : ", ") + device_type_name(i);

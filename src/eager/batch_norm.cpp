@@ -15,6 +15,11 @@ namespace strata::eager {
 
 namespace {
 
+void check_float(const Tensor& input) {
+  STRATA_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), "\"batch_norm\" not implemented for '",
+                               scalar_type_name(input.dtype()), "'; convert the input with .to() first");
+}
+
 // Everything but the channels.
 DimVec summed_dims(const Tensor& t) {
   DimVec dims;
@@ -78,8 +83,7 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
                                                      const Tensor& running_mean, const Tensor& running_var,
                                                      bool training, double momentum, double eps) {
   STRATA_CHECK(input.dim() >= 2, "batch_norm: expected an input of 2 dims or more, got shape ", input.sizes());
-  STRATA_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), "\"batch_norm\" not implemented for '",
-                               scalar_type_name(input.dtype()), "'; convert the input with .to() first");
+  check_float(input);
   int64_t channels = input.sizes()[1];
   check_channels("running_mean", running_mean, channels);
   check_channels("running_var", running_var, channels);
@@ -129,6 +133,7 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(const Tensor& grad
   STRATA_CHECK(input.dim() >= 2 && grad.sizes() == input.sizes(),
                "native_batch_norm_backward: expected a gradient of the shape of an input of 2 dims or more, got ",
                grad.sizes(), " and ", input.sizes());
+  check_float(input);
   DType t = accumulator_of(input.dtype());
   int64_t channels = input.sizes()[1];
   for (const Tensor* stat : {train ? &save_mean : &running_mean, train ? &save_invstd : &running_var})

@@ -43,7 +43,7 @@ void check_some(const Tensor& self, const char* op) {
 
 void check_hardtanh(const Tensor& self, const Scalar& min, const Scalar& max) {
   STRATA_CHECK(self.dtype() != DType::Bool, "Bool inputs not supported for hardtanh");
-  STRATA_CHECK(traits(self.dtype()).kind != DKind::Unsigned || (min.to_double() >= 0 && max.to_double() >= 0),
+  STRATA_CHECK(traits(self.dtype()).kind != DKind::Unsigned || (min.to_int() >= 0 && max.to_int() >= 0),
                "cannot do hardtanh on an unsigned type with negative limits");
 }
 

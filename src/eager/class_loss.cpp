@@ -35,6 +35,12 @@ struct Space {
   Tensor input, target, weight;  // contiguous; 16-bit dtypes widened, targets int64, weight may be undefined
 };
 
+void check_weight(const Tensor& weight, int64_t classes) {
+  STRATA_CHECK(!weight.defined() || (weight.dim() == 1 && weight.numel() == classes),
+               "weight tensor should be defined either for all ", classes,
+               " classes or no classes but got weight tensor of shape: ", weight.sizes());
+}
+
 Space space_of(const Tensor& self, const Tensor& target, const Tensor& weight, bool single) {
   Space s;
   s.samples = single ? 1 : self.sizes()[0];
@@ -44,9 +50,7 @@ Space space_of(const Tensor& self, const Tensor& target, const Tensor& weight, b
   STRATA_CHECK(target.dtype() == DType::I64 || target.dtype() == DType::U8,
                "expected target dtype to be Long or Byte, but got ", scalar_type_name(target.dtype()),
                "; the targets of nll_loss are class numbers");
-  STRATA_CHECK(!weight.defined() || (weight.dim() == 1 && weight.numel() == s.classes),
-               "weight tensor should be defined either for all ", s.classes,
-               " classes or no classes but got weight tensor of shape: ", weight.sizes());
+  check_weight(weight, s.classes);
   STRATA_CHECK(!weight.defined() || weight.dtype() == self.dtype(), "expected scalar type ",
                scalar_type_name(self.dtype()), " but found ", scalar_type_name(weight.dtype()),
                " for the weight of nll_loss");
@@ -88,6 +92,7 @@ std::tuple<Tensor, Tensor> forward(const Tensor& self, const Tensor& target, con
   check_float(t);
   Tensor total = new_tensor(self, DimVec());
   if (self.is_meta() || target.is_meta()) {
+    check_weight(weight, self.sizes()[single ? 0 : 1]);
     DimVec sizes(target.sizes());
     return {make_tensor(reduction == kNone ? IntArrayRef(sizes) : IntArrayRef(), t, self.device(), true), total};
   }

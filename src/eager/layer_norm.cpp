@@ -234,7 +234,8 @@ std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntArrayRef shape
   if (x.numel() == 0) {
     DimVec sizes(x.sizes());
     for (int64_t d : dims) sizes[d] = 1;
-    return {new_tensor(input, input.sizes()), constant(x, sizes, accumulator_of(t), std::numeric_limits<double>::quiet_NaN())};
+    return {new_tensor(input, input.sizes()),
+            constant(x, sizes, accumulator_of(t), std::numeric_limits<double>::quiet_NaN())};
   }
   Tensor w = or_constant(weight, x, DimVec(), t, 1);
   const Tensor* in[] = {&x, &w};

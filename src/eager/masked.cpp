@@ -1,4 +1,5 @@
 // Masks: masked_fill, masked_select, masked_scatter, nonzero.
+#include "base/checked.h"
 #include "core/parallel.h"
 #include "eager/bind.h"
 #include "eager/index_args.h"
@@ -111,6 +112,28 @@ Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim) {
 
 Tensor count_nonzero_dims(const Tensor& self, IntArrayRef dim) {
   return ops::sum(ops::ne(self, Scalar(0)), OptIntArrayRef(dim), false, DType::I64);
+}
+
+Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                    std::string_view reduce, bool include_self) {
+  dim = wrap_dim(dim, self.dim());
+  STRATA_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+               "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");
+  STRATA_CHECK(index.dim() <= 1, "index_reduce(): Index is supposed to be a vector, got ", index.dim(), " dims");
+  STRATA_CHECK(index.dtype() == DType::I64 || index.dtype() == DType::I32,
+               "index_reduce(): Expected dtype int32/int64 for index, got ", index.dtype());
+  STRATA_CHECK(self.dtype() == source.dtype(), "index_reduce(): self and source expected to have the same dtype, got ",
+               self.dtype(), " and ", source.dtype());
+  bool fits = source.dim() == self.dim() && (source.dim() ? source.sizes()[dim] : 1) == index.numel();
+  for (int64_t d = 0; fits && d < self.dim(); ++d) fits = d == dim || source.sizes()[d] == self.sizes()[d];
+  STRATA_CHECK(fits, "index_reduce(): expected source of the shape of self but for dim ", dim,
+               ", where it has the size of index; got self ", self.sizes(), ", source ", source.sizes(),
+               " and an index of ", index.numel());
+  DimVec along(std::max<int64_t>(self.dim(), 1), 1);
+  along[dim] = index.numel();
+  Tensor at = ops::reshape(index, along);
+  return ops::scatter_reduce(self, dim, self.dim() ? ops::expand(at, source.sizes()) : at, source, reduce,
+                             include_self);
 }
 
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {

@@ -157,6 +157,16 @@ DimVec result_strides(IntArrayRef sizes, Inputs in) {
   return strides;
 }
 
+// Whether the strides are those of a fresh tensor: a contiguous one may have others where a size is 0 or 1.
+static bool has_own_strides(const TensorImpl& t) {
+  int64_t step = 1;
+  for (int64_t d = int64_t(t.sizes().size()); d-- > 0;) {
+    if (t.strides()[d] != step) return false;
+    step *= std::max<int64_t>(t.sizes()[d], 1);
+  }
+  return true;
+}
+
 Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   check_defined(op, in);
   // Fast path: one dtype, one contiguous shape, nothing to promote.
@@ -171,7 +181,9 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   for (size_t i = 0; plain && i < scalars.size(); ++i) plain = scalar_fits(scalars[i], t);
   if (plain && (op.promote != Promote::Float || is_float(t) || strata::is_complex(t))) {
     const StrataKernelEntry& entry = kernel_for(op, t);
-    Tensor out = make_tensor_like(*first, static_cast<DType>(entry.output_dtype[0]));
+    DType result = static_cast<DType>(entry.output_dtype[0]);
+    Tensor out = has_own_strides(*first) ? make_tensor_like(*first, result)
+                                         : make_tensor(first->sizes(), result, first->device_);
     if (first->numel_ == 0 || out.is_meta()) return out;
     alignas(16) char params[16 * kMaxScalars];
     fill_params(scalars, t, params);

@@ -13,7 +13,7 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements per piece of work
+constexpr int64_t kGrain = 32768;  // elements per piece of work
 constexpr int64_t kChunk = 512;    // elements staged at a time
 
 int64_t cache_bytes() {

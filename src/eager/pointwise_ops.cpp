@@ -6,8 +6,8 @@
 #include "eager/copy.h"
 #include "strata/generated/eager_activation.h"
 #include "strata/generated/eager_pointwise.h"
-#include "strata/generated/kernel_ops.h"
 #include "strata/generated/eager_unary.h"
+#include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/activation.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
@@ -116,8 +116,8 @@ template <class Divisor>
 Tensor divide(const Tensor& self, const Divisor& other, std::optional<std::string_view> mode) {
   if (!mode) return ops::div(self, other);
   bool floor = *mode == "floor";
-  STRATA_CHECK(floor || *mode == "trunc", "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode,
-               "'");
+  STRATA_CHECK(floor || *mode == "trunc",
+               "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", *mode, "'");
   Tensor divisor;
   if constexpr (std::is_same_v<Divisor, Scalar>)
     divisor = wrapped_number(other);
@@ -176,8 +176,7 @@ Tensor positive(const Tensor& self) {
 Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
                   std::optional<double> neginf) {
   if (is_integral(self.dtype(), true)) return ops::clone(self);
-  if (self.is_complex())
-    return ops::view_as_complex(nan_to_num(ops::view_as_real(self), nan, posinf, neginf));
+  if (self.is_complex()) return ops::view_as_complex(nan_to_num(ops::view_as_real(self), nan, posinf, neginf));
   const double largest = largest_of(self.dtype());
   const Tensor* in[] = {&self};
   const Scalar numbers[] = {nan.value_or(0.0), posinf.value_or(largest), neginf.value_or(-largest)};

@@ -141,7 +141,6 @@ Tensor normal(double mean, double std, IntArrayRef size, const Generator& genera
 
 // ---- other distributions
 
-
 Tensor log_normal_(const Tensor& self, double mean, double std, const Generator& generator) {
   check_writable("log_normal_", self);
   STRATA_CHECK(std > 0, "log_normal_ expects std > 0.0, but found std=", std);
@@ -209,6 +208,7 @@ Tensor bernoulli_(const Tensor& self, const Tensor& p, const Generator& generato
 void bernoulli_out(const Tensor& self, const Generator& generator, const Tensor& out) {
   check_probabilities(self);
   STRATA_CHECK(out.defined(), "bernoulli: argument out: expected a tensor, got None");
+  check_writable("bernoulli", out);
   resize_output(out, self.sizes(), "bernoulli");
   fill_bernoulli(out, self, generator);
 }

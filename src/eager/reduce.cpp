@@ -1,4 +1,5 @@
 // Reductions that are more than one row kernel.
+#include "strata/generated/ops/reduce.h"
 #include "base/checked.h"
 #include "core/promote.h"
 #include "eager/copy.h"
@@ -11,7 +12,6 @@
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/pointwise.h"
-#include "strata/generated/ops/reduce.h"
 #include "strata/generated/ops/scatter.h"
 #include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"

@@ -141,6 +141,8 @@ std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim
   return copies_of(ops::chunk(self, chunks, dim));
 }
 
+std::vector<Tensor> unbind_copy(const Tensor& self, int64_t dim) { return copies_of(ops::unbind(self, dim)); }
+
 std::vector<Tensor> hsplit(const Tensor& self, int64_t sections) {
   check_splits("hsplit", self, 1);
   return equal_parts("hsplit", self, sections, self.dim() == 1 ? 0 : 1);

@@ -89,8 +89,7 @@ ThreeGrads group_norm_grad(const Grads& grads, const Tensor& input, const Tensor
   // The statistics' own gradients: d mean / dx = 1 / count, d rstd / dx = -rstd^2 (normalised x) / count.
   Scalar count(double(c / group * positions));
   if (grads[1].defined()) r.input = r.input + ops::reshape(grads[1], rows) / count;
-  if (grads[2].defined())
-    r.input = r.input - r.normalised * (ops::reshape(grads[2] * rstd * rstd, rows) / count);
+  if (grads[2].defined()) r.input = r.input - r.normalised * (ops::reshape(grads[2] * rstd * rstd, rows) / count);
   return {ops::reshape(r.input, input.sizes()),
           wanted[1] ? ops::reshape(sum_over(g * r.normalised, outer, false), channels) : Tensor(),
           wanted[2] ? ops::reshape(sum_over(g, outer, false), channels) : Tensor()};

@@ -32,22 +32,21 @@ Node::~Node() {
 }
 
 // A chain of nodes would be destroyed by as deep a recursion; a thread's outermost destroy works through a list.
-struct NodeReaper {
-  std::vector<Node*> dead;
-  bool running = false;
-};
+namespace {
+thread_local Node* dead_ = nullptr;
+thread_local bool reaping_ = false;
+}  // namespace
 
 void Node::destroy() {
-  static thread_local NodeReaper* reaper = new NodeReaper;
-  reaper->dead.push_back(this);
-  if (reaper->running) return;
-  reaper->running = true;
-  while (!reaper->dead.empty()) {
-    Node* node = reaper->dead.back();
-    reaper->dead.pop_back();
+  next_dead_ = dead_;
+  dead_ = this;
+  if (reaping_) return;
+  reaping_ = true;
+  while (Node* node = dead_) {
+    dead_ = node->next_dead_;
     delete node;
   }
-  reaper->running = false;
+  reaping_ = false;
 }
 
 void Node::add_edge(const Tensor& input) {

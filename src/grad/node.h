@@ -84,7 +84,7 @@ class Node : public NodeBase {
   void destroy() override;  // without recursion, however long the chain
 
  private:
-  friend struct NodeReaper;
+  Node* next_dead_ = nullptr;
 };
 
 // Hook identifiers are unique in the process.

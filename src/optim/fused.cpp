@@ -14,7 +14,8 @@ namespace {
 
 using optim::ListStep;
 
-double number(const Tensor& t) { return ops::item(t).to_double(); }
+// Shape-only tensors have no values, and nothing follows from them.
+double number(const Tensor& t) { return t.is_meta() ? 0.0 : ops::item(t).to_double(); }
 
 void check_list(const char* op, const char* what, TensorList list, size_t n) {
   STRATA_CHECK(list.size() == n, op, ": expected ", what, " to have as many tensors as self, ", n, ", got ",
@@ -193,10 +194,13 @@ void amp_unscale(TensorList self, const Tensor& found_inf, const Tensor& inv_sca
                "found_inf must be a 1-element float tensor.");
   STRATA_CHECK(inv_scale.numel() == 1 && inv_scale.dtype() == DType::F32,
                "inv_scale must be a 1-element float tensor.");
+  for (const Tensor& t : self)
+    STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(t.dtype()), "\"_amp_foreach_non_finite_check_and_unscale_\" not ",
+                                 "implemented for '", t.dtype(), "'; gradients are floating-point tensors");
   double scale = number(inv_scale);
   bool bad = false;
   for (const Tensor& t : self) {
-    if (t.numel() == 0) continue;
+    if (t.numel() == 0 || t.is_meta()) continue;
     const Tensor* in[] = {&t};
     bad |= ops::item(rows(kernels::not_finite, {in, 1}, {}, row_dims(t, OptIntArrayRef()), false)[0]).to_bool();
     if (scale != 1.0) ops::mul_(t, Scalar(scale));
@@ -211,11 +215,12 @@ Tensor amp_update_scale(const Tensor& self, const Tensor& growth_tracker, const 
   STRATA_CHECK(self.numel() == 1 && self.dtype() == DType::F32, "current_scale must be a 1-element float tensor.");
   STRATA_CHECK(found_inf.numel() == 1 && found_inf.dtype() == DType::F32,
                "found_inf must be a 1-element float tensor.");
+  if (self.is_meta()) return self;
   int64_t steps = 0;
   if (number(found_inf) != 0) {
     fill_values(self, Scalar(number(self) * backoff_factor));
   } else {
-    steps = ops::item(growth_tracker).to_int() + 1;
+    steps = int64_t(number(growth_tracker)) + 1;
     if (steps == growth_interval) {
       float grown = float(number(self) * growth_factor);
       if (std::isfinite(grown)) fill_values(self, Scalar(double(grown)));

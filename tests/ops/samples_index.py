@@ -83,6 +83,17 @@ def index_fill_tensor(m):
     yield call(m.tensor(4, 3), 0, positions(0), m.tensor(2))
 
 
+@sample("index_reduce")
+def index_reduce(m):
+    for how in ("prod", "mean", "amax", "amin"):
+        for include in (True, False):
+            at = positions(0, 2, 0)
+            yield call(m.tensor(4, 3, away=0.5), 0, at, m.tensor(3, 3, away=0.5), how, include_self=include)
+    yield call(m.tensor(4, 3, away=0.5), -1, positions(1), m.tensor(4, 1, away=0.5), "prod")
+    yield call(m.tensor(4, 3), 0, positions(0, 1), m.tensor(3, 3), "mean")
+    yield call(m.tensor(4, 3), 0, positions(0), m.tensor(1, 3), "sum")
+
+
 @sample("take")
 def take(m):
     yield call(m.tensor(4, 3), positions(0, -1, 11))

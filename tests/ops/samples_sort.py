@@ -108,7 +108,9 @@ def mode(m):
 
 
 def few(m, *shape) -> T:
-    return m.integers(*shape, high=3, dtype="float32" if m.is_float else m.dtype) if m.dtype != "bool" else m.mask(*shape)
+    return (
+        m.integers(*shape, high=3, dtype="float32" if m.is_float else m.dtype) if m.dtype != "bool" else m.mask(*shape)
+    )
 
 
 def repeating(m, *shape) -> T:

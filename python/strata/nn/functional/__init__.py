@@ -22,11 +22,13 @@ _FAMILIES = {
     "attention": "multi_head_attention_forward",
     "distance": "cosine_similarity normalize pairwise_distance",
     "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
+    "grid": "affine_grid grid_sample",
     "loss": (
         "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss huber_loss kl_div "
         "l1_loss mse_loss multilabel_soft_margin_loss nll_loss poisson_nll_loss smooth_l1_loss "
         "soft_margin_loss"
     ),
+    "loss_ctc": "ctc_loss",
     "loss_margin": (
         "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss "
         "triplet_margin_with_distance_loss"
@@ -39,7 +41,9 @@ _FAMILIES = {
         "adaptive_max_pool3d_with_indices lp_pool1d lp_pool2d max_pool1d max_pool1d_with_indices max_pool2d "
         "max_pool2d_with_indices max_pool3d max_pool3d_with_indices"
     ),
-    "sparse": "embedding",
+    "resample": "interpolate upsample upsample_bilinear upsample_nearest",
+    "sparse": "embedding embedding_bag",
+    "unpooling": "max_unpool1d max_unpool2d max_unpool3d",
     "vision": "channel_shuffle fold pad unfold",
 }
 _HOME = {name: family for family, names in _FAMILIES.items() for name in names.split()}
@@ -47,19 +51,12 @@ _HOME = {name: family for family, names in _FAMILIES.items() for name in names.s
 # Names that are operators of the table as they stand, and the one that is called otherwise there.
 _OPERATOR_NAMES = (
     "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ conv1d conv2d conv3d conv_transpose1d "
-    "conv_transpose2d conv_transpose3d elu_ gelu hardshrink hardtanh_ leaky_relu_ linear one_hot pixel_shuffle "
-    "pixel_unshuffle prelu relu_ scaled_dot_product_attention selu_ softplus softshrink threshold_"
+    "conv_transpose2d conv_transpose3d elu_ gelu hardshrink hardtanh_ leaky_relu_ linear one_hot pdist "
+    "pixel_shuffle pixel_unshuffle prelu relu_ scaled_dot_product_attention selu_ softplus softshrink threshold_"
 )
 _OPERATORS = {name: name for name in _OPERATOR_NAMES.split()} | {"logsigmoid": "log_sigmoid"}
 
 _MISSING = {
-    "affine_grid": "build the grid with linspace and matmul",
-    "ctc_loss": "compute the forward-backward recursion with log-sum-exp over time steps",
-    "embedding_bag": "use embedding() and reduce its result over the bag dimension",
-    "grid_sample": "gather the neighbours by index and weight them",
-    "interpolate": "index rows and columns with index_select, or use pixel_shuffle / avg_pool2d for whole factors",
-    "max_unpool2d": "scatter the values at the indices that max_pool2d_with_indices returned",
-    "upsample": "index rows and columns with index_select",
 }
 
 __all__ = list(_HOME | _OPERATORS)

@@ -28,12 +28,4 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """Dot product along `dim` of x1 / max(|x1|, eps) and x2 / max(|x2|, eps); the inputs are broadcast."""
     if has_torch_function_variadic(x1, x2):
         return handle_torch_function(cosine_similarity, (x1, x2), x1, x2, dim=dim, eps=eps)
-    x1, x2 = strata.broadcast_tensors(x1, x2)
-    return (_unit(x1, dim, eps) * _unit(x2, dim, eps)).sum(dim)
-
-
-def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
-    norm = _ops.linalg_vector_norm(x, 2, dim, True).clone()
-    with strata.no_grad():  # the limit is a guard, not part of the function that is differentiated
-        norm.clamp_min_(eps)
-    return x / norm
+    return _ops.cosine_similarity(x1, x2, dim, eps)

@@ -54,3 +54,109 @@ def embedding(
     if max_norm is not None:
         _limit_rows_(weight.detach(), input, max_norm, norm_type)
     return _ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Sums, means or maxima of the rows of `weight` (V, D) over bags, of shape (bags, D); empty bags are zeros.
+
+    input: one bag a row (bags, n), or 1-d with `offsets` saying where each bag begins. per_sample_weights (mode "sum")
+    multiply the rows. Rows padding_idx do not count.
+    """
+    if has_torch_function_variadic(input, weight):
+        return handle_torch_function(
+            embedding_bag,
+            (input, weight),
+            input,
+            weight,
+            offsets=offsets,
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            mode=mode,
+            sparse=sparse,
+            per_sample_weights=per_sample_weights,
+            include_last_offset=include_last_offset,
+            padding_idx=padding_idx,
+        )
+    _check_bags(input, weight, offsets, per_sample_weights, mode, scale_grad_by_freq, sparse)
+    if input.dim() == 2:
+        bags, each = input.shape
+        bag = strata.arange(bags).repeat_interleave(each)
+    else:
+        bags = offsets.numel() - include_last_offset
+        marks = strata.zeros(input.numel() + 1, dtype=strata.int64)
+        bag = marks.index_add(0, offsets[:bags].long(), strata.ones(bags, dtype=strata.int64)).cumsum(0)[:-1] - 1
+    index = input.reshape(-1).long()
+    rows = embedding(index, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    if per_sample_weights is not None:
+        factors = per_sample_weights.reshape(-1, 1)
+    if padding_idx is not None:
+        kept = (index != padding_idx % weight.size(0)).nonzero()[:, 0]
+        rows, bag = rows[kept], bag[kept]
+        if per_sample_weights is not None:
+            factors = factors[kept]
+    if mode == "max":
+        found = rows.new_zeros([bags, rows.size(1)])
+        return found.scatter_reduce(0, bag[:, None].expand_as(rows), rows, "amax", include_self=False)
+    wide = rows.float() if rows.dtype in (strata.float16, strata.bfloat16) else rows
+    if per_sample_weights is not None:
+        wide = wide * factors
+    total = wide.new_zeros([bags, rows.size(1)]).index_add(0, bag, wide)
+    if mode == "mean":
+        counts = strata.zeros(bags, dtype=strata.int64).index_add(0, bag, strata.ones_like(bag))
+        total = total / counts.clamp(min=1)[:, None].to(total.dtype)
+    return total.to(rows.dtype)
+
+
+def _check_bags(input, weight, offsets, per_sample_weights, mode: str, scale_grad_by_freq: bool, sparse: bool) -> None:
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and (scale_grad_by_freq or sparse):
+        raise ValueError("max mode does not support scaling the gradient by the frequency or sparse weights")
+    if weight.dim() != 2:
+        raise RuntimeError(f"embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if per_sample_weights is not None:
+        if mode != "sum":
+            raise NotImplementedError(
+                "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+                f"(got mode={mode!r})"
+            )
+        if tuple(per_sample_weights.shape) != tuple(input.shape):
+            raise ValueError(
+                f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not None, then it must have "
+                f"the same shape as the input ({list(input.shape)})"
+            )
+        if per_sample_weights.dtype != weight.dtype:
+            raise RuntimeError(
+                f"expected per_sample_weights of the dtype of weight, {weight.dtype}, got {per_sample_weights.dtype}"
+            )
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated as a mini-batch")
+        return
+    if input.dim() != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.dim() != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    if offsets.numel() and int(offsets[0]) != 0:
+        raise RuntimeError(
+            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0; got {int(offsets[0])}"
+        )
+    if offsets.numel() and int(offsets[-1]) > input.numel():
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length ({input.numel()}), got {int(offsets[-1])}"
+        )

@@ -26,9 +26,10 @@ _FILES = {
     "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
     "linear": "Bilinear Identity Linear",
     "loss": (
-        "BCELoss BCEWithLogitsLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss HingeEmbeddingLoss HuberLoss "
-        "KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss "
-        "NLLLoss2d PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
+        "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss "
+        "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelMarginLoss "
+        "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d PoissonNLLLoss SmoothL1Loss SoftMarginLoss "
+        "TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
     "module": "Module",
     "multihead_attention": "MultiheadAttention",
@@ -44,31 +45,26 @@ _FILES = {
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
         "AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d MaxPool1d MaxPool2d MaxPool3d"
     ),
+    "resample": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
     "rnn": "GRU LSTM RNN RNNBase",
     "rnn_cell": "GRUCell LSTMCell RNNCell RNNCellBase",
-    "sparse": "Embedding",
+    "sparse": "Embedding EmbeddingBag",
     "transformer": (
         "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer"
     ),
+    "unpooling": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
 }
 _HOME = {name: file for file, names in _FILES.items() for name in names.split()}
 
 # What PyTorch has and this package has not, with the way out.
 _MISSING = {
     "AdaptiveLogSoftmaxWithLoss": "use CrossEntropyLoss over all classes",
-    "CTCLoss": "compute the forward-backward recursion with log-sum-exp over time steps",
-    "EmbeddingBag": "use Embedding and reduce its result over the bag dimension",
     "FractionalMaxPool2d": "use AdaptiveMaxPool2d",
     "FractionalMaxPool3d": "use AdaptiveMaxPool3d",
     "LazyConv1d": "use Conv1d with its sizes",
     "LazyConv2d": "use Conv2d with its sizes",
     "LazyLinear": "use Linear with its sizes",
-    "MaxUnpool1d": "scatter the values at the indices of MaxPool1d(return_indices=True)",
-    "MaxUnpool2d": "scatter the values at the indices of MaxPool2d(return_indices=True)",
     "SyncBatchNorm": "use BatchNorm2d with a batch large enough per process, or GroupNorm",
-    "Upsample": "index rows and columns with index_select, or use PixelShuffle or ConvTranspose2d",
-    "UpsamplingBilinear2d": "index rows and columns with index_select and weight them",
-    "UpsamplingNearest2d": "repeat rows and columns with repeat_interleave",
 }
 
 __all__ = list(_HOME)

@@ -1,0 +1,202 @@
+"""Images at other sizes: every output position is a weighted sum of a few input positions, dimension by dimension."""
+
+from __future__ import annotations
+
+import math
+
+import strata
+from strata import Tensor
+
+from .. import _ops
+from .._ops import handle_torch_function, has_torch_function_unary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Modes with the numbers of spatial dimensions that they take.
+_RANKS = {
+    "nearest": (1, 2, 3),
+    "nearest-exact": (1, 2, 3),
+    "area": (1, 2, 3),
+    "linear": (1,),
+    "bilinear": (2,),
+    "trilinear": (3,),
+    "bicubic": (2,),
+}
+_NAMES = {1: "linear", 2: "bilinear or bicubic", 3: "trilinear"}
+
+
+def interpolate(
+    input: Tensor,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """(N, C, spatial...) resampled to `size`, or to its sizes times `scale_factor`.
+
+    mode: "nearest", "nearest-exact", "linear" (1 spatial dimension), "bilinear", "bicubic" (2), "trilinear" (3) or
+    "area". align_corners puts the first and last positions of input and output on each other.
+    """
+    if has_torch_function_unary(input):
+        return handle_torch_function(
+            interpolate,
+            (input,),
+            input,
+            size=size,
+            scale_factor=scale_factor,
+            mode=mode,
+            align_corners=align_corners,
+            recompute_scale_factor=recompute_scale_factor,
+            antialias=antialias,
+        )
+    _check_mode(input, mode, align_corners)
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
+    rank = input.dim() - 2
+    sizes, scales = _geometry(input, rank, size, scale_factor, recompute_scale_factor)
+    if mode == "area":
+        return (_ops.adaptive_avg_pool1d, _ops.adaptive_avg_pool2d, _ops.adaptive_avg_pool3d)[rank - 1](input, sizes)
+    if antialias:
+        raise NotImplementedError("interpolate(antialias=True) is not provided: blur the input with avg_pool2d first")
+    if any(n <= 0 for n in sizes) or 0 in input.shape[1:]:
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input {list(input.shape[2:])} and output {sizes}"
+        )
+    bytes_by_place = input.dtype == strata.uint8 and mode.startswith("nearest")
+    if not (input.is_floating_point() or input.is_complex() or bytes_by_place):
+        raise NotImplementedError(
+            f"\"upsample_{mode}{rank}d\" not implemented for '{input.dtype}'; convert the input with .float() first"
+        )
+    if mode.startswith("nearest"):
+        for d in range(rank):
+            index = _nearest(input.shape[2 + d], sizes[d], scales[d], mode == "nearest-exact")
+            input = input.index_select(2 + d, index)
+        return input
+    weigh = _cubic if mode == "bicubic" else _linear
+    result = input.float() if input.dtype in (strata.float16, strata.bfloat16) else input
+    for d in reversed(range(rank)):
+        result = _weighted(result, 2 + d, weigh(result, input.shape[2 + d], sizes[d], scales[d], bool(align_corners)))
+    return result.to(input.dtype)
+
+
+def _check_mode(input: Tensor, mode: str, align_corners: bool | None) -> None:
+    if mode not in _RANKS:
+        raise NotImplementedError(f"interpolate: mode {mode!r} is not known; expected one of {', '.join(_RANKS)}")
+    if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+    rank = input.dim() - 2
+    if rank not in _RANKS[mode]:
+        if rank not in _NAMES:
+            raise NotImplementedError(
+                f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: {', '.join(_RANKS)}"
+            )
+        raise NotImplementedError(
+            f"Got {rank + 2}D input, but {mode} mode takes another number of dims; use {_NAMES[rank]}"
+        )
+
+
+def _listed(value, rank: int, name: str) -> list:
+    if not isinstance(value, (list, tuple)):
+        return [value] * rank
+    if len(value) != rank:
+        raise ValueError(
+            f"Input and output must have the same number of spatial dimensions, but got input with {rank} spatial "
+            f"dimensions and {name} of {list(value)}"
+        )
+    return list(value)
+
+
+def _geometry(input: Tensor, rank: int, size, scale_factor, recompute: bool | None) -> tuple[list[int], list]:
+    """Output sizes, and per dimension the scale that positions follow, None for the ratio of the sizes."""
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if recompute:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        return [int(n) for n in _listed(size, rank, "output size")], [None] * rank
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    scales = [float(s) for s in _listed(scale_factor, rank, "scale_factor")]
+    sizes = [math.floor(float(n * s)) for n, s in zip(input.shape[2:], scales, strict=True)]
+    return sizes, [None] * rank if recompute else scales
+
+
+def _ratio(inputs: int, outputs: int, scale: float | None) -> float:
+    return 1.0 / scale if scale else inputs / outputs
+
+
+def _nearest(inputs: int, outputs: int, scale: float | None, exact: bool) -> Tensor:
+    # In float32 whatever the input is, as PyTorch does: the rounding decides which neighbour is nearest.
+    position = strata.arange(outputs, dtype=strata.float32)
+    if exact:
+        position = position + 0.5
+    return (position * _ratio(inputs, outputs, scale)).floor().clamp(max=inputs - 1).long()
+
+
+def _positions(like: Tensor, inputs: int, outputs: int, scale: float | None, align_corners: bool) -> Tensor:
+    """Where the outputs lie between the inputs."""
+    dtype = strata.float64 if like.dtype in (strata.float64, strata.complex128) else strata.float32
+    at = strata.arange(outputs, dtype=dtype)
+    if align_corners:
+        return at * ((inputs - 1) / (outputs - 1) if outputs > 1 else 0.0)
+    return (at + 0.5) * _ratio(inputs, outputs, scale) - 0.5
+
+
+def _linear(like: Tensor, inputs: int, outputs: int, scale, align_corners: bool) -> list[tuple[Tensor, Tensor]]:
+    at = _positions(like, inputs, outputs, scale, align_corners).clamp(min=0)
+    first = at.floor().clamp(max=inputs - 1)
+    part = (at - first).clamp(max=1)
+    low = first.long()
+    return [(low, 1 - part), ((low + 1).clamp(max=inputs - 1), part)]
+
+
+def _cubic(like: Tensor, inputs: int, outputs: int, scale, align_corners: bool) -> list[tuple[Tensor, Tensor]]:
+    """Cubic convolution with a = -0.75. Source: R. Keys, IEEE TASSP 29 (1981)."""
+    a = -0.75
+    at = _positions(like, inputs, outputs, scale, align_corners)
+    first = at.floor()
+    part = at - first
+
+    def near(x: Tensor) -> Tensor:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Tensor) -> Tensor:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    weights = [far(part + 1), near(part), near(1 - part), far(2 - part)]
+    low = first.long()
+    return [((low + k - 1).clamp(0, inputs - 1), w) for k, w in enumerate(weights)]
+
+
+def _weighted(input: Tensor, dim: int, taps: list[tuple[Tensor, Tensor]]) -> Tensor:
+    shape = [-1] + [1] * (input.dim() - dim - 1)
+    parts = [input.index_select(dim, index) * weight.reshape(shape) for index, weight in taps]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def upsample(
+    input: Tensor, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """The older name of interpolate."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size=None, scale_factor=None) -> Tensor:
+    """interpolate with mode="nearest"."""
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size=None, scale_factor=None) -> Tensor:
+    """interpolate with mode="bilinear" and align_corners=True."""
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
