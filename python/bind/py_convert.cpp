@@ -1,6 +1,7 @@
 // tensor(), as_tensor(), asarray(), the legacy constructor Tensor(...), and tensors over foreign buffers.
 #include "py_convert.h"
 
+#include "core/default_device.h"
 #include "grad/variable.h"
 #include "py_methods.h"
 #include "py_parse.h"
@@ -39,7 +40,9 @@ PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
     warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         "sourceTensor.detach().clone().requires_grad_(True), rather than strata.tensor(sourceTensor).");
-  return finished(tensor_from_data(v[0], dtype_argument("tensor", v[1]), to_DeviceOpt(v[2])), "tensor", v[3]);
+  std::optional<Device> device = to_DeviceOpt(v[2]);
+  if (!device && default_device().is_meta()) device = default_device();
+  return finished(tensor_from_data(v[0], dtype_argument("tensor", v[1]), device), "tensor", v[3]);
 }
 
 PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {

@@ -1,4 +1,7 @@
 // strata.device: a device type and an index.
+#include <vector>
+
+#include "core/default_device.h"
 #include "py_methods.h"
 #include "py_parse.h"
 
@@ -63,7 +66,31 @@ PyObject* reduce(PyObject* o, PyObject*) {
   });
 }
 
-PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+// `with device:` makes it this thread's default.
+thread_local std::vector<Device> left;  // the defaults of the scopes around
+
+PyObject* enter(PyObject* o, PyObject*) {
+  return guarded([&] {
+    Device before = default_device();
+    set_default_device(device_of(o));
+    left.push_back(before);
+    return Py_NewRef(o);
+  });
+}
+
+PyObject* leave(PyObject*, PyObject*) {
+  return guarded([&] {
+    STRATA_CHECK(!left.empty(), "device.__exit__: no scope of a device is open on this thread");
+    set_default_device(left.back());
+    left.pop_back();
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
+                         {"__enter__", enter, METH_NOARGS, "Makes factories of this thread use the device."},
+                         {"__exit__", leave, METH_VARARGS, "Ends that."},
+                         {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef attributes[] = {
     {"type", get_type, nullptr, "The name of the device type: 'cpu'.", nullptr},
     {"index", get_index, nullptr, "The number among the devices of the type, or None for the current one.", nullptr},

@@ -1,6 +1,7 @@
 // Errors and warnings at the boundary, and the small helpers that hand-written bindings share.
 #include <cstring>
 #include <new>
+#include <stdexcept>
 
 #include "py_tensor.h"
 #include "py_types.h"
@@ -67,11 +68,13 @@ void set_python_error(std::string_view op) noexcept {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "strata: an error was reported without its text");
   } catch (const Error& e) {
     PyErr_SetString(python_type(e.kind()), with_operator(e.what(), op).c_str());
+  } catch (const std::length_error& e) {
+    PyErr_SetString(out_of_memory_error, with_operator(e.what(), op).c_str());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(out_of_memory_error,
                     with_operator("strata: out of memory in what an operator keeps beside its result", op).c_str());
   } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
+    PyErr_SetString(PyExc_RuntimeError, with_operator(e.what(), op).c_str());
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "strata: an unknown C++ exception");
   }

@@ -1,5 +1,6 @@
 // Settings of the process: threads, seeds, the default dtype, memory statistics, the instruction set.
 #include "core/allocator.h"
+#include "core/default_device.h"
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/kernels.h"
@@ -51,6 +52,16 @@ PyObject* set_isa(PyObject*, PyObject* name) {
   return guarded([&] {
     if (!PyUnicode_Check(name)) raise(PyExc_TypeError, "set_cpu_capability: expected 'base', 'v3' or 'v4'");
     eager::set_cpu_isa(std::string(to_Str(name)).c_str());
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* get_device(PyObject*, PyObject*) {
+  return guarded([&] { return wrap(default_device()); });
+}
+PyObject* set_device(PyObject*, PyObject* device) {
+  return guarded([&] {
+    set_default_device(to_Device(device));
     Py_RETURN_NONE;
   });
 }
@@ -110,6 +121,8 @@ PyMethodDef functions[] = {
     {"_empty_cache", empty_cache, METH_NOARGS, "Gives cached memory back to the system."},
     {"cpu_capability", get_isa, METH_NOARGS, "The instruction set of the kernels: 'base', 'v3' or 'v4'."},
     {"set_cpu_capability", set_isa, METH_O, "Makes kernels use another instruction set that the machine has."},
+    {"_get_default_device", get_device, METH_NOARGS, "Where this thread's factories make tensors unless told."},
+    {"_set_default_device", set_device, METH_O, "Sets that: the CPU or meta."},
     {"_library_enabled", get_library, METH_NOARGS, "Whether products and convolutions may use the library."},
     {"_set_library_enabled", set_library, METH_O, "Lets them use it or not; returns what was set."},
     {"_library_report", report_library, METH_NOARGS, "The library's name and version, or why there is none."},

@@ -47,16 +47,13 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_default_device() -> Any:
-    """Where factories make tensors: the CPU."""
-    return strata.device("cpu")
+    """Where this thread's factories make tensors unless they are told."""
+    return strata._C._get_default_device()
 
 
 def set_default_device(device: Any) -> None:
-    """Accepts the CPU. NotImplementedError for others: pass device= to the factory."""
-    if device is not None and strata.device(device).type != "cpu":
-        raise NotImplementedError(
-            f"set_default_device: factories make tensors on the CPU; pass device={str(device)!r} to each of them"
-        )
+    """Accepts "cpu", "meta" and None (the CPU). NotImplementedError for others: pass device= to the factory."""
+    strata._C._set_default_device(strata.device("cpu" if device is None else device))
 
 
 def set_default_tensor_type(t: Any) -> None:

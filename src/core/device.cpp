@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "core/default_device.h"
 
 namespace strata {
 
@@ -55,6 +56,18 @@ Device parse_device(std::string_view text) {
   throw_error(ErrorKind::Runtime,
               str_cat("device: expected one of ", known, " device type at start of device string, got '", text,
                       "'; load the plugin that offers it first"));
+}
+
+namespace {
+thread_local Device default_device_;
+}
+
+Device default_device() { return default_device_; }
+
+void set_default_device(Device device) {
+  STRATA_CHECK_NOT_IMPLEMENTED(device.is_cpu() || device.is_meta(), "set_default_device: factories make tensors on the ",
+                               "CPU or on meta; pass device='", device, "' to each of them");
+  default_device_ = device;
 }
 
 std::string to_string(Device d) {

@@ -134,6 +134,8 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(const Tensor& grad
                "native_batch_norm_backward: expected a gradient of the shape of an input of 2 dims or more, got ",
                grad.sizes(), " and ", input.sizes());
   check_float(input);
+  STRATA_CHECK_NOT_IMPLEMENTED(input.is_floating_point(), "\"batch_norm_backward\" not implemented for '",
+                               scalar_type_name(input.dtype()), "'; convert the input with .to() first");
   DType t = accumulator_of(input.dtype());
   int64_t channels = input.sizes()[1];
   for (const Tensor* stat : {train ? &save_mean : &running_mean, train ? &save_invstd : &running_var})

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "core/default_device.h"
 #include "core/promote.h"
 #include "eager/copy.h"
 #include "eager/pointwise.h"
@@ -13,7 +14,7 @@ namespace strata::eager {
 
 namespace {
 DType or_default(std::optional<DType> t) { return t ? *t : default_dtype(); }
-Device or_cpu(std::optional<Device> d) { return d ? *d : Device{}; }
+Device or_default(std::optional<Device> d) { return d ? *d : default_device(); }
 
 // Strides of a tensor like `self`: preserved when dense, else those of elementwise results.
 DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format) {
@@ -30,9 +31,9 @@ Tensor empty(IntArrayRef size, std::optional<DType> dtype, std::optional<Device>
   if (format && *format != MemoryFormat::Contiguous) {
     STRATA_CHECK(*format != MemoryFormat::Preserve, "empty: unsupported memory format option Preserve");
     checked_numel(size, "empty");
-    return make_tensor_strided(size, strides_for(size, *format), or_default(dtype), or_cpu(device));
+    return make_tensor_strided(size, strides_for(size, *format), or_default(dtype), or_default(device));
   }
-  return make_tensor(size, or_default(dtype), or_cpu(device));
+  return make_tensor(size, or_default(dtype), or_default(device));
 }
 
 namespace {
@@ -46,7 +47,7 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, std::optional<DType> 
   STRATA_CHECK(size.size() == stride.size(), "empty_strided: dimensionality of sizes (", size.size(),
                ") must match dimensionality of strides (", stride.size(), ")");
   for (int64_t s : stride) STRATA_CHECK(s >= 0, "empty_strided: expected strides of 0 or more, got ", stride);
-  return make_tensor_strided(size, stride, or_default(dtype), or_cpu(device));
+  return make_tensor_strided(size, stride, or_default(dtype), or_default(device));
 }
 
 Tensor empty_like(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
@@ -59,7 +60,7 @@ Tensor full(IntArrayRef size, const Scalar& value, std::optional<DType> dtype, s
   DType type = dtype.value_or(value.dtype());
   STRATA_CHECK(!value.is_complex() || is_complex(type), "value cannot be converted to type ", dtype_name(type),
                " without overflow");
-  Tensor t = make_tensor(size, type, or_cpu(device));
+  Tensor t = make_tensor(size, type, or_default(device));
   fill_values(t, value);
   return t;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "core/default_device.h"
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/cast.h"
@@ -126,7 +127,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, std::o
               std::optional<Device> device) {
   bool integers = start.is_integral(true) && end.is_integral(true) && step.is_integral(true);
   DType kind = dtype.value_or(integers ? DType::I64 : default_dtype());
-  Tensor t = make_tensor(IntArrayRef(arange_count(start, end, step, kind)), kind, device.value_or(Device{}));
+  Tensor t = make_tensor(IntArrayRef(arange_count(start, end, step, kind)), kind, device.value_or(default_device()));
   arange_into(t, start, step);
   return t;
 }
@@ -152,7 +153,7 @@ void arange_out(const Scalar& end, std::optional<DType> dtype, std::optional<Dev
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, std::optional<DType> dtype,
                 std::optional<Device> device) {
   DType t = spaced_dtype("linspace", start, end, steps, dtype);
-  Tensor out = make_tensor(IntArrayRef(steps), t, device.value_or(Device{}));
+  Tensor out = make_tensor(IntArrayRef(steps), t, device.value_or(default_device()));
   linspace_into(out, start, end);
   return out;
 }
@@ -175,7 +176,7 @@ Tensor powers(const Scalar& first, const Scalar& last, int64_t steps, double bas
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, std::optional<DType> dtype,
                 std::optional<Device> device) {
   DType t = spaced_dtype("logspace", start, end, steps, dtype);
-  Tensor out = make_tensor(IntArrayRef(steps), t, device.value_or(Device{}));
+  Tensor out = make_tensor(IntArrayRef(steps), t, device.value_or(default_device()));
   copy_values(out, powers(start, end, steps, base, t));
   return out;
 }

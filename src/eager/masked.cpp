@@ -129,11 +129,12 @@ Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
   STRATA_CHECK(fits, "index_reduce(): expected source of the shape of self but for dim ", dim,
                ", where it has the size of index; got self ", self.sizes(), ", source ", source.sizes(),
                " and an index of ", index.numel());
-  DimVec along(std::max<int64_t>(self.dim(), 1), 1);
-  along[dim] = index.numel();
-  Tensor at = ops::reshape(index, along);
-  return ops::scatter_reduce(self, dim, self.dim() ? ops::expand(at, source.sizes()) : at, source, reduce,
-                             include_self);
+  STRATA_CHECK_NOT_IMPLEMENTED((self.dtype() != DType::Bool && !self.is_complex()) || reduce == "mean", "\"index_reduce_",
+                               reduce, "\" not implemented for ", self.dtype(), "; convert self and source first");
+  DimVec along(self.dim(), 1);
+  if (self.dim()) along[dim] = index.numel();
+  Tensor at = ops::expand(ops::reshape(index, along), source.sizes());
+  return ops::scatter_reduce(self, dim, at, source, reduce, include_self);
 }
 
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {

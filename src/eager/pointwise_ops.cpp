@@ -9,8 +9,10 @@
 #include "strata/generated/eager_unary.h"
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/activation.h"
+#include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
 
 namespace strata::eager {
@@ -171,6 +173,22 @@ void float_power_inplace(const Tensor& self, const Scalar& exponent) { raise_inp
 Tensor positive(const Tensor& self) {
   STRATA_CHECK(self.dtype() != DType::Bool, "The `+` operator, on a bool tensor is not supported.");
   return self;
+}
+
+Tensor isreal(const Tensor& self) {
+  if (self.is_complex()) return ops::eq(ops::imag(self), Scalar(0));
+  Tensor all = new_tensor(self, self.sizes(), DType::Bool);
+  fill_values(all, Scalar(true));
+  return all;
+}
+
+// The sum over j < p of lgamma(x - j / 2), and a constant.
+Tensor mvlgamma(const Tensor& self, int64_t p) {
+  STRATA_CHECK(p >= 1, "mvlgamma: argument p: expected a dimension of 1 or more, got ", p);
+  Tensor x = is_float(self.dtype()) ? self : ops::to(self, default_dtype());
+  Tensor r = ops::add(ops::lgamma(x), Scalar(double(p) * double(p - 1) * 0.28618247146235004));  // log(pi) / 4
+  for (int64_t j = 1; j < p; ++j) r = ops::add(r, ops::lgamma(ops::sub(x, Scalar(double(j) / 2))));
+  return r;
 }
 
 Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,

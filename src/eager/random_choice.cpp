@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/checked.h"
+#include "core/default_device.h"
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/copy.h"
@@ -57,7 +58,7 @@ Tensor randperm(int64_t n, const Generator& generator, std::optional<DType> dtyp
                 : t == DType::F64  ? 0x1p53
                                    : std::ldexp(1.0, traits(t).bits - (traits(t).kind == DKind::Signed ? 1 : 0));
   STRATA_CHECK(double(n) <= most, "n cannot be greater than ", most, " for ", dtype_name(t), " type, got ", n);
-  Tensor out = make_tensor(IntArrayRef(n), t, device.value_or(Device{}));
+  Tensor out = make_tensor(IntArrayRef(n), t, device.value_or(default_device()));
   if (out.is_meta()) return out;
   PhiloxState state = or_default(generator, out).reserve(2 * n);
   std::vector<Keyed> items(static_cast<size_t>(n));

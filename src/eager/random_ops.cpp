@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/checked.h"
+#include "core/default_device.h"
 #include "core/promote.h"
 #include "eager/bind.h"
 #include "eager/copy.h"
@@ -24,7 +25,7 @@ using MaybeDevice = std::optional<Device>;
 using MaybeFormat = std::optional<MemoryFormat>;
 
 Tensor fresh(IntArrayRef size, MaybeType dtype, MaybeDevice device, DType otherwise) {
-  return make_tensor(size, dtype.value_or(otherwise), device.value_or(Device{}));
+  return make_tensor(size, dtype.value_or(otherwise), device.value_or(default_device()));
 }
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "core/default_device.h"
 #include "core/parallel.h"
 #include "core/shape/arrange.h"
 #include "eager/index_args.h"
@@ -83,7 +84,7 @@ Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, std::optional<
   const char* op = lower ? "tril_indices" : "triu_indices";
   int64_t below = triangle_count(row, col, lower ? offset : offset - 1, op);
   int64_t n = lower ? below : checked_mul(row, col, op) - below;
-  Tensor out = make_tensor({2, n}, DType::I64, device.value_or(Device{}));
+  Tensor out = make_tensor({2, n}, DType::I64, device.value_or(default_device()));
   if (!out.is_meta()) {
     int64_t *rows = out.data<int64_t>(), *columns = rows + n, at = 0;
     for (int64_t r = lower ? std::max<int64_t>(0, -offset) : 0; at < n; ++r)

@@ -50,6 +50,17 @@ DimVec inferred_sizes(IntArrayRef wanted, int64_t numel) {
   return sizes;
 }
 
+std::optional<DimVec> view_strides(const Tensor& self, IntArrayRef wanted) {
+  if (!self.is_contiguous() || self.numel() == 0) return view_strides(self.sizes(), self.strides(), wanted);
+  DimVec out(wanted.size());
+  int64_t step = 1;
+  for (size_t d = wanted.size(); d-- > 0;) {
+    out[d] = step;
+    step *= wanted[d];
+  }
+  return out;
+}
+
 std::optional<DimVec> view_strides(IntArrayRef sizes, IntArrayRef strides, IntArrayRef wanted) {
   int64_t numel = 1;
   for (int64_t s : sizes) numel *= s;

@@ -14,7 +14,7 @@ namespace strata::eager {
 
 Tensor view_sizes(const Tensor& self, IntArrayRef size) {
   DimVec sizes = inferred_sizes(size, self.numel());
-  std::optional<DimVec> strides = view_strides(self.sizes(), self.strides(), sizes);
+  std::optional<DimVec> strides = view_strides(self, sizes);
   STRATA_CHECK(strides,
                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
                "two contiguous subspaces). Use .reshape(...) instead.");
@@ -25,7 +25,7 @@ Tensor unsafe_view(const Tensor& self, IntArrayRef size) { return view_sizes(sel
 
 Tensor reshape(const Tensor& self, IntArrayRef shape) {
   DimVec sizes = inferred_sizes(shape, self.numel());
-  if (view_strides(self.sizes(), self.strides(), sizes)) return ops::view(self, sizes);
+  if (view_strides(self, sizes)) return ops::view(self, sizes);
   return ops::_unsafe_view(ops::clone(self, MemoryFormat::Contiguous), sizes);
 }
 

@@ -148,6 +148,19 @@ def scalar_binary_nonzero(m):
     yield call(m.number(), m.tensor(3, 4, away=0.3))
 
 
+@sample("integer_binary")
+def integer_binary(m):
+    yield call(5, m.tensor(3, 4, low=0, high=6))
+    yield call(5, m.tensor(low=0, high=6))
+    yield call(True, m.tensor(0, 3))
+
+
+@sample("mvlgamma")
+def mvlgamma(m):
+    for p in (1, 2, 4, 0):
+        yield call(m.tensor(3, 4, low=3, high=9), p)
+
+
 @sample("div_mode")
 def div_mode(m):
     for mode in (None, "floor", "trunc"):

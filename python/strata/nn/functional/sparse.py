@@ -125,6 +125,8 @@ def _check_bags(input, weight, offsets, per_sample_weights, mode: str, scale_gra
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and (scale_grad_by_freq or sparse):
         raise ValueError("max mode does not support scaling the gradient by the frequency or sparse weights")
+    if not weight.is_floating_point():
+        raise RuntimeError(f"embedding_bag: expected weight of a floating dtype, got {weight.dtype}; convert it first")
     if weight.dim() != 2:
         raise RuntimeError(f"embedding_bag: weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
     if per_sample_weights is not None:
