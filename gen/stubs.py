@@ -201,7 +201,8 @@ def write(entries: list[Entry], root: Path, out: Output) -> None:
         if name not in mine:
             lines += printed(name, items, "    ")
     head, _, cls = hand.partition("\nclass TensorBase:\n")
-    out.write("stubs/strata/_C.pyi", HEADER + CHECKER + head + "\n" + "\n".join(named_results(entries)) +
+    out.write("stubs/strata/_C.pyi", HEADER + CHECKER + head + "\nfrom typing import NamedTuple\n\n" +
+              "\n".join(named_results(entries)) +
               "\nclass TensorBase:\n" + cls + "\n".join(lines) + "\n")
 
     imports, body, names = package(root)

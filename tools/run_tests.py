@@ -95,7 +95,8 @@ def main() -> int:
         path = subprocess.run(["clang-19", f"-print-file-name={runtime}"], capture_output=True, text=True).stdout.strip()
         env["LD_PRELOAD"] = path
         # Python itself does not free everything at its end; a request for too much memory is an ordinary error here.
-        env["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1"
+        env["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096"
+        env["TSAN_OPTIONS"] = "die_after_fork=0:allocator_may_return_null=1:max_allocation_size_mb=4096"
         cpp_env["ASAN_OPTIONS"] = "allocator_may_return_null=1"
     print(f"seed {args.seed}" + (" (all operator tests)" if args.all else ""), flush=True)
     start = time.monotonic()

@@ -4,10 +4,9 @@ writes the whole into the build folder as strata/_C.pyi."""
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType, TracebackType
-from typing import Any, NamedTuple, Union, overload
+from typing import Any, Union, overload
 
 import numpy
-
 from strata._tensor import Tensor
 
 _int = builtins.int

@@ -65,8 +65,9 @@ thread_local Device default_device_;
 Device default_device() { return default_device_; }
 
 void set_default_device(Device device) {
-  STRATA_CHECK_NOT_IMPLEMENTED(device.is_cpu() || device.is_meta(), "set_default_device: factories make tensors on the ",
-                               "CPU or on meta; pass device='", device, "' to each of them");
+  STRATA_CHECK_NOT_IMPLEMENTED(device.is_cpu() || device.is_meta(),
+                               "set_default_device: factories make tensors on the ", "CPU or on meta; pass device='",
+                               device, "' to each of them");
   default_device_ = device;
 }
 

@@ -118,8 +118,7 @@ AttentionCall checked_call(const Tensor& query, const Tensor& key, const Tensor&
                "_scaled_dot_product_flash_attention_for_cpu: expected one batch size, and heads of key and value that "
                "divide those of query, got ",
                query.sizes(), ", ", key.sizes(), " and ", value.sizes());
-  STRATA_CHECK(dropout_p == 0.0,
-               "_scaled_dot_product_flash_attention_for_cpu: expected dropout_p = 0, got ", dropout_p,
+  STRATA_CHECK(dropout_p == 0.0, "_scaled_dot_product_flash_attention_for_cpu: expected dropout_p = 0, got ", dropout_p,
                "; use scaled_dot_product_attention, which has dropout");
   AttentionCall call{query, key, value, mask, causal, scale_or_default(query, scale)};
   if (mask.defined()) {
@@ -170,8 +169,8 @@ std::tuple<Tensor, Tensor> attention_by_parts(const Tensor& query, const Tensor&
   // Halves are computed in float32 and rounded once, as the blocks do.
   DType wide = wide_dtype(query.dtype());
   auto widen = [&](const Tensor& t) { return t.dtype() == wide ? t : ops::to(t, wide); };
-  Tensor scores = ops::mul(ops::matmul(widen(query), ops::transpose(widen(k), -2, -1)),
-                           Scalar(scale_or_default(query, scale)));
+  Tensor scores =
+      ops::mul(ops::matmul(widen(query), ops::transpose(widen(k), -2, -1)), Scalar(scale_or_default(query, scale)));
   Tensor weights = safe_softmax(masked_scores(scores, mask, causal), -1, {});
   if (weights.dtype() != wide) weights = ops::to(weights, wide);
   if (dropout_mask.defined())

@@ -72,10 +72,8 @@ class Backward {
       return;
     }
     // Few heads: stretches of keys and then of queries, at the price of computing the weights twice.
-    if (by_key)
-      split(groups, key_blocks, [&](int64_t i, Blocks b) { one(i, {0, query_blocks}, b, false, true); });
-    if (by_query)
-      split(groups, query_blocks, [&](int64_t i, Blocks b) { one(i, b, {0, key_blocks}, true, false); });
+    if (by_key) split(groups, key_blocks, [&](int64_t i, Blocks b) { one(i, {0, query_blocks}, b, false, true); });
+    if (by_query) split(groups, query_blocks, [&](int64_t i, Blocks b) { one(i, b, {0, key_blocks}, true, false); });
   }
 
  private:
@@ -174,8 +172,8 @@ class Backward {
     }
     if (by_query) {
       product_.pack_rows(s.scores, rows, count, kBlock, 1, s.packed, true);
-      product_(s.packed, s.key_columns, rows, width_, count, row_of(grad_query_, b, h, query),
-               grad_query_.strides()[2], true);
+      product_(s.packed, s.key_columns, rows, width_, count, row_of(grad_query_, b, h, query), grad_query_.strides()[2],
+               true);
     }
   }
 

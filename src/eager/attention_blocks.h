@@ -22,9 +22,9 @@ struct AttentionCall {
 // compute dtype.
 void attention_forward(const AttentionCall& call, const Tensor& out, const Tensor& logsumexp);
 
-// The gradients have the compute dtype and contiguous rows, and are zeros at first; undefined ones are not wanted, key's
-// and value's come together. delta: sum over the width of out times grad, (batch, heads, L), contiguous; zeros for
-// float16 and bfloat16, where it is computed anew, because out was rounded.
+// The gradients have the compute dtype and contiguous rows, and are zeros at first; undefined ones are not wanted,
+// key's and value's come together. delta: sum over the width of out times grad, (batch, heads, L), contiguous; zeros
+// for float16 and bfloat16, where it is computed anew, because out was rounded.
 void attention_backward_blocks(const AttentionCall& call, const Tensor& grad, const Tensor& logsumexp,
                                const Tensor& delta, const Tensor& grad_query, const Tensor& grad_key,
                                const Tensor& grad_value);

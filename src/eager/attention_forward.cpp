@@ -134,7 +134,8 @@ class Forward {
     for (int64_t i = 0; i < rows; ++i) {
       char* to = out_.bytes() + (b * stride[0] + h * stride[1] + (first + i) * stride[2]) * out_.itemsize();
       char* lse = logsumexp_.bytes() + ((b * heads_ + h) * queries_ + first + i) * sizeof(T);
-      char* ptr[] = {narrow_ ? s.line : to, lse, s.sums + i * value_width_ * sizeof(T), at(s.top[now], i), at(s.total[now], i)};
+      char* ptr[] = {narrow_ ? s.line : to, lse, s.sums + i * value_width_ * sizeof(T), at(s.top[now], i),
+                     at(s.total[now], i)};
       end_(ptr, s.scratch, value_width_, line_bytes());
       if (narrow_) narrow_(s.line, sizeof(T), to, out_.itemsize(), value_width_);
     }

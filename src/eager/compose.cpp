@@ -62,9 +62,8 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
                " X2: ", x2.size(-1));
   for (const Tensor* t : {&x1, &x2})
     STRATA_CHECK(t->is_floating_point(), "cdist only supports floating-point dtypes, got: ", t->dtype());
-  STRATA_CHECK_NOT_IMPLEMENTED(!is_half(x1.dtype()) && !is_half(x2.dtype()),
-                               "\"cdist\" not implemented for '", scalar_type_name(x1.dtype()),
-                               "'; convert the operands to float32 first");
+  STRATA_CHECK_NOT_IMPLEMENTED(!is_half(x1.dtype()) && !is_half(x2.dtype()), "\"cdist\" not implemented for '",
+                               scalar_type_name(x1.dtype()), "'; convert the operands to float32 first");
   STRATA_CHECK(p >= 0, "cdist only supports non-negative p values, got ", p);
   STRATA_CHECK(mode.value_or(0) >= 0 && mode.value_or(0) <= 2, "possible modes: 0, 1, 2, but was: ", mode.value_or(0));
   DimVec last{-1};
@@ -98,8 +97,8 @@ Tensor trapezia(const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim)
   if (!x.defined()) return ops::mul(ops::mul(sums, dx), Scalar(0.5));
   Tensor points = x;
   if (x.dim() == 1) {
-    STRATA_CHECK(x.sizes()[0] == n, "trapezoid: There must be one `x` value for each sample point, got ",
-                 x.sizes()[0], " for ", n, " points");
+    STRATA_CHECK(x.sizes()[0] == n, "trapezoid: There must be one `x` value for each sample point, got ", x.sizes()[0],
+                 " for ", n, " points");
     DimVec shape(y.dim(), 1);
     shape[d] = n;
     points = ops::reshape(x, shape);
@@ -135,7 +134,8 @@ template <class F>
 Tensor over_pairs(const Tensor& a, const Tensor& b, DType t, DType wide, F&& f) {
   DimVec sizes = broadcast_shapes(a.sizes(), b.sizes());
   if (a.is_meta() || b.is_meta()) return make_tensor(sizes, t, a.device(), true);
-  Tensor x = as_contiguous(ops::expand(as_dtype(a, wide), sizes)), y = as_contiguous(ops::expand(as_dtype(b, wide), sizes));
+  Tensor x = as_contiguous(ops::expand(as_dtype(a, wide), sizes)),
+         y = as_contiguous(ops::expand(as_dtype(b, wide), sizes));
   Tensor out = make_tensor(sizes, wide, a.device());
   visit_reals(wide, "pairs", [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -151,8 +151,9 @@ DType pair_dtype(const Tensor& a, const Tensor& b, const char* op, bool integers
   common.add(a);
   common.add(b);
   DType t = common.get();
-  STRATA_CHECK_NOT_IMPLEMENTED(integers ? is_integral(t, false) : is_differentiable(t) && !is_complex(t), "\"", op, "\" not implemented for '",
-                               scalar_type_name(t), "'; convert the operands with .to() first");
+  STRATA_CHECK_NOT_IMPLEMENTED(integers ? is_integral(t, false) : is_differentiable(t) && !is_complex(t), "\"", op,
+                               "\" not implemented for '", scalar_type_name(t),
+                               "'; convert the operands with .to() first");
   return t;
 }
 
@@ -188,7 +189,8 @@ static Tensor next_half(const Tensor& self, const Tensor& other, DType t) {
   DimVec sizes = broadcast_shapes(self.sizes(), other.sizes());
   if (self.is_meta() || other.is_meta()) return make_tensor(sizes, t, self.device(), true);
   auto whole = [&](const Tensor& x, DType as) { return as_contiguous(ops::expand(as_dtype(x, as), sizes)); };
-  Tensor a = whole(self, DType::F32), b = whole(other, DType::F32), out = contiguous_copy(whole(self, t)), to = whole(other, t);
+  Tensor a = whole(self, DType::F32), b = whole(other, DType::F32), out = contiguous_copy(whole(self, t)),
+         to = whole(other, t);
   auto *bits = reinterpret_cast<uint16_t*>(out.bytes()), *target = reinterpret_cast<uint16_t*>(to.bytes());
   for (int64_t i = 0; i < out.numel(); ++i) {
     float x = a.data<float>()[i], y = b.data<float>()[i];

@@ -62,8 +62,8 @@ Tensor linalg_norm(const Tensor& self, std::string_view ord, OptIntArrayRef dim,
                    std::optional<DType> dtype) {
   STRATA_CHECK(!dim || dim->size() == 2, "linalg.norm: If a string ord is given, dim must be of length 2. Got ",
                dim ? *dim : IntArrayRef());
-  STRATA_CHECK(dim || self.dim() == 2, "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got ",
-               self.dim(), "D.");
+  STRATA_CHECK(dim || self.dim() == 2,
+               "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got ", self.dim(), "D.");
   DimVec last{0, 1};
   return ops::linalg_matrix_norm(self, ord, dim ? *dim : IntArrayRef(last), keepdim, dtype);
 }
@@ -93,8 +93,8 @@ Tensor linalg_matrix_norm(const Tensor& self, std::string_view ord, IntArrayRef 
 
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   for (const Tensor* t : {&x, &y})
-    STRATA_CHECK(is_differentiable(t->dtype()), "linalg.vecdot: Expected a floating point or complex tensor as input. Got ",
-                 t->dtype());
+    STRATA_CHECK(is_differentiable(t->dtype()),
+                 "linalg.vecdot: Expected a floating point or complex tensor as input. Got ", t->dtype());
   DimVec along{dim};
   return ops::sum(ops::mul(ops::conj(x), y), OptIntArrayRef(along));
 }
@@ -108,8 +108,9 @@ Tensor linalg_multi_dot(TensorList tensors) {
     const bool end = i == 0 || i + 1 == n;
     STRATA_CHECK(t.dim() == 2 || (end && t.dim() == 1), "multi_dot(): tensor ", i, " must be ", end ? "1D or 2D" : "2D",
                  " but got ", t.dim(), "D");
-    STRATA_CHECK(t.dtype() == tensors[0].dtype(), "multi_dot(): all tensors must have be the same dtype but tensor 0 is ",
-                 tensors[0].dtype(), " and tensor ", i, " ", t.dtype());
+    STRATA_CHECK(t.dtype() == tensors[0].dtype(),
+                 "multi_dot(): all tensors must have be the same dtype but tensor 0 is ", tensors[0].dtype(),
+                 " and tensor ", i, " ", t.dtype());
     matrices.push_back(t.dim() == 2 ? t : ops::unsqueeze(t, i == 0 ? 0 : 1));
   }
   for (size_t i = 1; i < n; ++i)
@@ -122,8 +123,8 @@ Tensor linalg_multi_dot(TensorList tensors) {
 
 Tensor matrix_power(const Tensor& self, int64_t n) {
   squared(self);
-  STRATA_CHECK_NOT_IMPLEMENTED(n >= 0, "linalg.matrix_power: a negative power needs the inverse, which is not provided; got ",
-                               n);
+  STRATA_CHECK_NOT_IMPLEMENTED(
+      n >= 0, "linalg.matrix_power: a negative power needs the inverse, which is not provided; got ", n);
   if (n == 0) {
     return ops::copy_(ops::clone(self, MemoryFormat::Contiguous), ops::eye(self.size(-1), self.dtype(), self.device()));
   }

@@ -129,8 +129,8 @@ Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
   STRATA_CHECK(fits, "index_reduce(): expected source of the shape of self but for dim ", dim,
                ", where it has the size of index; got self ", self.sizes(), ", source ", source.sizes(),
                " and an index of ", index.numel());
-  STRATA_CHECK_NOT_IMPLEMENTED((self.dtype() != DType::Bool && !self.is_complex()) || reduce == "mean", "\"index_reduce_",
-                               reduce, "\" not implemented for ", self.dtype(), "; convert self and source first");
+  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool,
+                               "\"index_reduce\" not implemented for 'Bool'; convert self and source first");
   DimVec along(self.dim(), 1);
   if (self.dim()) along[dim] = index.numel();
   Tensor at = ops::expand(ops::reshape(index, along), source.sizes());

@@ -184,7 +184,10 @@ Tensor isreal(const Tensor& self) {
 
 // The sum over j < p of lgamma(x - j / 2), and a constant.
 Tensor mvlgamma(const Tensor& self, int64_t p) {
-  STRATA_CHECK(p >= 1, "mvlgamma: argument p: expected a dimension of 1 or more, got ", p);
+  const int64_t most = 1 << 16;  // one term each
+  STRATA_CHECK(p >= 1 && p <= most, "mvlgamma: argument p: expected a dimension from 1 to ", most, ", got ", p);
+  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex() && self.dtype() != DType::Bool, "\"mvlgamma\" not implemented for '",
+                               scalar_type_name(self.dtype()), "'; it takes real numbers");
   Tensor x = is_float(self.dtype()) ? self : ops::to(self, default_dtype());
   Tensor r = ops::add(ops::lgamma(x), Scalar(double(p) * double(p - 1) * 0.28618247146235004));  // log(pi) / 4
   for (int64_t j = 1; j < p; ++j) r = ops::add(r, ops::lgamma(ops::sub(x, Scalar(double(j) / 2))));

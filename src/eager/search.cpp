@@ -13,8 +13,8 @@ namespace {
 
 bool right_side(bool right, const std::optional<std::string_view>& side) {
   if (!side) return right;
-  STRATA_CHECK(*side == "left" || *side == "right",
-               "torch.searchsorted(): side can only be 'left' or 'right' but got ", *side);
+  STRATA_CHECK(*side == "left" || *side == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got ",
+               *side);
   STRATA_CHECK(*side == "right" || !right,
                "torch.searchsorted(): side and right can't be set to opposites, got side of ", *side,
                " while right was True");
@@ -37,16 +37,17 @@ int64_t position(const T* begin, const int64_t* order, int64_t n, T value, bool 
 Tensor search(const Tensor& sequence, const Tensor& values, bool int32, bool right, const Tensor& sorter) {
   STRATA_CHECK(sequence.dim() > 0, "torch.searchsorted(): boundaries tensor should have positive dimension");
   const bool one = sequence.dim() == 1;
-  STRATA_CHECK(values.dim() > 0 || one || sequence.numel() == 0,
-               "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-               "boundaries tensor dim(",
-               sequence.dim(), ")");
+  STRATA_CHECK(
+      values.dim() > 0 || one || sequence.numel() == 0,
+      "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+      "boundaries tensor dim(",
+      sequence.dim(), ")");
   const int64_t lead = sequence.dim() - 1;
-  STRATA_CHECK(one || (values.dim() == sequence.dim() &&
-                       values.sizes().slice(0, lead) == sequence.sizes().slice(0, lead)),
-               "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-               "tensor and input value tensor must match, but we got boundaries tensor ",
-               sequence.sizes(), " and input value tensor ", values.sizes());
+  STRATA_CHECK(
+      one || (values.dim() == sequence.dim() && values.sizes().slice(0, lead) == sequence.sizes().slice(0, lead)),
+      "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+      "tensor and input value tensor must match, but we got boundaries tensor ",
+      sequence.sizes(), " and input value tensor ", values.sizes());
   if (sorter.defined()) {
     STRATA_CHECK(sorter.sizes() == sequence.sizes(),
                  "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
@@ -76,8 +77,8 @@ Tensor search(const Tensor& sequence, const Tensor& values, bool int32, bool rig
     parallel_for(0, v.numel(), 1024, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = per_row ? i / per_row * n : 0;
-        out.data<int64_t>()[i] = position(s.data<T>() + first, order.defined() ? order.data<int64_t>() + first : nullptr,
-                                          n, v.data<T>()[i], right);
+        out.data<int64_t>()[i] = position(
+            s.data<T>() + first, order.defined() ? order.data<int64_t>() + first : nullptr, n, v.data<T>()[i], right);
       }
     });
   });
@@ -110,8 +111,9 @@ Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool int32, bool 
 
 Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
   for (const Tensor* t : {&elements, &test_elements})
-    STRATA_CHECK(t->dtype() != DType::Bool && !t->is_complex(), "Unsupported input type encountered for isin(): ",
-                 t->dtype(), "; convert the operands with .to() first");
+    STRATA_CHECK(t->dtype() != DType::Bool && !t->is_complex(),
+                 "Unsupported input type encountered for isin(): ", t->dtype(),
+                 "; convert the operands with .to() first");
   ResultType common;
   common.add(elements);
   common.add(test_elements);
@@ -150,8 +152,8 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   STRATA_CHECK_NOT_IMPLEMENTED(is_integral(self.dtype(), false), "\"bincount_cpu\" not implemented for '",
                                scalar_type_name(self.dtype()), "'; expected integers");
   STRATA_CHECK(minlength >= 0, "minlength should be >= 0, got ", minlength);
-  STRATA_CHECK(self.dim() == 1 || self.numel() == 0, "bincount only supports 1-d non-negative integral inputs, got shape ",
-               self.sizes());
+  STRATA_CHECK(self.dim() == 1 || self.numel() == 0,
+               "bincount only supports 1-d non-negative integral inputs, got shape ", self.sizes());
   if (self.dim() == 1 && self.numel() == 0) return zero_counts(self, minlength);
   STRATA_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs, got shape ", self.sizes());
   STRATA_CHECK(!weights.defined() || (weights.dim() == 1 && weights.numel() == self.numel()),

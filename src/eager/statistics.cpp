@@ -29,12 +29,11 @@ Tensor quantiles(const Tensor& self, const Tensor& q, std::optional<int64_t> dim
   STRATA_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor, got shape ", q.sizes());
   STRATA_CHECK(self.dtype() == DType::F32 || self.dtype() == DType::F64,
                "quantile() input tensor must be either float or double dtype, got ", self.dtype());
-  STRATA_CHECK(self.dtype() == q.dtype(), "quantile() q tensor must be same dtype as the input tensor, got ",
-               q.dtype(), " for ", self.dtype());
+  STRATA_CHECK(self.dtype() == q.dtype(), "quantile() q tensor must be same dtype as the input tensor, got ", q.dtype(),
+               " for ", self.dtype());
   const bool known = interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
                      interpolation == "midpoint" || interpolation == "nearest";
-  STRATA_CHECK(known,
-               "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
+  STRATA_CHECK(known, "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
                interpolation);
   if (!q.is_meta())
     STRATA_CHECK(ops::item(ops::all(ops::logical_and(ops::ge(q, Scalar(0)), ops::le(q, Scalar(1))))).to_bool(),
@@ -113,8 +112,8 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
     STRATA_CHECK(w->dim() <= 1, "cov(): expected ", name, " to have one or fewer dimensions but got ", w->dim());
     STRATA_CHECK(counts ? is_integral(w->dtype(), false) : w->is_floating_point(), "cov(): expected ", name,
                  " to have ", counts ? "integral" : "floating point", " dtype but got ", w->dtype());
-    STRATA_CHECK(w->numel() == observations, "cov(): expected ", name, " to have the same numel as there are observations, ",
-                 observations, ", got ", w->numel());
+    STRATA_CHECK(w->numel() == observations, "cov(): expected ", name,
+                 " to have the same numel as there are observations, ", observations, ", got ", w->numel());
     if (observations > 0 && !w->is_meta())
       STRATA_CHECK(ops::item(ops::all(ops::ge(*w, Scalar(0)))).to_bool(), "cov(): ", name, " cannot be negative");
   }
@@ -122,11 +121,13 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
   if (aweights.defined()) w = w.defined() ? ops::mul(w, aweights) : aweights;
   DimVec along{1};
   Tensor total = w.defined() ? ops::sum(w) : ops::full(DimVec(), Scalar(static_cast<long>(observations)));
-  Tensor mean = w.defined() ? ops::div(ops::sum(ops::mul(x, w), OptIntArrayRef(along), true), total)
-                            : ops::div(ops::sum(x, OptIntArrayRef(along), true), Scalar(static_cast<long>(observations)));
+  Tensor mean = w.defined()
+                    ? ops::div(ops::sum(ops::mul(x, w), OptIntArrayRef(along), true), total)
+                    : ops::div(ops::sum(x, OptIntArrayRef(along), true), Scalar(static_cast<long>(observations)));
   Tensor norm;
   if (w.defined() && aweights.defined() && correction != 0)
-    norm = ops::sub(total, ops::div(ops::mul(ops::sum(ops::mul(w, aweights)), Scalar(static_cast<long>(correction))), total));
+    norm = ops::sub(total,
+                    ops::div(ops::mul(ops::sum(ops::mul(w, aweights)), Scalar(static_cast<long>(correction))), total));
   else
     norm = ops::sub(total, Scalar(static_cast<long>(correction)));
   norm = ops::clamp_min(norm, Scalar(0));

@@ -117,7 +117,9 @@ Grads AccumulateGrad::apply(Grads&& grads) {
     if (!meta.grad.defined()) {
       // The gradient becomes .grad itself when nobody else can see it; else a copy does.
       bool stolen = !record && unshared(grad) && grad.strides() == variable.strides();
-      meta.grad = stolen ? grad.alias() : record ? ops::clone(grad) : ops::clone(ops::detach(grad), MemoryFormat::Contiguous);
+      meta.grad = stolen   ? grad.alias()
+                  : record ? ops::clone(grad)
+                           : ops::clone(ops::detach(grad), MemoryFormat::Contiguous);
     } else if (record) {
       meta.grad = ops::add(meta.grad, grad);
     } else {

@@ -155,7 +155,7 @@ def attacks(entry) -> Iterator[tuple[str, object, list, dict, bool]]:
         given, named = fresh()
         if given and isinstance(given[0], strata.Tensor) and given[0].dim() > 0:
             one = given[0].reshape(-1)[:1]
-            yield ("an expanded tensor written", operator(entry.inplace_schema()), [one.expand(4), *given[1:]], named, False)
+            yield ("an expanded tensor written", operator(entry.inplace_schema()), [one.expand(4), *given[1:]], named, True)
     if entry.out:
         outs = [a.name for a in entry.out_schema().args if a.written]
         wide = {n: strata.ones(1).expand(2, 3) for n in outs}

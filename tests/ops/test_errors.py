@@ -59,10 +59,11 @@ def in_child(entry) -> tuple[list[str], int, str]:
             os.close(read)
             pipe = write
             used = int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-            resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+            if "clang_rt" not in os.environ.get("LD_PRELOAD", ""):  # a sanitizer maps much and has a limit of its own
+                resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+                for s in (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS):
+                    signal.signal(s, signal.SIG_DFL)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            for s in (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGBUS):
-                signal.signal(s, signal.SIG_DFL)
             signal.alarm(SECONDS)
             bad = judged(entry)
             for text in bad:

@@ -8,15 +8,15 @@ import strata
 from strata import nn
 
 
-@pytest.mark.parametrize("name", ["Upsample", "EmbeddingBag", "LazyLinear", "SyncBatchNorm"])
+@pytest.mark.parametrize("name", ["FractionalMaxPool2d", "LazyLinear", "SyncBatchNorm"])
 def test_missing_layers_name_the_way_out(name):
     with pytest.raises(NotImplementedError, match=rf"strata\.nn\.{name} is not provided: \w+"):
         getattr(nn, name)()
 
 
 def test_missing_functions_and_parallel():
-    with pytest.raises(NotImplementedError, match=r"strata\.nn\.functional\.interpolate is not provided: index rows"):
-        strata.nn.functional.interpolate(strata.ones(1, 1, 2), size=4)
+    with pytest.raises(NotImplementedError, match=r"functional\.fractional_max_pool2d is not provided: use adaptive"):
+        strata.nn.functional.fractional_max_pool2d(strata.ones(1, 1, 4, 4), 2)
     with pytest.raises(NotImplementedError, match=r"strata\.nn\.utils\.weight_norm is not provided: keep direction"):
         nn.utils.weight_norm(nn.Linear(1, 1))
     with pytest.raises(NotImplementedError, match=r"pack_padded_sequence is not provided: pass the padded tensor"):

@@ -57,6 +57,8 @@ _OPERATOR_NAMES = (
 _OPERATORS = {name: name for name in _OPERATOR_NAMES.split()} | {"logsigmoid": "log_sigmoid"}
 
 _MISSING = {
+    "fractional_max_pool2d": "use adaptive_max_pool2d",
+    "fractional_max_pool3d": "use adaptive_max_pool3d",
 }
 
 __all__ = list(_HOME | _OPERATORS)
