@@ -70,7 +70,7 @@ def section(e: Entry) -> list[str]:
     if o := order_of(e):
         lines.append(f"- order: {o}")
     if e.raw.get("note"):
-        lines.append(f"- note: {' '.join(e.raw['note'].split())}")
+        lines.append(f"- order: {' '.join(e.raw['note'].split())}")
     if e.grad:
         lines.append(f"- derivative (`{e.node}`):")
         for arg, formula in e.grad.items():

@@ -1,7 +1,6 @@
 """The rules that keep the house in order; `./run lint` runs them all and prints what breaks them.
 
-Checks: file sizes, include order by layer, device words in the core, clang-format, ruff, README lengths, no generated
-files in git.
+Checks: file sizes, include order by layer, headers of operators by family, device words in the core, clang-format, ruff.
 """
 
 from __future__ import annotations
@@ -60,6 +59,17 @@ def layers(files: list[Path]) -> list[str]:
     return found
 
 
+def operator_headers(files: list[Path]) -> list[str]:
+    """The library includes the headers of families: one with all operators would build it anew for each new one."""
+    found = []
+    for f in files:
+        if f.relative_to(ROOT).parts[0] in ("src", "python") and f.suffix in (".cpp", ".h"):
+            for i, line in enumerate(f.read_text().splitlines(), 1):
+                if m := re.match(r'#include "strata/generated/(ops|handles)\.h"', line):
+                    found.append(f"{f.relative_to(ROOT)}:{i}: include strata/generated/{m.group(1)}/<family>.h instead")
+    return found
+
+
 def device_words(files: list[Path]) -> list[str]:
     data = json.loads((ROOT / "ops/device_words.json").read_text())
     words = data["lint_words"]
@@ -104,6 +114,7 @@ def main() -> int:
     checks = {
         "file sizes": sizes(files),
         "layer order": layers(files),
+        "operator headers": operator_headers(files),
         "device words": device_words(files),
         "clang-format": formatting(files),
         "ruff": ruff(),

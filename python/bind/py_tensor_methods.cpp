@@ -56,7 +56,7 @@ PyObject* is_inference(const Tensor& t) { return wrap(bool(t.impl()->inference_)
 PyObject* is_view(const Tensor& t) { return wrap(t.is_view()); }
 PyObject* is_pinned(const Tensor&) { return wrap(false); }
 PyObject* device_index(const Tensor& t) {
-  return wrap(int64_t(t.device().is_cpu() ? -1 : std::max<int>(0, t.device().index)));
+  return wrap(int64_t(t.device().is_cpu() || t.is_meta() ? -1 : std::max<int>(0, t.device().index)));
 }
 PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t.storage()); }
 
@@ -145,6 +145,19 @@ PyObject* set_requires(PyObject* self, PyObject* const* args, Py_ssize_t n, PyOb
   return Py_NewRef(self);
 }
 
+// Makes the tensor a leaf that needs no gradient, whatever made it.
+PyObject* detach_inplace(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Tensor& t = tensor_of(self);
+    STRATA_CHECK(!t.is_view(),
+                 "Can't detach views in-place: detach_() would cut off the base too. Use detach() instead");
+    t.impl()->grad_fn_ = nullptr;
+    t.impl()->output_nr_ = 0;
+    set_requires_grad(t, false);
+    return Py_NewRef(self);
+  });
+}
+
 }  // namespace
 
 int64_t int_argument(const char* function, const char* name, PyObject* o) {
@@ -182,6 +195,7 @@ PyMethodDef tensor_methods[] = {
     {"item", fast<method<"item", item>>(), METH_FASTCALL | METH_KEYWORDS, "The one element as a Python number."},
     {"tolist", plain<tolist>, METH_NOARGS, "The values as nested lists, or one number for a 0-dim tensor."},
     {"__complex__", plain<to_complex_number>, METH_NOARGS, "The one element as a complex number."},
+    {"detach_", detach_inplace, METH_NOARGS, "Cuts the tensor off from what made it, and returns it."},
     {"requires_grad_", fast<method<"requires_grad_", set_requires>>(), METH_FASTCALL | METH_KEYWORDS,
      "Sets requires_grad (True unless said otherwise) and returns self."},
     {"to", fast<method<"to", tensor_to>>(), METH_FASTCALL | METH_KEYWORDS,

@@ -204,6 +204,24 @@ class Tensor(_C.TensorBase):
 
         return where(condition, self, other)
 
+    def is_conj(self) -> bool:
+        """False: conj() computes its result at once."""
+        return False
+
+    def is_neg(self) -> bool:
+        """False: neg() computes its result at once."""
+        return False
+
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself: nothing is left to compute."""
+        return self
+
+    def apply_(self, callable: Callable) -> Tensor:
+        """Puts callable(element) in place of every element, one by one in Python; for small CPU tensors."""
+        with _grad_off():
+            values = [callable(v) for v in self.flatten().tolist()]
+            return self.copy_(self.new_tensor(values).reshape(self.shape))
+
     def dim_order(self) -> tuple[int, ...]:
         """The dims from the outermost in memory to the innermost."""
         return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))

@@ -86,8 +86,12 @@ Axis axis_of(const char* op, size_t d, int64_t size, IntArrayRef kernel, IntArra
                  list);
     return value;
   };
-  Axis a{at("kernel_size", kernel, 1), at("dilation", dilation, 1), at("padding", padding, 0), at("stride", stride, 1),
-         size, 0};
+  Axis a{at("kernel_size", kernel, 1),
+         at("dilation", dilation, 1),
+         at("padding", padding, 0),
+         at("stride", stride, 1),
+         size,
+         0};
   int64_t span = a.padded() - a.dilation * (a.kernel - 1) - 1;
   STRATA_CHECK(span >= 0, op, ": expected an image of at least the kernel's reach, got size ", size, ", kernel_size ",
                kernel, ", dilation ", dilation, " and padding ", padding,
@@ -97,9 +101,9 @@ Axis axis_of(const char* op, size_t d, int64_t size, IntArrayRef kernel, IntArra
 }
 
 void check_numbers(const char* op, const Tensor& self) {
-  STRATA_CHECK_NOT_IMPLEMENTED(
-      self.is_floating_point() || self.is_complex() || self.dtype() == DType::Bool, "\"", op,
-      "\" not implemented for '", scalar_type_name(self.dtype()), "'; convert the input with .to() first");
+  STRATA_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.is_complex() || self.dtype() == DType::Bool, "\"", op,
+                               "\" not implemented for '", scalar_type_name(self.dtype()),
+                               "'; convert the input with .to() first");
 }
 
 }  // namespace
@@ -149,8 +153,8 @@ Tensor col2im(const Tensor& self, IntArrayRef output_size, IntArrayRef kernel, I
   // Sums of float16 and bfloat16 are rounded once, at the end.
   Tensor wide = is_half(self.dtype()) ? ops::to(self, DType::F32) : self;
   Tensor split = ops::reshape(wide, {batch, channels, y.kernel, x.kernel, y.count, x.count});
-  Tensor lines = ops::reshape(ops::permute(split, {0, 1, 2, 4, 3, 5}),
-                              {batch, channels, y.kernel * y.count, x.kernel * x.count});
+  Tensor lines =
+      ops::reshape(ops::permute(split, {0, 1, 2, 4, 3, 5}), {batch, channels, y.kernel * y.count, x.kernel * x.count});
   auto zeros = [&](int64_t h) { return ops::new_zeros(wide, {batch, channels, h, x.padded()}); };
   Tensor columns = ops::index_add(zeros(y.kernel * y.count), 3, x.places(self), lines);
   Tensor image = ops::index_add(zeros(y.padded()), 2, y.places(self), columns);

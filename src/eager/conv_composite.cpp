@@ -36,8 +36,8 @@ Tensor conv_padded(int64_t spatial, const char* name, const Tensor& input, const
                "'; expected 'valid' or 'same'");
   DimVec both(spatial, 0);
   if (padding == "valid") return conv_nd(spatial, name, input, weight, bias, stride, both, dilation, groups);
-  STRATA_CHECK(dilation.size() == 1 || int64_t(dilation.size()) == spatial, name, ": expected dilation to be one int or ",
-               spatial, ", got ", dilation);
+  STRATA_CHECK(dilation.size() == 1 || int64_t(dilation.size()) == spatial, name,
+               ": expected dilation to be one int or ", spatial, ", got ", dilation);
   for (int64_t s : stride) STRATA_CHECK(s == 1, "padding='same' is not supported for strided convolutions");
   bool single;
   Tensor x = batched(spatial, name, input, weight, &single);

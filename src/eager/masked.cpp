@@ -114,8 +114,8 @@ Tensor count_nonzero_dims(const Tensor& self, IntArrayRef dim) {
   return ops::sum(ops::ne(self, Scalar(0)), OptIntArrayRef(dim), false, DType::I64);
 }
 
-Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
-                    std::string_view reduce, bool include_self) {
+Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                    bool include_self) {
   dim = wrap_dim(dim, self.dim());
   STRATA_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
                "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce, ".");

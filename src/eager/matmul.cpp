@@ -1,4 +1,5 @@
 // mm, bmm, addmm and their kin over matrix_product.
+#include "strata/generated/ops/matmul.h"
 #include "base/checked.h"
 #include "core/promote.h"
 #include "eager/copy.h"
@@ -7,7 +8,6 @@
 #include "eager/view_rules.h"
 #include "strata/generated/eager_matmul.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops/matmul.h"
 #include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/unary.h"
@@ -185,7 +185,8 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   for (const Tensor* x : all) kind.add(*x);
   DType t = kind.get();
   if (is_integral(t, true)) {
-    STRATA_CHECK(beta.is_integral(true), "For integral input tensors, argument beta must not be a floating point number.");
+    STRATA_CHECK(beta.is_integral(true),
+                 "For integral input tensors, argument beta must not be a floating point number.");
     STRATA_CHECK(alpha.is_integral(true),
                  "For integral input tensors, argument alpha must not be a floating point number.");
   }

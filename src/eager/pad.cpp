@@ -181,8 +181,8 @@ DimVec check_pad(Mode mode, IntArrayRef sizes, IntArrayRef pad) {
 
 Tensor pad_forward(Mode mode, const Tensor& self, IntArrayRef pad) {
   DimVec sizes = check_pad(mode, self.sizes(), pad);
-  STRATA_CHECK_NOT_IMPLEMENTED(mode == Mode::Circular || self.dtype() != DType::Bool, "\"",
-                               name_of(mode), pad.size() / 2, "d\" not implemented for 'Bool'; convert the input first");
+  STRATA_CHECK_NOT_IMPLEMENTED(mode == Mode::Circular || self.dtype() != DType::Bool, "\"", name_of(mode),
+                               pad.size() / 2, "d\" not implemented for 'Bool'; convert the input first");
   if (self.is_meta() || self.numel() == 0) return new_tensor(self, sizes);
   Tensor r = self;
   // The outermost padded dim first: what it repeats is whole rows of the inner ones.

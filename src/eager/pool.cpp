@@ -54,8 +54,8 @@ inline void over_places(const Volumes& v, const Window& w, F&& f) {
 }
 
 void check_numbers(const char* op, const Tensor& self, bool fits) {
-  STRATA_CHECK_NOT_IMPLEMENTED(fits, "\"", op, "\" not implemented for '",
-                               scalar_type_name(self.dtype()), "'; convert the input with .to() first");
+  STRATA_CHECK_NOT_IMPLEMENTED(fits, "\"", op, "\" not implemented for '", scalar_type_name(self.dtype()),
+                               "'; convert the input with .to() first");
 }
 
 template <class T>

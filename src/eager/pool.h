@@ -17,9 +17,9 @@ struct WindowAxis {
 };
 
 struct Volumes {
-  int64_t count = 1;           // batch * channels
+  int64_t count = 1;  // batch * channels
   WindowAxis depth, rows, cols;
-  DimVec output;               // sizes of the result
+  DimVec output;  // sizes of the result
   int64_t size() const { return depth.size * rows.size * cols.size; }
   int64_t windows() const { return depth.count * rows.count * cols.count; }
 };

@@ -95,8 +95,8 @@ Volumes sliding_volumes(const char* op, int64_t rank, const Tensor& self, IntArr
     v.output[first + d] = a.count;
   }
   for (int64_t d = 0; d < rank; ++d)
-    STRATA_CHECK(axes[d]->count >= 1, op, ": Given input size: ", self.sizes(), ". Calculated output size: ",
-                 IntArrayRef(v.output), ". Output size is too small");
+    STRATA_CHECK(axes[d]->count >= 1, op, ": Given input size: ", self.sizes(),
+                 ". Calculated output size: ", IntArrayRef(v.output), ". Output size is too small");
   return v;
 }
 
@@ -108,8 +108,8 @@ Volumes even_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayR
   for (int64_t d = 0; d < rank; ++d) {
     axes[d]->even = true;
     axes[d]->count = output_size[d];
-    STRATA_CHECK(output_size[d] >= 0, op,
-                 ": elements of output_size must be greater than or equal to 0 but received ", output_size);
+    STRATA_CHECK(output_size[d] >= 0, op, ": elements of output_size must be greater than or equal to 0 but received ",
+                 output_size);
     v.output[self.dim() - rank + d] = output_size[d];
   }
   return v;

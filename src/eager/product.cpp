@@ -78,7 +78,8 @@ const GemmKernel& gemm_kernel(DType t, const char* op) {
   if (STRATA_UNLIKELY(!k)) {
     k = find_product(cpu_isa(), t);
     if (!k) k = find_product("base", t);
-    STRATA_CHECK_NOT_IMPLEMENTED(k, "\"", op, "\" not implemented for '", scalar_type_name(t), "'; convert the operands with .to() first");
+    STRATA_CHECK_NOT_IMPLEMENTED(k, "\"", op, "\" not implemented for '", scalar_type_name(t),
+                                 "'; convert the operands with .to() first");
     cached.store(k, std::memory_order_relaxed);
   }
   return *k;

@@ -12,7 +12,9 @@ namespace strata::eager {
 namespace {
 
 constexpr int64_t kPart = 65536;  // a super-chunk of tree T
-constexpr int64_t kTile = 16;     // rows gathered together when neighbours in memory are different rows
+constexpr int64_t kTile = 16;     // rows gathered together when neighbours in memory are different rows,
+constexpr int64_t kWideTile = 64;  // or as many where they fit the cache near the core
+constexpr int64_t kTileBytes = 128 << 10;
 constexpr int kMaxReductions = 8;
 
 int64_t product(const DimVec& v) {
@@ -191,8 +193,16 @@ class Runner {
   int64_t tile_rows() const {
     if (l_.kept_sizes.empty() || l_.kept_sizes.back() < 2 || n_ * kTile > (int64_t(1) << 22)) return 1;
     for (size_t i = 0; i < l_.operands.size(); ++i)
-      if (!direct_[i] && l_.operands[i].kept.back() == itemsize(l_.operands[i].dtype)) return kTile;
+      if (!direct_[i] && l_.operands[i].kept.back() == itemsize(l_.operands[i].dtype))
+        return row_bytes() * kWideTile <= kTileBytes ? kWideTile : kTile;
     return 1;
+  }
+
+  // Room for a staged row of any operand, in whole blocks.
+  int64_t row_bytes() const {
+    int64_t width = itemsize(l_.compute);
+    for (const RowOperand& o : l_.operands) width = std::max(width, itemsize(o.kernel));
+    return (n_ + 15) / 16 * 16 * width;
   }
 
   char* row_base(const RowOperand& o, int64_t row) const {
@@ -311,10 +321,8 @@ class Runner {
 
   void run_rows(int64_t begin, int64_t end, int64_t tile, Workspace& space) const {
     int count = int(l_.operands.size());
-    int64_t lanes = (n_ + 15) / 16 * 16;
-    int64_t row_bytes = lanes * 16;
     // Rows of a tile start a line apart from a power of two, so that they do not meet in one set of the cache.
-    int64_t stride = row_bytes + 64;
+    int64_t stride = row_bytes() + 64;
     char* memory = space.get(stride * (count * tile + e_.scratch_rows) + 64 * count);
     char* scratch[kMaxRowOperands];
     for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = memory + stride * (count * tile + i);

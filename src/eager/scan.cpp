@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "core/parallel.h"
+#include "eager/index_args.h"
 #include "eager/sort_keys.h"
 #include "strata/generated/eager_scan.h"
 #include "strata/generated/ops/compare.h"
@@ -199,12 +200,14 @@ void cumprod_out(const Tensor& self, int64_t dim, std::optional<DType> dtype, co
 
 void cumsum_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   check_same_dtype(self, dtype);
-  copy_values(self, cumsum(self, dim, self.dtype()));
+  check_apart("cumsum_", self, {});
+  copy_result(self, cumsum(self, dim, self.dtype()), "cumsum_");
 }
 
 void cumprod_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   check_same_dtype(self, dtype);
-  copy_values(self, cumprod(self, dim, self.dtype()));
+  check_apart("cumprod_", self, {});
+  copy_result(self, cumprod(self, dim, self.dtype()), "cumprod_");
 }
 
 Tensor logcumsumexp(const Tensor& self, int64_t dim) {

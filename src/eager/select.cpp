@@ -178,7 +178,8 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool
 std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   dim = wrap_dim(dim, self.dim());
   check_not_empty("kthvalue", self, dim);
-  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool || self.dim() == 0, "\"kthvalue_cpu\" not implemented for 'Bool'");
+  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool || self.dim() == 0,
+                               "\"kthvalue_cpu\" not implemented for 'Bool'");
   STRATA_CHECK(k >= 1 && k <= (self.dim() ? self.sizes()[dim] : 1),
                "kthvalue(): selected number k out of range for dimension ", dim);
   return choose_lines("kthvalue", self, dim, keepdim, [k](const auto* line, int64_t step, int64_t n, auto& items) {

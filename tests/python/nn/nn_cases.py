@@ -232,10 +232,48 @@ def _attention(t):
     yield Case("Transformer", 8, 2, 1, 1, 6, 0.0, batch_first=True, norm_first=True, inputs=(y, z), call=call)
 
 
+def _images(t):
+    line, image, volume = wave(t, 2, 3, 5), wave(t, 2, 3, 5, 4), wave(t, 1, 2, 5, 4, 3)
+    for mode in ("nearest", "nearest-exact"):
+        for x in (line, image, volume):
+            yield Case("Upsample", scale_factor=1.7, mode=mode, inputs=(x,))
+    for align in (True, False):
+        yield Case("Upsample", 8, mode="linear", align_corners=align, inputs=(line,))
+        yield Case("Upsample", (7, 3), mode="bilinear", align_corners=align, inputs=(image,))
+        yield Case("Upsample", (7, 3), mode="bicubic", align_corners=align, inputs=(image,))
+        yield Case("Upsample", (3, 6, 5), mode="trilinear", align_corners=align, inputs=(volume,))
+    for recompute in (True, False):
+        yield Case("Upsample", scale_factor=1.3, mode="bilinear", recompute_scale_factor=recompute, inputs=(image,))
+    yield Case("Upsample", (3, 2), mode="area", inputs=(image,))
+    yield Case("UpsamplingNearest2d", scale_factor=2, inputs=(image,))
+    yield Case("UpsamplingBilinear2d", (9, 6), inputs=(image,))
+    yield Case("Unfold", (2, 3), dilation=(2, 1), padding=1, stride=2, inputs=(image,))
+    yield Case("Fold", (4, 5), (2, 3), padding=(1, 0), stride=(2, 1), inputs=(wave(t, 2, 12, 9),))
+    places = t.tensor([[[1, 2, 7], [0, 4, 5]]])
+    yield Case("MaxUnpool1d", 2, stride=3, inputs=(wave(t, 1, 2, 3), places))
+    yield Case("MaxUnpool2d", 2, inputs=(wave(t, 1, 2, 1, 3), places[:, :, None]))
+    yield Case("MaxUnpool2d", 2, inputs=(wave(t, 1, 2, 1, 3), places[:, :, None]), call={"output_size": [2, 7]})
+    yield Case("MaxUnpool3d", (1, 1, 3), inputs=(wave(t, 1, 2, 1, 1, 3), places[:, :, None, None]))
+    yield Case("MaxPool3d", 2, stride=1, padding=1, inputs=(volume,))
+    yield Case("AvgPool3d", 2, stride=1, padding=1, count_include_pad=False, inputs=(volume,))
+    yield Case("AdaptiveAvgPool3d", (3, None, 2), inputs=(volume,))
+    yield Case("AdaptiveMaxPool3d", (2, 3, 2), return_indices=True, inputs=(volume,))
+
+
+def _bags(t):
+    words = classes(t, 6, 7)
+    begins = t.tensor([0, 3, 3, 5])
+    for mode in ("sum", "mean", "max"):
+        yield Case("EmbeddingBag", 6, 3, mode=mode, inputs=(classes(t, 6, 2, 4),))
+        yield Case("EmbeddingBag", 6, 3, mode=mode, padding_idx=1, inputs=(words, begins))
+    yield Case("EmbeddingBag", 6, 3, mode="sum", include_last_offset=True, inputs=(words, begins))
+    yield Case("EmbeddingBag", 6, 3, mode="sum", inputs=(words, begins), call={"per_sample_weights": wave(t, 7)})
+
+
 def cases(t):
     """(key, Case) of all: the key is the class's name and how many of it came before."""
     counts = {}
-    groups = (_activations, _linear_and_conv, _norms, _pools_and_pads, _losses, _sequences, _attention)
+    groups = (_activations, _linear_and_conv, _norms, _pools_and_pads, _losses, _sequences, _attention, _images, _bags)
     for group in groups:
         for case in group(t):
             counts[case.name] = counts.get(case.name, -1) + 1

@@ -66,7 +66,10 @@ __all__ = list(_HOME | _OPERATORS)
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        home = importlib.import_module(f"{__name__}.{_HOME[name]}")
+        if _HOME[name] in _HOME:  # importing the file dropout.py has just hidden the function dropout
+            globals()[_HOME[name]] = getattr(home, _HOME[name])
+        value = getattr(home, name)
         if getattr(value, "__module__", "").startswith(__name__):
             value.__module__ = __name__  # graphs print a function by the name that users write
     elif name in _OPERATORS:

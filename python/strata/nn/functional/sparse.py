@@ -91,6 +91,9 @@ def embedding_bag(
             padding_idx=padding_idx,
         )
     _check_bags(input, weight, offsets, per_sample_weights, mode, scale_grad_by_freq, sparse)
+    if include_last_offset and offsets is not None and offsets.numel():  # where the last bag ends
+        input = input[: int(offsets[-1])]
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights[: int(offsets[-1])]
     if input.dim() == 2:
         bags, each = input.shape
         bag = strata.arange(bags).repeat_interleave(each)

@@ -1,0 +1,58 @@
+"""Windows, positions in a shape, and small methods of tensors."""
+
+import math
+
+import pytest
+import strata as torch
+
+
+@pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hann", "kaiser"])
+def test_windows(name):
+    make = getattr(torch, f"{name}_window")
+    assert make(0).tolist() == [] and make(1).tolist() == [1.0]
+    symmetric = make(9, periodic=False, dtype=torch.float64)
+    torch.testing.assert_close(symmetric, symmetric.flip(0))
+    assert symmetric.argmax().item() == 4 and symmetric[4].item() == pytest.approx(1.0)
+    torch.testing.assert_close(make(8, dtype=torch.float64), symmetric[:-1])
+    with pytest.raises(RuntimeError, match="non-negative"):
+        make(-1)
+    with pytest.raises(RuntimeError, match="floating point"):
+        make(3, dtype=torch.int64)
+
+
+def test_window_values():
+    expected = [0.5 - 0.5 * math.cos(2 * math.pi * i / 5) for i in range(5)]
+    torch.testing.assert_close(torch.hann_window(5), torch.tensor(expected))
+    kaiser = torch.kaiser_window(6, periodic=False, beta=12.0)
+    torch.testing.assert_close(kaiser, torch.tensor([5.2773e-05, 0.10172, 0.79294, 0.79294, 0.10172, 5.2773e-05]), rtol=1e-4, atol=1e-6)
+
+
+def test_unravel_index():
+    rows, columns = torch.unravel_index(torch.arange(12).reshape(2, 6), (3, 4))
+    assert (rows * 4 + columns == torch.arange(12).reshape(2, 6)).all()
+    with pytest.raises(ValueError, match="between 0 and 11"):
+        torch.unravel_index(torch.tensor([12]), (3, 4))
+    with pytest.raises(TypeError, match="integer"):
+        torch.unravel_index(torch.tensor([1.0]), (3, 4))
+
+
+def test_cdist_takes_words():
+    a, b = torch.tensor([[0.0, 0.0], [3.0, 4.0]]), torch.tensor([[0.0, 0.0]])
+    assert torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").tolist() == [[0.0], [5.0]]
+    with pytest.raises(ValueError, match="compute_mode"):
+        torch.cdist(a, b, compute_mode="other")
+
+
+def test_detach_in_place():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    assert y.detach_() is y and y.is_leaf and not y.requires_grad and y.grad_fn is None
+    assert not (y + 1).requires_grad
+    with pytest.raises(RuntimeError, match="detach views"):
+        (x * 2)[:2].detach_()
+
+
+def test_apply():
+    x = torch.tensor([[1, 2], [3, 4]])
+    assert x.apply_(lambda v: v * v) is x and x.tolist() == [[1, 4], [9, 16]]
+    assert x.resolve_neg() is x and not x.is_conj() and not x.is_neg()
