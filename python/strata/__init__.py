@@ -36,9 +36,8 @@ from strata._device_words import install as _install  # noqa: E402
 
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
-for _name, _module in _install(Tensor).items():
-    globals().setdefault(_name, _module)
-del _install, _name, _module
+globals().update({name: module for name, module in _install(Tensor).items() if name not in globals()})
+del _install
 
 # Where names live that are loaded on first use.
 _MODULES = frozenset(

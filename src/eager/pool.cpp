@@ -69,21 +69,22 @@ T lowest() {
 template <class T>
 void max_volumes(const Volumes& v, const T* in, T* out, int64_t* indices) {
   int64_t size = v.size(), windows = v.windows(), width = v.cols.size, height = v.rows.size;
+  int64_t deep = v.depth.dilation, down = v.rows.dilation, across = v.cols.dilation;
   over_volumes(v, [&](int64_t begin, int64_t end) {
     over_windows(v, begin, end, [&](int64_t volume, int64_t at, const Window& w) {
       const T* from = in + volume * size;
       T best = lowest<T>();
       int64_t place = (w.z.first * height + w.y.first) * width + w.x.first;
-      for (int64_t z = w.z.first; z < w.z.last; z += v.depth.dilation)
-        for (int64_t y = w.y.first; y < w.y.last; y += v.rows.dilation)
-          for (int64_t x = w.x.first; x < w.x.last; x += v.cols.dilation) {
-            int64_t here = (z * height + y) * width + x;
-            T value = from[here];
-            if (value > best || is_nan(value)) {
-              best = value;
-              place = here;
-            }
+      for (int64_t z = w.z.first; z < w.z.last; z += deep)
+        for (int64_t y = w.y.first; y < w.y.last; y += down) {
+          int64_t row = (z * height + y) * width;
+          for (int64_t x = w.x.first; x < w.x.last; x += across) {
+            T value = from[row + x];
+            bool better = (value > best) | is_nan(value);  // without a branch, which chance would decide
+            best = better ? value : best;
+            place = better ? row + x : place;
           }
+        }
       out[volume * windows + at] = best;
       indices[volume * windows + at] = place;
     });

@@ -1,5 +1,11 @@
 #include "grad/formulas_linalg.h"
 
+#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/index.h"
+#include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/view.h"
+
 namespace strata::formulas {
 
 Tensor qr_grad(const Grads&) {
@@ -7,9 +13,9 @@ Tensor qr_grad(const Grads&) {
               "linalg.qr: its derivative is not provided; decompose A.detach(), or orthogonalise with products");
 }
 
-std::tuple<Tensor, Tensor> no_nextafter_grad(const Tensor&) {
-  throw_error(ErrorKind::NotImplemented,
-              "the derivative for 'self' of nextafter is not implemented; detach() its operands");
+Tensor nextafter_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
+  Tensor moved = ops::masked_fill(grad, ops::eq(self, other), Scalar(0));
+  return ops::to(ops::sum_to_size(moved, self.sizes()), self.dtype());
 }
 
 }  // namespace strata::formulas

@@ -1,4 +1,4 @@
-// Derivatives of decompositions, and of what has none.
+// Derivatives of decompositions and of ops/compose.yaml.
 #pragma once
 #include "grad/node.h"
 
@@ -7,7 +7,7 @@ namespace strata::formulas {
 // Raises: the derivative needs triangular systems, which the table does not have.
 [[noreturn]] Tensor qr_grad(const Grads& grads);
 
-// Raises: PyTorch has none either.
-[[noreturn]] std::tuple<Tensor, Tensor> no_nextafter_grad(const Tensor& grad);
+// The gradient of `self` where it moves.
+Tensor nextafter_grad(const Tensor& grad, const Tensor& self, const Tensor& other);
 
 }  // namespace strata::formulas

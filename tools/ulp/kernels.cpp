@@ -100,6 +100,12 @@ std::vector<Function> functions() {
        .points = {1.0, 2.0, 1.4616, 8.0},
        .floor64 = 1,
        .limit64 = 8},
+      {.name = "tetragamma",
+       .unary32 = ONE32(tetragamma),
+       .unary64 = ONE64(tetragamma),
+       .points = {1.0, 2.0, 1.4616, 8.0},
+       .floor64 = 1,
+       .limit64 = 8},
       {.name = "fmod", .binary32 = TWO32(fmod), .binary64 = TWO64(fmod), .points = {1.0, 3.0}},
       {.name = "rsqrt", .unary32 = ONE32(rsqrt), .unary64 = ONE64(rsqrt), .points = {1.0}},
   };

@@ -99,6 +99,27 @@ T trigamma(T x, Sin sin, Rint rint) {
   return u + s / 2 + tail * s * u + sum;
 }
 
+template <class T, class Sin, class Tan, class Rint>
+T tetragamma(T x, Sin sin, Tan tan, Rint rint) {
+  const T pi = T(3.14159265358979323846264338327950288Q);
+  if (x == 0) return -std::copysign(std::numeric_limits<double>::infinity(), double(x));
+  if (x < 0) {
+    const T r = x - rint(x);
+    if (!(r != 0)) return std::numeric_limits<double>::quiet_NaN();
+    const T s = pi / sin(pi * r);
+    const T cot = r == T(0.5) || r == T(-0.5) ? T(0) : 1 / tan(pi * r);
+    return tetragamma<T, Sin, Tan, Rint>(1 - x, sin, tan, rint) - 2 * pi * s * s * cot;
+  }
+  T sum = 0;
+  for (; x < 30; x += 1) sum += 1 / (x * x * x);
+  const T u = 1 / x;
+  const T s = u * u;
+  const T c[] = {T(1) / 2, T(-1) / 6, T(1) / 6, T(-3) / 10, T(5) / 6, T(-691) / 210, T(35) / 2, T(-3617) / 30};
+  T tail = 0;
+  for (int i = 7; i >= 0; --i) tail = tail * s + c[i];
+  return -(s + s * u + tail * s * s) - 2 * sum;
+}
+
 struct Wide {
   double (*f32)(double);
   quad (*f64)(quad);
@@ -149,6 +170,9 @@ const std::map<std::string, Wide> one = {
     {"trigamma",
      {[](double x) { return double(trigamma<long double>(x, sinl, rintl)); },
       [](quad x) { return trigamma<quad>(x, sinq, rintq); }}},
+    {"tetragamma",
+     {[](double x) { return double(tetragamma<long double>(x, sinl, tanl, rintl)); },
+      [](quad x) { return tetragamma<quad>(x, sinq, tanq, rintq); }}},
     {"normpdf",
      {[](double x) { return std::exp(-x * x / 2) / double(root_two_pi); },
       [](quad x) { return expq(-x * x / 2) / root_two_pi; }}},
