@@ -12,6 +12,12 @@
 #endif
 #endif
 
+// For the few thread-local variables that every call reads. They lie at a fixed distance from the thread's pointer, in
+// room that the loader keeps for all late libraries together, so the whole library must hold little thread-local data.
+// (As a compiler flag this would ask the same of libstdc++'s variables, which fails where another library has loaded it
+// first.)
+#define STRATA_HOT_TLS __attribute__((tls_model("initial-exec")))
+
 namespace strata {
 
 template <size_t Size, size_t Limit = 512>
@@ -53,7 +59,7 @@ class Pool {
     size_t count;
   };
   static List& local() {
-    static thread_local List list{nullptr, 0};
+    static thread_local List list STRATA_HOT_TLS = {nullptr, 0};
     return list;
   }
 };

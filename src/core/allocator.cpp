@@ -52,7 +52,7 @@ class SmallList {
     size_t count;
   };
   static Head& head() {
-    static thread_local Head h{nullptr, 0};
+    static thread_local Head h STRATA_HOT_TLS = {nullptr, 0};
     return h;
   }
 };

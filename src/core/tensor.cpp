@@ -168,8 +168,8 @@ int64_t strided_span(IntArrayRef sizes, IntArrayRef strides) {
 
 namespace {
 Allocator* allocators[kMaxDeviceTypes];
-thread_local int meta_depth = 0;
-thread_local bool inference_tensors = false;
+thread_local int meta_depth STRATA_HOT_TLS = 0;
+thread_local bool inference_tensors STRATA_HOT_TLS = false;
 }  // namespace
 
 void register_allocator(int device_type, Allocator& allocator) { allocators[device_type] = &allocator; }
@@ -208,8 +208,8 @@ Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device, bool meta) {
 
 Tensor make_tensor_like(const TensorImpl& shape_of, DType dtype) {
   if (STRATA_UNLIKELY(MetaGuard::active())) return make_tensor(shape_of.sizes(), dtype, shape_of.device_, true);
-  Tensor t = fresh_tensor(Storage::make(allocator_for(shape_of.device_), size_t(shape_of.numel_ * itemsize(dtype))), dtype,
-                          false, shape_of.device_);
+  Tensor t = fresh_tensor(Storage::make(allocator_for(shape_of.device_), size_t(shape_of.numel_ * itemsize(dtype))),
+                          dtype, false, shape_of.device_);
   t.impl()->copy_contiguous_geometry(shape_of);
   return t;
 }

@@ -181,8 +181,8 @@ class Tensor {
   Tensor alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const;
   Tensor alias() const { return alias(sizes(), strides(), storage_offset()); }
 
-// Methods of operators, for programs; they are inline calls of ops::, defined in strata/generated/ops.h. The library's own
-// code goes without them, so that a new operator does not build it anew.
+// Methods of operators, for programs; they are inline calls of ops::, defined in strata/generated/ops.h. The library's
+// own code goes without them, so that a new operator does not build it anew.
 #ifndef STRATA_BUILD
 #include "strata/generated/tensor_methods.inc"
 #endif

@@ -11,8 +11,8 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kPart = 65536;  // a super-chunk of tree T
-constexpr int64_t kTile = 16;     // rows gathered together when neighbours in memory are different rows,
+constexpr int64_t kPart = 65536;   // a super-chunk of tree T
+constexpr int64_t kTile = 16;      // rows gathered together when neighbours in memory are different rows,
 constexpr int64_t kWideTile = 64;  // or as many where they fit the cache near the core
 constexpr int64_t kTileBytes = 128 << 10;
 constexpr int kMaxReductions = 8;

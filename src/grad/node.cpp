@@ -11,7 +11,7 @@ std::string (*take_stack_text)() = nullptr;
 
 namespace {
 std::atomic<bool> anomaly_{false}, anomaly_nan_{true};
-thread_local uint64_t sequence_ = 0;
+thread_local uint64_t sequence_ STRATA_HOT_TLS = 0;
 }  // namespace
 
 bool anomaly_enabled() { return anomaly_.load(std::memory_order_relaxed); }
@@ -33,8 +33,8 @@ Node::~Node() {
 
 // A chain of nodes would be destroyed by as deep a recursion; a thread's outermost destroy works through a list.
 namespace {
-thread_local Node* dead_ = nullptr;
-thread_local bool reaping_ = false;
+thread_local Node* dead_ STRATA_HOT_TLS = nullptr;
+thread_local bool reaping_ STRATA_HOT_TLS = false;
 }  // namespace
 
 void Node::destroy() {

@@ -12,8 +12,8 @@ namespace strata::lower {
 class ReductionPrinter {
  public:
   ReductionPrinter(const Pass& pass, BodyPrinter& body, bool vector, Needs& needs);
-  // For passes that only reduce, with cheap text: rows of whole blocks of eight vectors are folded in registers, without
-  // the array of positions. Returns from the function; empty where it does not apply.
+  // For passes that only reduce, with cheap text: rows of whole blocks of eight vectors are folded in registers,
+  // without the array of positions. Returns from the function; empty where it does not apply.
   std::string whole_blocks(const std::string& element);
   std::string before();
   std::string inside();

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/pool.h"
 #include "core/generator.h"
 #include "core/parallel.h"
 #include "core/promote.h"
-#include "base/pool.h"
 #include "core/tensor.h"
 
 namespace strata {
