@@ -78,6 +78,8 @@ def attention_math(m):
 
 @sample("qr")
 def qr(m):
+    if m.is_complex:
+        return  # complex QR raises here: there is no kernel of it yet
     yield call(m.tensor(4, 3))
     yield call(m.tensor(3, 5))
     yield call(m.tensor(2, 4, 4))
@@ -90,6 +92,8 @@ def qr(m):
 
 @sample("safe_softmax")
 def safe_softmax(m):
+    if m.is_complex:
+        return  # softmax of complex numbers raises here
     scores = m.tensor(3, 4)
     if m.is_float:
         scores.data[1] = -float("inf")
