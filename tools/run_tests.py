@@ -98,6 +98,13 @@ def main() -> int:
         env["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096"
         env["TSAN_OPTIONS"] = "die_after_fork=0:allocator_may_return_null=1:max_allocation_size_mb=4096"
         cpp_env["ASAN_OPTIONS"] = "allocator_may_return_null=1"
+        # The OpenMP runtime's own locks are unknown to the thread sanitizer.
+        cpp_env["TSAN_OPTIONS"] = "ignore_noninstrumented_modules=1"
+        env["TSAN_OPTIONS"] += ":" + cpp_env["TSAN_OPTIONS"]
+        for settings in (env, cpp_env):
+            settings["UBSAN_OPTIONS"] = "print_stacktrace=1"
+            if args.sanitize == "tsan":
+                settings["OMP_NUM_THREADS"] = "2"
     print(f"seed {args.seed}" + (" (all operator tests)" if args.all else ""), flush=True)
     start = time.monotonic()
     passed, failed = nothing_to_build(args.build)

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <new>
 #include <ostream>
 #include <type_traits>
 #include <vector>
@@ -87,6 +88,7 @@ class SmallVec {
   }
   void reserve(size_t n) {
     if (n <= capacity_) return;
+    if (n > SIZE_MAX / 4 / sizeof(T)) throw std::bad_alloc();
     size_t wanted = n < 2 * capacity_ ? 2 * capacity_ : n;
     T* fresh = static_cast<T*>(::operator new(wanted * sizeof(T)));
     if (size_) std::memcpy(fresh, data_, size_ * sizeof(T));

@@ -43,14 +43,15 @@ void TensorImpl::set_geometry(IntArrayRef sizes, int64_t offset) {
   ndim_ = uint8_t(n);
   int64_t* d = dims();
   int64_t* s = d + capacity();
-  int64_t step = 1;
+  // Unsigned: beside an empty dim the others may have a product that does not fit.
+  uint64_t step = 1, numel = 1;
   for (size_t i = n; i-- > 0;) {
     d[i] = sizes[i];
-    s[i] = step;
-    if (sizes[i] > 1) step *= sizes[i];
+    s[i] = int64_t(step);
+    if (sizes[i] > 1) step *= uint64_t(sizes[i]);
+    numel *= uint64_t(sizes[i]);
   }
-  numel_ = 1;
-  for (size_t i = 0; i < n; ++i) numel_ *= sizes[i];
+  numel_ = int64_t(numel);
   contiguous_ = true;
   offset_ = offset;
 }
@@ -62,11 +63,14 @@ void TensorImpl::set_geometry(IntArrayRef sizes, IntArrayRef strides, int64_t of
   int64_t* d = dims();
   int64_t* s = d + capacity();
   numel_ = 1;
+  bool wide = false, empty = false;
   for (size_t i = 0; i < n; ++i) {
     d[i] = sizes[i];
     s[i] = strides[i];
-    numel_ *= sizes[i];
+    wide |= __builtin_mul_overflow(numel_, sizes[i], &numel_);
+    empty |= sizes[i] == 0;
   }
+  STRATA_CHECK(!wide || empty, "size: the number of elements of shape ", sizes, " does not fit in 64 bits");
   bool contiguous = true;
   int64_t step = 1;
   if (numel_ != 0)

@@ -1,5 +1,5 @@
 // Images as blocks: pixel_shuffle, and windows as columns.
-#include "base/checked.h"
+#include "core/shape/arithmetic.h"
 #include "core/shape/pool.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_arrange.h"
@@ -45,7 +45,8 @@ Tensor pixel_shuffle(const Tensor& self, int64_t r) {
                "but input.size(-3)=",
                c, " is not divisible by ", area);
   Tensor blocks = ops::reshape(self, with(lead, {c / area, r, r, h, w}));
-  return ops::reshape(ops::permute(blocks, order_of(n, {0, 3, 1, 4, 2})), with(lead, {c / area, h * r, w * r}));
+  return ops::reshape(ops::permute(blocks, order_of(n, {0, 3, 1, 4, 2})),
+                      with(lead, {c / area, shape::times(h, r), shape::times(w, r)}));
 }
 
 Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
@@ -56,7 +57,8 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
                "pixel_unshuffle expects height and width to be divisible by downscale_factor, but got a ", h, " x ", w,
                " input and downscale_factor=", r);
   Tensor blocks = ops::reshape(self, with(lead, {c, h / r, r, w / r, r}));
-  return ops::reshape(ops::permute(blocks, order_of(n, {0, 2, 4, 1, 3})), with(lead, {c * r * r, h / r, w / r}));
+  return ops::reshape(ops::permute(blocks, order_of(n, {0, 2, 4, 1, 3})),
+                      with(lead, {shape::times(shape::times(c, r), r), h / r, w / r}));
 }
 
 // ---- windows
@@ -65,10 +67,10 @@ namespace {
 
 struct Axis {
   int64_t kernel, dilation, padding, stride, size, count;
-  int64_t padded() const { return size + 2 * padding; }
+  int64_t padded() const { return shape::plus(size, shape::times<int64_t>(2, padding)); }
   // Where element k of window i lies in the padded dim, k by k.
   Tensor places(const Tensor& like) const {
-    Tensor index = make_tensor(IntArrayRef(kernel * count), DType::I64, like.device());
+    Tensor index = make_tensor(IntArrayRef(shape::times(kernel, count)), DType::I64, like.device());
     int64_t* p = index.data<int64_t>();
     for (int64_t k = 0; k < kernel; ++k)
       for (int64_t i = 0; i < count; ++i) *p++ = k * dilation + i * stride;
@@ -92,7 +94,8 @@ Axis axis_of(const char* op, size_t d, int64_t size, IntArrayRef kernel, IntArra
          at("stride", stride, 1),
          size,
          0};
-  int64_t span = a.padded() - a.dilation * (a.kernel - 1) - 1;
+  STRATA_CHECK(size >= 0, op, ": expected an image of size 0 or more, got ", size);
+  int64_t span = a.padded() - shape::kernel_reach(a.kernel, a.dilation) - 1;
   STRATA_CHECK(span >= 0, op, ": expected an image of at least the kernel's reach, got size ", size, ", kernel_size ",
                kernel, ", dilation ", dilation, " and padding ", padding,
                ": calculated shape of the array of sliding blocks must be at least one");
@@ -143,10 +146,11 @@ Tensor col2im(const Tensor& self, IntArrayRef output_size, IntArrayRef kernel, I
                "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
                "input.size(1)=",
                rows, " and kernel_size=", kernel);
-  STRATA_CHECK(windows == y.count * x.count, "Given output_size=", output_size, ", kernel_size=", kernel,
-               ", dilation=", dilation, ", padding=", padding, ", stride=", stride,
+  const int64_t wanted = shape::times(y.count, x.count);
+  STRATA_CHECK(windows == wanted, "Given output_size=", output_size, ", kernel_size=", kernel, ", dilation=", dilation,
+               ", padding=", padding, ", stride=", stride,
                ", expected size of input's dimension 2 to match the calculated number of sliding blocks ", y.count,
-               " * ", x.count, " = ", y.count * x.count, ", but got input.size(2)=", windows);
+               " * ", x.count, " = ", wanted, ", but got input.size(2)=", windows);
   check_numbers("col2im", self);
   if (n == 2) return ops::squeeze(col2im(ops::unsqueeze(self, 0), output_size, kernel, dilation, padding, stride), 0);
   int64_t batch = self.sizes()[0], channels = rows / area;

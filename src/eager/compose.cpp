@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "core/parallel.h"
 #include "core/promote.h"
+#include "eager/powers.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_compose.h"
 #include "strata/generated/ops/arrange.h"
@@ -254,42 +255,45 @@ Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) 
   STRATA_CHECK(x.dim() == 1, "x must be a one-dimensional tensor: vander got shape ", x.sizes());
   const int64_t n = columns.value_or(x.sizes()[0]);
   STRATA_CHECK(n >= 0, "N must be non-negative: vander got ", n);
-  std::vector<Tensor> powers;
-  const DType t = is_integral(x.dtype(), true) ? DType::I64 : x.dtype();
-  Tensor base = ops::to(x, t), power = ops::ones_like(base);
-  for (int64_t i = 0; i < n; ++i) {
-    powers.push_back(power);
-    power = ops::mul(power, base);
-  }
   DimVec empty{x.sizes()[0], 0}, last{1};
-  if (n == 0) return ops::new_zeros(base, empty);
-  Tensor r = ops::stack(powers, 1);
+  if (n == 0) return ops::new_zeros(is_integral(x.dtype(), true) ? ops::to(x, DType::I64) : x, empty);
+  Tensor r = powers_of(x, n);
   return increasing ? r : ops::flip(r, last);
+}
+
+// How many choices of r among n there are.
+static int64_t choices(int64_t n, int64_t r, bool with_replacement) {
+  if (n == 0 || (!with_replacement && r > n)) return 0;
+  const int64_t all = with_replacement ? checked_add(n - 1, r, "combinations") : n;
+  __int128 count = 1;
+  for (int64_t i = 1, least = std::min(r, all - r); i <= least; ++i) {
+    count = count * (all - least + i) / i;
+    STRATA_CHECK(count <= INT64_MAX, "combinations: the number of choices of ", r, " among ", n,
+                 " does not fit in 64 bits; use a smaller r");
+  }
+  return int64_t(count);
 }
 
 Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   STRATA_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
   STRATA_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
   if (r == 0) return new_tensor(self, {0});
-  const int64_t n = self.sizes()[0];
-  std::vector<int64_t> rows, at(r);
+  const int64_t n = self.sizes()[0], count = choices(n, r, with_replacement);
+  DimVec shape{count, r};
+  if (self.is_meta() || count == 0) return new_tensor(self, shape);
+  Tensor index = make_tensor({checked_mul(count, r, "combinations")}, DType::I64, self.device());
+  std::vector<int64_t> at(r);
   for (int64_t i = 0; i < r; ++i) at[i] = with_replacement ? 0 : i;
-  int64_t count = 0;
   // In lexicographic order: the last place that can still grow does, and those behind it begin again.
-  for (bool more = n > 0 && (with_replacement || r <= n); more; ++count) {
-    rows.insert(rows.end(), at.begin(), at.end());
+  for (int64_t row = 0; row < count; ++row) {
+    std::copy(at.begin(), at.end(), index.data<int64_t>() + row * r);
     int64_t i = r;
     while (i-- > 0)
       if (at[i] < (with_replacement ? n - 1 : n - r + i)) break;
-    more = i >= 0;
-    if (!more) continue;
+    if (i < 0) break;
     ++at[i];
     for (int64_t j = i + 1; j < r; ++j) at[j] = with_replacement ? at[i] : at[j - 1] + 1;
   }
-  DimVec shape{count, r};
-  if (self.is_meta()) return new_tensor(self, shape);
-  Tensor index = make_tensor({int64_t(rows.size())}, DType::I64, self.device());
-  std::copy(rows.begin(), rows.end(), index.data<int64_t>());
   return ops::reshape(ops::index_select(self, 0, index), shape);
 }
 

@@ -78,8 +78,8 @@ void check(const Tensor& input, const Tensor& weight, const Tensor& bias, const 
   bool fits = true;
   std::string have, reach;
   for (int64_t d = 0; d < spatial && !a.transposed; ++d) {
-    int64_t padded = input.sizes()[d + 2] + 2 * at(a.padding, d),
-            kernel = at(a.dilation, d) * (weight.sizes()[d + 2] - 1) + 1;
+    int64_t padded = shape::plus(input.sizes()[d + 2], shape::times<int64_t>(2, at(a.padding, d))),
+            kernel = shape::kernel_reach(weight.sizes()[d + 2], at(a.dilation, d)) + 1;
     fits &= padded >= kernel;
     have += str_cat(d ? " x " : "", padded);
     reach += str_cat(d ? " x " : "", kernel);
@@ -231,6 +231,9 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
                                                         const BoolVec& mask) {
   Args a{stride, padding, dilation, output_padding, transposed, groups};
   check(input, weight, {}, a);
+  STRATA_CHECK(mask.size() == 3, "convolution_backward: expected output_mask of 3 values, got ", mask.size());
+  STRATA_CHECK(grad_output.dtype() == input.dtype(), "convolution_backward: expected grad_output of dtype ",
+               input.dtype(), " as the input, got ", grad_output.dtype(), "; convert it with .to()");
   STRATA_CHECK(grad_output.sizes() == IntArrayRef(output_sizes(input, weight, a)),
                "convolution_backward: expected grad_output of shape ", output_sizes(input, weight, a), ", got ",
                grad_output.sizes());

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/checked.h"
+#include "core/shape/arithmetic.h"
 #include "strata/generated/eager_conv.h"
 #include "strata/generated/ops/conv.h"
 #include "strata/generated/ops/shape.h"
@@ -45,7 +45,7 @@ Tensor conv_padded(int64_t spatial, const char* name, const Tensor& input, const
   DimVec extra(2 * spatial, 0);
   bool uneven = false;
   for (int64_t d = 0; d < spatial; ++d) {
-    int64_t total = (dilation.size() == 1 ? dilation[0] : dilation[d]) * (weight.sizes()[d + 2] - 1);
+    int64_t total = shape::kernel_reach(weight.sizes()[d + 2], dilation.size() == 1 ? dilation[0] : dilation[d]);
     both[d] = total / 2;
     if (total % 2) {
       extra[2 * (spatial - 1 - d) + 1] = 1;

@@ -1,5 +1,6 @@
 // diag, diagonal, diag_embed, diagonal_scatter, trace.
 #include "base/checked.h"
+#include "core/shape/arithmetic.h"
 #include "core/shape/arrange.h"
 #include "eager/copy.h"
 #include "strata/generated/eager_arrange.h"
@@ -41,7 +42,7 @@ Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2
   int64_t a = wrap_dim(dim1, nd), b = wrap_dim(dim2, nd);
   STRATA_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
   STRATA_CHECK(self.dim() > 0, "diag_embed: expected a tensor with dims, got a 0-dim tensor");
-  int64_t side = self.sizes()[self.dim() - 1] + std::abs(offset);
+  int64_t side = shape::plus(self.sizes()[self.dim() - 1], offset < 0 ? shape::times<int64_t>(-1, offset) : offset);
   DimVec sizes;
   for (int64_t d = 0, k = 0; d < nd; ++d) sizes.push_back(d == a || d == b ? side : self.sizes()[k++]);
   Tensor out = new_tensor(self, sizes);

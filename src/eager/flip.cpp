@@ -88,7 +88,8 @@ Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
 Tensor rot90(const Tensor& self, int64_t k, IntArrayRef dims) {
   STRATA_CHECK(dims.size() == 2, "expected total rotation dims == 2, but got dims = ", dims.size());
   STRATA_CHECK(self.dim() >= 2, "expected total dims >= 2, but got total dims = ", self.dim());
-  STRATA_CHECK(dims[0] != dims[1] && std::abs(dims[0] - dims[1]) != self.dim(),
+  const auto apart = int64_t(uint64_t(dims[0]) - uint64_t(dims[1]));  // wraps for dims that are out of range anyway
+  STRATA_CHECK(apart != 0 && apart != self.dim() && apart != -self.dim(),
                "expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
   int64_t a = wrap_dim(dims[0], self.dim()), b = wrap_dim(dims[1], self.dim());
   k = ((k % 4) + 4) % 4;

@@ -95,6 +95,13 @@ Tensor backward_rows(const Tensor& grad, const Tensor& input, const DimVec& dims
   return as_dtype(rows(kernels::norm_backward_rows, {in, 5}, {}, dims, false)[0], input.dtype());
 }
 
+void check_gradient(const char* op, const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd) {
+  STRATA_CHECK(grad.sizes() == input.sizes(), op, ": expected a gradient of shape ", input.sizes(), ", got ",
+               grad.sizes());
+  STRATA_CHECK(mean.is_floating_point() && rstd.is_floating_point(), op,
+               ": expected statistics of a floating dtype, got ", mean.dtype(), " and ", rstd.dtype());
+}
+
 // grad times the normalised input, in the dtype in which it is then summed.
 Tensor normalised_grad(const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& rstd) {
   DType t = accumulator_of(mean.dtype());
@@ -123,6 +130,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm_backward(const Tensor& grad
                                                               const Tensor& weight, const Tensor& bias,
                                                               const BoolVec& mask) {
   check_normalized(input, shape, weight, bias, "layer_norm");
+  check_gradient("native_layer_norm_backward", grad, input, mean, rstd);
   int64_t k = int64_t(shape.size());
   std::tuple<Tensor, Tensor, Tensor> r;
   if (mask[0]) std::get<0>(r) = backward_rows(grad, input, last_dims(input, k), mean, rstd, weight);
@@ -192,6 +200,7 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm_backward(const Tensor& grad
   STRATA_CHECK(grad.sizes() == input.sizes() && mean.numel() == n * group && rstd.numel() == n * group,
                "native_group_norm_backward: expected a gradient of shape ", input.sizes(), " and ", n * group,
                " means and deviations, got ", grad.sizes(), ", ", mean.sizes(), " and ", rstd.sizes());
+  check_gradient("native_group_norm_backward", grad, input, mean, rstd);
   Tensor dy = g.shaped(grad), x = g.shaped(input);
   std::tuple<Tensor, Tensor, Tensor> r;
   if (mask[0])
@@ -246,6 +255,7 @@ std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, IntArrayRef shape
 std::tuple<Tensor, Tensor> fused_rms_norm_backward(const Tensor& grad, const Tensor& input, IntArrayRef shape,
                                                    const Tensor& rstd, const Tensor& weight, const BoolVec& mask) {
   check_normalized(input, shape, weight, {}, "rms_norm");
+  check_gradient("_fused_rms_norm_backward", grad, input, rstd, rstd);
   int64_t k = int64_t(shape.size());
   std::tuple<Tensor, Tensor> r;
   if (mask[0] && input.numel() > 0) {

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "core/promote.h"
 #include "eager/copy.h"
+#include "eager/powers.h"
 #include "strata/generated/eager_linalg.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
@@ -143,15 +144,7 @@ Tensor linalg_vander(const Tensor& x, std::optional<int64_t> columns) {
   STRATA_CHECK(x.dim() > 0 || columns, "linalg.vander: expected N for an x without dims");
   const int64_t n = columns ? *columns : x.size(-1);
   STRATA_CHECK(n > 1, "N must be greater than 1. linalg.vander got ", n);
-  Tensor base = is_integral(x.dtype(), true) ? ops::to(x, DType::I64) : x;
-  if (x.dim() == 0) base = ops::unsqueeze(base, 0);
-  Tensor power = ops::ones_like(base);
-  std::vector<Tensor> powers;
-  for (int64_t i = 0; i < n; ++i) {
-    powers.push_back(power);
-    if (i + 1 < n) power = ops::mul(power, base);
-  }
-  return ops::stack(powers, -1);
+  return powers_of(x.dim() == 0 ? ops::unsqueeze(x, 0) : x, n);
 }
 
 }  // namespace strata::eager

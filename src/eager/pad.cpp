@@ -38,16 +38,19 @@ Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value)
 
 namespace {
 
+constexpr int64_t kMost = int64_t(1) << 61;  // sums of a few of them fit
+
 enum class Mode { Reflect, Replicate, Circular };
 
 // The source index of each place of a padded dim.
-std::vector<int64_t> map_of(Mode mode, int64_t n, int64_t before, int64_t after) {
-  std::vector<int64_t> map(size_t(std::max<int64_t>(0, n + before + after)));
+Tensor map_of(Mode mode, int64_t n, int64_t before, int64_t after) {
+  Tensor places = make_tensor(IntArrayRef(std::max<int64_t>(0, n + before + after)), DType::I64, Device{});
+  int64_t* map = places.data<int64_t>();
   // What negative padding takes away does not come back around.
   int64_t first = mode == Mode::Circular ? std::max<int64_t>(0, -before) : 0;
   int64_t period = mode == Mode::Circular ? n - first - std::max<int64_t>(0, -after) : n;
-  for (size_t k = 0; k < map.size(); ++k) {
-    int64_t i = int64_t(k) - before - first;
+  for (int64_t k = 0; k < places.numel(); ++k) {
+    int64_t i = k - before - first;
     switch (mode) {
       case Mode::Reflect:
         i = i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
@@ -61,7 +64,7 @@ std::vector<int64_t> map_of(Mode mode, int64_t n, int64_t before, int64_t after)
     }
     map[k] = first + i;
   }
-  return map;
+  return places;
 }
 
 // A contiguous tensor as (outer, n, inner) around dim.
@@ -73,10 +76,11 @@ struct Around {
   }
 };
 
-Tensor gather_dim(const Tensor& self, int64_t dim, const std::vector<int64_t>& map) {
+Tensor gather_dim(const Tensor& self, int64_t dim, const Tensor& places) {
+  const int64_t* map = places.data<int64_t>();
   Tensor from = as_contiguous(self);
   DimVec sizes(self.sizes());
-  int64_t n = sizes[dim], count = int64_t(map.size());
+  int64_t n = sizes[dim], count = places.numel();
   sizes[dim] = count;
   Tensor out = new_tensor(self, sizes);
   if (out.numel() == 0) return out;
@@ -101,8 +105,9 @@ Tensor gather_dim(const Tensor& self, int64_t dim, const std::vector<int64_t>& m
 }
 
 template <class T, class Add>
-void scatter_rows(const Around& a, int64_t n, const std::vector<int64_t>& map, const T* src, T* dst, Add add) {
-  int64_t count = int64_t(map.size());
+void scatter_rows(const Around& a, int64_t n, const Tensor& places, const T* src, T* dst, Add add) {
+  const int64_t* map = places.data<int64_t>();
+  int64_t count = places.numel();
   parallel_for(0, a.outer, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, count * a.inner)),
                [&](int64_t b, int64_t e) {
                  for (int64_t o = b; o < e; ++o)
@@ -115,7 +120,7 @@ void scatter_rows(const Around& a, int64_t n, const std::vector<int64_t>& map, c
 }
 
 // The transpose of gather_dim.
-Tensor scatter_dim(const Tensor& grad, int64_t dim, int64_t n, const std::vector<int64_t>& map) {
+Tensor scatter_dim(const Tensor& grad, int64_t dim, int64_t n, const Tensor& places) {
   Tensor from = as_contiguous(grad);
   DimVec sizes(grad.sizes());
   Around a(sizes, dim);
@@ -126,16 +131,16 @@ Tensor scatter_dim(const Tensor& grad, int64_t dim, int64_t n, const std::vector
   auto plain = [](auto& x, auto y) { x += y; };
   switch (grad.dtype()) {
     case DType::F32:
-      scatter_rows(a, n, map, from.data<float>(), out.data<float>(), plain);
+      scatter_rows(a, n, places, from.data<float>(), out.data<float>(), plain);
       break;
     case DType::F64:
-      scatter_rows(a, n, map, from.data<double>(), out.data<double>(), plain);
+      scatter_rows(a, n, places, from.data<double>(), out.data<double>(), plain);
       break;
     case DType::C64:
-      scatter_rows(a, n, map, from.data<std::complex<float>>(), out.data<std::complex<float>>(), plain);
+      scatter_rows(a, n, places, from.data<std::complex<float>>(), out.data<std::complex<float>>(), plain);
       break;
     case DType::C128:
-      scatter_rows(a, n, map, from.data<std::complex<double>>(), out.data<std::complex<double>>(), plain);
+      scatter_rows(a, n, places, from.data<std::complex<double>>(), out.data<std::complex<double>>(), plain);
       break;
     default:
       throw_error(ErrorKind::NotImplemented, str_cat("pad: the derivative takes floating dtypes, got ", grad.dtype()));
@@ -161,6 +166,8 @@ DimVec check_pad(Mode mode, IntArrayRef sizes, IntArrayRef pad) {
   DimVec out(sizes);
   for (int64_t i = 0; i < count; ++i) {
     int64_t d = n - 1 - i, before = pad[2 * i], after = pad[2 * i + 1];
+    for (int64_t p : {before, after})
+      STRATA_CHECK(p > -kMost && p < kMost, name_of(mode), ": padding ", p, " does not fit; use a smaller one");
     if (mode == Mode::Reflect)
       STRATA_CHECK(before < sizes[d] && after < sizes[d],
                    "Padding size should be less than the corresponding input dimension, "
@@ -168,7 +175,7 @@ DimVec check_pad(Mode mode, IntArrayRef sizes, IntArrayRef pad) {
                    before, ", ", after, ") at dimension ", d, " of input ", sizes);
     if (mode == Mode::Circular)
       STRATA_CHECK(before <= sizes[d] && after <= sizes[d], "Padding value causes wrapping around more than once.");
-    out[d] += before + after;
+    out[d] = checked_add(out[d], before + after, name_of(mode));
     STRATA_CHECK(out[d] >= 1 || (mode == Mode::Circular && out[d] >= 0),
                  mode == Mode::Circular ? "Negative padding value is resulting in an empty dimension"
                                         : "input is too small for this padding: ",

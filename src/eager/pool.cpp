@@ -177,6 +177,8 @@ Tensor average_backward(const char* op, const Volumes& v, const Divisor& divisor
                         const Tensor& self) {
   STRATA_CHECK(grad.sizes() == IntArrayRef(v.output), op, ": expected grad_output of shape ", v.output, ", got ",
                grad.sizes());
+  STRATA_CHECK(grad.dtype() == self.dtype(), op, ": expected grad_output of dtype ", self.dtype(), ", got ",
+               grad.dtype());
   if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes());
   Tensor dy = as_contiguous(widened(grad)), dx = new_tensor(dy, self.sizes());
   fill_values(dx, Scalar(0));

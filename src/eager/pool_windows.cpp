@@ -85,11 +85,11 @@ Volumes sliding_volumes(const char* op, int64_t rank, const Tensor& self, IntArr
     STRATA_CHECK(a.stride > 0, op, ": stride should be greater than zero, but got ", stride);
     STRATA_CHECK(a.dilation > 0, op, ": dilation should be greater than zero, but got ", dilation);
     STRATA_CHECK(a.padding >= 0, "pad must be non-negative, but got pad: ", a.padding, " (", op, ")");
-    STRATA_CHECK(a.padding <= ((a.kernel - 1) * a.dilation + 1) / 2,
+    STRATA_CHECK(a.padding <= shape::plus<int64_t>(shape::kernel_reach(a.kernel, a.dilation), 1) / 2,
                  "pad should be at most half of effective kernel size, but got pad=", a.padding,
                  ", kernel_size=", a.kernel, " and dilation=", a.dilation);
-    int64_t span = a.size + 2 * a.padding - a.dilation * (a.kernel - 1) - 1;
-    a.count = span < 0 && !(ceil_mode && span + a.stride > 0)
+    int64_t span = shape::plus(a.size, 2 * a.padding) - shape::kernel_reach(a.kernel, a.dilation) - 1;
+    a.count = span < 0 && !(ceil_mode && span > -a.stride)
                   ? 0
                   : shape::pool_size(a.size, a.kernel, a.stride, a.padding, a.dilation, ceil_mode);
     v.output[first + d] = a.count;

@@ -209,6 +209,7 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
   const StrataKernelEntry& entry = entry_for(op, t);
   Shapes s = shapes_of(*in[0], dims, keepdim);
   check_identity(op, entry, s);
+  bool changes_input = false;
   for (int i = 0; i < entry.outputs; ++i) {
     DType result = static_cast<DType>(entry.output_dtype[i]);
     STRATA_CHECK(outs[i].defined(), op.name, ": argument out: expected a tensor, got None");
@@ -216,11 +217,22 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
                  " can't be cast to the desired output type ", scalar_type_name(outs[i].dtype()));
     if (resize && op.exact_out) check_exact_dtype(outs[i], result, op.name);
     IntArrayRef shape = entry.per_row[i] ? IntArrayRef(s.reduced_result) : in[0]->sizes();
-    if (resize)
-      resize_output(outs[i], shape, op.name);
-    else
+    if (!resize)
       STRATA_CHECK(outs[i].sizes() == shape, "output with shape ", outs[i].sizes(), " doesn't match the result shape ",
                    shape);
+    for (const Tensor* x : in) changes_input |= x->is_same(outs[i]) && x->sizes() != shape;
+  }
+  if (changes_input) {  // of another shape, so it cannot be written while it is read
+    std::vector<Tensor> results = rows(op, in, scalars, dims, keepdim, t);
+    for (size_t i = 0; i < results.size(); ++i) {
+      resize_output(outs[i], results[i].sizes(), op.name);
+      check_no_overlap(op.name, outs[i], {});
+      copy_values(outs[i], results[i]);
+    }
+    return;
+  }
+  for (int i = 0; i < entry.outputs; ++i) {
+    if (resize) resize_output(outs[i], entry.per_row[i] ? IntArrayRef(s.reduced_result) : in[0]->sizes(), op.name);
     check_no_overlap(op.name, outs[i], in);
   }
   launch(op, entry, t, in, scalars, s, dims, outs);

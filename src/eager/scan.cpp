@@ -199,12 +199,14 @@ void cumprod_out(const Tensor& self, int64_t dim, std::optional<DType> dtype, co
 }
 
 void cumsum_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  check_apart("cumsum_", self, {});
   check_same_dtype(self, dtype);
   check_apart("cumsum_", self, {});
   copy_result(self, cumsum(self, dim, self.dtype()), "cumsum_");
 }
 
 void cumprod_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  check_apart("cumprod_", self, {});
   check_same_dtype(self, dtype);
   check_apart("cumprod_", self, {});
   copy_result(self, cumprod(self, dim, self.dtype()), "cumprod_");

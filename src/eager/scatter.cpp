@@ -78,7 +78,7 @@ Scalar identity(Reduce op, DType t) {
   double inf = std::numeric_limits<double>::infinity();
   if (op == Reduce::Multiply) return Scalar(1);
   if (op != Reduce::Max && op != Reduce::Min) return Scalar(0);
-  if (is_float(t)) return Scalar(op == Reduce::Max ? -inf : inf);
+  if (!is_integral(t, true)) return Scalar(op == Reduce::Max ? -inf : inf);
   int bits = traits(t).bits;
   bool is_signed = traits(t).kind == DKind::Signed;
   if (t == DType::Bool) return Scalar(op == Reduce::Min);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/checked.h"
 #include "core/parallel.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_search.h"
@@ -164,7 +165,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   const int64_t* at = index.data<int64_t>();
   auto [low, high] = std::minmax_element(at, at + index.numel());
   STRATA_CHECK(*low >= 0, "bincount only supports 1-d non-negative integral inputs, got ", *low);
-  const int64_t bins = std::max(minlength, *high + 1);
+  const int64_t bins = std::max(minlength, checked_add(*high, 1, "bincount"));
   if (!weights.defined()) {
     Tensor out = zero_counts(self, bins);
     for (int64_t i = 0; i < index.numel(); ++i) ++out.data<int64_t>()[at[i]];
@@ -200,14 +201,14 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
   STRATA_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
                "] is not finite");
   STRATA_CHECK(low < high, "torch.histc: max must be larger than min, got ", low, " and ", high);
-  std::vector<double> counts(bins);
+  Tensor wide = new_tensor(self, {bins}, DType::F64);
+  fill_values(wide, Scalar(0));
+  double* counts = wide.data<double>();
   for (int64_t i = 0; i < n; ++i) {
     if (!(at[i] >= low && at[i] <= high)) continue;
-    int64_t bin = static_cast<int64_t>((at[i] - low) / (high - low) * double(bins));
-    counts[std::min(bin, bins - 1)] += 1;
+    double place = (at[i] - low) / (high - low) * double(bins);  // NaN where the range overflows
+    counts[place < double(bins) ? int64_t(place) : bins - 1] += 1;
   }
-  Tensor wide = new_tensor(self, {bins}, DType::F64);
-  std::copy(counts.begin(), counts.end(), wide.data<double>());
   return as_dtype(wide, self.dtype());
 }
 

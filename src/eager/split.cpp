@@ -34,6 +34,13 @@ std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
   return r;
 }
 
+namespace {
+// So many views are a mistake, and their list would take the memory of the machine before it failed.
+void check_count(const char* op, int64_t parts) {
+  STRATA_CHECK(parts <= int64_t(1) << 24, op, ": expected at most ", int64_t(1) << 24, " parts, got ", parts);
+}
+}  // namespace
+
 std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
   STRATA_CHECK(self.dim() > 0, "split expects at least a 1-dimensional tensor");
   dim = wrap_dim(dim, self.dim());
@@ -64,6 +71,7 @@ std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   STRATA_CHECK(chunks > 0, "chunk expects `chunks` to be greater than 0, got: ", chunks);
   dim = wrap_dim(dim, self.dim());
   int64_t size = self.sizes()[dim], each = size == 0 ? 0 : (size - 1) / chunks + 1;
+  if (each == 0) check_count("chunk", chunks);
   if (each == 0) return ops::split_with_sizes(self, DimVec(chunks, 0), dim);
   return ops::split(self, each, dim);
 }
@@ -73,6 +81,7 @@ std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t d
                self.dim(), " dims");
   dim = wrap_dim(dim, self.dim());
   STRATA_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
+  check_count("tensor_split", sections);
   int64_t size = self.sizes()[dim], small = size / sections, larger = size % sections, start = 0;
   std::vector<Tensor> r;
   for (int64_t i = 0; i < sections; ++i) {

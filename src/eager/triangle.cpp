@@ -18,6 +18,7 @@ namespace {
 void triangle(const Tensor& self, const Tensor& out, int64_t diagonal, bool lower) {
   if (out.is_meta() || out.numel() == 0) return;
   int64_t nd = self.dim(), rows = self.sizes()[nd - 2], columns = self.sizes()[nd - 1];
+  diagonal = std::clamp(diagonal, -rows, columns);
   bool inplace = out.is_same(self);
   int64_t all = self.numel() / columns;
   visit_width(self.itemsize(), [&](auto tag) {
@@ -63,8 +64,8 @@ void in_place(const char* name, const Tensor& self, int64_t diagonal, bool lower
 // The elements on and below a diagonal.
 int64_t triangle_count(int64_t rows, int64_t columns, int64_t offset, const char* op) {
   offset = std::clamp(offset, -rows, columns);
-  int64_t first = std::min(rows, std::max<int64_t>(0, -offset));          // rows before it have none
-  int64_t full = std::clamp<int64_t>(columns - 1 - offset, first, rows);  // rows from it on have all
+  int64_t first = std::min(rows, std::max<int64_t>(0, -offset));                           // rows before it have none
+  int64_t full = std::clamp<int64_t>(checked_add(columns - 1, -offset, op), first, rows);  // rows from it on have all
   int64_t part = full - first, pairs = part % 2 ? checked_mul(part, part / 2, op) : checked_mul(part / 2, part - 1, op);
   int64_t rising = checked_add(checked_mul(part, first + 1 + offset, op), part ? pairs : 0, op);
   return checked_add(rising, checked_mul(rows - full, columns, op), op);
@@ -77,6 +78,7 @@ Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, std::optional<
   DType t = dtype.value_or(DType::I64);
   STRATA_CHECK_NOT_IMPLEMENTED(t == DType::I64 || t == DType::I32, lower ? "tril" : "triu",
                                "_indices: expected dtype int32 or int64, got ", t);
+  offset = std::clamp(offset, -row, col);
   auto range = [&](int64_t r) {
     int64_t w = shape::triangle_width(r, col, lower ? offset : offset - 1);
     return lower ? std::pair<int64_t, int64_t>(0, w) : std::pair<int64_t, int64_t>(w, col);

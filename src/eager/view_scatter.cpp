@@ -53,7 +53,11 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef siz
   STRATA_CHECK(size.size() == stride.size(), "as_strided_scatter: mismatch in length of strides (", stride.size(),
                ") and shape (", size.size(), ")");
   STRATA_CHECK(offset >= 0, "as_strided_scatter: invalid storage offset ", offset);
-  int64_t reach = std::max(base + strided_span(self.sizes(), self.strides()), offset + strided_span(size, stride));
+  for (IntArrayRef numbers : {size, stride})
+    for (int64_t v : numbers)
+      STRATA_CHECK(v >= 0, "as_strided_scatter: expected sizes and strides of 0 or more, got ", numbers);
+  int64_t reach = std::max(base + strided_span(self.sizes(), self.strides()),
+                           checked_add(offset, strided_span(size, stride), "as_strided"));
   STRATA_CHECK(checked_mul(reach, self.itemsize(), "as_strided_scatter") <= int64_t(self.storage()->bytes()),
                "as_strided_scatter: sizes ", size, ", strides ", stride, " and offset ", offset,
                " are out of bounds for storage of size ", self.storage()->bytes());
@@ -79,6 +83,8 @@ Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64
 Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t size, int64_t step) {
   Tensor r = zeros_of(grad, sizes);
   Tensor windows = ops::unfold(r, dim, size, step);
+  STRATA_CHECK(grad.sizes() == windows.sizes(), "unfold_backward: expected a gradient of shape ", windows.sizes(),
+               ", got ", grad.sizes());
   if (r.is_meta() || grad.numel() == 0) return r;
   if (step >= size)
     copy_values(windows, grad);
@@ -99,7 +105,8 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef base_size, IntArrayRe
                " and ", offset);
   // Both geometries address one storage; the part of it that either reaches is rebuilt.
   int64_t low = std::min(base_offset, offset);
-  int64_t high = std::max(base_offset + strided_span(base_size, base_stride), offset + strided_span(size, stride));
+  int64_t high = std::max(checked_add(base_offset, strided_span(base_size, base_stride), "as_strided"),
+                          checked_add(offset, strided_span(size, stride), "as_strided"));
   Tensor flat = zeros_of(grad, IntArrayRef(high - low));
   Tensor part = flat.alias(size, stride, offset - low);
   if (!flat.is_meta()) add_in_order(part, grad);

@@ -1,18 +1,20 @@
 // Sizes of convolutions, over a size type S.
 #pragma once
-#include <cstddef>
+#include "core/shape/arithmetic.h"
 
 namespace strata::shape {
 
 // One spatial size of a convolution, and of the transposed one.
 template <class S>
 S conv_size(const S& input, const S& kernel, const S& stride, const S& padding, const S& dilation) {
-  return (input + padding + padding - dilation * (kernel - S(1)) - S(1)) / stride + S(1);
+  S padded = plus(input, times(S(2), padding));
+  return (padded - kernel_reach(kernel, dilation) - S(1)) / stride + S(1);
 }
 template <class S>
 S conv_transpose_size(const S& input, const S& kernel, const S& stride, const S& padding, const S& dilation,
                       const S& extra) {
-  return (input - S(1)) * stride - padding - padding + dilation * (kernel - S(1)) + extra + S(1);
+  S reach = plus(plus(kernel_reach(kernel, dilation), extra), S(1));
+  return plus(times(S(input - S(1)), stride), reach) - times(S(2), padding);
 }
 
 }  // namespace strata::shape

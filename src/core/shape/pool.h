@@ -1,5 +1,6 @@
 // Sizes of pooled dims, over a size type S.
 #pragma once
+#include "core/shape/arithmetic.h"
 
 namespace strata::shape {
 
@@ -7,10 +8,10 @@ namespace strata::shape {
 // before it.
 template <class S>
 S pool_size(const S& input, const S& kernel, const S& stride, const S& padding, const S& dilation, bool ceil_mode) {
-  S span = input + padding + padding - dilation * (kernel - S(1)) - S(1);
+  S span = plus(input, times(S(2), padding)) - kernel_reach(kernel, dilation) - S(1);
   if (!ceil_mode) return span / stride + S(1);
-  S count = (span + stride - S(1)) / stride + S(1);
-  return (count - S(1)) * stride >= input + padding ? count - S(1) : count;
+  S count = (plus(span, stride) - S(1)) / stride + S(1);
+  return times(S(count - S(1)), stride) >= input + padding ? count - S(1) : count;
 }
 
 // Of `count` windows that cover `size` evenly, the i-th begins and ends here.

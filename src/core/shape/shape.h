@@ -2,6 +2,7 @@
 #pragma once
 #include "base/array_ref.h"
 #include "base/error.h"
+#include "core/shape/arithmetic.h"
 
 namespace strata::shape {
 
@@ -15,7 +16,7 @@ void join(V& into, ArrayRef<S> sizes, int64_t dim, size_t number) {
     STRATA_CHECK(into[d] == sizes[d], "Sizes of tensors must match except in dimension ", dim, ". Expected size ",
                  into[d], " but got size ", sizes[d], " for tensor number ", number, " in the list.");
   }
-  into[dim] = into[dim] + sizes[dim];
+  into[dim] = plus<S>(into[dim], sizes[dim]);
 }
 
 template <class S, class V>
@@ -26,7 +27,7 @@ V repeated(ArrayRef<S> sizes, ArrayRef<S> repeats) {
   V r(repeats.size());
   for (size_t d = 0; d < repeats.size(); ++d) {
     STRATA_CHECK(repeats[d] >= 0, "Trying to create tensor with negative dimension ", repeats[d], ": ", repeats);
-    r[d] = d < lead ? repeats[d] : repeats[d] * sizes[d - lead];
+    r[d] = d < lead ? repeats[d] : times(repeats[d], sizes[d - lead]);
   }
   return r;
 }
@@ -42,7 +43,7 @@ V padded(ArrayRef<S> sizes, ArrayRef<S> pad) {
   V r(sizes);
   for (size_t i = 0; i < pad.size() / 2; ++i) {
     size_t d = sizes.size() - 1 - i;
-    r[d] = sizes[d] + pad[2 * i] + pad[2 * i + 1];
+    r[d] = plus(plus(sizes[d], pad[2 * i]), pad[2 * i + 1]);
     STRATA_CHECK(r[d] >= 0, "The input size ", sizes[d], ", plus negative padding ", pad[2 * i], " and ",
                  pad[2 * i + 1], " resulted in a negative output size, which is invalid. Check dimension ", d,
                  " of your input.");

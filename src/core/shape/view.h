@@ -5,6 +5,7 @@
 
 #include "base/array_ref.h"
 #include "base/error.h"
+#include "core/shape/arithmetic.h"
 
 namespace strata::shape {
 
@@ -44,7 +45,7 @@ S narrow_start(S size, S start, S length) {
   STRATA_CHECK_INDEX(start >= -size && start <= size, "start out of range (expected to be in range of [", -size, ", ",
                      size, "], but got ", start, ")");
   if (start < 0) start = start + size;
-  STRATA_CHECK(start + length <= size, "start (", start, ") + length (", length, ") exceeds dimension size (", size,
+  STRATA_CHECK(length <= size - start, "start (", start, ") + length (", length, ") exceeds dimension size (", size,
                ").");
   return start;
 }
@@ -65,7 +66,7 @@ S parts(S size, S split_size) {
   STRATA_CHECK(split_size > 0 || size == 0,
                "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
   if (split_size == 0 || size == 0) return S(1);
-  return (size + split_size - 1) / split_size;
+  return (size - 1) / split_size + 1;
 }
 
 template <class S>
@@ -74,7 +75,7 @@ void check_split_sizes(ArrayRef<S> split_sizes, S size, int64_t dim) {
   for (const S& s : split_sizes) {
     STRATA_CHECK(s >= 0, "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
                  split_sizes);
-    sum = sum + s;
+    sum = plus(sum, s);
   }
   STRATA_CHECK(sum == size, "split_with_sizes expects split_sizes to sum exactly to ", size,
                " (input tensor's size at dimension ", dim, "), but got split_sizes=", split_sizes);
