@@ -75,10 +75,11 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
 Tensor pdist(const Tensor& self, double p) {
   STRATA_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
   STRATA_CHECK(self.is_floating_point(), "pdist only supports floating-point dtypes, got ", self.dtype());
-  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() == DType::F32 || self.dtype() == DType::F64, "\"pdist\" not implemented for '",
-                               scalar_type_name(self.dtype()), "'; convert the operand with .to() first");
   STRATA_CHECK(p >= 0, "pdist only supports non-negative p values, got ", p);
   const int64_t n = self.sizes()[0];
+  STRATA_CHECK_NOT_IMPLEMENTED(
+      n < 2 || self.sizes()[1] == 0 || self.dtype() == DType::F32 || self.dtype() == DType::F64,
+      "\"pdist\" not implemented for '", scalar_type_name(self.dtype()), "'; convert the operand with .to() first");
   Tensor pairs = ops::triu_indices(n, n, 1, DType::I64, self.device());
   auto rows = [&](int64_t which) { return ops::index_select(self, 0, ops::select(pairs, 0, which)); };
   DimVec last{-1};
