@@ -130,7 +130,8 @@ class CpuAllocator final : public Allocator {
 #endif
     if (!p) {
       ++system_calls_;
-      p = std::aligned_alloc(size >= kHugePage ? kHugePage : 64, size);
+      // Not aligned_alloc, which takes multiples of the alignment only.
+      if (posix_memalign(&p, size >= kHugePage ? kHugePage : 64, size) != 0) p = nullptr;
       if (p && size >= kHugePage) madvise(p, size, MADV_HUGEPAGE);
     }
     if (p) {
