@@ -157,7 +157,10 @@ struct Workspace {
 class Runner {
  public:
   explicit Runner(RowsLoop& l) : l_(l), e_(*l.entry), n_(product(l.reduced_sizes)), rows_(product(l.kept_sizes)) {
-    for (const RowOperand& o : l_.operands) direct_.push_back(o.per_row || contiguous(o));
+    for (const RowOperand& o : l_.operands) {
+      direct_.push_back(o.per_row || contiguous(o));
+      only_reduces_ &= o.per_row || !o.output;
+    }
   }
 
   void run() {
@@ -275,6 +278,18 @@ class Runner {
     }
   }
 
+  // The start of the next row's inputs: a row's end, where its partial results are folded, is otherwise a gap in the
+  // stream of loads (a fifth of the time of sums of 4 KiB). Rows that are also written gain nothing from it.
+  void prefetch_next(char* const* bases) const {
+    for (size_t i = size_t(e_.outputs); i < l_.operands.size(); ++i) {
+      const RowOperand& o = l_.operands[i];
+      if (o.per_row || !direct_[i] || o.kept.empty()) continue;
+      const char* next = bases[i] + o.kept.back();
+      int64_t bytes = std::min<int64_t>(n_ * itemsize(o.kernel), 2048);
+      for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(next + b);
+    }
+  }
+
   // All passes of one row whose operands are at `ptr`.
   void run_passes(char* const* ptr, char* const* scratch) const {
     alignas(16) Value reduced[kMaxReductions];
@@ -353,6 +368,7 @@ class Runner {
             ptr[i] = direct_[i] ? base : memory + stride * (tile * i + j);
           }
         }
+        if (tile == 1 && only_reduces_ && row + 1 < end) prefetch_next(bases);
         run_passes(ptr, scratch);
         for (int i = 0; i < e_.outputs; ++i) {
           const RowOperand& o = l_.operands[i];
@@ -439,6 +455,7 @@ class Runner {
   const StrataKernelEntry& e_;
   int64_t n_, rows_;
   std::vector<bool> direct_;
+  bool only_reduces_ = true;  // no output has a value per element
 };
 
 }  // namespace
