@@ -235,6 +235,18 @@ struct Slot {
   alignas(16) char bytes[16] = {};
 };
 
+// Integers wrap.
+template <class T>
+T sum_of(T x, T y) {
+  if constexpr (std::is_integral_v<T>) return T(uint64_t(x) + uint64_t(y));
+  return T(x + y);
+}
+template <class T>
+T product_of(T x, T y) {
+  if constexpr (std::is_integral_v<T>) return T(uint64_t(x) * uint64_t(y));
+  return T(x * y);
+}
+
 template <class T>
 void combine_as(Combine c, char* a, const char* b) {
   T x, y;
@@ -248,10 +260,10 @@ void combine_as(Combine c, char* a, const char* b) {
   }
   switch (c) {
     case Combine::Add:
-      x = T(x + y);
+      x = sum_of(x, y);
       break;
     case Combine::Mul:
-      x = T(x * y);
+      x = product_of(x, y);
       break;
     case Combine::Max:
       x = x != x || y > x ? (x != x ? x : y) : y != y ? y : x;
