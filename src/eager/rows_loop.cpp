@@ -160,7 +160,9 @@ class Runner {
     for (const RowOperand& o : l_.operands) {
       direct_.push_back(o.per_row || contiguous(o));
       only_reduces_ &= o.per_row || !o.output;
+      in_place_ &= direct_.back() && o.dtype == o.kernel;
     }
+    in_place_ &= l_.kept_sizes.size() <= 1;
   }
 
   void run() {
@@ -341,6 +343,7 @@ class Runner {
     char* memory = space.get(stride * (count * tile + e_.scratch_rows) + 64 * count);
     char* scratch[kMaxRowOperands];
     for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = memory + stride * (count * tile + i);
+    if (in_place_) return run_in_place(begin, end, scratch);
     for (int64_t row = begin; row < end;) {
       int64_t here = 1;
       if (tile > 1) here = std::min({tile, end - row, l_.kept_sizes.back() - row % l_.kept_sizes.back()});
@@ -368,7 +371,6 @@ class Runner {
             ptr[i] = direct_[i] ? base : memory + stride * (tile * i + j);
           }
         }
-        if (tile == 1 && only_reduces_ && row + 1 < end) prefetch_next(bases);
         run_passes(ptr, scratch);
         for (int i = 0; i < e_.outputs; ++i) {
           const RowOperand& o = l_.operands[i];
@@ -386,6 +388,22 @@ class Runner {
           stage(o, bases[i], buffer, 0, n_, false);
       }
       row += here;
+    }
+  }
+
+  // Rows at one distance from each other, all operands where they are.
+  void run_in_place(int64_t begin, int64_t end, char* const* scratch) const {
+    size_t count = l_.operands.size();
+    char* ptr[kMaxRowOperands];
+    int64_t step[kMaxRowOperands];
+    for (size_t i = 0; i < count; ++i) {
+      step[i] = l_.operands[i].kept.empty() ? 0 : l_.operands[i].kept[0];
+      ptr[i] = l_.operands[i].base + begin * step[i];
+    }
+    for (int64_t row = begin; row < end; ++row) {
+      if (only_reduces_ && row + 1 < end) prefetch_next(ptr);
+      run_passes(ptr, scratch);
+      for (size_t i = 0; i < count; ++i) ptr[i] += step[i];
     }
   }
 
@@ -455,6 +473,7 @@ class Runner {
   const StrataKernelEntry& e_;
   int64_t n_, rows_;
   std::vector<bool> direct_;
+  bool in_place_ = true;      // nothing has to be gathered or converted
   bool only_reduces_ = true;  // no output has a value per element
 };
 
