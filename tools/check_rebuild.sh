@@ -46,7 +46,7 @@ timed "one compute changed"
 cp "$kept" "$table"
 cmake --build "$build" >/dev/null
 
-sed -n '/^```diff$/,/^```$/p' docs/add-an-operator.md | sed '1d;$d' | patch -p1 --quiet
+sed -n '/^```diff$/,/^```$/p' docs/add-an-operator.md | sed '1d;$d' | git apply -
 timed "one operator added"
 ./run python - <<'PY' || failed=1
 import math

@@ -25,7 +25,9 @@ def made(tmp_path_factory):
     """Folders: the patched table and what gen makes of it."""
     folder = tmp_path_factory.mktemp("table")
     shutil.copytree(ROOT / "ops", folder / "ops")
-    subprocess.run(["patch", "-p1", "--quiet"], cwd=folder, input=patch_text(), text=True, check=True)
+    # git and not patch, which a fresh Debian lacks; the ceiling keeps it from taking a repository around for the target.
+    env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=patch_text(), text=True, check=True, env=env)
     subprocess.run([sys.executable, "-m", "gen", str(folder / "out"), str(folder / "ops")], cwd=ROOT, check=True)
     return folder
 

@@ -327,7 +327,9 @@ def test_no_worker_outlives_the_main_process(sign, method):
     with open(path, "w") as file:
         file.write(script)
     try:
-        main = subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # A shell that runs jobs in the background has them ignore SIGINT, and children inherit that.
+        main = subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         pids = list(map(int, main.stdout.readline().split()))
         assert len(pids) == 2
         time.sleep(0.3)
