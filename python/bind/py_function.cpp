@@ -2,22 +2,14 @@
 #include "py_function.h"
 
 #include "dispatch/tls.h"
-#include "grad/variable.h"
+#include "grad/function.h"
 #include "py_tensor.h"
-#include "strata/generated/ops/create.h"
 
 namespace strata::py {
 
 namespace {
 
 std::string class_name(PyObject* cls) { return text_of(get_attr(cls, "__name__").get()); }
-
-// zeros for an output whose gradient nobody gave
-Tensor zero_grad(const OutputMeta& m) {
-  if (!m.meta) return ops::zeros(m.sizes, m.dtype, m.device);
-  MetaGuard meta;
-  return ops::zeros(m.sizes, m.dtype, m.device);
-}
 
 PyObject* backward_of(PyObject* cls) {
   static PyObject* base = import_attr("strata.autograd.function", "Function").release();
@@ -32,7 +24,7 @@ PyObject* backward_of(PyObject* cls) {
 
 }  // namespace
 
-Grads FunctionNode::apply(Grads&& grads) {
+Grads PyFunctionNode::apply(Grads&& grads) {
   HoldLock lock;
   Own ctx(wrap_node(Ref<Node>(this)));
   FunctionState& state = state_of(ctx.get());
@@ -42,7 +34,8 @@ Grads FunctionNode::apply(Grads&& grads) {
   PyTuple_SET_ITEM(args.get(), 0, new_reference(ctx.get()).release());
   for (Py_ssize_t i = 0; i < count; ++i) {
     Tensor grad = size_t(i) < grads.size() ? grads[size_t(i)] : Tensor();
-    if (!grad.defined() && state.materialize_grads && output_is_tensor[size_t(i)]) grad = zero_grad(outputs[size_t(i)]);
+    if (!grad.defined() && state.materialize_grads && output_is_tensor[size_t(i)])
+      grad = zero_gradient(outputs[size_t(i)]);
     PyTuple_SET_ITEM(args.get(), i + 1, checked(wrap(grad)));
   }
   grads.resize(0);
@@ -106,7 +99,7 @@ Own run_forward(PyObject* cls, PyObject* ctx, PyObject* args) {
 
 void save_tensors(PyObject* ctx) {
   FunctionState& state = state_of(ctx);
-  FunctionNode& node = function_node(ctx);
+  PyFunctionNode& node = function_node(ctx);
   if (!state.to_save) return;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(state.to_save); ++i) {
     PyObject* o = PyTuple_GET_ITEM(state.to_save, i);
@@ -127,7 +120,7 @@ void save_tensors(PyObject* ctx) {
 PyObject* apply(PyObject* cls, PyObject* args) {
   return guarded([&] {
     Own type = get_attr(cls, "_ctx_type");
-    Ref<FunctionNode> node(make_node<FunctionNode>(class_name(type.get())));
+    Ref<PyFunctionNode> node(make_node<PyFunctionNode>(class_name(type.get())));
     Own ctx = make_ctx(reinterpret_cast<PyTypeObject*>(type.get()), node, cls);
     FunctionState& state = state_of(ctx.get());
     Py_ssize_t n = PyTuple_GET_SIZE(args);

@@ -17,9 +17,9 @@ struct FunctionState {
   bool materialize_grads = true;
 };
 
-class FunctionNode final : public Node {
+class PyFunctionNode final : public Node {
  public:
-  explicit FunctionNode(std::string name) : name_(std::move(name)) {}
+  explicit PyFunctionNode(std::string name) : name_(std::move(name)) {}
   std::string name() const override { return name_; }
   Grads apply(Grads&& grads) override;
   void release_saved() override {
@@ -34,9 +34,9 @@ class FunctionNode final : public Node {
   std::string name_;
 };
 
-Own make_ctx(PyTypeObject* type, const Ref<FunctionNode>& node, PyObject* cls);
+Own make_ctx(PyTypeObject* type, const Ref<PyFunctionNode>& node, PyObject* cls);
 FunctionState& state_of(PyObject* ctx);
-FunctionNode& function_node(PyObject* ctx);
+PyFunctionNode& function_node(PyObject* ctx);
 
 // Gives forward's outputs their history. `raw` is what forward returned; the result has the same form.
 Own finish_outputs(PyObject* ctx, PyObject* raw, const std::unordered_map<TensorImpl*, int>& inputs, bool record);

@@ -3,7 +3,7 @@
 
 #include "dispatch/boxed.h"
 #include "dispatch/tls.h"
-#include "grad/variable.h"
+#include "grad/function.h"
 #include "py_function.h"
 #include "py_tensor.h"
 
@@ -70,7 +70,7 @@ PyMethodDef methods[] = {
 // ---- attributes
 PyObject* get_saved_tensors(PyObject* o, void*) {
   return guarded([&] {
-    FunctionNode& node = function_node(o);
+    PyFunctionNode& node = function_node(o);
     Own tuple(checked(PyTuple_New(Py_ssize_t(node.saved.size()))));
     for (size_t i = 0; i < node.saved.size(); ++i)
       PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i), checked(wrap(node.saved[i].unpack(&node))));
@@ -134,8 +134,6 @@ std::unordered_set<TensorImpl*> impls_of(PyObject* tuple) {
   return found;
 }
 
-OutputMeta meta_of(const Tensor& t) { return {DimVec(t.sizes()), t.dtype(), t.device(), t.is_meta()}; }
-
 }  // namespace
 
 FunctionState& state_of(PyObject* ctx) {
@@ -144,12 +142,12 @@ FunctionState& state_of(PyObject* ctx) {
   return *state;
 }
 
-FunctionNode& function_node(PyObject* ctx) {
+PyFunctionNode& function_node(PyObject* ctx) {
   state_of(ctx);
-  return static_cast<FunctionNode&>(node_of(ctx));
+  return static_cast<PyFunctionNode&>(node_of(ctx));
 }
 
-Own make_ctx(PyTypeObject* type, const Ref<FunctionNode>& node, PyObject* cls) {
+Own make_ctx(PyTypeObject* type, const Ref<PyFunctionNode>& node, PyObject* cls) {
   if (!PyType_IsSubtype(type, ctx_base)) raise(PyExc_TypeError, "autograd.Function: _ctx_type is not a class of ctx");
   Own o(checked(type->tp_alloc(type, 0)));
   PyNode* self = node_object(o.get());
@@ -182,8 +180,9 @@ void free_function(FunctionState* s) { delete s; }
 
 Own finish_outputs(PyObject* ctx, PyObject* raw, const std::unordered_map<TensorImpl*, int>& inputs, bool record) {
   FunctionState& state = state_of(ctx);
-  FunctionNode& fn = function_node(ctx);
+  PyFunctionNode& fn = function_node(ctx);
   Ref<Node> node(&fn);
+  const char* name = lasting_text(fn.name());
   std::unordered_set<TensorImpl*> dirty = impls_of(state.dirty), fixed = impls_of(state.non_differentiable);
   Own items = PyTuple_Check(raw) ? new_reference(raw) : make_tuple(new_reference(raw).release());
   Py_ssize_t n = PyTuple_GET_SIZE(items.get());
@@ -196,22 +195,9 @@ Own finish_outputs(PyObject* ctx, PyObject* raw, const std::unordered_map<Tensor
       PyTuple_SET_ITEM(result.get(), i, new_reference(o).release());
       continue;
     }
-    Tensor t = tensor_of(o);
-    bool is_input = inputs.count(t.impl()), is_dirty = dirty.erase(t.impl()) > 0;
-    if (!record || fixed.count(t.impl()) || !is_differentiable(t.dtype())) {
-      // An input that is returned unchanged, or a tensor with a history of its own, is shown by an alias without one.
-      if (!is_dirty && (is_input || needs_grad(t))) t = t.alias();
-      fn.outputs.push_back(meta_of(t));
-    } else if (is_dirty) {
-      STRATA_CHECK(is_input, fn.name(), ": mark_dirty: output ", i, " is not an input of forward");
-      check_inplace(t, fn.name().c_str());
-      t.bump_version(lasting_text(fn.name()));  // forward may have written behind the operators' back
-      rebase_history(t, node);
-    } else {
-      // A view made inside forward must not take its history from its base, but from this function.
-      if (is_input || t.is_view() || needs_grad(t)) t = t.alias();
-      set_history(t, node);
-    }
+    TensorImpl* impl = tensor_of(o).impl();
+    OutputUse use{inputs.count(impl) > 0, dirty.erase(impl) > 0, !record || fixed.count(impl) > 0, name};
+    Tensor t = take_output(node, tensor_of(o), use);
     PyTuple_SET_ITEM(result.get(), i, checked(wrap(t)));
   }
   STRATA_CHECK(dirty.empty(), fn.name(),

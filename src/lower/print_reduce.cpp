@@ -36,6 +36,14 @@ const char* combine_name(Combine c) {
   return names[int(c)];
 }
 
+// The tree over eight values of an array.
+std::string eight(const std::string& a) {
+  auto pair = [&](int k) {
+    return "$combine(" + a + "[" + std::to_string(k) + "], " + a + "[" + std::to_string(k + 1) + "])";
+  };
+  return "$combine($combine(" + pair(0) + ", " + pair(2) + "), $combine(" + pair(4) + ", " + pair(6) + "))";
+}
+
 DType index_type(DType t) { return traits(t).bits == 64 ? DType::I64 : DType::I32; }
 
 }  // namespace
@@ -73,6 +81,8 @@ std::vector<ReductionPrinter::Part> ReductionPrinter::parts(size_t k) {
     if (vector_) h["present"] = present(t, h["e"], h["start"]);
     if (form == Form::Tree || form == Form::Free) h["combine"] = body_.helper(combine_name(r.combine), t, vector_);
     if (form == Form::Tree) h["fold"] = body_.helper(std::string("fold_") + combine_name(r.combine), t, vector_);
+    if (form == Form::Tree && vector_)
+      h["lanes"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, true);
     if (form == Form::Free) h["fold"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, vector_);
     if (form == Form::Free && is_float(t)) {
       h["any"] = vector_ ? body_.helper("any", mask_lane(traits(t).bits), true) : "";
@@ -107,10 +117,10 @@ std::string ReductionPrinter::each(F text) {
 }
 
 std::string ReductionPrinter::whole_blocks(const std::string& element) {
-  constexpr int kLongest = 12;  // lines of text: more are not worth a second copy
-  if (!vector_ || std::count(element.begin(), element.end(), '\n') > kLongest ||
-      element.find("RARELY") != std::string::npos)
-    return "";
+  constexpr int kLongest = 12;  // lines of text: more are not worth a second copy,
+  constexpr int kShort = 3;     // nor as many as these eight times unrolled
+  const auto lines = std::count(element.begin(), element.end(), '\n');
+  if (!vector_ || lines > kLongest || element.find("RARELY") != std::string::npos) return "";
   bool trees = false, other = false;
   for (const Reduction& r : pass_.reductions) {
     trees |= form_of(r) == Form::Tree;
@@ -118,27 +128,34 @@ std::string ReductionPrinter::whole_blocks(const std::string& element) {
   }
   if (other || pass_.reductions.empty()) return "";
   std::string out = std::string("  if (") + (trees ? "count <= 1024 && " : "") + "(count & 127) == 0) {\n";
-  out += each([&](const Part& p) -> std::string {
+  out += each([](const Part& p) -> std::string {
     if (p.form == Form::Tree) return "    $T $acc[8];\n";
     return std::string("    $T $acc = $start;\n") + (p.is_float ? "    $M nan_$acc = {0};\n" : "");
   });
-  out += "    for (i64 at = 0; at < count; at += 128) {\n";
+  const bool unrolled = trees && lines <= kShort;
+  if (unrolled) {
+    // Eight groups, the missing ones neutral, so that the tree stays in registers.
+    out += "    WHOLLY\n    for (i64 b = 0; b < 8; b++) {\n      const i64 at = 128 * b;\n";
+    out += each([](const Part& p) { return p.form == Form::Tree ? "      $acc[b] = $start;\n" : ""; });
+    out += "      if (at >= count) continue;\n";
+  } else {
+    out += "    for (i64 at = 0; at < count; at += 128) {\n";
+  }
   out += each([](const Part&) { return "      $T $e[8];\n"; });
   out += "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n";
   out += element;
   out += each([](const Part&) { return "        $e[u] = $value;\n"; });
   out += "      }\n";
   out += each([](const Part& p) -> std::string {
-    std::string tree =
-        "$combine($combine($combine($e[0], $e[1]), $combine($e[2], $e[3])), "
-        "$combine($combine($e[4], $e[5]), $combine($e[6], $e[7])))";
-    if (p.form == Form::Tree) return "      $acc[at >> 7] = " + tree + ";\n";
-    return "      $acc = $combine($acc, " + tree + ");\n" +
+    if (p.form == Form::Tree) return "      $acc[at >> 7] = " + eight("$e") + ";\n";
+    return "      $acc = $combine($acc, " + eight("$e") + ");\n" +
            (p.is_float ? "      WHOLLY\n      for (i64 u = 0; u < 8; u++) nan_$acc |= $e[u] != $e[u];\n" : "");
   });
   out += "    }\n";
-  out += each([](const Part& p) -> std::string {
-    if (p.form == Form::Tree) return "    *($E*)$slot = $fold($acc, count >> 7);\n";
+  out += each([&](const Part& p) -> std::string {
+    if (p.form == Form::Tree)
+      return "    *($E*)$slot = " +
+             (unrolled ? "$lanes(" + eight("$acc") + ")" : std::string("$fold($acc, count >> 7)")) + ";\n";
     return p.is_float ? "    *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n" : "    *($E*)$slot = $fold($acc);\n";
   });
   return out + "    return;\n  }\n";
