@@ -7,6 +7,7 @@
 #include "core/promote.h"
 #include "eager/cast.h"
 #include "eager/pointwise.h"
+#include "eager/transpose.h"
 
 namespace strata::eager {
 
@@ -47,16 +48,22 @@ CopyDims copy_dims(const Tensor& dst, const Tensor& src) {
   return c;
 }
 
-// A transposed copy of one element width in squares that stay in the cache.
-void copy_square(CastFn cast, const CopyDims& c, char* dst, const char* src, int64_t begin, int64_t end) {
+// A transposed copy in squares that stay in the cache. `width`: of elements to be moved as they are, or 0.
+void copy_square(CastFn cast, int64_t width, const CopyDims& c, char* dst, const char* src, int64_t begin,
+                 int64_t end) {
   size_t n = c.sizes.size();
   int64_t inner = c.sizes[n - 1];
   constexpr int64_t kSide = 32;
+  const bool plain = width > 0 && c.src[n - 2] == width && c.dst[n - 1] == width;
   for (int64_t i = begin; i < end; i += kSide)
     for (int64_t j = 0; j < inner; j += kSide)
-      for (int64_t r = i; r < std::min(i + kSide, end); ++r)
-        cast(src + r * c.src[n - 2] + j * c.src[n - 1], c.src[n - 1], dst + r * c.dst[n - 2] + j * c.dst[n - 1],
-             c.dst[n - 1], std::min(kSide, inner - j));
+      if (plain)
+        transpose(width, src + i * width + j * c.src[n - 1], c.src[n - 1], dst + i * c.dst[n - 2] + j * width,
+                  c.dst[n - 2], std::min(kSide, inner - j), std::min(kSide, end - i));
+      else
+        for (int64_t r = i; r < std::min(i + kSide, end); ++r)
+          cast(src + r * c.src[n - 2] + j * c.src[n - 1], c.src[n - 1], dst + r * c.dst[n - 2] + j * c.dst[n - 1],
+               c.dst[n - 1], std::min(kSide, inner - j));
 }
 
 }  // namespace
@@ -87,6 +94,7 @@ void copy_values(const Tensor& dst, const Tensor& src) {
     }
   };
   if (square) {
+    const int64_t width = src.dtype() == dst.dtype() ? itemsize(src.dtype()) : 0;
     int64_t grain = std::max<int64_t>(32, 65536 / std::max<int64_t>(inner, 1));
     int64_t per_block = (rows + grain - 1) / grain;
     parallel_for(0, blocks * per_block, 1, [&](int64_t b, int64_t e) {
@@ -94,7 +102,7 @@ void copy_values(const Tensor& dst, const Tensor& src) {
         int64_t ds, ss;
         offsets(i / per_block, n - 2, &ds, &ss);
         int64_t first = i % per_block * grain;
-        copy_square(cast, c, d + ds, s + ss, first, std::min(first + grain, rows));
+        copy_square(cast, width, c, d + ds, s + ss, first, std::min(first + grain, rows));
       }
     });
     return;
@@ -148,8 +156,8 @@ void copy_result(const Tensor& self, const Tensor& result, const char* name) {
 
 void check_unrecorded(const Tensor& result, const char* name) {
   STRATA_CHECK(!result.requires_grad(), name,
-               ": functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-               "requires grad.");
+               "(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+               "requires grad. Call it under no_grad(), or without out=");
 }
 
 void copy_to_out(const Tensor& out, const Tensor& result, const char* name) {
@@ -161,6 +169,16 @@ void copy_to_out(const Tensor& out, const Tensor& result, const char* name) {
                "location. Please clone() the tensor before performing the operation.");
   resize_output(out, result.sizes(), name);
   copy_values(out, result);
+}
+
+void copy_to_outs(TensorList outs, TensorList results, bool exact, const char* name) {
+  STRATA_CHECK(outs.size() == results.size(), name, ": expected an out= argument of size ", results.size(),
+               ", got size ", outs.size());
+  for (size_t i = 0; i < outs.size(); ++i) {
+    check_unrecorded(results[i], name);
+    if (exact) check_exact_dtype(outs[i], results[i].dtype(), name);
+    copy_to_out(outs[i], results[i], name);
+  }
 }
 
 void check_exact_dtype(const Tensor& out, DType result, const char* name) {

@@ -6,6 +6,7 @@
 
 #include "core/parallel.h"
 #include "eager/cast.h"
+#include "eager/transpose.h"
 
 namespace strata::eager {
 
@@ -13,8 +14,8 @@ namespace {
 
 constexpr int64_t kPart = 65536;   // a super-chunk of tree T
 constexpr int64_t kTile = 16;      // rows gathered together when neighbours in memory are different rows,
-constexpr int64_t kWideTile = 64;  // or as many where they fit the cache near the core
-constexpr int64_t kTileBytes = 128 << 10;
+constexpr int64_t kWideTile = 64;  // or as many where they fit the outer caches
+constexpr int64_t kTileBytes = 2 << 20;
 constexpr int kMaxReductions = 8;
 
 int64_t product(const DimVec& v) {
@@ -258,19 +259,28 @@ class Runner {
     }
   }
 
-  // Gathers or scatters `count` neighbouring rows at once, element by element of the reduced dims.
+  // Gathers or scatters `count` neighbouring rows at once: a transpose for each run of the innermost reduced dim.
   void stage_tile(const RowOperand& o, char* base, char* buffer, int64_t count, int64_t row_bytes, bool in) const {
-    CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
-    int64_t width = itemsize(o.kernel), step = o.kept.back();
+    const CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
+    const int64_t width = itemsize(o.kernel), step = o.kept.back();
     const DimVec& sizes = l_.reduced_sizes;
-    SmallVec<int64_t, 8> at(sizes.size());
+    const size_t nd = sizes.size();
+    const bool plain = o.dtype == o.kernel && step == width;
+    const int64_t run = plain && nd > 0 ? sizes[nd - 1] : 1, apart = nd > 0 ? o.reduced[nd - 1] : 0;
+    SmallVec<int64_t, 8> at(nd);
     char* p = base;
-    for (int64_t i = 0; i < n_; ++i) {
-      if (in)
-        cast(p, step, buffer + i * width, row_bytes, count);
+    for (int64_t i = 0; i < n_; i += run) {
+      char* staged = buffer + i * width;
+      if (plain && in)
+        transpose(width, p, apart, staged, row_bytes, run, count);
+      else if (plain)
+        transpose(width, staged, row_bytes, p, apart, count, run);
+      else if (in)
+        cast(p, step, staged, row_bytes, count);
       else
-        cast(buffer + i * width, row_bytes, p, step, count);
-      for (size_t d = sizes.size(); d-- > 0;) {
+        cast(staged, row_bytes, p, step, count);
+      // A whole run leaves the innermost dim where it began.
+      for (size_t d = plain && nd > 0 ? nd - 1 : nd; d-- > 0;) {
         p += o.reduced[d];
         if (++at[d] < sizes[d]) break;
         p -= sizes[d] * o.reduced[d];

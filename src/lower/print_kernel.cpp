@@ -1,6 +1,7 @@
 // Loops around the passes, the kernels' table, whole files.
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include "lower/build.h"
 #include "lower/print_c.h"
@@ -118,9 +119,12 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   if (loop) {
     std::string element = body.element_part(4);
     out += "  const i64 count = args->count;\n";
-    if (pass.stores.empty()) out += reductions.whole_blocks(element);
+    if (pass.stores.empty()) out += reductions.groups(element);
+    if (reductions.complete()) return out + "}\n\n";
     out += reductions.before();
-    out += std::string("  for (i64 i = 0; i < count; i += ") + (vector ? "16" : "1") + ") {\n";
+    const std::string blocks = reductions.blocks(element);
+    out += blocks + std::string("  for (i64 i = ") + (blocks.empty() ? "0" : "done") +
+           "; i < count; i += " + (vector ? "16" : "1") + ") {\n";
     if (vector) out += "    const i64 left = count - i;\n";
     out += element;
   }
@@ -187,6 +191,31 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
          (reductions ? symbol + "_reductions, " : "0, ") + symbol + "_types, " + symbol + "_rows},\n";
 }
 
+// The text of a kernel without its comments and its symbol.
+std::string nameless(const std::string& text, const std::string& symbol) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    std::string line = text.substr(at, end - at);
+    at = end;
+    if (line.starts_with("//")) continue;
+    if (size_t p = line.find("void " + symbol); p != std::string::npos) line.replace(p + 5, symbol.size(), "");
+    out += line;
+  }
+  return out;
+}
+
+// The symbols of a kernel that another one's text serves.
+std::string shared(const Kernel& k, const std::string& symbol, const std::string& other) {
+  std::string out = "// " + (k.source.empty() ? k.name : k.source) + ": as " + other + "\n";
+  if (k.kind == KernelKind::Pointwise) return out + "#define " + symbol + " " + other + "\n\n";
+  for (size_t p = 0; p < k.passes.size(); ++p) {
+    std::string pass = "_p" + std::to_string(p);
+    out += "#define " + symbol + pass + " " + other + pass + "\n";
+  }
+  return out + "\n";
+}
+
 }  // namespace
 
 std::string print_function(const Kernel& k, Isa isa, Needs& needs) {
@@ -199,8 +228,15 @@ std::string print_function(const Kernel& k, Isa isa, Needs& needs) {
 std::string print_file(const std::string& family, const std::vector<Kernel>& kernels, Isa isa) {
   Needs needs;
   std::string functions, tables, entries;
+  std::map<std::string, std::string> printed;  // text without names -> symbol
   for (const Kernel& k : kernels) {
-    functions += print_function(k, isa, needs);
+    const std::string symbol = kernel_symbol(k, isa), text = print_function(k, isa, needs);
+    // Entries that differ in their arguments only (sum, sum.dim_IntList) share one kernel.
+    auto [found, is_new] = printed.emplace(nameless(text, symbol), symbol);
+    if (is_new)
+      functions += text;
+    else
+      functions += shared(k, symbol, found->second);
     entries += table_entry(k, isa, tables);
   }
   std::string name = std::string(isa_name(isa)) + "_" + family;

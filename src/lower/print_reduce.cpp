@@ -116,7 +116,7 @@ std::string ReductionPrinter::each(F text) {
   return out;
 }
 
-std::string ReductionPrinter::whole_blocks(const std::string& element) {
+std::string ReductionPrinter::groups(const std::string& element) {
   constexpr int kLongest = 12;  // lines of text: more are not worth a second copy,
   constexpr int kShort = 3;     // nor as many as these eight times unrolled
   const auto lines = std::count(element.begin(), element.end(), '\n');
@@ -127,38 +127,59 @@ std::string ReductionPrinter::whole_blocks(const std::string& element) {
     other |= form_of(r) != Form::Tree && form_of(r) != Form::Free;
   }
   if (other || pass_.reductions.empty()) return "";
-  std::string out = std::string("  if (") + (trees ? "count <= 1024 && " : "") + "(count & 127) == 0) {\n";
-  out += each([](const Part& p) -> std::string {
+  unrolled_ = trees && lines <= kShort;
+  complete_ = !trees;
+  // What becomes of a group's eight values.
+  auto fold_group = [&](const char* to) {
+    return each([&](const Part& p) -> std::string {
+      if (p.form == Form::Tree) return std::string("      ") + to + " = " + eight("g_$acc") + ";\n";
+      return "      $acc = $combine($acc, " + eight("g_$acc") + ");\n" +
+             (p.is_float ? "      WHOLLY\n      for (i64 u = 0; u < 8; u++) nan_$acc |= g_$acc[u] != g_$acc[u];\n"
+                         : "");
+    });
+  };
+  std::string out = trees ? "  if (count <= 1024) {\n" : "  {\n";
+  out += each([&](const Part& p) -> std::string {
     if (p.form == Form::Tree) return "    $T $acc[8];\n";
     return std::string("    $T $acc = $start;\n") + (p.is_float ? "    $M nan_$acc = {0};\n" : "");
   });
-  const bool unrolled = trees && lines <= kShort;
-  if (unrolled) {
-    // Eight groups, the missing ones neutral, so that the tree stays in registers.
+  if (unrolled_) {
+    // Missing groups are neutral, so that the tree stays in registers.
     out += "    WHOLLY\n    for (i64 b = 0; b < 8; b++) {\n      const i64 at = 128 * b;\n";
     out += each([](const Part& p) { return p.form == Form::Tree ? "      $acc[b] = $start;\n" : ""; });
-    out += "      if (at >= count) continue;\n";
+    out += "      if (at + 128 > count) continue;\n";
   } else {
-    out += "    for (i64 at = 0; at < count; at += 128) {\n";
+    out += "    for (i64 at = 0; at + 128 <= count; at += 128) {\n";
   }
-  out += each([](const Part&) { return "      $T $e[8];\n"; });
-  out += "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n";
-  out += element;
-  out += each([](const Part&) { return "        $e[u] = $value;\n"; });
-  out += "      }\n";
-  out += each([](const Part& p) -> std::string {
-    if (p.form == Form::Tree) return "      $acc[at >> 7] = " + eight("$e") + ";\n";
-    return "      $acc = $combine($acc, " + eight("$e") + ");\n" +
-           (p.is_float ? "      WHOLLY\n      for (i64 u = 0; u < 8; u++) nan_$acc |= $e[u] != $e[u];\n" : "");
+  out += each([](const Part&) { return "      $T g_$acc[8];\n"; });
+  out += "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n" + element;
+  out += each([](const Part&) { return "        g_$acc[u] = $value;\n"; }) + "      }\n";
+  out += fold_group(unrolled_ ? "$acc[b]" : "$acc[at >> 7]") + "    }\n";
+  // The group that is not whole.
+  out += "    if (count & 127) {\n";
+  out += each([](const Part&) {
+    return "      $T g_$acc[8];\n      WHOLLY\n      for (i64 u = 0; u < 8; u++) g_$acc[u] = $start;\n";
   });
+  out += "      for (i64 i = count & ~127l; i < count; i += 16) {\n        const i64 left = count - i;\n" + element;
+  out += each([](const Part&) {
+    return "        $T $e = $value;\n        if (RARELY(left < 16)) $e = $present;\n        g_$acc[i >> 4 & 7] = $e;\n";
+  });
+  out += "      }\n";
+  if (unrolled_)
+    out += fold_group("const $T last_$acc") + each([](const Part& p) {
+             return p.form == Form::Tree
+                        ? "      WHOLLY\n      for (i64 b = 0; b < 8; b++) if (b == count >> 7) $acc[b] = last_$acc;\n"
+                        : "";
+           });
+  else
+    out += fold_group("$acc[count >> 7]");
   out += "    }\n";
   out += each([&](const Part& p) -> std::string {
-    if (p.form == Form::Tree)
-      return "    *($E*)$slot = " +
-             (unrolled ? "$lanes(" + eight("$acc") + ")" : std::string("$fold($acc, count >> 7)")) + ";\n";
+    if (p.form == Form::Tree && unrolled_) return "    *($E*)$slot = $lanes(" + eight("$acc") + ");\n";
+    if (p.form == Form::Tree) return "    *($E*)$slot = $fold($acc, (count + 127) >> 7);\n";
     return p.is_float ? "    *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n" : "    *($E*)$slot = $fold($acc);\n";
   });
-  return out + "    return;\n  }\n";
+  return out + (complete_ ? "  }\n" : "    return;\n  }\n");
 }
 
 std::string ReductionPrinter::before() {
@@ -184,6 +205,34 @@ std::string ReductionPrinter::before() {
     out += each([&](const Part& p) {
       return p.form == Form::Tree ? "  for (i64 k = count; k < 16 * used; k++) $acc[k] = $start;\n" : "";
     });
+  return out;
+}
+
+std::string ReductionPrinter::blocks(const std::string& element) {
+  if (!unrolled_) return "";
+  auto free = [&](const Part& p) -> std::string {
+    if (p.form == Form::Tree) return "";
+    return std::string("      $acc = $combine($acc, $value);\n") +
+           (p.is_float ? "      nan_$acc |= $value != $value;\n" : "");
+  };
+  std::string out = "  for (i64 k = 0; k < 64; k++) {\n      const i64 i = 16 * k, left = 16;\n" + element;
+  out += each([&](const Part& p) { return p.form == Form::Tree ? "      $acc[k] = $value;\n" : free(p); });
+  out += "  }\n  i64 done = 1024;\n";
+  // Four blocks at a time: the array of positions is read and written once for them.
+  for (const char* together : {"4", "1"}) {
+    out += fill("  for (; done + 1024 * $n <= count; done += 1024 * $n)\n    for (i64 k = 0; k < 64; k++) {\n",
+                {{"n", together}});
+    out += each([](const Part& p) { return p.form == Form::Tree ? "      $T now_$acc = $acc[k];\n" : ""; });
+    out += fill(
+        "      WHOLLY\n      for (i64 u = 0; u < $n; u++) {\n        const i64 i = done + 1024 * u + 16 * k, left = "
+        "16;\n",
+        {{"n", together}});
+    out += element + each([&](const Part& p) {
+             return p.form == Form::Tree ? "        now_$acc = $combine(now_$acc, $value);\n" : free(p);
+           });
+    out += "      }\n" + each([](const Part& p) { return p.form == Form::Tree ? "      $acc[k] = now_$acc;\n" : ""; }) +
+           "    }\n";
+  }
   return out;
 }
 

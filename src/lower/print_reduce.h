@@ -12,9 +12,14 @@ namespace strata::lower {
 class ReductionPrinter {
  public:
   ReductionPrinter(const Pass& pass, BodyPrinter& body, bool vector, Needs& needs);
-  // For passes that only reduce, with cheap text: rows of whole blocks of eight vectors are folded in registers,
-  // without the array of positions. Returns from the function; empty where it does not apply.
-  std::string whole_blocks(const std::string& element);
+  // For passes that only reduce, with cheap text: rows of up to 1,024 elements (of any length, where no sum or product is
+  // made) are folded in groups of eight vectors, without the array of positions. Returns from the function, or, when
+  // complete(), is all that the pass needs. Empty where it does not apply.
+  std::string groups(const std::string& element);
+  bool complete() const { return complete_; }
+  // After before(), where groups() was short: whole blocks of 1,024 elements, without a branch. Declares `done`, where
+  // the loop then begins.
+  std::string blocks(const std::string& element);
   std::string before();
   std::string inside();
   std::string after();
@@ -38,6 +43,7 @@ class ReductionPrinter {
   bool vector_;
   Needs& needs_;
   std::vector<std::string> names_;
+  bool unrolled_ = false, complete_ = false;
 };
 
 }  // namespace strata::lower
