@@ -54,10 +54,12 @@ typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; }
 #ifdef __clang__
 #define STREAM(T, p, v) __builtin_nontemporal_store(v, (T##_s*)(p))
 #define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
+#define IN_ORDER _Pragma("clang loop vectorize(disable) unroll(disable)")
 #define WHOLLY _Pragma("clang loop unroll(full)")
 #else
 #define STREAM(T, p, v) (*(T##_s*)(p) = (v))
 #define ANY_ORDER _Pragma("GCC ivdep")
+#define IN_ORDER
 #define WHOLLY _Pragma("GCC unroll 8")
 #endif
 #define STORE(T, p, v) do { if (stream) STREAM(T, p, v); else *(T##_u*)(p) = (v); } while (0)

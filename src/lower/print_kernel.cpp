@@ -66,9 +66,12 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   out += body.uniform_part();
   if (vector) out += "  const i64 stream = flags & 1;\n";
   out += "  for (; blocks > 0; blocks--) {\n";
-  if (!vector) out += "    ANY_ORDER\n    for (i64 l = 0; l < 16; l++) {\n";
-  std::string pad(vector ? 4 : 6, ' ');
-  out += body.element_part(vector ? 4 : 6);
+  std::string pad(vector ? 4 : 6, ' '), element = body.element_part(vector ? 4 : 6);
+  // The baseline set has no fma: vectors would be taken apart for each call of it, at several times the size.
+  if (!vector)
+    out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER" : "IN_ORDER") +
+           "\n    for (i64 l = 0; l < 16; l++) {\n";
+  out += element;
   for (const Store& s : pass.stores) {
     const Operand& o = k.outputs[s.operand];
     DType t = pass.nodes[s.value].type;
