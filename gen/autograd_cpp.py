@@ -207,6 +207,8 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
         kind = "inplace"
     diff = differentiable(e)
     single = [safe(a.name) for a in diff if a.is_tensor]
+    if kind == "out":
+        single += [safe(a.name) for a in s.args if a.written]
     checks = " || ".join([f"needs_grad({n})" for n in single] + [f"needs_grad_list({safe(a.name)})" for a in diff if a.is_tensors])
     args = ", ".join([f"op::{s.ident}", "d.below(Key::Autograd)"] + ([call_args(s)] if s.args else []))
     redispatch = f"TypedOp<{s.cpp_sig}>::redispatch({args})"
@@ -215,8 +217,7 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
         lines.append(f'  check_inplace(self, "{s.name}");')
     lines.append(f"  if (!({checks})) {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return {redispatch};\n  }}")
     if kind == "out":
-        lines.append(f'  throw_error(ErrorKind::Runtime, "{s.name}(): functions with out=... arguments don\'t support automatic '
-                     'differentiation, but one of the arguments requires grad.");\n}')
+        lines.append(f'  refuse_out("{s.name}");\n}}')
         return "\n".join(lines)
     lines.append(f"  Ref<{cls}> node = make_node<{cls}>();")
     for a in diff:
@@ -258,6 +259,14 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     return "\n".join(lines)
 
 
+def out_guard(e: Entry, s: Schema) -> str:
+    """The autograd kernel of a composite's out= form: its parts look at what is read, this one at what is written."""
+    args = ", ".join([f"op::{s.ident}", "d.below(Key::Autograd)", call_args(s)])
+    checks = " || ".join(f"needs_grad{'_list' if a.is_tensors else ''}({safe(a.name)})" for a in s.args if a.written)
+    return (f"{s.cpp_return} a_{s.ident}(Dispatch d, {s.cpp_params()}) {{\n  if ({checks}) refuse_out(\"{s.name}\");\n"
+            f"  return TypedOp<{s.cpp_sig}>::redispatch({args});\n}}")
+
+
 def bookkeeping(e: Entry, kind: str, s: Schema) -> str | None:
     """The InplaceOrView kernel of an operator that writes or that makes views."""
     args = ", ".join([f"op::{s.ident}", "d.below(Key::InplaceOrView)"] + ([call_args(s)] if s.args else []))
@@ -269,7 +278,8 @@ def bookkeeping(e: Entry, kind: str, s: Schema) -> str | None:
                         f'  for (const Tensor& t : {safe(a.name)}) t.bump_version("{s.full}");\n' for a in written)
         if s.cpp_return == "void":
             return f"{head}  {redispatch};\n{bumps}}}"
-        return f"{head}  {s.cpp_return} result = {redispatch};\n{bumps}  return result;\n}}"
+        r = "made" if any(a.name == "result" for a in s.args) else "result"
+        return f"{head}  {s.cpp_return} {r} = {redispatch};\n{bumps}  return {r};\n}}"
     if e.kind == "view" and kind == "function":
         mark = ("  for (Tensor& t : result) mark_view(t, self);\n" if s.returns[0].type == "Tensor[]" else
                 "  mark_view(result, self);\n")
@@ -291,8 +301,9 @@ def write(entries: list[Entry], out: Output) -> None:
                 body.append(node_class(e, p, e.node))
             for kind, s in e.operators():
                 source = cstring(e.source)
-                if cls:
-                    body.append(kernel(e, p, kind, s, cls))
+                guard = e.kind == "composite" and kind == "out"
+                if cls or guard:
+                    body.append(out_guard(e, s) if guard else kernel(e, p, kind, s, cls))
                     register.append(f"  t.impl(op::{s.ident}, Key::Autograd, 0, reinterpret_cast<void*>(&a_{s.ident}), nullptr, {source}, true);")
                 if text := bookkeeping(e, kind, s):
                     body.append(text)

@@ -127,17 +127,28 @@ def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
             elif kind == "inplace":
                 body += f'  copy_result(self, r, "{s.full}");\n  return self;\n'
             else:
-                outs = [safe(a.name) for a in s.args if a.written]
-                for i, o in enumerate(outs):
-                    value = "r" if len(outs) == 1 else f"std::get<{i}>(r)"
-                    if e.kind == "composite":
-                        body += f'  check_unrecorded({value}, "{s.full}");\n'
-                    if e.raw.get("out_dtype") == "exact":
-                        body += f'  check_exact_dtype({o}, {value}.dtype(), "{s.full}");\n'
-                    body += f'  copy_to_out({o}, {value}, "{s.full}");\n'
-                body += noted(e, s) + f"  return {returned(s)};\n"
+                body += copied_out(e, s)
         found.append((s, body))
     return found
+
+
+def copied_out(e: Entry, s: Schema) -> str:
+    """The end of an out= form: what was computed, r, goes to the given tensors."""
+    exact = str(e.raw.get("out_dtype", ""))
+    if s.args[-1].is_tensors:
+        return f'  copy_to_outs(out, r, {str(exact == "exact").lower()}, "{s.full}");\n' + noted(e, s)
+    outs = [safe(a.name) for a in s.args if a.written]
+    body = ""
+    for i, o in enumerate(outs):
+        value = "r" if len(outs) == 1 else f"std::get<{i}>(r)"
+        if e.kind == "composite":
+            body += f'  check_unrecorded({value}, "{s.full}");\n'
+        if exact:
+            condition = exact.removeprefix("exact").strip().removeprefix("if ")
+            body += f"  if ({condition})\n  " if condition else ""
+            body += f'  check_exact_dtype({o}, {value}.dtype(), "{s.full}");\n'
+        body += f'  copy_to_out({o}, {value}, "{s.full}");\n'
+    return body + noted(e, s) + f"  return {returned(s)};\n"
 
 
 def apart(e: Entry, s: Schema) -> str:
@@ -152,7 +163,8 @@ def noted(e: Entry, s: Schema) -> str:
     """A composite writes outside of the layer that counts writes."""
     if e.kind != "composite":
         return ""
-    return "".join(f'  {safe(a.name)}.bump_version("{s.full}");\n' for a in s.args if a.written)
+    return "".join(f'  for (const Tensor& t : {safe(a.name)}) t.bump_version("{s.full}");\n' if a.is_tensors else
+                   f'  {safe(a.name)}.bump_version("{s.full}");\n' for a in s.args if a.written)
 
 
 def returned(s: Schema) -> str:

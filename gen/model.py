@@ -130,6 +130,8 @@ class Entry:
 
     def out_schema(self) -> Schema:
         s = self.schema
+        if s.returns[0].type == "Tensor[]":
+            return s.with_(overload=self.out, args=(*s.args, Arg("Tensor[]", "out", None, True, "a!")), returns=())
         names = self.raw.get("out_args") or ([r.name or f"out{i}" for i, r in enumerate(s.returns)] if len(s.returns) > 1 else ["out"])
         outs = tuple(Arg("Tensor", n, None, True, chr(97 + i) + "!") for i, n in enumerate(names))
         return s.with_(overload=self.out, args=s.args + outs,

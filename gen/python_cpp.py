@@ -81,6 +81,8 @@ def invoke(e: Entry, kind: str, s: Schema) -> str:
     call = f"TypedOp<{s.cpp_sig}>::call(op::{s.ident}{', ' if args else ''}{args})"
     del name
     factory = "factory" in e.raw.get("tags", "") and not many_out and kind != "inplace"
+    if factory and kind == "out":
+        lines.append("  py::match_out(out_v, dtype_v, device_v);")
     if s.cpp_return == "void":
         lines.append(f"  {call};\n  Py_RETURN_NONE;\n}}")
         return "\n".join(lines)

@@ -34,6 +34,10 @@ def _optimizers() -> dict:
         result = optim_cases.run_optimizer(torch, torch.optim, name, {**options, "foreach": False})
         result["repr"] = result["repr"].replace("foreach: False", "foreach: None")
         entries[f"{name}-{i}"] = result
+    for i, options in enumerate(optim_cases.LBFGS):
+        entries[f"LBFGS-{i}"] = optim_cases.run_lbfgs(torch, torch.optim, options)
+    for rule in ("original", "match_rms_adamw"):
+        entries[f"Muon-{rule}"] = optim_cases.run_muon(torch, torch.optim, {"adjust_lr_fn": rule})
     return entries
 
 

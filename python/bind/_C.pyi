@@ -16,6 +16,7 @@ _complex = builtins.complex
 Number = Union[builtins.int, builtins.float, builtins.bool, builtins.complex]
 
 class OutOfMemoryError(RuntimeError): ...
+class _LinAlgError(RuntimeError): ...
 
 class dtype:
     is_floating_point: _bool

@@ -1,5 +1,6 @@
 // Conversions of single arguments and results between Python and C++.
 
+#include "core/promote.h"
 #include "py_parse.h"
 #include "py_tensor.h"
 #include "py_types.h"
@@ -196,6 +197,15 @@ const Tensor& out_item(PyObject* tuple, int i, int count) {
   if (items.size != count)
     raise(PyExc_TypeError, str_cat("out must be a tuple of ", count, " Tensors, got ", items.size));
   return tensor_of(items.data[i]);
+}
+
+void match_out(const Tensor& out, std::optional<DType>& dtype, const std::optional<Device>& device) {
+  if (!out.defined()) return;
+  STRATA_CHECK(!dtype || *dtype == out.dtype(), "dtype ", scalar_type_name(*dtype),
+               " does not match dtype of out parameter (", scalar_type_name(out.dtype()), "); leave dtype out");
+  STRATA_CHECK(!device || device->type == out.device().type, "device type ", *device,
+               " does not match device type of out parameter (", out.device(), "); leave device out");
+  dtype = out.dtype();
 }
 
 // ---- to Python

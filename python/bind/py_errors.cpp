@@ -9,6 +9,7 @@
 namespace strata::py {
 
 PyObject* out_of_memory_error;
+PyObject* linalg_error;
 PyObject* name_torch_function;
 PyObject* disabled_torch_function;
 
@@ -34,6 +35,8 @@ PyObject* python_type(ErrorKind kind) {
       return PyExc_OverflowError;
     case ErrorKind::FileNotFound:
       return PyExc_FileNotFoundError;
+    case ErrorKind::LinAlg:
+      return linalg_error;
     case ErrorKind::Runtime:
     case ErrorKind::Internal:
       return PyExc_RuntimeError;
@@ -135,6 +138,11 @@ void init_errors(PyObject* module) {
       "strata.OutOfMemoryError", "An allocator of a device could not give the memory asked for.", PyExc_RuntimeError,
       nullptr));
   add_object(module, "OutOfMemoryError", Py_NewRef(out_of_memory_error));
+  linalg_error = checked(
+      PyErr_NewExceptionWithDoc("strata.linalg.LinAlgError",
+                                "A matrix is singular, not positive definite, or an algorithm does not converge on it.",
+                                PyExc_RuntimeError, nullptr));
+  add_object(module, "_LinAlgError", Py_NewRef(linalg_error));
   set_warning_handler(warn_python);
 }
 

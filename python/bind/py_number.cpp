@@ -146,6 +146,26 @@ PyObject* unary(PyObject* a) {
   return as_method(op, a, nullptr);
 }
 
+PyObject* negative(PyObject* a) {
+  if (tensor_of(a).dtype() == DType::Bool) {
+    PyErr_SetString(
+        PyExc_RuntimeError,
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+        "use the `~` or `logical_not()` operator instead.");
+    return nullptr;
+  }
+  return unary<Neg>(a);
+}
+
+PyObject* invert(PyObject* a) {
+  DType dtype = tensor_of(a).dtype();
+  if (is_differentiable(dtype)) {
+    PyErr_SetString(PyExc_TypeError, "~ (operator.invert) is only implemented on integer and Boolean-type tensors");
+    return nullptr;
+  }
+  return unary<Not>(a);
+}
+
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) {
     PyErr_SetString(PyExc_TypeError, "pow() of a Tensor takes no modulus; use strata.remainder on the result");
@@ -252,10 +272,10 @@ std::vector<PyType_Slot> number_slots() {
       slot(Py_nb_inplace_xor, inplace<IXor>),
       slot(Py_nb_inplace_lshift, inplace<ILShift>),
       slot(Py_nb_inplace_rshift, inplace<IRShift>),
-      slot(Py_nb_negative, unary<Neg>),
+      slot(Py_nb_negative, negative),
       slot(Py_nb_positive, positive),
       slot(Py_nb_absolute, unary<Abs>),
-      slot(Py_nb_invert, unary<Not>),
+      slot(Py_nb_invert, invert),
       slot(Py_nb_bool, truth),
       slot(Py_nb_int, to_python_int),
       slot(Py_nb_float, to_python_float),

@@ -4,6 +4,7 @@
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/kernels.h"
+#include "eager/lapack_host.h"
 #include "eager/library_host.h"
 #include "py_methods.h"
 #include "py_parse.h"
@@ -73,6 +74,9 @@ PyObject* set_library(PyObject*, PyObject* on) {
 PyObject* report_library(PyObject*, PyObject*) {
   return guarded([&] { return checked(PyUnicode_FromString(eager::library_report().c_str())); });
 }
+PyObject* report_lapack(PyObject*, PyObject*) {
+  return guarded([&] { return checked(PyUnicode_FromString(eager::lapack_report().c_str())); });
+}
 
 PyObject* py_promote_types(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   return guarded([&] {
@@ -125,6 +129,7 @@ PyMethodDef functions[] = {
     {"_set_default_device", set_device, METH_O, "Sets that: the CPU or meta."},
     {"_library_enabled", get_library, METH_NOARGS, "Whether products and convolutions may use the library."},
     {"_set_library_enabled", set_library, METH_O, "Lets them use it or not; returns what was set."},
+    {"_lapack_report", report_lapack, METH_NOARGS, "LAPACK's name and version, or why there is none."},
     {"_library_report", report_library, METH_NOARGS, "The library's name and version, or why there is none."},
     {"promote_types", with_keywords<py_promote_types>(), METH_FASTCALL | METH_KEYWORDS,
      "promote_types(type1, type2)\n\nThe smallest dtype that both convert to."},

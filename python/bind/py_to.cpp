@@ -71,12 +71,6 @@ PyObject* tensor_to(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
     read_args("to", {"device", "dtype", "non_blocking", "copy", "memory_format", "other"}, 4, o, args, nargs, kwnames);
     std::memcpy(v, o, sizeof v);
   }
-  if (!given(v[DeviceArg]) && !given(v[TypeArg]) && !given(v[Other]) && !v[Copy] && !given(v[Format]) && nargs == 0)
-    raise(PyExc_TypeError,
-          "to() received an invalid combination of arguments - got (), but expected one of:\n"
-          " * (strata.device device = None, strata.dtype dtype = None, bool non_blocking = False, bool copy "
-          "= False, *, strata.memory_format memory_format = None)\n * (strata.dtype dtype, ...)\n"
-          " * (Tensor other, ...)\n");
   auto wrong = [&](const char* name, const char* wanted, PyObject* o) {
     raise(PyExc_TypeError, str_cat("to(): argument '", name, "' must be ", wanted, ", not ", Py_TYPE(o)->tp_name));
   };

@@ -52,6 +52,8 @@ void init_source(PyObject* module);
 
 // strata.OutOfMemoryError
 extern PyObject* out_of_memory_error;
+// strata.linalg.LinAlgError
+extern PyObject* linalg_error;
 
 // ---- small helpers of the bindings
 // Makes a heap type from a spec and adds it to the module; `shown` replaces the module in its name ("strata").

@@ -42,15 +42,27 @@ del _install
 # Where names live that are loaded on first use.
 _MODULES = frozenset(
     (
-        "accelerator amp autograd backends cpu distributed fft func fx hub jit library linalg multiprocessing "
-        "nn onnx ops optim overrides profiler quantization random return_types safetensors serialization special testing "
-        "types utils"
+        "__config__ accelerator amp autograd backends compiler cpu distributed distributions fft func fx hub jit "
+        "library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
+        "special testing types utils"
     ).split()
 )
 _NAMES = {
     "_tensor_str": "set_printoptions get_printoptions printoptions",
     "_type_info": "finfo iinfo",
-    "_composed": "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index",
+    "_legacy_types": (
+        "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
+        "ShortTensor SymBool SymFloat SymInt jagged sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_csr "
+        "complex32 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu qint8 qint32 "
+        "quint8"
+    ),
+    "_lowrank": "pca_lowrank svd_lowrank",
+    "_composed": (
+        "bartlett_window blackman_window grid_sampler grid_sampler_2d grid_sampler_3d hamming_window hann_window "
+        "kaiser_window range unravel_index"
+    ),
+    "_numeric": "gradient histogram histogramdd",
+    "func": "vmap",
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",
     "serialization": "save load",
     "amp": "autocast GradScaler",
@@ -58,14 +70,15 @@ _NAMES = {
     "_settings": (
         "are_deterministic_algorithms_enabled use_deterministic_algorithms is_deterministic_algorithms_warn_only_enabled "
         "get_float32_matmul_precision set_float32_matmul_precision get_default_device set_default_device "
-        "set_default_tensor_type get_num_interop_threads set_num_interop_threads is_warn_always_enabled"
+        "set_default_tensor_type get_num_interop_threads set_num_interop_threads is_warn_always_enabled set_flush_denormal "
+        "set_warn_always"
     ),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
+    if name.startswith("__") and name not in _MODULES:
         raise AttributeError(f"module 'strata' has no attribute {name!r}")
     if name in _HOME:
         value = getattr(importlib.import_module(f"strata.{_HOME[name]}"), name)
@@ -104,6 +117,31 @@ def is_floating_point(input: Tensor) -> builtins.bool:
 def is_complex(input: Tensor) -> builtins.bool:
     """Whether the tensor's dtype is complex64 or complex128."""
     return input.is_complex()
+
+
+def is_signed(input: Tensor) -> builtins.bool:
+    """Whether the tensor's dtype has negative numbers."""
+    return input.dtype.is_signed
+
+
+def is_conj(input: Tensor) -> builtins.bool:
+    """False: conj() computes its result at once."""
+    return input.is_conj()
+
+
+def is_neg(input: Tensor) -> builtins.bool:
+    """False: neg() computes its result at once."""
+    return input.is_neg()
+
+
+def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
+    """Whether both have the same shape."""
+    return input.is_same_size(other)
+
+
+def get_device(input: Tensor) -> builtins.int:
+    """The index of the tensor's device; -1 for the CPU."""
+    return input.get_device()
 
 
 def numel(input: Tensor) -> builtins.int:

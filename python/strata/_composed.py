@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = [
     "bartlett_window",
     "blackman_window",
+    "grid_sampler",
+    "grid_sampler_2d",
+    "grid_sampler_3d",
     "hamming_window",
     "hann_window",
     "kaiser_window",
@@ -83,18 +86,9 @@ def kaiser_window(
 ) -> Tensor:
     """I0(beta sqrt(1 - (2 t - 1) ** 2)) / I0(beta). Source: Kaiser and Schafer, 1980."""
 
-    def i0(x: Tensor) -> Tensor:
-        """The power series of the modified Bessel function; its terms fall once k exceeds x / 2."""
-        total = term = strata.ones_like(x)
-        quarter = x * x / 4
-        for k in builtin_range(1, 40 + int(2 * abs(beta))):
-            term = term * quarter / (k * k)
-            total = total + term
-        return total
-
     def values(at: Tensor) -> Tensor:
         inside = (1 - (2 * at - 1) ** 2).clamp(min=0)
-        return i0(beta * inside.sqrt()) / i0(strata.full_like(at, beta))
+        return strata.i0(beta * inside.sqrt()) / strata.i0(strata.full_like(at, beta))
 
     return _window("kaiser_window", window_length, periodic, values, dtype, device, requires_grad)
 
@@ -113,6 +107,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {shape}")
     count = math.prod(shape)
+    indices = indices.to(strata.int64)
     if indices.numel() and ((indices < 0) | (indices >= count)).any():
         raise ValueError(f"'indices' must be between 0 and {count - 1}, the positions of shape {shape}")
     found = []
@@ -120,6 +115,37 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         found.append(indices % size if size else indices)
         indices = indices // size if size else indices
     return tuple(reversed(found))
+
+
+_GRID_MODES, _GRID_PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+def grid_sampler(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """nn.functional.grid_sample with its modes (bilinear, nearest, bicubic) and paddings (zeros, border, reflection) as
+    numbers from 0. ValueError for other numbers."""
+    if not (0 <= interpolation_mode < 3 and 0 <= padding_mode < 3):
+        raise ValueError(
+            "grid_sampler(): expected interpolation_mode and padding_mode from 0 to 2, but got "
+            f"{interpolation_mode} and {padding_mode}"
+        )
+    modes = _GRID_MODES[interpolation_mode], _GRID_PADDINGS[padding_mode]
+    return strata.nn.functional.grid_sample(input, grid, *modes, align_corners)
+
+
+def grid_sampler_2d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """grid_sampler of images."""
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(
+    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Tensor:
+    """grid_sampler of volumes."""
+    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 builtin_range = range

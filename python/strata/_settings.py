@@ -74,6 +74,15 @@ def set_num_interop_threads(num_threads: int) -> None:
         raise ValueError(f"set_num_interop_threads: operators run one after the other, got {num_threads}")
 
 
+def set_flush_denormal(mode: bool) -> bool:
+    """False, which says that it cannot be set: the smallest numbers are computed with, as everywhere."""
+    return False
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Accepted: Python's warning filters decide how often a warning shows."""
+
+
 def is_warn_always_enabled() -> bool:
     """False: Python's warning filters decide."""
     return False

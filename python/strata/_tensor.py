@@ -7,7 +7,7 @@ from strata import _C
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, NoReturn
 
 
 def _rebuild_tensor(storage, dtype, offset, size, stride, requires_grad) -> Tensor:
@@ -164,6 +164,32 @@ class Tensor(_C.TensorBase):
             data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad
         )
 
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """A tensor of this one's dtype: of the sizes given, without values, or of the sequence, array or tensor given.
+
+        new_empty and new_tensor say which of the two is meant.
+        """
+        sizes = args[0] if len(args) == 1 and isinstance(args[0], _C.Size) else args
+        if all(isinstance(n, int) for n in sizes):
+            return self.new_empty(sizes if sizes else 0, device=device)
+        (data,) = args
+        if isinstance(data, Tensor):
+            return data.detach().to(device or self.device, self.dtype, copy=True)
+        return self.new_tensor(data, device=device)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of dtype and device, such as strata.FloatTensor; given a dtype, such a name or such a class, a copy of
+        that dtype (the tensor itself where it has it)."""
+        if dtype is None:
+            return super().type()
+        return super().type(getattr(dtype, "dtype", dtype))
+
+    def lu(self, pivot: bool = True, get_infos: bool = False) -> Any:
+        """strata.lu of this tensor."""
+        from strata import functional
+
+        return functional.lu(self, pivot, get_infos)
+
     def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype=None) -> Tensor:
         """strata.norm of this tensor."""
         from strata import functional
@@ -175,6 +201,12 @@ class Tensor(_C.TensorBase):
         from strata import functional
 
         return functional.nonzero(self, as_tuple=as_tuple)
+
+    def histogram(self, bins: Any, *, range=None, weight=None, density: bool = False) -> Any:  # noqa: A002
+        """strata.histogram of this tensor."""
+        from strata import histogram
+
+        return histogram(self, bins, range=range, weight=weight, density=density)
 
     def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None) -> Any:
         """strata.unique of this tensor."""
@@ -196,6 +228,28 @@ class Tensor(_C.TensorBase):
         raise NotImplementedError(
             "share_memory_: tensors travel between processes as copies (DataLoader does it without a second copy); send "
             "the tensor itself through a queue or pipe"
+        )
+
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """Memory that a device beside the CPU reads directly: RuntimeError, there is none."""
+        raise RuntimeError(
+            "pin_memory: no accelerator is available, so there is nothing to pin memory for; leave the call out, or test "
+            "strata.accelerator.is_available() first"
+        )
+
+    def is_same_size(self, other: Tensor) -> bool:
+        """Whether both have the same shape."""
+        return self.shape == other.shape
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """The tensor, of dtype where that is given: every tensor is dense."""
+        return self if dtype is None else self.to(dtype)
+
+    def to_sparse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raises NotImplementedError: there are no sparse tensors."""
+        raise NotImplementedError(
+            "to_sparse: tensors are dense in this version; keep indices (nonzero) and values apart, and sum with index_add "
+            "or scatter_add"
         )
 
     def where(self, condition: Tensor, other: Any) -> Tensor:

@@ -1,19 +1,30 @@
-"""Libraries below the operators: `with strata.backends.library(False):` computes products and convolutions without."""
+"""Libraries below the operators: `with strata.backends.library(False):` computes products and convolutions without.
+
+The namespaces that PyTorch has here answer what programs ask, and keep the settings that they make: `openmp` and
+`mkldnn` are there as long as the library is, `opt_einsum` is not, and those of devices come from device_words.json.
+"""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, nullcontext
+from types import ModuleType
 
-from strata import _C
+from strata import _C, _device_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 def library_report() -> str:
     """The name, version and instruction set of the library, or why there is none."""
     return _C._library_report()
+
+
+def lapack_report() -> str:
+    """The name and version of the library behind strata.linalg's decompositions, or why there is none."""
+    return _C._lapack_report()
 
 
 @contextmanager
@@ -24,3 +35,19 @@ def library(enabled: bool = True) -> Iterator[None]:
         yield
     finally:
         _C._set_library_enabled(before)
+
+
+def _library_namespace(name: str, is_available: Callable[[], bool], **settings: object) -> ModuleType:
+    module = ModuleType(f"strata.backends.{name}", "What programs ask of the library, and settings that they make.")
+    module.is_available = is_available
+    module.flags = lambda *args, **kwargs: nullcontext()
+    vars(module).update(settings)
+    return sys.modules.setdefault(module.__name__, module)
+
+
+mkldnn = _library_namespace("mkldnn", lambda: library_report().startswith("oneDNN"), enabled=True, deterministic=False)
+openmp = _library_namespace("openmp", lambda: True)
+mkl = _library_namespace("mkl", lambda: False)
+nnpack = _library_namespace("nnpack", lambda: False)
+opt_einsum = _library_namespace("opt_einsum", lambda: False, enabled=False, strategy=None)
+globals().update(_device_words.backends())

@@ -24,6 +24,7 @@ __all__ = [
     "cdist",
     "chain_matmul",
     "einsum",
+    "lu",
     "meshgrid",
     "nonzero",
     "norm",
@@ -102,9 +103,9 @@ def block_diag(*tensors: Tensor) -> Tensor:
     return _table("block_diag")(_listed(tensors))
 
 
-def chain_matmul(*matrices: Tensor) -> Tensor:
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of the matrices, in the order that costs least."""
-    return _table("chain_matmul")(_listed(matrices))
+    return _table("chain_matmul")(_listed(matrices), **({} if out is None else {"out": out}))
 
 
 def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
@@ -163,23 +164,37 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
         dims_a, dims_b = list(range(a.dim() - dims, a.dim())), list(range(dims))
     else:
         dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in dims)
-    result = _table("tensordot")(a, b, dims_a, dims_b)
-    return result if out is None else out.copy_(result)
+    return _table("tensordot")(a, b, dims_a, dims_b, **({} if out is None else {"out": out}))
 
 
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out=None, dtype=None) -> Tensor:
     """A vector norm of the elements, or over dims; p is a number, "fro" (2) or "nuc" (nuclear, for matrices)."""
-    if p == "nuc":
-        nuclear = _table("linalg_matrix_norm")(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-        return nuclear if out is None else out.copy_(nuclear)
-    order = 2.0 if p == "fro" or p is None else float(p)
     given = {} if out is None else {"out": out}
+    if p == "nuc":
+        return _table("linalg_matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, **given)
+    order = 2.0 if p == "fro" or p is None else float(p)
     return _table("linalg_vector_norm")(input, order, dim, keepdim, dtype=dtype, **given)
+
+
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """linalg.lu_factor as it was called before: (LU, pivots), and with get_infos infos in place of an error."""
+    found = _table("linalg_lu_factor_ex" if get_infos else "linalg_lu_factor")(A, pivot=pivot)
+    if out is None:
+        return tuple(found)
+    if len(out) != len(found):
+        raise TypeError(f"expected tuple of {len(found)} elements but got {len(out)}")
+    for given, made in zip(out, found):
+        given.resize_(made.shape).copy_(made)
+    return out
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
     """Coordinates of the elements that are not zero: (count, dims) int64, or with as_tuple one 1-d tensor per dim."""
     if as_tuple:
+        if isinstance(out, (tuple, list)):
+            raise TypeError("nonzero(): argument 'out' must be Tensor, not tuple")
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return _table("nonzero_numpy")(input)
     return _table("nonzero")(input) if out is None else _table("nonzero")(input, out=out)
 

@@ -20,7 +20,8 @@ enum class ErrorKind {
   Attribute,
   Internal,
   Overflow,
-  FileNotFound
+  FileNotFound,
+  LinAlg  // a matrix that an algorithm cannot take: singular, not positive definite, without convergence
 };
 
 class Error : public std::exception {

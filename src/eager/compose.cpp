@@ -218,6 +218,25 @@ Tensor nextafter(const Tensor& self, const Tensor& other) {
   });
 }
 
+std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
+  STRATA_CHECK(self.is_floating_point(), "torch.frexp() only supports floating-point dtypes, got ", self.dtype());
+  Tensor exponent = new_tensor(self, self.sizes(), DType::I32);
+  if (self.is_meta()) return {new_tensor(self, self.sizes()), exponent};
+  Tensor x = as_contiguous(widened(self)), mantissa = new_tensor(x, self.sizes());
+  visit_reals(x.dtype(), "frexp", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_floating_point_v<T>)
+      parallel_for(0, x.numel(), 16384, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          int e = 0;
+          mantissa.data<T>()[i] = std::frexp(x.data<T>()[i], &e);
+          exponent.data<int32_t>()[i] = std::isfinite(x.data<T>()[i]) ? e : 0;
+        }
+      });
+  });
+  return {as_dtype(mantissa, self.dtype()), exponent};
+}
+
 // ---- matrices of special form
 
 Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
@@ -281,7 +300,7 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   if (r == 0) return new_tensor(self, {0});
   const int64_t n = self.sizes()[0], count = choices(n, r, with_replacement);
   DimVec shape{count, r};
-  if (self.is_meta() || count == 0) return new_tensor(self, shape);
+  if (self.is_meta()) return new_tensor(self, shape);
   Tensor index = make_tensor({checked_mul(count, r, "combinations")}, DType::I64, self.device());
   std::vector<int64_t> at(r);
   for (int64_t i = 0; i < r; ++i) at[i] = with_replacement ? 0 : i;

@@ -6,6 +6,7 @@
 #include "strata/generated/eager_copy.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -144,6 +145,12 @@ bool is_nonzero(const Tensor& self) {
   STRATA_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
   STRATA_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
   return item(self).to_bool();
+}
+
+Tensor narrow_copy(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
+  STRATA_CHECK(self.dim() == 0 || dim < self.dim(), "narrow_copy: expected dim < ", self.dim(),
+               ", the number of dims, got ", dim);
+  return ops::clone(ops::narrow(self, dim, start, length), MemoryFormat::Contiguous);
 }
 
 }  // namespace strata::eager

@@ -36,6 +36,13 @@ Tensor empty(IntArrayRef size, std::optional<DType> dtype, std::optional<Device>
   return make_tensor(size, or_default(dtype), or_default(device));
 }
 
+void empty_out(IntArrayRef size, std::optional<DType>, std::optional<Device>, std::optional<MemoryFormat> format,
+               const Tensor& out) {
+  STRATA_CHECK(!format, "empty: 'memory_format' argument is incompatible with 'out' tensor argument");
+  STRATA_CHECK(out.defined(), "empty: argument out: expected a tensor, got None");
+  resize_output(out, size, "empty");
+}
+
 namespace {
 // A tensor like a shape-only one is shape-only, unless another device is asked for.
 bool stays_meta(const Tensor& like, const std::optional<Device>& device) {
@@ -48,6 +55,26 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, std::optional<DType> 
                ") must match dimensionality of strides (", stride.size(), ")");
   for (int64_t s : stride) STRATA_CHECK(s >= 0, "empty_strided: expected strides of 0 or more, got ", stride);
   return make_tensor_strided(size, stride, or_default(dtype), or_default(device));
+}
+
+Tensor empty_permuted(IntArrayRef size, IntArrayRef layout, std::optional<DType> dtype, std::optional<Device> device) {
+  const int64_t n = int64_t(size.size());
+  STRATA_CHECK(n == int64_t(layout.size()),
+               "empty_permuted: Number of dimensions in size does not match the length of the physical_layout; i.e. "
+               "len(size) = ",
+               n, " is not equal to len(physical_layout) = ", layout.size());
+  checked_numel(size, "empty_permuted");
+  DimVec strides(n, -1);
+  int64_t step = 1;
+  for (int64_t i = n - 1; i >= 0; --i) {
+    const int64_t d = layout[i];
+    STRATA_CHECK(d >= 0 && d < n, "empty_permuted: Dimension out of range (expected to be between 0 and ", n - 1,
+                 ", but got ", d, " at index ", i, ").  NB: negative dims not currently supported");
+    STRATA_CHECK(strides[d] < 0, "empty_permuted: Duplicate dim not allowed: ", d, " in physical_layout ", layout);
+    strides[d] = step;
+    step *= std::max<int64_t>(size[d], 1);
+  }
+  return make_tensor_strided(size, strides, or_default(dtype), or_default(device));
 }
 
 Tensor empty_like(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,

@@ -217,7 +217,8 @@ DType check_parts(const char* name, const Tensor& a, const Tensor& b) {
   auto fits = [](const Tensor& t) { return t.dtype() == DType::F32 || t.dtype() == DType::F64; };
   STRATA_CHECK(a.defined() && b.defined(), name, ": expected two tensors, got None");
   STRATA_CHECK(fits(a) && fits(b), name, ": Expected both inputs to be Float or Double tensors but got ",
-               scalar_type_name(a.dtype()), " and ", scalar_type_name(b.dtype()));
+               scalar_type_name(a.dtype()), " and ", scalar_type_name(b.dtype()),
+               "; no other dtype has a complex one: convert to float32");
   STRATA_CHECK(a.dtype() == b.dtype(), name, ": Expected object of scalar type ", scalar_type_name(a.dtype()),
                " but got scalar type ", scalar_type_name(b.dtype()), " for second argument");
   return to_complex(a.dtype());

@@ -273,7 +273,7 @@ Tensor einsum(std::string_view equation, TensorList tensors, OptIntArrayRef path
   Tensor r = operands[0];
   DimVec rest, sizes(r.sizes().slice(0, s.output_dims));
   for (int64_t d = s.output_dims; d < s.dims; ++d) rest.push_back(d);
-  bool sums = false;
+  bool sums = tensors.size() == 1 && !rest.empty();  // whose integers become int64, as sum() makes them
   for (int64_t d : rest) sums |= r.sizes()[d] != 1;
   return sums ? ops::sum(r, OptIntArrayRef(rest)) : reshaped(r, sizes);
 }

@@ -125,8 +125,9 @@ Tensor cat(TensorList tensors, int64_t dim) {
 void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
   Join j = plan(tensors, dim);
   STRATA_CHECK(out.defined(), "cat: argument out: expected a tensor, got None");
-  STRATA_CHECK(can_cast(j.dtype, out.dtype()), "torch.cat(): input types can't be cast to the desired output type ",
-               scalar_type_name(out.dtype()));
+  STRATA_CHECK_TYPE(can_cast(j.dtype, out.dtype()),
+                    "torch.cat(): input types can't be cast to the desired output type ",
+                    scalar_type_name(out.dtype()));
   for (size_t i = 0; i < tensors.size(); ++i)
     STRATA_CHECK(
         overlap_between(out, tensors[i]) == Overlap::None,
@@ -140,50 +141,79 @@ void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
   join_into(j, tensors, out);
 }
 
-Tensor stack(TensorList tensors, int64_t dim) {
+namespace {
+
+// What cat() joins for the operators that are named after the shape of their result.
+struct Parts {
+  std::vector<Tensor> list;
+  int64_t dim;
+};
+
+Parts stack_parts(TensorList tensors, int64_t dim) {
   STRATA_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
   STRATA_CHECK_TYPE(tensors[0].defined(), "stack: argument tensors, element 0: expected a tensor, got None");
-  int64_t at = wrap_dim(dim, tensors[0].dim() + 1);
-  std::vector<Tensor> rows;
-  rows.reserve(tensors.size());
+  Parts p{{}, wrap_dim(dim, tensors[0].dim() + 1)};
+  p.list.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     STRATA_CHECK_TYPE(t.defined(), "stack: argument tensors, element ", i, ": expected a tensor, got None");
     STRATA_CHECK(t.sizes() == tensors[0].sizes(), "stack expects each tensor to be equal size, but got ",
                  tensors[0].sizes(), " at entry 0 and ", t.sizes(), " at entry ", i);
-    rows.push_back(ops::unsqueeze(t, at));
+    p.list.push_back(ops::unsqueeze(t, p.dim));
   }
-  return cat(rows, at);
+  return p;
 }
 
-namespace {
 void check_list(const char* name, TensorList tensors) {
   STRATA_CHECK(!tensors.empty(), name, " expects a non-empty TensorList");
 }
-}  // namespace
 
-Tensor hstack(TensorList tensors) {
+Parts hstack_parts(TensorList tensors) {
   check_list("hstack", tensors);
   std::vector<Tensor> r = ops::atleast_1d(tensors);
-  return ops::cat(r, r[0].dim() == 1 ? 0 : 1);
+  const int64_t dim = r[0].dim() == 1 ? 0 : 1;
+  return {std::move(r), dim};
 }
 
-Tensor vstack(TensorList tensors) {
+Parts vstack_parts(TensorList tensors) {
   check_list("vstack", tensors);
-  return ops::cat(ops::atleast_2d(tensors), 0);
+  return {ops::atleast_2d(tensors), 0};
 }
 
-Tensor dstack(TensorList tensors) {
+Parts dstack_parts(TensorList tensors) {
   check_list("dstack", tensors);
-  return ops::cat(ops::atleast_3d(tensors), 2);
+  return {ops::atleast_3d(tensors), 2};
 }
 
-Tensor column_stack(TensorList tensors) {
+Parts column_parts(TensorList tensors) {
   check_list("column_stack", tensors);
-  std::vector<Tensor> columns;
-  for (const Tensor& t : tensors) columns.push_back(t.dim() <= 1 ? ops::reshape(t, {t.numel(), 1}) : t);
-  return ops::cat(columns, 1);
+  Parts p{{}, 1};
+  for (const Tensor& t : tensors) p.list.push_back(t.dim() <= 1 ? ops::reshape(t, {t.numel(), 1}) : t);
+  return p;
 }
+
+Tensor joined(const Parts& p) { return ops::cat(p.list, p.dim); }
+void joined(const Parts& p, const Tensor& out) { ops::cat_out(p.list, p.dim, out); }
+
+}  // namespace
+
+Tensor stack(TensorList tensors, int64_t dim) {
+  Parts p = stack_parts(tensors, dim);
+  return cat(p.list, p.dim);
+}
+void stack_out(TensorList tensors, int64_t dim, const Tensor& out) {
+  Parts p = stack_parts(tensors, dim);
+  cat_out(p.list, p.dim, out);
+}
+
+Tensor hstack(TensorList tensors) { return joined(hstack_parts(tensors)); }
+Tensor vstack(TensorList tensors) { return joined(vstack_parts(tensors)); }
+Tensor dstack(TensorList tensors) { return joined(dstack_parts(tensors)); }
+Tensor column_stack(TensorList tensors) { return joined(column_parts(tensors)); }
+void hstack_out(TensorList tensors, const Tensor& out) { joined(hstack_parts(tensors), out); }
+void vstack_out(TensorList tensors, const Tensor& out) { joined(vstack_parts(tensors), out); }
+void dstack_out(TensorList tensors, const Tensor& out) { joined(dstack_parts(tensors), out); }
+void column_stack_out(TensorList tensors, const Tensor& out) { joined(column_parts(tensors), out); }
 
 Tensor block_diag(TensorList tensors) {
   ResultType type;

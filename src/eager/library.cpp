@@ -3,10 +3,10 @@
 #include <atomic>
 #include <mutex>
 
-#include "base/env.h"
 #include "base/error.h"
 #include "core/parallel.h"
 #include "eager/library_host.h"
+#include "eager/plugin.h"
 
 namespace strata::eager {
 
@@ -20,14 +20,6 @@ struct Found {
   std::string report;
 };
 
-std::string own_folder() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<void*>(&library), &info) || !info.dli_fname) return "";
-  std::string path = info.dli_fname;
-  size_t slash = path.rfind('/');
-  return slash == path.npos ? "." : path.substr(0, slash);
-}
-
 // The file of the OpenMP runtime that serves this library, brought into the global scope: a library that was linked
 // with another runtime then binds to this one.
 std::string publish_runtime() {
@@ -38,22 +30,11 @@ std::string publish_runtime() {
 }
 
 Found open_library() {
-  std::string wanted = env_text("STRATA_LIBRARY");
-  if (wanted == "off") return {nullptr, "switched off by STRATA_LIBRARY"};
   std::string runtime = publish_runtime();
   if (runtime.empty()) return {nullptr, str_cat("the OpenMP runtime could not be made global: ", dlerror())};
-  std::string folder = own_folder();
-  const std::string places[] = {wanted, folder + "/libstrata_onednn.so",
-                                folder + "/plugins/onednn/libstrata_onednn.so"};
-  void* handle = nullptr;
-  std::string why = "libstrata_onednn.so was not found";
-  for (const std::string& place : places) {
-    if (handle || place.empty()) continue;
-    handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!handle) why = dlerror();
-  }
-  if (!handle) return {nullptr, why};
-  auto entry = reinterpret_cast<StrataLibraryEntry>(dlsym(handle, STRATA_LIBRARY_SYMBOL));
+  OpenedPlugin plugin = open_plugin("onednn", "STRATA_LIBRARY");
+  if (!plugin.handle) return {nullptr, plugin.why};
+  auto entry = reinterpret_cast<StrataLibraryEntry>(dlsym(plugin.handle, STRATA_LIBRARY_SYMBOL));
   const StrataLibrary* table = entry ? entry() : nullptr;
   if (!table) return {nullptr, "the library does not run on this machine"};
   if (table->major != STRATA_LIBRARY_MAJOR || table->size < sizeof(StrataLibrary))

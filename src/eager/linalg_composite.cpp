@@ -9,6 +9,7 @@
 #include "strata/generated/eager_linalg.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
+#include "strata/generated/ops/decompose.h"
 #include "strata/generated/ops/linalg.h"
 #include "strata/generated/ops/matmul.h"
 #include "strata/generated/ops/pointwise.h"
@@ -31,10 +32,30 @@ void check_matrices(const Tensor& a, IntArrayRef dim, const char* op) {
                a.dtype());
 }
 
-[[noreturn]] void needs_singular_values(const char* what) {
-  throw_error(ErrorKind::NotImplemented,
-              str_cat("linalg.matrix_norm: order ", what,
-                      " needs singular values, which are not provided; use 'fro', 1 or inf"));
+void check_precision(const Tensor& a, std::optional<DType> dtype) {
+  const DType t = dtype.value_or(a.dtype());
+  STRATA_CHECK(t != DType::F16 && t != DType::BF16, "linalg.matrix_norm: Low precision dtypes not supported. Got ",
+               scalar_type_name(t));
+}
+
+// Singular values of the matrices of two dims, which become the last one.
+Tensor singular_values(const Tensor& a, IntArrayRef dim, std::optional<DType> dtype) {
+  Tensor x = dtype ? ops::to(a, *dtype) : a;
+  const DimVec from(dim), last{-2, -1};
+  return ops::linalg_svdvals(ops::movedim(x, from, last), std::nullopt);
+}
+
+// A result of one number per matrix, with both dims put back as 1 if asked for.
+Tensor with_dims(Tensor t, int64_t first, int64_t second, bool keepdim) {
+  if (!keepdim) return t;
+  return ops::unsqueeze(ops::unsqueeze(t, std::min(first, second)), std::max(first, second));
+}
+
+// The greatest or least along dim; the norm of nothing is 0.
+Tensor extreme(const Tensor& t, int64_t dim, bool greatest, bool keepdim) {
+  DimVec over{dim};
+  if (greatest && t.size(dim) == 0) return ops::sum(t, OptIntArrayRef(over), keepdim);
+  return greatest ? ops::amax(t, over, keepdim) : ops::amin(t, over, keepdim);
 }
 
 Tensor squared(const Tensor& t) {
@@ -72,22 +93,31 @@ Tensor linalg_norm(const Tensor& self, std::string_view ord, OptIntArrayRef dim,
 Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim, bool keepdim,
                           std::optional<DType> dtype) {
   check_matrices(self, dim, "linalg.matrix_norm");
+  STRATA_CHECK(!ord.is_complex(), "linalg.matrix_norm: Expected a non-complex scalar as the order of norm.");
   const double p = ord.to_double(), size = std::abs(p);
-  if (size == 2) needs_singular_values(p > 0 ? "2" : "-2");
-  STRATA_CHECK(size == 1 || std::isinf(size), "linalg.matrix_norm: Order ", p, " not supported.");
+  STRATA_CHECK(size == 1 || size == 2 || std::isinf(size), "linalg.matrix_norm: Order ", p, " not supported.");
   const int64_t rows = wrap_dim(dim[0], self.dim()), columns = wrap_dim(dim[1], self.dim());
+  if (size == 2) {
+    check_precision(self, dtype);
+    return with_dims(extreme(singular_values(self, {rows, columns}, dtype), -1, p > 0, false), rows, columns, keepdim);
+  }
   DimVec summed{size == 1 ? rows : columns};
   int64_t left = size == 1 ? columns : rows;
   Tensor sums = ops::linalg_vector_norm(self, Scalar(1.0), OptIntArrayRef(summed), keepdim, dtype);
   if (!keepdim && left > summed[0]) --left;
-  DimVec over{left};
-  return p > 0 ? ops::amax(sums, over, keepdim) : ops::amin(sums, over, keepdim);
+  return extreme(sums, left, p > 0, keepdim);
 }
 
 Tensor linalg_matrix_norm(const Tensor& self, std::string_view ord, IntArrayRef dim, bool keepdim,
                           std::optional<DType> dtype) {
   check_matrices(self, dim, "linalg.matrix_norm");
-  if (ord == "nuc") needs_singular_values("'nuc'");
+  if (ord == "nuc") {
+    check_precision(self, dtype);
+    const int64_t rows = wrap_dim(dim[0], self.dim()), columns = wrap_dim(dim[1], self.dim());
+    DimVec values{-1};
+    return with_dims(ops::sum(singular_values(self, {rows, columns}, dtype), OptIntArrayRef(values)), rows, columns,
+                     keepdim);
+  }
   STRATA_CHECK(ord == "fro", "linalg.matrix_norm: Order ", ord, " not supported.");
   return ops::linalg_vector_norm(self, Scalar(2.0), OptIntArrayRef(dim), keepdim, dtype);
 }
@@ -124,13 +154,11 @@ Tensor linalg_multi_dot(TensorList tensors) {
 
 Tensor matrix_power(const Tensor& self, int64_t n) {
   squared(self);
-  STRATA_CHECK_NOT_IMPLEMENTED(
-      n >= 0, "linalg.matrix_power: a negative power needs the inverse, which is not provided; got ", n);
   if (n == 0) {
     return ops::copy_(ops::clone(self, MemoryFormat::Contiguous), ops::eye(self.size(-1), self.dtype(), self.device()));
   }
-  Tensor result, power = self;
-  for (int64_t rest = n; rest > 0; rest /= 2) {
+  Tensor result, power = n < 0 ? ops::linalg_inv(self) : self;
+  for (uint64_t rest = n < 0 ? -uint64_t(n) : uint64_t(n); rest > 0; rest /= 2) {
     if (rest % 2) result = result.defined() ? ops::matmul(result, power) : power;
     if (rest > 1) power = ops::matmul(power, power);
   }

@@ -99,6 +99,18 @@ Tensor nonzero(const Tensor& self) {
   return coordinates(flat_nonzero(self), self.sizes());
 }
 
+Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
+  STRATA_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer, got ", size);
+  Tensor out = new_tensor(self, {size, self.dim()}, DType::I64);
+  if (out.is_meta()) return out;
+  fill_values(out, Scalar(fill_value));
+  Tensor found = nonzero(self);
+  const int64_t rows = std::min(size, found.sizes()[0]);
+  auto top = [&](const Tensor& t) { return t.alias({rows, self.dim()}, t.strides(), t.storage_offset()); };
+  copy_values(top(out), top(found));
+  return out;
+}
+
 std::vector<Tensor> nonzero_columns(const Tensor& self) {
   check_has_values("nonzero_numpy", self);
   DimVec sizes(self.sizes());

@@ -102,44 +102,6 @@ std::tuple<Tensor, Tensor> max_pool(const char* op, const Volumes& v, const Tens
   return {as_dtype(out, self.dtype()), indices};
 }
 
-// Each volume adds its own gradients, in the order of the windows.
-Tensor max_backward(const char* op, int64_t rank, const Tensor& grad, const Tensor& self, const Tensor& indices) {
-  STRATA_CHECK(grad.sizes() == indices.sizes() && grad.dim() == self.dim() && self.dim() >= rank, op,
-               ": expected grad_output of the shape of indices, ", indices.sizes(), ", got ", grad.sizes());
-  check_numbers(op, self, self.is_floating_point());
-  STRATA_CHECK(grad.dtype() == self.dtype(), op, ": expected grad_output of dtype ", self.dtype(), ", got ",
-               grad.dtype());
-  STRATA_CHECK(indices.dtype() == DType::I64, op, ": expected indices of dtype int64, got ", indices.dtype());
-  for (int64_t d = 0; d < self.dim() - rank; ++d)
-    STRATA_CHECK(grad.sizes()[d] == self.sizes()[d], op, ": expected grad_output and self to agree in dim ", d,
-                 ", got shapes ", grad.sizes(), " and ", self.sizes());
-  if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes());
-  Tensor dy = as_contiguous(widened(grad)), at = as_contiguous(indices), dx = new_tensor(dy, self.sizes());
-  fill_values(dx, Scalar(0));
-  int64_t size = 1, windows = 1;
-  for (int64_t d = self.dim() - rank; d < self.dim(); ++d) {
-    size *= self.sizes()[d];
-    windows *= grad.sizes()[d];
-  }
-  const int64_t* place = at.data<int64_t>();
-  for (int64_t i = 0; i < at.numel(); ++i)
-    STRATA_CHECK(place[i] >= 0 && place[i] < size, op, ": found an invalid max index: ", place[i], " (there are ", size,
-                 " positions)");
-  visit_reals(dy.dtype(), op, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = dy.data<T>();
-    T* to = dx.data<T>();
-    parallel_for(0, self.numel() / size, std::max<int64_t>(1, 16384 / size), [&](int64_t begin, int64_t end) {
-      for (int64_t volume = begin; volume < end; ++volume)
-        for (int64_t i = volume * windows; i < (volume + 1) * windows; ++i) {
-          T& slot = to[volume * size + place[i]];
-          slot = add_values<T>(slot, from[i]);
-        }
-    });
-  });
-  return as_dtype(dx, self.dtype());
-}
-
 // How many elements divide the sum of a window.
 struct Divisor {
   const Volumes& v;
@@ -249,6 +211,43 @@ std::tuple<Tensor, Tensor> even_max(const char* op, int64_t rank, const Tensor& 
 
 }  // namespace
 
+Tensor max_pool_backward(const char* op, int64_t rank, const Tensor& grad, const Tensor& self, const Tensor& indices) {
+  STRATA_CHECK(grad.sizes() == indices.sizes() && grad.dim() == self.dim() && self.dim() >= rank, op,
+               ": expected grad_output of the shape of indices, ", indices.sizes(), ", got ", grad.sizes());
+  check_numbers(op, self, self.is_floating_point());
+  STRATA_CHECK(grad.dtype() == self.dtype(), op, ": expected grad_output of dtype ", self.dtype(), ", got ",
+               grad.dtype());
+  STRATA_CHECK(indices.dtype() == DType::I64, op, ": expected indices of dtype int64, got ", indices.dtype());
+  for (int64_t d = 0; d < self.dim() - rank; ++d)
+    STRATA_CHECK(grad.sizes()[d] == self.sizes()[d], op, ": expected grad_output and self to agree in dim ", d,
+                 ", got shapes ", grad.sizes(), " and ", self.sizes());
+  if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes());
+  Tensor dy = as_contiguous(widened(grad)), at = as_contiguous(indices), dx = new_tensor(dy, self.sizes());
+  fill_values(dx, Scalar(0));
+  int64_t size = 1, windows = 1;
+  for (int64_t d = self.dim() - rank; d < self.dim(); ++d) {
+    size *= self.sizes()[d];
+    windows *= grad.sizes()[d];
+  }
+  const int64_t* place = at.data<int64_t>();
+  for (int64_t i = 0; i < at.numel(); ++i)
+    STRATA_CHECK(place[i] >= 0 && place[i] < size, op, ": found an invalid max index: ", place[i], " (there are ", size,
+                 " positions)");
+  visit_reals(dy.dtype(), op, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = dy.data<T>();
+    T* to = dx.data<T>();
+    parallel_for(0, self.numel() / size, std::max<int64_t>(1, 16384 / size), [&](int64_t begin, int64_t end) {
+      for (int64_t volume = begin; volume < end; ++volume)
+        for (int64_t i = volume * windows; i < (volume + 1) * windows; ++i) {
+          T& slot = to[volume * size + place[i]];
+          slot = add_values<T>(slot, from[i]);
+        }
+    });
+  });
+  return as_dtype(dx, self.dtype());
+}
+
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
                                                    IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   return sliding_max("max_pool2d", 2, self, kernel, stride, padding, dilation, ceil_mode);
@@ -256,7 +255,7 @@ std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& self, IntArrayR
 
 Tensor max_pool2d_backward(const Tensor& grad, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef,
                            bool, const Tensor& indices) {
-  return max_backward("max_pool2d_backward", 2, grad, self, indices);
+  return max_pool_backward("max_pool2d_backward", 2, grad, self, indices);
 }
 
 Tensor avg_pool2d(const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
@@ -285,7 +284,7 @@ std::tuple<Tensor, Tensor> adaptive_max_pool2d(const Tensor& self, IntArrayRef o
 }
 
 Tensor adaptive_max_pool2d_backward(const Tensor& grad, const Tensor& self, const Tensor& indices) {
-  return max_backward("adaptive_max_pool2d_backward", 2, grad, self, indices);
+  return max_pool_backward("adaptive_max_pool2d_backward", 2, grad, self, indices);
 }
 
 std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
@@ -295,7 +294,7 @@ std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& self, IntArrayR
 
 Tensor max_pool3d_backward(const Tensor& grad, const Tensor& self, IntArrayRef, IntArrayRef, IntArrayRef, IntArrayRef,
                            bool, const Tensor& indices) {
-  return max_backward("max_pool3d_backward", 3, grad, self, indices);
+  return max_pool_backward("max_pool3d_backward", 3, grad, self, indices);
 }
 
 Tensor avg_pool3d(const Tensor& self, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
@@ -324,7 +323,7 @@ std::tuple<Tensor, Tensor> adaptive_max_pool3d(const Tensor& self, IntArrayRef o
 }
 
 Tensor adaptive_max_pool3d_backward(const Tensor& grad, const Tensor& self, const Tensor& indices) {
-  return max_backward("adaptive_max_pool3d_backward", 3, grad, self, indices);
+  return max_pool_backward("adaptive_max_pool3d_backward", 3, grad, self, indices);
 }
 
 }  // namespace strata::eager

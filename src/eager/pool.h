@@ -28,5 +28,7 @@ struct Volumes {
 Volumes sliding_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
                         IntArrayRef padding, IntArrayRef dilation, bool ceil_mode);
 Volumes even_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayRef output_size);
+// Gradients go to the elements that `indices` names in each volume, in the order of the windows.
+Tensor max_pool_backward(const char* op, int64_t rank, const Tensor& grad, const Tensor& self, const Tensor& indices);
 
 }  // namespace strata::eager

@@ -120,7 +120,8 @@ Tensor view_as_real(const Tensor& self) {
 Tensor view_as_complex(const Tensor& self) {
   STRATA_CHECK(self.dtype() == DType::F32 || self.dtype() == DType::F64,
                "view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: ",
-               scalar_type_name(self.dtype()));
+               scalar_type_name(self.dtype()),
+               "; no other dtype than float32 and float64 has a complex one: convert with .float()");
   STRATA_CHECK(self.dim() > 0, "Input tensor must have one or more dimensions");
   int64_t last = self.dim() - 1;
   STRATA_CHECK(self.sizes()[last] == 2, "Tensor must have a last dimension of size 2");

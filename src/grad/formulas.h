@@ -6,6 +6,8 @@
 
 #include "grad/formulas_attention.h"
 #include "grad/formulas_conv.h"
+#include "grad/formulas_decompose.h"
+#include "grad/formulas_factor.h"
 #include "grad/formulas_index.h"
 #include "grad/formulas_linalg.h"
 #include "grad/formulas_loss.h"
@@ -14,6 +16,7 @@
 #include "grad/formulas_norm.h"
 #include "grad/formulas_pointwise.h"
 #include "grad/formulas_reduce.h"
+#include "grad/formulas_special.h"
 #include "grad/formulas_view.h"
 #include "grad/node.h"
 #include "strata/generated/ops/create.h"

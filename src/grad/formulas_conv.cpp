@@ -25,6 +25,13 @@ Tensor input_grad(const Tensor& grad, const Tensor& weight, IntArrayRef sizes, c
   return ops::convolution(grad, ops::conj(weight), {}, stride, padding, dilation, true, extra, groups);
 }
 
+// The first elements of the spatial dims, as many as `sizes` says.
+Tensor cropped(Tensor r, IntArrayRef sizes) {
+  for (int64_t d = 2; d < r.dim(); ++d)
+    if (r.sizes()[d] != sizes[d]) r = ops::narrow(r, d, 0, sizes[d]);
+  return r;
+}
+
 // The gradient of the weight: channels and batch change places, steps of the kernel and of the window too. x is the
 // tensor that the windows read, y the one of their positions.
 Tensor weight_grad(const Tensor& x, const Tensor& y, IntArrayRef sizes, const DimVec& stride, const DimVec& padding,
@@ -32,10 +39,7 @@ Tensor weight_grad(const Tensor& x, const Tensor& y, IntArrayRef sizes, const Di
   DimVec none(stride.size(), 0);
   Tensor r =
       ops::convolution(ops::transpose(x, 0, 1), ops::transpose(y, 0, 1), {}, dilation, padding, stride, false, none, 1);
-  r = ops::transpose(r, 0, 1);
-  for (size_t d = 0; d < stride.size(); ++d)
-    if (r.sizes()[d + 2] != sizes[d + 2]) r = ops::narrow(r, int64_t(d) + 2, 0, sizes[d + 2]);
-  return r;
+  return cropped(ops::transpose(r, 0, 1), sizes);
 }
 
 Tensor grouped_weight_grad(const Tensor& x, const Tensor& y, IntArrayRef sizes, const DimVec& stride,
@@ -64,8 +68,10 @@ ThreeGrads convolution_grad(const Tensor& grad, const Tensor& input, const Tenso
   DimVec s = full(stride, n), p = full(padding, n), d = full(dilation, n), none(n, 0);
   ThreeGrads r;
   if (wanted[0])
-    std::get<0>(r) = transposed ? ops::convolution(grad, ops::conj(weight), {}, s, p, d, false, none, groups)
-                                : input_grad(grad, weight, input.sizes(), s, p, d, groups);
+    // Output padding of a whole stride or more leaves room for one more window, which nothing came from.
+    std::get<0>(r) =
+        transposed ? cropped(ops::convolution(grad, ops::conj(weight), {}, s, p, d, false, none, groups), input.sizes())
+                   : input_grad(grad, weight, input.sizes(), s, p, d, groups);
   if (wanted[1])
     std::get<1>(r) = transposed ? grouped_weight_grad(grad, ops::conj(input), weight.sizes(), s, p, d, groups)
                                 : grouped_weight_grad(ops::conj(input), grad, weight.sizes(), s, p, d, groups);

@@ -8,11 +8,6 @@
 
 namespace strata::formulas {
 
-Tensor qr_grad(const Grads&) {
-  throw_error(ErrorKind::NotImplemented,
-              "linalg.qr: its derivative is not provided; decompose A.detach(), or orthogonalise with products");
-}
-
 Tensor nextafter_grad(const Tensor& grad, const Tensor& self, const Tensor& other) {
   Tensor moved = ops::masked_fill(grad, ops::eq(self, other), Scalar(0));
   return ops::to(ops::sum_to_size(moved, self.sizes()), self.dtype());

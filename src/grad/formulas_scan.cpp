@@ -1,12 +1,14 @@
 // Derivatives of scans.
-#include "eager/bind.h"
 #include "grad/formulas.h"
 #include "strata/generated/ops/arrange.h"
 #include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/index.h"
 #include "strata/generated/ops/scan.h"
+#include "strata/generated/ops/shape.h"
 #include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
 
@@ -45,21 +47,23 @@ std::tuple<Tensor, Tensor> linear_scan_backward(const Tensor& grad, const Tensor
   return {h * moved_by_one(ops::conj(result), dim, 0), h};
 }
 
-// Positive and negative parts of grad are summed as exponentials of logarithms, so that nothing overflows.
+// With r the result, the gradient of x[j] is the sum over i >= j of g[i] exp(x[j] - r[i]): the recurrence
+// s[j] = g[j] + s[j + 1] exp(r[j] - r[j + 1]), times exp(x[j] - r[j]). No exponent is above 0.
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim) {
   if (grad.dim() == 0 || grad.numel() == 0) return grad;
-  IntArrayRef dims(dim);
-  if (grad.is_complex()) {
-    Tensor logs = ops::log(ops::conj(grad)) - result;
-    return ops::conj(ops::exp(ops::flip(ops::logcumsumexp(ops::flip(logs, dims), dim), dims) + self));
+  const DType wide = grad.is_complex() ? DType::C128 : DType::F64;
+  if (grad.dtype() != wide) {  // r anew, since the rounded one would move the exponents
+    Tensor x = ops::to(self, wide);
+    return ops::to(logcumsumexp_backward(ops::to(grad, wide), x, ops::logcumsumexp(x, dim), dim), grad.dtype());
   }
-  Tensor size = ops::log(ops::abs(grad));
-  Scalar lowest(-eager::largest_of(grad.dtype()));  // finite, so that differences of it are numbers
-  auto part = [&](const Tensor& wanted) {
-    Tensor logs = ops::where(wanted, size, lowest) - result;
-    return ops::exp(ops::flip(ops::logcumsumexp(ops::flip(logs, dims), dim), dims) + self);
+  auto decay = [](const Tensor& from, const Tensor& to) {  // 1 between equal infinities
+    Tensor both = ops::logical_and(ops::eq(from, to), ops::isinf(from));
+    return ops::conj(ops::exp(ops::where(both, Scalar(0), from - to)));
   };
-  return part(ops::gt(grad, Scalar(0))) - part(ops::lt(grad, Scalar(0)));
+  const int64_t n = result.size(dim);
+  Tensor steps = decay(ops::narrow(result, dim, 0, n - 1), ops::narrow(result, dim, 1, n - 1));
+  Tensor none = ops::zeros_like(ops::narrow(result, dim, 0, 1));
+  return scan_back(ops::cat({none, steps}, dim), grad, dim) * decay(self, result);
 }
 
 }  // namespace strata::formulas

@@ -36,6 +36,8 @@ void set_grad(const Tensor& t, const Tensor& grad);
 void set_history(const Tensor& t, const Ref<Node>& node);
 // After an in-place operator on `t` recorded `node`: `t`, its base and its other views get the new history.
 void rebase_history(const Tensor& t, const Ref<Node>& node);
+// An out= form that reads or writes what requires grad.
+[[noreturn]] void refuse_out(const char* op);
 // Before an in-place operator: raises for leaves that require grad and for views of them.
 void check_inplace(const Tensor& t, const char* op);
 // `view` was made from `base` by a view operator: links it to base's base.

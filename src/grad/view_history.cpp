@@ -127,6 +127,13 @@ void check_inplace(const Tensor& t, const char* op) {
                  ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
+void refuse_out(const char* op) {
+  throw_error(ErrorKind::Runtime, str_cat(op,
+                                          "(): functions with out=... arguments don't support automatic "
+                                          "differentiation, but one of the arguments requires grad. Call it under "
+                                          "no_grad(), or without out="));
+}
+
 void mark_view(const Tensor& view, const Tensor& base) {
   TensorImpl* impl = view.impl();
   if (impl == base.impl() || impl->inference_ || impl->base_) return;

@@ -12,8 +12,8 @@ namespace strata::lower {
 class ReductionPrinter {
  public:
   ReductionPrinter(const Pass& pass, BodyPrinter& body, bool vector, Needs& needs);
-  // For passes that only reduce, with cheap text: rows of up to 1,024 elements (of any length, where no sum or product is
-  // made) are folded in groups of eight vectors, without the array of positions. Returns from the function, or, when
+  // For passes that only reduce, with cheap text: rows of up to 1,024 elements (of any length, where no sum or product
+  // is made) are folded in groups of eight vectors, without the array of positions. Returns from the function, or, when
   // complete(), is all that the pass needs. Empty where it does not apply.
   std::string groups(const std::string& element);
   bool complete() const { return complete_; }

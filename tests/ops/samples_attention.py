@@ -76,20 +76,6 @@ def attention_math(m):
     yield call(*operands(m, 1, 4, kv=(1, 2)), enable_gqa=True)
 
 
-@sample("qr")
-def qr(m):
-    if m.is_complex:
-        return  # complex QR raises here: there is no kernel of it yet
-    yield call(m.tensor(4, 3))
-    yield call(m.tensor(3, 5))
-    yield call(m.tensor(2, 4, 4))
-    yield call(m.tensor(4, 3), "complete")
-    yield call(m.tensor(4, 3), "r")
-    yield call(m.tensor(0, 3, 2))
-    yield call(m.tensor(3))
-    yield call(m.tensor(3, 3), "full")
-
-
 @sample("safe_softmax")
 def safe_softmax(m):
     if m.is_complex:

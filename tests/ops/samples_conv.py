@@ -155,7 +155,31 @@ def adaptive_max_backward(m, n: int):
         yield call(m.tensor(1, 1, *[2] * n), m.distinct(1, 1, *[3] * n), m.integers(1, 1, *[2] * n, high=3**n))
 
 
+def fractional_pool(m, n: int):
+    x = [6, 5] if n == 2 else [4, 4, 4]
+    if not m.is_float:
+        return
+    u = {k: m.tensor(*k, low=0, high=0.9) for k in [(1, 2, n), (2, 1, n), (1, 1, n)]}
+    yield call(m.distinct(1, 1, *x), [2] * n, [3, 3] if n == 2 else [2, 2, 2], u[1, 1, n])
+    yield call(m.distinct(1, 2, *x), [2] * n, [2] * n, u[1, 2, n])
+    yield call(m.distinct(2, 1, *x), [2, 1, 3][:n], [2, 3, 1][:n], u[2, 1, n])
+    yield call(m.distinct(1, *x), [1] * n, [3] * n, u[1, 1, n])
+    yield call(m.distinct(1, 1, *x), [3] * n, [5] * n, u[1, 1, n])
+    yield call(m.distinct(*x), [2] * n, [2] * n, u[1, 1, n])
+    yield call(m.distinct(1, 1, *x), [2] * n, [2] * n, u[1, 2, n])
+
+
+def fractional_backward(m, n: int):
+    if m.is_float:
+        yield call(
+            m.tensor(1, 1, *[2] * n), m.distinct(1, 1, *[3] * n), [2] * n, [2] * n,
+            m.integers(1, 1, *[2] * n, high=3**n),
+        )  # fmt: skip
+
+
 for _n in (2, 3):
+    sample(f"fractional_max_pool{_n}d")(lambda m, n=_n: fractional_pool(m, n))
+    sample(f"fractional_max_pool{_n}d_backward")(lambda m, n=_n: fractional_backward(m, n))
     sample(f"max_pool{_n}d_backward")(lambda m, n=_n: max_pool_backward(m, n))
     sample(f"avg_pool{_n}d_backward")(lambda m, n=_n: avg_pool_backward(m, n))
     sample(f"adaptive_pool{_n}d_backward")(lambda m, n=_n: adaptive_backward(m, n))

@@ -160,6 +160,16 @@ def masked_scatter(m):
     yield call(m.tensor(4, 3), m.integers(4, 3), m.tensor(12))
 
 
+@sample("nonzero_static")
+def nonzero_static(m):
+    yield call(m.tensor(4, 3, low=-1, high=1), size=3)
+    yield call(m.tensor(2, 3, 2, low=0, high=2), size=15, fill_value=7)
+    yield call(m.tensor(5, low=-1, high=1), size=0)
+    yield call(m.tensor(), size=2)
+    yield call(m.tensor(0, 3), size=2)
+    yield call(m.tensor(3), size=-1)
+
+
 @sample("nonzero")
 def nonzero(m):
     yield call(m.tensor(4, 3, low=-1, high=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kit import D, call, sample
+from samples_decompose import regular
 
 INF = float("inf")
 
@@ -31,8 +32,11 @@ def linalg_norm_named(m):
 
 @sample("linalg_matrix_norm")
 def linalg_matrix_norm(m):
-    for order in (1, -1, INF, -INF):
+    for order in (1, -1, INF, -INF, 2, -2):
         yield call(m.tensor(2, 3, 4), order)
+    yield call(m.tensor(2, 3, 4), 2, [2, 0], True)
+    yield call(m.tensor(0, 3), 2)
+    yield call(m.tensor(0, 0), INF)
     yield call(m.tensor(2, 3, 4), 1, [0, 2], True)
     yield call(m.tensor(2, 3, 4), INF, [2, 0])
     yield call(m.tensor(3, 4), 3)
@@ -44,6 +48,8 @@ def linalg_matrix_norm(m):
 def linalg_matrix_norm_named(m):
     yield call(m.tensor(2, 3, 4))
     yield call(m.tensor(2, 3, 4), "fro", [0, 1], True)
+    yield call(m.tensor(2, 3, 4), "nuc", [0, 1], True)
+    yield call(m.tensor(2, 3, 4), "nuc", [2, 0])
     if m.is_float:
         yield call(m.tensor(3, 4), "fro", dtype=D("float64"))
     yield call(m.tensor(3, 4), "other")
@@ -77,6 +83,8 @@ def matrix_power(m):
     for n in (0, 1, 2, 5):
         yield call(m.tensor(3, 3, low=-1, high=1), n)
     yield call(m.tensor(2, 3, 3, low=-1, high=1), 3)
+    yield call(regular(m, 2, 3, 3), -1)
+    yield call(regular(m, 3, 3), -3)
     yield call(m.tensor(2, 3), 2)
 
 

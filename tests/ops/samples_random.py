@@ -3,7 +3,8 @@ the distributions, which no recording could."""
 
 from __future__ import annotations
 
-from kit import D, call, sample
+import numpy as np
+from kit import D, T, call, sample
 
 
 def generator(m):
@@ -69,6 +70,22 @@ def random_in_place(m):
              "bernoulli_.float": (1.5,)}.get(name)
     if wrong:
         yield call(m.tensor(2), *wrong)
+
+
+@sample("random_rates")
+def random_rates(m):
+    yield call(m.tensor(0, 3))
+    yield call(m.tensor(2, 3, low=0, high=0))
+    yield call(m.tensor(2, 3, low=-3, high=-2))
+
+
+@sample("random_trials")
+def random_trials(m):
+    yield call(m.tensor(0, 3), m.tensor(1, 3))
+    yield call(m.tensor(2, 3, low=2, high=9), m.tensor(3, low=0, high=0))
+    if m.is_float:
+        wide = np.float64 if m.dtype == "float64" else np.float32
+        yield call(T(np.array([[0.0], [7.0], [90.0]], wide), m.dtype), m.tensor(2, low=1, high=1))
 
 
 @sample("random_probabilities")

@@ -82,6 +82,24 @@ def test_bernoulli():
     assert strata.empty(5, dtype=strata.int64).bernoulli_(1.0).sum() == 5
 
 
+@pytest.mark.parametrize("rate", (0.05, 3.5, 40.0, 2e4, 3e10))
+def test_poisson(rate):
+    t = strata.poisson(strata.full((N,), rate, dtype=strata.float64))
+    assert t.min().item() >= 0 and (t == t.round()).all()
+    moments(t, rate, math.sqrt(rate), 3 + 1 / rate)
+    if rate < 1:
+        assert (t == 0).double().mean().item() == pytest.approx(math.exp(-rate), abs=0.01)
+    assert strata.poisson(strata.tensor([0.0, 5.0], dtype=strata.bfloat16)).dtype == strata.bfloat16
+
+
+@pytest.mark.parametrize(("count", "p"), [(1.0, 0.3), (12.0, 0.9), (500.0, 0.02), (1e6, 0.4), (1e12, 0.5)])
+def test_binomial(count, p):
+    t = strata.binomial(strata.full((N,), count, dtype=strata.float64), strata.tensor(p, dtype=strata.float64))
+    assert t.min().item() >= 0 and t.max().item() <= count and (t == t.round()).all()
+    spread = count * p * (1 - p)
+    moments(t, count * p, math.sqrt(spread), 3 + (1 - 6 * p * (1 - p)) / spread)
+
+
 @pytest.mark.parametrize("dtype", (strata.int64, strata.int32, strata.uint8, strata.float32), ids=str)
 def test_integers(dtype):
     t = strata.randint(3, 10, (N,), dtype=dtype)

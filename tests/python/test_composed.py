@@ -56,3 +56,28 @@ def test_apply():
     x = torch.tensor([[1, 2], [3, 4]])
     assert x.apply_(lambda v: v * v) is x and x.tolist() == [[1, 4], [9, 16]]
     assert x.resolve_neg() is x and not x.is_conj() and not x.is_neg()
+
+
+def test_grid_samplers():
+    image, grid = torch.randn(1, 2, 4, 5), torch.rand(1, 3, 2, 2) * 2 - 1
+    found = torch.grid_sampler_2d(image, grid, 2, 1, True)
+    assert torch.equal(found, torch.nn.functional.grid_sample(image, grid, "bicubic", "border", True))
+    volume, places = torch.randn(1, 2, 3, 4, 5), torch.rand(1, 2, 2, 2, 3) * 2 - 1
+    found = torch.grid_sampler_3d(volume, places, 1, 0, False)
+    assert torch.equal(found, torch.nn.functional.grid_sample(volume, places, "nearest", "zeros", False))
+    with pytest.raises(ValueError, match="from 0 to 2"):
+        torch.grid_sampler(image, grid, 3, 0, False)
+
+
+def test_empty_permuted():
+    x = torch.empty_permuted((2, 3, 4), (1, 2, 0), dtype=torch.float64)
+    assert x.shape == (2, 3, 4) and x.stride() == (1, 8, 2) and x.dtype == torch.float64
+    assert torch.empty_permuted((2, 0), (1, 0)).stride() == (1, 2)
+    for text, size, layout in [
+        ("does not match the length", (2, 3), (0,)),
+        ("out of range", (2, 3), (0, 2)),
+        ("out of range", (2, 3), (0, -1)),
+        ("Duplicate", (2, 3), (1, 1)),
+    ]:
+        with pytest.raises(RuntimeError, match=text):
+            torch.empty_permuted(size, layout)

@@ -17,6 +17,10 @@ namespace {
 #include "../../src/lower/math/normal.expr"
 #include "../../src/lower/math/pow.expr"
 #include "../../src/lower/math/gamma.expr"
+#include "../../src/lower/math/special.expr"
+#include "../../src/lower/math/bessel.expr"
+#include "../../src/lower/math/oscillating.expr"
+#include "../../src/lower/math/incomplete.expr"
 #include "../../src/lower/math/root.expr"
 #include "../../src/lower/math/remainder.expr"
 // clang-format on
@@ -41,6 +45,17 @@ void each2(const T* a, const T* b, T* y, std::size_t n) {
 #define ONE64(name) each<double, [](double x) { return mathtext::name(x); }>
 #define TWO32(name) each2<float, [](float x, float y) { return mathtext::name(x, y); }>
 #define TWO64(name) each2<double, [](double x, double y) { return mathtext::name(x, y); }>
+
+// Where a result may be zero by subtraction the error is measured beside 1, or beside the amplitude.
+double below_zero(double x) { return x < 0 ? 1 : 0; }
+double amplitude(double x) {
+  const double a = x < 0 ? -x : x;
+  return a > 1 ? 0.8 / __builtin_sqrt(a) : 0.8;
+}
+// Below -2^34 the phase is lost, and the value is bounded only.
+double airy_amplitude(double x) {
+  return x > -1 ? 0 : x < -0x1p+34 ? 0x1p+60 : 0.56 / __builtin_sqrt(__builtin_sqrt(-x));
+}
 
 }  // namespace
 
@@ -86,25 +101,64 @@ std::vector<Function> functions() {
        .unary32 = ONE32(lgamma),
        .unary64 = ONE64(lgamma),
        .points = {1.0, 2.0, 1.4616, 8.0},
-       .floor64 = 1,
-       .limit64 = 8},
+       .floor64 = below_zero},
       {.name = "digamma",
        .unary32 = ONE32(digamma),
        .unary64 = ONE64(digamma),
        .points = {1.0, 2.0, 1.4616, 8.0},
-       .floor64 = 32,
-       .limit64 = 8},
+       .floor64 = below_zero},
       {.name = "trigamma",
        .unary32 = ONE32(trigamma),
        .unary64 = ONE64(trigamma),
        .points = {1.0, 2.0, 1.4616, 8.0},
-       .floor64 = 1,
-       .limit64 = 8},
+       .floor64 = below_zero},
       {.name = "tetragamma",
        .unary32 = ONE32(tetragamma),
        .unary64 = ONE64(tetragamma),
        .points = {1.0, 2.0, 1.4616, 8.0},
-       .floor64 = 1,
+       .floor64 = below_zero},
+      // In float32 these are the float64 text, rounded.
+      {.name = "erfcx", .unary64 = ONE64(erfcx), .points = {-1.0, -0.25, 1.0, -26.6}, .limit64 = 3},
+      {.name = "log_normcdf", .unary64 = ONE64(log_normcdf), .points = {-4.0, -1.5, 0.3, 38.0}, .limit64 = 4},
+      {.name = "norminv", .unary64 = ONE64(norminv), .points = {0.25, 0.75, 0.5, 3.7e-6, 1.0}, .limit64 = 4},
+      {.name = "bessel_i0", .unary64 = ONE64(bessel_i0), .points = {8.0, -8.0, 713.0}, .limit64 = 5},
+      {.name = "bessel_i0e", .unary64 = ONE64(bessel_i0e), .points = {8.0, -8.0}, .limit64 = 5},
+      {.name = "bessel_i1", .unary64 = ONE64(bessel_i1), .points = {8.0, -8.0, 713.0}, .limit64 = 5},
+      {.name = "bessel_i1e", .unary64 = ONE64(bessel_i1e), .points = {8.0, -8.0}, .limit64 = 5},
+      {.name = "bessel_k0", .unary64 = ONE64(bessel_k0), .points = {1.0, 2.0, 705.0}, .limit64 = 4},
+      {.name = "bessel_k0e", .unary64 = ONE64(bessel_k0e), .points = {1.0, 2.0}, .limit64 = 4},
+      {.name = "bessel_k1", .unary64 = ONE64(bessel_k1), .points = {1.0, 2.0, 705.0}, .limit64 = 4},
+      {.name = "bessel_k1e", .unary64 = ONE64(bessel_k1e), .points = {1.0, 2.0}, .limit64 = 4},
+      {.name = "bessel_j0",
+       .unary64 = ONE64(bessel_j0),
+       .points = {5.0, 2.4048, 3.8317, 0.8936, 2.1971},
+       .floor64 = amplitude,
+       .limit64 = 8},
+      {.name = "bessel_j1",
+       .unary64 = ONE64(bessel_j1),
+       .points = {5.0, 2.4048, 3.8317, 0.8936, 2.1971},
+       .floor64 = amplitude,
+       .limit64 = 8},
+      {.name = "bessel_y0",
+       .unary64 = ONE64(bessel_y0),
+       .points = {5.0, 2.4048, 3.8317, 0.8936, 2.1971},
+       .floor64 = amplitude,
+       .limit64 = 8},
+      {.name = "bessel_y1",
+       .unary64 = ONE64(bessel_y1),
+       .points = {5.0, 2.4048, 3.8317, 0.8936, 2.1971},
+       .floor64 = amplitude,
+       .limit64 = 8},
+      {.name = "airy_ai",
+       .unary64 = ONE64(airy_ai),
+       .points = {-4.0, -1.0, 1.2, -2.3381},
+       .floor64 = airy_amplitude,
+       .limit64 = 6},
+      {.name = "spherical_bessel_j0", .unary64 = ONE64(spherical_bessel_j0), .points = {3.1415926}, .limit64 = 3},
+      // Below zero the terms of either side cancel; only above is there a bound beside the result.
+      {.name = "zeta",
+       .binary64 = each2<double, [](double s, double q) { return mathtext::zeta(s, __builtin_fabs(q)); }>,
+       .points = {1.0, 2.0, 8.0},
        .limit64 = 8},
       {.name = "fmod", .binary32 = TWO32(fmod), .binary64 = TWO64(fmod), .points = {1.0, 3.0}},
       {.name = "rsqrt", .unary32 = ONE32(rsqrt), .unary64 = ONE64(rsqrt), .points = {1.0}},

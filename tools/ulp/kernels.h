@@ -25,13 +25,14 @@ struct Function {
   __float128 (*wide64_2)(__float128, __float128) = nullptr;
   /// Points near which the sampling is dense, besides zero: where the text changes its formula or the function is zero.
   std::vector<double> points = {};
-  /// float64 only: results smaller than this are judged by its unit in the last place, and the error allowed.
-  double floor64 = 0;
+  /// float64 only: results smaller than this are judged by its unit in the last place; the error allowed.
+  double (*floor64)(double) = [](double) { return 0.0; };
   double limit64 = 2;
 };
 
 /// All functions with their loops; the true values are filled in by reference.cpp.
 std::vector<Function> functions();
 void fill_references(std::vector<Function>& table);
+bool fill_special(Function& f);  // false: not a special function
 
 }  // namespace strata::ulp

@@ -184,7 +184,6 @@ bool measure(const Function& f, One one, Two two, Wide1 wide1, Wide2 wide2, bool
   if (!one && !two) return true;
   const auto start = std::chrono::steady_clock::now();
   Worst<T> worst;
-  const double floor = sizeof(T) == 8 ? f.floor64 : 0;
   std::vector<T> a(block), b(block), y(block);
   const auto run = [&](std::size_t n) {
     if (one)
@@ -193,9 +192,9 @@ bool measure(const Function& f, One one, Two two, Wide1 wide1, Wide2 wide2, bool
       two(a.data(), b.data(), y.data(), n);
     for (std::size_t i = 0; i < n; ++i) {
       if (one)
-        judge<T>(worst, a[i], T(0), y[i], wide1(a[i]), floor);
+        judge<T>(worst, a[i], T(0), y[i], wide1(a[i]), sizeof(T) == 8 ? f.floor64(a[i]) : 0);
       else
-        judge<T>(worst, a[i], b[i], y[i], wide2(a[i], b[i]), floor);
+        judge<T>(worst, a[i], b[i], y[i], wide2(a[i], b[i]), 0);
     }
   };
   std::size_t filled = 0;

@@ -102,10 +102,11 @@ T trigamma(T x, Sin sin, Rint rint) {
 template <class T, class Sin, class Tan, class Rint>
 T tetragamma(T x, Sin sin, Tan tan, Rint rint) {
   const T pi = T(3.14159265358979323846264338327950288Q);
-  if (x == 0) return -std::copysign(std::numeric_limits<double>::infinity(), double(x));
+  if (x == 0) return -std::numeric_limits<double>::infinity();
   if (x < 0) {
     const T r = x - rint(x);
-    if (!(r != 0)) return std::numeric_limits<double>::quiet_NaN();
+    if (r != r) return std::numeric_limits<double>::quiet_NaN();
+    if (r == 0) return -std::numeric_limits<double>::infinity();
     const T s = pi / sin(pi * r);
     const T cot = r == T(0.5) || r == T(-0.5) ? T(0) : 1 / tan(pi * r);
     return tetragamma<T, Sin, Tan, Rint>(1 - x, sin, tan, rint) - 2 * pi * s * s * cot;
@@ -198,7 +199,7 @@ void fill_references(std::vector<Function>& table) {
     } else if (auto jt = two.find(f.name); jt != two.end()) {
       f.wide32_2 = jt->second.f32;
       f.wide64_2 = jt->second.f64;
-    } else {
+    } else if (!fill_special(f)) {
       throw std::runtime_error("no reference for " + f.name);
     }
   }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import strata
 from strata import _C
+from strata._device_words import device_names
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -40,7 +41,8 @@ class autocast:
         self._cache_enabled = strata.is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         self._present = is_autocast_available(device_type)
         if not self._present:
-            strata.device(device_type)  # raises for a name that no device has
+            if device_type not in device_names():
+                strata.device(device_type)  # raises for a name that no device has
             self._enabled, self.fast_dtype = False, dtype
             if enabled:
                 warnings.warn(f"autocast: no {device_type} device is available; autocast stays off", stacklevel=2)

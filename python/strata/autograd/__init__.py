@@ -177,14 +177,14 @@ def grad(
     found = _C._run_backward(roots, grads, keep, create_graph, wanted, unused, False)
     if not materialize_grads:
         return found
-    return tuple(_zeros_for(x) if g is None else g for g, x in zip(found, wanted, strict=True))
+    return tuple(_zeros_for(x, create_graph) if g is None else g for g, x in zip(found, wanted, strict=True))
 
 
-def _zeros_for(x: Tensor | GradientEdge) -> Tensor:
+def _zeros_for(x: Tensor | GradientEdge, grad: bool) -> Tensor:
     if _is_edge(x):
         shape, dtype, device = x.node._input_metadata[x.output_nr]
-        return strata.zeros(shape, dtype=dtype, device=device, requires_grad=True)
-    return strata.zeros_like(x, requires_grad=True)
+        return strata.zeros(shape, dtype=dtype, device=device, requires_grad=grad)
+    return strata.zeros_like(x, requires_grad=grad)
 
 
 def _is_checkpoint_valid() -> bool:

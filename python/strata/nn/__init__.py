@@ -6,15 +6,15 @@ import importlib
 
 from . import modules
 from .modules.module import Module
-from .parameter import Buffer, Parameter
+from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_SUBMODULES = ("functional", "hooks", "init", "parallel", "utils")
+_SUBMODULES = ("attention", "functional", "hooks", "init", "parallel", "utils")
 
-__all__ = ["Buffer", "Module", "Parameter"]
+__all__ = ["Buffer", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 __all__ += [name for name in modules.__all__ if name not in __all__]
 
 

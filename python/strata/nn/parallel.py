@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._missing import missing_class
+from strata._missing import missing_class
+
 from .modules.module import Module
 
 _WAY_OUT = "run one process per device and average the gradients after backward()"

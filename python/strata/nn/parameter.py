@@ -9,9 +9,9 @@ from strata import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Any, Self
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: OrderedDict) -> Parameter:
@@ -90,3 +90,83 @@ class Buffer(Tensor):
 
     def __reduce_ex__(self, proto: int) -> tuple:
         return _rebuild_buffer, (self.data, self.persistent)
+
+
+_TOO_EARLY = (
+    "Attempted to use an uninitialized parameter: a lazy module learns its sizes from its first input. Run one forward "
+    "pass (a dry run) before this, or load a state dictionary that holds the parameter"
+)
+# What works on memory that is not there yet: moves, casts and bookkeeping.
+_ALLOWED = frozenset(
+    "to cpu half float double bfloat16 type detach requires_grad_ is_floating_point is_complex __hash__ __get__ __set__".split()
+)
+
+
+class UninitializedTensorMixin:
+    """A tensor of a lazy module whose size is not known yet; `materialize` gives it one. RuntimeError for its shape."""
+
+    _becomes: type
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Gives it memory of that shape, without values, and makes it an ordinary parameter or buffer."""
+        self.data = strata.empty(shape, device=device or self.device, dtype=dtype or self.dtype)
+        self.__class__ = self._becomes
+
+    @property
+    def shape(self) -> strata.Size:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` to "
+            "initialize the parameters before accessing their attributes."
+        )
+
+    def numel(self) -> int:
+        raise ValueError(_TOO_EARLY)
+
+    def share_memory_(self) -> Any:
+        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` first.")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(requires_grad=self.requires_grad, device=self.device, dtype=self.dtype)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, proto: int) -> tuple:
+        return type(self), (self.requires_grad,)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        if getattr(func, "__name__", "") not in _ALLOWED:
+            raise ValueError(_TOO_EARLY)
+        with strata._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter of a lazy module before its first input."""
+
+    _becomes = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Self:
+        return Tensor._make_subclass(cls, strata.empty(0, device=device, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer of a lazy module before its first input."""
+
+    _becomes = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Self:
+        made = Tensor._make_subclass(cls, strata.empty(0, device=device, dtype=dtype), requires_grad)
+        made.persistent = persistent
+        return made
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether it is a parameter or buffer without a size yet."""
+    return isinstance(value, UninitializedTensorMixin)

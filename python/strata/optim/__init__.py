@@ -9,24 +9,24 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HOME = {
+    "ASGD": "asgd",
+    "Adafactor": "adafactor",
     "Adadelta": "adadelta",
     "Adagrad": "adagrad",
     "Adam": "adam",
     "AdamW": "adamw",
     "Adamax": "adamax",
+    "LBFGS": "lbfgs",
+    "Muon": "muon",
     "NAdam": "nadam",
     "Optimizer": "optimizer",
     "RAdam": "radam",
     "RMSprop": "rmsprop",
+    "Rprop": "rprop",
     "SGD": "sgd",
 }
 _MODULES = ("lr_scheduler", "swa_utils", *_HOME.values())
 _MISSING = {
-    "ASGD": "use SGD and average the parameters with strata.optim.swa_utils.AveragedModel",
-    "Adafactor": "use AdamW",
-    "LBFGS": "use SGD with momentum",
-    "Muon": "use AdamW",
-    "Rprop": "use RMSprop",
     "SparseAdam": "use Adam: embeddings give dense gradients",
 }
 
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     elif name in _MISSING:
-        from ..nn._missing import missing_class
+        from .._missing import missing_class
 
         value = missing_class(__name__, name, _MISSING[name])
     else:

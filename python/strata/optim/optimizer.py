@@ -157,6 +157,8 @@ class Optimizer:
         for group in self.param_groups:
             for name, default in self.defaults.items():
                 group.setdefault(name, default)
+            if type(self)._new_state is Optimizer._new_state:
+                continue  # the subclass keeps its state in its own way
             for parameter in group["params"]:
                 state = self.state.get(parameter, {})
                 if "step" in state and not isinstance(state["step"], Tensor):  # as older checkpoints have it

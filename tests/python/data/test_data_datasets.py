@@ -18,7 +18,7 @@ def test_tensor_dataset():
     d = TensorDataset(strata.arange(4), strata.arange(8).reshape(4, 2))
     assert len(d) == 4
     assert [t.tolist() for t in d[2]] == [2, [4, 5]]
-    with pytest.raises(ValueError, match=r"first dimension, got \[4, 3\]"):
+    with pytest.raises(AssertionError, match=r"first dimension in all, got \[4, 3\]"):
         TensorDataset(strata.zeros(4), strata.zeros(3))
 
 

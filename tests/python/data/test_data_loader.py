@@ -189,7 +189,7 @@ def test_history_does_not_travel():
 
 def test_what_cannot_be_pickled_says_so():
     with pytest.raises(Exception, match="pickle") as info:
-        iter(DataLoader(Squares(2), num_workers=1, collate_fn=lambda batch: batch))
+        iter(DataLoader(Squares(2), num_workers=1, collate_fn=lambda batch: batch, multiprocessing_context="spawn"))
     assert 'multiprocessing_context="fork"' in info.value.__notes__[0]
 
 

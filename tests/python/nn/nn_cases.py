@@ -89,6 +89,7 @@ def _norms(t):
     yield Case("GroupNorm", 2, 4, affine=False, inputs=y)
     yield Case("LocalResponseNorm", 2, inputs=y)
     yield Case("LocalResponseNorm", 3, alpha=0.1, k=2.0, inputs=x)
+    yield Case("SyncBatchNorm", 3, inputs=(wave(t, 4, 3, 2),))
     for name in ("Dropout", "Dropout1d", "AlphaDropout", "FeatureAlphaDropout"):
         yield Case(name, inputs=x, evaluate=True)
     yield Case("Dropout2d", 0.3, inputs=y, evaluate=True)
@@ -109,6 +110,7 @@ def _pools_and_pads(t):
     yield Case("AvgPool2d", 2, divisor_override=3, inputs=y)
     yield Case("LPPool1d", 2, 3, inputs=x)
     yield Case("LPPool2d", 2, 2, stride=1, inputs=(y[0].abs(),))
+    yield Case("LPPool3d", 3, 2, inputs=(wave(t, 2, 4, 4, 4).abs(),))
     yield Case("AdaptiveAvgPool1d", 3, inputs=x)
     yield Case("AdaptiveAvgPool2d", 3, inputs=y)
     yield Case("AdaptiveAvgPool2d", (None, 2), inputs=y)
@@ -268,6 +270,9 @@ def _bags(t):
         yield Case("EmbeddingBag", 6, 3, mode=mode, padding_idx=1, inputs=(words, begins))
     yield Case("EmbeddingBag", 6, 3, mode="sum", include_last_offset=True, inputs=(words, begins))
     yield Case("EmbeddingBag", 6, 3, mode="sum", inputs=(words, begins), call={"per_sample_weights": wave(t, 7)})
+    rows = wave(t, 6, 8)
+    yield Case("AdaptiveLogSoftmaxWithLoss", 8, 12, [4, 7], inputs=(rows, classes(t, 12, 6)))
+    yield Case("AdaptiveLogSoftmaxWithLoss", 8, 12, [4], 2.0, True, inputs=(rows[0], classes(t, 4, 6)[0]))
 
 
 def cases(t):

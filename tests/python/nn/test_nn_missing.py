@@ -8,22 +8,14 @@ import strata
 from strata import nn
 
 
-@pytest.mark.parametrize("name", ["FractionalMaxPool2d", "LazyLinear", "SyncBatchNorm"])
-def test_missing_layers_name_the_way_out(name):
-    with pytest.raises(NotImplementedError, match=rf"strata\.nn\.{name} is not provided: \w+"):
-        getattr(nn, name)()
-
-
 def test_missing_functions_and_parallel():
-    with pytest.raises(NotImplementedError, match=r"functional\.fractional_max_pool2d is not provided: use adaptive"):
-        strata.nn.functional.fractional_max_pool2d(strata.ones(1, 1, 4, 4), 2)
-    with pytest.raises(NotImplementedError, match=r"strata\.nn\.utils\.weight_norm is not provided: keep direction"):
-        nn.utils.weight_norm(nn.Linear(1, 1))
-    with pytest.raises(NotImplementedError, match=r"pack_padded_sequence is not provided: pass the padded tensor"):
-        nn.utils.rnn.pack_padded_sequence(strata.ones(2, 2), [1, 2])
+    with pytest.raises(NotImplementedError, match=r"parametrizations\.orthogonal is not provided: start from"):
+        nn.utils.parametrizations.orthogonal(nn.Linear(1, 1))
     with pytest.raises(NotImplementedError, match="run one process per device"):
         nn.DataParallel(nn.ReLU())
-    with pytest.raises(NotImplementedError, match="pad_sequence"):
+    with pytest.raises(NotImplementedError, match="there are no process groups"):
+        nn.SyncBatchNorm(2, process_group=object())
+    with pytest.raises(TypeError, match="must be a Tensor or a PackedSequence, but got str"):
         nn.LSTM(1, 1)("packed")
 
 

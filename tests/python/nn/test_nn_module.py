@@ -239,3 +239,12 @@ def test_to_empty_and_cpu():
     layer = nn.Linear(2, 3)
     assert layer.to_empty(device="cpu").weight.shape == (3, 2)
     assert layer.cpu() is layer
+
+
+def test_type_hints_of_a_module_can_be_read():
+    import typing
+
+    class Net(nn.Module):
+        size: int
+
+    assert typing.get_type_hints(Net)["size"] is int

@@ -28,6 +28,20 @@ OPTIMIZERS = [
     ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True, "momentum_decay": 0.1}),
     ("RAdam", {"lr": 0.1}),
     ("RAdam", {"lr": 0.1, "betas": (0.5, 0.6), "weight_decay": 0.1}),
+    ("ASGD", {}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.01, "t0": 2, "weight_decay": 0.1}),
+    ("Rprop", {"lr": 0.1}),
+    ("Rprop", {"lr": 0.1, "etas": (0.3, 2.0), "step_sizes": (0.05, 0.15), "maximize": True}),
+    ("Adafactor", {}),
+    ("Adafactor", {"lr": 0.1, "weight_decay": 0.1, "d": 1.5, "eps": (1e-4, 1e-2), "beta2_decay": -0.5}),
+]
+
+
+# Losses over the steps of a curved valley; LBFGS evaluates more often than it steps.
+LBFGS = [
+    {"lr": 0.5, "max_iter": 4},
+    {"max_iter": 10, "history_size": 3, "line_search_fn": "strong_wolfe"},
+    {"max_iter": 20, "max_eval": 7, "line_search_fn": "strong_wolfe"},
 ]
 
 
@@ -58,6 +72,33 @@ def run_optimizer(t, optim, name, options, make=lambda optimizer: None):
     make(optimizer)
     values = list(train(t, optimizer, params, 5))
     return {"values": [[float(f"{v:.7g}") for v in row] for row in values], "repr": repr(optimizer)}
+
+
+def run_lbfgs(t, optim, options):
+    """(losses of 6 steps, calls of the closure) on Rosenbrock's function."""
+    x, y = (t.tensor([value], dtype=t.float64, requires_grad=True) for value in (-1.2, 1.0))
+    optimizer = optim.LBFGS([x, y], **options)
+    losses = []
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((1 - x) ** 2 + 100 * (y - x**2) ** 2).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(6):
+        losses.append(float(f"{float(optimizer.step(closure).detach()):.9g}"))
+    return {"values": losses, "calls": optimizer.state[x]["func_evals"]}
+
+
+def run_muon(t, optim, options):
+    """A matrix after 3 steps: its Newton-Schulz steps round to bfloat16, so two digits count."""
+    p = wave(t, 3, 5).requires_grad_()
+    optimizer = optim.Muon([p], lr=0.1, **options)
+    for i in range(3):
+        p.grad = wave(t, 3, 5, phase=i)
+        optimizer.step()
+    return [float(f"{v:.4g}") for v in p.detach().reshape(-1).tolist()]
 
 
 SCHEDULES = {

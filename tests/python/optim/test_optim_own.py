@@ -16,8 +16,17 @@ def test_differentiable_is_refused():
 
 
 def test_missing_optimizers_name_the_way_out():
-    with pytest.raises(NotImplementedError, match="LBFGS is not provided: use SGD"):
-        optim.LBFGS([leaf()])
+    with pytest.raises(NotImplementedError, match="SparseAdam is not provided: use Adam"):
+        optim.SparseAdam([leaf()])
+
+
+def test_lbfgs_says_what_it_takes():
+    with pytest.raises(ValueError, match="parameter groups"):
+        optim.LBFGS([{"params": [leaf()]}, {"params": [leaf()]}])
+    with pytest.raises(RuntimeError, match="only 'strong_wolfe'"):
+        optim.LBFGS([leaf()], line_search_fn="armijo").step(lambda: leaf().sum())
+    with pytest.raises(ValueError, match="only supports 2D parameters"):
+        optim.Muon([leaf()])
 
 
 def test_init_state_makes_all_of_it():
@@ -35,3 +44,33 @@ def test_names_are_listed():
     assert {"SGD", "Adam", "lr_scheduler"} <= set(dir(optim))
     for name in optim.__all__:
         assert getattr(optim, name).__name__ == name
+
+
+class Counting(optim.Optimizer):
+    """An optimiser as users write them: step() and a state of their own."""
+
+    @strata.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state["step"] = state.get("step", 0) + 1
+                p.sub_(p.grad, alpha=group["lr"])
+
+
+def test_state_of_an_optimizer_of_ones_own_stays_as_it_is():
+    a = leaf()
+    a.grad = strata.ones(2)
+    first = Counting([a], {"lr": 0.5})
+    first.step()
+    first.step()
+    second = Counting([a], {"lr": 0.1})
+    second.load_state_dict(first.state_dict())
+    assert second.state[a]["step"] == 2 and isinstance(second.state[a]["step"], int)
+    assert second.param_groups[0]["lr"] == 0.5 and a.tolist() == [0.0, 1.0]
+    old = optim.Adam([a])
+    old.step()
+    saved = old.state_dict()
+    saved["state"][0]["step"] = 7  # as older checkpoints have it
+    old.load_state_dict(saved)
+    assert isinstance(old.state[a]["step"], strata.Tensor) and float(old.state[a]["step"]) == 7

@@ -58,6 +58,20 @@ def test_resuming_from_a_state_dict(key):
     close(values, STEPS[key]["values"])
 
 
+@pytest.mark.parametrize("number", range(len(optim_cases.LBFGS)))
+def test_lbfgs(number):
+    got = optim_cases.run_lbfgs(strata, optim, optim_cases.LBFGS[number])
+    recorded = STEPS[f"LBFGS-{number}"]
+    assert got["calls"] == recorded["calls"]
+    assert got["values"] == pytest.approx(recorded["values"], rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["original", "match_rms_adamw"])
+def test_muon(rule):
+    got = optim_cases.run_muon(strata, optim, {"adjust_lr_fn": rule})
+    assert got == pytest.approx(STEPS[f"Muon-{rule}"], abs=0.01)
+
+
 @pytest.mark.parametrize("name", optim_cases.SCHEDULES)
 def test_schedule(name):
     with warnings.catch_warnings():

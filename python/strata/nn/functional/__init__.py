@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import importlib
 
-from .._missing import missing_function
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -38,8 +36,12 @@ _FAMILIES = {
     "pooling": (
         "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool1d_with_indices "
         "adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool3d "
-        "adaptive_max_pool3d_with_indices lp_pool1d lp_pool2d max_pool1d max_pool1d_with_indices max_pool2d "
+        "adaptive_max_pool3d_with_indices lp_pool1d lp_pool2d lp_pool3d max_pool1d max_pool1d_with_indices max_pool2d "
         "max_pool2d_with_indices max_pool3d max_pool3d_with_indices"
+    ),
+    "pooling_fractional": (
+        "fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d "
+        "fractional_max_pool3d_with_indices"
     ),
     "resample": "interpolate upsample upsample_bilinear upsample_nearest",
     "sparse": "embedding embedding_bag",
@@ -56,11 +58,6 @@ _OPERATOR_NAMES = (
 )
 _OPERATORS = {name: name for name in _OPERATOR_NAMES.split()} | {"logsigmoid": "log_sigmoid"}
 
-_MISSING = {
-    "fractional_max_pool2d": "use adaptive_max_pool2d",
-    "fractional_max_pool3d": "use adaptive_max_pool3d",
-}
-
 __all__ = list(_HOME | _OPERATORS)
 
 
@@ -74,8 +71,6 @@ def __getattr__(name: str) -> Any:
             value.__module__ = __name__  # graphs print a function by the name that users write
     elif name in _OPERATORS:
         value = getattr(importlib.import_module(f"{__name__.rpartition('.')[0]}._ops"), _OPERATORS[name])
-    elif name in _MISSING:
-        value = missing_function(__name__, name, _MISSING[name])
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

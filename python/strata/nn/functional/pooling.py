@@ -233,3 +233,18 @@ def lp_pool2d(
     mean = _ops.avg_pool2d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
     height, width = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
     return mean.mul(height * width).pow(1.0 / norm_type)
+
+
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
+) -> Tensor:
+    """(sum over windows of x ** norm_type) ** (1 / norm_type) over the last three dimensions."""
+    if has_torch_function_unary(input):
+        return handle_torch_function(
+            lp_pool3d, (input,), input, norm_type, kernel_size, stride=stride, ceil_mode=ceil_mode
+        )
+    if norm_type == float("inf"):
+        return max_pool3d(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
+    mean = _ops.avg_pool3d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
+    depth, height, width = (kernel_size,) * 3 if isinstance(kernel_size, int) else kernel_size
+    return mean.mul(depth * height * width).pow(1.0 / norm_type)

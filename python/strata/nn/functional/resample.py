@@ -9,6 +9,7 @@ from strata import Tensor
 
 from .. import _ops
 from .._ops import handle_torch_function, has_torch_function_unary
+from .resample_matrix import resampled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def interpolate(
     """(N, C, spatial...) resampled to `size`, or to its sizes times `scale_factor`.
 
     mode: "nearest", "nearest-exact", "linear" (1 spatial dimension), "bilinear", "bicubic" (2), "trilinear" (3) or
-    "area". align_corners puts the first and last positions of input and output on each other.
+    "area". align_corners puts the first and last positions of input and output on each other. antialias ("bilinear" and
+    "bicubic") widens the filter where the output is smaller, so that every input position counts.
     """
     if has_torch_function_unary(input):
         return handle_torch_function(
@@ -62,14 +64,12 @@ def interpolate(
     sizes, scales = _geometry(input, rank, size, scale_factor, recompute_scale_factor)
     if mode == "area":
         return (_ops.adaptive_avg_pool1d, _ops.adaptive_avg_pool2d, _ops.adaptive_avg_pool3d)[rank - 1](input, sizes)
-    if antialias:
-        raise NotImplementedError("interpolate(antialias=True) is not provided: blur the input with avg_pool2d first")
     if any(n <= 0 for n in sizes) or 0 in input.shape[1:]:
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input {list(input.shape[2:])} and output {sizes}"
         )
-    bytes_by_place = input.dtype == strata.uint8 and mode.startswith("nearest")
-    if not (input.is_floating_point() or input.is_complex() or bytes_by_place):
+    of_bytes = input.dtype == strata.uint8 and mode in ("nearest", "nearest-exact", "bilinear", "bicubic")
+    if not (input.is_floating_point() or input.is_complex() or of_bytes):
         raise NotImplementedError(
             f"\"upsample_{mode}{rank}d\" not implemented for '{input.dtype}'; convert the input with .float() first"
         )
@@ -78,6 +78,8 @@ def interpolate(
             index = _nearest(input.shape[2 + d], sizes[d], scales[d], mode == "nearest-exact")
             input = input.index_select(2 + d, index)
         return input
+    if antialias or of_bytes:
+        return resampled(input, sizes, scales, mode, bool(align_corners), antialias)
     weigh = _cubic if mode == "bicubic" else _linear
     result = input.float() if input.dtype in (strata.float16, strata.bfloat16) else input
     for d in reversed(range(rank)):

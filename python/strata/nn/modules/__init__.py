@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 
-from .._missing import missing_class
+from strata._missing import missing_class
+
 from .module import Module
 
 TYPE_CHECKING = False
@@ -16,7 +17,8 @@ _FILES = {
         "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish PReLU ReLU "
         "RReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold"
     ),
-    "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d",
+    "adaptive": "AdaptiveLogSoftmaxWithLoss",
+    "batchnorm": "BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm",
     "container": "ModuleDict ModuleList Sequential",
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
     "distance": "CosineSimilarity PairwiseDistance",
@@ -24,6 +26,10 @@ _FILES = {
     "flatten": "Flatten Unflatten",
     "fold": "Fold Unfold",
     "instancenorm": "InstanceNorm1d InstanceNorm2d InstanceNorm3d",
+    "lazy": (
+        "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d "
+        "LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear"
+    ),
     "linear": "Bilinear Identity Linear",
     "loss": (
         "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss "
@@ -43,7 +49,8 @@ _FILES = {
     "pixelshuffle": "ChannelShuffle PixelShuffle PixelUnshuffle",
     "pooling": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d "
-        "AvgPool1d AvgPool2d AvgPool3d LPPool1d LPPool2d MaxPool1d MaxPool2d MaxPool3d"
+        "AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d "
+        "MaxPool3d"
     ),
     "resample": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
     "rnn": "GRU LSTM RNN RNNBase",
@@ -57,20 +64,14 @@ _FILES = {
 _HOME = {name: file for file, names in _FILES.items() for name in names.split()}
 
 # What PyTorch has and this package has not, with the way out.
-_MISSING = {
-    "AdaptiveLogSoftmaxWithLoss": "use CrossEntropyLoss over all classes",
-    "FractionalMaxPool2d": "use AdaptiveMaxPool2d",
-    "FractionalMaxPool3d": "use AdaptiveMaxPool3d",
-    "LazyConv1d": "use Conv1d with its sizes",
-    "LazyConv2d": "use Conv2d with its sizes",
-    "LazyLinear": "use Linear with its sizes",
-    "SyncBatchNorm": "use BatchNorm2d with a batch large enough per process, or GroupNorm",
-}
+_MISSING = {"CrossMapLRN2d": "use LocalResponseNorm"}
 
 __all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _FILES or name == "utils":
+        return importlib.import_module(f"{__name__}.{name}")
     if name in _HOME:
         value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     elif name in _MISSING:

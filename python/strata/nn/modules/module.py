@@ -8,9 +8,14 @@ module_members.py, hooks in strata.nn.hooks.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import (
+    Callable,  # at run time too: typing.get_type_hints of subclasses reads the class's annotations
+)
+from typing import Any, Optional
 
 import strata
 from strata import Tensor
+from strata._device_words import install_module_methods
 
 from ..hooks import (
     RemovableHandle,
@@ -35,8 +40,7 @@ from .module_state import StateMixin, _IncompatibleKeys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, Self
+    from typing import Self
 
 __all__ = [
     "Module",
@@ -85,7 +89,7 @@ class Module(MembersMixin, StateMixin, ConversionMixin):
     training: bool
     call_super_init: bool = False
     _version: int = 1
-    _compiled_call_impl: Callable | None = None
+    _compiled_call_impl: Optional[Callable] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init:
@@ -393,3 +397,6 @@ class Module(MembersMixin, StateMixin, ConversionMixin):
         if len(own_lines) == 1 and not child_lines:
             return f"{name}({own_lines[0]})"
         return f"{name}(\n  " + "\n  ".join(own_lines + child_lines) + "\n)"
+
+
+install_module_methods(Module)

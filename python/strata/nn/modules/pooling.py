@@ -177,6 +177,13 @@ class LPPool2d(_LPPoolNd):
         return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
 
+class LPPool3d(_LPPoolNd):
+    """p-norm of windows of the last three dimensions, p = norm_type."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
 class _AdaptiveAvgPoolNd(Module):
     _function = ""
 
@@ -241,3 +248,55 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Maximum over windows chosen so that the volume becomes output_size; None keeps a dimension."""
 
     _function = "adaptive_max_pool3d"
+
+
+class _FractionalMaxPoolNd(Module):
+    _rank = 0
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        output_size: Size | None = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        each = _ntuple(self._rank, "each")
+        name = type(self).__name__
+        self.kernel_size = each(kernel_size)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else each(output_size)
+        self.output_ratio = None if output_ratio is None else each(output_ratio)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        pool = getattr(F, f"fractional_max_pool{self._rank}d")
+        return pool(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """Maximum over output_size windows (or output_ratio times the input's size) of the last two dimensions, which begin
+    at random places (Graham, 2014); return_indices adds where each maximum stands."""
+
+    _rank = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """Maximum over output_size windows (or output_ratio times the input's size) of the last three dimensions, which
+    begin at random places (Graham, 2014); return_indices adds where each maximum stands."""
+
+    _rank = 3

@@ -1,7 +1,7 @@
 """Recurrent networks over whole sequences: RNN, LSTM and GRU, as loops over the steps of rnn_cell.py.
 
-Sequences are (length, N, size), or (N, length, size) where batch_first, or (length, size); states are
-(layers * directions, N, size).
+Sequences are (length, N, size), or (N, length, size) where batch_first, or (length, size), or a PackedSequence, whose
+result is packed too; states are (layers * directions, N, size).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from strata import Tensor
 from .. import functional as F
 from .. import init
 from ..parameter import Parameter
+from ..utils.rnn import PackedSequence
 from .module import Module
 from .rnn_cell import gru_step, lstm_step, relu_step, tanh_step
 
@@ -121,9 +122,8 @@ class RNNBase(Module):
     def _checked_input(self, input: Tensor) -> tuple[Tensor, bool]:
         """The input as (length, N, size), and whether it came with N."""
         if not isinstance(input, Tensor):
-            raise NotImplementedError(
-                f"{type(self).__name__} takes tensors, but got {type(input).__name__}: pad the sequences "
-                "(strata.nn.utils.rnn.pad_sequence) and leave the padded steps out of what you use"
+            raise TypeError(
+                f"{type(self).__name__}: input must be a Tensor or a PackedSequence, but got {type(input).__name__}"
             )
         if input.dim() not in (2, 3):
             raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
@@ -136,31 +136,48 @@ class RNNBase(Module):
             return input.unsqueeze(1), False
         return (input.transpose(0, 1) if self.batch_first else input), True
 
-    def _state(self, state: Tensor | None, x: Tensor, batched: bool, size: int, name: str) -> Tensor:
+    def _state(self, state: Tensor | None, x: Tensor, rows: int, batched: bool, size: int, name: str) -> Tensor:
         """A state as (layers * directions, N, size), zeros where None. RuntimeError names a shape that does not fit."""
         count = self.num_layers * self._directions
         if state is None:
-            return x.new_zeros(count, x.size(1), size)
+            return x.new_zeros(count, rows, size)
         rank = 3 if batched else 2
         if state.dim() != rank:
             word = "batched 3-D" if batched else "unbatched 2-D"
             raise RuntimeError(f"For {word} input, {name} should also be {rank}-D but got {state.dim()}-D tensor")
         state = state if batched else state.unsqueeze(1)
-        expected = (count, x.size(1), size)
+        expected = (count, rows, size)
         if tuple(state.shape) != expected:
             raise RuntimeError(f"Expected {name} size {expected}, got {list(state.shape)}")
         return state
 
-    def _walk(self, x: Tensor, weights: list[Parameter], states: list[Tensor], backwards: bool) -> list:
-        """One layer in one direction: (outputs (length, N, size), final states...)."""
+    def _walk(
+        self, x: Tensor, weights: list[Parameter], states: list[Tensor], backwards: bool, sizes: list[int] | None
+    ) -> list:
+        """One layer in one direction: (outputs (length, N, size), final states...); sizes: of a packed batch's steps.
+
+        In a packed batch the rows of a step are those of the sequences that still run: going forwards they become
+        fewer, and what a row that ends leaves is its final state; going backwards they become more.
+        """
         weights = list(weights)
         w_ih, w_hh = weights[:2]
         b_ih, b_hh = weights[2:4] if self.bias else (None, None)
         w_hr = weights[-1] if self.proj_size else None
-        gates = F.linear(x, w_ih, b_ih).unbind(0)
+        gates = F.linear(x, w_ih, b_ih)
+        gates = gates.unbind(0) if sizes is None else gates.split(sizes)
         outputs = []
+        ended: list[list[Tensor]] = []
         step = _STEPS.get(self.mode)
+        initial = states
+        if sizes is not None and backwards:
+            states = [state[: sizes[-1]] for state in states]
         for x_gates in reversed(gates) if backwards else gates:
+            rows, before = x_gates.size(0), states[0].size(0)
+            if rows < before:
+                ended.append([state[rows:] for state in states])
+                states = [state[:rows] for state in states]
+            elif rows > before:
+                states = [strata.cat([state, new[before:rows]]) for state, new in zip(states, initial, strict=True)]
             if step is None:
                 states = list(lstm_step(x_gates, *states, w_hh, b_hh, w_hr))
             else:
@@ -168,35 +185,61 @@ class RNNBase(Module):
             outputs.append(states[0])
         if backwards:
             outputs.reverse()
-        return [strata.stack(outputs), *states]
+        if ended:
+            states = [strata.cat(parts) for parts in zip(states, *reversed(ended), strict=True)]
+        return [strata.stack(outputs) if sizes is None else strata.cat(outputs), *states]
 
-    def _run(self, input: Tensor, initial: tuple[Tensor | None, ...]) -> list[Tensor]:
+    def _run(self, input: Tensor | PackedSequence, initial: tuple[Tensor | None, ...]) -> list[Any]:
         """All layers: [output, final states...] in the input's layout."""
+        if isinstance(input, PackedSequence):
+            return self._run_packed(input, initial)
         x, batched = self._checked_input(input)
+        results = self._layers(x, self._states(initial, x.size(1), x, batched), None)
+        if not batched:
+            return [result.squeeze(1) for result in results]
+        if self.batch_first:
+            results[0] = results[0].transpose(0, 1)
+        return results
+
+    def _run_packed(self, packed: PackedSequence, initial: tuple[Tensor | None, ...]) -> list[Any]:
+        data, batch_sizes, order, back = packed
+        if data.dim() != 2 or data.size(-1) != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.size(-1)}"
+            )
+        sizes = batch_sizes.tolist()
+        states = self._states(initial, sizes[0], data, True)
+        if order is not None:
+            states = [state.index_select(1, order) for state in states]
+        output, *finals = self._layers(data, states, sizes)
+        if back is not None:
+            finals = [state.index_select(1, back) for state in finals]
+        return [PackedSequence(output, batch_sizes, order, back), *finals]
+
+    def _states(self, initial: tuple[Tensor | None, ...], rows: int, x: Tensor, batched: bool) -> list[Tensor]:
         sizes = (self.proj_size or self.hidden_size, self.hidden_size)
         names = ("hidden[0]", "hidden[1]") if len(initial) == 2 else ("hidden",)
-        states = [
-            self._state(state, x, batched, size, name) for state, size, name in zip(initial, sizes, names, strict=False)
+        return [
+            self._state(state, x, rows, batched, size, name)
+            for state, size, name in zip(initial, sizes, names, strict=False)
         ]
+
+    def _layers(self, x: Tensor, states: list[Tensor], sizes: list[int] | None) -> list[Tensor]:
+        """[output of the last layer, final states...]; x is (length, N, size), or packed with its steps' sizes."""
         finals: list[list[Tensor]] = [[] for _ in states]
         all_weights = self.all_weights
         for layer in range(self.num_layers):
             directions = []
             for direction in range(self._directions):
                 i = layer * self._directions + direction
-                output, *last = self._walk(x, all_weights[i], [state[i] for state in states], direction == 1)
+                output, *last = self._walk(x, all_weights[i], [state[i] for state in states], direction == 1, sizes)
                 directions.append(output)
                 for kept, state in zip(finals, last, strict=True):
                     kept.append(state)
             x = strata.cat(directions, -1) if self.bidirectional else directions[0]
             if self.dropout and layer < self.num_layers - 1:
                 x = F.dropout(x, self.dropout, self.training)
-        results = [x, *map(strata.stack, finals)]
-        if not batched:
-            return [result.squeeze(1) for result in results]
-        if self.batch_first:
-            results[0] = results[0].transpose(0, 1)
-        return results
+        return [x, *map(strata.stack, finals)]
 
 
 class RNN(RNNBase):
@@ -232,7 +275,7 @@ class RNN(RNNBase):
         )
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """(outputs of the last layer, final h of every layer)."""
         output, h = self._run(input, (hx,))
         return output, h
@@ -266,7 +309,7 @@ class GRU(RNNBase):
             dtype=dtype,
         )
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """(outputs of the last layer, final h of every layer)."""
         output, h = self._run(input, (hx,))
         return output, h
@@ -302,7 +345,9 @@ class LSTM(RNNBase):
             dtype,
         )
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def forward(
+        self, input: Tensor | PackedSequence, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """(outputs of the last layer, (final h, final c) of every layer)."""
         output, h, c = self._run(input, (None, None) if hx is None else tuple(hx))
         return output, (h, c)

@@ -27,3 +27,15 @@ _quadruple = _ntuple(4, "_quadruple")
 def _reverse_repeat_tuple(values: tuple, n: int) -> tuple:
     """Values from last to first, each n times: sizes per dimension as pad() wants them."""
     return tuple(value for value in reversed(values) for _ in range(n))
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Takes the prefix off the names of a state dictionary, in place: "module." of one that was saved from a wrapper."""
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is not None:
+        for key in list(metadata):
+            if key and (key == prefix.rstrip(".") or key.startswith(prefix)):
+                metadata[key[len(prefix) :]] = metadata.pop(key)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 
-from .._missing import missing_function
+# At once: these two functions have the names of their files, and stand before them.
+from .spectral_norm import remove_spectral_norm, spectral_norm
+from .weight_norm import remove_weight_norm, weight_norm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,21 +17,31 @@ _HOME = {
     "clip_grad_norm_": "clip_grad",
     "clip_grad_value_": "clip_grad",
     "clip_grads_with_norm_": "clip_grad",
+    "convert_conv2d_weight_memory_format": "memory_format",
+    "convert_conv3d_weight_memory_format": "memory_format",
+    "fuse_conv_bn_eval": "fusion",
+    "fuse_conv_bn_weights": "fusion",
+    "fuse_linear_bn_eval": "fusion",
+    "fuse_linear_bn_weights": "fusion",
     "get_total_norm": "clip_grad",
     "parameters_to_vector": "convert_parameters",
+    "skip_init": "init",
     "vector_to_parameters": "convert_parameters",
 }
-_MISSING = {
-    "fuse_conv_bn_eval": "multiply the convolution's weight by the norm's scale, and fold its shift into the bias",
-    "remove_spectral_norm": "spectral_norm is not provided either",
-    "remove_weight_norm": "weight_norm is not provided either",
-    "skip_init": "build the module with device='meta', then call its to_empty(device='cpu')",
-    "spectral_norm": "divide the weight by its largest singular value in forward",
-    "weight_norm": "keep direction and length as two parameters and compute the weight in forward",
-}
-_SUBMODULES = ("clip_grad", "convert_parameters", "rnn")
+_SUBMODULES = (
+    "clip_grad",
+    "convert_parameters",
+    "fusion",
+    "init",
+    "memory_format",
+    "parametrizations",
+    "parametrize",
+    "prune",
+    "rnn",
+    "stateless",
+)
 
-__all__ = list(_HOME)
+__all__ = [*_HOME, "remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
 
 
 def __getattr__(name: str) -> Any:
@@ -37,8 +49,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _HOME:
         value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    elif name in _MISSING:
-        value = missing_function(__name__, name, _MISSING[name])
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

@@ -27,7 +27,7 @@ def _context(choice):
 
     if choice is not None and not isinstance(choice, str):
         return choice
-    context = multiprocessing.get_context(choice or "forkserver")
+    context = multiprocessing.get_context(choice)  # None: the interpreter's own default, as programs expect
     if context.get_start_method() == "forkserver":
         from multiprocessing import forkserver
 

@@ -43,7 +43,8 @@ class DataLoader:
         drop_last: leaves out a last batch that is not full.
         timeout: seconds to wait for a worker's batch; 0 waits for ever.
         worker_init_fn: called with the number of the worker when it starts.
-        multiprocessing_context: "forkserver" (default), "fork", "spawn" or a context of `multiprocessing`.
+        multiprocessing_context: "fork", "forkserver", "spawn" or a context of `multiprocessing`; by default that of
+            `multiprocessing.get_context()`. Under "fork" datasets and functions need not be picklable.
         generator: source of the order and of the seeds; by default the global one.
         prefetch_factor: batches that each worker has under way (2).
         persistent_workers: workers stay for the next pass.

@@ -46,12 +46,14 @@ class IterableDataset(Dataset):
 
 
 class TensorDataset(Dataset):
-    """Sample i is the tuple of `tensor[i]`; the first dimensions must agree (ValueError)."""
+    """Sample i is the tuple of `tensor[i]`; the first dimensions must agree (AssertionError)."""
 
     def __init__(self, *tensors):
         if any(t.size(0) != tensors[0].size(0) for t in tensors):
             sizes = [t.size(0) for t in tensors]
-            raise ValueError(f"TensorDataset: the tensors must have the same first dimension, got {sizes}")
+            raise AssertionError(
+                f"Size mismatch between tensors: TensorDataset needs the same first dimension in all, got {sizes}"
+            )
         self.tensors = tensors
 
     def __getitem__(self, index):

@@ -1,0 +1,259 @@
+"""Functions of sampled data, composed of other functions of the module: differences and counts. Loaded on first use."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import strata
+from strata import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+__all__ = ["gradient", "histogram", "histogramdd"]
+
+
+def gradient(
+    input: Tensor, *, spacing: Any = None, dim: int | Sequence[int] | None = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
+    """Slopes of the sampled function `input` along each of dim (all dims unless given): central differences inside,
+    one-sided ones of edge_order 1 or 2 at both ends (Fornberg, 1988).
+
+    spacing is the distance of neighbours, one number for all dims or one for each, or a list of one 1-d tensor of
+    coordinates for each.
+    """
+    if input.dtype == strata.uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2. Got {edge_order}")
+    dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if isinstance(spacing, (list, tuple)):
+        if len(spacing) != len(dims):
+            wanted = f"of length equal to 'self.dim() = {len(dims)}'" if dim is None else f"as long as dim, {len(dims)}"
+            raise RuntimeError(
+                f"torch.gradient expected spacing to be unspecified, a scalar, or a list {wanted}, but got a list of "
+                f"length {len(spacing)}"
+            )
+        steps = list(spacing)
+    elif spacing is None or isinstance(spacing, (int, float, complex)):
+        steps = [1 if spacing is None else spacing] * len(dims)
+    else:
+        raise TypeError(
+            "gradient(): argument 'spacing' must be a number or a list of numbers or of tensors, not "
+            f"{type(spacing).__name__}"
+        )
+    seen = set()
+    for d in dims:
+        if not -input.dim() <= d < input.dim():
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {d})"
+            )
+        if d % input.dim() in seen:
+            raise RuntimeError(f"gradient: dim {d % input.dim()} appears multiple times in the list of dims")
+        seen.add(d % input.dim())
+        if input.shape[d] <= edge_order:
+            raise RuntimeError(
+                f"torch.gradient expected each dimension size to be at least edge_order+1, {edge_order + 1}; dim {d} "
+                f"has {input.shape[d]}"
+            )
+    return tuple(_slopes(input, d % input.dim(), step, edge_order) for d, step in zip(dims, steps, strict=True))
+
+
+def _slopes(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
+    n = x.shape[dim]
+
+    def at(first: int, count: int = 1) -> Tensor:
+        return x.narrow(dim, first % n, count)
+
+    if not isinstance(step, Tensor):
+        inner = (at(2, n - 2) - at(0, n - 2)) / step / 2
+        if order == 1:
+            ends = (at(1) - at(0)) / step, (at(-1) - at(-2)) / step
+        else:
+            ends = (
+                (-1.5 * at(0) + 2 * at(1) - 0.5 * at(2)) / step,
+                (1.5 * at(-1) - 2 * at(-2) + 0.5 * at(-3)) / step,
+            )
+        return strata.cat([ends[0], inner, ends[1]], dim)
+    if step.dim() != 1:
+        raise RuntimeError(
+            "torch.gradient expected each element of spacing to have one dimension, but got an element with "
+            f"{step.dim()} dimensions!"
+        )
+    gaps = step[1:] - step[:-1]
+    before, after = gaps[:-1], gaps[1:]
+    both = before + after
+
+    def along(weight: Tensor) -> Tensor:
+        return weight.reshape([-1] + [1] * (x.dim() - dim - 1))
+
+    inner = (
+        along(-after / (before * both)) * at(0, n - 2)
+        + along((after - before) / (before * after)) * at(1, n - 2)
+        + along(before / (after * both)) * at(2, n - 2)
+    )
+    if order == 1:
+        ends = (at(1) - at(0)) / gaps[0], (at(-1) - at(-2)) / gaps[-1]
+    else:
+
+        def end(near: Tensor, far: Tensor, first: Tensor, second: Tensor, third: Tensor) -> Tensor:
+            total = near + far
+            return (
+                -(2 * near + far) / (near * total) * first
+                + total / (near * far) * second
+                - near / (far * total) * third
+            )
+
+        ends = (
+            end(gaps[0], gaps[1], at(0), at(1), at(2)),
+            -end(gaps[-1], gaps[-2], at(-1), at(-2), at(-3)),
+        )
+    return strata.cat([ends[0], inner, ends[1]], dim)
+
+
+class Histogram(NamedTuple):
+    """What histogram returns."""
+
+    hist: Tensor
+    bin_edges: Tensor
+
+
+class HistogramDD(NamedTuple):
+    """What histogramdd returns."""
+
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
+def histogram(
+    input: Tensor,
+    bins: int | Tensor = 100,
+    *,
+    range: Sequence[float] | None = None,  # noqa: A002 - PyTorch's name
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: tuple[Tensor, Tensor] | None = None,
+) -> Histogram:
+    """Counts (or sums of weight) of the elements in bins: a number of bins of equal width over range (the elements'
+    extremes unless given), or their edges, an ascending 1-d tensor. The last bin has both its ends. density divides
+    by the total and the widths. float32 and float64."""
+    flat = input.reshape(-1, 1)
+    if weight is not None:
+        if weight.shape != input.shape:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor, "
+                f"but got input with shape {list(input.shape)} and weight with shape {list(weight.shape)}"
+            )
+        weight = weight.reshape(-1)
+    if isinstance(bins, Tensor) and range is not None:
+        raise TypeError("histogram(): argument 'range' goes with a number of bins; bins is a tensor of edges")
+    found = histogramdd(flat, [bins], range=range, weight=weight, density=density)
+    made = Histogram(found.hist, found.bin_edges[0])
+    if out is None:
+        return made
+    for target, value in zip(out, made, strict=True):
+        if target.dtype != input.dtype:
+            raise RuntimeError(
+                f"torch.histogram: input tensor and out= should have the same dtype, but got {input.dtype} and "
+                f"{target.dtype}"
+            )
+        target.resize_(value.shape).copy_(value)
+    return Histogram(*out)
+
+
+def histogramdd(
+    input: Tensor,
+    bins: int | Sequence[int] | Sequence[Tensor],
+    *,
+    range: Sequence[float] | None = None,  # noqa: A002 - PyTorch's name
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> HistogramDD:
+    """Counts (or sums of weight) of points, the rows of input (..., D), in a grid of bins of D dims: numbers of bins
+    over range (D pairs of ends, the points' extremes unless given), or a list of edges for each dim."""
+    if input.dim() < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    dims = input.shape[-1]
+    bins = [bins] * dims if isinstance(bins, int) else list(bins)
+    if len(bins) != dims:
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input: got "
+            f"{len(bins)} for {dims}"
+        )
+    if input.dtype not in (strata.float32, strata.float64):
+        raise NotImplementedError(
+            f"\"histogramdd\" not implemented for '{input.dtype}'; convert the input with .float() first"
+        )
+    if weight is not None:
+        if weight.shape != input.shape[:-1]:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                f"excluding its innermost dimension, but got input with shape {list(input.shape)} and weight with "
+                f"shape {list(weight.shape)}"
+            )
+        if weight.dtype != input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+                f"dtype, but got input({input.dtype}), and weight({weight.dtype})"
+            )
+    if range is not None and len(range) != 2 * dims:
+        raise RuntimeError(
+            f"torch.histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, but got "
+            f"{len(range)}"
+        )
+    points = input.detach().reshape(-1, dims)
+    ends = None if range is None else [float(v) for v in range]
+    edges = [_edges(points[:, d], b, ends and ends[2 * d : 2 * d + 2], d) for d, b in enumerate(bins)]
+    place = strata.zeros(points.shape[0], dtype=strata.int64)
+    inside = strata.ones(points.shape[0], dtype=strata.bool)
+    shape = [e.numel() - 1 for e in edges]
+    for d, edge in enumerate(edges):
+        column = points[:, d].contiguous()
+        inside &= (column >= edge[0]) & (column <= edge[-1])
+        at = strata.bucketize(column, edge, right=True) - 1
+        place = place * shape[d] + at.clamp(max=shape[d] - 1)
+    weights = strata.ones_like(place, dtype=input.dtype) if weight is None else weight.detach().reshape(-1)
+    hist = strata.zeros(strata.Size(shape).numel(), dtype=input.dtype)
+    hist = hist.index_add(0, place[inside], weights[inside]).reshape(shape)
+    if density:
+        hist = hist / hist.sum()
+        for d, edge in enumerate(edges):
+            hist = hist / (edge[1:] - edge[:-1]).reshape([-1] + [1] * (dims - d - 1))
+    return HistogramDD(hist, tuple(edges))
+
+
+def _edges(column: Tensor, bins: int | Tensor, ends: list[float] | None, dim: int) -> Tensor:
+    """The edges of the bins of one dim."""
+    if isinstance(bins, Tensor):
+        if bins.dim() != 1:
+            raise RuntimeError(
+                f"torch.histogramdd: bins tensor should have one dimension, but got {bins.dim()} dimensions in the "
+                f"bins tensor for dimension {dim}"
+            )
+        if bins.numel() < 2:
+            raise RuntimeError(
+                f"torch.histogramdd: bins tensor should have at least 2 elements, but got {bins.numel()} in dimension "
+                f"{dim}"
+            )
+        if bins.dtype != column.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{column.dtype} and bins for dimension {dim} with dtype {bins.dtype}"
+            )
+        return bins.detach()
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {dim}")
+    if ends is None:
+        ends = [column.min().item(), column.max().item()] if column.numel() else [0.0, 1.0]
+    low, high = ends
+    if not (abs(low) < strata.inf and abs(high) < strata.inf):
+        raise RuntimeError(f"torch.histogramdd: dimension {dim}'s range [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(
+            f"torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension {dim}"
+        )
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return strata.linspace(low, high, bins + 1, dtype=column.dtype)

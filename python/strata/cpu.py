@@ -1,0 +1,34 @@
+"""The CPU under the names that PyTorch gives every device."""
+
+from __future__ import annotations
+
+from strata import amp as amp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["amp", "current_device", "device_count", "is_available", "set_device", "synchronize"]
+
+
+def is_available() -> bool:
+    """True."""
+    return True
+
+
+def device_count() -> int:
+    """One CPU, whatever its cores."""
+    return 1
+
+
+def current_device() -> str:
+    """'cpu'."""
+    return "cpu"
+
+
+def set_device(device: Any) -> None:
+    """Does nothing: there is one CPU."""
+
+
+def synchronize(device: Any = None) -> None:
+    """Does nothing: an operator has finished when it returns."""

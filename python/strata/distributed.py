@@ -1,0 +1,60 @@
+"""Training by several processes: not provided. Programs that ask `is_available()` first run in one process."""
+
+from __future__ import annotations
+
+from strata._missing import missing_class, missing_function
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_WAY_OUT = "this version trains in one process; test strata.distributed.is_available() first"
+
+_FUNCTIONS = (
+    "all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier broadcast "
+    "broadcast_object_list destroy_process_group gather gather_object get_backend get_global_rank "
+    "get_process_group_ranks get_rank get_world_size init_process_group irecv isend monitored_barrier new_group recv "
+    "reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list send"
+).split()
+_CLASSES = "Backend FileStore HashStore P2POp PrefixStore ProcessGroup ReduceOp Store TCPStore Work".split()
+
+__all__ = ["is_available", "is_initialized", "is_torchelastic_launched", *_FUNCTIONS, *_CLASSES]
+
+
+def is_available() -> bool:
+    """False: this version has no process groups."""
+    return False
+
+
+def is_initialized() -> bool:
+    """False: there is no process group."""
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    """False: no launcher started this process for a group."""
+    return False
+
+
+def _backend_missing() -> bool:
+    """False: no backend of that name."""
+    return False
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FUNCTIONS:
+        value = missing_function(__name__, name, _WAY_OUT)
+    elif name in _CLASSES:
+        value = missing_class(__name__, name, _WAY_OUT)
+    elif name == "group":
+        value = type("group", (), {"WORLD": None})
+    elif name.startswith("is_") and name.endswith("_available"):
+        value = _backend_missing
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {_WAY_OUT}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

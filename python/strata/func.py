@@ -1,0 +1,305 @@
+"""Derivatives of functions, and calls of modules with other tensors: strata.func.grad(f)(x).
+
+Gradients come from autograd's graphs. vmap is not provided; jacrev and hessian go row by row.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import strata
+from strata import Tensor
+from strata._missing import missing_function
+from strata.nn.utils.stateless import functional_call as _functional_call
+from strata.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
+
+vmap = missing_function(
+    __name__,
+    "vmap",
+    "write the batch as a dimension of its own (operators broadcast and matmul takes batches), or loop",
+)
+linearize = missing_function(__name__, "linearize", "use strata.func.jvp at each tangent")
+
+
+def functional_call(
+    module: strata.nn.Module,
+    parameter_and_buffer_dicts: dict[str, Tensor] | Sequence[dict[str, Tensor]],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """module(*args, **kwargs) with the tensors of those names in place of its own; see strata.nn.utils.stateless."""
+    return _functional_call(module, parameter_and_buffer_dicts, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def _tracked(tree: Any) -> tuple[Any, list[Tensor]]:
+    """The tree with aliases that autograd follows in place of its tensors, and these."""
+    leaves: list[Tensor] = []
+
+    def follow(value: Any) -> Any:
+        if isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()):
+            # An alias with its history: derivatives of derivatives find their way out.
+            alias = value.view_as(value) if value.requires_grad else value.detach().requires_grad_()
+            leaves.append(alias)
+            return alias
+        return value
+
+    return tree_map(follow, tree), leaves
+
+
+def _reaches_beyond(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> bool:
+    """Whether the outputs also come from tensors that learn and are not among the leaves."""
+    own = {id(leaf) for leaf in leaves if leaf.is_leaf}
+    seen, waiting = set(), [output.grad_fn for output in outputs if output.grad_fn is not None]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)
+        if variable is not None and id(variable) not in own:
+            return True
+        waiting += [after for after, _ in node.next_functions if after is not None]
+    return False
+
+
+def _outside(tensors: Sequence[Tensor], keep: bool) -> list[Tensor]:
+    return [t if keep else t.detach() for t in tensors]
+
+
+def _wrapped(name: str, argnums: int | tuple[int, ...], args: tuple) -> tuple[list, Any, list[Tensor]]:
+    """Arguments with the ones to derive by replaced; these as one tree; its tensors."""
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for number in numbers:
+        if not -len(args) <= number < len(args):
+            raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
+    chosen = [args[number] for number in numbers]
+    for leaf in tree_flatten(chosen)[0]:
+        if not isinstance(leaf, Tensor):
+            raise ValueError(f"{name}: Expected all inputs to derive by to be tensors, but got {type(leaf).__name__}")
+    tree, leaves = _tracked(chosen)
+    replaced = list(args)
+    for number, value in zip(numbers, tree, strict=True):
+        replaced[number] = value
+    return replaced, (tree[0] if isinstance(argnums, int) else tuple(tree)), leaves
+
+
+def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that gives (gradient of func's result by the argument, result); has_aux: (result, aux) for result.
+
+    argnums: the argument, a tensor or a tree of them, or several. RuntimeError where the result is no 0-dim tensor.
+    """
+
+    @functools.wraps(func)
+    def derived(*args: Any, **kwargs: Any) -> Any:
+        outer = strata.is_grad_enabled()
+        with strata.enable_grad():
+            replaced, tree, leaves = _wrapped("grad", argnums, args)
+            result = func(*replaced, **kwargs)
+            aux = None
+            if has_aux:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(
+                        "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) "
+                        "if has_aux is True"
+                    )
+                result, aux = result
+            if not isinstance(result, Tensor):
+                raise RuntimeError(
+                    f"grad_and_value(f)(*args): Expected f(*args) to return tensor, got type {type(result).__name__}"
+                )
+            if result.dim() != 0:
+                raise RuntimeError(
+                    "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+                    f"{result.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                )
+            keep = outer and _reaches_beyond([result], leaves)
+            grads = _gradients([result], leaves, None, keep)
+        kept = _outside(grads, keep)
+        _, spec = tree_flatten(tree)
+        value = result if keep else result.detach()
+        aux = _aux_outside(aux, keep)
+        return tree_unflatten(kept, spec), ((value, aux) if has_aux else value)
+
+    return derived
+
+
+def _aux_outside(aux: Any, keep: bool) -> Any:
+    return aux if keep else tree_map(lambda a: a.detach() if isinstance(a, Tensor) else a, aux)
+
+
+def _gradients(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Tensor] | None, graph: bool
+) -> list[Tensor]:
+    """Gradients, zeros where there is no way from an output to the input."""
+    live = [i for i, output in enumerate(outputs) if output.requires_grad]
+    if not live or not inputs:
+        return [strata.zeros_like(x) for x in inputs]
+    found = strata.autograd.grad(
+        [outputs[i] for i in live],
+        inputs,
+        None if seeds is None else [seeds[i] for i in live],
+        create_graph=graph,
+        retain_graph=True,
+        allow_unused=True,
+    )
+    return [strata.zeros_like(x) if g is None else g for g, x in zip(found, inputs, strict=True)]
+
+
+def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that gives the gradient of func's 0-dim result by an argument; with has_aux (gradient, aux).
+
+    argnums: the argument, a tensor or a tree of them, or several. grad(grad(f)) works.
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def derived(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return derived
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+    """(func(*primals), pull) where pull(cotangents) gives the products of cotangents with the Jacobian, one a primal.
+
+    With has_aux func gives (result, aux), and aux comes as the third value.
+    """
+    outer = strata.is_grad_enabled()
+    with strata.enable_grad():
+        replaced, _, leaves = _wrapped("vjp", tuple(range(len(primals))), primals)
+        result = func(*replaced)
+        aux = None
+        if has_aux:
+            result, aux = result
+    outputs, spec = tree_flatten(result)
+    beyond = outer and _reaches_beyond(outputs, leaves)
+    _, primal_spec = tree_flatten(tuple(replaced))
+
+    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        seeds, seed_spec = tree_flatten(cotangents)
+        if len(seeds) != len(outputs):
+            raise RuntimeError(f"vjp: expected cotangents like the result {spec}, but got {seed_spec}")
+        keep = beyond if create_graph is None else create_graph
+        with strata.enable_grad():
+            found = _gradients(outputs, leaves, seeds, keep)
+        grads = tree_unflatten(_outside(found, keep), primal_spec)
+        return grads if len(primals) != 1 else (grads[0],)
+
+    shown = tree_unflatten(_outside(outputs, beyond), spec)
+    return (shown, pull, _aux_outside(aux, beyond)) if has_aux else (shown, pull)
+
+
+def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
+    """(func(*primals), the product of its Jacobian with the tangents); with has_aux also aux.
+
+    The product is the derivative of vjp by its cotangents, so operators need derivatives of second order. RuntimeError
+    where primals and tangents do not fit.
+    """
+    flat, spec = tree_flatten(tuple(tangents))
+    if tree_flatten(tuple(primals))[1] != spec:
+        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure")
+    with strata.enable_grad():
+        replaced, _, leaves = _wrapped("jvp", tuple(range(len(primals))), tuple(primals))
+        result = func(*replaced)
+        aux = None
+        if has_aux:
+            result, aux = result
+        outputs, result_spec = tree_flatten(result)
+        seeds = [strata.zeros_like(output).requires_grad_() for output in outputs]
+        keep = _reaches_beyond(outputs, leaves)
+        pulled = _gradients(outputs, leaves, seeds, True)
+        products = _gradients(pulled, seeds, flat, keep)
+    values = tree_unflatten(_outside(outputs, keep), result_spec)
+    products = tree_unflatten(_outside(products, keep), result_spec)
+    return (values, products, _aux_outside(aux, keep)) if has_aux else (values, products)
+
+
+def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, **_: Any) -> Callable:
+    """jacrev, whose result it has: derivatives go backwards here, one pass an element of the result."""
+    return jacrev(func, argnums, has_aux=has_aux)
+
+
+def jacrev(
+    func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Callable:
+    """A function that gives the Jacobian of func's tensor by an argument: shape (*result, *argument).
+
+    One backward pass an element of the result, whatever chunk_size is.
+    """
+
+    @functools.wraps(func)
+    def derived(*args: Any, **kwargs: Any) -> Any:
+        outer = strata.is_grad_enabled()
+        with strata.enable_grad():
+            replaced, tree, leaves = _wrapped("jacrev", argnums, args)
+            result = func(*replaced, **kwargs)
+            aux = None
+            if has_aux:
+                result, aux = result
+            if not isinstance(result, Tensor):
+                raise RuntimeError(
+                    f"jacrev(f)(*args): Expected f(*args) to return a tensor, got {type(result).__name__}"
+                )
+            keep = outer and _reaches_beyond([result], leaves)
+            rows = [_gradients([element], leaves, None, keep) for element in result.reshape(-1).unbind(0)]
+        whole = [
+            strata.stack(column).reshape(*result.shape, *leaf.shape)
+            if column
+            else result.new_zeros(*result.shape, *leaf.shape)
+            for leaf, column in zip(leaves, zip(*rows, strict=True) if rows else ((),) * len(leaves), strict=True)
+        ]
+        _, spec = tree_flatten(tree)
+        jacobian = tree_unflatten(_outside(whole, keep), spec)
+        return (jacobian, _aux_outside(aux, keep)) if has_aux else jacobian
+
+    return derived
+
+
+def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """A function that gives the second derivatives of func's 0-dim result: shape (*argument, *argument)."""
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+def stack_module_state(models: Sequence[strata.nn.Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """(parameters, buffers) of models of one kind by name, stacked along a new first dim.
+
+    RuntimeError for no models, models of several classes, or some in training mode and some not.
+    """
+    models = list(models)
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if not (all(m.training for m in models) or all(not m.training for m in models)):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if any(type(m) is not type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    parameters = {
+        name: strata.stack([dict(m.named_parameters())[name] for m in models]).detach().requires_grad_(p.requires_grad)
+        for name, p in models[0].named_parameters()
+    }
+    buffers = {
+        name: strata.stack([dict(m.named_buffers())[name] for m in models]).detach()
+        for name, _ in models[0].named_buffers()
+    }
+    return parameters, buffers

@@ -1,0 +1,92 @@
+"""Marks that PyTorch's script compiler reads, which are honoured by doing nothing; compiling itself is not provided.
+
+A function decorated with `script` can be imported and raises when it is called.
+"""
+
+from __future__ import annotations
+
+from typing import Final as Final
+
+from strata._missing import missing_class, missing_decorator, missing_function
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_WAY_OUT = "call the function or module as it is, without the decorator; graphs come with strata.graph"
+
+script = missing_decorator(__name__, "script", _WAY_OUT)
+script_method = missing_decorator(__name__, "script_method", _WAY_OUT)
+trace = missing_function(__name__, "trace", _WAY_OUT)
+trace_module = missing_function(__name__, "trace_module", _WAY_OUT)
+freeze = missing_function(__name__, "freeze", _WAY_OUT)
+optimize_for_inference = missing_function(__name__, "optimize_for_inference", _WAY_OUT)
+load = missing_function(__name__, "load", "save model.state_dict() and build the model in Python")
+save = missing_function(__name__, "save", "save model.state_dict() with strata.save")
+fork = missing_function(__name__, "fork", "use concurrent.futures")
+wait = missing_function(__name__, "wait", "use concurrent.futures")
+ScriptModule = missing_class(__name__, "ScriptModule", _WAY_OUT)
+ScriptFunction = missing_class(__name__, "ScriptFunction", _WAY_OUT)
+RecursiveScriptModule = missing_class(__name__, "RecursiveScriptModule", _WAY_OUT)
+TopLevelTracedModule = missing_class(__name__, "TopLevelTracedModule", _WAY_OUT)
+
+
+class Error(RuntimeError):
+    """What a compiled function would raise."""
+
+
+def is_scripting() -> bool:
+    """False: nothing is being compiled."""
+    return False
+
+
+def is_tracing() -> bool:
+    """False: nothing is being traced."""
+    return False
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """The function itself, or a decorator that gives it: a mark for a compiler."""
+    return drop if callable(drop) else lambda function: function
+
+
+def unused(function: Callable) -> Callable:
+    """The function itself: a mark for a compiler."""
+    return function
+
+
+def export(function: Callable) -> Callable:
+    """The function itself: a mark for a compiler."""
+    return function
+
+
+def interface(cls: type) -> type:
+    """The class itself: a mark for a compiler."""
+    return cls
+
+
+def script_if_tracing(function: Callable) -> Callable:
+    """The function itself, as nothing is ever traced here."""
+    return function
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value: a mark for a compiler."""
+    return the_value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:  # noqa: A001
+    """Python's isinstance for the classes in target_type, one or a tuple."""
+    return any(
+        type(obj) is t or issubclass(type(obj), t)
+        for t in (target_type if type(target_type) is tuple else (target_type,))
+    )
+
+
+class Attribute:
+    """A value with the type that a compiler should give it."""
+
+    def __init__(self, value: Any, type: Any) -> None:
+        self.value = value
+        self.type = type

@@ -1,0 +1,207 @@
+// Special functions without a kernel of their own: polygamma, and orthogonal polynomials by their recurrences.
+#include <cmath>
+#include <limits>
+
+#include "core/parallel.h"
+#include "core/promote.h"
+#include "eager/copy.h"
+#include "eager/pointwise.h"
+#include "strata/generated/eager_special.h"
+#include "strata/generated/kernel_ops.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/special.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
+
+namespace strata::eager {
+
+// ---- zeta and polygamma
+
+namespace {
+
+// factor * zeta(s, q), in float64, and rounded to t.
+Tensor zeta_multiple(const Tensor& s, const Tensor& q, double factor, DType t) {
+  const Tensor order = as_dtype(s, DType::F64), wide = as_dtype(q, DType::F64);
+  const Tensor* in[] = {&order, &wide};
+  const Scalar number(factor);
+  return as_dtype(pointwise(kernels::zeta_multiple, {in, 2}, Scalars(&number, 1)), t);
+}
+
+}  // namespace
+
+Tensor special_zeta(const Tensor& self, const Tensor& other) {
+  const Tensor* in[] = {&self, &other};
+  const DType t = compute_dtype("special_zeta", Promote::Float, 0, {in, 2}, {});
+  STRATA_CHECK_NOT_IMPLEMENTED(t == DType::F32 || t == DType::F64, "\"zeta\" not implemented for '", scalar_type_name(t),
+                               "'; convert to float32 or float64");
+  return zeta_multiple(self, other, 1, t);
+}
+
+// psi^(n)(x) = (-1)^(n + 1) n! zeta(n + 1, x); up to order 2 the mathematics text has functions of their own.
+Tensor polygamma(int64_t n, const Tensor& self) {
+  STRATA_CHECK(n >= 0, "polygamma(n, x) does not support negative n: expected argument n >= 0, got ", n);
+  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"polygamma\" not implemented for '", scalar_type_name(self.dtype()),
+                               "'; it takes real numbers");
+  if (n == 0) return ops::digamma(self);
+  if (n == 1) return ops::special_trigamma(self);
+  if (n == 2) return ops::special_tetragamma(self);
+  double factor = n % 2 ? 1 : -1;
+  for (int64_t k = 2; k <= n && std::isfinite(factor); ++k) factor *= double(k);
+  return zeta_multiple(wrapped_number(Scalar(double(n) + 1)), self, factor,
+                       is_float(self.dtype()) ? self.dtype() : default_dtype());
+}
+
+Tensor polygamma_(const Tensor& self, int64_t n) {
+  // Recorded, as its part is, which keeps its operand.
+  const Tensor result = ops::polygamma(n, self.requires_grad() ? ops::clone(self) : self);
+  check_result(self, result, "polygamma_");
+  return ops::copy_(self, result);
+}
+
+// ---- orthogonal polynomials
+
+namespace {
+
+// 2 x p(n - 1) - p(n - 2) from 1 and a first degree.
+double chebyshev(double x, double first, int64_t n) {
+  double p = 1, q = first;
+  for (int64_t k = 1; k < n && q == q; ++k) {
+    const double r = 2 * x * q - p;
+    p = q, q = r;
+  }
+  return n == 0 ? p : q;
+}
+
+double sign(int64_t n) { return n % 2 ? -1 : 1; }
+
+double chebyshev_t(double x, int64_t n) { return std::abs(x) == 1 ? (x > 0 ? 1 : sign(n)) : chebyshev(x, x, n); }
+double chebyshev_u(double x, int64_t n) {
+  return std::abs(x) == 1 ? double(n + 1) * (x > 0 ? 1 : sign(n)) : chebyshev(x, 2 * x, n);
+}
+double chebyshev_v(double x, int64_t n) {
+  return std::abs(x) == 1 ? (x > 0 ? 1 : double(2 * n + 1) * sign(n)) : chebyshev(x, 2 * x - 1, n);
+}
+double chebyshev_w(double x, int64_t n) {
+  return std::abs(x) == 1 ? (x > 0 ? double(2 * n + 1) : sign(n)) : chebyshev(x, 2 * x + 1, n);
+}
+
+double hermite_h(double x, int64_t n) {
+  double p = 1, q = 2 * x;
+  for (int64_t k = 1; k < n; ++k) {
+    const double r = 2 * x * q - 2 * double(k) * p;
+    p = q, q = r;
+  }
+  return n == 0 ? p : q;
+}
+double hermite_he(double x, int64_t n) {
+  double p = 1, q = x;
+  for (int64_t k = 1; k < n; ++k) {
+    const double r = x * q - double(k) * p;
+    p = q, q = r;
+  }
+  return n == 0 ? p : q;
+}
+double laguerre_l(double x, int64_t n) {
+  double p = 1, q = 1 - x;
+  for (int64_t k = 1; k < n && q == q; ++k) {
+    const double r = ((2 * double(k) + (1 - x)) * q - double(k) * p) / double(k + 1);
+    p = q, q = r;
+  }
+  return n == 0 ? p : q;
+}
+double legendre_p(double x, int64_t n) {
+  if (std::abs(x) == 1) return x > 0 ? 1 : sign(n);
+  double p = 1, q = x;
+  for (int64_t k = 1; k < n && q == q; ++k) {
+    const double r = (double(2 * k + 1) * x * q - double(k) * p) / double(k + 1);
+    p = q, q = r;
+  }
+  return n == 0 ? p : q;
+}
+
+using Polynomial = double (*)(double x, int64_t n);
+
+// `limit`: degrees above it give NaN.
+template <class T>
+double value_at(Polynomial f, double x, T degree, int64_t limit) {
+  if (degree != degree) return double(degree);
+  const double whole = std::trunc(double(degree));
+  if (whole < 0) return 0;
+  if (whole > double(limit)) return std::numeric_limits<double>::quiet_NaN();
+  return f(x, int64_t(whole));
+}
+
+template <class T>
+void fill(Polynomial f, const Tensor& x, const Tensor& n, const Tensor& out, int64_t limit) {
+  const T* xs = x.data<T>();
+  const T* ns = n.data<T>();
+  T* to = out.data<T>();
+  parallel_for(0, out.numel(), 4096, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = T(value_at(f, double(xs[i]), ns[i], limit));
+  });
+}
+
+constexpr int64_t any_degree = int64_t(1) << 53;
+
+Tensor polynomial(const char* name, Polynomial f, const Tensor& x, const Tensor& n, bool hermite = false) {
+  const Tensor* in[] = {&x, &n};
+  const DType t = compute_dtype(name, Promote::Float, 0, {in, 2}, {});
+  STRATA_CHECK_NOT_IMPLEMENTED(t == DType::F32 || t == DType::F64, "\"", name, "\" not implemented for '",
+                               scalar_type_name(t), "'; convert to float32 or float64");
+  const DimVec sizes = broadcast_shapes(x.sizes(), n.sizes());
+  Tensor out = new_tensor(x.is_meta() ? x : n, sizes, t);
+  if (out.is_meta() || out.numel() == 0) return out;
+  const Tensor xs = as_contiguous(ops::expand(as_dtype(x, t), sizes));
+  const Tensor ns = as_contiguous(ops::expand(as_dtype(n, t), sizes));
+  if (t == DType::F32)
+    fill<float>(f, xs, ns, out, hermite ? 128 : any_degree);
+  else
+    fill<double>(f, xs, ns, out, hermite ? 512 : any_degree);
+  return out;
+}
+
+template <Polynomial f>
+double shifted(double x, int64_t n) {
+  return f(2 * x - 1, n);
+}
+
+}  // namespace
+
+Tensor special_chebyshev_polynomial_t(const Tensor& x, const Tensor& n) {
+  return polynomial("special_chebyshev_polynomial_t", chebyshev_t, x, n);
+}
+Tensor special_chebyshev_polynomial_u(const Tensor& x, const Tensor& n) {
+  return polynomial("special_chebyshev_polynomial_u", chebyshev_u, x, n);
+}
+Tensor special_chebyshev_polynomial_v(const Tensor& x, const Tensor& n) {
+  return polynomial("special_chebyshev_polynomial_v", chebyshev_v, x, n);
+}
+Tensor special_chebyshev_polynomial_w(const Tensor& x, const Tensor& n) {
+  return polynomial("special_chebyshev_polynomial_w", chebyshev_w, x, n);
+}
+Tensor special_shifted_chebyshev_polynomial_t(const Tensor& x, const Tensor& n) {
+  return polynomial("special_shifted_chebyshev_polynomial_t", shifted<chebyshev_t>, x, n);
+}
+Tensor special_shifted_chebyshev_polynomial_u(const Tensor& x, const Tensor& n) {
+  return polynomial("special_shifted_chebyshev_polynomial_u", shifted<chebyshev_u>, x, n);
+}
+Tensor special_shifted_chebyshev_polynomial_v(const Tensor& x, const Tensor& n) {
+  return polynomial("special_shifted_chebyshev_polynomial_v", shifted<chebyshev_v>, x, n);
+}
+Tensor special_shifted_chebyshev_polynomial_w(const Tensor& x, const Tensor& n) {
+  return polynomial("special_shifted_chebyshev_polynomial_w", shifted<chebyshev_w>, x, n);
+}
+Tensor special_hermite_polynomial_h(const Tensor& x, const Tensor& n) {
+  return polynomial("special_hermite_polynomial_h", hermite_h, x, n, true);
+}
+Tensor special_hermite_polynomial_he(const Tensor& x, const Tensor& n) {
+  return polynomial("special_hermite_polynomial_he", hermite_he, x, n, true);
+}
+Tensor special_laguerre_polynomial_l(const Tensor& x, const Tensor& n) {
+  return polynomial("special_laguerre_polynomial_l", laguerre_l, x, n);
+}
+Tensor special_legendre_polynomial_p(const Tensor& x, const Tensor& n) {
+  return polynomial("special_legendre_polynomial_p", legendre_p, x, n);
+}
+
+}  // namespace strata::eager

@@ -1,0 +1,97 @@
+"""strata.func: derivatives of functions, calls of modules with other tensors."""
+
+import pytest
+import strata
+from strata import func, nn
+from strata.testing import assert_close
+
+X = strata.tensor([1.0, -2.0, 0.5])
+Y = strata.tensor([0.3, 0.7, -1.0])
+
+
+def cubes(x):
+    return (x**3).sum()
+
+
+def test_grad_and_its_forms():
+    assert_close(func.grad(cubes)(X), 3 * X**2)
+    assert_close(func.grad(func.grad(cubes, 0) and (lambda x: func.grad(cubes)(x).sum()))(X), 6 * X)
+    a, b = func.grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(X, Y)
+    assert_close((a, b), (Y, X))
+    gradient, (value, aux) = func.grad_and_value(lambda x: (cubes(x), x * 2), has_aux=True)(X)
+    assert_close((gradient, value, aux), (3 * X**2, cubes(X), X * 2))
+    tree = func.grad(lambda d: (d["a"] * d["b"]).sum())({"a": X, "b": Y})
+    assert_close(tree, {"a": Y, "b": X})
+    assert_close(func.grad(lambda x: Y.sum())(X), strata.zeros(3))
+    assert not gradient.requires_grad and not X.requires_grad
+
+
+def test_results_follow_what_they_came_from():
+    outer = Y.clone().requires_grad_()
+    gradient = func.grad(lambda x: (x**2 * outer).sum())(X)
+    gradient.sum().backward()
+    assert_close(outer.grad, 2 * X)
+
+
+def test_vjp_jacrev_hessian():
+    value, pull = func.vjp(lambda x, y: x * y, X, Y)
+    assert_close(value, X * Y)
+    assert_close(pull(strata.ones(3)), (Y, X))
+    assert_close(func.jacrev(lambda x: x.sin())(X), strata.diag(X.cos()))
+    assert_close(func.hessian(cubes)(X), strata.diag(6 * X))
+
+
+def test_jvp_and_jacfwd():
+    value, product = func.jvp(lambda x, y: x * y, (X, Y), (strata.ones(3), X))
+    assert_close(value, X * Y)
+    assert_close(product, Y + X * X)
+    assert not value.requires_grad and not product.requires_grad
+    value, product, aux = func.jvp(lambda x: ({"a": x.sin()}, 5), (X,), (Y,), has_aux=True)
+    assert_close((value, product), ({"a": X.sin()}, {"a": X.cos() * Y}))
+    assert aux == 5
+    assert_close(func.jacfwd(lambda x: x.sin())(X), strata.diag(X.cos()))
+    with pytest.raises(RuntimeError, match="same python structure"):
+        func.jvp(cubes, (X,), (X, X))
+
+
+def test_refusals():
+    with pytest.raises(RuntimeError, match="scalar tensor, got tensor with 1 dims"):
+        func.grad(lambda x: x)(X)
+    with pytest.raises(RuntimeError, match="argnum=1"):
+        func.grad(cubes, argnums=1)(X)
+    for missing in (func.vmap, strata.vmap, func.linearize):
+        with pytest.raises(NotImplementedError, match="is not provided"):
+            missing(cubes)
+
+
+def test_functional_call():
+    net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    weight = strata.ones(2, 3).requires_grad_()
+    before = net[0].weight
+    x = strata.stack([X, Y])
+    out = func.functional_call(net, {"0.weight": weight}, x)
+    out.square().sum().backward()
+    assert weight.grad is not None and before.grad is None and net[0].weight is before
+    buffers = {"1.running_mean": strata.zeros(2)}
+    func.functional_call(net, ({"0.weight": weight}, buffers), (x,))
+    assert net[1].num_batches_tracked == 2 and buffers["1.running_mean"].abs().sum() > 0
+    with pytest.raises(ValueError, match="multiple dictionaries"):
+        func.functional_call(net, (buffers, buffers), x)
+    with pytest.raises(RuntimeError, match="missing"):
+        func.functional_call(net, {"0.weight": weight}, x, strict=True)
+    with pytest.raises(AttributeError, match="no parameter or buffer `nope`"):
+        func.functional_call(net, {"0.nope": weight}, x)
+    tied = nn.ModuleList([nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)])
+    tied[1].weight = tied[0].weight
+    tied.forward = lambda v: tied[1](tied[0](v))
+    assert_close(
+        func.functional_call(tied, {"0.weight": 2 * strata.eye(2)}, strata.ones(1, 2)), strata.full((1, 2), 4.0)
+    )
+
+
+def test_stacked_state():
+    models = [nn.Linear(2, 1) for _ in range(3)]
+    parameters, buffers = func.stack_module_state(models)
+    assert parameters["weight"].shape == (3, 1, 2) and parameters["weight"].requires_grad and not buffers
+    with pytest.raises(RuntimeError, match="same class"):
+        func.stack_module_state([nn.Linear(2, 1), nn.ReLU()])

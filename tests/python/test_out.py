@@ -1,0 +1,91 @@
+"""out= of operators that are made of others, and of factories."""
+
+import pytest
+import strata as torch
+
+A, B = torch.randn(3, 3), torch.randn(3, 3)
+CALLS = {
+    "matmul": (A, B),
+    "inner": (A, B),
+    "kron": (A, B),
+    "outer": (A[0], B[0]),
+    "cross": (A, B, 1),
+    "renorm": (A, 2, 0, 1.0),
+    "msort": (A,),
+    "ldexp": (A, B),
+    "quantile": (A, 0.3),
+    "tensordot": (A, B, 1),
+    "index_reduce": (A, 0, torch.tensor([0, 2, 2]), B, "amax"),
+}
+CONVERTS = ("kron", "outer", "ldexp")  # products, which may be written in another dtype
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_out_is_resized_and_returned(name):
+    function = getattr(torch, name)
+    expected, out = function(*CALLS[name]), torch.empty(0)
+    assert function(*CALLS[name], out=out) is out
+    assert torch.equal(out, expected)
+    strided = torch.empty(*expected.shape, 2)[..., 0]
+    function(*CALLS[name], out=strided)
+    assert torch.equal(strided, expected)
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+def test_out_of_another_dtype(name):
+    function, wide = getattr(torch, name), torch.empty(0, dtype=torch.float64)
+    if name in CONVERTS:
+        assert torch.equal(function(*CALLS[name], out=wide), function(*CALLS[name]).double())
+        with pytest.raises(RuntimeError, match="can't be cast"):
+            function(*CALLS[name], out=torch.empty(0, dtype=torch.int64))
+    else:
+        with pytest.raises(RuntimeError, match="expected dtype strata.float32, got strata.float64"):
+            function(*CALLS[name], out=wide)
+
+
+@pytest.mark.parametrize("name", ["matmul", "kron", "msort", "quantile"])
+def test_out_records_nothing(name):
+    function, (first, *rest) = getattr(torch, name), CALLS[name]
+    with pytest.raises(RuntimeError, match="out=... arguments don't support automatic differentiation"):
+        function(first.clone().requires_grad_(), *rest, out=torch.empty(0))
+    written = torch.empty(0, requires_grad=True)
+    with pytest.raises(RuntimeError, match=rf"{name}\(\): functions with out=... arguments don't support"):
+        function(first, *rest, out=written)
+    with torch.no_grad():
+        assert torch.equal(function(first.clone().requires_grad_(), *rest, out=torch.empty(0)), function(first, *rest))
+
+
+def test_several_tensors():
+    outs = [torch.empty(0), torch.empty(3), torch.empty(3, 2)[:, 0]]
+    assert torch.unbind_copy(A, 1, out=outs) is None
+    assert all(torch.equal(o, a) for o, a in zip(outs, A.unbind(1), strict=True))
+    before = [o._version for o in outs]
+    torch.split_with_sizes_copy(A.flatten(), [3, 3, 3], out=outs)
+    assert [o._version for o in outs] == [v + 1 for v in before]
+    with pytest.raises(RuntimeError, match="out= argument of size 3, got size 2"):
+        torch.unbind_copy(A, out=outs[:2])
+    with pytest.raises(RuntimeError, match="expected dtype strata.float32"):
+        torch.unbind_copy(A, out=[torch.empty(0, dtype=torch.int64)] * 3)
+
+
+def test_joins_do_not_convert_to_integers():
+    for function in (torch.cat, torch.stack, torch.hstack, torch.vstack, torch.dstack, torch.column_stack):
+        with pytest.raises(TypeError, match="input types can't be cast to the desired output type Long"):
+            function([A, B], out=torch.empty(0, dtype=torch.int64))
+        assert torch.equal(function([A, B], out=torch.empty(0)), function([A, B]))
+
+
+def test_factories_follow_out():
+    out = torch.empty(0, dtype=torch.int32)
+    assert torch.ones(2, 2, out=out).tolist() == [[1, 1], [1, 1]] and out.dtype == torch.int32
+    assert torch.full((3,), 2.5, out=out.resize_(0)).tolist() == [2, 2, 2]
+    assert torch.randperm(4, out=torch.empty(0)).dtype == torch.float32
+    assert torch.empty(5, out=out.resize_(0)) is out and out.shape == (5,)
+    for make in (torch.zeros, torch.eye, torch.randn, torch.empty):
+        with pytest.raises(RuntimeError, match="dtype Float does not match dtype of out parameter"):
+            make(3, dtype=torch.float32, out=torch.empty(0, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match="device type meta does not match"):
+        torch.zeros(3, device="meta", out=torch.empty(0))
+    generator = torch.Generator().manual_seed(3)
+    drawn = torch.rand(4, generator=generator, out=torch.empty(0))
+    assert torch.equal(drawn, torch.rand(4, generator=generator.manual_seed(3)))
