@@ -102,6 +102,9 @@ Tensor poisson(const Tensor& self, const Generator& generator) {
 
 Tensor binomial(const Tensor& count, const Tensor& prob, const Generator& generator) {
   check_floating("binomial_cpu", count);
+  STRATA_CHECK_NOT_IMPLEMENTED(count.dtype() == DType::F32 || count.dtype() == DType::F64,
+                               "\"binomial_cpu\" not implemented for '", scalar_type_name(count.dtype()),
+                               "'; convert count and prob to float32 first");
   STRATA_CHECK(count.dtype() == prob.dtype(), "binomial: expected count and prob of one dtype, but found ",
                count.dtype(), " and ", prob.dtype());
   DimVec sizes = broadcast_shapes(count.sizes(), prob.sizes());
