@@ -34,3 +34,12 @@ def test_little_static_room_is_needed():
 def test_import_loads_little():
     names = run("import sys, strata; print(' '.join(sys.modules))").split()
     assert not {"numpy", "strata.nn", "strata.optim", "inspect", "dataclasses"} & set(names)
+
+
+def test_the_core_needs_little():
+    """No library beyond C, C++, mathematics and OpenMP: the others are plugins, opened when first used."""
+    core = run("import os, strata; print(os.path.join(os.path.dirname(strata.__file__), 'libstrata.so'))").strip()
+    text = subprocess.run(["readelf", "-d", core], capture_output=True, text=True, check=True).stdout
+    needed = {line.split("[")[1].split(".so")[0] for line in text.splitlines() if "(NEEDED)" in line}
+    assert "libc" in needed
+    assert needed <= {"libc", "libm", "libstdc++", "libgcc_s", "libomp", "libgomp", "ld-linux-x86-64", "libdl"}
