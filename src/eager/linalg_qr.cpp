@@ -11,6 +11,7 @@ namespace {
 
 // The upper triangle of the first rows of a (m x n, column-major) into r (rows x n), zeros below.
 void upper(const char* a, char* r, int64_t m, int64_t rows, int64_t n, int64_t width) {
+  if (rows == 0) return;
   for (int64_t j = 0; j < n; ++j) {
     const int64_t kept = std::min(j + 1, rows);
     std::memcpy(r + j * rows * width, a + j * m * width, kept * width);
@@ -41,7 +42,7 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, std::string_view mode) {
       upper(factored, static_cast<char*>(matrix(r, b)), m, columns, n, width);
       if (mode == "r" || columns == 0) continue;
       void* formed = matrix(q, b);
-      std::memcpy(formed, factored, m * k * width);
+      if (k > 0) std::memcpy(formed, factored, m * k * width);
       lapack_done(library.qr_form(type, m, columns, k, formed, rows, vector(tau, b)), library, op);
     }
   });
