@@ -1,6 +1,8 @@
 #include "grad/variable.h"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
 #include "dispatch/tls.h"
 #include "strata/generated/ops/copy.h"
@@ -9,13 +11,21 @@
 
 namespace strata {
 
+// Threads may meet at a leaf that they share: the first one's record stays.
 AutogradMeta& autograd_meta(const Tensor& t) {
-  TensorImpl* impl = t.impl();
-  if (!impl->autograd_) impl->autograd_ = new AutogradMeta;
-  return *static_cast<AutogradMeta*>(impl->autograd_);
+  std::atomic_ref<AutogradMetaBase*> place(t.impl()->autograd_);
+  AutogradMetaBase* found = place.load(std::memory_order_acquire);
+  if (STRATA_UNLIKELY(!found)) {
+    auto made = std::make_unique<AutogradMeta>();
+    if (place.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) found = made.release();
+  }
+  return *static_cast<AutogradMeta*>(found);
 }
 
-AutogradMeta* find_autograd_meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl()->autograd_); }
+AutogradMeta* find_autograd_meta(const Tensor& t) {
+  std::atomic_ref<AutogradMetaBase*> place(t.impl()->autograd_);
+  return static_cast<AutogradMeta*>(place.load(std::memory_order_acquire));
+}
 
 const Ref<NodeBase>& grad_fn(const Tensor& t) {
   if (t.is_view()) refresh_view(t);
