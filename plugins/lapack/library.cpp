@@ -14,6 +14,7 @@
 
 // OpenBLAS's own; a plain LAPACK has neither.
 extern "C" __attribute__((weak)) void openblas_set_num_threads(int);
+extern "C" __attribute__((weak)) int openblas_get_parallel(void);
 extern "C" __attribute__((weak)) char* openblas_get_config(void);
 
 namespace strata::lapack {
@@ -328,6 +329,8 @@ StrataLapack table() {
 
 extern "C" __attribute__((visibility("default"))) const StrataLapack* strata_lapack_v1(void) {
   try {
+    // 1: its own threads. A build without locks may not be called from several threads, one over libgomp not forked.
+    if (openblas_get_parallel && openblas_get_parallel() != 1) return nullptr;
     static const StrataLapack library = [] {
       if (openblas_set_num_threads) openblas_set_num_threads(1);
       return strata::lapack::table();

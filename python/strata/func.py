@@ -87,6 +87,10 @@ def _outside(tensors: Sequence[Tensor], keep: bool) -> list[Tensor]:
     return [t if keep else t.detach() for t in tensors]
 
 
+# Forward derivatives in PyTorch, where these refuse integers with another class of error than the rest.
+_FORWARD = ("jvp", "jacfwd", "hessian")
+
+
 def _wrapped(name: str, argnums: int | tuple[int, ...], args: tuple) -> tuple[list, Any, list[Tensor]]:
     """Arguments with the ones to derive by replaced; these as one tree; its tensors."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
@@ -97,6 +101,11 @@ def _wrapped(name: str, argnums: int | tuple[int, ...], args: tuple) -> tuple[li
     for leaf in tree_flatten(chosen)[0]:
         if not isinstance(leaf, Tensor):
             raise ValueError(f"{name}: Expected all inputs to derive by to be tensors, but got {type(leaf).__name__}")
+        if not (leaf.is_floating_point() or leaf.is_complex()):
+            raise (ValueError if name in _FORWARD else RuntimeError)(
+                f"{name}: Expected all inputs to derive by to be floating point or complex, but got {leaf.dtype}: "
+                "convert it with .float(), or leave it out of what is derived by (argnums, or a closure)"
+            )
     tree, leaves = _tracked(chosen)
     replaced = list(args)
     for number, value in zip(numbers, tree, strict=True):
@@ -236,9 +245,24 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     return (values, products, _aux_outside(aux, keep)) if has_aux else (values, products)
 
 
-def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, **_: Any) -> Callable:
-    """jacrev, whose result it has: derivatives go backwards here, one pass an element of the result."""
-    return jacrev(func, argnums, has_aux=has_aux)
+def jacfwd(
+    func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable:
+    """jacrev, whose result it has: derivatives go backwards here, one pass an element of the result.
+
+    randomness: "error" or "same"; func runs once, so its random numbers are the same in all columns. RuntimeError for
+    an unknown one, NotImplementedError for "different".
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(
+            f"jacfwd: Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+        )
+    if randomness == "different":
+        raise NotImplementedError(
+            "jacfwd: randomness='different' is not provided, as func runs once: use randomness='same', or call "
+            "strata.func.jvp for each column"
+        )
+    return _jacobian("jacfwd", func, argnums, has_aux)
 
 
 def jacrev(
@@ -248,19 +272,22 @@ def jacrev(
 
     One backward pass an element of the result, whatever chunk_size is.
     """
+    return _jacobian("jacrev", func, argnums, has_aux)
 
+
+def _jacobian(name: str, func: Callable, argnums: int | tuple[int, ...], has_aux: bool) -> Callable:
     @functools.wraps(func)
     def derived(*args: Any, **kwargs: Any) -> Any:
         outer = strata.is_grad_enabled()
         with strata.enable_grad():
-            replaced, tree, leaves = _wrapped("jacrev", argnums, args)
+            replaced, tree, leaves = _wrapped(name, argnums, args)
             result = func(*replaced, **kwargs)
             aux = None
             if has_aux:
                 result, aux = result
             if not isinstance(result, Tensor):
                 raise RuntimeError(
-                    f"jacrev(f)(*args): Expected f(*args) to return a tensor, got {type(result).__name__}"
+                    f"{name}(f)(*args): Expected f(*args) to return a tensor, got {type(result).__name__}"
                 )
             keep = outer and _reaches_beyond([result], leaves)
             rows = [_gradients([element], leaves, None, keep) for element in result.reshape(-1).unbind(0)]
@@ -279,7 +306,7 @@ def jacrev(
 
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
     """A function that gives the second derivatives of func's 0-dim result: shape (*argument, *argument)."""
-    return jacrev(jacrev(func, argnums), argnums)
+    return _jacobian("hessian", jacrev(func, argnums), argnums, False)
 
 
 def stack_module_state(models: Sequence[strata.nn.Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

@@ -5,6 +5,7 @@ A function decorated with `script` can be imported and raises when it is called.
 
 from __future__ import annotations
 
+import builtins
 from typing import Final as Final
 
 from strata._missing import missing_class, missing_decorator, missing_function
@@ -78,10 +79,7 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 
 def isinstance(obj: Any, target_type: Any) -> bool:  # noqa: A001
     """Python's isinstance for the classes in target_type, one or a tuple."""
-    return any(
-        type(obj) is t or issubclass(type(obj), t)
-        for t in (target_type if type(target_type) is tuple else (target_type,))
-    )
+    return builtins.isinstance(obj, target_type)
 
 
 class Attribute:

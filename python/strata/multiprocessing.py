@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from multiprocessing import *  # noqa: F403
+from multiprocessing.connection import wait as _wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def spawn(
 ) -> Any:
     """Runs `fn(i, *args)` in nprocs new processes and waits for them; without join, gives the list of processes.
 
-    ProcessRaisedException where one of them fails; the others are ended.
+    ProcessRaisedException as soon as one of them fails; the others are ended.
     """
     context = multiprocessing.get_context(start_method)
     processes = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]
@@ -56,14 +57,18 @@ def spawn(
         process.start()
     if not join:
         return processes
+    running = {process.sentinel: i for i, process in enumerate(processes)}
     failed = None
-    for i, process in enumerate(processes):
-        if failed is not None:
-            process.terminate()
-        process.join()
-        if failed is None and process.exitcode:
-            failed = i
+    while running and failed is None:
+        for sentinel in _wait(running):
+            i = running.pop(sentinel)
+            processes[i].join()
+            if failed is None and processes[i].exitcode:
+                failed = i
     if failed is not None:
+        for i in running.values():
+            processes[i].terminate()
+            processes[i].join()
         raise ProcessRaisedException(
             f"spawn: process {failed} ended with code {processes[failed].exitcode}; its traceback stands on stderr"
         )

@@ -302,8 +302,8 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   DimVec shape{count, r};
   if (self.is_meta()) return new_tensor(self, shape);
   Tensor index = make_tensor({checked_mul(count, r, "combinations")}, DType::I64, self.device());
-  std::vector<int64_t> at(r);
-  for (int64_t i = 0; i < r; ++i) at[i] = with_replacement ? 0 : i;
+  std::vector<int64_t> at(count > 0 ? r : 0);
+  for (size_t i = 0; i < at.size(); ++i) at[i] = with_replacement ? 0 : int64_t(i);
   // In lexicographic order: the last place that can still grow does, and those behind it begin again.
   for (int64_t row = 0; row < count; ++row) {
     std::copy(at.begin(), at.end(), index.data<int64_t>() + row * r);

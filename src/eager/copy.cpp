@@ -68,6 +68,13 @@ void copy_square(CastFn cast, int64_t width, const CopyDims& c, char* dst, const
 
 }  // namespace
 
+void check_same_device(const Tensor& a, const Tensor& b, const char* op) {
+  auto place = [](const Tensor& t) { return t.is_meta() ? std::string("meta") : to_string(t.device()); };
+  STRATA_CHECK(a.device() == b.device() && a.is_meta() == b.is_meta(), op,
+               ": Expected all tensors to be on the same device, but found at least two devices, ", place(a), " and ",
+               place(b), "; move one with .to()");
+}
+
 void copy_values(const Tensor& dst, const Tensor& src) {
   if (dst.numel() == 0 || dst.is_meta() || src.is_meta()) return;
   CastFn cast = cast_fn(src.dtype(), dst.dtype());

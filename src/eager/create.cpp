@@ -72,7 +72,7 @@ Tensor empty_permuted(IntArrayRef size, IntArrayRef layout, std::optional<DType>
                  ", but got ", d, " at index ", i, ").  NB: negative dims not currently supported");
     STRATA_CHECK(strides[d] < 0, "empty_permuted: Duplicate dim not allowed: ", d, " in physical_layout ", layout);
     strides[d] = step;
-    step *= std::max<int64_t>(size[d], 1);
+    step = checked_mul(step, std::max<int64_t>(size[d], 1), "empty_permuted");
   }
   return make_tensor_strided(size, strides, or_default(dtype), or_default(device));
 }

@@ -25,7 +25,7 @@ Found open_lapack() {
   if (!plugin.handle) return {nullptr, plugin.why};
   auto entry = reinterpret_cast<StrataLapackEntry>(dlsym(plugin.handle, STRATA_LAPACK_SYMBOL));
   const StrataLapack* table = entry ? entry() : nullptr;
-  if (!table) return {nullptr, "the library does not run on this machine"};
+  if (!table) return {nullptr, "the OpenBLAS found is not the build with POSIX threads; install libopenblas0-pthread"};
   if (table->major != STRATA_LAPACK_MAJOR || table->size < sizeof(StrataLapack))
     return {nullptr,
             str_cat("the library has interface version ", table->major, "; this core has ", STRATA_LAPACK_MAJOR)};

@@ -56,6 +56,7 @@ void solve_factored(const Factors& f, const Tensor& x, IntArrayRef batch, int64_
 void check_same_dtype(const Tensor& a, const Tensor& b, const char* op) {
   STRATA_CHECK(a.dtype() == b.dtype(), op, ": Expected A and B to have the same dtype, but found A of type ",
                scalar_type_name(a.dtype()), " and B of type ", scalar_type_name(b.dtype()), " instead");
+  check_same_device(a, b, op);
 }
 
 void check_fit(const Tensor& a, IntArrayRef b, bool left, const char* op) {

@@ -72,6 +72,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& a, const T
   STRATA_CHECK(b.dim() >= 1, op, ": other must have at least 1 dimension, got shape ", b.sizes());
   STRATA_CHECK(a.dtype() == b.dtype(), op, ": Expected input and other to have the same dtype, but got input's dtype ",
                scalar_type_name(a.dtype()), " and other's dtype ", scalar_type_name(b.dtype()));
+  check_same_device(a, b, op);
   STRATA_CHECK(
       a.dim() - b.dim() == 0 || a.dim() - b.dim() == 1, op,
       ": input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1, got shapes ",

@@ -70,6 +70,7 @@ Tensor linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b,
   STRATA_CHECK(pivots.sizes() == IntArrayRef(ld.sizes().data(), ld.sizes().size() - 1), op,
                ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.sizes(),
                " instead");
+  check_same_device(ld, pivots, op);
   const DimVec own = batch_sizes(ld.sizes()), batch = broadcast_shapes(own, batch_sizes(b.sizes()));
   Tensor x = new_columns(b, joined(batch, b.sizes()));
   if (x.is_meta()) return x;

@@ -26,6 +26,7 @@ std::string zero_pivot(int32_t verdict) {
 }
 
 void check_pivots(const Tensor& lu, const Tensor& pivots, const char* op) {
+  check_same_device(lu, pivots, op);
   STRATA_CHECK(pivots.dtype() == DType::I32, op, ": pivots should be a Tensor of scalar type strata.int32, got ",
                pivots.dtype());
   check_matrices(lu, op);
@@ -46,7 +47,7 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& a, bool piv
   constexpr const char* op = "linalg.lu_factor";
   check_matrices(a, op);
   check_pivoted(pivot);
-  if (a.numel() > 0) check_lapack_dtype(a, op);
+  check_dtype_unless_empty(a, op);
   Factors f = factor_matrices(a, op);
   if (check_errors) check_info(f.info, op, zero_pivot);
   return {f.lu, f.pivots, f.info};

@@ -26,6 +26,7 @@ void check_taus(const Tensor& input, const Tensor& tau, const char* op) {
                input.sizes());
   STRATA_CHECK(tau.dtype() == input.dtype(), op, ": tau dtype ", scalar_type_name(tau.dtype()),
                " does not match input dtype ", scalar_type_name(input.dtype()));
+  check_same_device(input, tau, op);
   check_lapack_dtype(input, op);
 }
 

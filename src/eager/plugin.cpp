@@ -24,11 +24,11 @@ OpenedPlugin open_plugin(const std::string& name, const char* variable) {
   if (wanted == "off") return {nullptr, str_cat("switched off by ", variable)};
   std::string folder = own_folder(), file = str_cat("libstrata_", name, ".so");
   const std::string places[] = {wanted, str_cat(folder, '/', file), str_cat(folder, "/plugins/", name, '/', file)};
-  std::string why = file + " was not found";
+  std::string why;
   for (const std::string& place : places) {
     if (place.empty()) continue;
     if (void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return {handle, ""};
-    why = dlerror();
+    why += str_cat(why.empty() ? "" : "; ", dlerror());
   }
   return {nullptr, why};
 }

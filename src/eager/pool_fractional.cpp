@@ -7,6 +7,7 @@
 #include "base/inline_vec.h"
 #include "core/parallel.h"
 #include "eager/cast.h"
+#include "eager/copy.h"
 #include "eager/pool.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_pool.h"
@@ -28,6 +29,7 @@ struct Fractions {
 void check_samples(const char* op, const Fractions& f, const Tensor& self, const Tensor& samples) {
   STRATA_CHECK(samples.dtype() == self.dtype(), "Expect _random_samples to have the same dtype as input: ", op, " got ",
                samples.dtype(), " for an input of ", self.dtype());
+  check_same_device(self, samples, op);
   STRATA_CHECK(samples.dim() == 3, "Expect _random_samples to have 3 dimensions, got ", samples.dim(), " (in ", op,
                ")");
   STRATA_CHECK(samples.sizes()[0] >= f.batch, "Expect _random_samples.size(0) no less then input batch size: ", op,
@@ -62,8 +64,10 @@ Fractions fractions(const char* op, int64_t rank, const Tensor& self, IntArrayRe
     STRATA_CHECK(f.kernel[axis] > 0 && f.count[axis] > 0, op,
                  "(): kernel_size and output_size must be greater than 0, but got ", kernel, " and ", output);
     // As PyTorch, which wants one element more of volumes than of planes.
-    STRATA_CHECK(f.count[axis] + f.kernel[axis] - 1 <= f.size[axis] - (rank - 2), op, "(): pool ", kAxisNames[axis],
-                 " (", f.kernel[axis], ") too large relative to input ", kAxisNames[axis], " (", f.size[axis], ")");
+    const int64_t room = f.size[axis] - (rank - 2);
+    STRATA_CHECK(f.kernel[axis] <= room && f.count[axis] <= room - f.kernel[axis] + 1, op, "(): pool ",
+                 kAxisNames[axis], " (", f.kernel[axis], ") too large relative to input ", kAxisNames[axis], " (",
+                 f.size[axis], ")");
     f.output[n - rank + d] = f.count[axis];
   }
   STRATA_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"", op, "\" not implemented for '",
@@ -79,7 +83,9 @@ void place_windows(int64_t* begins, T sample, int64_t size, int64_t kernel, int6
   if (count > 1) {
     const T alpha = round(round(T(size - kernel)) / round(T(count - 1)));
     const int64_t first = int64_t(round(sample * alpha));
-    for (int64_t i = 0; i + 1 < count; ++i) begins[i] = int64_t(round(round(round(T(i)) + sample) * alpha)) - first;
+    // Roundings of halves, and samples beyond [0, 1), must not lead out of the dim.
+    for (int64_t i = 0; i + 1 < count; ++i)
+      begins[i] = std::clamp<int64_t>(int64_t(round(round(round(T(i)) + sample) * alpha)) - first, 0, size - kernel);
   }
   begins[count - 1] = size - kernel;
 }

@@ -49,12 +49,18 @@ double normal_count(double u, double mean, double variance, double last) {
   return std::min(std::max(std::rint(mean + low * std::sqrt(variance)), 0.0), last);
 }
 
+// std::lgamma writes a global sign.
+double log_gamma(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
+
 double poisson_count(double u, double rate) {
   if (!(rate > 0) || std::isinf(rate)) return rate;
   if (rate > kWide) return normal_count(u, rate, rate, INFINITY);
   const double mode = std::floor(rate);
   return walk(
-      u, mode, std::exp(mode * std::log(rate) - rate - std::lgamma(mode + 1)), INFINITY,
+      u, mode, std::exp(mode * std::log(rate) - rate - log_gamma(mode + 1)), INFINITY,
       [&](double k) { return rate / (k + 1); }, [&](double k) { return k / rate; });
 }
 
@@ -65,7 +71,7 @@ double binomial_count(double u, double n, double p) {
   if (p >= 1) return n;
   if (n * p * (1 - p) > kWide) return normal_count(u, n * p, n * p * (1 - p), n);
   const double mode = std::min(std::floor((n + 1) * p), n), odds = p / (1 - p);
-  const double choices = std::lgamma(n + 1) - std::lgamma(mode + 1) - std::lgamma(n - mode + 1);
+  const double choices = log_gamma(n + 1) - log_gamma(mode + 1) - log_gamma(n - mode + 1);
   return walk(
       u, mode, std::exp(choices + mode * std::log(p) + (n - mode) * std::log1p(-p)), n,
       [&](double k) { return (n - k) / (k + 1) * odds; }, [&](double k) { return k / ((n - k + 1) * odds); });
@@ -77,15 +83,11 @@ Tensor uniform_like(const Tensor& like, IntArrayRef sizes, const Generator& gene
   return u;
 }
 
-void check_floating(const char* op, const Tensor& t) {
-  STRATA_CHECK_NOT_IMPLEMENTED(t.is_floating_point(), "\"", op, "\" not implemented for '", scalar_type_name(t.dtype()),
-                               "'; convert the input with .to() first");
-}
-
 }  // namespace
 
 Tensor poisson(const Tensor& self, const Generator& generator) {
-  check_floating("poisson_cpu", self);
+  STRATA_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"poisson_cpu\" not implemented for '",
+                               scalar_type_name(self.dtype()), "'; convert the input with .to() first");
   if (self.is_meta()) return new_tensor(self, self.sizes());
   Tensor rate = as_contiguous(as_dtype(self, DType::F64));
   const double* r = rate.data<double>();
@@ -101,10 +103,10 @@ Tensor poisson(const Tensor& self, const Generator& generator) {
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, const Generator& generator) {
-  check_floating("binomial_cpu", count);
   STRATA_CHECK_NOT_IMPLEMENTED(count.dtype() == DType::F32 || count.dtype() == DType::F64,
                                "\"binomial_cpu\" not implemented for '", scalar_type_name(count.dtype()),
                                "'; convert count and prob to float32 first");
+  check_same_device(count, prob, "binomial");
   STRATA_CHECK(count.dtype() == prob.dtype(), "binomial: expected count and prob of one dtype, but found ",
                count.dtype(), " and ", prob.dtype());
   DimVec sizes = broadcast_shapes(count.sizes(), prob.sizes());

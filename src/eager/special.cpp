@@ -32,16 +32,16 @@ Tensor zeta_multiple(const Tensor& s, const Tensor& q, double factor, DType t) {
 Tensor special_zeta(const Tensor& self, const Tensor& other) {
   const Tensor* in[] = {&self, &other};
   const DType t = compute_dtype("special_zeta", Promote::Float, 0, {in, 2}, {});
-  STRATA_CHECK_NOT_IMPLEMENTED(t == DType::F32 || t == DType::F64, "\"zeta\" not implemented for '", scalar_type_name(t),
-                               "'; convert to float32 or float64");
+  STRATA_CHECK_NOT_IMPLEMENTED(t == DType::F32 || t == DType::F64, "\"zeta\" not implemented for '",
+                               scalar_type_name(t), "'; convert to float32 or float64");
   return zeta_multiple(self, other, 1, t);
 }
 
 // psi^(n)(x) = (-1)^(n + 1) n! zeta(n + 1, x); up to order 2 the mathematics text has functions of their own.
 Tensor polygamma(int64_t n, const Tensor& self) {
   STRATA_CHECK(n >= 0, "polygamma(n, x) does not support negative n: expected argument n >= 0, got ", n);
-  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"polygamma\" not implemented for '", scalar_type_name(self.dtype()),
-                               "'; it takes real numbers");
+  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"polygamma\" not implemented for '",
+                               scalar_type_name(self.dtype()), "'; it takes real numbers");
   if (n == 0) return ops::digamma(self);
   if (n == 1) return ops::special_trigamma(self);
   if (n == 2) return ops::special_tetragamma(self);
@@ -74,14 +74,24 @@ double chebyshev(double x, double first, int64_t n) {
 
 double sign(int64_t n) { return n % 2 ? -1 : 1; }
 
-double chebyshev_t(double x, int64_t n) { return std::abs(x) == 1 ? (x > 0 ? 1 : sign(n)) : chebyshev(x, x, n); }
+// Above this degree the trigonometric forms serve for |x| < 1, where the recurrence would take n steps.
+constexpr int64_t many_steps = 1 << 16;
+bool by_angle(double x, int64_t n) { return n > many_steps && std::abs(x) < 1; }
+
+double chebyshev_t(double x, int64_t n) {
+  if (by_angle(x, n)) return std::cos(double(n) * std::acos(x));
+  return std::abs(x) == 1 ? (x > 0 ? 1 : sign(n)) : chebyshev(x, x, n);
+}
 double chebyshev_u(double x, int64_t n) {
+  if (by_angle(x, n)) return std::sin(double(n + 1) * std::acos(x)) / std::sin(std::acos(x));
   return std::abs(x) == 1 ? double(n + 1) * (x > 0 ? 1 : sign(n)) : chebyshev(x, 2 * x, n);
 }
 double chebyshev_v(double x, int64_t n) {
+  if (by_angle(x, n)) return std::cos((double(n) + 0.5) * std::acos(x)) / std::cos(std::acos(x) / 2);
   return std::abs(x) == 1 ? (x > 0 ? 1 : double(2 * n + 1) * sign(n)) : chebyshev(x, 2 * x - 1, n);
 }
 double chebyshev_w(double x, int64_t n) {
+  if (by_angle(x, n)) return std::sin((double(n) + 0.5) * std::acos(x)) / std::sin(std::acos(x) / 2);
   return std::abs(x) == 1 ? (x > 0 ? double(2 * n + 1) : sign(n)) : chebyshev(x, 2 * x + 1, n);
 }
 
@@ -141,9 +151,14 @@ void fill(Polynomial f, const Tensor& x, const Tensor& n, const Tensor& out, int
   });
 }
 
-constexpr int64_t any_degree = int64_t(1) << 53;
+struct Limits {
+  int64_t f32, f64;
+};
+constexpr Limits any_degree{int64_t(1) << 53, int64_t(1) << 53};
+constexpr Limits hermite{128, 512};             // larger ones overflow
+constexpr Limits recurrence{1 << 20, 1 << 20};  // a step per degree
 
-Tensor polynomial(const char* name, Polynomial f, const Tensor& x, const Tensor& n, bool hermite = false) {
+Tensor polynomial(const char* name, Polynomial f, const Tensor& x, const Tensor& n, Limits limits = any_degree) {
   const Tensor* in[] = {&x, &n};
   const DType t = compute_dtype(name, Promote::Float, 0, {in, 2}, {});
   STRATA_CHECK_NOT_IMPLEMENTED(t == DType::F32 || t == DType::F64, "\"", name, "\" not implemented for '",
@@ -154,9 +169,9 @@ Tensor polynomial(const char* name, Polynomial f, const Tensor& x, const Tensor&
   const Tensor xs = as_contiguous(ops::expand(as_dtype(x, t), sizes));
   const Tensor ns = as_contiguous(ops::expand(as_dtype(n, t), sizes));
   if (t == DType::F32)
-    fill<float>(f, xs, ns, out, hermite ? 128 : any_degree);
+    fill<float>(f, xs, ns, out, limits.f32);
   else
-    fill<double>(f, xs, ns, out, hermite ? 512 : any_degree);
+    fill<double>(f, xs, ns, out, limits.f64);
   return out;
 }
 
@@ -192,16 +207,16 @@ Tensor special_shifted_chebyshev_polynomial_w(const Tensor& x, const Tensor& n) 
   return polynomial("special_shifted_chebyshev_polynomial_w", shifted<chebyshev_w>, x, n);
 }
 Tensor special_hermite_polynomial_h(const Tensor& x, const Tensor& n) {
-  return polynomial("special_hermite_polynomial_h", hermite_h, x, n, true);
+  return polynomial("special_hermite_polynomial_h", hermite_h, x, n, hermite);
 }
 Tensor special_hermite_polynomial_he(const Tensor& x, const Tensor& n) {
-  return polynomial("special_hermite_polynomial_he", hermite_he, x, n, true);
+  return polynomial("special_hermite_polynomial_he", hermite_he, x, n, hermite);
 }
 Tensor special_laguerre_polynomial_l(const Tensor& x, const Tensor& n) {
-  return polynomial("special_laguerre_polynomial_l", laguerre_l, x, n);
+  return polynomial("special_laguerre_polynomial_l", laguerre_l, x, n, recurrence);
 }
 Tensor special_legendre_polynomial_p(const Tensor& x, const Tensor& n) {
-  return polynomial("special_legendre_polynomial_p", legendre_p, x, n);
+  return polynomial("special_legendre_polynomial_p", legendre_p, x, n, recurrence);
 }
 
 }  // namespace strata::eager

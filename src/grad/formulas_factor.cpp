@@ -17,7 +17,7 @@ Tensor right_of_upper(const Tensor& u, const Tensor& b) {
 Tensor left_of_lower(const Tensor& l, const Tensor& b) {
   return ops::linalg_solve_triangular(adjoint(l), b, true, true, true);
 }
-Tensor sum_of(const Tensor& a, const Tensor& b) { return ops::tril(a, -1) + ops::triu(b); }
+Tensor triangles_of(const Tensor& a, const Tensor& b) { return ops::tril(a, -1) + ops::triu(b); }
 
 }  // namespace
 
@@ -34,14 +34,14 @@ Tensor lu_factor_grad(const Tensor& grad, const Tensor& lu, const Tensor& pivots
       lower = lower - product(grad_right, adjoint(ops::narrow(u, -1, k, n - k)));
       rest = left_of_lower(l, grad_right);
     }
-    Tensor inner = sum_of(lower, product(grad_u, adjoint(square)));
+    Tensor inner = triangles_of(lower, product(grad_u, adjoint(square)));
     result = left_of_lower(l, right_of_upper(square, inner));
     if (m < n) result = ops::cat({result, rest}, -1);
   } else {
     Tensor top = ops::narrow(grad, -2, 0, k), grad_below = ops::narrow(grad, -2, k, m - k);
     Tensor square = ops::narrow(l, -2, 0, k), below = ops::narrow(l, -2, k, m - k);
     Tensor upper = product(ops::triu(top), adjoint(u)) - product(adjoint(below), grad_below);
-    Tensor inner = sum_of(product(adjoint(square), ops::tril(top, -1)), upper);
+    Tensor inner = triangles_of(product(adjoint(square), ops::tril(top, -1)), upper);
     result = ops::cat({left_of_lower(square, right_of_upper(u, inner)), right_of_upper(u, grad_below)}, -2);
   }
   return product(p, result);
@@ -75,7 +75,7 @@ std::tuple<Tensor, Tensor> lu_solve_grad(const Tensor& grad, const Tensor& lu, c
     if (adjoined) by_a = adjoint(by_a);
     auto [p, l, u] = ops::lu_unpack(lu, pivots, true, true);
     Tensor rows = product(adjoint(p), by_a);
-    by_lu = ops::sum_to_size(sum_of(product(rows, adjoint(u)), product(adjoint(l), rows)), lu.sizes());
+    by_lu = ops::sum_to_size(triangles_of(product(rows, adjoint(u)), product(adjoint(l), rows)), lu.sizes());
   }
   return {by_lu, wanted[1] ? ops::sum_to_size(grad_b, b_sizes) : Tensor()};
 }

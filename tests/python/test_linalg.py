@@ -330,3 +330,25 @@ assert os.waitpid(child, 0)[1] == 0
 print("same")
 """
     assert "same" in run_python(code)
+
+
+def test_shapes_without_memory_do_not_mix_with_values():
+    real, shape = strata.eye(3), strata.empty(3, 3, device="meta")
+    pivots = strata.empty(3, dtype=strata.int32, device="meta")
+    for call in (
+        lambda: strata.linalg.solve(real, shape),
+        lambda: strata.linalg.solve_triangular(real, shape, upper=True),
+        lambda: strata.linalg.lu_solve(real, pivots, real),
+        lambda: strata.linalg.ldl_solve(real, pivots, real),
+        lambda: strata.linalg.lstsq(real, shape),
+        lambda: strata.lu_unpack(real, pivots),
+        lambda: strata.linalg.householder_product(real, strata.empty(3, device="meta")),
+    ):
+        with pytest.raises(RuntimeError, match="same device"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["eigh", "lu_factor"])
+def test_empty_integers_are_refused_too(name):
+    with pytest.raises(RuntimeError, match=r"(?i)floating point"):
+        getattr(strata.linalg, name)(strata.zeros(0, 0, dtype=strata.int64))

@@ -95,3 +95,8 @@ def test_histogram_writes_and_refuses():
             call()
     with pytest.raises(NotImplementedError, match="histogramdd"):
         torch.histogram(x.long(), 3)
+
+
+def test_combinations_of_more_than_there_are():
+    for r in (4, 2**40):
+        assert torch.combinations(torch.arange(3), r).shape == (0, r)

@@ -101,3 +101,21 @@ def test_no_derivative_by_the_first_argument(function):
     a = strata.tensor([1.5, 2.5], requires_grad=True)
     with pytest.raises(RuntimeError, match="not implemented"):
         function(a, strata.tensor([2.0, 3.0])).sum().backward()
+
+
+def close(a, b, tolerance=1e-8):
+    strata.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+def test_polynomials_of_large_degree_end():
+    x = strata.tensor([0.3, -0.9], dtype=strata.float64)
+    n, angle = 10**7, x.acos()
+    special = strata.special
+    close(special.chebyshev_polynomial_t(x, n), (n * angle).cos())
+    close(special.chebyshev_polynomial_u(x, n), ((n + 1) * angle).sin() / angle.sin())
+    close(special.chebyshev_polynomial_v(x, n), ((n + 0.5) * angle).cos() / (angle / 2).cos())
+    close(special.chebyshev_polynomial_w(x, n), ((n + 0.5) * angle).sin() / (angle / 2).sin())
+    # The two ways meet: the recurrence ends where the angles begin.
+    near = special.chebyshev_polynomial_t(x, 1 << 16)
+    close(near, ((1 << 16) * angle).cos(), 1e-9)
+    assert special.legendre_polynomial_p(x, 2**50).isnan().all()

@@ -16,7 +16,7 @@ __all__ = ["Distribution", "broadcast_all"]
 
 
 def broadcast_all(*values: Any) -> list[Tensor]:
-    """Numbers and tensors as tensors of one shape. TypeError for others."""
+    """Numbers and tensors as tensors of one shape. ValueError for others."""
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
         raise ValueError(
             "Input arguments must all be instances of Number, Tensor or objects implementing __torch_function__."

@@ -17,6 +17,7 @@ from .gumbel import Gumbel
 from .half_normal import HalfNormal
 from .independent import Independent, _sum_last
 from .laplace import Laplace
+from .log_normal import LogNormal
 from .normal import Normal
 from .one_hot_categorical import OneHotCategorical
 from .uniform import Uniform
@@ -61,6 +62,11 @@ def _normal(p: Normal, q: Normal) -> Tensor:
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
 
 
+@register_kl(LogNormal, LogNormal)
+def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
+    return _normal(p._normal(), q._normal())
+
+
 @register_kl(HalfNormal, HalfNormal)
 def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
     ratio = (p.scale / q.scale).pow(2)
@@ -69,10 +75,12 @@ def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
 
 @register_kl(Bernoulli, Bernoulli)
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
+    """Infinite where p can give what q cannot: the logits of probabilities 0 and 1 are clamped, so both are masked."""
     softplus = strata.nn.functional.softplus
-    return p.probs * (softplus(-q.logits) - softplus(-p.logits)) + (1 - p.probs) * (
-        softplus(q.logits) - softplus(p.logits)
-    )
+    one = p.probs * (softplus(-q.logits) - softplus(-p.logits))
+    zero = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
+    one = one.masked_fill(q.probs == 0, math.inf).masked_fill(p.probs == 0, 0)
+    return one + zero.masked_fill(q.probs == 1, math.inf).masked_fill(p.probs == 1, 0)
 
 
 @register_kl(Categorical, Categorical)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from strata import Tensor
 
 from . import constraints
+from ._loc_scale import LocScale
 from .normal import Normal
 
 TYPE_CHECKING = False
@@ -14,10 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["LogNormal"]
 
 
-class LogNormal(Normal):
+class LogNormal(LocScale):
     """exp of a normal variable of mean loc and standard deviation scale."""
 
     support = constraints.positive
+
+    def _normal(self) -> Normal:
+        """The distribution of a sample's logarithm."""
+        return Normal(self.loc, self.scale, validate_args=False)
 
     @property
     def mean(self) -> Tensor:
@@ -37,18 +42,19 @@ class LogNormal(Normal):
         return self.variance.sqrt()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return super().rsample(sample_shape).exp()
+        return self._normal().rsample(sample_shape).exp()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._checked(value)
-        return Normal(self.loc, self.scale, validate_args=False).log_prob(value.log()) - value.log()
+        logarithm = value.log()
+        return self._normal().log_prob(logarithm) - logarithm
 
     def cdf(self, value: Tensor) -> Tensor:
         self._checked(value)
-        return Normal(self.loc, self.scale, validate_args=False).cdf(value.log())
+        return self._normal().cdf(value.log())
 
     def icdf(self, value: Tensor) -> Tensor:
-        return super().icdf(value).exp()
+        return self._normal().icdf(value).exp()
 
     def entropy(self) -> Tensor:
-        return super().entropy() + self.loc
+        return self._normal().entropy() + self.loc

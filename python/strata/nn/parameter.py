@@ -131,11 +131,15 @@ class UninitializedTensorMixin:
 
     def __deepcopy__(self, memo: dict) -> Any:
         if id(self) not in memo:
-            memo[id(self)] = type(self)(requires_grad=self.requires_grad, device=self.device, dtype=self.dtype)
+            memo[id(self)] = type(self)(*self._arguments())
         return memo[id(self)]
 
     def __reduce_ex__(self, proto: int) -> tuple:
-        return type(self), (self.requires_grad,)
+        return type(self), self._arguments()
+
+    def _arguments(self) -> tuple:
+        """What __new__ makes another such tensor of."""
+        return self.requires_grad, self.device, self.dtype
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -165,6 +169,9 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         made = Tensor._make_subclass(cls, strata.empty(0, device=device, dtype=dtype), requires_grad)
         made.persistent = persistent
         return made
+
+    def _arguments(self) -> tuple:
+        return *super()._arguments(), self.persistent
 
 
 def is_lazy(value: Any) -> bool:

@@ -24,15 +24,20 @@ Point = namedtuple("Point", ["at", "loss", "gradient", "slope"])
 
 
 def _cubic_minimum(a: Point, b: Point, low: float, high: float) -> float:
-    """The minimum between low and high of the cubic with the losses and slopes of both points."""
+    """The minimum between low and high of the cubic with the losses and slopes of both points, or else the middle."""
     if a.at > b.at:
         a, b = b, a
+    if a.at == b.at:
+        return (low + high) / 2.0
     first = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.at - b.at)
-    square = first**2 - a.slope * b.slope
-    if not square >= 0:
+    square = first * first - a.slope * b.slope
+    if not 0 <= square < math.inf:
         return (low + high) / 2.0
     root = math.sqrt(square)
-    found = b.at - (b.at - a.at) * ((b.slope + root - first) / (b.slope - a.slope + 2 * root))
+    bottom = b.slope - a.slope + 2 * root
+    if bottom == 0:
+        return (low + high) / 2.0
+    found = b.at - (b.at - a.at) * ((b.slope + root - first) / bottom)
     return min(max(found, low), high)
 
 
@@ -58,7 +63,10 @@ def strong_wolfe(
         nonlocal calls
         calls += 1
         there, grad = evaluate(at)
-        return Point(at, there, grad, float(grad.dot(direction)))
+        fall = float(grad.dot(direction))
+        if math.isnan(there) or math.isnan(fall):
+            there = math.inf  # compares as what it is: worse than any other place
+        return Point(at, there, grad, fall)
 
     def too_high(p: Point) -> bool:
         return p.loss > loss + _DECREASE * p.at * slope

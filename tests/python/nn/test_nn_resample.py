@@ -89,3 +89,13 @@ def test_fractional_pooling_refuses():
         F.fractional_max_pool2d(x, 2)
     with pytest.raises(RuntimeError, match="too large relative to input"):
         F.fractional_max_pool2d(x, 2, output_size=4)
+
+
+def test_fractional_windows_stay_inside():
+    x = strata.arange(260, dtype=strata.bfloat16).reshape(1, 1, 1, 260)
+    for samples in (0.0, 0.5, 0.99, 1e9):
+        u = strata.full((1, 1, 2), samples, dtype=strata.bfloat16)
+        _, where = F.fractional_max_pool2d(x, 1, (1, 258), return_indices=True, _random_samples=u)
+        assert where.min() >= 0 and where.max() <= 259
+    with pytest.raises(RuntimeError, match="too large"):
+        F.fractional_max_pool2d(x, (1, 2**63 - 1), (1, 2))

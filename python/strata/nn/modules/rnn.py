@@ -208,6 +208,12 @@ class RNNBase(Module):
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.size(-1)}"
             )
         sizes = batch_sizes.tolist()
+        if not sizes or sizes[-1] <= 0 or sizes != sorted(sizes, reverse=True) or sum(sizes) != data.size(0):
+            raise RuntimeError(
+                f"{type(self).__name__}: batch_sizes must be positive, descending and sum to data.size(0), but got "
+                f"batch_sizes {sizes} and data.size(0) {data.size(0)}: make the input with pack_padded_sequence or "
+                "pack_sequence"
+            )
         states = self._states(initial, sizes[0], data, True)
         if order is not None:
             states = [state.index_select(1, order) for state in states]

@@ -176,7 +176,11 @@ def _own_class(module: Module) -> None:
     def copy_deeply(self: Module, memo: dict) -> Module:
         if id(self) in memo:
             return memo[id(self)]
-        twin = self.__new__(type(self))
+        # The copy has a class of its own too: its properties come and go without the original's.
+        kind = type(self)
+        body = {name: value for name, value in vars(kind).items() if name not in ("__dict__", "__weakref__")}
+        kind = type(kind.__name__, kind.__bases__, body)
+        twin = kind.__new__(kind)
         memo[id(self)] = twin
         twin.__dict__ = deepcopy(self.__dict__, memo)
         return twin
@@ -198,32 +202,17 @@ def register_parametrization(
 ) -> Module:
     """Makes `module.<tensor_name>`, a parameter or buffer, the result of `parametrization`; returns the module.
 
-    A second one runs on the result of the first. parametrization.right_inverse, where there is one, gives the
-    parameters that the present value comes from. unsafe: dtype and shape may change.
+    A second one runs on the result of the first, whose originals stay as they are. Of the first one,
+    parametrization.right_inverse, where there is one, gives the parameters that the present value comes from. unsafe:
+    dtype and shape may change.
 
     ValueError for a name that is neither parameter nor buffer, or a parametrization that changes dtype or shape.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         present = module.parametrizations[tensor_name]
-        before = present()
         if not unsafe:
-            after = parametrization(before)
-            if not isinstance(after, Tensor):
-                raise ValueError(f"A parametrization must return a tensor. Got {type(after).__name__}.")
-            for what in ("dtype", "shape"):
-                old, new = getattr(before, what), getattr(after, what)
-                if old != new:
-                    raise ValueError(
-                        f"Registering a parametrization may not change the {what} of the tensor, unless the `unsafe` "
-                        f"flag is enabled.\nmodule.{tensor_name}.{what}: {old}\nparametrization(...).{what}: {new}"
-                    )
-            if hasattr(parametrization, "right_inverse"):
-                inverse = parametrization.right_inverse(after)
-                if isinstance(inverse, Tensor):
-                    present.append(parametrization)
-                    present.right_inverse(after.detach())
-                    return module
+            _check_further(parametrization, getattr(module, tensor_name), f"module.{tensor_name}")
         present.append(parametrization)
         present.unsafe |= unsafe
         return module
@@ -241,6 +230,30 @@ def register_parametrization(
     setattr(type(module), tensor_name, _property(tensor_name))
     module.parametrizations[tensor_name] = made
     return module
+
+
+def _check_further(parametrization: Module, before: Tensor, name: str) -> None:
+    """ValueError where the parametrization, or its right_inverse, changes the dtype or shape of `before`."""
+
+    def check(what: str, made: Any) -> None:
+        if not isinstance(made, Tensor):
+            raise ValueError(f"{what} must return a tensor. Got {type(made).__name__}.")
+        for kind in ("dtype", "shape"):
+            old, new = getattr(before, kind), getattr(made, kind)
+            if old != new:
+                raise ValueError(
+                    f"Registering a parametrization may not change the {kind} of the tensor, unless the `unsafe` flag "
+                    f"is enabled.\n{name}.{kind}: {old}\n{what}(...).{kind}: {new}"
+                )
+
+    after = parametrization(before)
+    check("parametrization", after)
+    if hasattr(parametrization, "right_inverse"):
+        try:
+            inverse = parametrization.right_inverse(after)
+        except NotImplementedError:
+            return
+        check("parametrization.right_inverse", inverse)
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:

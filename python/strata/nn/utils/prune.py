@@ -92,16 +92,19 @@ class BasePruningMethod:
         if scores.shape != tensor.shape:
             raise AssertionError("importance_scores should have the same shape as the parameter")
         if present is None:
-            original = module._parameters.pop(name)
-            module.register_parameter(name + "_orig", original)
-            before, hook = strata.ones_like(original.detach()), method
+            before, hook = strata.ones_like(module._parameters[name].detach()), method
         else:
             before = getattr(module, name + "_mask")
             chain = present[1].methods if isinstance(present[1], PruningContainer) else [present[1]]
-            del module._forward_pre_hooks[present[0]]
             hook = PruningContainer(*chain, method)
         with strata.no_grad():
             mask = hook.compute_mask(scores, before).to(before.dtype)
+        strata.broadcast_shapes(mask.shape, tensor.shape)  # RuntimeError where they do not fit
+        # Nothing was changed up to here: what is refused leaves the module as it was.
+        if present is None:
+            module.register_parameter(name + "_orig", module._parameters.pop(name))
+        else:
+            del module._forward_pre_hooks[present[0]]
         module.register_buffer(name + "_mask", mask)
         setattr(module, name, hook.apply_mask(module))
         module.register_forward_pre_hook(hook)

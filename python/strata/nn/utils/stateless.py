@@ -37,8 +37,10 @@ def _with_ties(module: Module, given: dict[str, Tensor], groups: list[set[str]])
 
 
 @contextmanager
-def _swapped(module: Module, tensors: dict[str, Tensor]) -> Iterator[None]:
-    """Inside, the module's tensors of these names are those given; what a forward assigned to them is given back."""
+def _swapped(module: Module, tensors: dict[str, Tensor], given: dict[str, Tensor]) -> Iterator[None]:
+    """Inside, the module's tensors of these names are those in `tensors`; afterwards `given` has, under the names that
+    it has, what a forward assigned to them.
+    """
     swapped = []
     try:
         for name, tensor in tensors.items():
@@ -54,7 +56,8 @@ def _swapped(module: Module, tensors: dict[str, Tensor]) -> Iterator[None]:
         yield
     finally:
         for registry, last, before, name in reversed(swapped):
-            tensors[name] = registry[last]
+            if name in given and last in registry:
+                given[name] = registry[last]
             registry[last] = before
 
 
@@ -70,7 +73,8 @@ def functional_call(
     """module(*args, **kwargs) with the tensors of that names in place of its parameters and buffers.
 
     parameters_and_buffers: by dotted name, in one dictionary or several; names that are left out keep their own tensor.
-    args: a tuple, or the one argument. tie_weights: names that share a tensor are replaced together. strict:
+    What forward assigns to one of them (`self.count = self.count + 1`) is put into the one dictionary, in place of the
+    tensor given. args: a tuple, or the one argument. tie_weights: names that share a tensor are replaced together. strict:
     RuntimeError where names are missing or unexpected. ValueError for a name in two dictionaries or two tensors
     for tied names.
     """
@@ -100,6 +104,5 @@ def functional_call(
                 f"key(s): {missing}"
             )
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _swapped(module, tensors):
-        result = module(*args, **(kwargs or {}))
-    return result
+    with _swapped(module, tensors, given):
+        return module(*args, **(kwargs or {}))
