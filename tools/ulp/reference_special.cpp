@@ -1,5 +1,5 @@
-// True values of the special functions in float128: power series near 0, asymptotic series far away, the trapezoidal rule
-// on an integral between.
+// True values of the special functions in float128: power series near 0, asymptotic series far away, the trapezoidal
+// rule on an integral between.
 #include <limits>
 #include <map>
 #include <string>
@@ -91,7 +91,9 @@ quad bessel_i(int n, quad x, bool scaled) {
   const quad a = size(x);
   if (!(a < infinity)) return x != x ? x : (scaled ? quad(0) : a) * (n && x < 0 ? -1 : 1);
   if (a > 12000 && !scaled) return n && x < 0 ? -infinity : infinity;
-  quad y = a < 60 ? sum(n ? a / 2 : quad(1), [=](quad k) { return a * a / 4 / (k * (k + n)); }) * (scaled ? expq(-a) : 1)
+  quad y = a < 60 ? sum(
+                        n ? a / 2 : quad(1), [=](quad k) { return a * a / 4 / (k * (k + n)); }) *
+                        (scaled ? expq(-a) : 1)
                   : asymptotic(n, a, -1) / sqrtq(2 * pi * a) * (scaled ? 1 : expq(a));
   return n && (x < 0 || (x == 0 && 1 / double(x) < 0)) ? -y : y;
 }
@@ -163,7 +165,8 @@ quad zeta(quad s, quad q) {
     total += term;
     q += 1;
   }
-  static const quad b[] = {1 / 6.0Q, -1 / 30.0Q, 1 / 42.0Q, -1 / 30.0Q, 5 / 66.0Q, -691 / 2730.0Q, 7 / 6.0Q, -3617 / 510.0Q};
+  static const quad b[] = {1 / 6.0Q,  -1 / 30.0Q,     1 / 42.0Q, -1 / 30.0Q,
+                           5 / 66.0Q, -691 / 2730.0Q, 7 / 6.0Q,  -3617 / 510.0Q};
   const quad last = powq(q, -s);
   if (last == 0 || q < 30 + 2 * s || !(q < infinity)) return total;
   quad tail = q / (s - 1) + 0.5Q, factor = s / q / 2;
@@ -193,7 +196,9 @@ const std::map<std::string, Wide> one = {
     {"bessel_y0", [](quad x) { return oscillating(y0q, x, true); }},
     {"bessel_y1", [](quad x) { return oscillating(y1q, x, true); }},
     {"spherical_bessel_j0",
-     [](quad x) { return x == 0 ? quad(1) : size(x) < infinity ? sinq(x) / x : x == x ? quad(0) : x; }},
+     [](quad x) {
+       return x == 0 ? quad(1) : size(x) < infinity ? sinq(x) / x : x == x ? quad(0) : x;
+     }},
 };
 
 }  // namespace
