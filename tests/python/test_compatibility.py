@@ -192,8 +192,11 @@ def test_zeros_for_what_was_not_used():
 
 
 SPAWN = """
-import strata, strata.multiprocessing as mp
+import time, strata, strata.multiprocessing as mp
 def work(i, total): assert strata.ones(2).sum() + i < total, "too much"
+def stuck(i):
+    if i == 1: raise SystemExit(7)
+    time.sleep(45)
 if __name__ == "__main__":
     mp.set_sharing_strategy("file_system")
     mp.spawn(work, args=(4,), nprocs=2)
@@ -201,6 +204,11 @@ if __name__ == "__main__":
         mp.spawn(work, args=(3,), nprocs=2)
     except mp.ProcessRaisedException as error:
         print("raised", "process 1" in str(error))
+    started = time.monotonic()
+    try:
+        mp.spawn(stuck, nprocs=3)
+    except mp.ProcessRaisedException as error:
+        print("raised", "process 1" in str(error), time.monotonic() - started < 30)
 """
 
 
@@ -208,7 +216,7 @@ def test_spawn(tmp_path):
     script = tmp_path / "spawn.py"
     script.write_text(SPAWN)
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=50, check=True)
-    assert run.stdout.strip() == "raised True" and "too much" in run.stderr
+    assert run.stdout.strip() == "raised True\nraised True True" and "too much" in run.stderr
 
 
 LOADER = """

@@ -95,3 +95,53 @@ def test_stacked_state():
     assert parameters["weight"].shape == (3, 1, 2) and parameters["weight"].requires_grad and not buffers
     with pytest.raises(RuntimeError, match="same class"):
         func.stack_module_state([nn.Linear(2, 1), nn.ReLU()])
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "error"),
+    [
+        ("grad", lambda i: func.grad(lambda x: (x * 1.0).sum())(i), RuntimeError),
+        ("vjp", lambda i: func.vjp(lambda x, y: x * y, X, i), RuntimeError),
+        ("jvp", lambda i: func.jvp(lambda x, y: x * y, (i, X), (X, X)), ValueError),
+        ("jacrev", lambda i: func.jacrev(lambda x: x * 1.0)(i), RuntimeError),
+        ("jacfwd", lambda i: func.jacfwd(lambda x: x * 1.0)(i), ValueError),
+        ("hessian", lambda i: func.hessian(lambda x: (x * 1.0).sum())(i), ValueError),
+    ],
+)
+def test_integers_have_no_derivatives(name, call, error):
+    with pytest.raises(error, match=rf"{name}: Expected .* floating point or complex, but got strata.int64: convert"):
+        call(strata.tensor([1, 2, 3]))
+
+
+def test_jacfwd_takes_what_it_knows():
+    with pytest.raises(TypeError, match="has_axu"):
+        func.jacfwd(cubes, has_axu=True)
+    with pytest.raises(RuntimeError, match="'error', 'different', or 'same'. Got none"):
+        func.jacfwd(cubes, randomness="none")
+    with pytest.raises(NotImplementedError, match="use randomness='same'"):
+        func.jacfwd(cubes, randomness="different")
+    jacobian, aux = func.jacfwd(lambda x: (x.sin(), 5), 0, True, randomness="same")(X)
+    assert_close(jacobian, strata.diag(X.cos()))
+    assert aux == 5
+
+
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", strata.zeros(()))
+
+    def forward(self, x):
+        self.count = self.count + 1
+        return x * self.count
+
+
+def test_functional_call_gives_back_what_was_assigned():
+    module, given = Counts(), {"count": strata.tensor(5.0)}
+    before = given["count"]
+    assert_close(func.functional_call(module, given, X), 6 * X)
+    assert given["count"] == 6 and before == 5 and module.count == 0
+    func.functional_call(module, (given,), X)  # several dictionaries are joined into a new one
+    assert given["count"] == 6 and module.count == 0
+    module.register_buffer("again", module.count)
+    func.functional_call(module, given, X)
+    assert set(given) == {"count"} and given["count"] == 7  # tied names are not added

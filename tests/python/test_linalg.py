@@ -346,9 +346,3 @@ def test_shapes_without_memory_do_not_mix_with_values():
     ):
         with pytest.raises(RuntimeError, match="same device"):
             call()
-
-
-@pytest.mark.parametrize("name", ["eigh", "lu_factor"])
-def test_empty_integers_are_refused_too(name):
-    with pytest.raises(RuntimeError, match=r"(?i)floating point"):
-        getattr(strata.linalg, name)(strata.zeros(0, 0, dtype=strata.int64))

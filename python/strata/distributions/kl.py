@@ -44,16 +44,20 @@ def register_kl(type_p: type, type_q: type) -> Callable:
     return add
 
 
+def _no_formula(p: Distribution, q: Distribution) -> NotImplementedError:
+    return NotImplementedError(
+        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}: estimate it by "
+        "(p.log_prob(x) - q.log_prob(x)).mean(0) over samples x of p, or add a formula with register_kl"
+    )
+
+
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The mean over p of log p - log q, of the batch shape. NotImplementedError where no formula is registered."""
     for kind_p in type(p).__mro__:
         for kind_q in type(q).__mro__:
             if (kind_p, kind_q) in _formulas:
                 return _formulas[kind_p, kind_q](p, q)
-    raise NotImplementedError(
-        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}: estimate it by "
-        "(p.log_prob(x) - q.log_prob(x)).mean(0) over samples x of p, or add a formula with register_kl"
-    )
+    raise _no_formula(p, q)
 
 
 @register_kl(Normal, Normal)
@@ -88,6 +92,12 @@ def _categorical(p: Categorical, q: Categorical) -> Tensor:
     t = p.probs * (p.logits - q.logits)
     t = t.masked_fill((q.probs == 0).expand_as(t), math.inf)
     return t.masked_fill((p.probs == 0).expand_as(t), 0).sum(-1)
+
+
+@register_kl(Categorical, OneHotCategorical)
+@register_kl(OneHotCategorical, Categorical)
+def _other_events(p: Categorical, q: Categorical) -> Tensor:
+    raise _no_formula(p, q)  # one draws class numbers, the other rows
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)

@@ -136,3 +136,29 @@ def test_scores_reach_the_policy():
     assert_close(logits.grad, strata.tensor([[1 / 3, -2 / 3, 1 / 3]]))
     one = D.OneHotCategoricalStraightThrough(logits=logits)
     one.rsample().sum().backward()
+
+
+def test_a_logarithm_is_not_what_it_is_the_logarithm_of():
+    log_normal, normal, uniform = D.LogNormal(LOC, SCALE), D.Normal(LOC, SCALE), D.Uniform(0.0, 1.0)
+    assert not isinstance(log_normal, D.Normal)
+    for p, q in ((log_normal, normal), (normal, log_normal), (uniform, log_normal)):
+        with pytest.raises(NotImplementedError, match="No KL.*LogNormal"):
+            D.kl_divergence(p, q)
+    other = D.LogNormal(LOC.flip(0), SCALE.flip(0))
+    assert_close(D.kl_divergence(log_normal, other), D.kl_divergence(normal, D.Normal(LOC.flip(0), SCALE.flip(0))))
+
+
+def test_divergence_of_certain_outcomes():
+    probs = strata.tensor([0.0, 0.5, 1.0], dtype=F64)
+    found = D.kl_divergence(D.Bernoulli(probs[:, None]), D.Bernoulli(probs))
+    inf, bit = math.inf, math.log(2)
+    assert_close(found, strata.tensor([[0, bit, inf], [inf, 0, inf], [inf, bit, 0]], dtype=F64))
+
+
+def test_categories_and_rows_do_not_compare():
+    p = strata.tensor([0.3, 0.7])
+    numbers, rows = D.Categorical(p), D.OneHotCategorical(p)
+    for a, b in ((numbers, rows), (rows, numbers)):
+        with pytest.raises(NotImplementedError, match="register_kl"):
+            D.kl_divergence(a, b)
+    assert D.kl_divergence(rows, rows).item() == 0

@@ -1,6 +1,7 @@
 """Lazy modules: sizes from the first input, or from a state dictionary."""
 
 import copy
+import pickle
 
 import pytest
 import strata
@@ -48,3 +49,14 @@ def test_too_early_says_so():
     assert module.to(strata.float64)(X.double()).dtype == strata.float64
     with pytest.raises(RuntimeError, match=r"Expected 3D \(unbatched\) or 4D"):
         nn.LazyConv2d(2, 3)(X[0, 0])
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_keep_what_was_said(again):
+    parameter = nn.UninitializedParameter(requires_grad=False, dtype=strata.float64)
+    buffer = nn.UninitializedBuffer(dtype=strata.int64, persistent=False)
+    for value in (parameter, buffer):
+        other = again(value)
+        assert type(other) is type(value) and other is not value
+        assert (other.dtype, other.device, other.requires_grad) == (value.dtype, value.device, False)
+    assert again(buffer).persistent is False

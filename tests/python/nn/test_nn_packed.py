@@ -70,3 +70,10 @@ def test_packed_equals_each_sequence_alone(name, ordered):
         total = total + sum(f.square().sum() for f in (alone, *last))
     total.backward()
     assert_close(grad, y.grad)
+
+
+@pytest.mark.parametrize("sizes", [[1, 2], [2, 0, 1], [2, 2], [2, 2, -1], [2], []])
+def test_sizes_of_another_batch_are_refused(sizes):
+    packed = rnn.PackedSequence(strata.ones(3, 4), strata.tensor(sizes, dtype=strata.int64))
+    with pytest.raises(RuntimeError, match=r"GRU: batch_sizes must be .* got batch_sizes \[.*data.size\(0\) 3"):
+        nn.GRU(4, 2)(packed)

@@ -131,3 +131,56 @@ def test_prefix_of_a_wrapper_goes():
     state = {"module.weight": 1, "bias": 2}
     nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
     assert state == {"weight": 1, "bias": 2}
+
+
+def test_a_copy_has_a_class_of_its_own():
+    layer = parametrize.register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
+    twin = copy.deepcopy(layer)
+    assert type(twin).__name__ == "ParametrizedLinear" and parametrize.type_before_parametrizations(twin) is nn.Linear
+    parametrize.remove_parametrizations(twin, "weight")
+    assert_close(layer.weight, twin.weight)
+    assert_close(layer.weight, layer.weight.t())
+    third = copy.deepcopy(layer)
+    parametrize.register_parametrization(third, "bias", Doubled())
+    assert not parametrize.is_parametrized(layer, "bias") and layer.bias is layer._parameters["bias"]
+    assert_close(copy.deepcopy(third).bias, 2 * layer.bias)
+
+
+class Plus(nn.Module):
+    def __init__(self, inverse):
+        super().__init__()
+        self.inverse = inverse
+
+    def forward(self, x):
+        return x + 1
+
+    def right_inverse(self, x):
+        return self.inverse(x)
+
+
+def refuse(x):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize("inverse", [lambda x: x * 5, refuse])
+def test_a_second_one_leaves_the_originals(inverse):
+    layer = parametrize.register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
+    original, weight = layer.parametrizations.weight.original.clone(), layer.weight.clone()
+    parametrize.register_parametrization(layer, "weight", Plus(inverse))
+    assert_close(layer.parametrizations.weight.original, original)
+    assert_close(layer.weight, weight + 1)
+    first = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Plus(refuse))
+    assert_close(first.weight, first.parametrizations.weight.original + 1)
+
+
+@pytest.mark.parametrize(
+    ("inverse", "text"),
+    [(lambda x: [x], "must return a tensor. Got list"), (lambda x: x.double(), "dtype"), (lambda x: x[0], "shape")],
+)
+def test_a_second_one_with_another_inverse_is_refused(inverse, text):
+    layer = parametrize.register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
+    with pytest.raises(ValueError, match=text):
+        parametrize.register_parametrization(layer, "weight", Plus(inverse))
+    assert len(layer.parametrizations.weight) == 1
+    parametrize.register_parametrization(layer, "weight", Plus(inverse), unsafe=True)
+    assert len(layer.parametrizations.weight) == 2

@@ -79,3 +79,28 @@ def test_refusals():
         prune.ln_structured(layer(), "bias", 1, n=1, dim=0)
     with pytest.raises(TypeError, match='Only "unstructured"'):
         prune.global_unstructured([(layer(), "weight")], prune.LnStructured, amount=1, n=1)
+
+
+class Short(prune.BasePruningMethod):
+    def compute_mask(self, t, default_mask):
+        return strata.ones(t.numel() - 1)
+
+
+def test_what_is_refused_changes_nothing():
+    module = layer()
+    names = list(module.state_dict())
+    with pytest.raises(ValueError, match="smaller"):
+        prune.l1_unstructured(module, "weight", 99)
+    with pytest.raises(ValueError, match="multidimensional"):
+        prune.ln_structured(module, "bias", 1, n=1, dim=0)
+    with pytest.raises(RuntimeError, match="size of tensor"):
+        prune.custom_from_mask(module, "weight", strata.ones(7))
+    with pytest.raises(RuntimeError, match="broadcast"):
+        Short.apply(module, "weight")
+    assert list(module.state_dict()) == names and not prune.is_pruned(module)
+    assert module(strata.ones(1, 4)).shape == (1, 3)
+    prune.l1_unstructured(module, "weight", 2)
+    with pytest.raises(ValueError, match="smaller"):
+        prune.l1_unstructured(module, "weight", 11)
+    assert prune.is_pruned(module) and len(module._forward_pre_hooks) == 1
+    assert prune.remove(module, "weight").weight.eq(0).sum() == 2

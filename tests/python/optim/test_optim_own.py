@@ -1,8 +1,11 @@
 """What differs from PyTorch on purpose: refusals, state before capture."""
 
+import math
+
 import pytest
 import strata
 from strata import optim
+from strata.optim._line_search import Point, _cubic_minimum
 
 
 def leaf():
@@ -74,3 +77,34 @@ def test_state_of_an_optimizer_of_ones_own_stays_as_it_is():
     saved["state"][0]["step"] = 7  # as older checkpoints have it
     old.load_state_dict(saved)
     assert isinstance(old.state[a]["step"], strata.Tensor) and float(old.state[a]["step"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((0.0, 0.0, 1.0), (1.0, 1.0, 1.0)),  # a line: no root, equal slopes
+        ((0.0, 1e200, -1e200), (1.0, 2e200, 1e200)),
+        ((0.0, 1.0, -1.0), (1.0, math.inf, 3.0)),
+        ((0.0, 1.0, -1.0), (1.0, math.inf, math.nan)),
+        ((1.0, 1.0, -1.0), (1.0, 1.0, -1.0)),
+    ],
+)
+def test_where_a_cubic_has_no_minimum_the_middle_is_tried(a, b):
+    a, b = (Point(at, loss, None, slope) for at, loss, slope in (a, b))
+    assert _cubic_minimum(a, b, 0.25, 0.75) == 0.5
+
+
+@pytest.mark.parametrize("beyond", [math.inf, math.nan])
+def test_lbfgs_keeps_out_of_where_there_is_no_loss(beyond):
+    x = strata.tensor([2.0], requires_grad=True)
+    optimizer = optim.LBFGS([x], lr=8.0, max_iter=20, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (x - x.log()).sum() if float(x) > 0 else (x + beyond).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        optimizer.step(closure)
+    assert float(x) == pytest.approx(1.0, abs=1e-3)

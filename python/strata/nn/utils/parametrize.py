@@ -73,7 +73,10 @@ class ParametrizationList(ModuleList):
                 inverse = getattr(module, "right_inverse", None)
                 if inverse is None:
                     continue
-                new = inverse(new)
+                try:
+                    new = inverse(new)
+                except NotImplementedError:
+                    continue
                 if not isinstance(new, Tensor) and (isinstance(new, str) or not isinstance(new, Sequence)):
                     raise ValueError(
                         "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
