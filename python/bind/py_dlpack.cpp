@@ -88,8 +88,10 @@ void release_imported(void* p) {
   PyGILState_Release(state);
 }
 
+// Takes the array over from its capsule, which is renamed to `used`: from then on the storage calls the deleter, also
+// where making the tensor fails.
 template <class M>
-Tensor import_array(M* m) {
+Tensor import_array(M* m, PyObject* capsule, const char* used) {
   const dlpack::Array& a = m->array;
   STRATA_CHECK(a.device.type == dlpack::kCpu, "from_dlpack: expected memory of the CPU, got DLPack device type ",
                a.device.type, "; copy the array to the host first");
@@ -106,6 +108,7 @@ Tensor import_array(M* m) {
   DType dtype = dtype_of(a.dtype);
   int64_t bytes = checked_bytes(strided_span(sizes, strides), itemsize(dtype), "from_dlpack");
   void* data = static_cast<char*>(a.data) + a.byte_offset;
+  PyCapsule_SetName(capsule, used);
   Ref<Storage> storage = Storage::borrow(data, size_t(bytes), Device{}, release_imported<M>, m);
   return make_tensor_over(std::move(storage), sizes, strides, 0, dtype);
 }
@@ -120,15 +123,11 @@ Tensor import_capsule(PyObject* capsule) {
           "The given array is read-only, and tensors are writable: writing to this one is undefined. Copy the array to "
           "be "
           "safe.");
-    Tensor t = import_array(m);
-    PyCapsule_SetName(capsule, "used_dltensor_versioned");
-    return t;
+    return import_array(m, capsule, "used_dltensor_versioned");
   }
   if (PyCapsule_IsValid(capsule, "dltensor")) {
     auto* m = static_cast<dlpack::Managed*>(PyCapsule_GetPointer(capsule, "dltensor"));
-    Tensor t = import_array(m);
-    PyCapsule_SetName(capsule, "used_dltensor");
-    return t;
+    return import_array(m, capsule, "used_dltensor");
   }
   throw_error(ErrorKind::Runtime, "from_dlpack: the capsule holds no DLPack tensor, or one that was consumed already");
 }

@@ -13,6 +13,13 @@ namespace {
 
 Generator& generator_of(PyObject* o) { return reinterpret_cast<PyGenerator*>(o)->generator; }
 
+// Takes a generator that exists: what throws while it is built must not be built inside the object.
+PyObject* wrap_as(PyTypeObject* type, Generator g) {
+  PyObject* o = checked(type->tp_alloc(type, 0));
+  new (&generator_of(o)) Generator(std::move(g));
+  return o;
+}
+
 // Negative seeds stand for their two's complement, as in PyTorch.
 uint64_t seed_of(PyObject* o) {
   if (!PyLong_Check(o) && !PyIndex_Check(o)) {
@@ -41,9 +48,7 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device))
       throw PythonError();
     Device d = device && device != Py_None ? to_Device(device) : Device{};
-    Own o(checked(type->tp_alloc(type, 0)));
-    new (&generator_of(o.get())) Generator(Generator::make(d));
-    return o.release();
+    return wrap_as(type, Generator::make(d));
   });
 }
 
@@ -150,9 +155,7 @@ PyType_Spec spec = {"strata.Generator", sizeof(PyGenerator), 0, Py_TPFLAGS_DEFAU
 
 PyObject* wrap_generator(const Generator& g) {
   if (!g.defined()) Py_RETURN_NONE;
-  PyObject* o = checked(generator_type->tp_alloc(generator_type, 0));
-  new (&generator_of(o)) Generator(g);
-  return o;
+  return wrap_as(generator_type, g);
 }
 
 void init_generator(PyObject* module) {

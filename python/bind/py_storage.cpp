@@ -13,6 +13,19 @@ namespace {
 
 Ref<Storage>& storage_of(PyObject* o) { return reinterpret_cast<PyStorage*>(o)->storage; }
 
+// The storage comes ready made: one that is built inside the object and throws would be destroyed there, and once more
+// with the object.
+PyObject* wrap_as(PyTypeObject* type, Ref<Storage> storage) {
+  PyObject* o = checked(type->tp_alloc(type, 0));
+  new (&storage_of(o)) Ref<Storage>(std::move(storage));
+  return o;
+}
+
+struct Release {
+  Py_buffer* view;
+  ~Release() { PyBuffer_Release(view); }  // does nothing to one that was never filled
+};
+
 // UntypedStorage(nbytes=0), UntypedStorage(bytes-like).
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
@@ -29,13 +42,10 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
       bytes = int_argument("UntypedStorage", "source", source);
       STRATA_CHECK(bytes >= 0, "UntypedStorage: expected 0 or more bytes, got ", bytes);
     }
-    Own o(checked(type->tp_alloc(type, 0)));
-    new (&storage_of(o.get())) Ref<Storage>(Storage::make(cpu_allocator(), size_t(bytes)));
-    if (view.buf) {
-      std::memcpy(storage_of(o.get())->data(), view.buf, size_t(bytes));
-      PyBuffer_Release(&view);
-    }
-    return o.release();
+    Release release{&view};
+    Ref<Storage> storage = Storage::make(cpu_allocator(), size_t(bytes));
+    if (bytes && view.buf) std::memcpy(storage->data(), view.buf, size_t(bytes));
+    return wrap_as(type, std::move(storage));
   });
 }
 
@@ -152,11 +162,7 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyObject* wrap_storage(const Ref<Storage>& s) {
-  PyObject* o = checked(storage_type->tp_alloc(storage_type, 0));
-  new (&storage_of(o)) Ref<Storage>(s);
-  return o;
-}
+PyObject* wrap_storage(const Ref<Storage>& s) { return wrap_as(storage_type, s); }
 
 void init_storage(PyObject* module) {
   storage_type = add_type(module, &spec);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
 
 #include "base/error.h"
 #include "base/pool.h"
@@ -144,10 +145,14 @@ class CpuAllocator final : public Allocator {
     live_ -= size;
 #ifndef STRATA_SANITIZED
     if (cached_ + size <= kCacheLimit) {
-      std::lock_guard<std::mutex> hold(lock_);
-      cache_.emplace(size, p);
-      cached_ += size;
-      return;
+      // Called by destructors, so nothing may be thrown: where there is no memory for a note, the block is not kept.
+      try {
+        std::lock_guard<std::mutex> hold(lock_);
+        cache_.emplace(size, p);
+        cached_ += size;
+        return;
+      } catch (const std::bad_alloc&) {
+      }
     }
 #endif
     release(p, size);

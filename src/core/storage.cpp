@@ -17,7 +17,13 @@ Ref<Storage> Storage::make(Allocator& allocator, size_t bytes, bool allocate) {
 }
 
 Ref<Storage> Storage::borrow(void* data, size_t bytes, Device device, void (*release)(void*), void* context) {
-  Ref<Storage> s(new Storage);
+  Ref<Storage> s;
+  try {
+    s = new Storage;
+  } catch (...) {
+    if (release) release(context);
+    throw;
+  }
   s->data_ = data;
   s->bytes_ = bytes;
   s->device_ = device;

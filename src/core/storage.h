@@ -16,7 +16,7 @@ class Storage {
  public:
   // Owns `bytes` fresh bytes of `allocator`. With allocate = false it has no memory (shape-only execution).
   static Ref<Storage> make(Allocator& allocator, size_t bytes, bool allocate = true);
-  // Borrows memory; `release(context)` is called when the last tensor is gone.
+  // Borrows memory; `release(context)` is called when the last tensor is gone, and when this throws.
   static Ref<Storage> borrow(void* data, size_t bytes, Device device, void (*release)(void*), void* context);
 
   void* data() const { return data_; }

@@ -32,8 +32,9 @@ void TensorImpl::release() {
 void TensorImpl::reserve_dims(size_t n) {
   if (n <= size_t(capacity())) return;
   STRATA_CHECK(n <= kMaxDims, "tensor: expected at most ", kMaxDims, " dims, got ", n);
+  auto* fresh = static_cast<int64_t*>(::operator new(2 * n * sizeof(int64_t)));
   if (heap_capacity_) ::operator delete(heap_dims_);
-  heap_dims_ = static_cast<int64_t*>(::operator new(2 * n * sizeof(int64_t)));
+  heap_dims_ = fresh;
   heap_capacity_ = uint8_t(n);
 }
 

@@ -1,0 +1,76 @@
+"""Memory that cannot be had: an error that can be caught, after which everything works as before. Each case runs in a child
+process, since what it guards against ends one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+
+def in_child(code: str, **environment: str) -> str:
+    """What a program prints; it must end well."""
+    import os
+
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "PYTHONFAULTHANDLER": "1", **environment})
+    assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def test_a_caught_failure_leaves_the_process_sound():
+    out = in_child("""
+        import strata as torch
+        caught = 0
+        makers = [lambda: torch.UntypedStorage(2**44), lambda: torch.empty(2**42), lambda: torch.ones(2**20, 2**22),
+                  lambda: torch.UntypedStorage(8).resize_(2**45), lambda: torch.zeros(1).expand(2**43).clone(),
+                  lambda: torch.Generator("meta"), lambda: torch.Generator("no_such_device"),
+                  lambda: torch.empty(3).resize_(2**43)]
+        for make in makers * 20:
+            try:
+                make()
+            except RuntimeError:
+                caught += 1
+            a = [torch.ones(2, 3).to(torch.float64) for _ in range(10)]
+            assert all(t.sum().item() == 6 for t in a)
+        print(caught)
+        """)
+    assert int(out) >= 120
+
+
+def test_an_array_that_cannot_be_taken_over_is_given_back_once():
+    out = in_child("""
+        import ctypes as c, strata as torch
+
+        class Array(c.Structure):
+            _fields_ = [("data", c.c_void_p), ("device", c.c_int * 2), ("ndim", c.c_int), ("code", c.c_uint8),
+                        ("bits", c.c_uint8), ("lanes", c.c_uint16), ("shape", c.POINTER(c.c_int64)),
+                        ("strides", c.c_void_p), ("byte_offset", c.c_uint64)]
+
+        class Managed(c.Structure):
+            pass
+
+        Deleter = c.CFUNCTYPE(None, c.POINTER(Managed))
+        Managed._fields_ = [("array", Array), ("context", c.c_void_p), ("deleter", Deleter)]
+        deleted = []
+        deleter = Deleter(lambda m: deleted.append(1))
+        make = c.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = c.py_object, [c.c_void_p, c.c_char_p, c.c_void_p]
+        memory = c.create_string_buffer(64)
+        for ndim in (1, 64, 65, 200):
+            shape = (c.c_int64 * ndim)(*[1] * ndim)
+            m = Managed(Array(c.addressof(memory), (c.c_int * 2)(1, 0), ndim, 2, 32, 1, shape, None, 0), None, deleter)
+            capsule = make(c.addressof(m), b"dltensor", None)
+            try:
+                torch.from_dlpack(capsule)
+                assert ndim <= 64
+            except RuntimeError:
+                assert ndim > 64
+            try:
+                torch.from_dlpack(capsule)
+                raise SystemExit("consumed twice")
+            except RuntimeError as error:
+                assert "consumed already" in str(error), error
+        print(len(deleted))
+        """)
+    assert int(out) == 4
