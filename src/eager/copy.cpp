@@ -196,5 +196,33 @@ Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype) {
   return make_tensor(sizes, dtype, like.device(), like.is_meta());
 }
 Tensor new_tensor(const Tensor& like, IntArrayRef sizes) { return new_tensor(like, sizes, like.dtype()); }
+Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype, MemoryFormat format) {
+  if (format == MemoryFormat::Contiguous) return new_tensor(like, sizes, dtype);
+  return make_tensor_strided(sizes, strides_for(sizes, format), dtype, like.device(), like.is_meta());
+}
+
+MemoryFormat suggested_format(const Tensor& t) {
+  const int64_t n = t.dim();
+  if ((n != 4 && n != 5) || t.is_contiguous() || t.numel() == 0) return MemoryFormat::Contiguous;
+  const IntArrayRef sizes = t.sizes(), strides = t.strides();
+  int64_t least = 1;  // what the next slower dim may step
+  auto follows = [&](int64_t d) {
+    if (sizes[d] == 1) return true;
+    if (strides[d] < least) return false;
+    least = strides[d] * sizes[d];
+    return true;
+  };
+  bool last = follows(1);
+  for (int64_t d = n; d-- > 2;) last = last && follows(d);
+  if (!last || !follows(0)) return MemoryFormat::Contiguous;
+  return n == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+}
+
+Tensor in_format(const Tensor& t, MemoryFormat format) {
+  if (t.is_contiguous(format)) return t;
+  Tensor out = new_tensor(t, t.sizes(), t.dtype(), format);
+  copy_values(out, t);
+  return out;
+}
 
 }  // namespace strata::eager

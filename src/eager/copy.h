@@ -27,5 +27,11 @@ void check_exact_dtype(const Tensor& out, DType result, const char* name);
 // A fresh tensor of the kind of `like`: its device, and shape-only when it is.
 Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype);
 Tensor new_tensor(const Tensor& like, IntArrayRef sizes);
+Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype, MemoryFormat format);
+// ChannelsLast or ChannelsLast3d when the strides of 4 or 5 dims say so: channels vary fastest, then columns, rows...
+// and the batch slowest, with gaps or without.
+MemoryFormat suggested_format(const Tensor& t);
+// `t` itself when it lies in that format, else a copy that does.
+Tensor in_format(const Tensor& t, MemoryFormat format);
 
 }  // namespace strata::eager

@@ -93,13 +93,14 @@ void max_volumes(const Volumes& v, const T* in, T* out, int64_t* indices) {
 
 std::tuple<Tensor, Tensor> max_pool(const char* op, const Volumes& v, const Tensor& self) {
   Tensor indices = new_tensor(self, v.output, DType::I64);
-  if (self.is_meta() || indices.numel() == 0) return {new_tensor(self, v.output), indices};
+  if (self.is_meta() || indices.numel() == 0)
+    return {new_tensor(self, v.output, self.dtype(), v.format), new_tensor(self, v.output, DType::I64, v.format)};
   Tensor x = as_contiguous(widened(self)), out = new_tensor(x, v.output);
   visit_reals(x.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
     max_volumes<T>(v, x.data<T>(), out.data<T>(), indices.data<int64_t>());
   });
-  return {as_dtype(out, self.dtype()), indices};
+  return {in_format(as_dtype(out, self.dtype()), v.format), in_format(indices, v.format)};
 }
 
 // How many elements divide the sum of a window.
@@ -116,7 +117,7 @@ struct Divisor {
 };
 
 Tensor average(const char* op, const Volumes& v, const Divisor& divisor, const Tensor& self) {
-  if (self.is_meta() || self.numel() == 0) return new_tensor(self, v.output);
+  if (self.is_meta() || self.numel() == 0) return new_tensor(self, v.output, self.dtype(), v.format);
   Tensor x = as_contiguous(widened(self)), out = new_tensor(x, v.output);
   int64_t size = v.size(), windows = v.windows();
   visit_reals(x.dtype(), op, [&](auto tag) {
@@ -132,7 +133,7 @@ Tensor average(const char* op, const Volumes& v, const Divisor& divisor, const T
       });
     });
   });
-  return as_dtype(out, self.dtype());
+  return in_format(as_dtype(out, self.dtype()), v.format);
 }
 
 Tensor average_backward(const char* op, const Volumes& v, const Divisor& divisor, const Tensor& grad,
@@ -141,7 +142,7 @@ Tensor average_backward(const char* op, const Volumes& v, const Divisor& divisor
                grad.sizes());
   STRATA_CHECK(grad.dtype() == self.dtype(), op, ": expected grad_output of dtype ", self.dtype(), ", got ",
                grad.dtype());
-  if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes());
+  if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes(), self.dtype(), v.format);
   Tensor dy = as_contiguous(widened(grad)), dx = new_tensor(dy, self.sizes());
   fill_values(dx, Scalar(0));
   int64_t size = v.size(), windows = v.windows();
@@ -160,7 +161,7 @@ Tensor average_backward(const char* op, const Volumes& v, const Divisor& divisor
       });
     });
   });
-  return as_dtype(dx, self.dtype());
+  return in_format(as_dtype(dx, self.dtype()), v.format);
 }
 
 const int64_t kOne = 1;
@@ -199,6 +200,7 @@ Tensor even_average_backward(const char* op, int64_t rank, const Tensor& grad, c
 std::tuple<Tensor, Tensor> sliding_max(const char* op, int64_t rank, const Tensor& self, IntArrayRef kernel,
                                        IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   Volumes v = sliding_volumes(op, rank, self, kernel, stride, padding, dilation, ceil_mode);
+  v.format = batch_format(rank, self);
   check_numbers(op, self, self.dtype() != DType::Bool);
   return max_pool(op, v, self);
 }
@@ -221,7 +223,8 @@ Tensor max_pool_backward(const char* op, int64_t rank, const Tensor& grad, const
   for (int64_t d = 0; d < self.dim() - rank; ++d)
     STRATA_CHECK(grad.sizes()[d] == self.sizes()[d], op, ": expected grad_output and self to agree in dim ", d,
                  ", got shapes ", grad.sizes(), " and ", self.sizes());
-  if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes());
+  const MemoryFormat format = batch_format(rank, self);
+  if (self.is_meta() || self.numel() == 0) return new_tensor(self, self.sizes(), self.dtype(), format);
   Tensor dy = as_contiguous(widened(grad)), at = as_contiguous(indices), dx = new_tensor(dy, self.sizes());
   fill_values(dx, Scalar(0));
   int64_t size = 1, windows = 1;
@@ -245,7 +248,7 @@ Tensor max_pool_backward(const char* op, int64_t rank, const Tensor& grad, const
         }
     });
   });
-  return as_dtype(dx, self.dtype());
+  return in_format(as_dtype(dx, self.dtype()), format);
 }
 
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,

@@ -20,6 +20,8 @@ struct Volumes {
   int64_t count = 1;  // batch * channels
   WindowAxis depth, rows, cols;
   DimVec output;  // sizes of the result
+  // That of the result: batches of planes keep theirs, of volumes where an operator says so, as in PyTorch.
+  MemoryFormat format = MemoryFormat::Contiguous;
   int64_t size() const { return depth.size * rows.size * cols.size; }
   int64_t windows() const { return depth.count * rows.count * cols.count; }
 };
@@ -30,5 +32,7 @@ Volumes sliding_volumes(const char* op, int64_t rank, const Tensor& self, IntArr
 Volumes even_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayRef output_size);
 // Gradients go to the elements that `indices` names in each volume, in the order of the windows.
 Tensor max_pool_backward(const char* op, int64_t rank, const Tensor& grad, const Tensor& self, const Tensor& indices);
+// The format of a batch of planes (or volumes); planes without a batch have none.
+MemoryFormat batch_format(int64_t rank, const Tensor& self);
 
 }  // namespace strata::eager

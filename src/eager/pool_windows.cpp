@@ -2,6 +2,7 @@
 
 #include "base/inline_vec.h"
 #include "core/shape/pool.h"
+#include "eager/copy.h"
 #include "eager/pool.h"
 
 namespace strata::eager {
@@ -59,10 +60,15 @@ Volumes volumes_of(int64_t rank, const Tensor& self) {
   for (int64_t d = 0; d < rank; ++d) axes[d]->size = self.sizes()[first + d];
   for (int64_t d = 0; d < first; ++d) v.count *= self.sizes()[d];
   v.output = DimVec(self.sizes());
+  if (rank == 2) v.format = batch_format(rank, self);
   return v;
 }
 
 }  // namespace
+
+MemoryFormat batch_format(int64_t rank, const Tensor& self) {
+  return self.dim() == rank + 2 ? suggested_format(self) : MemoryFormat::Contiguous;
+}
 
 Volumes sliding_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
                         IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
