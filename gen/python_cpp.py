@@ -74,7 +74,7 @@ def invoke(e: Entry, kind: str, s: Schema) -> str:
         lines.append(f"  {type_} {safe(a.name)}_v = {convert(a, f's[{i}]')};")
     if many_out:
         for j, a in enumerate(x for x in s.args if x.written):
-            lines.append(f"  const Tensor& {safe(a.name)}_v = py::out_item(s[{len(plain)}], {j}, {sum(x.written for x in s.args)});")
+            lines.append(f"  Tensor {safe(a.name)}_v = py::out_item(s[{len(plain)}], {j}, {sum(x.written for x in s.args)});")
     args = ", ".join(f"{safe(a.name)}_v" for a in s.args)
     tensors = ", ".join(f"{safe(a.name)}_v" for a in s.args if a.is_tensor or a.is_tensors)
     name = s.name + "_out" if kind == "out" else s.name

@@ -27,8 +27,8 @@ template <class F>
 bool each(PyObject* o, Py_ssize_t* element, F&& fits) {
   if (!is_sequence(o)) return false;
   Items items(o);
-  for (Py_ssize_t i = 0; i < items.size; ++i)
-    if (!fits(items.data[i])) {
+  for (Py_ssize_t i = 0; i < items.size(); ++i)
+    if (!fits(items[i])) {
       *element = i;
       return false;
     }
@@ -56,10 +56,10 @@ bool is_numpy_kind(PyObject* o, const char* kind) {
     PyErr_Clear();
     return false;
   }
-  int is = PyObject_IsInstance(o, type);
+  // By the type itself: what an object says of its class (__class__) would run Python code.
+  bool is = PyType_Check(type) && PyType_IsSubtype(t, reinterpret_cast<PyTypeObject*>(type));
   Py_DECREF(type);
-  if (is < 0) PyErr_Clear();
-  return is > 0;
+  return is;
 }
 
 bool is_int_like(PyObject* o) {

@@ -1,6 +1,7 @@
 // The call of a generated entry: overrides first, then the overloads in order, then the operator.
 #include "py_args.h"
 
+#include "py_modes.h"
 #include "py_parse.h"
 #include "py_tensor.h"
 #include "py_types.h"
@@ -17,12 +18,13 @@ inline bool is_inert(PyObject* o) {
          t == &PyUnicode_Type || t == dtype_type || t == device_type;
 }
 
-bool may_override(PyObject* o) {
+bool may_override(PyObject* o, int depth = 0) {
   if (is_inert(o)) return false;
   if (PyTuple_Check(o) || PyList_Check(o)) {
+    if (depth == kOverrideDepth) return false;
     Items items(o);
-    for (Py_ssize_t i = 0; i < items.size; ++i)
-      if (!is_inert(items.data[i]) && may_override(items.data[i])) return true;
+    for (Py_ssize_t i = 0; i < items.size(); ++i)
+      if (!is_inert(items[i]) && may_override(items[i], depth + 1)) return true;
     return false;
   }
   PyObject* hook = _PyType_Lookup(Py_TYPE(o), name_torch_function);

@@ -124,7 +124,7 @@ std::optional<Device> to_DeviceOpt(PyObject* o);
 MemoryFormat to_Format(PyObject* o);
 std::optional<MemoryFormat> to_FormatOpt(PyObject* o);
 Generator to_Generator(PyObject* o);
-const Tensor& out_item(PyObject* tuple, int i, int count);  // out=(a, b)
+Tensor out_item(PyObject* tuple, int i, int count);  // out=(a, b)
 // A factory's dtype and device beside its out=: they must be out's; no dtype means out's.
 void match_out(const Tensor& out, std::optional<DType>& dtype, const std::optional<Device>& device);
 

@@ -173,15 +173,15 @@ PyMethodDef functions[] = {
 Tensor legacy(PyObject* args) {
   Items items(args);
   DType dtype = default_dtype();
-  if (items.size == 0) return make_tensor(IntArrayRef(int64_t(0)), dtype);
-  PyObject* first = items.data[0];
+  if (items.size() == 0) return make_tensor(IntArrayRef(int64_t(0)), dtype);
+  PyObject* first = items[0];
   if (is_int_like(first) && !is_tensor(first)) {
     DimVec sizes;
-    for (Py_ssize_t i = 0; i < items.size; ++i) sizes.push_back(int_argument("new", "size", items.data[i]));
+    for (Py_ssize_t i = 0; i < items.size(); ++i) sizes.push_back(int_argument("new", "size", items[i]));
     return make_tensor(sizes, dtype);
   }
-  if (items.size > 1)
-    raise(PyExc_TypeError, str_cat("new() takes sizes as ints, or one tensor or sequence of data; got ", items.size,
+  if (items.size() > 1)
+    raise(PyExc_TypeError, str_cat("new() takes sizes as ints, or one tensor or sequence of data; got ", items.size(),
                                    " arguments of which the first is ", Py_TYPE(first)->tp_name));
   if (Py_TYPE(first) == size_type) return make_tensor(to_IntList(first), dtype);
   if (is_tensor(first)) {

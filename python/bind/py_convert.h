@@ -7,8 +7,6 @@ namespace strata::py {
 // A new tensor with the values of nested sequences, numbers, arrays or tensors. Without `dtype` it is found from the
 // data. Raises ValueError for ragged sequences, RuntimeError where no dtype fits.
 Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optional<Device> device);
-// The dtype that tensor() would give to such data.
-DType infer_dtype(PyObject* data);
 // Writes one Python number as `dtype`. Raises for values out of range.
 void store_number(char* to, DType dtype, PyObject* number);
 

@@ -23,6 +23,14 @@ int64_t int_of_long(PyObject* o) {
   return v;
 }
 
+// An item of a list of tensors, which may have changed since the parser saw it.
+const Tensor& to_item(PyObject* o) {
+  if (!is_tensor(o))
+    raise(PyExc_TypeError, str_cat("expected a list of Tensors, found ", Py_TYPE(o)->tp_name,
+                                   " in it: the list changed during the call"));
+  return tensor_of(o);
+}
+
 Scalar number_of(const Tensor& t) { return ops::item(t); }
 
 // A number of NumPy: by its kind, through Python's own conversions.
@@ -51,8 +59,8 @@ std::vector<Tensor> to_TensorList(PyObject* o) {
   std::vector<Tensor> list;
   if (absent(o)) return list;
   Items items(o);
-  list.reserve(items.size);
-  for (Py_ssize_t i = 0; i < items.size; ++i) list.push_back(tensor_of(items.data[i]));
+  list.reserve(items.size());
+  for (Py_ssize_t i = 0; i < items.size(); ++i) list.push_back(to_item(items[i]));
   return list;
 }
 
@@ -60,8 +68,8 @@ std::vector<Tensor> to_OptTensorList(PyObject* o) {
   std::vector<Tensor> list;
   if (absent(o)) return list;
   Items items(o);
-  list.reserve(items.size);
-  for (Py_ssize_t i = 0; i < items.size; ++i) list.push_back(to_TensorOpt(items.data[i]));
+  list.reserve(items.size());
+  for (Py_ssize_t i = 0; i < items.size(); ++i) list.push_back(absent(items[i]) ? Tensor() : to_item(items[i]));
   return list;
 }
 
@@ -81,8 +89,9 @@ IntListValue to_IntList(PyObject* o) {
   IntListValue r;
   if (absent(o)) return r;
   Items items(o);
-  r.v.reserve(items.size);
-  for (Py_ssize_t i = 0; i < items.size; ++i) r.v.push_back(to_Int(items.data[i]));
+  r.v.reserve(items.size());
+  for (Py_ssize_t i = 0; i < items.size(); ++i)
+    r.v.push_back(PyLong_CheckExact(items[i]) ? int_of_long(items[i]) : to_Int(items.own(i).get()));
   return r;
 }
 IntListOptValue to_IntListOpt(PyObject* o) {
@@ -95,8 +104,8 @@ FloatListValue to_FloatList(PyObject* o) {
   FloatListValue r;
   if (absent(o)) return r;
   Items items(o);
-  r.v.reserve(items.size);
-  for (Py_ssize_t i = 0; i < items.size; ++i) r.v.push_back(to_Float(items.data[i]));
+  r.v.reserve(items.size());
+  for (Py_ssize_t i = 0; i < items.size(); ++i) r.v.push_back(to_Float(items.own(i).get()));
   return r;
 }
 
@@ -192,11 +201,11 @@ Generator to_Generator(PyObject* o) {
   return reinterpret_cast<PyGenerator*>(o)->generator;
 }
 
-const Tensor& out_item(PyObject* tuple, int i, int count) {
+Tensor out_item(PyObject* tuple, int i, int count) {
   Items items(tuple);
-  if (items.size != count)
-    raise(PyExc_TypeError, str_cat("out must be a tuple of ", count, " Tensors, got ", items.size));
-  return tensor_of(items.data[i]);
+  if (items.size() != count)
+    raise(PyExc_TypeError, str_cat("out must be a tuple of ", count, " Tensors, got ", items.size()));
+  return to_item(items[i]);
 }
 
 void match_out(const Tensor& out, std::optional<DType>& dtype, const std::optional<Device>& device) {

@@ -31,11 +31,11 @@ DimVec sizes_of(PyObject* data) {
   Own at(Py_NewRef(data));
   while (is_list_like(at.get())) {
     Sequence s(at.get());
-    sizes.push_back(s.items.size);
+    sizes.push_back(s.items.size());
     if (sizes.size() > TensorImpl::kMaxDims)
       raise(PyExc_ValueError, str_cat("too many dimensions '", Py_TYPE(at.get())->tp_name, "'"));
-    if (s.items.size == 0) break;
-    at = Own(Py_NewRef(s.items.data[0]));
+    if (s.items.size() == 0) break;
+    at = s.items.own(0);
   }
   if (!sizes.empty() && is_text(at.get()))
     raise(PyExc_ValueError, str_cat("too many dimensions '", Py_TYPE(at.get())->tp_name, "'"));
@@ -105,12 +105,53 @@ struct Store {
       return;
     }
     Sequence s(o);
-    if (s.items.size != sizes[dim])
-      raise(PyExc_ValueError,
-            str_cat("expected sequence of length ", sizes[dim], " at dim ", dim, " (got ", s.items.size, ")"));
-    for (Py_ssize_t i = 0; i < s.items.size; ++i) run(s.items.data[i], to, dim + 1);
+    auto check_length = [&](bool fits) {
+      if (!fits)
+        raise(PyExc_ValueError,
+              str_cat("expected sequence of length ", sizes[dim], " at dim ", dim, " (got ", s.items.size(), ")"));
+    };
+    check_length(s.items.size() == sizes[dim]);
+    for (Py_ssize_t i = 0; i < sizes[dim]; ++i) {
+      check_length(i < s.items.size());  // an item's own code may have taken others away
+      run(s.items.own(i).get(), to, dim + 1);
+    }
   }
 };
+
+// `rank`: of the tensor that `o` is a part of. No list is looked into beyond it, so one that holds itself ends too.
+DType infer_dtype(PyObject* o, size_t rank) {
+  if (PyFloat_CheckExact(o)) return default_dtype();
+  if (PyBool_Check(o)) return DType::Bool;
+  if (PyLong_Check(o)) return DType::I64;
+  if (is_tensor(o)) return tensor_of(o).dtype();
+  if (is_text(o)) raise(PyExc_TypeError, str_cat("new(): invalid data type '", Py_TYPE(o)->tp_name, "'"));
+  if (is_array(o) || is_numpy_kind(o, "generic")) {
+    std::optional<DType> found = numpy_dtype(o);
+    if (found) return *found;
+  }
+  if (PyFloat_Check(o)) return default_dtype();
+  if (PyComplex_Check(o)) return default_complex_dtype();
+  if (is_list_like(o)) {
+    if (rank == 0) return DType::I64;  // a list where a number is due: storing it raises
+    Sequence s(o);
+    if (s.items.size() == 0) return default_dtype();
+    std::optional<DType> all;
+    PyTypeObject* last = nullptr;
+    for (Py_ssize_t i = 0; i < s.items.size(); ++i) {
+      PyObject* item = s.items[i];
+      // Numbers of one type need to be asked once.
+      if (Py_TYPE(item) == last && (last == &PyFloat_Type || last == &PyLong_Type || last == &PyBool_Type)) continue;
+      last = Py_TYPE(item);
+      if (item == o) raise(PyExc_TypeError, "new(): self-referential lists are incompatible");
+      Own held(Py_NewRef(item));
+      DType d = infer_dtype(item, rank - 1);
+      all = all ? promote_types(*all, d) : d;
+    }
+    return *all;
+  }
+  if (PyIndex_Check(o) && !PyDict_Check(o)) return DType::I64;
+  raise(PyExc_RuntimeError, str_cat("Could not infer dtype of ", Py_TYPE(o)->tp_name));
+}
 
 }  // namespace
 
@@ -123,6 +164,8 @@ void store_number(char* to, DType dtype, PyObject* o) {
   }
   switch (dtype) {
     case DType::Bool:
+      if (PyList_Check(o) || PyTuple_Check(o))
+        raise(PyExc_TypeError, str_cat("'", Py_TYPE(o)->tp_name, "' object cannot be interpreted as an integer"));
       return put(to, to_Bool(o));
     case DType::U8:
       return put(to, narrowed<uint8_t>(integer_of(o), dtype));
@@ -158,39 +201,6 @@ void store_number(char* to, DType dtype, PyObject* o) {
   }
 }
 
-DType infer_dtype(PyObject* o) {
-  if (PyFloat_CheckExact(o)) return default_dtype();
-  if (PyBool_Check(o)) return DType::Bool;
-  if (PyLong_Check(o)) return DType::I64;
-  if (is_tensor(o)) return tensor_of(o).dtype();
-  if (is_text(o)) raise(PyExc_TypeError, str_cat("new(): invalid data type '", Py_TYPE(o)->tp_name, "'"));
-  if (is_array(o) || is_numpy_kind(o, "generic")) {
-    std::optional<DType> found = numpy_dtype(o);
-    if (found) return *found;
-  }
-  if (PyFloat_Check(o)) return default_dtype();
-  if (PyComplex_Check(o)) return default_complex_dtype();
-  if (is_list_like(o)) {
-    Sequence s(o);
-    if (s.items.size == 0) return default_dtype();
-    std::optional<DType> all;
-    PyTypeObject* last = nullptr;
-    for (Py_ssize_t i = 0; i < s.items.size; ++i) {
-      PyObject* item = s.items.data[i];
-      // Numbers of one type need to be asked once.
-      if (Py_TYPE(item) == last && (last == &PyFloat_Type || last == &PyLong_Type || last == &PyBool_Type)) continue;
-      last = Py_TYPE(item);
-      if (item == o) raise(PyExc_TypeError, "new(): self-referential lists are incompatible");
-      if (is_text(item)) raise(PyExc_ValueError, str_cat("too many dimensions '", last->tp_name, "'"));
-      DType d = infer_dtype(item);
-      all = all ? promote_types(*all, d) : d;
-    }
-    return *all;
-  }
-  if (PyIndex_Check(o) && !PyDict_Check(o)) return DType::I64;
-  raise(PyExc_RuntimeError, str_cat("Could not infer dtype of ", Py_TYPE(o)->tp_name));
-}
-
 Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optional<Device> device) {
   if (is_text(data)) raise(PyExc_TypeError, str_cat("new(): invalid data type '", Py_TYPE(data)->tp_name, "'"));
   if (is_tensor(data)) return converted(ops::detach(tensor_of(data)), dtype, device, false, true);
@@ -199,7 +209,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optiona
     return converted(shared, dtype, device, false, true, MemoryFormat::Contiguous);
   }
   DimVec sizes = sizes_of(data);
-  DType type = dtype ? *dtype : infer_dtype(data);
+  DType type = dtype ? *dtype : infer_dtype(data, sizes.size());
   Tensor t = make_tensor(sizes, type);
   if (t.is_meta()) return t;
   char* to = t.numel() || sizes.empty() ? t.bytes() : nullptr;

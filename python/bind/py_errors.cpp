@@ -70,21 +70,35 @@ void set_python_error(std::string_view op) noexcept {
   } catch (const PythonError&) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "strata: an error was reported without its text");
   } catch (const Error& e) {
-    PyErr_SetString(python_type(e.kind()), with_operator(e.what(), op).c_str());
+    set_error(python_type(e.kind()), with_operator(e.what(), op));
   } catch (const std::length_error& e) {
-    PyErr_SetString(out_of_memory_error, with_operator(e.what(), op).c_str());
+    set_error(out_of_memory_error, with_operator(e.what(), op));
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(out_of_memory_error,
-                    with_operator("strata: out of memory in what an operator keeps beside its result", op).c_str());
+    set_error(out_of_memory_error,
+              with_operator("strata: out of memory in what an operator keeps beside its result", op));
   } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, with_operator(e.what(), op).c_str());
+    set_error(PyExc_RuntimeError, with_operator(e.what(), op));
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "strata: an unknown C++ exception");
   }
 }
 
+std::string shown_text(PyObject* string) {
+  Own bytes(PyUnicode_AsEncodedString(string, "utf-8", "backslashreplace"));
+  if (!bytes) {
+    PyErr_Clear();
+    return "?";
+  }
+  return {PyBytes_AS_STRING(bytes.get()), size_t(PyBytes_GET_SIZE(bytes.get()))};
+}
+
+void set_error(PyObject* type, std::string_view text) {
+  Own message(PyUnicode_DecodeUTF8(text.data(), Py_ssize_t(text.size()), "backslashreplace"));
+  if (message) PyErr_SetObject(type, message.get());
+}
+
 void raise(PyObject* type, const std::string& text) {
-  PyErr_SetString(type, text.c_str());
+  set_error(type, text);
   throw PythonError();
 }
 
@@ -121,7 +135,7 @@ void read_args(const char* function, std::initializer_list<const char*> names, i
     int i = 0;
     while (i < count && PyUnicode_CompareWithASCIIString(keyword, name[i]) != 0) ++i;
     if (i == count)
-      raise(PyExc_TypeError, str_cat(function, "() got an unexpected keyword argument '", to_Str(keyword), "'"));
+      raise(PyExc_TypeError, str_cat(function, "() got an unexpected keyword argument '", shown_text(keyword), "'"));
     if (given >> i & 1)
       raise(PyExc_TypeError, str_cat(function, "() got multiple values for argument '", name[i], "'"));
     given |= uint64_t(1) << i;

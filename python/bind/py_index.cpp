@@ -128,8 +128,8 @@ bool is_tuple_like(PyObject* o) {
   if (PyTuple_Check(o)) return true;
   if (!PyList_Check(o) || PyList_GET_SIZE(o) >= 32) return false;
   Items items(o);
-  for (Py_ssize_t i = 0; i < items.size; ++i) {
-    PyObject* x = items.data[i];
+  for (Py_ssize_t i = 0; i < items.size(); ++i) {
+    PyObject* x = items[i];
     if (is_tensor(x) || PySlice_Check(x) || x == Py_None || x == Py_Ellipsis || PyList_Check(x) || PyTuple_Check(x) ||
         is_numpy_kind(x, "ndarray"))
       return true;
@@ -148,8 +148,8 @@ Located locate(const Tensor& self, PyObject* index) {
   std::vector<Item> items;
   if (is_tuple_like(index)) {
     Items given(index);
-    items.reserve(given.size);
-    for (Py_ssize_t i = 0; i < given.size; ++i) items.push_back(item_of(given.data[i]));
+    items.reserve(given.size());
+    for (Py_ssize_t i = 0; i < given.size(); ++i) items.push_back(item_of(given.own(i).get()));
   } else {
     items.push_back(item_of(index));
   }

@@ -95,7 +95,7 @@ std::vector<std::pair<std::string, Tensor>> named_tensors(PyObject* dict) {
     raise(PyExc_TypeError,
           str_cat("save_file: expected a dict of [str, strata.Tensor] but received ", Py_TYPE(dict)->tp_name));
   std::vector<std::pair<std::string, Tensor>> list;
-  Own items(checked(PyMapping_Items(dict)));
+  Own items(checked(PyDict_Items(dict)));  // not the class's own items(), which may give anything
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
     PyObject* pair = PyList_GET_ITEM(items.get(), i);
     PyObject *name = PyTuple_GET_ITEM(pair, 0), *tensor = PyTuple_GET_ITEM(pair, 1);

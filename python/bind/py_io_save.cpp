@@ -205,7 +205,7 @@ class Converter {
   }
 
   void attributes(std::vector<std::pair<io::Str, Value>>& to, PyObject* dict) {
-    Own items(checked(PyMapping_Items(dict)));
+    Own items(checked(PyDict_Items(dict)));
     kept_.emplace_back(Py_NewRef(items.get()));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
       PyObject* pair = PyList_GET_ITEM(items.get(), i);

@@ -60,20 +60,17 @@ std::string sentence(const std::string& name, const Signature& s, const Prepared
       return str_cat(name, "() missing ", n, " required positional arguments: ", missing);
     }
     case Misfit::UnknownKeyword:
-      return str_cat(name, "() got an unexpected keyword argument '", PyUnicode_AsUTF8(m.keyword), "'");
+      return str_cat(name, "() got an unexpected keyword argument '", shown_text(m.keyword), "'");
     case Misfit::Twice:
       return str_cat(name, "() got multiple values for argument '", arg, "'");
     case Misfit::WrongElement:
-      return str_cat(
-          name, "(): argument '", arg, "'",
-          m.position > 0 ? " (position " + std::to_string(m.position) + ")" : std::string(), " must be ", wanted,
-          ", but found element of type ",
-          type_name(PyTuple_Check(m.value) || PyList_Check(m.value) ? Items(m.value).data[m.element] : m.value),
-          " at pos ", m.element);
+      return str_cat(name, "(): argument '", arg, "'",
+                     m.position > 0 ? " (position " + std::to_string(m.position) + ")" : std::string(), " must be ",
+                     wanted, ", but found element of type ", m.found, " at pos ", m.element);
     default:
       return str_cat(name, "(): argument '", arg, "'",
                      m.position > 0 ? " (position " + std::to_string(m.position) + ")" : std::string(), " must be ",
-                     wanted, ", not ", type_name(m.value));
+                     wanted, ", not ", m.found);
   }
 }
 
@@ -85,9 +82,8 @@ std::string shown_arguments(const CallArgs& c, PyObject* wrong) {
       Items items(value);
       bool tuple = PyTuple_CheckExact(value);
       shown = std::string("") + type_name(value) + " of " + (tuple ? "(" : "[");
-      for (Py_ssize_t i = 0; i < items.size && i < 4; ++i)
-        shown += std::string(i ? ", " : "") + type_name(items.data[i]);
-      shown += std::string(items.size > 4 ? ", ..." : "") + (tuple ? ")" : "]");
+      for (Py_ssize_t i = 0; i < items.size() && i < 4; ++i) shown += std::string(i ? ", " : "") + type_name(items[i]);
+      shown += std::string(items.size() > 4 ? ", ..." : "") + (tuple ? ")" : "]");
     }
     if (value == wrong) shown = "!" + shown + "!";
     text += (text.empty() ? "" : ", ") + key + shown;
@@ -95,7 +91,7 @@ std::string shown_arguments(const CallArgs& c, PyObject* wrong) {
   for (Py_ssize_t i = 0; i < c.nargs; ++i) add("", c.args[i]);
   if (c.kwnames)
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(c.kwnames); ++k)
-      add(std::string(PyUnicode_AsUTF8(PyTuple_GET_ITEM(c.kwnames, k))) + "=", c.args[c.nargs + k]);
+      add(shown_text(PyTuple_GET_ITEM(c.kwnames, k)) + "=", c.args[c.nargs + k]);
   return "(" + text + ")";
 }
 
@@ -159,7 +155,7 @@ void raise_misfit(const Overloads& overloads, const CallArgs& c) {
     }
     std::string wanted;
     for (size_t i = 0; i < kinds.size(); ++i) wanted += (i ? " or " : "") + kinds[i];
-    PyErr_SetString(PyExc_TypeError, sentence(name, *one.signature, *prepared_of[all[0]], c, one.why, wanted).c_str());
+    set_error(PyExc_TypeError, sentence(name, *one.signature, *prepared_of[all[0]], c, one.why, wanted));
     return;
   }
   std::string text = name + "() received an invalid combination of arguments - got " + shown_arguments(c, nullptr);
@@ -177,12 +173,11 @@ void raise_misfit(const Overloads& overloads, const CallArgs& c) {
         text += "\n      didn't match because some of the arguments have invalid types: " +
                 shown_arguments(c, one.why.value);
       if (one.why.reason == Misfit::UnknownKeyword)
-        text += std::string("\n      didn't match because some of the keywords were incorrect: ") +
-                PyUnicode_AsUTF8(one.why.keyword);
+        text += "\n      didn't match because some of the keywords were incorrect: " + shown_text(one.why.keyword);
     }
     text += "\n";
   }
-  PyErr_SetString(PyExc_TypeError, text.c_str());
+  set_error(PyExc_TypeError, text);
 }
 
 }  // namespace strata::py

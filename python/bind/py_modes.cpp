@@ -34,7 +34,7 @@ bool has_override(PyObject* o) {
 Own types_of(const Overloaded& overloaded) {
   Own types(checked(PyTuple_New(Py_ssize_t(overloaded.args.size()))));
   for (size_t i = 0; i < overloaded.args.size(); ++i) {
-    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(overloaded.args[i]));
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(overloaded.args[i].get()));
     PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), new_reference(type).release());
   }
   return types;
@@ -147,7 +147,7 @@ PyObject* overloaded_args(PyObject*, PyObject* sequence) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i)
       overloaded.add(PySequence_Fast_GET_ITEM(items.get(), i));
     Own list(checked(PyList_New(0)));
-    for (PyObject* o : overloaded.args) checked(PyList_Append(list.get(), o));
+    for (const Own& o : overloaded.args) checked(PyList_Append(list.get(), o.get()));
     return list.release();
   });
 }
@@ -228,19 +228,20 @@ bool torch_function_enabled() { return state().overrides == Overrides::On; }
 
 void Overloaded::add(PyObject* o) {
   if (!has_override(o)) return;
-  for (PyObject* known : args)
-    if (Py_TYPE(known) == Py_TYPE(o)) return;
+  for (const Own& known : args)
+    if (Py_TYPE(known.get()) == Py_TYPE(o)) return;
   for (size_t i = 0; i < args.size(); ++i)
-    if (PyType_IsSubtype(Py_TYPE(o), Py_TYPE(args[i]))) {
-      args.insert(args.begin() + long(i), o);
+    if (PyType_IsSubtype(Py_TYPE(o), Py_TYPE(args[i].get()))) {
+      args.insert(args.begin() + long(i), new_reference(o));
       return;
     }
-  args.push_back(o);
+  args.push_back(new_reference(o));
 }
 
-void Overloaded::add_nested(PyObject* o) {
+void Overloaded::add_nested(PyObject* o, int depth) {
   if (!PyTuple_Check(o) && !PyList_Check(o)) return add(o);
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) add_nested(PySequence_Fast_GET_ITEM(o, i));
+  if (depth == kOverrideDepth) return;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) add_nested(PySequence_Fast_GET_ITEM(o, i), depth + 1);
 }
 
 PyObject* public_function(const char* name, bool method) {
@@ -267,12 +268,12 @@ PyObject* ask_torch_function(PyObject* func, const Overloaded& overloaded, PyObj
       raise(PyExc_TypeError, "no implementation found for '" + text_of(func) + "': the mode " + type_name(mode.get()) +
                                  " returned NotImplemented");
   }
-  for (PyObject* o : overloaded.args) {
-    Own result = ask(o, func, types.get(), args, kwargs);
+  for (const Own& o : overloaded.args) {
+    Own result = ask(o.get(), func, types.get(), args, kwargs);
     if (result.get() != Py_NotImplemented) return result.release();
   }
   std::string names;
-  for (PyObject* o : overloaded.args) names += (names.empty() ? "" : ", ") + type_name(o);
+  for (const Own& o : overloaded.args) names += (names.empty() ? "" : ", ") + type_name(o.get());
   raise(PyExc_TypeError, "no implementation found for '" + text_of(func) +
                              "' on types that implement __torch_function__: [" + names +
                              "]; all of their handlers returned NotImplemented");

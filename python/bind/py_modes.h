@@ -10,11 +10,14 @@ namespace strata::py {
 void note_subclass(const Tensor& t, PyTypeObject* type);
 bool has_torch_dispatch(PyTypeObject* type);
 
-// The arguments' types that want to be asked, subclasses before their bases, else from left to right. Borrowed.
+// So deep in lists and tuples are arguments looked for that want to be asked; a list may contain itself.
+constexpr int kOverrideDepth = 3;
+
+// The arguments' types that want to be asked, subclasses before their bases, else from left to right.
 struct Overloaded {
-  std::vector<PyObject*> args;
-  void add(PyObject* o);         // when its class defines __torch_function__
-  void add_nested(PyObject* o);  // and the items of lists and tuples
+  std::vector<Own> args;
+  void add(PyObject* o);                        // when its class defines __torch_function__
+  void add_nested(PyObject* o, int depth = 0);  // and the items of lists and tuples
 };
 // The public function of a generated entry: strata.add, or strata.Tensor.add for methods. Borrowed, cached.
 PyObject* public_function(const char* name, bool method);

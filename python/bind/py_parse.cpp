@@ -157,9 +157,15 @@ const Prepared& prepare(const Overloads& overloads) {
 bool fit(const Signature& signature, const PreparedSignature& p, const CallArgs& call, bool numbers, Frame& frame,
          Misfit* why) {
   auto fail = [&](Misfit::Reason reason, int arg, PyObject* value = nullptr, Py_ssize_t position = -1,
-                  Py_ssize_t element = -1, PyObject* keyword = nullptr) {
-    if (why) *why = {reason, arg, position, element, value, keyword};
+                  Py_ssize_t element = -1, PyObject* keyword = nullptr, PyObject* found = nullptr) {
+    if (!found) found = value;
+    if (why) *why = {reason, arg, position, element, value, keyword, found ? Py_TYPE(found)->tp_name : ""};
     return false;
+  };
+  // A value that does not fit; `bad`: the place of the wrong element where it is a list.
+  auto misfit = [&](int arg, PyObject* value, Py_ssize_t position, Py_ssize_t bad, PyObject* keyword = nullptr) {
+    if (bad < 0) return fail(Misfit::WrongType, arg, value, position, bad, keyword);
+    return fail(Misfit::WrongElement, arg, value, position, bad, keyword, Items(value)[bad]);
   };
   frame.packs = 0;
   PyObject** slots = frame.slots;
@@ -181,8 +187,7 @@ bool fit(const Signature& signature, const PreparedSignature& p, const CallArgs&
       slots[at++] = pack(frame, call.args, nargs);
       break;
     }
-    if (!put(spec, call.args[i], numbers, frame, &slots[at], &bad))
-      return fail(bad >= 0 ? Misfit::WrongElement : Misfit::WrongType, at, call.args[i], i + 1, bad);
+    if (!put(spec, call.args[i], numbers, frame, &slots[at], &bad)) return misfit(at, call.args[i], i + 1, bad);
   }
   for (int i = at; i < count; ++i) slots[i] = nullptr;
   if (call.kwnames) {
@@ -200,8 +205,7 @@ bool fit(const Signature& signature, const PreparedSignature& p, const CallArgs&
       if (i < at || (given >> i & 1)) return fail(Misfit::Twice, i, value, -1, -1, keyword);
       given |= uint64_t(1) << i;
       Py_ssize_t bad = -1;
-      if (!put(signature.args[i], value, numbers, frame, &slots[i], &bad))
-        return fail(bad >= 0 ? Misfit::WrongElement : Misfit::WrongType, i, value, -1, bad, keyword);
+      if (!put(signature.args[i], value, numbers, frame, &slots[i], &bad)) return misfit(i, value, -1, bad, keyword);
     }
     for (int i = at; i < count; ++i)
       if (!(given >> i & 1) && !signature.args[i].has_default) return fail(Misfit::Missing, i);

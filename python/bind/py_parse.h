@@ -1,8 +1,9 @@
 // Inside of the argument parser: one call's frame, the fit of one signature, and the text when none fits.
 #pragma once
+#include <string>
 #include <vector>
 
-#include "py_args.h"
+#include "py_types.h"
 
 namespace strata::py {
 
@@ -20,22 +21,28 @@ struct IntPack {
 extern PyTypeObject int_pack_type;
 inline bool is_int_pack(PyObject* o) { return Py_TYPE(o) == &int_pack_type; }
 
-// The items of a list, tuple or pack, without a copy.
-struct Items {
-  PyObject* const* data;
-  Py_ssize_t size;
-  explicit Items(PyObject* o) {
-    if (PyTuple_Check(o)) {
-      data = reinterpret_cast<PyTupleObject*>(o)->ob_item;
-      size = PyTuple_GET_SIZE(o);
-    } else if (PyList_Check(o)) {
-      data = reinterpret_cast<PyListObject*>(o)->ob_item;
-      size = PyList_GET_SIZE(o);
-    } else {
-      data = reinterpret_cast<IntPack*>(o)->items;
-      size = reinterpret_cast<IntPack*>(o)->size;
+// The items of a list, tuple or pack, as they are now. Python code that runs between two looks (an item's __index__)
+// may change a list: ask for the size again at each step, and own an item before anything that may run Python code.
+class Items {
+ public:
+  explicit Items(PyObject* o) : o_(o), kind_(PyTuple_Check(o) ? Tuple : PyList_Check(o) ? List : Pack) {}
+  Py_ssize_t size() const { return kind_ == Pack ? reinterpret_cast<IntPack*>(o_)->size : Py_SIZE(o_); }
+  // Borrowed.
+  PyObject* operator[](Py_ssize_t i) const {
+    switch (kind_) {
+      case Tuple:
+        return PyTuple_GET_ITEM(o_, i);
+      case List:
+        return PyList_GET_ITEM(o_, i);
+      default:
+        return reinterpret_cast<IntPack*>(o_)->items[i];
     }
   }
+  Own own(Py_ssize_t i) const { return Own(Py_NewRef((*this)[i])); }
+
+ private:
+  PyObject* o_;
+  enum Kind { Tuple, List, Pack } kind_;
 };
 
 struct PreparedArg {
@@ -84,8 +91,9 @@ struct Misfit {
   int arg = -1;              // index of the signature's argument
   Py_ssize_t position = -1;  // of a positional argument, counted from 1 without self
   Py_ssize_t element = -1;
-  PyObject* value = nullptr;
+  PyObject* value = nullptr;  // what was given for the argument: to be compared, never looked into
   PyObject* keyword = nullptr;
+  std::string found;  // the type of what does not fit: of the value, or of the element of a list
 };
 
 // Fills the frame's slots. `numbers`: numbers may stand for tensors. `why` is filled on failure when it is given.

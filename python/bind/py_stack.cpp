@@ -41,8 +41,8 @@ ArgKind kind_of(const TypeSpec& t) {
 bool is_bool_list(PyObject* o) {
   if (!is_list(o)) return false;
   Items items(o);
-  for (Py_ssize_t i = 0; i < items.size; ++i)
-    if (!PyBool_Check(items.data[i])) return false;
+  for (Py_ssize_t i = 0; i < items.size(); ++i)
+    if (!PyBool_Check(items[i])) return false;
   return true;
 }
 
@@ -55,8 +55,8 @@ std::string describe(PyObject* o) {
   if (!is_list(o)) return type_name(o);
   Items items(o);
   std::string text = type_name(o) + " of (";
-  for (Py_ssize_t i = 0; i < items.size && i < 8; ++i) text += (i ? ", " : "") + type_name(items.data[i]);
-  return text + (items.size > 8 ? ", ...)" : ")");
+  for (Py_ssize_t i = 0; i < items.size() && i < 8; ++i) text += (i ? ", " : "") + type_name(items[i]);
+  return text + (items.size() > 8 ? ", ...)" : ")");
 }
 
 // A Python error that names the argument, unless the conversion set one already.
@@ -111,7 +111,7 @@ bool place_args(const Operator& op, PyObject* args, PyObject* kwargs, std::vecto
     PyObject *key, *value;
     Py_ssize_t at = 0;
     while (PyDict_Next(kwargs, &at, &key, &value)) {
-      std::string name(to_Str(key));
+      std::string name = shown_text(key);
       int i = schema.arg_index(name == "input" && schema.arg_index("input") < 0 ? "self" : name);
       if (i < 0) {
         *why = str_cat("got an unexpected keyword argument '", name, "'");
@@ -166,7 +166,7 @@ IValue from_python(PyObject* o, const TypeSpec& t) {
       if (!t.list) return IValue(to_Bool(o));
       std::vector<bool> list;
       Items items(o);
-      for (Py_ssize_t i = 0; i < items.size; ++i) list.push_back(to_Bool(items.data[i]));
+      for (Py_ssize_t i = 0; i < items.size(); ++i) list.push_back(to_Bool(items.own(i).get()));
       return IValue(std::move(list));
     }
     case ArgType::Scalar:
@@ -278,16 +278,17 @@ void results_from_python(const Operator& op, PyObject* result, const Stack& args
     expect(result == Py_None, result);
     return;
   }
-  std::vector<PyObject*> items;
+  std::vector<Own> items;
   if (count == 1) {
-    items.push_back(result);
+    items.push_back(new_reference(result));
   } else {
     expect(is_list(result) && PySequence_Fast_GET_SIZE(result) == Py_ssize_t(count), result);
-    for (size_t i = 0; i < count; ++i) items.push_back(PySequence_Fast_GET_ITEM(result, Py_ssize_t(i)));
+    for (size_t i = 0; i < count; ++i) items.push_back(new_reference(PySequence_Fast_GET_ITEM(result, Py_ssize_t(i))));
   }
   for (size_t i = 0; i < count; ++i) {
     const TypeSpec& t = schema.returns[i].type;
-    if (items[i] == Py_None && t.written) {
+    PyObject* item = items[i].get();
+    if (item == Py_None && t.written) {
       for (size_t k = 0; k < schema.args.size(); ++k)
         if (schema.args[k].type.alias == t.alias) {
           results.push_back(args[k]);
@@ -296,11 +297,10 @@ void results_from_python(const Operator& op, PyObject* result, const Stack& args
       continue;
     }
     // None stands for a tensor that is not there, as from native batch norm.
-    expect(
-        (items[i] == Py_None && t.base == ArgType::Tensor && !t.list && count > 1) ||
-            (fits(items[i], t) && (t.base != ArgType::Tensor || t.list || is_tensor(items[i]) || items[i] == Py_None)),
-        result);
-    results.push_back(from_python(items[i], t));
+    expect((item == Py_None && t.base == ArgType::Tensor && !t.list && count > 1) ||
+               (fits(item, t) && (t.base != ArgType::Tensor || t.list || is_tensor(item) || item == Py_None)),
+           result);
+    results.push_back(from_python(item, t));
   }
 }
 

@@ -1,5 +1,7 @@
 // The small types of the Python face: dtype, device, layout, memory format, Size, Generator, storage.
 #pragma once
+#include <string>
+
 #include "py_args.h"
 
 namespace strata::py {
@@ -90,7 +92,11 @@ class Own {
  private:
   PyObject* o_;
 };
-// Raises a Python error of `type` with this text.
+// The text of a string; a lone surrogate, which UTF-8 lacks, as its escape.
+std::string shown_text(PyObject* string);
+// Sets a Python error of `type`. The text may quote what a file or a user gave: bytes that are no UTF-8 are escaped.
+void set_error(PyObject* type, std::string_view text);
+// The same, thrown.
 [[noreturn]] void raise(PyObject* type, const std::string& text);
 // The keyword and positional arguments of a hand-written function, by name: missing ones stay as they are.
 // `names` lists all of them; those from `keyword_only` on must come by keyword. Throws PythonError.

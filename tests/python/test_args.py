@@ -203,3 +203,51 @@ def test_inplace_operators_keep_the_object():
     x /= 2
     assert x is y
     assert x.tolist() == [1.5, 4.0]
+
+
+# ---- objects that change, or have no end
+
+
+def test_lists_that_change_while_they_are_read():
+    class Changing:
+        def __init__(self, home):
+            self.home = home
+
+        def __index__(self):
+            self.home.clear()
+            return 1
+
+        def __float__(self):
+            return float(self.__index__())
+
+    def holding(*rest):
+        home = []
+        home += [Changing(home), *rest]
+        return home
+
+    for _ in range(50):
+        for data in (holding(1.0, 2.0), [[1.0, 2.0], holding(2.0)]):
+            with pytest.raises(ValueError, match="expected sequence of length"):
+                strata.tensor(data, dtype=strata.float32)
+        strata.zeros(2, 2, 2)[holding(0, None, strata.tensor(1))]
+        pair = [strata.zeros(0), strata.zeros(0, dtype=strata.int64)]
+        with pytest.raises(TypeError, match="out must be a tuple of 2 Tensors, got 0"):
+            strata.max(strata.ones(2, 2), dim=Changing(pair), out=pair)
+
+
+def test_lists_that_hold_themselves():
+    one, other = [1], [1]
+    one += [other, other]
+    other += [one, one]
+    for data in (one, [[one]]):
+        with pytest.raises((TypeError, ValueError)):
+            strata.tensor(data)
+        for call in (strata.add, strata.cat, strata.ops.aten.add.Tensor, strata.ops.aten.cat):
+            with pytest.raises(TypeError):
+                call(data, 1)
+
+
+def test_keywords_that_are_no_text():
+    for call in (strata.zeros, strata.tensor, strata.ops.aten.relu.default):
+        with pytest.raises(TypeError, match="udc80"):
+            call(1, **{"\udc80": 1})
