@@ -15,6 +15,8 @@ import sys
 import time
 from pathlib import Path
 
+import sanitizer
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -81,10 +83,6 @@ def python_tests(args: argparse.Namespace, env: dict[str, str], rest: list[str])
     return good, bad
 
 
-def run_text(*command: str) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, required=True)
@@ -97,21 +95,7 @@ def main() -> int:
         env["STRATA_TEST_ALL"] = "1"
     cpp_env = dict(env)
     if args.sanitize:
-        runtime = {"asan": "libclang_rt.asan-x86_64.so", "tsan": "libclang_rt.tsan-x86_64.so"}[args.sanitize]
-        env["LD_PRELOAD"] = run_text("clang-19", f"-print-file-name={runtime}")
-        # Python itself does not free everything at its end; a request for too much memory is an ordinary error here.
-        env["ASAN_OPTIONS"] = "detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096"
-        env["TSAN_OPTIONS"] = "die_after_fork=0:allocator_may_return_null=1:max_allocation_size_mb=4096"
-        cpp_env["ASAN_OPTIONS"] = "allocator_may_return_null=1"
-        # The OpenMP runtime's own locks are unknown to the thread sanitizer; Archer, a part of LLVM's OpenMP, tells it
-        # where parallel regions begin and end.
-        cpp_env["TSAN_OPTIONS"] = "ignore_noninstrumented_modules=1"
-        env["TSAN_OPTIONS"] += ":" + cpp_env["TSAN_OPTIONS"]
-        for settings in (env, cpp_env):
-            settings["UBSAN_OPTIONS"] = "print_stacktrace=1"
-            if args.sanitize == "tsan":
-                settings["OMP_NUM_THREADS"] = "2"
-                settings["OMP_TOOL_LIBRARIES"] = run_text("clang-19", "-print-file-name=libarcher.so")
+        env, cpp_env = sanitizer.for_python(args.sanitize, env), sanitizer.for_programs(args.sanitize, env)
     print(f"seed {args.seed}" + (" (all operator tests)" if args.all else ""), flush=True)
     start = time.monotonic()
     passed, failed = nothing_to_build(args.build)

@@ -1,0 +1,1 @@
+"""A fuzzer of the Python face: `./run fuzz --help`."""
