@@ -74,6 +74,38 @@ def test_the_same_batches_for_a_seed_at_any_number_of_workers():
     assert runs[0][0] != runs[0][1]
 
 
+LATE_NUMPY = """
+import random, sys, strata
+from strata.utils.data import DataLoader
+
+class Noise:
+    def __len__(self):
+        return 6
+    def __getitem__(self, i):
+        import numpy  # not before the first sample
+        return numpy.random.rand(), random.random(), strata.rand(()).item()
+
+def own(worker):
+    assert strata.utils.data.get_worker_info().id == worker
+
+if __name__ == "__main__":
+    assert "numpy" not in sys.modules
+    for workers, init in ((2, None), (2, own), (0, None)):
+        data = DataLoader(Noise(), 2, num_workers=workers, worker_init_fn=init if workers else None,
+                          generator=strata.Generator().manual_seed(3), collate_fn=list)
+        print([batch for batch in data])
+"""
+
+
+def test_workers_seed_numpy_that_a_dataset_imports(tmp_path):
+    program = tmp_path / "late_numpy.py"
+    program.write_text(LATE_NUMPY)
+    runs = [subprocess.run([sys.executable, program], capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert runs[0] == runs[1]
+    two_workers, _, none = runs[0].splitlines()
+    assert two_workers == none
+
+
 def test_loading_here_leaves_the_generators_alone():
     batches = iter(DataLoader(Noisy(), 3, generator=strata.Generator()))
     strata.manual_seed(1)

@@ -1,8 +1,8 @@
 """What runs in a worker process: it answers each task with a batch, an error or "end" until it is told to stop."""
 
+import functools
 import os
 import random
-import sys
 
 import strata
 from strata.utils.data._collate import default_collate, stacks_tensors
@@ -82,13 +82,23 @@ def batch_seed(base, index):
     return (base + (index + 1) * 0x9E3779B97F4A7C15) % 2**63
 
 
+@functools.cache
+def numpy_module():
+    """NumPy where it is installed, loaded or not: a dataset that imports it later must find it seeded."""
+    try:
+        import numpy
+
+        return numpy
+    except ImportError:
+        return None
+
+
 def seed_everything(seed):
-    """Seeds strata on the CPU, `random`, and NumPy where it is loaded."""
+    """Seeds strata on the CPU, `random`, and NumPy where there is one."""
     strata.default_generator.manual_seed(seed)
     random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed % 2**32)
+    if numpy_module() is not None:
+        numpy_module().random.seed(seed % 2**32)
 
 
 class MapFetcher:

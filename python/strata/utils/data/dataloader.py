@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
@@ -347,7 +346,7 @@ def _generators_at(loader, resume):
 @contextmanager
 def _own_randomness(seed):
     """Seeds every generator for one batch and puts them back."""
-    numpy = sys.modules.get("numpy")
+    numpy = _worker.numpy_module()
     states = strata.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()
     _worker.seed_everything(seed)
     try:
