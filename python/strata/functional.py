@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
+
 import strata
 from strata import _C
 
@@ -138,12 +141,27 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
 
     The operands may also come interleaved with lists of dims: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
-    if isinstance(equation, str):
+    if not operands:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    if not isinstance(equation, strata.Tensor):
         return _table("einsum")(equation, _listed(operands))
     items = [equation, *operands]
 
+    def letter(d: Any) -> str:
+        if d is Ellipsis:
+            return "..."
+        if not 0 <= operator.index(d) < 52:
+            raise ValueError(f"einsum(): subscript in subscripts list is not within the valid range [0, 52): got {d}")
+        return chr(ord("A") + d if d < 26 else ord("a") + d - 26)
+
     def letters(dims: Sequence) -> str:
-        return "".join("..." if d is Ellipsis else chr(ord("A") + d if d < 26 else ord("a") + d - 26) for d in dims)
+        found = list(itertools.islice(dims, 65))
+        if len(found) > 64:
+            raise ValueError("einsum(): a subscripts list names more than 64 dims, which no tensor has")
+        return "".join(letter(d) for d in found)
 
     pairs = len(items) // 2
     text = ",".join(letters(items[2 * i + 1]) for i in range(pairs))

@@ -20,6 +20,7 @@ from .linear import Linear
 from .module import Module
 from .multihead_attention import MultiheadAttention
 from .normalization import LayerNorm
+from .utils import _check_layers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def _activation(activation: str | Callable[[Tensor], Tensor]) -> Callable[[Tenso
 
 
 def _clones(module: Module, count: int) -> ModuleList:
+    if not isinstance(module, Module):
+        raise TypeError(f"{type(module).__name__} is not a Module subclass")
+    _check_layers(count)
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 
 

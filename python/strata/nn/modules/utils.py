@@ -1,4 +1,4 @@
-"""Sizes given as one number or one per dimension."""
+"""Sizes given as one number or one per dimension, and the number of layers."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ _single = _ntuple(1, "_single")
 _pair = _ntuple(2, "_pair")
 _triple = _ntuple(3, "_triple")
 _quadruple = _ntuple(4, "_quadruple")
+
+
+_MOST_LAYERS = 1 << 16
+
+
+def _check_layers(count: int) -> None:
+    """Refuses a number of layers that would take hours to build, before the first is built."""
+    if count > _MOST_LAYERS:
+        raise ValueError(f"num_layers: expected at most {_MOST_LAYERS}, got {count}")
 
 
 def _reverse_repeat_tuple(values: tuple, n: int) -> tuple:
