@@ -8,6 +8,7 @@ from strata import _C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 __all__ = ["OpOverload", "OpOverloadPacket", "dump", "explain_dispatch", "get", "names", "schema"]
@@ -181,12 +182,17 @@ def _schema_of(op: OpOverload) -> FunctionSchema:
     return FunctionSchema(op._schema_text)
 
 
-def _named(op: str | OpOverload | OpOverloadPacket) -> tuple[list[OpOverload], str]:
-    """The operators that a name, operator or packet stands for."""
+def _named(op: str | Callable | OpOverload | OpOverloadPacket) -> tuple[list[OpOverload], str]:
+    """The operators that a name, a function or method, an operator or a packet stands for."""
     if isinstance(op, OpOverload):
         return [op], op.name()
     if isinstance(op, OpOverloadPacket):
         return op._candidates(), op._qualified_op_name
+    if callable(op):
+        name = getattr(op, "__name__", "")
+        if not _C._op_names(f"aten::{name}"):
+            raise TypeError(f"{name or op!r} is no operator of the table: name one of those that it calls, such as 'aten::add'")
+        op = name
     full = op if "::" in op else f"aten::{op}"
     found = _C._op_names(full)
     if full in found and ("." in full or len(found) == 1):
@@ -216,10 +222,11 @@ def dump(op: str | OpOverload | OpOverloadPacket) -> Text:
     return Text("\n".join(_C._dispatch_dump(o) for o in _named(op)[0]))
 
 
-def explain_dispatch(op: str | OpOverload | OpOverloadPacket, /, *args: Any, **kwargs: Any) -> Text:
+def explain_dispatch(op: str | Callable | OpOverload | OpOverloadPacket, /, *args: Any, **kwargs: Any) -> Text:
     """What a call with these arguments would pass, outermost key first, and which kernel serves each; nothing runs.
 
-    op: an operator, a packet, or a name such as 'aten::add.Tensor' or 'add'. TypeError where no overload fits.
+    op: an operator, a packet, a function such as strata.add, or a name such as 'aten::add.Tensor' or 'add'. TypeError
+    where no overload fits.
     """
     found, full = _named(op)
     chosen = found[0] if len(found) == 1 else _packet(*full.split("::", 1))._fitting(args, kwargs)

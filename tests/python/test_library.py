@@ -88,6 +88,15 @@ def test_every_schema_parses_back(name):
     assert library.FunctionSchema(str(schema)) == schema and str(schema) == torch.ops.get(name)._schema_text
 
 
+def test_explain_dispatch_of_functions():
+    x = torch.ones(2)
+    assert str(torch.explain_dispatch(torch.add, x, x)) == str(torch.explain_dispatch("add", x, x))
+    assert "aten::add_.Tensor" in torch.explain_dispatch(torch.Tensor.add_, x, x)
+    assert "aten::relu" in torch.explain_dispatch(torch.nn.functional.relu, x)
+    with pytest.raises(TypeError, match="'save' is no operator of the table"):
+        torch.explain_dispatch(torch.save, x)
+
+
 def test_explain_dispatch():
     x = torch.ones(2)
     plain = torch.explain_dispatch("add", x, x)
