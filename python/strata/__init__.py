@@ -109,49 +109,57 @@ def is_storage(obj: object) -> builtins.bool:
     return isinstance(obj, _C.UntypedStorage)
 
 
+def _tensor(function: str, value: Any, name: str = "input", position: builtins.int = 1) -> Tensor:
+    """The argument, which must be a tensor."""
+    if not isinstance(value, Tensor):
+        kind = type(value).__name__
+        raise TypeError(f"{function}(): argument '{name}' (position {position}) must be Tensor, not {kind}")
+    return value
+
+
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Whether the tensor's dtype is a floating-point one."""
-    return input.is_floating_point()
+    return _tensor("is_floating_point", input).is_floating_point()
 
 
 def is_complex(input: Tensor) -> builtins.bool:
     """Whether the tensor's dtype is complex64 or complex128."""
-    return input.is_complex()
+    return _tensor("is_complex", input).is_complex()
 
 
 def is_signed(input: Tensor) -> builtins.bool:
     """Whether the tensor's dtype has negative numbers."""
-    return input.dtype.is_signed
+    return _tensor("is_signed", input).dtype.is_signed
 
 
 def is_conj(input: Tensor) -> builtins.bool:
     """False: conj() computes its result at once."""
-    return input.is_conj()
+    return _tensor("is_conj", input).is_conj()
 
 
 def is_neg(input: Tensor) -> builtins.bool:
     """False: neg() computes its result at once."""
-    return input.is_neg()
+    return _tensor("is_neg", input).is_neg()
 
 
 def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
     """Whether both have the same shape."""
-    return input.is_same_size(other)
+    return _tensor("is_same_size", input).is_same_size(_tensor("is_same_size", other, "other", 2))
 
 
 def get_device(input: Tensor) -> builtins.int:
     """The index of the tensor's device; -1 for the CPU."""
-    return input.get_device()
+    return _tensor("get_device", input).get_device()
 
 
 def numel(input: Tensor) -> builtins.int:
     """The number of elements."""
-    return input.numel()
+    return _tensor("numel", input).numel()
 
 
 def is_inference(input: Tensor) -> builtins.bool:
     """Whether the tensor was made in inference mode."""
-    return input.is_inference()
+    return _tensor("is_inference", input).is_inference()
 
 
 def typename(obj: object) -> str:

@@ -25,15 +25,15 @@ def gradient(
     coordinates for each.
     """
     if input.dtype == strata.uint8:
-        raise RuntimeError("torch.gradient does not support uint8 input.")
+        raise RuntimeError("gradient does not support uint8 input.")
     if edge_order not in (1, 2):
-        raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2. Got {edge_order}")
+        raise RuntimeError(f"gradient only supports edge_order=1 and edge_order=2. Got {edge_order}")
     dims = list(range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     if isinstance(spacing, (list, tuple)):
         if len(spacing) != len(dims):
             wanted = f"of length equal to 'self.dim() = {len(dims)}'" if dim is None else f"as long as dim, {len(dims)}"
             raise RuntimeError(
-                f"torch.gradient expected spacing to be unspecified, a scalar, or a list {wanted}, but got a list of "
+                f"gradient expected spacing to be unspecified, a scalar, or a list {wanted}, but got a list of "
                 f"length {len(spacing)}"
             )
         steps = list(spacing)
@@ -55,7 +55,7 @@ def gradient(
         seen.add(d % input.dim())
         if input.shape[d] <= edge_order:
             raise RuntimeError(
-                f"torch.gradient expected each dimension size to be at least edge_order+1, {edge_order + 1}; dim {d} "
+                f"gradient expected each dimension size to be at least edge_order+1, {edge_order + 1}; dim {d} "
                 f"has {input.shape[d]}"
             )
     return tuple(_slopes(input, d % input.dim(), step, edge_order) for d, step in zip(dims, steps, strict=True))
@@ -79,7 +79,7 @@ def _slopes(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
         return strata.cat([ends[0], inner, ends[1]], dim)
     if step.dim() != 1:
         raise RuntimeError(
-            "torch.gradient expected each element of spacing to have one dimension, but got an element with "
+            "gradient expected each element of spacing to have one dimension, but got an element with "
             f"{step.dim()} dimensions!"
         )
     gaps = step[1:] - step[:-1]
@@ -143,7 +143,7 @@ def histogram(
     if weight is not None:
         if weight.shape != input.shape:
             raise RuntimeError(
-                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor, "
+                "histogramdd: if weight tensor is provided it should have the same shape as the input tensor, "
                 f"but got input with shape {list(input.shape)} and weight with shape {list(weight.shape)}"
             )
         weight = weight.reshape(-1)
@@ -156,7 +156,7 @@ def histogram(
     for target, value in zip(out, made, strict=True):
         if target.dtype != input.dtype:
             raise RuntimeError(
-                f"torch.histogram: input tensor and out= should have the same dtype, but got {input.dtype} and "
+                f"histogram: input tensor and out= should have the same dtype, but got {input.dtype} and "
                 f"{target.dtype}"
             )
         target.resize_(value.shape).copy_(value)
@@ -174,7 +174,7 @@ def histogramdd(
     """Counts (or sums of weight) of points, the rows of input (..., D), in a grid of bins of D dims: numbers of bins
     over range (D pairs of ends, the points' extremes unless given), or a list of edges for each dim."""
     if input.dim() < 2:
-        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+        raise RuntimeError("histogramdd: input tensor should have at least 2 dimensions")
     dims = input.shape[-1]
     bins = [bins] * dims if isinstance(bins, int) else list(bins)
     if len(bins) != dims:
@@ -189,18 +189,18 @@ def histogramdd(
     if weight is not None:
         if weight.shape != input.shape[:-1]:
             raise RuntimeError(
-                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+                "histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
                 f"excluding its innermost dimension, but got input with shape {list(input.shape)} and weight with "
                 f"shape {list(weight.shape)}"
             )
         if weight.dtype != input.dtype:
             raise RuntimeError(
-                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+                "histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
                 f"dtype, but got input({input.dtype}), and weight({weight.dtype})"
             )
     if range is not None and len(range) != 2 * dims:
         raise RuntimeError(
-            f"torch.histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, but got "
+            f"histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, but got "
             f"{len(range)}"
         )
     points = input.detach().reshape(-1, dims)
@@ -229,30 +229,30 @@ def _edges(column: Tensor, bins: int | Tensor, ends: list[float] | None, dim: in
     if isinstance(bins, Tensor):
         if bins.dim() != 1:
             raise RuntimeError(
-                f"torch.histogramdd: bins tensor should have one dimension, but got {bins.dim()} dimensions in the "
+                f"histogramdd: bins tensor should have one dimension, but got {bins.dim()} dimensions in the "
                 f"bins tensor for dimension {dim}"
             )
         if bins.numel() < 2:
             raise RuntimeError(
-                f"torch.histogramdd: bins tensor should have at least 2 elements, but got {bins.numel()} in dimension "
+                f"histogramdd: bins tensor should have at least 2 elements, but got {bins.numel()} in dimension "
                 f"{dim}"
             )
         if bins.dtype != column.dtype:
             raise RuntimeError(
-                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                "histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
                 f"{column.dtype} and bins for dimension {dim} with dtype {bins.dtype}"
             )
         return bins.detach()
     if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {dim}")
+        raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension {dim}")
     if ends is None:
         ends = [column.min().item(), column.max().item()] if column.numel() else [0.0, 1.0]
     low, high = ends
     if not (abs(low) < strata.inf and abs(high) < strata.inf):
-        raise RuntimeError(f"torch.histogramdd: dimension {dim}'s range [{low}, {high}] is not finite")
+        raise RuntimeError(f"histogramdd: dimension {dim}'s range [{low}, {high}] is not finite")
     if low > high:
         raise RuntimeError(
-            f"torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension {dim}"
+            f"histogramdd: min should not exceed max, but got min {low} max {high} for dimension {dim}"
         )
     if low == high:
         low, high = low - 0.5, high + 0.5
