@@ -75,6 +75,22 @@ def test_a_call_is_replayed_by_its_number(findings):
     assert run.stdout == again.stdout and "import strata" in run.stdout
 
 
+def test_a_program_that_depends_on_layout_is_made_small(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import strata
+    from fuzz.programs import Program, differs, minimal
+    from fuzz.report import program
+
+    monkeypatch.setattr(strata, "planted", lambda t: strata.tensor(float(t.stride()[0])), raising=False)
+    grown = Program(["x0 = strata.ones(2, 3).permute([1, 0])", "x1 = strata.ones(2)"],
+                    ["v0 = strata.add(x1, 1)", "v1 = strata.planted(x0)", "v2 = strata.add(v1, v0)"])
+    assert differs(grown, True, 1) and not differs(grown, False, 2)
+    lines = program(minimal(grown, True, 1)[0])
+    assert len(lines) <= 10 and not any("x1" in line for line in lines)
+    exec("\n".join(lines), {})
+    assert capsys.readouterr().out.split() == ["tensor(1.)", "tensor(2.)"]
+
+
 def test_smoke():
     run = fuzz("--calls", "400", "--programs", "10", "--seed", "1", "--only", "aten.add")
     assert run.returncode == 0, run.stdout + run.stderr

@@ -134,8 +134,14 @@ def plain(p: Param, draw: Draw) -> str:
     return draw.pick(["0", "1", "2", "0.5", "None", "True"]) if draw.chance(0.5) else draw.tensor()
 
 
+# Python's own loops run as often as they are told.
+COUNTS = ("niter", "n_power_iterations", "max_iter", "num_layers", "num_encoder_layers", "num_decoder_layers", "epochs", "T_max", "steps_per_epoch", "max_eval")
+
+
 def hostile(p: Param, draw: Draw) -> str:
     """A value that does not fit, or only just."""
+    if p.name in COUNTS:
+        return draw.helped(draw.pick(["0", "-1", "None", "'x'", "0.5", "nan", "Named()", "Raises()", "[]"]))
     kind = p.kind.replace("SymInt", "int")
     if draw.chance(0.3):
         return draw.anything()

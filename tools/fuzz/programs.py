@@ -15,11 +15,12 @@ from fuzz.child import Board, Finding, judged, scope
 from fuzz.subjects import ROOT, SAMPLES, D, T, model
 from fuzz.values import FLOATS, Draw
 
-# Results that memory or its layout decides, by PyTorch's own definition; what takes no part in values; other processes.
-BY_MEMORY = ("empty", "as_strided", "view", "resize", "set", "new_empty", "is_", "share_memory", "pin_memory", "data_ptr", "record_stream", "_", "stride",
+# Operators that write running statistics, which an input under odd strides cannot hold; results that memory or its layout decides, by PyTorch's own definition; what takes no part in values; other processes.
+BY_MEMORY = ("batch_norm", "instance_norm", "native_batch_norm", "empty", "as_strided", "view", "resize", "set", "new_empty", "is_", "share_memory", "pin_memory", "data_ptr", "record_stream", "_", "stride",
              "lift", "unsafe", "result_type", "can_cast", "requires_grad", "retain_grad", "contiguous", "to", "clone", "rename", "unsqueeze_copy")
 # Products and factorisations take a library's order of additions above some size.
 LIBRARY = ("matmul", "conv", "linalg", "factor", "decompose", "attention", "compose")
+BIG = 1 << 22  # elements whose values are not compared
 COPY = "lambda t: t.detach().clone(memory_format=strata.contiguous_format).requires_grad_(t.requires_grad)"
 LARGE = [[40000], [300, 257], [7, 65, 129], [2, 3, 70, 100]]
 # How the values of the variables enter the gradient: real and imaginary part, each by its own weight.
@@ -42,6 +43,8 @@ def seen(value) -> tuple:
     if not isinstance(value, strata.Tensor):
         return (repr(value),)
     t = value.detach()
+    if t.numel() > BIG:
+        return str(value.dtype), tuple(value.shape)
     if t.is_complex():
         t = strata.view_as_real(t.contiguous())
     if t.dtype in (strata.bfloat16, strata.float16):
@@ -210,6 +213,9 @@ class Grower:
         args, kwargs = made
         schema = entry.schema
         path = f"strata.ops.{schema.ns}.{schema.name}.{schema.overload or 'default'}"
+        writes = [a for a in schema.args if a.written]
+        if writes and (len(writes) > 1 or not args or args[0] not in self.writable):
+            return None
         form = self.draw.random.random()
         if form < 0.2 and entry.inplace and args and args[0] in self.writable:
             path = path.replace(f".{schema.name}.", f".{schema.name}_.")
@@ -301,9 +307,11 @@ def minimal(program: Program, copied: bool, threads: int) -> tuple[list[str], st
         names = [line.partition(" = ")[0] for line in [*inputs, *body]]
         grads = ", ".join(f"{n}.grad" for n in names if n[0] == "x")
         shown = ", ".join(names) + (f", {grads}" if grads else "")
-        floats = [n for n in names if n[0] == "v"]
-        body.append(f"used = [v for v in ({''.join(f'{n}, ' for n in floats)}) if isinstance(v, strata.Tensor) and v.requires_grad]; {BACKWARD.replace('sum(', 'used and sum(', 1)}"
-                    .replace("used and sum", "sum") if grads else "pass")
+        if grads:
+            made = "".join(f"{n}, " for n in names if n[0] == "v")
+            body.append(f"used = [v for v in ({made}) if isinstance(v, strata.Tensor) and v.requires_grad]; used and {BACKWARD}")
+    if len(body) > 3:
+        body = ["; ".join(body)]
     other = f"program({COPY})" if copied else "program(lambda t: t)"
     return ["def program(lay):", "    " + "; ".join(inputs or ["pass"]), *["    " + line for line in body], f"    return {shown}",
             "strata.set_num_threads(1); print(program(lambda t: t))", f"strata.set_num_threads({threads}); print({other})"], text

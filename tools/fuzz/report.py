@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
 from collections import Counter
 
-from fuzz.child import Finding, alone, attempt, kind_of
+from fuzz.child import Finding, alone, kind_of, scope
 from fuzz.values import HELPERS
 
 EXPLAINED = {
@@ -45,6 +46,17 @@ def used(call) -> list[str]:
             kept.insert(0, line)
             text += "\n" + line
     return kept
+
+
+def statements(lines: list[str], seconds: float) -> None:
+    """Runs statements as a program does; one that raises is passed over."""
+    names = scope()
+    for line in lines:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            exec(line, names)
+        except Exception:  # noqa: BLE001
+            continue
 
 
 class Reporter:
@@ -91,6 +103,24 @@ class Reporter:
             size //= 2
         return numbers
 
+    def shortened(self, finding: Finding) -> list[str]:
+        """The statements of a program that ended its child which are needed for that."""
+        if finding.kind not in ("crash", "report", "hang"):
+            return finding.program
+
+        def ends(lines: list[str]) -> bool:
+            _, ending, _ = alone(lambda *_: statements(lines, self.programs.limits.seconds), self.programs.limits)
+            return bool(ending) and kind_of(ending) == finding.kind
+
+        lines = finding.program
+        if not ends(lines):
+            return lines
+        for line in reversed(finding.program[:-1]):
+            fewer = [other for other in lines if other != line]
+            if ends(fewer):
+                lines = fewer
+        return lines
+
     def source(self, numbers: list[int], finding: Finding) -> list[str]:
         lines: list[str] = []
         for n in numbers:
@@ -111,7 +141,7 @@ class Reporter:
     def print_one(self, finding: Finding, batch: int) -> None:
         print(f"\n== {finding.subject}: {EXPLAINED[finding.kind]} ({self.seen[finding.key]} times)")
         if finding.program:
-            print("\n".join(program(finding.program)))
+            print("\n".join(program(self.shortened(finding))))
             print(f"-- {finding.text[:3000]}")
             print(f"-- ./run fuzz --replay {self.programs.seed}:p{finding.number}", flush=True)
             return
@@ -143,6 +173,3 @@ class Reporter:
         self.print_all()
         print(f"{0 if found else 1} passed, {len(found)} failed")
         return 1 if found else 0
-
-
-__all__ = ["Reporter", "attempt"]
