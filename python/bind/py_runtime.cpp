@@ -105,6 +105,10 @@ PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t n) {
         raise(PyExc_TypeError,
               str_cat("result_type(): argument ", i + 1, " must be Tensor or Number, not ", Py_TYPE(args[i])->tp_name));
     }
+    STRATA_CHECK_NOT_IMPLEMENTED(
+        !r.is_complex_half(),
+        "result_type(): float16 and complex numbers give complex32, which has no storage here; "
+        "convert the float16 tensor with .float() first");
     return wrap(r.get());
   });
 }

@@ -32,6 +32,13 @@ DType ResultType::get() const {
   return *r;
 }
 
+bool ResultType::is_complex_half() const {
+  const Maybe lower = combine(zero_, wrapped_);
+  const bool half = zero_ == DType::F16 && wrapped_ && is_complex(*wrapped_);
+  if (!dim_ || is_complex(*dim_)) return !dim_ && half;
+  return is_float(*dim_) ? dim_ == DType::F16 && lower && is_complex(*lower) : half;
+}
+
 const char* scalar_type_name(DType t) {
   static constexpr const char* names[kDTypeCount] = {"Bool",     "Byte",  "Char",   "UInt16",       "Short",
                                                      "UInt32",   "Int",   "UInt64", "Long",         "Half",

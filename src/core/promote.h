@@ -10,6 +10,8 @@ class ResultType {
   void add(const Scalar& s) { wrapped_ = join(wrapped_, s.dtype()); }
   void add(DType t) { dim_ = join(dim_, t); }
   DType get() const;  // raises when nothing was added
+  // Whether the result type is complex32, float16 numbers with complex ones of lower rank: get() has no dtype for it.
+  bool is_complex_half() const;
 
  private:
   using Maybe = std::optional<DType>;

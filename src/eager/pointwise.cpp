@@ -119,6 +119,19 @@ DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in
   return t;
 }
 
+// complex64 would be another dtype than PyTorch's without a word.
+static void refuse_complex_half(const PointwiseOp& op, Inputs in, Scalars scalars) {
+  if (op.promote == Promote::First) return;
+  ResultType r;
+  for (size_t i = 0; i < in.size(); ++i)
+    if (!(op.fixed >> i & 1)) r.add(*in[i]);
+  for (size_t i = 0; i < scalars.size(); ++i)
+    if (!(op.unpromoted >> i & 1)) r.add(scalars[i]);
+  STRATA_CHECK_NOT_IMPLEMENTED(!r.is_complex_half(), "\"", op.name,
+                               "\" not implemented for 'ComplexHalf': float16 and complex operands give complex32, "
+                               "which has no storage here; convert the float16 tensor with .float() first");
+}
+
 DimVec result_strides(IntArrayRef sizes, Inputs in) {
   int n = int(sizes.size());
   SmallVec<int64_t, 8> order;  // from the fastest dim to the slowest
@@ -202,9 +215,10 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   Device device = common_device(op.name, in);
   t = compute_dtype(op, in, scalars);
   const StrataKernelEntry& entry = kernel_for(op, t);
+  const auto result = static_cast<DType>(entry.output_dtype[0]);
+  if (STRATA_UNLIKELY(result == DType::C64)) refuse_complex_half(op, in, scalars);
   DimVec shape = broadcast_all(in);
-  Tensor out = make_tensor_strided(shape, result_strides(shape, in), static_cast<DType>(entry.output_dtype[0]), device,
-                                   any_meta(in));
+  Tensor out = make_tensor_strided(shape, result_strides(shape, in), result, device, any_meta(in));
   const Tensor* outs[1] = {&out};
   run(op, entry, t, {outs, 1}, in, scalars);
   return out;
