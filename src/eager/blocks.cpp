@@ -45,8 +45,9 @@ Tensor pixel_shuffle(const Tensor& self, int64_t r) {
                "but input.size(-3)=",
                c, " is not divisible by ", area);
   Tensor blocks = ops::reshape(self, with(lead, {c / area, r, r, h, w}));
-  return ops::reshape(ops::permute(blocks, order_of(n, {0, 3, 1, 4, 2})),
-                      with(lead, {c / area, shape::times(h, r), shape::times(w, r)}));
+  return in_format(ops::reshape(ops::permute(blocks, order_of(n, {0, 3, 1, 4, 2})),
+                                with(lead, {c / area, shape::times(h, r), shape::times(w, r)})),
+                   n == 1 ? suggested_format(self) : MemoryFormat::Contiguous);
 }
 
 Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
@@ -57,8 +58,9 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
                "pixel_unshuffle expects height and width to be divisible by downscale_factor, but got a ", h, " x ", w,
                " input and downscale_factor=", r);
   Tensor blocks = ops::reshape(self, with(lead, {c, h / r, r, w / r, r}));
-  return ops::reshape(ops::permute(blocks, order_of(n, {0, 2, 4, 1, 3})),
-                      with(lead, {shape::times(shape::times(c, r), r), h / r, w / r}));
+  return in_format(ops::reshape(ops::permute(blocks, order_of(n, {0, 2, 4, 1, 3})),
+                                with(lead, {shape::times(shape::times(c, r), r), h / r, w / r})),
+                   n == 1 ? suggested_format(self) : MemoryFormat::Contiguous);
 }
 
 // ---- windows

@@ -147,7 +147,7 @@ Tensor over_pairs(const Tensor& a, const Tensor& b, DType t, DType wide, F&& f) 
       for (int64_t i = begin; i < end; ++i) out.data<T>()[i] = f(x.data<T>()[i], y.data<T>()[i]);
     });
   });
-  return as_dtype(out, t);
+  return laid_out(as_dtype(out, t), {&a, &b});
 }
 
 DType pair_dtype(const Tensor& a, const Tensor& b, const char* op, bool integers) {
@@ -206,7 +206,7 @@ static Tensor next_half(const Tensor& self, const Tensor& other, DType t) {
     else
       bits[i] = uint16_t((x < y) == (x > 0) ? bits[i] + 1 : bits[i] - 1);
   }
-  return out;
+  return laid_out(out, {&self, &other});
 }
 
 Tensor nextafter(const Tensor& self, const Tensor& other) {
@@ -234,7 +234,7 @@ std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
         }
       });
   });
-  return {as_dtype(mantissa, self.dtype()), exponent};
+  return {laid_out(as_dtype(mantissa, self.dtype()), {&self}), laid_out(exponent, {&self})};
 }
 
 // ---- matrices of special form

@@ -218,6 +218,17 @@ MemoryFormat suggested_format(const Tensor& t) {
   return n == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
+Tensor laid_out(const Tensor& result, std::initializer_list<const Tensor*> operands) {
+  bool plain = result.numel() == 0;
+  for (const Tensor* t : operands) plain |= t->is_contiguous() && t->sizes() == result.sizes();
+  if (plain) return result;
+  DimVec strides = result_strides(result.sizes(), Inputs(operands.begin(), operands.size()));
+  if (result.strides() == IntArrayRef(strides)) return result;
+  Tensor out = make_tensor_strided(result.sizes(), strides, result.dtype(), result.device(), result.is_meta());
+  copy_values(out, result);
+  return out;
+}
+
 Tensor in_format(const Tensor& t, MemoryFormat format) {
   if (t.is_contiguous(format)) return t;
   Tensor out = new_tensor(t, t.sizes(), t.dtype(), format);

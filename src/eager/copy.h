@@ -1,5 +1,7 @@
 // Copies between tensors of any dtypes and strides, and the ends of operators that write into given tensors.
 #pragma once
+#include <initializer_list>
+
 #include "core/tensor.h"
 
 namespace strata::eager {
@@ -31,6 +33,8 @@ Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype, MemoryForm
 // ChannelsLast or ChannelsLast3d when the strides of 4 or 5 dims say so: channels vary fastest, then columns, rows...
 // and the batch slowest, with gaps or without.
 MemoryFormat suggested_format(const Tensor& t);
+// A fresh contiguous result in the strides that a generated pointwise kernel would have given it for these operands.
+Tensor laid_out(const Tensor& result, std::initializer_list<const Tensor*> operands);
 // `t` itself when it lies in that format, else a copy that does.
 Tensor in_format(const Tensor& t, MemoryFormat format);
 

@@ -71,9 +71,10 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   Tensor mask = new_tensor(input, input.sizes(), DType::Bool);
   if (!train.value_or(true)) {
     fill_values(mask, Scalar(true));
-    return {contiguous_copy(input), mask};
+    return {laid_out(contiguous_copy(input), {&input}), laid_out(mask, {&input})};
   }
   fill_bernoulli(mask, 1.0 - p, {});
+  mask = laid_out(mask, {&input});
   return {scaled(input, mask, scale_for(p)), mask};
 }
 

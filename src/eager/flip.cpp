@@ -40,7 +40,7 @@ Tensor part(const Tensor& t, int64_t dim, int64_t start, int64_t length) {
 }
 
 Tensor roll_dim(const Tensor& self, int64_t shift, int64_t dim) {
-  Tensor out = new_tensor(self, self.sizes());
+  Tensor out = ops::empty_like(self);
   if (out.is_meta() || out.numel() == 0) return out;
   int64_t n = self.sizes()[dim], by = ((shift % n) + n) % n;
   copy_values(part(out, dim, by, n - by), part(self, dim, 0, n - by));

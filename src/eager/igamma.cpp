@@ -87,7 +87,7 @@ Tensor regularised(const char* name, const Tensor& self, const Tensor& other, bo
         to[i] = incomplete(as[i], xs[i], factors[i], upper);
     }
   });
-  return as_dtype(out, t);
+  return laid_out(as_dtype(out, t), {&self, &other});
 }
 
 }  // namespace

@@ -17,10 +17,7 @@ namespace strata::eager {
 
 Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value) {
   DimVec sizes = shape::padded<int64_t, DimVec>(self.sizes(), pad);
-  MemoryFormat format = MemoryFormat::Contiguous;
-  if (self.dim() == 4 && !self.is_contiguous() && self.is_contiguous(MemoryFormat::ChannelsLast))
-    format = MemoryFormat::ChannelsLast;
-  Tensor out = make_tensor_strided(sizes, strides_for(sizes, format), self.dtype(), self.device(), self.is_meta());
+  Tensor out = new_tensor(self, sizes, self.dtype(), suggested_format(self));
   if (out.is_meta() || out.numel() == 0) return out;
   fill_values(out, value);
   Tensor from = self, to = out;
@@ -190,14 +187,16 @@ Tensor pad_forward(Mode mode, const Tensor& self, IntArrayRef pad) {
   DimVec sizes = check_pad(mode, self.sizes(), pad);
   STRATA_CHECK_NOT_IMPLEMENTED(mode == Mode::Circular || self.dtype() != DType::Bool, "\"", name_of(mode),
                                pad.size() / 2, "d\" not implemented for 'Bool'; convert the input first");
-  if (self.is_meta() || self.numel() == 0) return new_tensor(self, sizes);
+  // Circular padding is put together from slices in PyTorch, which are contiguous.
+  const MemoryFormat format = mode == Mode::Circular ? MemoryFormat::Contiguous : suggested_format(self);
+  if (self.is_meta() || self.numel() == 0) return new_tensor(self, sizes, self.dtype(), format);
   Tensor r = self;
   // The outermost padded dim first: what it repeats is whole rows of the inner ones.
   for (int64_t i = int64_t(pad.size()) / 2; i-- > 0;) {
     int64_t d = self.dim() - 1 - i;
     if (pad[2 * i] || pad[2 * i + 1]) r = gather_dim(r, d, map_of(mode, self.sizes()[d], pad[2 * i], pad[2 * i + 1]));
   }
-  return r.is_same(self) ? contiguous_copy(self) : r;
+  return in_format(r.is_same(self) ? contiguous_copy(self) : r, format);
 }
 
 Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRef pad) {
@@ -206,8 +205,9 @@ Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRe
                ", got ", grad.sizes());
   STRATA_CHECK_NOT_IMPLEMENTED(grad.numel() == 0 || is_differentiable(grad.dtype()),
                                "pad: the derivative takes floating dtypes, got ", grad.dtype());
+  const MemoryFormat format = mode == Mode::Circular ? MemoryFormat::Contiguous : suggested_format(grad);
   if (grad.is_meta() || grad.numel() == 0) {
-    Tensor zeros = new_tensor(grad, sizes);
+    Tensor zeros = new_tensor(grad, sizes, grad.dtype(), format);
     fill_values(zeros, Scalar(0));
     return zeros;
   }
@@ -220,7 +220,7 @@ Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRe
     if (pad[2 * i] || pad[2 * i + 1])
       r = scatter_dim(r, d, sizes[d], map_of(mode, sizes[d], pad[2 * i], pad[2 * i + 1]));
   }
-  return r.is_same(grad) ? contiguous_copy(grad) : as_dtype(r, grad.dtype());
+  return in_format(r.is_same(grad) ? contiguous_copy(grad) : as_dtype(r, grad.dtype()), format);
 }
 
 void check_count(const char* name, IntArrayRef pad, size_t wanted) {

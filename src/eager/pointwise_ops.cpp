@@ -177,7 +177,9 @@ Tensor positive(const Tensor& self) {
 
 Tensor isreal(const Tensor& self) {
   if (self.is_complex()) return ops::eq(ops::imag(self), Scalar(0));
-  Tensor all = new_tensor(self, self.sizes(), DType::Bool);
+  const Tensor* like[] = {&self};
+  Tensor all = make_tensor_strided(self.sizes(), result_strides(self.sizes(), {like, 1}), DType::Bool, self.device(),
+                                   self.is_meta());
   fill_values(all, Scalar(true));
   return all;
 }

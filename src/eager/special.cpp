@@ -34,7 +34,7 @@ Tensor special_zeta(const Tensor& self, const Tensor& other) {
   const DType t = compute_dtype("special_zeta", Promote::Float, 0, {in, 2}, {});
   STRATA_CHECK_NOT_IMPLEMENTED(t == DType::F32 || t == DType::F64, "\"zeta\" not implemented for '",
                                scalar_type_name(t), "'; convert to float32 or float64");
-  return zeta_multiple(self, other, 1, t);
+  return laid_out(zeta_multiple(self, other, 1, t), {&self, &other});
 }
 
 // psi^(n)(x) = (-1)^(n + 1) n! zeta(n + 1, x); up to order 2 the mathematics text has functions of their own.
@@ -172,7 +172,7 @@ Tensor polynomial(const char* name, Polynomial f, const Tensor& x, const Tensor&
     fill<float>(f, xs, ns, out, limits.f32);
   else
     fill<double>(f, xs, ns, out, limits.f64);
-  return out;
+  return laid_out(out, {&x, &n});
 }
 
 template <Polynomial f>

@@ -73,18 +73,29 @@ def interpolate(
         raise NotImplementedError(
             f"\"upsample_{mode}{rank}d\" not implemented for '{input.dtype}'; convert the input with .float() first"
         )
+    format = channels_last_format(input)
     if mode.startswith("nearest"):
         for d in range(rank):
             index = _nearest(input.shape[2 + d], sizes[d], scales[d], mode == "nearest-exact")
             input = input.index_select(2 + d, index)
-        return input
+        return _in_format(input, format)
     if antialias or of_bytes:
-        return resampled(input, sizes, scales, mode, bool(align_corners), antialias)
+        return _in_format(resampled(input, sizes, scales, mode, bool(align_corners), antialias), format)
     weigh = _cubic if mode == "bicubic" else _linear
     result = input.float() if input.dtype in (strata.float16, strata.bfloat16) else input
     for d in reversed(range(rank)):
         result = _weighted(result, 2 + d, weigh(result, input.shape[2 + d], sizes[d], scales[d], bool(align_corners)))
-    return result.to(input.dtype)
+    return _in_format(result.to(input.dtype), format)
+
+
+def channels_last_format(input: Tensor):
+    """The memory format of images or volumes whose channels vary fastest; None for others."""
+    format = {4: strata.channels_last, 5: strata.channels_last_3d}.get(input.dim())
+    return format if format and not input.is_contiguous() and input.is_contiguous(memory_format=format) else None
+
+
+def _in_format(result: Tensor, format) -> Tensor:
+    return result if format is None else result.contiguous(memory_format=format)
 
 
 def _check_mode(input: Tensor, mode: str, align_corners: bool | None) -> None:
