@@ -30,7 +30,8 @@ void check_difference(const Tensor& self, const Other& other, const Scalar& alph
   check_alpha(self, other, alpha);
 }
 void check_one_dtype(const char* op, const Tensor& self, const Tensor& other, const char* argument);
-void check_some(const Tensor& self, const char* op);  // a reduction of all elements that has no identity
+// A reduction over `dims` (none or empty: all) that has no identity needs elements there.
+void check_some(const Tensor& self, OptIntArrayRef dims, const char* op);
 void check_hardtanh(const Tensor& self, const Scalar& min, const Scalar& max);
 void check_softshrink(const Tensor& self, const Scalar& lambd);
 

@@ -1,4 +1,5 @@
 // What `check:` of the table calls.
+#include "base/checked.h"
 #include "core/promote.h"
 #include "eager/bind.h"
 
@@ -35,10 +36,14 @@ void check_one_dtype(const char* op, const Tensor& self, const Tensor& other, co
                ", the input's, got ", other.dtype());
 }
 
-void check_some(const Tensor& self, const char* op) {
-  STRATA_CHECK(self.numel() != 0, op,
+void check_some(const Tensor& self, OptIntArrayRef dims, const char* op) {
+  if (self.numel() != 0) return;
+  STRATA_CHECK(dims && !dims->empty(), op,
                "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
                "'dim' argument.");
+  for (int64_t d : *dims)
+    STRATA_CHECK_INDEX(self.sizes()[wrap_dim(d, self.dim())] != 0, op, "(): Expected reduction dim ", d,
+                       " to have non-zero size.");
 }
 
 void check_hardtanh(const Tensor& self, const Scalar& min, const Scalar& max) {

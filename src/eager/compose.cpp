@@ -37,6 +37,8 @@ Tensor dist(const Tensor& self, const Tensor& other, const Scalar& p) {
 Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
   STRATA_CHECK(self.dim() == other.dim(), "linalg.cross: inputs must have the same number of dimensions, got ",
                self.sizes(), " and ", other.sizes());
+  STRATA_CHECK(self.dtype() == other.dtype(), "linalg.cross: expected scalar type ", scalar_type_name(self.dtype()),
+               " but found ", scalar_type_name(other.dtype()), "; convert other with .to() first");
   STRATA_CHECK(wrap_dim(dim, self.dim()) >= 0 && self.size(dim) == 3 && other.size(dim) == 3,
                "linalg.cross: inputs dimension ", dim, " must have length 3. Got ", self.size(dim), " and ",
                other.size(dim));
@@ -95,9 +97,9 @@ Tensor trapezia(const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim)
   STRATA_CHECK(!x.defined() || (x.dtype() != DType::Bool && y.dtype() != DType::Bool),
                "trapezoid: received a bool input for `x` or `y`, but bool is not supported");
   STRATA_CHECK(y.dtype() != DType::Bool, "trapezoid: received a bool input for `y`, but bool is not supported");
-  const int64_t d = wrap_dim(dim, y.dim()), n = y.sizes()[d];
-  if (n == 0) return ops::narrow(y, d, 0, 0);
-  Tensor sums = ops::add(ops::narrow(y, d, 1, n - 1), ops::narrow(y, d, 0, n - 1));
+  STRATA_CHECK_INDEX(y.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions (in trapezoid)");
+  const int64_t d = wrap_dim(dim, y.dim()), n = y.sizes()[d], pairs = n > 0 ? n - 1 : 0;
+  Tensor sums = ops::add(ops::narrow(y, d, n - pairs, pairs), ops::narrow(y, d, 0, pairs));
   if (!x.defined()) return ops::mul(ops::mul(sums, dx), Scalar(0.5));
   Tensor points = x;
   if (x.dim() == 1) {
@@ -113,15 +115,27 @@ Tensor trapezia(const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim)
   return ops::mul(ops::mul(sums, steps), Scalar(0.5));
 }
 
-Tensor integral(const Tensor& areas, int64_t dim) {
+// Without points the integral is 0 in y's own dtype.
+Tensor integral(const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim) {
+  STRATA_CHECK_INDEX(y.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions (in trapezoid)");
+  const int64_t d = wrap_dim(dim, y.dim());
+  if (y.sizes()[d] == 0) {
+    DimVec sizes(y.sizes());
+    sizes.erase(d);
+    return ops::zeros(sizes, y.dtype(), y.device());
+  }
   DimVec along{dim};
-  return ops::sum(areas, OptIntArrayRef(along));
+  if (x.defined()) return ops::sum(trapezia(y, x, dx, dim), OptIntArrayRef(along));
+  // Every point twice but for the ends: fewer roundings than a sum of areas.
+  STRATA_CHECK(y.dtype() != DType::Bool, "trapezoid: received a bool input for `y`, but bool is not supported");
+  Tensor ends = ops::mul(ops::add(ops::select(y, d, 0), ops::select(y, d, -1)), Scalar(0.5));
+  return ops::mul(ops::sub(ops::sum(y, OptIntArrayRef(along)), ends), dx);
 }
 
 }  // namespace
 
-Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) { return integral(trapezia(y, x, {}, dim), dim); }
-Tensor trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) { return integral(trapezia(y, {}, dx, dim), dim); }
+Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) { return integral(y, x, {}, dim); }
+Tensor trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) { return integral(y, {}, dx, dim); }
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
   return ops::cumsum(trapezia(y, x, {}, dim), dim);
 }

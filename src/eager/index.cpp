@@ -118,10 +118,14 @@ Tensor byte_offsets(const Indexing& r) {
   int64_t* out = offsets.data<int64_t>();
   int64_t n = offsets.numel();
   bool first = true;
+  // As in PyTorch, indices that choose nothing may be anything.
+  const bool empty = std::find(r.sizes.begin(), r.sizes.end(), 0) != r.sizes.end();
+  if (empty) fill_values(offsets, Scalar(0));
   for (int64_t d = 0; d < r.self.dim(); ++d) {
     if (!r.indices[d].defined()) continue;
     int64_t size = r.self.sizes()[d], step = r.self.strides()[d] * r.self.itemsize();
     STRATA_CHECK_INDEX(size > 0 || n == 0, "index is out of bounds for dimension with size 0");
+    if (empty) continue;
     if (std::optional<int64_t> bad = first_outside(r.indices[d], -size, size))
       throw_error(ErrorKind::Index,
                   str_cat("index ", *bad, " is out of bounds for dimension ", d, " with size ", size));

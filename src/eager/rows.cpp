@@ -27,10 +27,16 @@ DimVec row_dims(const Tensor& self, IntArrayRef dims) {
     int64_t w = wrap_dim(d, self.dim());
     STRATA_CHECK(std::find(wrapped.begin(), wrapped.end(), w) == wrapped.end(), "dim ", w,
                  " appears multiple times in the list of dims");
-    if (self.dim() > 0) wrapped.push_back(w);
+    wrapped.push_back(w);
   }
+  if (self.dim() == 0) wrapped.clear();  // 0 and -1 name the only place, which is no dim
   std::sort(wrapped.begin(), wrapped.end());
   return wrapped;
+}
+
+DimVec row_dims(const Tensor& self, Listed list) {
+  if (list.dims && list.dims->empty()) return {};
+  return row_dims(self, list.dims);
 }
 
 DimVec row_dims(const Tensor& self, int64_t dim) { return row_dims(self, IntArrayRef(dim)); }

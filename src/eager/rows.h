@@ -19,6 +19,11 @@ struct RowsOp {
 DimVec row_dims(const Tensor& self, OptIntArrayRef dims);
 DimVec row_dims(const Tensor& self, IntArrayRef dims);
 DimVec row_dims(const Tensor& self, int64_t dim);
+// The same where an empty list names no dim: every element is a row of its own.
+struct Listed {
+  OptIntArrayRef dims;
+};
+DimVec row_dims(const Tensor& self, Listed list);
 // `count` trailing dims.
 DimVec last_dims(const Tensor& self, int64_t count);
 

@@ -243,14 +243,14 @@ std::tuple<Tensor, Tensor> extremes(const char* name, const Tensor& self, int64_
         T* v = values.data<T>() + out.offset(l);
         int64_t* p = indices.data<int64_t>() + out.offset(l);
         using Key = KeyBits<sizeof(T)>;
-        // NaN has the greatest key and stays; of equals the last one is named.
+        // NaN has the greatest key and stays; of equals, and of NaNs, the last one is named.
         constexpr bool real = !std::is_integral_v<T>;
         int64_t best = 0;
         Key best_key = sort_key(line[0]);
         for (int64_t i = 0; i < in.length; ++i) {
           Key key = sort_key(line[i * in.step]);
-          bool nan = real && best_key == Key(~Key(0));
-          if (!nan && (larger ? key >= best_key : key <= best_key || (real && key == Key(~Key(0))))) {
+          const bool stays = real && best_key == Key(~Key(0)), nan = real && key == Key(~Key(0));
+          if (nan || (!stays && (larger ? key >= best_key : key <= best_key))) {
             best = i;
             best_key = key;
           }
@@ -302,11 +302,11 @@ Tensor linear_scan(const Tensor& factor, const Tensor& term, int64_t dim) {
 Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) {
   STRATA_CHECK(self.dim() > 0, "diff expects input to be at least one-dimensional");
   STRATA_CHECK(n >= 0, "order must be non-negative but got ", n);
-  dim = wrap_dim(dim, self.dim());
   for (const Tensor* t : {&prepend, &append})
     STRATA_CHECK(!t->defined() || t->dim() == self.dim(),
                  "diff expects prepend or append to be the same dimension as input");
-  if (n == 0) return ops::clone(self);
+  if (n == 0) return ops::clone(self);  // whatever dim, prepend and append are
+  dim = wrap_dim(dim, self.dim());
   Tensor r = self;
   if (prepend.defined() || append.defined()) {
     std::vector<Tensor> parts;

@@ -194,8 +194,11 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
   const int64_t n = x.numel();
   double low = min.to_double(), high = max.to_double();
   if (low == high && n > 0) {
-    low = *std::min_element(at, at + n);
-    high = *std::max_element(at, at + n);
+    low = high = at[0];
+    for (int64_t i = 0; i < n; ++i) {  // NaN stays and is refused below
+      low = at[i] < low || at[i] != at[i] ? at[i] : low;
+      high = at[i] > high || at[i] != at[i] ? at[i] : high;
+    }
   }
   if (low == high) low -= 1, high += 1;
   STRATA_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,

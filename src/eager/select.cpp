@@ -64,6 +64,7 @@ void check_not_empty(const char* name, const Tensor& self, int64_t dim) {
 template <class Choose>
 std::tuple<Tensor, Tensor> choose_lines(const char* name, const Tensor& self, int64_t dim, bool keepdim,
                                         Choose choose) {
+  visit_ordered(self.dtype(), name, [](auto) {});  // raises for dtypes without an order, elements or not
   PerLine r(self, dim, keepdim);
   if (r.values.is_meta() || r.values.numel() == 0) return {r.values, r.indices};
   Lines in(self, dim);
@@ -134,8 +135,15 @@ std::tuple<Tensor, Tensor> median_lines(const char* name, const Tensor& self, in
 Tensor median_of_all(const char* name, const Tensor& self, bool ignore_nan) {
   if (self.numel() == 0) {
     Tensor none = new_tensor(self, {});
-    STRATA_CHECK_INDEX(is_float(self.dtype()), name, "(): expected a tensor with elements, got shape ", self.sizes());
-    fill_values(none, Scalar(std::numeric_limits<double>::quiet_NaN()));
+    if (none.is_meta()) return none;
+    // NaN, and for integers what PyTorch makes of it: the lowest where they have 32 or 64 bits, 0 below.
+    const DType t = self.dtype();
+    if (t == DType::I32 || t == DType::I64)
+      fill_values(none, Scalar(t == DType::I32 ? int64_t(INT32_MIN) : INT64_MIN));
+    else if (t == DType::Bool)
+      fill_values(none, Scalar(true));
+    else
+      fill_values(none, is_integral(t, false) ? Scalar(0) : Scalar(std::numeric_limits<double>::quiet_NaN()));
     return none;
   }
   Tensor flat = as_contiguous(self);
@@ -196,7 +204,8 @@ std::tuple<Tensor, Tensor> nanmedian_dim(const Tensor& self, int64_t dim, bool k
   return median_lines("nanmedian", self, dim, keepdim, true);
 }
 
-// The longest run of the sorted line, the smallest value of several; the index is that of its last element.
+// The longest run of the sorted line, the smallest value of several; the index is that of its last element. A NaN
+// equals nothing: it is a run of its own, and the last choice.
 std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) {
   dim = wrap_dim(dim, self.dim());
   check_not_empty("mode", self, dim);
@@ -207,7 +216,8 @@ std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) {
     int64_t best = 0, best_end = 0;
     for (int64_t first = 0; first < n;) {
       int64_t end = first + 1;
-      while (end < n && item_key(items[end]) == item_key(items[first])) ++end;
+      const bool number = !is_nan_key(line[item_position(items[first]) * step]);
+      while (number && end < n && item_key(items[end]) == item_key(items[first])) ++end;
       if (end - first > best) {
         best = end - first;
         best_end = end;

@@ -78,15 +78,16 @@ void group_rows(const T* rows, int64_t n, int64_t m, bool sorts, int64_t* order,
 
 // As in PyTorch the inverse and the counts come whether they are asked for or not.
 Found unique_of_slices(const char* op, const Tensor& self, int64_t dim, bool sorts) {
+  STRATA_CHECK_INDEX(self.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
   dim = wrap_dim(dim, self.dim());
-  int64_t n = self.dim() ? self.sizes()[dim] : 1;
+  int64_t n = self.sizes()[dim];
   bool others_empty = false;
   for (int64_t d = 0; d < self.dim(); ++d) others_empty |= d != dim && self.sizes()[d] == 0;
   STRATA_CHECK(!others_empty || n == 0,
                "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied (", op, ")");
   STRATA_CHECK(n != 0 || !others_empty, op, ": expected a dim with elements, got shape ", self.sizes());
   if (self.numel() == 0) return {contiguous_copy(self), none_of(self), none_of(self)};
-  Tensor rows = as_contiguous(widened(self.dim() ? ops::movedim(self, dim, 0) : self));
+  Tensor rows = as_contiguous(widened(ops::movedim(self, dim, 0)));
   Tensor order = new_tensor(self, IntArrayRef(n), DType::I64), starts = new_tensor(self, IntArrayRef(n), DType::Bool);
   visit_reals(rows.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -94,7 +95,7 @@ Found unique_of_slices(const char* op, const Tensor& self, int64_t dim, bool sor
   });
   Groups groups{starts, order};
   Tensor chosen = ops::masked_select(order, starts);
-  Tensor elements = self.dim() ? ops::index_select(self, dim, chosen) : contiguous_copy(self);
+  Tensor elements = ops::index_select(self, dim, chosen);
   return groups.found(elements, true, true, IntArrayRef(n));
 }
 
@@ -119,7 +120,7 @@ Found unique_dim_consecutive(const Tensor& self, int64_t dim, bool, bool) {
 
 Found unique_consecutive(const Tensor& self, bool inverse, bool counts, std::optional<int64_t> dim) {
   check_has_values("unique_consecutive", self);
-  if (dim && self.dim()) return ops::unique_dim_consecutive(self, *dim, inverse, counts);
+  if (dim) return ops::unique_dim_consecutive(self, *dim, inverse, counts);
   return unique_of_line(self, false, inverse, counts);
 }
 
