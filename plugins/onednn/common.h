@@ -62,6 +62,10 @@ int guarded(const char* where, Body&& body) noexcept {
 inline dnnl::memory::data_type data_type(int32_t dtype) {
   return dtype == STRATA_LIBRARY_F32 ? dnnl::memory::data_type::f32 : dnnl::memory::data_type::bf16;
 }
+// Of what is written.
+inline dnnl::memory::data_type output_type(int32_t dtype) {
+  return dtype == STRATA_LIBRARY_BF16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
 inline bool known_type(int32_t dtype) { return dtype == STRATA_LIBRARY_F32 || dtype == STRATA_LIBRARY_BF16; }
 
 struct Binding {

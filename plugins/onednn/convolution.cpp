@@ -115,6 +115,7 @@ struct Problem {
   memory::data_type type;
   memory::desc input, weight, output, bias;        // as the caller holds them
   memory::desc any_input, any_weight, any_output;  // as oneDNN may choose
+  memory::desc gradient, any_gradient;             // of the input
   bool channels_last;
   Dims stride, dilation, left, right;
 
@@ -134,6 +135,8 @@ struct Problem {
     channels_last = in.channels_last || out.channels_last;
     auto tag = channels_last ? channels_last_tag(g.spatial) : memory::format_tag::any;
     any_input = memory::desc(g.input(), type, tag);
+    gradient = memory::desc(g.input(), output_type(s.dtype), in.strides);
+    any_gradient = memory::desc(g.input(), output_type(s.dtype), tag);
     any_output = memory::desc(g.output(), type, tag);
     any_weight = memory::desc(g.weight(), type, memory::format_tag::any);
     stride = g.list(s.stride);
@@ -200,16 +203,16 @@ std::shared_ptr<const Plan> plan_forward(const StrataConvolution& s, bool with_b
 
 std::shared_ptr<const Plan> plan_data(const StrataConvolution& s) {
   Problem p(s);
-  dnnl::convolution_backward_data::desc operation(dnnl::algorithm::convolution_direct, p.any_input, p.any_weight,
+  dnnl::convolution_backward_data::desc operation(dnnl::algorithm::convolution_direct, p.any_gradient, p.any_weight,
                                                   p.any_output, p.stride, p.dilation, p.left, p.right);
   dnnl::convolution_backward_data::primitive_desc how(operation, scratch_attr(), engine(),
                                                       p.forward(false, dnnl::prop_kind::forward_training));
   refuse_reference(how);
   auto plan = std::make_shared<Plan>();
-  int grad = plan->user(p.output), weight = plan->user(p.weight), result = plan->user(p.input);
+  int grad = plan->user(p.output), weight = plan->user(p.weight), result = plan->user(p.gradient);
   int source = plan->reordered(grad, how.diff_dst_desc());
   int filter = plan->reordered(weight, how.weights_desc());
-  int target = how.diff_src_desc() == p.input ? result : plan->temporary(how.diff_src_desc());
+  int target = how.diff_src_desc() == p.gradient ? result : plan->temporary(how.diff_src_desc());
   plan->step(dnnl::convolution_backward_data(how),
              {{DNNL_ARG_DIFF_DST, source}, {DNNL_ARG_WEIGHTS, filter}, {DNNL_ARG_DIFF_SRC, target}},
              how.scratchpad_desc());
@@ -328,7 +331,9 @@ int run(const char* where, const StrataConvolution* shape, Pass pass, bool with_
         Make make) noexcept {
   return guarded(where, [&] {
     if (!shape || shape->size < sizeof(StrataConvolution)) throw Invalid{"the shape struct is null or too small"};
-    if (!known_type(shape->dtype)) throw Unsupported{"dtype is neither float32 nor bfloat16"};
+    if (!known_type(shape->dtype) && (pass != Pass::data || shape->dtype != STRATA_LIBRARY_BF16_F32)) {
+      throw Unsupported{"dtype is neither float32 nor bfloat16"};
+    }
     if (const char* reason = wrong(*shape)) throw Invalid{reason};
     if (shape->batch == 0) throw Unsupported{"an empty batch"};
     for (int i = 0; i < 3 + with_bias; ++i) {

@@ -37,7 +37,7 @@ bool normalise(Layout& l, int64_t rows, int64_t cols, int64_t batch) {
   return l.row == 1 && (cols == 1 || l.col >= rows);
 }
 
-size_t bytes(int32_t dtype) { return dtype == STRATA_LIBRARY_F32 ? 4 : 2; }
+size_t bytes(int32_t dtype) { return dtype == STRATA_LIBRARY_BF16 ? 2 : 4; }  // of an element of c
 
 void fill_empty(const StrataMatmul& p) {
   size_t width = bytes(p.dtype);
@@ -73,15 +73,16 @@ int vector_product(const StrataMatmul& p, const Layout& a, const Layout& b) {
 std::shared_ptr<const Plan> make_plan(const StrataMatmul& p, const Layout& a, const Layout& b) {
   auto type = data_type(p.dtype);
   bool batched = p.batch > 1;
-  auto desc = [&](int64_t rows, int64_t cols, int64_t row, int64_t col, int64_t batch, bool repeated) {
+  auto desc = [&](memory::data_type type, int64_t rows, int64_t cols, int64_t row, int64_t col, int64_t batch,
+                  bool repeated) {
     if (!batched) return memory::desc({rows, cols}, type, memory::dims{row, col});
     // oneDNN broadcasts a batch of size 1; its stride only has to be consistent.
     return repeated ? memory::desc({1, rows, cols}, type, memory::dims{std::max(rows * row, cols * col), row, col})
                     : memory::desc({p.batch, rows, cols}, type, memory::dims{batch, row, col});
   };
-  auto a_desc = desc(p.m, p.k, a.row, a.col, a.batch, a.batch == 0);
-  auto b_desc = desc(p.k, p.n, b.row, b.col, b.batch, b.batch == 0);
-  auto c_desc = desc(p.m, p.n, p.c_row, 1, p.c_batch, false);
+  auto a_desc = desc(type, p.m, p.k, a.row, a.col, a.batch, a.batch == 0);
+  auto b_desc = desc(type, p.k, p.n, b.row, b.col, b.batch, b.batch == 0);
+  auto c_desc = desc(output_type(p.dtype), p.m, p.n, p.c_row, 1, p.c_batch, false);
 
   dnnl::primitive_attr attr = scratch_attr();
   if (p.accumulate) {
@@ -142,10 +143,12 @@ int matmul(const StrataMatmul* call) {
   return guarded("matmul", [&] {
     if (!call || call->size < sizeof(StrataMatmul)) throw Invalid{"the call struct is null or too small"};
     const StrataMatmul& p = *call;
-    if (!known_type(p.dtype)) throw Unsupported{"dtype is neither float32 nor bfloat16"};
+    if (!known_type(p.dtype) && p.dtype != STRATA_LIBRARY_BF16_F32) {
+      throw Unsupported{"dtype is neither float32 nor bfloat16"};
+    }
     if (p.batch < 0 || p.m < 0 || p.n < 0 || p.k < 0) throw Invalid{"a size is negative"};
-    if (p.bias && (p.dtype != STRATA_LIBRARY_F32 || p.alpha != 1.0f || p.accumulate)) {
-      throw Unsupported{"a fused bias needs float32, alpha 1 and no accumulation"};
+    if (p.bias && (p.dtype == STRATA_LIBRARY_BF16_F32 || p.alpha != 1.0f || p.accumulate)) {
+      throw Unsupported{"a fused bias needs one dtype, alpha 1 and no accumulation"};
     }
     if (p.batch == 0 || p.m == 0 || p.n == 0) return int{STRATA_LIBRARY_OK};
     if (!p.c) throw Invalid{"c is null"};

@@ -232,6 +232,13 @@ Tensor nextafter(const Tensor& self, const Tensor& other) {
   });
 }
 
+Tensor ldexp_inplace(const Tensor& self, const Tensor& other) {
+  // Recorded, as its part is, which keeps its operand.
+  const Tensor result = ops::ldexp(self.requires_grad() ? ops::clone(self) : self, other);
+  check_result(self, result, "ldexp_");
+  return ops::copy_(self, result);
+}
+
 std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
   STRATA_CHECK(self.is_floating_point(), "torch.frexp() only supports floating-point dtypes, got ", self.dtype());
   Tensor exponent = new_tensor(self, self.sizes(), DType::I32);
@@ -280,9 +287,11 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& ma
   DimVec others;
   for (int64_t d = 0; d < self.dim(); ++d)
     if (d != kept) others.push_back(d);
-  Tensor norm = ops::linalg_vector_norm(self, p, OptIntArrayRef(others), true);
+  // Norms of halves stay in float32 until the product.
+  const auto wide = is_half(self.dtype()) ? std::optional(DType::F32) : std::nullopt;
+  Tensor norm = ops::linalg_vector_norm(self, p, OptIntArrayRef(others), true, wide);
   Tensor factor = ops::mul(ops::reciprocal(ops::add(norm, Scalar(1e-7))), maxnorm);
-  return ops::mul(self, ops::where(ops::gt(norm, maxnorm), factor, Scalar(1.0)));
+  return ops::to(ops::mul(self, ops::where(ops::gt(norm, maxnorm), factor, Scalar(1.0))), self.dtype());
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) {

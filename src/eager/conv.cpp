@@ -171,6 +171,14 @@ void run_data(const Tensor& dy, const Tensor& weight, const Tensor& dx, const Ar
   STRATA_INTERNAL(done, "convolution: the gradient of the input has strides ", dx.strides());
 }
 
+// The gradient of the input of bfloat16 operands in float32, by the library; false where it takes none.
+bool run_data_widening(const Tensor& dy, const Tensor& weight, const Tensor& dx, StrataConvolution s) {
+  const StrataLibrary* lib = s.dtype == STRATA_LIBRARY_BF16 ? library_for(s) : nullptr;
+  s.dtype = STRATA_LIBRARY_BF16_F32;
+  return lib && library_done(lib->conv_backward_data(&s, dy.data_ptr(), weight.data_ptr(), dx.data_ptr()), *lib,
+                             "convolution");
+}
+
 void run_weights(const Tensor& x, const Tensor& dy, const Tensor& dw, const Args& a) {
   StrataConvolution s = geometry(x, dy, dw, a);
   const StrataLibrary* lib = library_for(s);
@@ -214,10 +222,11 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
     run_forward(x, w, b, out, a);
     return out;
   }
-  if (b.defined() && is_half(out.dtype()) && !library_for(geometry(out, x, w, a))) {
+  if (b.defined() && is_half(out.dtype())) {
     // Rounded once, after the bias.
-    Tensor wide = dense_result(as_dtype(x, DType::F32), out.sizes(), last);
-    run_data(as_dtype(x, DType::F32), as_dtype(w, DType::F32), wide, a);
+    Tensor wide = dense_result(as_dtype(out, DType::F32), out.sizes(), last);
+    if (!run_data_widening(x, w, wide, geometry(out, x, w, a)))
+      run_data(as_dtype(x, DType::F32), as_dtype(w, DType::F32), wide, a);
     return as_dtype(ops::add(wide, per_channel(as_dtype(b, DType::F32), out.dim())), out.dtype());
   }
   run_data(x, w, out, a);

@@ -134,7 +134,8 @@ Tensor embedding_renorm(const Tensor& self, const Tensor& indices, double max_no
     if (seen[r]) continue;
     seen[r] = true;
     Tensor row = self.alias({self.sizes()[1]}, {self.strides()[1]}, self.storage_offset() + r * self.strides()[0]);
-    double norm = ops::item(ops::linalg_vector_norm(row, Scalar(norm_type))).to_double();
+    const auto wide = is_half(row.dtype()) ? std::optional(DType::F32) : std::nullopt;
+    double norm = ops::item(ops::linalg_vector_norm(row, Scalar(norm_type), std::nullopt, false, wide)).to_double();
     if (norm > max_norm) copy_values(row, ops::mul(row, Scalar(max_norm / (norm + 1e-7))));
   }
   return self;

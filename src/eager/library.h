@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define STRATA_LIBRARY_MAJOR 1
-#define STRATA_LIBRARY_MINOR 0
+#define STRATA_LIBRARY_MINOR 1
 #define STRATA_LIBRARY_SYMBOL "strata_library_v1"
 
 typedef enum StrataLibraryStatus {
@@ -34,14 +34,15 @@ typedef enum StrataLibraryStatus {
 
 typedef enum StrataLibraryType {
   STRATA_LIBRARY_F32 = 0,
-  STRATA_LIBRARY_BF16 = 1 /* inputs and outputs bfloat16, accumulation in float32, one rounding */
+  STRATA_LIBRARY_BF16 = 1,    /* inputs and outputs bfloat16, accumulation in float32, one rounding */
+  STRATA_LIBRARY_BF16_F32 = 2 /* since 1.1, matmul and conv_backward_data alone: inputs bfloat16, outputs float32 */
 } StrataLibraryType;
 
 /* c[i] = alpha * a[i] @ b[i] (+ bias) (+ c[i] when accumulate), for i < batch.
  * a is m x k, b is k x n, c is m x n with unit column stride. One stride of each of a's and b's row and column must be
  * 1 (a size-1 dimension's stride does not matter); a batch stride of 0 repeats the matrix. k = 0 gives zeros (+ bias).
- * bias has n elements of dtype and is added after the product in float32: the bits of a separate float32 addition;
- * unsupported for bfloat16 (it would round once where two operators round twice) and with alpha != 1 or accumulate. */
+ * bias has n elements of dtype (of BF16_F32: unsupported) and is added after the product in float32: the bits of a
+ * separate float32 addition, before bfloat16's one rounding. Unsupported with alpha != 1 or accumulate. */
 typedef struct StrataMatmul {
   uint32_t size;
   int32_t dtype; /* StrataLibraryType */

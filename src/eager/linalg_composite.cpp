@@ -6,6 +6,7 @@
 #include "core/promote.h"
 #include "eager/copy.h"
 #include "eager/powers.h"
+#include "eager/visit.h"
 #include "strata/generated/eager_linalg.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
@@ -154,6 +155,8 @@ Tensor linalg_multi_dot(TensorList tensors) {
 
 Tensor matrix_power(const Tensor& self, int64_t n) {
   squared(self);
+  if (is_half(self.dtype()) && n > 2)  // one rounding, not one a product
+    return ops::to(ops::linalg_matrix_power(ops::to(self, DType::F32), n), self.dtype());
   if (n == 0) {
     return ops::copy_(ops::clone(self, MemoryFormat::Contiguous), ops::eye(self.size(-1), self.dtype(), self.device()));
   }

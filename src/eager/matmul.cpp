@@ -6,6 +6,7 @@
 #include "eager/pointwise.h"
 #include "eager/product.h"
 #include "eager/view_rules.h"
+#include "eager/visit.h"
 #include "strata/generated/eager_matmul.h"
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/compare.h"
@@ -48,8 +49,8 @@ Tensor fresh(const Tensor& like, IntArrayRef sizes, DType dtype, bool meta) {
 Tensor as_column(const Tensor& v) { return v.alias({v.sizes()[0], 1}, {v.strides()[0], 1}, v.storage_offset()); }
 Tensor as_vector(const Tensor& column) { return column.alias({column.sizes()[0]}, {1}, column.storage_offset()); }
 
-// beta * self + alpha * (a @ b), rounded once: a bias goes into the product; a generated product of a 16-bit dtype is
-// kept in float32 until the end. (A library's 16-bit product is rounded before the sum.)
+// beta * self + alpha * (a @ b), rounded once: a bias goes into the product; a product of a 16-bit dtype is kept in
+// float32 until the end.
 Tensor add_to_product(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
                       const char* op) {
   check_dtypes(op, "self", self, "the matrices", a);
@@ -64,24 +65,31 @@ Tensor add_to_product(const Tensor& self, const Tensor& a, const Tensor& b, cons
                  ": For integral input tensors, arguments alpha and beta must not be complex numbers");
     return add_to_product(self, a, b, Scalar(long(beta.to_int())), Scalar(long(alpha.to_int())), op);
   }
-  if (checked_numel(sizes, op) == 0) return fresh(a, sizes, t, meta);
+  const int64_t numel = checked_numel(sizes, op);
+  if (numel == 0) return fresh(a, sizes, t, meta);
   gemm_kernel(t, op);  // for its error, which shape-only execution gives too
   if (meta) return fresh(a, sizes, t, true);
 
-  double work =
-      double(sizes.size() == 3 ? sizes[0] : 1) * double(sizes[n - 2]) * double(sizes[n - 1]) * double(a.sizes()[n - 1]);
-  bool in_library = library_takes(t, work) && a.sizes()[n - 1] > 0;
   bool as_bias = beta.equals(1) && alpha.equals(1) && self.dim() == 1 && self.sizes()[0] == sizes[n - 1] &&
-                 (self.strides()[0] == 1 || sizes[n - 1] == 1) && t != DType::Bool && !(in_library && t != DType::F32);
+                 (self.strides()[0] == 1 || sizes[n - 1] == 1) && t != DType::Bool;
   if (as_bias) {
     Tensor c = fresh(a, sizes, t, false);
     matrix_product(c, a, b, self, op);
     return c;
   }
-  bool wide = !in_library && (t == DType::BF16 || t == DType::F16);
-  Tensor x = wide ? as_dtype(a, DType::F32) : a, y = wide ? as_dtype(b, DType::F32) : b;
-  Tensor product = fresh(a, sizes, x.dtype(), false);
-  matrix_product(product, x, y, {}, op);
+  // The library adds to a bfloat16 result in float32, if it need not be scaled.
+  if (t == DType::BF16 && (beta.equals(0) || beta.equals(1)) && library_takes(t, double(numel) * double(a.size(-1)))) {
+    Tensor c = fresh(a, sizes, t, false);
+    const bool adds = beta.equals(1);
+    if (adds) copy_values(c, self);
+    if (library_product(c, a, b, alpha.to_double(), adds, op)) return c;
+  }
+  bool wide = is_half(t);
+  Tensor product = fresh(a, sizes, wide ? DType::F32 : t, false);
+  if (!wide)
+    matrix_product(product, a, b, {}, op);
+  else if (!library_product(product, a, b, 1, false, op))
+    matrix_product(product, as_dtype(a, DType::F32), as_dtype(b, DType::F32), {}, op);
   Tensor c = wide ? fresh(a, sizes, t, false) : product;
   const Tensor* outs[] = {&c};
   Scalar scalars[] = {beta, alpha};
@@ -191,9 +199,13 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
                  "For integral input tensors, argument alpha must not be a floating point number.");
   }
   Tensor column = as_dtype(as_column(vec1), t), row = as_dtype(vec2, t);
-  if (beta.equals(0) || t == DType::Bool) {
-    Tensor product = ops::mul(ops::mul(column, row), t == DType::Bool ? Scalar(!alpha.equals(0)) : alpha);
+  if (t == DType::Bool) {
+    Tensor product = ops::mul(ops::mul(column, row), Scalar(!alpha.equals(0)));
     return beta.equals(0) ? product : ops::logical_or(self, product);
+  }
+  if (beta.equals(0)) {  // self may hold NaN
+    const Tensor* in[] = {&column, &row};
+    return pointwise(kernels::scale_outer, Inputs(in, 2), Scalars(&alpha, 1));
   }
   Tensor start = as_dtype(self, t);
   const Tensor* in[] = {&start, &column, &row};

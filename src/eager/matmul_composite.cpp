@@ -76,7 +76,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   Tensor turned = weight.dim() == 2 ? ops::t(weight) : weight;
   if (!bias.defined()) return ops::matmul(input, turned);
   if (weight.dim() == 2 && input.dim() == 2) return ops::addmm(bias, input, turned);
-  if (weight.dim() == 2 && bias.dim() <= 1 && input.dim() > 1) {
+  if (weight.dim() == 2 && bias.dim() <= 1) {
     DimVec sizes(input.sizes());
     STRATA_CHECK(sizes.back() == weight.sizes()[1], "mat1 and mat2 shapes cannot be multiplied (",
                  product_of(input.sizes().slice(0, sizes.size() - 1)), "x", sizes.back(), " and ", weight.sizes()[1],

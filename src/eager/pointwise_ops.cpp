@@ -4,6 +4,7 @@
 #include "core/promote.h"
 #include "eager/bind.h"
 #include "eager/copy.h"
+#include "eager/visit.h"
 #include "strata/generated/eager_activation.h"
 #include "strata/generated/eager_pointwise.h"
 #include "strata/generated/eager_unary.h"
@@ -190,6 +191,7 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
   STRATA_CHECK(p >= 1 && p <= most, "mvlgamma: argument p: expected a dimension from 1 to ", most, ", got ", p);
   STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex() && self.dtype() != DType::Bool, "\"mvlgamma\" not implemented for '",
                                scalar_type_name(self.dtype()), "'; it takes real numbers");
+  if (is_half(self.dtype())) return ops::to(ops::mvlgamma(ops::to(self, DType::F32), p), self.dtype());
   Tensor x = is_float(self.dtype()) ? self : ops::to(self, default_dtype());
   Tensor r = ops::add(ops::lgamma(x), Scalar(double(p) * double(p - 1) * 0.28618247146235004));  // log(pi) / 4
   for (int64_t j = 1; j < p; ++j) r = ops::add(r, ops::lgamma(ops::sub(x, Scalar(double(j) / 2))));

@@ -38,16 +38,17 @@ struct Layout {
   }
 };
 
-bool by_library(const Tensor& c, const Tensor& a0, const Tensor& b0, const Tensor& bias, const char* op) {
+bool by_library(const Tensor& c, const Tensor& a0, const Tensor& b0, const Tensor& bias, const char* op,
+                double alpha = 1, bool accumulate = false) {
   const StrataLibrary* lib = library();
-  if (!lib || (bias.defined() && c.dtype() != DType::F32)) return false;
+  if (!lib) return false;
   Tensor a = library_reads(a0) ? a0 : contiguous_copy(a0);
   Tensor b = library_reads(b0) ? b0 : contiguous_copy(b0);
   Layout la(a), lb(b), lc(c);
   int64_t n = c.dim();
   StrataMatmul p{};
   p.size = sizeof p;
-  p.dtype = library_type(c.dtype());
+  p.dtype = c.dtype() == a.dtype() ? library_type(c.dtype()) : int32_t(STRATA_LIBRARY_BF16_F32);
   p.batch = n == 3 ? c.sizes()[0] : 1;
   p.m = c.sizes()[n - 2];
   p.n = c.sizes()[n - 1];
@@ -59,7 +60,8 @@ bool by_library(const Tensor& c, const Tensor& a0, const Tensor& b0, const Tenso
   p.c = c.data_ptr();
   p.c_row = lc.row, p.c_batch = lc.batch;
   p.bias = bias.defined() ? bias.data_ptr() : nullptr;
-  p.alpha = 1.0f;
+  p.alpha = float(alpha);
+  p.accumulate = accumulate;
   return library_done(lib->matmul(&p), *lib, op);
 }
 
@@ -92,6 +94,11 @@ GemmThreads gemm_threads() {
 
 bool library_takes(DType t, double multiplications) {
   return library_type(t) >= 0 && multiplications > double(kSmallProduct) && library() != nullptr;
+}
+
+bool library_product(const Tensor& c, const Tensor& a, const Tensor& b, double alpha, bool accumulate, const char* op) {
+  const double work = double(c.numel()) * double(a.sizes().back());
+  return work > 0 && library_takes(a.dtype(), work) && by_library(c, a, b, {}, op, alpha, accumulate);
 }
 
 void matrix_product(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias, const char* op) {

@@ -17,8 +17,12 @@ GemmThreads gemm_threads();
 // Whether a product of this size and dtype goes to the library.
 bool library_takes(DType t, double multiplications);
 
+// c = alpha * (a @ b), added to c where `accumulate`, by the library, rounded once; false, and nothing written, where
+// it takes none of this size and dtype. c may be float32 for bfloat16 operands.
+bool library_product(const Tensor& c, const Tensor& a, const Tensor& b, double alpha, bool accumulate, const char* op);
+
 // c = a @ b (+ bias along the last dim, one value per column). All of 2 dims or all of 3 (a batch; stride 0 repeats a
-// matrix), of one dtype, consistent sizes, c fresh with contiguous rows. `bias` needs the generated kernel or float32.
+// matrix), of one dtype, consistent sizes, c fresh with contiguous rows.
 void matrix_product(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& bias, const char* op);
 
 }  // namespace strata::eager

@@ -146,6 +146,7 @@ def binary_nonzero_scalar(m):
 @sample("scalar_binary_nonzero")
 def scalar_binary_nonzero(m):
     yield call(m.number(), m.tensor(3, 4, away=0.3))
+    yield call(m.number(), m.tensor(3, 4, low=0.3, high=4))
 
 
 @sample("integer_binary")
