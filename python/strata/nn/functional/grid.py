@@ -128,8 +128,9 @@ def _linear(axis: _Axis, at: Tensor) -> list[tuple[Tensor, Tensor]]:
 
 
 def _nearest(axis: _Axis, at: Tensor) -> list[tuple[Tensor, Tensor]]:
-    whole = axis.inside(at.detach()).round()
-    return [axis.tap(whole, strata.ones_like(whole))]
+    whole = axis.inside(at).round()
+    # 1 everywhere, and a derivative of 0 by the grid, which has a gradient in every mode.
+    return [axis.tap(whole, whole.sign() * 0 + 1 if whole.requires_grad else strata.ones_like(whole))]
 
 
 def _cubic(axis: _Axis, at: Tensor) -> list[tuple[Tensor, Tensor]]:

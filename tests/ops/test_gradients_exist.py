@@ -1,0 +1,36 @@
+"""An operand that has a gradient in PyTorch, if only one of zeros, has one here: programs add and clip them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+from gradient_cases import pattern
+from kit import SAMPLES, Maker
+from layout_cases import functional
+from table import ENTRIES, ROOT, SKIPS, operator, pytest, strata, tensor
+
+RECORDED = json.loads((ROOT / "tests/data/gradients.json").read_text())
+BY_NAME = {e.schema.full: e for e in ENTRIES}
+
+
+@pytest.mark.parametrize("name", list(RECORDED))
+def test_none_is_missing(name):
+    reason = SKIPS["gradients"].get(name)
+    if reason:
+        pytest.skip(reason)
+    if name in BY_NAME:
+        entry = BY_NAME[name]
+        op, made = operator(entry.schema), list(SAMPLES[entry.raw["samples"]](Maker(name, "float32")))
+    else:
+        op, made = getattr(strata.nn.functional, name.split()[0]), [functional(Maker("layouts", "float32"))[name]]
+    assert len(made) == len(RECORDED[name]), "the samples changed: record anew by tools/record_gradients.py"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i, (c, want) in enumerate(zip(made, RECORDED[name], strict=True)):
+            got = pattern(strata, tensor, op, c) if want else None
+            if got is None:
+                continue
+            for ours, theirs in zip(got, want, strict=True):
+                missing = [k for k, letter in enumerate(theirs) if letter == "g" and (ours == "-" or ours[k] == "N")]
+                assert not missing, f"{name} sample {i}: operands {missing} have no gradient ({ours}, expected {theirs})"
