@@ -67,7 +67,7 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
     def action(step):
         if step < skip_first:
             return ProfilerAction.NONE
-        step += (wait if skip_first_wait else 0) - skip_first
+        step = step + (wait if skip_first_wait else 0) - skip_first
         cycle, at = divmod(step, length)
         if (repeat and cycle >= repeat) or at < wait:
             return ProfilerAction.NONE

@@ -50,7 +50,7 @@ def embedding(
     else:
         if not -weight.size(0) <= padding_idx < weight.size(0):
             raise AssertionError("Padding_idx must be within num_embeddings")
-        padding_idx %= weight.size(0)
+        padding_idx = padding_idx % weight.size(0)
     if max_norm is not None:
         _limit_rows_(weight.detach(), input, max_norm, norm_type)
     return _ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)

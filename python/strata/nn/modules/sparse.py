@@ -42,7 +42,7 @@ class Embedding(Module):
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("Padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
+            padding_idx = padding_idx % num_embeddings
         self.padding_idx = padding_idx
         self.max_norm = max_norm
         self.norm_type = norm_type
@@ -150,7 +150,7 @@ class EmbeddingBag(Module):
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise AssertionError("padding_idx must be within num_embeddings")
-            padding_idx %= num_embeddings
+            padding_idx = padding_idx % num_embeddings
         self.padding_idx = padding_idx
         if _weight is None:
             self.weight = Parameter(strata.empty((num_embeddings, embedding_dim), device=device, dtype=dtype))

@@ -121,7 +121,7 @@ class ConcatDataset(Dataset):
         if index < 0:
             if -index > len(self):
                 raise ValueError(f"ConcatDataset: index {index} is out of range for {len(self)} samples")
-            index += len(self)
+            index = index + len(self)
         which = bisect.bisect_right(self.cumulative_sizes, index)
         if which == len(self.datasets):
             raise IndexError(f"ConcatDataset: index {index} is out of range for {len(self)} samples")
