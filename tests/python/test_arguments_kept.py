@@ -6,7 +6,6 @@ import ast
 from pathlib import Path
 
 import pytest
-
 import strata
 
 FOLDER = Path(strata.__file__).parent
