@@ -77,8 +77,10 @@ struct Case {
 void check_matmul(int dtype, const Case& q) {
   int64_t lda = (q.ta ? q.m : q.k) + q.pad, ldb = (q.tb ? q.k : q.n) + q.pad, ldc = q.n + q.pad;
   int64_t sa = lda * (q.ta ? q.k : q.m), sb = q.shared_b ? 0 : ldb * (q.tb ? q.n : q.k), sc = ldc * q.m;
-  Buffer a(dtype, sa * q.batch), b(dtype, ldb * (q.tb ? q.n : q.k) * (q.shared_b ? 1 : q.batch));
-  Buffer c(dtype, sc * q.batch), bias(dtype, q.n);
+  const bool widens = dtype == STRATA_LIBRARY_BF16_F32;
+  const int in = widens ? STRATA_LIBRARY_BF16 : dtype, out = widens ? STRATA_LIBRARY_F32 : dtype;
+  Buffer a(in, sa * q.batch), b(in, ldb * (q.tb ? q.n : q.k) * (q.shared_b ? 1 : q.batch));
+  Buffer c(out, sc * q.batch), bias(out, q.n);
   Buffer before = c;
   StrataMatmul p{};
   p.size = sizeof p, p.dtype = dtype, p.batch = q.batch, p.m = q.m, p.n = q.n, p.k = q.k;
@@ -107,7 +109,7 @@ void check_matmul(int dtype, const Case& q) {
         }
         int64_t at = i * sc + r * ldc + s;
         double want = q.alpha * sum + (q.accumulate ? before.at(at) : 0) + (q.bias ? bias.at(s) : 0);
-        bad += !close(dtype, c.at(at), want, std::sqrt(double(q.k)) + 1);
+        bad += !close(out, c.at(at), want, std::sqrt(double(q.k)) + 1);
       }
       for (int64_t s = q.n; s < ldc; ++s) bad += c.at(i * sc + r * ldc + s) != before.at(i * sc + r * ldc + s);
     }
@@ -136,7 +138,7 @@ void check_products() {
                              {0, 4, 4, 4, 0, 0},    {3, 17, 19, 23, 0, 0},    {3, 17, 19, 23, 1, 1},
                              {3, 17, 19, 23, 0, 1}, {3, 17, 19, 23, 0, 0, 1}, {3, 17, 19, 23, 1, 0, 1},
                              {12, 1, 64, 40, 0, 1}, {12, 40, 1, 64, 0, 0},    {2, 130, 70, 90, 0, 0, 0, 5}};
-  for (int dtype : {STRATA_LIBRARY_F32, STRATA_LIBRARY_BF16}) {
+  for (int dtype : {STRATA_LIBRARY_F32, STRATA_LIBRARY_BF16, STRATA_LIBRARY_BF16_F32}) {
     for (Case q : cases) {
       check_matmul(dtype, q);
       q.accumulate = true;
@@ -145,7 +147,7 @@ void check_products() {
       check_matmul(dtype, q);
       q.accumulate = false;
       check_matmul(dtype, q);
-      q.alpha = 1, q.bias = dtype == STRATA_LIBRARY_F32;
+      q.alpha = 1, q.bias = dtype != STRATA_LIBRARY_BF16_F32;
       check_matmul(dtype, q);
     }
   }
