@@ -92,7 +92,7 @@ void Builder::read_operands() {
   }
 }
 
-void Builder::store_outputs() {
+std::vector<std::array<int, 2>> Builder::output_nodes() {
   std::vector<std::array<int, 2>> outputs;
   for (const Operand& o : kernel_.outputs) {
     Value v = values_.at(o.name);
@@ -104,10 +104,10 @@ void Builder::store_outputs() {
       outputs.push_back({v.re, v.im});
     }
   }
-  split_passes(g, outputs, kernel_);
+  return outputs;
 }
 
-Kernel Builder::run() {
+std::vector<std::array<int, 2>> Builder::build() {
   read_operands();
   std::map<std::string, bool> assigned;
   for (const Statement& s : parse_statements(desc_.text, desc_.name)) {
@@ -122,7 +122,12 @@ Kernel Builder::run() {
   }
   for (const Operand& o : kernel_.outputs)
     if (!assigned[o.name]) fail(nullptr, "no line assigns output '" + o.name + "'");
-  store_outputs();
+  return output_nodes();
+}
+
+Kernel Builder::run() {
+  const std::vector<std::array<int, 2>> outputs = build();
+  split_passes(g, outputs, kernel_);
   return std::move(kernel_);
 }
 

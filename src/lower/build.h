@@ -26,6 +26,11 @@ class Builder {
   Builder(const KernelDesc& desc, DType dtype);
   Kernel run();
 
+  // The graph before it is divided into passes: the nodes of each output (storage types; the second is an imaginary
+  // part). kernel() then has operands and scalars.
+  std::vector<std::array<int, 2>> build();
+  const Kernel& kernel() const { return kernel_; }
+
   Graph g;
 
   // build_expr.cpp: types and operators
@@ -69,7 +74,7 @@ class Builder {
   DType complex_of_all(const std::vector<Value>& args) const;
   void name(const Value& v, const std::string& name);
   void read_operands();
-  void store_outputs();
+  std::vector<std::array<int, 2>> output_nodes();
 
   const KernelDesc& desc_;
   DType dtype_, context_;  // context_: compute type of the kernel, or of the function being inlined

@@ -175,7 +175,8 @@ int fold(Graph& g, const Node& n) {
     if (g.node(a).op == Op::Const) return g.node(a).imm ? b : c;
     return -1;
   }
-  if (n.op == Op::Call) return -1;
+  if (n.op == Op::Call || n.op == Op::At) return -1;
+  if (n.op == Op::Check) return is_const(g, a, 1) ? a : -1;
   bool constants = true;
   for (int v : n.arg)
     if (v >= 0 && g.node(v).op != Op::Const) constants = false;
@@ -195,6 +196,8 @@ int fold(Graph& g, const Node& n) {
     case Op::Mul:
       if (is_const(g, b, one_bits(t))) return a;
       if (is_const(g, a, one_bits(t))) return b;
+      if (is_integral(t) && is_const(g, a, 0)) return a;
+      if (is_integral(t) && is_const(g, b, 0)) return b;
       break;
     case Op::Div:
       if (is_const(g, b, one_bits(t))) return a;

@@ -36,7 +36,7 @@ int Graph::integer(DType type, int64_t v) {
 int Graph::reduce(Reduction r) {
   for (size_t k = 0; k < reductions.size(); ++k)
     if (reductions[k].combine == r.combine && reductions[k].accumulator == r.accumulator &&
-        reductions[k].value == r.value)
+        reductions[k].value == r.value && reductions[k].over == r.over && reductions[k].sequence == r.sequence)
       return int(k);
   reductions.push_back(std::move(r));
   return int(reductions.size()) - 1;
@@ -44,10 +44,16 @@ int Graph::reduce(Reduction r) {
 
 const char* op_name(Op op) {
   static constexpr const char* names[] = {
-      "const", "param", "load",    "scratch", "reduced", "index", "length", "neg",  "not", "sqrt",   "floor", "ceil",
-      "trunc", "rint",  "convert", "bitcast", "add",     "sub",   "mul",    "div",  "and", "or",     "xor",   "shl",
-      "shr",   "eq",    "ne",      "lt",      "le",      "gt",    "ge",     "call", "fma", "select", "rare"};
+      "const", "param", "load", "scratch", "reduced", "index", "length", "range",   "extent",  "stride",
+      "neg",   "not",   "sqrt", "floor",   "ceil",    "trunc", "rint",   "convert", "bitcast", "add",
+      "sub",   "mul",   "div",  "and",     "or",      "xor",   "shl",    "shr",     "eq",      "ne",
+      "lt",    "le",    "gt",   "ge",      "call",    "fma",   "select", "rare",    "at",      "check"};
   return names[int(op)];
+}
+
+const char* combine_name(Combine c) {
+  static constexpr const char* names[] = {"add", "mul", "max", "min", "or", "and", "argmax", "argmin"};
+  return names[int(c)];
 }
 
 const char* helper_name(Helper h) {
@@ -94,7 +100,6 @@ void dump_node(std::ostream& out, const Kernel& k, const Pass& p, int v) {
 }  // namespace
 
 std::string dump(const Kernel& k) {
-  static constexpr const char* combines[] = {"add", "mul", "max", "min", "or", "and", "argmax", "argmin"};
   std::ostringstream out;
   out << "kernel " << k.name << ' ' << traits(k.dtype).cname
       << (k.kind == KernelKind::Rows ? " rows\n" : " pointwise\n");
@@ -115,7 +120,7 @@ std::string dump(const Kernel& k) {
       out << " %" << s.value << '\n';
     }
     for (const Reduction& r : pass.reductions) {
-      out << "  reduce " << combines[int(r.combine)] << ' ' << traits(r.accumulator).cname;
+      out << "  reduce " << combine_name(r.combine) << ' ' << traits(r.accumulator).cname;
       for (int v : r.value)
         if (v >= 0) out << " %" << v;
       out << '\n';

@@ -22,6 +22,9 @@ enum class Op : uint8_t {
   Reduced,  // imm: which reduction; part: 1 for an imaginary part, or the index of argmax and argmin
   Index,    // logical index in the row, I64
   Length,   // elements of the row, I64
+  Range,    // imm: which; the index that runs over it, I64 (ir/nest.h)
+  Extent,   // imm: which range; its size, I64
+  Stride,   // imm: which operand, outputs first; part: which of its dims; elements, I64
   Neg,
   Not,
   Sqrt,
@@ -50,6 +53,8 @@ enum class Op : uint8_t {
   Fma,
   Select,  // arg: condition, then, else
   Rare,    // as Select; the printer may compute `then` only where some lane needs it
+  At,     // imm: which operand, outputs first; part; arg: its element, and a Bool under which alone it is read (else 0)
+  Check,  // imm: bits for the status word where arg is false; the value is arg
 };
 
 enum class Helper : uint8_t { Fmod, Div, Rem, FloorDiv, Mod, Pow };  // integer ones are total; Div and Rem truncate
@@ -64,7 +69,7 @@ struct Node {
   bool own = false;      // named by the kernel's text, not by a function that it calls
   std::string name{};    // as the expression calls it, or empty
 
-  bool leaf() const { return op <= Op::Length; }
+  bool leaf() const { return op <= Op::Stride; }
 };
 
 enum class Combine : uint8_t { Add, Mul, Max, Min, Or, And, ArgMax, ArgMin };  // numbers of kernel_abi.h
@@ -74,6 +79,8 @@ struct Reduction {
   DType accumulator;  // as in kernel_abi.h: complex accumulators have two values; Or and And are Bool, computed in U8
   std::array<int, 2> value{-1, -1};
   std::string name;
+  uint64_t over = 0;  // in a nest: the ranges that it reduces, a bit each; in order of their numbers, the last fastest
+  bool sequence = false;  // in a nest: element after element, in order; else tree T
 };
 
 struct Operand {
@@ -155,6 +162,7 @@ int fold(Graph& g, const Node& n);
 void split_passes(const Graph& g, const std::vector<std::array<int, 2>>& outputs, Kernel& kernel);
 
 const char* op_name(Op op);
+const char* combine_name(Combine c);
 const char* helper_name(Helper h);
 std::string dump(const Kernel& kernel);
 

@@ -57,6 +57,21 @@ typedef struct StrataRowPass {
       elementwise;  // 1: writes outputs with one value per element; 0: reductions only, or (count 1) per-row outputs
 } StrataRowPass;
 
+// Nests: the arguments of a printed function (lower/print/print_nest.h lists its parameters) in arrays, as its adapter
+// hands them over. Sizes and strides are in elements, offsets in bytes.
+typedef struct StrataNestArgs {
+  void* const* memory;    // per operand, outputs first
+  const int64_t* offset;  // per operand
+  const int64_t* extent;  // per range
+  const int64_t* stride;  // per dim, operand after operand
+  const void* params;     // scalars, 16-byte slots, compute type
+  const int64_t* begin;   // per range that the loops run over: from begin
+  const int64_t* end;     // to before end
+  int32_t* status;        // ors as pointwise kernels do
+} StrataNestArgs;
+
+typedef void (*StrataNestFn)(const StrataNestArgs* args);
+
 typedef struct StrataKernelEntry {
   const char* name;
   uint8_t dtype;  // storage dtype of the inputs, as DType's number

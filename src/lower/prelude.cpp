@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "lower/print/helpers.h"
 #include "lower/print_c.h"
 
 namespace strata::lower {
@@ -47,6 +48,10 @@ typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; }
 #define INLINE static inline __attribute__((always_inline))
 #define RARELY(c) __builtin_expect(!!(c), 0)
 #define BITS(T, x) ({ __typeof__(x) from_ = (x); T to_; __builtin_memcpy(&to_, &from_, sizeof to_); to_; })
+#define bits_u32(x) BITS(u32, x)
+#define bits_u64(x) BITS(u64, x)
+#define bits_f32(x) BITS(f32, x)
+#define bits_f64(x) BITS(f64, x)
 #define CONVERT(T, v) __builtin_convertvector(v, T)
 #define SPLAT(T, x) ((x) - (T){0})
 #define LOAD(T, p) (*(const T##_u*)(p))
@@ -142,57 +147,6 @@ const Template kScalar[] = {
     {"mul", "", "#define mul_$E(a, b) ((a) * (b))\n"},
     {"or", "", "#define or_$E(a, b) ((a) | (b))\n"},
     {"and", "", "#define and_$E(a, b) ((a) & (b))\n"},
-    {"div", "", R"C(static inline $E div_$E($E a, $E b, i32* status) {
-  if (b == 0) return *status |= 1, 0;
-  return ($E)(b + 1 == 0 && b < 1 ? ($E)0 - a : a / b);
-}
-)C"},
-    {"rem", "", R"C(static inline $E rem_$E($E a, $E b, i32* status) {
-  if (b == 0) return *status |= 1, 0;
-  return ($E)(b + 1 == 0 && b < 1 ? 0 : a % b);
-}
-)C"},
-    {"floordiv", "div,rem", R"C(static inline $E floordiv_$E($E a, $E b, i32* status) {
-  $E q = div_$E(a, b, status), r = b == 0 ? 0 : rem_$E(a, b, status);
-  return ($E)(r != 0 && (r < 0) != (b < 0) ? q - 1 : q);
-}
-)C"},
-    {"mod", "rem", R"C(static inline $E mod_$E($E a, $E b, i32* status) {
-  $E r = rem_$E(a, b, status);
-  return ($E)(r != 0 && (r < 0) != (b < 0) ? r + b : r);
-}
-)C"},
-    {"pow", "", R"C(static inline $E pow_$E($E a, $E b) {
-  if (b < 0) return ($E)(a == 1 ? 1 : ($E)(a + 1) == 0 ? (b & 1 ? a : 1) : 0);
-  $U r = 1, x = ($U)a;
-  for (; b; b >>= 1, x = ($U)(x * x))
-    if (b & 1) r = ($U)(r * x);
-  return ($E)r;
-}
-)C"},
-    // Exact: long division of the mantissas, bit by bit.
-    {"fmod", "", R"C(static inline $E fmod_$E($E a, $E b) {
-  $E x = __builtin_fabs$B(a), y = __builtin_fabs$B(b);
-  if (!(x < __builtin_inf$B()) || !(y > 0)) return (a * 0) / (b * 0);
-  if (x < y) return a;
-  const $U top = ($U)1 << (8 * sizeof($U) - 1);
-  $U xb = BITS($U, x), yb = BITS($U, y);
-  int shift = $P, ex = (int)(xb >> shift), ey = (int)(yb >> shift);
-  const $U one = ($U)1 << shift;
-  $U xm = xb & (one - 1), ym = yb & (one - 1);
-  if (ex) xm |= one; else ex = 1;
-  if (ey) ym |= one; else ey = 1;
-  for (; xm < one; ex--) xm <<= 1;
-  for (; ym < one; ey--) ym <<= 1;
-  for (; ex > ey; ex--) xm = (xm >= ym ? xm - ym : xm) << 1;
-  if (xm >= ym) xm -= ym;
-  if (xm) {
-    for (; xm < one; ex--) xm <<= 1;
-    xm = ex > 0 ? (xm - one) | (($U)ex << shift) : xm >> (1 - ex);
-  }
-  return BITS($E, ($U)(xm | (BITS($U, a) & top)));
-}
-)C"},
 };
 
 // The 16 values of a vector, or of 16 neighbours, as one: by bits 3 to 0 of their positions.
@@ -302,8 +256,7 @@ std::string fill(std::string text, const std::string& e) {
   text = replace(text, "$E", e);
   text = replace(text, "$M", "vi" + w);
   text = replace(text, "$U", "u" + w);
-  text = replace(text, "$B", e == "f32" ? "f" : "");
-  return replace(text, "$P", e == "f32" ? "23" : "52");
+  return replace(text, "$B", e == "f32" ? "f" : "");
 }
 
 std::string vector_type(const std::string& e) {
@@ -348,15 +301,22 @@ class Prelude {
     if (what.substr(0, 5) == "fold_" || what.substr(0, 6) == "lanes_") return fold(what, e, vector);
     if (what == "sqrt" || what == "floor" || what == "ceil" || what == "trunc" || what == "rint")
       return unary(what, e, vector);
-    auto write = [&](const Template& t) {
-      std::string list = t.needs;
+    auto need = [&](const std::string& list) {
       for (size_t b = 0; b < list.size();) {
         size_t end = std::min(list.find(',', b), list.size());
         add(list.substr(b, end - b) + (vector ? "_v" : "_") + e);
         b = end + 1;
       }
+    };
+    auto write = [&](const Template& t) {
+      need(t.needs);
       text_ += fill(t.text, e);
     };
+    if (const ScalarHelper* h = vector ? nullptr : scalar_helper(what)) {
+      need(h->needs);
+      text_ += "static inline " + scalar_helper_text(*h, e);
+      return;
+    }
     if (vector) {
       for (const Template& t : kVector)
         if (what == t.name) return write(t);

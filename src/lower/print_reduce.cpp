@@ -31,11 +31,6 @@ uint64_t identity_bits(const Reduction& r, DType t) {
   }
 }
 
-const char* combine_name(Combine c) {
-  static constexpr const char* names[] = {"add", "mul", "max", "min", "or", "and", "argmax", "argmin"};
-  return names[int(c)];
-}
-
 // The tree over eight values of an array.
 std::string eight(const std::string& a) {
   auto pair = [&](int k) {

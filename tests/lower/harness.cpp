@@ -17,6 +17,9 @@ extern const int64_t test_kernel_count;
 }  // namespace strata::lower
 
 namespace strata::lower::test {
+
+Table table{test_kernels, test_kernel_count};
+
 namespace {
 
 int failed = 0;
@@ -84,7 +87,7 @@ void check(bool ok, const std::string& what) {
   if (++failed <= 60) std::printf("FAILED: %s\n", what.c_str());
 }
 
-std::vector<Library> build_libraries(bool wide, int64_t first, int64_t step) {
+std::vector<Library> build_libraries(bool wide, int64_t first, int64_t step, bool all) {
   static Folder folder;
   std::vector<Library> out;
   for (const char* compiler : {"clang-19", "gcc"}) {
@@ -92,24 +95,23 @@ std::vector<Library> build_libraries(bool wide, int64_t first, int64_t step) {
     check(there, std::string(compiler) + " is not installed: ./run setup installs it");
     if (!there) continue;
     for (Isa isa : {Isa::Base, Isa::V3, Isa::V4}) {
+      if (!all && !out.empty()) continue;
       if (isa == Isa::V3 && !__builtin_cpu_supports("x86-64-v3")) continue;
       if (isa == Isa::V4 && !__builtin_cpu_supports("x86-64-v4")) continue;
       std::vector<Kernel> kernels;
-      for (int64_t k = first % step; k < test_kernel_count; k += step)
+      for (int64_t k = first % step; k < table.count; k += step)
         for (int t = 0; t < kDTypeCount; ++t)
-          if ((test_kernels[k].dtypes >> t & 1) && (isa == Isa::Base || wide || (kVectorTypes >> t & 1)))
-            kernels.push_back(build_kernel(test_kernels[k], DType(t)));
+          if ((table.kernels[k].dtypes >> t & 1) && (isa == Isa::Base || wide || (kVectorTypes >> t & 1)))
+            kernels.push_back(build_kernel(table.kernels[k], DType(t)));
       std::string stem = (folder.path / (std::string(compiler) + isa_name(isa))).string();
       std::ofstream(stem + ".c") << print_file("test", kernels, isa);
       auto start = std::chrono::steady_clock::now();
       std::string command = std::string(compiler) + " " + kCompileFlags + " " + isa_flags(isa) + " -shared -o " + stem +
                             ".so " + stem + ".c -lm";
-      check(std::system(command.c_str()) == 0, command);
-      Library lib{std::string(compiler) + " " + isa_name(isa), isa, {}, 0, int64_t(kernels.size())};
-      lib.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      void* so = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
-      check(so != nullptr, so ? "" : dlerror());
+      void* so = compile_library(stem, command);
       if (!so) continue;
+      Library lib{std::string(compiler) + " " + isa_name(isa), isa, {}, {}, 0, int64_t(kernels.size())};
+      lib.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       std::string symbol = std::string("strata_kernels_") + isa_name(isa) + "_test";
       auto* file = static_cast<const StrataKernelFile*>(dlsym(so, symbol.c_str()));
       check(file != nullptr, symbol);
@@ -118,7 +120,16 @@ std::vector<Library> build_libraries(bool wide, int64_t first, int64_t step) {
       out.push_back(std::move(lib));
     }
   }
+  std::filesystem::create_directory(folder.path / "c99");
+  out.push_back(build_c99((folder.path / "c99").string(), first, step));
   return out;
+}
+
+void* compile_library(const std::string& stem, const std::string& command) {
+  check(std::system(command.c_str()) == 0, command);
+  void* so = dlopen((stem + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  check(so != nullptr, so ? "" : dlerror());
+  return so;
 }
 
 Buffer random_buffer(DType t, int64_t n, std::mt19937_64& rng, bool tame) {
@@ -205,8 +216,8 @@ std::string differ(const Buffer& a, const Buffer& b) {
 }
 
 const KernelDesc& find_desc(const std::string& name) {
-  for (int64_t k = 0; k < test_kernel_count; ++k)
-    if (name == test_kernels[k].name) return test_kernels[k];
+  for (int64_t k = 0; k < table.count; ++k)
+    if (name == table.kernels[k].name) return table.kernels[k];
   throw std::runtime_error("no kernel " + name);
 }
 
@@ -220,7 +231,7 @@ Call make_call(const KernelDesc& desc, DType dtype, int64_t n, std::mt19937_64& 
   Call c{&desc, describe(desc, dtype), dtype, {}, {}};
   for (const Operand& o : c.info.inputs) {
     c.inputs.push_back(random_buffer(o.storage, o.per_row ? 1 : n, rng, tame));
-    if (o.name != "target") continue;
+    if (o.name != "target" || o.storage != DType::I64) continue;
     for (int64_t i = 0; i < c.inputs.back().count; ++i) c.inputs.back().as<int64_t>()[i] = int64_t(rng() % uint64_t(n));
   }
   c.params.resize(c.info.scalars.size());
@@ -361,6 +372,8 @@ void run_rows(const StrataKernelEntry& e, const Call& call, std::vector<Buffer>&
 }  // namespace
 
 std::vector<Buffer> run(const Library& lib, const Call& call, int64_t n, int32_t* status, int64_t flags) {
+  if (auto nest = lib.nests.find({call.desc->name, call.dtype}); nest != lib.nests.end())
+    return run_nest(nest->second, call, n, status);
   const StrataKernelEntry& e = *lib.kernels.at({call.desc->name, call.dtype});
   std::vector<Buffer> outputs;
   for (int k = 0; k < e.outputs; ++k) outputs.emplace_back(DType(e.output_dtype[k]), e.per_row[k] ? 1 : n);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lower/ir/nest.h"
 #include "lower/kernel_abi.h"
 #include "lower/print_c.h"
 
@@ -36,18 +37,39 @@ struct Buffer {
   }
 };
 
+// The kernels that are tested: the small table of these tests unless another is set.
+struct Table {
+  const KernelDesc* kernels;
+  int64_t count;
+};
+extern Table table;
+
+struct NestKernel {
+  Nest nest;
+  StrataNestFn fn;
+};
+
 struct Library {
   std::string name;  // "clang-19 v4"
   Isa isa;
   std::map<std::pair<std::string, DType>, const StrataKernelEntry*> kernels;
+  std::map<std::pair<std::string, DType>, NestKernel> nests;  // of the library "gcc c99", instead of kernels
+  bool has(const std::string& kernel, DType t) const { return kernels.count({kernel, t}) || nests.count({kernel, t}); }
   double seconds = 0;
   int64_t functions = 0;
 };
 
 // All libraries that this machine can make and run; `wide`: every dtype with 16 lanes too. The folder is removed at the
 // end.
-// With `step` above 1 only every step-th kernel of the table, from `first` on.
-std::vector<Library> build_libraries(bool wide, int64_t first = 0, int64_t step = 1);
+// With `step` above 1 only every step-th kernel of the table, from `first` on; without `all` only Clang's one-lane
+// kernels and the nests.
+std::vector<Library> build_libraries(bool wide, int64_t first = 0, int64_t step = 1, bool all = true);
+
+// Compiles a file and loads it; null (and a failed check) where that does not work.
+void* compile_library(const std::string& stem, const std::string& command_to_stem);
+
+// The table as portable C99, compiled in a folder that holds nothing else, without a header of ours.
+Library build_c99(const std::string& folder, int64_t first, int64_t step);
 
 // Random values with every special among them; `tame`: finite and near 1.
 Buffer random_buffer(DType t, int64_t n, std::mt19937_64& rng, bool tame);
@@ -70,6 +92,11 @@ void set_scalar(Call& c, size_t k, double v);
 
 // Runs a kernel over a row, or n elements (a multiple of 16); gives its outputs.
 std::vector<Buffer> run(const Library& lib, const Call& call, int64_t n, int32_t* status = nullptr, int64_t flags = 0);
+
+std::vector<Buffer> run_nest(const NestKernel& kernel, const Call& call, int64_t n, int32_t* status);
+
+// All libraries against the first (Clang, one lane).
+void test_same_bits(const std::vector<Library>& libs);
 
 int failures();
 void check(bool ok, const std::string& what);

@@ -1,0 +1,147 @@
+#include "lower/ir/nest.h"
+
+#include <sstream>
+
+namespace strata::lower {
+
+uint64_t Nest::loops() const {
+  uint64_t all = 0;
+  for (const NestStore& s : stores) all |= depends[s.offset];
+  return all;
+}
+
+std::string Nest::symbol() const { return name + "_" + traits(dtype).cname; }
+
+void find_dependences(Nest& nest) {
+  nest.depends.assign(nest.nodes.size(), 0);
+  for (size_t v = 0; v < nest.nodes.size(); ++v) {
+    const Node& n = nest.nodes[v];
+    uint64_t d = n.op == Op::Range ? uint64_t(1) << n.imm : 0;
+    for (int a : n.arg)
+      if (a >= 0) d |= nest.depends[a];
+    if (n.op == Op::Reduced) {
+      const Reduction& r = nest.reductions[n.imm];
+      for (int a : r.value)
+        if (a >= 0) d |= nest.depends[a];
+      d &= ~r.over;
+    }
+    nest.depends[v] = d;
+  }
+}
+
+void verify(const Nest& nest) {
+  const int count = int(nest.nodes.size());
+  STRATA_INTERNAL(nest.ranges.size() <= 64, nest.name, ": ", nest.ranges.size(), " ranges; a nest has at most 64");
+  for (int v = 0; v < count; ++v) {
+    const Node& n = nest.nodes[v];
+    auto is = [&](int a, DType t) { return a >= 0 && nest.nodes[a].type == t; };
+    for (int a : n.arg) STRATA_INTERNAL(a < v, nest.name, ": node ", v, " uses node ", a, ", which follows it");
+    switch (n.op) {
+      case Op::Range:
+      case Op::Extent:
+        STRATA_INTERNAL(n.imm < nest.ranges.size(), nest.name, ": node ", v, " names range ", n.imm);
+        break;
+      case Op::Stride:
+        STRATA_INTERNAL(n.imm < nest.operands.size() && n.part < nest.operands[n.imm].dims.size(), nest.name, ": node ",
+                        v, " names dim ", int(n.part), " of operand ", n.imm);
+        break;
+      case Op::At:
+        STRATA_INTERNAL(n.imm < nest.operands.size() && !nest.operands[n.imm].output, nest.name, ": node ", v,
+                        " reads operand ", n.imm);
+        STRATA_INTERNAL(is(n.arg[0], DType::I64) && (n.arg[1] < 0 || is(n.arg[1], DType::Bool)), nest.name, ": node ",
+                        v, " reads at a place that is no integer");
+        STRATA_INTERNAL(n.type == storage_node_type(nest.operands[n.imm].storage), nest.name, ": node ", v,
+                        " reads another type than its operand's");
+        break;
+      case Op::Check:
+        STRATA_INTERNAL(is(n.arg[0], DType::Bool), nest.name, ": node ", v, " checks what is no condition");
+        break;
+      case Op::Reduced: {
+        STRATA_INTERNAL(n.imm < nest.reductions.size(), nest.name, ": node ", v, " names reduction ", n.imm);
+        const Reduction& r = nest.reductions[n.imm];
+        STRATA_INTERNAL(r.value[0] >= 0 && r.value[0] < v && r.value[1] < v, nest.name, ": reduction ", n.imm,
+                        " of what follows it");
+        break;
+      }
+      case Op::Load:
+      case Op::Scratch:
+      case Op::Index:
+      case Op::Length:
+        STRATA_INTERNAL(false, nest.name, ": node ", v, " is of a scheduled kernel: ", op_name(n.op));
+        break;
+      default:
+        break;
+    }
+  }
+  std::vector<bool> written(nest.operands.size(), false);
+  for (const NestStore& s : nest.stores) {
+    STRATA_INTERNAL(nest.operands[s.operand].output, nest.name, ": a store into input ", s.operand);
+    STRATA_INTERNAL(nest.nodes[s.offset].type == DType::I64, nest.name, ": a store at a place that is no integer");
+    STRATA_INTERNAL(nest.nodes[s.value].type == storage_node_type(nest.operands[s.operand].storage), nest.name,
+                    ": a store of another type than its operand's");
+    STRATA_INTERNAL((nest.depends[s.value] & ~nest.depends[s.offset]) == 0, nest.name,
+                    ": a stored value depends on a range that its place does not");
+    written[s.operand] = true;
+    for (const NestStore& t : nest.stores) {
+      uint64_t a = nest.depends[s.offset], b = nest.depends[t.offset];
+      STRATA_INTERNAL((a & b) == a || (a & b) == b, nest.name, ": two stores run over different ranges");
+    }
+  }
+  for (size_t k = 0; k < nest.operands.size(); ++k)
+    STRATA_INTERNAL(written[k] || !nest.operands[k].output, nest.name, ": output ", k, " is never written");
+}
+
+std::string dump(const Nest& nest) {
+  std::ostringstream out;
+  auto ranges = [&](uint64_t bits) {
+    std::string text;
+    for (size_t k = 0; k < nest.ranges.size(); ++k)
+      if (bits >> k & 1) text += (text.empty() ? "" : ",") + nest.ranges[k];
+    return "[" + text + "]";
+  };
+  out << "nest " << nest.symbol() << '\n';
+  for (const NestOperand& o : nest.operands) {
+    uint64_t dims = 0;
+    for (int d : o.dims) dims |= uint64_t(1) << d;
+    out << (o.output ? " out " : " in ") << o.name << ranges(dims) << ' ' << traits(o.storage).cname << '\n';
+  }
+  for (const Scalar& s : nest.scalars) out << " scalar " << s.name << ' ' << traits(s.type).cname << '\n';
+  for (size_t v = 0; v < nest.nodes.size(); ++v) {
+    const Node& n = nest.nodes[v];
+    out << "  %" << v << ' ' << ranges(nest.depends[v]) << ' ' << traits(n.type).cname << " = " << op_name(n.op);
+    if (n.op == Op::Const)
+      out << ' ' << int64_t(n.imm);
+    else if (n.op == Op::Range || n.op == Op::Extent)
+      out << ' ' << nest.ranges[n.imm];
+    else if (n.op == Op::Stride)
+      out << ' ' << nest.operands[n.imm].name << ' ' << int(n.part);
+    else if (n.op == Op::At)
+      out << ' ' << nest.operands[n.imm].name;
+    else if (n.op == Op::Param)
+      out << ' ' << nest.scalars[n.imm].name;
+    else if (n.op == Op::Call)
+      out << ' ' << helper_name(Helper(n.imm));
+    else if (n.op == Op::Reduced || n.op == Op::Check)
+      out << ' ' << n.imm;
+    if (n.part && n.op != Op::Stride) out << '.' << int(n.part);
+    for (int a : n.arg)
+      if (a >= 0) out << " %" << a;
+    out << '\n';
+  }
+  for (size_t k = 0; k < nest.reductions.size(); ++k) {
+    const Reduction& r = nest.reductions[k];
+    out << "  reduction " << k << ' ' << combine_name(r.combine) << ' ' << traits(r.accumulator).cname << " over "
+        << ranges(r.over) << (r.sequence ? " sequence" : " tree");
+    for (int v : r.value)
+      if (v >= 0) out << " %" << v;
+    out << '\n';
+  }
+  for (const NestStore& s : nest.stores) {
+    out << "  store " << nest.operands[s.operand].name;
+    if (s.part) out << '.' << int(s.part);
+    out << " %" << s.offset << " %" << s.value << '\n';
+  }
+  return out.str();
+}
+
+}  // namespace strata::lower

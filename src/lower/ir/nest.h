@@ -1,0 +1,59 @@
+// Nest: a kernel over an index space, before any schedule. Named ranges run over dims; operands are read and written at
+// elements computed from them (an offset is a sum of index times Stride); a reduction binds the ranges that it reduces.
+// There are no lanes, threads or passes here: a printer makes loops of it.
+//
+// Spec, which verify() executes:
+//   - arguments precede their users; every Range and Extent names a range, every Stride a dim of an operand;
+//   - offsets are I64, guards and conditions Bool; a value of an operand has its storage's type;
+//   - a reduction's value depends on each range that it binds; its result depends on none of them;
+//   - the ranges that stores depend on are the loops around them: of any two stores, one has all ranges of the other;
+//   - outputs are written, never read.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lower/ir.h"
+
+namespace strata::lower {
+
+struct NestOperand {
+  std::string name;
+  DType storage;
+  bool output;
+  std::vector<int> dims;  // the range that runs over each dim; strides are parameters
+  std::string label() const { return output ? name + "_out" : name; }  // an input may have an output's name
+};
+
+struct NestStore {
+  int operand, offset, value;
+  uint8_t part = 0;
+};
+
+struct Nest {
+  std::string name, source, text;
+  DType dtype;
+  std::vector<std::string> ranges;
+  std::vector<NestOperand> operands;  // outputs first
+  std::vector<Scalar> scalars;
+  std::vector<Node> nodes;
+  std::vector<Reduction> reductions;
+  std::vector<NestStore> stores;
+  std::vector<uint64_t> depends;  // per node: the ranges, a bit each
+
+  uint64_t loops() const;      // ranges that stores run over
+  std::string symbol() const;  // "add_Tensor_f32"
+};
+
+// The kernel of `desc` for tensors of `dtype` as a nest. Raises Value for a text that makes no sense.
+Nest build_nest(const KernelDesc& desc, DType dtype);
+
+// Fills `depends` from nodes and reductions.
+void find_dependences(Nest& nest);
+
+// Raises (internal) where the nest breaks the spec above.
+void verify(const Nest& nest);
+
+std::string dump(const Nest& nest);
+
+}  // namespace strata::lower

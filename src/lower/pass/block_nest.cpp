@@ -1,0 +1,133 @@
+// Pointwise and row kernels as nests: one range, or a row's own and one over its elements, which the reductions bind.
+#include "lower/build.h"
+#include "lower/ir/nest.h"
+
+namespace strata::lower {
+namespace {
+
+class BlockNest {
+ public:
+  BlockNest(const KernelDesc& desc, DType dtype) : builder_(desc, dtype) {
+    outputs_ = builder_.build();
+    const Kernel& k = builder_.kernel();
+    nest_.name = k.name;
+    nest_.source = k.source;
+    nest_.text = k.text;
+    nest_.dtype = dtype;
+    nest_.scalars = k.scalars;
+    rows_ = k.kind == KernelKind::Rows;
+    nest_.ranges = rows_ ? std::vector<std::string>{"row", "i"} : std::vector<std::string>{"i"};
+    for (const Operand& o : k.outputs) add_operand(o, true);
+    for (const Operand& o : k.inputs) add_operand(o, false);
+  }
+
+  Nest run() {
+    const Graph& from = builder_.g;
+    at_.assign(from.nodes.size(), -1);
+    for (size_t v = 0; v < from.nodes.size(); ++v) at_[v] = put(from.nodes[v]);
+    for (size_t k = 0; k < outputs_.size(); ++k)
+      for (uint8_t part = 0; part < 2; ++part)
+        if (outputs_[k][part] >= 0) nest_.stores.push_back({int(k), offset(int(k)), at_[outputs_[k][part]], part});
+    drop_unused();
+    find_dependences(nest_);
+    verify(nest_);
+    return std::move(nest_);
+  }
+
+ private:
+  void add_operand(const Operand& o, bool output) {
+    std::vector<int> dims{0};
+    if (rows_ && !o.per_row) dims.push_back(1);
+    nest_.operands.push_back({o.name, o.storage, output, dims});
+  }
+
+  int range(int k) { return g_.add({Op::Range, DType::I64, {-1, -1, -1}, uint64_t(k)}); }
+
+  int offset(int operand) {
+    int sum = -1;
+    for (size_t d = 0; d < nest_.operands[operand].dims.size(); ++d) {
+      int stride = g_.add({Op::Stride, DType::I64, {-1, -1, -1}, uint64_t(operand), uint8_t(d)});
+      int term = g_.bin(Op::Mul, range(nest_.operands[operand].dims[d]), stride);
+      sum = sum < 0 ? term : g_.bin(Op::Add, sum, term);
+    }
+    return sum;
+  }
+
+  int put(Node n) {
+    for (int& a : n.arg)
+      if (a >= 0) a = at_[a];
+    switch (n.op) {
+      case Op::Load: {
+        int operand = int(builder_.kernel().outputs.size() + n.imm);
+        n.arg[0] = offset(operand);
+        n.op = Op::At;
+        n.imm = uint64_t(operand);
+        break;
+      }
+      case Op::Index:
+        return range(1);
+      case Op::Length:
+        return g_.add({Op::Extent, DType::I64, {-1, -1, -1}, 1});
+      case Op::Reduced: {
+        Reduction r = builder_.g.reductions[n.imm];
+        for (int& v : r.value)
+          if (v >= 0) v = at_[v];
+        r.over = 2;
+        n.imm = uint64_t(g_.reduce(std::move(r)));
+        break;
+      }
+      default:
+        break;
+    }
+    n.uniform = false;
+    return g_.add(std::move(n));
+  }
+
+  // What no store needs goes: a kernel's text may name more than it uses.
+  void drop_unused() {
+    std::vector<char> used(g_.nodes.size(), 0);
+    for (const NestStore& s : nest_.stores) used[s.offset] = used[s.value] = 1;
+    for (size_t v = g_.nodes.size(); v-- > 0;) {
+      if (!used[v]) continue;
+      for (int a : g_.nodes[v].arg)
+        if (a >= 0) used[a] = 1;
+      if (g_.nodes[v].op == Op::Reduced)
+        for (int a : g_.reductions[g_.nodes[v].imm].value)
+          if (a >= 0) used[a] = 1;
+    }
+    std::vector<int> place(g_.nodes.size(), -1), number(g_.reductions.size(), -1);
+    for (size_t v = 0; v < g_.nodes.size(); ++v) {
+      if (!used[v]) continue;
+      Node n = g_.nodes[v];
+      for (int& a : n.arg)
+        if (a >= 0) a = place[a];
+      if (n.op == Op::Reduced) {
+        int& to = number[n.imm];
+        if (to < 0) {
+          Reduction r = g_.reductions[n.imm];
+          for (int& a : r.value)
+            if (a >= 0) a = place[a];
+          to = int(nest_.reductions.size());
+          nest_.reductions.push_back(r);
+        }
+        n.imm = uint64_t(to);
+      }
+      place[v] = int(nest_.nodes.size());
+      nest_.nodes.push_back(n);
+    }
+    for (NestStore& s : nest_.stores) s.offset = place[s.offset], s.value = place[s.value];
+  }
+
+  Builder builder_;
+  std::vector<std::array<int, 2>> outputs_;
+  Nest nest_;
+  Graph g_;
+  std::vector<int> at_;
+  bool rows_ = false;
+};
+
+}  // namespace
+
+Nest build_nest(const KernelDesc& desc, DType dtype) { return BlockNest(desc, dtype).run(); }
+
+}  // namespace strata::lower

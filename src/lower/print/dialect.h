@@ -1,0 +1,25 @@
+// Dialects of C: what differs between the languages that nests are printed in. A printer names a spelling by its field
+// and knows no language. Every dialect must evaluate float arithmetic as written (no contraction, no reassociation).
+#pragma once
+#include <string>
+
+namespace strata::lower {
+
+struct Dialect {
+  const char* name;        // "c99"
+  const char* head;        // the first lines of a file: types i8 to f64, `bit` (an int that is 0 or 1), BITS
+  const char* function;    // before the name of a kernel, a blank behind it
+  const char* memory;      // before the pointer type of an operand
+  const char* helper;      // before a helper function
+  const char* real[6][2];  // sqrt, floor, ceil, trunc, rint, fma: of f32 and f64
+  const char* infinity[2];
+  const char* nan[2];
+};
+
+// Portable C99: one lane, standard headers only.
+extern const Dialect c99;
+
+// By name; raises Value for one that does not exist, naming those that do.
+const Dialect& dialect(const std::string& name);
+
+}  // namespace strata::lower

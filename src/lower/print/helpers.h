@@ -1,0 +1,21 @@
+// One-lane helper functions in C that every dialect takes: total division and remainder of integers, integer powers,
+// the exact fmod. $E is the lane type, $U its unsigned type, $P the bits of a float's fraction; bits_<type>()
+// reinterprets.
+#pragma once
+#include <string>
+
+namespace strata::lower {
+
+struct ScalarHelper {
+  const char* name;
+  const char* needs;  // helpers of the same type, comma separated
+  const char* text;   // without the words before it: "static", "inline"...
+};
+
+// Null where there is none of that name.
+const ScalarHelper* scalar_helper(const std::string& name);
+
+// The text for lane type e: "i64", "f32".
+std::string scalar_helper_text(const ScalarHelper& helper, const std::string& e);
+
+}  // namespace strata::lower
