@@ -30,7 +30,7 @@ def describe(e: Entry) -> str:
 
 def describe_kernel(k: Kernel) -> str:
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(k.text))
-    kind = "Pointwise" if k.kind == "pointwise" else "Rows"
+    kind = k.kind.capitalize()
     return (f'{{"{k.name}", "{k.family}", KernelKind::{kind}, "{k.inputs}", "{k.scalars}", "{k.outputs}", {cstring(text)}, '
             f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}}},')
 
@@ -173,8 +173,9 @@ def returned(s: Schema) -> str:
 
 
 def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
-    families = {e.family for e in entries if e.kind in ("pointwise", "rows")} | {k.family for k in kernels}
+    families = {e.family for e in entries if e.kind in ("pointwise", "rows")} | {k.family for k in kernels if k.kind != "space"}
     out.write("families.txt", "\n".join(sorted(families)) + "\n")
+    out.write("space_families.txt", "\n".join(sorted({k.family for k in kernels if k.kind == "space"})) + "\n")
     described = [describe(e) for e in entries if e.kind in ("pointwise", "rows")] + [describe_kernel(k) for k in kernels]
     out.write("table_kernels.cpp", HEADER + '#include "lower/desc.h"\n\nnamespace strata::lower {\n\n'
               "extern const KernelDesc table_kernels[];\nextern const int64_t table_kernel_count;\n"
@@ -183,6 +184,10 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
     decls = []
     defs = []
     for k in kernels:
+        if k.kind == "space":
+            decls.append(f"extern const run::SpaceOp {k.name};")
+            defs.append(f'const run::SpaceOp {k.name}{{"{k.name}"}};')
+            continue
         struct = "PointwiseOp" if k.kind == "pointwise" else "RowsOp"
         words = [(p.split(":") + [""])[1] for p in k.inputs.split()]
         mask = sum(1 << i for i, w in enumerate(words) if w and w != "row")
@@ -191,7 +196,7 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
         decls.append(f"extern const {struct} {k.name};")
         defs.append(f'const {struct} {k.name}{{"{k.name}", "{k.name}", Promote::First, {len(words)}, {len(k.scalars.split())}, '
                     f"{len(k.outputs.split())}, {mask}u, DType::{fixed_dtype}}};")
-    both = '#include "eager/pointwise.h"\n#include "eager/rows.h"\n'
+    both = '#include "eager/pointwise.h"\n#include "eager/rows.h"\n#include "run/space.h"\n'
     out.write("strata/generated/kernel_ops.h", HEADER + "// Generated kernels that hand-written operators call.\n#pragma once\n" + both +
               "\nnamespace strata::eager::kernels {\n\n" + "\n".join(decls) + "\n\n}  // namespace strata::eager::kernels\n")
     out.write("kernel_ops.cpp", HEADER + '#include "strata/generated/kernel_ops.h"\n\nnamespace strata::eager::kernels {\n\n' +

@@ -19,6 +19,8 @@ GROUPS = {
     "float": ["float16", "bfloat16", "float32", "float64"],
     "complex": ["complex64", "complex128"],
 }
+# Elements that are only moved, by their width.
+GROUPS["width"] = ["uint8", "uint16", "uint32", "uint64", "complex128"]
 GROUPS["all"] = GROUPS["bool"] + GROUPS["int"] + GROUPS["float"] + GROUPS["complex"]
 
 KEYS = {
@@ -26,7 +28,7 @@ KEYS = {
     "out", "out_args", "node", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
 }
-KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "dtypes", "doc"}
+KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc"}
 
 
 @dataclass
@@ -212,8 +214,11 @@ def dtype_list(words: str) -> list[str]:
 def make_kernel(raw: dict, family: str, line: int) -> Kernel:
     if unknown := set(raw) - KERNEL_KEYS:
         raise ValueError(f"unknown keys {sorted(unknown)}")
-    kind = "rows" if "rows" in raw else "pointwise"
-    return Kernel(raw["kernel"], kind, str(raw.get("rows") or raw["compute"]).strip(), raw.get("inputs", ""),
+    kinds = [k for k in ("compute", "rows", "space") if k in raw]
+    if len(kinds) != 1:
+        raise ValueError(f"expected exactly one of compute, rows, space, got {kinds}")
+    kind = {"compute": "pointwise"}.get(kinds[0], kinds[0])
+    return Kernel(raw["kernel"], kind, str(raw[kinds[0]]).strip(), raw.get("inputs", ""),
                   raw.get("scalars", ""), raw.get("outputs", "result"), dtype_list(raw["dtypes"]), family,
                   f"ops/{family}.yaml:{line}: {raw['kernel']}")
 

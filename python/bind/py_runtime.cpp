@@ -6,6 +6,7 @@
 #include "eager/kernels.h"
 #include "eager/lapack_host.h"
 #include "eager/library_host.h"
+#include "lower/source.h"
 #include "py_methods.h"
 #include "py_parse.h"
 
@@ -113,6 +114,26 @@ PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
+// _kernel_source(name, dtype, dialect): the text, the function's name, and its parameters as
+// (kind, index, part, dtype, name), kinds as in lower/print/print_nest.h.
+PyObject* kernel_source(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char *name, *dialect;
+    PyObject* dtype;
+    if (!PyArg_ParseTuple(args, "sOs", &name, &dtype, &dialect)) return nullptr;
+    const lower::KernelSource source = lower::kernel_source(name, to_DType(dtype), dialect);
+    Own parameters(checked(PyList_New(0)));
+    for (const lower::NestParameter& p : source.parameters) {
+      static constexpr const char* kinds[] = {"memory", "offset", "extent", "stride",
+                                              "scalar", "begin",  "end",    "status"};
+      Own item(
+          checked(Py_BuildValue("siiss", kinds[p.kind], p.index, int(p.part), traits(p.type).name, p.name.c_str())));
+      checked(PyList_Append(parameters.get(), item.get()));
+    }
+    return checked(Py_BuildValue("ssO", source.text.c_str(), source.symbol.c_str(), parameters.get()));
+  });
+}
+
 template <auto F>
 PyCFunction with_keywords() {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(F));
@@ -135,6 +156,7 @@ PyMethodDef functions[] = {
     {"_set_library_enabled", set_library, METH_O, "Lets them use it or not; returns what was set."},
     {"_lapack_report", report_lapack, METH_NOARGS, "LAPACK's name and version, or why there is none."},
     {"_library_report", report_library, METH_NOARGS, "The library's name and version, or why there is none."},
+    {"_kernel_source", kernel_source, METH_VARARGS, "Text, symbol and parameters of a printed kernel."},
     {"promote_types", with_keywords<py_promote_types>(), METH_FASTCALL | METH_KEYWORDS,
      "promote_types(type1, type2)\n\nThe smallest dtype that both convert to."},
     {"can_cast", with_keywords<py_can_cast>(), METH_FASTCALL | METH_KEYWORDS,

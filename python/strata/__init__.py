@@ -66,7 +66,7 @@ _NAMES = {
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",
     "serialization": "save load",
     "amp": "autocast GradScaler",
-    "ops": "explain_dispatch",
+    "ops": "explain_dispatch kernel_source",
     "_settings": (
         "are_deterministic_algorithms_enabled use_deterministic_algorithms is_deterministic_algorithms_warn_only_enabled "
         "get_float32_matmul_precision set_float32_matmul_precision get_default_device set_default_device "

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["OpOverload", "OpOverloadPacket", "dump", "explain_dispatch", "get", "names", "schema"]
+__all__ = ["OpOverload", "OpOverloadPacket", "dump", "explain_dispatch", "get", "kernel_source", "names", "schema"]
 
 OpOverload = _C.OpOverload
 
@@ -231,6 +231,17 @@ def explain_dispatch(op: str | Callable | OpOverload | OpOverloadPacket, /, *arg
     found, full = _named(op)
     chosen = found[0] if len(found) == 1 else _packet(*full.split("::", 1))._fitting(args, kwargs)
     return Text(_C._explain_dispatch(chosen, args, kwargs))
+
+
+def kernel_source(op: str | OpOverload | OpOverloadPacket, /, dtype: _C.dtype = _C.float32, dialect: str = "c99") -> Text:
+    """The text of an operator's printed kernel: one function with the whole loop nest and no header but the language's own.
+
+    op: an operator, a name such as 'aten::add.Tensor', or a kernel of the table such as 'softmax_rows'. dtype: that of its
+    operands. dialect: 'c99'. Sizes and strides of the function are in elements, offsets in bytes; compiled without
+    contraction (`gcc -std=c99 -O2 -ffp-contract=off`) it gives eager's bits. ValueError where no kernel is printed.
+    """
+    name = op if isinstance(op, str) else _named(op)[0][0]._schema_text.split("(")[0]
+    return Text(_C._kernel_source(name, dtype, dialect)[0])
 
 
 def __getattr__(namespace: str) -> _Namespace:

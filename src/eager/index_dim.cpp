@@ -3,8 +3,10 @@
 #include "core/shape/index.h"
 #include "eager/index_args.h"
 #include "eager/index_walk.h"
+#include "eager/moves.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_index.h"
+#include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/copy.h"
 
 namespace strata::eager {
@@ -38,11 +40,15 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
   Tensor out = new_tensor(self, shape::with_dim(DimVec(self.sizes()), dim, at.numel()));
   if (out.is_meta()) return out;
   Tensor from = as_vector(self);
-  if (first_outside(at, 0, from.sizes()[dim])) throw_error(ErrorKind::Index, "index out of range in self");
-  if (out.numel() == 0) return out;
-  IndexWalk w = IndexWalk::along_rows(from, dim, at, as_vector(out));
-  w.reads = true;
-  read_indexed(w, self.itemsize());
+  auto refuse = [] { throw_error(ErrorKind::Index, "index out of range in self"); };
+  if (out.numel() == 0) {
+    if (first_outside(at, 0, from.sizes()[dim])) refuse();
+    return out;
+  }
+  const Tensor to = as_vector(out), vector = as_vector(at);
+  if (run::space(kernels::index_select_space, run::width_dtype(self.dtype()), {&to}, {&from, &vector},
+                 {{"n", dim}, {"i", dim}}))
+    refuse();
   return out;
 }
 

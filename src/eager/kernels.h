@@ -2,15 +2,15 @@
 #pragma once
 #include "core/dtype.h"
 #include "lower/kernel_abi.h"
+#include "run/isa.h"
 
 namespace strata::eager {
 
 // Null when the kernel is not printed for that dtype.
 const StrataKernelEntry* find_kernel(const char* name, DType dtype);
-// "base", "v3" or "v4": what runs here. Settable once per process by STRATA_CPU, and by tests through set_cpu_isa.
-const char* cpu_isa();
-void set_cpu_isa(const char* isa);  // raises when the machine lacks it; later calls use it
-uint32_t isa_generation();          // changes with set_cpu_isa, so that cached entries are looked up again
+using run::cpu_isa;
+using run::isa_generation;
+using run::set_cpu_isa;
 
 // Reads and clears what a kernel's status word said, as an ordinary error.
 void raise_status(int32_t status, const char* op);

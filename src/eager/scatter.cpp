@@ -3,8 +3,10 @@
 #include "core/parallel.h"
 #include "eager/index_args.h"
 #include "eager/index_walk.h"
+#include "eager/moves.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_scatter.h"
+#include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/pointwise.h"
@@ -20,13 +22,19 @@ Tensor with_dims(const Tensor& t) {
   return t.dim() ? t : t.alias(IntArrayRef(int64_t(1)), IntArrayRef(int64_t(1)), t.storage_offset());
 }
 
-Tensor checked_index(const Tensor& self, int64_t dim, const Tensor& index, const char* name) {
+// The index as int64, with as many dims as self.
+Tensor index_like(const Tensor& self, const Tensor& index, const char* name) {
   STRATA_CHECK(index.numel() == 0 || index.dtype() == DType::I64 || index.dtype() == DType::I32, name,
                "(): Expected dtype int32/int64 for index");
   Tensor at = with_dims(as_dtype(index, DType::I64)), to = with_dims(self);
   STRATA_CHECK(index.numel() == 0 || at.dim() == to.dim(),
                "Index tensor must have the same number of dimensions as input tensor");
-  if (!self.is_meta()) check_index_range(at, to.sizes()[dim], dim, ErrorKind::Runtime);
+  return at;
+}
+
+Tensor checked_index(const Tensor& self, int64_t dim, const Tensor& index, const char* name) {
+  Tensor at = index_like(self, index, name);
+  if (!self.is_meta()) check_index_range(at, with_dims(self).sizes()[dim], dim, ErrorKind::Runtime);
   return at;
 }
 
@@ -126,7 +134,7 @@ Tensor copy_of(const Tensor& self) { return ops::clone(self, MemoryFormat::Prese
 
 Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
   dim = wrap_dim(dim, self.dim());
-  Tensor at = checked_index(self, dim, index, "gather"), from = with_dims(self);
+  Tensor at = index_like(self, index, "gather"), from = with_dims(self);
   if (index.numel() != 0)
     for (int64_t d = 0; d < at.dim(); ++d)
       STRATA_CHECK(d == dim || at.sizes()[d] <= from.sizes()[d], "Size does not match at dimension ", d,
@@ -134,9 +142,9 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
                    " apart from dimension ", dim);
   Tensor out = new_tensor(self, index.sizes());
   if (out.is_meta() || out.numel() == 0) return out;
-  IndexWalk w = IndexWalk::along_dim(from, dim, at, with_dims(out));
-  w.reads = true;
-  read_indexed(w, self.itemsize());
+  const Tensor to = with_dims(out);
+  if (run::space(kernels::gather_space, run::width_dtype(self.dtype()), {&to}, {&from, &at}, {{"n", dim}, {"i", dim}}))
+    check_index_range(at, from.sizes()[dim], dim, ErrorKind::Runtime);
   return out;
 }
 

@@ -38,7 +38,7 @@ void Builder::read_operands() {
   auto operands = [&](const char* list, std::vector<Operand>& out) {
     for (const std::string& word : split(list, ' ')) {
       std::vector<std::string> parts = split(word, ':');
-      Operand o{parts[0], dtype_, false};
+      Operand o{parts[0].substr(0, parts[0].find('[')), dtype_, false};
       for (size_t k = 1; k < parts.size(); ++k) {
         const std::string& p = parts[k];
         if (p == "row")
@@ -64,7 +64,7 @@ void Builder::read_operands() {
   if (kernel_.outputs.empty()) fail(nullptr, "a kernel needs an output");
   for (const std::string& word : split(desc_.scalars, ' ')) {
     std::vector<std::string> parts = split(word, ':');
-    Scalar s{parts[0], traits(dtype_).compute};
+    Scalar s{parts[0].substr(0, parts[0].find('[')), traits(dtype_).compute};
     if (parts.size() > 1 && parts[1] == "real")
       s.type = traits(s.type).component;
     else if (parts.size() > 1 && !dtype_from_word(parts[1], s.type))
@@ -72,6 +72,17 @@ void Builder::read_operands() {
     s.type = traits(s.type).compute;
     kernel_.scalars.push_back(s);
   }
+  if (kernel_.kind != KernelKind::Space) load_inputs();
+  for (size_t k = 0; k < kernel_.scalars.size(); ++k) {
+    const Scalar& s = kernel_.scalars[k];
+    auto part = [&](uint8_t p) { return g.add({Op::Param, storage_node_type(s.type), {-1, -1, -1}, k, p}); };
+    values_[s.name] = is_complex(s.type)      ? pair(part(0), part(1))
+                      : s.type == DType::Bool ? real(convert(g, part(0), DType::Bool))
+                                              : real(part(0));
+  }
+}
+
+void Builder::load_inputs() {
   for (size_t k = 0; k < kernel_.inputs.size(); ++k) {
     const Operand& o = kernel_.inputs[k];
     auto part = [&](uint8_t p) {
@@ -82,13 +93,6 @@ void Builder::read_operands() {
       return v;
     };
     values_[o.name] = is_complex(o.storage) ? pair(part(0), part(1)) : real(part(0));
-  }
-  for (size_t k = 0; k < kernel_.scalars.size(); ++k) {
-    const Scalar& s = kernel_.scalars[k];
-    auto part = [&](uint8_t p) { return g.add({Op::Param, storage_node_type(s.type), {-1, -1, -1}, k, p}); };
-    values_[s.name] = is_complex(s.type)      ? pair(part(0), part(1))
-                      : s.type == DType::Bool ? real(convert(g, part(0), DType::Bool))
-                                              : real(part(0));
   }
 }
 

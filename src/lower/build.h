@@ -67,6 +67,14 @@ class Builder {
   static Value pair(int re, int im) { return {Value::Complex, {}, re, im}; }
   static Value number(const Literal& l) { return {Value::Number, l, -1, -1}; }
 
+  // What a builder of operands at places gives to build(): names that stand for values before the first line.
+  class Operands {
+   public:
+    virtual ~Operands() = default;
+    virtual bool value(Builder& b, const Expr& e, Value& out) = 0;  // of an expression that it knows: a name, a place
+  };
+  Operands* operands = nullptr;
+
   [[noreturn]] void fail(const Expr* at, const std::string& message) const;
 
  private:
@@ -74,6 +82,7 @@ class Builder {
   DType complex_of_all(const std::vector<Value>& args) const;
   void name(const Value& v, const std::string& name);
   void read_operands();
+  void load_inputs();
   std::vector<std::array<int, 2>> output_nodes();
 
   const KernelDesc& desc_;

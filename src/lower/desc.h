@@ -5,13 +5,15 @@
 
 namespace strata::lower {
 
-enum class KernelKind : uint8_t { Pointwise, Rows };
+// Space: over named dims, operands read at index expressions (lower/pass/space_nest.h).
+enum class KernelKind : uint8_t { Pointwise, Rows, Space };
 
 struct KernelDesc {
   const char* name;    // "add_Tensor"; also the C function's stem
   const char* family;  // the YAML file's stem: kernels of a family are printed into one file
   KernelKind kind;
-  const char* inputs;   // names of tensor operands, space separated; "mean:row" marks one value per row
+  const char* inputs;   // names of tensor operands, space separated; "mean:row" marks one value per row; of a Space
+                        // kernel with their dims: "self[p..,n] index[p..,i]:int64"
   const char* scalars;  // names of scalar operands, space separated
   const char* outputs;  // "result" or several; "values:row indices:row:int64": per-row outputs, fixed dtypes
                         // (":bool", ":int64", ":real" = component type of a complex compute type, ":truth" = bool, but

@@ -58,8 +58,8 @@ class Lexer {
         number(t);
       } else {
         sign(t);
-        if (t.text == "(") ++depth;
-        if (t.text == ")" && depth > 0) --depth;
+        if (t.text == "(" || t.text == "[") ++depth;
+        if ((t.text == ")" || t.text == "]") && depth > 0) --depth;
       }
       out.push_back(t);
     }
@@ -136,7 +136,7 @@ class Lexer {
     for (std::string_view s : two)
       if (text_.substr(at_, 2) == s) t.text = s;
     if (t.text.empty()) {
-      if (!std::strchr("+-*/%&|^~<>!?:=(),{}", text_[at_]))
+      if (!std::strchr("+-*/%&|^~<>!?:=(),{}[]", text_[at_]))
         fail(t.line, t.column, "unexpected character '" + std::string(1, text_[at_]) + "'");
       t.text = text_[at_];
     }
@@ -305,9 +305,11 @@ class Parser {
     }
     e->name = word("a value");
     e->kind = Expr::Name;
-    if (!accept("(")) return e;
-    e->kind = Expr::Call;
-    while (!accept(")")) {
+    const bool index = at("[");
+    if (!index && !at("(")) return e;
+    ++at_;
+    e->kind = index ? Expr::Index : Expr::Call;
+    while (!accept(index ? "]" : ")")) {
       if (!e->args.empty()) expect(",");
       e->args.push_back(expression());
     }

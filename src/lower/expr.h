@@ -26,7 +26,8 @@ struct Expr;
 using ExprPtr = std::shared_ptr<const Expr>;
 
 struct Expr {
-  enum Kind : uint8_t { Number, Name, Call };  // operators are calls named by their sign; unary minus is "neg"
+  // Operators are calls named by their sign; unary minus is "neg". Index: `name[args]`, an operand at a place.
+  enum Kind : uint8_t { Number, Name, Call, Index };
   Kind kind;
   std::string name;
   Literal number;

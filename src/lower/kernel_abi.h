@@ -72,6 +72,35 @@ typedef struct StrataNestArgs {
 
 typedef void (*StrataNestFn)(const StrataNestArgs* args);
 
+// A space kernel in one form (lower/pass/space_nest.h): what its ranges and its operands' dims are.
+enum { STRATA_DIM_NAMED, STRATA_DIM_PLAIN, STRATA_DIM_GROUP };
+
+typedef struct StrataSpaceRange {
+  const char* name;   // the dim's, or its group's, as the table writes it
+  uint8_t kind;       // STRATA_DIM_*
+  uint8_t component;  // which dim of its group; of the plain group 0 is outside, 1 inside
+  uint8_t runs;       // 1: a loop; 0: a size only
+} StrataSpaceRange;
+
+typedef struct StrataSpaceOperand {
+  uint8_t dtype, output, dims;
+  const uint8_t* range;  // [dims]
+} StrataSpaceOperand;
+
+typedef struct StrataSpaceEntry {
+  const char* name;  // without its form
+  uint8_t dtype, rank, inner;
+  uint8_t ranges, operands, scalars;
+  const StrataSpaceRange* range;      // [ranges]: the loops first, outermost first
+  const StrataSpaceOperand* operand;  // [operands], outputs first
+  StrataNestFn fn;
+} StrataSpaceEntry;
+
+typedef struct StrataSpaceFile {
+  const StrataSpaceEntry* entries;
+  int64_t count;
+} StrataSpaceFile;
+
 typedef struct StrataKernelEntry {
   const char* name;
   uint8_t dtype;  // storage dtype of the inputs, as DType's number

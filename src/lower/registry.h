@@ -9,6 +9,13 @@ struct StrataIsaTable {
 };
 extern const StrataIsaTable strata_isa_tables[3];
 
+// Space kernels, likewise; ends with a null isa.
+struct StrataSpaceTable {
+  const char* isa;
+  const StrataSpaceFile* file;
+};
+extern const StrataSpaceTable strata_space_tables[];
+
 // The matrix-product kernels that were printed (lower/gemm.h): each `kernel` points to a table laid out like
 // eager/gemm.h's GemmKernel. Ends with a null isa.
 struct StrataGemmTable {

@@ -101,7 +101,8 @@ std::vector<Library> build_libraries(bool wide, int64_t first, int64_t step, boo
       std::vector<Kernel> kernels;
       for (int64_t k = first % step; k < table.count; k += step)
         for (int t = 0; t < kDTypeCount; ++t)
-          if ((table.kernels[k].dtypes >> t & 1) && (isa == Isa::Base || wide || (kVectorTypes >> t & 1)))
+          if (table.kernels[k].kind != KernelKind::Space && (table.kernels[k].dtypes >> t & 1) &&
+              (isa == Isa::Base || wide || (kVectorTypes >> t & 1)))
             kernels.push_back(build_kernel(table.kernels[k], DType(t)));
       std::string stem = (folder.path / (std::string(compiler) + isa_name(isa))).string();
       std::ofstream(stem + ".c") << print_file("test", kernels, isa);

@@ -13,7 +13,8 @@ Library build_c99(const std::string& folder, int64_t first, int64_t step) {
   std::vector<Nest> nests;
   for (int64_t k = first % step; k < table.count; k += step)
     for (int t = 0; t < kDTypeCount; ++t)
-      if (table.kernels[k].dtypes >> t & 1) nests.push_back(build_nest(table.kernels[k], DType(t)));
+      if (table.kernels[k].kind != KernelKind::Space && (table.kernels[k].dtypes >> t & 1))
+        nests.push_back(build_nest(table.kernels[k], DType(t)));
   const std::string stem = folder + "/kernels";
   std::ofstream(stem + ".c") << print_nests(nests, c99, true);
   Library lib{"gcc c99", Isa::Base, {}, {}, 0, int64_t(nests.size())};

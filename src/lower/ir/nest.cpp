@@ -96,7 +96,7 @@ std::string dump(const Nest& nest) {
   auto ranges = [&](uint64_t bits) {
     std::string text;
     for (size_t k = 0; k < nest.ranges.size(); ++k)
-      if (bits >> k & 1) text += (text.empty() ? "" : ",") + nest.ranges[k];
+      if (bits >> k & 1) text += (text.empty() ? "" : ",") + nest.ranges[k].name;
     return "[" + text + "]";
   };
   out << "nest " << nest.symbol() << '\n';
@@ -112,7 +112,7 @@ std::string dump(const Nest& nest) {
     if (n.op == Op::Const)
       out << ' ' << int64_t(n.imm);
     else if (n.op == Op::Range || n.op == Op::Extent)
-      out << ' ' << nest.ranges[n.imm];
+      out << ' ' << nest.ranges[n.imm].name;
     else if (n.op == Op::Stride)
       out << ' ' << nest.operands[n.imm].name << ' ' << int(n.part);
     else if (n.op == Op::At)

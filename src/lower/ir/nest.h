@@ -1,6 +1,6 @@
 // Nest: a kernel over an index space, before any schedule. Named ranges run over dims; operands are read and written at
 // elements computed from them (an offset is a sum of index times Stride); a reduction binds the ranges that it reduces.
-// There are no lanes, threads or passes here: a printer makes loops of it.
+// There are no lanes, threads or passes here: a printer makes loops of it. Note [Index space] has the reasons.
 //
 // Spec, which verify() executes:
 //   - arguments precede their users; every Range and Extent names a range, every Stride a dim of an operand;
@@ -30,10 +30,19 @@ struct NestStore {
   uint8_t part = 0;
 };
 
+// What a range runs over: a named dim, the plain group (component 0 outside of all others, 1 inside), or a dim of a
+// group.
+struct NestRange {
+  std::string name;                                          // in the printed text
+  enum Kind : uint8_t { Named, Plain, Group } kind = Named;  // numbers of kernel_abi.h
+  std::string of = name;                                     // the dim's or group's name in the table
+  uint8_t component = 0;
+};
+
 struct Nest {
   std::string name, source, text;
   DType dtype;
-  std::vector<std::string> ranges;
+  std::vector<NestRange> ranges;
   std::vector<NestOperand> operands;  // outputs first
   std::vector<Scalar> scalars;
   std::vector<Node> nodes;

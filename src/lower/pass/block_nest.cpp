@@ -1,6 +1,8 @@
 // Pointwise and row kernels as nests: one range, or a row's own and one over its elements, which the reductions bind.
 #include "lower/build.h"
 #include "lower/ir/nest.h"
+#include "lower/pass/live.h"
+#include "lower/pass/space_nest.h"
 
 namespace strata::lower {
 namespace {
@@ -16,7 +18,8 @@ class BlockNest {
     nest_.dtype = dtype;
     nest_.scalars = k.scalars;
     rows_ = k.kind == KernelKind::Rows;
-    nest_.ranges = rows_ ? std::vector<std::string>{"row", "i"} : std::vector<std::string>{"i"};
+    if (rows_) nest_.ranges.push_back({"row"});
+    nest_.ranges.push_back({"i"});
     for (const Operand& o : k.outputs) add_operand(o, true);
     for (const Operand& o : k.inputs) add_operand(o, false);
   }
@@ -28,7 +31,7 @@ class BlockNest {
     for (size_t k = 0; k < outputs_.size(); ++k)
       for (uint8_t part = 0; part < 2; ++part)
         if (outputs_[k][part] >= 0) nest_.stores.push_back({int(k), offset(int(k)), at_[outputs_[k][part]], part});
-    drop_unused();
+    keep_live(g_, nest_);
     find_dependences(nest_);
     verify(nest_);
     return std::move(nest_);
@@ -83,41 +86,6 @@ class BlockNest {
     return g_.add(std::move(n));
   }
 
-  // What no store needs goes: a kernel's text may name more than it uses.
-  void drop_unused() {
-    std::vector<char> used(g_.nodes.size(), 0);
-    for (const NestStore& s : nest_.stores) used[s.offset] = used[s.value] = 1;
-    for (size_t v = g_.nodes.size(); v-- > 0;) {
-      if (!used[v]) continue;
-      for (int a : g_.nodes[v].arg)
-        if (a >= 0) used[a] = 1;
-      if (g_.nodes[v].op == Op::Reduced)
-        for (int a : g_.reductions[g_.nodes[v].imm].value)
-          if (a >= 0) used[a] = 1;
-    }
-    std::vector<int> place(g_.nodes.size(), -1), number(g_.reductions.size(), -1);
-    for (size_t v = 0; v < g_.nodes.size(); ++v) {
-      if (!used[v]) continue;
-      Node n = g_.nodes[v];
-      for (int& a : n.arg)
-        if (a >= 0) a = place[a];
-      if (n.op == Op::Reduced) {
-        int& to = number[n.imm];
-        if (to < 0) {
-          Reduction r = g_.reductions[n.imm];
-          for (int& a : r.value)
-            if (a >= 0) a = place[a];
-          to = int(nest_.reductions.size());
-          nest_.reductions.push_back(r);
-        }
-        n.imm = uint64_t(to);
-      }
-      place[v] = int(nest_.nodes.size());
-      nest_.nodes.push_back(n);
-    }
-    for (NestStore& s : nest_.stores) s.offset = place[s.offset], s.value = place[s.value];
-  }
-
   Builder builder_;
   std::vector<std::array<int, 2>> outputs_;
   Nest nest_;
@@ -128,6 +96,9 @@ class BlockNest {
 
 }  // namespace
 
-Nest build_nest(const KernelDesc& desc, DType dtype) { return BlockNest(desc, dtype).run(); }
+Nest build_nest(const KernelDesc& desc, DType dtype) {
+  if (desc.kind == KernelKind::Space) return build_space(desc, dtype, space_forms(desc)[0]);
+  return BlockNest(desc, dtype).run();
+}
 
 }  // namespace strata::lower

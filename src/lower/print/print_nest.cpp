@@ -14,7 +14,7 @@ class NestPrinter {
   NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& helpers)
       : nest_(nest), values_(dialect, helpers), helpers_(helpers), parameters_(parameters(nest)) {
     for (const NestParameter& p : parameters_) names_.reserve(p.name);
-    for (const std::string& r : nest.ranges) names_.reserve(r);
+    for (const NestRange& r : nest.ranges) names_.reserve(r.name);
     for (const NestOperand& o : nest.operands) names_.reserve("p_" + o.label());
     for (const char* word : {"at", "used", "depth", "chunk", "part", "waiting", "lane", "none", "x", "y"})
       names_.reserve(word);
@@ -66,7 +66,7 @@ class NestPrinter {
       case Op::Const:
         return "";
       case Op::Range:
-        return nest_.ranges[n.imm];
+        return nest_.ranges[n.imm].name;
       case Op::Extent:
         return parameter(NestParameter::Extent, int(n.imm), 0);
       case Op::Stride:
@@ -149,7 +149,7 @@ class NestPrinter {
     }
     for (; next < nest_.ranges.size(); ++next) {
       if (!(all >> next & 1)) continue;
-      const std::string& r = nest_.ranges[next];
+      const std::string& r = nest_.ranges[next].name;
       open("for (i64 " + r + " = " + parameter(NestParameter::Begin, int(next), 0) + "; " + r + " < " +
            parameter(NestParameter::End, int(next), 0) + "; " + r + "++) {");
       loops(next + 1, ranges | uint64_t(1) << next, done);
@@ -171,7 +171,7 @@ class NestPrinter {
   void reduced_loops(const Reduction& r, uint64_t ranges, const std::vector<char>& done) {
     for (size_t k = 0; k < nest_.ranges.size(); ++k)
       if (r.over >> k & 1) {
-        const std::string& name = nest_.ranges[k];
+        const std::string& name = nest_.ranges[k].name;
         open("for (i64 " + name + " = 0; " + name + " < " + parameter(NestParameter::Extent, int(k), 0) + "; " + name +
              "++) {");
       }
@@ -387,7 +387,7 @@ std::vector<NestParameter> parameters(const Nest& nest) {
     out.push_back({NestParameter::Offset, int(k), 0, DType::I64, false, o.label() + "_byte"});
   }
   for (size_t k = 0; k < nest.ranges.size(); ++k)
-    out.push_back({NestParameter::Extent, int(k), 0, DType::I64, false, "n_" + nest.ranges[k]});
+    out.push_back({NestParameter::Extent, int(k), 0, DType::I64, false, "n_" + nest.ranges[k].name});
   for (size_t k = 0; k < nest.operands.size(); ++k)
     for (size_t d = 0; d < nest.operands[k].dims.size(); ++d)
       out.push_back({NestParameter::Stride, int(k), uint8_t(d), DType::I64, false,
@@ -399,8 +399,8 @@ std::vector<NestParameter> parameters(const Nest& nest) {
   }
   for (size_t k = 0; k < nest.ranges.size(); ++k)
     if (nest.loops() >> k & 1) {
-      out.push_back({NestParameter::Begin, int(k), 0, DType::I64, false, "begin_" + nest.ranges[k]});
-      out.push_back({NestParameter::End, int(k), 0, DType::I64, false, "end_" + nest.ranges[k]});
+      out.push_back({NestParameter::Begin, int(k), 0, DType::I64, false, "begin_" + nest.ranges[k].name});
+      out.push_back({NestParameter::End, int(k), 0, DType::I64, false, "end_" + nest.ranges[k].name});
     }
   out.push_back({NestParameter::Status, 0, 0, DType::I32, true, "status"});
   return out;

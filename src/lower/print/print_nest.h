@@ -3,7 +3,7 @@
 //
 // Loops: the ranges that stores depend on, in the order of their numbers; a value stands at the outermost loop where it
 // is known. A reduction is a loop of its own where its result is known: tree T keeps 1,024 positions of the chunk at
-// hand and a stack of chunks that fold pairwise in order (Note [Tree T] of docs/notes.md); a maximum of floats keeps 16
+// hand and a stack of chunks that fold pairwise in order (Note [Tree T]); a maximum of floats keeps 16
 // lanes, as the vector kernels do, so that -0 and +0 come out alike.
 #pragma once
 #include <set>

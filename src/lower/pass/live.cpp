@@ -1,0 +1,44 @@
+#include "lower/pass/live.h"
+
+namespace strata::lower {
+
+void keep_live(const Graph& graph, Nest& nest) {
+  std::vector<char> used(graph.nodes.size(), 0);
+  for (const NestStore& s : nest.stores) used[size_t(s.offset)] = used[size_t(s.value)] = 1;
+  for (size_t v = graph.nodes.size(); v-- > 0;) {
+    if (!used[v]) continue;
+    for (int a : graph.nodes[v].arg)
+      if (a >= 0) used[size_t(a)] = 1;
+    if (graph.nodes[v].op == Op::Reduced)
+      for (int a : graph.reductions[graph.nodes[v].imm].value)
+        if (a >= 0) used[size_t(a)] = 1;
+  }
+  std::vector<int> place(graph.nodes.size(), -1), number(graph.reductions.size(), -1);
+  nest.nodes.clear();
+  nest.reductions.clear();
+  for (size_t v = 0; v < graph.nodes.size(); ++v) {
+    if (!used[v]) continue;
+    Node n = graph.nodes[v];
+    for (int& a : n.arg)
+      if (a >= 0) a = place[size_t(a)];
+    if (n.op == Op::Reduced) {
+      int& to = number[n.imm];
+      if (to < 0) {
+        Reduction r = graph.reductions[n.imm];
+        for (int& a : r.value)
+          if (a >= 0) a = place[size_t(a)];
+        to = int(nest.reductions.size());
+        nest.reductions.push_back(std::move(r));
+      }
+      n.imm = uint64_t(to);
+    }
+    place[v] = int(nest.nodes.size());
+    nest.nodes.push_back(std::move(n));
+  }
+  for (NestStore& s : nest.stores) {
+    s.offset = place[size_t(s.offset)];
+    s.value = place[size_t(s.value)];
+  }
+}
+
+}  // namespace strata::lower

@@ -1,0 +1,341 @@
+#include "lower/pass/space_nest.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "lower/build.h"
+#include "lower/pass/live.h"
+
+namespace strata::lower {
+namespace {
+
+struct Dim {
+  std::string name;
+  bool group = false;
+};
+
+struct Pattern {
+  std::string name;
+  std::vector<Dim> dims;
+};
+
+// "self[p..,n]:int64 other[p..]"
+std::vector<Pattern> patterns(const std::string& list) {
+  std::vector<Pattern> out;
+  std::istringstream words(list);
+  for (std::string word; words >> word;) {
+    Pattern p;
+    const size_t open = word.find('['), close = word.find(']');
+    p.name = word.substr(0, std::min(open, word.find(':')));
+    if (open != std::string::npos) {
+      std::istringstream dims(word.substr(open + 1, close - open - 1));
+      for (std::string d; std::getline(dims, d, ',');) {
+        const bool group = d.size() > 2 && d.ends_with("..");
+        p.dims.push_back({group ? d.substr(0, d.size() - 2) : d, group});
+      }
+    }
+    out.push_back(std::move(p));
+  }
+  return out;
+}
+
+constexpr const char* kPlain = "p";
+
+class SpaceNest : Builder::Operands {
+ public:
+  SpaceNest(const KernelDesc& desc, DType dtype, SpaceForm form)
+      : desc_(desc),
+        form_(form),
+        builder_(desc, dtype),
+        outputs_(patterns(desc.outputs)),
+        inputs_(patterns(desc.inputs)) {
+    nest_.name = space_name(desc.name, form);
+    nest_.source = desc.source ? desc.source : "";
+    nest_.text = desc.text;
+    nest_.dtype = dtype;
+    for (const Pattern& p : outputs_)
+      for (const Dim& d : p.dims) add_dim(d, true);
+    for (const Pattern& p : inputs_)
+      for (const Dim& d : p.dims) add_dim(d, false);
+    for (const Pattern& p : patterns(desc.scalars))
+      if (!p.dims.empty()) lists_.push_back(p.name);
+    // The plain group's outer range is the first of all, its inner one the last that is run over.
+    if (ranges_.count(kPlain)) {
+      std::vector<int>& plain = ranges_[kPlain];
+      plain = {new_range({"outer", NestRange::Plain, kPlain, 0}, true)};
+      if (form.inner) plain.push_back(new_range({"inner", NestRange::Plain, kPlain, 1}, true));
+    }
+  }
+
+  Nest run() {
+    builder_.operands = this;
+    const std::vector<std::array<int, 2>> values = builder_.build();
+    const Kernel& k = builder_.kernel();
+    for (size_t i = 0; i < outputs_.size(); ++i) add_operand(outputs_[i], k.outputs[i].storage, true);
+    for (size_t i = 0; i < inputs_.size(); ++i) add_operand(inputs_[i], k.inputs[i].storage, false);
+    scalars(k);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      for (uint8_t part = 0; part < 2; ++part)
+        if (values[i][part] >= 0)
+          nest_.stores.push_back({int(i), offset(int(i), own_place(outputs_[i])), values[i][part], part});
+    keep_live(builder_.g, nest_);
+    order_ranges();
+    find_dependences(nest_);
+    verify(nest_);
+    return std::move(nest_);
+  }
+
+  // A dim, an operand at its own dims, a list's element, or an operand at a place.
+  bool value(Builder& b, const Expr& e, Value& out) override {
+    if (e.kind == Expr::Call && e.name == "extent") {
+      if (e.args.size() != 1 || e.args[0]->kind != Expr::Name || !ranges_.count(e.args[0]->name))
+        b.fail(&e, "extent takes the name of a dim");
+      out = Builder::real(leaf(Op::Extent, range_of(b, *e.args[0])));
+      return true;
+    }
+    if (e.kind == Expr::Call && e.name == "inside") {
+      if (e.args.size() != 2 || e.args[0]->kind != Expr::Index) b.fail(&e, "inside takes operand[...] and a value");
+      const Value fill = b.eval(*e.args[1]);
+      int guard = -1;
+      const Value v = read(b, *e.args[0], &guard);
+      out = guard < 0 ? v : b.select(guard, v, fill);
+      return true;
+    }
+    if (e.kind == Expr::Index) {
+      out = read(b, e, nullptr);
+      return true;
+    }
+    if (e.kind != Expr::Name) return false;
+    if (ranges_.count(e.name)) {
+      if (!iterated_[e.name]) b.fail(&e, "dim '" + e.name + "' is of no output: it has a size, extent(), but no index");
+      out = Builder::real(leaf(Op::Range, range_of(b, e)));
+      return true;
+    }
+    if (std::find(lists_.begin(), lists_.end(), e.name) != lists_.end()) {
+      if (component_ < 0) b.fail(&e, "list '" + e.name + "' has a value only at the place of a group");
+      out = Builder::real(list_element(e.name, component_));
+      return true;
+    }
+    for (size_t k = 0; k < inputs_.size(); ++k)
+      if (inputs_[k].name == e.name) {
+        out = load(b, k, own_place(inputs_[k]), -1);
+        return true;
+      }
+    return false;
+  }
+
+ private:
+  // ---- ranges
+
+  int new_range(NestRange range, bool iterated) {
+    nest_.ranges.push_back(std::move(range));
+    runs_.push_back(iterated);
+    return int(nest_.ranges.size()) - 1;
+  }
+
+  void add_dim(const Dim& d, bool iterated) {
+    if (ranges_.count(d.name)) return;
+    std::vector<int>& r = ranges_[d.name];
+    iterated_[d.name] = iterated;
+    if (!d.group)
+      r = {new_range({d.name}, iterated)};
+    else if (d.name != kPlain)
+      for (int c = 0; c < form_.rank; ++c)
+        r.push_back(new_range({d.name + std::to_string(c), NestRange::Group, d.name, uint8_t(c)}, iterated));
+  }
+
+  int range_of(Builder& b, const Expr& name) const {
+    const std::vector<int>& r = ranges_.at(name.name);
+    if (name.name == kPlain) b.fail(&name, "the plain group has no index of its own: it stands at its place alone");
+    if (!is_group(name.name)) return r[0];
+    if (component_ < 0) b.fail(&name, "group '" + name.name + "' has an index only at the place of a group");
+    return r[size_t(component_)];
+  }
+
+  bool is_group(const std::string& name) const {
+    for (const std::vector<Pattern>* list : {&outputs_, &inputs_})
+      for (const Pattern& p : *list)
+        for (const Dim& d : p.dims)
+          if (d.name == name) return d.group;
+    return false;
+  }
+
+  int leaf(Op op, int range) { return builder_.g.add({op, DType::I64, {-1, -1, -1}, uint64_t(range)}); }
+
+  // Loops in this order: the outer plain range, the outputs' own, the inner plain one; then what only has a size.
+  void order_ranges() {
+    std::vector<int> order;
+    const bool plain = ranges_.count(kPlain);
+    if (plain) order.push_back(ranges_[kPlain][0]);
+    for (int k = 0; k < int(nest_.ranges.size()); ++k)
+      if (runs_[k] && (!plain || std::find(ranges_[kPlain].begin(), ranges_[kPlain].end(), k) == ranges_[kPlain].end()))
+        order.push_back(k);
+    if (plain && form_.inner) order.push_back(ranges_[kPlain][1]);
+    for (int k = 0; k < int(nest_.ranges.size()); ++k)
+      if (!runs_[k]) order.push_back(k);
+    std::vector<int> place(order.size());
+    std::vector<NestRange> ranges;
+    for (size_t k = 0; k < order.size(); ++k) {
+      place[size_t(order[k])] = int(k);
+      ranges.push_back(nest_.ranges[size_t(order[k])]);
+    }
+    nest_.ranges = std::move(ranges);
+    for (NestOperand& o : nest_.operands)
+      for (int& d : o.dims) d = place[size_t(d)];
+    for (Node& n : nest_.nodes)
+      if (n.op == Op::Range || n.op == Op::Extent) n.imm = uint64_t(place[n.imm]);
+  }
+
+  // ---- operands
+
+  std::vector<int> dims_of(const Pattern& p) const {
+    std::vector<int> dims;
+    for (const Dim& d : p.dims) {
+      const std::vector<int>& r = ranges_.at(d.name);
+      dims.insert(dims.end(), r.begin(), r.end());
+    }
+    return dims;
+  }
+
+  void add_operand(const Pattern& p, DType storage, bool output) {
+    nest_.operands.push_back({p.name, storage, output, dims_of(p)});
+  }
+
+  std::vector<int> own_place(const Pattern& p) {
+    std::vector<int> place;
+    for (int r : dims_of(p)) place.push_back(leaf(Op::Range, r));
+    return place;
+  }
+
+  int offset(int operand, const std::vector<int>& place) {
+    Graph& g = builder_.g;
+    int sum = -1;
+    for (size_t d = 0; d < place.size(); ++d) {
+      const int stride = g.add({Op::Stride, DType::I64, {-1, -1, -1}, uint64_t(operand), uint8_t(d)});
+      const int term = g.bin(Op::Mul, place[d], stride);
+      sum = sum < 0 ? term : g.bin(Op::Add, sum, term);
+    }
+    return sum < 0 ? g.integer(DType::I64, 0) : sum;
+  }
+
+  Value load(Builder& b, size_t input, const std::vector<int>& place, int guard) {
+    Graph& g = b.g;
+    const DType storage = b.kernel().inputs[input].storage;
+    const int operand = int(outputs_.size() + input), at = offset(operand, place);
+    auto part = [&](uint8_t p) {
+      const int v = g.add({Op::At, storage_node_type(storage), {at, guard, -1}, uint64_t(operand), p});
+      return from_storage(g, v, storage);
+    };
+    return is_complex(storage) ? Builder::pair(part(0), part(1)) : Builder::real(part(0));
+  }
+
+  // operand[...]: where `inside` is given, it becomes the condition that all indices are, and the read is guarded by
+  // it.
+  Value read(Builder& b, const Expr& e, int* inside) {
+    size_t input = 0;
+    while (input < inputs_.size() && inputs_[input].name != e.name) ++input;
+    if (input == inputs_.size()) b.fail(&e, "'" + e.name + "' is no tensor operand");
+    const Pattern& p = inputs_[input];
+    if (e.args.size() != p.dims.size())
+      b.fail(&e, e.name + " has " + std::to_string(p.dims.size()) + " dims, got " + std::to_string(e.args.size()) +
+                     " indices");
+    Graph& g = b.g;
+    std::vector<int> place;
+    int guard = -1;
+    auto also = [&](int condition) { guard = guard < 0 ? condition : g.op(Op::And, DType::Bool, guard, condition); };
+    for (size_t k = 0; k < p.dims.size(); ++k) {
+      const Dim& d = p.dims[k];
+      const Expr& index = *e.args[k];
+      const std::vector<int>& ranges = ranges_.at(d.name);
+      const bool itself = index.kind == Expr::Name && index.name == d.name && iterated_.at(d.name);
+      if (d.name == kPlain && !itself) b.fail(&index, "the plain group is indexed by itself alone");
+      for (size_t c = 0; c < ranges.size(); ++c) {
+        if (itself) {
+          place.push_back(leaf(Op::Range, ranges[c]));
+          continue;
+        }
+        const int outer = component_;
+        if (d.group) component_ = int(c);
+        place.push_back(index_value(b, index, ranges[c], inside != nullptr, also));
+        component_ = outer;
+      }
+    }
+    if (inside) *inside = guard;
+    return load(b, input, place, guard);
+  }
+
+  template <class F>
+  int index_value(Builder& b, const Expr& e, int range, bool inside, F also) {
+    Graph& g = b.g;
+    const bool checked = e.kind == Expr::Call && e.name == "checked",
+               wrapped = e.kind == Expr::Call && e.name == "wrapped";
+    if ((checked || wrapped) && e.args.size() != 1) b.fail(&e, e.name + " takes one index");
+    int v = b.cast(b.eval(checked || wrapped ? *e.args[0] : e), DType::I64).re;
+    const int size = leaf(Op::Extent, range), zero = g.integer(DType::I64, 0);
+    if (wrapped) v = g.select(g.compare(Op::Lt, v, zero), g.bin(Op::Add, v, size), v);
+    if (!checked && !wrapped && !inside) return v;
+    int fits = g.op(Op::And, DType::Bool, g.compare(Op::Ge, v, zero), g.compare(Op::Lt, v, size));
+    if (checked || wrapped) fits = g.add({Op::Check, DType::Bool, {fits, -1, -1}, 2});
+    also(fits);
+    return v;
+  }
+
+  // ---- scalars: a list of a group has one for each of its dims
+
+  int list_element(const std::string& name, int component) {
+    int number = 0;
+    for (const Pattern& p : patterns(desc_.scalars)) {
+      if (p.name == name) break;
+      number += p.dims.empty() ? 1 : form_.rank;
+    }
+    return builder_.g.add({Op::Param, DType::I64, {-1, -1, -1}, uint64_t(kOwn + number + component)});
+  }
+
+  void scalars(const Kernel& k) {
+    const std::vector<Pattern> list = patterns(desc_.scalars);
+    std::vector<int> number(list.size());
+    for (size_t i = 0; i < list.size(); ++i) {
+      number[i] = int(nest_.scalars.size());
+      if (list[i].dims.empty())
+        nest_.scalars.push_back(k.scalars[i]);
+      else
+        for (int c = 0; c < form_.rank; ++c) nest_.scalars.push_back({list[i].name + std::to_string(c), DType::I64});
+    }
+    for (Node& n : builder_.g.nodes)
+      if (n.op == Op::Param) n.imm = n.imm >= kOwn ? n.imm - kOwn : uint64_t(number[n.imm]);
+  }
+
+  static constexpr uint64_t kOwn = 1 << 16;  // parameters of lists, numbered as the nest does
+  const KernelDesc& desc_;
+  const SpaceForm form_;
+  Builder builder_;
+  std::vector<Pattern> outputs_, inputs_;
+  std::vector<std::string> lists_;
+  std::map<std::string, std::vector<int>> ranges_;
+  std::map<std::string, bool> iterated_;
+  std::vector<bool> runs_;
+  int component_ = -1;  // which dim of a group an index is evaluated for
+  Nest nest_;
+};
+
+}  // namespace
+
+Nest build_space(const KernelDesc& desc, DType dtype, SpaceForm form) { return SpaceNest(desc, dtype, form).run(); }
+
+std::vector<SpaceForm> space_forms(const KernelDesc& desc) {
+  bool group = false, plain = false;
+  for (const char* list : {desc.outputs, desc.inputs})
+    for (const Pattern& p : patterns(list))
+      for (const Dim& d : p.dims) (d.name == kPlain ? plain : group) |= d.group;
+  std::vector<SpaceForm> forms;
+  for (int rank = group ? 1 : 0; rank <= (group ? 3 : 0); ++rank)
+    for (bool inner : {false, true})
+      if (plain || !inner) forms.push_back({rank, inner});
+  return forms;
+}
+
+std::string space_name(const std::string& kernel, SpaceForm form) {
+  return kernel + (form.rank ? "_r" + std::to_string(form.rank) : "") + (form.inner ? "_in" : "");
+}
+
+}  // namespace strata::lower

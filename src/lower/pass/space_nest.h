@@ -1,0 +1,31 @@
+// Space kernels: from their text to a nest.
+//
+// Operands name their dims: with `result[p..,i]`, `self[p..,n]` and `index[p..,i]:int64` the text of gather is
+// `self[p, checked(index)]`.
+//   - A dim of an output is run over; its name is the index there, an int64. Other dims are sizes only: extent(n).
+//   - `p..` is the plain group: any number of dims, indexed by themselves alone. Its nest has one range for it outside
+//     all others and, in the inner form, one inside them; a caller that has more dims moves the operands instead.
+//   - Other groups, `f..`, have `rank` dims each. An index at a group's place is one expression for each of its dims:
+//     names of groups, and of lists (`before[f]` among the scalars), stand for that dim's.
+//   - Indices: `e` is promised to be inside; `checked(e)` reads 0 and sets the status where it is not; `wrapped(e)`
+//     counts negative ones from the end first. `inside(x[...], fill)` is fill where any index is outside.
+//   - A bare operand is read at its own dims.
+#pragma once
+#include "lower/ir/nest.h"
+
+namespace strata::lower {
+
+struct SpaceForm {
+  int rank = 0;        // dims of each computed group; 0 where there is none
+  bool inner = false;  // whether the plain group has a range inside the others
+};
+
+Nest build_space(const KernelDesc& desc, DType dtype, SpaceForm form);
+
+// The forms that are printed ahead for a kernel: a computed group has 1 to 3 dims.
+std::vector<SpaceForm> space_forms(const KernelDesc& desc);
+
+// "flip_r2_in"
+std::string space_name(const std::string& kernel, SpaceForm form);
+
+}  // namespace strata::lower

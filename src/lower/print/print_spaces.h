@@ -1,0 +1,13 @@
+// The space kernels of a table as one C file for the CPU: every form of each, adapters, and the entries that callers
+// look up (StrataSpaceFile of lower/kernel_abi.h).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "lower/desc.h"
+
+namespace strata::lower {
+
+std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol);
+
+}  // namespace strata::lower

@@ -1,0 +1,45 @@
+#include "lower/source.h"
+
+#include <algorithm>
+
+namespace strata::lower {
+
+extern const KernelDesc table_kernels[];
+extern const int64_t table_kernel_count;
+
+namespace {
+
+// "ops/pointwise.yaml:12: aten::add.Tensor" ends with the operator's name, or with the kernel's own.
+std::string operator_of(const KernelDesc& d) {
+  const std::string source = d.source;
+  return source.substr(source.rfind(' ') + 1);
+}
+
+}  // namespace
+
+KernelSource kernel_source(const std::string& name, DType dtype, const std::string& dialect_name) {
+  const Dialect& spoken = dialect(dialect_name);
+  for (int64_t k = 0; k < table_kernel_count; ++k) {
+    const KernelDesc& d = table_kernels[k];
+    const std::string full = operator_of(d);
+    if (name != d.name && name != full && "aten::" + name != full) continue;
+    std::string dtypes;
+    for (int t = 0; t < kDTypeCount; ++t)
+      if (d.dtypes >> t & 1) dtypes += (dtypes.empty() ? "" : ", ") + std::string(traits(DType(t)).name);
+    if (!(d.dtypes >> int(dtype) & 1))
+      throw_error(ErrorKind::Value,
+                  str_cat("kernel_source: ", name, " has no kernel for ", dtype, "; it has them for ", dtypes));
+    const Nest nest = build_nest(d, dtype);
+    return {print_nests({nest}, spoken), nest.symbol(), parameters(nest)};
+  }
+  throw_error(ErrorKind::Value, str_cat("kernel_source: no printed kernel of the name '", name,
+                                        "': it is composed of other operators, or no expression of the table says it"));
+}
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (int64_t k = 0; k < table_kernel_count; ++k) names.push_back(table_kernels[k].name);
+  return names;
+}
+
+}  // namespace strata::lower

@@ -1,0 +1,24 @@
+// The text of a table kernel in a dialect, for people and for tools.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+#include "lower/print/print_nest.h"
+
+namespace strata::lower {
+
+struct KernelSource {
+  std::string text;    // a whole file
+  std::string symbol;  // the function in it
+  std::vector<NestParameter> parameters;
+};
+
+// `name`: an operator ("aten::add.Tensor", "add.Tensor") or a kernel of the table ("softmax_rows"). Raises Value where
+// there is no printed kernel of that name or dtype, and says what there is.
+KernelSource kernel_source(const std::string& name, DType dtype, const std::string& dialect);
+
+// Names of all kernels, as the table has them.
+std::vector<std::string> kernel_names();
+
+}  // namespace strata::lower

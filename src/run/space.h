@@ -1,0 +1,36 @@
+// Runs space kernels (`space:` of the table) over tensors: which dim of each tensor is which, strides, threads.
+#pragma once
+#include <atomic>
+
+#include "core/tensor.h"
+#include "lower/kernel_abi.h"
+
+namespace strata::run {
+
+struct SpaceOp {
+  const char* name;  // of the kernel in the table
+  // By dtype and form (rank of a computed group, whether the plain group has a range inside).
+  mutable std::atomic<const StrataSpaceEntry*> cache[kDTypeCount][8] = {};
+  mutable std::atomic<uint32_t> generation{0};
+};
+
+// Where a named dim, or a computed group, stands in the tensors that have a plain group beside it; what is not placed
+// stands last, in the order of the pattern, and dims that are left are the plain group's. A tensor without a plain
+// group has its dims in the pattern's order.
+struct Place {
+  const char* name;
+  IntArrayRef dims;  // wrapped
+};
+
+// Computed groups have at most so many dims in one call.
+constexpr int64_t kMaxGroup = 3;
+
+// The unsigned dtype (complex128 for 16 bytes) that moves elements as wide as t's: `dtypes: width` of the table.
+DType width_dtype(DType t);
+
+// Operands as the table lists them, of dtypes as wide as the kernel's for `dtype`. Scalars are 16-byte slots in the
+// kernel's types; lists of a group have one each. Returns the status word: 2 where an index was out of range.
+int32_t space(const SpaceOp& op, DType dtype, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> ins,
+              ArrayRef<Place> places = {}, const void* scalars = nullptr);
+
+}  // namespace strata::run

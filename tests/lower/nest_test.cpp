@@ -1,0 +1,126 @@
+// Nests: what the builders make of a text, what the printer makes of them, and what both refuse.
+#include "lower/ir/nest.h"
+
+#include <gtest/gtest.h>
+
+#include "lower/pass/space_nest.h"
+#include "lower/print/print_nest.h"
+#include "lower/source.h"
+
+namespace strata::lower {
+namespace {
+
+KernelDesc space(const char* inputs, const char* scalars, const char* outputs, const char* text) {
+  return {"test", "test", KernelKind::Space, inputs, scalars, outputs, text, 1u << int(DType::F32), "test"};
+}
+
+std::string refusal(const KernelDesc& desc, SpaceForm form = {}) {
+  try {
+    build_space(desc, DType::F32, form);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.kind(), ErrorKind::Value);
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Nest, OfAGather) {
+  const KernelDesc d = space("self[p..,n] index[i]:int64", "", "result[p..,i]", "self[p, checked(index)]");
+  EXPECT_EQ(dump(build_space(d, DType::F32, {})), R"(nest test_f32
+ out result[outer,i] f32
+ in self[outer,n] f32
+ in index[i] i64
+  %0 [i] i64 = range i
+  %1 [] i64 = stride index 0
+  %2 [i] i64 = mul %0 %1
+  %3 [i] i64 = at index %2
+  %4 [] i64 = extent n
+  %5 [] i64 = const 0
+  %6 [i] b8 = ge %3 %5
+  %7 [i] b8 = lt %3 %4
+  %8 [i] b8 = and %6 %7
+  %9 [i] b8 = check 2 %8
+  %10 [outer] i64 = range outer
+  %11 [] i64 = stride self 0
+  %12 [outer] i64 = mul %10 %11
+  %13 [] i64 = stride self 1
+  %14 [i] i64 = mul %3 %13
+  %15 [outer,i] i64 = add %12 %14
+  %16 [outer,i] f32 = at self %15 %9
+  %17 [] i64 = stride result 0
+  %18 [outer] i64 = mul %10 %17
+  %19 [] i64 = stride result 1
+  %20 [i] i64 = mul %0 %19
+  %21 [outer,i] i64 = add %18 %20
+  store result %21 %16
+)");
+}
+
+TEST(Nest, PrintsWhatADimKnowsOutsideOfTheNextLoop) {
+  const KernelDesc d = space("self[g..]", "value before[f]", "result[f..]", "inside(self[f - before], value)");
+  NestHelpers helpers(c99);
+  EXPECT_EQ(print_nest(build_space(d, DType::F32, {1, false}), c99, helpers), R"(// test
+//   inside(self[f - before], value)
+void test_r1_f32(void* result_out_memory, i64 result_out_byte, const void* self_memory, i64 self_byte, i64 n_f0, i64 n_g0, i64 result_out_s0, i64 self_s0, f32 value, i64 before0, i64 begin_f0, i64 end_f0, i32* status) {
+  f32* const p_result_out = (f32*)((char*)result_out_memory + result_out_byte);
+  const f32* const p_self = (const f32*)((const char*)self_memory + self_byte);
+  for (i64 f0 = begin_f0; f0 < end_f0; f0++) {
+    const i64 t = (i64)((u64)f0 - (u64)before0);
+    const bit m = t >= 0;
+    const bit m_2 = t < n_g0;
+    const bit m_3 = m & m_2;
+    const i64 t_2 = (i64)((u64)t * (u64)self_s0);
+    const f32 self = m_3 ? p_self[t_2] : 0;
+    const f32 result = m_3 ? self : value;
+    const i64 t_3 = (i64)((u64)f0 * (u64)result_out_s0);
+    p_result_out[t_3] = result;
+  }
+}
+
+)");
+}
+
+TEST(Nest, FormsOfAKernel) {
+  const KernelDesc plain = space("self[p..,n]", "", "result[p..,i]", "self[p, 0]");
+  EXPECT_EQ(space_forms(plain).size(), 2u);
+  const KernelDesc group = space("self[p..,f..]", "", "result[p..,f..]", "self[p, extent(f) - 1 - f]");
+  EXPECT_EQ(space_forms(group).size(), 6u);
+  EXPECT_EQ(space_name("flip", {2, true}), "flip_r2_in");
+}
+
+TEST(Nest, RefusesATextThatMakesNoSense) {
+  EXPECT_NE(refusal(space("self[p..,n]", "", "result[p..,i]", "self[p]")).find("self has 2 dims, got 1 indices"),
+            std::string::npos);
+  EXPECT_NE(refusal(space("self[p..,n]", "", "result[p..,i]", "other[p, i]")).find("'other' is no tensor operand"),
+            std::string::npos);
+  EXPECT_NE(refusal(space("self[p..,n]", "", "result[p..,i]", "self[i, i]")).find("plain group"), std::string::npos);
+  EXPECT_NE(refusal(space("self[p..,n]", "", "result[p..,i]", "self[p, n]")).find("dim 'n' is of no output"),
+            std::string::npos);
+  EXPECT_NE(refusal(space("self[p..,f..]", "", "result[p..,f..]", "self[p, f] + f"), {1, false}).find("group 'f'"),
+            std::string::npos);
+  EXPECT_NE(refusal(space("self[p..,i]", "", "result[p..,i]", "inside(self, 0)")).find("inside takes operand[...]"),
+            std::string::npos);
+}
+
+TEST(Nest, SpecIsExecuted) {
+  const KernelDesc d = space("self[p..,i]", "", "result[p..,i]", "self + 1");
+  Nest nest = build_space(d, DType::F32, {});
+  nest.stores[0].operand = 1;
+  EXPECT_THROW(verify(nest), Error);
+  nest = build_space(d, DType::F32, {});
+  nest.nodes.back().arg[0] = int(nest.nodes.size());
+  EXPECT_THROW(verify(nest), Error);
+}
+
+TEST(Nest, SourceOfATableKernel) {
+  const KernelSource add = kernel_source("aten::add.Tensor", DType::F32, "c99");
+  EXPECT_EQ(add.symbol, "add_Tensor_f32");
+  EXPECT_NE(add.text.find("void add_Tensor_f32("), std::string::npos);
+  EXPECT_EQ(add.parameters.back().kind, NestParameter::Status);
+  EXPECT_THROW(kernel_source("aten::mm", DType::F32, "c99"), Error);
+  EXPECT_THROW(kernel_source("aten::add.Tensor", DType::F32, "fortran"), Error);
+  EXPECT_THROW(kernel_source("aten::sigmoid", DType::I64, "c99"), Error);
+}
+
+}  // namespace
+}  // namespace strata::lower

@@ -1,0 +1,85 @@
+"""The printed text of kernels stands alone: compiled as C99 in an empty folder, without a header of ours, it gives eager's
+bits."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import strata
+from strata import _C
+
+compiler = shutil.which("gcc")
+pytestmark = pytest.mark.skipif(compiler is None, reason="needs gcc")
+
+
+def load(name, dtype, folder):
+    text, symbol, parameters = _C._kernel_source(name, dtype, "c99")
+    (folder / "kernel.c").write_text(text)
+    subprocess.run([compiler, "-std=c99", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-o", "kernel.so", "kernel.c", "-lm"],
+                   cwd=folder, check=True)
+    return getattr(ctypes.CDLL(str(folder / "kernel.so")), symbol), parameters
+
+
+def run(name, dtype, folder, out, inputs, sizes, scalars=()):
+    """Calls a kernel on contiguous arrays. sizes: of its ranges, in order."""
+    function, parameters = load(name, dtype, folder)
+    operands = [out, *inputs]
+    loops = iter(sizes)
+    status = ctypes.c_int32(0)
+    args = []
+    number = {"float32": ctypes.c_float, "float64": ctypes.c_double}
+    for kind, index, part, t, _ in parameters:
+        if kind == "memory":
+            args.append(operands[index].ctypes.data_as(ctypes.c_void_p))
+        elif kind == "extent":
+            args.append(ctypes.c_int64(sizes[index]))
+        elif kind == "stride":
+            a = operands[index]
+            args.append(ctypes.c_int64(a.strides[part] // a.itemsize if a.ndim else 0))
+        elif kind == "scalar":
+            args.append(number.get(t, ctypes.c_int64)(scalars[index]))
+        elif kind == "end":
+            args.append(ctypes.c_int64(next(loops)))
+        elif kind == "status":
+            args.append(ctypes.byref(status))
+        else:
+            args.append(ctypes.c_int64(0))
+    function(*args)
+    return status.value
+
+
+def test_pointwise(tmp_path):
+    a, b = (strata.randn(1000) for _ in "ab")
+    out = np.empty(1000, np.float32)
+    assert run("aten::add.Tensor", strata.float32, tmp_path, out, [a.numpy(), b.numpy()], [1000], [0.3]) == 0
+    assert np.array_equal(out, strata.add(a, b, alpha=0.3).numpy())
+
+
+@pytest.mark.parametrize("n", [1, 1000, 65536, 65537, 200000])
+def test_sum_is_tree_t(tmp_path, n):
+    a = strata.randn(2, n)
+    out = np.empty(2, np.float32)
+    assert run("aten::sum.dim_IntList", strata.float32, tmp_path, out, [a.numpy()], [2, n]) == 0
+    assert np.array_equal(out, a.sum(1).numpy())
+
+
+def test_an_index_out_of_range_sets_the_status(tmp_path):
+    table = np.arange(12, dtype=np.uint32).reshape(3, 4)
+    index, out = np.array([[0, 3], [1, 1], [2, -1]]), np.empty((3, 2), np.uint32)
+    # Ranges: outer, i, n.
+    assert run("gather_space", strata.uint32, tmp_path, out, [table, index], [3, 2, 4]) == 2
+    assert out.tolist() == [[0, 3], [5, 5], [10, 0]]
+
+
+def test_says_what_it_has_not():
+    with pytest.raises(ValueError, match="no printed kernel"):
+        strata.kernel_source("aten::mm")
+    with pytest.raises(ValueError, match="it has them for float16"):
+        strata.kernel_source("aten::sigmoid", strata.int64)
+    with pytest.raises(ValueError, match="expected c99"):
+        strata.kernel_source("aten::add.Tensor", dialect="fortran")
+    assert "for (i64 i" in strata.kernel_source(strata.ops.aten.sigmoid.default)
