@@ -42,6 +42,8 @@ Value load(const Source& source, const Place& place) {
     source.refuse(
         "is neither a package of strata.save, nor a safetensors file, nor a .pt file of PyTorch, or it is cut");
   SafeHeader header = read_safetensors_header(source);
+  if (header.metadata.count(kChecksumKey) && !header.metadata.count(kPackageKey))
+    source.refuse("has a damaged header: it has the checksums of a package without its tree");
   return header.metadata.count(kPackageKey) ? read_package(source, header, place) : flat_dict(source, header, place);
 }
 

@@ -12,6 +12,10 @@
 //   ["i", hex] big int, ["f", hex] float that is no finite number, ["c", re, im] complex, ["b", hex], ["B", hex] bytes
 //   ["dtype", name], ["device", name], ["layout", "strided"]
 // A storage is one entry, cut to the part that its tensors reach; complex ones are pairs of their parts.
+//
+// A second key of the metadata, "strata.crc32", has checksums: {"tree": of the text above, "entries": {name: of its
+// dtype, shape and data}}. What does not fit them raises; of mapped files the data is not read for that. Packages
+// without the key are older than it.
 #pragma once
 #include "io/place.h"
 #include "io/safetensors.h"
@@ -20,6 +24,10 @@
 namespace strata::io {
 
 constexpr const char* kPackageKey = "strata";
+constexpr const char* kChecksumKey = "strata.crc32";
+
+// Of an entry's place in the header: goes before its data.
+uint32_t entry_checksum(DType dtype, IntArrayRef sizes);
 
 // Raises ValueError for nesting deeper than kMaxDepth, text that is no UTF-8, tensors without data.
 SafeWriter make_package(const Value& root);

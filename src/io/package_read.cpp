@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "io/checksum.h"
 #include "io/json.h"
 #include "io/package.h"
 
@@ -21,6 +22,8 @@ class PackageReader {
         refuse_([this](const std::string& what) { source_.refuse("has a damaged tree: " + what); }),
         json_(header.metadata.at(kPackageKey), kJsonDepth, refuse_) {
     for (const SafeEntry& e : header.entries) entries_.emplace(e.name, &e);
+    if (auto checks = header.metadata.find(kChecksumKey); checks != header.metadata.end())
+      read_checksums(checks->second, header.metadata.at(kPackageKey));
   }
 
   Value read() {
@@ -46,6 +49,38 @@ class PackageReader {
 
  private:
   using Kind = JsonReader::Kind;
+
+  void check(uint32_t found, uint32_t expected, const std::string& of) {
+    if (found != expected)
+      source_.refuse(str_cat("is damaged: the checksum of ", of, " is ", found, ", expected ", expected));
+  }
+
+  void read_checksums(const std::string& text, const std::string& tree) {
+    JsonReader json(text, kJsonDepth, refuse_);
+    auto number = [&] {
+      uint64_t n = json.unsigned_int();
+      if (n > UINT32_MAX) json.fail("a checksum is impossible");
+      return uint32_t(n);
+    };
+    std::string key, name;
+    bool tree_checked = false;
+    checksums_.emplace();
+    json.begin_object();
+    while (json.key(key)) {
+      if (key == "tree") {
+        check(checksum(0, tree.data(), tree.size()), number(), "its tree");
+        tree_checked = true;
+      } else if (key == "entries") {
+        json.begin_object();
+        while (json.key(name))
+          if (!checksums_->emplace(name, number()).second) json.fail(str_cat("'", name, "' has two checksums"));
+      } else {
+        json.fail(str_cat("an unknown part '", key, "' of its checksums"));
+      }
+    }
+    json.end();
+    if (!tree_checked || checksums_->size() != entries_.size()) json.fail("checksums are missing");
+  }
 
   Value value() {
     switch (json_.peek()) {
@@ -273,7 +308,15 @@ class PackageReader {
       auto entry = entries_.find(name);
       if (entry == entries_.end()) json_.fail(str_cat("a tensor lies in '", name, "', which is not there"));
       const SafeEntry& e = *entry->second;
-      at->second = placed(source_, place_, source_.storage(e.from, e.to - e.from, 8), where);
+      Ref<Storage> data = source_.storage(e.from, e.to - e.from, 8);
+      if (checksums_) {
+        auto expected = checksums_->find(name);
+        if (expected == checksums_->end()) json_.fail(str_cat("'", name, "' has no checksum"));
+        if (!source_.pages())
+          check(checksum(entry_checksum(e.dtype, e.sizes), data->data(), e.to - e.from), expected->second,
+                str_cat("'", name, "' (read unchecked with mmap=True)"));
+      }
+      at->second = placed(source_, place_, std::move(data), where);
     }
     return at->second;
   }
@@ -285,6 +328,7 @@ class PackageReader {
   Keeper keeper_;
   std::vector<Value> numbered_;
   std::unordered_map<std::string, const SafeEntry*> entries_;
+  std::optional<std::unordered_map<std::string, uint32_t>> checksums_;
   std::unordered_map<std::string, Ref<Storage>> storages_;
 };
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "io/checksum.h"
 #include "io/json.h"
 #include "io/package.h"
 
@@ -42,10 +43,23 @@ class PackageWriter {
     text_ = "{\"version\":1,\"tree\":";
     write(root);
     text_ += '}';
-    return SafeWriter(std::move(entries), {{kPackageKey, std::move(text_)}});
+    std::string checks = checksums(entries);
+    return SafeWriter(std::move(entries), {{kPackageKey, std::move(text_)}, {kChecksumKey, std::move(checks)}});
   }
 
  private:
+  std::string checksums(const std::vector<std::pair<std::string, Tensor>>& entries) const {
+    std::string text = str_cat("{\"tree\":", checksum(0, text_.data(), text_.size()), ",\"entries\":{");
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const auto& [name, tensor] = entries[i];
+      Tensor t = tensor_to_write(tensor, name);
+      if (i) text += ',';
+      write_json_string(text, name);
+      text += str_cat(':', checksum(entry_checksum(t.dtype(), t.sizes()), t.data_ptr(), uint64_t(t.nbytes())));
+    }
+    return text + "}}";
+  }
+
   // ---- first walk: storages, their parts and names
   void collect(const Value& v) {
     const void* self = v.list()     ? static_cast<const void*>(v.list())
@@ -278,6 +292,12 @@ class PackageWriter {
 };
 
 }  // namespace
+
+uint32_t entry_checksum(DType dtype, IntArrayRef sizes) {
+  std::string text(dtype_name(dtype));
+  for (int64_t s : sizes) text += str_cat(' ', s);
+  return checksum(0, text.data(), text.size());
+}
 
 SafeWriter make_package(const Value& root) { return PackageWriter().make(root); }
 

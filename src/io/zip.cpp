@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "io/checksum.h"
+
 namespace strata::io {
 
 namespace {
@@ -19,17 +21,6 @@ T number(std::string_view s, uint64_t at) {
   T v;
   std::memcpy(&v, s.data() + at, sizeof v);
   return v;
-}
-
-uint32_t crc_of(uint32_t crc, const void* data, uint64_t bytes) {
-  const auto* p = static_cast<const Bytef*>(data);
-  while (bytes) {
-    uint64_t n = std::min<uint64_t>(bytes, uint64_t(1) << 30);
-    crc = uint32_t(::crc32(crc, p, uInt(n)));
-    p += n;
-    bytes -= n;
-  }
-  return crc;
 }
 
 }  // namespace
@@ -178,7 +169,7 @@ void ZipReader::unpack(const ZipEntry& e, void* to) const {
     }
     if (room || left || z.avail_in) refuse(str_cat("'", e.name, "' unpacks to another size than it says"));
   }
-  uint32_t crc = crc_of(0, to, e.size);
+  uint32_t crc = checksum(0, to, e.size);
   if (crc != e.crc) refuse(str_cat("'", e.name, "' is damaged: its checksum is ", crc, ", expected ", e.crc));
 }
 

@@ -1,0 +1,112 @@
+"""Damaged files: RuntimeError, or what the sound file holds; never another error, never other values."""
+
+import io
+import json
+import os
+import random
+import re
+import zlib
+from pathlib import Path
+
+import pt_cases
+import pytest
+import strata
+
+DATA = Path(__file__).parent.parent / "data" / "io"
+RECORDED = json.loads((DATA / "recorded.json").read_text())
+COUNT = 4000 if os.environ.get("STRATA_TEST_ALL") else 400
+
+
+def damaged(data, rng):
+    """The bytes cut, with flipped bits, with a part overwritten, or with a part missing."""
+    way, at = rng.randrange(4), rng.randrange(len(data))
+    if way == 0:
+        return data[:at]
+    length = rng.randint(1, 8)
+    if way == 1:
+        other = bytearray(data)
+        for _ in range(length):
+            other[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        return bytes(other)
+    return data[:at] + (rng.randbytes(length) if way == 2 else b"") + data[at + length :]
+
+
+def read(data):
+    """What the file holds, as text; None where it is refused."""
+    try:
+        return json.dumps(pt_cases.describe(strata.load(io.BytesIO(data))))
+    except RuntimeError:
+        return None
+
+
+def test_damaged_files_of_pytorch():
+    rng = random.Random(int(os.environ.get("STRATA_TEST_SEED", "0")))
+    sound = {name: (DATA / f"{name}.pt").read_bytes() for name in pt_cases.LOADED}
+    refused = 0
+    for _ in range(COUNT):
+        name = rng.choice(sorted(sound))
+        found = read(damaged(sound[name], rng))
+        assert found is None or found == json.dumps(RECORDED[name]), name
+        refused += found is None
+    assert refused > COUNT // 2
+
+
+def package():
+    file = io.BytesIO()
+    model = strata.nn.Linear(3, 2)
+    strata.save({"model": model.state_dict(), "steps": [1, 2.5, (None, "text")], "shared": [model.weight, model.weight[0]],
+                 "ids": strata.arange(5)}, file)
+    return file.getvalue()
+
+
+def test_damaged_packages():
+    rng = random.Random(int(os.environ.get("STRATA_TEST_SEED", "0")))
+    data = package()
+    sound = read(data)
+    for _ in range(COUNT):
+        assert read(damaged(data, rng)) in (None, sound)
+
+
+def test_every_bit_of_a_package():
+    """One flipped bit anywhere is an error, or does not matter (a space in the header, the name of the checksums)."""
+    data = package()
+    sound = read(data)
+    for at in range(len(data)):
+        other = bytearray(data)
+        other[at] ^= 1 << at % 8
+        assert read(bytes(other)) in (None, sound), at
+
+
+def test_the_error_names_the_entry(tmp_path):
+    data = bytearray(package())
+    data[-1] ^= 1
+    path = tmp_path / "package"
+    path.write_bytes(data)
+    with pytest.raises(RuntimeError, match=r"is damaged: the checksum of '[\w.]+'.*mmap=True"):
+        strata.load(path)
+    assert set(strata.load(path, mmap=True)) == {"model", "steps", "shared", "ids"}
+
+
+def test_checksums_are_those_of_zlib():
+    file = io.BytesIO()
+    large = strata.arange(1 << 20, dtype=strata.int32)  # several pieces
+    strata.save([large], file)
+    header = json.loads(file.getvalue()[8 : 8 + int.from_bytes(file.getvalue()[:8], "little")])
+    checks = json.loads(header["__metadata__"]["strata.crc32"])
+    assert checks["tree"] == zlib.crc32(header["__metadata__"]["strata"].encode())
+    assert checks["entries"] == {"0": zlib.crc32(large.numpy().tobytes(), zlib.crc32(b"int32 1048576"))}
+
+
+def test_packages_without_checksums_load():
+    data = package()
+    length = int.from_bytes(data[:8], "little")
+    header = re.sub(rb',"strata.crc32":"(?:[^"\\]|\\.)*"', b"", data[8 : 8 + length])
+    assert b"crc32" not in header
+    old = len(header).to_bytes(8, "little") + header + data[8 + length :]
+    assert read(old) == read(data)
+
+
+def test_texts_of_damaged_names_are_escaped():
+    data = (DATA / "plain.pt").read_bytes().replace(b"/data.pkl", b"/data\xff.kl")
+    with pytest.raises(RuntimeError, match=r"data\.pkl"):
+        strata.load(io.BytesIO(data))
