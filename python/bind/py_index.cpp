@@ -228,10 +228,15 @@ void assign(const Tensor& self, PyObject* index, PyObject* value) {
                : index == Py_True                         ? Located{ops::unsqueeze(self, 0), {}}
                                                           : locate(self, index);
   if (at.indices.empty()) {
-    if (number)
+    if (number) {
+      STRATA_CHECK(
+          !overlaps_itself(at.view),
+          "__setitem__: unsupported operation: more than one element of the written-to tensor refers to a single "
+          "memory location. Please clone() the tensor before performing the operation.");
       ops::fill_(at.view, to_Scalar(value));
-    else
+    } else {
       copy_into(at.view, tensor_of(value));
+    }
     return;
   }
   Tensor v;

@@ -7,6 +7,7 @@
 #include "eager/lapack_host.h"
 #include "eager/library_host.h"
 #include "lower/source.h"
+#include "py_lock.h"
 #include "py_methods.h"
 #include "py_parse.h"
 
@@ -166,9 +167,18 @@ PyMethodDef functions[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
+// Runs the handlers of signals that came while an operator was at work; one that raises ends the operator. Python runs
+// handlers on its main thread alone: on others this does nothing.
+void run_signal_handlers() {
+  if (!interpreter_alive()) return;
+  HoldLock lock;
+  if (!PyErr_Occurred() && PyErr_CheckSignals() < 0) throw PythonError();
+}
+
 }  // namespace
 
 void init_runtime(PyObject* module) {
+  set_interrupt_hook(run_signal_handlers);
   init_source(module);
   add_functions(module, functions);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 
@@ -12,8 +13,38 @@
 namespace strata {
 
 namespace {
+using Clock = std::chrono::steady_clock;
+
 std::atomic<int> threads_{0};
+std::atomic<void (*)()> interrupt_hook{nullptr};
+
+// A block is to take some milliseconds: short enough for a signal, long enough that nothing is lost by the cut.
+constexpr auto kBlockTime = std::chrono::milliseconds(4);
+constexpr int64_t kBlockGrowth = 8;
+// Asking takes the interpreter's lock, for which a thread may have to wait.
+constexpr auto kAskEvery = std::chrono::milliseconds(100);
+
+struct Thread {
+  const std::atomic<bool>* stopped = nullptr;  // of the innermost parallel region
+  bool worker = false;                         // of a region that another thread began
+  Clock::time_point asked{};
+};
+thread_local Thread this_thread;
+
+// Thrown on a thread whose region has an error already; never seen outside of it.
+struct Stopped {};
+
+void check_interrupt_at(Clock::time_point now) {
+  Thread& t = this_thread;
+  if (t.stopped && t.stopped->load(std::memory_order_relaxed)) throw Stopped();
+  if (t.worker || now - t.asked < kAskEvery) return;
+  t.asked = now;
+  if (auto hook = interrupt_hook.load(std::memory_order_relaxed)) hook();
 }
+}  // namespace
+
+void set_interrupt_hook(void (*hook)()) { interrupt_hook.store(hook); }
+void check_interrupt() { check_interrupt_at(Clock::now()); }
 
 int num_threads() {
   int n = threads_.load(std::memory_order_relaxed);
@@ -31,23 +62,45 @@ void set_num_threads(int n) {
 
 bool in_parallel_region() { return omp_in_parallel(); }
 
+void run_in_blocks(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context) {
+  int64_t block = std::max<int64_t>(grain, 1);
+  Clock::time_point before = Clock::now();
+  while (end - begin > block) {
+    fn(context, begin, begin + block);
+    begin += block;
+    Clock::time_point now = Clock::now();
+    check_interrupt_at(now);
+    if (now - before < kBlockTime && block < end / kBlockGrowth) block *= kBlockGrowth;
+    before = now;
+  }
+  fn(context, begin, end);
+}
+
 void parallel_for_raw(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context) {
   grain = std::max<int64_t>(grain, 1);
   int64_t pieces = (end - begin + grain - 1) / grain;
   int threads = static_cast<int>(std::min<int64_t>(num_threads(), pieces));
   std::exception_ptr error;
   std::mutex lock;
+  std::atomic<bool> stopped{false};
 #pragma omp parallel num_threads(threads)
   {
     int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
     int64_t first = pieces * me / team, last = pieces * (me + 1) / team;
     if (first < last) {
+      const Thread outer = this_thread;
+      this_thread.stopped = &stopped;
+      this_thread.worker |= me != 0;
       try {
-        fn(context, begin + first * grain, std::min(begin + last * grain, end));
+        run_in_blocks(begin + first * grain, std::min(begin + last * grain, end), grain, fn, context);
       } catch (...) {
+        // Stopped comes from this region only after its error, or from an outer one.
         std::lock_guard<std::mutex> hold(lock);
-        error = std::current_exception();
+        if (!error) error = std::current_exception();
+        stopped.store(true, std::memory_order_relaxed);
       }
+      this_thread.stopped = outer.stopped;
+      this_thread.worker = outer.worker;
     }
   }
   if (error) std::rethrow_exception(error);

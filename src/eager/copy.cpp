@@ -29,6 +29,7 @@ CopyDims copy_dims(const Tensor& dst, const Tensor& src) {
   for (int64_t d : order) {
     int64_t ds = dst.strides()[d] * dst.itemsize();
     int64_t ss = d < lead || src.sizes()[d - lead] == 1 ? 0 : src.strides()[d - lead] * src.itemsize();
+    if (ds == 0 && ss == 0) continue;  // one element into one place: once is enough
     size_t k = c.sizes.size();
     if (k && c.dst[k - 1] == ds * dst.sizes()[d] && c.src[k - 1] == ss * dst.sizes()[d]) {
       c.sizes[k - 1] *= dst.sizes()[d];

@@ -33,9 +33,13 @@ void order_by_keys(std::vector<Keyed>& items) {
   constexpr int kBits = 11;
   for (int shift = 0; shift < 32; shift += kBits) {
     size_t start[(1 << kBits) + 1] = {};
-    for (const Keyed& k : items) ++start[(k.high >> shift & ((1 << kBits) - 1)) + 1];
+    in_steps(int64_t(n), [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) ++start[(items[i].high >> shift & ((1 << kBits) - 1)) + 1];
+    });
     for (int i = 0; i < 1 << kBits; ++i) start[i + 1] += start[i];
-    for (const Keyed& k : items) other[start[k.high >> shift & ((1 << kBits) - 1)]++] = k;
+    in_steps(int64_t(n), [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) other[start[items[i].high >> shift & ((1 << kBits) - 1)]++] = items[i];
+    });
     items.swap(other);
   }
   for (size_t i = 0; i < n;) {
@@ -51,7 +55,8 @@ void order_by_keys(std::vector<Keyed>& items) {
 Tensor randperm(int64_t n, const Generator& generator, std::optional<DType> dtype, std::optional<Device> device) {
   STRATA_CHECK(n >= 0, "n must be non-negative, got ", n);
   DType t = dtype.value_or(DType::I64);
-  STRATA_CHECK(!is_complex(t) && t != DType::Bool, "randperm: expected an integer or floating dtype, got ", t);
+  STRATA_CHECK_NOT_IMPLEMENTED(!is_complex(t) && t != DType::Bool, "\"randperm\" not implemented for '",
+                               scalar_type_name(t), "': expected an integer or floating dtype");
   double most = t == DType::F16    ? 0x1p11
                 : t == DType::BF16 ? 0x1p8
                 : t == DType::F32  ? 0x1p24

@@ -1,5 +1,6 @@
 // sort and argsort.
 #include <algorithm>
+#include <memory>
 
 #include "base/checked.h"
 #include "core/parallel.h"
@@ -24,7 +25,9 @@ void radix_sort(Item* items, Item* spare, int64_t n, int bits) {
     int width = std::min(kWidth, bits - shift);
     uint64_t mask = (uint64_t(1) << width) - 1;
     std::fill(count.begin(), count.end(), 0);
-    for (int64_t i = 0; i < n; ++i) ++count[digit(from[i], shift) & mask];
+    in_steps(n, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) ++count[digit(from[i], shift) & mask];
+    });
     if (count[digit(from[0], shift) & mask] == n) continue;
     int64_t first = 0;
     for (int64_t b = 0; b <= int64_t(mask); ++b) {
@@ -32,7 +35,9 @@ void radix_sort(Item* items, Item* spare, int64_t n, int bits) {
       count[b] = first;
       first += c;
     }
-    for (int64_t i = 0; i < n; ++i) to[count[digit(from[i], shift) & mask]++] = from[i];
+    in_steps(n, [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) to[count[digit(from[i], shift) & mask]++] = from[i];
+    });
     std::swap(from, to);
   }
   if (from != items) std::copy(from, from + n, items);
@@ -71,13 +76,14 @@ void sort_long(Item* items, Item* spare, int64_t n, int bits) {
     for (int64_t c = b; c < e; ++c) sort_any(items + begin(c), spare + begin(c), begin(c + 1) - begin(c), bits);
   });
   Item *from = items, *to = spare;
+  const int64_t steps = 1 + (size >> 18);
   for (int64_t width = 1; width < chunks; width *= 2) {
-    parallel_for(0, chunks, 1, [&](int64_t b, int64_t e) {
+    parallel_for(0, chunks * steps, 1, [&](int64_t b, int64_t e) {
       for (int64_t part = b; part < e; ++part) {
-        // Each pair of runs is written in 2 * width parts.
-        int64_t pair = part / (2 * width), k = part % (2 * width);
+        // Each pair of runs is written in 2 * width parts or more.
+        const int64_t parts = 2 * width * steps, pair = part / parts, k = part % parts;
         int64_t lo = begin(pair * 2 * width), mid = begin(pair * 2 * width + width), hi = begin((pair + 1) * 2 * width);
-        int64_t total = hi - lo, first = total * k / (2 * width), last = total * (k + 1) / (2 * width);
+        int64_t total = hi - lo, first = total * k / parts, last = total * (k + 1) / parts;
         int64_t a0 = merge_split(from + lo, mid - lo, from + mid, hi - mid, first);
         int64_t a1 = merge_split(from + lo, mid - lo, from + mid, hi - mid, last);
         std::merge(from + lo + a0, from + lo + a1, from + mid + (first - a0), from + mid + (last - a1),
@@ -128,18 +134,20 @@ std::tuple<Tensor, Tensor> sort_stable(const Tensor& self, std::optional<bool>, 
     using Item = SortItem<KeyBits<sizeof(T)>>;
     int64_t n = in.length;
     parallel_for(0, in.count, std::max<int64_t>(1, 8192 / n), [&](int64_t b, int64_t e) {
-      std::vector<Item> items(2 * n);
+      auto items = std::make_unique_for_overwrite<Item[]>(size_t(2 * n));
       for (int64_t l = b; l < e; ++l) {
         const T* line = self.data<T>() + in.offset(l);
-        load_items(line, in.step, n, descending, items.data());
-        sort_items(items.data(), items.data() + n, n, 8 * sizeof(T));
+        load_items(line, in.step, n, descending, items.get());
+        sort_items(items.get(), items.get() + n, n, 8 * sizeof(T));
         T* v = values.data<T>() + out.offset(l);
         int64_t* p = indices.data<int64_t>() + at.offset(l);
-        for (int64_t i = 0; i < n; ++i) {
-          int64_t from = item_position(items[i]);
-          v[i * out.step] = line[from * in.step];
-          p[i * at.step] = from;
-        }
+        in_steps(n, [&](int64_t first, int64_t last) {
+          for (int64_t i = first; i < last; ++i) {
+            int64_t from = item_position(items[i]);
+            v[i * out.step] = line[from * in.step];
+            p[i * at.step] = from;
+          }
+        });
       }
     });
   });
