@@ -225,6 +225,8 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
             lines.append(f"  node->count_{a.name} = {safe(a.name)}.size();\n  for (const Tensor& t : {safe(a.name)}) node->add_edge(t);")
         else:
             lines.append(f"  node->add_edge({safe(a.name)});")
+    # A number that PyTorch wraps into a tensor has an edge there; what hooks of the node see counts it.
+    lines += ["  node->add_edge(Tensor());"] * (e.raw.get("node_edges", len(diff)) - len(diff))
     lines += ["  " + x for x in save_inputs(e, p, kind == "inplace")]
     for fname, _, value in p.facts:
         if not value.startswith(("made", "std::get")):

@@ -25,7 +25,7 @@ GROUPS["all"] = GROUPS["bool"] + GROUPS["int"] + GROUPS["float"] + GROUPS["compl
 
 KEYS = {
     "op", "compute", "rows", "dims", "cpu", "composite", "view", "inverse", "promote", "dtypes", "grad", "variants", "inplace",
-    "out", "out_args", "node", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
+    "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
 }
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc"}
@@ -171,7 +171,7 @@ KINDS = ("compute", "rows", "cpu", "composite", "view")
 
 
 def camel(name: str) -> str:
-    return "".join(p[:1].upper() + p[1:] for p in name.strip("_").split("_") if p)
+    return "".join(p.title() for p in name.strip("_").split("_") if p)  # log1p: Log1P, as PyTorch's
 
 
 def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:

@@ -9,6 +9,7 @@
 
 #include "dispatch/boxed.h"
 #include "grad/engine.h"
+#include "py_lock.h"
 #include "py_tensor.h"
 #include "py_types.h"
 
@@ -18,11 +19,22 @@ namespace {
 
 enum Kind : int64_t { OperatorCall, BackwardNode };
 
+// What is recorded on request. A shape of an argument that is no tensor is empty.
+struct Detail {
+  struct Argument {
+    std::vector<DimVec> shapes;
+    bool list;
+  };
+  std::vector<Argument> arguments;
+  std::string stack;  // a line for each call, the innermost first
+};
+
 struct Event {
   const char* name;
   int64_t start, end;
   int64_t sequence_nr;
   Kind kind;
+  std::unique_ptr<Detail> detail;
 };
 
 struct Buffer {
@@ -39,6 +51,7 @@ std::vector<std::shared_ptr<Buffer>>& registry() {
   return *buffers;
 }
 std::atomic<uint64_t> session{0};  // odd while recording
+std::atomic<bool> with_shapes{false}, with_stack{false};
 
 Buffer& buffer() {
   static thread_local std::shared_ptr<Buffer> mine;
@@ -57,7 +70,22 @@ int64_t now() {
   return int64_t(t.tv_sec) * 1000000000 + t.tv_nsec;
 }
 
+std::string python_lines() {
+  if (!interpreter_alive()) return "";
+  HoldLock lock;
+  KeepError error;
+  try {
+    return text_of(call_object(import_attr("strata._profiler_events", "_stack").get(), make_tuple().get()).get());
+  } catch (const PythonError&) {
+    PyErr_Clear();
+    return "";
+  }
+}
+
 void open_event(const char* name, int64_t sequence_nr, Kind kind) {
+  std::unique_ptr<Detail> detail;
+  if (with_shapes || with_stack) detail = std::make_unique<Detail>();
+  if (with_stack) detail->stack = python_lines();
   Buffer& b = buffer();
   std::lock_guard<std::mutex> hold(b.lock);
   uint64_t s = session.load(std::memory_order_relaxed);
@@ -67,7 +95,7 @@ void open_event(const char* name, int64_t sequence_nr, Kind kind) {
     b.open.clear();
   }
   b.open.push_back(b.events.size());
-  b.events.push_back({name, 0, 0, sequence_nr, kind});
+  b.events.push_back({name, 0, 0, sequence_nr, kind, std::move(detail)});
   b.events.back().start = now();
 }
 
@@ -102,24 +130,56 @@ void begin_node(Node& node) {
 }
 void end_node(Node&) { close_event(); }
 
+void note_argument(const Tensor* tensors, size_t count, bool list) {
+  Buffer& b = buffer();
+  std::lock_guard<std::mutex> hold(b.lock);
+  if (b.session != session.load(std::memory_order_relaxed) || b.open.empty()) return;
+  Event& e = b.events[b.open.back()];
+  if (!e.detail) return;
+  Detail::Argument a{{}, list};
+  for (size_t i = 0; i < count; ++i) a.shapes.push_back(tensors[i].defined() ? DimVec(tensors[i].sizes()) : DimVec());
+  e.detail->arguments.push_back(std::move(a));
+}
+
 constexpr CallObserver calls{begin_call, end_call};
+constexpr CallObserver calls_with_shapes{begin_call, end_call, note_argument};
 constexpr NodeObserver nodes{begin_node, end_node};
 
-// _profiler_start(record_shapes=False)
+// Shapes as PyTorch shows them: a list for each argument, of lists for a list of tensors.
+Own shapes_of(const Detail& detail) {
+  Own list(checked(PyList_New(0)));
+  for (const Detail::Argument& a : detail.arguments) {
+    Own shapes(checked(PyList_New(0)));
+    for (const DimVec& sizes : a.shapes) {
+      Own shape(checked(PySequence_List(Own(make_ints(sizes)).get())));
+      if (a.list)
+        checked(PyList_Append(shapes.get(), shape.get()));
+      else
+        shapes = std::move(shape);
+    }
+    checked(PyList_Append(list.get(), shapes.get()));
+  }
+  return list;
+}
+
+// _profiler_start(record_shapes=False, with_stack=False)
 PyObject* start(PyObject*, PyObject* args) {
-  int record_shapes = 0;
-  if (!PyArg_ParseTuple(args, "|p", &record_shapes)) return nullptr;
+  int record_shapes = 0, stack = 0;
+  if (!PyArg_ParseTuple(args, "|pp", &record_shapes, &stack)) return nullptr;
   return guarded([&]() -> PyObject* {
-    STRATA_CHECK_NOT_IMPLEMENTED(!record_shapes, "profiler: record_shapes=True is not there yet; leave it False");
     STRATA_CHECK(session.load() % 2 == 0, "profiler: it is recording already; stop it first");
+    if (stack) import_attr("strata._profiler_events", "_stack");  // not in the middle of a call
     ++session;
-    call_observer = &calls;
+    with_shapes = record_shapes != 0;
+    with_stack = stack != 0;
+    call_observer = record_shapes ? &calls_with_shapes : &calls;
     node_observer = &nodes;
     Py_RETURN_NONE;
   });
 }
 
-// _profiler_stop() -> [(name, start_ns, end_ns, thread_id, seq_nr, kind)]; open events end now.
+// _profiler_stop() -> [(name, start_ns, end_ns, thread_id, seq_nr, kind)], each with (shapes, stack) at its end where
+// one of them was asked for; open events end now.
 PyObject* stop(PyObject*, PyObject*) {
   return guarded([&] {
     STRATA_CHECK(session.load() % 2 == 1, "profiler: it is not recording; start it first");
@@ -142,9 +202,14 @@ PyObject* stop(PyObject*, PyObject*) {
         b->open.clear();
       }
       for (const Event& e : events) {
-        Own item(checked(Py_BuildValue("(sLLLLL)", e.name, static_cast<long long>(e.start),
-                                       static_cast<long long>(e.end ? e.end : at), static_cast<long long>(b->thread_id),
-                                       static_cast<long long>(e.sequence_nr), static_cast<long long>(e.kind))));
+        Own item = make_tuple(PyUnicode_FromString(e.name), wrap(e.start), wrap(e.end ? e.end : at), wrap(b->thread_id),
+                              wrap(e.sequence_nr), wrap(int64_t(e.kind)));
+        if (e.detail) {
+          Own stack(checked(
+              PyUnicode_DecodeUTF8(e.detail->stack.data(), Py_ssize_t(e.detail->stack.size()), "backslashreplace")));
+          Own detail = make_tuple(shapes_of(*e.detail).release(), stack.release());
+          item = Own(checked(PySequence_Concat(item.get(), detail.get())));
+        }
         checked(PyList_Append(list.get(), item.get()));
       }
     }

@@ -1,14 +1,25 @@
 """What the profiler has seen, as events with parents and children, sums by name, a table and a trace file.
 
 A raw event is (name, start_ns, end_ns, thread_id, seq_nr, kind): the times are of the monotonic clock, the thread is
-the system's number, seq_nr is shared by a forward operator and the backward node it made (-1 where there is none).
+the system's number, seq_nr is shared by a forward operator and the backward node it made (-1 where there is none). The
+shapes of its arguments and the Python stack, as lines, may follow.
 An event that ran while another of its thread ran is that one's child, and its time is not the parent's own.
 """
 
 import operator
+import sys
 
 OPERATOR, BACKWARD, USER = range(3)
 _CATEGORY = {OPERATOR: "cpu_op", BACKWARD: "cpu_op", USER: "user_annotation"}
+
+
+def _stack():
+    """The Python stack at an operator's call, the innermost line first: "file(line): function"."""
+    frame, lines = sys._getframe(1), []
+    while frame is not None:
+        lines.append(f"{frame.f_code.co_filename}({frame.f_lineno}): {frame.f_code.co_name}")
+        frame = frame.f_back
+    return "\n".join(lines)
 
 
 def _time_text(us):
@@ -41,10 +52,12 @@ class FunctionEvent:
 
     count = 1
 
-    def __init__(self, id, name, start_us, end_us, thread, sequence_nr=-1, kind=OPERATOR):
+    def __init__(self, id, name, start_us, end_us, thread, sequence_nr=-1, kind=OPERATOR, shapes=(), stack=""):
         self.id, self.name, self.key = id, name, name
         self.time_range = Interval(start_us, end_us)
         self.thread, self.sequence_nr, self.kind = thread, sequence_nr, kind
+        self.input_shapes = list(shapes)
+        self.stack = stack.split("\n") if stack else []
         self.cpu_children = []
         self.cpu_parent = None
 
@@ -79,8 +92,9 @@ class FunctionEventAvg:
 
     cpu_parent = None
 
-    def __init__(self, key):
+    def __init__(self, key, input_shapes=(), stack=()):
         self.key = key
+        self.input_shapes, self.stack = list(input_shapes), list(stack)
         self.count = 0
         self.cpu_time_total = self.self_cpu_time_total = 0.0
         self.kind = OPERATOR
@@ -115,9 +129,9 @@ class EventList(list):
         origin = min((start for _, start, *_ in raw), default=0)
         events = cls()
         # Of two that start together, the longer one encloses the other.
-        for name, start, end, thread, seq, kind in sorted(raw, key=lambda e: (e[1], -e[2])):
+        for name, start, end, thread, seq, kind, *detail in sorted(raw, key=lambda e: (e[1], -e[2])):
             us = (start - origin) / 1e3, (max(start, end) - origin) / 1e3
-            events.append(FunctionEvent(len(events) + 1, name, *us, thread, seq, kind))
+            events.append(FunctionEvent(len(events) + 1, name, *us, thread, seq, kind, *detail))
         events._link()
         events.origin_ns = origin
         return events
@@ -140,15 +154,17 @@ class EventList(list):
         return sum(event.self_cpu_time_total for event in self)
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0):
-        """Sums by name, in order of first appearance."""
-        if group_by_input_shape or group_by_stack_n:
-            raise NotImplementedError("key_averages: shapes and stacks are not recorded; group by name only")
+        """Sums by name, and by shapes and the innermost lines of the stack where these were recorded; in order of first
+        appearance."""
         sums = {}
         for event in self:
             outer = event.cpu_parent
             while outer is not None and outer.key != event.key:
                 outer = outer.cpu_parent
-            sums.setdefault(event.key, FunctionEventAvg(event.key)).add(event, outer is not None)
+            shapes = event.input_shapes if group_by_input_shape else []
+            stack = event.stack[:group_by_stack_n]
+            one = sums.setdefault((event.key, repr(shapes), *stack), FunctionEventAvg(event.key, shapes, stack))
+            one.add(event, outer is not None)
         return EventList(sums.values())
 
     def total_average(self):
@@ -187,6 +203,12 @@ class EventList(list):
         width = min(max(len(event.key) for event in self) + 4, limit)
         titles = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
         widths = (width, *(12 for _ in titles[1:]))
+        details = []
+        for title, attribute, show in (("Input Shapes", "input_shapes", str), ("Source Location", "stack", "; ".join)):
+            if any(getattr(event, attribute) for event in self):
+                details.append((attribute, show))
+                titles += (title,)
+                widths += (max(len(title), *(len(show(getattr(event, attribute))) for event in self)),)
 
         def line(cells):
             return "".join(f"{cell:>{w}}  " for cell, w in zip(cells, widths, strict=True))
@@ -201,6 +223,7 @@ class EventList(list):
                 _in_unit(event.cpu_time_total, time_unit),
                 _in_unit(event.cpu_time, time_unit),
                 event.count,
+                *(show(getattr(event, attribute)) for attribute, show in details),
             )
 
         rule = line(["-" * w for w in widths])
@@ -238,7 +261,12 @@ class EventList(list):
                     "tid": event.thread,
                     "ts": base + event.time_range.start,
                     "dur": event.cpu_time_total,
-                    "args": {"External id": event.id, "Sequence number": event.sequence_nr},
+                    "args": {
+                        "External id": event.id,
+                        "Sequence number": event.sequence_nr,
+                        **({"Input Dims": event.input_shapes} if event.input_shapes else {}),
+                        **({"Call stack": ";".join(event.stack)} if event.stack else {}),
+                    },
                 }
             )
         for forward, backward in self._links():

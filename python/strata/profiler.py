@@ -129,7 +129,9 @@ class profile:
         schedule: function of the step's number to a ProfilerAction; call `step()` after each step. By default
             everything is recorded.
         on_trace_ready: called with the profile when a recording is complete.
-        record_shapes, profile_memory, with_stack, with_flops, with_modules: only False is supported.
+        record_shapes: the shapes of each operator's arguments, `input_shapes` of its event.
+        with_stack: the Python lines that called it, `stack` of its event.
+        profile_memory, with_flops, with_modules: not recorded; asking for them warns.
 
     Raises:
         RuntimeError: another profile is recording.
@@ -148,16 +150,10 @@ class profile:
         with_modules=False,
         acc_events=False,
     ):
-        wanted = {
-            "record_shapes": record_shapes,
-            "profile_memory": profile_memory,
-            "with_stack": with_stack,
-            "with_flops": with_flops,
-            "with_modules": with_modules,
-        }
-        for name, value in wanted.items():
-            if value:
-                raise NotImplementedError(f"profile: {name}=True is not supported; times and names are recorded")
+        wanted = {"profile_memory": profile_memory, "with_flops": with_flops, "with_modules": with_modules}
+        if lacking := [name for name, value in wanted.items() if value]:
+            warnings.warn(f"profile: {', '.join(lacking)}: strata does not record that; the rest is", stacklevel=2)
+        self.record_shapes, self.with_stack = bool(record_shapes), bool(with_stack)
         for activity in activities or ():
             if activity not in supported_activities():
                 raise ValueError(f"profile: activities must be among {supported_activities()}, got {activity!r}")
@@ -228,7 +224,7 @@ class profile:
             _stop_recording()
         running = before is action is ProfilerAction.WARMUP or before is ProfilerAction.RECORD
         if action is not ProfilerAction.NONE and not (running and action is not ProfilerAction.NONE):
-            _start_recording()
+            _start_recording(self.record_shapes, self.with_stack)
 
     def _collect(self, raw):
         self._raw = (self._raw or []) + raw if self.acc_events else raw
@@ -267,11 +263,11 @@ class profile:
                 target.write(source.read())
 
 
-def _start_recording():
+def _start_recording(record_shapes, with_stack):
     global _ranges
     if _ranges is not None:
         raise RuntimeError("profile: another profile is recording; end it first")
-    _C._profiler_start()
+    _C._profiler_start(record_shapes, with_stack)
     _ranges = []
 
 

@@ -142,6 +142,16 @@ class ObserverScope {
   explicit ObserverScope(Operator& op) : observer_(call_observer.load(std::memory_order_relaxed)), op_(op) {
     if (STRATA_UNLIKELY(observer_ != nullptr)) observer_->begin(op_);
   }
+  bool wants_arguments() const { return STRATA_UNLIKELY(observer_ != nullptr) && observer_->argument; }
+  template <class T>
+  void show(const T& value) const {
+    if constexpr (std::is_same_v<T, Tensor>)
+      observer_->argument(&value, 1, false);
+    else if constexpr (std::is_convertible_v<const T&, TensorList>)
+      observer_->argument(TensorList(value).data(), TensorList(value).size(), true);
+    else
+      observer_->argument(nullptr, 0, false);
+  }
   ~ObserverScope() {
     if (STRATA_UNLIKELY(observer_ != nullptr)) observer_->end(op_);
   }
@@ -162,6 +172,7 @@ struct TypedOp<R(A...)> {
 
   static R call(Operator& op, A... args) {
     detail::ObserverScope observe(op);
+    if (observe.wants_arguments()) show(observe, args...);
     return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
   }
 
@@ -188,6 +199,10 @@ struct TypedOp<R(A...)> {
   static Dispatch dispatch_boxed(const Stack& stack) { return dispatch_at(stack, std::index_sequence_for<A...>()); }
 
  private:
+  // By value, so that calls need not keep their arguments in memory for it.
+  [[gnu::noinline, gnu::cold]] static void show(const detail::ObserverScope& observe, A... args) {
+    (observe.show(static_cast<const std::decay_t<A>&>(args)), ...);
+  }
   template <size_t... I>
   static Dispatch dispatch_at(const Stack& stack, std::index_sequence<I...>) {
     return detail::dispatch_of(static_cast<std::decay_t<A>>(detail::Box<std::decay_t<A>>::from(stack[I]))...);

@@ -120,6 +120,8 @@ class OperatorTable {
 struct CallObserver {
   void (*begin)(Operator& op);
   void (*end)(Operator& op);
+  // After begin, for each argument in order, where it is set: no tensors and no list where it is something else.
+  void (*argument)(const Tensor* tensors, size_t count, bool list) = nullptr;
 };
 extern std::atomic<const CallObserver*> call_observer;
 

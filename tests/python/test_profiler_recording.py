@@ -66,8 +66,6 @@ def test_start_and_stop_are_paired():
     with pytest.raises(RuntimeError, match="recording already"):
         _C._profiler_start()
     assert _C._profiler_enabled() and _C._profiler_stop() == []
-    with pytest.raises(NotImplementedError, match="record_shapes"):
-        _C._profiler_start(True)
 
 
 def test_errors_close_their_events():

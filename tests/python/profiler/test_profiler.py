@@ -110,7 +110,37 @@ def test_refusals():
         profile().events()
     with profile(), pytest.raises(RuntimeError, match="another profile is recording"):
         profile().start()
-    with pytest.raises(NotImplementedError, match="record_shapes=True"):
-        profile(record_shapes=True)
     with pytest.raises(ValueError, match="activities must be among"):
         profile(activities=["everything"])
+
+
+def test_shapes_and_stacks_of_calls():
+    def work():
+        x = strata.ones(2, 3, requires_grad=True)
+        for _ in range(2):
+            strata.cat([x * 2, x]).sum().backward()
+        return strata.ones(4) * 2
+
+    with profile(record_shapes=True, with_stack=True) as prof:
+        work()
+    events = {e.name: e for e in reversed(prof.events())}
+    assert events["cat"].input_shapes == [[[2, 3], [2, 3]], []]
+    assert events["mul"].input_shapes == [[2, 3], []]
+    assert events["sum"].input_shapes[0] == [4, 3]
+    line = events["cat"].stack[0]
+    assert line.startswith(__file__) and line.endswith(": work")
+    muls = [e for e in prof.key_averages(group_by_input_shape=True) if e.key == "mul"]
+    assert [2, 3] in [e.input_shapes[0] for e in muls] and [4] in [e.input_shapes[0] for e in muls]
+    assert len([e for e in prof.key_averages() if e.key == "mul"]) == 1
+    by_line = [e for e in prof.key_averages(group_by_stack_n=1) if e.key == "cat"]
+    assert len(by_line) == 1 and by_line[0].count == 2 and by_line[0].stack == [line]
+    assert "Input Shapes" in prof.key_averages(group_by_input_shape=True).table()
+    with profile() as prof:
+        work()
+    assert all(e.input_shapes == [] and e.stack == [] for e in prof.events())
+
+
+def test_what_is_not_recorded_warns_once():
+    with pytest.warns(UserWarning, match="profile_memory, with_flops") as seen:
+        profile(profile_memory=True, with_flops=True, record_shapes=True, with_stack=True)
+    assert len(seen) == 1
