@@ -46,7 +46,7 @@ def info(e: Entry) -> str:
     exact = str(e.raw.get("out_dtype") == "exact").lower()
     more = f", {exact}" + (f", {e.unpromoted}u" if e.kind == "pointwise" else "")
     outputs = len(str(e.raw.get("outputs", "result")).split())
-    return (f'const {struct} info_{e.schema.ident}{{"{e.schema.full}", "{e.schema.ident}", Promote::{PROMOTE[e.promote]}, '
+    return (f'const {struct} info_{e.schema.ident}{{"{e.schema.name}", "{e.schema.ident}", Promote::{PROMOTE[e.promote]}, '
             f"{len(inputs)}, {len(e.kernel_scalars())}, {outputs}, {mask}u, DType::{fixed_dtype}{more}}};")
 
 
@@ -123,9 +123,9 @@ def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
                 recorded = " || ".join(f"({n}.defined() && {n}.requires_grad())" for n in tensors)
                 body = f"  Tensor before = {recorded} ? ops::clone(self) : self;\n"
                 body += f"  auto r = ops::{e.schema.name}({args.replace('self', 'before', 1)});\n"
-                body += f'  check_result(self, r, "{s.full}");\n  ops::copy_(self, r);\n  return self;\n'
+                body += f'  check_result(self, r, "{s.name}");\n  ops::copy_(self, r);\n  return self;\n'
             elif kind == "inplace":
-                body += f'  copy_result(self, r, "{s.full}");\n  return self;\n'
+                body += f'  copy_result(self, r, "{s.name}");\n  return self;\n'
             else:
                 body += copied_out(e, s)
         found.append((s, body))
@@ -136,18 +136,18 @@ def copied_out(e: Entry, s: Schema) -> str:
     """The end of an out= form: what was computed, r, goes to the given tensors."""
     exact = str(e.raw.get("out_dtype", ""))
     if s.args[-1].is_tensors:
-        return f'  copy_to_outs(out, r, {str(exact == "exact").lower()}, "{s.full}");\n' + noted(e, s)
+        return f'  copy_to_outs(out, r, {str(exact == "exact").lower()}, "{s.name}");\n' + noted(e, s)
     outs = [safe(a.name) for a in s.args if a.written]
     body = ""
     for i, o in enumerate(outs):
         value = "r" if len(outs) == 1 else f"std::get<{i}>(r)"
         if e.kind == "composite":
-            body += f'  check_unrecorded({value}, "{s.full}");\n'
+            body += f'  check_unrecorded({value}, "{s.name}");\n'
         if exact:
             condition = exact.removeprefix("exact").strip().removeprefix("if ")
             body += f"  if ({condition})\n  " if condition else ""
-            body += f'  check_exact_dtype({o}, {value}.dtype(), "{s.full}");\n'
-        body += f'  copy_to_out({o}, {value}, "{s.full}");\n'
+            body += f'  check_exact_dtype({o}, {value}.dtype(), "{s.name}");\n'
+        body += f'  copy_to_out({o}, {value}, "{s.name}");\n'
     return body + noted(e, s) + f"  return {returned(s)};\n"
 
 
@@ -156,7 +156,7 @@ def apart(e: Entry, s: Schema) -> str:
     if not e.raw.get("out_apart"):
         return ""
     read = ", ".join("&" + safe(a.name) for a in s.args if a.type == "Tensor" and not a.written)
-    return "".join(f'  check_apart("{s.full}", {safe(a.name)}, {{{read}}});\n' for a in s.args if a.written)
+    return "".join(f'  check_apart("{s.name}", {safe(a.name)}, {{{read}}});\n' for a in s.args if a.written)
 
 
 def noted(e: Entry, s: Schema) -> str:

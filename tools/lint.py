@@ -1,7 +1,7 @@
 """The rules that keep the house in order; `./run lint` runs them all and prints what breaks them.
 
 Checks: file sizes, include order by layer, headers of operators by family, device words in the core,
-references to notes, clang-format, ruff.
+references to notes, names in texts, clang-format, ruff.
 """
 
 from __future__ import annotations
@@ -98,6 +98,20 @@ def notes(files: list[Path]) -> list[str]:
     return found
 
 
+def texts(files: list[Path]) -> list[str]:
+    """Texts name the function alone, or strata: users may have imported it under any name. Files of PyTorch's are its."""
+    pattern = re.compile(r'"[^"\n]*(?<![\w.])torch\.(?!save\b|load\b)[a-z_]+[^"\n]*"')
+    found = []
+    for f in files:
+        parts = f.relative_to(ROOT).parts
+        if parts[0] not in ("src", "python") or parts[:2] == ("src", "io") or f.suffix not in (".cpp", ".h", ".py"):
+            continue
+        for i, line in enumerate(f.read_text().splitlines(), 1):
+            if m := pattern.search(line.partition("//")[0] if f.suffix != ".py" else line):
+                found.append(f"{f.relative_to(ROOT)}:{i}: {m.group(0)} speaks of torch; name the function alone")
+    return found
+
+
 def formatting(files: list[Path]) -> list[str]:
     sources = [str(f) for f in files if f.suffix in (".cpp", ".h") and "third_party" not in str(f)]
     found = []
@@ -131,6 +145,7 @@ def main() -> int:
         "operator headers": operator_headers(files),
         "device words": device_words(files),
         "notes": notes(files),
+        "texts": texts(files),
         "clang-format": formatting(files),
         "ruff": ruff(),
     }

@@ -43,6 +43,12 @@ bool any_override(const CallArgs& c) {
 PyObject* invoke(const Overloads& overloads, const Signature& s, Frame& frame) noexcept {
   try {
     return s.invoke(frame.slots);
+  } catch (const ItemError& e) {
+    std::string argument;
+    for (int i = 0; i < s.count; ++i)
+      if (frame.slots[i] == e.list) argument = str_cat("argument '", s.args[i].name, "' ");
+    set_error(PyExc_TypeError, str_cat(overloads.name, "(): ", argument, e.what()));
+    return nullptr;
   } catch (...) {
     set_python_error(overloads.name);
     return nullptr;

@@ -87,6 +87,11 @@ std::vector<Tensor> to_TensorList(PyObject* o);
 std::vector<Tensor> to_OptTensorList(PyObject* o);  // None: undefined elements
 int64_t to_Int(PyObject* o);                        // ints, objects with __index__, 0-dim integer tensors
 std::optional<int64_t> to_IntOpt(PyObject* o);
+// An item of a list of ints beyond 64 bits; the call of an entry says of which argument.
+struct ItemError : Error {
+  PyObject* list;  // to be compared only
+  ItemError(PyObject* list, Py_ssize_t position);
+};
 // Own the numbers and convert to the borrowed views that operators take.
 struct IntListValue {
   DimVec v;

@@ -85,13 +85,26 @@ int64_t to_Int(PyObject* o) {
 }
 std::optional<int64_t> to_IntOpt(PyObject* o) { return absent(o) ? std::nullopt : std::optional<int64_t>(to_Int(o)); }
 
+ItemError::ItemError(PyObject* o, Py_ssize_t position)
+    : Error(ErrorKind::Type, str_cat("failed to unpack the object at pos ", position,
+                                     " with error \"Overflow when unpacking long long\"")),
+      list(o) {}
+
 IntListValue to_IntList(PyObject* o) {
   IntListValue r;
   if (absent(o)) return r;
   Items items(o);
   r.v.reserve(items.size());
-  for (Py_ssize_t i = 0; i < items.size(); ++i)
-    r.v.push_back(PyLong_CheckExact(items[i]) ? int_of_long(items[i]) : to_Int(items.own(i).get()));
+  for (Py_ssize_t i = 0; i < items.size(); ++i) {
+    if (!PyLong_CheckExact(items[i])) {
+      r.v.push_back(to_Int(items.own(i).get()));
+      continue;
+    }
+    int beyond = 0;
+    int64_t v = PyLong_AsLongLongAndOverflow(items[i], &beyond);
+    if (STRATA_UNLIKELY(beyond != 0)) throw ItemError(o, i + 1);
+    r.v.push_back(v);
+  }
   return r;
 }
 IntListOptValue to_IntListOpt(PyObject* o) {

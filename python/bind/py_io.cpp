@@ -1,6 +1,12 @@
 // Saving and loading: `_C._save`, `_C._load` and their like for plain safetensors files.
 #include "py_io.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include "io/load.h"
 #include "io/package.h"
 #include "io/safetensors.h"
@@ -54,6 +60,15 @@ std::shared_ptr<io::Source> source_of(PyObject* from, bool map) {
   if (PyBytes_Check(from))
     return io::Source::memory({PyBytes_AS_STRING(from), size_t(PyBytes_GET_SIZE(from))}, "<file object>");
   std::string path(to_Str(from));
+  // The system's own errors are Python's, with their number and the file's name.
+  struct stat info;
+  int failed = ::stat(path.c_str(), &info) != 0 ? errno : S_ISDIR(info.st_mode) ? EISDIR : 0;
+  if (!failed && ::access(path.c_str(), R_OK) != 0) failed = errno;
+  if (failed) {
+    errno = failed;
+    PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, from);
+    throw PythonError();
+  }
   ReleaseLock unlocked(true);
   return map ? io::Source::mapped(path) : io::Source::file(path);
 }

@@ -29,6 +29,8 @@ void check_difference(const Tensor& self, const Other& other, const Scalar& alph
   if (is_bool(self) || is_bool(other)) refuse_bools(is_bool(self) && is_bool(other));
   check_alpha(self, other, alpha);
 }
+// Raises where the operator has no meaning for a dtype, in PyTorch's words and of its type, RuntimeError.
+inline void refuse(bool wrong, const char* text) { STRATA_CHECK(!wrong, text); }
 void check_one_dtype(const char* op, const Tensor& self, const Tensor& other, const char* argument);
 // A reduction over `dims` (none or empty: all) that has no identity needs elements there.
 void check_some(const Tensor& self, OptIntArrayRef dims, const char* op);

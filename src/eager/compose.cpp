@@ -240,7 +240,7 @@ Tensor ldexp_inplace(const Tensor& self, const Tensor& other) {
 }
 
 std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
-  STRATA_CHECK(self.is_floating_point(), "torch.frexp() only supports floating-point dtypes, got ", self.dtype());
+  STRATA_CHECK(self.is_floating_point(), "frexp() only supports floating-point dtypes, got ", self.dtype());
   Tensor exponent = new_tensor(self, self.sizes(), DType::I32);
   if (self.is_meta()) return {new_tensor(self, self.sizes()), exponent};
   Tensor x = as_contiguous(widened(self)), mantissa = new_tensor(x, self.sizes());

@@ -20,7 +20,7 @@ namespace {
 void check_has_data(const Tensor& to, const Tensor& from, const char* op) {
   STRATA_CHECK_NOT_IMPLEMENTED(to.is_meta() || !from.is_meta(), op,
                                ": Cannot copy out of meta tensor; no data! Make the tensor anew on ", to.device(),
-                               " (torch.empty_like, or Module.to_empty for a module)");
+                               " (strata.empty_like, or Module.to_empty for a module)");
 }
 }  // namespace
 

@@ -295,9 +295,9 @@ void put_inplace(const Tensor& self, const Tensor& index, const Tensor& source, 
   STRATA_CHECK(self.dtype() == source.dtype(),
                "put_(): self and source expected to have the same dtype, but got self.dtype = ",
                scalar_type_name(self.dtype()), " and source.dtype = ", scalar_type_name(source.dtype()));
-  STRATA_CHECK(index.numel() == source.numel(),
-               "put_(): Expected source and index to have the same number of elements, but got ",
-               "source.numel() = ", source.numel(), ", index.numel() = ", index.numel());
+  STRATA_CHECK_INDEX(index.numel() == source.numel(),
+                     "put_(): Expected source and index to have the same number of elements, but got ",
+                     "source.numel() = ", source.numel(), ", index.numel() = ", index.numel());
   check_apart("put_", self, {&index, &source});
   if (self.is_meta()) return;
   if (accumulate && is_half(self.dtype())) {

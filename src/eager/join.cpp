@@ -28,7 +28,7 @@ struct Join {
 };
 
 Join plan(TensorList tensors, int64_t dim) {
-  STRATA_CHECK_VALUE(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  STRATA_CHECK_VALUE(!tensors.empty(), "cat(): expected a non-empty list of Tensors");
   Join j;
   ResultType type;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -125,15 +125,13 @@ Tensor cat(TensorList tensors, int64_t dim) {
 void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
   Join j = plan(tensors, dim);
   STRATA_CHECK(out.defined(), "cat: argument out: expected a tensor, got None");
-  STRATA_CHECK_TYPE(can_cast(j.dtype, out.dtype()),
-                    "torch.cat(): input types can't be cast to the desired output type ",
+  STRATA_CHECK_TYPE(can_cast(j.dtype, out.dtype()), "cat(): input types can't be cast to the desired output type ",
                     scalar_type_name(out.dtype()));
   for (size_t i = 0; i < tensors.size(); ++i)
-    STRATA_CHECK(
-        overlap_between(out, tensors[i]) == Overlap::None,
-        "torch.cat(): unsupported operation: the input tensors cannot refer to any of the output memory locations. "
-        "Found overlap in input tensor ",
-        i);
+    STRATA_CHECK(overlap_between(out, tensors[i]) == Overlap::None,
+                 "cat(): unsupported operation: the input tensors cannot refer to any of the output memory locations. "
+                 "Found overlap in input tensor ",
+                 i);
   STRATA_CHECK(!overlaps_itself(out),
                "cat: unsupported operation: more than one element of the written-to tensor refers to a "
                "single memory location. Please clone() the tensor before performing the operation.");
@@ -223,8 +221,8 @@ Tensor block_diag(TensorList tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     STRATA_CHECK_TYPE(t.defined(), "block_diag: argument tensors, element ", i, ": expected a tensor, got None");
-    STRATA_CHECK(t.dim() <= 2, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ", i, " has ",
-                 t.dim(), " dimensions");
+    STRATA_CHECK(t.dim() <= 2, "block_diag: Input tensors must have 2 or fewer dimensions. Input ", i, " has ", t.dim(),
+                 " dimensions");
     type.add(t);
     meta |= t.is_meta();
     blocks.push_back(ops::atleast_2d(t));
@@ -254,16 +252,16 @@ std::vector<Tensor> broadcast_tensors(TensorList tensors) {
 std::vector<Tensor> meshgrid(TensorList tensors, std::string_view indexing) {
   STRATA_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
   STRATA_CHECK(indexing == "ij" || indexing == "xy",
-               "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
+               "meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
   std::vector<Tensor> in(tensors.begin(), tensors.end());
   // "xy": the first two vectors change places on the way in and on the way out.
   bool swap = indexing == "xy" && in.size() >= 2;
   if (swap) std::swap(in[0], in[1]);
   DimVec shape;
   for (const Tensor& t : in) {
-    STRATA_CHECK(t.dim() <= 1, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: ", t.dim(), "D");
-    STRATA_CHECK(t.dtype() == in[0].dtype(), "torch.meshgrid expects all tensors to have the same dtype");
-    STRATA_CHECK(t.device() == in[0].device(), "torch.meshgrid expects all tensors to have the same device");
+    STRATA_CHECK(t.dim() <= 1, "meshgrid: Expected 0D or 1D tensor in the tensor list but got: ", t.dim(), "D");
+    STRATA_CHECK(t.dtype() == in[0].dtype(), "meshgrid expects all tensors to have the same dtype");
+    STRATA_CHECK(t.device() == in[0].device(), "meshgrid expects all tensors to have the same device");
     shape.push_back(t.numel());
   }
   std::vector<Tensor> r;

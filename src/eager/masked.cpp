@@ -150,12 +150,12 @@ Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const 
 }
 
 Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
-  STRATA_CHECK(indices.dtype() == DType::I64, "torch.take_along_dim(): dtype of indices should be Long but got ",
+  STRATA_CHECK(indices.dtype() == DType::I64, "take_along_dim(): dtype of indices should be Long but got ",
                scalar_type_name(indices.dtype()));
   if (!dim) return ops::gather(ops::reshape(self, {-1}), 0, ops::reshape(indices, {-1}));
   STRATA_CHECK(self.dim() == indices.dim(),
-               "torch.take_along_dim(): input and indices should have the same number of dimensions, but got ",
-               self.dim(), " dimensions for input, and ", indices.dim(), " dimensions for indices");
+               "take_along_dim(): input and indices should have the same number of dimensions, but got ", self.dim(),
+               " dimensions for input, and ", indices.dim(), " dimensions for indices");
   int64_t d = *dim < 0 ? *dim + self.dim() : *dim;
   STRATA_CHECK_INDEX(d >= 0 && d < std::max<int64_t>(self.dim(), 1),
                      "Dimension out of range (expected to be in range of [", -std::max<int64_t>(self.dim(), 1), ", ",

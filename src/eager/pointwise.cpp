@@ -214,10 +214,10 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   }
   Device device = common_device(op.name, in);
   t = compute_dtype(op, in, scalars);
+  DimVec shape = broadcast_all(in);
   const StrataKernelEntry& entry = kernel_for(op, t);
   const auto result = static_cast<DType>(entry.output_dtype[0]);
   if (STRATA_UNLIKELY(result == DType::C64)) refuse_complex_half(op, in, scalars);
-  DimVec shape = broadcast_all(in);
   Tensor out = make_tensor_strided(shape, result_strides(shape, in), result, device, any_meta(in));
   const Tensor* outs[1] = {&out};
   run(op, entry, t, {outs, 1}, in, scalars);
@@ -228,20 +228,18 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
   check_defined(op, in);
   STRATA_CHECK(out.defined(), op.name, ": argument out: expected a tensor, got None");
   DType t = compute_dtype(op, in, scalars);
-  const StrataKernelEntry& entry = kernel_for(op, t);
   DimVec shape = broadcast_all(in);
+  const StrataKernelEntry& entry = kernel_for(op, t);
   DType result = static_cast<DType>(entry.output_dtype[0]);
+  STRATA_CHECK(resize || out.sizes() == IntArrayRef(shape), "output with shape ", out.sizes(),
+               " doesn't match the broadcast shape ", shape);
   STRATA_CHECK(can_cast(result, out.dtype()), "result type ", scalar_type_name(result),
                " can't be cast to the desired output type ", scalar_type_name(out.dtype()));
   common_device(op.name, in);
   STRATA_CHECK(resize || !is_complex(t) || is_complex(result) || result == DType::Bool, "In-place ", op.name,
                " is not supported for complex tensors.");
   if (resize && op.exact_out) check_exact_dtype(out, result, op.name);
-  if (resize)
-    resize_output(out, shape, op.name);
-  else
-    STRATA_CHECK(out.sizes() == IntArrayRef(shape), "output with shape ", out.sizes(),
-                 " doesn't match the broadcast shape ", shape);
+  if (resize) resize_output(out, shape, op.name);
   check_no_overlap(op.name, out, in);
   const Tensor* outs[1] = {&out};
   run(op, entry, t, {outs, 1}, in, scalars);

@@ -46,7 +46,7 @@ Scalar largest_value(DType t) {
 
 namespace {
 void check_clamp(const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
-  STRATA_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  STRATA_CHECK(min || max, "clamp: At least one of 'min' or 'max' must not be None");
 }
 }  // namespace
 
@@ -138,7 +138,7 @@ Tensor div_mode(const Tensor& self, const Scalar& other, std::optional<std::stri
 }
 
 Tensor clamp_tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
-  STRATA_CHECK(min.defined() || max.defined(), "torch.clamp: At least one of 'min' or 'max' must not be None");
+  STRATA_CHECK(min.defined() || max.defined(), "clamp: At least one of 'min' or 'max' must not be None");
   if (!max.defined()) return ops::clamp_min(self, min);
   return min.defined() ? ops::_clamp_between(self, min, max) : ops::clamp_max(self, max);
 }
@@ -189,8 +189,9 @@ Tensor isreal(const Tensor& self) {
 Tensor mvlgamma(const Tensor& self, int64_t p) {
   const int64_t most = 1 << 16;  // one term each
   STRATA_CHECK(p >= 1 && p <= most, "mvlgamma: argument p: expected a dimension from 1 to ", most, ", got ", p);
-  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex() && self.dtype() != DType::Bool, "\"mvlgamma\" not implemented for '",
-                               scalar_type_name(self.dtype()), "'; it takes real numbers");
+  STRATA_CHECK(self.dtype() != DType::Bool, "The input tensor may not be a boolean tensor.");
+  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"mvlgamma\" not implemented for '", scalar_type_name(self.dtype()),
+                               "'; it takes real numbers");
   if (is_half(self.dtype())) return ops::to(ops::mvlgamma(ops::to(self, DType::F32), p), self.dtype());
   Tensor x = is_float(self.dtype()) ? self : ops::to(self, default_dtype());
   Tensor r = ops::add(ops::lgamma(x), Scalar(double(p) * double(p - 1) * 0.28618247146235004));  // log(pi) / 4

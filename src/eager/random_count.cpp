@@ -103,6 +103,8 @@ Tensor poisson(const Tensor& self, const Generator& generator) {
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, const Generator& generator) {
+  STRATA_CHECK_VALUE(count.is_floating_point(),
+                     "binomial only supports floating-point dtypes for count, got: ", scalar_type_name(count.dtype()));
   STRATA_CHECK_NOT_IMPLEMENTED(count.dtype() == DType::F32 || count.dtype() == DType::F64,
                                "\"binomial_cpu\" not implemented for '", scalar_type_name(count.dtype()),
                                "'; convert count and prob to float32 first");

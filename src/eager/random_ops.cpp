@@ -161,6 +161,10 @@ Tensor exponential_(const Tensor& self, double lambd, const Generator& generator
 
 Tensor cauchy_(const Tensor& self, double median, double sigma, const Generator& generator) {
   check_writable("cauchy_", self);
+  STRATA_CHECK(self.is_floating_point(),
+               "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
+               "specified ",
+               dtype_name(self.dtype()));
   STRATA_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma=", sigma);
   fill_cauchy(self, median, sigma, generator);
   return self;
@@ -189,7 +193,8 @@ Tensor bernoulli_(const Tensor& self, double p, const Generator& generator) {
 namespace {
 void check_probabilities(const Tensor& p) {
   if (p.numel() == 0) return;
-  STRATA_CHECK(is_float(p.dtype()), "bernoulli: expected probabilities of a floating dtype, got ", p.dtype());
+  STRATA_CHECK_NOT_IMPLEMENTED(is_float(p.dtype()), "\"bernoulli\" not implemented for '", scalar_type_name(p.dtype()),
+                               "': expected probabilities of a floating dtype");
   if (p.is_meta()) return;
   Tensor inside = ops::logical_and(ops::ge(p, Scalar(0)), ops::le(p, Scalar(1)));
   STRATA_CHECK(ops::item(ops::all(inside)).to_bool(), "Expected p_in >= 0 && p_in <= 1 to be true, but got false.");

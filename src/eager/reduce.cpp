@@ -72,8 +72,6 @@ Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const
 bool equal(const Tensor& self, const Tensor& other) {
   STRATA_CHECK(self.device() == other.device(), "equal: Expected all tensors to be on the same device, but found ",
                self.device(), " and ", other.device());
-  STRATA_CHECK(self.dtype() == other.dtype(), "Expected object of data type ", self.dtype(), " but got data type ",
-               other.dtype(), " for argument 'other' in call to equal");
   if (!(self.sizes() == other.sizes())) return false;
   return ops::item(ops::all(ops::eq(self, other))).to_bool();
 }

@@ -162,7 +162,7 @@ void check(const RowsOp& op, Inputs in) {
 DType kernel_dtype(const RowsOp& op, Inputs in, std::optional<DType> dtype) {
   if (!dtype) return compute_dtype(op.name, op.promote, op.fixed, in, {});
   STRATA_CHECK(op.promote != Promote::Floating || !is_integral(*dtype, true), op.name,
-               ": could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ",
+               "(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ",
                scalar_type_name(*dtype));
   return *dtype;
 }

@@ -14,11 +14,10 @@ namespace {
 
 bool right_side(bool right, const std::optional<std::string_view>& side) {
   if (!side) return right;
-  STRATA_CHECK(*side == "left" || *side == "right", "torch.searchsorted(): side can only be 'left' or 'right' but got ",
+  STRATA_CHECK(*side == "left" || *side == "right", "searchsorted(): side can only be 'left' or 'right' but got ",
                *side);
-  STRATA_CHECK(*side == "right" || !right,
-               "torch.searchsorted(): side and right can't be set to opposites, got side of ", *side,
-               " while right was True");
+  STRATA_CHECK(*side == "right" || !right, "searchsorted(): side and right can't be set to opposites, got side of ",
+               *side, " while right was True");
   return *side == "right";
 }
 
@@ -36,25 +35,24 @@ int64_t position(const T* begin, const int64_t* order, int64_t n, T value, bool 
 }
 
 Tensor search(const Tensor& sequence, const Tensor& values, bool int32, bool right, const Tensor& sorter) {
-  STRATA_CHECK(sequence.dim() > 0, "torch.searchsorted(): boundaries tensor should have positive dimension");
+  STRATA_CHECK(sequence.dim() > 0, "searchsorted(): boundaries tensor should have positive dimension");
   const bool one = sequence.dim() == 1;
-  STRATA_CHECK(
-      values.dim() > 0 || one || sequence.numel() == 0,
-      "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-      "boundaries tensor dim(",
-      sequence.dim(), ")");
+  STRATA_CHECK(values.dim() > 0 || one || sequence.numel() == 0,
+               "searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+               "boundaries tensor dim(",
+               sequence.dim(), ")");
   const int64_t lead = sequence.dim() - 1;
   STRATA_CHECK(
       one || (values.dim() == sequence.dim() && values.sizes().slice(0, lead) == sequence.sizes().slice(0, lead)),
-      "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+      "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
       "tensor and input value tensor must match, but we got boundaries tensor ",
       sequence.sizes(), " and input value tensor ", values.sizes());
   if (sorter.defined()) {
     STRATA_CHECK(sorter.sizes() == sequence.sizes(),
-                 "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
+                 "searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
                  sequence.sizes(), " and got sorter tensor ", sorter.sizes());
-    STRATA_CHECK(sorter.dtype() == DType::I64,
-                 "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ", sorter.dtype());
+    STRATA_CHECK(sorter.dtype() == DType::I64, "searchsorted(): sorter must be a tensor of long dtype but got dtype ",
+                 sorter.dtype());
   }
   ResultType common;
   common.add(sequence);
@@ -72,7 +70,7 @@ Tensor search(const Tensor& sequence, const Tensor& values, bool int32, bool rig
   if (order.defined())
     for (int64_t i = 0; i < order.numel(); ++i)
       STRATA_CHECK_INDEX(order.data<int64_t>()[i] >= 0 && order.data<int64_t>()[i] < n,
-                         "torch.searchsorted(): sorter index out of range");
+                         "searchsorted(): sorter index out of range");
   visit_reals(t, "searchsorted", [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for(0, v.numel(), 1024, [&](int64_t begin, int64_t end) {
@@ -186,7 +184,7 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
   STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() == DType::F32 || self.dtype() == DType::F64 || is_half(self.dtype()),
                                "\"histogram_cpu\" not implemented for '", scalar_type_name(self.dtype()),
                                "'; convert the input with .to() first");
-  STRATA_CHECK(bins > 0, "torch.histc(): bins must be > 0, got ", bins);
+  STRATA_CHECK(bins > 0, "histc(): bins must be > 0, got ", bins);
   Tensor out = new_tensor(self, {bins});
   if (out.is_meta()) return out;
   Tensor x = as_contiguous(as_dtype(self, DType::F64));
@@ -201,9 +199,8 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
     }
   }
   if (low == high) low -= 1, high += 1;
-  STRATA_CHECK(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
-               "] is not finite");
-  STRATA_CHECK(low < high, "torch.histc: max must be larger than min, got ", low, " and ", high);
+  STRATA_CHECK(std::isfinite(low) && std::isfinite(high), "histc: range of [", low, ", ", high, "] is not finite");
+  STRATA_CHECK(low < high, "histc: max must be larger than min, got ", low, " and ", high);
   Tensor wide = new_tensor(self, {bins}, DType::F64);
   fill_values(wide, Scalar(0));
   double* counts = wide.data<double>();

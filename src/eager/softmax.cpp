@@ -17,6 +17,7 @@ void check_float(const Tensor& t, const char* op) {
 }
 
 Tensor along(const RowsOp& op, const Tensor& self, int64_t dim, bool half_to_float, const char* name) {
+  wrap_dim(dim, self.dim());
   if (self.numel() > 0) check_float(self, name);
   STRATA_CHECK(!half_to_float || self.dtype() == DType::F16, name, ": conversion is supported for Half type only");
   Tensor x = half_to_float ? as_dtype(self, DType::F32) : self;

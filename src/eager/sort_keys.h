@@ -41,7 +41,8 @@ template <class F>
 auto visit_ordered(DType t, const char* name, F&& f) {
   if (t == DType::F16) return f(Tag<Half>());
   if (t == DType::BF16) return f(Tag<BFloat16>());
-  STRATA_CHECK(!is_complex(t), name, ": complex numbers have no order; got ", t, "; sort a real tensor such as .abs()");
+  STRATA_CHECK_NOT_IMPLEMENTED(!is_complex(t), "\"", name, "\" not implemented for '", scalar_type_name(t),
+                               "': complex numbers have no order; take a real tensor such as .abs()");
   return visit_reals(t, name, static_cast<F&&>(f));
 }
 

@@ -353,18 +353,17 @@ std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList 
   std::vector<Tensor> given;
   std::vector<Edge> roots = root_edges(outputs, grads, given);
   std::vector<Edge> wanted;
-  for (const Tensor& t : inputs) {
-    STRATA_CHECK(t.defined() && needs_grad(t), "One of the differentiated Tensors does not require grad");
-    wanted.push_back(gradient_edge(t));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    STRATA_CHECK(inputs[i].defined() && needs_grad(inputs[i]),
+                 "One of the differentiated Tensors does not require grad: the one at index ", i);
+    wanted.push_back(gradient_edge(inputs[i]));
   }
   BackwardOptions o = options;
   o.accumulate = false;
   std::vector<Tensor> found = run_backward(roots, given, wanted, o);
-  for (const Tensor& t : found)
-    STRATA_CHECK(
-        t.defined() || allow_unused,
-        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-        "this is the desired behavior.");
+  for (size_t i = 0; i < found.size(); ++i)
+    STRATA_CHECK(found[i].defined() || allow_unused, "The differentiated Tensor at index ", i,
+                 " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
   return found;
 }
 
