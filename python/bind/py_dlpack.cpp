@@ -46,6 +46,7 @@ void destroy_exported(M* m) {
 
 template <class M>
 Exported<M>* fill(const Tensor& t) {
+  t.storage()->pin();
   auto* e = new Exported<M>;
   e->tensor = t;
   e->sizes = DimVec(t.sizes());

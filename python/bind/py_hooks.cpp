@@ -218,7 +218,8 @@ void init_hooks(PyObject* module) {
                          {Py_tp_methods, handle_methods},
                          {Py_tp_getset, handle_getset},
                          {0, nullptr}};
-  PyType_Spec spec = {"strata._C.HookHandle", int(sizeof(Handle)), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyType_Spec spec = {"strata._C.HookHandle", int(sizeof(Handle)), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   handle_type = add_type(module, &spec);
   add_functions(module, functions);
 }

@@ -126,6 +126,8 @@ PyObject* tensor_numpy(PyObject* self, PyObject* const* args, Py_ssize_t n, PyOb
   DimVec steps(t.strides());
   for (int64_t& s : steps) s *= t.itemsize();
   Own strides(make_ints(steps));
+  t.bytes();  // raises where there is no memory
+  t.storage()->pin();
   Own memory(wrap_storage(t.storage()));
   Own offset(wrap(t.storage_offset() * t.itemsize()));
   Own type(checked(PyObject_GetAttrString(numpy(), "ndarray")));

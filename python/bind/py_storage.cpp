@@ -62,6 +62,11 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
     PyErr_SetString(PyExc_BufferError, "UntypedStorage: only memory of the CPU can be read; copy it with .cpu() first");
     return -1;
   }
+  if (!s.data() && s.bytes()) {
+    PyErr_SetString(PyExc_BufferError, "UntypedStorage: it has a length only and no memory (meta execution)");
+    return -1;
+  }
+  s.pin();
   return PyBuffer_FillInfo(view, o, s.data(), Py_ssize_t(s.bytes()), 0, flags);
 }
 
@@ -71,6 +76,9 @@ PyObject* data_ptr(PyObject* o, PyObject*) { return PyLong_FromVoidPtr(storage_o
 PyObject* is_borrowed(PyObject* o, PyObject*) { return PyBool_FromLong(storage_of(o)->borrowed()); }
 PyObject* to_bytes(PyObject* o, PyObject*) {
   Storage& s = *storage_of(o);
+  if (!s.data() && s.bytes())
+    return PyErr_Format(PyExc_NotImplementedError,
+                        "tobytes: the storage has a length only and no memory (meta execution)");
   return PyBytes_FromStringAndSize(static_cast<const char*>(s.data()), Py_ssize_t(s.bytes()));
 }
 PyObject* resize(PyObject* o, PyObject* n) {

@@ -107,7 +107,7 @@ PyObject* element(const char* p, DType t) {
 
 PyObject* nested(const Tensor& t, const char* p, int64_t d) {
   if (d == t.dim()) return checked(element(p, t.dtype()));
-  int64_t n = t.sizes()[d], step = t.strides()[d] * t.itemsize();
+  int64_t n = t.sizes()[d], step = p ? t.strides()[d] * t.itemsize() : 0;
   Own list(checked(PyList_New(n)));
   for (int64_t i = 0; i < n; ++i) PyList_SET_ITEM(list.get(), i, nested(t, p + i * step, d + 1));
   return list.release();

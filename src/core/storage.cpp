@@ -10,7 +10,8 @@ namespace strata {
 Ref<Storage> Storage::make(Allocator& allocator, size_t bytes, bool allocate) {
   Ref<Storage> s(new Storage);
   if (allocate) s->data_ = allocator.allocate(bytes);
-  s->bytes_ = bytes;
+  s->bytes_ = s->capacity_ = bytes;
+  s->shape_only_ = !allocate;
   s->allocator_ = &allocator;
   s->device_ = allocator.device();
   return s;
@@ -32,20 +33,29 @@ Ref<Storage> Storage::borrow(void* data, size_t bytes, Device device, void (*rel
   return s;
 }
 
+bool Storage::can_resize(size_t bytes) const {
+  return allocator_ && (!pinned_.load(std::memory_order_relaxed) || (bytes != 0 && bytes <= capacity_));
+}
+
 void Storage::resize(size_t bytes) {
-  STRATA_CHECK(allocator_,
-               "resize_: Trying to resize storage that is not resizable: it borrows memory of another "
-               "library; clone the tensor first");
-  void* fresh = allocator_->allocate(bytes);
+  STRATA_CHECK(can_resize(bytes), "resize_: Trying to resize storage that is not resizable: ",
+               allocator_ ? "another library looks at its memory, by numpy(), DLPack or a buffer"
+                          : "it borrows memory of another library",
+               "; clone the tensor first");
+  if (shape_only_ || (bytes != 0 && data_ && bytes <= capacity_)) {
+    bytes_ = bytes;
+    return;
+  }
+  void* fresh = bytes ? allocator_->allocate(bytes) : nullptr;
   if (data_ && fresh) std::memcpy(fresh, data_, std::min(bytes, bytes_));
-  if (data_) allocator_->free(data_, bytes_);
+  if (data_) allocator_->free(data_, capacity_);
   data_ = fresh;
-  bytes_ = bytes;
+  bytes_ = capacity_ = bytes;
 }
 
 Storage::~Storage() {
   if (allocator_) {
-    if (data_) allocator_->free(data_, bytes_);
+    if (data_) allocator_->free(data_, capacity_);
   } else if (release_) {
     release_(context_);
   }

@@ -32,8 +32,12 @@ class Storage {
   }
   const char* last_write_op() const { return write_op_ ? write_op_ : "an unknown operator"; }
   SourceMark last_write_mark() const { return write_mark_; }
-  // Grows or shrinks the owned memory, keeping the content that fits.
+  // Grows or shrinks the owned memory, keeping the content that fits. Memory shrunk to more than 0 bytes stays as it
+  // was, since tensors may look at all of it; shrunk to 0 it is freed, and a tensor that has elements there raises.
   void resize(size_t bytes);
+  bool can_resize(size_t bytes) const;
+  // Others look at the memory from now on: it is neither moved nor freed before the storage is.
+  void pin() { pinned_.store(true, std::memory_order_relaxed); }
 
   void incref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void decref() {
@@ -49,9 +53,12 @@ class Storage {
 
   std::atomic<int32_t> refs_{0};
   Device device_;
+  bool shape_only_ = false;
+  std::atomic<bool> pinned_{false};
   std::atomic<uint32_t> version_{0};
   void* data_ = nullptr;
   size_t bytes_ = 0;
+  size_t capacity_ = 0;  // of data_, when it is our own
   Allocator* allocator_ = nullptr;
   void (*release_)(void*) = nullptr;
   void* context_ = nullptr;

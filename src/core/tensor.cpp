@@ -152,6 +152,17 @@ bool Tensor::is_non_overlapping_and_dense() const {
   return true;
 }
 
+void Tensor::check_without_memory() const {
+  if (numel() == 0) return;
+  STRATA_CHECK(!is_meta(),
+               "The tensor has a shape only and no values (meta execution), where another operand has values; make all "
+               "operands on one device");
+  throw_error(
+      ErrorKind::Runtime,
+      "The tensor has a non-zero number of elements, but its data is not allocated: its storage was resized to 0 "
+      "bytes; give the storage its length back first");
+}
+
 Tensor Tensor::alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const {
   TensorImpl* old = impl_.get();
   Tensor t(
@@ -163,9 +174,10 @@ Tensor Tensor::alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) con
 }
 
 int64_t strided_span(IntArrayRef sizes, IntArrayRef strides) {
+  for (int64_t n : sizes)
+    if (n == 0) return 0;
   int64_t span = 1;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == 0) return 0;
     span = checked_add(span, checked_mul(sizes[i] - 1, strides[i], "strides"), "strides");
   }
   return span;

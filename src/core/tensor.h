@@ -162,7 +162,11 @@ class Tensor {
   bool is_non_overlapping_and_dense() const;
   TensorOptions options() const { return {dtype(), device(), {}, false}; }
 
-  char* bytes() const { return static_cast<char*>(impl_->storage_->data()) + impl_->offset_ * itemsize(); }
+  char* bytes() const {
+    char* data = static_cast<char*>(impl_->storage_->data());
+    if (STRATA_UNLIKELY(!data)) check_without_memory();
+    return data + impl_->offset_ * itemsize();
+  }
   void* data_ptr() const { return bytes(); }
   template <class T>
   T* data() const {
@@ -188,6 +192,9 @@ class Tensor {
 #endif
 
  private:
+  // Raises unless the tensor is empty.
+  void check_without_memory() const;
+
   Ref<TensorImpl> impl_;
 };
 
