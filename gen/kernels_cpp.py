@@ -138,16 +138,18 @@ def copied_out(e: Entry, s: Schema) -> str:
     if s.args[-1].is_tensors:
         return f'  copy_to_outs(out, r, {str(exact == "exact").lower()}, "{s.name}");\n' + noted(e, s)
     outs = [safe(a.name) for a in s.args if a.written]
+    values = ["r"] if len(outs) == 1 else [f"std::get<{i}>(r)" for i in range(len(outs))]
     body = ""
-    for i, o in enumerate(outs):
-        value = "r" if len(outs) == 1 else f"std::get<{i}>(r)"
+    for o, value in zip(outs, values):
         if e.kind == "composite":
             body += f'  check_unrecorded({value}, "{s.name}");\n'
         if exact:
             condition = exact.removeprefix("exact").strip().removeprefix("if ")
             body += f"  if ({condition})\n  " if condition else ""
             body += f'  check_exact_dtype({o}, {value}.dtype(), "{s.name}");\n'
-        body += f'  copy_to_out({o}, {value}, "{s.name}");\n'
+        if len(outs) > 1:
+            body += f'  check_out({o}, {value}, "{s.name}");\n'
+    body += "".join(f'  copy_to_out({o}, {value}, "{s.name}");\n' for o, value in zip(outs, values))
     return body + noted(e, s) + f"  return {returned(s)};\n"
 
 

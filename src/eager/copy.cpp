@@ -168,13 +168,19 @@ void check_unrecorded(const Tensor& result, const char* name) {
                "requires grad. Call it under no_grad(), or without out=");
 }
 
-void copy_to_out(const Tensor& out, const Tensor& result, const char* name) {
+void check_out(const Tensor& out, const Tensor& result, const char* name) {
   STRATA_CHECK(out.defined(), name, ": argument out: expected a tensor, got None");
+  check_same_device(out, result, name);
   STRATA_CHECK(can_cast(result.dtype(), out.dtype()), "result type ", scalar_type_name(result.dtype()),
                " can't be cast to the desired output type ", scalar_type_name(out.dtype()));
   STRATA_CHECK(!overlaps_itself(out), name,
                ": unsupported operation: more than one element of the written-to tensor refers to a single memory "
                "location. Please clone() the tensor before performing the operation.");
+  check_resize(out, result.sizes(), name);
+}
+
+void copy_to_out(const Tensor& out, const Tensor& result, const char* name) {
+  check_out(out, result, name);
   resize_output(out, result.sizes(), name);
   copy_values(out, result);
 }
@@ -185,11 +191,13 @@ void copy_to_outs(TensorList outs, TensorList results, bool exact, const char* n
   for (size_t i = 0; i < outs.size(); ++i) {
     check_unrecorded(results[i], name);
     if (exact) check_exact_dtype(outs[i], results[i].dtype(), name);
-    copy_to_out(outs[i], results[i], name);
+    check_out(outs[i], results[i], name);
   }
+  for (size_t i = 0; i < outs.size(); ++i) copy_to_out(outs[i], results[i], name);
 }
 
 void check_exact_dtype(const Tensor& out, DType result, const char* name) {
+  STRATA_CHECK(out.defined(), name, ": argument out: expected a tensor, got None");
   STRATA_CHECK(out.dtype() == result, name, ": argument out: expected dtype ", result, ", got ", out.dtype());
 }
 

@@ -20,6 +20,8 @@ void check_result(const Tensor& self, const Tensor& result, const char* name);
 void copy_result(const Tensor& self, const Tensor& result, const char* name);
 // out= form likewise: resizes `out`, checks that the dtype can be cast.
 void copy_to_out(const Tensor& out, const Tensor& result, const char* name);
+// What copy_to_out() refuses; where there are several results, all are asked before the first is written.
+void check_out(const Tensor& out, const Tensor& result, const char* name);
 // The same for a list of tensors, as many as there are results.
 void copy_to_outs(TensorList outs, TensorList results, bool exact, const char* name);
 // out= forms made of other operators record nothing.

@@ -135,6 +135,7 @@ void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
   STRATA_CHECK(!overlaps_itself(out),
                "cat: unsupported operation: more than one element of the written-to tensor refers to a "
                "single memory location. Please clone() the tensor before performing the operation.");
+  check_same_device(out, tensors[0], "cat");
   resize_output(out, j.sizes, "cat");
   join_into(j, tensors, out);
 }

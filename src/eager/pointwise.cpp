@@ -236,6 +236,8 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
   STRATA_CHECK(can_cast(result, out.dtype()), "result type ", scalar_type_name(result),
                " can't be cast to the desired output type ", scalar_type_name(out.dtype()));
   common_device(op.name, in);
+  for (const Tensor* x : in)
+    if (x->dim() > 0 || x->is_meta()) check_same_device(out, *x, op.name);
   STRATA_CHECK(resize || !is_complex(t) || is_complex(result) || result == DType::Bool, "In-place ", op.name,
                " is not supported for complex tensors.");
   if (resize && op.exact_out) check_exact_dtype(out, result, op.name);
@@ -262,17 +264,32 @@ void check_no_overlap(const char* name, const Tensor& out, Inputs in) {
         "memory location. Please clone() the tensor before performing the operation.");
 }
 
+namespace {
+// What a tensor needs of its storage in another shape.
+int64_t bytes_of(const Tensor& t, IntArrayRef sizes) {
+  return checked_bytes(checked_add(checked_numel(sizes, "resize_"), t.storage_offset(), "resize_"), t.itemsize(),
+                       "resize_");
+}
+}  // namespace
+
 void resize_tensor(const Tensor& t, IntArrayRef sizes) {
-  int64_t bytes = checked_bytes(checked_add(checked_numel(sizes, "resize_"), t.storage_offset(), "resize_"),
-                                t.itemsize(), "resize_");
+  int64_t bytes = bytes_of(t, sizes);
   if (size_t(bytes) > t.storage()->bytes()) t.storage()->resize(bytes);
   t.impl()->set_geometry(sizes, t.storage_offset());
 }
 
-void resize_output(const Tensor& out, IntArrayRef sizes, const char* name) {
+void check_resize(const Tensor& out, IntArrayRef sizes, const char* name) {
   if (out.sizes() == sizes) return;
   STRATA_CHECK(!out.requires_grad() || !out.is_leaf() || out.numel() == 0, name,
                ": cannot resize variables that require grad");
+  const size_t bytes = size_t(bytes_of(out, sizes));
+  STRATA_CHECK(bytes <= out.storage()->bytes() || out.storage()->can_resize(bytes), name,
+               ": Trying to resize storage that is not resizable; give out= a tensor of shape ", sizes);
+}
+
+void resize_output(const Tensor& out, IntArrayRef sizes, const char* name) {
+  if (out.sizes() == sizes) return;
+  check_resize(out, sizes, name);
   if (out.numel() != 0)
     warn(str_cat("An output with one or more elements was resized since it had shape ", out.sizes(),
                  ", which does not match the required output shape ", sizes,

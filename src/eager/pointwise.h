@@ -46,6 +46,8 @@ DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in
                     uint32_t unpromoted = 0);
 // Gives `out` the wanted sizes (out= forms): empty ones quietly, others with PyTorch's warning.
 void resize_output(const Tensor& out, IntArrayRef sizes, const char* name);
+// What it refuses.
+void check_resize(const Tensor& out, IntArrayRef sizes, const char* name);
 // Sets sizes of `t`, growing its storage as needed.
 void resize_tensor(const Tensor& t, IntArrayRef sizes);
 void check_no_overlap(const char* name, const Tensor& out, Inputs in);

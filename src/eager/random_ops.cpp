@@ -215,6 +215,7 @@ void bernoulli_out(const Tensor& self, const Generator& generator, const Tensor&
   check_probabilities(self);
   STRATA_CHECK(out.defined(), "bernoulli: argument out: expected a tensor, got None");
   check_writable("bernoulli", out);
+  check_same_device(out, self, "bernoulli");
   resize_output(out, self.sizes(), "bernoulli");
   fill_bernoulli(out, self, generator);
 }

@@ -222,10 +222,13 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
     STRATA_CHECK(can_cast(result, outs[i].dtype()), "result type ", scalar_type_name(result),
                  " can't be cast to the desired output type ", scalar_type_name(outs[i].dtype()));
     if (resize && op.exact_out) check_exact_dtype(outs[i], result, op.name);
+    check_same_device(outs[i], *in[0], op.name);
     IntArrayRef shape = entry.per_row[i] ? IntArrayRef(s.reduced_result) : in[0]->sizes();
     if (!resize)
       STRATA_CHECK(outs[i].sizes() == shape, "output with shape ", outs[i].sizes(), " doesn't match the result shape ",
                    shape);
+    else
+      check_resize(outs[i], shape, op.name);
     for (const Tensor* x : in) changes_input |= x->is_same(outs[i]) && x->sizes() != shape;
   }
   if (changes_input) {  // of another shape, so it cannot be written while it is read

@@ -2,11 +2,14 @@
 #include <cmath>
 
 #include "eager/copy.h"
+#include "eager/pointwise.h"
+#include "grad/variable.h"
 #include "optim/step.h"
 #include "strata/generated/eager_optim.h"
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -22,12 +25,46 @@ void check_list(const char* op, const char* what, TensorList list, size_t n) {
                list.size());
 }
 
+void check_writable(const char* op, TensorList list) {
+  for (const Tensor& t : list) {
+    STRATA_CHECK(t.defined(), op, ": expected a list of tensors, got None in it");
+    check_inplace(t, op);
+    check_no_overlap(op, t, {});
+    if (!t.is_meta()) t.bytes();  // which raises where there is no memory
+  }
+}
+
+// Calls apply(tensor, index) for the tensors of a list, which writes them in place. An error comes before the first is
+// written: a tensor that apply() may refuse is given to it as a copy first.
+template <class Sure, class F>
+void on_each(const char* op, TensorList self, Sure sure, F apply) {
+  check_writable(op, self);
+  for (size_t i = 0; i < self.size(); ++i)
+    if (!is_float(self[i].dtype()) || !sure(i)) apply(ops::clone(ops::detach(self[i]), std::nullopt), i);
+  for (size_t i = 0; i < self.size(); ++i) apply(self[i], i);
+}
+
+template <class F>
+void on_pairs(const char* op, TensorList self, TensorList other, F apply) {
+  check_list(op, "other", other, self.size());
+  auto alike = [&](size_t i) {
+    return other[i].defined() && other[i].sizes() == self[i].sizes() && other[i].dtype() == self[i].dtype();
+  };
+  on_each(op, self, alike, apply);
+}
+
+template <class F>
+void with_scalar(const char* op, TensorList self, const Scalar& scalar, F apply) {
+  on_each(op, self, [&](size_t) { return !scalar.is_complex(); }, apply);
+}
+
 bool skips(const Tensor& found_inf) { return found_inf.defined() && number(found_inf) == 1.0; }
 
 // Gradients lose their loss scale in place.
-void unscale(TensorList grads, const Tensor& grad_scale) {
+void unscale(const char* op, TensorList grads, const Tensor& grad_scale) {
   if (!grad_scale.defined()) return;
   double scale = number(grad_scale);
+  check_writable(op, grads);
   for (const Tensor& g : grads) ops::div_(g, Scalar(scale));
 }
 
@@ -44,7 +81,6 @@ void adam(const char* op, const AdamLists& l, double lr, double beta1, double be
   check_list(op, "state_steps", l.state_steps, n);
   if (amsgrad) check_list(op, "max_exp_avg_sqs", l.max_exp_avg_sqs, n);
   if (skips(found_inf)) return;
-  unscale(l.grads, grad_scale);
   ListStep step(amsgrad ? kernels::adam_step_max : kernels::adam_step, op);
   for (size_t i = 0; i < n; ++i) {
     double count = number(l.state_steps[i]);
@@ -66,6 +102,7 @@ void adam(const char* op, const AdamLists& l, double lr, double beta1, double be
     }
     step.add(std::move(outs), std::move(in), std::move(scalars));
   }
+  unscale(op, l.grads, grad_scale);
   step.run();
 }
 
@@ -108,7 +145,6 @@ void fused_sgd(TensorList self, TensorList grads, TensorList buffers, double wei
   bool moving = momentum != 0;
   if (moving) check_list(op, "momentum_buffer_list", buffers, self.size());
   if (skips(found_inf)) return;
-  unscale(grads, grad_scale);
   Scalar sign(maximize ? -1.0 : 1.0);
   ListStep step(moving ? kernels::sgd_step_momentum : kernels::sgd_step, op);
   for (size_t i = 0; i < self.size(); ++i) {
@@ -119,6 +155,7 @@ void fused_sgd(TensorList self, TensorList grads, TensorList buffers, double wei
     else
       step.add({self[i]}, {self[i], grads[i]}, {sign, Scalar(weight_decay), Scalar(lr)});
   }
+  unscale(op, grads, grad_scale);
   step.run();
 }
 void fused_sgd_tensor_lr(TensorList self, TensorList grads, TensorList buffers, double weight_decay, double momentum,
@@ -167,24 +204,23 @@ void fused_rmsprop_tensor_lr(TensorList self, TensorList grads, TensorList squar
 // ---- lists
 
 void foreach_add_scalar(TensorList self, const Scalar& scalar) {
-  for (const Tensor& t : self) ops::add_(t, scalar);
+  with_scalar("_foreach_add_", self, scalar, [&](const Tensor& t, size_t) { ops::add_(t, scalar); });
 }
 void foreach_add_list(TensorList self, TensorList other, const Scalar& alpha) {
-  check_list("_foreach_add_", "other", other, self.size());
-  for (size_t i = 0; i < self.size(); ++i) ops::add_(self[i], other[i], alpha);
+  on_pairs("_foreach_add_", self, other, [&](const Tensor& t, size_t i) { ops::add_(t, other[i], alpha); });
 }
 void foreach_sub_scalar(TensorList self, const Scalar& scalar) {
-  for (const Tensor& t : self) ops::sub_(t, scalar);
+  with_scalar("_foreach_sub_", self, scalar, [&](const Tensor& t, size_t) { ops::sub_(t, scalar); });
 }
 void foreach_sub_list(TensorList self, TensorList other, const Scalar& alpha) {
-  check_list("_foreach_sub_", "other", other, self.size());
-  for (size_t i = 0; i < self.size(); ++i) ops::sub_(self[i], other[i], alpha);
+  on_pairs("_foreach_sub_", self, other, [&](const Tensor& t, size_t i) { ops::sub_(t, other[i], alpha); });
 }
 void foreach_mul_scalar(TensorList self, const Scalar& scalar) {
-  for (const Tensor& t : self) ops::mul_(t, scalar);
+  with_scalar("_foreach_mul_", self, scalar, [&](const Tensor& t, size_t) { ops::mul_(t, scalar); });
 }
 void foreach_mul_tensor(TensorList self, const Tensor& other) {
-  for (const Tensor& t : self) ops::mul_(t, other);
+  auto sure = [&](size_t) { return other.dim() == 0 && is_float(other.dtype()); };
+  on_each("_foreach_mul_", self, sure, [&](const Tensor& t, size_t) { ops::mul_(t, other); });
 }
 
 // ---- loss scaling
@@ -197,6 +233,7 @@ void amp_unscale(TensorList self, const Tensor& found_inf, const Tensor& inv_sca
   for (const Tensor& t : self)
     STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(t.dtype()), "\"_amp_foreach_non_finite_check_and_unscale_\" not ",
                                  "implemented for '", t.dtype(), "'; gradients are floating-point tensors");
+  check_writable("_amp_foreach_non_finite_check_and_unscale_", self);
   double scale = number(inv_scale);
   bool bad = false;
   for (const Tensor& t : self) {
