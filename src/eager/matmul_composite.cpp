@@ -50,8 +50,9 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
     return ops::_unsafe_view(b == 1 ? ops::mv(rows, other) : ops::mm(rows, other), sizes);
   }
   if (a <= 2 && b >= 3) {
-    // (other^T @ self^T)^T over the rows of all of other's transposes.
-    if (self.requires_grad() || other.numel() == 0) {
+    // (other^T @ self^T)^T over the rows of all of other's transposes; of complex operands it would be rounded
+    // otherwise.
+    if ((self.requires_grad() && !self.is_complex()) || other.numel() == 0) {
       Tensor turned = ops::transpose(other, -2, -1);
       Tensor rows = ops::reshape(turned, {product_of(turned.sizes().slice(0, b - 1)), turned.sizes().back()});
       DimVec sizes(turned.sizes().slice(0, b - 1));

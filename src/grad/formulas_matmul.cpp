@@ -15,15 +15,22 @@ bool column_major(IntArrayRef sizes, IntArrayRef strides) {
   return strides[n - 2] == 1 && strides[n - 1] == sizes[n - 2] && sizes[n - 1] > 1;
 }
 Tensor turned(const Tensor& t) { return ops::transpose(t, -2, -1); }
+
+// a @ b with columns next to each other in memory: the product of the transposed operands. Complex operands keep their
+// places, since the imaginary part of x * y is rounded otherwise than that of y * x.
+Tensor product_by_columns(const Tensor& a, const Tensor& b) {
+  if (a.is_complex()) return turned(ops::contiguous(turned(product(a, b))));
+  return turned(product(turned(b), turned(a)));
+}
 }  // namespace
 
 Tensor mm_self_grad(const Tensor& grad, const Tensor& mat2, IntArrayRef sizes, IntArrayRef strides) {
-  if (column_major(sizes, strides)) return turned(product(ops::conj(mat2), turned(grad)));
+  if (column_major(sizes, strides)) return product_by_columns(grad, turned(ops::conj(mat2)));
   return product(grad, turned(ops::conj(mat2)));
 }
 
 Tensor mm_mat2_grad(const Tensor& grad, const Tensor& self, IntArrayRef sizes, IntArrayRef strides) {
-  if (column_major(sizes, strides)) return turned(product(turned(grad), ops::conj(self)));
+  if (column_major(sizes, strides)) return product_by_columns(turned(ops::conj(self)), grad);
   return product(turned(ops::conj(self)), grad);
 }
 
