@@ -123,7 +123,8 @@ void check_inplace(const Tensor& t, const char* op) {
   STRATA_CHECK(!(impl->requires_grad_ && !impl->grad_fn_), op,
                ": a leaf Variable that requires grad is being used in an in-place operation.");
   if (impl->base_)
-    STRATA_CHECK(!(impl->base_->requires_grad_ && !impl->base_->grad_fn_), op,
+    // Whoever asked for the gradient, the base or a leaf that is itself a view of it, would lose it.
+    STRATA_CHECK(!((t.requires_grad() || impl->base_->requires_grad_) && !impl->base_->grad_fn_), op,
                  ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
 }
 

@@ -252,3 +252,12 @@ def test_inference_mode_counts_writes_to_normal_tensors():
         x.add_(1)
         assert not x.view(2).is_inference()
     assert x._version == before + 1
+
+
+def test_a_view_of_a_leaf_that_is_a_view_is_not_written():
+    a = torch.ones(12).reshape(3, 4).requires_grad_()
+    for write in (lambda: a[0].fill_(5), lambda: a.fill_diagonal_(1), lambda: a.t().mul_(2), lambda: a.add_(1)):
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+            write()
+    a.sum().backward()
+    assert a.is_leaf and a.grad.tolist() == [[1, 1, 1, 1]] * 3
