@@ -15,12 +15,15 @@ from fuzz.child import Board, Finding, judged, scope
 from fuzz.subjects import ROOT, SAMPLES, D, T, model
 from fuzz.values import FLOATS, Draw
 
-# Operators that write running statistics, which an input under odd strides cannot hold; results that memory or its layout decides, by PyTorch's own definition; what takes no part in values; other processes.
+# A write through a view, which a leaf that is a view itself allows and another refuses; operators that write running statistics, which an input under odd strides cannot hold; results that memory or its layout decides, by PyTorch's own definition; what takes no part in values; other processes.
 BY_MEMORY = ("batch_norm", "instance_norm", "native_batch_norm", "empty", "as_strided", "view", "resize", "set", "new_empty", "is_", "share_memory", "pin_memory", "data_ptr", "record_stream", "_", "stride",
-             "lift", "unsafe", "result_type", "can_cast", "requires_grad", "retain_grad", "contiguous", "to", "clone", "rename", "unsqueeze_copy")
+             "lift", "unsafe", "result_type", "can_cast", "requires_grad", "retain_grad", "contiguous", "to", "clone", "rename", "unsqueeze_copy",
+             "fill_diagonal")
 # Products and factorisations take a library's order of additions above some size.
 LIBRARY = ("matmul", "conv", "linalg", "factor", "decompose", "attention", "compose")
 BIG = 1 << 22  # elements whose values are not compared
+# Results that are as large as the square of an operand.
+GROWING = ("diag", "meshgrid", "cartesian", "combinations", "block_diag", "kron", "outer", "ger", "vander", "cdist", "pdist", "one_hot")
 COPY = "lambda t: t.detach().clone(memory_format=strata.contiguous_format).requires_grad_(t.requires_grad)"
 LARGE = [[40000], [300, 257], [7, 65, 129], [2, 3, 70, 100]]
 # How the values of the variables enter the gradient: real and imaginary part, each by its own weight.
@@ -227,7 +230,7 @@ class Grower:
             if len(self.program.body) >= length:
                 break
             entry = self.draw.pick(entries)
-            if self.large and entry.family in LIBRARY:
+            if self.large and (entry.family in LIBRARY or entry.schema.name.startswith(GROWING)):
                 continue
             line = self.statement(entry)
             if line is None:
