@@ -1,8 +1,9 @@
-"""`./run bench [overhead|cpu|instructions]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
+"""`./run bench [overhead|cpu|ops|instructions]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
 
 PyTorch runs in a process of its own, since two OpenMP runtimes in one would disturb each other; blocks alternate, with a
 pause between them in which waiting threads go to sleep, and each figure is the median of its blocks' ratios. STRATA_TORCH
-names the interpreter that has torch; without it only our times are shown. `instructions` counts with callgrind instead of
+names the interpreter that has torch; without it only our times are shown. `ops` times the operators of ops.py, shows the
+worst ratios first and takes `--only` as parts of names; it runs when it is named alone. `instructions` counts with callgrind instead of
 timing and compares with the committed baseline (bench/results/instructions.json; `--save` writes it).
 """
 
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 
 import instructions
+import ops
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -126,6 +128,27 @@ def measure(name: str, ours, theirs, blocks: int) -> tuple[list[float], list[flo
     return a, b
 
 
+def operators(ours: Python, theirs: Python | None, only: list[str] | None, blocks: int) -> None:
+    """Every operator of ops.py, the worst ratio first."""
+    rows = []
+    for name in ours.ask(op="operators"):
+        if only and not any(part in name for part in only):
+            continue
+        a, b = measure(name, ours, theirs, blocks)
+        ratio = statistics.median(x / y for x, y in zip(a, b, strict=True)) if b else None
+        rows.append((name, statistics.median(a), statistics.median(b) if b else None, ratio, ops.GOALS.get(name)))
+    for name, mine, peer, ratio, goal in sorted(rows, key=lambda r: -(r[3] or 0)):
+        row = f"{name:<24}{mine * 1e3:>9.3f} ms"
+        if ratio is not None:
+            row += f"{peer * 1e3:>9.3f} ms{ratio:>11.2f}"
+            row += f"{goal:>8.2f}  {'met' if ratio <= goal else 'MISSED'}" if goal else ""
+        print(row)
+    ratios = [r[3] for r in rows if r[3] is not None]
+    if ratios:
+        faster = sum(r <= 1 for r in ratios)
+        print(f"geometric mean of {len(ratios)}: {statistics.geometric_mean(ratios):.2f}; {faster} are not slower than the peer")
+
+
 def stripped_size(library: Path) -> int:
     with tempfile.NamedTemporaryFile() as out:
         subprocess.run(["strip", "-o", out.name, str(library)], check=True)
@@ -134,7 +157,7 @@ def stripped_size(library: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", nargs="?", choices=[*GOALS, "instructions"])
+    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "instructions"])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--blocks", type=int, default=11)
     parser.add_argument("--save", action="store_true", help="write the counted instructions as the new baseline")
@@ -142,6 +165,13 @@ def main() -> None:
     if args.suite == "instructions":
         sys.exit(instructions.main(build_calls("strata"), args.save))
     torch = os.environ.get("STRATA_TORCH")
+    if args.suite == "ops":
+        pair = Python(sys.executable, "strata"), Python(torch, "torch") if torch else None
+        for side, library in zip(("ours", "peer"), pair, strict=True):
+            if library:
+                print(f"{side}: {library.ask(op='about')}")
+        print(f"{'operator':<24}{'ours':>12}{'peer':>12}{'ours/peer':>11}{'goal':>8}  result", flush=True)
+        return operators(*pair, args.only, args.blocks)
     ours = {"python": Python(sys.executable, "strata"), "cpp": Cpp("strata"), "import": Import(sys.executable, "strata")}
     theirs = {"python": Python(torch, "torch"), "cpp": Cpp("torch", torch), "import": Import(torch, "torch")} if torch else {}
     print(f"ours: {ours['python'].ask(op='about')}")

@@ -8,6 +8,8 @@ import json
 import sys
 import time
 
+import ops
+
 lib = sys.argv[1]
 torch = importlib.import_module(lib)
 nn = importlib.import_module(lib + ".nn")
@@ -141,12 +143,25 @@ WORK = {
     "gelu": lambda: unary(F.gelu), "matmul_1024": lambda: matmul(1024, torch.float32), "matmul_2048": lambda: matmul(2048, torch.float32),
     "matmul_2048_bf16": lambda: matmul(2048, torch.bfloat16), "conv_3x3": conv, "adamw_10m": adamw, "copy_16m": copy,
 }
+BLOCK = 0.02  # seconds that a block of an operator's calls takes
 ready: dict = {}
+operators: dict = {}
+
+
+def operator(name: str):
+    """A workload of ops.py, with the number of calls that make a block."""
+    if not operators:
+        operators.update(ops.work(torch))
+    call = operators[name]
+    start = time.perf_counter()
+    call()
+    call()
+    return call, max(1, min(1000, int(2 * BLOCK / (time.perf_counter() - start))))
 
 
 def seconds(name: str) -> float:
     if name not in ready:
-        ready[name] = WORK[name]()
+        ready[name] = WORK[name]() if name in WORK else operator(name)
         for _ in range(3):
             ready[name][0]()
     f, n = ready[name]
@@ -165,6 +180,9 @@ for line in sys.stdin:
     request = json.loads(line)
     if request["op"] == "about":
         answer = f"{lib} {torch.__version__}, {torch.get_num_threads()} threads"
+    elif request["op"] == "operators":
+        operators.update(operators or ops.work(torch))
+        answer = list(operators)
     else:
         answer = {"seconds": seconds(request["name"])}
     print(json.dumps(answer), flush=True)

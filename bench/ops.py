@@ -1,0 +1,159 @@
+"""Workloads of `./run bench ops`: operators that the other suites leave out, as calls without arguments.
+
+Conversions, half types, layouts, gradients and irregular operators, at sizes that take PyTorch about a millisecond. GOALS
+holds those that have a goal, as the share of PyTorch's time that is allowed.
+"""
+
+from __future__ import annotations
+
+ROWS, COLUMNS = 4096, 1024
+GOALS = dict.fromkeys(
+    ("f32_to_bf16", "f32_to_f16", "bf16_to_f32", "f16_to_f32", "f16_to_bf16", "f64_to_f16", "i64_to_bf16", "f16_to_i32",
+     "f32_to_bf16_strided", "f16_to_f32_transposed", "f16_add", "f16_mul_row", "f16_gelu", "f16_softmax", "f16_sum", "bf16_add",
+     "bf16_f32_add", "sum_dim0", "mean_dim0", "sum_middle", "bmm_64x32", "bmm_256x16", "bmm_32x64", "bmm_turned",
+     "max_pool2d_3x3_last"), 1.3)
+
+
+def conversions(torch):
+    f32 = torch.randn(ROWS, COLUMNS)
+    f16, bf16 = f32.to(torch.float16), f32.to(torch.bfloat16)
+    f64, i64 = f32[:1024].double(), torch.randint(-1000, 1000, (1024, 1024))
+    row = torch.randn(COLUMNS).to(torch.float16)
+    return {
+        "f32_to_bf16": lambda: f32.to(torch.bfloat16),
+        "f32_to_f16": lambda: f32.to(torch.float16),
+        "bf16_to_f32": lambda: bf16.to(torch.float32),
+        "f16_to_f32": lambda: f16.to(torch.float32),
+        "f16_to_bf16": lambda: f16.to(torch.bfloat16),
+        "f64_to_f16": lambda: f64.to(torch.float16),
+        "i64_to_bf16": lambda: i64.to(torch.bfloat16),
+        "f16_to_i32": lambda: f16.to(torch.int32),
+        "f32_to_bf16_strided": lambda: f32[:, ::2].to(torch.bfloat16),
+        "f16_to_f32_transposed": lambda: f16.t().to(torch.float32).contiguous(),
+        "f16_add": lambda: f16 + f16,
+        "f16_mul_row": lambda: f16 * row,
+        "f16_gelu": lambda: torch.nn.functional.gelu(f16),
+        "f16_softmax": lambda: f16.softmax(-1),
+        "f16_sum": lambda: f16.sum(-1),
+        "bf16_add": lambda: bf16 + bf16,
+        "bf16_f32_add": lambda: bf16 + f32,
+    }
+
+
+def reductions(torch):
+    x, cube = torch.randn(ROWS, COLUMNS), torch.randn(64, 256, 256)
+    return {
+        "sum_dim0": lambda: x.sum(0),
+        "mean_dim0": lambda: x.mean(0),
+        "sum_middle": lambda: cube.sum(1),
+        "amax_dim0": lambda: x.amax(0),
+        "argmax": lambda: x.argmax(-1),
+        "var": lambda: x.var(-1),
+        "norm": lambda: x.norm(dim=-1),
+        "logsumexp": lambda: x.logsumexp(-1),
+        "softmax_dim0": lambda: x.softmax(0),
+        "cumsum": lambda: x.cumsum(-1),
+        "cumsum_dim0": lambda: x.cumsum(0),
+    }
+
+
+def products(torch):
+    a, b = torch.randn(64, 32, 32), torch.randn(64, 32, 32)
+    c, d = torch.randn(256, 16, 16), torch.randn(256, 16, 16)
+    e, f = torch.randn(32, 64, 64), torch.randn(32, 64, 64)
+    m, v = torch.randn(1024, 1024), torch.randn(1024)
+    return {
+        "bmm_64x32": lambda: a @ b,
+        "bmm_256x16": lambda: c @ d,
+        "bmm_32x64": lambda: e @ f,
+        "bmm_turned": lambda: e @ f.transpose(1, 2),
+        "mv": lambda: m @ v,
+        "outer": lambda: torch.outer(v, v),
+        "einsum": lambda: torch.einsum("bij,bkj->bik", e, f),
+    }
+
+
+def arrangements(torch):
+    x, cube = torch.randn(2048, 1024), torch.randn(64, 128, 256)
+    index, labels = torch.randint(0, 2048, (2048,)), torch.randint(0, 1024, (2048,))
+    places = torch.randint(0, 1024, (2048, 1024))
+    mask = x > 0
+    picture = torch.randn(8, 64, 56, 56)
+    last = picture.to(memory_format=torch.channels_last)
+    return {
+        "transpose_copy": lambda: x.t().contiguous(),
+        "permute_copy": lambda: cube.permute(2, 0, 1).contiguous(),
+        "to_channels_last": lambda: picture.contiguous(memory_format=torch.channels_last),
+        "add_channels_last": lambda: last + picture,
+        "cat": lambda: torch.cat([x, x], 1),
+        "pad": lambda: torch.nn.functional.pad(picture, (1, 1, 1, 1)),
+        "flip": lambda: x.flip(1),
+        "roll": lambda: x.roll(3, 1),
+        "repeat": lambda: x.repeat(1, 2),
+        "index_select": lambda: x.index_select(0, index),
+        "index_rows": lambda: x[index],
+        "gather": lambda: x.gather(1, places),
+        "index_add": lambda: x.index_add(0, index, x),
+        "scatter_add": lambda: x.scatter_add(1, places, x),
+        "masked_select": lambda: x[mask],
+        "masked_fill": lambda: x.masked_fill(mask, 0.0),
+        "where": lambda: torch.where(mask, x, x),
+        "tril": lambda: x.tril(),
+        "sort": lambda: x[:256].sort(-1),
+        "topk": lambda: x.topk(10, -1),
+        "nonzero": lambda: mask.nonzero(),
+        "one_hot": lambda: torch.nn.functional.one_hot(labels, 1024),
+    }
+
+
+def pictures(torch):
+    F = torch.nn.functional
+    x = torch.randn(8, 64, 56, 56)
+    last = x.to(memory_format=torch.channels_last)
+    weight, norm = torch.randn(64, 64, 3, 3), torch.nn.BatchNorm2d(64)
+    grid = torch.rand(8, 56, 56, 2) * 2 - 1
+    return {
+        "max_pool2d_3x3": lambda: F.max_pool2d(x, 3, 2, 1),
+        "max_pool2d_3x3_last": lambda: F.max_pool2d(last, 3, 2, 1),
+        "avg_pool2d": lambda: F.avg_pool2d(x, 3, 2, 1),
+        "adaptive_avg_pool2d": lambda: F.adaptive_avg_pool2d(x, 7),
+        "bilinear": lambda: F.interpolate(x, scale_factor=2.0, mode="bilinear"),
+        "nearest": lambda: F.interpolate(x, scale_factor=2.0, mode="nearest"),
+        "grid_sample": lambda: F.grid_sample(x, grid, align_corners=False),
+        "conv_channels_last": lambda: F.conv2d(last, weight, padding=1),
+        "batch_norm": lambda: norm(x),
+        "batch_norm_last": lambda: norm(last),
+    }
+
+
+def gradients(torch):
+    F = torch.nn.functional
+    x = torch.randn(2048, 1024, requires_grad=True)
+    places, labels = torch.randint(0, 1024, (2048, 1024)), torch.randint(0, 1024, (2048,))
+    picture = torch.randn(8, 64, 56, 56, requires_grad=True)
+    table, words = torch.randn(4096, 256, requires_grad=True), torch.randint(0, 4096, (2048,))
+    weight, bias = torch.randn(1024, requires_grad=True), torch.randn(1024, requires_grad=True)
+
+    def of(forward, *leaves):
+        result = forward()
+        seed = torch.ones_like(result)
+        return lambda: torch.autograd.grad(forward(), leaves, seed)
+
+    return {
+        "gather_grad": of(lambda: x.gather(1, places), x),
+        "gelu_grad": of(lambda: F.gelu(x), x),
+        "softmax_grad": of(lambda: x.softmax(-1), x),
+        "layer_norm_grad": of(lambda: F.layer_norm(x, (1024,), weight, bias), x, weight, bias),
+        "cross_entropy_grad": of(lambda: F.cross_entropy(x, labels), x),
+        "embedding_grad": of(lambda: F.embedding(words, table), table),
+        "max_pool2d_grad": of(lambda: F.max_pool2d(picture, 3, 2, 1), picture),
+        "add_row_grad": of(lambda: x + bias, x, bias),
+    }
+
+
+GROUPS = (conversions, reductions, products, arrangements, pictures, gradients)
+
+
+def work(torch) -> dict:
+    """All of them by name; each is one call."""
+    return {name: call for group in GROUPS for name, call in group(torch).items()}
