@@ -65,8 +65,7 @@ Tensor add_to_product(const Tensor& self, const Tensor& a, const Tensor& b, cons
                  ": For integral input tensors, arguments alpha and beta must not be complex numbers");
     return add_to_product(self, a, b, Scalar(long(beta.to_int())), Scalar(long(alpha.to_int())), op);
   }
-  const int64_t numel = checked_numel(sizes, op);
-  if (numel == 0) return fresh(a, sizes, t, meta);
+  if (checked_numel(sizes, op) == 0) return fresh(a, sizes, t, meta);
   gemm_kernel(t, op);  // for its error, which shape-only execution gives too
   if (meta) return fresh(a, sizes, t, true);
 
@@ -78,7 +77,7 @@ Tensor add_to_product(const Tensor& self, const Tensor& a, const Tensor& b, cons
     return c;
   }
   // The library adds to a bfloat16 result in float32, if it need not be scaled.
-  if (t == DType::BF16 && (beta.equals(0) || beta.equals(1)) && library_takes(t, double(numel) * double(a.size(-1)))) {
+  if (t == DType::BF16 && (beta.equals(0) || beta.equals(1)) && library_takes(t, matrix_work(sizes, a.size(-1)))) {
     Tensor c = fresh(a, sizes, t, false);
     const bool adds = beta.equals(1);
     if (adds) copy_values(c, self);

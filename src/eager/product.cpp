@@ -92,12 +92,16 @@ GemmThreads gemm_threads() {
   return {n, n > 1 ? &parallel_for_raw : nullptr};
 }
 
+double matrix_work(IntArrayRef sizes, int64_t k) {
+  return double(sizes[sizes.size() - 2]) * double(sizes.back()) * double(k);
+}
+
 bool library_takes(DType t, double multiplications) {
   return library_type(t) >= 0 && multiplications > double(kSmallProduct) && library() != nullptr;
 }
 
 bool library_product(const Tensor& c, const Tensor& a, const Tensor& b, double alpha, bool accumulate, const char* op) {
-  const double work = double(c.numel()) * double(a.sizes().back());
+  const double work = matrix_work(c.sizes(), a.sizes().back());
   return work > 0 && library_takes(a.dtype(), work) && by_library(c, a, b, {}, op, alpha, accumulate);
 }
 
@@ -110,7 +114,7 @@ void matrix_product(const Tensor& c, const Tensor& a, const Tensor& b, const Ten
     return;
   }
   if (k == 0 && !bias.defined()) return fill_values(c, Scalar(0));
-  if (k > 0 && library_takes(c.dtype(), double(c.numel()) * double(k)) && by_library(c, a, b, bias, op)) return;
+  if (k > 0 && library_takes(c.dtype(), matrix_work(c.sizes(), k)) && by_library(c, a, b, bias, op)) return;
   const GemmKernel& kernel = gemm_kernel(c.dtype(), op);
   Layout la(a), lb(b), lc(c);
   GemmCall call{};

@@ -14,6 +14,8 @@ const GemmKernel& gemm_kernel(DType t, const char* op);
 // This process's threads; one inside a parallel region.
 GemmThreads gemm_threads();
 
+// Multiplications of one matrix of a result of `sizes`, which decide, however many a batch holds.
+double matrix_work(IntArrayRef sizes, int64_t k);
 // Whether a product of this size and dtype goes to the library.
 bool library_takes(DType t, double multiplications);
 
