@@ -32,6 +32,21 @@ typedef struct StrataRowArgs {
 
 typedef void (*StrataRowFn)(const StrataRowArgs* args);
 
+// The same reduction for neighbouring rows whose elements lie across memory, as columns side by side: columns begin an
+// element apart, elements of a column `step` bytes. For kernels of one sum or product without values per row.
+typedef struct StrataColumnArgs {
+  char* const* ptr;     // outputs (unused), then inputs: the first element of the first column
+  const int64_t* step;  // by operand, like ptr
+  const void* params;
+  void* partial;  // out: the columns' results, accumulator type
+  void* scratch;  // STRATA_COLUMN_ROWS accumulators for each column, whose number is rounded up to 16; aligned to 64
+  int64_t count;  // elements in this part, as above
+  int64_t columns, length;
+} StrataColumnArgs;
+enum { STRATA_COLUMN_ROWS = 7 * 16 };
+
+typedef void (*StrataColumnsFn)(const StrataColumnArgs* args);
+
 enum {
   STRATA_COMBINE_ADD,
   STRATA_COMBINE_MUL,
@@ -55,6 +70,7 @@ typedef struct StrataRowPass {
   uint8_t reductions;  // how many it makes
   uint8_t
       elementwise;  // 1: writes outputs with one value per element; 0: reductions only, or (count 1) per-row outputs
+  StrataColumnsFn columns;  // of the first pass, or null
 } StrataRowPass;
 
 // Nests: the arguments of a printed function (lower/print/print_nest.h lists its parameters) in arrays, as its adapter

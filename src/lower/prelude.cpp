@@ -32,8 +32,16 @@ typedef struct StrataRowArgs {
   i64 count, first, length;
 } StrataRowArgs;
 typedef void (*StrataRowFn)(const StrataRowArgs* args);
+typedef struct StrataColumnArgs {
+  char* const* ptr;
+  const i64* step;
+  const void* params;
+  void *partial, *scratch;
+  i64 count, columns, length;
+} StrataColumnArgs;
+typedef void (*StrataColumnsFn)(const StrataColumnArgs* args);
 typedef struct StrataReduction { u8 combine, accumulator; } StrataReduction;
-typedef struct StrataRowPass { StrataRowFn fn; u8 reductions, elementwise; } StrataRowPass;
+typedef struct StrataRowPass { StrataRowFn fn; u8 reductions, elementwise; StrataColumnsFn columns; } StrataRowPass;
 typedef struct StrataKernelEntry {
   const char* name;
   u8 dtype, kind, outputs, inputs, scalars, scratch_rows, passes, reductions;
@@ -202,6 +210,33 @@ const char* const kFoldScalar = R"C(static __attribute__((noinline)) $E fold_$C_
 }
 )C";
 
+// Tree T over columns side by side: `group` gives 16 positions at a time, and groups meet as the digits of a binary
+// counter do, so that slot s holds the sum of 2^s of them. $W: lanes of a value.
+const char* const kColumns =
+    R"C(static __attribute__((noinline)) void columns_$C_$V(const StrataColumnArgs* args,
+                                                    void (*group)(const StrataColumnArgs*, i64, $E*)) {
+  const i64 w = ((args->columns + 15) & ~15l) / $W, n = 16 * w;
+  $V* slots = args->scratch;
+  const i64 groups = args->count > 1008 ? 64 : (args->count + 15) >> 4;
+  for (i64 g = 0; g < groups; g++) {
+    $V* a = slots + __builtin_ctzl(~g) * n;
+    group(args, 16 * g, ($E*)a);
+    for (const $V* b = slots; b < a; b += n)
+      for (i64 k = 0; k < n; k++) a[k] = $C_$V(b[k], a[k]);
+  }
+  const $V* low = slots + __builtin_ctzl(groups) * n;
+  for (i64 rest = groups & (groups - 1); rest; rest &= rest - 1) {
+    $V* a = slots + __builtin_ctzl(rest) * n;
+    for (i64 k = 0; k < n; k++) a[k] = $C_$V(a[k], low[k]);
+    low = a;
+  }
+  $V* a = ($V*)low;
+  for (i64 h = 8; h; h /= 2)
+    for (i64 k = 0; k < h * w; k++) a[k] = $C_$V(a[k], a[k + h * w]);
+  for (i64 i = 0; i < args->columns; i++) (($E*)args->partial)[i] = (($E*)a)[i];
+}
+)C";
+
 // Products of complex values over the positions that are present.
 const char* const kFoldComplex =
     R"C(static __attribute__((noinline)) void fold_complex_$E($E* re, $E* im, i64 count, $E* slot) {
@@ -296,6 +331,13 @@ class Prelude {
     }
     if (what == "fold_complex") {
       text_ += fill(kFoldComplex, e);
+      return;
+    }
+    if (what.substr(0, 8) == "columns_") {
+      add(what.substr(8) + "_" + t);
+      text_ += fill(replace(replace(vector ? kColumns : replace(kColumns, "$V", "$E"), "$C", what.substr(8)), "$W",
+                            vector ? "16" : "1"),
+                    e);
       return;
     }
     if (what.substr(0, 5) == "fold_" || what.substr(0, 6) == "lanes_") return fold(what, e, vector);

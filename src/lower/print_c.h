@@ -62,7 +62,7 @@ class BodyPrinter {
   std::string type(DType t, bool vector);
   std::string type(DType t) { return type(t, vector_); }
   std::string helper(const std::string& name, DType t, bool vector);  // notes the need
-  std::string literal(const Node& n);
+  static std::string literal(const Node& n);
   std::string constant(DType t, uint64_t bits);  // as an operand of this body's lanes
   std::string unique(const std::string& wish);
 

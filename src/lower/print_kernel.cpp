@@ -154,6 +154,51 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   return out + per_row + "}\n\n";
 }
 
+// Whether a kernel has a form for rows that lie across memory: one sum or product of cheap text, and what is made of
+// it.
+bool reduces_columns(const Kernel& k) {
+  constexpr size_t kLongest = 40;  // nodes
+  if (k.kind != KernelKind::Rows || k.passes.size() != 2) return false;
+  const Pass &first = k.passes[0], &last = k.passes[1];
+  if (first.reductions.size() != 1 || !first.stores.empty() || first.nodes.size() > kLongest || last.elementwise ||
+      !last.reductions.empty())
+    return false;
+  const Reduction& r = first.reductions[0];
+  if ((r.combine != Combine::Add && r.combine != Combine::Mul) || r.value[1] >= 0) return false;
+  return std::none_of(first.nodes.begin(), first.nodes.end(), [](const Node& n) {
+    return n.op == Op::Index || n.op == Op::Call || n.op == Op::Rare || (n.op == Op::Load && n.uniform);
+  });
+}
+
+// Positions first, first + 1, ... first + 15 of tree T for neighbouring columns; the prelude's helper makes the tree.
+std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
+  bool vector = isa != Isa::Base;
+  const Pass& pass = k.passes[0];
+  BodyPrinter body(k, pass, vector, needs);
+  ReductionPrinter reductions(pass, body, vector, needs);
+  const DType t = pass.nodes[pass.reductions[0].value[0]].type;
+  const std::string symbol = kernel_symbol(k, isa), lane = traits(t).cname;
+  std::string out = comment(k, ", across memory") + "static void " + symbol +
+                    "_group(const StrataColumnArgs* args, i64 first, " + lane + "* to) {\n" + body.uniform_part() +
+                    "  const i64 columns = args->columns, wide = (columns + 15) & ~15l;\n"
+                    "  for (i64 l = 0; l < 16; l++, to += wide) {\n"
+                    "    for (i64 i = 0; i < wide; i++) to[i] = " +
+                    reductions.start() +
+                    ";\n"
+                    "    for (i64 at = first + l; at < args->count; at += 1024) {\n";
+  for (size_t i = 0; i < k.inputs.size(); ++i) {
+    std::string n = std::to_string(k.outputs.size() + i);
+    out += "      const char* p_" + k.inputs[i].name + " = args->ptr[" + n + "] + at * args->step[" + n + "];\n";
+  }
+  out += vector ? "      for (i64 i = 0; i < columns; i += 16) {\n        const i64 left = columns - i;\n"
+                : "      ANY_ORDER\n      for (i64 i = 0; i < columns; i++) {\n";
+  out += body.element_part(8) + reductions.column() + "      }\n    }\n  }\n}\n";
+  std::string helper =
+      body.helper(pass.reductions[0].combine == Combine::Add ? "columns_add" : "columns_mul", t, vector);
+  return out + "void " + symbol + "_columns(const StrataColumnArgs* args) { " + helper + "(args, " + symbol +
+         "_group); }\n\n";
+}
+
 std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   std::string symbol = kernel_symbol(k, isa);
   auto list = [&](const std::string& suffix, const std::vector<int>& values) {
@@ -173,7 +218,8 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
     tables += "static const StrataRowPass " + symbol + "_passes[] = {";
     for (size_t p = 0; p < k.passes.size(); ++p)
       tables += std::string(p ? ", " : "") + "{" + symbol + "_p" + std::to_string(p) + ", " +
-                std::to_string(k.passes[p].reductions.size()) + ", " + (k.passes[p].elementwise ? "1" : "0") + "}";
+                std::to_string(k.passes[p].reductions.size()) + ", " + (k.passes[p].elementwise ? "1" : "0") + ", " +
+                (p == 0 && reduces_columns(k) ? symbol + "_columns" : "0") + "}";
     tables += "};\n";
   }
   if (reductions) {
@@ -216,6 +262,7 @@ std::string shared(const Kernel& k, const std::string& symbol, const std::string
     std::string pass = "_p" + std::to_string(p);
     out += "#define " + symbol + pass + " " + other + pass + "\n";
   }
+  if (reduces_columns(k)) out += "#define " + symbol + "_columns " + other + "_columns\n";
   return out + "\n";
 }
 
@@ -223,7 +270,7 @@ std::string shared(const Kernel& k, const std::string& symbol, const std::string
 
 std::string print_function(const Kernel& k, Isa isa, Needs& needs) {
   if (k.kind == KernelKind::Pointwise) return print_pointwise(k, isa, needs);
-  std::string out;
+  std::string out = reduces_columns(k) ? print_columns(k, isa, needs) : "";
   for (size_t p = 0; p < k.passes.size(); ++p) out += print_pass(k, p, isa, needs);
   return out;
 }

@@ -284,6 +284,19 @@ std::string ReductionPrinter::after() {
   });
 }
 
+std::string ReductionPrinter::start() {
+  const Reduction& r = pass_.reductions[0];
+  const DType t = pass_.nodes[r.value[0]].type;
+  return "(" + std::string(traits(t).cname) + ")" + BodyPrinter::literal({Op::Const, t, {}, identity_bits(r, t)});
+}
+
+std::string ReductionPrinter::column() {
+  return each([&](const Part&) {
+    return vector_ ? "        *($T*)(to + i) = $combine(*($T*)(to + i), $value);\n"
+                   : "        to[i] = $combine(to[i], $value);\n";
+  });
+}
+
 std::string ReductionPrinter::present(DType t, const std::string& value, const std::string& other) {
   DType lane = mask_lane(traits(t).bits);
   std::string m = body_.type(lane, true);

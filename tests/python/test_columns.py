@@ -1,0 +1,84 @@
+"""Operators whose loops run across memory give the bits of those that run along it."""
+
+import pytest
+import strata as torch
+
+LENGTHS = [2, 3, 15, 16, 17, 31, 100, 127, 129, 500, 1007, 1009, 1024, 1025, 2047, 4096, 5001]
+
+
+def same(a, b):
+    return torch.equal(a.nan_to_num(), b.nan_to_num()) and torch.equal(a.isnan(), b.isnan())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64, torch.int32])
+def test_sums_of_columns(dtype):
+    torch.manual_seed(0)
+    for n in LENGTHS:
+        for columns in (9, 16, 20, 70):
+            x = (torch.randn(n, columns) * 100).to(dtype)
+            along = x.t().contiguous()
+            assert torch.equal(x.sum(0), along.sum(1)), (n, columns)
+            if dtype.is_floating_point:
+                assert torch.equal(x.mean(0), along.mean(1)) and torch.equal(x.norm(dim=0), along.norm(dim=1))
+                assert same((x / 100).prod(0), (along / 100).prod(1))
+
+
+def test_sums_of_columns_in_more_dims():
+    torch.manual_seed(0)
+    x = torch.randn(5, 300, 3, 40)
+    for dim in (0, 1, 2, (0, 1), (1, 2)):
+        dims = dim if isinstance(dim, tuple) else (dim,)
+        kept = [d for d in range(4) if d not in dims]
+        along = x.permute(*kept, *dims).contiguous().flatten(len(kept))
+        assert torch.equal(x.sum(dim), along.sum(-1)), dim
+    y = torch.randn(600, 64)[::2, 1:50:1]
+    assert torch.equal(y.sum(0), y.t().contiguous().sum(1))
+    out = torch.empty(2, 49)[:, ::1].t()[:, 0]
+    assert torch.equal(torch.sum(y, 0, out=out), y.sum(0))
+    last = torch.randn(4, 24, 7, 7).to(memory_format=torch.channels_last)
+    assert torch.equal(last.sum((0, 2, 3)), last.permute(1, 0, 2, 3).contiguous().flatten(1).sum(1))
+
+
+def test_long_columns():
+    torch.manual_seed(0)
+    x = torch.randn(3 * 65536 + 77, 19)
+    assert torch.equal(x.sum(0), x.t().contiguous().sum(1))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_do_not_change_columns(threads):
+    torch.manual_seed(0)
+    x = torch.randn(70000, 40)
+    before, kept = x.sum(0), torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        assert torch.equal(x.sum(0), before)
+    finally:
+        torch.set_num_threads(kept)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int32, torch.uint8])
+@pytest.mark.parametrize("channels", [1, 3, 16, 63, 64, 65, 130])
+def test_max_pool_of_channels_last(dtype, channels):
+    torch.manual_seed(0)
+    x = (torch.randn(2, channels, 11, 9) * 50).to(dtype)
+    if dtype.is_floating_point:
+        x[0, 0, 3, 3] = x[1, 0, 3, 4] = float("nan")
+    last = x.to(memory_format=torch.channels_last)
+    for kernel, stride, padding, dilation, ceil in ((3, 2, 1, 1, False), (2, 2, 0, 1, True), ((3, 2), 1, (1, 0), 2, False)):
+        args = (kernel, stride, padding, dilation, ceil)
+        values, places = torch.nn.functional.max_pool2d(x, *args, return_indices=True)
+        v, p = torch.nn.functional.max_pool2d(last, *args, return_indices=True)
+        assert torch.equal(p, places) and same(v.double(), values.double())
+        assert v.is_contiguous(memory_format=torch.channels_last) and p.is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("n", [5, 16, 32, 64])
+def test_small_products_of_a_batch_are_those_of_its_matrices(dtype, n):
+    torch.manual_seed(0)
+    a, b = torch.randn(70, n, n).to(dtype), torch.randn(70, n, n).to(dtype)
+    for x, y in ((a, b), (a, b.transpose(1, 2)), (a.transpose(1, 2), b)):
+        got = torch.bmm(x, y)
+        for i in (0, 33, 69):
+            assert torch.equal(got[i], torch.mm(x[i], y[i]))
