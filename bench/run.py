@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import instructions
+
 import ops
 
 HERE = Path(__file__).resolve().parent

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 namespace strata {
 
@@ -58,53 +57,5 @@ void set_default_dtype(DType t) {
   default_.store(t, std::memory_order_relaxed);
 }
 DType default_complex_dtype() { return default_dtype() == DType::F64 ? DType::C128 : DType::C64; }
-
-float to_float(BFloat16 v) {
-  uint32_t b = uint32_t(v.bits) << 16;
-  float f;
-  std::memcpy(&f, &b, 4);
-  return f;
-}
-
-BFloat16 to_bfloat16(float v) {
-  uint32_t b;
-  std::memcpy(&b, &v, 4);
-  if ((b & 0x7fffffffu) > 0x7f800000u) return {uint16_t((b >> 16) | 0x40)};
-  return {uint16_t((b + 0x7fffu + ((b >> 16) & 1)) >> 16)};
-}
-
-float to_float(Half v) {
-  uint32_t sign = uint32_t(v.bits & 0x8000) << 16, exponent = (v.bits >> 10) & 31, mantissa = v.bits & 0x3ff, b;
-  if (exponent == 31) {
-    b = sign | 0x7f800000u | (mantissa << 13);
-  } else if (exponent == 0) {
-    float tiny = float(mantissa) * 0x1p-24f;
-    std::memcpy(&b, &tiny, 4);
-    b |= sign;
-  } else {
-    b = sign | ((exponent + 112) << 23) | (mantissa << 13);
-  }
-  float f;
-  std::memcpy(&f, &b, 4);
-  return f;
-}
-
-Half to_half(float v) {
-  uint32_t b;
-  std::memcpy(&b, &v, 4);
-  uint32_t sign = (b >> 16) & 0x8000, magnitude = b & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return {uint16_t(sign | 0x7e00 | ((magnitude >> 13) & 0x3ff))};
-  if (magnitude >= 0x47800000u) return {uint16_t(sign | 0x7c00)};  // 65536 and above; 65520 rounds up below
-  if (magnitude < 0x38800000u) {                                   // subnormal half: let the float adder round
-    float f;
-    std::memcpy(&f, &magnitude, 4);
-    f += 0.5f;
-    uint32_t r;
-    std::memcpy(&r, &f, 4);
-    return {uint16_t(sign | (r - 0x3f000000u))};
-  }
-  uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1);
-  return {uint16_t(sign | ((rounded - 0x38000000u) >> 13))};
-}
 
 }  // namespace strata

@@ -19,8 +19,6 @@ template <class D, class S>
 inline D convert(S v) {
   if constexpr (std::is_same_v<S, D>) {
     return v;
-  } else if constexpr (std::is_same_v<S, BFloat16> || std::is_same_v<S, Half>) {
-    return convert<D>(to_float(v));
   } else if constexpr (is_cplx<D>) {
     using P = typename D::value_type;
     if constexpr (is_cplx<S>)
@@ -32,10 +30,6 @@ inline D convert(S v) {
       return v.real() != 0 || v.imag() != 0;
     else
       return convert<D>(v.real());
-  } else if constexpr (std::is_same_v<D, BFloat16>) {
-    return to_bfloat16(static_cast<float>(v));
-  } else if constexpr (std::is_same_v<D, Half>) {
-    return to_half(static_cast<float>(v));
   } else if constexpr (std::is_same_v<D, bool>) {
     return v != 0;
   } else if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>) {
@@ -86,9 +80,8 @@ CastFn from_type(DType to) {
     case DType::I64:
       return cast_run<S, int64_t>;
     case DType::F16:
-      return cast_run<S, Half>;
     case DType::BF16:
-      return cast_run<S, BFloat16>;
+      break;
     case DType::F32:
       return cast_run<S, float>;
     case DType::F64:
@@ -129,6 +122,7 @@ void move_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
 
 CastFn cast_fn(DType from, DType to) {
   if (from == to) return move_fn(itemsize(from));
+  if (is_half(from) || is_half(to)) return half_cast_fn(from, to);
   switch (from) {
     case DType::Bool:
       return from_type<bool>(to);
@@ -149,9 +143,8 @@ CastFn cast_fn(DType from, DType to) {
     case DType::I64:
       return from_type<int64_t>(to);
     case DType::F16:
-      return from_type<Half>(to);
     case DType::BF16:
-      return from_type<BFloat16>(to);
+      break;
     case DType::F32:
       return from_type<float>(to);
     case DType::F64:

@@ -10,6 +10,9 @@ namespace strata::eager {
 // n elements from src (stride in bytes) to dst (stride in bytes).
 using CastFn = void (*)(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t n);
 CastFn cast_fn(DType from, DType to);
+// Those from or to float16 and bfloat16, by printed kernels and through float32; what cast_fn gives for them.
+constexpr bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
+CastFn half_cast_fn(DType from, DType to);
 // The same dtype: keyed by element width (1, 2, 4, 8, 16 bytes).
 CastFn move_fn(int64_t width);
 // A scalar as element of dtype t, at dst.

@@ -31,7 +31,8 @@ const StrataKernelEntry* find_kernel(const char* name, DType dtype) {
   std::string key = std::string(name) + '/' + char('a' + static_cast<int>(dtype));
   for (int isa : {run::current_isa(), 0}) {
     auto it = tables->entries[isa].find(key);
-    if (it != tables->entries[isa].end()) return it->second;
+    if (it == tables->entries[isa].end()) continue;
+    return it->second->outputs ? it->second : find_kernel(name, DType::F32);
   }
   return nullptr;
 }

@@ -6,8 +6,13 @@
 
 namespace strata::eager {
 
-// Null when the kernel is not printed for that dtype.
+// Null when there is none for that dtype. Float16 has the kernels of float32, between conversions by the caller: the
+// entry's dtype is what the kernel reads and, where it is its output's, writes.
 const StrataKernelEntry* find_kernel(const char* name, DType dtype);
+// The dtype of a result of an operator that computes on dtype `t`.
+inline DType result_dtype(const StrataKernelEntry& e, size_t output, DType t) {
+  return e.output_dtype[output] == e.dtype ? t : static_cast<DType>(e.output_dtype[output]);
+}
 using run::cpu_isa;
 using run::isa_generation;
 using run::set_cpu_isa;

@@ -94,9 +94,10 @@ void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRe
   if (outs[0]->is_meta() || outs[0]->numel() == 0) return;
   alignas(16) char params[16 * kMaxScalars];
   fill_params(scalars, t, params);
+  const DType kernel = static_cast<DType>(entry.dtype);
   PointwiseLoop loop(outs[0]->sizes());
   for (size_t i = 0; i < outs.size(); ++i) loop.add_output(*outs[i], static_cast<DType>(entry.output_dtype[i]));
-  for (size_t i = 0; i < in.size(); ++i) loop.add_input(*in[i], op.fixed >> i & 1 ? op.fixed_dtype : t);
+  for (size_t i = 0; i < in.size(); ++i) loop.add_input(*in[i], op.fixed >> i & 1 ? op.fixed_dtype : kernel);
   raise_status(loop.run(entry.pointwise, params), op.name);
 }
 
@@ -194,10 +195,15 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   for (size_t i = 0; plain && i < scalars.size(); ++i) plain = scalar_fits(scalars[i], t);
   if (plain && (op.promote != Promote::Float || is_float(t) || strata::is_complex(t))) {
     const StrataKernelEntry& entry = kernel_for(op, t);
-    DType result = static_cast<DType>(entry.output_dtype[0]);
+    DType result = result_dtype(entry, 0, t);
     Tensor out = has_own_strides(*first) ? make_tensor_like(*first, result)
                                          : make_tensor(first->sizes(), result, first->device_);
     if (first->numel_ == 0 || out.is_meta()) return out;
+    if (STRATA_UNLIKELY(entry.dtype != uint8_t(t))) {
+      const Tensor* outs[1] = {&out};
+      run(op, entry, t, {outs, 1}, in, scalars);
+      return out;
+    }
     alignas(16) char params[16 * kMaxScalars];
     fill_params(scalars, t, params);
     char* ptr[1 + 8];
@@ -216,7 +222,7 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   t = compute_dtype(op, in, scalars);
   DimVec shape = broadcast_all(in);
   const StrataKernelEntry& entry = kernel_for(op, t);
-  const auto result = static_cast<DType>(entry.output_dtype[0]);
+  const DType result = result_dtype(entry, 0, t);
   if (STRATA_UNLIKELY(result == DType::C64)) refuse_complex_half(op, in, scalars);
   Tensor out = make_tensor_strided(shape, result_strides(shape, in), result, device, any_meta(in));
   const Tensor* outs[1] = {&out};
@@ -230,7 +236,7 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
   DType t = compute_dtype(op, in, scalars);
   DimVec shape = broadcast_all(in);
   const StrataKernelEntry& entry = kernel_for(op, t);
-  DType result = static_cast<DType>(entry.output_dtype[0]);
+  DType result = result_dtype(entry, 0, t);
   STRATA_CHECK(resize || out.sizes() == IntArrayRef(shape), "output with shape ", out.sizes(),
                " doesn't match the broadcast shape ", shape);
   STRATA_CHECK(can_cast(result, out.dtype()), "result type ", scalar_type_name(result),

@@ -28,16 +28,21 @@ void draw(const char* name, DType dtype, const Tensor& out, int words, const Dra
   const StrataKernelEntry* entry = find_kernel(name, dtype);
   STRATA_INTERNAL(entry, name, ": no kernel for ", dtype);
   int64_t n = out.numel(), width = out.itemsize();
+  const DType made = static_cast<DType>(entry->output_dtype[0]);  // float16 is drawn as float32
+  const CastFn cast = made == out.dtype() ? nullptr : cast_fn(made, out.dtype());
   constexpr int64_t kChunk = 4096;
   parallel_for(0, n, 4 * kChunk, [&](int64_t begin, int64_t end) {
     alignas(64) uint32_t buffer[2 * kChunk];
+    alignas(64) float wide[kChunk];
     for (int64_t i = begin; i < end; i += kChunk) {
       int64_t count = std::min(kChunk, end - i);
       philox_words(state, i * words, count * words, buffer);
-      char* ptr[3] = {out.bytes() + i * width, reinterpret_cast<char*>(buffer),
+      char* to = out.bytes() + i * width;
+      char* ptr[3] = {cast ? reinterpret_cast<char*>(wide) : to, reinterpret_cast<char*>(buffer),
                       each ? each->bytes() + i * int64_t(sizeof(float)) : nullptr};
-      const int64_t size[3] = {width, int64_t(words) * 4, 4};
+      const int64_t size[3] = {cast ? itemsize(made) : width, int64_t(words) * 4, 4};
       raise_status(run_contiguous(entry->pointwise, ptr, size, 1, each ? 2 : 1, params.data(), count), name);
+      if (cast) cast(ptr[0], itemsize(made), to, width, count);
     }
   });
 }

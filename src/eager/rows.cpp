@@ -135,7 +135,7 @@ void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in
             const DimVec& dims, ArrayRef<Tensor> outs) {
   if (outs[0].is_meta() || outs[0].numel() == 0) return;
   alignas(16) char params[16 * 16];
-  DType compute = traits(t).compute;
+  const DType compute = traits(t).compute, kernel = static_cast<DType>(entry.dtype);
   for (size_t i = 0; i < scalars.size(); ++i) store_scalar(scalars[i], compute, params + 16 * i);
   RowsLoop loop;
   loop.entry = &entry;
@@ -147,7 +147,7 @@ void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in
     loop.operands.push_back(make_operand(outs[i], *in[0], s, dims, static_cast<DType>(entry.output_dtype[i]), true,
                                          entry.per_row[i], op.name));
   for (size_t i = 0; i < in.size(); ++i)
-    loop.operands.push_back(make_operand(*in[i], *in[0], s, dims, op.fixed >> i & 1 ? op.fixed_dtype : t, false,
+    loop.operands.push_back(make_operand(*in[i], *in[0], s, dims, op.fixed >> i & 1 ? op.fixed_dtype : kernel, false,
                                          entry.per_row[outs.size() + i], op.name));
   coalesce(loop.kept_sizes, loop.operands, &RowOperand::kept);
   coalesce(loop.reduced_sizes, loop.operands, &RowOperand::reduced);
@@ -196,7 +196,7 @@ std::vector<Tensor> rows(const RowsOp& op, Inputs in, Scalars scalars, const Dim
   for (const Tensor* x : in) meta |= x->is_meta();
   std::vector<Tensor> outs;
   for (int i = 0; i < entry.outputs; ++i) {
-    DType result = static_cast<DType>(entry.output_dtype[i]);
+    DType result = result_dtype(entry, i, t);
     if (entry.per_row[i])
       outs.push_back(make_tensor(s.reduced_result, result, in[0]->device(), meta));
     else
@@ -217,7 +217,7 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
   check_identity(op, entry, s);
   bool changes_input = false;
   for (int i = 0; i < entry.outputs; ++i) {
-    DType result = static_cast<DType>(entry.output_dtype[i]);
+    DType result = result_dtype(entry, i, t);
     STRATA_CHECK(outs[i].defined(), op.name, ": argument out: expected a tensor, got None");
     STRATA_CHECK(can_cast(result, outs[i].dtype()), "result type ", scalar_type_name(result),
                  " can't be cast to the desired output type ", scalar_type_name(outs[i].dtype()));

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "core/promote.h"
+#include "eager/cast.h"
 #include "eager/copy.h"
 
 namespace strata::eager {
@@ -75,7 +76,6 @@ auto visit_numbers(DType t, const char* name, F&& f) {
   return visit_reals(t, name, static_cast<F&&>(f));
 }
 
-inline bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
 inline DType wide_dtype(DType t) { return is_half(t) ? DType::F32 : t; }
 inline Tensor widened(const Tensor& t) { return as_dtype(t, wide_dtype(t.dtype())); }
 

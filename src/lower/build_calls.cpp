@@ -305,6 +305,7 @@ Value Builder::divide(const std::string& name, const Value& a, const Value& b) {
   }
   if (name == "truncdiv") {  // the quotient is rounded to the tensors' dtype first, as PyTorch's is
     int q = g.bin(Op::Div, x, y);
+    kernel_.rounds_inside = true;
     if (dtype_ == DType::F16 || dtype_ == DType::BF16) q = from_storage(g, to_storage(g, q, dtype_), dtype_);
     return real(g.op(Op::Trunc, t, q));
   }

@@ -28,7 +28,9 @@ int float_to_int(Graph& g, int v, DType to) {
   return g.select(g.compare(Op::Gt, v, top), g.integer(to, last), r);
 }
 
-int half_to_f32(Graph& g, int v) {
+}  // namespace
+
+int widen_half(Graph& g, int v) {
   DType u = DType::U32, f = DType::F32;
   auto k = [&](uint32_t b) { return g.constant(u, b); };
   int h = g.op(Op::Convert, u, v);
@@ -43,7 +45,7 @@ int half_to_f32(Graph& g, int v) {
   return g.op(Op::Bitcast, f, g.bin(Op::Or, r, sign));
 }
 
-int f32_to_half(Graph& g, int v) {
+int narrow_half(Graph& g, int v) {
   DType u = DType::U32, f = DType::F32;
   auto k = [&](uint32_t b) { return g.constant(u, b); };
   int b = g.op(Op::Bitcast, u, v);
@@ -60,6 +62,8 @@ int f32_to_half(Graph& g, int v) {
   r = g.select(g.compare(Op::Gt, magnitude, k(0x7f800000)), k(0x7e00), r);
   return g.op(Op::Convert, DType::U16, g.bin(Op::Or, r, sign));
 }
+
+namespace {
 
 int bf16_to_f32(Graph& g, int v) {
   int wide = g.op(Op::Convert, DType::U32, v);
@@ -93,14 +97,17 @@ int convert(Graph& g, int v, DType to) {
 }
 
 int from_storage(Graph& g, int v, DType storage) {
-  if (storage == DType::F16) return half_to_f32(g, v);
+  if (storage == DType::F16) return g.portable ? widen_half(g, v) : g.op(Op::WidenHalf, DType::F32, v);
   if (storage == DType::BF16) return bf16_to_f32(g, v);
   if (storage == DType::Bool) return convert(g, v, DType::Bool);
   return v;
 }
 
 int to_storage(Graph& g, int v, DType storage) {
-  if (storage == DType::F16) return f32_to_half(g, convert(g, v, DType::F32));
+  if (storage == DType::F16) {
+    v = convert(g, v, DType::F32);
+    return g.portable ? narrow_half(g, v) : g.op(Op::NarrowHalf, DType::U16, v);
+  }
   if (storage == DType::BF16) return f32_to_bf16(g, convert(g, v, DType::F32));
   if (storage == DType::Bool) return convert(g, convert(g, v, DType::Bool), DType::U8);
   return convert(g, v, traits(storage).component);

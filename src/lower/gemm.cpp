@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "lower/print_c.h"
+
 namespace strata::lower {
 namespace {
 
@@ -57,8 +59,8 @@ struct Storage {
 constexpr Storage storages[] = {
     {"f32", "float", 4, "f32", "x", nullptr, "1"},
     {"f64", "double", 8, "f64", "x", nullptr, "1"},
-    {"bf16", "u16", 2, "f32", "from_bf16(x)", "to_bf16(x)", "0x3f80"},
-    {"f16", "u16", 2, "f32", "from_f16(x)", "to_f16(x)", "0x3c00"},
+    {"bf16", "u16", 2, "f32", "bf16_to_f32(x)", "f32_to_bf16(x)", "0x3f80"},
+    {"f16", "u16", 2, "f32", "f16_to_f32(x)", "f32_to_f16(x)", "0x3c00"},
     {"i64", "u64", 8, "u64", "x", nullptr, "1"},
     {"i32", "u32", 4, "u32", "x", nullptr, "1"},
     {"i16", "__INT16_TYPE__", 2, "u32", "(u32)x", "(u16)x", "1"},
@@ -117,37 +119,11 @@ struct gemm_table {
 };
 )";
 
-constexpr std::string_view float_bits = R"(
-static inline float bits_f32(u32 u) { float f; __builtin_memcpy(&f, &u, 4); return f; }
-static inline u32 f32_bits(float f) { u32 u; __builtin_memcpy(&u, &f, 4); return u; }
-)";
-
-constexpr std::string_view bf16_text = R"(
-static inline float from_bf16(u16 h) { return bits_f32((u32)h << 16); }
-static inline u16 to_bf16(float f) {
-  u32 u = f32_bits(f);
-  u32 even = (u + 0x7fffu + (u >> 16 & 1u)) >> 16, nan = u >> 16 | 0x40u;
-  return (u16)((u & 0x7fffffffu) > 0x7f800000u ? nan : even);
-}
-)";
-
-constexpr std::string_view f16_text = R"(
-/* A half's exponent and fraction are a float's of 2^-112 its value; that product is exact, subnormals included. */
-static inline float from_f16(u16 h) {
-  u32 magnitude = h & 0x7fffu;
-  u32 u = f32_bits(bits_f32(magnitude << 13) * 0x1p112f);
-  if (magnitude >= 0x7c00u) u |= 0x7f800000u;
-  return bits_f32(u | (u32)(h & 0x8000u) << 16);
-}
-/* Under the smallest normal half the addition of 0.5 rounds, because there 0.5 has a half's spacing. */
-static inline u16 to_f16(float f) {
-  u32 u = f32_bits(f), magnitude = u & 0x7fffffffu;
-  u32 normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-  u32 tiny = f32_bits(bits_f32(magnitude) + 0.5f) - 0x3f000000u;
-  u32 h = magnitude < 0x38800000u ? tiny : magnitude >= 0x47800000u ? 0x7c00u : normal;
-  if (magnitude > 0x7f800000u) h = 0x7e00u;
-  return (u16)(h | (u >> 16 & 0x8000u));
-}
+// What half_function's text names.
+constexpr std::string_view half_types = R"(
+typedef float f32;
+typedef int i32, bit;
+#define BITS(T, x) ({ __typeof__(x) from_ = (x); T to_; __builtin_memcpy(&to_, &from_, sizeof to_); to_; })
 )";
 
 // Clang splits 64-byte vectors at x86-64-v4 unless the function asks for their width.
@@ -444,9 +420,9 @@ const std::vector<std::string_view>& gemm_dtypes() {
 std::string print_gemm(GemmLevel level, const std::vector<std::string_view>& dtypes) {
   std::string out(prologue);
   auto wanted = [&](std::string_view dtype) { return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end(); };
-  if (wanted("bf16") || wanted("f16")) out += float_bits;
-  if (wanted("bf16")) out += bf16_text;
-  if (wanted("f16")) out += f16_text;
+  if (wanted("bf16") || wanted("f16")) out += half_types;
+  for (std::string half : {"bf16", "f16"})
+    if (wanted(half)) out += half_function(half + "_to_f32") + half_function("f32_to_" + half);
   std::vector<std::string_view> printed;
   for (std::string_view name : dtypes) {
     const Storage& storage = storage_named(name);

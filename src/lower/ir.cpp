@@ -44,10 +44,11 @@ int Graph::reduce(Reduction r) {
 
 const char* op_name(Op op) {
   static constexpr const char* names[] = {
-      "const", "param", "load", "scratch", "reduced", "index", "length", "range",   "extent",  "stride",
-      "neg",   "not",   "sqrt", "floor",   "ceil",    "trunc", "rint",   "convert", "bitcast", "add",
-      "sub",   "mul",   "div",  "and",     "or",      "xor",   "shl",    "shr",     "eq",      "ne",
-      "lt",    "le",    "gt",   "ge",      "call",    "fma",   "select", "rare",    "at",      "check"};
+      "const",   "param",      "load",        "scratch", "reduced", "index", "length", "range", "extent",
+      "stride",  "neg",        "not",         "sqrt",    "floor",   "ceil",  "trunc",  "rint",  "convert",
+      "bitcast", "widen_half", "narrow_half", "add",     "sub",     "mul",   "div",    "and",   "or",
+      "xor",     "shl",        "shr",         "eq",      "ne",      "lt",    "le",     "gt",    "ge",
+      "call",    "fma",        "select",      "rare",    "at",      "check"};
   return names[int(op)];
 }
 

@@ -34,6 +34,8 @@ enum class Op : uint8_t {
   Rint,
   Convert,  // exact or rounded once; the value is known to fit (the builder clamps), integers wrap
   Bitcast,
+  WidenHalf,   // the F32 of a float16's U16
+  NarrowHalf,  // and back, to nearest even; every NaN is one
   Add,
   Sub,
   Mul,
@@ -116,6 +118,8 @@ struct Kernel {
   std::vector<Scalar> scalars;
   std::vector<DType> scratch;
   std::vector<Pass> passes;
+  bool rounds_inside = false;  // to its dtype, before the result: float16 cannot borrow the kernel of float32
+  bool borrowed = false;       // float16: the table has no functions for it, and float32's serve
 };
 
 // The DAG that the builder grows: equal nodes are one, constants are folded with their exact bits.
@@ -142,6 +146,7 @@ class Graph {
 
   std::vector<Node> nodes;
   std::vector<Reduction> reductions;
+  bool portable = false;  // half floats are taken apart: for printers that have no instructions for them
 
  private:
   using Key = std::tuple<Op, DType, std::array<int, 3>, uint64_t, uint8_t>;
@@ -151,6 +156,8 @@ class Graph {
 // A value of a conversion that always has one: floats saturate and NaN gives 0 in integers, integers wrap, Bool is
 // != 0. Types of memory: half floats go through F32 and are U16 nodes, Bool is a U8 node.
 int convert(Graph& g, int v, DType to);
+int widen_half(Graph& g, int v);  // what WidenHalf and NarrowHalf do, in integers: where no instruction does it
+int narrow_half(Graph& g, int v);
 int from_storage(Graph& g, int v, DType storage);  // a loaded node as a value of the compute type
 int to_storage(Graph& g, int v, DType storage);    // a value of any type as the node to store
 DType storage_node_type(DType storage);            // type of the nodes above: U16, U8, a component, or itself

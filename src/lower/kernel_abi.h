@@ -117,6 +117,7 @@ typedef struct StrataSpaceFile {
   int64_t count;
 } StrataSpaceFile;
 
+// An entry of float16 with nothing but its name and dtype: float32's kernel serves, between conversions.
 typedef struct StrataKernelEntry {
   const char* name;
   uint8_t dtype;  // storage dtype of the inputs, as DType's number

@@ -298,7 +298,8 @@ std::string vector_type(const std::string& e) {
   int bytes = 2 * width(e);
   std::string size = std::to_string(bytes), element = std::to_string(bytes / 16), upper = e;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return std::toupper(c); });
-  return "typedef " + e + " v" + e + " __attribute__((vector_size(" + size + ")));\n" + "typedef " + e + " v" + e +
+  return (e == "f16" ? "typedef _Float16 f16;\n" : "") + std::string("typedef ") + e + " v" + e +
+         " __attribute__((vector_size(" + size + ")));\n" + "typedef " + e + " v" + e +
          "_u __attribute__((vector_size(" + size + "), aligned(" + element + "), may_alias));\n" + "typedef " + e +
          " v" + e + "_s __attribute__((vector_size(" + size + "), aligned(" + std::to_string(std::min(bytes, 64)) +
          "), may_alias));\n" + "#define V" + upper + "(x) SPLAT(v" + e + ", x)\n";
@@ -311,6 +312,10 @@ class Prelude {
     if (!done_.insert(name).second) return;
     size_t cut = name.rfind('_');
     if (cut == std::string::npos) return;  // a type
+    if (name == "f16_to_f32" || name == "f32_to_f16") {
+      text_ += half_function(name);
+      return;
+    }
     std::string what = name.substr(0, cut), t = name.substr(cut + 1);
     bool vector = t[0] == 'v';
     std::string e = vector ? t.substr(1) : t;

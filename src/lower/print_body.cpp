@@ -272,6 +272,16 @@ std::string BodyPrinter::expression(int v, bool vector) {
     }
     case Op::Bitcast:
       return vector ? "(" + type(n.type, true) + ")" + arg(a) : "BITS(" + t + ", " + arg(a) + ")";
+    case Op::WidenHalf:
+    case Op::NarrowHalf: {
+      const bool widen = n.op == Op::WidenHalf;
+      if (vector)
+        return widen ? "CONVERT(" + type(n.type, true) + ", (" + type(DType::F16, true) + ")" + arg(a) + ")"
+                     : "(" + type(n.type, true) + ")CONVERT(" + type(DType::F16, true) + ", " + arg(a) + ")";
+      const char* function = widen ? "f16_to_f32" : "f32_to_f16";
+      needs_.insert(function);
+      return std::string(function) + "(" + arg(a) + ")";
+    }
     case Op::Call: {
       std::string name = helper_name(Helper(n.imm)), args = arg(a) + ", " + arg(b);
       if (vector) {

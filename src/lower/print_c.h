@@ -47,6 +47,9 @@ using Needs = std::set<std::string>;  // helpers of the prelude by name, "fma_vf
 std::string print_function(const Kernel& kernel, Isa isa, Needs& needs);
 std::string print_file(const std::string& family, const std::vector<Kernel>& kernels, Isa isa);
 std::string prelude(const Needs& needs);
+// The conversions of half floats as C functions of one value: "f16_to_f32", "f32_to_f16", "bf16_to_f32", "f32_to_bf16".
+std::string half_function(const std::string& name);
+std::string half_file();  // C file of them for the core: strata_f16_to_f32, ...
 
 DType mask_lane(int bits);  // the integer type of masks over lanes of that width
 

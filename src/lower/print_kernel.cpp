@@ -201,6 +201,7 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
 
 std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   std::string symbol = kernel_symbol(k, isa);
+  if (k.borrowed) return "  {\"" + k.name + "\", " + std::to_string(int(k.dtype)) + "},\n";
   auto list = [&](const std::string& suffix, const std::vector<int>& values) {
     tables += "static const u8 " + symbol + suffix + "[] = {";
     for (size_t i = 0; i < values.size(); ++i) tables += (i ? ", " : "") + std::to_string(values[i]);
@@ -280,6 +281,10 @@ std::string print_file(const std::string& family, const std::vector<Kernel>& ker
   std::string functions, tables, entries;
   std::map<std::string, std::string> printed;  // text without names -> symbol
   for (const Kernel& k : kernels) {
+    if (k.borrowed) {
+      entries += table_entry(k, isa, tables);
+      continue;
+    }
     const std::string symbol = kernel_symbol(k, isa), text = print_function(k, isa, needs);
     // Entries that differ in their arguments only (sum, sum.dim_IntList) share one kernel.
     auto [found, is_new] = printed.emplace(nameless(text, symbol), symbol);

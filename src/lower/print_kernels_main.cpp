@@ -19,9 +19,14 @@ extern const int64_t table_kernel_count;
 
 namespace {
 
-// Every dtype has one-lane kernels; these have all three instruction sets.
+// Every dtype but float16 has one-lane kernels; these have all three instruction sets. Float16 has the kernels of
+// float32, between conversions; the few that are its own, conversions among them, have all sets.
 constexpr uint32_t kAllSets = 1u << int(DType::F32) | 1u << int(DType::F64) | 1u << int(DType::BF16) |
-                              1u << int(DType::I64) | 1u << int(DType::Bool);
+                              1u << int(DType::I64) | 1u << int(DType::Bool) | 1u << int(DType::F16);
+
+bool borrowed(const KernelDesc& d, const Kernel& k) {
+  return k.dtype == DType::F16 && (d.dtypes >> int(DType::F32) & 1) && !k.rounds_inside;
+}
 
 void write_if_changed(const std::filesystem::path& path, const std::string& text) {
   std::ifstream old(path);
@@ -92,6 +97,7 @@ void run(const std::filesystem::path& out, bool report) {
   std::filesystem::create_directories(out);
   print_products(out);
   print_space_families(out);
+  write_if_changed(out / "half.c", half_file());
   std::map<std::string, std::vector<const KernelDesc*>> families;
   for (int64_t k = 0; k < table_kernel_count; ++k)
     if (table_kernels[k].kind != KernelKind::Space) families[table_kernels[k].family].push_back(&table_kernels[k]);
@@ -103,12 +109,16 @@ void run(const std::filesystem::path& out, bool report) {
       for (const KernelDesc* d : list)
         for (int t = 0; t < kDTypeCount; ++t)
           if ((d->dtypes >> t & 1) && (isa == Isa::Base || (kAllSets >> t & 1)))
-            kernels.push_back(build_kernel(*d, DType(t)));
+            if (Kernel k = build_kernel(*d, DType(t)); !borrowed(*d, k) || isa == Isa::Base) {
+              k.borrowed = borrowed(*d, k);
+              kernels.push_back(std::move(k));
+            }
       write_if_changed(out / (std::string(isa_name(isa)) + "_" + family + ".c"), print_file(family, kernels, isa));
       printed[isa].push_back(family);
       for (const Kernel& k : kernels) {
         Needs needs;
-        if (report) std::cout << print_function(k, isa, needs).size() << '\t' << kernel_symbol(k, isa) << '\n';
+        if (report && !k.borrowed)
+          std::cout << print_function(k, isa, needs).size() << '\t' << kernel_symbol(k, isa) << '\n';
       }
     }
   }

@@ -18,7 +18,7 @@ void ListStep::add(std::vector<Tensor> outputs, std::vector<Tensor> inputs, std:
   STRATA_CHECK_NOT_IMPLEMENTED(is_float(first.dtype()), name_, ": expected tensors of a floating dtype, got ",
                                first.dtype());
   Item item;
-  item.plain = true;
+  item.plain = eager::kernel_for(op_, first.dtype()).dtype == uint8_t(first.dtype());
   for (const std::vector<Tensor>* list : {&outputs, &inputs})
     for (const Tensor& t : *list) {
       STRATA_CHECK(t.defined() && t.sizes() == first.sizes(), name_, ": expected tensors of one shape, got ",

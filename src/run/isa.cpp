@@ -14,10 +14,7 @@ constexpr const char* kIsas[kIsaCount] = {"base", "v3", "v4"};
 bool machine_has(int isa) {
   __builtin_cpu_init();
   if (isa == 0) return true;
-  bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  if (isa == 1) return v3;
-  return v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+  return isa == 1 ? __builtin_cpu_supports("x86-64-v3") : __builtin_cpu_supports("x86-64-v4");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 class BlockNest {
  public:
   BlockNest(const KernelDesc& desc, DType dtype) : builder_(desc, dtype) {
+    builder_.g.portable = true;
     outputs_ = builder_.build();
     const Kernel& k = builder_.kernel();
     nest_.name = k.name;

@@ -69,6 +69,7 @@ class SpaceNest : Builder::Operands {
 
   Nest run() {
     builder_.operands = this;
+    builder_.g.portable = true;
     const std::vector<std::array<int, 2>> values = builder_.build();
     const Kernel& k = builder_.kernel();
     for (size_t i = 0; i < outputs_.size(); ++i) add_operand(outputs_[i], k.outputs[i].storage, true);
