@@ -13,7 +13,7 @@ struct OperatorTable::State {
   std::recursive_mutex lock;
   std::map<std::string, Operator*, std::less<>> by_name;
   std::vector<Operator*> order;
-  Slot fallbacks[kKeyCount];
+  Slot fallbacks[kKeyCount], served[kKeyCount];
   Slot foreign;
 };
 
@@ -157,6 +157,7 @@ OperatorTable::Saved OperatorTable::fallthrough(Operator& op, Key key) {
 void OperatorTable::fallback(Key key, const BoxedKernel* kernel) {
   State& s = state();
   std::lock_guard<std::recursive_mutex> hold(s.lock);
+  if (kernel) s.served[static_cast<int>(key)].boxed.store(kernel, std::memory_order_release);
   s.fallbacks[static_cast<int>(key)].boxed = kernel;
   for (Operator* op : s.order) refresh(*op);
 }
@@ -164,6 +165,8 @@ void OperatorTable::fallback(Key key, const BoxedKernel* kernel) {
 const BoxedKernel* OperatorTable::fallback_of(Key key) const {
   return const_cast<OperatorTable*>(this)->state().fallbacks[static_cast<int>(key)].boxed;
 }
+
+const Slot& OperatorTable::fallback_slot(Key key) { return state().served[static_cast<int>(key)]; }
 
 void OperatorTable::foreign(const BoxedKernel* kernel) { state().foreign.boxed = kernel; }
 const Slot& OperatorTable::foreign_slot() { return state().foreign; }
@@ -178,14 +181,9 @@ void OperatorTable::refresh(Operator& op) {
 
 const Slot& Operator::key_fallback(Key k, Dispatch) const {
   OperatorTable& table = OperatorTable::instance();
-  const BoxedKernel* kernel = table.fallback_of(k);
-  STRATA_CHECK_NOT_IMPLEMENTED(kernel, name, ": no kernel for the key ", key_name(k),
+  STRATA_CHECK_NOT_IMPLEMENTED(table.fallback_of(k), name, ": no kernel for the key ", key_name(k),
                                "; register one with strata.library");
-  // All operators without a kernel of their own share one slot per key; it changes with the fallback only.
-  static Slot shared[kKeyCount];
-  Slot& slot = shared[static_cast<int>(k)];
-  slot.boxed.store(kernel, std::memory_order_release);
-  return slot;
+  return table.fallback_slot(k);
 }
 
 const Slot& Operator::missing(Dispatch d) const {

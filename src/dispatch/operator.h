@@ -105,6 +105,9 @@ class OperatorTable {
   // Whole-key registration: serves every operator without a kernel for `key` that is not set to fall through.
   void fallback(Key key, const BoxedKernel* kernel);  // null removes it
   const BoxedKernel* fallback_of(Key key) const;
+  // What serves the operators without a kernel of their own for `key`; it changes in fallback() alone, and keeps the
+  // last kernel when that is taken away, for calls that have found it.
+  const Slot& fallback_slot(Key key);
   // Serves every operator that is not composite for kForeignDevice.
   void foreign(const BoxedKernel* kernel);
   const Slot& foreign_slot();

@@ -85,6 +85,26 @@ TEST(Operators, WholeKeyRegistration) {
   EXPECT_EQ(boxed_calls, 1);
 }
 
+// A call that has found the slot of a key runs what the key has now: calls write nothing there.
+TEST(Operators, CallsDoNotWriteTheSlotOfAFallback) {
+  OperatorTable& table = OperatorTable::instance();
+  auto plain = [](Operator& op, Dispatch, Stack& stack) {
+    ExcludeGuard below{KeySet(Key::User2)};
+    op.call_boxed(op, stack);
+  };
+  BoxedKernel first{plain, "first"}, second{plain, "second"};
+  Dispatch d{Key::Backend | Key::User2, 0};
+  table.fallback(Key::User2, &first);
+  const Slot& found = op::add_Tensor.find(d);
+  EXPECT_EQ(found.boxed.load(), &first);
+  table.fallback(Key::User2, &second);
+  EXPECT_EQ(found.boxed.load(), &second);
+  EXPECT_EQ(&op::mul_Tensor.find(d), &found);
+  table.fallback(Key::User2, nullptr);
+  EXPECT_THROW(op::add_Tensor.find(d), Error);
+  EXPECT_EQ(found.boxed.load(), &second);  // for a call that is between finding and running
+}
+
 TEST(Operators, UnlistedOperatorsOfAKeyWithAnErrorFallbackRaise) {
   BoxedKernel refuse{[](Operator& op, Dispatch, Stack&) {
                        throw_error(ErrorKind::NotImplemented, op.name + " has no kernel for User1");
