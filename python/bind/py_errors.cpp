@@ -64,7 +64,8 @@ std::string with_operator(const char* what, std::string_view op) {
   return str_cat(text, " (in ", op, ")");
 }
 
-void set_python_error(std::string_view op) noexcept {
+namespace {
+void translate(std::string_view op) {
   try {
     throw;
   } catch (const PythonError&) {
@@ -80,6 +81,15 @@ void set_python_error(std::string_view op) noexcept {
     set_error(PyExc_RuntimeError, with_operator(e.what(), op));
   } catch (...) {
     PyErr_SetString(PyExc_RuntimeError, "strata: an unknown C++ exception");
+  }
+}
+}  // namespace
+
+void set_python_error(std::string_view op) noexcept {
+  try {
+    translate(op);
+  } catch (...) {  // no memory for the text
+    PyErr_SetString(out_of_memory_error, "strata: out of memory");
   }
 }
 

@@ -3,15 +3,21 @@ process, since what it guards against ends one."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
+
+import pytest
+import strata
+
+TESTS = Path(__file__).resolve().parent.parent
+SHIM = next(Path(strata._C.__file__).resolve().parent.glob("tests/libfailing_memory.so"), None)
 
 
 def in_child(code: str, **environment: str) -> str:
     """What a program prints; it must end well."""
-    import os
-
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300,
                           env={**os.environ, "PYTHONFAULTHANDLER": "1", **environment})
     assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
@@ -74,3 +80,73 @@ def test_an_array_that_cannot_be_taken_over_is_given_back_once():
         print(len(deleted))
         """)
     assert int(out) == 4
+
+
+# Fails every allocation of operators' calls in turn: the error can be caught, and what follows is as if nothing had been.
+FAILING = """
+    import ctypes, sys
+    sys.path.insert(0, sys.argv[1] + "/ops")
+    from table import ENTRIES, calls, operator, strata, outputs, bits
+
+    shim = ctypes.CDLL(None)
+    shim.fail_after.argtypes = [ctypes.c_long, ctypes.c_long]
+    shim.allocations.restype = shim.failures_left.restype = ctypes.c_long
+    held = []
+
+    def drain():
+        # Small objects come from lists of freed ones; with these empty each of them is an allocation.
+        for size in (1, 40, 200, 900):
+            for _ in range(3000):
+                before = shim.allocations()
+                held.append(strata.empty(size))
+                if shim.allocations() - before >= 3:
+                    break
+
+    def call(entry):
+        args, kwargs = next(calls(entry, "float32"))
+        return args, kwargs
+
+    errors = calls_made = 0
+    for entry in ENTRIES:
+        op = operator(entry.schema)
+        try:
+            args, kwargs = call(entry)
+            strata.manual_seed(1)
+            expected = [bits(a) for a in outputs(op(*args, **kwargs))]
+        except Exception:
+            continue
+        print(entry.schema.full, flush=True)
+        for many in (2, 1000):
+            for n in range(40):
+                args, kwargs = call(entry)
+                for a in args:
+                    if isinstance(a, strata.Tensor) and a.is_floating_point() and n % 2:
+                        a.requires_grad_()
+                drain()
+                strata.manual_seed(1)
+                shim.fail_after(n, many)
+                try:
+                    op(*args, **kwargs)
+                except (RuntimeError, MemoryError, NotImplementedError) as error:
+                    shim.fail_after(-1, 0)
+                    errors += 1
+                    del error
+                left = shim.failures_left()
+                shim.fail_after(-1, 0)
+                assert strata.ones(2, 3).to(strata.float64).sum().item() == 6
+                args, kwargs = call(entry)
+                strata.manual_seed(1)
+                assert [bits(a) for a in outputs(op(*args, **kwargs))] == expected, (entry.schema.full, many, n)
+                calls_made += 1
+                if left == many:
+                    break
+    print("errors", errors, "calls", calls_made)
+    assert errors > 5 * len(ENTRIES)
+"""
+
+
+@pytest.mark.skipif(SHIM is None, reason="sanitizers have an allocator of their own")
+def test_every_allocation_may_fail():
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(FAILING), str(TESTS)], capture_output=True, text=True, timeout=900,
+                          env={**os.environ, "LD_PRELOAD": str(SHIM), "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"})
+    assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-500:]}\n{done.stderr[-4000:]}"
