@@ -129,7 +129,7 @@ class RowKernel {
     for (int k = 0; k < entry_->passes; ++k) {
       const StrataRowPass& pass = entry_->pass[k];
       const bool whole = pass.reductions == 0 && !pass.elementwise;
-      StrataRowArgs args{ptr, params_, reduced, rows, reduced + done * 16, whole ? 1 : count, 0, count};
+      StrataRowArgs args{ptr, params_, reduced, rows, reduced + done * 16, whole ? 1 : count, 0, count, nullptr};
       pass.fn(&args);
       done += pass.reductions;
     }

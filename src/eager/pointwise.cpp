@@ -247,8 +247,16 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
   STRATA_CHECK(resize || !is_complex(t) || is_complex(result) || result == DType::Bool, "In-place ", op.name,
                " is not supported for complex tensors.");
   if (resize && op.exact_out) check_exact_dtype(out, result, op.name);
+  // A kernel that may fail writes nothing that is anybody's.
+  Tensor apart;
+  if (STRATA_UNLIKELY(entry.sets_status)) {
+    apart = make_tensor_strided(shape, result_strides(shape, in), result, out.device(), any_meta(in) || out.is_meta());
+    const Tensor* outs[1] = {&apart};
+    run(op, entry, t, {outs, 1}, in, scalars);
+  }
   if (resize) resize_output(out, shape, op.name);
   check_no_overlap(op.name, out, in);
+  if (STRATA_UNLIKELY(apart.defined())) return copy_values(out, apart);
   const Tensor* outs[1] = {&out};
   run(op, entry, t, {outs, 1}, in, scalars);
 }

@@ -151,7 +151,7 @@ void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in
                                          entry.per_row[outs.size() + i], op.name));
   coalesce(loop.kept_sizes, loop.operands, &RowOperand::kept);
   coalesce(loop.reduced_sizes, loop.operands, &RowOperand::reduced);
-  loop.run();
+  raise_status(loop.run(), op.name);
 }
 
 void check(const RowsOp& op, Inputs in) {
@@ -215,7 +215,7 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
   const StrataKernelEntry& entry = entry_for(op, t);
   Shapes s = shapes_of(*in[0], dims, keepdim);
   check_identity(op, entry, s);
-  bool changes_input = false;
+  bool apart = entry.sets_status;  // a kernel that may fail writes nothing that is anybody's
   for (int i = 0; i < entry.outputs; ++i) {
     DType result = result_dtype(entry, i, t);
     STRATA_CHECK(outs[i].defined(), op.name, ": argument out: expected a tensor, got None");
@@ -229,9 +229,9 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
                    shape);
     else
       check_resize(outs[i], shape, op.name);
-    for (const Tensor* x : in) changes_input |= x->is_same(outs[i]) && x->sizes() != shape;
+    for (const Tensor* x : in) apart |= x->is_same(outs[i]) && x->sizes() != shape;  // written while it is read
   }
-  if (changes_input) {  // of another shape, so it cannot be written while it is read
+  if (apart) {
     std::vector<Tensor> results = rows(op, in, scalars, dims, keepdim, t);
     for (size_t i = 0; i < results.size(); ++i) {
       resize_output(outs[i], results[i].sizes(), op.name);

@@ -1,6 +1,7 @@
 #include "eager/rows_loop.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 
@@ -35,20 +36,22 @@ class Runner {
     in_place_ &= l_.kept_sizes.size() <= 1;
   }
 
-  void run() {
-    if (rows_ == 0) return;
-    bool long_rows = n_ > kPart && rows_ < 8;
-    if (long_rows) {
+  int32_t run() {
+    if (rows_ == 0) return 0;
+    if (n_ > kPart && rows_ < 8) {
       for (int64_t r = 0; r < rows_; ++r) run_long(r);
-      return;
+      return status_;
     }
     int64_t tile = tile_rows();
     int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(n_, 1));
     if (tile > 1) grain = (grain + tile - 1) / tile * tile;
     parallel_for(0, rows_, grain, [&](int64_t begin, int64_t end) {
       static thread_local Workspace space;
-      run_rows(begin, end, tile, space);
+      int32_t status = 0;
+      run_rows(begin, end, tile, space, &status);
+      if (status) status_.fetch_or(status);
     });
+    return status_;
   }
 
  private:
@@ -160,7 +163,7 @@ class Runner {
   }
 
   // All passes of one row whose operands are at `ptr`.
-  void run_passes(char* const* ptr, char* const* scratch) const {
+  void run_passes(char* const* ptr, char* const* scratch, int32_t* status) const {
     alignas(16) Value reduced[kMaxReductions];
     int64_t parts = std::max<int64_t>((n_ + kPart - 1) / kPart, 1);
     int done = 0;
@@ -172,12 +175,12 @@ class Runner {
         continue;
       }
       if (pass.reductions == 0 && !pass.elementwise) {
-        StrataRowArgs a{ptr, l_.params, reduced, scratch, nullptr, 1, 0, n_};
+        StrataRowArgs a{ptr, l_.params, reduced, scratch, nullptr, 1, 0, n_, status};
         pass.fn(&a);
         continue;
       }
       if (parts == 1) {
-        StrataRowArgs a{ptr, l_.params, reduced, scratch, reduced + done, n_, 0, n_};
+        StrataRowArgs a{ptr, l_.params, reduced, scratch, reduced + done, n_, 0, n_, status};
         pass.fn(&a);
       } else {
         std::vector<Value> partial(parts * std::max<int>(pass.reductions, 1));
@@ -186,7 +189,7 @@ class Runner {
           char* kept[kMaxRowOperands];
           advance(ptr, scratch, p, at, kept);
           Value raw[kMaxReductions];
-          StrataRowArgs a{at, l_.params, reduced, kept, raw, std::min(kPart, n_ - p * kPart), p * kPart, n_};
+          StrataRowArgs a{at, l_.params, reduced, kept, raw, std::min(kPart, n_ - p * kPart), p * kPart, n_, status};
           pass.fn(&a);
           for (int r = 0; r < pass.reductions; ++r) partial[r * parts + p] = raw[r];
         }
@@ -203,14 +206,14 @@ class Runner {
     for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + part * kPart * itemsize(l_.compute);
   }
 
-  void run_rows(int64_t begin, int64_t end, int64_t tile, Workspace& space) const {
+  void run_rows(int64_t begin, int64_t end, int64_t tile, Workspace& space, int32_t* status) const {
     int count = int(l_.operands.size());
     // Rows of a tile start a line apart from a power of two, so that they do not meet in one set of the cache.
     int64_t stride = row_bytes() + 64;
     char* memory = space.get(stride * (count * tile + e_.scratch_rows) + 64 * count);
     char* scratch[kMaxRowOperands];
     for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = memory + stride * (count * tile + i);
-    if (in_place_) return run_in_place(begin, end, scratch);
+    if (in_place_) return run_in_place(begin, end, scratch, status);
     for (int64_t row = begin; row < end;) {
       int64_t here = 1;
       if (tile > 1) here = std::min({tile, end - row, l_.kept_sizes.back() - row % l_.kept_sizes.back()});
@@ -238,7 +241,7 @@ class Runner {
             ptr[i] = direct_[i] ? base : memory + stride * (tile * i + j);
           }
         }
-        run_passes(ptr, scratch);
+        run_passes(ptr, scratch, status);
         for (int i = 0; i < e_.outputs; ++i) {
           const RowOperand& o = l_.operands[i];
           if (o.per_row && o.dtype != o.kernel)
@@ -259,7 +262,7 @@ class Runner {
   }
 
   // Rows at one distance from each other, all operands where they are.
-  void run_in_place(int64_t begin, int64_t end, char* const* scratch) const {
+  void run_in_place(int64_t begin, int64_t end, char* const* scratch, int32_t* status) const {
     size_t count = l_.operands.size();
     char* ptr[kMaxRowOperands];
     int64_t step[kMaxRowOperands];
@@ -273,8 +276,8 @@ class Runner {
     if (one_value && n_ > 0 && n_ <= kPart) {
       // Sums, maxima, norms: rows short enough that a loop over passes would show.
       alignas(16) Value reduced[kMaxReductions];
-      const StrataRowArgs part{ptr, l_.params, reduced, scratch, reduced, n_, 0, n_};
-      const StrataRowArgs whole{ptr, l_.params, reduced, scratch, nullptr, 1, 0, n_};
+      const StrataRowArgs part{ptr, l_.params, reduced, scratch, reduced, n_, 0, n_, status};
+      const StrataRowArgs whole{ptr, l_.params, reduced, scratch, nullptr, 1, 0, n_, status};
       for (int64_t row = begin; row < end; ++row) {
         pass[0].fn(&part);
         pass[1].fn(&whole);
@@ -283,13 +286,13 @@ class Runner {
       return;
     }
     for (int64_t row = begin; row < end; ++row) {
-      run_passes(ptr, scratch);
+      run_passes(ptr, scratch, status);
       for (size_t i = 0; i < count; ++i) ptr[i] += step[i];
     }
   }
 
   // Few rows of many elements: the parts of a row are divided among the threads.
-  void run_long(int64_t row) const {
+  void run_long(int64_t row) {
     int count = int(l_.operands.size());
     int64_t parts = (n_ + kPart - 1) / kPart;
     alignas(16) Value reduced[kMaxReductions];
@@ -312,6 +315,7 @@ class Runner {
       std::vector<Value> partial(pieces * std::max<int>(pass.reductions, 1));
       parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
         static thread_local Workspace space;
+        int32_t status = 0;
         for (int64_t p = begin; p < end; ++p) {
           int64_t first = p * kPart, here = whole ? 1 : std::min(kPart, n_ - first);
           char* memory = space.get(count * (kPart * 16 + 64));
@@ -330,7 +334,7 @@ class Runner {
           }
           for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + first * itemsize(l_.compute);
           Value raw[kMaxReductions];
-          StrataRowArgs a{ptr, l_.params, reduced, kept, raw, here, first, n_};
+          StrataRowArgs a{ptr, l_.params, reduced, kept, raw, here, first, n_, &status};
           pass.fn(&a);
           for (int r = 0; r < pass.reductions; ++r) partial[r * pieces + p] = raw[r];
           if (pass.elementwise)
@@ -339,6 +343,7 @@ class Runner {
               if (!o.per_row && !direct_[i]) stage(o, bases[i], ptr[i], first, here, false);
             }
         }
+        if (status) status_.fetch_or(status);
       });
       for (int r = 0; r < pass.reductions; ++r)
         reduced[done + r] = fold(e_.reduction[done + r], &partial[r * pieces], pieces);
@@ -354,13 +359,15 @@ class Runner {
   const StrataKernelEntry& e_;
   int64_t n_, rows_;
   std::vector<bool> direct_;
+  std::atomic<int32_t> status_{0};
   bool in_place_ = true;  // nothing has to be gathered or converted
 };
 
 }  // namespace
 
-void RowsLoop::run() {
-  if (!reduce_columns(*this)) Runner(*this).run();
+int32_t RowsLoop::run() {
+  if (!entry->sets_status && reduce_columns(*this)) return 0;
+  return Runner(*this).run();
 }
 
 }  // namespace strata::eager

@@ -21,7 +21,7 @@ struct RowsLoop {
   std::vector<RowOperand> operands;  // outputs, then inputs
   const void* params;
   DType compute;
-  void run();
+  int32_t run();  // the status that the kernel set
 };
 
 }  // namespace strata::eager

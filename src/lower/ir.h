@@ -72,6 +72,8 @@ struct Node {
   std::string name{};    // as the expression calls it, or empty
 
   bool leaf() const { return op <= Op::Stride; }
+  // Whether this call of a helper may find a divisor of 0.
+  bool takes_status() const { return !is_float(type) && Helper(imm) != Helper::Pow; }
 };
 
 enum class Combine : uint8_t { Add, Mul, Max, Min, Or, And, ArgMax, ArgMin };  // numbers of kernel_abi.h

@@ -28,6 +28,7 @@ typedef struct StrataRowArgs {
   int64_t count;         // elements in this part, 1 to 65,536
   int64_t first;         // logical index in the row of the first of them
   int64_t length;        // elements of the whole row
+  int32_t* status;       // as a pointwise kernel's
 } StrataRowArgs;
 
 typedef void (*StrataRowFn)(const StrataRowArgs* args);
@@ -124,6 +125,7 @@ typedef struct StrataKernelEntry {
   uint8_t kind;   // 0 pointwise, 1 rows
   uint8_t outputs, inputs, scalars;
   uint8_t scratch_rows, passes, reductions;
+  uint8_t sets_status;  // 1: it may or something into *status; others never touch it
   StrataPointwiseFn pointwise;
   const StrataRowPass* pass;         // [passes]; the last one writes the outputs
   const StrataReduction* reduction;  // [reductions] in order of passes

@@ -30,6 +30,7 @@ typedef struct StrataRowArgs {
   char* const* scratch;
   void* partial;
   i64 count, first, length;
+  i32* status;
 } StrataRowArgs;
 typedef void (*StrataRowFn)(const StrataRowArgs* args);
 typedef struct StrataColumnArgs {
@@ -44,7 +45,7 @@ typedef struct StrataReduction { u8 combine, accumulator; } StrataReduction;
 typedef struct StrataRowPass { StrataRowFn fn; u8 reductions, elementwise; StrataColumnsFn columns; } StrataRowPass;
 typedef struct StrataKernelEntry {
   const char* name;
-  u8 dtype, kind, outputs, inputs, scalars, scratch_rows, passes, reductions;
+  u8 dtype, kind, outputs, inputs, scalars, scratch_rows, passes, reductions, sets_status;
   StrataPointwiseFn pointwise;
   const StrataRowPass* pass;
   const StrataReduction* reduction;
@@ -63,7 +64,7 @@ typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; }
 #define CONVERT(T, v) __builtin_convertvector(v, T)
 #define SPLAT(T, x) ((x) - (T){0})
 #define LOAD(T, p) (*(const T##_u*)(p))
-#define EACH_LANE(T, f, a, b) ({ const T a_ = (a), b_ = (b); T r_; each_##f##_##T(&r_, &a_, &b_, status); r_; })
+#define EACH_LANE(T, f, a, b, n) ({ const T a_ = (a), b_ = (b); T r_ = {0}; each_##f##_##T(&r_, &a_, &b_, n, status); r_; })
 #ifdef __clang__
 #define STREAM(T, p, v) __builtin_nontemporal_store(v, (T##_s*)(p))
 #define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
@@ -172,10 +173,10 @@ const char* const kLanesScalar = R"C(static inline $E lanes_$C_$E($E* a) {
 }
 )C";
 
-// A helper of one lane over the lanes of vectors.
+// A helper of one lane over the first n lanes of vectors: those beyond the end of a row must not set the status.
 const char* const kEach =
-    R"C(static __attribute__((noinline)) void each_$C_$V($V* r, const $V* a, const $V* b, i32* status) {
-  for (int k = 0; k < 16; k++) (($E*)r)[k] = $C_$E(((const $E*)a)[k], ((const $E*)b)[k]$S);
+    R"C(static __attribute__((noinline)) void each_$C_$V($V* r, const $V* a, const $V* b, i64 n, i32* status) {
+  for (int k = 0; k < 16 && k < n; k++) (($E*)r)[k] = $C_$E(((const $E*)a)[k], ((const $E*)b)[k]$S);
 }
 )C";
 

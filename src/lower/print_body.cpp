@@ -286,10 +286,10 @@ std::string BodyPrinter::expression(int v, bool vector) {
       std::string name = helper_name(Helper(n.imm)), args = arg(a) + ", " + arg(b);
       if (vector) {
         helper("each_" + name, n.type, true);
-        return "EACH_LANE(" + type(n.type, true) + ", " + name + ", " + args + ")";
+        return "EACH_LANE(" + type(n.type, true) + ", " + name + ", " + args +
+               (kernel_.kind == KernelKind::Rows ? ", left)" : ", 16)");
       }
-      bool status = !is_float(n.type) && Helper(n.imm) != Helper::Pow;
-      return helper(name, n.type, false) + "(" + args + (status ? ", status)" : ")");
+      return helper(name, n.type, false) + "(" + args + (n.takes_status() ? ", status)" : ")");
     }
     case Op::Fma:
       return helper("fma", n.type, vector) + "(" + arg(a) + ", " + arg(b) + ", " + arg(c) + ")";

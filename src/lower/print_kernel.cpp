@@ -33,8 +33,13 @@ namespace {
 bool has_pairs(const Operand& o) { return is_complex(o.storage); }
 std::string bytes(int64_t n) { return std::to_string(n); }
 
-bool calls_status(const Pass& p) {
+bool calls_helpers(const Pass& p) {
   return std::any_of(p.nodes.begin(), p.nodes.end(), [](const Node& n) { return n.op == Op::Call; });
+}
+bool sets_status(const Kernel& k) {
+  auto sets = [](const Node& n) { return n.op == Op::Call && n.takes_status(); };
+  return std::any_of(k.passes.begin(), k.passes.end(),
+                     [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
 }
 
 std::string comment(const Kernel& k, const std::string& what) {
@@ -116,7 +121,7 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
         std::any_of(pass.stores.begin(), pass.stores.end(), writes))
       out += "  char* scratch_" + std::to_string(i) + " = args->scratch[" + std::to_string(i) + "];\n";
   }
-  if (calls_status(pass)) out += "  i32 unused = 0, *status = &unused;\n";
+  if (calls_helpers(pass)) out += "  i32* status = args->status;\n";
   out += body.uniform_part();
   bool loop = pass.elementwise || !pass.reductions.empty();
   if (loop) {
@@ -237,8 +242,9 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   auto n = [](size_t v) { return std::to_string(v) + ", "; };
   return "  {\"" + k.name + "\", " + n(size_t(k.dtype)) + (is_rows ? "1, " : "0, ") + n(k.outputs.size()) +
          n(k.inputs.size()) + n(k.scalars.size()) + n(k.scratch.size()) + n(is_rows ? k.passes.size() : 0) +
-         n(reductions) + (is_rows ? "0, " : symbol + ", ") + (is_rows ? symbol + "_passes, " : "0, ") +
-         (reductions ? symbol + "_reductions, " : "0, ") + symbol + "_types, " + symbol + "_rows},\n";
+         n(reductions) + n(sets_status(k)) + (is_rows ? "0, " : symbol + ", ") +
+         (is_rows ? symbol + "_passes, " : "0, ") + (reductions ? symbol + "_reductions, " : "0, ") + symbol +
+         "_types, " + symbol + "_rows},\n";
 }
 
 // The text of a kernel without its comments and its symbol.

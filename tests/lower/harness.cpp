@@ -338,7 +338,7 @@ void combine(const StrataReduction& r, char* a, const char* b) {
 
 constexpr int64_t kPart = 65536;
 
-void run_rows(const StrataKernelEntry& e, const Call& call, std::vector<Buffer>& outputs, int64_t n) {
+void run_rows(const StrataKernelEntry& e, const Call& call, std::vector<Buffer>& outputs, int64_t n, int32_t* status) {
   std::vector<Slot> reduced(e.reductions + 1);
   std::vector<Buffer> scratch;
   for (int k = 0; k < e.scratch_rows; ++k) scratch.emplace_back(traits(call.dtype).compute, n);
@@ -358,7 +358,7 @@ void run_rows(const StrataKernelEntry& e, const Call& call, std::vector<Buffer>&
       partial.emplace_back(pass.reductions + 1);
       int64_t count = per_row ? 1 : std::min(kPart, n - first);
       StrataRowArgs args{
-          ptr.data(), call.params.data(), reduced.data(), rows.data(), partial.back().data(), count, first, n};
+          ptr.data(), call.params.data(), reduced.data(), rows.data(), partial.back().data(), count, first, n, status};
       pass.fn(&args);
     }
     for (size_t w = 1; w < partial.size(); w *= 2)
@@ -378,16 +378,17 @@ std::vector<Buffer> run(const Library& lib, const Call& call, int64_t n, int32_t
   const StrataKernelEntry& e = *lib.kernels.at({call.desc->name, call.dtype});
   std::vector<Buffer> outputs;
   for (int k = 0; k < e.outputs; ++k) outputs.emplace_back(DType(e.output_dtype[k]), e.per_row[k] ? 1 : n);
+  int32_t ignored = 0;
+  if (!status) status = &ignored;
   if (e.kind == 1) {
-    run_rows(e, call, outputs, n);
+    run_rows(e, call, outputs, n, status);
     return outputs;
   }
   std::vector<char*> ptr;
   std::vector<int64_t> step;
   for (Buffer& b : outputs) ptr.push_back(b.data()), step.push_back(16 * itemsize(b.type));
   for (const Buffer& b : call.inputs) ptr.push_back(const_cast<char*>(b.data())), step.push_back(16 * itemsize(b.type));
-  int32_t ignored = 0;
-  e.pointwise(ptr.data(), step.data(), call.params.data(), n / 16, flags, status ? status : &ignored);
+  e.pointwise(ptr.data(), step.data(), call.params.data(), n / 16, flags, status);
   return outputs;
 }
 

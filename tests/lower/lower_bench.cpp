@@ -65,7 +65,8 @@ void rows(const Library& lib, const char* name, DType t, int64_t n, bool residen
       int done = 0;
       for (int p = 0; p < e.passes; ++p) {
         bool per_row = p + 1 == e.passes && !e.pass[p].elementwise;
-        StrataRowArgs args{ptr.data(), c.params.data(), slots, scratch_rows, slots + 16 * done, per_row ? 1 : n, 0, n};
+        StrataRowArgs args{ptr.data(), c.params.data(), slots, scratch_rows, slots + 16 * done, per_row ? 1 : n, 0,
+                           n,          nullptr};
         e.pass[p].fn(&args);
         done += e.pass[p].reductions;
       }

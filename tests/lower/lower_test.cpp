@@ -11,6 +11,7 @@ namespace strata::lower::test {
 
 void test_values(const std::vector<Library>& libs);  // values_test.cpp
 void test_structure(const std::vector<Library>& libs);
+void test_row_status(const std::vector<Library>& libs);
 void test_errors();
 void bench(const std::vector<Library>& libs, const std::string& only);  // lower_bench.cpp
 
@@ -32,6 +33,7 @@ int main(int argc, char** argv) {
     if (sample) return std::printf(failures() ? "%d failures\n" : "ok\n", failures()), failures() ? 1 : 0;
     test_values(libs);
     test_structure(libs);
+    test_row_status(libs);
     test_errors();
   } catch (const std::exception& e) {
     check(false, e.what());

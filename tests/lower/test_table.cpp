@@ -83,6 +83,9 @@ extern const KernelDesc test_kernels[] = {
     {"cabs", "pointwise", P, "self", "", "a:real b:real", "a = abs(self)\nb = angle(self)", kComplex,
      "test: complex abs"},
 
+    {"row_div", "reduce", R, "self other", "", "result:row:int64 each",
+     "result = sum(remainder(self, other))\neach = floordiv(self, other) - max(self)", kInts,
+     "test: division of integers in rows"},
     {"sum", "reduce", R, "self", "", "result:row", "sum(self)", kFloats | kComplex, "test: sum"},
     {"int_sum", "reduce", R, "self", "", "result:row:int64 p:row:int64", "result = sum(self)\np = prod(self)",
      kInts | kBool, "test: sum of integers"},

@@ -442,6 +442,32 @@ void test_structure(const std::vector<Library>& libs) {
   }
 }
 
+// A row's division by zero is told, wherever it is, and lanes beyond the end of the row tell nothing.
+void test_row_status(const std::vector<Library>& libs) {
+  std::mt19937_64 rng(7);
+  for (const Library& lib : libs)
+    for (DType t : {DType::I64, DType::U8}) {
+      if (!lib.kernels.count({"row_div", t})) continue;
+      for (int64_t n : {1, 15, 16, 17, 31, 130, 1029, 65537}) {
+        Call c = make_call(find_desc("row_div"), t, n, rng, false);
+        Buffer& divisor = c.inputs[1];
+        std::memset(divisor.data(), 0x11, size_t(n * itemsize(t)));
+        int32_t status = 0;
+        run(lib, c, n, &status);
+        check(status == 0, "row_div without a zero, " + lib.name);
+        for (int64_t at : {int64_t(0), n / 2, n - 1}) {
+          Call zero = c;
+          std::memset(zero.inputs[1].data() + at * itemsize(t), 0, size_t(itemsize(t)));
+          status = 0;
+          run(lib, zero, n, &status);
+          check(status == 1, "row_div with a zero, " + lib.name);
+        }
+      }
+    }
+  check(libs[0].kernels.at({"row_div", DType::I64})->sets_status == 1, "row_div says that it sets the status");
+  check(libs[0].kernels.at({"sum", DType::F32})->sets_status == 0, "sum says that it does not");
+}
+
 void test_errors() {
   expect_error("a +", "line 1, column 4: expected a value");
   expect_error("a + c", "line 1, column 5: unknown name 'c'");
