@@ -44,7 +44,7 @@ def info(e: Entry) -> str:
     fixed_dtype = {"bool": "Bool", "int64": "I64"}[kind]
     struct = "PointwiseOp" if e.kind == "pointwise" else "RowsOp"
     exact = str(e.raw.get("out_dtype") == "exact").lower()
-    more = f", {exact}" + (f", {e.unpromoted}u" if e.kind == "pointwise" else "")
+    more = f", {exact}" + (f", {e.unpromoted}u, {e.checked}u, {e.narrow}u" if e.kind == "pointwise" else "")
     outputs = len(str(e.raw.get("outputs", "result")).split())
     return (f'const {struct} info_{e.schema.ident}{{"{e.schema.name}", "{e.schema.ident}", Promote::{PROMOTE[e.promote]}, '
             f"{len(inputs)}, {len(e.kernel_scalars())}, {outputs}, {mask}u, DType::{fixed_dtype}{more}}};")

@@ -27,6 +27,7 @@ KEYS = {
     "op", "compute", "rows", "dims", "cpu", "composite", "view", "inverse", "promote", "dtypes", "grad", "variants", "inplace",
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
+    "shape_only", "underived", "refuses_grad", "narrow",
 }
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc"}
 
@@ -88,6 +89,19 @@ class Entry:
         """Bit i: scalar operand i takes no part in the result type."""
         names = self.raw.get("unpromoted", "").split()
         return sum(1 << i for i, (n, _) in enumerate(self.kernel_scalars()) if n in names)
+
+    @property
+    def narrow(self) -> int:
+        """Bit i: scalar operand i must fit the dtype of the operands, not only that of the computation."""
+        names = self.raw.get("narrow", "").split()
+        return sum(1 << i for i, (n, _) in enumerate(self.kernel_scalars()) if n in names)
+
+    @property
+    def checked(self) -> int:
+        """Bit i: scalar operand i must fit. Numbers that stand for a tensor (`x + 300`) wrap as its elements do."""
+        numbers = {a.name for a in self.schema.args if a.type.startswith("Scalar") and a.name not in self.raw.get("bind", {})}
+        return self.narrow | sum(1 << i for i, (n, _) in enumerate(self.kernel_scalars())
+                                 if n in numbers - {"self", "other", "exponent", "x", "n"})
 
     def kernel_inputs(self) -> list[Arg]:
         """Tensor operands of the generated kernel."""

@@ -233,7 +233,10 @@ void assign(const Tensor& self, PyObject* index, PyObject* value) {
           !overlaps_itself(at.view),
           "__setitem__: unsupported operation: more than one element of the written-to tensor refers to a single "
           "memory location. Please clone() the tensor before performing the operation.");
-      ops::fill_(at.view, to_Scalar(value));
+      if (self.dtype() == DType::F16 || self.dtype() == DType::BF16)  // rounds to infinity, as PyTorch's does
+        ops::fill_(at.view, ops::scalar_tensor(to_Scalar(value), self.dtype(), self.device()));
+      else
+        ops::fill_(at.view, to_Scalar(value));
     } else {
       copy_into(at.view, tensor_of(value));
     }
@@ -241,7 +244,7 @@ void assign(const Tensor& self, PyObject* index, PyObject* value) {
   }
   Tensor v;
   if (number) {
-    v = ops::full(IntArrayRef(), to_Scalar(value), self.dtype(), self.device());
+    v = ops::scalar_tensor(to_Scalar(value), self.dtype(), self.device());
   } else {
     v = without_leading_ones(tensor_of(value), 0);
   }

@@ -80,4 +80,14 @@ class Scalar {
 
 std::ostream& operator<<(std::ostream& out, const Scalar& s);
 
+// Whether a number becomes an element of dtype t without overflow, by PyTorch's rule: fractions are cut off, negative
+// integers may wrap to unsigned ones of their size, infinity and NaN fit floats, a complex number a real dtype only
+// without an imaginary part, and everything fits bool.
+bool fits(const Scalar& value, DType t);
+[[noreturn]] void refuse_number(DType t);
+// Raises where it does not fit.
+inline void check_fits(const Scalar& value, DType t) {
+  if (STRATA_UNLIKELY(!fits(value, t))) refuse_number(t);
+}
+
 }  // namespace strata

@@ -57,4 +57,12 @@ void check_softshrink(const Tensor& self, const Scalar& lambd) {
                scalar_type_name(self.dtype()), ", but found ", lambd.to_double());
 }
 
+Tensor fitting_number(const Scalar& value, const Tensor& other) {
+  ResultType r;
+  r.add(value);
+  r.add(other);
+  check_fits(value, r.get());
+  return wrapped_number(value);
+}
+
 }  // namespace strata::eager

@@ -126,6 +126,7 @@ void copy_values(const Tensor& dst, const Tensor& src) {
 }
 
 void fill_values(const Tensor& dst, const Scalar& value) {
+  check_fits(value, dst.dtype());
   if (dst.is_meta() || dst.numel() == 0) return;
   Tensor one = make_tensor({}, dst.dtype());
   store_scalar(value, dst.dtype(), one.bytes());

@@ -43,8 +43,6 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool) {
 }
 
 Tensor fill_(const Tensor& self, const Scalar& value) {
-  STRATA_CHECK(!value.is_complex() || self.is_complex(), "fill_: value cannot be converted to type ", self.dtype(),
-               " without overflow");
   fill_values(self, value);
   return self;
 }

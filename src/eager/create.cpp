@@ -4,8 +4,10 @@
 #include "base/checked.h"
 #include "core/default_device.h"
 #include "core/promote.h"
+#include "eager/cast.h"
 #include "eager/copy.h"
 #include "eager/pointwise.h"
+#include "eager/visit.h"
 #include "strata/generated/eager_create.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
@@ -85,8 +87,7 @@ Tensor empty_like(const Tensor& self, std::optional<DType> dtype, std::optional<
 
 Tensor full(IntArrayRef size, const Scalar& value, std::optional<DType> dtype, std::optional<Device> device) {
   DType type = dtype.value_or(value.dtype());
-  STRATA_CHECK(!value.is_complex() || is_complex(type), "value cannot be converted to type ", dtype_name(type),
-               " without overflow");
+  check_fits(value, type);
   Tensor t = make_tensor(size, type, or_default(device));
   fill_values(t, value);
   return t;
@@ -144,7 +145,13 @@ Tensor new_ones(const Tensor& self, IntArrayRef size, std::optional<DType> dtype
 }
 
 Tensor scalar_tensor(const Scalar& s, std::optional<DType> dtype, std::optional<Device> device) {
-  return full(IntArrayRef(), s, or_default(dtype), device);
+  DType type = or_default(dtype);
+  if (!is_half(type)) return full(IntArrayRef(), s, type, device);
+  // A half rounds to infinity here, as PyTorch's does.
+  check_fits(s, DType::F64);
+  Tensor t = make_tensor(IntArrayRef(), type, or_default(device));
+  if (!t.is_meta()) store_scalar(s, type, t.bytes());
+  return t;
 }
 
 Tensor eye(int64_t n, int64_t m, std::optional<DType> dtype, std::optional<Device> device) {

@@ -80,6 +80,7 @@ void index_add_inplace(const Tensor& self, int64_t dim, const Tensor& index, con
   check_rows("index_add_()", self, dim, index, source);
   STRATA_CHECK(!(alpha.is_complex() && !self.is_complex()) && !(alpha.is_float() && is_integral(self.dtype(), true)),
                "For integral input tensors, argument alpha must not be a floating point number.");
+  check_fits(alpha, self.dtype());
   Tensor at = index_int64(index, "index_add_()");
   check_apart("index_add_", self, {&index, &source});
   if (self.is_meta()) return;
@@ -168,6 +169,7 @@ void index_fill_scalar_inplace(const Tensor& self, int64_t dim, const Tensor& in
   STRATA_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
   STRATA_CHECK(!value.is_complex() || self.is_complex(),
                "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+  check_fits(value, self.dtype());
   check_apart("index_fill_", self, {&index});
   if (self.is_meta()) return;
   Tensor to = as_vector(self);

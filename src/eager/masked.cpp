@@ -35,8 +35,7 @@ Tensor broadcast_to(const Tensor& t, const DimVec& shape) {
 
 Scalar checked_fill(const Tensor& self, const Tensor& mask, const Scalar& value) {
   check_mask("masked_fill_", mask);
-  STRATA_CHECK(!value.is_complex() || self.is_complex(), "masked_fill_: value cannot be converted to type ",
-               self.dtype(), " without overflow");
+  check_fits(value, self.dtype());
   return value;
 }
 

@@ -60,6 +60,8 @@ Tensor add_to_product(const Tensor& self, const Tensor& a, const Tensor& b, cons
   DType t = a.dtype();
   bool meta = any_meta(a, b) || self.is_meta();
   expanded(self.sizes(), self.strides(), sizes);  // raises where self does not broadcast
+  check_fits(beta, traits(t).compute);
+  check_fits(alpha, traits(t).compute);
   if (is_integral(t, true) && (!alpha.is_integral(true) || !beta.is_integral(true))) {
     STRATA_CHECK(!alpha.is_complex() && !beta.is_complex(), op,
                  ": For integral input tensors, arguments alpha and beta must not be complex numbers");
@@ -197,6 +199,8 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
     STRATA_CHECK(alpha.is_integral(true),
                  "For integral input tensors, argument alpha must not be a floating point number.");
   }
+  check_fits(beta, t);
+  check_fits(alpha, t);
   Tensor column = as_dtype(as_column(vec1), t), row = as_dtype(vec2, t);
   if (t == DType::Bool) {
     Tensor product = ops::mul(ops::mul(column, row), Scalar(!alpha.equals(0)));

@@ -18,6 +18,7 @@ namespace strata::eager {
 
 Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value) {
   DimVec sizes = shape::padded<int64_t, DimVec>(self.sizes(), pad);
+  check_fits(value, self.dtype());
   Tensor out = new_tensor(self, sizes, self.dtype(), suggested_format(self));
   if (out.is_meta() || out.numel() == 0) return out;
   // The value is around what earlier dims have made, so many dims at a time as a kernel takes.

@@ -51,9 +51,12 @@ DType compute_dtype(const PointwiseOp& op, Inputs in, Scalars scalars) {
   return eager::compute_dtype(op.name, op.promote, op.fixed, in, scalars, op.unpromoted);
 }
 
-void fill_params(Scalars scalars, DType t, char* params) {
+void fill_params(const PointwiseOp& op, Scalars scalars, DType t, char* params) {
   DType c = traits(t).compute;
-  for (size_t i = 0; i < scalars.size(); ++i) store_scalar(scalars[i], c, params + 16 * i);
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    if (op.checked >> i & 1) check_fits(scalars[i], op.narrow >> i & 1 ? t : c);
+    store_scalar(scalars[i], c, params + 16 * i);
+  }
 }
 
 constexpr size_t kMaxScalars = 16;
@@ -93,7 +96,7 @@ void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRe
          Scalars scalars) {
   if (outs[0]->is_meta() || outs[0]->numel() == 0) return;
   alignas(16) char params[16 * kMaxScalars];
-  fill_params(scalars, t, params);
+  fill_params(op, scalars, t, params);
   const DType kernel = static_cast<DType>(entry.dtype);
   PointwiseLoop loop(outs[0]->sizes());
   for (size_t i = 0; i < outs.size(); ++i) loop.add_output(*outs[i], static_cast<DType>(entry.output_dtype[i]));
@@ -205,7 +208,7 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
       return out;
     }
     alignas(16) char params[16 * kMaxScalars];
-    fill_params(scalars, t, params);
+    fill_params(op, scalars, t, params);
     char* ptr[1 + 8];
     int64_t size[1 + 8];
     ptr[0] = out.bytes();

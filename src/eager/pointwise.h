@@ -25,6 +25,8 @@ struct PointwiseOp {
   DType fixed_dtype = DType::Bool;
   bool exact_out = false;   // out= takes the result's dtype alone
   uint32_t unpromoted = 0;  // bit i: scalar i takes no part in the result type
+  uint32_t checked = 0;     // bit i: scalar i must fit the compute dtype; others stand for tensors, which wrap
+  uint32_t narrow = 0;      // bit i: scalar i must fit the dtype of the operands
   mutable std::atomic<const StrataKernelEntry*> cache[kDTypeCount] = {};
   mutable std::atomic<uint32_t> generation{0};
 };
