@@ -215,10 +215,13 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     lines = [f"{s.cpp_return} a_{s.ident}(Dispatch d, {s.cpp_params()}) {{"]
     if kind == "inplace":
         lines.append(f'  check_inplace(self, "{s.name}");')
+    lines += [f'  refuse_gradient("{e.schema.name}", "{a.name}", {safe(a.name)});' for a in left_out(e)]
     lines.append(f"  if (!({checks})) {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return {redispatch};\n  }}")
     if kind == "out":
         lines.append(f'  refuse_out("{s.name}");\n}}')
         return "\n".join(lines)
+    if kind == "inplace":
+        lines.append(f'  check_recorded_inplace(self, "{s.name}");')
     lines.append(f"  Ref<{cls}> node = make_node<{cls}>();")
     for a in diff:
         if a.is_tensors:
@@ -261,8 +264,55 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     return "\n".join(lines)
 
 
+def left_out(e: Entry) -> list[Arg]:
+    """Tensors whose values the result depends on, without a formula: their gradient would be missing without a word."""
+    if e.derived:  # their formulas are complete: what is missing is zero
+        return []
+    known = {a.name for a in differentiable(e)} | set(e.raw.get("shape_only", "").split())
+    fixed = e.raw.get("fixed", {})
+    return [a for a in e.schema.args if a.is_tensor and not a.written and a.name not in known and fixed.get(a.name) != "bool"]
+
+
+def underived(e: Entry, kind: str, s: Schema) -> str | None:
+    """The autograd kernel of an operator without a derivative: of one that writes, and of one marked `underived`. In place,
+    what is no function of its inputs to derivatives (a comparison) gives them zeros; the others raise in backward."""
+    written = [a for a in s.args if a.written]
+    raises = e.raw.get("underived", False) or kind == "function"
+    if e.raw.get("refuses_grad") or (not written and not e.raw.get("underived")):
+        return None
+    tensors = [a for a in s.args if a.is_tensor or a.is_tensors]
+    checks = " || ".join(f"needs_grad{'_list' if a.is_tensors else ''}({safe(a.name)})" for a in tensors)
+    args = ", ".join([f"op::{s.ident}", "d.below(Key::Autograd)", call_args(s)])
+    call = f"[&] {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return TypedOp<{s.cpp_sig}>::redispatch({args});\n  }}()"
+    lines = [f"{s.cpp_return} a_{s.ident}(Dispatch d, {s.cpp_params()}) {{"]
+    for a in written:
+        line = f'check_inplace({{}}, "{s.name}");'
+        lines.append(f"  for (const Tensor& t : {safe(a.name)}) {line.format('t')}" if a.is_tensors else
+                     f"  {line.format(safe(a.name))}")
+    lines.append(f"  if (!({checks})) return {call};")
+    made = f'make_underived_node("{s.ns}::{s.name}")' if raises else f'make_constant_node("{e.node}")'
+    edges = "".join(f"\n    add_edges(*node, {safe(a.name)});" if a.is_tensors else f"\n    node->add_edge({safe(a.name)});"
+                    for a in tensors if a not in written)
+    node = f"  auto record = [&](const Tensor& first) {{\n    Ref<Node> node = {made};\n    if (first.defined()) node->add_edge(first);{edges}\n    return node;\n  }};"
+    if not written:
+        results = ["made"] if len(s.returns) == 1 else [f"std::get<{i}>(made)" for i in range(len(s.returns))]
+        return "\n".join([*lines, node, "  Ref<Node> node = record({});", f"  {s.cpp_return} made = {call};",
+                          *[f"  set_history({r}, node);" for r in results], "  return made;\n}"])
+    lines += [node, "  std::vector<std::pair<Tensor, Ref<Node>>> writes;"]
+    for a in written:
+        one = f'check_recorded_inplace({{0}}, "{s.name}");\n    writes.emplace_back({{0}}, record({{0}}));'
+        lines.append(f"  for (const Tensor& t : {safe(a.name)}) {{\n    {one.format('t')}\n  }}" if a.is_tensors else
+                     f"  {one.format(safe(a.name))}")
+    lines.append(f"  {call};" if s.cpp_return == "void" else f"  {s.cpp_return} made = {call};")
+    lines.append("  for (auto& [t, node] : writes)\n    if (is_differentiable(t.dtype())) rebase_history(t, node);")
+    if s.cpp_return != "void":
+        lines.append("  return made;")
+    return "\n".join([*lines, "}"])
+
+
 def out_guard(e: Entry, s: Schema) -> str:
-    """The autograd kernel of a composite's out= form: its parts look at what is read, this one at what is written."""
+    """The autograd kernel of an out= form without a derivative of its own: a composite's parts look at what is read, this one
+    at what is written."""
     args = ", ".join([f"op::{s.ident}", "d.below(Key::Autograd)", call_args(s)])
     checks = " || ".join(f"needs_grad{'_list' if a.is_tensors else ''}({safe(a.name)})" for a in s.args if a.written)
     return (f"{s.cpp_return} a_{s.ident}(Dispatch d, {s.cpp_params()}) {{\n  if ({checks}) refuse_out(\"{s.name}\");\n"
@@ -276,6 +326,8 @@ def bookkeeping(e: Entry, kind: str, s: Schema) -> str | None:
     head = f"{s.cpp_return} v_{s.ident}(Dispatch d, {s.cpp_params()}) {{\n"
     written = [a for a in s.args if a.written]
     if written and e.kind != "composite":
+        head += "".join(f'  {safe(a.name)}.check_writable("{s.full}");\n' if a.is_tensor else
+                        f'  for (const Tensor& t : {safe(a.name)}) t.check_writable("{s.full}");\n' for a in written)
         bumps = "".join(f'  {safe(a.name)}.bump_version("{s.full}");\n' if a.is_tensor else
                         f'  for (const Tensor& t : {safe(a.name)}) t.bump_version("{s.full}");\n' for a in written)
         if s.cpp_return == "void":
@@ -303,14 +355,16 @@ def write(entries: list[Entry], out: Output) -> None:
                 body.append(node_class(e, p, e.node))
             for kind, s in e.operators():
                 source = cstring(e.source)
-                guard = e.kind == "composite" and kind == "out"
-                if cls or guard:
-                    body.append(out_guard(e, s) if guard else kernel(e, p, kind, s, cls))
+                guard = not cls and kind == "out"
+                text = out_guard(e, s) if guard else kernel(e, p, kind, s, cls) if cls else \
+                    underived(e, kind, s) if e.kind != "composite" else None
+                if text:
+                    body.append(text)
                     register.append(f"  t.impl(op::{s.ident}, Key::Autograd, 0, reinterpret_cast<void*>(&a_{s.ident}), nullptr, {source}, true);")
                 if text := bookkeeping(e, kind, s):
                     body.append(text)
                     register.append(f"  t.impl(op::{s.ident}, Key::InplaceOrView, 0, reinterpret_cast<void*>(&v_{s.ident}), nullptr, {source}, true);")
-        out.write(f"autograd_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "grad/formulas.h"\n#include "grad/saved_tensor.h"\n'
+        out.write(f"autograd_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "grad/constant.h"\n#include "grad/formulas.h"\n#include "grad/saved_tensor.h"\n'
                   '#include "grad/variable.h"\n' + includes(entries, "\n".join(body + register)) + "\n"
                   "namespace strata::grad_ops {\nusing namespace formulas;\nnamespace {\n\n" + "\n\n".join(body) +
                   "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +

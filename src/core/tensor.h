@@ -90,11 +90,12 @@ class TensorImpl {
   uint8_t ndim_ = 0;
   uint8_t heap_capacity_ = 0;  // of `heap_dims_`; 0: dims are inline
   bool contiguous_ : 1 = true;
-  bool requires_grad_ : 1 = false;   // asked for by the user; meaningful on leaves
-  bool own_version_ : 1 = false;     // made by `.data`: writes do not count for others
-  bool inference_ : 1 = false;       // made in inference mode
-  bool wrapped_number_ : 1 = false;  // a Python number: takes part in promotion as one
-  bool py_owned_ : 1 = false;        // this object keeps its Python object alive, not the other way round
+  bool requires_grad_ : 1 = false;    // asked for by the user; meaningful on leaves
+  bool own_version_ : 1 = false;      // made by `.data`: writes do not count for others
+  bool inference_ : 1 = false;        // made in inference mode
+  bool wrapped_number_ : 1 = false;   // a Python number: takes part in promotion as one
+  bool unrecorded_view_ : 1 = false;  // a view that was made while gradients were off
+  bool py_owned_ : 1 = false;         // this object keeps its Python object alive, not the other way round
   Device device_;
   KeySet keys_;
   uint32_t output_nr_ = 0;
@@ -176,6 +177,10 @@ class Tensor {
   bool requires_grad() const { return impl_->requires_grad_ || impl_->grad_fn_; }
   bool is_leaf() const { return !impl_->grad_fn_; }
   bool is_view() const { return impl_->base_ != nullptr; }
+  // Before an operator writes: raises where the memory is read-only.
+  void check_writable(const char* op) const {
+    if (STRATA_UNLIKELY(impl_->storage_->read_only())) refuse_write(op);
+  }
   uint32_t version() const { return impl_->storage_->version(); }
   void bump_version(const char* op) const {
     if (!impl_->own_version_) impl_->storage_->bump_version(op);
@@ -194,7 +199,7 @@ class Tensor {
  private:
   // Raises unless the tensor is empty.
   void check_without_memory() const;
-
+  [[noreturn]] static void refuse_write(const char* op);
   Ref<TensorImpl> impl_;
 };
 

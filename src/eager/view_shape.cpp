@@ -182,6 +182,9 @@ Tensor become(const Tensor& self, const Tensor& view, const char* op) {
   TensorImpl *to = self.impl(), *from = view.impl();
   STRATA_CHECK(!grad_enabled() || !to->requires_grad_ || to->grad_fn_, op,
                ": a leaf Variable that requires grad is being used in an in-place operation.");
+  const TensorImpl* base = to->base_;
+  STRATA_CHECK(!grad_enabled() || !base || !base->requires_grad_ || base->grad_fn_, op,
+               ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
   to->set_geometry(from->sizes(), from->strides(), from->offset_);
   self.bump_version(op);
   if (from->grad_fn_) {

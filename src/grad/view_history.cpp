@@ -105,8 +105,7 @@ void rebase_history(const Tensor& t, const Ref<Node>& node) {
     return;
   }
   Tensor base = base_of(t);
-  STRATA_CHECK(base.dtype() == t.dtype(), node->name(),
-               ": an in-place operation on a view of another dtype cannot be recorded; clone the view first");
+  check_recorded_inplace(t, "in place");  // of a custom function, which has written already
   node->outputs.push_back(OutputMeta{DimVec(t.sizes()), t.dtype(), t.device(), t.is_meta()});
   Ref<Node> copy(make_node<CopySlices>(base, t, node).get());
   base.impl()->grad_fn_.reset();
@@ -122,10 +121,23 @@ void check_inplace(const Tensor& t, const char* op) {
   if (!grad_enabled()) return;
   STRATA_CHECK(!(impl->requires_grad_ && !impl->grad_fn_), op,
                ": a leaf Variable that requires grad is being used in an in-place operation.");
-  if (impl->base_)
-    // Whoever asked for the gradient, the base or a leaf that is itself a view of it, would lose it.
-    STRATA_CHECK(!((t.requires_grad() || impl->base_->requires_grad_) && !impl->base_->grad_fn_), op,
-                 ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  const TensorImpl* base = impl->base_;
+  if (!base) return;
+  // Whoever asked for the gradient, the base or a leaf that is itself a view of it, would lose it.
+  STRATA_CHECK(!((t.requires_grad() || base->requires_grad_) && !base->grad_fn_), op,
+               ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  // The base would change while its gradient told nothing of it.
+  STRATA_CHECK(!impl->unrecorded_view_ || !base->grad_fn_, op,
+               ": A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+               "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+               "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
+               "tracked) or both outside (if you want the inplace to be tracked).");
+}
+
+void check_recorded_inplace(const Tensor& t, const char* op) {
+  const TensorImpl* base = t.impl()->base_;
+  STRATA_CHECK(!base || base->dtype_ == t.dtype(), op,
+               ": an in-place operation on a view of another dtype cannot be recorded; clone the view first");
 }
 
 void refuse_out(const char* op) {
@@ -143,6 +155,7 @@ void mark_view(const Tensor& view, const Tensor& base) {
   impl->base_ = root;
   impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
   impl->view_version_ = impl->storage_->version();
+  impl->unrecorded_view_ = !grad_enabled() || base.impl()->unrecorded_view_;
 }
 
 }  // namespace strata
