@@ -128,7 +128,7 @@ def slopes(node: ast.expr, by: str, is_complex: bool) -> list[tuple[str, ast.exp
         parts = [("grad", derivative(node, by))]
     else:
         plain = derivative(node, by, False)
-        parts = [("grad", plain if _const(plain, 0) else _conj(plain)), ("ops::conj(grad)", derivative(node, by, True))]
+        parts = [("grad", plain if _const(plain, 0) else _conj(plain)), ("ops::_conjugate(grad)", derivative(node, by, True))]
     return [(outer, slope) for outer, slope in parts if not _const(slope, 0)]
 
 

@@ -195,9 +195,13 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
     auto* e = fill<dlpack::ManagedVersioned>(t);
     e->managed.major = dlpack::kMajor;
     e->managed.minor = dlpack::kMinor;
-    e->managed.flags = copy ? dlpack::kCopied : 0;
+    e->managed.flags = (copy ? dlpack::kCopied : 0) | (t.storage()->read_only() ? dlpack::kReadOnly : 0);
     return checked(PyCapsule_New(&e->managed, "dltensor_versioned", drop_capsule<dlpack::ManagedVersioned>));
   }
+  if (t.storage()->read_only())
+    raise(PyExc_BufferError,
+          "Can't export a result of conj(), which is read-only, to a consumer that knows no such "
+          "arrays; use its clone()");
   auto* e = fill<dlpack::Managed>(t);
   return checked(PyCapsule_New(&e->managed, "dltensor", drop_capsule<dlpack::Managed>));
 }

@@ -67,7 +67,7 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
     return -1;
   }
   s.pin();
-  return PyBuffer_FillInfo(view, o, s.data(), Py_ssize_t(s.bytes()), 0, flags);
+  return PyBuffer_FillInfo(view, o, s.data(), Py_ssize_t(s.bytes()), s.read_only(), flags);
 }
 
 PyObject* bytes(PyObject* o, PyObject*) { return PyLong_FromSize_t(storage_of(o)->bytes()); }

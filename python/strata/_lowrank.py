@@ -38,7 +38,7 @@ def svd_lowrank(
         return u, s, basis @ vh.mH
     basis = _basis(a, q, niter)
     u, s, vh = strata.linalg.svd(basis.mH @ a, full_matrices=False)
-    return basis @ u, s, vh.mH
+    return basis @ u, s, vh.mH.resolve_conj()
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:

@@ -30,6 +30,9 @@ class Storage {
     write_op_ = op;
     write_mark_ = take_source_mark();
   }
+  // Marks memory that no operator may write (see Note [Conjugates are copies]).
+  void make_read_only() { read_only_ = true; }
+  bool read_only() const { return read_only_; }
   const char* last_write_op() const { return write_op_ ? write_op_ : "an unknown operator"; }
   SourceMark last_write_mark() const { return write_mark_; }
   // Grows or shrinks the owned memory, keeping the content that fits. Memory shrunk to more than 0 bytes stays as it
@@ -56,6 +59,7 @@ class Storage {
   bool shape_only_ = false;
   std::atomic<bool> pinned_{false};
   std::atomic<uint32_t> version_{0};
+  bool read_only_ = false;
   void* data_ = nullptr;
   size_t bytes_ = 0;
   size_t capacity_ = 0;  // of data_, when it is our own

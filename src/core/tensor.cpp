@@ -173,6 +173,14 @@ Tensor Tensor::alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) con
   return t;
 }
 
+void Tensor::refuse_write(const char* op) {
+  throw_error(ErrorKind::Runtime,
+              str_cat(op,
+                      ": expected a tensor that may be written, got the result of conj(), adjoint(), mH or H of a "
+                      "complex tensor: it is a copy, so that a write would not reach the tensor it was made from; "
+                      "write to its clone(), or use conj_physical()"));
+}
+
 int64_t strided_span(IntArrayRef sizes, IntArrayRef strides) {
   for (int64_t n : sizes)
     if (n == 0) return 0;

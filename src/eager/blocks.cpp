@@ -33,6 +33,11 @@ DimVec order_of(int64_t lead, std::initializer_list<int64_t> rest) {
   return order;
 }
 
+// A factor of 1 moves nothing, and yet the result is a tensor of its own.
+Tensor apart(const Tensor& self, const Tensor& result) {
+  return result.storage() == self.storage() ? ops::clone(result) : result;
+}
+
 }  // namespace
 
 Tensor pixel_shuffle(const Tensor& self, int64_t r) {
@@ -45,9 +50,9 @@ Tensor pixel_shuffle(const Tensor& self, int64_t r) {
                "but input.size(-3)=",
                c, " is not divisible by ", area);
   Tensor blocks = ops::reshape(self, with(lead, {c / area, r, r, h, w}));
-  return in_format(ops::reshape(ops::permute(blocks, order_of(n, {0, 3, 1, 4, 2})),
-                                with(lead, {c / area, shape::times(h, r), shape::times(w, r)})),
-                   n == 1 ? suggested_format(self) : MemoryFormat::Contiguous);
+  return apart(self, in_format(ops::reshape(ops::permute(blocks, order_of(n, {0, 3, 1, 4, 2})),
+                                            with(lead, {c / area, shape::times(h, r), shape::times(w, r)})),
+                               n == 1 ? suggested_format(self) : MemoryFormat::Contiguous));
 }
 
 Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
@@ -58,9 +63,9 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
                "pixel_unshuffle expects height and width to be divisible by downscale_factor, but got a ", h, " x ", w,
                " input and downscale_factor=", r);
   Tensor blocks = ops::reshape(self, with(lead, {c, h / r, r, w / r, r}));
-  return in_format(ops::reshape(ops::permute(blocks, order_of(n, {0, 2, 4, 1, 3})),
-                                with(lead, {shape::times(shape::times(c, r), r), h / r, w / r})),
-                   n == 1 ? suggested_format(self) : MemoryFormat::Contiguous);
+  return apart(self, in_format(ops::reshape(ops::permute(blocks, order_of(n, {0, 2, 4, 1, 3})),
+                                            with(lead, {shape::times(shape::times(c, r), r), h / r, w / r})),
+                               n == 1 ? suggested_format(self) : MemoryFormat::Contiguous));
 }
 
 // ---- windows

@@ -249,7 +249,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
   bool last = channels_last(input) || channels_last(weight);
   std::tuple<Tensor, Tensor, Tensor> r;
   bool empty = is_empty(input) || is_empty(weight) || is_empty(grad_output);
-  Tensor dy = dense(grad_output), w = ops::conj(weight), x = ops::conj(input);
+  Tensor dy = dense(grad_output), w = ops::_conjugate(weight), x = ops::_conjugate(input);
   if (mask[0]) {
     Tensor dx = std::get<0>(r) = dense_result(input, input.sizes(), last);
     if (empty)

@@ -172,6 +172,7 @@ void check_unrecorded(const Tensor& result, const char* name) {
 void check_out(const Tensor& out, const Tensor& result, const char* name) {
   STRATA_CHECK(out.defined(), name, ": argument out: expected a tensor, got None");
   check_same_device(out, result, name);
+  out.check_writable(name);
   STRATA_CHECK(can_cast(result.dtype(), out.dtype()), "result type ", scalar_type_name(result.dtype()),
                " can't be cast to the desired output type ", scalar_type_name(out.dtype()));
   STRATA_CHECK(!overlaps_itself(out), name,

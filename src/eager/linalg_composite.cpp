@@ -128,7 +128,7 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
     STRATA_CHECK(is_differentiable(t->dtype()),
                  "linalg.vecdot: Expected a floating point or complex tensor as input. Got ", t->dtype());
   DimVec along{dim};
-  return ops::sum(ops::mul(ops::conj(x), y), OptIntArrayRef(along));
+  return ops::sum(ops::mul(ops::_conjugate(x), y), OptIntArrayRef(along));
 }
 
 Tensor linalg_multi_dot(TensorList tensors) {

@@ -108,11 +108,11 @@ Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, 
   // Rows in memory are the columns of the transpose, not of the adjoint: A^T for the first, and conjugates for the
   // other.
   const bool conjugate = !left && adjoint && b.is_complex();
-  if (conjugate) copy_values(x, ops::conj(b));
+  if (conjugate) copy_values(x, ops::_conjugate(b));
   const char transposed = left ? (adjoint ? 'C' : 'N') : (adjoint ? 'N' : 'T');
   Factors f{columns_of(lu), as_contiguous(pivots), Tensor()};
   solve_factored(f, x, batch, left ? b.size(-1) : b.size(-2), transposed, op);
-  if (conjugate) copy_values(x, ops::conj(x));
+  if (conjugate) copy_values(x, ops::_conjugate(x));
   return x;
 }
 

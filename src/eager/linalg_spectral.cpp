@@ -59,7 +59,7 @@ Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compute_uv) {
   if (compute_uv) {
     auto [u, s, vh] = ops::linalg_svd(self, !some, std::nullopt);
-    return {u, s, ops::conj(ops::transpose(vh, -2, -1))};
+    return {u, s, ops::_conjugate(ops::transpose(vh, -2, -1))};
   }
   check_matrices(self, "linalg.svd");
   const int64_t m = self.size(-2), n = self.size(-1);

@@ -181,7 +181,7 @@ Tensor dot(const Tensor& self, const Tensor& tensor) {
 
 Tensor vdot(const Tensor& self, const Tensor& other) {
   check_dot("vdot", self, other);
-  return dot(ops::conj(self), other);
+  return dot(ops::_conjugate(self), other);
 }
 
 Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {

@@ -196,6 +196,7 @@ Tensor chain_matmul(TensorList matrices) {
   STRATA_CHECK(n > 0, "chain_matmul(): Expected one or more matrices");
   for (const Tensor& m : matrices)
     STRATA_CHECK(m.dim() == 2, "chain_matmul(): expected matrices, got a tensor of ", m.dim(), " dims");
+  if (n == 1) return ops::clone(matrices[0]);
   // The cheapest bracketing by dynamic programming over lengths.
   std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0));
   std::vector<std::vector<size_t>> split(n, std::vector<size_t>(n, 0));

@@ -132,7 +132,7 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
     norm = ops::sub(total, Scalar(static_cast<long>(correction)));
   norm = ops::clamp_min(norm, Scalar(0));
   Tensor centred = ops::sub(x, mean), weighed = w.defined() ? ops::mul(centred, w) : centred;
-  Tensor r = ops::matmul(centred, ops::t(ops::conj(weighed)));
+  Tensor r = ops::matmul(centred, ops::t(ops::_conjugate(weighed)));
   return ops::squeeze(ops::true_divide(r, norm));
 }
 

@@ -22,7 +22,7 @@ Tensor input_grad(const Tensor& grad, const Tensor& weight, IntArrayRef sizes, c
   for (size_t d = 0; d < stride.size(); ++d)
     extra.push_back(sizes[d + 2] - ((grad.sizes()[d + 2] - 1) * stride[d] - 2 * padding[d] +
                                     dilation[d] * (weight.sizes()[d + 2] - 1) + 1));
-  return ops::convolution(grad, ops::conj(weight), {}, stride, padding, dilation, true, extra, groups);
+  return ops::convolution(grad, ops::_conjugate(weight), {}, stride, padding, dilation, true, extra, groups);
 }
 
 // The first elements of the spatial dims, as many as `sizes` says.
@@ -70,11 +70,12 @@ ThreeGrads convolution_grad(const Tensor& grad, const Tensor& input, const Tenso
   if (wanted[0])
     // Output padding of a whole stride or more leaves room for one more window, which nothing came from.
     std::get<0>(r) =
-        transposed ? cropped(ops::convolution(grad, ops::conj(weight), {}, s, p, d, false, none, groups), input.sizes())
-                   : input_grad(grad, weight, input.sizes(), s, p, d, groups);
+        transposed
+            ? cropped(ops::convolution(grad, ops::_conjugate(weight), {}, s, p, d, false, none, groups), input.sizes())
+            : input_grad(grad, weight, input.sizes(), s, p, d, groups);
   if (wanted[1])
-    std::get<1>(r) = transposed ? grouped_weight_grad(grad, ops::conj(input), weight.sizes(), s, p, d, groups)
-                                : grouped_weight_grad(ops::conj(input), grad, weight.sizes(), s, p, d, groups);
+    std::get<1>(r) = transposed ? grouped_weight_grad(grad, ops::_conjugate(input), weight.sizes(), s, p, d, groups)
+                                : grouped_weight_grad(ops::_conjugate(input), grad, weight.sizes(), s, p, d, groups);
   if (wanted[2]) {
     DimVec dims{0};
     for (int64_t i = 2; i < grad.dim(); ++i) dims.push_back(i);

@@ -135,7 +135,7 @@ Tensor cofactors(const Tensor& a) {
   auto [u, s, vh] = ops::linalg_svd(a, true, std::nullopt);
   const int64_t n = s.size(-1);
   Tensor others = ops::masked_fill(ops::expand(as_row(s), a.sizes()), ops::eye(n, DType::Bool, a.device()), Scalar(1));
-  Tensor phase = ops::conj(ops::linalg_det(u) * ops::linalg_det(vh));
+  Tensor phase = ops::_conjugate(ops::linalg_det(u) * ops::linalg_det(vh));
   return product(u * as_row(ops::prod(others, -1) * as_column(phase)), vh);
 }
 
@@ -150,7 +150,7 @@ Tensor det_grad(const Tensor& grad, const Tensor& a, const Tensor& result) {
     singular = ops::any(ops::eq(result, Scalar(0))).data<bool>()[0];
   }
   if (singular) return scale * cofactors(a);
-  Tensor d = grad * ops::conj(result);
+  Tensor d = grad * ops::_conjugate(result);
   Tensor diagonal = as_diagonal(ops::expand(as_column(d), rows_of(a)));
   return solve(adjoint(a), diagonal);
 }
@@ -160,7 +160,7 @@ Tensor slogdet_grad(const Grads& grads, const Tensor& a, const Tensor& sign) {
   Tensor g = grad_log;
   if (a.is_complex()) {
     Tensor real = g.defined() ? g : ops::zeros_like(ops::real(sign));
-    Tensor turn = grad_sign.defined() ? -ops::imag(ops::conj(grad_sign) * sign) : ops::zeros_like(real);
+    Tensor turn = grad_sign.defined() ? -ops::imag(ops::_conjugate(grad_sign) * sign) : ops::zeros_like(real);
     g = ops::complex(real, turn);
   }
   if (!g.defined() || a.numel() == 0) return ops::zeros_like(a);

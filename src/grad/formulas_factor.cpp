@@ -138,7 +138,7 @@ Tensor eig_grad(const Grads& grads, const Tensor& values, const Tensor& vectors,
     Tensor by_v = product(h, grad_vectors), lengths = diagonal(by_v), phases = ops::imag(lengths);
     check_phases(phases, ops::zeros_like(phases), "linalg_eig_backward", "eigenvectors");
     inner = by_v - product(h, vectors * as_row(ops::real(lengths)));
-    inner = inner / ops::conj(gaps(values));
+    inner = inner / ops::_conjugate(gaps(values));
     inner = inner - as_diagonal(diagonal(inner));
     if (grad_values.defined()) inner = inner + as_diagonal(grad_values);
     inner = product(inner, h);

@@ -84,13 +84,14 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     Tensor self_zero = ops::eq(self, Scalar(0)), src_zero = ops::eq(src, Scalar(0));
     Tensor plain_self = ops::masked_fill(self, self_zero, Scalar(1));
     Tensor others = ops::scatter_reduce(plain_self, dim, index, src, reduce, include_self) / plain_self;
-    grad_self = grad * ops::conj(others);
+    grad_self = grad * ops::_conjugate(others);
     Tensor zeros = at_src(ops::scatter_add(ops::zeros_like(self), dim, index, like_numbers(src_zero, self)));
     Tensor single = ops::logical_and(src_zero, ops::eq(zeros, Scalar(1)));
     Tensor without =
         ops::scatter_reduce(self, dim, index, ops::masked_fill(src, single, Scalar(1)), reduce, include_self);
-    Tensor divided = at_src(grad * ops::conj(result)) / ops::conj(ops::masked_fill(src, src_zero, Scalar(1)));
-    grad_src = ops::where(single, at_src(grad * ops::conj(without)), divided);
+    Tensor divided =
+        at_src(grad * ops::_conjugate(result)) / ops::_conjugate(ops::masked_fill(src, src_zero, Scalar(1)));
+    grad_src = ops::where(single, at_src(grad * ops::_conjugate(without)), divided);
   } else {
     // Ties share the gradient.
     Tensor self_wins = like_numbers(ops::eq(self, result), grad);

@@ -25,13 +25,13 @@ Tensor product_by_columns(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 Tensor mm_self_grad(const Tensor& grad, const Tensor& mat2, IntArrayRef sizes, IntArrayRef strides) {
-  if (column_major(sizes, strides)) return product_by_columns(grad, turned(ops::conj(mat2)));
-  return product(grad, turned(ops::conj(mat2)));
+  if (column_major(sizes, strides)) return product_by_columns(grad, turned(ops::_conjugate(mat2)));
+  return product(grad, turned(ops::_conjugate(mat2)));
 }
 
 Tensor mm_mat2_grad(const Tensor& grad, const Tensor& self, IntArrayRef sizes, IntArrayRef strides) {
-  if (column_major(sizes, strides)) return product_by_columns(turned(ops::conj(self)), grad);
-  return product(turned(ops::conj(self)), grad);
+  if (column_major(sizes, strides)) return product_by_columns(turned(ops::_conjugate(self)), grad);
+  return product(turned(ops::_conjugate(self)), grad);
 }
 
 namespace {
@@ -41,15 +41,15 @@ Tensor repeated(const Tensor& grad, const Tensor& batch) {
 }  // namespace
 
 Tensor addbmm_batch1_grad(const Tensor& grad, const Tensor& batch2) {
-  return ops::bmm(repeated(grad, batch2), turned(ops::conj(batch2)));
+  return ops::bmm(repeated(grad, batch2), turned(ops::_conjugate(batch2)));
 }
 
 Tensor addbmm_batch2_grad(const Tensor& grad, const Tensor& batch1) {
-  return ops::bmm(turned(ops::conj(batch1)), repeated(grad, batch1));
+  return ops::bmm(turned(ops::_conjugate(batch1)), repeated(grad, batch1));
 }
 
 Tensor outer_grad(const Tensor& grad, const Tensor& vec) {
-  return ops::unsqueeze(grad, -1) * ops::unsqueeze(ops::conj(vec), 0);
+  return ops::unsqueeze(grad, -1) * ops::unsqueeze(ops::_conjugate(vec), 0);
 }
 
 }  // namespace strata::formulas

@@ -12,7 +12,7 @@ namespace strata::formulas {
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
   if (!self.is_complex()) return ops::zeros_like(grad);
   Tensor length = ops::abs(self);
-  Tensor along = ops::real(grad * ops::conj(result));
+  Tensor along = ops::real(grad * ops::_conjugate(result));
   Tensor r = (grad - along * result) / length;
   return ops::where(ops::eq(length, Scalar(0)), ops::zeros_like(r), r);
 }
@@ -29,7 +29,7 @@ Tensor angle_backward(const Tensor& grad, const Tensor& self) {
 Tensor acosh_backward(const Tensor& grad, const Tensor& self) {
   Scalar one(1);
   if (!self.is_complex()) return grad * ops::rsqrt(self * self - one);
-  return grad * ops::conj(ops::rsqrt(self + one) * ops::rsqrt(self - one));
+  return grad * ops::_conjugate(ops::rsqrt(self + one) * ops::rsqrt(self - one));
 }
 
 Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps) {
@@ -41,18 +41,18 @@ Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<doub
 
 Tensor pow_backward(const Tensor& grad, const Tensor& self, const Scalar& exponent) {
   if (exponent.equals(0)) return ops::zeros_like(self);
-  if (exponent.equals(2)) return grad * ops::conj(self * exponent);
-  return grad * ops::conj(ops::pow(self, exponent - Scalar(1)) * exponent);
+  if (exponent.equals(2)) return grad * ops::_conjugate(self * exponent);
+  return grad * ops::_conjugate(ops::pow(self, exponent - Scalar(1)) * exponent);
 }
 
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent) {
   Tensor slope = exponent * ops::pow(self, exponent - Scalar(1));
-  Tensor r = grad * ops::conj(slope);
+  Tensor r = grad * ops::_conjugate(slope);
   return ops::where(ops::eq(exponent, Scalar(0)), ops::zeros_like(r), r);
 }
 
 Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent, const Tensor& result) {
-  Tensor r = grad * ops::conj(result * ops::log(self));
+  Tensor r = grad * ops::_conjugate(result * ops::log(self));
   Tensor zero_base = ops::eq(self, Scalar(0));
   Tensor flat = exponent.is_complex() ? zero_base : ops::logical_and(zero_base, ops::ge(exponent, Scalar(0)));
   return ops::where(flat, ops::zeros_like(r), r);
@@ -64,7 +64,7 @@ Tensor pow_backward_base(const Tensor& grad, const Scalar& base, const Tensor& e
     return ops::where(ops::ge(exponent, Scalar(0)), ops::zeros_like(r), r);
   }
   Scalar slope = base.is_complex() ? Scalar(std::log(base.to_complex())) : Scalar(std::log(base.to_double()));
-  return grad * ops::conj(result * slope);
+  return grad * ops::_conjugate(result * slope);
 }
 
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {

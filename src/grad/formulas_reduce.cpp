@@ -49,8 +49,8 @@ Tensor prod_back(const Tensor& grad, const Tensor& self, const Tensor& result) {
   if (self.dim() == 0) return grad;
   if (self.numel() == 0) return ops::zeros_like(self);
   // A second derivative through result / self would meet the zeros of the first one.
-  if (!has_zero(self)) return grad * ops::conj(result / self);
-  return grad * ops::conj(ops::reshape(products_of_others(ops::reshape(self, {-1})), self.sizes()));
+  if (!has_zero(self)) return grad * ops::_conjugate(result / self);
+  return grad * ops::_conjugate(ops::reshape(products_of_others(ops::reshape(self, {-1})), self.sizes()));
 }
 
 Tensor prod_dim_back(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim, bool keepdim) {
@@ -59,9 +59,9 @@ Tensor prod_dim_back(const Tensor& grad, const Tensor& self, const Tensor& resul
   dim = wrap_dim(dim, self.dim());
   Tensor g = keepdim ? grad : ops::unsqueeze(grad, dim);
   Tensor r = keepdim ? result : ops::unsqueeze(result, dim);
-  if (!has_zero(self)) return g * ops::conj(r / self);
+  if (!has_zero(self)) return g * ops::_conjugate(r / self);
   Tensor last = ops::transpose(self, dim, -1);
-  return g * ops::conj(ops::transpose(products_of_others(last), dim, -1));
+  return g * ops::_conjugate(ops::transpose(products_of_others(last), dim, -1));
 }
 
 // ---- extrema
@@ -92,7 +92,7 @@ Tensor logsumexp_back(const Tensor& grad, const Tensor& self, const Tensor& resu
   Tensor r = unsqueeze_reduced(result, self.dim(), OptIntArrayRef(dim), keepdim);
   // Rows of nothing but -inf would give NaN by inf - inf; their gradient is 0.
   Tensor finite = ops::where(ops::isinf(r), ops::zeros_like(r), r);
-  return g * ops::conj(ops::exp(self - finite));
+  return g * ops::_conjugate(ops::exp(self - finite));
 }
 
 // ---- variances

@@ -23,8 +23,8 @@ std::tuple<Tensor, Tensor> householder_grad(const Tensor& grad, const Tensor& in
     const Tensor v = vector(i), t = factor(i), &before = q[i + 1];
     Tensor row = product(adjoint(v), before), grad_row = product(adjoint(v), g);
     by_taus.push_back(ops::squeeze(-product(grad_row, adjoint(row)), -1));
-    by_vectors.push_back(-(ops::conj(t) * product(g, adjoint(row))) - t * product(before, adjoint(grad_row)));
-    g = g - ops::conj(t) * v * grad_row;
+    by_vectors.push_back(-(ops::_conjugate(t) * product(g, adjoint(row))) - t * product(before, adjoint(grad_row)));
+    g = g - ops::_conjugate(t) * v * grad_row;
   }
   if (k == 0) return {wanted[0] ? ops::zeros_like(input) : Tensor(), wanted[1] ? ops::zeros_like(tau) : Tensor()};
   Tensor by_input;

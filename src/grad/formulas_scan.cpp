@@ -35,7 +35,7 @@ Tensor scan_back(const Tensor& factor, const Tensor& term, int64_t dim) {
 // needs no division and holds for zeros.
 Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim) {
   if (self.dim() == 0 || self.numel() == 0) return grad;
-  Tensor x = ops::conj(self);
+  Tensor x = ops::_conjugate(self);
   Tensor before = moved_by_one(ops::cumprod(x, dim, std::nullopt), dim, 1);
   return before * scan_back(x, grad, dim);
 }
@@ -43,8 +43,8 @@ Tensor cumprod_backward(const Tensor& grad, const Tensor& self, int64_t dim) {
 std::tuple<Tensor, Tensor> linear_scan_backward(const Tensor& grad, const Tensor& factor, const Tensor& result,
                                                 int64_t dim) {
   if (grad.dim() == 0 || grad.numel() == 0) return {ops::zeros_like(grad), grad};
-  Tensor h = scan_back(ops::conj(factor), grad, dim);
-  return {h * moved_by_one(ops::conj(result), dim, 0), h};
+  Tensor h = scan_back(ops::_conjugate(factor), grad, dim);
+  return {h * moved_by_one(ops::_conjugate(result), dim, 0), h};
 }
 
 // With r the result, the gradient of x[j] is the sum over i >= j of g[i] exp(x[j] - r[i]): the recurrence
@@ -58,7 +58,7 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
   }
   auto decay = [](const Tensor& from, const Tensor& to) {  // 1 between equal infinities
     Tensor both = ops::logical_and(ops::eq(from, to), ops::isinf(from));
-    return ops::conj(ops::exp(ops::where(both, Scalar(0), from - to)));
+    return ops::_conjugate(ops::exp(ops::where(both, Scalar(0), from - to)));
   };
   const int64_t n = result.size(dim);
   Tensor steps = decay(ops::narrow(result, dim, 0, n - 1), ops::narrow(result, dim, 1, n - 1));

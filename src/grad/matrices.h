@@ -10,7 +10,7 @@
 
 namespace strata::formulas {
 
-inline Tensor adjoint(const Tensor& t) { return ops::adjoint(t); }
+inline Tensor adjoint(const Tensor& t) { return ops::_conjugate(ops::transpose(t, -2, -1)); }
 inline Tensor product(const Tensor& a, const Tensor& b) { return ops::matmul(a, b); }
 inline Tensor diagonal(const Tensor& t) { return ops::diagonal(t, 0, -2, -1); }
 inline Tensor as_diagonal(const Tensor& t) { return ops::diag_embed(t, 0, -2, -1); }

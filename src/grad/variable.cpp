@@ -110,6 +110,7 @@ namespace {
 // Nobody else holds the tensor or its memory; a view may hold a base that nobody else knows.
 bool unshared(const Tensor& t) {
   const TensorImpl* impl = t.impl();
+  if (impl->storage_->read_only()) return false;
   if (impl->use_count() != 1 || impl->keys_.has(Key::Python)) return false;  // a subclass stays one by being cloned
   bool only_base = impl->base_ && impl->base_->use_count() == 1;
   return t.storage()->use_count() == 1 + int(only_base) && t.storage()->bytes() == size_t(t.nbytes());
