@@ -177,6 +177,10 @@ void store_scalar(const Scalar& value, DType t, void* dst) {
     *static_cast<float*>(dst) = value.is_float() ? float(value.to_double()) : float(value.to_int());
     return;
   }
+  if (t == DType::Bool) {
+    *static_cast<bool*>(dst) = value.to_bool();
+    return;
+  }
   if (is_complex(t)) {
     std::complex<double> v = value.to_complex();
     if (t == DType::C128)
@@ -188,10 +192,6 @@ void store_scalar(const Scalar& value, DType t, void* dst) {
   if (value.is_float() || value.is_complex()) {
     double v = value.to_double();
     cast_fn(DType::F64, t)(reinterpret_cast<const char*>(&v), 8, static_cast<char*>(dst), itemsize(t), 1);
-    return;
-  }
-  if (t == DType::Bool) {
-    *static_cast<bool*>(dst) = value.to_bool();
     return;
   }
   int64_t v = value.to_int();

@@ -100,7 +100,10 @@ Tensor trapezia(const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim)
   STRATA_CHECK_INDEX(y.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions (in trapezoid)");
   const int64_t d = wrap_dim(dim, y.dim()), n = y.sizes()[d], pairs = n > 0 ? n - 1 : 0;
   Tensor sums = ops::add(ops::narrow(y, d, n - pairs, pairs), ops::narrow(y, d, 0, pairs));
-  if (!x.defined()) return ops::mul(ops::mul(sums, dx), Scalar(0.5));
+  if (!x.defined()) {  // a length, and no integer: it must not wrap
+    const Scalar length = dx.is_integral(true) ? Scalar(dx.to_double()) : dx;
+    return ops::mul(ops::mul(sums, length), Scalar(0.5));
+  }
   Tensor points = x;
   if (x.dim() == 1) {
     STRATA_CHECK(x.sizes()[0] == n, "trapezoid: There must be one `x` value for each sample point, got ", x.sizes()[0],

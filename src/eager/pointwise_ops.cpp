@@ -87,6 +87,7 @@ PowChoice choose_pow(const Tensor& self, const Scalar& e) {
                "Integers to negative integer powers are not allowed.");
   bool keeps = is_differentiable(self.dtype()) ? !(e.is_complex() && !self.is_complex())
                                                : e.is_integral(false) && self.dtype() != DType::Bool;
+  if (keeps && is_integral(self.dtype())) check_fits(e, self.dtype());
   if (keeps && e.equals(2)) return {&square_op(), false};
   if (keeps && e.equals(0.5) && is_float(self.dtype())) return {&root_op(), false};
   return {&power_op(), true};

@@ -108,7 +108,7 @@ def test_arguments_of_kernels():
                  lambda: strata.where(f32 > 0, 1e39, f32), lambda: strata.addcdiv(f32, f32, f32, value=1e39),
                  lambda: strata.addmm(strata.ones(2, 2, dtype=strata.int8), strata.ones(2, 2, dtype=strata.int8),
                                       strata.ones(2, 2, dtype=strata.int8), beta=300),
-                 lambda: i8.index_add(0, strata.tensor([0]), i8[:1], alpha=300)):
+                 lambda: i8**300, lambda: i8.pow_(300), lambda: i8.index_add(0, strata.tensor([0]), i8[:1], alpha=300)):
         with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):
             call()
 
@@ -117,4 +117,7 @@ def test_numbers_beside_tensors_wrap():
     u8, i32 = strata.ones(2, dtype=strata.uint8), strata.ones(2, dtype=strata.int32)
     assert (u8 + 300).tolist() == [45, 45] and (u8 * 300).tolist() == [44, 44] and (300 - u8).tolist() == [43, 43]
     assert (i32 + 2**40).tolist() == [1, 1] and (u8 & 300).tolist() == [0, 0]
+    assert strata.trapezoid(u8, dx=300).item() == 300 and strata.cumulative_trapezoid(i32, dx=2**40).tolist() == [float(2**40)]
+    assert strata.zeros(1, dtype=strata.bool).fill_(1j).item() is True
+    assert strata.where(u8 > 0, 1e10, strata.ones(2, dtype=strata.float16)).tolist() == [math.inf, math.inf]
     assert (strata.ones(2, dtype=strata.float16) * 1e10).tolist() == [math.inf, math.inf]
