@@ -54,7 +54,11 @@ DType compute_dtype(const PointwiseOp& op, Inputs in, Scalars scalars) {
 void fill_params(const PointwiseOp& op, Scalars scalars, DType t, char* params) {
   DType c = traits(t).compute;
   for (size_t i = 0; i < scalars.size(); ++i) {
-    if (op.checked >> i & 1) check_fits(scalars[i], op.narrow >> i & 1 ? t : c);
+    if (op.checked >> i & 1) {
+      const DType to = op.narrow >> i & 1 ? t : c;
+      // Every integer fits these, so that the common alpha=1 costs nothing.
+      if (to < DType::F32 || !scalars[i].is_integral(true)) check_fits(scalars[i], to);
+    }
     store_scalar(scalars[i], c, params + 16 * i);
   }
 }
