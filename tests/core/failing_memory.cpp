@@ -1,5 +1,5 @@
-// Preloaded into a process by tests/python/test_memory.py: C++ allocations fail when they are told to. Python's own, which
-// go to malloc, do not.
+// Preloaded into a process by tests/python/test_memory.py: C++ allocations fail when they are told to. Python's own,
+// which go to malloc, do not.
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
