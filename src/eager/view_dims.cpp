@@ -69,12 +69,7 @@ Tensor t_view(const Tensor& self) {
   return transpose(self, 0, self.dim() < 2 ? 0 : 1);
 }
 
-// Note [Conjugates are copies]: PyTorch's conj, adjoint, mH and H of complex tensors are views that remember to
-// conjugate, so that a write goes through to the tensor they were made from. Here conjugation is computed at once, and
-// the result is a tensor of its own. So that no program differs without a word, its storage is marked as read-only:
-// what would have written through raises. The mark lies in the storage, so views, out= and NumPy's arrays of it know
-// it, too. What is not noticed is a later write to the source, which the result does not follow. Operators and formulas
-// use _conjugate, whose result is theirs.
+// See Note [Conjugates are copies].
 Tensor conj(const Tensor& self) {
   if (!self.is_complex()) return self;
   Tensor result = ops::conj_physical(self);
