@@ -1,14 +1,9 @@
 // flip, roll, rot90: the same elements in another order.
-#include <algorithm>
-
 #include "base/checked.h"
 #include "eager/copy.h"
-#include "eager/moves.h"
 #include "eager/view_rules.h"
 #include "strata/generated/eager_arrange.h"
-#include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/arrange.h"
-#include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 
 namespace strata::eager {
@@ -37,29 +32,29 @@ DimVec distinct_dims(const Tensor& self, IntArrayRef dims) {
   return wrapped;
 }
 
-// The elements of self moved along dims by a kernel whose scalars are `list`, one per dim (or none); so many dims at a
-// time as a kernel takes.
-Tensor moved(const run::SpaceOp& kernel, const Tensor& self, IntArrayRef dims, IntArrayRef list) {
-  Tensor from = self;
-  for (size_t b = 0; b < dims.size(); b += run::kMaxGroup) {
-    const size_t count = std::min<size_t>(run::kMaxGroup, dims.size() - b);
-    Tensor to = ops::empty_like(self);
-    Slots slots;
-    if (!list.empty()) slots.add(IntArrayRef(list.data() + b, count));
-    run::space(kernel, run::width_dtype(self.dtype()), {&to}, {&from}, {{"f", IntArrayRef(dims.data() + b, count)}},
-               slots.data());
-    from = to;
-  }
-  return from;
+// A part of `t`: `length` places from `start` along dim.
+Tensor part(const Tensor& t, int64_t dim, int64_t start, int64_t length) {
+  DimVec sizes(t.sizes());
+  sizes[dim] = length;
+  return t.alias(sizes, t.strides(), t.storage_offset() + start * t.strides()[dim]);
+}
+
+Tensor roll_dim(const Tensor& self, int64_t shift, int64_t dim) {
+  Tensor out = ops::empty_like(self);
+  if (out.is_meta() || out.numel() == 0) return out;
+  int64_t n = self.sizes()[dim], by = ((shift % n) + n) % n;
+  copy_values(part(out, dim, by, n - by), part(self, dim, 0, n - by));
+  copy_values(part(out, dim, 0, by), part(self, dim, n - by, by));
+  return out;
 }
 
 }  // namespace
 
 Tensor flip(const Tensor& self, IntArrayRef dims) {
   DimVec wrapped = distinct_dims(self, dims);
-  if (self.is_meta() || self.numel() == 0) return ops::empty_like(self);
-  if (wrapped.empty()) return ops::clone(self, MemoryFormat::Preserve);
-  return moved(kernels::flip_space, self, wrapped, {});
+  Tensor out = ops::empty_like(self);
+  if (!out.is_meta() && out.numel() > 0) copy_values(out, backwards(self, wrapped));
+  return out;
 }
 
 Tensor fliplr(const Tensor& self) {
@@ -77,22 +72,17 @@ Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   if (dims.empty() && shifts.size() == 1) {
     Tensor flat = as_contiguous(self);
     Tensor out =
-        roll(flat.alias(IntArrayRef(flat.numel()), IntArrayRef(int64_t(1)), flat.storage_offset()), shifts, {0});
-    return out.alias(self.sizes(), flat.strides(), out.storage_offset());
+        roll_dim(flat.alias(IntArrayRef(flat.numel()), IntArrayRef(int64_t(1)), flat.storage_offset()), shifts[0], 0);
+    return out.alias(self.sizes(), flat.strides(), 0);
   }
   STRATA_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
                ", dims:", dims.size());
-  // A dim that is named twice is moved by the sum.
-  DimVec wrapped, by;
+  Tensor r = self;
   for (size_t i = 0; i < dims.size(); ++i) {
     STRATA_CHECK_INDEX(self.dim() > 0, "Dimension specified as ", dims[i], " but tensor has no dimensions");
-    const int64_t d = wrap_dim(dims[i], self.dim()), n = std::max<int64_t>(self.sizes()[d], 1);
-    const size_t at = size_t(std::find(wrapped.begin(), wrapped.end(), d) - wrapped.begin());
-    if (at == wrapped.size()) wrapped.push_back(d), by.push_back(0);
-    by[at] = (by[at] + (shifts[i] % n + n) % n) % n;
+    r = roll_dim(r, shifts[i], wrap_dim(dims[i], self.dim()));
   }
-  if (self.is_meta() || self.numel() == 0) return ops::empty_like(self);
-  return moved(kernels::roll_space, self, wrapped, by);
+  return r;
 }
 
 Tensor rot90(const Tensor& self, int64_t k, IntArrayRef dims) {

@@ -8,11 +8,10 @@
 #include "core/shape/shape.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
-#include "eager/moves.h"
 #include "eager/view_rules.h"
 #include "strata/generated/eager_shape.h"
-#include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/shape.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -21,27 +20,17 @@ Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value)
   check_fits(value, self.dtype());
   Tensor out = new_tensor(self, sizes, self.dtype(), suggested_format(self));
   if (out.is_meta() || out.numel() == 0) return out;
-  // The value is around what earlier dims have made, so many dims at a time as a kernel takes.
-  const int64_t count = int64_t(pad.size()) / 2, nd = self.dim();
-  if (count == 0 || self.numel() == 0) {
-    fill_values(out, value);
-    if (self.numel()) copy_values(out, self);
-    return out;
+  fill_values(out, value);
+  Tensor from = self, to = out;
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    int64_t d = self.dim() - 1 - int64_t(i), before = pad[2 * i], after = pad[2 * i + 1];
+    int64_t skip = std::max<int64_t>(0, -before), keep = self.sizes()[d] - skip - std::max<int64_t>(0, -after);
+    if (keep <= 0) return out;
+    from = ops::slice(from, d, skip, skip + keep, 1);
+    int64_t start = std::max<int64_t>(0, before);
+    to = ops::slice(to, d, start, start + keep, 1);
   }
-  Tensor from = self;
-  for (int64_t first = 0; first < count; first += run::kMaxGroup) {
-    DimVec dims, before, shape(from.sizes());
-    for (int64_t i = std::min(first + run::kMaxGroup, count); i-- > first;) {
-      dims.push_back(nd - 1 - i);
-      before.push_back(pad[2 * i]);
-      shape[nd - 1 - i] = sizes[nd - 1 - i];
-    }
-    const bool last = first + run::kMaxGroup >= count;
-    Tensor to = last ? out : new_tensor(self, shape, self.dtype(), suggested_format(self));
-    run::space(kernels::constant_pad_space, run::width_dtype(self.dtype()), {&to}, {&from}, {{"f", dims}, {"g", dims}},
-               Slots().add(value, self.dtype()).add(before).data());
-    from = to;
-  }
+  copy_values(to, from);
   return out;
 }
 
@@ -85,6 +74,34 @@ struct Around {
   }
 };
 
+Tensor gather_dim(const Tensor& self, int64_t dim, const Tensor& places) {
+  const int64_t* map = places.data<int64_t>();
+  Tensor from = as_contiguous(self);
+  DimVec sizes(self.sizes());
+  int64_t n = sizes[dim], count = places.numel();
+  sizes[dim] = count;
+  Tensor out = new_tensor(self, sizes);
+  if (out.numel() == 0) return out;
+  Around a(sizes, dim);
+  int64_t width = out.itemsize(), run = a.inner * width;
+  const char* src = from.bytes();
+  char* dst = out.bytes();
+  parallel_for(0, a.outer, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, count * a.inner)),
+               [&](int64_t b, int64_t e) {
+                 for (int64_t o = b; o < e; ++o) {
+                   const char* s = src + o * n * run;
+                   char* d = dst + o * count * run;
+                   if (a.inner == 1 && width == 4) {
+                     for (int64_t k = 0; k < count; ++k)
+                       reinterpret_cast<uint32_t*>(d)[k] = reinterpret_cast<const uint32_t*>(s)[map[k]];
+                   } else {
+                     for (int64_t k = 0; k < count; ++k) std::memcpy(d + k * run, s + map[k] * run, size_t(run));
+                   }
+                 }
+               });
+  return out;
+}
+
 template <class T, class Add>
 void scatter_rows(const Around& a, int64_t n, const Tensor& places, const T* src, T* dst, Add add) {
   const int64_t* map = places.data<int64_t>();
@@ -100,7 +117,7 @@ void scatter_rows(const Around& a, int64_t n, const Tensor& places, const T* src
                });
 }
 
-// The transpose of a forward pass along dim.
+// The transpose of gather_dim.
 Tensor scatter_dim(const Tensor& grad, int64_t dim, int64_t n, const Tensor& places) {
   Tensor from = as_contiguous(grad);
   DimVec sizes(grad.sizes());
@@ -173,26 +190,14 @@ Tensor pad_forward(Mode mode, const Tensor& self, IntArrayRef pad) {
                                pad.size() / 2, "d\" not implemented for 'Bool'; convert the input first");
   // Circular padding is put together from slices in PyTorch, which are contiguous.
   const MemoryFormat format = mode == Mode::Circular ? MemoryFormat::Contiguous : suggested_format(self);
-  Tensor out = new_tensor(self, sizes, self.dtype(), format);
-  if (self.is_meta() || self.numel() == 0 || out.numel() == 0) return out;
-  const int64_t count = int64_t(pad.size()) / 2;
-  STRATA_CHECK(count <= run::kMaxGroup, name_of(mode), ": expected at most 3 padded dims, got ", count);
-  DimVec dims, before, first, period;
-  for (int64_t i = count; i-- > 0;) {
-    const int64_t d = self.dim() - 1 - i, skipped = std::max<int64_t>(0, -pad[2 * i]);
-    dims.push_back(d);
-    before.push_back(pad[2 * i]);
-    first.push_back(skipped);
-    period.push_back(self.sizes()[d] - skipped - std::max<int64_t>(0, -pad[2 * i + 1]));
+  if (self.is_meta() || self.numel() == 0) return new_tensor(self, sizes, self.dtype(), format);
+  Tensor r = self;
+  // The outermost padded dim first: what it repeats is whole rows of the inner ones.
+  for (int64_t i = int64_t(pad.size()) / 2; i-- > 0;) {
+    int64_t d = self.dim() - 1 - i;
+    if (pad[2 * i] || pad[2 * i + 1]) r = gather_dim(r, d, map_of(mode, self.sizes()[d], pad[2 * i], pad[2 * i + 1]));
   }
-  Slots slots;
-  slots.add(before);
-  if (mode == Mode::Circular) slots.add(first).add(period);
-  const run::SpaceOp& kernel = mode == Mode::Reflect     ? kernels::reflection_pad_space
-                               : mode == Mode::Replicate ? kernels::replication_pad_space
-                                                         : kernels::circular_pad_space;
-  run::space(kernel, run::width_dtype(self.dtype()), {&out}, {&self}, {{"f", dims}, {"g", dims}}, slots.data());
-  return out;
+  return in_format(r.is_same(self) ? contiguous_copy(self) : r, format);
 }
 
 Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRef pad) {

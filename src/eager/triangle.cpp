@@ -1,24 +1,47 @@
 // tril, triu and the indices of triangles.
 #include <algorithm>
+#include <cstring>
 
 #include "base/checked.h"
 #include "core/default_device.h"
+#include "core/parallel.h"
 #include "core/shape/arrange.h"
-#include "eager/copy.h"
 #include "eager/index_args.h"
-#include "eager/moves.h"
+#include "eager/visit.h"
 #include "strata/generated/eager_arrange.h"
-#include "strata/generated/kernel_ops.h"
 
 namespace strata::eager {
 
 namespace {
 
-// `out` may be self.
+// Copies the part of each matrix that is kept, and writes zeros elsewhere. `out` may be self.
 void triangle(const Tensor& self, const Tensor& out, int64_t diagonal, bool lower) {
   if (out.is_meta() || out.numel() == 0) return;
-  run::space(lower ? kernels::tril_space : kernels::triu_space, run::width_dtype(self.dtype()), {&out}, {&self}, {},
-             Slots().add(diagonal).data());
+  int64_t nd = self.dim(), rows = self.sizes()[nd - 2], columns = self.sizes()[nd - 1];
+  diagonal = std::clamp(diagonal, -rows, columns);
+  bool inplace = out.is_same(self);
+  int64_t all = self.numel() / columns;
+  visit_width(self.itemsize(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    parallel_for(0, all, std::max<int64_t>(1, 16384 / columns), [&](int64_t b, int64_t e) {
+      for (int64_t i = b; i < e; ++i) {
+        int64_t rest = i, from = 0, to = 0;
+        for (int64_t d = nd - 1; d-- > 0; rest /= self.sizes()[d]) {
+          from += rest % self.sizes()[d] * self.strides()[d];
+          to += rest % self.sizes()[d] * out.strides()[d];
+        }
+        const T* s = self.data<T>() + from;
+        T* o = out.data<T>() + to;
+        int64_t ss = self.strides()[nd - 1], os = out.strides()[nd - 1];
+        int64_t width = shape::triangle_width(i % rows, columns, lower ? diagonal : diagonal - 1);
+        int64_t first = lower ? 0 : width, last = lower ? width : columns;
+        if (!inplace)
+          for (int64_t c = first; c < last; ++c) o[c * os] = s[c * ss];
+        for (int64_t c = 0; c < first; ++c) o[c * os] = T{};
+        for (int64_t c = last; c < columns; ++c) o[c * os] = T{};
+      }
+    });
+  });
 }
 
 void check_matrix(const char* name, const Tensor& self) {

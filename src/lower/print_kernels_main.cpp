@@ -74,18 +74,19 @@ void print_products(const std::filesystem::path& out) {
                        "    {nullptr, nullptr, nullptr}};\n");
 }
 
-// Space kernels: for the baseline alone, since those there are move elements and compute nothing.
+// Space kernels: the same text for every instruction set, but for its symbol.
 void print_space_families(const std::filesystem::path& out) {
   std::map<std::string, std::vector<const KernelDesc*>> families;
   for (int64_t k = 0; k < table_kernel_count; ++k)
     if (table_kernels[k].kind == KernelKind::Space) families[table_kernels[k].family].push_back(&table_kernels[k]);
   std::string externs, list;
-  for (const auto& [family, kernels] : families) {
-    const std::string set = isa_name(Isa::Base), symbol = "strata_spaces_" + set + "_" + family;
-    write_if_changed(out / (set + "_" + family + "_space.c"), print_spaces(kernels, symbol));
-    externs += "extern \"C\" const StrataSpaceFile " + symbol + ";\n";
-    list += "    {\"" + set + "\", &" + symbol + "},\n";
-  }
+  for (Isa isa : {Isa::Base, Isa::V3, Isa::V4})
+    for (const auto& [family, kernels] : families) {
+      const std::string set = isa_name(isa), symbol = "strata_spaces_" + set + "_" + family;
+      write_if_changed(out / (set + "_" + family + "_space.c"), print_spaces(kernels, symbol));
+      externs += "extern \"C\" const StrataSpaceFile " + symbol + ";\n";
+      list += "    {\"" + set + "\", &" + symbol + "},\n";
+    }
   write_if_changed(out / "space_registry.cpp",
                    "// Printed space kernels. Printed by lower/, do not edit.\n#include \"lower/registry.h\"\n\n" +
                        externs + "\nextern const StrataSpaceTable strata_space_tables[] = {\n" + list +

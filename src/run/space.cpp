@@ -41,13 +41,11 @@ const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool
   auto& cached = op.cache[int(dtype)][2 * rank + inner];
   if (const StrataSpaceEntry* e = cached.load(std::memory_order_relaxed)) return e;
   static const Tables* tables = new Tables;
-  for (int isa : {current_isa(), 0})
-    if (auto found = tables->entries[isa].find(Tables::key(op.name, int(dtype), rank, inner));
-        found != tables->entries[isa].end()) {
-      cached.store(found->second, std::memory_order_relaxed);
-      return found->second;
-    }
-  return nullptr;
+  const auto& entries = tables->entries[current_isa()];
+  auto found = entries.find(Tables::key(op.name, int(dtype), rank, inner));
+  if (found == entries.end()) return nullptr;
+  cached.store(found->second, std::memory_order_relaxed);
+  return found->second;
 }
 
 // An operand: memory, and its strides by what its dims are.
