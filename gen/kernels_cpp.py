@@ -194,7 +194,7 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
         words = [(p.split(":") + [""])[1] for p in k.inputs.split()]
         mask = sum(1 << i for i, w in enumerate(words) if w and w != "row")
         fixed = next((w for w in words if w and w != "row"), "bool")
-        fixed_dtype = {"bool": "Bool", "int64": "I64", "word": "U32", "word2": "U64"}[fixed]
+        fixed_dtype = {"bool": "Bool", "int64": "I64", "int32": "I32", "word": "U32", "word2": "U64"}[fixed]
         decls.append(f"extern const {struct} {k.name};")
         defs.append(f'const {struct} {k.name}{{"{k.name}", "{k.name}", Promote::First, {len(words)}, {len(k.scalars.split())}, '
                     f"{len(k.outputs.split())}, {mask}u, DType::{fixed_dtype}}};")

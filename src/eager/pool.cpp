@@ -91,76 +91,11 @@ void max_volumes(const Volumes& v, const T* in, T* out, int64_t* indices) {
   });
 }
 
-constexpr int64_t kChannels = 64;  // whose maxima are kept at a time
-
-// One place of a window for neighbouring channels.
-template <class T>
-inline void take_place(const T* __restrict from, int32_t here, int64_t n, T* __restrict best,
-                       int32_t* __restrict place) {
-#pragma omp simd
-  for (int64_t c = 0; c < n; ++c) {
-    const T value = from[c], old = best[c];
-    const bool better = (value > old) | is_nan(value);
-    best[c] = better ? value : old;
-    place[c] = better ? here : place[c];
-  }
-}
-
-// The same with the channels innermost: windows one after the other, all channels of one together.
-template <class T>
-void max_windows(const Volumes& v, int64_t channels, const T* in, T* out, int64_t* indices) {
-  const int64_t size = v.size(), windows = v.windows(), width = v.cols.size, height = v.rows.size;
-  const int64_t plane = v.rows.count * v.cols.count;
-  const int64_t grain = std::max<int64_t>(1, 4096 / channels);
-  parallel_for(0, v.count / channels * windows, grain, [&](int64_t begin, int64_t end) {
-    T best[kChannels];
-    int32_t place[kChannels];
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t at = i % windows, d = at / plane, r = at % plane / v.cols.count, c = at % v.cols.count;
-      const Window w{
-          {v.depth.begin(d), v.depth.end(d)}, {v.rows.begin(r), v.rows.end(r)}, {v.cols.begin(c), v.cols.end(c)}};
-      const T* volume = in + i / windows * size * channels;
-      const int32_t first = int32_t((w.z.first * height + w.y.first) * width + w.x.first);
-      for (int64_t c0 = 0; c0 < channels; c0 += kChannels) {
-        const int64_t n = std::min(kChannels, channels - c0);
-        std::fill(best, best + kChannels, lowest<T>());
-        std::fill(place, place + kChannels, first);
-        for (int64_t z = w.z.first; z < w.z.last; z += v.depth.dilation)
-          for (int64_t y = w.y.first; y < w.y.last; y += v.rows.dilation)
-            for (int64_t x = w.x.first; x < w.x.last; x += v.cols.dilation) {
-              const int64_t here = (z * height + y) * width + x;
-              take_place(volume + here * channels + c0, int32_t(here), n, best, place);
-            }
-        std::copy(best, best + n, out + i * channels + c0);
-        std::copy(place, place + n, indices + i * channels + c0);
-      }
-    }
-  });
-}
-
-std::tuple<Tensor, Tensor> max_pool_last(const char* op, const Volumes& v, const Tensor& self) {
-  const DType t = wide_dtype(self.dtype());
-  Tensor x = self;
-  if (self.dtype() != t || !self.is_contiguous(v.format)) {
-    x = new_tensor(self, self.sizes(), t, v.format);
-    copy_values(x, self);
-  }
-  Tensor out = new_tensor(x, v.output, t, v.format), indices = new_tensor(x, v.output, DType::I64, v.format);
-  visit_reals(t, op, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    max_windows<T>(v, self.sizes()[1], x.data<T>(), out.data<T>(), indices.data<int64_t>());
-  });
-  if (t == self.dtype()) return {out, indices};
-  Tensor narrow = new_tensor(self, v.output, self.dtype(), v.format);
-  copy_values(narrow, out);
-  return {narrow, indices};
-}
-
 std::tuple<Tensor, Tensor> max_pool(const char* op, const Volumes& v, const Tensor& self) {
   Tensor indices = new_tensor(self, v.output, DType::I64);
   if (self.is_meta() || indices.numel() == 0)
     return {new_tensor(self, v.output, self.dtype(), v.format), new_tensor(self, v.output, DType::I64, v.format)};
-  if (v.format != MemoryFormat::Contiguous && v.size() <= INT32_MAX) return max_pool_last(op, v, self);
+  if (max_pool_last_fits(v, self)) return max_pool_last(op, v, self);
   Tensor x = as_contiguous(widened(self)), out = new_tensor(x, v.output);
   visit_reals(x.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;
