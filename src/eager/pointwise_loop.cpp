@@ -14,7 +14,7 @@ namespace strata::eager {
 namespace {
 
 constexpr int64_t kGrain = 32768;  // elements per piece of work
-constexpr int64_t kChunk = 512;    // elements staged at a time
+constexpr int64_t kChunk = 1024;   // elements staged at a time
 
 int64_t cache_bytes() {
   static const int64_t bytes = [] {
@@ -203,15 +203,20 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
   bool any_staged = false;
   char* ptr[kMaxOperands];
   int64_t size[kMaxOperands], step[kMaxOperands];
+  CastFn cast[kMaxOperands];
+  // What a buffer holds: a row that repeats is staged once.
+  const char* held[kMaxOperands] = {};
+  int64_t held_count[kMaxOperands] = {};
   for (int i = 0; i < count_; ++i) {
     const Operand& o = operands_[i];
     size[i] = itemsize(o.kernel);
     step[i] = size[i] * kBlock;
+    cast[i] = o.output ? cast_fn(o.kernel, o.dtype) : cast_fn(o.dtype, o.kernel);
     bool direct = o.dense || (by_row && o.dtype == o.kernel && o.strides.back() == size[i]);
     staged[i] = !direct && !o.constant;
     // A value that is the same along the row is spread once per row.
     if (o.constant) {
-      cast_fn(o.dtype, o.kernel)(o.base, 0, buffer[i], size[i], kBlock);
+      cast[i](o.base, 0, buffer[i], size[i], kBlock);
       ptr[i] = buffer[i];
       step[i] = 0;
     } else if (staged[i] && by_row && !o.output && o.strides.back() == 0) {
@@ -234,14 +239,25 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       }
       ptr[i] = buffer[i];
       if (o.output) continue;
-      if (step[i] == 0)
-        cast_fn(o.dtype, o.kernel)(o.base + offset_at(o, begin), 0, buffer[i], size[i], kBlock);
-      else
+      if (!by_row) {
         stage(o, buffer[i], begin, n, true);
+        continue;
+      }
+      const char* p = o.base + offset_at(o, begin);
+      if (p == held[i] && n == held_count[i]) continue;
+      cast[i](p, o.strides.back(), buffer[i], size[i], step[i] ? n : kBlock);
+      held[i] = p;
+      held_count[i] = n;
     }
     run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, status);
-    for (int i = 0; i < outputs_; ++i)
-      if (staged[i]) stage(operands_[i], buffer[i], begin, n, false);
+    for (int i = 0; i < outputs_; ++i) {
+      const Operand& o = operands_[i];
+      if (!staged[i]) continue;
+      if (by_row)
+        cast[i](buffer[i], size[i], o.base + offset_at(o, begin), o.strides.back(), n);
+      else
+        stage(o, buffer[i], begin, n, false);
+    }
     begin += n;
   }
 }

@@ -97,15 +97,18 @@ class Columns {
   void finish(int64_t row, int64_t first, int64_t count, const char* made) const {
     char* bases[kMaxRowOperands] = {};
     for (int i = 0; i < e_.outputs; ++i) bases[i] = at(l_.operands[i], row, first);
+    alignas(16) Value reduced, single[kMaxRowOperands];
+    char* ptr[kMaxRowOperands] = {};
+    const StrataRowArgs args{ptr, l_.params, &reduced, nullptr, nullptr, 1, 0, n_, nullptr};
     for (int64_t c = 0; c < count; ++c) {
-      alignas(16) Value reduced, single[kMaxRowOperands];
-      std::memcpy(reduced.bytes, made + c * width_, size_t(width_));
-      char* ptr[kMaxRowOperands] = {};
+      if (width_ == 4)
+        std::memcpy(reduced.bytes, made + c * 4, 4);
+      else
+        std::memcpy(reduced.bytes, made + c * width_, size_t(width_));
       for (int i = 0; i < e_.outputs; ++i) {
         const RowOperand& o = l_.operands[i];
         ptr[i] = o.dtype == o.kernel ? bases[i] + c * o.kept.back() : single[i].bytes;
       }
-      const StrataRowArgs args{ptr, l_.params, &reduced, nullptr, nullptr, 1, 0, n_};
       e_.pass[1].fn(&args);
       for (int i = 0; i < e_.outputs; ++i) {
         const RowOperand& o = l_.operands[i];

@@ -104,6 +104,11 @@ class Runner {
       in ? cast(base, 0, buffer, width, 1) : cast(buffer, width, base, 0, 1);
       return;
     }
+    if (nd == 1) {
+      char* p = base + first * o.reduced[0];
+      in ? cast(p, o.reduced[0], buffer, width, count) : cast(buffer, width, p, o.reduced[0], count);
+      return;
+    }
     SmallVec<int64_t, 8> at(nd);
     int64_t rest = first;
     char* p = base;
