@@ -188,6 +188,17 @@ def camel(name: str) -> str:
     return "".join(p.title() for p in name.strip("_").split("_") if p)  # log1p: Log1P, as PyTorch's
 
 
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """Refuses a key that stands twice, of which YAML would keep the last without a word."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        twice = next((k for k in keys if keys.count(k) > 1), None)
+        if twice is not None:
+            raise yaml.constructor.ConstructorError(None, None, f"the key {twice!r} stands twice in one entry", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
     entries: list[Entry] = []
     kernels: list[Kernel] = []
@@ -195,7 +206,7 @@ def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
         text = path.read_text()
         lines_of_ops = [i + 1 for i, line in enumerate(text.splitlines()) if line.startswith(("- op:", "- kernel:"))]
         try:
-            found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or []
+            found = yaml.load(text, Loader=Loader) or []
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             raise SystemExit(f"ops/{path.name}:{mark.line + 1}:{mark.column + 1}: {error.problem}") from error
