@@ -136,6 +136,7 @@ void cat_out(TensorList tensors, int64_t dim, const Tensor& out) {
                "cat: unsupported operation: more than one element of the written-to tensor refers to a "
                "single memory location. Please clone() the tensor before performing the operation.");
   check_same_device(out, tensors[0], "cat");
+  for (const Tensor& t : tensors) check_memory({&t});
   resize_output(out, j.sizes, "cat");
   join_into(j, tensors, out);
 }

@@ -237,6 +237,21 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   return out;
 }
 
+// What would be refused once `out` has its new sizes is refused before: operands without memory, and those that it
+// would overlap in part.
+static void check_operands(const Tensor& out, IntArrayRef sizes, Inputs in, const char* name) {
+  check_memory(in);
+  if (out.sizes() == sizes) return;
+  for (const Tensor* x : in)
+    if (x->storage().get() == out.storage().get())
+      check_no_overlap(name, out.alias(sizes, contiguous_strides(sizes), out.storage_offset()), in);
+}
+
+void check_memory(Inputs in) {
+  for (const Tensor* x : in)
+    if (!x->is_meta()) x->bytes();
+}
+
 void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tensor& out, bool resize) {
   check_defined(op, in);
   STRATA_CHECK(out.defined(), op.name, ": argument out: expected a tensor, got None");
@@ -261,7 +276,10 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
     const Tensor* outs[1] = {&apart};
     run(op, entry, t, {outs, 1}, in, scalars);
   }
-  if (resize) resize_output(out, shape, op.name);
+  if (resize) {
+    check_operands(out, shape, in, op.name);
+    resize_output(out, shape, op.name);
+  }
   check_no_overlap(op.name, out, in);
   if (STRATA_UNLIKELY(apart.defined())) return copy_values(out, apart);
   const Tensor* outs[1] = {&out};

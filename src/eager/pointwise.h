@@ -48,7 +48,9 @@ DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in
                     uint32_t unpromoted = 0);
 // Gives `out` the wanted sizes (out= forms): empty ones quietly, others with PyTorch's warning.
 void resize_output(const Tensor& out, IntArrayRef sizes, const char* name);
-// What it refuses.
+// Raises for operands whose memory is gone.
+void check_memory(Inputs in);
+// What resize_output() refuses.
 void check_resize(const Tensor& out, IntArrayRef sizes, const char* name);
 // Sets sizes of `t`, growing its storage as needed.
 void resize_tensor(const Tensor& t, IntArrayRef sizes);

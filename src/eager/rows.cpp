@@ -214,6 +214,7 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
   DType t = kernel_dtype(op, in, dtype);
   const StrataKernelEntry& entry = entry_for(op, t);
   Shapes s = shapes_of(*in[0], dims, keepdim);
+  check_memory(in);
   check_identity(op, entry, s);
   bool apart = entry.sets_status;  // a kernel that may fail writes nothing that is anybody's
   for (int i = 0; i < entry.outputs; ++i) {

@@ -77,3 +77,20 @@ def test_an_empty_tensor_of_huge_dims_is_copied():
 def test_handles_are_made_by_hooks_only():
     with pytest.raises(TypeError, match="cannot create"):
         strata.HookHandle()
+
+
+@pytest.mark.parametrize("call", [lambda t, out: strata.neg(t, out=out), lambda t, out: strata.gt(t, t, out=out), lambda t, out: strata.sum(t, 0, out=out),
+                                  lambda t, out: strata.cat([t, t], out=out), lambda t, out: strata.amax(t, 0, out=out)])
+def test_an_out_tensor_stays_when_an_operand_has_no_memory(call):
+    out = strata.empty(0)
+    with pytest.raises(RuntimeError, match="not allocated"):
+        call(freed(2, 3), out)
+    assert out.shape == (0,)
+
+
+def test_an_out_tensor_stays_when_it_would_overlap():
+    t = strata.arange(8.0)
+    out = t[2:5]
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        strata.add(t[:4], 1, out=out)
+    assert out.shape == (3,) and t.tolist() == list(range(8))
