@@ -215,10 +215,8 @@ PyObject* run(const RunArgs& a) {
   }
   Own result(checked(PyTuple_New(wanted)));
   for (Py_ssize_t i = 0; i < wanted; ++i) {
-    STRATA_CHECK(
-        found[size_t(i)].defined() || a.allow_unused,
-        "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
-        "this is the desired behavior.");
+    STRATA_CHECK(found[size_t(i)].defined() || a.allow_unused, "The differentiated Tensor at index ", i,
+                 " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
     PyTuple_SET_ITEM(result.get(), i, checked(wrap(found[size_t(i)])));
   }
   return result.release();

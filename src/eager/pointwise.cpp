@@ -122,7 +122,7 @@ DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in
   if (promote == Promote::Float && is_integral(t, true)) return default_dtype();
   if (promote == Promote::Sum && is_integral(t, true)) return DType::I64;
   STRATA_CHECK(promote != Promote::Floating || !is_integral(t, true), name,
-               ": could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ",
+               "(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: ",
                scalar_type_name(t));
   return t;
 }

@@ -28,6 +28,15 @@ Value load(const Source& source, const Place& place) {
     return head.size() >= at && head.compare(at, with.size(), with) == 0;
   };
   if (head.empty()) source.refuse("is empty");
+  // First what begins with a length: its lowest byte may be that of any other format.
+  uint64_t length = UINT64_MAX;
+  if (head.size() >= 9) std::memcpy(&length, head.data(), 8);
+  if (length <= kMaxSafeHeader && head[8] == '{') {
+    SafeHeader header = read_safetensors_header(source);
+    if (header.metadata.count(kChecksumKey) && !header.metadata.count(kPackageKey))
+      source.refuse("has a damaged header: it has the checksums of a package without its tree");
+    return header.metadata.count(kPackageKey) ? read_package(source, header, place) : flat_dict(source, header, place);
+  }
   if (begins("PK\x03\x04") || begins("PK\x05\x06")) return read_pt(source, place);
   const char* way_out =
       "; load it with PyTorch and save it again with torch.save(obj, path), whose present format is read";
@@ -36,15 +45,7 @@ Value load(const Source& source, const Place& place) {
   if (head[0] == '\x80')
     source.refuse(
         str_cat("is a bare pickle (of torch.save before PyTorch 1.6, or of Python), which is not read", way_out));
-  uint64_t length = UINT64_MAX;
-  if (head.size() >= 9) std::memcpy(&length, head.data(), 8);
-  if (length > kMaxSafeHeader || head[8] != '{')
-    source.refuse(
-        "is neither a package of strata.save, nor a safetensors file, nor a .pt file of PyTorch, or it is cut");
-  SafeHeader header = read_safetensors_header(source);
-  if (header.metadata.count(kChecksumKey) && !header.metadata.count(kPackageKey))
-    source.refuse("has a damaged header: it has the checksums of a package without its tree");
-  return header.metadata.count(kPackageKey) ? read_package(source, header, place) : flat_dict(source, header, place);
+  source.refuse("is neither a package of strata.save, nor a safetensors file, nor a .pt file of PyTorch, or it is cut");
 }
 
 void save(const Value& value, const std::string& path) {

@@ -110,7 +110,7 @@ def test_large_ints():
     assert (strata.tensor([0.0]) + 2**63).item() == 2.0**63
     with pytest.raises(OverflowError):
         i + 2**64
-    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+    with pytest.raises(TypeError, match="zeros.*'size' failed to unpack.*Overflow when unpacking long long"):
         strata.zeros(2**70)
 
 

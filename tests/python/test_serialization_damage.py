@@ -110,3 +110,13 @@ def test_texts_of_damaged_names_are_escaped():
     data = (DATA / "plain.pt").read_bytes().replace(b"/data.pkl", b"/data\xff.kl")
     with pytest.raises(RuntimeError, match=r"data\.pkl"):
         strata.load(io.BytesIO(data))
+
+
+def test_headers_of_every_length(tmp_path):
+    """The first byte of a file is the lowest of its header's length; no length makes it another format."""
+    for n in range(0, 264, 4):
+        file = io.BytesIO()
+        strata.save(["x" * n], file)
+        assert strata.load(io.BytesIO(file.getvalue())) == ["x" * n]
+        strata.save({"x" * (n + 1): strata.ones(1)}, tmp_path / "one.safetensors")
+        assert list(strata.load(tmp_path / "one.safetensors")) == ["x" * (n + 1)]
