@@ -10,6 +10,7 @@
 #include "core/promote.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
+#include "eager/half_operands.h"
 #include "eager/kernels.h"
 #include "eager/pointwise_loop.h"
 
@@ -99,6 +100,13 @@ DimVec broadcast_all(Inputs in) {
 void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRef<const Tensor*> outs, Inputs in,
          Scalars scalars) {
   if (outs[0]->is_meta() || outs[0]->numel() == 0) return;
+  if (STRATA_UNLIKELY(entry.dtype != uint8_t(t))) {
+    HalfOperands halves(entry, t, op.fixed, outs, in);
+    if (halves.differ()) {
+      run(op, entry, t, halves.outs(), halves.in(), scalars);
+      return halves.give();
+    }
+  }
   alignas(16) char params[16 * kMaxScalars];
   fill_params(op, scalars, t, params);
   const DType kernel = static_cast<DType>(entry.dtype);

@@ -6,6 +6,7 @@
 #include "core/promote.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
+#include "eager/half_operands.h"
 #include "eager/kernels.h"
 #include "eager/rows_loop.h"
 
@@ -134,6 +135,17 @@ void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperan
 void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in, Scalars scalars, const Shapes& s,
             const DimVec& dims, ArrayRef<Tensor> outs) {
   if (outs[0].is_meta() || outs[0].numel() == 0) return;
+  if (entry.dtype != uint8_t(t)) {
+    SmallVec<const Tensor*, 8> out_list;
+    for (const Tensor& o : outs) out_list.push_back(&o);
+    HalfOperands halves(entry, t, op.fixed, {out_list.data(), out_list.size()}, in);
+    if (halves.differ()) {
+      std::vector<Tensor> made;
+      for (const Tensor* o : halves.outs()) made.push_back(*o);
+      launch(op, entry, t, halves.in(), scalars, s, dims, made);
+      return halves.give();
+    }
+  }
   alignas(16) char params[16 * 16];
   const DType compute = traits(t).compute, kernel = static_cast<DType>(entry.dtype);
   for (size_t i = 0; i < scalars.size(); ++i) store_scalar(scalars[i], compute, params + 16 * i);

@@ -98,6 +98,22 @@ def test_float16_rounds_the_operator_of_float32_once():
     assert torch.equal(x.clone().mul_(y), (x.float() * y.float()).half())
 
 
+def test_float16_with_other_dtypes():
+    """Operands become float16 before the operator, results before they go to an out= of another dtype."""
+    torch.manual_seed(0)
+    x = torch.randn(40, 130).to(torch.float16)
+    for other in (torch.tensor(1 / 3), torch.tensor(1 / 3, dtype=torch.float64), torch.randint(-5000, 5000, (40, 130)),
+                  torch.randint(0, 255, (130,)).to(torch.uint8), torch.tensor(2049)):
+        expected = (x.float() * other.half().float()).half()
+        assert torch.equal(x * other, expected) and torch.equal(other * x, expected)
+        assert torch.equal(x.clone().mul_(other), expected)
+    out = torch.empty(40, 130, dtype=torch.float64)
+    assert torch.equal(torch.mul(x, x, out=out), (x.float() * x.float()).half().double())
+    wide = torch.randn(40, 130)
+    assert torch.equal(wide.sum(1, dtype=torch.float16), wide.half().float().sum(1).half())
+    assert torch.equal(wide.softmax(1, dtype=torch.float16), wide.half().float().softmax(1).half())
+
+
 CHILD = """
 import hashlib, numpy as np, strata as torch
 x = torch.from_numpy(np.random.default_rng(1).integers(0, 2**32, 1 << 14).astype(np.uint32).view(np.float32))
