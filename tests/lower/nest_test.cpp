@@ -30,27 +30,27 @@ TEST(Nest, OfAGather) {
  out result[outer,i] f32
  in self[outer,n] f32
  in index[i] i64
-  %0 [i] i64 = range i
-  %1 [] i64 = stride index 0
-  %2 [i] i64 = mul %0 %1
-  %3 [i] i64 = at index %2
-  %4 [] i64 = extent n
-  %5 [] i64 = const 0
-  %6 [i] b8 = ge %3 %5
-  %7 [i] b8 = lt %3 %4
-  %8 [i] b8 = and %6 %7
-  %9 [i] b8 = check 2 %8
-  %10 [outer] i64 = range outer
+  %0 [outer] i64 = range outer
+  %1 [i] i64 = range i
+  %2 [] i64 = stride index 0
+  %3 [i] i64 = mul %1 %2
+  %4 [i] i64 = at index %3
+  %5 [] i64 = extent n
+  %6 [] i64 = const 0
+  %7 [i] b8 = ge %4 %6
+  %8 [i] b8 = lt %4 %5
+  %9 [i] b8 = and %7 %8
+  %10 [i] b8 = check 2 %9
   %11 [] i64 = stride self 0
-  %12 [outer] i64 = mul %10 %11
+  %12 [outer] i64 = mul %0 %11
   %13 [] i64 = stride self 1
-  %14 [i] i64 = mul %3 %13
+  %14 [i] i64 = mul %4 %13
   %15 [outer,i] i64 = add %12 %14
-  %16 [outer,i] f32 = at self %15 %9
+  %16 [outer,i] f32 = at self %15 %10
   %17 [] i64 = stride result 0
-  %18 [outer] i64 = mul %10 %17
+  %18 [outer] i64 = mul %0 %17
   %19 [] i64 = stride result 1
-  %20 [i] i64 = mul %0 %19
+  %20 [i] i64 = mul %1 %19
   %21 [outer,i] i64 = add %18 %20
   store result %21 %16
 )");
