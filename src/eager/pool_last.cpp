@@ -29,9 +29,10 @@ class Best {
  public:
   explicit Best(StrataPointwiseFn take) : take_(take) {}
 
-  void begin(int64_t place) {
-    std::fill(best_, best_ + kChannels, lowest<T>());
-    std::fill(place_, place_ + kChannels, int32_t(place));
+  void begin(int64_t place, int64_t channels) {
+    const int64_t whole = (channels + kBlock - 1) / kBlock * kBlock;
+    std::fill(best_, best_ + whole, lowest<T>());
+    std::fill(place_, place_ + whole, int32_t(place));
   }
 
   void take(const T* from, int64_t place, int64_t channels) {
@@ -78,7 +79,7 @@ void max_windows(const Volumes& v, int64_t channels, StrataPointwiseFn take, con
       const T* volume = in + i / windows * size * channels;
       for (int64_t first = 0; first < channels; first += kChannels) {
         const int64_t n = std::min(kChannels, channels - first);
-        best.begin((z0 * height + y0) * width + x0);
+        best.begin((z0 * height + y0) * width + x0, n);
         for (int64_t z = z0; z < z1; z += v.depth.dilation)
           for (int64_t y = y0; y < y1; y += v.rows.dilation)
             for (int64_t x = x0; x < x1; x += v.cols.dilation) {

@@ -183,21 +183,30 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   ReductionPrinter reductions(pass, body, vector, needs);
   const DType t = pass.nodes[pass.reductions[0].value[0]].type;
   const std::string symbol = kernel_symbol(k, isa), lane = traits(t).cname;
+  const std::string uniform = body.uniform_part(), element = body.element_part(8);
+  auto row = [&](bool begins) {
+    std::string text;
+    for (size_t i = 0; i < k.inputs.size(); ++i) {
+      std::string n = std::to_string(k.outputs.size() + i);
+      text += "      const char* p_" + k.inputs[i].name + " = args->ptr[" + n + "] + at * args->step[" + n + "];\n";
+    }
+    text += vector ? "      for (i64 i = 0; i < columns; i += 16) {\n        const i64 left = columns - i;\n"
+                   : "      ANY_ORDER\n      for (i64 i = 0; i < columns; i++) {\n";
+    return text + element + reductions.column(begins) + "      }\n";
+  };
   std::string out = comment(k, ", across memory") + "static void " + symbol +
-                    "_group(const StrataColumnArgs* args, i64 first, " + lane + "* to) {\n" + body.uniform_part() +
+                    "_group(const StrataColumnArgs* args, i64 first, " + lane + "* to) {\n" + uniform +
                     "  const i64 columns = args->columns, wide = (columns + 15) & ~15l;\n"
                     "  for (i64 l = 0; l < 16; l++, to += wide) {\n"
-                    "    for (i64 i = 0; i < wide; i++) to[i] = " +
+                    "    i64 at = first + l;\n"
+                    "    if (at < args->count) {\n" +
+                    row(true) +
+                    "    } else {\n"
+                    "      for (i64 i = 0; i < wide; i++) to[i] = " +
                     reductions.start() +
-                    ";\n"
-                    "    for (i64 at = first + l; at < args->count; at += 1024) {\n";
-  for (size_t i = 0; i < k.inputs.size(); ++i) {
-    std::string n = std::to_string(k.outputs.size() + i);
-    out += "      const char* p_" + k.inputs[i].name + " = args->ptr[" + n + "] + at * args->step[" + n + "];\n";
-  }
-  out += vector ? "      for (i64 i = 0; i < columns; i += 16) {\n        const i64 left = columns - i;\n"
-                : "      ANY_ORDER\n      for (i64 i = 0; i < columns; i++) {\n";
-  out += body.element_part(8) + reductions.column() + "      }\n    }\n  }\n}\n";
+                    ";\n    }\n"
+                    "    for (at += 1024; at < args->count; at += 1024) {\n" +
+                    row(false) + "    }\n  }\n}\n";
   std::string helper =
       body.helper(pass.reductions[0].combine == Combine::Add ? "columns_add" : "columns_mul", t, vector);
   return out + "void " + symbol + "_columns(const StrataColumnArgs* args) { " + helper + "(args, " + symbol +

@@ -290,8 +290,9 @@ std::string ReductionPrinter::start() {
   return "(" + std::string(traits(t).cname) + ")" + BodyPrinter::literal({Op::Const, t, {}, identity_bits(r, t)});
 }
 
-std::string ReductionPrinter::column() {
+std::string ReductionPrinter::column(bool first) {
   return each([&](const Part&) {
+    if (first) return vector_ ? "        *($T*)(to + i) = $value;\n" : "        to[i] = $value;\n";
     return vector_ ? "        *($T*)(to + i) = $combine(*($T*)(to + i), $value);\n"
                    : "        to[i] = $combine(to[i], $value);\n";
   });

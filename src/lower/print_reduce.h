@@ -23,9 +23,9 @@ class ReductionPrinter {
   std::string before();
   std::string inside();
   std::string after();
-  // For kernels of one reduction across memory: its identity, and how a value joins the accumulators at `to`.
+  // For kernels of one reduction across memory: its identity, and how a value begins or joins the accumulators at `to`.
   std::string start();
-  std::string column();
+  std::string column(bool first);
 
  private:
   enum class Form { Tree, ComplexProduct, Free, Arg };
