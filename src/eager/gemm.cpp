@@ -272,7 +272,7 @@ void one_product(const GemmKernel& kernel, const GemmCall& call, int64_t index, 
   p.columns = call.n;
   p.a = &a;
   p.b = &b;
-  if (call.b_col == 1 && kernel.plain && call.b_row >= 0) {
+  if (call.b_col == 1 && kernel.plain && call.b_row > 0) {  // a step of 0 means packed panels
     p.b_direct = b_data;
     p.b_row = call.b_row;
   }

@@ -1,0 +1,52 @@
+"""Operands that repeat one row or column under a stride of 0 give the bits of their copies."""
+
+from __future__ import annotations
+
+from table import ENTRIES, SAMPLES, bits, calls, outputs, pytest, run, sampled, strata
+from table import operator as entry_operator
+
+ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
+BY_MEMORY = ("empty", "as_strided", "view", "_unsafe_view", "new_empty", "native_dropout", "rand", "normal", "poisson", "multinomial", "bernoulli",
+             "resize", "set_", "stride", "is_")
+CASES = [(e, d) for e in ENTRIES if e.raw.get("samples") in SAMPLES and not e.schema.name.startswith(BY_MEMORY)
+         and not any(a.written for a in e.schema.args) for d in ("float32", "float64", "int64", "complex64")]
+
+
+def repeated(t, dim: int):
+    """The first slice along a dim, as often as the dim is long."""
+    if not isinstance(t, strata.Tensor) or t.dim() == 0 or t.numel() == 0:
+        return t
+    return t.narrow(dim, 0, 1).expand(t.shape)
+
+
+def mapped(value, f):
+    return type(value)(mapped(v, f) for v in value) if isinstance(value, (list, tuple)) else f(value)
+
+
+def results(entry, args, kwargs):
+    strata.manual_seed(0)
+    try:
+        return [bits(a) for a in run(entry_operator(entry.schema), args, kwargs)]
+    except ERRORS as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("entry, dtype", sampled(CASES, 700), ids=lambda v: v if isinstance(v, str) else v.schema.full)
+def test_expanded_operands_give_the_bits_of_copies(entry, dtype):
+    for i, (args, kwargs) in enumerate(calls(entry, dtype)):
+        for dim in (0, -1):
+            spread = mapped(list(args), lambda t, dim=dim: repeated(t, dim))
+            copied = mapped(spread, lambda t: t.contiguous() if isinstance(t, strata.Tensor) else t)
+            assert results(entry, spread, kwargs) == results(entry, copied, kwargs), f"sample {i}, dim {dim}"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int64", "int32", "complex64", "complex128"])
+@pytest.mark.parametrize("m, k, n", [(2, 3, 8), (2, 3, 16), (1, 5, 64), (4, 5, 7), (33, 40, 50), (3, 1, 32), (70, 1030, 32)])
+def test_products_of_expanded_matrices(dtype, m, k, n):
+    t = getattr(strata, dtype)
+    a, b = ((strata.arange(p * q) * 7 % 5 - 2).to(t).reshape(p, q) for p, q in ((m, k), (k, n)))
+    for x, y in ((a, b[:1].expand(k, n)), (a, b[:, :1].expand(k, n)), (a[:1].expand(m, k), b), (a[:, :1].expand(m, k), b[:1].expand(k, n))):
+        want = x.contiguous() @ y.contiguous()
+        assert bits(outputs(x @ y)[0]) == bits(outputs(want)[0])
+        assert bits(outputs(x.expand(2, m, k) @ y.expand(2, k, n))[0]) == bits(outputs(want.expand(2, m, n))[0])
+        assert bits(outputs((y.t() @ x.t()).t())[0]) == bits(outputs((y.t().contiguous() @ x.t().contiguous()).t())[0])
