@@ -52,14 +52,16 @@ DType compute_dtype(const PointwiseOp& op, Inputs in, Scalars scalars) {
   return eager::compute_dtype(op.name, op.promote, op.fixed, in, scalars, op.unpromoted);
 }
 
+[[gnu::noinline]] void check_param(const PointwiseOp& op, size_t i, const Scalar& value, DType t) {
+  check_fits(value, op.narrow >> i & 1 ? t : traits(t).compute);
+}
+
 void fill_params(const PointwiseOp& op, Scalars scalars, DType t, char* params) {
   DType c = traits(t).compute;
   for (size_t i = 0; i < scalars.size(); ++i) {
-    if (op.checked >> i & 1) {
-      const DType to = op.narrow >> i & 1 ? t : c;
-      // Every integer fits these, so that the common alpha=1 costs nothing.
-      if (to < DType::F32 || !scalars[i].is_integral(true)) check_fits(scalars[i], to);
-    }
+    // Every integer fits float32 and wider, so that the common alpha=1 costs nothing.
+    if (STRATA_UNLIKELY(t < DType::F32 || !scalars[i].is_integral(true)))
+      if (op.checked >> i & 1) check_param(op, i, scalars[i], t);
     store_scalar(scalars[i], c, params + 16 * i);
   }
 }

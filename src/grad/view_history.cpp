@@ -155,7 +155,7 @@ void mark_view(const Tensor& view, const Tensor& base) {
   impl->base_ = root;
   impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
   impl->view_version_ = impl->storage_->version();
-  impl->unrecorded_view_ = !grad_enabled() || base.impl()->unrecorded_view_;
+  if (STRATA_UNLIKELY(!grad_enabled() || base.impl()->unrecorded_view_)) impl->unrecorded_view_ = true;
 }
 
 }  // namespace strata
