@@ -287,6 +287,8 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
     run(op, entry, t, {outs, 1}, in, scalars);
   }
   if (resize) {
+    alignas(16) char params[16 * kMaxScalars];
+    fill_params(op, scalars, t, params);  // for its errors
     check_operands(out, shape, in, op.name);
     resize_output(out, shape, op.name);
   }

@@ -183,7 +183,7 @@ Tensor become(const Tensor& self, const Tensor& view, const char* op) {
   STRATA_CHECK(!grad_enabled() || !to->requires_grad_ || to->grad_fn_, op,
                ": a leaf Variable that requires grad is being used in an in-place operation.");
   const TensorImpl* base = to->base_;
-  STRATA_CHECK(!grad_enabled() || !base || !base->requires_grad_ || base->grad_fn_, op,
+  STRATA_CHECK(!grad_enabled() || !base || base->grad_fn_ || !(self.requires_grad() || base->requires_grad_), op,
                ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
   to->set_geometry(from->sizes(), from->strides(), from->offset_);
   self.bump_version(op);

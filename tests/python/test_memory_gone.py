@@ -88,6 +88,13 @@ def test_an_out_tensor_stays_when_an_operand_has_no_memory(call):
     assert out.shape == (0,)
 
 
+def test_an_out_tensor_stays_when_a_number_does_not_fit():
+    out = strata.empty(0, dtype=strata.int64)
+    with pytest.raises(RuntimeError, match="overflow"):
+        strata.clamp(strata.arange(3), 0, 2**63, out=out)
+    assert out.shape == (0,)
+
+
 def test_an_out_tensor_stays_when_it_would_overlap():
     t = strata.arange(8.0)
     out = t[2:5]

@@ -17,7 +17,7 @@ LITERAL = 48
 
 # Definitions that hostile values need, one line each.
 HELPERS = {
-    "Long": "class Long: __len__ = lambda s: 2**40; __getitem__ = lambda s, i: 1",
+    "Long": "class Long: __len__ = lambda s: 2**40; __getitem__ = lambda s, i: [1, 2, 3][i]",
     "Minus": "class Minus: __len__ = lambda s: -1; __getitem__ = lambda s, i: 1",
     "Raises": "class Raises: __len__ = __getitem__ = __iter__ = __index__ = __float__ = __bool__ = __complex__ = __eq__ = property(lambda s: 1 / 0)",
     "Halfway": "class Halfway: __len__ = lambda s: 3; __getitem__ = lambda s, i: 1 // (1 - i)",

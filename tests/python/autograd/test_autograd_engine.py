@@ -256,7 +256,8 @@ def test_inference_mode_counts_writes_to_normal_tensors():
 
 def test_a_view_of_a_leaf_that_is_a_view_is_not_written():
     a = torch.ones(12).reshape(3, 4).requires_grad_()
-    for write in (lambda: a[0].fill_(5), lambda: a.fill_diagonal_(1), lambda: a.t().mul_(2), lambda: a.add_(1)):
+    for write in (lambda: a[0].fill_(5), lambda: a.fill_diagonal_(1), lambda: a.t().mul_(2), lambda: a.add_(1), lambda: a[0].unsqueeze_(0),
+                  lambda: a.unsqueeze(0).transpose_(1, 2)):
         with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
             write()
     a.sum().backward()
