@@ -171,8 +171,8 @@ struct TypedOp<R(A...)> {
   using Kernel = R (*)(Dispatch, A...);
 
   static R call(Operator& op, A... args) {
-    detail::ObserverScope observe(op);
-    if (observe.wants_arguments()) show(observe, args...);
+    if (STRATA_UNLIKELY(call_observer.load(std::memory_order_relaxed) != nullptr))
+      return observed(op, std::forward<A>(args)...);
     return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
   }
 
@@ -199,9 +199,10 @@ struct TypedOp<R(A...)> {
   static Dispatch dispatch_boxed(const Stack& stack) { return dispatch_at(stack, std::index_sequence_for<A...>()); }
 
  private:
-  // By value, so that calls need not keep their arguments in memory for it.
-  [[gnu::noinline, gnu::cold]] static void show(const detail::ObserverScope& observe, A... args) {
-    (observe.show(static_cast<const std::decay_t<A>&>(args)), ...);
+  [[gnu::noinline, gnu::cold]] static R observed(Operator& op, A... args) {
+    detail::ObserverScope observe(op);
+    if (observe.wants_arguments()) (observe.show(static_cast<const std::decay_t<A>&>(args)), ...);
+    return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
   }
   template <size_t... I>
   static Dispatch dispatch_at(const Stack& stack, std::index_sequence<I...>) {
