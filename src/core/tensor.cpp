@@ -104,7 +104,8 @@ DimVec channels_last_strides(IntArrayRef sizes) {
   step = std::max<int64_t>(sizes[1], 1);
   for (size_t i = n; i-- > 2;) {
     s[i] = step;
-    step *= std::max<int64_t>(sizes[i], 1);
+    // Beyond the range for empty tensors alone, whose steps nobody takes.
+    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[i], 1), &step)) step = INT64_MAX;
   }
   s[0] = step;
   return s;
@@ -129,7 +130,8 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
   int64_t step = 1;
   auto fits = [&](int64_t d) {
     if (sizes()[d] != 1 && strides()[d] != step) return false;
-    step *= std::max<int64_t>(sizes()[d], 1);
+    // Beyond the range for empty tensors alone, whose steps nobody takes.
+    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes()[d], 1), &step)) step = INT64_MAX;
     return true;
   };
   if (!fits(1)) return false;

@@ -183,7 +183,8 @@ DimVec result_strides(IntArrayRef sizes, Inputs in) {
   int64_t step = 1;
   for (int64_t d : order) {
     strides[d] = step;
-    step *= std::max<int64_t>(sizes[d], 1);
+    // Beyond the range for empty tensors alone, whose steps nobody takes.
+    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[d], 1), &step)) step = INT64_MAX;
   }
   return strides;
 }
@@ -193,7 +194,8 @@ static bool has_own_strides(const TensorImpl& t) {
   int64_t step = 1;
   for (int64_t d = int64_t(t.sizes().size()); d-- > 0;) {
     if (t.strides()[d] != step) return false;
-    step *= std::max<int64_t>(t.sizes()[d], 1);
+    // Beyond the range for empty tensors alone, whose steps nobody takes.
+    if (__builtin_mul_overflow(step, std::max<int64_t>(t.sizes()[d], 1), &step)) step = INT64_MAX;
   }
   return true;
 }
