@@ -165,7 +165,7 @@ class Tensor {
 
   char* bytes() const {
     char* data = static_cast<char*>(impl_->storage_->data());
-    if (STRATA_UNLIKELY(!data)) check_without_memory();
+    if (STRATA_UNLIKELY(!data)) return check_without_memory(), nullptr;
     return data + impl_->offset_ * itemsize();
   }
   void* data_ptr() const { return bytes(); }

@@ -150,3 +150,11 @@ def test_every_allocation_may_fail():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(FAILING), str(TESTS)], capture_output=True, text=True, timeout=900,
                           env={**os.environ, "LD_PRELOAD": str(SHIM), "OMP_NUM_THREADS": "1", "PYTHONFAULTHANDLER": "1"})
     assert done.returncode == 0, f"status {done.returncode}\n{done.stdout[-500:]}\n{done.stderr[-4000:]}"
+
+
+def test_a_view_of_nothing_points_nowhere():
+    x = strata.empty([5, 2, 0], dtype=strata.complex128)[1:]
+    assert x.storage_offset() > 0 or x.stride(0) == 0
+    assert x.data_ptr() == 0
+    assert strata.sinh(x, out=strata.empty(4, 2, 0, dtype=strata.complex128)).shape == (4, 2, 0)
+    assert strata.empty([5, 0], dtype=strata.int64)[1:].unique_consecutive().shape == (0,)
