@@ -199,7 +199,12 @@ struct TypedOp<R(A...)> {
   static Dispatch dispatch_boxed(const Stack& stack) { return dispatch_at(stack, std::index_sequence_for<A...>()); }
 
  private:
-  [[gnu::noinline, gnu::cold]] static R observed(Operator& op, A... args) {
+  // Rare, and there is one for each operator: small.
+#ifdef __clang__
+  [[clang::minsize]]
+#endif
+  [[gnu::noinline, gnu::cold]] static R
+  observed(Operator& op, A... args) {
     detail::ObserverScope observe(op);
     if (observe.wants_arguments()) (observe.show(static_cast<const std::decay_t<A>&>(args)), ...);
     return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);

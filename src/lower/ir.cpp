@@ -52,6 +52,43 @@ const char* op_name(Op op) {
   return names[int(op)];
 }
 
+const char* infix(Op op) {
+  switch (op) {
+    case Op::Add:
+      return "+";
+    case Op::Sub:
+      return "-";
+    case Op::Mul:
+      return "*";
+    case Op::Div:
+      return "/";
+    case Op::And:
+      return "&";
+    case Op::Or:
+      return "|";
+    case Op::Xor:
+      return "^";
+    case Op::Shl:
+      return "<<";
+    case Op::Shr:
+      return ">>";
+    case Op::Eq:
+      return "==";
+    case Op::Ne:
+      return "!=";
+    case Op::Lt:
+      return "<";
+    case Op::Le:
+      return "<=";
+    case Op::Gt:
+      return ">";
+    case Op::Ge:
+      return ">=";
+    default:
+      return nullptr;
+  }
+}
+
 const char* combine_name(Combine c) {
   static constexpr const char* names[] = {"add", "mul", "max", "min", "or", "and", "argmax", "argmin"};
   return names[int(c)];

@@ -171,6 +171,7 @@ int fold(Graph& g, const Node& n);
 void split_passes(const Graph& g, const std::vector<std::array<int, 2>>& outputs, Kernel& kernel);
 
 const char* op_name(Op op);
+const char* infix(Op op);  // C's sign of an operation on two values, or null
 const char* combine_name(Combine c);
 const char* helper_name(Helper h);
 std::string dump(const Kernel& kernel);

@@ -9,43 +9,6 @@
 namespace strata::lower {
 namespace {
 
-const char* infix(Op op) {
-  switch (op) {
-    case Op::Add:
-      return "+";
-    case Op::Sub:
-      return "-";
-    case Op::Mul:
-      return "*";
-    case Op::Div:
-      return "/";
-    case Op::And:
-      return "&";
-    case Op::Or:
-      return "|";
-    case Op::Xor:
-      return "^";
-    case Op::Shl:
-      return "<<";
-    case Op::Shr:
-      return ">>";
-    case Op::Eq:
-      return "==";
-    case Op::Ne:
-      return "!=";
-    case Op::Lt:
-      return "<";
-    case Op::Le:
-      return "<=";
-    case Op::Gt:
-      return ">";
-    case Op::Ge:
-      return ">=";
-    default:
-      return nullptr;
-  }
-}
-
 std::string float_text(double v, bool is_f32) {
   const char* suffix = is_f32 ? "f" : "";
   if (std::isnan(v)) return std::string("__builtin_nan") + suffix + "(\"\")";

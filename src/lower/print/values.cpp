@@ -9,39 +9,6 @@ namespace {
 
 std::string unsigned_of(DType t) { return traits(t).bits == 64 ? "u64" : "u32"; }
 
-const char* sign_of(Op op) {
-  switch (op) {
-    case Op::Add:
-      return "+";
-    case Op::Sub:
-      return "-";
-    case Op::Mul:
-      return "*";
-    case Op::Div:
-      return "/";
-    case Op::And:
-      return "&";
-    case Op::Or:
-      return "|";
-    case Op::Xor:
-      return "^";
-    case Op::Eq:
-      return "==";
-    case Op::Ne:
-      return "!=";
-    case Op::Lt:
-      return "<";
-    case Op::Le:
-      return "<=";
-    case Op::Gt:
-      return ">";
-    case Op::Ge:
-      return ">=";
-    default:
-      return nullptr;
-  }
-}
-
 }  // namespace
 
 NamePool::NamePool() {
@@ -124,7 +91,7 @@ std::string ValuePrinter::expression(const Node& n, const Ref& ref, const TypeOf
     case Op::Add:
     case Op::Sub:
     case Op::Mul:
-      return arithmetic(sign_of(n.op), n.type, ref(a), ref(b));
+      return arithmetic(infix(n.op), n.type, ref(a), ref(b));
     case Op::Call: {
       const std::string name = helper_name(Helper(n.imm));
       helpers_.add(name, n.type);
@@ -139,11 +106,11 @@ std::string ValuePrinter::expression(const Node& n, const Ref& ref, const TypeOf
     case Op::And:
     case Op::Or:
     case Op::Xor: {
-      const std::string plain = ref(a) + " " + sign_of(n.op) + " " + ref(b);
+      const std::string plain = ref(a) + " " + infix(n.op) + " " + ref(b);
       return n.type == DType::Bool ? plain : "(" + t + ")(" + plain + ")";
     }
     default: {
-      const char* sign = sign_of(n.op);
+      const char* sign = infix(n.op);
       STRATA_INTERNAL(sign, "no text for ", op_name(n.op));
       return ref(a) + " " + sign + " " + ref(b);
     }
