@@ -193,6 +193,8 @@ def _named(op: str | Callable | OpOverload | OpOverloadPacket) -> tuple[list[OpO
         if not _C._op_names(f"aten::{name}"):
             raise TypeError(f"{name or op!r} is no operator of the table: name one of those that it calls, such as 'aten::add'")
         op = name
+    if not isinstance(op, str):
+        raise TypeError(f"expected an operator, its name or its function, got {type(op).__name__}")
     full = op if "::" in op else f"aten::{op}"
     found = _C._op_names(full)
     if full in found and ("." in full or len(found) == 1):

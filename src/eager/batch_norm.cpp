@@ -89,6 +89,9 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   check_channels("running_var", running_var, channels);
   check_channels("weight", weight, channels);
   check_channels("bias", bias, channels);
+  if (training)  // refused before either is written
+    for (const Tensor* running : {&running_mean, &running_var})
+      if (running->defined()) kernel_for(kernels::moving_average, running->dtype());
   STRATA_CHECK(training || (running_mean.defined() && running_var.defined()),
                running_mean.defined() ? "running_var" : "running_mean", " must be defined in evaluation mode");
 

@@ -51,3 +51,10 @@ def test_no_tensor_of_a_list_is_written_before_another_is_refused(schema, last):
         np.testing.assert_array_equal(first.numpy(), np.ones(3, np.float32))
     else:
         assert last != "a leaf" and last != "expanded"
+
+
+def test_no_running_statistic_is_moved_before_the_other_is_refused():
+    mean, var = strata.zeros(3), strata.zeros(3, dtype=strata.int64)
+    with pytest.raises(RuntimeError):
+        strata.native_batch_norm(strata.randn(5, 3), None, None, mean, var, True, 0.1, 1e-5)
+    assert mean.tolist() == [0, 0, 0]

@@ -82,4 +82,6 @@ def test_says_what_it_has_not():
         strata.kernel_source("aten::sigmoid", strata.int64)
     with pytest.raises(ValueError, match="expected c99"):
         strata.kernel_source("aten::add.Tensor", dialect="fortran")
+    with pytest.raises(TypeError, match="expected an operator, its name or its function, got list"):
+        strata.kernel_source(["aten::add.Tensor"])
     assert "for (i64 i" in strata.kernel_source(strata.ops.aten.sigmoid.default)
