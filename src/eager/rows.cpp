@@ -242,6 +242,7 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
                    shape);
     else
       check_resize(outs[i], shape, op.name);
+    if (outs[i].sizes() == shape) check_no_overlap(op.name, outs[i], {});            // before another is resized
     for (const Tensor* x : in) apart |= x->is_same(outs[i]) && x->sizes() != shape;  // written while it is read
   }
   if (apart) {

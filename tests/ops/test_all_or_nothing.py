@@ -58,3 +58,10 @@ def test_no_running_statistic_is_moved_before_the_other_is_refused():
     with pytest.raises(RuntimeError):
         strata.native_batch_norm(strata.randn(5, 3), None, None, mean, var, True, 0.1, 1e-5)
     assert mean.tolist() == [0, 0, 0]
+
+
+def test_no_result_is_resized_before_another_that_overlaps_is_refused():
+    first, second = strata.empty(2, 2), strata.zeros(1).expand(3)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        strata.ops.aten.var_mean.correction_out(strata.randn(3, 4), [1], out0=first, out1=second)
+    assert first.shape == (2, 2)
