@@ -1,7 +1,5 @@
 #include "lower/source.h"
 
-#include <algorithm>
-
 namespace strata::lower {
 
 extern const KernelDesc table_kernels[];
@@ -34,12 +32,6 @@ KernelSource kernel_source(const std::string& name, DType dtype, const std::stri
   }
   throw_error(ErrorKind::Value, str_cat("kernel_source: no printed kernel of the name '", name,
                                         "': it is composed of other operators, or no expression of the table says it"));
-}
-
-std::vector<std::string> kernel_names() {
-  std::vector<std::string> names;
-  for (int64_t k = 0; k < table_kernel_count; ++k) names.push_back(table_kernels[k].name);
-  return names;
 }
 
 }  // namespace strata::lower

@@ -18,7 +18,4 @@ struct KernelSource {
 // there is no printed kernel of that name or dtype, and says what there is.
 KernelSource kernel_source(const std::string& name, DType dtype, const std::string& dialect);
 
-// Names of all kernels, as the table has them.
-std::vector<std::string> kernel_names();
-
 }  // namespace strata::lower
