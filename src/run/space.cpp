@@ -12,7 +12,7 @@
 namespace strata::run {
 namespace {
 
-constexpr int kMaxRanges = 16, kMaxOperands = 8, kMaxDims = 32;
+constexpr int kMaxRanges = 16, kMaxOperands = 8, kMaxDims = TensorImpl::kMaxDims;
 constexpr int64_t kGrain = 16384;  // elements that are worth a thread
 
 struct Tables {
@@ -127,7 +127,6 @@ void Launch::bind(size_t k, const Tensor& t, ArrayRef<Place> places) {
   out.offset = 0;
   const int64_t nd = t.dim();
   int kinds[kMaxDims] = {};  // of the tensor's dims: 0 plain, else 1 + the operand's dim
-  STRATA_CHECK(nd <= kMaxDims, form_.name, ": expected at most ", kMaxDims, " dims, got ", nd);
   int64_t last = nd;
   bool has_plain = false;
   for (int d = 0; d < o.dims; ++d) has_plain |= form_.range[o.range[d]].kind == STRATA_DIM_PLAIN;
