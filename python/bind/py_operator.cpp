@@ -69,7 +69,7 @@ PyObject* redispatch(PyObject* o, PyObject* args, PyObject* kwargs) {
     Own rest(checked(PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args))));
     Stack stack;
     args_to_stack(op, rest.get(), kwargs, stack);
-    Dispatch d = op.dispatch_boxed(stack);
+    Dispatch d = dispatch_of_stack(stack);
     {
       ReleaseLock lock(elements(stack) >= kLongWork);
       redispatch_boxed(op, d.below(key), stack);

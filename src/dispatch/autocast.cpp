@@ -83,7 +83,7 @@ void autocast_kernel(Operator& op, Dispatch d, Stack& stack) {
     each_tensor(stack, [&](const Tensor& t) { return cast(t, wanted, device_type); });
   }
   // Keys of the arguments may have changed: a copy of a leaf needs autograd as the leaf did.
-  Dispatch now = op.dispatch_boxed(stack);
+  Dispatch now = dispatch_of_stack(stack);
   redispatch_boxed(op, {now.keys.below(Key::Autocast), d.device}, stack);
 }
 

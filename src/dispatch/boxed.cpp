@@ -21,7 +21,12 @@ Dispatch dispatch_of_stack(const Stack& args) {
   return d;
 }
 
-void call_boxed(Operator& op, Stack& stack) { op.call_boxed(op, stack); }
+void call_boxed(Operator& op, Stack& stack) {
+  detail::ObserverScope observe(op);
+  if (observe.wants_arguments())
+    for (const IValue& v : stack) observe.show(v);
+  redispatch_boxed(op, dispatch_of_stack(stack), stack);
+}
 
 void redispatch_boxed(Operator& op, Dispatch d, Stack& stack) {
   d.keys = d.keys & KeySet(op.handled.load(std::memory_order_relaxed));
@@ -43,10 +48,6 @@ bool run_saved(Operator& op, const OperatorTable::Saved& kernel, Dispatch d, Sta
 }
 
 namespace {
-void call_without_signature(Operator& op, Stack& stack) {
-  detail::ObserverScope observe(op);
-  redispatch_boxed(op, dispatch_of_stack(stack), stack);
-}
 void no_typed_kernel(void*, Dispatch, Stack&) {
   throw_error(ErrorKind::Internal, "a typed kernel was registered for an operator without a C++ signature");
 }
@@ -58,8 +59,6 @@ Operator& define_boxed(const std::string& schema_text) {
                OperatorTable::instance().find(name)->schema_text, "; use another name or overload");
   Operator& op = OperatorTable::instance().define(lasting_text(schema_text));
   op.call_typed_boxed = &no_typed_kernel;
-  op.call_boxed = &call_without_signature;
-  op.dispatch_boxed = &dispatch_of_stack;
   return op;
 }
 

@@ -152,6 +152,14 @@ class ObserverScope {
     else
       observer_->argument(nullptr, 0, false);
   }
+  void show(const IValue& value) const {
+    if (value.is_tensor())
+      show(value.get<Tensor>());
+    else if (value.is_tensors())
+      show(TensorList(value.get<IValue::TensorVec>()));
+    else
+      observer_->argument(nullptr, 0, false);
+  }
   ~ObserverScope() {
     if (STRATA_UNLIKELY(observer_ != nullptr)) observer_->end(op_);
   }
@@ -188,15 +196,11 @@ struct TypedOp<R(A...)> {
     return detail::Results<R>::pop(stack);
   }
 
-  // For Operator::call_typed_boxed and call_boxed.
+  // For Operator::call_typed_boxed.
   static void call_typed_boxed(void* typed, Dispatch d, Stack& stack) {
     apply(stack, std::index_sequence_for<A...>(),
           [&](A... args) -> R { return reinterpret_cast<Kernel>(typed)(d, std::forward<A>(args)...); });
   }
-  static void call_boxed(Operator& op, Stack& stack) {
-    apply(stack, std::index_sequence_for<A...>(), [&](A... args) -> R { return call(op, std::forward<A>(args)...); });
-  }
-  static Dispatch dispatch_boxed(const Stack& stack) { return dispatch_at(stack, std::index_sequence_for<A...>()); }
 
  private:
   // Rare, and there is one for each operator: small.
@@ -208,10 +212,6 @@ struct TypedOp<R(A...)> {
     detail::ObserverScope observe(op);
     if (observe.wants_arguments()) (observe.show(static_cast<const std::decay_t<A>&>(args)), ...);
     return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
-  }
-  template <size_t... I>
-  static Dispatch dispatch_at(const Stack& stack, std::index_sequence<I...>) {
-    return detail::dispatch_of(static_cast<std::decay_t<A>>(detail::Box<std::decay_t<A>>::from(stack[I]))...);
   }
   template <class F, size_t... I>
   static void apply(Stack& stack, std::index_sequence<I...>, F&& f) {
@@ -241,8 +241,6 @@ template <class Sig>
 Operator& define_op(const char* schema_text) {
   Operator& op = OperatorTable::instance().define(schema_text);
   op.call_typed_boxed = &TypedOp<Sig>::call_typed_boxed;
-  op.call_boxed = &TypedOp<Sig>::call_boxed;
-  op.dispatch_boxed = &TypedOp<Sig>::dispatch_boxed;
   return op;
 }
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <mutex>
 
+#include "dispatch/boxed.h"
+
 namespace strata {
 
 thread_local DispatchTls dispatch_tls;
@@ -227,7 +229,7 @@ std::string OperatorTable::dump(const Operator& op) {
 }
 
 std::string explain_dispatch(Operator& op, const Stack& args) {
-  Dispatch all = op.dispatch_boxed(args);
+  Dispatch all = dispatch_of_stack(args);
   KeySet handled(op.handled.load());
   std::string out = str_cat(op.schema_text, "\n");
   for (int k = kKeyCount - 1; k >= 0; --k) {

@@ -46,10 +46,8 @@ class Operator {
  public:
   const char* schema_text;
   std::string name;  // "aten::add.Tensor"
-  // Calls a typed kernel with arguments from a stack, and the operator as a whole likewise.
+  // Calls a typed kernel with arguments from a stack.
   void (*call_typed_boxed)(void* typed, Dispatch d, Stack& stack) = nullptr;
-  void (*call_boxed)(Operator& op, Stack& stack) = nullptr;
-  Dispatch (*dispatch_boxed)(const Stack& stack) = nullptr;
 
   Slot slots[kKeyCount];
   Slot backend[kMaxDeviceTypes + 1];

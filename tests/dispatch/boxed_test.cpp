@@ -73,7 +73,7 @@ TEST(Boxed, ForeignKernelComesAfterAutograd) {
   x.impl()->requires_grad_ = true;
   x.impl()->keys_ = x.impl()->keys_ | KeySet(Key::Autograd);
   Stack stack{IValue(x)};
-  Dispatch d = op::exp.dispatch_boxed(stack);
+  Dispatch d = dispatch_of_stack(stack);
   redispatch_boxed(op::exp, {d.keys, kForeignDevice}, stack);
   Tensor y = stack[0].get<Tensor>();
   EXPECT_EQ(first(y.detach()), 7);

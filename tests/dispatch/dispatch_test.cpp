@@ -1,6 +1,7 @@
 // dispatch/: the schema parser, keys, fallbacks, overrides.
 #include <gtest/gtest.h>
 
+#include "dispatch/boxed.h"
 #include "dispatch/call.h"
 #include "strata/generated/handles.h"
 #include "strata/generated/ops.h"
@@ -65,7 +66,7 @@ TEST(Operators, WholeKeyRegistration) {
   BoxedKernel kernel{[](Operator& op, Dispatch, Stack& stack) {
                        ++boxed_calls;
                        ExcludeGuard below{KeySet(Key::User0)};
-                       op.call_boxed(op, stack);
+                       call_boxed(op, stack);
                      },
                      "dispatch_test"};
   table.fallback(Key::User0, &kernel);
@@ -90,7 +91,7 @@ TEST(Operators, CallsDoNotWriteTheSlotOfAFallback) {
   OperatorTable& table = OperatorTable::instance();
   auto plain = [](Operator& op, Dispatch, Stack& stack) {
     ExcludeGuard below{KeySet(Key::User2)};
-    op.call_boxed(op, stack);
+    call_boxed(op, stack);
   };
   BoxedKernel first{plain, "first"}, second{plain, "second"};
   Dispatch d{Key::Backend | Key::User2, 0};
