@@ -1,6 +1,7 @@
 // Host tool of the build: `print_kernels OUTDIR [--report]` prints the table's kernels as OUTDIR/<isa>_<family>.c, and
 // registry.cpp, which lists them by instruction set; and the matrix products as OUTDIR/<isa>_gemm.c with
 // gemm_registry.cpp. Files that would not change are left alone.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -20,12 +21,36 @@ extern const int64_t table_kernel_count;
 namespace {
 
 // Every dtype but float16 has one-lane kernels; these have all three instruction sets. Float16 has the kernels of
-// float32, between conversions; the few that are its own, conversions among them, have all sets.
+// float32, between conversions; its own, in all sets, are the few that those would not serve, conversions among them,
+// and, where an instruction converts, short pointwise arithmetic, whose time would be that of the conversions. (Kernels
+// that compare are not among them: Clang compares the halves, lane by lane, in 4 kB.)
 constexpr uint32_t kAllSets = 1u << int(DType::F32) | 1u << int(DType::F64) | 1u << int(DType::BF16) |
                               1u << int(DType::I64) | 1u << int(DType::Bool) | 1u << int(DType::F16);
 
-bool borrowed(const KernelDesc& d, const Kernel& k) {
-  return k.dtype == DType::F16 && (d.dtypes >> int(DType::F32) & 1) && !k.rounds_inside;
+bool is_short_arithmetic(const Kernel& k) {
+  constexpr size_t kMost = 10;  // nodes, leaves and conversions among them
+  if (k.kind != KernelKind::Pointwise || k.passes[0].nodes.size() > kMost) return false;
+  return std::ranges::all_of(k.passes[0].nodes, [](const Node& n) {
+    switch (n.op) {
+      case Op::WidenHalf:
+      case Op::NarrowHalf:
+      case Op::Add:
+      case Op::Sub:
+      case Op::Mul:
+      case Op::Div:
+      case Op::Neg:
+      case Op::Fma:
+      case Op::Sqrt:
+        return true;
+      default:
+        return n.leaf();
+    }
+  });
+}
+
+bool borrowed(const KernelDesc& d, const Kernel& k, Isa isa) {
+  return k.dtype == DType::F16 && (d.dtypes >> int(DType::F32) & 1) && !k.rounds_inside &&
+         (isa == Isa::Base || !is_short_arithmetic(k));
 }
 
 void write_if_changed(const std::filesystem::path& path, const std::string& text) {
@@ -109,8 +134,8 @@ void run(const std::filesystem::path& out, bool report) {
       for (const KernelDesc* d : list)
         for (int t = 0; t < kDTypeCount; ++t)
           if ((d->dtypes >> t & 1) && (isa == Isa::Base || (kAllSets >> t & 1)))
-            if (Kernel k = build_kernel(*d, DType(t)); !borrowed(*d, k) || isa == Isa::Base) {
-              k.borrowed = borrowed(*d, k);
+            if (Kernel k = build_kernel(*d, DType(t)); !borrowed(*d, k, isa) || isa == Isa::Base) {
+              k.borrowed = borrowed(*d, k, isa);
               kernels.push_back(std::move(k));
             }
       write_if_changed(out / (std::string(isa_name(isa)) + "_" + family + ".c"), print_file(family, kernels, isa));
