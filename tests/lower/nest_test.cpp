@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lower/pass/inner_loop.h"
 #include "lower/pass/space_nest.h"
 #include "lower/print/print_nest.h"
 #include "lower/source.h"
@@ -78,6 +79,80 @@ void test_r1_f32(void* result_out_memory, i64 result_out_byte, const void* self_
 }
 
 )");
+}
+
+// The comparison with the limit is gone from the loops, and with it the guard.
+TEST(Nest, PrintsPiecesOfTheInnermostLoop) {
+  const KernelDesc d = space("self[g..]", "value before[f]", "result[f..]", "inside(self[f - before], value)");
+  Dialect local = c99;
+  local.any_order = "ANY_ORDER";
+  NestHelpers helpers(local);
+  const std::string text = print_nest(build_space(d, DType::F32, {1, false}), local, helpers);
+  const size_t begin = text.find("  if ("), end = text.find("  } else {");
+  EXPECT_EQ(text.substr(begin, end - begin), R"(  if (self_s0 == 1 && result_out_s0 == 1) {
+    {
+      const i64 t_4 = (i64)((u64)0 - (u64)before0);
+      const i64 t_5 = (i64)((u64)0 - (u64)t_4);
+      const i64 t_6 = (i64)((u64)n_g0 - (u64)t_4);
+      const i64 t_7 = (i64)((u64)t_4 * (u64)self_s0);
+      i64 first = begin_f0, past = end_f0;
+      if (t_5 > first) first = t_5;
+      if (t_6 < past) past = t_6;
+      ANY_ORDER
+      for (i64 f0 = first; f0 < past; f0++) {
+        const f32 self = p_self[t_7 + f0];
+        p_result_out[f0] = self;
+      }
+    }
+    {
+      const i64 t_4 = (i64)((u64)0 - (u64)before0);
+      const i64 t_5 = (i64)((u64)0 - (u64)t_4);
+      const i64 t_6 = (i64)((u64)n_g0 - (u64)t_4);
+      i64 first = begin_f0, past = end_f0;
+      if (t_5 > first) first = t_5;
+      if (t_6 > first) first = t_6;
+      ANY_ORDER
+      for (i64 f0 = first; f0 < past; f0++) {
+        p_result_out[f0] = value;
+      }
+    }
+    {
+      const i64 t_4 = (i64)((u64)0 - (u64)before0);
+      const i64 t_5 = (i64)((u64)0 - (u64)t_4);
+      i64 first = begin_f0, past = end_f0;
+      if (t_5 < past) past = t_5;
+      ANY_ORDER
+      for (i64 f0 = first; f0 < past; f0++) {
+        p_result_out[f0] = value;
+      }
+    }
+)");
+}
+
+TEST(Nest, PiecesNest) {
+  const KernelDesc d = space("self[g..]", "before[f]", "result[f..]",
+                             "self[where(f < before, before - f, where(f - before >= extent(g), "
+                             "2 * extent(g) - 2 - f + before, f - before))]");
+  const InnerLoop loop(build_space(d, DType::F32, {1, false}));
+  ASSERT_EQ(loop.pieces().size(), 3u);
+  const std::vector<std::vector<bool>> upper = {{true}, {false, false}, {false, true}};
+  for (size_t k = 0; k < 3; ++k) {
+    const InnerPiece& piece = loop.pieces()[k];
+    ASSERT_EQ(piece.limits.size(), upper[k].size());
+    for (size_t l = 0; l < upper[k].size(); ++l) EXPECT_EQ(piece.limits[l].upper, upper[k][l]);
+    ASSERT_EQ(piece.reads.size(), 1u);
+    EXPECT_EQ(piece.reads.begin()->second.sign, k == 2 ? 1 : -1);
+  }
+  EXPECT_EQ(loop.strides().size(), 2u);
+}
+
+TEST(Nest, ConditionsThatAreNoLimitsStay) {
+  for (const char* text : {"where(index[i] < i, self, 0)", "where(i * i < 5, self, 0)", "where(2 * i < 5, self, 0)"}) {
+    const KernelDesc d = space("self[i] index[i]:int64", "", "result[i]", text);
+    EXPECT_EQ(InnerLoop(build_space(d, DType::F32, {})).pieces().size(), 1u) << text;
+  }
+  const KernelDesc d = space("self[i]", "", "result[i]", "where(5 > i, self, where(3 - i <= 1, self * 2, 0))");
+  EXPECT_EQ(InnerLoop(build_space(d, DType::F32, {})).pieces().size(), 3u);
 }
 
 TEST(Nest, FormsOfAKernel) {

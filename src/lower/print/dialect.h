@@ -14,6 +14,9 @@ struct Dialect {
   const char* real[6][2];  // sqrt, floor, ceil, trunc, rint, fma: of f32 and f64
   const char* infinity[2];
   const char* nan[2];
+  // Before a loop whose turns may run in any order, together too. Null: the innermost loop is printed once, for any
+  // strides; else also for elements that lie side by side (pass/inner_loop.h).
+  const char* any_order = nullptr;
 };
 
 // Portable C99: one lane, standard headers only.

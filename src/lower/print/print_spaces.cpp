@@ -7,6 +7,13 @@
 namespace strata::lower {
 namespace {
 
+const char* const kAnyOrder = R"C(#ifdef __clang__
+#define ANY_ORDER _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define ANY_ORDER _Pragma("GCC ivdep")
+#endif
+)C";
+
 // The structs of kernel_abi.h.
 const char* const kEntry = R"C(typedef struct StrataSpaceRange {
   const char* name;
@@ -64,6 +71,7 @@ std::string tables(const KernelDesc& desc, const Nest& nest, SpaceForm form, std
 std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol) {
   Dialect local = c99;
   local.function = "static void ";
+  local.any_order = "ANY_ORDER";
   NestHelpers helpers(local);
   std::string functions, data, entries;
   uint64_t count = 0;
@@ -78,7 +86,7 @@ std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const st
       }
     }
   return std::string("// Space kernels, printed by lower/ from the operator table. Do not edit.\n") + c99.head +
-         kNestArgs + kEntry + helpers.text() + "\n" + functions + data +
+         kAnyOrder + kNestArgs + kEntry + helpers.text() + "\n" + functions + data +
          "static const StrataSpaceEntry entries[] = {\n" + entries + "  {0}};\nconst StrataSpaceFile " + symbol +
          " = {entries, " + number(count) + "};\n";
 }

@@ -1,0 +1,167 @@
+#include "lower/pass/inner_loop.h"
+
+#include <algorithm>
+
+namespace strata::lower {
+namespace {
+
+constexpr int kMostCuts = 3;  // on the way to one piece
+
+bool compares(const Node& n) { return n.op == Op::Lt || n.op == Op::Le || n.op == Op::Gt || n.op == Op::Ge; }
+
+}  // namespace
+
+InnerLoop::InnerLoop(const Nest& nest) : nest_(nest) {
+  const uint64_t loops = nest.loops();
+  for (size_t r = 0; r < nest.ranges.size(); ++r)
+    if (loops >> r & 1) range_ = int(r);
+  if (range_ < 0) return;
+  for (size_t v = 0; v < nest.nodes.size(); ++v)
+    if (nest.nodes[v].op == Op::Reduced && varies(int(v))) return;
+  for (const NestStore& s : nest.stores)
+    if (nest.depends[s.offset] != loops) return;
+  no_ = constant(DType::Bool, 0);
+  yes_ = constant(DType::Bool, 1);
+  cut({}, 0);
+}
+
+int InnerLoop::constant(DType type, uint64_t bits) {
+  for (size_t v = 0; v < nest_.nodes.size(); ++v)
+    if (const Node& n = nest_.nodes[v]; n.op == Op::Const && n.type == type && n.imm == bits) return int(v);
+  nest_.nodes.push_back({Op::Const, type, {-1, -1, -1}, bits});
+  nest_.depends.push_back(0);
+  return int(nest_.nodes.size()) - 1;
+}
+
+// A node of values that the loop leaves alone.
+int InnerLoop::add(Op op, DType type, int a, int b) {
+  auto is = [&](int v, uint64_t bits) { return nest_.nodes[v].op == Op::Const && nest_.nodes[v].imm == bits; };
+  if (op == Op::Add && is(a, 0)) return b;
+  if ((op == Op::Add || op == Op::Sub) && is(b, 0)) return a;
+  if (op == Op::Mul && (is(a, 0) || is(b, 1))) return a;
+  if (op == Op::Mul && (is(b, 0) || is(a, 1))) return b;
+  for (size_t v = 0; v < nest_.nodes.size(); ++v)
+    if (const Node& n = nest_.nodes[v]; n.op == op && n.type == type && n.arg[0] == a && n.arg[1] == b) return int(v);
+  nest_.nodes.push_back({op, type, {a, b, -1}});
+  nest_.depends.push_back(nest_.depends[a] | (b >= 0 ? nest_.depends[b] : 0));
+  return int(nest_.nodes.size()) - 1;
+}
+
+// start + sign * factor * index, of integers.
+InnerLoop::Linear InnerLoop::linear(int v, const std::vector<int>& same) {
+  v = same[size_t(v)];
+  if (!varies(v)) return {true, v, 0, -1};
+  const Node n = nest_.nodes[v];
+  if (n.type != DType::I64) return {false, -1, 0, -1};
+  if (n.op == Op::Range) return {true, constant(DType::I64, 0), 1, -1};
+  if (n.op != Op::Add && n.op != Op::Sub && n.op != Op::Mul) return {false, -1, 0, -1};
+  const Linear a = linear(n.arg[0], same), b = linear(n.arg[1], same);
+  if (!a.known || !b.known || (a.sign && b.sign)) return {false, -1, 0, -1};
+  const Linear& moving = a.sign ? a : b;
+  if (n.op != Op::Mul) {
+    const int sign = n.op == Op::Sub && b.sign ? -b.sign : moving.sign;
+    return {true, add(n.op, DType::I64, a.start, b.start), sign, moving.factor};
+  }
+  const int other = a.sign ? b.start : a.start;
+  const int factor = moving.factor < 0 ? other : add(Op::Mul, DType::I64, moving.factor, other);
+  return {true, add(Op::Mul, DType::I64, a.start, b.start), moving.sign, factor};
+}
+
+// What the known conditions make of the nodes that hang on them.
+void InnerLoop::choose(InnerPiece& piece) const {
+  std::vector<int>& same = piece.same;
+  same.resize(nest_.nodes.size());
+  for (int v = 0; v < int(same.size()); ++v) {
+    const Node& n = nest_.nodes[size_t(v)];
+    auto arg = [&](int k) { return same[size_t(n.arg[size_t(k)])]; };
+    same[size_t(v)] = v;
+    int& now = same[size_t(v)];
+    if (auto found = known_.find(v); found != known_.end()) {
+      now = found->second ? yes_ : no_;
+    } else if (n.op == Op::And && n.type == DType::Bool) {
+      if (arg(0) == no_ || arg(1) == no_)
+        now = no_;
+      else if (arg(0) == yes_)
+        now = arg(1);
+      else if (arg(1) == yes_)
+        now = arg(0);
+    } else if (n.op == Op::Or && n.type == DType::Bool) {
+      if (arg(0) == yes_ || arg(1) == yes_)
+        now = yes_;
+      else if (arg(0) == no_)
+        now = arg(1);
+      else if (arg(1) == no_)
+        now = arg(0);
+    } else if (n.op == Op::Not && (arg(0) == yes_ || arg(0) == no_)) {
+      now = arg(0) == yes_ ? no_ : yes_;
+    } else if (n.op == Op::Select || n.op == Op::Rare) {
+      if (arg(0) == yes_)
+        now = arg(1);
+      else if (arg(0) == no_)
+        now = arg(2);
+    } else if (n.op == Op::Check && arg(0) == yes_) {
+      now = yes_;
+    }
+  }
+}
+
+std::vector<char> InnerLoop::live(const InnerPiece& piece) const {
+  std::vector<char> in(nest_.nodes.size(), 0);
+  auto mark = [&](int v) {
+    if (v >= 0) in[size_t(piece.same[size_t(v)])] = 1;
+  };
+  for (const NestStore& s : nest_.stores) mark(s.offset), mark(s.value);
+  for (size_t v = in.size(); v-- > 0;)
+    if (in[v])
+      for (int a : nest_.nodes[v].arg) mark(a);
+  return in;
+}
+
+void InnerLoop::cut(InnerPiece piece, int depth) {
+  choose(piece);
+  if (depth < kMostCuts) {
+    const std::vector<char> in = live(piece);
+    const size_t count = nest_.nodes.size();
+    for (size_t v = 0; v < count; ++v) {
+      const Node n = nest_.nodes[v];
+      if (!in[v] || !compares(n) || !varies(int(v))) continue;
+      const Linear a = linear(n.arg[0], piece.same), b = linear(n.arg[1], piece.same);
+      if (!a.known || !b.known || (a.sign != 0) == (b.sign != 0) || a.factor >= 0 || b.factor >= 0) continue;
+      // start_a + index < start_b: the index is below start_b - start_a; with a minus the other way round.
+      const bool left = a.sign != 0, minus = (left ? a.sign : b.sign) < 0;
+      int limit = left ? add(Op::Sub, DType::I64, b.start, a.start) : add(Op::Sub, DType::I64, a.start, b.start);
+      if (minus) limit = add(Op::Sub, DType::I64, constant(DType::I64, 0), limit);
+      bool below = n.op == Op::Lt || n.op == Op::Le;
+      const bool equal = n.op == Op::Le || n.op == Op::Ge;
+      if (left == minus) below = !below;
+      // "below or equal" and "above" change behind the limit.
+      if (below == equal) limit = add(Op::Add, DType::I64, limit, constant(DType::I64, 1));
+      for (bool holds : {true, false}) {
+        InnerPiece part = piece;
+        part.limits.push_back({limit, below == holds});
+        known_[int(v)] = holds;
+        cut(std::move(part), depth + 1);
+        known_.erase(int(v));
+      }
+      return;
+    }
+  }
+  finish(std::move(piece));
+}
+
+void InnerLoop::finish(InnerPiece piece) {
+  const std::vector<char> in = live(piece);
+  auto step = [&](int offset, std::map<int, InnerStep>& steps, int of) {
+    const Linear at = linear(offset, piece.same);
+    if (!at.known || at.sign == 0) return;
+    steps[of] = {at.start, at.sign, at.factor};
+    if (at.factor < 0 || nest_.nodes[size_t(at.factor)].op != Op::Stride) return;
+    if (std::find(strides_.begin(), strides_.end(), at.factor) == strides_.end()) strides_.push_back(at.factor);
+  };
+  for (size_t v = 0; v < in.size(); ++v)
+    if (in[v] && nest_.nodes[v].op == Op::At && varies(int(v))) step(nest_.nodes[v].arg[0], piece.reads, int(v));
+  for (size_t s = 0; s < nest_.stores.size(); ++s) step(nest_.stores[s].offset, piece.writes, int(s));
+  pieces_.push_back(std::move(piece));
+}
+
+}  // namespace strata::lower

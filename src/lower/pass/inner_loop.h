@@ -1,0 +1,66 @@
+// What is known ahead of a nest's innermost loop: which elements it steps through, and where conditions on its index
+// change. A schedule: no value depends on it. Note [Innermost loop].
+//
+// The loop is cut into pieces where a comparison of the index with what the loop leaves alone changes; in a piece the
+// comparison is a constant, and what hangs on it (a guard, a choice) is gone. An element whose offset is
+// start + index * step is an access of known step.
+//
+// Index arithmetic must not overflow: a limit moves terms across a comparison.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "lower/ir/nest.h"
+
+namespace strata::lower {
+
+// Of an offset: sign * factor elements a turn; factor is a node that the loop leaves alone, -1 for 1.
+struct InnerStep {
+  int start;  // node: the offset where the index is 0
+  int sign, factor;
+};
+
+struct InnerPiece {
+  struct Limit {
+    int node;
+    bool upper;  // the index stays below it; else it starts there
+  };
+  std::vector<Limit> limits;
+  std::vector<int> same;            // per node: the one that has its value here
+  std::map<int, InnerStep> reads;   // by At node
+  std::map<int, InnerStep> writes;  // by number of the store
+};
+
+class InnerLoop {
+ public:
+  explicit InnerLoop(const Nest& nest);
+
+  const Nest& nest() const { return nest_; }  // the nest given, with more nodes
+  int range() const { return range_; }
+  // Empty where nothing is gained: there is no loop, or it reduces.
+  const std::vector<InnerPiece>& pieces() const { return pieces_; }
+  // Operand and dim of the strides that are a factor of some step.
+  const std::vector<int>& strides() const { return strides_; }  // Stride nodes
+
+ private:
+  struct Linear {
+    bool known;
+    int start, sign, factor;
+  };
+  int add(Op op, DType type, int a, int b = -1);
+  int constant(DType type, uint64_t bits);
+  void cut(InnerPiece piece, int depth);
+  void choose(InnerPiece& piece) const;
+  bool varies(int v) const { return nest_.depends[v] >> range_ & 1; }
+  Linear linear(int v, const std::vector<int>& same);
+  void finish(InnerPiece piece);
+  std::vector<char> live(const InnerPiece& piece) const;
+
+  Nest nest_;
+  int range_ = -1, no_ = -1, yes_ = -1;
+  std::map<int, bool> known_;  // conditions of the piece at hand
+  std::vector<InnerPiece> pieces_;
+  std::vector<int> strides_;
+};
+
+}  // namespace strata::lower
