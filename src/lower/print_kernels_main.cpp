@@ -22,15 +22,14 @@ namespace {
 
 // Every dtype but float16 has one-lane kernels; these have all three instruction sets. Float16 has the kernels of
 // float32, between conversions; its own, in all sets, are the few that those would not serve, conversions among them,
-// and, where an instruction converts, short pointwise arithmetic, whose time would be that of the conversions. (Kernels
-// that compare are not among them: Clang compares the halves, lane by lane, in 4 kB.)
+// and, where an instruction converts, short arithmetic and its sums, whose time would be that of the conversions.
+// (Kernels that compare are not among them: Clang compares the halves, lane by lane, in 4 kB.)
 constexpr uint32_t kAllSets = 1u << int(DType::F32) | 1u << int(DType::F64) | 1u << int(DType::BF16) |
                               1u << int(DType::I64) | 1u << int(DType::Bool) | 1u << int(DType::F16);
 
 bool is_short_arithmetic(const Kernel& k) {
-  constexpr size_t kMost = 10;  // nodes, leaves and conversions among them
-  if (k.kind != KernelKind::Pointwise || k.passes[0].nodes.size() > kMost) return false;
-  return std::ranges::all_of(k.passes[0].nodes, [](const Node& n) {
+  constexpr size_t kMost = 10;  // nodes of a pass, leaves and conversions among them
+  auto computes = [](const Node& n) {
     switch (n.op) {
       case Op::WidenHalf:
       case Op::NarrowHalf:
@@ -45,6 +44,10 @@ bool is_short_arithmetic(const Kernel& k) {
       default:
         return n.leaf();
     }
+  };
+  return std::ranges::all_of(k.passes, [&](const Pass& p) {
+    return p.nodes.size() <= kMost && std::ranges::all_of(p.nodes, computes) &&
+           std::ranges::all_of(p.reductions, [](const Reduction& r) { return r.combine == Combine::Add; });
   });
 }
 
