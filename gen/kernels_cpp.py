@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import expr
+from . import expr, space_cpp
 from .emit import HEADER, Output, cstring
 from .model import DTYPES, Entry, Kernel
 from .ops_cpp import call_args, includes
@@ -18,12 +18,12 @@ def dtype_bits(names: list[str]) -> str:
 def describe(e: Entry) -> str:
     """The KernelDesc of an entry."""
     fixed = e.raw.get("fixed", {})
-    inputs = " ".join(f"{a.name}:{fixed[a.name]}" if a.name in fixed else a.name for a in e.kernel_inputs())
-    if extra := e.raw.get("inputs"):
-        inputs = extra
-    scalars = " ".join(n for n, _ in e.kernel_scalars())
+    inputs = e.raw.get("inputs", "")
+    if not inputs and e.kind != "space":
+        inputs = " ".join(f"{a.name}:{fixed[a.name]}" if a.name in fixed else a.name for a in e.kernel_inputs())
+    scalars = e.raw.get("scalars", "") if e.kind == "space" else " ".join(n for n, _ in e.kernel_scalars())
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(e.text))
-    kind = "Pointwise" if e.kind == "pointwise" else "Rows"
+    kind = e.kind.capitalize()
     return (f'{{"{e.schema.ident}", "{e.family}", KernelKind::{kind}, "{inputs}", "{scalars}", '
             f'"{e.raw.get("outputs", "result")}", {cstring(text)}, {dtype_bits(e.dtypes)}u, {cstring(e.source)}}},')
 
@@ -132,6 +132,12 @@ def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
     return found
 
 
+def space_kernels(e: Entry) -> list[tuple[Schema, str]]:
+    """Printed over an index space; forms without a body of their own copy, as those of functions do."""
+    own = {"function": space_cpp.function_body(e), "inplace": space_cpp.inplace_body(e, e.inplace_schema()) if e.inplace else None}
+    return [(s, own.get(kind) or body) for (kind, _), (s, body) in zip(e.operators(), function_kernels(e), strict=True)]
+
+
 def copied_out(e: Entry, s: Schema) -> str:
     """The end of an out= form: what was computed, r, goes to the given tensors."""
     exact = str(e.raw.get("out_dtype", ""))
@@ -177,8 +183,8 @@ def returned(s: Schema) -> str:
 def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
     families = {e.family for e in entries if e.kind in ("pointwise", "rows")} | {k.family for k in kernels if k.kind != "space"}
     out.write("families.txt", "\n".join(sorted(families)) + "\n")
-    out.write("space_families.txt", "\n".join(sorted({k.family for k in kernels if k.kind == "space"})) + "\n")
-    described = [describe(e) for e in entries if e.kind in ("pointwise", "rows")] + [describe_kernel(k) for k in kernels]
+    out.write("space_families.txt", "\n".join(sorted({k.family for k in [*entries, *kernels] if k.kind == "space"})) + "\n")
+    described = [describe(e) for e in entries if e.kind in ("pointwise", "rows", "space")] + [describe_kernel(k) for k in kernels]
     out.write("table_kernels.cpp", HEADER + '#include "lower/desc.h"\n\nnamespace strata::lower {\n\n'
               "extern const KernelDesc table_kernels[];\nextern const int64_t table_kernel_count;\n"
               "const KernelDesc table_kernels[] = {\n" + "\n".join(described) + "\n};\n"
@@ -213,6 +219,8 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
         for e in group:
             if e.kind in ("pointwise", "rows"):
                 body.append(info(e))
+            if e.kind == "space":
+                body.append(space_cpp.info(e))
             if e.kind in ("cpu", "view", "composite") and e.text.isidentifier() and all(a.name != e.text for a in e.schema.args) and (e.text, e.schema.cpp_sig) not in declared:
                 declared.add((e.text, e.schema.cpp_sig))
                 hand.setdefault(family, []).append(f"{e.schema.cpp_return} {e.text}({e.schema.cpp_params()});")
@@ -220,7 +228,7 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
                 if key in e.raw:
                     s = e.inplace_schema() if key == "cpu_inplace" else e.out_schema()
                     hand.setdefault(family, []).append(f"void {e.raw[key]}({s.cpp_params()});")
-            maker = {"pointwise": pointwise_kernels, "rows": rows_kernels}.get(e.kind, function_kernels)
+            maker = {"pointwise": pointwise_kernels, "rows": rows_kernels, "space": space_kernels}.get(e.kind, function_kernels)
             for s, code in maker(e):
                 body.append(f"{s.cpp_return} k_{s.ident}(Dispatch{''.join(', ' + p for p in [s.cpp_params()] if p)}) {{\n{code}}}")
                 typed = f"reinterpret_cast<void*>(&k_{s.ident})"
@@ -230,6 +238,8 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
                 else:
                     register.append(f"  t.impl(op::{s.ident}, Key::Backend, 0, {typed}, nullptr, {source}, true);")
         mine = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
+        if any(e.kind == "space" for e in group):
+            mine = '#include "core/default_device.h"\n#include "eager/space.h"\n' + mine
         out.write(f"kernels_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/index_args.h"\n#include "eager/pointwise.h"\n'
                   '#include "eager/rows.h"\n' + mine + includes(entries, "\n".join(body + register)) +
                   "\nnamespace strata::eager {\nnamespace {\n\n" + "\n\n".join(body) +

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from . import expr
-from .schema import Arg, Schema, parse_schema, safe
+from .schema import Arg, Schema, parse_schema, safe, split_top
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
           "float32", "float64", "complex64", "complex128"]
@@ -27,14 +27,14 @@ KEYS = {
     "op", "compute", "rows", "dims", "cpu", "composite", "view", "inverse", "promote", "dtypes", "grad", "variants", "inplace",
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
-    "shape_only", "underived", "refuses_grad", "narrow",
+    "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides",
 }
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc"}
 
 
 @dataclass
 class Entry:
-    """One entry of the table. `kind` is pointwise, rows, cpu, composite or view."""
+    """One entry of the table. `kind` is pointwise, rows, space, cpu, composite or view."""
 
     schema: Schema
     kind: str
@@ -181,7 +181,78 @@ class Kernel:
     source: str
 
 
-KINDS = ("compute", "rows", "cpu", "composite", "view")
+KINDS = ("compute", "rows", "space", "cpu", "composite", "view")
+
+
+@dataclass(frozen=True)
+class SpaceOperand:
+    """An operand of a space kernel: `index[p..,i]:int64`."""
+
+    name: str
+    dims: tuple[str, ...]
+    dtype: str  # "" where it is the kernel's
+
+    @property
+    def fixed_dims(self) -> int:
+        """How many dims it has; -1 where a group says."""
+        return -1 if any(d.endswith("..") for d in self.dims) else len(self.dims)
+
+
+def space_operands(text: str) -> list[SpaceOperand]:
+    found = []
+    for word in text.split():
+        match = re.fullmatch(r"(\w+)(?:\[([\w.,]*)\])?(?::(\w+))?", word)
+        if not match:
+            raise ValueError(f"cannot read the operand {word!r}; write name[dim,dim..]:dtype")
+        found.append(SpaceOperand(match[1], tuple(d for d in (match[2] or "").split(",") if d), match[3] or ""))
+    return found
+
+
+def space_scalars(e: Entry) -> list[tuple[str, bool]]:
+    """Scalars of a space kernel, and whether each is an int64 whatever the elements are; lists of a group are."""
+    return [(o.name, bool(o.dims) or o.dtype == "int64") for o in space_operands(e.raw.get("scalars", ""))]
+
+
+def checked_index(e: Entry) -> tuple[str | None, bool]:
+    """The input whose values are checked to be places, and whether negative ones count from the end."""
+    names = [o.name for o in space_operands(e.raw.get("inputs", ""))]
+    found = [(m[2], m[1] == "wrapped") for m in re.finditer(r"\b(checked|wrapped)\((\w+)\)", e.text)]
+    if len(found) != len(re.findall(r"\b(?:checked|wrapped)\(", e.text)) or any(n not in names for n, _ in found) or len(found) > 1:
+        raise ValueError("checked and wrapped stand once, around the name of an input")
+    return found[0] if found else (None, False)
+
+
+def rule_call(e: Entry) -> tuple[str, list[str]]:
+    """The name and the arguments of `shape: gather(self, dim, index)`: arguments of the operator, numbers and strings."""
+    match = re.fullmatch(r"(\w+)\((.*)\)", str(e.raw["shape"]).strip())
+    if not match:
+        raise ValueError(f"shape is the call of a rule of core/shape, got {e.raw['shape']!r}")
+    args = split_top(match[2])
+    known = {a.name for a in e.schema.args}
+    for a in args:
+        if a not in known and not re.fullmatch(r"-?\d+|true|false|\"[^\"]*\"", a):
+            raise ValueError(f"shape names {a}, which is no argument")
+    return match[1], args
+
+
+def check_space(e: Entry) -> None:
+    """Raises where the keys of a space entry do not fit together."""
+    for key in ("shape", "outputs", "dtypes"):
+        if key not in e.raw:
+            raise ValueError(f"an entry with space has {key}")
+    tensors = {a.name for a in e.schema.args if a.is_tensor}
+    for o in space_operands(e.raw.get("inputs", "")):
+        if o.name not in tensors:
+            raise ValueError(f"inputs names {o.name}, which is no tensor argument")
+    if len(space_operands(e.raw["outputs"])) != 1:
+        raise ValueError("a space entry has one output")
+    index, _ = checked_index(e)
+    if (index is not None) != ("outside" in e.raw):
+        raise ValueError("outside is the error of an index that is checked or wrapped")
+    if e.raw.get("strides", "contiguous") not in ("contiguous", "preserve", "suggested"):
+        raise ValueError("strides are contiguous, preserve or suggested")
+    rule_call(e)
+    space_scalars(e)
 
 
 def camel(name: str) -> str:
@@ -261,6 +332,10 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
     entry = Entry(parse_schema(raw["op"]), kind, str(raw[kinds[0]]).strip(), family, line, raw)
     if kind in ("pointwise", "rows"):
         entry.kernel_scalars()  # raises for names that are no arguments
+    elif kind == "space":
+        check_space(entry)
+    elif "shape" in raw:
+        raise ValueError("shape is a key of entries with space")
     grad = raw.get("grad") or {}
     names = {a.name for a in entry.schema.args}
     for key, value in grad.items():

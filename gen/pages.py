@@ -59,12 +59,16 @@ def section(e: Entry) -> list[str]:
     lines = [f"## {s.full}", "", " ".join(e.raw["doc"].split()), "", f"    {s.text()}", "",
              f"- entry: ops/{e.family}.yaml, line {e.line}",
              f"- forms: {', '.join(forms) or 'C++ only'}; C++ `strata::ops::{s.name}`"]
-    what = {"pointwise": "computes", "rows": "computes per row", "cpu": "hand-written, `strata::eager::", "view": "view, `",
+    what = {"pointwise": "computes", "rows": "computes per row", "space": "computes per place of the result", "cpu": "hand-written, `strata::eager::", "view": "view, `",
             "composite": "composed: "}[e.kind]
     if e.kind in ("cpu", "view"):
         lines.append(f"- kernel: {what}{e.text}`")
     else:
         lines.append(f"- {what} {code(e.text)}".replace("composed:  ", "composed: "))
+    if e.kind == "space":
+        operands = ", ".join(code(o) for o in f"{e.raw.get('inputs', '')} {e.raw['outputs']}".split())
+        lines.append(f"- operands: {operands}; shape: {code(e.raw['shape'])}")
+        lines.append("- dtypes: " + ("all, moved by their width" if e.raw["dtypes"] == "width" else dtype_words(e.dtypes)))
     if e.kind in ("pointwise", "rows"):
         lines.append(f"- dtypes: {dtype_words(e.dtypes)}; promotion: {PROMOTE.get(e.promote, e.promote)}")
     if o := order_of(e):

@@ -57,7 +57,7 @@ def applies(entry, kind: str) -> bool:
     return {
         "forward": entry.schema.ns == "aten" and "random" not in tags,
         "layouts": any(a.is_tensor or a.is_tensors for a in entry.schema.args),
-        "bits": entry.kind in ("pointwise", "rows"),
+        "bits": entry.kind in ("pointwise", "rows", "space"),
         "inplace": entry.inplace,
         "out": entry.out is not None,
         "grad": bool(entry.grad),

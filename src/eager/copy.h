@@ -35,6 +35,8 @@ Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype, MemoryForm
 // ChannelsLast or ChannelsLast3d when the strides of 4 or 5 dims say so: channels vary fastest, then columns, rows...
 // and the batch slowest, with gaps or without.
 MemoryFormat suggested_format(const Tensor& t);
+// Strides of a tensor like `self`: preserved when dense, else those of elementwise results.
+DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format = std::nullopt);
 // A fresh contiguous result in the strides that a generated pointwise kernel would have given it for these operands.
 Tensor laid_out(const Tensor& result, std::initializer_list<const Tensor*> operands);
 // `t` itself when it lies in that format, else a copy that does.

@@ -18,7 +18,8 @@ namespace {
 DType or_default(std::optional<DType> t) { return t ? *t : default_dtype(); }
 Device or_default(std::optional<Device> d) { return d ? *d : default_device(); }
 
-// Strides of a tensor like `self`: preserved when dense, else those of elementwise results.
+}  // namespace
+
 DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format) {
   MemoryFormat f = format.value_or(MemoryFormat::Preserve);
   if (f != MemoryFormat::Preserve) return strides_for(self.sizes(), f);
@@ -26,7 +27,6 @@ DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format) {
   const Tensor* in[] = {&self};
   return result_strides(self.sizes(), {in, 1});
 }
-}  // namespace
 
 Tensor empty(IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device,
              std::optional<MemoryFormat> format) {

@@ -1,12 +1,10 @@
-// index_select, index_add, index_copy and index_fill: one 1-d index stands for one dim.
+// index_add, index_copy and index_fill: one 1-d index stands for one dim.
 #include "base/checked.h"
 #include "core/shape/index.h"
 #include "eager/index_args.h"
 #include "eager/index_walk.h"
 #include "eager/visit.h"
-#include "run/space.h"
 #include "strata/generated/eager_index.h"
-#include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/copy.h"
 
 namespace strata::eager {
@@ -30,27 +28,6 @@ T scalar_as(const Scalar& s) {
 }
 
 }  // namespace
-
-Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
-  dim = wrap_dim(dim, self.dim());
-  STRATA_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector, got shape ", index.sizes());
-  Tensor at = index_int64(index, "index_select()");
-  STRATA_CHECK(self.dim() > 0 || at.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ",
-               at.numel(), " value(s)");
-  Tensor out = new_tensor(self, shape::with_dim(DimVec(self.sizes()), dim, at.numel()));
-  if (out.is_meta()) return out;
-  Tensor from = as_vector(self);
-  auto refuse = [] { throw_error(ErrorKind::Index, "index out of range in self"); };
-  if (out.numel() == 0) {
-    if (first_outside(at, 0, from.sizes()[dim])) refuse();
-    return out;
-  }
-  const Tensor to = as_vector(out), vector = as_vector(at);
-  if (run::space(kernels::index_select_space, run::width_dtype(self.dtype()), {&to}, {&from, &vector},
-                 {{"n", dim}, {"i", dim}}))
-    refuse();
-  return out;
-}
 
 // ---- index_add
 

@@ -1,12 +1,10 @@
-// gather and scatter: an index tensor with as many dims as self names the place along one dim.
+// scatter: an index tensor with as many dims as self names the place along one dim.
 #include "base/checked.h"
 #include "core/parallel.h"
 #include "eager/index_args.h"
 #include "eager/index_walk.h"
 #include "eager/visit.h"
-#include "run/space.h"
 #include "strata/generated/eager_scatter.h"
-#include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/pointwise.h"
@@ -131,22 +129,6 @@ Reduce named(std::string_view reduce) {
 Tensor copy_of(const Tensor& self) { return ops::clone(self, MemoryFormat::Preserve); }
 
 }  // namespace
-
-Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
-  dim = wrap_dim(dim, self.dim());
-  Tensor at = index_like(self, index, "gather"), from = with_dims(self);
-  if (index.numel() != 0)
-    for (int64_t d = 0; d < at.dim(); ++d)
-      STRATA_CHECK(d == dim || at.sizes()[d] <= from.sizes()[d], "Size does not match at dimension ", d,
-                   " expected index ", index.sizes(), " to be no larger than self ", self.sizes(),
-                   " apart from dimension ", dim);
-  Tensor out = new_tensor(self, index.sizes());
-  if (out.is_meta() || out.numel() == 0) return out;
-  const Tensor to = with_dims(out);
-  if (run::space(kernels::gather_space, run::width_dtype(self.dtype()), {&to}, {&from, &at}, {{"n", dim}, {"i", dim}}))
-    check_index_range(at, from.sizes()[dim], dim, ErrorKind::Runtime);
-  return out;
-}
 
 void scatter_src_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   scatter_into(self, dim, index, src, Reduce::Put, "scatter");

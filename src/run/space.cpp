@@ -29,6 +29,8 @@ struct Tables {
   }
 };
 
+constexpr StrataSpaceEntry kNone = {};  // remembered where there is none
+
 // Null where the kernel has no such form.
 const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool inner) {
   if (rank > kMaxGroup) return nullptr;
@@ -39,21 +41,22 @@ const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool
     op.generation.store(now, std::memory_order_relaxed);
   }
   auto& cached = op.cache[int(dtype)][2 * rank + inner];
-  if (const StrataSpaceEntry* e = cached.load(std::memory_order_relaxed)) return e;
+  if (const StrataSpaceEntry* e = cached.load(std::memory_order_relaxed)) return e == &kNone ? nullptr : e;
   static const Tables* tables = new Tables;
   const auto& entries = tables->entries[current_isa()];
   auto found = entries.find(Tables::key(op.name, int(dtype), rank, inner));
-  if (found == entries.end()) return nullptr;
-  cached.store(found->second, std::memory_order_relaxed);
-  return found->second;
+  const StrataSpaceEntry* e = found == entries.end() ? nullptr : found->second;
+  cached.store(e ? e : &kNone, std::memory_order_relaxed);
+  return e;
 }
 
 // An operand: memory, and its strides by what its dims are.
 struct Operand {
   char* memory;
-  int64_t offset;                // bytes
-  int64_t stride[kMaxRanges];    // elements, per dim of the kernel's operand
-  int64_t plain[kMaxDims] = {};  // elements, per plain dim; 0 where the operand has none
+  int64_t offset;              // bytes
+  int64_t stride[kMaxRanges];  // elements, per dim of the kernel's operand
+  int64_t plain[kMaxDims];     // elements, per plain dim; 0 where the operand has none
+  bool has_plain;
   int64_t width;
 };
 
@@ -66,6 +69,8 @@ class Launch {
                     int(form.operands), " operands");
     std::fill(std::begin(extent_), std::end(extent_), int64_t(-1));
     for (size_t k = 0; k < form.operands; ++k) bind(k, k < outs.size() ? *outs[k] : *ins[k - outs.size()], places);
+    for (size_t k = 0; k < form.operands; ++k)
+      if (!operand_[k].has_plain) std::fill_n(operand_[k].plain, std::max(plain_, 0), int64_t(0));
   }
 
   // Orders plain dims by the first output's strides and joins those that every operand walks in one step.
@@ -126,7 +131,8 @@ void Launch::bind(size_t k, const Tensor& t, ArrayRef<Place> places) {
   out.memory = t.numel() ? t.bytes() : nullptr;
   out.offset = 0;
   const int64_t nd = t.dim();
-  int kinds[kMaxDims] = {};  // of the tensor's dims: 0 plain, else 1 + the operand's dim
+  uint8_t kinds[kMaxDims];  // of the tensor's dims: 0 plain, else 1 + the operand's dim
+  std::fill_n(kinds, nd, uint8_t(0));
   int64_t last = nd;
   bool has_plain = false;
   for (int d = 0; d < o.dims; ++d) has_plain |= form_.range[o.range[d]].kind == STRATA_DIM_PLAIN;
@@ -138,11 +144,12 @@ void Launch::bind(size_t k, const Tensor& t, ArrayRef<Place> places) {
       if (has_plain && std::strcmp(p.name, r.name) == 0) place = &p;
     const int64_t at = place ? place->dims[r.component] : --last;
     STRATA_INTERNAL(at >= 0 && at < nd && kinds[at] == 0, form_.name, ": dim ", r.name, " stands at ", at, " of ", nd);
-    kinds[at] = 1 + d;
+    kinds[at] = uint8_t(1 + d);
     out.stride[d] = t.strides()[at];
     int64_t& extent = extent_[o.range[d]];
     if (extent < 0) extent = t.sizes()[at];
   }
+  out.has_plain = has_plain;
   int plain = 0;
   for (int64_t d = 0; d < nd; ++d) {
     if (kinds[d] != 0) continue;

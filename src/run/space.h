@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 
+#include "core/shape/prepared.h"
 #include "core/tensor.h"
 #include "lower/kernel_abi.h"
 
@@ -14,13 +15,7 @@ struct SpaceOp {
   mutable std::atomic<uint32_t> generation{0};
 };
 
-// Where a named dim, or a computed group, stands in the tensors that have a plain group beside it; what is not placed
-// stands last, in the order of the pattern, and dims that are left are the plain group's. A tensor without a plain
-// group has its dims in the pattern's order.
-struct Place {
-  const char* name;
-  IntArrayRef dims;  // wrapped
-};
+using shape::Place;
 
 // Computed groups have at most so many dims in one call.
 constexpr int64_t kMaxGroup = 3;

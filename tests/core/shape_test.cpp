@@ -12,74 +12,13 @@
 #include "core/shape/index.h"
 #include "core/shape/matmul.h"
 #include "core/shape/pool.h"
+#include "core/shape/rules.h"
 #include "core/shape/shape.h"
 #include "core/shape/view.h"
+#include "core/sym.h"
 
 namespace strata {
 namespace {
-
-// ---- a symbolic size: a node of an expression, and its value for the sizes at hand
-
-struct Node {
-  char op;  // 'v' variable, 'c' constant, or the operator
-  int64_t a, b;
-};
-std::vector<Node> nodes;
-std::vector<int64_t> hints;  // of the variables
-
-int64_t value(int64_t id, const std::vector<int64_t>& at) {
-  const Node n = nodes[size_t(id)];
-  if (n.op == 'v') return at[size_t(n.a)];
-  if (n.op == 'c') return n.a;
-  int64_t x = value(n.a, at), y = value(n.b, at);
-  switch (n.op) {
-    case '+':
-      return x + y;
-    case '-':
-      return x - y;
-    case '*':
-      return x * y;
-    case '/':
-      return x / y;
-    case '<':
-      return x < y;
-    default:
-      return x == y;
-  }
-}
-
-struct Sym {
-  int64_t id = 0;
-  Sym() : Sym(int64_t(0)) {}
-  Sym(int64_t constant) : id(int64_t(nodes.size())) { nodes.push_back({'c', constant, 0}); }
-  Sym(int constant) : Sym(int64_t(constant)) {}
-  static Sym make(char op, int64_t a, int64_t b) {
-    nodes.push_back({op, a, b});
-    Sym s(int64_t(0));
-    nodes.pop_back();
-    s.id = int64_t(nodes.size()) - 1;
-    return s;
-  }
-};
-Sym operator+(Sym a, Sym b) { return Sym::make('+', a.id, b.id); }
-Sym operator-(Sym a, Sym b) { return Sym::make('-', a.id, b.id); }
-Sym operator*(Sym a, Sym b) { return Sym::make('*', a.id, b.id); }
-Sym operator/(Sym a, Sym b) { return Sym::make('/', a.id, b.id); }
-Sym operator-(Sym a) { return Sym(0) - a; }
-
-std::vector<std::pair<int64_t, int64_t>> guards;  // a comparison and its answer
-bool decide(char op, Sym a, Sym b) {
-  Sym s = Sym::make(op, a.id, b.id);
-  guards.push_back({s.id, value(s.id, hints)});
-  return guards.back().second != 0;
-}
-bool operator<(Sym a, Sym b) { return decide('<', a, b); }
-bool operator>(Sym a, Sym b) { return decide('<', b, a); }
-bool operator<=(Sym a, Sym b) { return !decide('<', b, a); }
-bool operator>=(Sym a, Sym b) { return !decide('<', a, b); }
-bool operator==(Sym a, Sym b) { return decide('=', a, b); }
-[[maybe_unused]] bool operator!=(Sym a, Sym b) { return !decide('=', a, b); }
-std::ostream& operator<<(std::ostream& out, Sym s) { return out << value(s.id, hints); }
 
 template <class S>
 using List = std::vector<S>;
@@ -113,30 +52,27 @@ void check_rule(size_t variables, int64_t low, int64_t high, Rule rule) {
   };
   int compared = 0, general = 0;
   for (int trial = 0; trial < 200; ++trial) {
-    nodes.clear();
-    guards.clear();
-    hints = draw();
-    List<Sym> symbols;
-    for (size_t i = 0; i < variables; ++i) symbols.push_back(Sym::make('v', int64_t(i), 0));
-    List<Sym> made;
+    SymContext context;
+    const std::vector<int64_t> hints = draw();
+    List<SymInt> symbols, made;
+    for (size_t i = 0; i < variables; ++i) symbols.push_back(context.variable("s" + std::to_string(i), hints[i]));
     bool good = true;
     try {
       made = rule(symbols);
     } catch (const Error&) {
       good = false;
     }
-    const auto kept = guards;
     for (int other = 0; other < 60; ++other) {
       std::vector<int64_t> at = other ? draw() : hints;
-      bool alike = true;
-      for (auto [id, answer] : kept)
-        if (alike && value(id, at) != answer) alike = false;
-      if (!alike) continue;
+      if (!context.holds(at)) continue;
       List<int64_t> want;
       ASSERT_EQ(numbers(at, want), good);
       if (!good) continue;
       ASSERT_EQ(made.size(), want.size());
-      for (size_t i = 0; i < want.size(); ++i) ASSERT_EQ(value(made[i].id, at), want[i]);
+      for (size_t i = 0; i < want.size(); ++i) {
+        ASSERT_EQ(SymContext::evaluate(made[i], at), want[i]) << made[i];
+        if (!other) ASSERT_EQ(made[i].hint(), want[i]);
+      }
       ++compared;
       general += other > 0;
     }
@@ -151,6 +87,44 @@ void check_rule(size_t variables, int64_t low, int64_t high, Rule rule) {
     [[maybe_unused]] List<S> out;           \
     __VA_ARGS__;                            \
   }
+
+// Sizes of results, values for the kernel, and what its indices stay below, of a rule.
+template <class S>
+List<S> all(const shape::Prepared<S>& p) {
+  List<S> out;
+  for (const auto& o : p.outputs) out.insert(out.end(), o.sizes.begin(), o.sizes.end());
+  for (const auto& v : p.values) out.insert(out.end(), v.values.begin(), v.values.end());
+  out.push_back(p.size);
+  return out;
+}
+
+template <class S>
+shape::Geometry<S> tensor(const List<S>& sizes, DType dtype = DType::F32) {
+  return {sizes, {}, dtype, Device{}, true};
+}
+
+TEST(Sym, ExpressionsAndGuardsHaveText) {
+  SymContext context;
+  const SymInt n = context.variable("n", 5), m = context.variable("m", 3);
+  EXPECT_EQ((n * 2 + 1 - (m - 1)).text(), "n * 2 + 1 - (m - 1)");
+  EXPECT_EQ((floor_div(n + m, 2) * m).text(), "(n + m) // 2 * m");
+  EXPECT_EQ(floor_mod(-n, m).text(), "(0 - n) % m");
+  EXPECT_EQ(larger(smaller(n, m), SymInt(0)).text(), "max(min(n, m), 0)");
+  EXPECT_EQ((n * 1 + 0).text(), "n");
+  EXPECT_FALSE((n * 0).is_symbolic());
+  EXPECT_EQ(floor_mod(-n, m).hint(), 1);
+  EXPECT_EQ((-n / m).hint(), -1);
+  EXPECT_TRUE(n > m && n == n && m + 2 == n);
+  EXPECT_TRUE(n > m);
+  ASSERT_EQ(context.guards().size(), 2u);
+  EXPECT_EQ(context.guards()[0].text(), "m < n");
+  EXPECT_EQ(context.guards()[1].text(), "m + 2 == n");
+  const int64_t alike[] = {9, 7}, other[] = {9, 8};
+  EXPECT_TRUE(context.holds({alike, 2}));
+  EXPECT_FALSE(context.holds({other, 2}));
+  EXPECT_EQ(SymContext::evaluate(n * m - 3, {alike, 2}), 60);
+  EXPECT_THROW(n * (int64_t(1) << 62), Error);
+}
 
 TEST(Shape, Diagonals) {
   check_rule(2, 0, 9, RULE(return List<S>{shape::diagonal_length(s[0], s[1], 2)}));
@@ -184,6 +158,22 @@ TEST(Shape, Indexing) {
              RULE(List<S> self{s[0], s[1], s[2]}; List<S> broadcast{s[3], s[4]};
                   return shape::index_sizes(self, List<bool>{true, false, true}, broadcast)));
   check_rule(3, 0, 9, RULE(return shape::with_dim(s, 1, s[0] * s[2])));
+}
+
+TEST(Shape, Gathers) {
+  const auto gather = [](const auto& s) {
+    using S = std::decay_t<decltype(s[0])>;
+    List<S> self{s[0], s[1]}, index{s[2], s[3]};
+    return all(shape::gather<S>(tensor(self), -1, tensor(index, DType::I64)));
+  };
+  check_rule(4, 0, 4, gather);
+  check_rule(3, 0, 9,
+             RULE(List<S> self{s[0], s[1]}; List<S> index{s[2]};
+                  return all(shape::index_select<S>(tensor(self), 0, tensor(index, DType::I32)))));
+  // No dims: one element, of which there is one place.
+  check_rule(
+      1, 0, 2,
+      RULE(List<S> index{s[0]}; return all(shape::index_select<S>(tensor(List<S>()), 0, tensor(index, DType::I64)))));
 }
 
 TEST(Shape, Slices) {

@@ -93,7 +93,7 @@ def test_layouts_give_the_same_bits(entry, dtype):
                 assert bits(a) == bits(b), f"{entry.schema.full} {dtype} sample {i}: other bits when {how}: {a} and {b}"
 
 
-@parametrize(700, lambda e, d: e.kind in ("pointwise", "rows") and d in ("float32", "float64", "bfloat16", "int64", "bool"))
+@parametrize(700, lambda e, d: e.kind in ("pointwise", "rows", "space") and d in ("float32", "float64", "bfloat16", "int64", "bool"))
 def test_instruction_sets_and_threads_give_the_same_bits(entry, dtype):
     have = strata._C.cpu_capability()
     threads = strata.get_num_threads()

@@ -71,7 +71,7 @@ def test_an_index_out_of_range_sets_the_status(tmp_path):
     table = np.arange(12, dtype=np.uint32).reshape(3, 4)
     index, out = np.array([[0, 3], [1, 1], [2, -1]]), np.empty((3, 2), np.uint32)
     # Ranges: outer, i, n.
-    assert run("gather_space", strata.uint32, tmp_path, out, [table, index], [3, 2, 4]) == 2
+    assert run("aten::gather", strata.uint32, tmp_path, out, [table, index], [3, 2, 4]) == 2
     assert out.tolist() == [[0, 3], [5, 5], [10, 0]]
 
 

@@ -1,0 +1,95 @@
+"""Operators over an index space: their kernels' descriptions for C++, and the code that checks, prepares and launches them."""
+
+from __future__ import annotations
+
+import re
+
+from .emit import cstring
+from .model import DTYPES, Entry, checked_index, rule_call, space_operands, space_scalars
+from .schema import Schema, safe
+
+ERRORS = {"IndexError": "Index", "RuntimeError": "Runtime", "ValueError": "Value"}
+
+
+def info(e: Entry) -> str:
+    """The static description that the launch reads."""
+    inputs = []
+    for o in space_operands(e.raw.get("inputs", "")):
+        convert = f", {DTYPES.index(o.dtype)}" if o.dtype else ""
+        inputs.append(f'{{"{o.name}", {o.fixed_dims}{convert}}}')
+    found, wraps = checked_index(e)
+    names = [o.name for o in space_operands(e.raw.get("inputs", ""))]
+    kind, _, text = str(e.raw.get("outside", "IndexError: ")).partition(": ")
+    result = space_operands(e.raw["outputs"])[0]
+    ident = e.schema.ident
+    array = f"const SpaceInput inputs_{ident}[] = {{{', '.join(inputs)}}};\n" if inputs else ""
+    listed = f"{{inputs_{ident}, {len(inputs)}}}" if inputs else "{}"
+    return (f'{array}const SpaceInfo info_{ident}{{{{"{ident}"}}, "{e.schema.name}", {listed}, {result.fixed_dims}, '
+            f"{str(e.raw['dtypes'] == 'width').lower()}, {names.index(found) if found else -1}, {str(wraps).lower()}, "
+            f"ErrorKind::{ERRORS[kind]}, {cstring(text)}}};")
+
+
+def scalars(e: Entry) -> tuple[str, str]:
+    """Numbers of the kernel as C++ statements, and the argument that hands them over."""
+    setup, items = "", []
+    by_name = {a.name: a for a in e.schema.args}
+    for name, integer in space_scalars(e):
+        if name in e.raw.get("bind", {}):
+            setup += f"  const Scalar number_{name}({e.raw['bind'][name]});\n"
+        elif name in by_name:
+            setup += f"  const Scalar number_{name}({safe(name)});\n"
+        else:
+            items.append(f'{{"{name}", nullptr, true}}')
+            continue
+        if not integer:
+            setup += f"  check_fits(number_{name}, prepared.outputs[0].dtype);\n"
+        items.append(f'{{"{name}", &number_{name}, {str(integer).lower()}}}')
+    if items:
+        setup += f"  const SpaceScalar scalars[] = {{{', '.join(items)}}};\n"
+    return setup, f", {{scalars, {len(items)}}}" if items else ""
+
+
+def strides(e: Entry) -> str:
+    return {"contiguous": "Contiguous", "preserve": "Preserve", "suggested": "Suggested"}[e.raw.get("strides", "contiguous")]
+
+
+def call_of_rule(e: Entry) -> str:
+    """The shape rule over numbers: `shape::gather<int64_t>(geometry(self), dim, geometry(index))`."""
+    name, args = rule_call(e)
+    by_name = {a.name: a for a in e.schema.args}
+    values = [f"geometry({safe(a)})" if a in by_name and by_name[a].is_tensor else safe(a) if a in by_name else a for a in args]
+    return f"shape::{name}<int64_t>({', '.join(values)})"
+
+
+def prepare(e: Entry) -> tuple[str, str]:
+    """Checks, the rule and the numbers; and what the launch takes after the result."""
+    names = [safe(o.name) for o in space_operands(e.raw.get("inputs", ""))]
+    body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
+    listed = "{}"
+    if names:
+        body += f"  const Tensor* in[] = {{{', '.join('&' + n for n in names)}}};\n"
+        listed = f"{{in, {len(names)}}}"
+        body += f"  check_operands(info_{e.schema.ident}, {listed});\n"
+    body += f"  const auto prepared = {call_of_rule(e)};\n"
+    setup, numbers = scalars(e)
+    return body + setup, f"{listed}, prepared{numbers}"
+
+
+def function_body(e: Entry) -> str:
+    body, args = prepare(e)
+    tensors = [safe(o.name) for o in space_operands(e.raw.get("inputs", ""))]
+    if tensors:
+        made = f"new_result({tensors[0]}, prepared.outputs[0], ResultStrides::{strides(e)})"
+    else:
+        made = "new_result(device.value_or(default_device()), prepared.outputs[0])"
+    return (body + f"  Tensor result = {made};\n  if (result.is_meta()) return result;\n"
+            f"  launch_space(info_{e.schema.ident}, result, {args});\n  return result;\n")
+
+
+def inplace_body(e: Entry, s: Schema) -> str | None:
+    """In place at once, where each element is made of the one that it replaces; None elsewhere."""
+    if re.search(r"\bself\s*\[", e.text):
+        return None
+    body, args = prepare(e)
+    return (f'  check_apart("{s.name}", self, {{}});\n' + body + "  if (self.is_meta()) return self;\n"
+            f"  launch_space(info_{e.schema.ident}, self, {args});\n  return self;\n")

@@ -1,0 +1,79 @@
+// What a shape rule reads of tensors and what it prepares: a rule checks arguments as far as sizes decide, raises the
+// operator's errors, and gives the results' sizes and how the operator's kernel walks the tensors. Rules are templates
+// over the size type S, instantiated for int64_t (eager; no heap for common ranks) and SymInt.
+#pragma once
+#include <type_traits>
+
+#include "base/array_ref.h"
+#include "base/error.h"
+#include "base/inline_vec.h"
+#include "core/device.h"
+#include "core/dtype.h"
+#include "core/shape/arithmetic.h"
+#include "core/sym.h"
+
+namespace strata::shape {
+
+template <class S>
+using Sizes = SmallVec<S, 6>;
+
+template <class S>
+struct Geometry {
+  ArrayRef<S> sizes, strides;
+  DType dtype = DType::F32;
+  Device device;
+  bool defined = false;
+
+  int64_t dim() const { return int64_t(sizes.size()); }
+  S numel() const {
+    S n(1);
+    for (const S& s : sizes) n = n * s;
+    return n;
+  }
+};
+
+// Where a named dim (or each dim of a computed group, in order) stands in the tensors that have a plain group beside
+// it. What is not placed stands last, in the order of the pattern; dims that are left are the plain group's. A tensor
+// without a plain group has its dims in the pattern's order.
+struct Place {
+  const char* name;
+  SmallVec<int64_t, 3> dims;  // wrapped
+};
+
+template <class S>
+struct Output {
+  Sizes<S> sizes;
+  DType dtype;
+};
+
+// A scalar of the kernel that the rule computes: one value, or one for each dim of a computed group.
+template <class S>
+struct Value {
+  const char* name;
+  Sizes<S> values;
+};
+
+template <class S>
+struct Prepared {
+  InlineVec<Output<S>, 1> outputs;
+  InlineVec<Place, 2> places;
+  InlineVec<Value<S>, 2> values;
+  // Operands with a plain or computed group have dims of size 1 in front when they have fewer than this.
+  int64_t rank = 0;
+  uint32_t flat = 0;  // bit k: operand k, outputs first, is taken as one line of its elements in logical order
+  // For the error of a checked index: the dim that it is for, and what it stays below.
+  int64_t dim = 0;
+  S size{0};
+
+  Prepared() = default;
+  Prepared(Sizes<S> sizes, DType dtype) { outputs.push_back({std::move(sizes), dtype}); }
+};
+
+// `places` and `values` of one dim or number.
+inline Place place(const char* name, int64_t dim) { return {name, {dim}}; }
+template <class S>
+Value<S> value(const char* name, S v) {
+  return {name, {v}};
+}
+
+}  // namespace strata::shape

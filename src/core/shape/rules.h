@@ -1,0 +1,3 @@
+// All shape rules that the table names (`shape:`).
+#pragma once
+#include "core/shape/gather.h"

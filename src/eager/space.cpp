@@ -1,0 +1,142 @@
+#include "eager/space.h"
+
+#include <cstring>
+
+#include "eager/cast.h"
+#include "eager/copy.h"
+#include "eager/index_args.h"
+
+namespace strata::eager {
+namespace {
+
+constexpr size_t kMaxOperands = 6;
+
+// `t` with dims of size 1 in front, so that it has `rank`.
+Tensor with_dims(const Tensor& t, int64_t rank) {
+  const size_t lead = size_t(rank - t.dim());
+  DimVec sizes(lead, 1), strides(lead, 0);
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    sizes.push_back(t.sizes()[size_t(d)]);
+    strides.push_back(t.strides()[size_t(d)]);
+  }
+  return t.alias(sizes, strides, t.storage_offset());
+}
+
+Tensor as_line(const Tensor& t) {
+  const Tensor c = as_contiguous(t);
+  return c.alias(IntArrayRef(c.numel()), IntArrayRef(int64_t(1)), c.storage_offset());
+}
+
+// The tensors as the kernel takes them. Those that need no other header are passed on.
+struct Operands {
+  const Tensor* list[kMaxOperands];
+  Tensor made[4];  // those with other headers
+  size_t count = 0, others = 0;
+
+  const Tensor& last() const { return *list[count - 1]; }
+  void add(const Tensor& t) { list[count++] = &t; }
+  void change(Tensor t) {
+    STRATA_INTERNAL(others < 4, "more than four operands change");
+    made[others] = std::move(t);
+    list[count - 1] = &made[others++];
+  }
+};
+
+// The last operand as one line, and with the dims that its pattern has at least.
+void fit(Operands& o, int dims, int64_t rank, bool flat) {
+  if (STRATA_UNLIKELY(flat)) o.change(as_line(o.last()));
+  const int64_t wanted = dims < 0 ? rank : dims;
+  if (STRATA_UNLIKELY(o.last().dim() < wanted)) o.change(with_dims(o.last(), wanted));
+}
+
+[[noreturn]] void refuse(const SpaceInfo& info, int64_t value, const shape::Prepared<int64_t>& p) {
+  std::string text = info.outside;
+  const std::pair<const char*, int64_t> holes[] = {{"{value}", value}, {"{dim}", p.dim}, {"{size}", p.size}};
+  for (const auto& [hole, number] : holes)
+    if (const size_t at = text.find(hole); at != std::string::npos)
+      text.replace(at, std::strlen(hole), std::to_string(number));
+  throw_error(info.kind, text);
+}
+
+void check_indices(const SpaceInfo& info, const Tensor& index, const shape::Prepared<int64_t>& p) {
+  if (const auto bad = first_outside(as_dtype(index, DType::I64), info.wraps ? -p.size : 0, p.size))
+    refuse(info, *bad, p);
+}
+
+}  // namespace
+
+void check_operands(const SpaceInfo& info, ArrayRef<const Tensor*> ins) {
+  for (size_t k = 0; k < ins.size(); ++k) {
+    STRATA_CHECK(ins[k]->defined(), info.name, ": argument ", info.inputs[k].name, ": expected a tensor, got None");
+    if (k > 0) check_same_device(*ins[0], *ins[k], info.name);
+  }
+}
+
+Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, ResultStrides strides) {
+  switch (strides) {
+    case ResultStrides::Contiguous:
+      return new_tensor(like, output.sizes, output.dtype);
+    case ResultStrides::Suggested:
+      return new_tensor(like, output.sizes, output.dtype, suggested_format(like));
+    default:
+      return make_tensor_strided(output.sizes, like_strides(like), output.dtype, like.device(), like.is_meta());
+  }
+}
+
+Tensor new_result(Device device, const shape::Output<int64_t>& output) {
+  return make_tensor(output.sizes, output.dtype, device);
+}
+
+void launch_space(const SpaceInfo& info, const Tensor& out, ArrayRef<const Tensor*> ins,
+                  const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars) {
+  // A kernel that runs over nothing checks nothing.
+  if (out.numel() == 0) {
+    if (info.index >= 0) check_indices(info, *ins[size_t(info.index)], prepared);
+    return;
+  }
+  Operands o;
+  o.add(out);
+  fit(o, info.output_dims, prepared.rank, prepared.flat & 1);
+  for (size_t k = 0; k < ins.size(); ++k) {
+    const SpaceInput& in = info.inputs[k];
+    o.add(*ins[k]);
+    if (in.as >= 0 && STRATA_UNLIKELY(ins[k]->dtype() != DType(in.as))) o.change(as_dtype(*ins[k], DType(in.as)));
+    fit(o, in.dims, prepared.rank, prepared.flat >> (k + 1) & 1);
+  }
+  // What numbers of elements are stored as: the kernel's own type, or bits to be moved.
+  const DType element = info.width ? out.dtype() : traits(out.dtype()).compute;
+  InlineVec<run::Slot, 4> slots;
+  SmallVec<uint8_t, 4> lists;
+  for (const SpaceScalar& s : scalars) {
+    if (s.number) {
+      slots.push_back({});
+      store_scalar(*s.number, s.integer ? DType::I64 : element, slots.back().bytes);
+      lists.push_back(1);
+      continue;
+    }
+    const shape::Value<int64_t>* found = nullptr;
+    for (const shape::Value<int64_t>& v : prepared.values)
+      if (std::strcmp(v.name, s.name) == 0) found = &v;
+    STRATA_INTERNAL(found, info.name, ": the shape rule gives no value of the name ", s.name);
+    for (const int64_t& v : found->values) {
+      slots.push_back({});
+      std::memcpy(slots.back().bytes, &v, sizeof v);
+    }
+    lists.push_back(uint8_t(found->values.size()));
+  }
+  const DType dtype = info.width ? run::width_dtype(out.dtype()) : out.dtype();
+  const int32_t status = run::launch({info.op,
+                                      info.name,
+                                      dtype,
+                                      {o.list, 1},
+                                      {o.list + 1, o.count - 1},
+                                      {prepared.places.data(), prepared.places.size()},
+                                      {slots.data(), slots.size()},
+                                      lists});
+  if (STRATA_UNLIKELY(status != 0)) {
+    check_indices(info, *ins[size_t(info.index)], prepared);
+    STRATA_INTERNAL(false, info.name, ": status ", status, " without an index outside");
+  }
+}
+
+}  // namespace strata::eager

@@ -1,0 +1,55 @@
+// Operators that the table says as space kernels: what generated code calls before and after their shape rules. The
+// rule, the memory and the checks are the same for every device; only run::launch knows where kernels run.
+#pragma once
+#include <initializer_list>
+
+#include "core/shape/rules.h"
+#include "core/tensor.h"
+#include "run/launch.h"
+
+namespace strata::eager {
+
+struct SpaceInput {
+  const char* name;
+  int8_t dims = -1;  // how many its pattern names; -1: it has a group
+  int8_t as = -1;    // the dtype that it is converted to
+};
+
+struct SpaceInfo {
+  run::SpaceOp op;
+  const char* name;  // of the operator
+  ArrayRef<SpaceInput> inputs;
+  int8_t output_dims;  // as an input's
+  bool width;          // elements are only moved: the kernel goes by their width
+  // `checked` and `wrapped` indices: the input that holds them (-1: none), and the error where one is outside. In its
+  // text {value}, {dim} and {size} stand for numbers.
+  int8_t index;
+  bool wraps;
+  ErrorKind kind;
+  const char* outside;
+};
+
+// A scalar of the kernel: the operator's number, or (null) one that the rule computed under this name.
+struct SpaceScalar {
+  const char* name;
+  const Scalar* number;
+  bool integer;  // int64 whatever the kernel's dtype
+};
+
+enum class ResultStrides : uint8_t { Contiguous, Preserve, Suggested };
+
+inline shape::Geometry<int64_t> geometry(const Tensor& t) {
+  if (!t.defined()) return {};
+  return {t.sizes(), t.strides(), t.dtype(), t.device(), true};
+}
+
+// Raises unless all are tensors of one device.
+void check_operands(const SpaceInfo& info, ArrayRef<const Tensor*> ins);
+// Memory for a result of the kind of `like`.
+Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, ResultStrides strides);
+Tensor new_result(Device device, const shape::Output<int64_t>& output);
+// Runs the kernel over tensors that have memory; an index outside raises.
+void launch_space(const SpaceInfo& info, const Tensor& out, ArrayRef<const Tensor*> ins,
+                  const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars = {});
+
+}  // namespace strata::eager

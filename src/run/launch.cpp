@@ -1,0 +1,70 @@
+#include "run/launch.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace strata::run {
+namespace {
+
+int32_t on_cpu(const SpaceCall& c) { return space(c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data()); }
+
+std::atomic<Launcher> launchers[kMaxDeviceTypes] = {on_cpu};
+
+// The kernel over a computed group of many dims, so many of them at a time: what was done before is the next turn's
+// input.
+int32_t in_turns(const SpaceCall& c, size_t rank, Launcher launcher) {
+  STRATA_INTERNAL(c.outs.size() == 1 && c.ins.size() == 1, c.name, ": turns take one tensor");
+  const Tensor& to = *c.outs[0];
+  Tensor from = *c.ins[0];
+  int32_t status = 0;
+  for (size_t first = 0; first < rank; first += kMaxGroup) {
+    const size_t count = std::min(size_t(kMaxGroup), rank - first), past = first + count;
+    InlineVec<Place, 2> places;
+    DimVec sizes(from.sizes());
+    for (const Place& p : c.places) {
+      Place part{p.name, {}};
+      const bool group = p.dims.size() == rank;
+      for (size_t k = group ? first : 0; k < (group ? past : p.dims.size()); ++k) part.dims.push_back(p.dims[k]);
+      if (group)
+        for (int64_t d : part.dims) sizes[size_t(d)] = to.sizes()[size_t(d)];
+      places.push_back(std::move(part));
+    }
+    InlineVec<Slot, 8> slots;
+    const Slot* slot = c.scalars.data();
+    for (uint8_t n : c.lists) {
+      const bool list = n == rank;
+      for (size_t k = list ? first : 0; k < (list ? past : n); ++k) slots.push_back(slot[k]);
+      slot += n;
+    }
+    const Tensor part = past == rank ? to : make_tensor(sizes, to.dtype(), to.device());
+    const Tensor *outs = &part, *ins = &from;
+    status |= launcher({c.op,
+                        c.name,
+                        c.dtype,
+                        {&outs, 1},
+                        {&ins, 1},
+                        {places.data(), places.size()},
+                        {slots.data(), slots.size()},
+                        {}});
+    from = part;
+  }
+  return status;
+}
+
+}  // namespace
+
+void register_launcher(int device_type, Launcher launcher) {
+  launchers[device_type].store(launcher, std::memory_order_release);
+}
+
+int32_t launch(const SpaceCall& c) {
+  const Device device = c.outs[0]->device();
+  const Launcher launcher = launchers[device.type].load(std::memory_order_acquire);
+  STRATA_CHECK_NOT_IMPLEMENTED(launcher, c.name, ": device ", device,
+                               " runs no printed kernels; move the operands to the CPU with .to(\"cpu\")");
+  size_t rank = 0;
+  for (const Place& p : c.places) rank = std::max(rank, p.dims.size());
+  return rank > size_t(kMaxGroup) ? in_turns(c, rank, launcher) : launcher(c);
+}
+
+}  // namespace strata::run

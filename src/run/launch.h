@@ -1,0 +1,31 @@
+// Launch: hands a prepared space kernel to the device of its operands. Preparation (checks, sizes, memory) is the same
+// for all devices; a device type registers one function that runs printed kernels there.
+#pragma once
+#include "run/space.h"
+
+namespace strata::run {
+
+// A scalar of a kernel, as its adapter reads it: 16 bytes.
+struct Slot {
+  alignas(16) char bytes[16] = {};
+};
+
+struct SpaceCall {
+  const SpaceOp& op;
+  const char* name;  // the operator, for errors
+  DType dtype;       // of the kernel
+  ArrayRef<const Tensor*> outs, ins;
+  ArrayRef<Place> places;
+  ArrayRef<Slot> scalars;
+  ArrayRef<uint8_t> lists;  // per scalar of the text how many slots it has
+};
+
+using Launcher = int32_t (*)(const SpaceCall& call);  // gives the status word
+void register_launcher(int device_type, Launcher launcher);
+
+// Runs the kernel on the device of its first output and gives the status word. Computed groups of more than kMaxGroup
+// dims are done in turns: the kernel's index at a dim depends on that dim alone. Raises NotImplementedError for a
+// device that runs no kernels.
+int32_t launch(const SpaceCall& call);
+
+}  // namespace strata::run
