@@ -32,7 +32,7 @@ def describe_kernel(k: Kernel) -> str:
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(k.text))
     kind = k.kind.capitalize()
     return (f'{{"{k.name}", "{k.family}", KernelKind::{kind}, "{k.inputs}", "{k.scalars}", "{k.outputs}", {cstring(text)}, '
-            f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}}},')
+            f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}, "{k.over}", {str(k.order == "sequence").lower()}}},')
 
 
 def info(e: Entry) -> str:

@@ -29,7 +29,7 @@ KEYS = {
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides",
 }
-KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc"}
+KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order"}
 
 
 @dataclass
@@ -179,6 +179,8 @@ class Kernel:
     dtypes: list[str]
     family: str
     source: str
+    over: str = ""  # of a space kernel: the dims that it reduces
+    order: str = "tree"
 
 
 KINDS = ("compute", "rows", "space", "cpu", "composite", "view")
@@ -314,9 +316,11 @@ def make_kernel(raw: dict, family: str, line: int) -> Kernel:
     if len(kinds) != 1:
         raise ValueError(f"expected exactly one of compute, rows, space, got {kinds}")
     kind = {"compute": "pointwise"}.get(kinds[0], kinds[0])
+    if raw.get("order", "tree") not in ("tree", "sequence") or ("over" in raw) != ("order" in raw):
+        raise ValueError("a kernel with `over` has an `order`, tree or sequence, and no other has one")
     return Kernel(raw["kernel"], kind, str(raw[kinds[0]]).strip(), raw.get("inputs", ""),
                   raw.get("scalars", ""), raw.get("outputs", "result"), dtype_list(raw["dtypes"]), family,
-                  f"ops/{family}.yaml:{line}: {raw['kernel']}")
+                  f"ops/{family}.yaml:{line}: {raw['kernel']}", raw.get("over", ""), raw.get("order", "tree"))
 
 
 def make_entry(raw: dict, family: str, line: int) -> Entry:

@@ -21,6 +21,8 @@ struct Value {
   int re = -1, im = -1;
 };
 
+bool combine_of(const std::string& name, Combine& out);  // "sum"; false for what is no reduction
+
 class Builder {
  public:
   Builder(const KernelDesc& desc, DType dtype);
@@ -55,6 +57,8 @@ class Builder {
   Value call(const Expr& e, const std::vector<Value>& args);
   const Function* overload(const std::string& name, const std::vector<Value>& args) const;
   bool reduction(const Expr& e, const std::vector<Value>& args, Value& out);
+  Value reduce(const Expr& e, Combine c, Value v, Reduction how);  // how: all but combine, accumulator and value[0]
+  int identity(Combine c, DType t);
   Value divide(const std::string& name, const Value& a, const Value& b);
   int abs(int v);
   int bits(int v);       // the signed integer of a float's bits

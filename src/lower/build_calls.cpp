@@ -1,4 +1,5 @@
 // Functions by name: the mathematics text by types, then the builtin ones, then reductions.
+#include <cmath>
 #include <functional>
 #include <unordered_map>
 
@@ -330,15 +331,25 @@ Value Builder::divide(const std::string& name, const Value& a, const Value& b) {
   return real(g.select(g.compare(Op::Eq, y, zero), plain, down));
 }
 
-bool Builder::reduction(const Expr& e, const std::vector<Value>& args, Value& out) {
+bool combine_of(const std::string& name, Combine& out) {
   static const std::unordered_map<std::string, Combine> combines = {
       {"sum", Combine::Add}, {"prod", Combine::Mul}, {"max", Combine::Max},       {"min", Combine::Min},
       {"any", Combine::Or},  {"all", Combine::And},  {"argmax", Combine::ArgMax}, {"argmin", Combine::ArgMin}};
-  auto found = combines.find(e.name);
-  if (found == combines.end() || args.size() != 1) return false;
+  auto found = combines.find(name);
+  if (found == combines.end()) return false;
+  out = found->second;
+  return true;
+}
+
+bool Builder::reduction(const Expr& e, const std::vector<Value>& args, Value& out) {
+  Combine c;
+  if (args.size() != 1 || !combine_of(e.name, c)) return false;
   if (kernel_.kind != KernelKind::Rows) fail(&e, e.name + " is a reduction: only kernels of kind Rows have them");
-  Combine c = found->second;
-  Value v = args[0];
+  out = reduce(e, c, args[0], {});
+  return true;
+}
+
+Value Builder::reduce(const Expr& e, Combine c, Value v, Reduction how) {
   DType t = type_of(v);
   if (is_complex(t) && c != Combine::Add && c != Combine::Mul && c != Combine::Or && c != Combine::And)
     fail(&e, e.name + ": complex numbers have no order");
@@ -352,17 +363,50 @@ bool Builder::reduction(const Expr& e, const std::vector<Value>& args, Value& ou
   }
   v = cast(v, accumulator);
   if (accumulator == DType::Bool) v.re = convert(g, v.re, DType::U8);
-  int r = g.reduce({c, accumulator, {v.re, v.im}, e.name});
+  if (how.guard >= 0) {
+    v.re = g.select(how.guard, v.re, identity(c, g.type(v.re)));
+    if (v.im >= 0)
+      v.im = g.select(how.guard, v.im, c == Combine::Mul ? g.real(g.type(v.im), 0) : identity(c, g.type(v.im)));
+  }
+  how.combine = c;
+  how.accumulator = accumulator;
+  how.value[0] = v.re;
+  if (v.im >= 0) how.value[1] = v.im;
+  how.name = e.name;
+  // A largest value comes with its place where that is asked for, too.
+  if (how.sequence && (c == Combine::Max || c == Combine::Min))
+    for (const Reduction& other : g.reductions)
+      if (other.combine == (c == Combine::Max ? Combine::ArgMax : Combine::ArgMin) && other.value[0] == v.re &&
+          other.guard == how.guard && other.over == how.over)
+        how = other;
+  int r = g.reduce(how);
   auto result = [&](DType type, uint8_t part) { return g.add({Op::Reduced, type, {-1, -1, -1}, uint64_t(r), part}); };
-  if (c == Combine::ArgMax || c == Combine::ArgMin)
-    out = real(result(DType::I64, 1));
-  else if (accumulator == DType::Bool)
-    out = real(convert(g, result(DType::U8, 0), DType::Bool));
-  else if (is_complex(accumulator))
-    out = pair(result(traits(accumulator).component, 0), result(traits(accumulator).component, 1));
-  else
-    out = real(result(accumulator, 0));
-  return true;
+  if (c == Combine::ArgMax || c == Combine::ArgMin) return real(result(DType::I64, 1));
+  if (accumulator == DType::Bool) return real(convert(g, result(DType::U8, 0), DType::Bool));
+  if (is_complex(accumulator))
+    return pair(result(traits(accumulator).component, 0), result(traits(accumulator).component, 1));
+  return real(result(accumulator, 0));
+}
+
+// What changes nothing: x + -0 is x, bit for bit.
+int Builder::identity(Combine c, DType t) {
+  const bool most = c == Combine::Min || c == Combine::ArgMin;
+  switch (c) {
+    case Combine::Add:
+      return is_float(t) ? g.real(t, -0.0) : g.integer(t, 0);
+    case Combine::Or:
+      return g.integer(t, 0);
+    case Combine::Mul:
+    case Combine::And:
+      return is_float(t) ? g.real(t, 1) : g.integer(t, 1);
+    default:
+      break;
+  }
+  if (is_float(t)) return g.real(t, most ? HUGE_VAL : -HUGE_VAL);
+  const int bits = traits(t).bits;
+  const uint64_t all = bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;
+  if (traits(t).kind == DKind::Unsigned) return g.constant(t, most ? all : 0);
+  return g.constant(t, most ? all >> 1 : all ^ (all >> 1));
 }
 
 }  // namespace strata::lower

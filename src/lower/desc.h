@@ -20,8 +20,10 @@ struct KernelDesc {
                         // uint8 for uint8; default: input dtype)
   const char*
       text;  // the expression: lines `name = expression`, the last ones assign the outputs (or one bare expression)
-  uint32_t dtypes;     // bit per DType number for which it is printed
-  const char* source;  // "ops/pointwise.yaml: add.Tensor", for comments in the printed text
+  uint32_t dtypes;        // bit per DType number for which it is printed
+  const char* source;     // "ops/pointwise.yaml: add.Tensor", for comments in the printed text
+  const char* over = "";  // of a Space kernel: the dims that its reductions run over, the last fastest
+  bool sequence = false;  // element after element in that order; else tree T
 };
 
 }  // namespace strata::lower

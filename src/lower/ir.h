@@ -81,10 +81,12 @@ enum class Combine : uint8_t { Add, Mul, Max, Min, Or, And, ArgMax, ArgMin };  /
 struct Reduction {
   Combine combine;
   DType accumulator;  // as in kernel_abi.h: complex accumulators have two values; Or and And are Bool, computed in U8
-  std::array<int, 2> value{-1, -1};
+  std::array<int, 2> value{-1, -1};  // ArgMax and ArgMin in a nest: the second is what stands for the place, 0 or more
   std::string name;
   uint64_t over = 0;  // in a nest: the ranges that it reduces, a bit each; in order of their numbers, the last fastest
   bool sequence = false;  // in a nest: element after element, in order; else tree T
+  int guard = -1;         // in a nest: a Bool; elements where it is false are absent (their value changes nothing)
+  std::array<int, 3> reads() const { return {value[0], value[1], guard}; }
 };
 
 struct Operand {

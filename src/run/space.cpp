@@ -63,7 +63,7 @@ struct Operand {
 class Launch {
  public:
   Launch(const StrataSpaceEntry& form, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> ins,
-         ArrayRef<Place> places)
+         ArrayRef<Place> places, ArrayRef<Size> sizes)
       : form_(form) {
     STRATA_INTERNAL(form.operands == outs.size() + ins.size() && form.operands <= kMaxOperands, form.name, ": takes ",
                     int(form.operands), " operands");
@@ -71,6 +71,9 @@ class Launch {
     for (size_t k = 0; k < form.operands; ++k) bind(k, k < outs.size() ? *outs[k] : *ins[k - outs.size()], places);
     for (size_t k = 0; k < form.operands; ++k)
       if (!operand_[k].has_plain) std::fill_n(operand_[k].plain, std::max(plain_, 0), int64_t(0));
+    for (int r = 0; r < form.ranges; ++r)
+      for (const Size& s : sizes)
+        if (std::strcmp(s.name, form.range[r].name) == 0) extent_[r] = s.size;
   }
 
   // Orders plain dims by the first output's strides and joins those that every operand walks in one step.
@@ -234,18 +237,18 @@ DType width_dtype(DType t) {
 }
 
 int32_t space(const SpaceOp& op, DType dtype, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> ins,
-              ArrayRef<Place> places, const void* scalars) {
+              ArrayRef<Place> places, const void* scalars, ArrayRef<Size> sizes) {
   // A kernel with a computed group has a form for each number of its dims; another has one.
   size_t rank = 0;
   for (const Place& p : places) rank = std::max(rank, p.dims.size());
   const StrataSpaceEntry* form = find_form(op, dtype, int(rank), false);
   if (!form) form = find_form(op, dtype, 0, false);
   STRATA_INTERNAL(form, op.name, ": no space kernel for ", dtype, " and a group of ", rank, " dims");
-  Launch launch(*form, outs, ins, places);
+  Launch launch(*form, outs, ins, places, sizes);
   launch.order_plain();
   const StrataSpaceEntry* inner = launch.wants_inner() ? find_form(op, dtype, form->rank, true) : nullptr;
   if (!inner) return launch.run(scalars);
-  Launch within(*inner, outs, ins, places);
+  Launch within(*inner, outs, ins, places, sizes);
   within.order_plain();
   return within.run(scalars);
 }

@@ -96,8 +96,8 @@ TEST(Nest, PrintsPiecesOfTheInnermostLoop) {
       const i64 t_6 = (i64)((u64)n_g0 - (u64)t_4);
       const i64 t_7 = (i64)((u64)t_4 * (u64)self_s0);
       i64 first = begin_f0, past = end_f0;
-      if (t_5 > first) first = t_5;
-      if (t_6 < past) past = t_6;
+      first = greater(first, t_5);
+      past = lesser(past, t_6);
       ANY_ORDER
       for (i64 f0 = first; f0 < past; f0++) {
         const f32 self = p_self[t_7 + f0];
@@ -109,8 +109,8 @@ TEST(Nest, PrintsPiecesOfTheInnermostLoop) {
       const i64 t_5 = (i64)((u64)0 - (u64)t_4);
       const i64 t_6 = (i64)((u64)n_g0 - (u64)t_4);
       i64 first = begin_f0, past = end_f0;
-      if (t_5 > first) first = t_5;
-      if (t_6 > first) first = t_6;
+      first = greater(first, t_5);
+      first = greater(first, t_6);
       ANY_ORDER
       for (i64 f0 = first; f0 < past; f0++) {
         p_result_out[f0] = value;
@@ -120,7 +120,7 @@ TEST(Nest, PrintsPiecesOfTheInnermostLoop) {
       const i64 t_4 = (i64)((u64)0 - (u64)before0);
       const i64 t_5 = (i64)((u64)0 - (u64)t_4);
       i64 first = begin_f0, past = end_f0;
-      if (t_5 < past) past = t_5;
+      past = lesser(past, t_5);
       ANY_ORDER
       for (i64 f0 = first; f0 < past; f0++) {
         p_result_out[f0] = value;
@@ -133,7 +133,8 @@ TEST(Nest, PiecesNest) {
   const KernelDesc d = space("self[g..]", "before[f]", "result[f..]",
                              "self[where(f < before, before - f, where(f - before >= extent(g), "
                              "2 * extent(g) - 2 - f + before, f - before))]");
-  const InnerLoop loop(build_space(d, DType::F32, {1, false}));
+  Nest nest = build_space(d, DType::F32, {1, false});
+  const InnerLoop loop(nest, 0);
   ASSERT_EQ(loop.pieces().size(), 3u);
   const std::vector<std::vector<bool>> upper = {{true}, {false, false}, {false, true}};
   for (size_t k = 0; k < 3; ++k) {
@@ -146,13 +147,56 @@ TEST(Nest, PiecesNest) {
   EXPECT_EQ(loop.strides().size(), 2u);
 }
 
+size_t pieces(const KernelDesc& desc) {
+  Nest nest = build_space(desc, DType::F32, {});
+  return InnerLoop(nest, 0).pieces().size();
+}
+
 TEST(Nest, ConditionsThatAreNoLimitsStay) {
-  for (const char* text : {"where(index[i] < i, self, 0)", "where(i * i < 5, self, 0)", "where(2 * i < 5, self, 0)"}) {
+  for (const char* text : {"where(index[i] < i, self, 0)", "where(i * i < 5, self, 0)"}) {
     const KernelDesc d = space("self[i] index[i]:int64", "", "result[i]", text);
-    EXPECT_EQ(InnerLoop(build_space(d, DType::F32, {})).pieces().size(), 1u) << text;
+    EXPECT_EQ(pieces(d), 1u) << text;
   }
   const KernelDesc d = space("self[i]", "", "result[i]", "where(5 > i, self, where(3 - i <= 1, self * 2, 0))");
-  EXPECT_EQ(InnerLoop(build_space(d, DType::F32, {})).pieces().size(), 3u);
+  EXPECT_EQ(pieces(d), 3u);
+}
+
+// A window's sums: a strip of the innermost loop at a time, cut where the window is at an edge.
+TEST(Nest, WindowsGoStripAfterStrip) {
+  KernelDesc d = space("self[p..,w]", "s:int64 pad:int64", "result[p..,x]", "sum(inside(self[p, x * s + k - pad]))");
+  d.over = "k";
+  d.sequence = true;
+  Nest nest = build_space(d, DType::F32, {});
+  ASSERT_EQ(nest.reductions.size(), 1u);
+  EXPECT_GE(nest.reductions[0].guard, 0);
+  const InnerLoop loop(nest, 1, {nest.reductions[0].value[0], nest.reductions[0].guard});
+  ASSERT_EQ(loop.pieces().size(), 3u);
+  const InnerPiece& within = loop.pieces()[0];
+  ASSERT_EQ(within.limits.size(), 2u);
+  for (const InnerPiece::Limit& l : within.limits) {
+    ASSERT_GE(l.divisor, 0);
+    EXPECT_EQ(nest.nodes[size_t(l.divisor)].op, Op::Param);
+  }
+  EXPECT_FALSE(loop.never(within, nest.reductions[0].guard));
+  for (size_t k : {1, 2}) EXPECT_TRUE(loop.never(loop.pieces()[k], nest.reductions[0].guard));
+  Dialect local = c99;
+  local.any_order = "";
+  NestHelpers helpers(local);
+  const std::string text = print_nest(build_space(d, DType::F32, {}), local, helpers);
+  EXPECT_NE(text.find("f32 sum[64];"), std::string::npos);
+  EXPECT_NE(text.find("sum[x - strip] = sum[x - strip] + "), std::string::npos);
+  EXPECT_NE(text.find("first = greater(first, ceil_div("), std::string::npos);
+}
+
+TEST(Nest, ALargestValueComesWithItsPlace) {
+  KernelDesc d = space("self[p..,w]", "", "result[p..,x] at[p..,x]:int64",
+                       "at = argmax(inside(self[p, x + k]), x + k)\nresult = max(inside(self[p, x + k]))");
+  d.over = "k";
+  d.sequence = true;
+  EXPECT_EQ(build_space(d, DType::F32, {}).reductions.size(), 1u);
+  EXPECT_NE(refusal(space("self[p..,w]", "", "result[p..,x]", "sum(self[p, x])")).find("sum"), std::string::npos);
+  d.text = "at = argmax(inside(self[p, x + k]))\nresult = 0";
+  EXPECT_NE(refusal(d).find("argmax takes a value and its place"), std::string::npos);
 }
 
 TEST(Nest, FormsOfAKernel) {

@@ -21,7 +21,7 @@ void find_dependences(Nest& nest) {
       if (a >= 0) d |= nest.depends[a];
     if (n.op == Op::Reduced) {
       const Reduction& r = nest.reductions[n.imm];
-      for (int a : r.value)
+      for (int a : r.reads())
         if (a >= 0) d |= nest.depends[a];
       d &= ~r.over;
     }
@@ -59,8 +59,10 @@ void verify(const Nest& nest) {
       case Op::Reduced: {
         STRATA_INTERNAL(n.imm < nest.reductions.size(), nest.name, ": node ", v, " names reduction ", n.imm);
         const Reduction& r = nest.reductions[n.imm];
-        STRATA_INTERNAL(r.value[0] >= 0 && r.value[0] < v && r.value[1] < v, nest.name, ": reduction ", n.imm,
-                        " of what follows it");
+        STRATA_INTERNAL(r.value[0] >= 0 && r.value[0] < v && r.value[1] < v && r.guard < v, nest.name, ": reduction ",
+                        n.imm, " of what follows it");
+        STRATA_INTERNAL(r.guard < 0 || is(r.guard, DType::Bool), nest.name, ": reduction ", n.imm,
+                        " is guarded by what is no condition");
         break;
       }
       case Op::Load:
@@ -134,6 +136,7 @@ std::string dump(const Nest& nest) {
         << ranges(r.over) << (r.sequence ? " sequence" : " tree");
     for (int v : r.value)
       if (v >= 0) out << " %" << v;
+    if (r.guard >= 0) out << " where %" << r.guard;
     out << '\n';
   }
   for (const NestStore& s : nest.stores) {

@@ -11,15 +11,15 @@ bool compares(const Node& n) { return n.op == Op::Lt || n.op == Op::Le || n.op =
 
 }  // namespace
 
-InnerLoop::InnerLoop(const Nest& nest) : nest_(nest) {
-  const uint64_t loops = nest.loops();
-  for (size_t r = 0; r < nest.ranges.size(); ++r)
-    if (loops >> r & 1) range_ = int(r);
-  if (range_ < 0) return;
-  for (size_t v = 0; v < nest.nodes.size(); ++v)
-    if (nest.nodes[v].op == Op::Reduced && varies(int(v))) return;
-  for (const NestStore& s : nest.stores)
-    if (nest.depends[s.offset] != loops) return;
+InnerLoop::InnerLoop(Nest& nest, int range, std::vector<int> roots)
+    : nest_(nest), range_(range), stores_(false), roots_(std::move(roots)) {
+  no_ = constant(DType::Bool, 0);
+  yes_ = constant(DType::Bool, 1);
+  cut({}, 0);
+}
+
+InnerLoop::InnerLoop(Nest& nest, int range) : nest_(nest), range_(range), stores_(true) {
+  for (const NestStore& s : nest.stores) roots_.push_back(s.offset), roots_.push_back(s.value);
   no_ = constant(DType::Bool, 0);
   yes_ = constant(DType::Bool, 1);
   cut({}, 0);
@@ -63,6 +63,10 @@ InnerLoop::Linear InnerLoop::linear(int v, const std::vector<int>& same) {
     return {true, add(n.op, DType::I64, a.start, b.start), sign, moving.factor};
   }
   const int other = a.sign ? b.start : a.start;
+  if (const Node& by = nest_.nodes[size_t(other)]; by.op == Op::Const) {
+    if (int64_t(by.imm) < 0) return {false, -1, 0, -1};
+    if (by.imm == 1) return moving;
+  }
   const int factor = moving.factor < 0 ? other : add(Op::Mul, DType::I64, moving.factor, other);
   return {true, add(Op::Mul, DType::I64, a.start, b.start), moving.sign, factor};
 }
@@ -110,7 +114,7 @@ std::vector<char> InnerLoop::live(const InnerPiece& piece) const {
   auto mark = [&](int v) {
     if (v >= 0) in[size_t(piece.same[size_t(v)])] = 1;
   };
-  for (const NestStore& s : nest_.stores) mark(s.offset), mark(s.value);
+  for (int r : roots_) mark(r);
   for (size_t v = in.size(); v-- > 0;)
     if (in[v])
       for (int a : nest_.nodes[v].arg) mark(a);
@@ -122,31 +126,34 @@ void InnerLoop::cut(InnerPiece piece, int depth) {
   if (depth < kMostCuts) {
     const std::vector<char> in = live(piece);
     const size_t count = nest_.nodes.size();
-    for (size_t v = 0; v < count; ++v) {
-      const Node n = nest_.nodes[v];
-      if (!in[v] || !compares(n) || !varies(int(v))) continue;
-      const Linear a = linear(n.arg[0], piece.same), b = linear(n.arg[1], piece.same);
-      if (!a.known || !b.known || (a.sign != 0) == (b.sign != 0) || a.factor >= 0 || b.factor >= 0) continue;
-      // start_a + index < start_b: the index is below start_b - start_a; with a minus the other way round.
-      const bool left = a.sign != 0, minus = (left ? a.sign : b.sign) < 0;
-      int limit = left ? add(Op::Sub, DType::I64, b.start, a.start) : add(Op::Sub, DType::I64, a.start, b.start);
-      if (minus) limit = add(Op::Sub, DType::I64, constant(DType::I64, 0), limit);
-      bool below = n.op == Op::Lt || n.op == Op::Le;
-      const bool equal = n.op == Op::Le || n.op == Op::Ge;
-      if (left == minus) below = !below;
-      // "below or equal" and "above" change behind the limit.
-      if (below == equal) limit = add(Op::Add, DType::I64, limit, constant(DType::I64, 1));
-      for (bool holds : {true, false}) {
-        InnerPiece part = piece;
-        part.limits.push_back({limit, below == holds});
-        known_[int(v)] = holds;
-        cut(std::move(part), depth + 1);
-        known_.erase(int(v));
-      }
-      return;
-    }
+    for (size_t v = 0; v < count; ++v)
+      if (in[v] && compares(nest_.nodes[v]) && varies(int(v)) && cut_at(int(v), piece, depth)) return;
   }
   finish(std::move(piece));
+}
+
+// Where both sides of a comparison are linear and one of them moves: start_a + factor * index < start_b, or with a
+// minus, or the other way round.
+bool InnerLoop::cut_at(int condition, const InnerPiece& piece, int depth) {
+  const Node n = nest_.nodes[size_t(condition)];
+  const Linear a = linear(n.arg[0], piece.same), b = linear(n.arg[1], piece.same);
+  if (!a.known || !b.known || (a.sign != 0) == (b.sign != 0)) return false;
+  const bool left = a.sign != 0, minus = (left ? a.sign : b.sign) < 0;
+  int limit = left ? add(Op::Sub, DType::I64, b.start, a.start) : add(Op::Sub, DType::I64, a.start, b.start);
+  if (minus) limit = add(Op::Sub, DType::I64, constant(DType::I64, 0), limit);
+  bool below = n.op == Op::Lt || n.op == Op::Le;
+  const bool equal = n.op == Op::Le || n.op == Op::Ge;
+  if (left == minus) below = !below;
+  // "Below or equal" and "above" change behind the limit.
+  if (below == equal) limit = add(Op::Add, DType::I64, limit, constant(DType::I64, 1));
+  for (bool holds : {true, false}) {
+    InnerPiece part = piece;
+    part.limits.push_back({limit, (left ? a : b).factor, below == holds});
+    known_[condition] = holds;
+    cut(std::move(part), depth + 1);
+    known_.erase(condition);
+  }
+  return true;
 }
 
 void InnerLoop::finish(InnerPiece piece) {
@@ -160,7 +167,7 @@ void InnerLoop::finish(InnerPiece piece) {
   };
   for (size_t v = 0; v < in.size(); ++v)
     if (in[v] && nest_.nodes[v].op == Op::At && varies(int(v))) step(nest_.nodes[v].arg[0], piece.reads, int(v));
-  for (size_t s = 0; s < nest_.stores.size(); ++s) step(nest_.stores[s].offset, piece.writes, int(s));
+  for (size_t s = 0; stores_ && s < nest_.stores.size(); ++s) step(nest_.stores[s].offset, piece.writes, int(s));
   pieces_.push_back(std::move(piece));
 }
 

@@ -1,11 +1,12 @@
-// What is known ahead of a nest's innermost loop: which elements it steps through, and where conditions on its index
-// change. A schedule: no value depends on it. Note [Innermost loop].
+// What is known ahead of an innermost loop of a nest: which elements it steps through, and where conditions on its
+// index change. A schedule: no value depends on it. Note [Innermost loop].
 //
 // The loop is cut into pieces where a comparison of the index with what the loop leaves alone changes; in a piece the
 // comparison is a constant, and what hangs on it (a guard, a choice) is gone. An element whose offset is
 // start + index * step is an access of known step.
 //
-// Index arithmetic must not overflow: a limit moves terms across a comparison.
+// Index arithmetic must not overflow, since a limit moves terms across a comparison; a factor of the index in a
+// comparison is positive.
 #pragma once
 #include <map>
 #include <vector>
@@ -22,8 +23,8 @@ struct InnerStep {
 
 struct InnerPiece {
   struct Limit {
-    int node;
-    bool upper;  // the index stays below it; else it starts there
+    int node, divisor;  // the limit is the quotient, rounded up; divisor -1 for 1
+    bool upper;         // the index stays below it; else it starts there
   };
   std::vector<Limit> limits;
   std::vector<int> same;            // per node: the one that has its value here
@@ -31,16 +32,20 @@ struct InnerPiece {
   std::map<int, InnerStep> writes;  // by number of the store
 };
 
+// A loop over `range` that computes `roots`, values that do not follow one another; the ranges of reductions that are
+// at hand are open around it. Adds nodes to the nest.
 class InnerLoop {
  public:
-  explicit InnerLoop(const Nest& nest);
+  InnerLoop(Nest& nest, int range, std::vector<int> roots);
+  // The loop of the nest's stores.
+  InnerLoop(Nest& nest, int range);
 
-  const Nest& nest() const { return nest_; }  // the nest given, with more nodes
-  int range() const { return range_; }
-  // Empty where nothing is gained: there is no loop, or it reduces.
   const std::vector<InnerPiece>& pieces() const { return pieces_; }
-  // Operand and dim of the strides that are a factor of some step.
-  const std::vector<int>& strides() const { return strides_; }  // Stride nodes
+  const std::vector<int>& strides() const { return strides_; }  // Stride nodes that are a factor of some step
+  const std::vector<int>& roots() const { return roots_; }
+  bool never(const InnerPiece& piece, int condition) const {
+    return condition >= 0 && piece.same[size_t(condition)] == no_;
+  }
 
  private:
   struct Linear {
@@ -50,14 +55,18 @@ class InnerLoop {
   int add(Op op, DType type, int a, int b = -1);
   int constant(DType type, uint64_t bits);
   void cut(InnerPiece piece, int depth);
+  bool cut_at(int condition, const InnerPiece& piece, int depth);
   void choose(InnerPiece& piece) const;
-  bool varies(int v) const { return nest_.depends[v] >> range_ & 1; }
+  bool varies(int v) const { return nest_.depends[size_t(v)] >> range_ & 1; }
   Linear linear(int v, const std::vector<int>& same);
   void finish(InnerPiece piece);
   std::vector<char> live(const InnerPiece& piece) const;
 
-  Nest nest_;
-  int range_ = -1, no_ = -1, yes_ = -1;
+  Nest& nest_;
+  const int range_;
+  const bool stores_;
+  std::vector<int> roots_;
+  int no_ = -1, yes_ = -1;
   std::map<int, bool> known_;  // conditions of the piece at hand
   std::vector<InnerPiece> pieces_;
   std::vector<int> strides_;

@@ -10,7 +10,7 @@ void keep_live(const Graph& graph, Nest& nest) {
     for (int a : graph.nodes[v].arg)
       if (a >= 0) used[size_t(a)] = 1;
     if (graph.nodes[v].op == Op::Reduced)
-      for (int a : graph.reductions[graph.nodes[v].imm].value)
+      for (int a : graph.reductions[graph.nodes[v].imm].reads())
         if (a >= 0) used[size_t(a)] = 1;
   }
   std::vector<int> place(graph.nodes.size(), -1), number(graph.reductions.size(), -1);
@@ -25,8 +25,8 @@ void keep_live(const Graph& graph, Nest& nest) {
       int& to = number[n.imm];
       if (to < 0) {
         Reduction r = graph.reductions[n.imm];
-        for (int& a : r.value)
-          if (a >= 0) a = place[size_t(a)];
+        for (int* a : {&r.value[0], &r.value[1], &r.guard})
+          if (*a >= 0) *a = place[size_t(*a)];
         to = int(nest.reductions.size());
         nest.reductions.push_back(std::move(r));
       }

@@ -57,6 +57,12 @@ class SpaceNest : Builder::Operands {
       for (const Dim& d : p.dims) add_dim(d, true);
     for (const Pattern& p : inputs_)
       for (const Dim& d : p.dims) add_dim(d, false);
+    for (const Pattern& p : patterns(desc.over)) {
+      if (ranges_.count(p.name)) builder_.fail(nullptr, "reduced dim '" + p.name + "' is one of an operand");
+      add_dim({p.name}, false);
+      iterated_[p.name] = true;
+      over_ |= uint64_t(1) << ranges_[p.name][0];
+    }
     for (const Pattern& p : patterns(desc.scalars))
       if (!p.dims.empty()) lists_.push_back(p.name);
     // The plain group's outer range is the first of all, its inner one the last that is run over.
@@ -94,8 +100,13 @@ class SpaceNest : Builder::Operands {
       out = Builder::real(leaf(Op::Extent, range_of(b, *e.args[0])));
       return true;
     }
+    if (Combine c; e.kind == Expr::Call && over_ && !e.args.empty() && combine_of(e.name, c)) {
+      out = reduction(b, e, c);
+      return true;
+    }
     if (e.kind == Expr::Call && e.name == "inside") {
-      if (e.args.size() != 2 || e.args[0]->kind != Expr::Index) b.fail(&e, "inside takes operand[...] and a value");
+      if (e.args.size() != 2 || e.args[0]->kind != Expr::Index)
+        b.fail(&e, "inside takes operand[...] and a value; without the value it is an argument of a reduction");
       const Value fill = b.eval(*e.args[1]);
       int guard = -1;
       const Value v = read(b, *e.args[0], &guard);
@@ -126,6 +137,22 @@ class SpaceNest : Builder::Operands {
   }
 
  private:
+  // sum(e), argmax(e, place); of inside(x[...]) elements that are outside are absent.
+  Value reduction(Builder& b, const Expr& e, Combine c) {
+    const bool arg = c == Combine::ArgMax || c == Combine::ArgMin;
+    if (e.args.size() != (arg ? 2 : 1))
+      b.fail(&e, e.name + (arg ? " takes a value and its place" : " takes one value"));
+    Reduction how{c, DType::F32};
+    how.over = over_;
+    how.sequence = desc_.sequence;
+    const Expr& of = *e.args[0];
+    const bool partial =
+        of.kind == Expr::Call && of.name == "inside" && of.args.size() == 1 && of.args[0]->kind == Expr::Index;
+    const Value v = partial ? read(b, *of.args[0], &how.guard) : b.eval(of);
+    if (arg) how.value[1] = b.cast(b.eval(*e.args[1]), DType::I64).re;
+    return b.reduce(e, c, v, how);
+  }
+
   // ---- ranges
 
   int new_range(NestRange range, bool iterated) {
@@ -185,6 +212,12 @@ class SpaceNest : Builder::Operands {
       for (int& d : o.dims) d = place[size_t(d)];
     for (Node& n : nest_.nodes)
       if (n.op == Op::Range || n.op == Op::Extent) n.imm = uint64_t(place[n.imm]);
+    for (Reduction& r : nest_.reductions) {
+      uint64_t over = 0;
+      for (size_t k = 0; k < place.size(); ++k)
+        if (r.over >> k & 1) over |= uint64_t(1) << place[k];
+      r.over = over;
+    }
   }
 
   // ---- operands
@@ -315,6 +348,7 @@ class SpaceNest : Builder::Operands {
   std::map<std::string, std::vector<int>> ranges_;
   std::map<std::string, bool> iterated_;
   std::vector<bool> runs_;
+  uint64_t over_ = 0;   // ranges that reductions run over
   int component_ = -1;  // which dim of a group an index is evaluated for
   Nest nest_;
 };

@@ -10,6 +10,10 @@
 //   - Indices: `e` is promised to be inside; `checked(e)` reads 0 and sets the status where it is not; `wrapped(e)`
 //     counts negative ones from the end first. `inside(x[...], fill)` is fill where any index is outside.
 //   - A bare operand is read at its own dims.
+//   - Dims that the description is `over` are of no operand: sum(e), max(e) ... run over all of them, in the order
+//   given, as
+//     tree T or as a sequence; argmax(e, place) gives the place of the largest, an int64 that is not negative. Of
+//     inside(x[...]) without a value what is outside is absent.
 #pragma once
 #include "lower/ir/nest.h"
 

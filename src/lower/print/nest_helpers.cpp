@@ -71,6 +71,12 @@ $head void last_product_$E($E* re, $E* im, i64 depth) {
 }
 )C";
 
+// Limits of a piece of a loop; b > 0.
+const char* const kLimits = R"C($head inline $E ceil_div($E a, $E b) { return a / b + (a % b > 0); }
+$head inline $E lesser($E a, $E b) { return b < a ? b : a; }
+$head inline $E greater($E a, $E b) { return b > a ? b : a; }
+)C";
+
 // The largest (smallest) of 16 lanes that a chunk's elements went to in turn, and then of chunks: the first of equals.
 const char* const kLanes = R"C($head $E lanes_${name}_$E($E* lane) {
   for (int h = 8; h; h /= 2)
@@ -102,6 +108,8 @@ void NestHelpers::add(const std::string& what, DType type) {
     holes["C"] = what == "tree_add" ? "a + b" : "a * b";
   } else if (what == "tree_product") {
     text = kComplexTree;
+  } else if (what == "limits") {
+    text = kLimits;
   } else if (what == "lanes_max" || what == "lanes_min") {
     text = kLanes;
     holes["O"] = what == "lanes_max" ? ">" : "<";

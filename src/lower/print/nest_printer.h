@@ -10,6 +10,8 @@
 
 namespace strata::lower {
 
+constexpr int kStrip = 64;  // elements of the innermost loop that are reduced together
+
 class NestPrinter {
  public:
   NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& helpers);
@@ -37,27 +39,47 @@ class NestPrinter {
 
   // ---- loops
   void loops(size_t next, uint64_t ranges, Done done);
-  void innermost(uint64_t ranges, const Done& done);
+  void plan_innermost();
+  void innermost(uint64_t ranges, Done done);
+  void piece_loop(const InnerLoop& loop, const InnerPiece& piece, uint64_t ranges, Done done, int reduction);
+  int step_of(const InnerPiece& piece) const;
+  void strip_of(int reduction, const InnerLoop& loop, uint64_t ranges, Done done);
 
   // ---- reductions
   int node_of(int reduction, uint8_t part) const;
+  void range_loops(const Reduction& r);
   void reduced_loops(const Reduction& r, uint64_t ranges, const Done& done);
   void close_loops(const Reduction& r);
   void reduction(int number, uint64_t ranges, Done& done);
+  // A sequence's state: names, what they start with, and how an element changes them (`where`: an index behind the
+  // names).
+  std::vector<std::string> state_of(int number, const std::string& where) const;
+  std::vector<std::string> state_types(int number) const;
+  std::vector<std::string> starts(int number) const;
+  void step(int number, const std::string& where, const std::string& v, const std::string& v1,
+            const std::string& guard);
+  void sequence(int number, const int nodes[2], uint64_t ranges, const Done& done);
   void plain(const Reduction& r, const std::string& e, const std::string& result, uint64_t ranges, const Done& done);
   void tree(const Reduction& r, const std::string& e, const std::string& result, uint64_t ranges, const Done& done);
   void extremum(const Reduction& r, const std::string& e, const std::string& result, uint64_t ranges, const Done& done);
   void arg_reduction(const Reduction& r, const int nodes[2], uint64_t ranges, const Done& done);
   void product(const Reduction& r, const int nodes[2], uint64_t ranges, const Done& done);
 
-  std::optional<InnerLoop> inner_;  // where the dialect has versions of the innermost loop
-  const Nest& nest_;
+  // Where the dialect has versions of the innermost loop: its range; the loop of the stores and, before it, one for
+  // each reduction that is computed for a strip of the range at a time.
+  int inner_range_ = -1;
+  std::map<int, InnerLoop> strips_;  // by reduction
+  std::optional<InnerLoop> last_;
+  Nest nest_;
   ValuePrinter values_;
   NestHelpers& helpers_;
   const std::vector<NestParameter> parameters_;
   NamePool names_;
   std::vector<std::string> value_names_;
-  bool side_by_side_ = false;          // in the version for elements that lie side by side
+  std::map<int, std::string> strip_names_;  // by reduction
+  std::string better_;
+  int known_step_ = 0;         // what the one factor of the piece's reads is, where the text is for that; else 0
+  bool side_by_side_ = false;  // in the version for elements that lie side by side
   const InnerPiece* piece_ = nullptr;  // of the innermost loop, in that version
   std::string text_;
   int depth_ = 1;

@@ -1,23 +1,52 @@
 #include "lower/print/print_nest.h"
 
+#include <algorithm>
+
 #include "lower/print/nest_printer.h"
 
 namespace strata::lower {
 
 NestPrinter::NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& helpers)
-    : inner_(dialect.any_order ? std::optional<InnerLoop>(nest) : std::nullopt),
-      nest_(inner_ ? inner_->nest() : nest),
-      values_(dialect, helpers),
-      helpers_(helpers),
-      parameters_(parameters(nest)) {
+    : nest_(nest), values_(dialect, helpers), helpers_(helpers), parameters_(parameters(nest)) {
+  if (dialect.any_order) plan_innermost();
   for (const NestParameter& p : parameters_) names_.reserve(p.name);
   for (const NestRange& r : nest.ranges) names_.reserve(r.name);
   for (const NestOperand& o : nest.operands) names_.reserve("p_" + o.label());
-  for (const char* word :
-       {"at", "used", "depth", "chunk", "part", "waiting", "lane", "none", "x", "y", "found", "first", "past"})
+  for (const char* word : {"at", "used", "depth", "chunk", "part", "waiting", "lane", "none", "x", "y", "found",
+                           "first", "strip", "stop", "l", "past"})
     names_.reserve(word);
+  better_ = names_.unique("better");
   value_names_.resize(nest_.nodes.size());
   for (size_t v = 0; v < nest_.nodes.size(); ++v) value_names_[v] = name_of(int(v));
+  for (const auto& [k, loop] : strips_)
+    strip_names_[k] = names_.unique(combine_name(nest_.reductions[size_t(k)].combine));
+}
+
+// The innermost loop has versions where all that is reduced inside of it goes element after element: then a strip of
+// the loop is reduced at a time.
+void NestPrinter::plan_innermost() {
+  const uint64_t loops = nest_.loops();
+  int range = -1;
+  for (size_t r = 0; r < nest_.ranges.size(); ++r)
+    if (loops >> r & 1) range = int(r);
+  if (range < 0) return;
+  for (const NestStore& s : nest_.stores)
+    if (nest_.depends[size_t(s.offset)] != loops) return;
+  std::vector<int> reductions;
+  for (size_t v = 0; v < nest_.nodes.size(); ++v) {
+    if (nest_.nodes[v].op != Op::Reduced || !(nest_.depends[v] >> range & 1)) continue;
+    const int k = int(nest_.nodes[v].imm);
+    if (!nest_.reductions[size_t(k)].sequence || is_complex(nest_.reductions[size_t(k)].accumulator)) return;
+    if (std::find(reductions.begin(), reductions.end(), k) == reductions.end()) reductions.push_back(k);
+  }
+  inner_range_ = range;
+  for (int k : reductions) {
+    std::vector<int> roots;
+    for (int v : nest_.reductions[size_t(k)].reads())
+      if (v >= 0) roots.push_back(v);
+    strips_.emplace(std::piecewise_construct, std::forward_as_tuple(k), std::forward_as_tuple(nest_, range, roots));
+  }
+  last_.emplace(nest_, range);
 }
 
 std::string NestPrinter::run() {
@@ -26,9 +55,13 @@ std::string NestPrinter::run() {
   for (const Node& n : nest_.nodes) checks |= n.op == Op::Check;
   if (checks) line("i32 found = 0;");
   const Done none(nest_.nodes.size(), 0);
-  if (inner_ && !inner_->pieces().empty()) {
+  if (last_) {
     std::string condition;
-    for (int s : inner_->strides()) condition += (condition.empty() ? "" : " && ") + ref(s) + " == 1";
+    std::vector<int> strides = last_->strides();
+    for (const auto& [k, loop] : strips_)
+      for (int s : loop.strides())
+        if (std::find(strides.begin(), strides.end(), s) == strides.end()) strides.push_back(s);
+    for (int s : strides) condition += (condition.empty() ? "" : " && ") + ref(s) + " == 1";
     side_by_side_ = true;
     if (condition.empty()) {
       loops(0, 0, none);
@@ -120,11 +153,12 @@ std::string NestPrinter::place(const std::map<int, InnerStep>* steps, int of, in
   std::string at;
   if (steps && steps->count(of)) {
     const InnerStep& s = steps->at(of);
-    const std::string& index = nest_.ranges[size_t(inner_->range())].name;
+    const std::string& index = nest_.ranges[size_t(inner_range_)].name;
     const bool one = s.factor < 0 || nest_.nodes[size_t(s.factor)].op == Op::Stride;
+    const std::string factor = one ? "1" : known_step_ ? std::to_string(known_step_) : ref(s.factor);
     const Node& start = nest_.nodes[size_t(same(s.start))];
     const bool from_zero = start.op == Op::Const && start.imm == 0 && s.sign > 0;
-    at = (from_zero ? "" : ref(s.start) + (s.sign < 0 ? " - " : " + ")) + index + (one ? "" : " * " + ref(s.factor));
+    at = (from_zero ? "" : ref(s.start) + (s.sign < 0 ? " - " : " + ")) + index + (factor == "1" ? "" : " * " + factor);
   } else {
     at = ref(offset);
   }
@@ -158,8 +192,8 @@ NestPrinter::Done NestPrinter::needed(const std::vector<int>& roots) const {
     const bool stepped = piece_ && n.op == Op::At && piece_->reads.count(int(v));
     for (size_t k = stepped ? 1 : 0; k < n.arg.size(); ++k)
       if (n.arg[k] >= 0) in[size_t(same(n.arg[k]))] = 1;
-    if (n.op == Op::Reduced)
-      for (int a : nest_.reductions[n.imm].value)
+    if (n.op == Op::Reduced && !(side_by_side_ && strips_.count(int(n.imm))))
+      for (int a : nest_.reductions[n.imm].reads())
         if (a >= 0) in[size_t(a)] = 1;
   };
   for (size_t v = nest_.nodes.size(); v-- > 0;)
@@ -181,7 +215,11 @@ void NestPrinter::statements(const std::vector<int>& roots, uint64_t ranges, Don
     if (!in[v] || done[v] || (nest_.depends[v] & ~ranges)) continue;
     done[v] = 1;
     const std::string& name = value_names_[v];
-    if (n.op == Op::Reduced) {
+    if (n.op == Op::Reduced && side_by_side_ && strips_.count(int(n.imm))) {
+      const std::string& index = nest_.ranges[size_t(inner_range_)].name;
+      line("const " + values_.type(n.type) + " " + name + " = " +
+           state_of(int(n.imm), "[" + index + " - strip]")[n.part ? 1 : 0] + ";");
+    } else if (n.op == Op::Reduced) {
       reduction(int(n.imm), ranges, done);
     } else if (n.op == Op::At) {
       const NestOperand& o = nest_.operands[n.imm];
@@ -218,7 +256,7 @@ void NestPrinter::stores(uint64_t ranges) {
 void NestPrinter::loops(size_t next, uint64_t ranges, Done done) {
   const uint64_t all = nest_.loops();
   while (next < nest_.ranges.size() && !(all >> next & 1)) ++next;
-  if (side_by_side_ && int(next) == inner_->range()) return innermost(ranges, done);
+  if (side_by_side_ && int(next) == inner_range_) return innermost(ranges, done);
   statements(roots(), ranges, done);
   stores(ranges);
   if (next == nest_.ranges.size()) return;
@@ -229,34 +267,90 @@ void NestPrinter::loops(size_t next, uint64_t ranges, Done done) {
   close();
 }
 
-// The innermost loop, piece after piece.
-void NestPrinter::innermost(uint64_t ranges, const Done& done) {
-  const int range = inner_->range();
-  const std::string& r = nest_.ranges[size_t(range)].name;
-  const std::string begin = parameter(NestParameter::Begin, range, 0), end = parameter(NestParameter::End, range, 0);
-  for (const InnerPiece& piece : inner_->pieces()) {
-    piece_ = &piece;
-    Done mine = done;
-    open("{");
-    statements(roots(), ranges, mine);
-    if (!piece.limits.empty()) {
-      line("i64 first = " + begin + ", past = " + end + ";");
-      for (const InnerPiece::Limit& l : piece.limits) {
-        const std::string limit = ref(l.node);
-        if (l.upper)
-          line("if (" + limit + " < past) past = " + limit + ";");
-        else
-          line("if (" + limit + " > first) first = " + limit + ";");
+// The innermost loop, piece after piece; where it reduces, strip after strip.
+void NestPrinter::innermost(uint64_t ranges, Done done) {
+  const std::string begin = parameter(NestParameter::Begin, inner_range_, 0);
+  const std::string end = parameter(NestParameter::End, inner_range_, 0);
+  if (!strips_.empty()) {
+    open("for (i64 strip = " + begin + "; strip < " + end + "; strip += " + std::to_string(kStrip) + ") {");
+    line("const i64 stop = strip + " + std::to_string(kStrip) + " < " + end + " ? strip + " + std::to_string(kStrip) +
+         " : " + end + ";");
+    for (const auto& [k, loop] : strips_) strip_of(k, loop, ranges, done);
+  }
+  for (const InnerPiece& piece : last_->pieces()) piece_loop(*last_, piece, ranges, done, -1);
+  if (!strips_.empty()) close();
+}
+
+// The one factor of a piece's reads that is no stride alone; -1 where there is none or are several.
+int NestPrinter::step_of(const InnerPiece& piece) const {
+  int factor = -1;
+  for (const auto& [read, s] : piece.reads) {
+    if (s.factor < 0 || nest_.nodes[size_t(s.factor)].op == Op::Stride || s.factor == factor) continue;
+    if (factor >= 0) return -1;
+    factor = s.factor;
+  }
+  return factor;
+}
+
+// A piece of the loop of the stores, or of a reduction.
+void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, uint64_t ranges, Done done,
+                             int reduction) {
+  const uint64_t inside = ranges | uint64_t(1) << inner_range_;
+  const std::string& r = nest_.ranges[size_t(inner_range_)].name;
+  const std::string begin = strips_.empty() ? parameter(NestParameter::Begin, inner_range_, 0) : "strip";
+  const std::string end = strips_.empty() ? parameter(NestParameter::End, inner_range_, 0) : "stop";
+  piece_ = &piece;
+  std::vector<int> wanted;
+  if (reduction < 0)
+    wanted = roots();
+  else
+    for (int v : loop.roots()) wanted.push_back(same(v));
+  // A guard that the loop leaves alone stands before it.
+  int guard = reduction < 0 ? -1 : nest_.reductions[size_t(reduction)].guard;
+  if (guard >= 0) guard = same(guard);
+  const bool known = guard >= 0 && nest_.nodes[size_t(guard)].op == Op::Const;
+  const bool before = guard >= 0 && !known && !(nest_.depends[size_t(guard)] >> inner_range_ & 1);
+  open("{");
+  statements(wanted, ranges, done);
+  if (!piece.limits.empty()) {
+    line("i64 first = " + begin + ", past = " + end + ";");
+    helpers_.add("limits", DType::I64);
+    for (const InnerPiece::Limit& l : piece.limits) {
+      std::string limit = ref(l.node);
+      if (l.divisor >= 0) {
+        limit = "ceil_div(" + limit + ", " + ref(l.divisor) + ")";
       }
+      line(l.upper ? "past = lesser(past, " + limit + ");" : "first = greater(first, " + limit + ");");
     }
+  }
+  if (before) open("if (" + ref(guard) + ") {");
+  auto loop_once = [&](Done mine) {
     if (*values_.dialect().any_order) line(values_.dialect().any_order);
     open("for (i64 " + r + " = " + (piece.limits.empty() ? begin : "first") + "; " + r + " < " +
          (piece.limits.empty() ? end : "past") + "; " + r + "++) {");
-    statements(roots(), ranges | uint64_t(1) << range, mine);
-    stores(ranges | uint64_t(1) << range);
+    statements(wanted, inside, mine);
+    if (reduction < 0) {
+      stores(inside);
+    } else {
+      const Reduction& of = nest_.reductions[size_t(reduction)];
+      step(reduction, "[" + r + " - strip]", ref(of.value[0]), of.value[1] >= 0 ? ref(of.value[1]) : "",
+           guard < 0 || known || before ? "" : ref(guard));
+    }
     close();
-    close();
+  };
+  // Steps of 1 and 2, as windows have them, are shuffles of vectors where they are literal.
+  const int factor = step_of(piece);
+  for (known_step_ = 1; factor >= 0 && known_step_ <= 2; ++known_step_) {
+    open((known_step_ > 1 ? "} else if (" : "if (") + ref(factor) + " == " + std::to_string(known_step_) + ") {");
+    loop_once(done);
+    --depth_;
   }
+  known_step_ = 0;
+  if (factor >= 0) open("} else {");
+  loop_once(done);
+  if (factor >= 0) close();
+  if (before) close();
+  close();
   piece_ = nullptr;
 }
 

@@ -13,16 +13,20 @@ int NestPrinter::node_of(int reduction, uint8_t part) const {
   return -1;
 }
 
-// The loops over a reduction's ranges, with what its values need inside them.
-void NestPrinter::reduced_loops(const Reduction& r, uint64_t ranges, const Done& done) {
+void NestPrinter::range_loops(const Reduction& r) {
   for (size_t k = 0; k < nest_.ranges.size(); ++k)
     if (r.over >> k & 1) {
       const std::string& name = nest_.ranges[k].name;
       open("for (i64 " + name + " = 0; " + name + " < " + parameter(NestParameter::Extent, int(k), 0) + "; " + name +
            "++) {");
     }
+}
+
+// The loops over a reduction's ranges, with what its values need inside them.
+void NestPrinter::reduced_loops(const Reduction& r, uint64_t ranges, const Done& done) {
+  range_loops(r);
   Done inner = done;
-  statements({r.value[0], r.value[1]}, ranges | r.over, inner);
+  statements({r.value[0], r.value[1], r.guard}, ranges | r.over, inner);
 }
 
 void NestPrinter::close_loops(const Reduction& r) {
@@ -35,6 +39,7 @@ void NestPrinter::reduction(int number, uint64_t ranges, Done& done) {
   const int nodes[2] = {node_of(number, 0), node_of(number, 1)};
   for (int v : nodes)
     if (v >= 0) done[v] = 1;
+  if (r.sequence && !is_complex(r.accumulator)) return sequence(number, nodes, ranges, done);
   if (r.combine == Combine::ArgMax || r.combine == Combine::ArgMin) return arg_reduction(r, nodes, ranges, done);
   if (r.combine == Combine::Mul && is_complex(r.accumulator)) return product(r, nodes, ranges, done);
   for (int part = 0; part < 2; ++part) {
@@ -54,7 +59,101 @@ void NestPrinter::reduction(int number, uint64_t ranges, Done& done) {
   }
 }
 
-// Element after element: what has no rounding, and sums that are sequences.
+// ---- sequences: element after element
+
+std::vector<std::string> NestPrinter::state_of(int number, const std::string& where) const {
+  const Reduction& r = nest_.reductions[size_t(number)];
+  const std::string& name = strip_names_.at(number);
+  if (r.combine == Combine::ArgMax || r.combine == Combine::ArgMin) return {name + where, name + "_at" + where};
+  return {name + where};
+}
+
+std::vector<std::string> NestPrinter::state_types(int number) const {
+  const Reduction& r = nest_.reductions[size_t(number)];
+  const std::string e = values_.type(nest_.nodes[size_t(r.value[0])].type);
+  if (r.combine == Combine::ArgMax || r.combine == Combine::ArgMin) return {e, "i64"};
+  return {e};
+}
+
+std::vector<std::string> NestPrinter::starts(int number) const {
+  const Reduction& r = nest_.reductions[size_t(number)];
+  const DType t = nest_.nodes[size_t(r.value[0])].type;
+  const bool arg = r.combine == Combine::ArgMax || r.combine == Combine::ArgMin;
+  const bool least = r.combine == Combine::Min || r.combine == Combine::ArgMin;
+  if (r.combine == Combine::Add || r.combine == Combine::Or) return {"0"};
+  if (r.combine == Combine::Mul || r.combine == Combine::And) return {"1"};
+  std::string start;
+  if (is_float(t)) {
+    start = std::string(least ? "" : "-") + values_.dialect().infinity[t == DType::F64];
+  } else {
+    const int bits = traits(t).bits;
+    const uint64_t all = bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;
+    const bool is_signed = traits(t).kind == DKind::Signed;
+    start = values_.constant(t, least ? (is_signed ? all >> 1 : all) : (is_signed ? all ^ (all >> 1) : 0));
+  }
+  return arg ? std::vector<std::string>{start, "-1"} : std::vector<std::string>{start};
+}
+
+// NaN wins; of equals the first. `v1`: an argument's place.
+void NestPrinter::step(int number, const std::string& where, const std::string& v, const std::string& v1,
+                       const std::string& guard) {
+  const Reduction& r = nest_.reductions[size_t(number)];
+  const DType t = nest_.nodes[size_t(r.value[0])].type;
+  const std::vector<std::string> s = state_of(number, where);
+  const bool arg = r.combine == Combine::ArgMax || r.combine == Combine::ArgMin;
+  std::string better = v + (r.combine == Combine::Max || r.combine == Combine::ArgMax ? " > " : " < ") + s[0];
+  if (is_float(t)) better = "(" + better + ") | (" + v + " != " + v + ")";
+  switch (r.combine) {
+    case Combine::Add:
+    case Combine::Mul:
+      return line(s[0] + " = " + values_.arithmetic(r.combine == Combine::Add ? "+" : "*", t, s[0], v) + ";");
+    case Combine::Or:
+    case Combine::And:
+      return line(s[0] + (r.combine == Combine::Or ? " |= " : " &= ") + v + ";");
+    default:
+      break;
+  }
+  if (arg) {
+    better = "(" + s[1] + " < 0) | (" + better + ")";
+    if (!guard.empty()) better = guard + " & (" + better + ")";
+  }
+  line("const bit " + better_ + " = " + better + ";");
+  line(s[0] + " = " + better_ + " ? " + v + " : " + s[0] + ";");
+  if (arg) line(s[1] + " = " + better_ + " ? " + v1 + " : " + s[1] + ";");
+}
+
+void NestPrinter::sequence(int number, const int nodes[2], uint64_t ranges, const Done& done) {
+  const Reduction& r = nest_.reductions[size_t(number)];
+  if (!strip_names_.count(number)) strip_names_[number] = names_.unique(combine_name(r.combine));
+  const std::vector<std::string> names = state_of(number, ""), types = state_types(number), first = starts(number);
+  for (size_t k = 0; k < names.size(); ++k) line(types[k] + " " + names[k] + " = " + first[k] + ";");
+  reduced_loops(r, ranges, done);
+  step(number, "", ref(r.value[0]), r.value[1] >= 0 ? ref(r.value[1]) : "", r.guard >= 0 ? ref(r.guard) : "");
+  close_loops(r);
+  for (int part = 0; part < 2; ++part)
+    if (nodes[part] >= 0)
+      line("const " + values_.type(nest_.nodes[size_t(nodes[part])].type) + " " + value_names_[size_t(nodes[part])] +
+           " = " + names[size_t(part)] + ";");
+}
+
+// The same for a strip of the innermost loop.
+void NestPrinter::strip_of(int number, const InnerLoop& loop, uint64_t ranges, Done done) {
+  const Reduction& r = nest_.reductions[size_t(number)];
+  const std::vector<std::string> names = state_of(number, "[l]"), types = state_types(number), first = starts(number);
+  for (size_t k = 0; k < names.size(); ++k)
+    line(types[k] + " " + state_of(number, "[" + std::to_string(kStrip) + "]")[k] + ";");
+  open("for (i64 l = 0; l < " + std::to_string(kStrip) + "; l++) {");
+  for (size_t k = 0; k < names.size(); ++k) line(names[k] + " = " + first[k] + ";");
+  close();
+  range_loops(r);
+  for (const InnerPiece& piece : loop.pieces())
+    if (!loop.never(piece, r.guard)) piece_loop(loop, piece, ranges | r.over, done, number);
+  close_loops(r);
+}
+
+// ---- the other reductions
+
+// Element after element: what has no rounding.
 void NestPrinter::plain(const Reduction& r, const std::string& e, const std::string& result, uint64_t ranges,
                         const Done& done) {
   const DType t = nest_.nodes[r.value[0]].type;
