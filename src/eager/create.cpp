@@ -52,10 +52,16 @@ bool stays_meta(const Tensor& like, const std::optional<Device>& device) {
 }
 }  // namespace
 
-Tensor empty_strided(IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype, std::optional<Device> device) {
+namespace {
+void check_strides(IntArrayRef size, IntArrayRef stride) {
   STRATA_CHECK(size.size() == stride.size(), "empty_strided: dimensionality of sizes (", size.size(),
                ") must match dimensionality of strides (", stride.size(), ")");
   for (int64_t s : stride) STRATA_CHECK(s >= 0, "empty_strided: expected strides of 0 or more, got ", stride);
+}
+}  // namespace
+
+Tensor empty_strided(IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype, std::optional<Device> device) {
+  check_strides(size, stride);
   return make_tensor_strided(size, stride, or_default(dtype), or_default(device));
 }
 
@@ -126,7 +132,9 @@ Tensor new_empty(const Tensor& self, IntArrayRef size, std::optional<DType> dtyp
 
 Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype,
                          std::optional<Device> device) {
-  return empty_strided(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()));
+  check_strides(size, stride);
+  return make_tensor_strided(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()),
+                             stays_meta(self, device));
 }
 
 Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value, std::optional<DType> dtype,

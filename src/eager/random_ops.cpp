@@ -203,6 +203,7 @@ void check_probabilities(const Tensor& p) {
 
 Tensor bernoulli_(const Tensor& self, const Tensor& p, const Generator& generator) {
   check_writable("bernoulli_", self);
+  if (self.numel() > 0) refuse_complex("bernoulli_", self);
   check_probabilities(p);
   DimVec shape = broadcast_shapes(self.sizes(), p.sizes());
   STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(),

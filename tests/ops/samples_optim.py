@@ -41,7 +41,7 @@ def fused_rmsprop(m):
     for centered, momentum in ((False, 0.0), (True, 0.9)):
         yield call(lists(m), lists(m), lists(m, low=1, high=2), lists(m, low=-0.5, high=0.5) if centered else [],
                    lists(m) if momentum else [], steps(2.0), lr=rate(m, 0.01), alpha=0.9, eps=1e-8, weight_decay=0.1,
-                   momentum=momentum, centered=centered, maximize=False)
+                   momentum=momentum, centered=centered, maximize=centered)
 
 
 @sample("foreach_scalar")

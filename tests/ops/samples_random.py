@@ -56,6 +56,7 @@ def random_in_place(m):
     if name == "bernoulli_.Tensor":
         yield call(m.tensor(2, 3), m.tensor(2, 3, low=1, high=2, dtype="int32"))
         yield call(m.tensor(2, 3), m.tensor(3, low=2, high=3, dtype="float32"))
+        yield call(m.tensor(2, 3), T(np.asarray([0, 1, 1], np.float32), "float32"))
         return
     certain = {"uniform_": [(), (2.0, 2.0)], "normal_": [(), (1.0, 0.0)], "bernoulli_.float": [(0.0,), (1.0,)],
                "random_.to": [(1,)], "random_.from": [(1, 2)], "geometric_": [(0.5,)]}.get(name, [()])

@@ -83,8 +83,25 @@ def create_full_like(m):
 
 @sample("create_uninitialised")
 def create_uninitialised(m):
-    return
-    yield
+    """Of no elements, since others may be anything; and what is refused."""
+    name = m.op.removeprefix("aten::").partition(".")[0]
+    like, how = ((m.tensor(2),), {}) if name.startswith("new_") else ((), {"dtype": D(m.dtype)})
+    if name == "empty_like":
+        yield call(m.tensor(0, 3))
+        yield call(m.tensor(2, 0, 4), dtype=D("float64"))
+    elif name == "empty_permuted":
+        yield call([2, 0, 3], [2, 0, 1], **how)
+        yield call([2, 0], [0, 0], **how)
+        yield call([2, 0], [0], **how)
+    elif name.endswith("_strided"):
+        yield call(*like, [0, 3], [3, 1], **how)
+        yield call(*like, [2, 0, 4], [1, 1, 2], dtype=D("float64"))
+        yield call(*like, [2, 0], [1], **how)
+        yield call(*like, [2], [-1], **how)
+    else:
+        yield call(*like, [0, 3], **how)
+        yield call(*like, [2, 0, 4], dtype=D("float64"))
+        yield call(*like, [2, -1], **how)
 
 
 @sample("as_strided")

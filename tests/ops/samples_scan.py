@@ -43,6 +43,8 @@ def logcumsumexp(m):
 def linear_scan(m):
     yield call(m.tensor(3, 5), m.tensor(3, 5), 1)
     yield call(m.tensor(3, 4), m.tensor(3, 4), 0)
+    yield call(m.tensor(2, 1030, low=-1, high=1), m.tensor(2, 1030, low=-1, high=1), -1)  # longer than a block
+    yield call(m.tensor(3, 0), m.tensor(3, 0), 1)
 
 
 @sample("diff")

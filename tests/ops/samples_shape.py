@@ -121,6 +121,8 @@ def pad(m):
 def pad_circular(m):
     if "backward" in m.op:
         yield call(m.tensor(1, 2, 6), [1, 2, 3], [1, 2])
+        yield call(m.tensor(1, 2, 4, 6), [1, 2, 2, 3], [0, 3, 1, 1])
+        yield call(m.tensor(1, 2, 5), [1, 2, 4], [-1, 2])
         return
     yield call(m.tensor(1, 2, 3), [1, 2])
     yield call(m.tensor(1, 2, 3, 2), [1, 1, 0, 3])
@@ -266,7 +268,11 @@ def fill_tensor_(m):
 
 @sample("resize_", "resize_as_")
 def resize_(m):
-    yield from ()
+    """To no more elements than there were, since new ones may be anything."""
+    for size in ([12], [2, 3], [0, 5], [4, 3]):
+        yield call(m.tensor(3, 4), m.tensor(*size) if m.op == "aten::resize_as_" else size)
+    if m.op == "aten::resize_":
+        yield call(m.tensor(3, 4), [2, -1])
 
 
 @sample("to_device")
