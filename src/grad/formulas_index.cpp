@@ -15,7 +15,7 @@
 namespace strata::formulas {
 
 Tensor no_derivative(const char* op, const char* instead) {
-  throw_error(ErrorKind::Runtime, str_cat("derivative for aten::", op, " is not implemented; ", instead));
+  throw_error(ErrorKind::NotImplemented, str_cat("the derivative for '", op, "' is not implemented; ", instead));
 }
 
 Tensor zero_of(const Tensor& grad) { return zeros_like_sizes(grad, {}); }

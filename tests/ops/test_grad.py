@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from table import ENTRIES, SAMPLES, calls, operator, pytest, sampled, skip_reason, strata
+import re
+
+from table import ENTRIES, calls, operator, pytest, sampled, skip_reason, strata
+
+NONE = re.compile(r"\bno_derivatives?\(")  # a formula that says that there is none, and raises
 
 
-def differentiable_call(entry, args, kwargs):
-    """A function of the floating arguments that have a derivative, and these arguments."""
-    wanted = {a for key in entry.grad for a in (p.strip() for p in key.split(","))}
+def formulas(entry):
+    """(argument, its formula) of the derivatives in the table."""
+    return [(a.strip(), formula) for key, formula in entry.grad.items() for a in key.split(",")]
+
+
+def derived(entry) -> set[str]:
+    return {a for a, formula in formulas(entry) if not NONE.search(formula)}
+
+
+def differentiable_call(entry, args, kwargs, wanted):
+    """A function of the floating arguments among those wanted, and these arguments."""
     inputs, places = [], []
     for i, a in enumerate(entry.schema.args):
         value = args[i] if i < len(args) else kwargs.get(a.name)
@@ -39,7 +51,7 @@ def differentiable_call(entry, args, kwargs):
     return f, inputs
 
 
-CASES = [e for e in ENTRIES if e.grad and e.raw.get("samples") in SAMPLES and not skip_reason(e, "grad")]
+CASES = [e for e in ENTRIES if derived(e) and not skip_reason(e, "grad")]
 
 
 def accepted(f, inputs) -> bool:
@@ -63,25 +75,43 @@ def double_calls(entry):
     yield from calls(entry, "complex128")
 
 
+def check_samples(entry, checker, most: int, at_all: int) -> None:
+    """Every sample of up to `most` numbers; where there is none, those of up to `at_all`."""
+    checked = 0
+    for low, high in ((0, most), (most, at_all)):
+        for args, kwargs in double_calls(entry) if not checked else ():
+            f, inputs = differentiable_call(entry, args, kwargs, derived(entry))
+            if low < sum(x.numel() for x in inputs) <= high and ordinary(inputs) and accepted(f, inputs):
+                assert checker(f, inputs)
+                checked += 1
+    assert checked, "no sample of this operator has a derivative to check"
+
+
 @pytest.mark.parametrize("entry", sampled(CASES, 400), ids=lambda e: e.schema.full)
 def test_gradcheck(entry):
-    checked = 0
-    for least, most in ((1, 64), (65, 400)):  # large ones only where there is no other
-        for args, kwargs in double_calls(entry) if not checked else ():
-            f, inputs = differentiable_call(entry, args, kwargs)
-            size = sum(x.numel() for x in inputs)
-            if not inputs or not ordinary(inputs) or not least <= size <= most or not accepted(f, inputs):
-                continue
-            assert strata.autograd.gradcheck(f, inputs)
-            checked += 1
-    assert checked, "no sample of this operator has a gradient to check"
+    check_samples(entry, strata.autograd.gradcheck, 64, 400)
 
 
 @pytest.mark.parametrize("entry", sampled([e for e in CASES if not skip_reason(e, "gradgrad")], 250), ids=lambda e: e.schema.full)
 def test_gradgradcheck(entry):
+    check_samples(entry, strata.autograd.gradgradcheck, 40, 400)
+
+
+def refusals():
+    """(entry, argument) of the derivatives that the table says nobody has."""
+    return [(e, a) for e in ENTRIES for a, formula in formulas(e) if NONE.search(formula)]
+
+
+@pytest.mark.parametrize(("entry", "argument"), refusals(), ids=lambda v: v if isinstance(v, str) else v.schema.full)
+def test_a_missing_derivative_raises(entry, argument):
+    raised = 0
     for args, kwargs in double_calls(entry):
-        f, inputs = differentiable_call(entry, args, kwargs)
-        if not inputs or not ordinary(inputs) or not 0 < sum(x.numel() for x in inputs) <= 40 or not accepted(f, inputs):
-            continue
-        assert strata.autograd.gradgradcheck(f, inputs)
-        return
+        f, inputs = differentiable_call(entry, args, kwargs, {argument})
+        if inputs and accepted(f, inputs):
+            results = f(*inputs)
+            results = [results] if isinstance(results, strata.Tensor) else results
+            value = next(r for r in results if r.requires_grad)
+            with pytest.raises(NotImplementedError):
+                value.backward(strata.ones_like(value))
+            raised += 1
+    assert raised, "no sample of this operator shows it"
