@@ -81,13 +81,13 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, d
 }
 
 Tensor binary_cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction) {
+  Tensor loss = ops::_bce(self, target);  // first, since it refuses dtypes
   if (!self.is_meta() && self.numel() > 0) {
     Tensor inside = ops::logical_and(ops::ge(self, Scalar(0)), ops::le(self, Scalar(1)));
     STRATA_CHECK(ops::item(ops::all(inside)).to_bool(),
                  "all elements of input should be between 0 and 1; binary_cross_entropy takes "
                  "probabilities, binary_cross_entropy_with_logits any number");
   }
-  Tensor loss = ops::_bce(self, target);
   return apply_reduction(weight.defined() ? ops::mul(loss, weight) : loss, reduction);
 }
 

@@ -93,6 +93,7 @@ void max_volumes(const Volumes& v, const T* in, T* out, int64_t* indices) {
 
 std::tuple<Tensor, Tensor> max_pool(const char* op, const Volumes& v, const Tensor& self) {
   Tensor indices = new_tensor(self, v.output, DType::I64);
+  if (indices.numel() > 0) check_numbers(op, self, !self.is_complex());
   if (self.is_meta() || indices.numel() == 0)
     return {new_tensor(self, v.output, self.dtype(), v.format), new_tensor(self, v.output, DType::I64, v.format)};
   if (max_pool_last_fits(v, self)) return max_pool_last(op, v, self);

@@ -228,7 +228,9 @@ template <bool larger>
 std::tuple<Tensor, Tensor> extremes(const char* name, const Tensor& self, int64_t dim) {
   dim = wrap_dim(dim, self.dim());
   Tensor values = new_tensor(self, self.sizes()), indices = new_tensor(self, self.sizes(), DType::I64);
-  if (values.is_meta() || values.numel() == 0) return {values, indices};
+  if (values.numel() == 0) return {values, indices};
+  if (self.dim() > 0) visit_ordered(self.dtype(), name, [](auto) {});  // refuses the others
+  if (values.is_meta()) return {values, indices};
   if (self.dim() == 0) {
     copy_values(values, self);
     fill_values(indices, Scalar(0));

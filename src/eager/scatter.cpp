@@ -192,6 +192,9 @@ void scatter_reduce_inplace(const Tensor& self, int64_t dim, const Tensor& index
   STRATA_CHECK_NOT_IMPLEMENTED(
       op != Reduce::Mean || self.dtype() != DType::Bool,
       "\"scatter_reduce_mean\" not implemented for 'Bool'; convert the operands with .to() first");
+  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex() || (op != Reduce::Max && op != Reduce::Min),
+                               "\"scatter_reduce_\" not implemented for '", scalar_type_name(self.dtype()),
+                               "': complex numbers have no order; take a real tensor such as .abs()");
   dim = wrap_dim(dim, self.dim());
   check_scatter(self, dim, index, src, "scatter");
   Tensor at = checked_index(self, dim, index, "scatter");

@@ -231,7 +231,7 @@ void amp_unscale(TensorList self, const Tensor& found_inf, const Tensor& inv_sca
   STRATA_CHECK(inv_scale.numel() == 1 && inv_scale.dtype() == DType::F32,
                "inv_scale must be a 1-element float tensor.");
   for (const Tensor& t : self)
-    STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(t.dtype()), "\"_amp_foreach_non_finite_check_and_unscale_\" not ",
+    STRATA_CHECK_NOT_IMPLEMENTED(t.is_floating_point(), "\"_amp_foreach_non_finite_check_and_unscale_\" not ",
                                  "implemented for '", t.dtype(), "'; gradients are floating-point tensors");
   check_writable("_amp_foreach_non_finite_check_and_unscale_", self);
   double scale = number(inv_scale);

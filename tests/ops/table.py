@@ -112,5 +112,5 @@ def bits(a: np.ndarray) -> bytes:
     return np.ascontiguousarray(a).tobytes()
 
 
-__all__ = ["DTYPES", "ENTRIES", "FLOATS", "SAMPLES", "TESTED", "assert_same", "bits", "calls", "dtype", "operator", "outputs",
+__all__ = ["DTYPES", "ENTRIES", "FLOATS", "SAMPLES", "SKIPS", "TESTED", "assert_same", "bits", "calls", "dtype", "operator", "outputs",
            "pytest", "recorded", "run", "sampled", "skip_reason", "strata", "tensor", "unpack"]
