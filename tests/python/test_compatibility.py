@@ -118,7 +118,9 @@ def test_devices_that_are_not_there():
 
 def test_autocast_of_a_device_by_import():
     name = words()["devices"][0]["name"]
-    code = f"from strata.{name}.amp import autocast, GradScaler; autocast(enabled=False)"
+    code = (f"import strata; from strata.{name}.amp import autocast, GradScaler\n"
+            "with autocast(enabled=False): assert not strata.is_autocast_enabled('cpu')\n"
+            "assert isinstance(autocast(), strata.amp.autocast) and isinstance(GradScaler(enabled=False), strata.amp.GradScaler)")
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

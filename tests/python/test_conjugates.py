@@ -89,12 +89,14 @@ def test_gradients_are_not_read_only():
 
     for f in (lambda z: strata.conj(z), lambda z: z.mH.mT, Conjugate.apply, lambda z: strata.vdot(z[0], z[1]).reshape(1)):
         z = source().requires_grad_()
+        (once,) = strata.autograd.grad((f(z) + f(z)).abs().sum(), z)
         for _ in range(2):
             (f(z) + f(z)).abs().sum().backward()
         z.grad.mul_(2)
         z.grad[0] = 0
         with strata.no_grad():
             z -= 0.1 * z.grad
+        assert z[0].tolist() == source()[0].tolist() and strata.allclose(z[1], source()[1] - 0.4 * once[1])
 
 
 def test_results_of_operators_are_writable():
@@ -104,7 +106,9 @@ def test_results_of_operators_are_writable():
                *strata.svd_lowrank(z, q=2), strata.linalg.matrix_exp(z), strata.linalg.lstsq(z, z).solution, strata.corrcoef(z),
                strata.linalg.householder_product(*strata.geqrf(z)), strata.linalg.vecdot(z, z), strata.linalg.matrix_power(z, -1)]
     for r in results:
-        r.mul_(1)
+        twice = 2 * r
+        r.mul_(2)
+        assert strata.allclose(r, twice, rtol=0, atol=0, equal_nan=True)
 
 
 def test_tensors_that_share_memory_with_what_they_were_made_from():

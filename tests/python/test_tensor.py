@@ -197,9 +197,12 @@ def test_objects_are_made_and_dropped_without_leaks():
 
 def test_a_tensor_may_die_on_another_thread():
     x = strata.ones(3, requires_grad=True)
-    x.tag = object()
+    x.tag = {"x"}
+    held = weakref.ref(x.tag)
     box = [(x * 2).sum()]
     del x
+    gc.collect()
+    assert held() is not None, "the graph keeps its leaf's object"
 
     def drop():
         box.pop()
@@ -208,6 +211,7 @@ def test_a_tensor_may_die_on_another_thread():
     t.start()
     t.join()
     gc.collect()
+    assert held() is None
 
 
 def test_hash_is_identity_and_equality_is_elementwise():

@@ -413,5 +413,7 @@ def test_long_chain_is_freed_without_recursion():
     y = x
     for _ in range(20_000):
         y = Scale.apply(y, 1.0)
-    del y
+    held = weakref.ref(x)
+    del x, y
     gc.collect()
+    assert held() is None

@@ -74,9 +74,12 @@ def test_shape_mismatch():
 
 def test_old_batch_norm_state():
     module = net()
-    state = dict(module.state_dict())
+    state = {k: v + 1 for k, v in module.state_dict().items()}
     del state["1.num_batches_tracked"]
     module.load_state_dict(state)  # no metadata: from before the count was saved
+    loaded = module.state_dict()
+    assert loaded["1.num_batches_tracked"].item() == 0
+    assert all(strata.equal(loaded[k], v) for k, v in state.items())
 
 
 def test_one_element_vector_loads_into_a_scalar():
