@@ -77,7 +77,8 @@ struct Axis {
   int64_t padded() const { return shape::plus(size, shape::times<int64_t>(2, padding)); }
   // Where element k of window i lies in the padded dim, k by k.
   Tensor places(const Tensor& like) const {
-    Tensor index = make_tensor(IntArrayRef(shape::times(kernel, count)), DType::I64, like.device());
+    Tensor index = new_tensor(like, IntArrayRef(shape::times(kernel, count)), DType::I64);
+    if (index.is_meta()) return index;
     int64_t* p = index.data<int64_t>();
     for (int64_t k = 0; k < kernel; ++k)
       for (int64_t i = 0; i < count; ++i) *p++ = k * dilation + i * stride;
