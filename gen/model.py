@@ -28,6 +28,7 @@ KEYS = {
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "reference",
+    "reason",
 }
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order"}
 
@@ -332,6 +333,8 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
         raise ValueError(f"expected exactly one of {KINDS}, got {kinds}")
     if not raw.get("doc"):
         raise ValueError("expected a doc")
+    if "reason" in raw and kinds[0] not in ("cpu", "composite"):
+        raise ValueError("reason says why an entry is C++, which this one is not")
     kind = {"compute": "pointwise"}.get(kinds[0], kinds[0])
     entry = Entry(parse_schema(raw["op"]), kind, str(raw[kinds[0]]).strip(), family, line, raw)
     if kind in ("pointwise", "rows"):

@@ -65,6 +65,8 @@ def section(e: Entry) -> list[str]:
         lines.append(f"- kernel: {what}{e.text}`")
     else:
         lines.append(f"- {what} {code(e.text)}".replace("composed:  ", "composed: "))
+    if "reason" in e.raw:
+        lines.append(f"- in C++, since {e.raw['reason']}")
     if e.kind == "space":
         operands = ", ".join(code(o) for o in f"{e.raw.get('inputs', '')} {e.raw['outputs']}".split())
         lines.append(f"- operands: {operands}; shape: {code(e.raw['shape'])}")

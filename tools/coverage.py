@@ -1,4 +1,5 @@
-"""Which tests each operator of the table has, and the written reasons of those that it lacks.
+"""Which operators are said in the table's own language (tools/census.py); which tests each one has, and the written reasons of
+those that it lacks.
 
     ./run coverage [--list KIND]
 
@@ -18,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 os.environ["STRATA_TEST_ALL"] = "1"
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/ops")]
+import census  # noqa: E402
 import table  # noqa: E402
 import test_errors  # noqa: E402
 import test_forward  # noqa: E402
@@ -117,7 +119,7 @@ def main() -> int:
     path = ROOT / "out/coverage.html"
     path.parent.mkdir(exist_ok=True)
     path.write_text(page(rows, summary))
-    for line in summary:
+    for line in [*census.Census(table.ENTRIES).report(), *summary]:
         print(line)
     whole = sum(all(w != "lacking" for w, _ in states) for _, states in rows)
     print(f"{len(rows)} operators: {whole} have every test that applies or a written reason, {len(rows) - whole} lack some; "

@@ -1,0 +1,100 @@
+"""How much of the table is said in its own language, over the entries of tools/census.txt: every operator that was neither
+composite nor view when the count began.
+
+Said is an entry with an expression (`compute`, `rows`, `space`), and a composite whose text only calls said operators. C++ is
+an entry that names a function: by `cpu`, or a composite by its text; it may be host code around printed kernels."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from functools import cache
+from pathlib import Path
+
+from gen.model import Entry
+
+ROOT = Path(__file__).resolve().parent.parent
+# What a composite's text may use beside operators: numbers, one result of several, and what a tensor knows of itself.
+PLAIN = re.compile(r"(Scalar|std::(get|optional|tuple)(<\w+>)?|\w+\.(is_complex|dtype|device|sizes|dim|numel|defined))$")
+CALL = re.compile(r"([A-Za-z_][\w:.]*(?:<\w+>)?)\s*[({]")
+
+
+def calls(text: str) -> list[str]:
+    """The identifiers that a C++ expression calls; strings apart."""
+    return CALL.findall(re.sub(r'"[^"]*"', '""', text))
+
+
+class Census:
+    def __init__(self, entries: list[Entry]):
+        self.by_operator: dict[str, list[Entry]] = {}
+        for e in entries:
+            for _, s in e.operators():
+                self.by_operator.setdefault(s.name, []).append(e)
+            self.by_operator.setdefault(e.schema.name + "_out", []).append(e)
+        self.by_name = {e.schema.full: e for e in entries}
+        self.names = (ROOT / "tools/census.txt").read_text().split()
+        self.judged: dict[str, str] = {}
+
+    def callee_is_said(self, name: str) -> bool:
+        """All overloads of an operator; views only make headers."""
+        found = self.by_operator.get(name.removeprefix("ops::"), [])
+        return bool(found) and all(e.kind == "view" or self.kind(e) in ("expression", "composed") for e in found)
+
+    def kind(self, e: Entry) -> str:
+        """expression, composed, host or other (C++)."""
+        name = e.schema.full
+        if name not in self.judged:
+            self.judged[name] = "other"  # of what calls itself
+            self.judged[name] = self.judge(e)
+        return self.judged[name]
+
+    def judge(self, e: Entry) -> str:
+        if e.kind in ("pointwise", "rows", "space"):
+            return "expression"
+        if re.fullmatch(r"\w+", e.text) and e.text not in {a.name for a in e.schema.args}:
+            return "host" if runs_kernels(e.text) else "other"
+        fine = all(PLAIN.match(c) or c.startswith("ops::") and self.callee_is_said(c) for c in calls(e.text))
+        return "composed" if e.kind == "composite" and fine else "other"
+
+    def report(self) -> list[str]:
+        gone = [n for n in self.names if n not in self.by_name]
+        found = [self.by_name[n] for n in self.names if n in self.by_name]
+        kinds = {k: [e for e in found if self.kind(e) == k] for k in ("expression", "composed", "host", "other")}
+        said, cpp = len(kinds["expression"]) + len(kinds["composed"]), kinds["host"] + kinds["other"]
+        lines = [f"census: of {len(self.names)} operators {said} ({100 * said / len(self.names):.1f} %) are said: "
+                 f"{len(kinds['expression'])} expressions, {len(kinds['composed'])} composed of said ones",
+                 f"census: {len(cpp)} are C++: {len(kinds['host'])} host code around printed kernels, {len(kinds['other'])} other; "
+                 f"{sum('reason' in e.raw for e in cpp)} say why"]
+        if gone:
+            lines.append(f"census: {len(gone)} are no entries any more: {', '.join(gone)}")
+        for kind, title in (("host", "host code around printed kernels"), ("other", "other C++")):
+            lines += listed(title, [e for e in kinds[kind] if "reason" not in e.raw])
+        reasons: dict[str, list[Entry]] = {}
+        for e in cpp:
+            if "reason" in e.raw:
+                reasons.setdefault(e.raw["reason"], []).append(e)
+        for reason, members in reasons.items():
+            lines += listed(f"C++, since {reason}", members)
+        return lines
+
+
+@cache
+def sources() -> dict[Path, str]:
+    return {p: p.read_text() for folder in ("eager", "optim", "grad") for p in (ROOT / "src" / folder).rglob("*.cpp")}
+
+
+def runs_kernels(function: str) -> bool:
+    """Whether a file that defines the function, or names it where a macro does, runs printed kernels."""
+    defines = re.compile(rf"^[A-Za-z][^\n;(]*\b{function}\(", re.M)
+    found = [t for t in sources().values() if defines.search(t)] or [t for t in sources().values() if re.search(rf"\b{function}\b", t)]
+    return bool(found) and all("kernels::" in t for t in found)
+
+
+def listed(title: str, entries: list[Entry]) -> list[str]:
+    families: dict[str, list[str]] = {}
+    for e in sorted(entries, key=lambda e: (e.family, e.line)):
+        families.setdefault(e.family, []).append(e.schema.full.removeprefix("aten::"))
+    lines = [f"{title}: {len(entries)}"] if entries else []
+    for family, names in families.items():
+        lines += textwrap.wrap(", ".join(names), 118, initial_indent=f"  {family}: ", subsequent_indent="    ")
+    return lines
