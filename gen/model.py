@@ -28,7 +28,7 @@ KEYS = {
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "reference",
-    "reason",
+    "reason", "numbers",
 }
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order"}
 

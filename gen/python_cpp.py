@@ -147,8 +147,9 @@ def write(entries: list[Entry], out: Output) -> None:
                 method = e.methods and kind != "out"
                 function = e.functions
                 sigs.append(f"{{{cstring(signature_text(s, name))}, args_{s.ident}, {count}, {str(function).lower()}, {str(method).lower()}, &i_{s.ident}}}")
+            numbers = ", true" if any(e.raw.get("numbers") for e, _, _ in items) else ""
             body.append(f"const py::Signature sigs_{name}[] = {{\n  " + ",\n  ".join(sigs) + "};\n"
-                        f'const py::Overloads group_{name}{{"{name}", sigs_{name}, {len(sigs)}}};\n'
+                        f'const py::Overloads group_{name}{{"{name}", sigs_{name}, {len(sigs)}{numbers}}};\n'
                         f"PyObject* f_{name}(PyObject*, PyObject* const* a, Py_ssize_t n, PyObject* k) {{ return py::call(group_{name}, nullptr, a, n, k); }}\n"
                         f"PyObject* m_{name}(PyObject* self, PyObject* const* a, Py_ssize_t n, PyObject* k) {{ return py::call(group_{name}, self, a, n, k); }}")
             any_function = any(e.functions for e, _, _ in items)

@@ -27,8 +27,6 @@ TYPES = {
 RETURNS = {"Tensor[]": "tuple[Tensor, ...]", "Tensor": "Tensor", "int": "_int", "float": "_float", "bool": "_bool",
            "Scalar": "Number"}
 FACTORY = ["requires_grad: _bool | None = False", "layout: _layout | None = None", "pin_memory: _bool | None = False"]
-# Operators that take numbers for their tensors, as the parser has them (python/bind/py_parse.cpp).
-NUMBERS = {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide"}
 
 
 def name_of(a: Arg) -> str:
@@ -62,9 +60,8 @@ def return_of(s: Schema) -> str:
     return "tuple[" + ", ".join(RETURNS[r.key] for r in s.returns) + "]"
 
 
-def parameters(e: Entry, s: Schema, method: bool, out: Schema | None, packed: bool) -> str:
-    """The parameter list; `packed` takes the only list of numbers as separate arguments."""
-    numbers = s.name.rstrip("_") in NUMBERS
+def parameters(e: Entry, s: Schema, method: bool, out: Schema | None, packed: bool, numbers: bool) -> str:
+    """The parameter list; `packed` takes the only list of numbers as separate arguments, `numbers` numbers for tensors."""
     parts: list[str] = ["self"] if method else []
     kw = False
     for i, a in enumerate(s.args):
@@ -106,11 +103,12 @@ def forms(entries: list[Entry], method: bool) -> dict[str, list[tuple[Entry, str
                     found.setdefault(name, []).append((e, kind, s))
     lines: dict[str, list[tuple[Entry, str]]] = {}
     for name, items in found.items():
+        numbers = any(e.raw.get("numbers") for e, _, _ in items)
         for e, kind, s in sorted(items, key=order):
             out = e.out_schema() if e.out and kind == "function" and not method else None
             variants = [False, True] if packs(s, int(method)) else [False]
             for packed in variants:
-                text = f"({parameters(e, s, method, out, packed)}) -> {return_of(s)}"
+                text = f"({parameters(e, s, method, out, packed, numbers)}) -> {return_of(s)}"
                 if text not in [t for _, t in lines.get(name, [])]:
                     lines.setdefault(name, []).append((e, text))
     return lines

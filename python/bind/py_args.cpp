@@ -65,7 +65,7 @@ PyObject* call(const Overloads& overloads, PyObject* self, PyObject* const* args
   }
   const Prepared& p = prepared(overloads);
   Frame frame;
-  for (int numbers = 0; numbers <= int(p.numbers_as_tensors); ++numbers) {
+  for (int numbers = 0; numbers <= int(overloads.numbers); ++numbers) {
     for (int i = 0; i < overloads.count; ++i) {
       const Signature& s = overloads.signatures[i];
       if (self ? !s.method : !s.function) continue;

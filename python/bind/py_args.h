@@ -64,6 +64,7 @@ struct Overloads {
   const char* name;
   const Signature* signatures;
   int count;
+  bool numbers = false;  // a number may stand for a tensor where no overload takes it as a number
   mutable const Prepared* prepared = nullptr;
 };
 

@@ -122,10 +122,10 @@ void raise_misfit(const Overloads& overloads, const CallArgs& c) {
       takes_numbers |= s.args[a].kind == ArgKind::Scalar && !s.args[a].keyword_only;
     }
     // Where numbers stand for tensors, the overload with numbers says nothing new.
-    if (takes_numbers && p.numbers_as_tensors) continue;
+    if (takes_numbers && overloads.numbers) continue;
     Frame frame;
     Misfit why;
-    fit(s, p.signatures[i], c, p.numbers_as_tensors, frame, &why);
+    fit(s, p.signatures[i], c, overloads.numbers, frame, &why);
     PyErr_Clear();
     bool packs = c.self ? p.signatures[i].packs_method : p.signatures[i].packs_function;
     found.push_back({&s, why, total >= least && (total <= s.count - first || packs)});

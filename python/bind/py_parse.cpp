@@ -2,7 +2,6 @@
 #include "py_parse.h"
 
 #include <cstring>
-#include <string>
 
 #include "py_tensor.h"
 #include "py_types.h"
@@ -22,10 +21,6 @@ constexpr Alias aliases[] = {{"dim", {"axis", nullptr, nullptr}},
                              {"keepdim", {"keepdims", nullptr, nullptr}},
                              {"input", {"x", "self", "a"}},
                              {"other", {"x2", nullptr, nullptr}}};
-
-// Operators whose tensor arguments may be numbers: torch.mul(2, x).
-constexpr const char* with_numbers[] = {"add",      "sub",    "mul",         "div",          "subtract",
-                                        "multiply", "divide", "true_divide", "floor_divide", "copy"};
 
 PreparedArg names_of(const char* name) {
   PreparedArg arg;
@@ -148,9 +143,6 @@ const Prepared& prepare(const Overloads& overloads) {
     ps.packs_method = packs(1);
     p->signatures.push_back(std::move(ps));
   }
-  std::string base = overloads.name;
-  if (!base.empty() && base.back() == '_') base.pop_back();
-  for (const char* name : with_numbers) p->numbers_as_tensors |= base == name;
   return *(overloads.prepared = p);
 }
 

@@ -58,7 +58,6 @@ struct PreparedSignature {
 
 struct Prepared {
   std::vector<PreparedSignature> signatures;
-  bool numbers_as_tensors = false;  // a number may stand for a tensor where no overload takes it as a number
 };
 
 const Prepared& prepare(const Overloads& overloads);

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from table import SAMPLES, calls, operator, strata
 
 HUGE = [0, -1, 2**31, 2**62, 2**63, -(2**63)]
-NUMBERS_FOR_TENSORS = {"add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide", "remainder"}
 
 
 def plain(schema) -> tuple[list, dict]:
