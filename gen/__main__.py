@@ -13,10 +13,11 @@ from .emit import Output
 def main() -> None:
     root = Path(__file__).resolve().parent.parent
     out = Output(Path(sys.argv[1]))
-    entries, kernels = model.load(Path(sys.argv[2]) if len(sys.argv) > 2 else root / "ops")
+    folder = Path(sys.argv[2]) if len(sys.argv) > 2 else root / "ops"
+    entries, kernels = model.load(folder)
     ops_cpp.write(entries, out)
     kernels_cpp.write(entries, kernels, out)
-    autograd_cpp.write(entries, out)
+    autograd_cpp.write(entries, model.definitions(folder), out)
     python_cpp.write(entries, out)
     math_cpp.write(root, out)
     stubs.write(entries, root, out)

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
-from . import expr
+from . import expr, formula
 from .emit import HEADER, Output, cstring
-from .model import Entry, pointwise_formula, token
-from .ops_cpp import call_args, includes
+from .formula_expr import FACTS, LIST_FACTS, Scope
+from .formula_types import FormulaError, Function, Value, passed, stored
+from .model import Definition, Entry, pointwise_formula
+from .ops_cpp import call_args, cpp_name, includes
 from .schema import Arg, Schema, safe
-
-# Facts of a tensor that a formula may use without keeping the tensor.
-FACTS = {"sizes()": "DimVec", "strides()": "DimVec", "dtype()": "DType", "device()": "Device", "dim()": "int64_t",
-         "numel()": "int64_t", "storage_offset()": "int64_t", "is_complex()": "bool"}
-# Likewise of a list of tensors: the type, and the function that makes it.
-LIST_FACTS = {"sizes()": ("std::vector<DimVec>", "sizes_of"), "dtypes()": ("std::vector<DType>", "dtypes_of")}
 
 
 @dataclass
 class Formula:
     args: list[str]  # the arguments whose gradients it makes
-    code: str  # C++ after renaming
-    names: set[str]
+    code: formula.Code
+    guard: str = ""  # a condition without which there is no gradient
+
+
+@dataclass
+class Fact:
+    """What a node keeps of a tensor in place of it."""
+
+    name: str
+    type: str
+    save: str  # the statement that keeps it; of a tensor that is kept too, the value that is read from it
+    made: bool = False  # of a result
+    read: bool = False  # from a tensor that is kept too
 
 
 @dataclass
@@ -34,7 +40,66 @@ class Plan:
     lists: list[Arg] = field(default_factory=list)
     plain: list[Arg] = field(default_factory=list)
     results: list[tuple[str, int]] = field(default_factory=list)  # (name, index)
-    facts: list[tuple[str, str, str]] = field(default_factory=list)  # (field, C++ type, expression)
+    facts: list[Fact] = field(default_factory=list)
+
+
+class Table:
+    """All that formulas may call."""
+
+    def __init__(self, entries: list[Entry], definitions: list[Definition]):
+        self.functions: dict[str, list[Function]] = {}
+        declared = set()
+        for e in entries:
+            for kind, s in e.operators():
+                signature = (cpp_name(kind, s), tuple(a.cpp for a in s.args))
+                if kind != "function" or any(a.written for a in s.args) or signature in declared:
+                    continue
+                declared.add(signature)
+                self.add(Function(s.name, s.args, result_type(s), f"ops::{s.name}", "operator", s.overload))
+        for d in definitions:
+            self.add(Function(d.schema.name, d.schema.args, result_type(d.schema), f"formulas::{d.schema.name}", "definition"))
+        for f in formula.PRIMITIVES + formula.HELPERS:
+            self.add(f)
+        self.definitions = {d.schema.name: self.compile(d.text, Scope(
+            {a.name: Value(safe(a.name), a.key) for a in d.schema.args}), result_type(d.schema), d.source) for d in definitions}
+
+    def add(self, f: Function) -> None:
+        others = self.functions.setdefault(f.name, [])
+        if others and (f.kind != "operator" or others[0].kind != "operator"):
+            raise SystemExit(f"{f.text()}: the name is taken by {others[0].text()}")
+        others.append(f)
+
+    def compile(self, text: str, scope: Scope, want: str, where: str) -> formula.Code:
+        try:
+            return formula.Writer(self.functions, scope).write(text, want)
+        except FormulaError as error:
+            raise SystemExit(f"{where}, {error}") from error
+        except SyntaxError as error:
+            raise SystemExit(f"{where}, line {error.lineno}: {error.msg}") from error
+
+
+    def helpers(self, made: formula.Code) -> set[str]:
+        """The C++ functions beyond the primitives that a formula calls, through the table's own formulas too."""
+        seen: set[Function] = set()
+        todo = list(made.calls)
+        while todo:
+            f = todo.pop()
+            if f not in seen:
+                seen.add(f)
+                todo += self.definitions[f.name].calls if f.kind == "definition" else ()
+        return {f.name for f in seen if f.kind == "helper"}
+
+
+def census(entries: list[Entry], definitions: list[Definition]) -> list[tuple[str, set[str]]]:
+    """Every derivative of the table, and the C++ functions that keep it from being table text."""
+    table = Table(entries, definitions)
+    return [(f"{e.schema.full}: {key}", table.helpers(made)) for e in entries if e.grad and not e.derived
+            for key, made in compiled(e, table).items()]
+
+
+def result_type(s: Schema) -> str:
+    types = [r.key for r in s.returns]
+    return types[0] if len(types) == 1 else f"({', '.join(types)})"
 
 
 def differentiable(e: Entry) -> list[Arg]:
@@ -48,60 +113,91 @@ def result_names(e: Entry) -> list[str]:
     return [r.name or f"result{i}" for i, r in enumerate(e.schema.returns)]
 
 
-def formula_code(e: Entry, arg: str, text: str) -> str:
+def scalar_text(e: Entry, arg: str, text: str) -> str | None:
+    """The formula over tensors that calls the generated kernel of a scalar expression."""
     scalar = pointwise_formula(e, text)
-    if scalar == "grad":
-        return "grad"
-    if scalar == "-grad":
-        return "ops::neg(grad)"
-    if scalar is not None:
-        used = expr.used_names(scalar)
-        order = [n for n in ["grad", *(a.name for a in e.schema.args), "result"] if n in used]
-        return f"ops::{e.schema.ident}_grad_{arg}({', '.join(safe(n) for n in order)})"
-    return text.removeprefix("cpp:").strip()
+    if scalar is None or scalar in ("grad", "-grad"):
+        return scalar
+    used = expr.used_names(scalar)
+    order = [n for n in ["grad", *(a.name for a in e.schema.args), "result"] if n in used]
+    return f"{e.schema.ident}_grad_{arg}({', '.join(order)})"
 
 
-def plan(e: Entry) -> Plan:
-    p = Plan([])
+def positions(e: Entry) -> dict[str, str]:
+    """Where the edges of each differentiable argument begin."""
+    found, offset = {}, "0"
+    for a in differentiable(e):
+        found[a.name] = offset
+        offset = f"{offset} + {'count_' + a.name if a.is_tensors else '1'}"
+    return found
+
+
+def scope_of(e: Entry, args: list[str]) -> Scope:
+    """The names of a formula of `args`: operands, results, `grad` or `grads`, and of several arguments `wanted`."""
     results = result_names(e)
-    facts: dict[str, tuple[str, str, str]] = {}
-    used: set[str] = set()
+    names = {"grad_" if a.name == "grad" else a.name: Value(field_name(e, a), a.key) for a in e.schema.args}
+    for name, r in zip(results, e.schema.returns, strict=True):
+        if r.type == "Tensor":
+            names.setdefault(name, Value(name, "Tensor"))
+    saved = {n for n, v in names.items() if v.type.startswith("Tensor")}
+    single = len(results) == 1 and e.schema.returns[0].type == "Tensor"
+    if e.schema.returns[0].type == "Tensor":
+        names["grad"] = Value("grad" if single else "grads[0]", "Tensor")
+    wanted = {a: f"needs({positions(e)[a]})" for a in args} if len(args) > 1 else {}
+    # Results without a gradient are no outputs of the node.
+    outputs = [n for n in results if n not in e.raw.get("constant_outputs", "").split()]
+    return Scope(names, saved, [] if single else outputs, wanted)
+
+
+def compiled(e: Entry, table: Table) -> dict[str, formula.Code]:
+    """The formulas of an entry as C++, by argument."""
+    found = {}
     for key, text in e.grad.items():
         args = [a.strip() for a in key.split(",")]
-        code = formula_code(e, args[0], text)
-        for a in (x for x in e.schema.args if x.is_tensors):
-            for fact, (type_, maker) in LIST_FACTS.items():
-                pattern = re.compile(rf"(?<![\w.:]){re.escape(safe(a.name))}\.{re.escape(fact)}")
-                if pattern.search(code):
-                    fname = f"{a.name}_{fact[:-2]}"
-                    facts[fname] = (fname, type_, f"{maker}({safe(a.name)})")
-                    code = pattern.sub(fname, code)
-        for name in [a.name for a in e.schema.args] + results:
-            for fact, type_ in FACTS.items():
-                pattern = re.compile(rf"(?<![\w.:]){re.escape(safe(name))}\.{re.escape(fact)}")
-                if pattern.search(code):
-                    fname = f"{name}_{fact[:-2]}"
-                    source = "made" if name in results else safe(name)
-                    if name in results and len(results) > 1:
-                        source = f"std::get<{results.index(name)}>(made)"
-                    facts[fname] = (fname, type_, f"{source}.{fact}")
-                    code = pattern.sub(fname, code)
-        p.formulas.append(Formula(args, code, set()))
-        used |= {n for n in [safe(a.name) for a in e.schema.args] + results if token(n).search(code)}
+        diff = [a for a in e.schema.args if a.name in args]
+        types = ["Tensor[]" if a.is_tensors else "Tensor?" for a in diff]
+        want = types[0] if len(args) == 1 else f"({', '.join(types)})"
+        text = scalar_text(e, args[0], text) or text.removeprefix("tensors:").strip()
+        found[key] = table.compile(text, scope_of(e, args), want, f"{e.source}: grad of {key}")
+    return found
+
+
+def plan(e: Entry, table: Table) -> Plan:
+    p = Plan([])
+    results = result_names(e)
+    codes = compiled(e, table)
+    uses = {name for made in codes.values() for name in made.uses}
+    facts: dict[str, Fact] = {}
+    arguments = {a.name: a for a in e.schema.args}
+    single = len(results) == 1
+    for key, made in codes.items():
+        guard = "grads[0].defined()" if "grad" in made.uses and not single else ""
+        p.formulas.append(Formula([a.strip() for a in key.split(",")], made, guard))
+        for fname, (name, attr) in made.facts.items():
+            a = arguments.get("grad" if name == "grad_" else name)
+            of = field_name(e, a) if a else "made" if single else f"std::get<{results.index(name)}>(made)"
+            if a and a.is_tensors:
+                type_, maker = LIST_FACTS[attr]
+                save = f"node->{fname} = {maker}({of});"
+            else:
+                type_, method = ("bool", "defined") if attr == "defined" else FACTS[attr]
+                if name in uses and attr not in ("strides", "storage_offset"):  # which the copy for an in-place form changes
+                    of = field_name(e, a) if a else name
+                    save = f"{of}.{method}()"
+                    if attr != "defined" and not (a and a.type == "Tensor"):  # it may be undefined
+                        save = f"{of}.defined() ? {save} : decltype({save}){{}}"
+                    facts[fname] = Fact(fname, "const auto", save, read=True)
+                    continue
+                save = f"node->{fname} = {of}.{method}();"
+                if a and a.type == "Tensor?" and attr != "defined":
+                    save = f"if ({of}.defined()) {save}"
+            facts[fname] = Fact(fname, stored(type_), save, a is None)
     p.facts = list(facts.values())
     for a in e.schema.args:
-        name = "grad_" if a.name == "grad" else safe(a.name)
-        hit = any(token(name).search(f.code) for f in p.formulas)
-        if not hit:
+        if ("grad_" if a.name == "grad" else a.name) not in uses:
             continue
-        if a.is_tensor:
-            p.tensors.append(a)
-        elif a.is_tensors:
-            p.lists.append(a)
-        else:
-            p.plain.append(a)
-    p.results = [(n, i) for i, n in enumerate(results) if any(token(n).search(f.code) for f in p.formulas)
-                 and n not in {a.name for a in e.schema.args}]
+        (p.tensors if a.is_tensor else p.lists if a.is_tensors else p.plain).append(a)
+    p.results = [(n, i) for i, n in enumerate(results) if n in uses and n not in arguments]
     return p
 
 
@@ -126,8 +222,7 @@ def node_class(e: Entry, p: Plan, name: str) -> str:
         release.append(f"saved_{n}.release();")
     for a in p.plain:
         lines.append(f"  {a.stored} {safe(a.name)};")
-    for fname, type_, _ in p.facts:
-        lines.append(f"  {type_} {fname};")
+    lines += [f"  {fact.type} {fact.name}{{}};" for fact in p.facts if not fact.read]
     lists = [a for a in diff if a.is_tensors]
     for a in lists:
         lines.append(f"  size_t count_{a.name} = 0;")
@@ -147,27 +242,22 @@ def node_class(e: Entry, p: Plan, name: str) -> str:
                      f"{safe(a.name)}.push_back(t.unpack(this));")
     for n, _ in p.results:
         lines.append(f"    Tensor {n} = saved_{n}.unpack(this);")
-    # Offsets of the edges of each differentiable argument.
-    position = {}
-    offset = "0"
-    for a in diff:
-        position[a.name] = offset
-        offset = f"{offset} + {'count_' + a.name if a.is_tensors else '1'}"
+    lines += [f"    {fact.type} {fact.name} = {fact.save};" for fact in p.facts if fact.read]
+    position = positions(e)
     for f in p.formulas:
+        guard = f" && {f.guard}" if f.guard else ""
         if len(f.args) == 1:
             a = next(x for x in diff if x.name == f.args[0])
             at = position[a.name]
             if a.is_tensors:
-                lines.append(f"    {{\n      std::vector<Tensor> list = {f.code};\n      for (size_t i = 0; i < list.size(); ++i) "
+                lines.append(f"    {{\n      std::vector<Tensor> list = {f.code.value('      ')};\n      for (size_t i = 0; i < list.size(); ++i) "
                              f"out[{at} + i] = list[i];\n    }}")
             else:
-                lines.append(f"    if (needs({at})) out[{at}] = {f.code};")
+                lines.append(f"    if (needs({at}){guard}) out[{at}] = {f.code.value('    ')};")
         else:
             test = " || ".join(f"needs({position[a]})" for a in f.args)
             names = ", ".join(f"d{i}" for i in range(len(f.args)))
-            wanted = ", ".join(f"needs({position[a]})" for a in f.args)
-            code = f.code.replace("WANTED", "{" + wanted + "}")
-            lines.append(f"    if ({test}) {{\n      auto [{names}] = {code};")
+            lines.append(f"    if (({test}){guard}) {{\n      auto [{names}] = {f.code.value('      ')};")
             for i, a in enumerate(f.args):
                 lines.append(f"      out[{position[a]}] = d{i};")
             lines.append("    }")
@@ -231,22 +321,16 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     # A number that PyTorch wraps into a tensor has an edge there; what hooks of the node see counts it.
     lines += ["  node->add_edge(Tensor());"] * (e.raw.get("node_edges", len(diff)) - len(diff))
     lines += ["  " + x for x in save_inputs(e, p, kind == "inplace")]
-    for fname, _, value in p.facts:
-        if not value.startswith(("made", "std::get")):
-            lines.append(f"  node->{fname} = {value};")
+    lines += [f"  {fact.save}" for fact in p.facts if not fact.made and not fact.read]
     lines.append(f"  {s.cpp_return} made = [&] {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return {redispatch};\n  }}();")
     if kind == "inplace":
         lines.append("  rebase_history(self, Ref<Node>(node.get()));")
         for n, _ in p.results:
             lines.append(f"  node->saved_{n} = SavedTensor(self, true);")
-        for fname, _, value in p.facts:
-            if value.startswith("made"):
-                lines.append(f"  node->{fname} = {value};")
+        lines += [f"  {fact.save}" for fact in p.facts if fact.made]
         lines.append("  return self;\n}")
         return "\n".join(lines)
-    for fname, _, value in p.facts:
-        if value.startswith(("made", "std::get")):
-            lines.append(f"  node->{fname} = {value};")
+    lines += [f"  {fact.save}" for fact in p.facts if fact.made]
     count = len(s.returns)
     if count == 1 and s.returns[0].type == "Tensor[]":
         lines.append("  for (Tensor& t : made) set_history(t, Ref<Node>(node.get()));")
@@ -341,7 +425,24 @@ def bookkeeping(e: Entry, kind: str, s: Schema) -> str | None:
     return None
 
 
-def write(entries: list[Entry], out: Output) -> None:
+def write_definitions(entries: list[Entry], definitions: list[Definition], table: Table, out: Output) -> None:
+    """The table's own formulas, as functions that others call."""
+    heads, bodies = [], []
+    for d in definitions:
+        made = table.definitions[d.schema.name]
+        params = ", ".join(f"{passed(a.key)} {safe(a.name)}" for a in d.schema.args)
+        head = f"{stored(result_type(d.schema))} {d.schema.name}({params})"
+        heads.append(f"{head};")
+        bodies.append(f"// {d.source}\n{head} {{\n{made.body()}\n}}")
+    out.write("strata/generated/formulas.h", HEADER + '#pragma once\n#include "core/tensor.h"\n\nnamespace strata::formulas {\n\n' +
+              "\n".join(heads) + "\n\n}  // namespace strata::formulas\n")
+    out.write("formulas.cpp", HEADER + '#include "grad/formulas.h"\n' + includes(entries, "\n".join(bodies)) +
+              "\nnamespace strata::formulas {\n\n" + "\n\n".join(bodies) + "\n\n}  // namespace strata::formulas\n")
+
+
+def write(entries: list[Entry], definitions: list[Definition], out: Output) -> None:
+    table = Table(entries, definitions)
+    write_definitions(entries, definitions, table, out)
     by_family: dict[str, list[Entry]] = {}
     for e in entries:
         by_family.setdefault(e.family, []).append(e)
@@ -350,7 +451,7 @@ def write(entries: list[Entry], out: Output) -> None:
         for e in group:
             cls = ""
             if e.grad and e.kind != "composite":
-                p = plan(e)
+                p = plan(e, table)
                 cls = f"{e.node}_{e.schema.ident}"
                 body.append(node_class(e, p, e.node))
             for kind, s in e.operators():

@@ -8,6 +8,7 @@ any order exist.
 from __future__ import annotations
 
 import ast
+import copy
 
 
 class NotPointwise(Exception):
@@ -119,7 +120,7 @@ def _call(name: str, *args: ast.expr) -> ast.expr:
 
 
 def slopes(node: ast.expr, by: str, is_complex: bool) -> list[tuple[str, ast.expr]]:
-    """What the gradient of `by` is a sum of: a factor in C++ (the gradient or its conjugate) and a scalar expression.
+    """What the gradient of `by` is a sum of: a factor (the gradient or its conjugate) and a scalar expression.
 
     Complex derivatives are Wirtinger's: the gradient times conj(d node / d by), and its conjugate times
     d node / d conj(by).
@@ -128,7 +129,7 @@ def slopes(node: ast.expr, by: str, is_complex: bool) -> list[tuple[str, ast.exp
         parts = [("grad", derivative(node, by))]
     else:
         plain = derivative(node, by, False)
-        parts = [("grad", plain if _const(plain, 0) else _conj(plain)), ("ops::_conjugate(grad)", derivative(node, by, True))]
+        parts = [("grad", plain if _const(plain, 0) else _conj(plain)), ("_conjugate(grad)", derivative(node, by, True))]
     return [(outer, slope) for outer, slope in parts if not _const(slope, 0)]
 
 
@@ -201,52 +202,20 @@ def derivative(node: ast.expr, by: str, barred: bool | None = None) -> ast.expr:
     raise NotPointwise(ast.dump(node))
 
 
-BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
-COMPARE = {ast.Gt: "gt", ast.Lt: "lt", ast.GtE: "ge", ast.LtE: "le", ast.Eq: "eq", ast.NotEq: "ne"}
-OPS = {"normcdf": "special_ndtr", "select": "where", "rare": "where", "rint": "round", "trigamma": "special_trigamma", "tetragamma": "special_tetragamma",
-       "isnan": "isnan"}
+# What operators over tensors are called where the functions of numbers have other names.
+OPS = {"normcdf": "special_ndtr", "select": "where", "rare": "where", "rint": "round", "trigamma": "special_trigamma",
+       "tetragamma": "special_tetragamma"}
 
 
-def compose(node: ast.expr, tensors: set[str]) -> tuple[str, bool]:
-    """C++ over tensor operators, and whether the value is a tensor (else a number)."""
-    if isinstance(node, ast.Constant):
-        return (str(node.value).lower() if isinstance(node.value, bool) else f"Scalar({node.value!r})"), False
-    if isinstance(node, ast.Name):
-        if node.id in ("pi", "inf", "nan"):
-            return {"pi": "Scalar(M_PI)", "inf": "Scalar(INFINITY)", "nan": "Scalar(NAN)"}[node.id], False
-        return node.id, node.id in tensors
-    if isinstance(node, ast.UnaryOp):
-        text, is_tensor = compose(node.operand, tensors)
-        if isinstance(node.op, ast.USub):
-            return (f"ops::neg({text})" if is_tensor else f"(-{text})"), is_tensor
-        return f"ops::logical_not({text})", True
-    if isinstance(node, ast.BinOp):
-        a, ta = compose(node.left, tensors)
-        b, tb = compose(node.right, tensors)
-        if type(node.op) in BINARY:
-            return f"({a} {BINARY[type(node.op)]} {b})", ta or tb
-        name = {ast.BitAnd: "logical_and", ast.BitOr: "logical_or", ast.BitXor: "logical_xor"}.get(type(node.op))
-        if name:
-            return f"ops::{name}({a}, {b})", True
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        a, ta = compose(node.left, tensors)
-        b, tb = compose(node.comparators[0], tensors)
-        name = COMPARE[type(node.ops[0])]
-        if not ta and tb:
-            a, b = b, a
-            name = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}.get(name, name)
-        if not ta and not tb:
-            return f"formulas::{name}({a}, {b})", False
-        return f"ops::{name}({a}, {b})", True
-    if isinstance(node, ast.Call):
-        name = node.func.id
-        parts = [compose(a, tensors) for a in node.args]
-        if not any(t for _, t in parts):
-            return f"formulas::{name}({', '.join(p for p, _ in parts)})", False
-        if name == "fma":
-            a, b, c = (p for p, _ in parts)
-            return f"(({a} * {b}) + {c})", True
-        if name in ("where", "select", "rare") and not parts[0][1]:
-            return f"formulas::where({', '.join(p for p, _ in parts)})", True
-        return f"ops::{OPS.get(name, name)}({', '.join(p for p, _ in parts)})", True
-    raise NotPointwise(ast.unparse(node))
+def over_tensors(node: ast.expr) -> str:
+    """The text of a formula over tensors (gen/formula.py) that computes what a scalar expression does."""
+
+    class Put(ast.NodeTransformer):
+        def visit_Call(self, node):
+            self.generic_visit(node)
+            if node.func.id == "fma":
+                a, b, c = node.args
+                return ast.BinOp(ast.BinOp(a, ast.Mult(), b), ast.Add(), c)
+            return _call(OPS.get(node.func.id, node.func.id), *node.args)
+
+    return ast.unparse(ast.fix_missing_locations(Put().visit(copy.deepcopy(node))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -30,6 +31,7 @@ KEYS = {
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "reference",
     "reason", "numbers",
 }
+FORMULA_KEYS = {"formula", "text"}
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order"}
 
 
@@ -184,6 +186,15 @@ class Kernel:
     order: str = "tree"
 
 
+@dataclass
+class Definition:
+    """A formula of the table that other formulas call by name."""
+
+    schema: Schema
+    text: str
+    source: str
+
+
 KINDS = ("compute", "rows", "space", "cpu", "composite", "view")
 
 
@@ -273,22 +284,28 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         return super().construct_mapping(node, deep)
 
 
+@cache
+def read(path: Path) -> list[tuple[dict, int]]:
+    """The rows of a file of the table, and their lines."""
+    text = path.read_text()
+    lines = [i + 1 for i, line in enumerate(text.splitlines()) if line.startswith(("- op:", "- kernel:", "- formula:"))]
+    try:
+        found = yaml.load(text, Loader=Loader) or []
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise SystemExit(f"ops/{path.name}:{mark.line + 1}:{mark.column + 1}: {error.problem}") from error
+    return list(zip(found, lines, strict=True))
+
+
 def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
     entries: list[Entry] = []
     kernels: list[Kernel] = []
     for path in sorted(folder.glob("*.yaml")):
-        text = path.read_text()
-        lines_of_ops = [i + 1 for i, line in enumerate(text.splitlines()) if line.startswith(("- op:", "- kernel:"))]
-        try:
-            found = yaml.load(text, Loader=Loader) or []
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark
-            raise SystemExit(f"ops/{path.name}:{mark.line + 1}:{mark.column + 1}: {error.problem}") from error
-        for raw, line in zip(found, lines_of_ops, strict=True):
+        for raw, line in read(path):
             try:
                 if "kernel" in raw:
                     kernels.append(make_kernel(raw, path.stem, line))
-                else:
+                elif "formula" not in raw:
                     entries.append(make_entry(raw, path.stem, line))
             except (ValueError, KeyError, SyntaxError) as error:
                 raise SystemExit(f"ops/{path.name}:{line}: {raw.get('op') or raw.get('kernel')}: {error}") from error
@@ -301,6 +318,19 @@ def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
     number_nodes(entries)
     derived = [d for e in entries for d in derive(e)]
     return entries + derived, kernels
+
+
+def definitions(folder: Path) -> list[Definition]:
+    """The `formula` rows of the table."""
+    found = []
+    for path in sorted(folder.glob("*.yaml")):
+        for raw, line in read(path):
+            if "formula" in raw:
+                source = f"ops/{path.name}:{line}: {raw['formula']}"
+                if set(raw) != FORMULA_KEYS:
+                    raise SystemExit(f"{source}: expected the keys {sorted(FORMULA_KEYS)}, got {sorted(raw)}")
+                found.append(Definition(parse_schema(raw["formula"]), str(raw["text"]).strip(), source))
+    return found
 
 
 def dtype_list(words: str) -> list[str]:
@@ -368,7 +398,7 @@ def number_nodes(entries: list[Entry]) -> None:
 
 def pointwise_formula(entry: Entry, formula: str) -> str | None:
     """The formula as a scalar expression over grad, result, tensors and scalars; None when it composes tensors."""
-    if entry.kind != "pointwise" or formula.startswith("cpp:") or len(entry.schema.returns) != 1:
+    if entry.kind != "pointwise" or formula.startswith("tensors:") or len(entry.schema.returns) != 1:
         return None
     allowed = {"grad", "result"} | {a.name for a in entry.schema.args if a.is_tensor or a.type == "Scalar"}
     try:
@@ -408,13 +438,12 @@ def derive(entry: Entry) -> list[Entry]:
                 continue
             try:
                 slopes = expr.slopes(expr.parse(text), a.name, "complex64" in d.dtypes)
+                terms = [f"{outer} * ({expr.over_tensors(rename_grad(slope))})" for outer, slope in slopes]
             except expr.NotPointwise:
-                d.grad[a.name] = f'cpp: formulas::no_second_derivative("{schema.full}", "{a.name}")'
-                continue
-            tensors = {("grad_" if x.name == "grad" else x.name) for x in args if x.type == "Tensor"}
-            if slopes:
-                d.grad[a.name] = "cpp: " + " + ".join(
-                    f"{outer} * {expr.compose(rename_grad(slope), tensors)[0]}" for outer, slope in slopes)
+                terms = [f'raise NotImplementedError("{schema.full}: the second derivative by {a.name} is not implemented; '
+                         'use create_graph=False")']
+            if terms:
+                d.grad[a.name] = "tensors: " + " + ".join(terms)
         found.append(d)
     return found
 
@@ -429,7 +458,3 @@ def rename_grad(tree):
             return _ast.Name("grad_") if node.id == "grad" else node
 
     return Put().visit(copy.deepcopy(tree))
-
-
-def token(name: str) -> re.Pattern:
-    return re.compile(rf"(?<![\w.:]){re.escape(name)}(?!\w)")

@@ -1,12 +1,12 @@
 #include "grad/formulas.h"
 
-#include <algorithm>
-
 #include "base/checked.h"
+#include "core/promote.h"
+#include "dispatch/tls.h"
+#include "strata/generated/ops/close.h"
 #include "strata/generated/ops/copy.h"
-#include "strata/generated/ops/create.h"
 #include "strata/generated/ops/reduce.h"
-#include "strata/generated/ops/scatter_view.h"
+#include "strata/generated/ops/shape.h"
 #include "strata/generated/ops/view.h"
 
 namespace strata {
@@ -36,10 +36,38 @@ Scalar operator/(const Scalar& a, const Scalar& b) {
 
 namespace formulas {
 
-Tensor no_second_derivative(const char* op, const char* arg) {
-  throw_error(ErrorKind::NotImplemented,
-              str_cat(op, ": the second derivative by ", arg, " is not implemented; use create_graph=False"));
+// ---- lists of numbers
+
+int64_t at(IntArrayRef values, int64_t i) { return values[strata::wrap_dim(i, int64_t(values.size()))]; }
+
+DimVec part(IntArrayRef values, int64_t begin, int64_t end) {
+  const int64_t n = int64_t(values.size());
+  auto place = [n](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n); };
+  begin = place(begin);
+  return DimVec(values.slice(begin, std::max<int64_t>(place(end) - begin, 0)));
 }
+
+DimVec joined(IntArrayRef a, IntArrayRef b) {
+  DimVec r(a);
+  for (int64_t v : b) r.push_back(v);
+  return r;
+}
+
+int64_t product(IntArrayRef values) {
+  int64_t n = 1;
+  for (int64_t v : values) n *= v;
+  return n;
+}
+
+DimVec inverse_order(IntArrayRef dims) {
+  DimVec back(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i) back[strata::wrap_dim(dims[i], int64_t(dims.size()))] = int64_t(i);
+  return back;
+}
+
+DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b) { return strata::broadcast_shapes(a, b); }
+
+// ---- reductions
 
 Tensor unsqueeze_reduced(const Tensor& t, int64_t ndim, OptIntArrayRef dim, bool keepdim) {
   if (keepdim || ndim == 0) return t;
@@ -55,8 +83,8 @@ Tensor unsqueeze_reduced(const Tensor& t, int64_t ndim, OptIntArrayRef dim, bool
   return r;
 }
 
-Tensor expand_reduced(const Tensor& grad, IntArrayRef sizes, OptIntArrayRef dim, bool keepdim) {
-  return ops::expand(unsqueeze_reduced(grad, int64_t(sizes.size()), dim, keepdim), sizes);
+Tensor expand_reduced(const Tensor& t, IntArrayRef sizes, OptIntArrayRef dim, bool keepdim) {
+  return ops::expand(unsqueeze_reduced(t, int64_t(sizes.size()), dim, keepdim), sizes);
 }
 
 int64_t reduced_numel(IntArrayRef sizes, OptIntArrayRef dim) {
@@ -70,33 +98,57 @@ int64_t reduced_numel(IntArrayRef sizes, OptIntArrayRef dim) {
   return n;
 }
 
-Tensor zeros_like_sizes(const Tensor& grad, IntArrayRef sizes) {
-  return ops::zeros(sizes, grad.dtype(), grad.device());
+// ---- corners
+
+Tensor corner(const Tensor& t, IntArrayRef sizes) {
+  Tensor r = t;
+  for (int64_t d = 0; d < t.dim(); ++d)
+    if (r.sizes()[d] != sizes[d]) r = ops::narrow(r, d, 0, sizes[d]);
+  return r;
 }
 
-Tensor copy_src(const Tensor& grad, IntArrayRef sizes, DType dtype) {
-  return to_copy_backward(ops::sum_to_size(grad, sizes), dtype, grad.device());
+Tensor at_corner(const Tensor& t, IntArrayRef sizes) {
+  if (t.sizes() == sizes) return t;
+  Tensor whole = ops::zeros(sizes, t.dtype(), t.device());
+  ops::copy_(ops::as_strided(whole, t.sizes(), whole.strides(), std::nullopt), t);
+  return whole;
 }
 
-Tensor to_copy_backward(const Tensor& grad, DType dtype, Device) {
-  Tensor g = grad.is_complex() && !is_complex(dtype) ? ops::real(grad) : grad;
-  return ops::to(g, dtype);
+// ---- products
+
+namespace {
+
+// Products of all elements before each one along the last dim, or after it, by doubling: log n steps of which each has
+// derivatives.
+Tensor products_beside(const Tensor& x, bool before) {
+  int64_t n = x.size(-1);
+  DimVec one(x.sizes());
+  one[x.dim() - 1] = 1;
+  Tensor r = ops::ones(one, x.dtype(), x.device());
+  if (n == 1) return r;
+  r = before ? ops::cat({r, ops::narrow(x, -1, 0, n - 1)}, -1) : ops::cat({ops::narrow(x, -1, 1, n - 1), r}, -1);
+  for (int64_t step = 1; step < n; step *= 2) {
+    Tensor product = ops::narrow(r, -1, step, n - step) * ops::narrow(r, -1, 0, n - step);
+    r = before ? ops::cat({ops::narrow(r, -1, 0, step), product}, -1)
+               : ops::cat({product, ops::narrow(r, -1, n - step, step)}, -1);
+  }
+  return r;
 }
 
-Tensor as_strided_grad(const Tensor& grad, IntArrayRef base_size, IntArrayRef base_stride, int64_t base_offset,
-                       IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset) {
-  return ops::as_strided_backward(grad, base_size, base_stride, base_offset, size, stride,
-                                  offset.value_or(base_offset));
-}
+}  // namespace
 
-// The inverse of as_strided_backward's scatter: reads a gradient of the base at the places of the view.
-Tensor as_strided_gather(const Tensor& grad, IntArrayRef base_stride, int64_t base_offset, IntArrayRef size,
-                         IntArrayRef stride, int64_t offset) {
-  int64_t low = std::min(base_offset, offset);
-  int64_t high = std::max(base_offset + strided_span(grad.sizes(), base_stride), offset + strided_span(size, stride));
-  Tensor flat = ops::zeros(IntArrayRef(high - low), grad.dtype(), grad.device());
-  ops::copy_(ops::as_strided(flat, grad.sizes(), base_stride, base_offset - low), grad);
-  return ops::as_strided(flat, size, stride, offset - low);
+Tensor products_of_others(const Tensor& t) { return products_beside(t, true) * products_beside(t, false); }
+
+// ---- modes and values
+
+bool grad_enabled() { return strata::grad_enabled(); }
+
+bool any_true(const Tensor& t) { return !t.is_meta() && ops::item(ops::any(t)).to_bool(); }
+
+bool allclose_to(const Tensor& t, const Tensor& expected) {
+  if (t.is_meta()) return true;
+  GradModeGuard unrecorded(false);
+  return ops::allclose(t, expected, 1e-2, 1e-2);
 }
 
 }  // namespace formulas

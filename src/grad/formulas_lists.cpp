@@ -1,18 +1,25 @@
-#include "grad/formulas_view.h"
-
+// Derivatives of joins, splits, strided views and products of reflections: loops over lists of tensors.
 #include "base/checked.h"
 #include "grad/formulas.h"
-#include "strata/generated/ops/compare.h"
+#include "strata/generated/ops/arrange.h"
 #include "strata/generated/ops/copy.h"
-#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/matmul.h"
 #include "strata/generated/ops/reduce.h"
-#include "strata/generated/ops/scatter_view.h"
 #include "strata/generated/ops/shape.h"
 #include "strata/generated/ops/split.h"
-#include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
 
 namespace strata::formulas {
+
+// The inverse of as_strided_backward's scatter: reads a gradient of the base at the places of the view.
+Tensor as_strided_gather(const Tensor& grad, IntArrayRef base_stride, int64_t base_offset, IntArrayRef size,
+                         IntArrayRef stride, int64_t offset) {
+  int64_t low = std::min(base_offset, offset);
+  int64_t high = std::max(base_offset + strided_span(grad.sizes(), base_stride), offset + strided_span(size, stride));
+  Tensor flat = ops::zeros(IntArrayRef(high - low), grad.dtype(), grad.device());
+  ops::copy_(ops::as_strided(flat, grad.sizes(), base_stride, base_offset - low), grad);
+  return ops::as_strided(flat, size, stride, offset - low);
+}
 
 std::vector<DimVec> sizes_of(TensorList tensors) {
   std::vector<DimVec> r;
@@ -26,20 +33,6 @@ std::vector<DType> dtypes_of(TensorList tensors) {
   return r;
 }
 
-Tensor permute_back(const Tensor& grad, IntArrayRef dims) {
-  DimVec back(dims.size());
-  for (size_t i = 0; i < dims.size(); ++i) back[wrap_dim(dims[i], int64_t(dims.size()))] = int64_t(i);
-  return ops::permute(grad, back);
-}
-
-Tensor as_strided_scatter_grad(const Tensor& grad, IntArrayRef base_stride, int64_t base_offset, IntArrayRef size,
-                               IntArrayRef stride, std::optional<int64_t> offset) {
-  Tensor ones = ops::ones(size, grad.dtype(), grad.device());
-  Tensor hit = ops::as_strided_backward(ones, grad.sizes(), base_stride, base_offset, size, stride,
-                                        offset.value_or(base_offset));
-  return ops::where(ops::ne(hit, Scalar(0)), ops::zeros_like(grad), grad);
-}
-
 // ---- lists of views
 
 namespace {
@@ -48,11 +41,6 @@ const Tensor& any_defined(const Grads& grads) {
   for (const Tensor& g : grads)
     if (g.defined()) return g;
   throw_error(ErrorKind::Internal, "a list of gradients without any");
-}
-
-Tensor part_in(const Tensor& grad, DType dtype) {
-  Tensor g = grad.is_complex() && !is_complex(dtype) ? ops::real(grad) : grad;
-  return ops::to(g, dtype);
 }
 
 }  // namespace
@@ -96,15 +84,9 @@ std::vector<Tensor> cat_back(const Tensor& grad, const std::vector<DimVec>& size
       r.push_back(ops::zeros({0}, dtypes[i], grad.device()));
       continue;
     }
-    r.push_back(part_in(ops::narrow(grad, dim, start, sizes[i][dim]), dtypes[i]));
+    r.push_back(in_dtype(ops::narrow(grad, dim, start, sizes[i][dim]), dtypes[i]));
     start += sizes[i][dim];
   }
-  return r;
-}
-
-std::vector<Tensor> stack_back(const Tensor& grad, const std::vector<DType>& dtypes, int64_t dim) {
-  std::vector<Tensor> r = ops::unbind(grad, dim);
-  for (size_t i = 0; i < r.size(); ++i) r[i] = part_in(r[i], dtypes[i]);
   return r;
 }
 
@@ -116,7 +98,7 @@ std::vector<Tensor> block_diag_back(const Tensor& grad, const std::vector<DimVec
     const DimVec& s = sizes[i];
     int64_t rows = s.size() == 2 ? s[0] : 1, columns = s.empty() ? 1 : s.back();
     Tensor block = ops::narrow(ops::narrow(grad, 0, row, rows), 1, column, columns);
-    r.push_back(part_in(ops::reshape(block, s), dtypes[i]));
+    r.push_back(in_dtype(ops::reshape(block, s), dtypes[i]));
     row += rows;
     column += columns;
   }
@@ -137,26 +119,36 @@ Tensor repeat_back(const Tensor& grad, IntArrayRef repeats, IntArrayRef sizes) {
   return ops::sum(ops::reshape(grad, shape), OptIntArrayRef(IntArrayRef(dims)), false, std::nullopt);
 }
 
-Tensor constant_pad_back(const Tensor& grad, IntArrayRef pad) {
-  DimVec back(pad);
-  for (int64_t& p : back) p = -p;
-  return ops::constant_pad_nd(grad, back, Scalar(0));
-}
+// ---- reflections
 
-// ---- complex numbers of parts
-
-Tensor complex_part(const Tensor& grad, bool imaginary) {
-  if (!grad.is_complex()) return imaginary ? ops::zeros_like(grad) : grad;
-  return imaginary ? ops::imag(grad) : ops::real(grad);
-}
-
-Tensor polar_abs_back(const Tensor& grad, const Tensor& angle) {
-  return complex_part(grad, false) * ops::cos(angle) + complex_part(grad, true) * ops::sin(angle);
-}
-
-// d (r e^ia) / da = i r e^ia: real(conj(grad) * i * result).
-Tensor polar_angle_back(const Tensor& grad, const Tensor& result) {
-  return complex_part(grad, true) * ops::real(result) - complex_part(grad, false) * ops::imag(result);
+// With Q_k the unit columns and Q_i = Q_{i+1} - tau_i v_i (v_i^H Q_{i+1}): the reverse sweep over these steps.
+std::tuple<Tensor, Tensor> householder_grad(const Tensor& grad, const Tensor& input, const Tensor& tau,
+                                            const BoolVec& wanted) {
+  const int64_t m = input.size(-2), n = input.size(-1), k = tau.size(-1);
+  Tensor unit = ops::eye(m, n, input.dtype(), input.device());
+  Tensor vectors = ops::tril(ops::narrow(input, -1, 0, k), -1) + ops::narrow(unit, -1, 0, k);
+  auto vector = [&](int64_t i) { return ops::narrow(vectors, -1, i, 1); };
+  auto factor = [&](int64_t i) { return ops::unsqueeze(ops::narrow(tau, -1, i, 1), -1); };
+  std::vector<Tensor> q(k + 1);
+  q[k] = ops::expand(unit, input.sizes());
+  for (int64_t i = k; i-- > 0;) q[i] = q[i + 1] - vector(i) * factor(i) * ops::matmul(adjoint_of(vector(i)), q[i + 1]);
+  std::vector<Tensor> by_vectors, by_taus;
+  Tensor g = grad;
+  for (int64_t i = 0; i < k; ++i) {
+    const Tensor v = vector(i), t = factor(i), &before = q[i + 1];
+    Tensor row = ops::matmul(adjoint_of(v), before), grad_row = ops::matmul(adjoint_of(v), g);
+    by_taus.push_back(ops::squeeze(-ops::matmul(grad_row, adjoint_of(row)), -1));
+    by_vectors.push_back(-(ops::_conjugate(t) * ops::matmul(g, adjoint_of(row))) -
+                         t * ops::matmul(before, adjoint_of(grad_row)));
+    g = g - ops::_conjugate(t) * v * grad_row;
+  }
+  if (k == 0) return {wanted[0] ? ops::zeros_like(input) : Tensor(), wanted[1] ? ops::zeros_like(tau) : Tensor()};
+  Tensor by_input;
+  if (wanted[0]) {
+    if (k < n) by_vectors.push_back(ops::zeros_like(ops::narrow(input, -1, k, n - k)));
+    by_input = ops::tril(ops::cat(by_vectors, -1), -1);
+  }
+  return {by_input, wanted[1] ? ops::cat(by_taus, -1) : Tensor()};
 }
 
 }  // namespace strata::formulas

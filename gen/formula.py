@@ -1,0 +1,242 @@
+"""Derivatives as text: a small typed language over tensors with Python's syntax, and the C++ that it becomes.
+
+A formula is an expression, or lines of which the last one is it: `name = expression`, `if` with `elif` and `else`, `return`,
+`raise NotImplementedError("...")`. It calls operators of the table by name (`sum(grad, dim, True)`; the types of the arguments
+choose the overload, `sum.dim_IntList(...)` names it), the table's `formula` entries, and the functions below. What a node
+has to save comes from the parsed text: `self.shape` needs the sizes alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from .formula_expr import Expressions, Scope
+from .formula_types import Function, Value, fit, joined, parts_of, signature, stored
+from .schema import safe
+
+# C++ that every formula may call (grad/formulas.h): what expressions cannot say and everything needs.
+PRIMITIVES = [signature(text, "primitive") for text in (
+    # Lists and numbers.
+    "product(int[] values) -> int",
+    "wrap_dim(int dim, int ndim) -> int",
+    "inverse_order(int[] dims) -> int[]",  # of a permutation
+    "broadcast_shapes(int[] a, int[] b) -> int[]",
+    "reduced_numel(int[] sizes, int[]? dim) -> int",
+    # A reduced result or gradient with its reduced dims put back as 1, and expanded to the sizes of the input.
+    "unsqueeze_reduced(Tensor t, int ndim, int[]? dim, bool keepdim) -> Tensor",
+    "expand_reduced(Tensor t, int[] sizes, int[]? dim, bool keepdim) -> Tensor",
+    "corner(Tensor t, int[] sizes) -> Tensor",  # the first elements of each dim
+    "at_corner(Tensor t, int[] sizes) -> Tensor",  # zeros but for t in that corner
+    "products_of_others(Tensor t) -> Tensor",  # of all but one along the last dim, zeros among them or not
+    "grad_enabled() -> bool",  # whether the derivative is itself recorded
+    # These read values.
+    "any_true(Tensor t) -> bool",
+    "allclose_to(Tensor t, Tensor expected) -> bool",
+)]
+# C++ functions of single formulas: loops over lists of tensors or over steps.
+HELPERS = [signature(text, "helper") for text in (
+    "as_strided_gather(Tensor grad, int[] base_stride, int base_offset, int[] size, int[] stride, int offset) -> Tensor",
+    "cat_back(Tensor grad, int[][] sizes, ScalarType[] dtypes, int dim) -> Tensor[]",
+    "block_diag_back(Tensor grad, int[][] sizes, ScalarType[] dtypes) -> Tensor[]",
+    "repeat_back(Tensor grad, int[] repeats, int[] sizes) -> Tensor",
+    "unbind_back(grads grads, int dim) -> Tensor",
+    "split_back(grads grads, int[] sizes, int split_size, int dim) -> Tensor",
+    "split_with_sizes_back(grads grads, int[] sizes, int[] split_sizes, int dim) -> Tensor",
+    "householder_grad(Tensor grad, Tensor input, Tensor tau, bool[] wanted) -> (Tensor, Tensor)",
+)]
+
+ERRORS = {"RuntimeError": "Runtime", "ValueError": "Value", "TypeError": "Type", "IndexError": "Index",
+          "NotImplementedError": "NotImplemented"}
+
+
+@dataclass
+class Code:
+    """The C++ of a formula, in which nothing but the names of its scope occur."""
+
+    lines: list[str]  # of a function's body; of an expression alone, that
+    type: str
+    uses: set[str]  # names whose values it needs
+    facts: dict[str, tuple[str, str]]  # field -> (name, attribute)
+    calls: set[Function]
+    single: bool
+
+    def value(self, indent: str) -> str:
+        """As an expression."""
+        if self.single:
+            return self.lines[0]
+        return f"[&]() -> {stored(self.type)} {{\n{indented(self.lines, indent + '  ')}\n{indent}}}()"
+
+    def body(self) -> str:
+        """As a function's body."""
+        return f"  return {self.lines[0]};" if self.single else indented(self.lines, "  ")
+
+
+def enclosed(code: str) -> bool:
+    """Whether one pair of brackets is around the whole."""
+    depth = 0
+    for i, c in enumerate(code):
+        depth += (c == "(") - (c == ")")
+        if depth == 0:
+            return code[0] == "(" and i == len(code) - 1
+    return False
+
+
+def indented(lines: list[str], indent: str) -> str:
+    made = []
+    for line in lines:
+        if line.startswith("}"):
+            indent = indent[2:]
+        made.append(indent + line)
+        if line.endswith("{"):
+            indent += "  "
+    return "\n".join(made)
+
+
+class Writer(Expressions):
+    """Checks one text and writes it as C++."""
+
+    def __init__(self, functions: dict[str, list[Function]], scope: Scope):
+        super().__init__(functions, scope)
+        self.hoisted: dict[str, str] = {}  # locals that several lines assign: name -> C++ type
+        self.counts: dict[str, int] = {}  # how many lines assign each
+        self.want = ""
+
+    # ---- the whole
+
+    def write(self, text: str, want: str) -> Code:
+        tree = ast.parse(text)
+        self.want = want
+        single = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)
+        lines = [self.wanted_value(tree.body[0].value)] if single else self.body(tree)
+        return Code(lines, want, self.uses, self.facts, self.calls, single)
+
+    def body(self, tree: ast.Module) -> list[str]:
+        stores = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        loads = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        for n in stores:
+            self.line = n.lineno
+            if n.id in self.scope.names or n.id in ("grads", "wanted"):
+                self.fail(f"{n.id} is given; choose another name")
+            if n.id not in loads and n.id != "_":
+                self.fail(f"{n.id} is never used")
+            self.counts[n.id] = self.counts.get(n.id, 0) + 1
+        *rest, last = tree.body
+        lines = [x for s in rest for x in self.statement(s)]
+        if isinstance(last, ast.Expr):
+            last = ast.copy_location(ast.Return(last.value), last)
+        elif not self.ends([last]):
+            self.line = last.lineno
+            self.fail("the last line is no expression")
+        lines += self.statement(last)
+        return [f"{type_} {safe(name)}{{}};" for name, type_ in self.hoisted.items()] + lines
+
+    def wanted_value(self, node: ast.expr) -> str:
+        """The code of the value that the whole shall have."""
+        self.line = node.lineno
+        value = self.tuple_of(node) if isinstance(node, ast.Tuple) else self.expr(node)
+        have, want = parts_of(value.type), parts_of(self.want)
+        if value.type.startswith("(") and len(have) == len(want) and all(a in (b, b.removesuffix("?")) for a, b in zip(have, want, strict=True)):
+            return value.code
+        found = fit(value, self.want)
+        if found is None:
+            self.fail(f"expected {self.want}, got {value.type}")
+        return found[1]
+
+    def tuple_of(self, node: ast.Tuple) -> Value:
+        want = parts_of(self.want)
+        if not self.want.startswith("(") or len(want) != len(node.elts):
+            self.fail(f"expected {self.want}, got {len(node.elts)} values")
+        codes = []
+        for each, type_ in zip(node.elts, want, strict=True):
+            value = self.expr(each)
+            found = fit(value, type_)
+            if found is None:
+                self.fail(f"expected {type_}, got {value.type}")
+            codes.append(found[1])
+        return Value(f"{stored(self.want)}({', '.join(codes)})", self.want)
+
+    # ---- lines
+
+    def ends(self, body: list[ast.stmt]) -> bool:
+        last = body[-1]
+        return isinstance(last, (ast.Return, ast.Raise)) or (
+            isinstance(last, ast.If) and bool(last.orelse) and self.ends(last.body) and self.ends(last.orelse))
+
+    def statement(self, s: ast.stmt) -> list[str]:
+        self.line = s.lineno
+        if isinstance(s, ast.Assign) and len(s.targets) == 1:
+            return [self.let(s.targets[0], s.value)]
+        if isinstance(s, ast.If):
+            return self.branch(s)
+        if isinstance(s, ast.Return) and s.value is not None:
+            return [f"return {self.wanted_value(s.value)};"]
+        if isinstance(s, ast.Raise) and isinstance(s.exc, ast.Call) and isinstance(s.exc.func, ast.Name):
+            kind = ERRORS.get(s.exc.func.id)
+            if kind is None or len(s.exc.args) != 1:
+                self.fail(f"expected one of {', '.join(ERRORS)} with a text")
+            return [f"throw_error(ErrorKind::{kind}, {self.text(s.exc.args[0])});"]
+        self.fail(f"{type(s).__name__} is no line of a formula: expected name = expression, if, return or raise")
+
+    def text(self, node: ast.expr) -> str:
+        """A string, or an f-string of values."""
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        codes = [self.expr(p.value if isinstance(p, ast.FormattedValue) else p).code for p in parts]
+        return codes[0] if not isinstance(node, ast.JoinedStr) else f"str_cat({', '.join(codes)})"
+
+    def let(self, target: ast.expr, value: ast.expr) -> str:
+        made = self.expr(value)
+        if isinstance(target, ast.Tuple):
+            types = parts_of(made.type)
+            if not made.type.startswith("(") or len(types) != len(target.elts):
+                self.fail(f"expected {len(target.elts)} values, got {made.type}")
+            names = []
+            for i, (each, type_) in enumerate(zip(target.elts, types, strict=True)):
+                name = each.id if each.id != "_" else f"unused_{self.line}_{i}"
+                if self.counts.get(each.id, 0) > 1 and each.id != "_":
+                    self.fail(f"{each.id} is assigned twice")
+                self.names[name] = Value(safe(name), type_)
+                names.append(safe(name))
+            return f"auto [{', '.join(names)}] = {made.code};"
+        name = target.id
+        if made.type == "None":
+            made = Value("Tensor()", "Tensor?")
+        if made.type == "[]":
+            made = Value("DimVec{}", "int[]")
+        self.known = frozenset(k for k in self.known if name not in {n.id for n in ast.walk(ast.parse(k)) if isinstance(n, ast.Name)})
+        self.names[name] = Value(safe(name), made.type)
+        type_ = stored(made.type)
+        if self.counts[name] == 1:
+            return f"const {type_} {safe(name)} = {made.code};"
+        if self.hoisted.setdefault(name, type_) != type_:
+            self.fail(f"{name} was {self.hoisted[name]}, and is {type_} here")
+        return f"{safe(name)} = {made.code};"
+
+    def branch(self, s: ast.If) -> list[str]:
+        test = self.condition(s.test)
+        names, known = dict(self.names), self.known
+        self.learn(known, s.test, True)
+        then = [x for each in s.body for x in self.statement(each)]
+        after_then = (self.names, self.known)
+        self.names = names
+        self.learn(known, s.test, False)
+        other = [x for each in s.orelse for x in self.statement(each)]
+        lines = [f"if {test if enclosed(test) else f'({test})'} {{", *then, *(["} else {", *other] if other else []), "}"]
+        if s.orelse and self.ends(s.orelse):
+            self.names, self.known = after_then
+        elif not self.ends(s.body):
+            self.known &= after_then[1]
+            both = {}
+            for name, value in self.names.items():
+                there = after_then[0].get(name)
+                type_ = there and joined(value.type, there.type)
+                if type_:
+                    both[name] = Value(value.code, type_)
+            self.names = both
+        return lines
+
+    def learn(self, known: frozenset[str], test: ast.expr, truth: bool) -> None:
+        self.known = known | self.learnt(test, truth)
+        for name in self.known & set(self.names):
+            if self.names[name].type == "Tensor?":
+                self.names[name] = Value(self.names[name].code, "Tensor")
