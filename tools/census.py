@@ -2,7 +2,9 @@
 composite nor view when the count began.
 
 Said is an entry with an expression (`compute`, `rows`, `space`), and a composite whose text only calls said operators. C++ is
-an entry that names a function: by `cpu`, or a composite by its text; it may be host code around printed kernels."""
+an entry that names a function: by `cpu`, or a composite by its text; it may be host code around printed kernels.
+
+`derivatives` counts likewise what `grad` says."""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import textwrap
 from functools import cache
 from pathlib import Path
 
+from gen import autograd_cpp, model
 from gen.model import Entry
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,6 +79,16 @@ class Census:
         for reason, members in reasons.items():
             lines += listed(f"C++, since {reason}", members)
         return lines
+
+
+def derivatives() -> list[str]:
+    """How many derivatives are table text: scalar expressions, and formulas that call operators, the table's other formulas and
+    the primitives of gen/formula.py, no C++ of their own."""
+    found = autograd_cpp.census(model.load(ROOT / "ops")[0], model.definitions(ROOT / "ops"))
+    rest = [name for name, helpers in found if helpers]
+    said = len(found) - len(rest)
+    return [f"derivatives: {said} of {len(found)} are table text ({100 * said / len(found):.1f} %)",
+            *textwrap.wrap("by C++: " + ", ".join(rest), 118, initial_indent="  ", subsequent_indent="    ")]
 
 
 @cache
