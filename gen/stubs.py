@@ -180,8 +180,7 @@ def package(root: Path) -> tuple[list[str], list[str], set[str]]:
     for module, listed in ast.literal_eval(value_of(tree, "_NAMES")).items():
         for name in listed.split():
             take(f"strata.{module}", name)
-    modules = value_of(tree, "_MODULES").args[0].func.value
-    for name in sorted(ast.literal_eval(modules).split()):
+    for name in sorted(ast.literal_eval(value_of(tree, "_MODULES")).split()):
         if (folder / f"{name}.py").exists() or (folder / name / "__init__.py").exists():
             take("strata", name)
     return imports, body, names

@@ -7,10 +7,9 @@ strata.nn, strata.optim and the other parts are loaded when they are first named
 from __future__ import annotations
 
 import builtins
-import importlib
 import math
 
-from strata import _C
+from strata import _C, _lazy
 from strata._tensor import Tensor
 from strata.autograd.grad_mode import enable_grad as enable_grad
 from strata.autograd.grad_mode import inference_mode as inference_mode
@@ -40,12 +39,10 @@ globals().update({name: module for name, module in _install(Tensor).items() if n
 del _install
 
 # Where names live that are loaded on first use.
-_MODULES = frozenset(
-    (
-        "__config__ accelerator amp autograd backends compiler cpu distributed distributions fft func fx hub jit "
-        "library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
-        "special testing types utils"
-    ).split()
+_MODULES = (
+    "__config__ accelerator amp autograd backends compiler cpu distributed distributions fft func fx hub jit "
+    "library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
+    "special testing types utils"
 )
 _NAMES = {
     "_tensor_str": "set_printoptions get_printoptions printoptions",
@@ -74,29 +71,7 @@ _NAMES = {
         "set_warn_always"
     ),
 }
-_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__") and name not in _MODULES:
-        raise AttributeError(f"module 'strata' has no attribute {name!r}")
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"strata.{_HOME[name]}"), name)
-    elif name in _MODULES:
-        try:
-            return importlib.import_module(f"strata.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"strata.{name}":
-                raise
-            raise AttributeError(f"module 'strata' has no attribute {name!r}: this version does not hold it") from None
-    else:
-        raise AttributeError(f"module 'strata' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_HOME})
+__getattr__, __dir__ = _lazy.of(globals(), _NAMES, _MODULES)
 
 
 def is_tensor(obj: object) -> builtins.bool:

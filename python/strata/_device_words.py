@@ -12,7 +12,8 @@ import functools
 import json
 import os
 import sys
-from contextlib import nullcontext
+
+from strata import _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _amp(name: str) -> ModuleType:
 
     def member(attribute: str) -> Any:
         if attribute not in ("autocast", "GradScaler", "custom_fwd", "custom_bwd"):
-            raise AttributeError(f"module {module.__name__!r} has no attribute {attribute!r}")
+            raise KeyError(attribute)
         import strata
         from strata import amp
 
@@ -86,7 +87,7 @@ def _amp(name: str) -> ModuleType:
         module.custom_bwd = functools.partial(amp.custom_bwd, device_type=name)
         return getattr(module, attribute)
 
-    module.__getattr__ = member
+    module.__getattr__ = _lazy.of(vars(module), otherwise=member)[0]
     return sys.modules.setdefault(module.__name__, module)
 
 
@@ -117,6 +118,8 @@ def install_module_methods(module_class: type) -> None:
 
 def _context(*args: Any, **kwargs: Any) -> Any:
     """A `with` block that changes nothing."""
+    from contextlib import nullcontext
+
     return nullcontext()
 
 

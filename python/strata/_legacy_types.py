@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import strata
-from strata import Tensor
+from strata import Tensor, _lazy
 from strata._missing import missing_class
 
 TYPE_CHECKING = False
@@ -89,18 +89,15 @@ def _no_symbol(name: str) -> type:
     return missing_class("strata", name, "sizes are Python's ints and bools")
 
 
-def __getattr__(name: str) -> Any:
+def _make(name: str) -> Any:
     if name in SYMBOLS:
-        globals()[name] = symbol = _no_symbol(name)
-        return symbol
+        return _no_symbol(name)
     if name in LAYOUTS or name in ABSENT_DTYPES:
-        globals()[name] = absent = _Absent(name)
-        return absent
-    if name not in DTYPES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _Absent(name)
     dtype = getattr(strata, DTYPES[name])
-    made = _Legacy(
+    return _Legacy(
         name, (), {"__module__": "strata", "dtype": dtype, "__doc__": f"Names {dtype}; use `dtype=` instead."}
     )
-    globals()[name] = made
-    return made
+
+
+__getattr__ = _lazy.of(globals(), otherwise=_make)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from strata import _lazy
 from strata._missing import missing_class, missing_function
 
 TYPE_CHECKING = False
@@ -41,20 +42,16 @@ def _backend_missing() -> bool:
     return False
 
 
-def __getattr__(name: str) -> Any:
+def _stand_in(name: str) -> Any:
     if name in _FUNCTIONS:
-        value = missing_function(__name__, name, _WAY_OUT)
-    elif name in _CLASSES:
-        value = missing_class(__name__, name, _WAY_OUT)
-    elif name == "group":
-        value = type("group", (), {"WORLD": None})
-    elif name.startswith("is_") and name.endswith("_available"):
-        value = _backend_missing
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {_WAY_OUT}")
-    globals()[name] = value
-    return value
+        return missing_function(__name__, name, _WAY_OUT)
+    if name in _CLASSES:
+        return missing_class(__name__, name, _WAY_OUT)
+    if name == "group":
+        return type("group", (), {"WORLD": None})
+    if name.startswith("is_") and name.endswith("_available"):
+        return _backend_missing
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {_WAY_OUT}")
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = _lazy.of(globals(), otherwise=_stand_in)

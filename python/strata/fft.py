@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from strata import _namespace
+from strata import _lazy
 
-__getattr__, __dir__ = _namespace.of("fft", {})
+__getattr__, __dir__ = _lazy.operators(globals(), {})

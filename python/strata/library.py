@@ -14,7 +14,7 @@ import contextlib
 import inspect
 import weakref
 
-from strata import _C
+from strata import _C, _lazy
 from strata._infer_schema import infer_schema
 from strata.ops import FunctionSchema, OpOverload, _forget
 
@@ -367,11 +367,5 @@ def custom_op(
     return decorate if fn is None else decorate(fn)
 
 
-def __getattr__(name: str) -> Any:
-    # Seldom wanted, so loaded when named.
-    home = {"CustomOpDef": "_custom_op", "opcheck": "_opcheck"}.get(name)
-    if home is not None:
-        import importlib
-
-        return getattr(importlib.import_module(f"strata.{home}"), name)
-    raise AttributeError(f"module 'strata.library' has no attribute '{name}'")
+# Seldom wanted, so loaded when named.
+__getattr__, __dir__ = _lazy.of(globals(), {"._custom_op": "CustomOpDef", "._opcheck": "opcheck"})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from strata import _namespace
+from strata import _lazy
 from strata._C import _LinAlgError as LinAlgError
 
-__getattr__, _operators = _namespace.of("linalg", {})
+__getattr__, _operators = _lazy.operators(globals(), {})
 
 
 def __dir__() -> list[str]:

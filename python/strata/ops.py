@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
-from strata import _C
+from strata import _C, _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ _namespaces: dict[str, _Namespace] = {}
 
 
 def _packet(namespace: str, name: str) -> OpOverloadPacket:
-    return getattr(__getattr__(namespace), name)
+    return getattr(_namespace(namespace), name)
 
 
 def _forget(op: OpOverload) -> None:
@@ -246,12 +246,15 @@ def kernel_source(op: str | OpOverload | OpOverloadPacket, /, dtype: _C.dtype = 
     return Text(_C._kernel_source(name, dtype, dialect)[0])
 
 
-def __getattr__(namespace: str) -> _Namespace:
-    if namespace.startswith("__"):
-        raise AttributeError(f"module 'strata.ops' has no attribute '{namespace}'")
-    if namespace not in _namespaces:
-        _namespaces[namespace] = globals()[namespace] = _Namespace(namespace)
-    return _namespaces[namespace]
+def _namespace(name: str) -> _Namespace:
+    if name.startswith("__"):
+        raise KeyError(name)
+    if name not in _namespaces:
+        _namespaces[name] = _Namespace(name)
+    return _namespaces[name]
+
+
+__getattr__ = _lazy.of(globals(), otherwise=_namespace)[0]
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strata import _namespace
+from strata import _lazy
 
 # Names whose operator has another name in the table.
 _SAME = {
@@ -14,4 +14,4 @@ _SAME = {
     "gammaincc": "igammac",
 }
 
-__getattr__, __dir__ = _namespace.of("special", _SAME, plain=True)
+__getattr__, __dir__ = _lazy.operators(globals(), _SAME, plain=True)

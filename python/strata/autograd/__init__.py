@@ -7,7 +7,7 @@ import sys
 import types
 
 import strata
-from strata import _C
+from strata import _C, _lazy
 
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
@@ -243,16 +243,9 @@ class _Package(types.ModuleType):
         pass
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("functional", "forward_ad", "graph"):
-        return importlib.import_module(f"strata.autograd.{name}")
-    if name == "profiler":
-        return importlib.import_module("strata.profiler")
-    if name == "GradientEdge":
-        return importlib.import_module("strata.autograd.graph").GradientEdge
-    if name in ("gradgradcheck", "GradcheckError"):
-        return getattr(importlib.import_module("strata.autograd.gradcheck"), name)
-    raise AttributeError(f"module 'strata.autograd' has no attribute '{name}'")
-
-
+__getattr__, __dir__ = _lazy.of(
+    globals(),
+    {".": "profiler", "graph": "GradientEdge", "gradcheck": "gradgradcheck GradcheckError"},
+    "functional graph",
+)
 sys.modules[__name__].__class__ = _Package

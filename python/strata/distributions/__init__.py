@@ -5,15 +5,10 @@
 
 from __future__ import annotations
 
-import importlib
-
+from strata import _lazy
 from strata._missing import missing_class
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-_FILES = {
+_HOMES = {
     "bernoulli": "Bernoulli",
     "categorical": "Categorical",
     "cauchy": "Cauchy",
@@ -30,7 +25,6 @@ _FILES = {
     "one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough",
     "uniform": "Uniform",
 }
-_HOME = {name: file for file, names in _FILES.items() for name in names.split()}
 _GAMMA = "samples of gamma variables are not provided; use Normal or LogNormal"
 _MISSING = {
     "Beta": _GAMMA,
@@ -48,23 +42,11 @@ _MISSING = {
     "TransformedDistribution": "transform the sample, and subtract the logarithm of the derivative from log_prob",
     "VonMises": "use Normal",
 }
-_SUBMODULES = ("constraints", *_FILES)
 
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    elif name in _MISSING:
-        value = missing_class(__name__, name, _MISSING[name])
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_SUBMODULES})
+__all__ = _lazy.listed(_HOMES)
+__getattr__, __dir__ = _lazy.of(
+    globals(),
+    _HOMES,
+    " ".join(("constraints", *_HOMES)),
+    lambda name: missing_class(__name__, name, _MISSING[name]),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+from strata import _lazy
 
 from . import modules
 from .modules.module import Module
@@ -12,24 +12,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_SUBMODULES = ("attention", "functional", "hooks", "init", "parallel", "utils")
-
 __all__ = ["Buffer", "Module", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 __all__ += [name for name in modules.__all__ if name not in __all__]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name == "DataParallel":
-        return importlib.import_module(f"{__name__}.parallel").DataParallel
+def _layer(name: str) -> Any:
     try:
-        value = getattr(modules, name)
+        return getattr(modules, name)
     except AttributeError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    globals()[name] = value
-    return value
+        raise KeyError(name) from None
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_SUBMODULES})
+__getattr__, __dir__ = _lazy.of(
+    globals(), {"parallel": "DataParallel"}, "attention functional hooks init parallel utils", _layer
+)

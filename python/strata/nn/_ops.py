@@ -8,6 +8,7 @@ override protocol (`__torch_function__`) is taken from `strata.overrides`.
 from __future__ import annotations
 
 import strata
+from strata import _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,15 +20,16 @@ has_torch_function_variadic = strata.overrides.has_torch_function_variadic
 handle_torch_function = strata.overrides.handle_torch_function
 
 
-def __getattr__(name: str) -> Callable:
+def _operator(name: str) -> Callable:
     if name.startswith("__"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise KeyError(name)
     try:
-        entry = getattr(strata._C._functions, name, None) or getattr(strata.ops.aten, name)
+        return getattr(strata._C._functions, name, None) or getattr(strata.ops.aten, name)
     except AttributeError:
         raise NotImplementedError(
             f"strata.nn needs the operator aten::{name}, which this build's operator table does not hold: "
             "compose the result from other operators, or add an entry for it under ops/"
         ) from None
-    globals()[name] = entry
-    return entry
+
+
+__getattr__ = _lazy.of(globals(), otherwise=_operator)[0]

@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+from strata import _lazy
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-
-_SUBMODULES = ("checkpoint", "data", "dlpack", "hooks", "model_zoo")
-
-__all__ = list(_SUBMODULES)
-
-
-def __getattr__(name: str) -> ModuleType:
-    if name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES})
+__all__ = ["checkpoint", "data", "dlpack", "hooks", "model_zoo"]
+__getattr__, __dir__ = _lazy.of(globals(), parts=" ".join(__all__))

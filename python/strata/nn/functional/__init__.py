@@ -6,11 +6,11 @@ them straight from the table. Families and their names are listed below; `dir()`
 
 from __future__ import annotations
 
-import importlib
+from strata import _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
 
 _FAMILIES = {
     "activation": (
@@ -48,8 +48,6 @@ _FAMILIES = {
     "unpooling": "max_unpool1d max_unpool2d max_unpool3d",
     "vision": "channel_shuffle fold pad unfold",
 }
-_HOME = {name: family for family, names in _FAMILIES.items() for name in names.split()}
-
 # Names that are operators of the table as they stand, and the one that is called otherwise there.
 _OPERATOR_NAMES = (
     "adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear celu_ conv1d conv2d conv3d conv_transpose1d "
@@ -58,24 +56,14 @@ _OPERATOR_NAMES = (
 )
 _OPERATORS = {name: name for name in _OPERATOR_NAMES.split()} | {"logsigmoid": "log_sigmoid"}
 
-__all__ = list(_HOME | _OPERATORS)
+__all__ = [*_lazy.listed(_FAMILIES), *_OPERATORS]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        home = importlib.import_module(f"{__name__}.{_HOME[name]}")
-        if _HOME[name] in _HOME:  # importing the file dropout.py has just hidden the function dropout
-            globals()[_HOME[name]] = getattr(home, _HOME[name])
-        value = getattr(home, name)
-        if getattr(value, "__module__", "").startswith(__name__):
-            value.__module__ = __name__  # graphs print a function by the name that users write
-    elif name in _OPERATORS:
-        value = getattr(importlib.import_module(f"{__name__.rpartition('.')[0]}._ops"), _OPERATORS[name])
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+def _operator(name: str) -> Callable:
+    wanted = _OPERATORS[name]
+    from .. import _ops
+
+    return getattr(_ops, wanted)
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = _lazy.of(globals(), _FAMILIES, otherwise=_operator, public=True)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-
+from strata import _lazy
 from strata._missing import missing_class
 
 from .module import Module
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-_FILES = {
+_HOMES = {
     "activation": (
         "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish PReLU ReLU "
         "RReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin Softplus Softshrink Softsign Tanh Tanhshrink Threshold"
@@ -61,26 +56,13 @@ _FILES = {
     ),
     "unpooling": "MaxUnpool1d MaxUnpool2d MaxUnpool3d",
 }
-_HOME = {name: file for file, names in _FILES.items() for name in names.split()}
-
 # What PyTorch has and this package has not, with the way out.
 _MISSING = {"CrossMapLRN2d": "use LocalResponseNorm"}
 
-__all__ = list(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _FILES or name == "utils":
-        return importlib.import_module(f"{__name__}.{name}")
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    elif name in _MISSING:
-        value = missing_class("strata.nn", name, _MISSING[name], Module)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__all__ = _lazy.listed(_HOMES)
+__getattr__, __dir__ = _lazy.of(
+    globals(),
+    _HOMES,
+    " ".join((*_HOMES, "utils")),
+    lambda name: missing_class("strata.nn", name, _MISSING[name], Module),
+)

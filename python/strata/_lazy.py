@@ -1,0 +1,82 @@
+"""Names that are loaded when they are first used: the one way in which the modules of strata find theirs."""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def listed(homes: dict[str, str]) -> list[str]:
+    """The names in a table of homes."""
+    return [name for names in homes.values() for name in names.split()]
+
+
+def of(
+    module: dict[str, Any],
+    homes: dict[str, str] | None = None,
+    parts: str = "",
+    otherwise: Callable[[str], Any] | None = None,
+    public: bool = False,
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module, whose globals are given. What was found once is an attribute like others.
+
+    homes: files beside the module (in it, where it is a package; ".x" is one level up), and the names that each has.
+    parts: files that are names themselves. otherwise: makes any other value, and raises KeyError where there is none.
+    public: functions from the files say that they are the module's.
+    """
+    place = module["__name__"]
+    home = {name: file for file, names in (homes or {}).items() for name in names.split()}
+    files = frozenset(parts.split())
+
+    def get(name: str) -> Any:
+        if name in home:
+            file = home[name]
+            found = importlib.import_module(f".{file}", place)
+            value = getattr(found, name)
+            if home.get(file) == file:  # the import has hidden the name that the file shares
+                module[file] = getattr(found, file)
+            if public and getattr(value, "__module__", "").startswith(place):
+                value.__module__ = place
+        elif name in files:
+            return importlib.import_module(f".{name}", place)
+        else:
+            try:
+                value = (otherwise or {}.__getitem__)(name)
+            except KeyError:
+                raise AttributeError(f"module {place!r} has no attribute {name!r}") from None
+        module[name] = value
+        return value
+
+    def names() -> list[str]:
+        return sorted({*module, *module.get("__all__", ()), *home, *files})
+
+    return get, names
+
+
+def operators(module: dict[str, Any], same: dict[str, str], plain: bool = False) -> tuple[Callable, Callable]:
+    """`__getattr__` and `__dir__` of a namespace of operators: `strata.linalg.norm` is the table's `linalg_norm`.
+
+    same: names of the namespace whose operator is called otherwise. plain: operators without the prefix count too.
+    """
+    from strata._C import _functions
+
+    place, functions = module["__name__"], vars(_functions)
+    prefix = place.rpartition(".")[2] + "_"
+
+    def find(name: str) -> Any:
+        if not name.startswith("__"):
+            for wanted in (prefix + name, same.get(name), name if plain else None):
+                if wanted in functions:
+                    return functions[wanted]
+        raise AttributeError(
+            f"module {place!r} has no attribute {name!r}: the operator table does not hold {prefix}{name}"
+        )
+
+    def names() -> list[str]:
+        return sorted({*same, *(f.removeprefix(prefix) for f in functions if f.startswith(prefix))})
+
+    return of(module, otherwise=find)[0], names
