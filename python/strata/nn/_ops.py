@@ -13,11 +13,24 @@ from strata import _lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 has_torch_function = strata.overrides.has_torch_function
 has_torch_function_unary = strata.overrides.has_torch_function_unary
 has_torch_function_variadic = strata.overrides.has_torch_function_variadic
-handle_torch_function = strata.overrides.handle_torch_function
+
+
+def overridden(function: Callable, relevant: tuple, given: dict[str, Any]) -> Any:
+    """A call of `function` as the active mode, or the classes of the relevant arguments, would have it.
+
+    given: its locals(). Arguments without a default are handed on by position, the others by name, as PyTorch does.
+    """
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    required = code.co_argcount - len(function.__defaults__ or ())
+    return strata.overrides.handle_torch_function(
+        function, relevant, *(given[n] for n in names[:required]), **{n: given[n] for n in names[required:]}
+    )
 
 
 def _operator(name: str) -> Callable:

@@ -1,5 +1,8 @@
 """strata.nn.functional: random functions by their properties, errors, warnings, and names that are missing."""
 
+import inspect
+import types
+
 import pytest
 import strata
 import strata.nn.functional as F
@@ -125,6 +128,25 @@ def test_functions_can_be_overridden():
     assert func is F.relu and kwargs == {"inplace": False}
     assert F.pad(Spy(), [1, 1])[0] is F.pad
     assert F.cross_entropy(strata.ones(1), Spy(), reduction="sum")[1]["reduction"] == "sum"
+
+
+# Operators of the table ask for themselves; these call functions that ask.
+ASK_LATER = {"fractional_max_pool2d", "fractional_max_pool3d", "sigmoid", "tanh", "upsample", "upsample_bilinear", "upsample_nearest"}
+
+
+@pytest.mark.parametrize("name", [n for n in F.__all__ if isinstance(getattr(F, n), types.FunctionType) and n not in ASK_LATER])
+def test_what_an_override_is_given(name):
+    """Arguments without a default by position, the others by name."""
+
+    class Spy:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, args, kwargs
+
+    function = getattr(F, name)
+    parameters = inspect.signature(function).parameters.values()
+    given = tuple(Spy() for p in parameters if p.default is p.empty)
+    assert function(*given) == (function, given, {p.name: p.default for p in parameters if p.default is not p.empty})
 
 
 def test_transformer_mask_and_causal_detection():

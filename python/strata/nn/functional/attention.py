@@ -12,7 +12,7 @@ import strata
 from strata import Tensor
 
 from .. import _ops
-from .._ops import handle_torch_function, has_torch_function
+from .._ops import has_torch_function, overridden
 
 
 def _require(condition: bool, message: str) -> None:
@@ -149,24 +149,7 @@ def multi_head_attention_forward(
     """
     tensors = (query, key, value, in_proj_weight, in_proj_bias, bias_k, bias_v, out_proj_weight, out_proj_bias)
     if has_torch_function(tensors):
-        return handle_torch_function(
-            multi_head_attention_forward,
-            tensors,
-            *(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v),
-            *(add_zero_attn, dropout_p, out_proj_weight, out_proj_bias),
-            training=training,
-            key_padding_mask=key_padding_mask,
-            need_weights=need_weights,
-            attn_mask=attn_mask,
-            use_separate_proj_weight=use_separate_proj_weight,
-            q_proj_weight=q_proj_weight,
-            k_proj_weight=k_proj_weight,
-            v_proj_weight=v_proj_weight,
-            static_k=static_k,
-            static_v=static_v,
-            average_attn_weights=average_attn_weights,
-            is_causal=is_causal,
-        )
+        return overridden(multi_head_attention_forward, tensors, locals())
     batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         # One tensor for all three stays one, so that a single product serves them.

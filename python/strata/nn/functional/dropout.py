@@ -10,7 +10,7 @@ import warnings
 from strata import Tensor
 
 from .. import _ops
-from .._ops import handle_torch_function, has_torch_function_unary
+from .._ops import has_torch_function_unary, overridden
 
 # Where SELU's negative side ends: -scale * alpha of arXiv:1706.02515.
 _SELU_FLOOR = -1.7580993408473766
@@ -37,7 +37,7 @@ def _drop_channels(input: Tensor, p: float, training: bool, inplace: bool) -> Te
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element is zeroed with probability p, the others are divided by 1 - p. ValueError for p outside [0, 1]."""
     if has_torch_function_unary(input):
-        return handle_torch_function(dropout, (input,), input, p=p, training=training, inplace=inplace)
+        return overridden(dropout, (input,), locals())
     _check_probability(p)
     return _ops.dropout_(input, p, training) if inplace else _ops.dropout(input, p, training)
 
@@ -45,7 +45,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels of (N, C, L) or (C, L) are zeroed as a whole. RuntimeError for another number of dimensions."""
     if has_torch_function_unary(input):
-        return handle_torch_function(dropout1d, (input,), input, p=p, training=training, inplace=inplace)
+        return overridden(dropout1d, (input,), locals())
     _check_probability(p)
     if input.dim() not in (2, 3):
         raise RuntimeError(
@@ -62,7 +62,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels of (N, C, H, W) are zeroed as a whole; a 3-d input counts as (N, C, L), with a warning."""
     if has_torch_function_unary(input):
-        return handle_torch_function(dropout2d, (input,), input, p=p, training=training, inplace=inplace)
+        return overridden(dropout2d, (input,), locals())
     _check_probability(p)
     if input.dim() not in (3, 4):
         warnings.warn(
@@ -83,7 +83,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels of (N, C, D, H, W) or (C, D, H, W) are zeroed as a whole."""
     if has_torch_function_unary(input):
-        return handle_torch_function(dropout3d, (input,), input, p=p, training=training, inplace=inplace)
+        return overridden(dropout3d, (input,), locals())
     _check_probability(p)
     if input.dim() not in (4, 5):
         warnings.warn(
@@ -114,7 +114,7 @@ def _alpha_dropout(input: Tensor, p: float, training: bool, inplace: bool, chann
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps zero mean and unit variance after SELU. Source: arXiv:1706.02515."""
     if has_torch_function_unary(input):
-        return handle_torch_function(alpha_dropout, (input,), input, p=p, training=training, inplace=inplace)
+        return overridden(alpha_dropout, (input,), locals())
     _check_probability(p)
     return _alpha_dropout(input, p, training, inplace, channels=False)
 
@@ -122,6 +122,6 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """alpha_dropout of whole channels of (N, C, ...)."""
     if has_torch_function_unary(input):
-        return handle_torch_function(feature_alpha_dropout, (input,), input, p=p, training=training, inplace=inplace)
+        return overridden(feature_alpha_dropout, (input,), locals())
     _check_probability(p)
     return _alpha_dropout(input, p, training, inplace, channels=True)

@@ -7,7 +7,7 @@ import itertools
 import strata
 from strata import Tensor
 
-from .._ops import handle_torch_function, has_torch_function_variadic
+from .._ops import has_torch_function_variadic, overridden
 
 
 def grid_sample(
@@ -23,15 +23,7 @@ def grid_sample(
     align_corners: whether -1 and 1 are the centres of the outermost elements rather than their outer edges.
     """
     if has_torch_function_variadic(input, grid):
-        return handle_torch_function(
-            grid_sample,
-            (input, grid),
-            input,
-            grid,
-            mode=mode,
-            padding_mode=padding_mode,
-            align_corners=align_corners,
-        )
+        return overridden(grid_sample, (input, grid), locals())
     _check(input, grid, mode, padding_mode)
     sizes, aligned = list(input.shape[2:]), bool(align_corners)
     half = input.dtype in (strata.float16, strata.bfloat16)
@@ -149,7 +141,7 @@ def _cubic(axis: _Axis, at: Tensor) -> list[tuple[Tensor, Tensor]]:
 def affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = None) -> Tensor:
     """The grid for grid_sample that the affine maps theta (N, 2, 3) or (N, 3, 4) make for outputs (N, C, spatial...)."""
     if has_torch_function_variadic(theta):
-        return handle_torch_function(affine_grid, (theta,), theta, size, align_corners=align_corners)
+        return overridden(affine_grid, (theta,), locals())
     rank = len(size) - 2
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")

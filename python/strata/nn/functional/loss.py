@@ -14,7 +14,7 @@ from strata import Tensor
 
 from .. import _ops
 from .. import _reduction as _Reduction
-from .._ops import handle_torch_function, has_torch_function_variadic
+from .._ops import has_torch_function_variadic, overridden
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -58,9 +58,7 @@ def mse_loss(
 ) -> Tensor:
     """(input - target) ** 2, times `weight` where given."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            mse_loss, (input, target, weight), input, target, size_average, reduce, reduction=reduction, weight=weight
-        )
+        return overridden(mse_loss, (input, target, weight), locals())
     reduction = _Reduction.resolve(size_average, reduce, reduction)
     expanded, wanted = _broadcast(input, target)
     if weight is not None:
@@ -78,9 +76,7 @@ def l1_loss(
 ) -> Tensor:
     """|input - target|, times `weight` where given."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            l1_loss, (input, target, weight), input, target, size_average, reduce, reduction=reduction, weight=weight
-        )
+        return overridden(l1_loss, (input, target, weight), locals())
     reduction = _Reduction.resolve(size_average, reduce, reduction)
     expanded, wanted = _broadcast(input, target)
     if weight is not None:
@@ -98,9 +94,7 @@ def smooth_l1_loss(
 ) -> Tensor:
     """d * d / (2 * beta) where d = |input - target| < beta, else d - beta / 2; beta = 0 is l1_loss."""
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            smooth_l1_loss, (input, target), input, target, size_average, reduce, reduction=reduction, beta=beta
-        )
+        return overridden(smooth_l1_loss, (input, target), locals())
     reduction = _Reduction.resolve(size_average, reduce, reduction)
     expanded, wanted = _broadcast(input, target)
     if beta == 0.0:
@@ -113,9 +107,7 @@ def huber_loss(
 ) -> Tensor:
     """d * d / 2 where d = |input - target| < delta, else delta * (d - delta / 2); times `weight` where given."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            huber_loss, (input, target, weight), input, target, reduction=reduction, delta=delta, weight=weight
-        )
+        return overridden(huber_loss, (input, target, weight), locals())
     expanded, wanted = _broadcast(input, target)
     if weight is None:
         return _ops.huber_loss(expanded, wanted, _Reduction.get_enum(reduction), delta)
@@ -137,17 +129,7 @@ def nll_loss(
     The mean divides by the sum of the weights used; targets equal to ignore_index count nothing.
     """
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            nll_loss,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            ignore_index=ignore_index,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(nll_loss, (input, target, weight), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     if input.dim() in (1, 2):
         return _ops.nll_loss(input, target, weight, number, ignore_index)
@@ -180,18 +162,7 @@ def cross_entropy(
     target: classes, or probabilities of input's shape. label_smoothing: this share of each target is spread evenly.
     """
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            cross_entropy,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            ignore_index=ignore_index,
-            reduce=reduce,
-            reduction=reduction,
-            label_smoothing=label_smoothing,
-        )
+        return overridden(cross_entropy, (input, target, weight), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     return _ops.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
 
@@ -209,16 +180,7 @@ def binary_cross_entropy(
     ValueError where the sizes differ.
     """
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            binary_cross_entropy,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(binary_cross_entropy, (input, target, weight), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     if target.size() != input.size():
         raise ValueError(
@@ -244,17 +206,7 @@ def binary_cross_entropy_with_logits(
     pos_weight multiplies the term of positive targets. ValueError where the sizes differ.
     """
     if has_torch_function_variadic(input, target, weight, pos_weight):
-        return handle_torch_function(
-            binary_cross_entropy_with_logits,
-            (input, target, weight, pos_weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-            pos_weight=pos_weight,
-        )
+        return overridden(binary_cross_entropy_with_logits, (input, target, weight, pos_weight), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
@@ -275,9 +227,7 @@ def kl_div(
     the number of elements.
     """
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            kl_div, (input, target), input, target, size_average, reduce, reduction=reduction, log_target=log_target
-        )
+        return overridden(kl_div, (input, target), locals())
     if size_average is not None or reduce is not None:
         number = _Reduction.get_enum(_Reduction.legacy_get_string(size_average, reduce))
     else:
@@ -307,18 +257,7 @@ def poisson_nll_loss(
     full: adds Stirling's approximation of log(target!) where target > 1.
     """
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            poisson_nll_loss,
-            (input, target),
-            input,
-            target,
-            log_input=log_input,
-            full=full,
-            size_average=size_average,
-            eps=eps,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(poisson_nll_loss, (input, target), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     return _ops.poisson_nll_loss(input, target, log_input, full, eps, number)
 
@@ -336,9 +275,7 @@ def gaussian_nll_loss(
     var: a number, input's shape, or that with the last dimension left out or 1. ValueError for a negative one.
     """
     if has_torch_function_variadic(input, target, var):
-        return handle_torch_function(
-            gaussian_nll_loss, (input, target, var), input, target, var, full=full, eps=eps, reduction=reduction
-        )
+        return overridden(gaussian_nll_loss, (input, target, var), locals())
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -370,9 +307,7 @@ def soft_margin_loss(
 ) -> Tensor:
     """log(1 + exp(-target * input)), with target of 1 and -1."""
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            soft_margin_loss, (input, target), input, target, size_average, reduce, reduction=reduction
-        )
+        return overridden(soft_margin_loss, (input, target), locals())
     return _ops.soft_margin_loss(input, target, _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction)))
 
 
@@ -386,16 +321,7 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """Mean over the last dimension of -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))."""
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            multilabel_soft_margin_loss,
-            (input, target, weight),
-            input,
-            target,
-            weight=weight,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(multilabel_soft_margin_loss, (input, target, weight), locals())
     loss = -(target * _ops.log_sigmoid(input) + (1 - target) * _ops.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight

@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from .. import _reduction as _Reduction
-from .._ops import handle_torch_function, has_torch_function_variadic
+from .._ops import has_torch_function_variadic, overridden
 from .loss import reduced
 
 TYPE_CHECKING = False
@@ -89,17 +89,7 @@ def ctc_loss(
     losses of targets that are too long for their input count as 0.
     """
     if has_torch_function_variadic(log_probs, targets):
-        return handle_torch_function(
-            ctc_loss,
-            (log_probs, targets),
-            log_probs,
-            targets,
-            input_lengths,
-            target_lengths,
-            blank=blank,
-            reduction=reduction,
-            zero_infinity=zero_infinity,
-        )
+        return overridden(ctc_loss, (log_probs, targets), locals())
     _Reduction.get_enum(reduction)
     if log_probs.dtype not in (strata.float32, strata.float64):
         raise NotImplementedError(f"ctc_loss is not implemented for {log_probs.dtype}; convert log_probs to float32 first")

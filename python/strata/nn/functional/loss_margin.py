@@ -7,7 +7,7 @@ from strata import Tensor
 
 from .. import _ops
 from .. import _reduction as _Reduction
-from .._ops import handle_torch_function, has_torch_function_variadic
+from .._ops import has_torch_function_variadic, overridden
 from .distance import pairwise_distance
 from .loss import reduced
 
@@ -27,17 +27,7 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """1 - cos(input1, input2) where target is 1, max(0, cos - margin) where it is -1."""
     if has_torch_function_variadic(input1, input2, target):
-        return handle_torch_function(
-            cosine_embedding_loss,
-            (input1, input2, target),
-            input1,
-            input2,
-            target,
-            margin=margin,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(cosine_embedding_loss, (input1, input2, target), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     return _ops.cosine_embedding_loss(input1, input2, target, margin, number)
 
@@ -52,16 +42,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """input where target is 1, max(0, margin - input) where it is -1."""
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            hinge_embedding_loss,
-            (input, target),
-            input,
-            target,
-            margin=margin,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(hinge_embedding_loss, (input, target), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     return _ops.hinge_embedding_loss(input, target, margin, number)
 
@@ -77,17 +58,7 @@ def margin_ranking_loss(
 ) -> Tensor:
     """max(0, -target * (input1 - input2) + margin). RuntimeError where the numbers of dimensions differ."""
     if has_torch_function_variadic(input1, input2, target):
-        return handle_torch_function(
-            margin_ranking_loss,
-            (input1, input2, target),
-            input1,
-            input2,
-            target,
-            margin=margin,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(margin_ranking_loss, (input1, input2, target), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     if input1.dim() != input2.dim() or input1.dim() != target.dim():
         raise RuntimeError(
@@ -114,20 +85,7 @@ def triplet_margin_loss(
     swap: the negative distance is the smaller one of those to anchor and to positive. ValueError for margin <= 0.
     """
     if has_torch_function_variadic(anchor, positive, negative):
-        return handle_torch_function(
-            triplet_margin_loss,
-            (anchor, positive, negative),
-            anchor,
-            positive,
-            negative,
-            margin=margin,
-            p=p,
-            eps=eps,
-            swap=swap,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(triplet_margin_loss, (anchor, positive, negative), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     _check_margin(margin)
     return _ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
@@ -145,17 +103,7 @@ def triplet_margin_with_distance_loss(
 ) -> Tensor:
     """triplet_margin_loss with another distance. RuntimeError where the numbers of dimensions differ."""
     if has_torch_function_variadic(anchor, positive, negative):
-        return handle_torch_function(
-            triplet_margin_with_distance_loss,
-            (anchor, positive, negative),
-            anchor,
-            positive,
-            negative,
-            distance_function=distance_function,
-            margin=margin,
-            swap=swap,
-            reduction=reduction,
-        )
+        return overridden(triplet_margin_with_distance_loss, (anchor, positive, negative), locals())
     _check_margin(margin)
     dims = (anchor.dim(), positive.dim(), negative.dim())
     if len(set(dims)) != 1:

@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from .. import _reduction as _Reduction
-from .._ops import handle_torch_function, has_torch_function_variadic
+from .._ops import has_torch_function_variadic, overridden
 from .loss import reduced
 
 
@@ -39,18 +39,7 @@ def multi_margin_loss(
     input (N, C) or (C), target (N) or one class. ValueError for p other than 1 and 2, or a weight that is not 1-d.
     """
     if has_torch_function_variadic(input, target, weight):
-        return handle_torch_function(
-            multi_margin_loss,
-            (input, target, weight),
-            input,
-            target,
-            p=p,
-            margin=margin,
-            weight=weight,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(multi_margin_loss, (input, target, weight), locals())
     reduction = _Reduction.resolve(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
@@ -81,15 +70,7 @@ def multilabel_margin_loss(
     input (N, C) or (C), target of the same shape: classes, up to the first -1.
     """
     if has_torch_function_variadic(input, target):
-        return handle_torch_function(
-            multilabel_margin_loss,
-            (input, target),
-            input,
-            target,
-            size_average=size_average,
-            reduce=reduce,
-            reduction=reduction,
-        )
+        return overridden(multilabel_margin_loss, (input, target), locals())
     reduction = _Reduction.resolve(size_average, reduce, reduction)
     rows = _rows("multilabel_margin_loss", input, reduction)
     if target.shape != input.shape:

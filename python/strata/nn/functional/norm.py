@@ -7,7 +7,7 @@ import math
 from strata import Tensor
 
 from .. import _ops
-from .._ops import handle_torch_function, has_torch_function_unary, has_torch_function_variadic
+from .._ops import has_torch_function_unary, has_torch_function_variadic, overridden
 
 
 def _check_values_per_channel(size: list[int]) -> None:
@@ -32,18 +32,7 @@ def batch_norm(
     ValueError for one value per channel in training, or an eps that is negative (in training: not positive).
     """
     if has_torch_function_variadic(input, running_mean, running_var, weight, bias):
-        return handle_torch_function(
-            batch_norm,
-            (input, running_mean, running_var, weight, bias),
-            input,
-            running_mean,
-            running_var,
-            weight=weight,
-            bias=bias,
-            training=training,
-            momentum=momentum,
-            eps=eps,
-        )
+        return overridden(batch_norm, (input, running_mean, running_var, weight, bias), locals())
     if training:
         _check_values_per_channel(input.size())
         if eps <= 0.0:
@@ -69,18 +58,7 @@ def instance_norm(
     ValueError where use_input_stats and a channel holds one element.
     """
     if has_torch_function_variadic(input, running_mean, running_var, weight, bias):
-        return handle_torch_function(
-            instance_norm,
-            (input, running_mean, running_var, weight, bias),
-            input,
-            running_mean=running_mean,
-            running_var=running_var,
-            weight=weight,
-            bias=bias,
-            use_input_stats=use_input_stats,
-            momentum=momentum,
-            eps=eps,
-        )
+        return overridden(instance_norm, (input, running_mean, running_var, weight, bias), locals())
     size = input.size()
     if use_input_stats and math.prod(size[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {size}")
@@ -96,9 +74,7 @@ def layer_norm(
 ) -> Tensor:
     """Normalises over the last dimensions, whose sizes are normalized_shape. Source: arXiv:1607.06450."""
     if has_torch_function_variadic(input, weight, bias):
-        return handle_torch_function(
-            layer_norm, (input, weight, bias), input, normalized_shape, weight=weight, bias=bias, eps=eps
-        )
+        return overridden(layer_norm, (input, weight, bias), locals())
     return _ops.layer_norm(input, normalized_shape, weight, bias, eps)
 
 
@@ -110,7 +86,7 @@ def rms_norm(
     eps: None stands for the machine epsilon of the input's dtype.
     """
     if has_torch_function_variadic(input, weight):
-        return handle_torch_function(rms_norm, (input, weight), input, normalized_shape, weight=weight, eps=eps)
+        return overridden(rms_norm, (input, weight), locals())
     return _ops.rms_norm(input, normalized_shape, weight, eps)
 
 
@@ -119,9 +95,7 @@ def group_norm(
 ) -> Tensor:
     """Normalises each group of channels of each sample of (N, C, ...). Source: arXiv:1803.08494."""
     if has_torch_function_variadic(input, weight, bias):
-        return handle_torch_function(
-            group_norm, (input, weight, bias), input, num_groups, weight=weight, bias=bias, eps=eps
-        )
+        return overridden(group_norm, (input, weight, bias), locals())
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     size = input.size()
@@ -132,7 +106,7 @@ def group_norm(
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """x / (k + alpha * mean of x * x over `size` neighbouring channels) ** beta, for (N, C, ...) of 3 or more dims."""
     if has_torch_function_unary(input):
-        return handle_torch_function(local_response_norm, (input,), input, size, alpha=alpha, beta=beta, k=k)
+        return overridden(local_response_norm, (input,), locals())
     if input.dim() < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {input.dim()} dimensions)")
     if input.numel() == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from strata import Tensor
 
 from .. import _ops
-from .._ops import handle_torch_function, has_torch_function_unary
+from .._ops import has_torch_function_unary, overridden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """Maximum over windows of the last dimension; return_indices adds where each maximum stands."""
-    args = (input, kernel_size, stride, padding, dilation, ceil_mode)
     if has_torch_function_unary(input):
-        return handle_torch_function(max_pool1d, (input,), *args, return_indices=return_indices)
+        return overridden(max_pool1d, (input,), locals())
+    args = (input, kernel_size, stride, padding, dilation, ceil_mode)
     return max_pool1d_with_indices(*args) if return_indices else _max_pool(1, *args)
 
 
@@ -49,9 +49,9 @@ def max_pool2d(
 ) -> Any:
     """Maximum over windows of the last two dimensions; return_indices adds where each maximum stands, counted over
     the plane."""
-    args = (input, kernel_size, stride, padding, dilation, ceil_mode)
     if has_torch_function_unary(input):
-        return handle_torch_function(max_pool2d, (input,), *args, return_indices=return_indices)
+        return overridden(max_pool2d, (input,), locals())
+    args = (input, kernel_size, stride, padding, dilation, ceil_mode)
     return max_pool2d_with_indices(*args) if return_indices else _max_pool(2, *args)
 
 
@@ -65,9 +65,9 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Any:
     """Maximum over windows of the last three dimensions; return_indices adds where each maximum stands."""
-    args = (input, kernel_size, stride, padding, dilation, ceil_mode)
     if has_torch_function_unary(input):
-        return handle_torch_function(max_pool3d, (input,), *args, return_indices=return_indices)
+        return overridden(max_pool3d, (input,), locals())
+    args = (input, kernel_size, stride, padding, dilation, ceil_mode)
     return max_pool3d_with_indices(*args) if return_indices else _max_pool(3, *args)
 
 
@@ -82,8 +82,7 @@ def max_pool1d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """max_pool1d and the indices of its maxima."""
     if has_torch_function_unary(input):
-        args = (input, kernel_size, stride, padding, dilation, ceil_mode)
-        return handle_torch_function(max_pool1d_with_indices, (input,), *args)
+        return overridden(max_pool1d_with_indices, (input,), locals())
 
     def row(value: Size, fill: int) -> list[int]:  # a window of height 1
         return [fill, value if isinstance(value, int) else value[0]]
@@ -109,10 +108,10 @@ def max_pool2d_with_indices(
     return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """max_pool2d and the indices of its maxima."""
-    args = (input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
     if has_torch_function_unary(input):
-        return handle_torch_function(max_pool2d_with_indices, (input,), *args)
-    return _ops.max_pool2d_with_indices(*args)
+        return overridden(max_pool2d_with_indices, (input,), locals())
+    stride = [] if stride is None else stride
+    return _ops.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def max_pool3d_with_indices(
@@ -125,10 +124,10 @@ def max_pool3d_with_indices(
     return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """max_pool3d and the indices of its maxima."""
-    args = (input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
     if has_torch_function_unary(input):
-        return handle_torch_function(max_pool3d_with_indices, (input,), *args)
-    return _ops.max_pool3d_with_indices(*args)
+        return overridden(max_pool3d_with_indices, (input,), locals())
+    stride = [] if stride is None else stride
+    return _ops.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def _output_size(output_size: Size, input: Tensor, rank: int) -> list[int]:
@@ -144,14 +143,14 @@ def _output_size(output_size: Size, input: Tensor, rank: int) -> list[int]:
 def adaptive_avg_pool2d(input: Tensor, output_size: Size) -> Tensor:
     """Mean over windows chosen so that the plane becomes output_size; None keeps a dimension."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_avg_pool2d, (input,), input, output_size)
+        return overridden(adaptive_avg_pool2d, (input,), locals())
     return _ops.adaptive_avg_pool2d(input, _output_size(output_size, input, 2))
 
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Size) -> Tensor:
     """Mean over windows chosen so that the volume becomes output_size; None keeps a dimension."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_avg_pool3d, (input,), input, output_size)
+        return overridden(adaptive_avg_pool3d, (input,), locals())
     return _ops.adaptive_avg_pool3d(input, _output_size(output_size, input, 3))
 
 
@@ -160,14 +159,14 @@ def adaptive_max_pool1d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool1d and the indices of its maxima."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_max_pool1d_with_indices, (input,), input, output_size)
+        return overridden(adaptive_max_pool1d_with_indices, (input,), locals())
     return _ops.adaptive_max_pool1d(input, output_size)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
     """Maximum over windows chosen so that the last dimension becomes output_size."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_max_pool1d, (input,), input, output_size, return_indices=return_indices)
+        return overridden(adaptive_max_pool1d, (input,), locals())
     result = adaptive_max_pool1d_with_indices(input, output_size)
     return result if return_indices else result[0]
 
@@ -177,14 +176,14 @@ def adaptive_max_pool2d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool2d and the indices of its maxima."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_max_pool2d_with_indices, (input,), input, output_size)
+        return overridden(adaptive_max_pool2d_with_indices, (input,), locals())
     return _ops.adaptive_max_pool2d(input, _output_size(output_size, input, 2))
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
     """Maximum over windows chosen so that the plane becomes output_size; None keeps a dimension."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_max_pool2d, (input,), input, output_size, return_indices=return_indices)
+        return overridden(adaptive_max_pool2d, (input,), locals())
     result = adaptive_max_pool2d_with_indices(input, output_size)
     return result if return_indices else result[0]
 
@@ -194,14 +193,14 @@ def adaptive_max_pool3d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool3d and the indices of its maxima."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_max_pool3d_with_indices, (input,), input, output_size)
+        return overridden(adaptive_max_pool3d_with_indices, (input,), locals())
     return _ops.adaptive_max_pool3d(input, _output_size(output_size, input, 3))
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
     """Maximum over windows chosen so that the volume becomes output_size; None keeps a dimension."""
     if has_torch_function_unary(input):
-        return handle_torch_function(adaptive_max_pool3d, (input,), input, output_size, return_indices=return_indices)
+        return overridden(adaptive_max_pool3d, (input,), locals())
     result = adaptive_max_pool3d_with_indices(input, output_size)
     return result if return_indices else result[0]
 
@@ -211,9 +210,7 @@ def lp_pool1d(
 ) -> Tensor:
     """(sum over windows of x ** norm_type) ** (1 / norm_type) along the last dimension."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            lp_pool1d, (input,), input, norm_type, kernel_size, stride=stride, ceil_mode=ceil_mode
-        )
+        return overridden(lp_pool1d, (input,), locals())
     if norm_type == float("inf"):
         return max_pool1d(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
     mean = _ops.avg_pool1d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
@@ -225,9 +222,7 @@ def lp_pool2d(
 ) -> Tensor:
     """(sum over windows of x ** norm_type) ** (1 / norm_type) over the last two dimensions."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            lp_pool2d, (input,), input, norm_type, kernel_size, stride=stride, ceil_mode=ceil_mode
-        )
+        return overridden(lp_pool2d, (input,), locals())
     if norm_type == float("inf"):
         return max_pool2d(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
     mean = _ops.avg_pool2d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
@@ -240,9 +235,7 @@ def lp_pool3d(
 ) -> Tensor:
     """(sum over windows of x ** norm_type) ** (1 / norm_type) over the last three dimensions."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            lp_pool3d, (input,), input, norm_type, kernel_size, stride=stride, ceil_mode=ceil_mode
-        )
+        return overridden(lp_pool3d, (input,), locals())
     if norm_type == float("inf"):
         return max_pool3d(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
     mean = _ops.avg_pool3d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from strata import Tensor, rand
 
 from .. import _ops
-from .._ops import handle_torch_function, has_torch_function_variadic
+from .._ops import has_torch_function_variadic, overridden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,16 +41,7 @@ def fractional_max_pool2d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """fractional_max_pool2d and the indices of its maxima, counted over the plane."""
     if has_torch_function_variadic(input, _random_samples):
-        return handle_torch_function(
-            fractional_max_pool2d_with_indices,
-            (input, _random_samples),
-            input,
-            kernel_size,
-            output_size=output_size,
-            output_ratio=output_ratio,
-            return_indices=return_indices,
-            _random_samples=_random_samples,
-        )
+        return overridden(fractional_max_pool2d_with_indices, (input, _random_samples), locals())
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -64,16 +55,7 @@ def fractional_max_pool3d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """fractional_max_pool3d and the indices of its maxima, counted over the volume."""
     if has_torch_function_variadic(input, _random_samples):
-        return handle_torch_function(
-            fractional_max_pool3d_with_indices,
-            (input, _random_samples),
-            input,
-            kernel_size,
-            output_size=output_size,
-            output_ratio=output_ratio,
-            return_indices=return_indices,
-            _random_samples=_random_samples,
-        )
+        return overridden(fractional_max_pool3d_with_indices, (input, _random_samples), locals())
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 

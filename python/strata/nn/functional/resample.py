@@ -8,7 +8,7 @@ import strata
 from strata import Tensor
 
 from .. import _ops
-from .._ops import handle_torch_function, has_torch_function_unary
+from .._ops import has_torch_function_unary, overridden
 from .resample_matrix import resampled
 
 TYPE_CHECKING = False
@@ -44,17 +44,7 @@ def interpolate(
     "bicubic") widens the filter where the output is smaller, so that every input position counts.
     """
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            interpolate,
-            (input,),
-            input,
-            size=size,
-            scale_factor=scale_factor,
-            mode=mode,
-            align_corners=align_corners,
-            recompute_scale_factor=recompute_scale_factor,
-            antialias=antialias,
-        )
+        return overridden(interpolate, (input,), locals())
     _check_mode(input, mode, align_corners)
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ValueError(

@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from .. import _ops
-from .._ops import handle_torch_function, has_torch_function_variadic
+from .._ops import has_torch_function_variadic, overridden
 
 
 def _limit_rows_(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
@@ -34,17 +34,7 @@ def embedding(
     AssertionError for a padding_idx outside the table.
     """
     if has_torch_function_variadic(input, weight):
-        return handle_torch_function(
-            embedding,
-            (input, weight),
-            input,
-            weight,
-            padding_idx=padding_idx,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            sparse=sparse,
-        )
+        return overridden(embedding, (input, weight), locals())
     if padding_idx is None:
         padding_idx = -1
     else:
@@ -75,21 +65,7 @@ def embedding_bag(
     multiply the rows. Rows padding_idx do not count.
     """
     if has_torch_function_variadic(input, weight):
-        return handle_torch_function(
-            embedding_bag,
-            (input, weight),
-            input,
-            weight,
-            offsets=offsets,
-            max_norm=max_norm,
-            norm_type=norm_type,
-            scale_grad_by_freq=scale_grad_by_freq,
-            mode=mode,
-            sparse=sparse,
-            per_sample_weights=per_sample_weights,
-            include_last_offset=include_last_offset,
-            padding_idx=padding_idx,
-        )
+        return overridden(embedding_bag, (input, weight), locals())
     _check_bags(input, weight, offsets, per_sample_weights, mode, scale_grad_by_freq, sparse)
     if include_last_offset and offsets is not None and offsets.numel():  # where the last bag ends
         input = input[: int(offsets[-1])]

@@ -6,7 +6,7 @@ from math import prod
 
 from strata import Tensor
 
-from .._ops import handle_torch_function, has_torch_function_unary
+from .._ops import has_torch_function_unary, overridden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,12 +72,9 @@ def _function(rank: int):
         padding: Size = 0,
         output_size: Sequence[int] | None = None,
     ) -> Tensor:
-        args = (input, indices, kernel_size)
         if has_torch_function_unary(input):
-            return handle_torch_function(
-                function, (input,), *args, stride=stride, padding=padding, output_size=output_size
-            )
-        return _unpool(function.__name__, rank, *args, stride, padding, output_size)
+            return overridden(function, (input,), locals())
+        return _unpool(function.__name__, rank, input, indices, kernel_size, stride, padding, output_size)
 
     function.__name__ = function.__qualname__ = f"max_unpool{rank}d"
     function.__doc__ = (

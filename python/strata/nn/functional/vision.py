@@ -5,7 +5,7 @@ from __future__ import annotations
 from strata import Tensor
 
 from .. import _ops
-from .._ops import handle_torch_function, has_torch_function_unary
+from .._ops import has_torch_function_unary, overridden
 from .resample import channels_last_format
 
 TYPE_CHECKING = False
@@ -19,7 +19,7 @@ def pad(input: Tensor, pad: list[int], mode: str = "constant", value: float | No
     mode: "constant" (with `value`, 0 unless given), "reflect", "replicate" or "circular"; negative numbers cut off.
     """
     if has_torch_function_unary(input):
-        return handle_torch_function(_pad, (input,), input, pad, mode=mode, value=value)
+        return overridden(_pad, (input,), locals())
     return _ops.pad(input, pad, mode, value)
 
 
@@ -29,9 +29,7 @@ _pad = pad  # its second argument hides the function's own name
 def unfold(input: Tensor, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1) -> Tensor:
     """The windows of (N, C, H, W) or (C, H, W) as columns, (N, C * kernel area, windows)."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            unfold, (input,), input, kernel_size, dilation=dilation, padding=padding, stride=stride
-        )
+        return overridden(unfold, (input,), locals())
     return _ops.im2col(input, kernel_size, dilation, padding, stride)
 
 
@@ -40,9 +38,7 @@ def fold(
 ) -> Tensor:
     """Columns (N, C * kernel area, windows) added up at their places in images (N, C, *output_size)."""
     if has_torch_function_unary(input):
-        return handle_torch_function(
-            fold, (input,), input, output_size, kernel_size, dilation=dilation, padding=padding, stride=stride
-        )
+        return overridden(fold, (input,), locals())
     return _ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
@@ -52,7 +48,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     RuntimeError where groups does not divide C.
     """
     if has_torch_function_unary(input):
-        return handle_torch_function(channel_shuffle, (input,), input, groups)
+        return overridden(channel_shuffle, (input,), locals())
     batch, channels = input.shape[:2]
     if groups <= 0 or channels % groups:
         raise RuntimeError(
