@@ -5,7 +5,7 @@ from __future__ import annotations
 from strata import Tensor
 
 from ._plain import PlainOptimizer
-from .optimizer import check_lr, check_modes, check_not_negative
+from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,22 +37,9 @@ class Adadelta(PlainOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
+        defaults = settings(locals(), "eps weight_decay")
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
-        check_not_negative("epsilon value", eps)
-        check_not_negative("weight_decay value", weight_decay)
-        check_modes(differentiable)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
         super().__init__(params, defaults)
 
     def _update_one(

@@ -7,7 +7,7 @@ import math
 import strata
 from strata import Tensor
 
-from .optimizer import Optimizer, check_lr, check_not_negative, new_step
+from .optimizer import Optimizer, new_step, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Adafactor(Optimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ) -> None:
-        check_lr(lr)
+        defaults = settings(locals(), "weight_decay")
         if not beta2_decay <= 0.0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
         if eps[0] is not None and not eps[0] >= 0.0:
@@ -47,16 +47,6 @@ class Adafactor(Optimizer):
             raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
         if not d >= 1.0:
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
-        check_not_negative("weight_decay value", weight_decay)
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
         super().__init__(params, defaults)
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:

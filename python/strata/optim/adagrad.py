@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._plain import PlainOptimizer
-from .optimizer import check_lr, check_modes, check_not_negative, new_step
+from .optimizer import new_step, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,24 +37,7 @@ class Adagrad(PlainOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_lr(lr)
-        check_not_negative("lr_decay value", lr_decay)
-        check_not_negative("weight_decay value", weight_decay)
-        check_not_negative("initial_accumulator_value value", initial_accumulator_value)
-        check_not_negative("epsilon value", eps)
-        check_modes(differentiable, fused, foreach)
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "lr_decay weight_decay initial_accumulator_value eps"))
         for group in self.param_groups:
             self._make_state(group, group["params"])
 

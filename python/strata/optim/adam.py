@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._fused import as_scalar, by_kind, scaling
-from .optimizer import Optimizer, check_betas, check_lr, check_modes, check_not_negative, new_step
+from .optimizer import Optimizer, new_step, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,25 +41,7 @@ class Adam(Optimizer):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
-        check_modes(differentiable, fused, foreach)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "eps weight_decay"))
         if fused:
             self._step_supports_amp_scaling = True
 

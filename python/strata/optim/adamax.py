@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._plain import PlainOptimizer
-from .optimizer import check_betas, check_lr, check_modes, check_not_negative
+from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,22 +38,7 @@ class Adamax(PlainOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
-        check_modes(differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "eps weight_decay"))
 
     def _update_one(
         self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Tensor], lr: float, step: float

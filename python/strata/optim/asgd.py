@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._plain import PlainOptimizer
-from .optimizer import check_lr, check_modes, check_not_negative
+from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,21 +35,7 @@ class ASGD(PlainOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_not_negative("weight_decay value", weight_decay)
-        check_modes(differentiable)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "weight_decay"))
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
         state = super()._new_state(group, parameter)

@@ -7,7 +7,7 @@ import math
 import strata
 from strata import Tensor
 
-from .optimizer import Optimizer, check_lr, check_not_negative
+from .optimizer import Optimizer, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,21 +51,9 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:
-        check_lr(lr)
-        check_not_negative("momentum value", momentum)
-        check_not_negative("weight_decay value", weight_decay)
+        defaults = settings(locals(), "momentum weight_decay")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
         super().__init__(params, defaults)
         for group in self.param_groups:
             for p in group["params"]:

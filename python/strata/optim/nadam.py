@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._plain import PlainOptimizer
-from .optimizer import check_betas, check_lr, check_modes, check_not_negative
+from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,25 +40,7 @@ class NAdam(PlainOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
-        check_not_negative("momentum_decay value", momentum_decay)
-        check_modes(differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "eps weight_decay momentum_decay"))
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
         state = super()._new_state(group, parameter)

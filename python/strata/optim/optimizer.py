@@ -110,6 +110,20 @@ def check_modes(differentiable: bool, fused: bool | None = None, foreach: bool |
         )
 
 
+def settings(given: dict[str, Any], not_negative: str = "") -> dict[str, Any]:
+    """The options of a class: the arguments of its __init__, which are its locals(). ValueError for lr, betas, or one of
+    those that may not be negative, out of range; NotImplementedError for modes that there are not."""
+    found = {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+    check_lr(found["lr"])
+    for name in not_negative.split():
+        check_not_negative(f"{'epsilon' if name == 'eps' else name} value", found[name])
+    if "betas" in found:
+        check_betas(found["betas"])
+    if "differentiable" in found:
+        check_modes(found["differentiable"], found.get("fused"), found.get("foreach"))
+    return found
+
+
 def new_step(parameter: Tensor) -> Tensor:
     """A count of steps as kernels read it: a 0-dim float32 tensor on the parameter's device."""
     return strata.zeros((), dtype=strata.float32, device=parameter.device)

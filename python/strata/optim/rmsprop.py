@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._fused import as_scalar, by_kind
-from .optimizer import Optimizer, check_lr, check_modes, check_not_negative, new_step
+from .optimizer import Optimizer, new_step, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,25 +38,7 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check_not_negative("epsilon value", eps)
-        check_not_negative("momentum value", momentum)
-        check_not_negative("weight_decay value", weight_decay)
-        check_not_negative("alpha value", alpha)
-        check_modes(differentiable)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings(locals(), "eps momentum weight_decay alpha"))
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
         names = ["square_avg"]

@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._plain import PlainOptimizer
-from .optimizer import check_lr, check_modes
+from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,19 +36,9 @@ class Rprop(PlainOptimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
+        defaults = settings(locals())
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        check_modes(differentiable)
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
         super().__init__(params, defaults)
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:

@@ -317,10 +317,7 @@ class GRU(RNNBase):
             dtype=dtype,
         )
 
-    def forward(self, input: Tensor | PackedSequence, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """(outputs of the last layer, final h of every layer)."""
-        output, h = self._run(input, (hx,))
-        return output, h
+    forward = RNN.forward
 
 
 class LSTM(RNNBase):
