@@ -183,8 +183,8 @@ TEST(Nest, WindowsGoStripAfterStrip) {
   local.any_order = "";
   NestHelpers helpers(local);
   const std::string text = print_nest(build_space(d, DType::F32, {}), local, helpers);
-  EXPECT_NE(text.find("f32 sum[64];"), std::string::npos);
-  EXPECT_NE(text.find("sum[x - strip] = sum[x - strip] + "), std::string::npos);
+  EXPECT_NE(text.find("f32 add[64];"), std::string::npos);
+  EXPECT_NE(text.find("add[x - strip] = add[x - strip] + "), std::string::npos);
   EXPECT_NE(text.find("first = greater(first, ceil_div("), std::string::npos);
 }
 
