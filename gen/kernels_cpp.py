@@ -25,14 +25,14 @@ def describe(e: Entry) -> str:
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(e.text))
     kind = e.kind.capitalize()
     return (f'{{"{e.schema.ident}", "{e.family}", KernelKind::{kind}, "{inputs}", "{scalars}", '
-            f'"{e.raw.get("outputs", "result")}", {cstring(text)}, {dtype_bits(e.dtypes)}u, {cstring(e.source)}}},')
+            f'"{e.raw.get("outputs", "result")}", {cstring(text)}, {dtype_bits(e.dtypes)}u, {cstring(e.source)}{space_cpp.order(e.raw)}}},')
 
 
 def describe_kernel(k: Kernel) -> str:
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(k.text))
     kind = k.kind.capitalize()
     return (f'{{"{k.name}", "{k.family}", KernelKind::{kind}, "{k.inputs}", "{k.scalars}", "{k.outputs}", {cstring(text)}, '
-            f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}, "{k.over}", {str(k.order == "sequence").lower()}}},')
+            f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}{space_cpp.order(k.raw)}}},')
 
 
 def info(e: Entry) -> str:

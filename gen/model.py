@@ -29,10 +29,10 @@ KEYS = {
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "reference",
-    "reason", "numbers",
+    "reason", "numbers", "over", "order", "rank",
 }
 FORMULA_KEYS = {"formula", "text"}
-KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order"}
+KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order", "rank"}
 
 
 @dataclass
@@ -182,8 +182,7 @@ class Kernel:
     dtypes: list[str]
     family: str
     source: str
-    over: str = ""  # of a space kernel: the dims that it reduces
-    order: str = "tree"
+    raw: dict = field(default_factory=dict)
 
 
 @dataclass
@@ -258,8 +257,9 @@ def check_space(e: Entry) -> None:
     for o in space_operands(e.raw.get("inputs", "")):
         if o.name not in tensors:
             raise ValueError(f"inputs names {o.name}, which is no tensor argument")
-    if len(space_operands(e.raw["outputs"])) != 1:
-        raise ValueError("a space entry has one output")
+    if len(space_operands(e.raw["outputs"])) != len(e.schema.returns):
+        raise ValueError("outputs are not as many as results")
+    check_order(e.raw)
     index, _ = checked_index(e)
     if (index is not None) != ("outside" in e.raw):
         raise ValueError("outside is the error of an index that is checked or wrapped")
@@ -340,6 +340,11 @@ def dtype_list(words: str) -> list[str]:
     return found
 
 
+def check_order(raw: dict) -> None:
+    if raw.get("order", "tree") not in ("tree", "sequence") or ("over" in raw) != ("order" in raw):
+        raise ValueError("what has `over` has an `order`, tree or sequence, and nothing else has one")
+
+
 def make_kernel(raw: dict, family: str, line: int) -> Kernel:
     if unknown := set(raw) - KERNEL_KEYS:
         raise ValueError(f"unknown keys {sorted(unknown)}")
@@ -347,11 +352,10 @@ def make_kernel(raw: dict, family: str, line: int) -> Kernel:
     if len(kinds) != 1:
         raise ValueError(f"expected exactly one of compute, rows, space, got {kinds}")
     kind = {"compute": "pointwise"}.get(kinds[0], kinds[0])
-    if raw.get("order", "tree") not in ("tree", "sequence") or ("over" in raw) != ("order" in raw):
-        raise ValueError("a kernel with `over` has an `order`, tree or sequence, and no other has one")
+    check_order(raw)
     return Kernel(raw["kernel"], kind, str(raw[kinds[0]]).strip(), raw.get("inputs", ""),
                   raw.get("scalars", ""), raw.get("outputs", "result"), dtype_list(raw["dtypes"]), family,
-                  f"ops/{family}.yaml:{line}: {raw['kernel']}", raw.get("over", ""), raw.get("order", "tree"))
+                  f"ops/{family}.yaml:{line}: {raw['kernel']}", raw)
 
 
 def make_entry(raw: dict, family: str, line: int) -> Entry:

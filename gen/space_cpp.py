@@ -11,6 +11,13 @@ from .schema import Schema, safe
 ERRORS = {"IndexError": "Index", "RuntimeError": "Runtime", "ValueError": "Value"}
 
 
+def order(raw: dict) -> str:
+    """The end of a KernelDesc: the dims that reductions run over, how, and the rank of groups."""
+    if "over" not in raw and "rank" not in raw:
+        return ""
+    return f', "{raw.get("over", "")}", {str(raw.get("order") == "sequence").lower()}, {raw.get("rank", 0)}'
+
+
 def info(e: Entry) -> str:
     """The static description that the launch reads."""
     inputs = []
@@ -25,7 +32,7 @@ def info(e: Entry) -> str:
     array = f"const SpaceInput inputs_{ident}[] = {{{', '.join(inputs)}}};\n" if inputs else ""
     listed = f"{{inputs_{ident}, {len(inputs)}}}" if inputs else "{}"
     return (f'{array}const SpaceInfo info_{ident}{{{{"{ident}"}}, "{e.schema.name}", {listed}, {result.fixed_dims}, '
-            f"{str(e.raw['dtypes'] == 'width').lower()}, {names.index(found) if found else -1}, {str(wraps).lower()}, "
+            f"{str(e.raw['dtypes'] == 'width').lower()}, {sum(1 << DTYPES.index(d) for d in e.dtypes)}u, {names.index(found) if found else -1}, {str(wraps).lower()}, "
             f"ErrorKind::{ERRORS[kind]}, {cstring(text)}}};")
 
 
@@ -71,6 +78,8 @@ def prepare(e: Entry) -> tuple[str, str]:
         listed = f"{{in, {len(names)}}}"
         body += f"  check_operands(info_{e.schema.ident}, {listed});\n"
     body += f"  const auto prepared = {call_of_rule(e)};\n"
+    if names and e.raw["dtypes"] != "width":
+        body += f"  check_dtype(info_{e.schema.ident}, {names[0]});\n"
     setup, numbers = scalars(e)
     return body + setup, f"{listed}, prepared{numbers}"
 
@@ -78,12 +87,20 @@ def prepare(e: Entry) -> tuple[str, str]:
 def function_body(e: Entry) -> str:
     body, args = prepare(e)
     tensors = [safe(o.name) for o in space_operands(e.raw.get("inputs", ""))]
-    if tensors:
-        made = f"new_result({tensors[0]}, prepared.outputs[0], ResultStrides::{strides(e)})"
-    else:
-        made = "new_result(device.value_or(default_device()), prepared.outputs[0])"
-    return (body + f"  Tensor result = {made};\n  if (result.is_meta()) return result;\n"
-            f"  launch_space(info_{e.schema.ident}, result, {args});\n  return result;\n")
+    results = ["result", *(f"result{k}" for k in range(1, len(e.schema.returns)))]
+    for k, name in enumerate(results):
+        if tensors:
+            chosen = f"ResultStrides::{strides(e)}"
+            if strides(e) == "Suggested":
+                chosen = f"prepared.suggested ? {chosen} : ResultStrides::Contiguous"
+            made = f"new_result({tensors[0]}, prepared.outputs[{k}], {chosen})"
+        else:
+            made = f"new_result(device.value_or(default_device()), prepared.outputs[{k}])"
+        body += f"  Tensor {name} = {made};\n"
+    given = results[0] if len(results) == 1 else "{" + ", ".join(results) + "}"
+    outs = "{" + ", ".join("&" + r for r in results) + "}"
+    return (body + f"  if (result.is_meta()) return {given};\n"
+            f"  launch_space(info_{e.schema.ident}, {outs}, {args});\n  return {given};\n")
 
 
 def inplace_body(e: Entry, s: Schema) -> str | None:
@@ -92,4 +109,4 @@ def inplace_body(e: Entry, s: Schema) -> str | None:
         return None
     body, args = prepare(e)
     return (f'  check_apart("{s.name}", self, {{}});\n' + body + "  if (self.is_meta()) return self;\n"
-            f"  launch_space(info_{e.schema.ident}, self, {args});\n  return self;\n")
+            f"  launch_space(info_{e.schema.ident}, {{&self}}, {args});\n  return self;\n")

@@ -32,9 +32,6 @@ Volumes sliding_volumes(const char* op, int64_t rank, const Tensor& self, IntArr
 Volumes even_volumes(const char* op, int64_t rank, const Tensor& self, IntArrayRef output_size);
 // Gradients go to the elements that `indices` names in each volume, in the order of the windows.
 Tensor max_pool_backward(const char* op, int64_t rank, const Tensor& grad, const Tensor& self, const Tensor& indices);
-// Max pooling of channels_last, channels side by side; for enough of them.
-bool max_pool_last_fits(const Volumes& v, const Tensor& self);
-std::tuple<Tensor, Tensor> max_pool_last(const char* op, const Volumes& v, const Tensor& self);
 // The format of a batch of planes (or volumes); planes without a batch have none.
 MemoryFormat batch_format(int64_t rank, const Tensor& self);
 

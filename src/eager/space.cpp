@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/promote.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
 #include "eager/index_args.h"
@@ -72,6 +73,11 @@ void check_operands(const SpaceInfo& info, ArrayRef<const Tensor*> ins) {
   }
 }
 
+void check_dtype(const SpaceInfo& info, const Tensor& t) {
+  STRATA_CHECK_NOT_IMPLEMENTED(info.dtypes >> int(t.dtype()) & 1, "\"", info.name, "\" not implemented for '",
+                               scalar_type_name(t.dtype()), "'; convert the input with .to() first");
+}
+
 Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, ResultStrides strides) {
   switch (strides) {
     case ResultStrides::Contiguous:
@@ -87,21 +93,24 @@ Tensor new_result(Device device, const shape::Output<int64_t>& output) {
   return make_tensor(output.sizes, output.dtype, device);
 }
 
-void launch_space(const SpaceInfo& info, const Tensor& out, ArrayRef<const Tensor*> ins,
+void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,
                   const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars) {
+  const Tensor& out = **outs.begin();
   // A kernel that runs over nothing checks nothing.
   if (out.numel() == 0) {
     if (info.index >= 0) check_indices(info, *ins[size_t(info.index)], prepared);
     return;
   }
   Operands o;
-  o.add(out);
-  fit(o, info.output_dims, prepared.rank, prepared.flat & 1);
+  for (const Tensor* t : outs) {
+    o.add(*t);
+    fit(o, info.output_dims, prepared.rank, prepared.flat >> (o.count - 1) & 1);
+  }
   for (size_t k = 0; k < ins.size(); ++k) {
     const SpaceInput& in = info.inputs[k];
     o.add(*ins[k]);
     if (in.as >= 0 && STRATA_UNLIKELY(ins[k]->dtype() != DType(in.as))) o.change(as_dtype(*ins[k], DType(in.as)));
-    fit(o, in.dims, prepared.rank, prepared.flat >> (k + 1) & 1);
+    fit(o, in.dims, prepared.rank, prepared.flat >> (outs.size() + k) & 1);
   }
   // What numbers of elements are stored as: the kernel's own type, or bits to be moved.
   const DType element = info.width ? out.dtype() : traits(out.dtype()).compute;
@@ -128,11 +137,12 @@ void launch_space(const SpaceInfo& info, const Tensor& out, ArrayRef<const Tenso
   const int32_t status = run::launch({info.op,
                                       info.name,
                                       dtype,
-                                      {o.list, 1},
-                                      {o.list + 1, o.count - 1},
+                                      {o.list, outs.size()},
+                                      {o.list + outs.size(), o.count - outs.size()},
                                       {prepared.places.data(), prepared.places.size()},
                                       {slots.data(), slots.size()},
-                                      lists});
+                                      lists,
+                                      {prepared.extents.data(), prepared.extents.size()}});
   if (STRATA_UNLIKELY(status != 0)) {
     check_indices(info, *ins[size_t(info.index)], prepared);
     STRATA_INTERNAL(false, info.name, ": status ", status, " without an index outside");

@@ -19,8 +19,9 @@ struct SpaceInfo {
   run::SpaceOp op;
   const char* name;  // of the operator
   ArrayRef<SpaceInput> inputs;
-  int8_t output_dims;  // as an input's
+  int8_t output_dims;  // as an input's; of all outputs
   bool width;          // elements are only moved: the kernel goes by their width
+  uint32_t dtypes;     // else: of elements that it computes with, a bit each
   // `checked` and `wrapped` indices: the input that holds them (-1: none), and the error where one is outside. In its
   // text {value}, {dim} and {size} stand for numbers.
   int8_t index;
@@ -45,11 +46,13 @@ inline shape::Geometry<int64_t> geometry(const Tensor& t) {
 
 // Raises unless all are tensors of one device.
 void check_operands(const SpaceInfo& info, ArrayRef<const Tensor*> ins);
+// Raises NotImplementedError where the kernel does not compute with the dtype of `t`.
+void check_dtype(const SpaceInfo& info, const Tensor& t);
 // Memory for a result of the kind of `like`.
 Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, ResultStrides strides);
 Tensor new_result(Device device, const shape::Output<int64_t>& output);
 // Runs the kernel over tensors that have memory; an index outside raises.
-void launch_space(const SpaceInfo& info, const Tensor& out, ArrayRef<const Tensor*> ins,
+void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,
                   const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars = {});
 
 }  // namespace strata::eager

@@ -153,6 +153,11 @@ std::unordered_map<std::string, Entry> make_builtins() {
           int x = a[0].kind == Value::Number ? b.cast(a[0], wide).re : b.node(a[0]);
           return Builder::real(b.from_bits(x));
         }}},
+      {"quotient",  // of integers truncated, else rounded
+       {2,
+        [](Builder& b, const Args& a) {
+          return is_integral(b.type_of(a[0])) ? b.divide("truncdiv", a[0], a[1]) : b.binary("/", a[0], a[1]);
+        }}},
       {"floordiv", division("floordiv")},
       {"truncdiv", division("truncdiv")},
       {"remainder", division("remainder")},

@@ -24,6 +24,7 @@ struct KernelDesc {
   const char* source;     // "ops/pointwise.yaml: add.Tensor", for comments in the printed text
   const char* over = "";  // of a Space kernel: the dims that its reductions run over, the last fastest
   bool sequence = false;  // element after element in that order; else tree T
+  int rank = 0;           // the only number of dims that its groups have; 0: any
 };
 
 }  // namespace strata::lower

@@ -102,7 +102,10 @@ void print_products(const std::filesystem::path& out) {
                        "    {nullptr, nullptr, nullptr}};\n");
 }
 
-// Space kernels: the same text for every instruction set, but for its symbol.
+constexpr uint32_t kSpaceSets = 1u << int(DType::F16) | 1u << int(DType::BF16) | 1u << int(DType::F32);
+
+// Space kernels: the same text for every instruction set, but for its symbol. What computes with
+// integers or float64 has the baseline's alone.
 void print_space_families(const std::filesystem::path& out) {
   std::map<std::string, std::vector<const KernelDesc*>> families;
   for (int64_t k = 0; k < table_kernel_count; ++k)
@@ -111,7 +114,8 @@ void print_space_families(const std::filesystem::path& out) {
   for (Isa isa : {Isa::Base, Isa::V3, Isa::V4})
     for (const auto& [family, kernels] : families) {
       const std::string set = isa_name(isa), symbol = "strata_spaces_" + set + "_" + family;
-      write_if_changed(out / (set + "_" + family + "_space.c"), print_spaces(kernels, symbol));
+      write_if_changed(out / (set + "_" + family + "_space.c"),
+                       print_spaces(kernels, symbol, isa == Isa::Base ? ~0u : kSpaceSets));
       externs += "extern \"C\" const StrataSpaceFile " + symbol + ";\n";
       list += "    {\"" + set + "\", &" + symbol + "},\n";
     }

@@ -6,7 +6,9 @@
 namespace strata::run {
 namespace {
 
-int32_t on_cpu(const SpaceCall& c) { return space(c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data()); }
+int32_t on_cpu(const SpaceCall& c) {
+  return space(c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data(), c.extents);
+}
 
 std::atomic<Launcher> launchers[kMaxDeviceTypes] = {on_cpu};
 
@@ -45,7 +47,8 @@ int32_t in_turns(const SpaceCall& c, size_t rank, Launcher launcher) {
                         {&ins, 1},
                         {places.data(), places.size()},
                         {slots.data(), slots.size()},
-                        {}});
+                        {},
+                        c.extents});
     from = part;
   }
   return status;

@@ -17,7 +17,8 @@ struct SpaceCall {
   ArrayRef<const Tensor*> outs, ins;
   ArrayRef<Place> places;
   ArrayRef<Slot> scalars;
-  ArrayRef<uint8_t> lists;  // per scalar of the text how many slots it has
+  ArrayRef<uint8_t> lists;   // per scalar of the text how many slots it has
+  ArrayRef<Extent> extents;  // of reduced dims
 };
 
 using Launcher = int32_t (*)(const SpaceCall& call);  // gives the status word

@@ -43,9 +43,13 @@ const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool
   auto& cached = op.cache[int(dtype)][2 * rank + inner];
   if (const StrataSpaceEntry* e = cached.load(std::memory_order_relaxed)) return e == &kNone ? nullptr : e;
   static const Tables* tables = new Tables;
-  const auto& entries = tables->entries[current_isa()];
-  auto found = entries.find(Tables::key(op.name, int(dtype), rank, inner));
-  const StrataSpaceEntry* e = found == entries.end() ? nullptr : found->second;
+  const StrataSpaceEntry* e = nullptr;
+  for (int isa : {current_isa(), 0}) {
+    auto found = tables->entries[isa].find(Tables::key(op.name, int(dtype), rank, inner));
+    if (found == tables->entries[isa].end()) continue;
+    e = found->second;
+    break;
+  }
   cached.store(e ? e : &kNone, std::memory_order_relaxed);
   return e;
 }
@@ -63,7 +67,7 @@ struct Operand {
 class Launch {
  public:
   Launch(const StrataSpaceEntry& form, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> ins,
-         ArrayRef<Place> places, ArrayRef<Size> sizes)
+         ArrayRef<Place> places, ArrayRef<Extent> extents)
       : form_(form) {
     STRATA_INTERNAL(form.operands == outs.size() + ins.size() && form.operands <= kMaxOperands, form.name, ": takes ",
                     int(form.operands), " operands");
@@ -72,8 +76,8 @@ class Launch {
     for (size_t k = 0; k < form.operands; ++k)
       if (!operand_[k].has_plain) std::fill_n(operand_[k].plain, std::max(plain_, 0), int64_t(0));
     for (int r = 0; r < form.ranges; ++r)
-      for (const Size& s : sizes)
-        if (std::strcmp(s.name, form.range[r].name) == 0) extent_[r] = s.size;
+      for (const Extent& e : extents)
+        if (std::strcmp(e.name, form.range[r].name) == 0) extent_[r] = e.values[form.range[r].component];
   }
 
   // Orders plain dims by the first output's strides and joins those that every operand walks in one step.
@@ -146,6 +150,11 @@ void Launch::bind(size_t k, const Tensor& t, ArrayRef<Place> places) {
     for (const Place& p : places)
       if (has_plain && std::strcmp(p.name, r.name) == 0) place = &p;
     const int64_t at = place ? place->dims[r.component] : --last;
+    if (place && at < 0) {
+      out.stride[d] = 0;
+      extent_[o.range[d]] = 1;
+      continue;
+    }
     STRATA_INTERNAL(at >= 0 && at < nd && kinds[at] == 0, form_.name, ": dim ", r.name, " stands at ", at, " of ", nd);
     kinds[at] = uint8_t(1 + d);
     out.stride[d] = t.strides()[at];
@@ -237,18 +246,18 @@ DType width_dtype(DType t) {
 }
 
 int32_t space(const SpaceOp& op, DType dtype, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> ins,
-              ArrayRef<Place> places, const void* scalars, ArrayRef<Size> sizes) {
+              ArrayRef<Place> places, const void* scalars, ArrayRef<Extent> extents) {
   // A kernel with a computed group has a form for each number of its dims; another has one.
   size_t rank = 0;
   for (const Place& p : places) rank = std::max(rank, p.dims.size());
   const StrataSpaceEntry* form = find_form(op, dtype, int(rank), false);
   if (!form) form = find_form(op, dtype, 0, false);
   STRATA_INTERNAL(form, op.name, ": no space kernel for ", dtype, " and a group of ", rank, " dims");
-  Launch launch(*form, outs, ins, places, sizes);
+  Launch launch(*form, outs, ins, places, extents);
   launch.order_plain();
   const StrataSpaceEntry* inner = launch.wants_inner() ? find_form(op, dtype, form->rank, true) : nullptr;
   if (!inner) return launch.run(scalars);
-  Launch within(*inner, outs, ins, places, sizes);
+  Launch within(*inner, outs, ins, places, extents);
   within.order_plain();
   return within.run(scalars);
 }

@@ -16,6 +16,7 @@ struct SpaceOp {
 };
 
 using shape::Place;
+using Extent = shape::Extent<int64_t>;
 
 // Computed groups have at most so many dims in one call.
 constexpr int64_t kMaxGroup = 3;
@@ -23,15 +24,9 @@ constexpr int64_t kMaxGroup = 3;
 // The unsigned dtype (complex128 for 16 bytes) that moves elements as wide as t's: `dtypes: width` of the table.
 DType width_dtype(DType t);
 
-// The size of a dim that is of no operand: one that a kernel's reductions run over.
-struct Size {
-  const char* name;
-  int64_t size;
-};
-
 // Operands as the table lists them, of dtypes as wide as the kernel's for `dtype`. Scalars are 16-byte slots in the
 // kernel's types; lists of a group have one each. Returns the status word: 2 where an index was out of range.
 int32_t space(const SpaceOp& op, DType dtype, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> ins,
-              ArrayRef<Place> places = {}, const void* scalars = nullptr, ArrayRef<Size> sizes = {});
+              ArrayRef<Place> places = {}, const void* scalars = nullptr, ArrayRef<Extent> extents = {});
 
 }  // namespace strata::run

@@ -160,6 +160,29 @@ TEST(Shape, Indexing) {
   check_rule(3, 0, 9, RULE(return shape::with_dim(s, 1, s[0] * s[2])));
 }
 
+TEST(Shape, Pools) {
+  const std::vector<int64_t> three{3}, two{2}, one{1}, output{3, 2};
+  const auto max = [&](const auto& s) {
+    using S = std::decay_t<decltype(s[0])>;
+    const List<S> self{s[0], s[1], s[2] + S(3), s[3] + S(3)};
+    auto r = shape::max_pool<S>("max_pool2d", 2, tensor(self), three, two, one, one, true);
+    return all(std::move(r));
+  };
+  check_rule(4, 0, 9, max);
+  const auto avg = [&](const auto& s) {
+    using S = std::decay_t<decltype(s[0])>;
+    const List<S> self{s[0], s[1], s[2] + S(3), s[3] + S(3), s[4]};
+    return all(shape::avg_pool<S>("avg_pool3d", 3, tensor(self), two, {}, one, false, std::nullopt));
+  };
+  check_rule(5, 0, 9, avg);
+  const auto even = [&](const auto& s) {
+    using S = std::decay_t<decltype(s[0])>;
+    const List<S> self{s[0], s[1], s[2]};
+    return all(shape::adaptive_max_pool<S>("adaptive_max_pool2d", 2, tensor(self), output));
+  };
+  check_rule(3, 1, 9, even);
+}
+
 TEST(Shape, Gathers) {
   const auto gather = [](const auto& s) {
     using S = std::decay_t<decltype(s[0])>;

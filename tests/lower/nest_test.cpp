@@ -157,6 +157,7 @@ TEST(Nest, ConditionsThatAreNoLimitsStay) {
     const KernelDesc d = space("self[i] index[i]:int64", "", "result[i]", text);
     EXPECT_EQ(pieces(d), 1u) << text;
   }
+  EXPECT_EQ(pieces(space("self[i]", "", "result[i]", "self * maximum(i, 5)")), 1u);
   const KernelDesc d = space("self[i]", "", "result[i]", "where(5 > i, self, where(3 - i <= 1, self * 2, 0))");
   EXPECT_EQ(pieces(d), 3u);
 }

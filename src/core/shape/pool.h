@@ -1,6 +1,9 @@
-// Sizes of pooled dims, over a size type S.
+// Windows of pooling and rules for it. Windows slide over the last two or three dims, or cover them evenly.
 #pragma once
+#include <optional>
+
 #include "core/shape/arithmetic.h"
+#include "core/shape/prepared.h"
 
 namespace strata::shape {
 
@@ -23,5 +26,33 @@ template <class S>
 S even_end(const S& i, const S& size, const S& count) {
   return ((i + S(1)) * size + count - S(1)) / count;
 }
+
+template <class S>
+struct PoolAxis {
+  S size, count;  // of the input, of the windows
+  int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
+};
+
+// One for each pooled dim. They check the arguments as PyTorch does. An empty stride is the kernel.
+template <class S>
+using PoolAxes = InlineVec<PoolAxis<S>, 3>;
+template <class S>
+PoolAxes<S> sliding_axes(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef kernel, IntArrayRef stride,
+                         IntArrayRef padding, IntArrayRef dilation, bool ceil_mode);
+template <class S>
+PoolAxes<S> even_axes(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef output_size);
+
+// Kernels have three pooled dims; of two, the first is absent. Names: groups f (windows), g (self), k (in a window);
+// values step, pad, apart.
+template <class S>
+Prepared<S> max_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef kernel, IntArrayRef stride,
+                     IntArrayRef padding, IntArrayRef dilation, bool ceil_mode);
+template <class S>
+Prepared<S> avg_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef kernel, IntArrayRef stride,
+                     IntArrayRef padding, bool ceil_mode, std::optional<int64_t> divisor);
+template <class S>
+Prepared<S> adaptive_avg_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef output_size);
+template <class S>
+Prepared<S> adaptive_max_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef output_size);
 
 }  // namespace strata::shape

@@ -37,7 +37,7 @@ struct Geometry {
 // without a plain group has its dims in the pattern's order.
 struct Place {
   const char* name;
-  SmallVec<int64_t, 3> dims;  // wrapped
+  SmallVec<int64_t, 3> dims;  // wrapped; -1 stands for a dim of size 1 that the tensors lack
 };
 
 template <class S>
@@ -53,14 +53,20 @@ struct Value {
   Sizes<S> values;
 };
 
+// The sizes of a reduced dim, or of each dim of a reduced group.
+template <class S>
+using Extent = Value<S>;
+
 template <class S>
 struct Prepared {
   InlineVec<Output<S>, 1> outputs;
   InlineVec<Place, 2> places;
   InlineVec<Value<S>, 2> values;
+  InlineVec<Extent<S>, 1> extents;
   // Operands with a plain or computed group have dims of size 1 in front when they have fewer than this.
   int64_t rank = 0;
-  uint32_t flat = 0;  // bit k: operand k, outputs first, is taken as one line of its elements in logical order
+  bool suggested = true;  // whether a result's strides may be those that are suggested (`strides: suggested`)
+  uint32_t flat = 0;      // bit k: operand k, outputs first, is taken as one line of its elements in logical order
   // For the error of a checked index: the dim that it is for, and what it stays below.
   int64_t dim = 0;
   S size{0};

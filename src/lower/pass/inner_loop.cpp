@@ -121,10 +121,35 @@ std::vector<char> InnerLoop::live(const InnerPiece& piece) const {
   return in;
 }
 
+// Of the nodes that are live, the conditions that say whether or where something is read; a choice between values that
+// are computed anyway is as cheap as a loop of its own.
+std::vector<char> InnerLoop::choosing(const std::vector<char>& in, const InnerPiece& piece) const {
+  const size_t count = in.size();
+  std::vector<char> reads(count, 0), below(count, 0);  // above some read, below one or below such a choice
+  for (size_t v = 0; v < count; ++v) {
+    const Node& n = nest_.nodes[v];
+    reads[v] = n.op == Op::At;
+    for (int a : n.arg)
+      if (a >= 0) reads[v] |= reads[size_t(piece.same[size_t(a)])];
+  }
+  for (size_t v = count; v-- > 0;) {
+    if (!in[v]) continue;
+    const Node& n = nest_.nodes[v];
+    for (size_t k = 0; k < n.arg.size(); ++k) {
+      if (n.arg[k] < 0) continue;
+      const size_t a = size_t(piece.same[size_t(n.arg[k])]);
+      const bool chooses = (n.op == Op::Select || n.op == Op::Rare) && k == 0 && reads[v];
+      below[a] |= below[v] || n.op == Op::At || chooses;
+    }
+  }
+  for (size_t v = 0; v < count; ++v) below[v] &= in[v];
+  return below;
+}
+
 void InnerLoop::cut(InnerPiece piece, int depth) {
   choose(piece);
   if (depth < kMostCuts) {
-    const std::vector<char> in = live(piece);
+    const std::vector<char> in = choosing(live(piece), piece);
     const size_t count = nest_.nodes.size();
     for (size_t v = 0; v < count; ++v)
       if (in[v] && compares(nest_.nodes[v]) && varies(int(v)) && cut_at(int(v), piece, depth)) return;

@@ -61,6 +61,7 @@ class InnerLoop {
   Linear linear(int v, const std::vector<int>& same);
   void finish(InnerPiece piece);
   std::vector<char> live(const InnerPiece& piece) const;
+  std::vector<char> choosing(const std::vector<char>& live, const InnerPiece& piece) const;
 
   Nest& nest_;
   const int range_;

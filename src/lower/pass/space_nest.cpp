@@ -19,6 +19,17 @@ struct Pattern {
   std::vector<Dim> dims;
 };
 
+// "ky kx", "k.."
+std::vector<Dim> dims_named(const std::string& list) {
+  std::vector<Dim> out;
+  std::istringstream words(list);
+  for (std::string d; words >> d;) {
+    const bool group = d.size() > 2 && d.ends_with("..");
+    out.push_back({group ? d.substr(0, d.size() - 2) : d, group});
+  }
+  return out;
+}
+
 // "self[p..,n]:int64 other[p..]"
 std::vector<Pattern> patterns(const std::string& list) {
   std::vector<Pattern> out;
@@ -28,11 +39,9 @@ std::vector<Pattern> patterns(const std::string& list) {
     const size_t open = word.find('['), close = word.find(']');
     p.name = word.substr(0, std::min(open, word.find(':')));
     if (open != std::string::npos) {
-      std::istringstream dims(word.substr(open + 1, close - open - 1));
-      for (std::string d; std::getline(dims, d, ',');) {
-        const bool group = d.size() > 2 && d.ends_with("..");
-        p.dims.push_back({group ? d.substr(0, d.size() - 2) : d, group});
-      }
+      std::string dims = word.substr(open + 1, close - open - 1);
+      std::replace(dims.begin(), dims.end(), ',', ' ');
+      p.dims = dims_named(dims);
     }
     out.push_back(std::move(p));
   }
@@ -57,11 +66,11 @@ class SpaceNest : Builder::Operands {
       for (const Dim& d : p.dims) add_dim(d, true);
     for (const Pattern& p : inputs_)
       for (const Dim& d : p.dims) add_dim(d, false);
-    for (const Pattern& p : patterns(desc.over)) {
-      if (ranges_.count(p.name)) builder_.fail(nullptr, "reduced dim '" + p.name + "' is one of an operand");
-      add_dim({p.name}, false);
-      iterated_[p.name] = true;
-      over_ |= uint64_t(1) << ranges_[p.name][0];
+    for (const Dim& d : dims_named(desc.over)) {
+      if (ranges_.count(d.name)) builder_.fail(nullptr, "reduced dim '" + d.name + "' is one of an operand");
+      add_dim(d, false);
+      iterated_[d.name] = true;
+      for (int r : ranges_[d.name]) over_ |= uint64_t(1) << r;
     }
     for (const Pattern& p : patterns(desc.scalars))
       if (!p.dims.empty()) lists_.push_back(p.name);
@@ -105,12 +114,23 @@ class SpaceNest : Builder::Operands {
       return true;
     }
     if (e.kind == Expr::Call && e.name == "inside") {
-      if (e.args.size() != 2 || e.args[0]->kind != Expr::Index)
-        b.fail(&e, "inside takes operand[...] and a value; without the value it is an argument of a reduction");
+      const bool partial = e.args.size() == 1 && absent_;
+      if ((!partial && e.args.size() != 2) || e.args[0]->kind != Expr::Index)
+        b.fail(&e, "inside takes operand[...] and a value; without the value it is inside of a reduction");
+      if (partial) {
+        int guard = -1;
+        out = read(b, *e.args[0], &guard);
+        if (guard >= 0) *absent_ = *absent_ < 0 ? guard : b.g.op(Op::And, DType::Bool, *absent_, guard);
+        return true;
+      }
       const Value fill = b.eval(*e.args[1]);
       int guard = -1;
       const Value v = read(b, *e.args[0], &guard);
       out = guard < 0 ? v : b.select(guard, v, fill);
+      return true;
+    }
+    if (e.kind == Expr::Call && (e.name == "place" || e.name == "product")) {
+      out = over_dims(b, e);
       return true;
     }
     if (e.kind == Expr::Index) {
@@ -153,6 +173,28 @@ class SpaceNest : Builder::Operands {
     return b.reduce(e, c, v, how);
   }
 
+  // Of an expression with a value for each dim of a group: place(g, e) is the row-major number of the place, product(g,
+  // e) the product.
+  Value over_dims(Builder& b, const Expr& e) {
+    if (e.args.size() != 2 || e.args[0]->kind != Expr::Name || !is_group(e.args[0]->name) || e.args[0]->name == kPlain)
+      b.fail(&e, e.name + " takes the name of a group and an expression of its dims");
+    const std::vector<int>& dims = ranges_.at(e.args[0]->name);
+    const int outer = component_;
+    int out = -1;
+    for (size_t c = 0; c < dims.size(); ++c) {
+      component_ = int(c);
+      const int v = b.cast(b.eval(*e.args[1]), DType::I64).re;
+      if (out < 0)
+        out = v;
+      else if (e.name == "product")
+        out = b.g.bin(Op::Mul, out, v);
+      else
+        out = b.g.bin(Op::Add, b.g.bin(Op::Mul, out, leaf(Op::Extent, dims[c])), v);
+    }
+    component_ = outer;
+    return Builder::real(out);
+  }
+
   // ---- ranges
 
   int new_range(NestRange range, bool iterated) {
@@ -181,6 +223,8 @@ class SpaceNest : Builder::Operands {
   }
 
   bool is_group(const std::string& name) const {
+    for (const Dim& d : dims_named(desc_.over))
+      if (d.name == name) return d.group;
     for (const std::vector<Pattern>* list : {&outputs_, &inputs_})
       for (const Pattern& p : *list)
         for (const Dim& d : p.dims)
@@ -348,8 +392,9 @@ class SpaceNest : Builder::Operands {
   std::map<std::string, std::vector<int>> ranges_;
   std::map<std::string, bool> iterated_;
   std::vector<bool> runs_;
-  uint64_t over_ = 0;   // ranges that reductions run over
-  int component_ = -1;  // which dim of a group an index is evaluated for
+  uint64_t over_ = 0;      // ranges that reductions run over
+  int* absent_ = nullptr;  // the guard of the reduction at hand
+  int component_ = -1;     // which dim of a group an index is evaluated for
   Nest nest_;
 };
 
@@ -363,7 +408,8 @@ std::vector<SpaceForm> space_forms(const KernelDesc& desc) {
     for (const Pattern& p : patterns(list))
       for (const Dim& d : p.dims) (d.name == kPlain ? plain : group) |= d.group;
   std::vector<SpaceForm> forms;
-  for (int rank = group ? 1 : 0; rank <= (group ? 3 : 0); ++rank)
+  const int first = !group ? 0 : desc.rank ? desc.rank : 1, last = !group ? 0 : desc.rank ? desc.rank : 3;
+  for (int rank = first; rank <= last; ++rank)
     for (bool inner : {false, true})
       if (plain || !inner) forms.push_back({rank, inner});
   return forms;

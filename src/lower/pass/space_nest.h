@@ -9,6 +9,7 @@
 //     names of groups, and of lists (`before[f]` among the scalars), stand for that dim's.
 //   - Indices: `e` is promised to be inside; `checked(e)` reads 0 and sets the status where it is not; `wrapped(e)`
 //     counts negative ones from the end first. `inside(x[...], fill)` is fill where any index is outside.
+//   - place(g, e) is the row-major number of the place e in group g, product(g, e) the product of e over its dims.
 //   - A bare operand is read at its own dims.
 //   - Dims that the description is `over` are of no operand: sum(e), max(e) ... run over all of them, in the order
 //   given, as
@@ -26,7 +27,7 @@ struct SpaceForm {
 
 Nest build_space(const KernelDesc& desc, DType dtype, SpaceForm form);
 
-// The forms that are printed ahead for a kernel: a computed group has 1 to 3 dims.
+// The forms that are printed ahead for a kernel: a computed group has 1 to 3 dims, or the description's rank alone.
 std::vector<SpaceForm> space_forms(const KernelDesc& desc);
 
 // "flip_r2_in"

@@ -10,6 +10,7 @@
 
 namespace strata::lower {
 
+constexpr int kShort = 8;   // turns of the innermost loop that are worth a strip
 constexpr int kStrip = 64;  // elements of the innermost loop that are reduced together
 
 class NestPrinter {

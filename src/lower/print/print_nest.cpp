@@ -62,6 +62,10 @@ std::string NestPrinter::run() {
       for (int s : loop.strides())
         if (std::find(strides.begin(), strides.end(), s) == strides.end()) strides.push_back(s);
     for (int s : strides) condition += (condition.empty() ? "" : " && ") + ref(s) + " == 1";
+    // Short loops: one turn after the other, or the loops of the reduction would run for a few elements each.
+    if (!strips_.empty())
+      condition += (condition.empty() ? "" : " && ") + parameter(NestParameter::End, inner_range_, 0) + " - " +
+                   parameter(NestParameter::Begin, inner_range_, 0) + " >= " + std::to_string(kShort);
     side_by_side_ = true;
     if (condition.empty()) {
       loops(0, 0, none);

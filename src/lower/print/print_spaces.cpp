@@ -1,5 +1,8 @@
 #include "lower/print/print_spaces.h"
 
+#include <algorithm>
+#include <map>
+
 #include "core/dtype.h"
 #include "lower/pass/space_nest.h"
 #include "lower/print/print_nest.h"
@@ -7,8 +10,11 @@
 namespace strata::lower {
 namespace {
 
+constexpr uint32_t kWidths = 1u << int(DType::U8) | 1u << int(DType::U16) | 1u << int(DType::U32) |
+                             1u << int(DType::U64) | 1u << int(DType::C128);
+
 const char* const kAnyOrder = R"C(#ifdef __clang__
-#define ANY_ORDER _Pragma("clang loop vectorize(assume_safety)")
+#define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) interleave_count(1) unroll(disable)")
 #else
 #define ANY_ORDER _Pragma("GCC ivdep")
 #endif
@@ -66,21 +72,39 @@ std::string tables(const KernelDesc& desc, const Nest& nest, SpaceForm form, std
   return out;
 }
 
+// A function's text without comments and symbol.
+std::string nameless(const std::string& text, const std::string& symbol) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    std::string line = text.substr(at, end - at);
+    at = end;
+    if (line.starts_with("//")) continue;
+    for (size_t p; (p = line.find(symbol + "(")) != std::string::npos;) line.erase(p, symbol.size());
+    out += line;
+  }
+  return out;
+}
+
 }  // namespace
 
-std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol) {
+std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes) {
   Dialect local = c99;
   local.function = "static void ";
   local.any_order = "ANY_ORDER";
   NestHelpers helpers(local);
   std::string functions, data, entries;
+  std::map<std::string, std::string> printed;  // text without its symbol -> symbol
   uint64_t count = 0;
   for (const KernelDesc* d : kernels)
     for (int t = 0; t < kDTypeCount; ++t) {
-      if (!(d->dtypes >> t & 1)) continue;
+      if (!((d->dtypes == kWidths ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
       for (SpaceForm form : space_forms(*d)) {
         const Nest nest = build_space(*d, DType(t), form);
-        functions += print_nest(nest, local, helpers) + "static " + print_adapter(nest);
+        // Entries that differ in their names alone (max_pool2d, max_pool3d) share their functions.
+        const std::string text = print_nest(nest, local, helpers) + "static " + print_adapter(nest);
+        auto [found, is_new] = printed.emplace(nameless(text, nest.symbol()), nest.symbol());
+        functions += is_new ? text : "#define call_" + nest.symbol() + " call_" + found->second + "\n";
         data += tables(*d, nest, form, entries);
         ++count;
       }

@@ -8,6 +8,7 @@
 
 namespace strata::lower {
 
-std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol);
+// For those of `dtypes` (a bit each) that a kernel has; kernels that move elements, by their width, for all of theirs.
+std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes);
 
 }  // namespace strata::lower

@@ -1,0 +1,174 @@
+#include "core/shape/pool.h"
+
+namespace strata::shape {
+namespace {
+
+int64_t at(IntArrayRef list, size_t d) { return list.size() == 1 ? list[0] : list[d]; }
+
+void check_list(const char* op, const char* what, int64_t rank, IntArrayRef list, bool may_be_empty) {
+  STRATA_CHECK(list.size() == 1 || int64_t(list.size()) == rank || (may_be_empty && list.empty()), op, ": ", what,
+               " must ", may_be_empty ? "either be omitted, " : "either be ", "a single int, or a tuple of ",
+               rank == 2 ? "two" : "three", " ints; got ", list);
+}
+
+template <class S>
+void check_input(const char* op, int64_t rank, const Geometry<S>& self) {
+  const int64_t n = self.dim();
+  STRATA_CHECK(n == rank + 1 || n == rank + 2, "non-empty ", rank + 1, "D or ", rank + 2,
+               "D (batch mode) tensor expected for input of ", op, ", got ", self.sizes);
+  bool fits = true;
+  for (int64_t d = n == rank + 2 ? 1 : 0; d < n; ++d) fits &= self.sizes[size_t(d)] != S(0);
+  STRATA_CHECK(fits, "Expected ", rank + 1, "D or ", rank + 2,
+               "D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes, " (", op, ")");
+}
+
+template <class S>
+Sizes<S> pooled_sizes(const Geometry<S>& self, const PoolAxes<S>& axes) {
+  Sizes<S> sizes(self.sizes);
+  for (size_t d = 0; d < axes.size(); ++d) sizes[sizes.size() - axes.size() + d] = axes[d].count;
+  return sizes;
+}
+
+template <class S>
+Prepared<S> prepared(const Geometry<S>& self, const PoolAxes<S>& axes) {
+  const int64_t absent = 3 - int64_t(axes.size());
+  Prepared<S> r(pooled_sizes(self, axes), self.dtype);
+  for (const char* group : {"f", "g"}) {
+    Place p{group, {}};
+    for (int64_t c = 0; c < 3; ++c) p.dims.push_back(c < absent ? -1 : self.dim() - 3 + c);
+    r.places.push_back(std::move(p));
+  }
+  return r;
+}
+
+// The lists of sliding windows, and how many elements a window has.
+template <class S>
+Prepared<S> sliding(const Geometry<S>& self, const PoolAxes<S>& axes) {
+  Prepared<S> r = prepared(self, axes);
+  auto list = [&](const char* name, int64_t PoolAxis<S>::* member, int64_t absent) {
+    Value<S> v{name, {}};
+    for (size_t c = axes.size(); c < 3; ++c) v.values.push_back(S(absent));
+    for (const PoolAxis<S>& a : axes) v.values.push_back(S(a.*member));
+    return v;
+  };
+  r.values.push_back(list("step", &PoolAxis<S>::stride, 1));
+  r.values.push_back(list("pad", &PoolAxis<S>::padding, 0));
+  r.values.push_back(list("apart", &PoolAxis<S>::dilation, 1));
+  r.extents.push_back(list("k", &PoolAxis<S>::kernel, 1));
+  return r;
+}
+
+// Windows that cover a dim evenly differ in size by one or two; those that have less leave elements out.
+template <class S>
+Prepared<S> even(const Geometry<S>& self, const PoolAxes<S>& axes) {
+  Prepared<S> r = prepared(self, axes);
+  Extent<S> most{"k", {}};
+  for (size_t c = axes.size(); c < 3; ++c) most.values.push_back(S(1));
+  for (const PoolAxis<S>& a : axes) {
+    const S count = a.count == S(0) ? S(1) : a.count;
+    most.values.push_back(a.size / count * count == a.size ? a.size / count : a.size / count + S(2));
+  }
+  r.extents.push_back(std::move(most));
+  return r;
+}
+
+}  // namespace
+
+template <class S>
+PoolAxes<S> sliding_axes(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef kernel, IntArrayRef stride,
+                         IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+  check_list(op, "kernel_size", rank, kernel, false);
+  check_list(op, "stride", rank, stride, true);
+  check_list(op, "padding", rank, padding, false);
+  check_list(op, "dilation", rank, dilation, false);
+  check_input(op, rank, self);
+  PoolAxes<S> axes;
+  for (size_t d = 0; d < size_t(rank); ++d) {
+    PoolAxis<S> a;
+    a.size = self.sizes[size_t(self.dim() - rank) + d];
+    a.kernel = at(kernel, d);
+    a.stride = stride.empty() ? a.kernel : at(stride, d);
+    a.padding = at(padding, d);
+    a.dilation = at(dilation, d);
+    STRATA_CHECK(a.kernel > 0, op, ": kernel size should be greater than zero, but got ", kernel);
+    STRATA_CHECK(a.stride != 0, "stride should not be zero (", op, ")");
+    STRATA_CHECK(a.stride > 0, op, ": stride should be greater than zero, but got ", stride);
+    STRATA_CHECK(a.dilation > 0, op, ": dilation should be greater than zero, but got ", dilation);
+    STRATA_CHECK(a.padding >= 0, "pad must be non-negative, but got pad: ", a.padding, " (", op, ")");
+    const int64_t reach = kernel_reach<int64_t>(a.kernel, a.dilation);
+    STRATA_CHECK(a.padding <= plus<int64_t>(reach, 1) / 2,
+                 "pad should be at most half of effective kernel size, but got pad=", a.padding,
+                 ", kernel_size=", a.kernel, " and dilation=", a.dilation);
+    const S span = plus(a.size, S(2 * a.padding)) - S(reach) - S(1);
+    a.count = span < S(0) && !(ceil_mode && span > S(-a.stride))
+                  ? S(0)
+                  : pool_size(a.size, S(a.kernel), S(a.stride), S(a.padding), S(a.dilation), ceil_mode);
+    axes.push_back(a);
+  }
+  for (const PoolAxis<S>& a : axes)
+    STRATA_CHECK(a.count >= S(1), op, ": Given input size: ", self.sizes,
+                 ". Calculated output size: ", ArrayRef<S>(pooled_sizes(self, axes)), ". Output size is too small");
+  return axes;
+}
+
+template <class S>
+PoolAxes<S> even_axes(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef output_size) {
+  STRATA_CHECK(int64_t(output_size.size()) == rank, op, ": output_size must be ", rank, ", got ", output_size);
+  check_input(op, rank, self);
+  PoolAxes<S> axes;
+  for (size_t d = 0; d < size_t(rank); ++d) {
+    STRATA_CHECK(output_size[d] >= 0, op, ": elements of output_size must be greater than or equal to 0 but received ",
+                 output_size);
+    axes.push_back({self.sizes[size_t(self.dim() - rank) + d], S(output_size[d])});
+  }
+  return axes;
+}
+
+template <class S>
+Prepared<S> max_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef kernel, IntArrayRef stride,
+                     IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
+  Prepared<S> r = sliding(self, sliding_axes(op, rank, self, kernel, stride, padding, dilation, ceil_mode));
+  r.outputs.push_back({r.outputs[0].sizes, DType::I64});
+  r.suggested = self.dim() == rank + 2;
+  return r;
+}
+
+template <class S>
+Prepared<S> avg_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef kernel, IntArrayRef stride,
+                     IntArrayRef padding, bool ceil_mode, std::optional<int64_t> divisor) {
+  STRATA_CHECK(!divisor || *divisor != 0, op, ": divisor must be not zero");
+  const int64_t one = 1;
+  Prepared<S> r = sliding(self, sliding_axes(op, rank, self, kernel, stride, padding, IntArrayRef(one), ceil_mode));
+  r.suggested = rank == 2 && self.dim() == 4;
+  return r;
+}
+
+template <class S>
+Prepared<S> adaptive_avg_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef output_size) {
+  Prepared<S> r = even(self, even_axes(op, rank, self, output_size));
+  r.suggested = rank == 2 && self.dim() == 4;
+  return r;
+}
+
+template <class S>
+Prepared<S> adaptive_max_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef output_size) {
+  Prepared<S> r = adaptive_avg_pool(op, rank, self, output_size);
+  r.outputs.push_back({r.outputs[0].sizes, DType::I64});
+  return r;
+}
+
+#define STRATA_RULES(S)                                                                                                \
+  template PoolAxes<S> sliding_axes(const char*, int64_t, const Geometry<S>&, IntArrayRef, IntArrayRef, IntArrayRef,   \
+                                    IntArrayRef, bool);                                                                \
+  template PoolAxes<S> even_axes(const char*, int64_t, const Geometry<S>&, IntArrayRef);                               \
+  template Prepared<S> max_pool(const char*, int64_t, const Geometry<S>&, IntArrayRef, IntArrayRef, IntArrayRef,       \
+                                IntArrayRef, bool);                                                                    \
+  template Prepared<S> avg_pool(const char*, int64_t, const Geometry<S>&, IntArrayRef, IntArrayRef, IntArrayRef, bool, \
+                                std::optional<int64_t>);                                                               \
+  template Prepared<S> adaptive_avg_pool(const char*, int64_t, const Geometry<S>&, IntArrayRef);                       \
+  template Prepared<S> adaptive_max_pool(const char*, int64_t, const Geometry<S>&, IntArrayRef);
+STRATA_RULES(int64_t)
+STRATA_RULES(SymInt)
+#undef STRATA_RULES
+
+}  // namespace strata::shape
