@@ -1,13 +1,14 @@
 // Scans along one dim. Order (contract 6): blocks of 1,024 elements are scanned from left to right, the blocks' totals
 // are combined from left to right, and an element is the total before its block combined with its place in the block.
 // float16 and bfloat16 are scanned in float32. cummax and cummin need no blocks, since their order cannot be seen.
+// logcumsumexp combines by a printed kernel: scan_lanes.cpp.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 
 #include "base/checked.h"
 #include "core/parallel.h"
 #include "eager/index_args.h"
+#include "eager/scan.h"
 #include "eager/sort_keys.h"
 #include "strata/generated/eager_scan.h"
 #include "strata/generated/ops/compare.h"
@@ -20,7 +21,6 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kBlock = 1024;
 constexpr int64_t kColumns = 64;  // neighbouring lines that are scanned side by side
 
 // The lines of a tensor along one dim, as outer lines times a run of neighbouring ones. Tensors here are contiguous.
@@ -29,81 +29,144 @@ struct Scan {
   Scan(const Tensor& t, int64_t dim) {
     for (int64_t d = 0; d < t.dim(); ++d) (d < dim ? outer : d == dim ? length : inner) *= t.sizes()[d];
   }
-  int64_t blocks() const { return (length + kBlock - 1) / kBlock; }
+  int64_t blocks() const { return (length + kScanBlock - 1) / kScanBlock; }
 };
 
-// One block of `width` neighbouring lines; out[i] = before (op) local scan. Leaves the local total in `total`. Without
-// `out` (one line only) there is just the total.
+// A block of `width` neighbouring lines, n elements of each, `inner` elements apart: out[i] = before (op) local scan.
+// `total` takes the local total. Without `before` the local scan is all; without `out` (one line only) just the total.
+struct Block {
+  const void* in;
+  void* out;
+  int64_t n, inner, width;
+  const void* before;
+  void* total;
+};
+using BlockFn = void (*)(const Block& block);
+
+// One function for each C++ type and combine, which drivers of bytes call.
 template <class T, class Op>
-void scan_block(const T* in, T* out, int64_t n, int64_t inner, int64_t width, const T* before, T* total, Op op) {
-  if (width == 1) {
-    T local = in[0];
-    if (out) out[0] = before ? op(before[0], local) : local;
-    for (int64_t i = 1; i < n; ++i) {
-      local = op(local, in[i * inner]);
-      if (out) out[i * inner] = before ? op(before[0], local) : local;
+void scan_block(const Block& b) {
+  const T *in = static_cast<const T*>(b.in), *before = static_cast<const T*>(b.before);
+  T *out = static_cast<T*>(b.out), *total = static_cast<T*>(b.total);
+  if (b.width == 1) {
+    T local = in[0], start = before ? before[0] : T();
+    if (out) out[0] = before ? Op::of(start, local) : local;
+    for (int64_t i = 1; i < b.n; ++i) {
+      local = Op::of(local, in[i * b.inner]);
+      if (out) out[i * b.inner] = before ? Op::of(start, local) : local;
     }
     total[0] = local;
     return;
   }
-  T local[kColumns];
-  for (int64_t c = 0; c < width; ++c) local[c] = in[c];
-  for (int64_t i = 0; i < n; ++i) {
-    const T* row = in + i * inner;
-    T* to = out + i * inner;
-    if (i > 0)
-      for (int64_t c = 0; c < width; ++c) local[c] = op(local[c], row[c]);
-    if (before)
-      for (int64_t c = 0; c < width; ++c) to[c] = op(before[c], local[c]);
-    else
-      for (int64_t c = 0; c < width; ++c) to[c] = local[c];
+  T local[kColumns], start[kColumns];
+  if (before) std::copy_n(before, b.width, start);
+  for (int64_t c = 0; c < b.width; ++c) {
+    local[c] = in[c];
+    out[c] = before ? Op::of(start[c], local[c]) : local[c];
   }
-  for (int64_t c = 0; c < width; ++c) total[c] = local[c];
+  for (int64_t i = 1; i < b.n; ++i) {
+    const T* row = in + i * b.inner;
+    T* to = out + i * b.inner;
+    if (before) {
+      for (int64_t c = 0; c < b.width; ++c) to[c] = Op::of(start[c], local[c] = Op::of(local[c], row[c]));
+    } else {
+      for (int64_t c = 0; c < b.width; ++c) local[c] = Op::of(local[c], row[c]);
+      std::copy_n(local, b.width, to);  // in the machine's widest stores
+    }
+  }
+  std::copy_n(local, b.width, total);
+}
+
+struct Sum {
+  template <class T>
+  static T of(T a, T b) {
+    return add_values(a, b);
+  }
+};
+struct Product {
+  template <class T>
+  static T of(T a, T b) {
+    return multiply_values(a, b);
+  }
+};
+
+// Signed integers have the bits of unsigned ones.
+template <class Op>
+BlockFn block_fn(DType t) {
+  switch (t) {
+    case DType::Bool:
+      return scan_block<bool, Op>;
+    case DType::C64:
+      return scan_block<std::complex<float>, Op>;
+    case DType::C128:
+      return scan_block<std::complex<double>, Op>;
+    case DType::F32:
+      return scan_block<float, Op>;
+    case DType::F64:
+      return scan_block<double, Op>;
+    default:
+      return visit_width(itemsize(t), [](auto tag) -> BlockFn {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_integral_v<T>)
+          return scan_block<T, Op>;
+        else
+          return nullptr;
+      });
+  }
 }
 
 // All blocks of `width` neighbouring lines.
-template <class T, class Op>
-void scan_lines(const T* in, T* out, const Scan& s, int64_t width, Op op) {
-  T before[kColumns], total[kColumns];
+void scan_lines(const char* in, char* out, const Scan& s, int64_t width, int64_t item, BlockFn block) {
+  // Room for kColumns of the widest: what came before the block, and its total.
+  alignas(16) char before[kColumns * 16], total[kColumns * 16];
   for (int64_t b = 0; b < s.blocks(); ++b) {
-    int64_t at = b * kBlock * s.inner, n = std::min(kBlock, s.length - b * kBlock);
-    scan_block(in + at, out + at, n, s.inner, width, b ? before : nullptr, total, op);
-    for (int64_t c = 0; c < width; ++c) before[c] = b ? op(before[c], total[c]) : total[c];
+    const int64_t at = b * kScanBlock * s.inner * item, n = std::min(kScanBlock, s.length - b * kScanBlock);
+    block({in + at, out + at, n, s.inner, width, b ? before : nullptr, total});
+    if (b == 0)
+      std::copy_n(total, width * item, before);
+    else if (b + 1 < s.blocks())  // before (op) total, as one more place of a block
+      block({total, before, 1, 1, width, before, total});
   }
 }
 
 // One long line: totals of all blocks first, then the blocks side by side.
-template <class T, class Op>
-void scan_long(const T* in, T* out, const Scan& s, Op op) {
-  std::unique_ptr<T[]> before(new T[s.blocks() + 1]);
-  auto length = [&](int64_t b) { return std::min(kBlock, s.length - b * kBlock); };
-  parallel_for(0, s.blocks(), 8, [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b)
-      scan_block<T>(in + b * kBlock, nullptr, length(b), 1, 1, nullptr, &before[b + 1], op);
-  });
-  for (int64_t b = 1; b < s.blocks(); ++b) before[b + 1] = op(before[b], before[b + 1]);
-  parallel_for(0, s.blocks(), 8, [&](int64_t first, int64_t last) {
-    T total;
-    for (int64_t b = first; b < last; ++b)
-      scan_block(in + b * kBlock, out + b * kBlock, length(b), 1, 1, b ? &before[b] : nullptr, &total, op);
-  });
+void scan_long(const char* in, char* out, const Scan& s, int64_t item, BlockFn block) {
+  const int64_t blocks = s.blocks();
+  std::unique_ptr<char[]> totals(new char[2 * blocks * item]);
+  char *own = totals.get(), *before = own + blocks * item;  // of each block; of all up to it
+  auto each = [&](bool write) {
+    parallel_for(0, blocks, 8, [&](int64_t first, int64_t last) {
+      alignas(16) char unused[16];
+      for (int64_t b = first; b < last; ++b) {
+        const int64_t at = b * kScanBlock * item, n = std::min(kScanBlock, s.length - b * kScanBlock);
+        block({in + at, write ? out + at : nullptr, n, 1, 1, write && b ? before + (b - 1) * item : nullptr,
+               write ? unused : own + b * item});
+      }
+    });
+  };
+  each(false);
+  alignas(16) char unused[16];
+  block({own, before, blocks, 1, 1, nullptr, unused});
+  each(true);
 }
 
-template <class T, class Op>
-void scan_tensor(const Tensor& in, const Tensor& out, int64_t dim, Op op) {
-  Scan s(in, dim);
-  const T* from = in.data<T>();
-  T* to = out.data<T>();
-  if (s.outer * s.inner < num_threads() && s.inner == 1 && s.length > 16 * kBlock) {
-    for (int64_t o = 0; o < s.outer; ++o) scan_long(from + o * s.length, to + o * s.length, Scan(in, dim), op);
+void scan_tensor(const Tensor& in, const Tensor& out, int64_t dim, BlockFn block) {
+  const Scan s(in, dim);
+  const int64_t item = itemsize(in.dtype());
+  const char* from = in.bytes();
+  char* to = out.bytes();
+  if (s.outer * s.inner < num_threads() && s.inner == 1 && s.length > 16 * kScanBlock) {
+    for (int64_t o = 0; o < s.outer; ++o)
+      scan_long(from + o * s.length * item, to + o * s.length * item, s, item, block);
     return;
   }
   int64_t groups = (s.inner + kColumns - 1) / kColumns;
   parallel_for(0, s.outer * groups, std::max<int64_t>(1, 16384 / (s.length * std::min(s.inner, kColumns))),
                [&](int64_t b, int64_t e) {
                  for (int64_t i = b; i < e; ++i) {
-                   int64_t at = i / groups * s.length * s.inner, column = i % groups * kColumns;
-                   scan_lines(from + at + column, to + at + column, s, std::min(kColumns, s.inner - column), op);
+                   const int64_t column = i % groups * kColumns;
+                   const int64_t at = (i / groups * s.length * s.inner + column) * item;
+                   scan_lines(from + at, to + at, s, std::min(kColumns, s.inner - column), item, block);
                  }
                });
 }
@@ -111,24 +174,29 @@ void scan_tensor(const Tensor& in, const Tensor& out, int64_t dim, Op op) {
 // Contiguous operand in the dtype of the computation.
 Tensor operand(const Tensor& self, DType t) { return as_contiguous(as_dtype(self, t)); }
 
-// make(tag) gives the operator for a C++ type; the result has dtype t.
-template <class Visit, class Make>
-Tensor scan(const Tensor& self, int64_t dim, DType t, const char* name, Visit visit, Make make) {
+// lines(in, out, dim) scans in the dtype of the computation; the result has dtype t.
+template <class Lines>
+Tensor scan(const Tensor& self, int64_t dim, DType t, Lines lines) {
   dim = wrap_dim(dim, self.dim());
   Tensor out = new_tensor(self, self.sizes(), t);
   if (out.is_meta() || out.numel() == 0) return out;
   DType wide = wide_dtype(t);
   Tensor in = operand(self, wide), to = wide == t ? out : new_tensor(self, self.sizes(), wide);
-  visit(wide, name, [&](auto tag) { scan_tensor<typename decltype(tag)::type>(in, to, dim, make(tag)); });
+  lines(in, to, dim);
   if (!to.is_same(out)) copy_values(out, to);
   return out;
+}
+
+template <class Op>
+Tensor cumulated(const Tensor& self, int64_t dim, DType t) {
+  return scan(self, dim, t, [](const Tensor& in, const Tensor& out, int64_t dim) {
+    scan_tensor(in, out, dim, block_fn<Op>(in.dtype()));
+  });
 }
 
 DType sum_dtype(const Tensor& self, std::optional<DType> dtype) {
   return dtype ? *dtype : is_integral(self.dtype(), true) ? DType::I64 : self.dtype();
 }
-
-auto numbers = [](DType t, const char* name, auto f) { visit_numbers(t, name, f); };
 
 void check_not_bool(const char* name, std::optional<DType> dtype) {
   STRATA_CHECK_NOT_IMPLEMENTED(dtype != DType::Bool, "\"", name,
@@ -149,45 +217,16 @@ void check_same_dtype(const Tensor& self, std::optional<DType> dtype) {
                " and output tensor dtype ", *dtype, " should match");
 }
 
-// log(exp(a) + exp(b)), the larger (by its real part) first.
-template <class T>
-T log_add_exp(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    T low = a < b ? a : b, high = a < b ? b : a;
-    if (a != a || b != b) return a + b;
-    // Equal infinities have no difference.
-    if (low == high && std::isinf(low)) return high;
-    return high + std::log1p(std::exp(low - high));
-  } else if constexpr (std::is_integral_v<T>) {
-    return a;  // refused before
-  } else {
-    T low = a.real() < b.real() ? a : b, high = a.real() < b.real() ? b : a;
-    if (a != a || b != b) return a + b;
-    if (std::isinf(high.real()) && low.real() == high.real()) {
-      return high.real() < 0 ? low : std::log(std::exp(low) + std::exp(high));
-    }
-    T d = std::exp(low - high);
-    return high + std::complex(std::log1p(d.real() * (2 + d.real()) + d.imag() * d.imag()) / 2,
-                               std::atan2(d.imag(), 1 + d.real()));
-  }
-}
-
 }  // namespace
 
 Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   check_not_bool("cumsum", dtype);
-  return scan(self, dim, sum_dtype(self, dtype), "cumsum", numbers, [](auto tag) {
-    using T = typename decltype(tag)::type;
-    return [](T a, T b) { return add_values(a, b); };
-  });
+  return cumulated<Sum>(self, dim, sum_dtype(self, dtype));
 }
 
 Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   check_not_bool("cumprod", dtype);
-  return scan(self, dim, sum_dtype(self, dtype), "cumprod", numbers, [](auto tag) {
-    using T = typename decltype(tag)::type;
-    return [](T a, T b) { return multiply_values(a, b); };
-  });
+  return cumulated<Product>(self, dim, sum_dtype(self, dtype));
 }
 
 void cumsum_out(const Tensor& self, int64_t dim, std::optional<DType> dtype, const Tensor& out) {
@@ -215,17 +254,13 @@ void cumprod_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype
 Tensor logcumsumexp(const Tensor& self, int64_t dim) {
   STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(self.dtype()), "\"logcumsumexp\" not implemented for '",
                                scalar_type_name(self.dtype()), "'; convert it to a floating dtype first");
-  return scan(self, dim, self.dtype(), "logcumsumexp", numbers, [](auto tag) {
-    using T = typename decltype(tag)::type;
-    return [](T a, T b) { return log_add_exp(a, b); };
-  });
+  return scan(self, dim, self.dtype(), scan_logaddexp);
 }
 
 // ---- extremes so far
 
 namespace {
-template <bool larger>
-std::tuple<Tensor, Tensor> extremes(const char* name, const Tensor& self, int64_t dim) {
+std::tuple<Tensor, Tensor> extremes(const char* name, bool larger, const Tensor& self, int64_t dim) {
   dim = wrap_dim(dim, self.dim());
   Tensor values = new_tensor(self, self.sizes()), indices = new_tensor(self, self.sizes(), DType::I64);
   if (values.numel() == 0) return {values, indices};
@@ -245,14 +280,15 @@ std::tuple<Tensor, Tensor> extremes(const char* name, const Tensor& self, int64_
         T* v = values.data<T>() + out.offset(l);
         int64_t* p = indices.data<int64_t>() + out.offset(l);
         using Key = KeyBits<sizeof(T)>;
-        // NaN has the greatest key and stays; of equals, and of NaNs, the last one is named.
+        // NaN, the greatest key, stays; of equals, and of NaNs, the last one is named.
         constexpr bool real = !std::is_integral_v<T>;
+        const Key flip = larger ? Key(0) : Key(~Key(0)), nan = Key(~Key(0));
         int64_t best = 0;
         Key best_key = sort_key(line[0]);
         for (int64_t i = 0; i < in.length; ++i) {
-          Key key = sort_key(line[i * in.step]);
-          const bool stays = real && best_key == Key(~Key(0)), nan = real && key == Key(~Key(0));
-          if (nan || (!stays && (larger ? key >= best_key : key <= best_key))) {
+          const Key key = sort_key(line[i * in.step]);
+          const bool stays = real && best_key == nan;
+          if ((real && key == nan) || (!stays && Key(key ^ flip) >= Key(best_key ^ flip))) {
             best = i;
             best_key = key;
           }
@@ -266,8 +302,8 @@ std::tuple<Tensor, Tensor> extremes(const char* name, const Tensor& self, int64_
 }
 }  // namespace
 
-std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim) { return extremes<true>("cummax", self, dim); }
-std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim) { return extremes<false>("cummin", self, dim); }
+std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim) { return extremes("cummax", true, self, dim); }
+std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim) { return extremes("cummin", false, self, dim); }
 
 // ---- s[i] = factor[i] * s[i - 1] + term[i]: derivatives of products without divisions. In order of i, not in blocks.
 
@@ -275,6 +311,8 @@ Tensor linear_scan(const Tensor& factor, const Tensor& term, int64_t dim) {
   STRATA_CHECK(factor.sizes() == term.sizes() && factor.dtype() == term.dtype(),
                "linear_scan: expected operands of one shape and dtype, got ", factor.sizes(), " of ", factor.dtype(),
                " and ", term.sizes(), " of ", term.dtype());
+  STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(term.dtype()), "\"linear_scan\" not implemented for '",
+                               scalar_type_name(term.dtype()), "'; it serves derivatives");
   dim = wrap_dim(dim, term.dim());
   Tensor out = new_tensor(term, term.sizes());
   if (out.is_meta() || out.numel() == 0) return out;
@@ -282,7 +320,7 @@ Tensor linear_scan(const Tensor& factor, const Tensor& term, int64_t dim) {
   Tensor a = operand(factor, wide), b = operand(term, wide);
   Tensor to = wide == term.dtype() ? out : new_tensor(term, term.sizes(), wide);
   Scan s(to, dim);
-  visit_numbers(wide, "linear_scan", [&](auto tag) {
+  auto recur = [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for(0, s.outer, std::max<int64_t>(1, 16384 / (s.length * s.inner)), [&](int64_t first, int64_t last) {
       for (int64_t o = first; o < last; ++o) {
@@ -294,7 +332,11 @@ Tensor linear_scan(const Tensor& factor, const Tensor& term, int64_t dim) {
           y[i] = add_values(multiply_values(f[i], y[i - s.inner]), t[i]);
       }
     });
-  });
+  };
+  if (wide == DType::F32) recur(Tag<float>());
+  if (wide == DType::F64) recur(Tag<double>());
+  if (wide == DType::C64) recur(Tag<std::complex<float>>());
+  if (wide == DType::C128) recur(Tag<std::complex<double>>());
   if (!to.is_same(out)) copy_values(out, to);
   return out;
 }
