@@ -240,7 +240,7 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
         mine = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
         if any(e.kind == "space" for e in group):
             mine = '#include "core/default_device.h"\n#include "eager/space.h"\n' + mine
-        out.write(f"kernels_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/index_args.h"\n#include "eager/pointwise.h"\n'
+        out.write(f"kernels_{family}.cpp", HEADER + '#include "core/math.h"\n#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/index_args.h"\n#include "eager/pointwise.h"\n'
                   '#include "eager/rows.h"\n' + mine + includes(entries, "\n".join(body + register)) +
                   "\nnamespace strata::eager {\nnamespace {\n\n" + "\n\n".join(body) +
                   "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +

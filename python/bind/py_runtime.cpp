@@ -1,6 +1,7 @@
 // Settings of the process: threads, seeds, the default dtype, memory statistics, the instruction set.
 #include "core/allocator.h"
 #include "core/default_device.h"
+#include "core/math.h"
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/kernels.h"
@@ -135,6 +136,14 @@ PyObject* kernel_source(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* power(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n != 2) raise(PyExc_TypeError, str_cat("_power() takes a base and an exponent, got ", n, " arguments"));
+    const double base = PyFloat_AsDouble(args[0]), exponent = PyFloat_AsDouble(args[1]);
+    return PyErr_Occurred() ? nullptr : PyFloat_FromDouble(math::pow(base, exponent));
+  });
+}
+
 template <auto F>
 PyCFunction with_keywords() {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(F));
@@ -158,6 +167,8 @@ PyMethodDef functions[] = {
     {"_lapack_report", report_lapack, METH_NOARGS, "LAPACK's name and version, or why there is none."},
     {"_library_report", report_library, METH_NOARGS, "The library's name and version, or why there is none."},
     {"_kernel_source", kernel_source, METH_VARARGS, "Text, symbol and parameters of a printed kernel."},
+    {"_power", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(power)), METH_FASTCALL,
+     "base ** exponent of floats, with the same bits on every machine."},
     {"promote_types", with_keywords<py_promote_types>(), METH_FASTCALL | METH_KEYWORDS,
      "promote_types(type1, type2)\n\nThe smallest dtype that both convert to."},
     {"can_cast", with_keywords<py_can_cast>(), METH_FASTCALL | METH_KEYWORDS,

@@ -1,4 +1,4 @@
-// Half floats, by the functions that lower/ prints into half.c: kernels and C++ round alike.
+// Half floats, by the functions that lower/ prints into host.c: kernels and C++ round alike.
 #include "core/dtype.h"
 
 extern "C" {

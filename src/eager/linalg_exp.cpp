@@ -26,11 +26,13 @@ Tensor taylor(const Tensor& x) {
   powers[0] = ops::expand(ops::eye(x.size(-1), x.dtype(), x.device()), x.sizes());
   powers[1] = x;
   for (int i = 2; i <= block; ++i) powers[i] = ops::matmul(powers[i - 1], x);
+  double factorial[degree + 1] = {1};
+  for (int i = 1; i <= degree; ++i) factorial[i] = i * factorial[i - 1];  // exact
   Tensor sum;
   for (int first = degree - degree % block; first >= 0; first -= block) {
     Tensor part;
     for (int i = 0; i < block && first + i <= degree; ++i) {
-      Tensor term = ops::mul(powers[i], Scalar(1 / std::tgamma(first + i + 1.0)));
+      Tensor term = ops::mul(powers[i], Scalar(1 / factorial[first + i]));
       part = part.defined() ? ops::add(part, term) : term;
     }
     sum = sum.defined() ? ops::add(ops::matmul(sum, powers[block]), part) : part;
@@ -55,10 +57,11 @@ Tensor linalg_matrix_exp(const Tensor& a) {
   int64_t most = 0;
   for (int64_t i = 0; i < norms.numel(); ++i) {
     const double norm = norms.data<double>()[i];
-    const int64_t count = std::isfinite(norm) && norm > 1 ? int64_t(std::ceil(std::log2(norm))) : 0;
+    int count = 0;
+    if (std::isfinite(norm) && norm > 1 && std::frexp(norm, &count) == 0.5) --count;
     halvings.data<int64_t>()[i] = count;
-    scale.data<double>()[i] = std::ldexp(1.0, int(-count));
-    most = std::max(most, count);
+    scale.data<double>()[i] = std::ldexp(1.0, -count);
+    most = std::max<int64_t>(most, count);
   }
   auto per_matrix = [](const Tensor& t) { return ops::unsqueeze(ops::unsqueeze(t, -1), -1); };
   Tensor r = taylor(ops::mul(x, per_matrix(scale)));

@@ -3,6 +3,7 @@
 #include <complex>
 #include <cstring>
 
+#include "core/math.h"
 #include "core/promote.h"
 #include "eager/copy.h"
 #include "eager/linalg_factors.h"
@@ -196,9 +197,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_slogdet_all(const Tensor& a) {
       R logarithm = 0;
       for (int64_t i = 0; i < n; ++i) {
         const T d = diagonal[i * (n + 1)];
-        const R size = std::abs(d);
+        R size;
+        if constexpr (std::is_same_v<T, R>)
+          size = std::abs(d);
+        else
+          size = math::abs(d);
         s = size == 0 ? T(0) : s * (d / size);
-        logarithm += std::log(R(size));
+        logarithm += math::log(size);
       }
       sign.data<T>()[b] = s;
       magnitude.data<R>()[b] = logarithm;
@@ -215,7 +220,7 @@ Tensor logdet(const Tensor& self) {
   check_square(self, "logdet");
   auto [sign, magnitude] = ops::linalg_slogdet(self);
   if (self.is_complex()) return ops::add(magnitude, ops::log(sign));
-  return ops::masked_fill(magnitude, ops::eq(sign, Scalar(-1)), Scalar(std::nan("")));
+  return ops::masked_fill(magnitude, ops::eq(sign, Scalar(-1)), Scalar(NAN));
 }
 
 std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& a, bool upper, bool check_errors) {

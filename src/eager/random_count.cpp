@@ -6,8 +6,13 @@
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/copy.h"
+#include "eager/pointwise.h"
 #include "eager/random.h"
 #include "strata/generated/eager_random.h"
+#include "strata/generated/kernel_ops.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/special.h"
+#include "strata/generated/ops/unary.h"
 
 namespace strata::eager {
 
@@ -40,47 +45,62 @@ double walk(double u, double mode, double at_mode, double last, Up up, Down down
 // Wider distributions are taken for normal ones, from which they differ by less than doubles show.
 constexpr double kWide = 1e10;
 
-double normal_count(double u, double mean, double variance, double last) {
-  double low = -9, high = 9;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (std::erfc(-middle * M_SQRT1_2) / 2 < u ? low : high) = middle;
-  }
-  return std::min(std::max(std::rint(mean + low * std::sqrt(variance)), 0.0), last);
+double normal_count(double deviate, double mean, double variance, double last) {
+  return std::min(std::max(std::rint(mean + std::max(deviate, -9.0) * std::sqrt(variance)), 0.0), last);
 }
 
-// std::lgamma writes a global sign.
-double log_gamma(double x) {
-  int sign;
-  return lgamma_r(x, &sign);
-}
+// `u`: a uniform number; `at_mode`: the probability of the most likely outcome; `deviate`: the normal number of u, for
+// wide distributions only.
+struct Draw {
+  double u, at_mode;
+  const double* deviate;
+};
 
-double poisson_count(double u, double rate) {
+double poisson_count(const Draw& draw, double rate) {
   if (!(rate > 0) || std::isinf(rate)) return rate;
-  if (rate > kWide) return normal_count(u, rate, rate, INFINITY);
-  const double mode = std::floor(rate);
+  if (rate > kWide) return normal_count(*draw.deviate, rate, rate, INFINITY);
   return walk(
-      u, mode, std::exp(mode * std::log(rate) - rate - log_gamma(mode + 1)), INFINITY,
-      [&](double k) { return rate / (k + 1); }, [&](double k) { return k / rate; });
+      draw.u, std::floor(rate), draw.at_mode, INFINITY, [&](double k) { return rate / (k + 1); },
+      [&](double k) { return k / rate; });
 }
 
-double binomial_count(double u, double n, double p) {
+double binomial_mode(double n, double p) { return std::min(std::floor((n + 1) * p), n); }
+
+double binomial_count(const Draw& draw, double n, double p) {
   if (std::isnan(n) || std::isnan(p)) return NAN;
-  n = std::floor(n);
   if (n <= 0 || p <= 0) return 0;
   if (p >= 1) return n;
-  if (n * p * (1 - p) > kWide) return normal_count(u, n * p, n * p * (1 - p), n);
-  const double mode = std::min(std::floor((n + 1) * p), n), odds = p / (1 - p);
-  const double choices = log_gamma(n + 1) - log_gamma(mode + 1) - log_gamma(n - mode + 1);
+  if (n * p * (1 - p) > kWide) return normal_count(*draw.deviate, n * p, n * p * (1 - p), n);
+  const double odds = p / (1 - p);
   return walk(
-      u, mode, std::exp(choices + mode * std::log(p) + (n - mode) * std::log1p(-p)), n,
-      [&](double k) { return (n - k) / (k + 1) * odds; }, [&](double k) { return k / ((n - k + 1) * odds); });
+      draw.u, binomial_mode(n, p), draw.at_mode, n, [&](double k) { return (n - k) / (k + 1) * odds; },
+      [&](double k) { return k / ((n - k + 1) * odds); });
+}
+
+// Of `count` by a Poisson distribution: rate^count exp(-rate) / count!, elementwise.
+Tensor probability(const Tensor& count, const Tensor& rate) {
+  const Tensor* in[] = {&count, &rate};
+  return pointwise(kernels::igamma_factor, {in, 2}, {});
 }
 
 Tensor uniform_like(const Tensor& like, IntArrayRef sizes, const Generator& generator) {
   Tensor u = new_tensor(like, sizes, DType::F64);
   fill_uniform(u, 0, 1, generator);
   return u;
+}
+
+// From uniform numbers to counts, in place. is_wide(i): whether element i needs its normal number.
+template <class IsWide, class Count>
+void draw_counts(const Tensor& uniform, const Tensor& at_mode, IsWide is_wide, Count count) {
+  double* u = uniform.data<double>();
+  const double* most = at_mode.data<double>();
+  Tensor normal;
+  for (int64_t i = 0; i < uniform.numel() && !normal.defined(); ++i)
+    if (is_wide(i)) normal = ops::special_ndtri(uniform);
+  const double* deviates = normal.defined() ? normal.data<double>() : nullptr;
+  parallel_for(0, uniform.numel(), 1024, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) u[i] = count(Draw{u[i], most[i], deviates ? deviates + i : nullptr}, i);
+  });
 }
 
 }  // namespace
@@ -95,10 +115,12 @@ Tensor poisson(const Tensor& self, const Generator& generator) {
     STRATA_CHECK(!(r[i] < 0), "invalid Poisson rate, expected rate to be non-negative: poisson expects 0 or more, got ",
                  r[i]);
   Tensor out = uniform_like(self, self.sizes(), generator);
-  double* u = out.data<double>();
-  parallel_for(0, out.numel(), 1024, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) u[i] = poisson_count(u[i], r[i]);
-  });
+  const Tensor mode = new_tensor(rate, rate.sizes());
+  for (int64_t i = 0; i < rate.numel(); ++i) mode.data<double>()[i] = std::floor(r[i]);
+  const Tensor at_mode = probability(mode, rate);
+  draw_counts(
+      out, at_mode, [&](int64_t i) { return r[i] > kWide; },
+      [&](const Draw& draw, int64_t i) { return poisson_count(draw, r[i]); });
   return as_dtype(out, self.dtype());
 }
 
@@ -118,11 +140,25 @@ Tensor binomial(const Tensor& count, const Tensor& prob, const Generator& genera
     copy_values(made, t);
     return made;
   };
-  Tensor n = wide(count), p = wide(prob), out = uniform_like(count, sizes, generator);
-  double* u = out.data<double>();
-  parallel_for(0, out.numel(), 1024, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) u[i] = binomial_count(u[i], n.data<double>()[i], p.data<double>()[i]);
-  });
+  const Tensor n = ops::floor(wide(count)), p = wide(prob);
+  const double *ns = n.data<double>(), *ps = p.data<double>();
+  // With q = 1 - p, the probability of m out of n is that of m at rate n p, times that of n - m at rate n q, over that
+  // of n at rate n: nothing large cancels.
+  Tensor part[4];
+  double* to[4];
+  for (int k = 0; k < 4; ++k) to[k] = (part[k] = new_tensor(n, sizes)).data<double>();
+  for (int64_t i = 0; i < n.numel(); ++i) {
+    to[0][i] = binomial_mode(ns[i], ps[i]);
+    to[1][i] = ns[i] * ps[i];
+    to[2][i] = ns[i] - to[0][i];
+    to[3][i] = ns[i] * (1 - ps[i]);
+  }
+  const Tensor at_mode =
+      ops::div(ops::mul(probability(part[0], part[1]), probability(part[2], part[3])), probability(n, n));
+  Tensor out = uniform_like(count, sizes, generator);
+  draw_counts(
+      out, at_mode, [&](int64_t i) { return ns[i] * ps[i] * (1 - ps[i]) > kWide; },
+      [&](const Draw& draw, int64_t i) { return binomial_count(draw, ns[i], ps[i]); });
   return as_dtype(out, count.dtype());
 }
 

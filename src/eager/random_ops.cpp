@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "core/default_device.h"
+#include "core/math.h"
 #include "core/promote.h"
 #include "eager/bind.h"
 #include "eager/copy.h"
@@ -177,7 +178,7 @@ Tensor geometric_(const Tensor& self, double p, const Generator& generator) {
   refuse_complex("geometric_", self);
   STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool, "\"geometric_\" not implemented for 'Bool'; it counts");
   Tensor t = new_tensor(self, self.sizes(), DType::F64);
-  fill_exponential(t, -std::log1p(-p), generator);
+  fill_exponential(t, -math::log1p(-p), generator);
   copy_values(self, ops::ceil(t));
   return self;
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/math.h"
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/copy.h"
@@ -79,19 +80,19 @@ constexpr int64_t many_steps = 1 << 16;
 bool by_angle(double x, int64_t n) { return n > many_steps && std::abs(x) < 1; }
 
 double chebyshev_t(double x, int64_t n) {
-  if (by_angle(x, n)) return std::cos(double(n) * std::acos(x));
+  if (by_angle(x, n)) return math::cos(double(n) * math::acos(x));
   return std::abs(x) == 1 ? (x > 0 ? 1 : sign(n)) : chebyshev(x, x, n);
 }
 double chebyshev_u(double x, int64_t n) {
-  if (by_angle(x, n)) return std::sin(double(n + 1) * std::acos(x)) / std::sin(std::acos(x));
+  if (by_angle(x, n)) return math::sin(double(n + 1) * math::acos(x)) / math::sin(math::acos(x));
   return std::abs(x) == 1 ? double(n + 1) * (x > 0 ? 1 : sign(n)) : chebyshev(x, 2 * x, n);
 }
 double chebyshev_v(double x, int64_t n) {
-  if (by_angle(x, n)) return std::cos((double(n) + 0.5) * std::acos(x)) / std::cos(std::acos(x) / 2);
+  if (by_angle(x, n)) return math::cos((double(n) + 0.5) * math::acos(x)) / math::cos(math::acos(x) / 2);
   return std::abs(x) == 1 ? (x > 0 ? 1 : double(2 * n + 1) * sign(n)) : chebyshev(x, 2 * x - 1, n);
 }
 double chebyshev_w(double x, int64_t n) {
-  if (by_angle(x, n)) return std::sin((double(n) + 0.5) * std::acos(x)) / std::sin(std::acos(x) / 2);
+  if (by_angle(x, n)) return math::sin((double(n) + 0.5) * math::acos(x)) / math::sin(math::acos(x) / 2);
   return std::abs(x) == 1 ? (x > 0 ? double(2 * n + 1) : sign(n)) : chebyshev(x, 2 * x + 1, n);
 }
 

@@ -7,6 +7,7 @@
 #include <complex>
 
 #include "base/checked.h"
+#include "core/math.h"
 #include "grad/node.h"
 #include "strata/generated/formulas.h"
 #include "strata/generated/ops/create.h"
@@ -44,7 +45,7 @@ inline bool lt(const Scalar& a, const Scalar& b) { return a.to_double() < b.to_d
 inline bool ge(const Scalar& a, const Scalar& b) { return a.to_double() >= b.to_double(); }
 inline bool le(const Scalar& a, const Scalar& b) { return a.to_double() <= b.to_double(); }
 inline Scalar log(const Scalar& a) {
-  return a.is_complex() ? Scalar(std::log(a.to_complex())) : Scalar(std::log(a.to_double()));
+  return a.is_complex() ? Scalar(math::log(a.to_complex())) : Scalar(math::log(a.to_double()));
 }
 inline Scalar sqrt(const Scalar& a) { return std::sqrt(a.to_double()); }
 inline Scalar conj(const Scalar& a) { return a.conj(); }

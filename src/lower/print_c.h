@@ -49,7 +49,8 @@ std::string print_file(const std::string& family, const std::vector<Kernel>& ker
 std::string prelude(const Needs& needs);
 // The conversions of half floats as C functions of one value: "f16_to_f32", "f32_to_f16", "bf16_to_f32", "f32_to_bf16".
 std::string half_function(const std::string& name);
-std::string half_file();  // C file of them for the core: strata_f16_to_f32, ...
+// A C file for the core of what C++ needs: these as strata_f16_to_f32 ..., and mathematics as strata_exp_f64 ...
+std::string host_file();
 
 DType mask_lane(int bits);  // the integer type of masks over lanes of that width
 

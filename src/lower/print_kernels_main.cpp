@@ -129,7 +129,7 @@ void run(const std::filesystem::path& out, bool report) {
   std::filesystem::create_directories(out);
   print_products(out);
   print_space_families(out);
-  write_if_changed(out / "half.c", half_file());
+  write_if_changed(out / "host.c", host_file());
   std::map<std::string, std::vector<const KernelDesc*>> families;
   for (int64_t k = 0; k < table_kernel_count; ++k)
     if (table_kernels[k].kind != KernelKind::Space) families[table_kernels[k].family].push_back(&table_kernels[k]);

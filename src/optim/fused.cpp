@@ -1,6 +1,7 @@
 // The fused optimiser steps of the table.
 #include <cmath>
 
+#include "core/math.h"
 #include "eager/copy.h"
 #include "eager/pointwise.h"
 #include "grad/variable.h"
@@ -82,9 +83,13 @@ void adam(const char* op, const AdamLists& l, double lr, double beta1, double be
   if (amsgrad) check_list(op, "max_exp_avg_sqs", l.max_exp_avg_sqs, n);
   if (skips(found_inf)) return;
   ListStep step(amsgrad ? kernels::adam_step_max : kernels::adam_step, op);
+  double count = NAN, correction1 = 0, correction2 = 0;  // most lists have one count
   for (size_t i = 0; i < n; ++i) {
-    double count = number(l.state_steps[i]);
-    double correction1 = 1 - std::pow(beta1, count), correction2 = 1 - std::pow(beta2, count);
+    if (const double now = number(l.state_steps[i]); now != count) {
+      count = now;
+      correction1 = 1 - math::pow(beta1, count);
+      correction2 = 1 - math::pow(beta2, count);
+    }
     std::vector<Scalar> scalars{Scalar(maximize ? -1.0 : 1.0),
                                 Scalar(decoupled ? 0.0 : weight_decay),
                                 Scalar(decoupled ? lr * weight_decay : 0.0),

@@ -6,6 +6,7 @@ import math
 
 import strata
 from strata import Tensor
+from strata._C import _power
 
 from .optimizer import Optimizer, new_step, settings
 
@@ -69,7 +70,7 @@ class Adafactor(Optimizer):
             step = float(state["step"])
             least = strata.finfo(p.dtype).eps if eps1 is None else eps1
             grad = -grad if group["maximize"] else grad
-            weight = step ** group["beta2_decay"]
+            weight = _power(step, group["beta2_decay"])
             relative = max(eps2, float(p.norm()) / math.sqrt(p.numel())) * min(lr, 1 / math.sqrt(step))
             if group["weight_decay"] != 0:
                 p.mul_(1 - lr * group["weight_decay"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import strata
 from strata import Tensor
+from strata._C import _power
 
 from ._plain import PlainOptimizer
 from .optimizer import settings
@@ -47,4 +48,4 @@ class Adamax(PlainOptimizer):
         mean, largest = state["exp_avg"], state["exp_inf"]
         mean.lerp_(grad, 1 - beta1)
         largest.copy_(strata.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        p.addcdiv_(mean, largest, value=-lr / (1 - beta1**step))
+        p.addcdiv_(mean, largest, value=-lr / (1 - _power(beta1, step)))

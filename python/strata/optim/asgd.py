@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import strata
 from strata import Tensor
+from strata._C import _power
 
 from ._plain import PlainOptimizer
 from .optimizer import settings
@@ -56,5 +57,5 @@ class ASGD(PlainOptimizer):
             state["ax"].copy_(p)
         else:
             state["ax"].lerp_(p, mu)
-        state["eta"].fill_(lr / (1 + group["lambd"] * lr * step) ** group["alpha"])
+        state["eta"].fill_(lr / _power(1 + group["lambd"] * lr * step, group["alpha"]))
         state["mu"].fill_(1 / max(1, step - group["t0"]))

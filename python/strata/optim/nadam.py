@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import strata
 from strata import Tensor
+from strata._C import _power
 
 from ._plain import PlainOptimizer
 from .optimizer import settings
@@ -52,11 +53,11 @@ class NAdam(PlainOptimizer):
     ) -> None:
         beta1, beta2 = group["betas"]
         decay = group["momentum_decay"]
-        mu = beta1 * (1.0 - 0.5 * 0.96 ** (step * decay))
-        mu_next = beta1 * (1.0 - 0.5 * 0.96 ** ((step + 1) * decay))
+        mu = beta1 * (1.0 - 0.5 * _power(0.96, step * decay))
+        mu_next = beta1 * (1.0 - 0.5 * _power(0.96, (step + 1) * decay))
         product = float(state["mu_product"].mul_(mu))
         state["exp_avg"].lerp_(grad, 1 - beta1)
         state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        root = state["exp_avg_sq"].div(1 - beta2**step).sqrt_().add_(group["eps"])
+        root = state["exp_avg_sq"].div(1 - _power(beta2, step)).sqrt_().add_(group["eps"])
         p.addcdiv_(grad, root, value=-lr * (1.0 - mu) / (1.0 - product))
         p.addcdiv_(state["exp_avg"], root, value=-lr * mu_next / (1.0 - product * mu_next))

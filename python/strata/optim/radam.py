@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from strata import Tensor
+from strata._C import _power
 
 from ._plain import PlainOptimizer
 from .optimizer import settings
@@ -46,13 +49,14 @@ class RAdam(PlainOptimizer):
         beta1, beta2 = group["betas"]
         state["exp_avg"].lerp_(grad, 1 - beta1)
         state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        correction2 = 1 - beta2**step
-        update = state["exp_avg"] / (1 - beta1**step) * lr
+        power2 = _power(beta2, step)
+        correction2 = 1 - power2
+        update = state["exp_avg"] / (1 - _power(beta1, step)) * lr
         # Length of the simple moving average that the exponential one is like: at the end, and now.
         longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * beta2**step / correction2
+        length = longest - 2 * step * power2 / correction2
         if length > 5.0:
             variance = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)
             root = state["exp_avg_sq"].sqrt().add_(group["eps"])
-            update = update * (correction2**0.5 / root) * variance**0.5
+            update = update * (math.sqrt(correction2) / root) * math.sqrt(variance)
         p.sub_(update)
