@@ -82,8 +82,13 @@ Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, Resu
   switch (strides) {
     case ResultStrides::Contiguous:
       return new_tensor(like, output.sizes, output.dtype);
-    case ResultStrides::Suggested:
-      return new_tensor(like, output.sizes, output.dtype, suggested_format(like));
+    case ResultStrides::Suggested: {
+      // One channel, or one place, is the same in both formats: then the plain one's strides.
+      int64_t places = 1;
+      for (size_t d = 2; d < output.sizes.size(); ++d) places *= output.sizes[d];
+      const bool same = output.sizes.size() < 2 || output.sizes[1] == 1 || places == 1;
+      return new_tensor(like, output.sizes, output.dtype, same ? MemoryFormat::Contiguous : suggested_format(like));
+    }
     default:
       return make_tensor_strided(output.sizes, like_strides(like), output.dtype, like.device(), like.is_meta());
   }
