@@ -24,6 +24,8 @@ from table import (
 
 # What stands for each other where skips.json says why the types differ.
 REFUSALS = ("RuntimeError", "NotImplementedError", "IndexError", "LinAlgError")
+# What writes a result of its own dtype alone, though it could be converted.
+EXACT_IN_PLACE = ("abs", "cumprod", "cumsum", "float_power")
 CASES = [(e, d) for e in ENTRIES for d in TESTED]
 IDS = [f"{e.schema.full}-{d}" for e, d in CASES]
 
@@ -158,7 +160,9 @@ def test_inplace_equals_the_function(entry, dtype):
         try:
             result = op(*fresh, **kwargs)
         except RuntimeError as error:
-            assert any(text in str(error) for text in ("can't be cast", "not implemented", "should match", "requires dtype")), error
+            made = operator(entry.schema)(*args, **kwargs).dtype
+            exact = entry.schema.name in EXACT_IN_PLACE and made != target.dtype
+            assert exact or not strata.can_cast(made, target.dtype), f"sample {i}: {error!r}"
             continue
         assert result is target
         got = outputs(target)[0]
