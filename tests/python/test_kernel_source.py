@@ -27,7 +27,7 @@ def load(name, dtype, folder):
 def run(name, dtype, folder, out, inputs, sizes, scalars=()):
     """Calls a kernel on contiguous arrays. sizes: of its ranges, in order."""
     function, parameters = load(name, dtype, folder)
-    operands = [out, *inputs]
+    operands = [*(out if isinstance(out, list) else [out]), *inputs]
     loops = iter(sizes)
     status = ctypes.c_int32(0)
     args = []
@@ -73,6 +73,31 @@ def test_an_index_out_of_range_sets_the_status(tmp_path):
     # Ranges: outer, i, n.
     assert run("aten::gather", strata.uint32, tmp_path, out, [table, index], [3, 2, 4]) == 2
     assert out.tolist() == [[0, 3], [5, 5], [10, 0]]
+
+
+@pytest.mark.parametrize("size, kernel, stride, pad, dilation", [
+    ((1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 1, 1)), ((1, 9, 70), (1, 3, 3), (1, 1, 1), (0, 1, 1), (1, 1, 1)),
+    ((1, 30, 131), (1, 3, 3), (1, 2, 2), (0, 1, 1), (1, 1, 1)), ((5, 6, 40), (2, 3, 2), (2, 1, 3), (1, 0, 1), (1, 2, 3))])
+def test_windows_give_the_bits_of_strips(tmp_path, size, kernel, stride, pad, dilation):
+    """Eager reduces a strip of windows at a time; the portable text goes window after window."""
+    strata.manual_seed(0)
+    x = strata.randn(3, 2, *size)
+    x[x > 1.5] = float("nan")
+    values, places = strata.ops.aten.max_pool3d_with_indices(x, kernel, stride, pad, dilation)
+    ranges = [6, *values.shape[2:], *size, *kernel]
+    out = [np.empty((6, *values.shape[2:]), t) for t in (np.float32, np.int64)]
+    numbers = [*stride, *pad, *dilation]
+    source = np.ascontiguousarray(x.numpy().reshape(6, *size))
+    assert run("aten::max_pool3d_with_indices", strata.float32, tmp_path, out, [source], ranges, numbers) == 0
+    assert np.array_equal(out[0].ravel(), values.numpy().ravel(), equal_nan=True)
+    assert np.array_equal(out[1].ravel(), places.numpy().ravel())
+    if dilation == (1, 1, 1):
+        mean = strata.ops.aten.avg_pool3d(x, kernel, stride, pad, False, True, None)
+        out = np.empty((6, *mean.shape[2:]), np.float32)
+        numbers = [*stride, *pad, 0, 1]
+        (tmp_path / "mean").mkdir()
+        assert run("aten::avg_pool3d", strata.float32, tmp_path / "mean", out, [source], ranges, numbers) == 0
+        assert np.array_equal(out.ravel(), mean.numpy().ravel(), equal_nan=True)
 
 
 def test_says_what_it_has_not():
