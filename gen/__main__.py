@@ -15,13 +15,14 @@ def main() -> None:
     out = Output(Path(sys.argv[1]))
     folder = Path(sys.argv[2]) if len(sys.argv) > 2 else root / "ops"
     entries, kernels = model.load(folder)
+    definitions = model.definitions(folder)
     ops_cpp.write(entries, out)
     kernels_cpp.write(entries, kernels, out)
-    autograd_cpp.write(entries, model.definitions(folder), out)
+    autograd_cpp.write(entries, definitions, out)
     python_cpp.write(entries, out)
     math_cpp.write(root, out)
     stubs.write(entries, root, out)
-    pages.write(entries, out)
+    pages.write(entries, definitions, out)
     out.write("manifest.txt", "\n".join(sorted(str(p.relative_to(out.folder)) for p in out.written if p.suffix == ".cpp")) + "\n")
     kinds = (".cpp", ".h", ".inc", ".md", ".pyi")
     stale = [p for p in out.folder.rglob("*") if p.is_file() and p.suffix in kinds and p not in out.written]

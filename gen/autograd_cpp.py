@@ -78,8 +78,8 @@ class Table:
             raise SystemExit(f"{where}, line {error.lineno}: {error.msg}") from error
 
 
-    def helpers(self, made: formula.Code) -> set[str]:
-        """The C++ functions beyond the primitives that a formula calls, through the table's own formulas too."""
+    def called(self, made: formula.Code) -> set[Function]:
+        """All that a formula calls, through the table's own formulas too."""
         seen: set[Function] = set()
         todo = list(made.calls)
         while todo:
@@ -87,13 +87,13 @@ class Table:
             if f not in seen:
                 seen.add(f)
                 todo += self.definitions[f.name].calls if f.kind == "definition" else ()
-        return {f.name for f in seen if f.kind == "helper"}
+        return seen
 
 
 def census(entries: list[Entry], definitions: list[Definition]) -> list[tuple[str, set[str]]]:
-    """Every derivative of the table, and the C++ functions that keep it from being table text."""
+    """Every derivative of the table, and of what kinds the functions are that it calls."""
     table = Table(entries, definitions)
-    return [(f"{e.schema.full}: {key}", table.helpers(made)) for e in entries if e.grad and not e.derived
+    return [(f"{e.schema.full}: {key}", {f.kind for f in table.called(made)}) for e in entries if e.grad and not e.derived
             for key, made in compiled(e, table).items()]
 
 
@@ -433,7 +433,7 @@ def write_definitions(entries: list[Entry], definitions: list[Definition], table
         params = ", ".join(f"{passed(a.key)} {safe(a.name)}" for a in d.schema.args)
         head = f"{stored(result_type(d.schema))} {d.schema.name}({params})"
         heads.append(f"{head};")
-        bodies.append(f"// {d.source}\n{head} {{\n{made.body()}\n}}")
+        bodies.append(f"{head} {{\n{made.body()}\n}}")
     out.write("strata/generated/formulas.h", HEADER + '#pragma once\n#include "core/tensor.h"\n\nnamespace strata::formulas {\n\n' +
               "\n".join(heads) + "\n\n}  // namespace strata::formulas\n")
     out.write("formulas.cpp", HEADER + '#include "grad/formulas.h"\n' + includes(entries, "\n".join(bodies)) +

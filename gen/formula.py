@@ -30,7 +30,9 @@ PRIMITIVES = [signature(text, "primitive") for text in (
     "at_corner(Tensor t, int[] sizes) -> Tensor",  # zeros but for t in that corner
     "products_of_others(Tensor t) -> Tensor",  # of all but one along the last dim, zeros among them or not
     "grad_enabled() -> bool",  # whether the derivative is itself recorded
-    # These read values.
+)]
+# Primitives that read values: a formula that calls one cannot be recorded for other values.
+PRIMITIVES += [signature(text, "reader") for text in (
     "any_true(Tensor t) -> bool",
     "allclose_to(Tensor t, Tensor expected) -> bool",
 )]
@@ -118,6 +120,8 @@ class Writer(Expressions):
             self.line = n.lineno
             if n.id in self.scope.names or n.id in ("grads", "wanted"):
                 self.fail(f"{n.id} is given; choose another name")
+            if n.id.endswith("_") and n.id != "_":
+                self.fail(f"{n.id}: names that end with _ are the generator's")
             if n.id not in loads and n.id != "_":
                 self.fail(f"{n.id} is never used")
             self.counts[n.id] = self.counts.get(n.id, 0) + 1

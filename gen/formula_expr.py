@@ -291,24 +291,24 @@ class Expressions:
             ends = [self.number(x, "int") for x in call.args]
             first, last = ends if len(ends) == 2 else ("0", ends[0])
             self.names[targets[0].id] = Value(safe(targets[0].id), "int")
-            head = f"for (int64_t {safe(targets[0].id)} = {first}, end = {last}; {safe(targets[0].id)} < end; ++{safe(targets[0].id)}) {{"
+            head = f"for (int64_t {safe(targets[0].id)} = {first}, end_ = {last}; {safe(targets[0].id)} < end_; ++{safe(targets[0].id)}) {{"
         else:
             lists = [self.expr(x) for x in (call.args if call and call.func.id == "zip" else [loop.iter])]
             if len(lists) != len(targets) or any(v.type not in ELEMENTS for v in lists):
                 self.fail(f"{ast.unparse(loop.iter)}: expected {len(targets)} lists, got {', '.join(v.type for v in lists)}")
-            made = "".join(f"const auto& list{i} = {v.code}; " for i, v in enumerate(lists))
-            each = "".join(f"const auto& {safe(t.id)} = list{i}[i]; " for i, t in enumerate(targets))
+            made = "".join(f"const auto& list{i}_ = {v.code}; " for i, v in enumerate(lists))
+            each = "".join(f"const auto& {safe(t.id)} = list{i}_[i_]; " for i, t in enumerate(targets))
             for t, v in zip(targets, lists, strict=True):
                 self.names[t.id] = Value(safe(t.id), ELEMENTS[v.type])
-            head = f"{made}for (size_t i = 0; i < list0.size(); ++i) {{ {each}"
+            head = f"{made}for (size_t i_ = 0; i_ < list0_.size(); ++i_) {{ {each}"
         tests = " && ".join(self.condition(c) for c in loop.ifs)
         value = self.expr(node.elt)
         self.names = before
         type_ = value.type + "[]"
         if type_ not in ("int[]", "Tensor[]", "Tensor?[]"):
             self.fail(f"{ast.unparse(node)}: expected numbers or tensors, got {value.type}")
-        push = f"made.push_back({value.code});"
-        return Value(f"[&] {{ {stored(type_)} made; {head} {f'if ({tests}) ' if tests else ''}{push} }} return made; }}()", type_)
+        push = f"made_.push_back({value.code});"
+        return Value(f"[&] {{ {stored(type_)} made_; {head} {f'if ({tests}) ' if tests else ''}{push} }} return made_; }}()", type_)
 
     # ---- calls
 

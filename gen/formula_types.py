@@ -29,7 +29,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Function:
-    """What a text may call. `kind`: operator (of the table), definition (table text), primitive or helper (C++)."""
+    """What a text may call. `kind`: operator (of the table), definition (table text), primitive, reader (of values) or
+    helper (C++)."""
 
     name: str
     args: tuple[Arg, ...]

@@ -6,7 +6,7 @@ import ast
 
 from . import expr
 from .emit import Output
-from .model import GROUPS, Entry, pointwise_formula
+from .model import GROUPS, Definition, Entry, pointwise_formula
 
 PROMOTE = {
     "common": "operands to their common dtype", "float": "operands to their common dtype, integers to the default float dtype",
@@ -45,6 +45,19 @@ def code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
+def block(text: str, indent: int) -> list[str]:
+    return ["", *[(" " * indent + line).rstrip() for line in text.splitlines()], ""]
+
+
+def formulas(definitions: list[Definition]) -> str:
+    lines = ["# Formulas", "", "What derivatives of the table call beside operators and the primitives of gen/formula.py, which "
+             "docs/add-an-operator.md describes.", ""]
+    for d in definitions:
+        place = d.source.split(": ")[0]
+        lines += [f"## {d.schema.name}", "", f"    {d.schema.text().removeprefix('aten::')}", "", f"{place}:", *block(d.text, 4)]
+    return "\n".join(lines)
+
+
 def section(e: Entry) -> list[str]:
     s = e.schema
     forms = []
@@ -81,7 +94,8 @@ def section(e: Entry) -> list[str]:
         lines.append(f"- derivative (`{e.node}`):")
         for arg, formula in e.grad.items():
             how = " (a kernel of its own)" if pointwise_formula(e, formula) not in (None, "grad", "-grad") else ""
-            lines.append(f"  - {arg}: {code(formula)}{how}")
+            text = formula.removeprefix("tensors:").strip()
+            lines += [f"  - {arg}:", *block(text, 8)] if "\n" in text else [f"  - {arg}: {code(text)}{how}"]
     elif e.kind == "composite":
         lines.append("- derivative: that of its parts")
     elif e.kind == "view":
@@ -95,7 +109,7 @@ def section(e: Entry) -> list[str]:
     return lines
 
 
-def write(entries: list[Entry], out: Output) -> None:
+def write(entries: list[Entry], definitions: list[Definition], out: Output) -> None:
     families: dict[str, list[Entry]] = {}
     for e in entries:
         if not e.derived:
@@ -106,4 +120,6 @@ def write(entries: list[Entry], out: Output) -> None:
             text += section(e)
         out.write(f"docs/ops/{family}.md", "\n".join(text))
     index = [f"- [{f}]({f}.md): " + ", ".join(dict.fromkeys(e.schema.name for e in m)) for f, m in sorted(families.items())]
+    out.write("docs/ops/formulas.md", formulas(definitions))
+    index.append("- [formulas](formulas.md): what derivatives call")
     out.write("docs/ops/index.md", "# Operators\n\nOne page per family of the table.\n\n" + "\n".join(index) + "\n")

@@ -85,10 +85,12 @@ def derivatives() -> list[str]:
     """How many derivatives are table text: scalar expressions, and formulas that call operators, the table's other formulas and
     the primitives of gen/formula.py, no C++ of their own."""
     found = autograd_cpp.census(model.load(ROOT / "ops")[0], model.definitions(ROOT / "ops"))
-    rest = [name for name, helpers in found if helpers]
-    said = len(found) - len(rest)
-    return [f"derivatives: {said} of {len(found)} are table text ({100 * said / len(found):.1f} %)",
-            *textwrap.wrap("by C++: " + ", ".join(rest), 118, initial_indent="  ", subsequent_indent="    ")]
+    said = sum("helper" not in kinds for _, kinds in found)
+    lines = [f"derivatives: {said} of {len(found)} are table text ({100 * said / len(found):.1f} %)"]
+    for kind, title in (("helper", "by C++"), ("reader", "reading values")):
+        names = ", ".join(name for name, kinds in found if kind in kinds)
+        lines += textwrap.wrap(f"{title}: {names}", 118, initial_indent="  ", subsequent_indent="    ")
+    return lines
 
 
 @cache
