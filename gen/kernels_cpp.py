@@ -18,7 +18,7 @@ def dtype_bits(names: list[str]) -> str:
 def describe(e: Entry) -> str:
     """The KernelDesc of an entry."""
     fixed = e.raw.get("fixed", {})
-    inputs = e.raw.get("inputs", "")
+    inputs = e.raw.get("inputs", "").replace(":same", "")
     if not inputs and e.kind != "space":
         inputs = " ".join(f"{a.name}:{fixed[a.name]}" if a.name in fixed else a.name for a in e.kernel_inputs())
     scalars = e.raw.get("scalars", "") if e.kind == "space" else " ".join(n for n, _ in e.kernel_scalars())

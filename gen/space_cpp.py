@@ -22,7 +22,7 @@ def info(e: Entry) -> str:
     """The static description that the launch reads."""
     inputs = []
     for o in space_operands(e.raw.get("inputs", "")):
-        convert = f", {DTYPES.index(o.dtype)}" if o.dtype else ""
+        convert = ", SpaceInput::kSame" if o.dtype == "same" else f", {DTYPES.index(o.dtype)}" if o.dtype else ""
         inputs.append(f'{{"{o.name}", {o.fixed_dims}{convert}}}')
     found, wraps = checked_index(e)
     names = [o.name for o in space_operands(e.raw.get("inputs", ""))]
@@ -91,8 +91,8 @@ def function_body(e: Entry) -> str:
     for k, name in enumerate(results):
         if tensors:
             chosen = f"ResultStrides::{strides(e)}"
-            if strides(e) == "Suggested":
-                chosen = f"prepared.suggested ? {chosen} : ResultStrides::Contiguous"
+            if strides(e) != "Contiguous":
+                chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
             made = f"new_result({tensors[0]}, prepared.outputs[{k}], {chosen})"
         else:
             made = f"new_result(device.value_or(default_device()), prepared.outputs[{k}])"

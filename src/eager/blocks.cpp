@@ -1,4 +1,4 @@
-// Images as blocks: pixel_shuffle, and windows as columns.
+// Windows of images as columns.
 #include "core/shape/arithmetic.h"
 #include "core/shape/pool.h"
 #include "eager/visit.h"
@@ -10,65 +10,6 @@
 #include "strata/generated/ops/view.h"
 
 namespace strata::eager {
-
-namespace {
-
-// The dims before the last three.
-DimVec leading(const char* op, const Tensor& self) {
-  STRATA_CHECK(self.dim() >= 3, op, " expects input to have at least 3 dimensions, but got input with ", self.dim(),
-               " dimension(s)");
-  return DimVec(self.sizes().slice(0, self.dim() - 3));
-}
-
-DimVec with(DimVec sizes, std::initializer_list<int64_t> more) {
-  for (int64_t n : more) sizes.push_back(n);
-  return sizes;
-}
-
-// The leading dims as they are, then dims counted from the first after them.
-DimVec order_of(int64_t lead, std::initializer_list<int64_t> rest) {
-  DimVec order;
-  for (int64_t d = 0; d < lead; ++d) order.push_back(d);
-  for (int64_t d : rest) order.push_back(lead + d);
-  return order;
-}
-
-// A factor of 1 moves nothing, and yet the result is a tensor of its own.
-Tensor apart(const Tensor& self, const Tensor& result) {
-  return result.storage() == self.storage() ? ops::clone(result) : result;
-}
-
-}  // namespace
-
-Tensor pixel_shuffle(const Tensor& self, int64_t r) {
-  DimVec lead = leading("pixel_shuffle", self);
-  int64_t n = int64_t(lead.size()), c = self.sizes()[n], h = self.sizes()[n + 1], w = self.sizes()[n + 2];
-  STRATA_CHECK(r > 0, "pixel_shuffle expects a positive upscale_factor, but got ", r);
-  int64_t area = checked_mul(r, r, "pixel_shuffle");
-  STRATA_CHECK(c % area == 0,
-               "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
-               "but input.size(-3)=",
-               c, " is not divisible by ", area);
-  Tensor blocks = ops::reshape(self, with(lead, {c / area, r, r, h, w}));
-  return apart(self, in_format(ops::reshape(ops::permute(blocks, order_of(n, {0, 3, 1, 4, 2})),
-                                            with(lead, {c / area, shape::times(h, r), shape::times(w, r)})),
-                               n == 1 ? suggested_format(self) : MemoryFormat::Contiguous));
-}
-
-Tensor pixel_unshuffle(const Tensor& self, int64_t r) {
-  DimVec lead = leading("pixel_unshuffle", self);
-  int64_t n = int64_t(lead.size()), c = self.sizes()[n], h = self.sizes()[n + 1], w = self.sizes()[n + 2];
-  STRATA_CHECK(r > 0, "pixel_unshuffle expects a positive downscale_factor, but got ", r);
-  STRATA_CHECK(h % r == 0 && w % r == 0,
-               "pixel_unshuffle expects height and width to be divisible by downscale_factor, but got a ", h, " x ", w,
-               " input and downscale_factor=", r);
-  Tensor blocks = ops::reshape(self, with(lead, {c, h / r, r, w / r, r}));
-  return apart(self, in_format(ops::reshape(ops::permute(blocks, order_of(n, {0, 2, 4, 1, 3})),
-                                            with(lead, {shape::times(shape::times(c, r), r), h / r, w / r})),
-                               n == 1 ? suggested_format(self) : MemoryFormat::Contiguous));
-}
-
-// ---- windows
 
 namespace {
 

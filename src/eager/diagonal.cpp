@@ -23,10 +23,6 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) 
   return self.alias(sizes, strides, at);
 }
 
-Tensor diagonal_copy(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
-  return contiguous_copy(diagonal(self, offset, dim1, dim2));
-}
-
 Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
   Tensor out = ops::clone(self, MemoryFormat::Preserve);
   Tensor slice = diagonal(out, offset, dim1, dim2);

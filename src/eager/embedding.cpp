@@ -1,6 +1,5 @@
-// Embedding: rows gathered by number, and their gradients added in the order of the indices.
+// Embedding's gradients, added in the order of the indices; rows of bounded norm.
 #include <cmath>
-#include <cstring>
 
 #include "core/parallel.h"
 #include "eager/visit.h"
@@ -35,25 +34,6 @@ void check_range(const int64_t* index, int64_t count, int64_t rows) {
 }
 
 }  // namespace
-
-Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
-  STRATA_CHECK(weight.dim() == 2, "'weight' must be 2-D, got shape ", weight.sizes());
-  Tensor index = checked_indices(indices, "embedding");
-  DimVec sizes(indices.sizes());
-  sizes.push_back(weight.sizes()[1]);
-  Tensor out = new_tensor(weight, sizes);
-  if (out.is_meta() || indices.is_meta())
-    return indices.is_meta() && !out.is_meta() ? make_tensor(sizes, weight.dtype(), weight.device(), true) : out;
-  int64_t count = index.numel(), rows = weight.sizes()[0];
-  const int64_t* at = index.data<int64_t>();
-  check_range(at, count, rows);
-  Tensor table = weight.strides()[1] == 1 || weight.sizes()[1] == 1 ? weight : as_contiguous(weight);
-  int64_t bytes = weight.sizes()[1] * weight.itemsize(), step = table.strides()[0] * weight.itemsize();
-  parallel_for(0, count, std::max<int64_t>(1, 65536 / std::max<int64_t>(bytes, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) std::memcpy(out.bytes() + i * bytes, table.bytes() + at[i] * step, bytes);
-  });
-  return out;
-}
 
 Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights, int64_t padding_idx,
                           bool scale_grad_by_freq, bool sparse) {

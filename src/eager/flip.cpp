@@ -1,10 +1,9 @@
-// flip, roll, rot90: the same elements in another order.
+// rot90, and flips of given dims.
 #include "base/checked.h"
 #include "eager/copy.h"
 #include "eager/view_rules.h"
 #include "strata/generated/eager_arrange.h"
 #include "strata/generated/ops/arrange.h"
-#include "strata/generated/ops/create.h"
 
 namespace strata::eager {
 
@@ -21,41 +20,7 @@ Tensor backwards(const Tensor& self, const DimVec& dims) {
   return self.alias(self.sizes(), strides, offset);
 }
 
-DimVec distinct_dims(const Tensor& self, IntArrayRef dims) {
-  DimVec wrapped;
-  for (int64_t d : dims) {
-    int64_t w = wrap_dim(d, self.dim());
-    for (int64_t other : wrapped) STRATA_CHECK(other != w, "dim ", w, " appears multiple times in the list of dims");
-    wrapped.push_back(w);
-  }
-  if (self.dim() == 0) wrapped.clear();
-  return wrapped;
-}
-
-// A part of `t`: `length` places from `start` along dim.
-Tensor part(const Tensor& t, int64_t dim, int64_t start, int64_t length) {
-  DimVec sizes(t.sizes());
-  sizes[dim] = length;
-  return t.alias(sizes, t.strides(), t.storage_offset() + start * t.strides()[dim]);
-}
-
-Tensor roll_dim(const Tensor& self, int64_t shift, int64_t dim) {
-  Tensor out = ops::empty_like(self);
-  if (out.is_meta() || out.numel() == 0) return out;
-  int64_t n = self.sizes()[dim], by = ((shift % n) + n) % n;
-  copy_values(part(out, dim, by, n - by), part(self, dim, 0, n - by));
-  copy_values(part(out, dim, 0, by), part(self, dim, n - by, by));
-  return out;
-}
-
 }  // namespace
-
-Tensor flip(const Tensor& self, IntArrayRef dims) {
-  DimVec wrapped = distinct_dims(self, dims);
-  Tensor out = ops::empty_like(self);
-  if (!out.is_meta() && out.numel() > 0) copy_values(out, backwards(self, wrapped));
-  return out;
-}
 
 Tensor fliplr(const Tensor& self) {
   STRATA_CHECK(self.dim() >= 2, "Input must be >= 2-d.");
@@ -65,24 +30,6 @@ Tensor fliplr(const Tensor& self) {
 Tensor flipud(const Tensor& self) {
   STRATA_CHECK(self.dim() >= 1, "Input must be >= 1-d.");
   return ops::flip(self, IntArrayRef(int64_t(0)));
-}
-
-Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
-  STRATA_CHECK(!shifts.empty(), "`shifts` required");
-  if (dims.empty() && shifts.size() == 1) {
-    Tensor flat = as_contiguous(self);
-    Tensor out =
-        roll_dim(flat.alias(IntArrayRef(flat.numel()), IntArrayRef(int64_t(1)), flat.storage_offset()), shifts[0], 0);
-    return out.alias(self.sizes(), flat.strides(), 0);
-  }
-  STRATA_CHECK(shifts.size() == dims.size(), "shifts and dimensions must align. shifts: ", shifts.size(),
-               ", dims:", dims.size());
-  Tensor r = self;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    STRATA_CHECK_INDEX(self.dim() > 0, "Dimension specified as ", dims[i], " but tensor has no dimensions");
-    r = roll_dim(r, shifts[i], wrap_dim(dims[i], self.dim()));
-  }
-  return r;
 }
 
 Tensor rot90(const Tensor& self, int64_t k, IntArrayRef dims) {

@@ -277,18 +277,6 @@ IndexWalk flat_walk(const Tensor& self, const Tensor& offsets, const Tensor& oth
 }
 }  // namespace
 
-Tensor take(const Tensor& self, const Tensor& index) {
-  STRATA_CHECK(index.dtype() == DType::I64, "take(): Expected a long tensor for index, but got ",
-               scalar_type_name(index.dtype()));
-  Tensor out = new_tensor(self, index.sizes());
-  if (out.is_meta()) return out;
-  Tensor offsets = flat_offsets(self, index, "take()");
-  IndexWalk w = flat_walk(self, offsets, out);
-  w.reads = true;
-  read_indexed(w, self.itemsize());
-  return out;
-}
-
 void put_inplace(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
   STRATA_CHECK(index.dtype() == DType::I64, "put_(): Expected a long tensor for index, but got ",
                scalar_type_name(index.dtype()));

@@ -287,26 +287,6 @@ Tensor cartesian_prod(TensorList tensors) {
 
 // ---- repeats
 
-Tensor repeat(const Tensor& self, IntArrayRef repeats) {
-  DimVec sizes = shape::repeated<int64_t, DimVec>(self.sizes(), repeats);
-  Tensor out = new_tensor(self, sizes);
-  if (out.is_meta() || out.numel() == 0) return out;
-  // Both as (repeats, size) pairs of dims: one strided copy.
-  DimVec pairs, from, to;
-  int64_t lead = int64_t(repeats.size()) - self.dim();
-  for (int64_t d = 0; d < out.dim(); ++d) {
-    int64_t size = d < lead ? 1 : self.sizes()[d - lead];
-    pairs.push_back(repeats[d]);
-    from.push_back(0);
-    to.push_back(size * out.strides()[d]);
-    pairs.push_back(size);
-    from.push_back(d < lead ? 0 : self.strides()[d - lead]);
-    to.push_back(out.strides()[d]);
-  }
-  copy_values(out.alias(pairs, to, 0), self.alias(pairs, from, self.storage_offset()));
-  return out;
-}
-
 Tensor tile(const Tensor& self, IntArrayRef dims) {
   DimVec repeats;
   for (int64_t i = int64_t(dims.size()); i < self.dim(); ++i) repeats.push_back(1);

@@ -1,11 +1,10 @@
-// Padding. The modes that repeat elements are index maps, one dim after the other; their derivatives add along the same
-// maps in ascending order.
+// Derivatives of padding: what the modes repeat is added along their index maps, one dim after the other, in ascending
+// order.
 #include <algorithm>
-#include <cstring>
 
 #include "base/checked.h"
 #include "core/parallel.h"
-#include "core/shape/shape.h"
+#include "core/shape/pad.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
 #include "eager/view_rules.h"
@@ -15,28 +14,9 @@
 
 namespace strata::eager {
 
-Tensor constant_pad_nd(const Tensor& self, IntArrayRef pad, const Scalar& value) {
-  DimVec sizes = shape::padded<int64_t, DimVec>(self.sizes(), pad);
-  check_fits(value, self.dtype());
-  Tensor out = new_tensor(self, sizes, self.dtype(), suggested_format(self));
-  if (out.is_meta() || out.numel() == 0) return out;
-  fill_values(out, value);
-  Tensor from = self, to = out;
-  for (size_t i = 0; i < pad.size() / 2; ++i) {
-    int64_t d = self.dim() - 1 - int64_t(i), before = pad[2 * i], after = pad[2 * i + 1];
-    int64_t skip = std::max<int64_t>(0, -before), keep = self.sizes()[d] - skip - std::max<int64_t>(0, -after);
-    if (keep <= 0) return out;
-    from = ops::slice(from, d, skip, skip + keep, 1);
-    int64_t start = std::max<int64_t>(0, before);
-    to = ops::slice(to, d, start, start + keep, 1);
-  }
-  copy_values(to, from);
-  return out;
-}
-
 namespace {
 
-constexpr int64_t kMost = int64_t(1) << 61;  // sums of a few of them fit
+using Geometry = shape::Geometry<int64_t>;
 
 enum class Mode { Reflect, Replicate, Circular };
 
@@ -74,34 +54,6 @@ struct Around {
   }
 };
 
-Tensor gather_dim(const Tensor& self, int64_t dim, const Tensor& places) {
-  const int64_t* map = places.data<int64_t>();
-  Tensor from = as_contiguous(self);
-  DimVec sizes(self.sizes());
-  int64_t n = sizes[dim], count = places.numel();
-  sizes[dim] = count;
-  Tensor out = new_tensor(self, sizes);
-  if (out.numel() == 0) return out;
-  Around a(sizes, dim);
-  int64_t width = out.itemsize(), run = a.inner * width;
-  const char* src = from.bytes();
-  char* dst = out.bytes();
-  parallel_for(0, a.outer, std::max<int64_t>(1, 32768 / std::max<int64_t>(1, count * a.inner)),
-               [&](int64_t b, int64_t e) {
-                 for (int64_t o = b; o < e; ++o) {
-                   const char* s = src + o * n * run;
-                   char* d = dst + o * count * run;
-                   if (a.inner == 1 && width == 4) {
-                     for (int64_t k = 0; k < count; ++k)
-                       reinterpret_cast<uint32_t*>(d)[k] = reinterpret_cast<const uint32_t*>(s)[map[k]];
-                   } else {
-                     for (int64_t k = 0; k < count; ++k) std::memcpy(d + k * run, s + map[k] * run, size_t(run));
-                   }
-                 }
-               });
-  return out;
-}
-
 template <class T, class Add>
 void scatter_rows(const Around& a, int64_t n, const Tensor& places, const T* src, T* dst, Add add) {
   const int64_t* map = places.data<int64_t>();
@@ -117,7 +69,7 @@ void scatter_rows(const Around& a, int64_t n, const Tensor& places, const T* src
                });
 }
 
-// The transpose of gather_dim.
+// Adds what a padded dim repeats.
 Tensor scatter_dim(const Tensor& grad, int64_t dim, int64_t n, const Tensor& places) {
   Tensor from = as_contiguous(grad);
   DimVec sizes(grad.sizes());
@@ -146,63 +98,16 @@ Tensor scatter_dim(const Tensor& grad, int64_t dim, int64_t n, const Tensor& pla
   return out;
 }
 
-const char* name_of(Mode mode) {
-  return mode == Mode::Reflect ? "reflection_pad" : mode == Mode::Replicate ? "replication_pad" : "circular_pad";
+shape::Prepared<int64_t> prepared(Mode mode, const Geometry& self, IntArrayRef pad, int64_t count) {
+  return mode == Mode::Reflect     ? shape::reflection_pad<int64_t>(self, pad, count)
+         : mode == Mode::Replicate ? shape::replication_pad<int64_t>(self, pad, count)
+                                   : shape::circular_pad<int64_t>(self, pad);
 }
 
-// Raises unless the last pad.size() / 2 dims of `sizes` can be padded so; dims: of the unbatched form.
-DimVec check_pad(Mode mode, IntArrayRef sizes, IntArrayRef pad) {
-  int64_t count = int64_t(pad.size()) / 2, n = int64_t(sizes.size());
-  if (mode != Mode::Circular)
-    STRATA_CHECK(int64_t(pad.size()) == 2 * count && count <= 3, name_of(mode), count,
-                 "d: padding size is expected to be ", 2 * count, ", but got: ", pad.size());
-  STRATA_CHECK(n == count + 1 || n == count + 2, name_of(mode), count, "d: Expected ", count + 1, "D or ", count + 2,
-               "D tensor with possibly 0 batch size and other non-zero dimensions for input, but got: ", sizes);
-  for (int64_t d = n - count - 1; d < n; ++d)
-    STRATA_CHECK(sizes[d] != 0, name_of(mode), count, "d: Expected ", count + 1, "D or ", count + 2,
-                 "D tensor with possibly 0 batch size and other non-zero dimensions for input, but got: ", sizes);
-  DimVec out(sizes);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t d = n - 1 - i, before = pad[2 * i], after = pad[2 * i + 1];
-    for (int64_t p : {before, after})
-      STRATA_CHECK(p > -kMost && p < kMost, name_of(mode), ": padding ", p, " does not fit; use a smaller one");
-    if (mode == Mode::Reflect)
-      STRATA_CHECK(before < sizes[d] && after < sizes[d],
-                   "Padding size should be less than the corresponding input dimension, "
-                   "but got: padding (",
-                   before, ", ", after, ") at dimension ", d, " of input ", sizes);
-    if (mode == Mode::Circular)
-      STRATA_CHECK(before <= sizes[d] && after <= sizes[d], "Padding value causes wrapping around more than once.");
-    out[d] = checked_add(out[d], before + after, name_of(mode));
-    STRATA_CHECK(out[d] >= 1 || (mode == Mode::Circular && out[d] >= 0),
-                 mode == Mode::Circular ? "Negative padding value is resulting in an empty dimension"
-                                        : "input is too small for this padding: ",
-                 mode == Mode::Circular
-                     ? ""
-                     : str_cat("calculated output size ", out[d], " at dimension ", d, " of input ", sizes));
-  }
-  return out;
-}
-
-Tensor pad_forward(Mode mode, const Tensor& self, IntArrayRef pad) {
-  DimVec sizes = check_pad(mode, self.sizes(), pad);
-  STRATA_CHECK_NOT_IMPLEMENTED(mode == Mode::Circular || self.dtype() != DType::Bool, "\"", name_of(mode),
-                               pad.size() / 2, "d\" not implemented for 'Bool'; convert the input first");
-  // Circular padding is put together from slices in PyTorch, which are contiguous.
-  const MemoryFormat format = mode == Mode::Circular ? MemoryFormat::Contiguous : suggested_format(self);
-  if (self.is_meta() || self.numel() == 0) return new_tensor(self, sizes, self.dtype(), format);
-  Tensor r = self;
-  // The outermost padded dim first: what it repeats is whole rows of the inner ones.
-  for (int64_t i = int64_t(pad.size()) / 2; i-- > 0;) {
-    int64_t d = self.dim() - 1 - i;
-    if (pad[2 * i] || pad[2 * i + 1]) r = gather_dim(r, d, map_of(mode, self.sizes()[d], pad[2 * i], pad[2 * i + 1]));
-  }
-  return in_format(r.is_same(self) ? contiguous_copy(self) : r, format);
-}
-
-Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRef pad) {
-  DimVec padded = check_pad(mode, sizes, pad);
-  STRATA_CHECK(grad.sizes() == IntArrayRef(padded), name_of(mode), "_backward: expected a gradient of shape ", padded,
+Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRef pad, int64_t count) {
+  const Geometry self{sizes, {}, grad.dtype(), grad.device(), true};
+  const DimVec padded = prepared(mode, self, pad, count).outputs[0].sizes;
+  STRATA_CHECK(grad.sizes() == IntArrayRef(padded), "pad: the derivative: expected a gradient of shape ", padded,
                ", got ", grad.sizes());
   STRATA_CHECK_NOT_IMPLEMENTED(grad.numel() == 0 || is_differentiable(grad.dtype()),
                                "pad: the derivative takes floating dtypes, got ", grad.dtype());
@@ -224,32 +129,22 @@ Tensor pad_backward(Mode mode, const Tensor& grad, IntArrayRef sizes, IntArrayRe
   return in_format(r.is_same(grad) ? contiguous_copy(grad) : as_dtype(r, grad.dtype()), format);
 }
 
-void check_count(const char* name, IntArrayRef pad, size_t wanted) {
-  STRATA_CHECK(pad.size() == wanted, name, ": padding size is expected to be ", wanted, ", but got: ", pad.size());
-}
-
 }  // namespace
 
 #define STRATA_PAD(name, mode, count)                                               \
-  Tensor name(const Tensor& self, IntArrayRef pad) {                                \
-    check_count(#name, pad, count);                                                 \
-    return pad_forward(mode, self, pad);                                            \
-  }                                                                                 \
   Tensor name##_backward(const Tensor& grad, const Tensor& self, IntArrayRef pad) { \
-    check_count(#name, pad, count);                                                 \
-    return pad_backward(mode, grad, self.sizes(), pad);                             \
+    return pad_backward(mode, grad, self.sizes(), pad, count);                      \
   }
-STRATA_PAD(reflection_pad1d, Mode::Reflect, 2)
-STRATA_PAD(reflection_pad2d, Mode::Reflect, 4)
-STRATA_PAD(reflection_pad3d, Mode::Reflect, 6)
-STRATA_PAD(replication_pad1d, Mode::Replicate, 2)
-STRATA_PAD(replication_pad2d, Mode::Replicate, 4)
-STRATA_PAD(replication_pad3d, Mode::Replicate, 6)
+STRATA_PAD(reflection_pad1d, Mode::Reflect, 1)
+STRATA_PAD(reflection_pad2d, Mode::Reflect, 2)
+STRATA_PAD(reflection_pad3d, Mode::Reflect, 3)
+STRATA_PAD(replication_pad1d, Mode::Replicate, 1)
+STRATA_PAD(replication_pad2d, Mode::Replicate, 2)
+STRATA_PAD(replication_pad3d, Mode::Replicate, 3)
 #undef STRATA_PAD
 
-Tensor pad_circular(const Tensor& self, IntArrayRef pad) { return pad_forward(Mode::Circular, self, pad); }
 Tensor pad_circular_backward(const Tensor& grad, IntArrayRef sizes, IntArrayRef pad) {
-  return pad_backward(Mode::Circular, grad, sizes, pad);
+  return pad_backward(Mode::Circular, grad, sizes, pad, int64_t(pad.size()) / 2);
 }
 
 Tensor pad_by_mode(const Tensor& self, IntArrayRef pad, std::string_view mode, std::optional<double> value) {

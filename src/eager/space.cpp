@@ -10,6 +10,7 @@
 namespace strata::eager {
 namespace {
 
+using Prepared = shape::Prepared<int64_t>;
 constexpr size_t kMaxOperands = 6;
 
 // `t` with dims of size 1 in front, so that it has `rank`.
@@ -31,26 +32,48 @@ Tensor as_line(const Tensor& t) {
 // The tensors as the kernel takes them. Those that need no other header are passed on.
 struct Operands {
   const Tensor* list[kMaxOperands];
-  Tensor made[4];  // those with other headers
+  Tensor made[6];  // those with other headers
   size_t count = 0, others = 0;
 
   const Tensor& last() const { return *list[count - 1]; }
   void add(const Tensor& t) { list[count++] = &t; }
   void change(Tensor t) {
-    STRATA_INTERNAL(others < 4, "more than four operands change");
+    STRATA_INTERNAL(others < 6, "more than six operands change");
     made[others] = std::move(t);
     list[count - 1] = &made[others++];
   }
 };
 
-// The last operand as one line, and with the dims that its pattern has at least.
-void fit(Operands& o, int dims, int64_t rank, bool flat) {
-  if (STRATA_UNLIKELY(flat)) o.change(as_line(o.last()));
-  const int64_t wanted = dims < 0 ? rank : dims;
-  if (STRATA_UNLIKELY(o.last().dim() < wanted)) o.change(with_dims(o.last(), wanted));
+// `t` with some dims taken as several each.
+Tensor with_splits(const Tensor& t, size_t operand, const Prepared& p) {
+  DimVec sizes, strides;
+  int64_t next = 0;
+  auto keep_to = [&](int64_t d) {
+    for (; next < d; ++next) sizes.push_back(t.sizes()[size_t(next)]), strides.push_back(t.strides()[size_t(next)]);
+  };
+  for (const auto& split : p.splits) {
+    if (size_t(split.operand) != operand) continue;
+    keep_to(split.dim);
+    const size_t first = strides.size();
+    int64_t step = t.strides()[size_t(next++)];
+    for (int64_t size : split.sizes) sizes.push_back(size), strides.push_back(0);
+    for (size_t k = sizes.size(); k-- > first; step *= sizes[k])
+      if (sizes[k] != 1) strides[k] = step;
+  }
+  keep_to(t.dim());
+  return t.alias(sizes, strides, t.storage_offset());
 }
 
-[[noreturn]] void refuse(const SpaceInfo& info, int64_t value, const shape::Prepared<int64_t>& p) {
+// The last operand as the kernel takes it: as one line, with the dims that its pattern has at least, with split dims.
+void fit(Operands& o, int dims, const Prepared& p) {
+  const size_t k = o.count - 1;
+  if (STRATA_UNLIKELY(p.flat >> k & 1)) o.change(as_line(o.last()));
+  const int64_t wanted = dims < 0 ? p.rank : dims;
+  if (STRATA_UNLIKELY(o.last().dim() < wanted)) o.change(with_dims(o.last(), wanted));
+  if (STRATA_UNLIKELY(!p.splits.empty())) o.change(with_splits(o.last(), k, p));
+}
+
+[[noreturn]] void refuse(const SpaceInfo& info, int64_t value, const Prepared& p) {
   std::string text = info.outside;
   const std::pair<const char*, int64_t> holes[] = {{"{value}", value}, {"{dim}", p.dim}, {"{size}", p.size}};
   for (const auto& [hole, number] : holes)
@@ -59,7 +82,7 @@ void fit(Operands& o, int dims, int64_t rank, bool flat) {
   throw_error(info.kind, text);
 }
 
-void check_indices(const SpaceInfo& info, const Tensor& index, const shape::Prepared<int64_t>& p) {
+void check_indices(const SpaceInfo& info, const Tensor& index, const Prepared& p) {
   if (const auto bad = first_outside(as_dtype(index, DType::I64), info.wraps ? -p.size : 0, p.size))
     refuse(info, *bad, p);
 }
@@ -109,13 +132,14 @@ void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> ou
   Operands o;
   for (const Tensor* t : outs) {
     o.add(*t);
-    fit(o, info.output_dims, prepared.rank, prepared.flat >> (o.count - 1) & 1);
+    fit(o, info.output_dims, prepared);
   }
   for (size_t k = 0; k < ins.size(); ++k) {
     const SpaceInput& in = info.inputs[k];
     o.add(*ins[k]);
-    if (in.as >= 0 && STRATA_UNLIKELY(ins[k]->dtype() != DType(in.as))) o.change(as_dtype(*ins[k], DType(in.as)));
-    fit(o, in.dims, prepared.rank, prepared.flat >> (outs.size() + k) & 1);
+    const DType wanted = in.as == SpaceInput::kSame ? out.dtype() : in.as < 0 ? ins[k]->dtype() : DType(in.as);
+    if (STRATA_UNLIKELY(ins[k]->dtype() != wanted)) o.change(as_dtype(*ins[k], wanted));
+    fit(o, in.dims, prepared);
   }
   // What numbers of elements are stored as: the kernel's own type, or bits to be moved.
   const DType element = info.width ? out.dtype() : traits(out.dtype()).compute;

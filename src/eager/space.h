@@ -11,8 +11,9 @@ namespace strata::eager {
 
 struct SpaceInput {
   const char* name;
+  static constexpr int8_t kSame = -2;
   int8_t dims = -1;  // how many its pattern names; -1: it has a group
-  int8_t as = -1;    // the dtype that it is converted to
+  int8_t as = -1;    // the dtype that it is converted to; -1: none, kSame: the result's
 };
 
 struct SpaceInfo {

@@ -41,12 +41,6 @@ Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, std::op
   return r;
 }
 
-Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
-  Tensor r = copy_of(self);
-  put("select_scatter", ops::select(r, dim, index), src);
-  return r;
-}
-
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
                           std::optional<int64_t> storage_offset) {
   int64_t base = self.storage_offset(), offset = storage_offset.value_or(base);
@@ -71,12 +65,6 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef siz
 Tensor slice_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
   Tensor r = zeros_of(grad, sizes);
   put("slice_backward", ops::slice(r, dim, start, end, step), grad);
-  return r;
-}
-
-Tensor select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
-  Tensor r = zeros_of(grad, sizes);
-  put("select_backward", ops::select(r, dim, index), grad);
   return r;
 }
 

@@ -199,6 +199,57 @@ TEST(Shape, Gathers) {
       RULE(List<S> index{s[0]}; return all(shape::index_select<S>(tensor(List<S>()), 0, tensor(index, DType::I64)))));
 }
 
+TEST(Shape, Moves) {
+  static constexpr int64_t last[] = {-1}, both[] = {1, 0}, twice[] = {0, 1, 0};
+  check_rule(3, 0, 9, RULE(return all(shape::flip<S>(tensor(s), {both, 2}))));
+  check_rule(4, -3, 6,
+             RULE(List<S> self{s[0] + S(3), s[1] + S(3)}; List<S> by{s[2]};
+                  return all(shape::roll<S>(tensor(self), by, ArrayRef<int64_t>()))));
+  check_rule(5, -3, 6,
+             RULE(List<S> self{s[0] + S(3), s[1] + S(3)}; List<S> by{s[2], s[3], s[4]};
+                  return all(shape::roll<S>(tensor(self), by, {twice, 3}))));
+  check_rule(
+      2, -3, 6,
+      RULE(List<S> self{s[0] + S(3)}; List<S> by{s[1]}; return all(shape::roll<S>(tensor(self), by, {last, 1}))));
+  check_rule(3, -9, 9,
+             RULE(List<S> self{s[0] + S(9), s[1] + S(9)}; return all(shape::triangle<S>(tensor(self), s[2], "tril"))));
+  check_rule(3, 0, 9, RULE(return all(shape::diagonal_copy<S>(tensor(s), -2, 0, 2))));
+  check_rule(5, -1, 6,
+             RULE(List<S> self{s[0], s[1]}; List<S> repeats{s[2], s[3], s[4]};
+                  return all(shape::repeat<S>(tensor(self), repeats))));
+  check_rule(4, 0, 16, RULE(return all(shape::pixel_shuffle<S>(tensor(s), 2))));
+  check_rule(4, 0, 9, RULE(return all(shape::pixel_unshuffle<S>(tensor(s), 2))));
+}
+
+TEST(Shape, Selections) {
+  check_rule(3, -2, 4,
+             RULE(List<S> self{S(3), s[0] + S(2)}; List<S> src{s[1] + S(2)};
+                  return all(shape::select_scatter<S>(tensor(self), tensor(src), 1, s[2]))));
+  check_rule(3, -2, 4,
+             RULE(List<S> sizes{s[0] + S(2), S(4)}; List<S> grad{s[1] + S(2)};
+                  return all(shape::select_backward<S>(tensor(grad), sizes, 0, s[2]))));
+  check_rule(3, 0, 4,
+             RULE(List<S> self{s[0], s[1]}; List<S> index{s[2]};
+                  return all(shape::take<S>(tensor(self), tensor(index, DType::I64)))));
+  check_rule(4, 0, 4,
+             RULE(List<S> weight{s[0], s[1]}; List<S> index{s[2], s[3]};
+                  return all(shape::embedding<S>(tensor(weight), tensor(index, DType::I32)))));
+}
+
+TEST(Shape, Pads) {
+  auto pads = [](auto rule) {
+    check_rule(6, -3, 6, [rule](const auto& s) {
+      using S = std::decay_t<decltype(s[0])>;
+      List<S> self{S(2), S(3), s[0] + S(3), s[1] + S(3)}, pad{s[2], s[3], s[4], s[5]};
+      return all(rule(tensor(self), ArrayRef<S>(pad)));
+    });
+  };
+  pads([](const auto& self, auto pad) { return shape::constant_pad(self, pad); });
+  pads([](const auto& self, auto pad) { return shape::reflection_pad(self, pad, 2); });
+  pads([](const auto& self, auto pad) { return shape::replication_pad(self, pad, 2); });
+  pads([](const auto& self, auto pad) { return shape::circular_pad(self, pad); });
+}
+
 TEST(Shape, Slices) {
   check_rule(4, -3, 8, RULE(auto r = shape::slice(s[0], s[1], s[2], s[3]); return List<S>{r.start, r.length}));
   check_rule(3, -2, 6, RULE(return List<S>{shape::select_index(ArrayRef<S>(s), 1, s[2])}));

@@ -1,4 +1,5 @@
-"""The patch of docs/add-an-operator.md, applied to a copy of the table: one entry in one file makes everything else."""
+"""The patches of docs/add-an-operator.md, applied to a copy of the table: one entry in one file makes everything else. One
+adds a pointwise operator, the other one that reads elements where an index says."""
 
 from __future__ import annotations
 
@@ -14,22 +15,31 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NAME = "bent_identity"
+GATHER = "take_squares"
 
 
-def patch_text() -> str:
-    return re.search(r"```diff\n(.*?)```", (ROOT / "docs/add-an-operator.md").read_text(), re.S).group(1)
+def patch_text(number: int = 0) -> str:
+    return re.findall(r"```diff\n(.*?)```", (ROOT / "docs/add-an-operator.md").read_text(), re.S)[number]
+
+
+def patched(folder: Path, number: int) -> Path:
+    """A folder with the patched table and what gen makes of it."""
+    shutil.copytree(ROOT / "ops", folder / "ops")
+    # git and not patch, which a fresh Debian lacks; the ceiling keeps it from taking a repository around for the target.
+    env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    subprocess.run(["git", "apply", "-"], cwd=folder, input=patch_text(number), text=True, check=True, env=env)
+    subprocess.run([sys.executable, "-m", "gen", str(folder / "out"), str(folder / "ops")], cwd=ROOT, check=True)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Folders: the patched table and what gen makes of it."""
-    folder = tmp_path_factory.mktemp("table")
-    shutil.copytree(ROOT / "ops", folder / "ops")
-    # git and not patch, which a fresh Debian lacks; the ceiling keeps it from taking a repository around for the target.
-    env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
-    subprocess.run(["git", "apply", "-"], cwd=folder, input=patch_text(), text=True, check=True, env=env)
-    subprocess.run([sys.executable, "-m", "gen", str(folder / "out"), str(folder / "ops")], cwd=ROOT, check=True)
-    return folder
+    return patched(tmp_path_factory.mktemp("table"), 0)
+
+
+@pytest.fixture(scope="module")
+def made_gather(tmp_path_factory):
+    return patched(tmp_path_factory.mktemp("gather"), 1)
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +57,10 @@ def changed(made: Path, plain: Path) -> set[str]:
     return {n for n in new if new[n].read_bytes() != old[n].read_bytes()}
 
 
-def test_the_patch_touches_one_file():
-    assert re.findall(r"^\+\+\+ b/(.*)$", patch_text(), re.M) == ["ops/activation.yaml"]
-    assert sum(line.startswith("- op:") for line in re.findall(r"^\+(- op:.*)$", patch_text(), re.M)) == 1
+@pytest.mark.parametrize("number, file", enumerate(["ops/activation.yaml", "ops/index.yaml"]))
+def test_the_patch_touches_one_file(number, file):
+    assert re.findall(r"^\+\+\+ b/(.*)$", patch_text(number), re.M) == [file]
+    assert sum(line.startswith("- op:") for line in re.findall(r"^\+(- op:.*)$", patch_text(number), re.M)) == 1
 
 
 def test_only_its_family_is_built_anew(made, plain):
@@ -86,6 +97,32 @@ def test_the_stub_has_its_forms(made):
     base = next(n for n in module.body if isinstance(n, ast.ClassDef) and n.name == "TensorBase")
     methods = {n.name for n in base.body if isinstance(n, ast.FunctionDef)}
     assert {NAME, f"{NAME}_"} <= methods
+
+
+def test_a_gather_is_one_entry(made_gather, plain):
+    assert changed(made_gather, plain) == {
+        "autograd_index.cpp", "formulas.cpp", "kernels_index.cpp", "ops_index.cpp", "table_kernels.cpp", "python/py_index.cpp",
+        "strata/generated/handles/index.h", "strata/generated/ops/index.h", "strata/generated/tensor_methods.h",
+        "strata/generated/tensor_methods.inc", "stubs/strata/_C.pyi", "stubs/strata/__init__.pyi", "docs/ops/index.md"}
+    kernels = (made_gather / "out/kernels_index.cpp").read_text()
+    assert f"k_{GATHER}(Dispatch, const Tensor& self, const Tensor& index)" in kernels
+    assert "shape::take<int64_t>(geometry(self), geometry(index))" in kernels
+    assert "at = self[wrapped(index)]\\nresult = at * at" in (made_gather / "out/table_kernels.cpp").read_text()
+
+
+@pytest.mark.parametrize("old, new, said", [
+    ("shape: take(self, index)", "shape: take(self, places)", "places"),
+    ("wrapped(index)", "wrapped(places)", "name of an input"),
+    ('outputs: "result[p..]"', 'strides: preserve', "outputs"),
+])
+def test_a_broken_space_entry_is_named(tmp_path, made_gather, old, new, said):
+    shutil.copytree(made_gather / "ops", tmp_path / "ops")
+    path = tmp_path / "ops/index.yaml"
+    head, tail = path.read_text().split(f"- op: {GATHER}", 1)
+    path.write_text(head + f"- op: {GATHER}" + tail.replace(old, new, 1))
+    run = subprocess.run([sys.executable, "-m", "gen", str(tmp_path / "out"), str(tmp_path / "ops")], cwd=ROOT,
+                         capture_output=True, text=True)
+    assert run.returncode != 0 and GATHER in run.stderr and said in run.stderr and "index.yaml" in run.stderr, run.stderr
 
 
 def test_its_tests_exist(made):

@@ -1,7 +1,8 @@
 // Sizes of diagonals and triangles, over a size type S.
 #pragma once
-#include <algorithm>
 #include <cstdint>
+
+#include "core/sym.h"
 
 namespace strata::shape {
 
@@ -9,8 +10,8 @@ namespace strata::shape {
 template <class S>
 S diagonal_length(const S& rows, const S& columns, int64_t offset) {
   S zero(0);
-  if (offset >= 0) return std::max(std::min(rows, columns - S(offset)), zero);
-  return std::max(std::min(rows + S(offset), columns), zero);
+  if (offset >= 0) return larger(smaller(rows, columns - S(offset)), zero);
+  return larger(smaller(rows + S(offset), columns), zero);
 }
 
 // self without dim1 and dim2, and the length of their diagonal last.
@@ -26,7 +27,7 @@ Sizes diagonal_sizes(const Sizes& self, int64_t offset, int64_t dim1, int64_t di
 // Columns of row `row` on and below the diagonal `offset` places right of the main one.
 template <class S>
 S triangle_width(const S& row, const S& columns, int64_t offset) {
-  return std::min(std::max(row + S(1 + offset), S(0)), columns);
+  return smaller(larger(row + S(1 + offset), S(0)), columns);
 }
 
 }  // namespace strata::shape

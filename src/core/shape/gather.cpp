@@ -1,6 +1,7 @@
 #include "core/shape/gather.h"
 
 #include "base/checked.h"
+#include "core/promote.h"
 
 namespace strata::shape {
 namespace {
@@ -27,8 +28,8 @@ Prepared<S> gather(const Geometry<S>& self, int64_t dim, const Geometry<S>& inde
                    dim);
   }
   Prepared<S> r(index.sizes, self.dtype);
-  r.places.push_back(place("n", dim));
-  r.places.push_back(place("i", dim));
+  r.place("n", dim);
+  r.place("i", dim);
   r.rank = 1;
   r.dim = dim;
   r.size = size_at(self, dim);
@@ -47,17 +48,43 @@ Prepared<S> index_select(const Geometry<S>& self, int64_t dim, const Geometry<S>
                " value(s)");
   Prepared<S> r(self.sizes, self.dtype);
   if (self.dim()) r.outputs[0].sizes[size_t(dim)] = count;
-  r.places.push_back(place("n", dim));
-  r.places.push_back(place("i", dim));
+  r.place("n", dim);
+  r.place("i", dim);
   r.rank = 1;
   r.dim = dim;
   r.size = size_at(self, dim);
   return r;
 }
 
-#define STRATA_RULES(S)                                                         \
-  template Prepared<S> gather(const Geometry<S>&, int64_t, const Geometry<S>&); \
-  template Prepared<S> index_select(const Geometry<S>&, int64_t, const Geometry<S>&);
+template <class S>
+Prepared<S> take(const Geometry<S>& self, const Geometry<S>& index) {
+  STRATA_CHECK(index.dtype == DType::I64, "take(): Expected a long tensor for index, but got ",
+               scalar_type_name(index.dtype));
+  Prepared<S> r(index.sizes, self.dtype);
+  r.flat = 1 << 1;
+  r.size = self.numel();
+  STRATA_CHECK_INDEX(r.size != S(0) || index.numel() == S(0), "take(): tried to take from an empty tensor");
+  return r;
+}
+
+template <class S>
+Prepared<S> embedding(const Geometry<S>& weight, const Geometry<S>& indices) {
+  STRATA_CHECK(weight.dim() == 2, "'weight' must be 2-D, got shape ", weight.sizes);
+  STRATA_CHECK(
+      indices.dtype == DType::I64 || indices.dtype == DType::I32,
+      "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ",
+      indices.dtype, " instead (while checking arguments for embedding)");
+  Prepared<S> r(indices.sizes, weight.dtype);
+  r.outputs[0].sizes.push_back(weight.sizes[1]);
+  r.size = weight.sizes[0];
+  return r;
+}
+
+#define STRATA_RULES(S)                                                               \
+  template Prepared<S> gather(const Geometry<S>&, int64_t, const Geometry<S>&);       \
+  template Prepared<S> index_select(const Geometry<S>&, int64_t, const Geometry<S>&); \
+  template Prepared<S> take(const Geometry<S>&, const Geometry<S>&);                  \
+  template Prepared<S> embedding(const Geometry<S>&, const Geometry<S>&);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)
 #undef STRATA_RULES

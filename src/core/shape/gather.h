@@ -9,5 +9,11 @@ template <class S>
 Prepared<S> gather(const Geometry<S>& self, int64_t dim, const Geometry<S>& index);
 template <class S>
 Prepared<S> index_select(const Geometry<S>& self, int64_t dim, const Geometry<S>& index);
+// self is one line: n of self. Dims of index and result are plain.
+template <class S>
+Prepared<S> take(const Geometry<S>& self, const Geometry<S>& index);
+// Rows n of a matrix weight[n,e].
+template <class S>
+Prepared<S> embedding(const Geometry<S>& weight, const Geometry<S>& indices);
 
 }  // namespace strata::shape

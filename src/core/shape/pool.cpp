@@ -129,7 +129,7 @@ Prepared<S> max_pool(const char* op, int64_t rank, const Geometry<S>& self, IntA
                      IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   Prepared<S> r = sliding(self, sliding_axes(op, rank, self, kernel, stride, padding, dilation, ceil_mode));
   r.outputs.push_back({r.outputs[0].sizes, DType::I64});
-  r.suggested = self.dim() == rank + 2;
+  r.contiguous = self.dim() != rank + 2;
   return r;
 }
 
@@ -139,14 +139,14 @@ Prepared<S> avg_pool(const char* op, int64_t rank, const Geometry<S>& self, IntA
   STRATA_CHECK(!divisor || *divisor != 0, op, ": divisor must be not zero");
   const int64_t one = 1;
   Prepared<S> r = sliding(self, sliding_axes(op, rank, self, kernel, stride, padding, IntArrayRef(one), ceil_mode));
-  r.suggested = rank == 2 && self.dim() == 4;
+  r.contiguous = rank != 2 || self.dim() != 4;
   return r;
 }
 
 template <class S>
 Prepared<S> adaptive_avg_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef output_size) {
   Prepared<S> r = even(self, even_axes(op, rank, self, output_size));
-  r.suggested = rank == 2 && self.dim() == 4;
+  r.contiguous = rank != 2 || self.dim() != 4;
   return r;
 }
 

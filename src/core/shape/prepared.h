@@ -56,6 +56,14 @@ struct Value {
 // The sizes of a reduced dim, or of each dim of a reduced group.
 template <class S>
 using Extent = Value<S>;
+// A dim of an operand that the kernel takes as several, outermost first. Those of size 1 stand for any number of equal
+// places where the result has more.
+template <class S>
+struct Split {
+  int operand;  // outputs first
+  int64_t dim;
+  Sizes<S> sizes;
+};
 
 template <class S>
 struct Prepared {
@@ -63,23 +71,31 @@ struct Prepared {
   InlineVec<Place, 2> places;
   InlineVec<Value<S>, 2> values;
   InlineVec<Extent<S>, 1> extents;
+  InlineVec<Split<S>, 1> splits;  // of an operand in the order of its dims
   // Operands with a plain or computed group have dims of size 1 in front when they have fewer than this.
   int64_t rank = 0;
-  bool suggested = true;  // whether a result's strides may be those that are suggested (`strides: suggested`)
-  uint32_t flat = 0;      // bit k: operand k, outputs first, is taken as one line of its elements in logical order
+  uint32_t flat = 0;        // bit k: operand k, outputs first, is taken as one line of its elements in logical order
+  bool contiguous = false;  // the result is so, whatever strides the entry states
   // For the error of a checked index: the dim that it is for, and what it stays below.
   int64_t dim = 0;
   S size{0};
 
   Prepared() = default;
   Prepared(Sizes<S> sizes, DType dtype) { outputs.push_back({std::move(sizes), dtype}); }
-};
 
-// `places` and `values` of one dim or number.
-inline Place place(const char* name, int64_t dim) { return {name, {dim}}; }
-template <class S>
-Value<S> value(const char* name, S v) {
-  return {name, {v}};
-}
+  void place(const char* name, int64_t dim) { places.push_back({name, {dim}}); }
+  void value(const char* name, S v) { values.push_back({name, {std::move(v)}}); }
+  // Computed groups over these dims of tensors with `ndim` of them. A group of no dims gets one of size 1, in front of
+  // all, and 0 for its lists, which must be there already.
+  void place_groups(std::initializer_list<const char*> names, SmallVec<int64_t, 3> dims, int64_t ndim) {
+    if (dims.empty()) {
+      rank = ndim + 1;
+      dims.push_back(0);
+      for (Value<S>& v : values)
+        if (v.values.empty()) v.values.push_back(S(0));
+    }
+    for (const char* name : names) places.push_back({name, dims});
+  }
+};
 
 }  // namespace strata::shape

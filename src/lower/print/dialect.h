@@ -17,6 +17,9 @@ struct Dialect {
   // Before a loop whose turns may run in any order, together too. Null: the innermost loop is printed once, for any
   // strides; else also for elements that lie side by side (pass/inner_loop.h).
   const char* any_order = nullptr;
+  // Between type and name of an output's memory: that no other operand reaches it, but for the same elements of a
+  // kernel that reads them at their own place.
+  const char* apart = "";
 };
 
 // Portable C99: one lane, standard headers only.

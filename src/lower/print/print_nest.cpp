@@ -104,7 +104,8 @@ void NestPrinter::header() {
     if (p.kind == NestParameter::Memory)
       type = std::string(values_.dialect().memory) + (p.output ? "void*" : "const void*");
     if (p.kind == NestParameter::Status) type = "i32*";
-    text_ += separator + type + " " + p.name;
+    const bool apart = p.kind == NestParameter::Memory && p.output;
+    text_ += separator + type + " " + (apart ? values_.dialect().apart : "") + p.name;
     separator = ", ";
   }
   text_ += ") {\n";

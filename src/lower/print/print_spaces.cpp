@@ -1,6 +1,7 @@
 #include "lower/print/print_spaces.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "core/dtype.h"
@@ -86,19 +87,25 @@ std::string nameless(const std::string& text, const std::string& symbol) {
   return out;
 }
 
+// Moves elements from places that a tensor names, of which wider sets read several at once.
+bool gathers(const KernelDesc& d) {
+  return d.dtypes == kWidths && (std::strstr(d.text, "checked(") || std::strstr(d.text, "wrapped("));
+}
+
 }  // namespace
 
 std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes) {
   Dialect local = c99;
   local.function = "static void ";
   local.any_order = "ANY_ORDER";
+  local.apart = "restrict ";
   NestHelpers helpers(local);
   std::string functions, data, entries;
   std::map<std::string, std::string> printed;  // text without its symbol -> symbol
   uint64_t count = 0;
   for (const KernelDesc* d : kernels)
     for (int t = 0; t < kDTypeCount; ++t) {
-      if (!((d->dtypes == kWidths ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
+      if (!((gathers(*d) ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
       for (SpaceForm form : space_forms(*d)) {
         const Nest nest = build_space(*d, DType(t), form);
         // Entries that differ in their names alone (max_pool2d, max_pool3d) share their functions.

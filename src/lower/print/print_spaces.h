@@ -8,7 +8,8 @@
 
 namespace strata::lower {
 
-// For those of `dtypes` (a bit each) that a kernel has; kernels that move elements, by their width, for all of theirs.
+// For those of `dtypes` (a bit each) that a kernel has; kernels that gather elements, by their width, for all of
+// theirs.
 std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes);
 
 }  // namespace strata::lower
