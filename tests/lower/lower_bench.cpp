@@ -84,7 +84,7 @@ void bench(const std::vector<Library>& libs, const std::string& only) {
     for (const char* name : {"add", "sigmoid", "sincos", "gelu", "adamw", "round"})
       for (DType t : {DType::F32, DType::BF16, DType::F64, DType::I64, DType::I32}) pointwise(lib, name, t);
     pointwise(lib, "casts", DType::F32);
-    pointwise(lib, "floordiv", DType::I64);
+    pointwise(lib, "floor_divide", DType::I64);
     for (const char* name : {"sum", "max", "argmax", "softmax", "log_softmax", "layer_norm"})
       for (DType t : {DType::F32, DType::BF16}) rows(lib, name, t, 1024, true);
     rows(lib, "sum", DType::F32, 1024, false);

@@ -31,7 +31,7 @@ extern const KernelDesc test_kernels[] = {
     {"eq_or_nan", "pointwise", P, "self other", "", "result:bool",
      "self == other || (self != self && !(other == other))", kReal, "test: equal or NaN"},
     {"remainder", "pointwise", P, "self other", "", "result", "remainder(self, other)", kReal, "test: remainder"},
-    {"floordiv", "pointwise", P, "self other", "", "result", "floordiv(self, other)", kReal, "test: floor_divide"},
+    {"floor_divide", "pointwise", P, "self other", "", "result", "floordiv(self, other)", kReal, "test: floor_divide"},
     {"truncdiv", "pointwise", P, "self other", "", "a b", "a = truncdiv(self, other)\nb = fmod(self, other)", kReal,
      "test: truncated division"},
     {"shifts", "pointwise", P, "self other", "", "l r", "l = self << other\nr = self >> other", kInts, "test: shifts"},
