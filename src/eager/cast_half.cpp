@@ -39,7 +39,7 @@ void contiguous_run(StrataPointwiseFn fn, const char* src, int64_t from_size, ch
   }
 }
 
-// Between a half type and float32.
+// Between a half type and float32, and from float64.
 template <DType from, DType to>
 void direct(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
   constexpr int64_t a = itemsize(from), b = itemsize(to);
@@ -74,7 +74,7 @@ template <DType from, DType to>
 constexpr CastFn choose() {
   if constexpr (from == to || (!is_half(from) && !is_half(to)))
     return nullptr;
-  else if constexpr (from == DType::F32 || to == DType::F32)
+  else if constexpr (from == DType::F32 || from == DType::F64 || to == DType::F32)
     return direct<from, to>;
   else
     return through_float<from, to>;

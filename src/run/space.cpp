@@ -77,7 +77,10 @@ class Launch {
       if (!operand_[k].has_plain) std::fill_n(operand_[k].plain, std::max(plain_, 0), int64_t(0));
     for (int r = 0; r < form.ranges; ++r)
       for (const Extent& e : extents)
-        if (std::strcmp(e.name, form.range[r].name) == 0) extent_[r] = e.values[form.range[r].component];
+        if (std::strcmp(e.name, form.range[r].name) == 0) {
+          extent_[r] = e.values[form.range[r].component];
+          reads_ *= double(std::max<int64_t>(extent_[r], 1));
+        }
   }
 
   // Orders plain dims by the first output's strides and joins those that every operand walks in one step.
@@ -129,6 +132,7 @@ class Launch {
   int64_t extent_[kMaxRanges];
   int64_t plain_size_[kMaxDims];
   int plain_ = -1;
+  double reads_ = 1;  // elements of a reduction
 };
 
 void Launch::bind(size_t k, const Tensor& t, ArrayRef<Place> places) {
@@ -205,7 +209,9 @@ int32_t Launch::run(const void* scalars) {
   if (volume == 0 || times == 0) return 0;
   const int64_t units = split < 0 ? 1 : end[split];
   std::atomic<int32_t> status{0};
-  parallel_for(0, times * units, std::max<int64_t>(1, kGrain * units / volume), [&](int64_t from, int64_t to) {
+  // Elements that a unit reads, those of its reductions counted.
+  const double work = std::max(1.0, double(volume) / double(units) * reads_);
+  parallel_for(0, times * units, std::max<int64_t>(1, int64_t(double(kGrain) / work)), [&](int64_t from, int64_t to) {
     void* memory[kMaxOperands];
     int64_t offset[kMaxOperands], first[kMaxRanges], past[kMaxRanges];
     std::copy(begin, begin + loops, first);

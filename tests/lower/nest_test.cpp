@@ -189,6 +189,21 @@ TEST(Nest, WindowsGoStripAfterStrip) {
   EXPECT_NE(text.find("first = greater(first, ceil_div("), std::string::npos);
 }
 
+// Of windows that differ in length one piece has elements: the last loop of the reduction ends where the window does.
+TEST(Nest, AReductionEndsWithItsWindow) {
+  KernelDesc d = space("self[p..,w]", "", "result[p..,x]", "sum(inside(self[p, where(x + k < 3 * x, x + k, -1)]))");
+  d.over = "k";
+  d.sequence = true;
+  Dialect local = c99;
+  local.any_order = "";
+  NestHelpers helpers(local);
+  const std::string text = print_nest(build_space(d, DType::F32, {}), local, helpers);
+  const size_t general = text.find("  } else {");
+  ASSERT_NE(general, std::string::npos);
+  EXPECT_NE(text.find("for (i64 k = first; k < past; k++) {", general), std::string::npos);
+  EXPECT_EQ(text.find("?", general), std::string::npos) << "a guard is left";
+}
+
 TEST(Nest, ALargestValueComesWithItsPlace) {
   KernelDesc d = space("self[p..,w]", "", "result[p..,x] at[p..,x]:int64",
                        "at = argmax(inside(self[p, x + k]), x + k)\nresult = max(inside(self[p, x + k]))");

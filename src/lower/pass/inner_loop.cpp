@@ -105,6 +105,11 @@ void InnerLoop::choose(InnerPiece& piece) const {
         now = arg(2);
     } else if (n.op == Op::Check && arg(0) == yes_) {
       now = yes_;
+    } else if (compares(n)) {  // a choice may have left numbers: -1 >= 0
+      const Node &a = nest_.nodes[size_t(arg(0))], &b = nest_.nodes[size_t(arg(1))];
+      if (a.op != Op::Const || b.op != Op::Const || a.type != DType::I64) continue;
+      const int64_t x = int64_t(a.imm), y = int64_t(b.imm);
+      now = (n.op == Op::Lt ? x < y : n.op == Op::Le ? x <= y : n.op == Op::Gt ? x > y : x >= y) ? yes_ : no_;
     }
   }
 }

@@ -12,9 +12,9 @@
 //   - place(g, e) is the row-major number of the place e in group g, product(g, e) the product of e over its dims.
 //   - A bare operand is read at its own dims.
 //   - Dims that the description is `over` are of no operand: sum(e), max(e) ... run over all of them, in the order
-//   given, as
-//     tree T or as a sequence; argmax(e, place) gives the place of the largest, an int64 that is not negative. Of
-//     inside(x[...]) without a value what is outside is absent.
+//     given, as tree T or as a sequence; argmax(e, place) gives the place of the largest, an int64 that is not
+//     negative, or, in a sequence, -1 where nothing is larger than -inf (or the least integer). Of inside(x[...])
+//     without a value what is outside is absent.
 #pragma once
 #include "lower/ir/nest.h"
 

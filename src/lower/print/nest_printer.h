@@ -42,15 +42,22 @@ class NestPrinter {
   void loops(size_t next, uint64_t ranges, Done done);
   void plan_innermost();
   void innermost(uint64_t ranges, Done done);
-  void piece_loop(const InnerLoop& loop, const InnerPiece& piece, uint64_t ranges, Done done, int reduction);
+  struct Span {
+    int range;
+    std::string begin, end;
+    bool any_order;  // of the innermost loop, whose strides are 1; else the last loop of a reduction
+    std::string where;
+  };
+  void piece_loop(const InnerLoop& loop, const InnerPiece& piece, const Span& span, uint64_t ranges, Done done,
+                  int reduction);
   int step_of(const InnerPiece& piece) const;
   void strip_of(int reduction, const InnerLoop& loop, uint64_t ranges, Done done);
 
   // ---- reductions
   int node_of(int reduction, uint8_t part) const;
-  void range_loops(const Reduction& r);
+  void range_loops(uint64_t over);
   void reduced_loops(const Reduction& r, uint64_t ranges, const Done& done);
-  void close_loops(const Reduction& r);
+  void close_loops(uint64_t over);
   void reduction(int number, uint64_t ranges, Done& done);
   // A sequence's state: names, what they start with, and how an element changes them (`where`: an index behind the
   // names).
@@ -70,6 +77,7 @@ class NestPrinter {
   // each reduction that is computed for a strip of the range at a time.
   int inner_range_ = -1;
   std::map<int, InnerLoop> strips_;  // by reduction
+  std::map<int, InnerLoop> rows_;    // by reduction that is a sequence: its last loop
   std::optional<InnerLoop> last_;
   Nest nest_;
   ValuePrinter values_;
@@ -81,7 +89,8 @@ class NestPrinter {
   std::string better_;
   int known_step_ = 0;         // what the one factor of the piece's reads is, where the text is for that; else 0
   bool side_by_side_ = false;  // in the version for elements that lie side by side
-  const InnerPiece* piece_ = nullptr;  // of the innermost loop, in that version
+  const InnerPiece* piece_ = nullptr;  // of the loop at hand, where it is cut
+  const Span* span_ = nullptr;         // and that loop
   std::string text_;
   int depth_ = 1;
 };

@@ -1,6 +1,7 @@
 #include "lower/print/print_nest.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "lower/print/nest_printer.h"
 
@@ -41,10 +42,15 @@ void NestPrinter::plan_innermost() {
   }
   inner_range_ = range;
   for (int k : reductions) {
+    const Reduction r = nest_.reductions[size_t(k)];
     std::vector<int> roots;
-    for (int v : nest_.reductions[size_t(k)].reads())
+    for (int v : r.reads())
       if (v >= 0) roots.push_back(v);
     strips_.emplace(std::piecewise_construct, std::forward_as_tuple(k), std::forward_as_tuple(nest_, range, roots));
+    // In order, so that one piece at most may have elements.
+    const InnerLoop row(nest_, 63 - std::countl_zero(r.over), roots);
+    if (std::ranges::count_if(row.pieces(), [&](const InnerPiece& p) { return !row.never(p, r.guard); }) == 1)
+      rows_.emplace(k, row);
   }
   last_.emplace(nest_, range);
 }
@@ -158,8 +164,8 @@ std::string NestPrinter::place(const std::map<int, InnerStep>* steps, int of, in
   std::string at;
   if (steps && steps->count(of)) {
     const InnerStep& s = steps->at(of);
-    const std::string& index = nest_.ranges[size_t(inner_range_)].name;
-    const bool one = s.factor < 0 || nest_.nodes[size_t(s.factor)].op == Op::Stride;
+    const std::string& index = nest_.ranges[size_t(span_->range)].name;
+    const bool one = s.factor < 0 || (span_->any_order && nest_.nodes[size_t(s.factor)].op == Op::Stride);
     const std::string factor = one ? "1" : known_step_ ? std::to_string(known_step_) : ref(s.factor);
     const Node& start = nest_.nodes[size_t(same(s.start))];
     const bool from_zero = start.op == Op::Const && start.imm == 0 && s.sign > 0;
@@ -282,7 +288,9 @@ void NestPrinter::innermost(uint64_t ranges, Done done) {
          " : " + end + ";");
     for (const auto& [k, loop] : strips_) strip_of(k, loop, ranges, done);
   }
-  for (const InnerPiece& piece : last_->pieces()) piece_loop(*last_, piece, ranges, done, -1);
+  const bool strip = !strips_.empty();
+  const Span span{inner_range_, strip ? "strip" : begin, strip ? "stop" : end, true, ""};
+  for (const InnerPiece& piece : last_->pieces()) piece_loop(*last_, piece, span, ranges, done, -1);
   if (!strips_.empty()) close();
 }
 
@@ -298,12 +306,11 @@ int NestPrinter::step_of(const InnerPiece& piece) const {
 }
 
 // A piece of the loop of the stores, or of a reduction.
-void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, uint64_t ranges, Done done,
-                             int reduction) {
-  const uint64_t inside = ranges | uint64_t(1) << inner_range_;
-  const std::string& r = nest_.ranges[size_t(inner_range_)].name;
-  const std::string begin = strips_.empty() ? parameter(NestParameter::Begin, inner_range_, 0) : "strip";
-  const std::string end = strips_.empty() ? parameter(NestParameter::End, inner_range_, 0) : "stop";
+void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, const Span& span, uint64_t ranges,
+                             Done done, int reduction) {
+  const uint64_t inside = ranges | uint64_t(1) << span.range;
+  const std::string& r = nest_.ranges[size_t(span.range)].name;
+  span_ = &span;
   piece_ = &piece;
   std::vector<int> wanted;
   if (reduction < 0)
@@ -314,11 +321,11 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, uin
   int guard = reduction < 0 ? -1 : nest_.reductions[size_t(reduction)].guard;
   if (guard >= 0) guard = same(guard);
   const bool known = guard >= 0 && nest_.nodes[size_t(guard)].op == Op::Const;
-  const bool before = guard >= 0 && !known && !(nest_.depends[size_t(guard)] >> inner_range_ & 1);
+  const bool before = guard >= 0 && !known && !(nest_.depends[size_t(guard)] >> span.range & 1);
   open("{");
   statements(wanted, ranges, done);
   if (!piece.limits.empty()) {
-    line("i64 first = " + begin + ", past = " + end + ";");
+    line("i64 first = " + span.begin + ", past = " + span.end + ";");
     helpers_.add("limits", DType::I64);
     for (const InnerPiece::Limit& l : piece.limits) {
       std::string limit = ref(l.node);
@@ -330,21 +337,21 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, uin
   }
   if (before) open("if (" + ref(guard) + ") {");
   auto loop_once = [&](Done mine) {
-    if (*values_.dialect().any_order) line(values_.dialect().any_order);
-    open("for (i64 " + r + " = " + (piece.limits.empty() ? begin : "first") + "; " + r + " < " +
-         (piece.limits.empty() ? end : "past") + "; " + r + "++) {");
+    if (span.any_order && *values_.dialect().any_order) line(values_.dialect().any_order);
+    open("for (i64 " + r + " = " + (piece.limits.empty() ? span.begin : "first") + "; " + r + " < " +
+         (piece.limits.empty() ? span.end : "past") + "; " + r + "++) {");
     statements(wanted, inside, mine);
     if (reduction < 0) {
       stores(inside);
     } else {
       const Reduction& of = nest_.reductions[size_t(reduction)];
-      step(reduction, "[" + r + " - strip]", ref(of.value[0]), of.value[1] >= 0 ? ref(of.value[1]) : "",
+      step(reduction, span.where, ref(of.value[0]), of.value[1] >= 0 ? ref(of.value[1]) : "",
            guard < 0 || known || before ? "" : ref(guard));
     }
     close();
   };
   // Steps of 1 and 2, as windows have them, are shuffles of vectors where they are literal.
-  const int factor = step_of(piece);
+  const int factor = span.any_order ? step_of(piece) : -1;
   for (known_step_ = 1; factor >= 0 && known_step_ <= 2; ++known_step_) {
     open((known_step_ > 1 ? "} else if (" : "if (") + ref(factor) + " == " + std::to_string(known_step_) + ") {");
     loop_once(done);
@@ -357,6 +364,7 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, uin
   if (before) close();
   close();
   piece_ = nullptr;
+  span_ = nullptr;
 }
 
 std::vector<NestParameter> parameters(const Nest& nest) {

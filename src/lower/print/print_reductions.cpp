@@ -1,5 +1,6 @@
 // Reductions in a printed nest: each is a loop of its own where its result is known.
 #include <algorithm>
+#include <bit>
 
 #include "lower/fill.h"
 #include "lower/print/nest_printer.h"
@@ -13,9 +14,9 @@ int NestPrinter::node_of(int reduction, uint8_t part) const {
   return -1;
 }
 
-void NestPrinter::range_loops(const Reduction& r) {
+void NestPrinter::range_loops(uint64_t over) {
   for (size_t k = 0; k < nest_.ranges.size(); ++k)
-    if (r.over >> k & 1) {
+    if (over >> k & 1) {
       const std::string& name = nest_.ranges[k].name;
       open("for (i64 " + name + " = 0; " + name + " < " + parameter(NestParameter::Extent, int(k), 0) + "; " + name +
            "++) {");
@@ -24,14 +25,14 @@ void NestPrinter::range_loops(const Reduction& r) {
 
 // The loops over a reduction's ranges, with what its values need inside them.
 void NestPrinter::reduced_loops(const Reduction& r, uint64_t ranges, const Done& done) {
-  range_loops(r);
+  range_loops(r.over);
   Done inner = done;
   statements({r.value[0], r.value[1], r.guard}, ranges | r.over, inner);
 }
 
-void NestPrinter::close_loops(const Reduction& r) {
+void NestPrinter::close_loops(uint64_t over) {
   for (size_t k = 0; k < nest_.ranges.size(); ++k)
-    if (r.over >> k & 1) close();
+    if (over >> k & 1) close();
 }
 
 void NestPrinter::reduction(int number, uint64_t ranges, Done& done) {
@@ -113,9 +114,13 @@ void NestPrinter::step(int number, const std::string& where, const std::string& 
     default:
       break;
   }
-  if (arg) {
-    better = "(" + s[1] + " < 0) | (" + better + ")";
-    if (!guard.empty()) better = guard + " & (" + better + ")";
+  if (arg && !guard.empty()) better = guard + " & (" + better + ")";
+  // One window after the other: a larger one is seldom found, and a branch that is foretold costs less than the chain.
+  if (where.empty() && values_.dialect().seldom) {
+    open("if (" + std::string(values_.dialect().seldom) + "(" + better + ")) {");
+    line(s[0] + " = " + v + ";");
+    if (arg) line(s[1] + " = " + v1 + ";");
+    return close();
   }
   line("const bit " + better_ + " = " + better + ";");
   line(s[0] + " = " + better_ + " ? " + v + " : " + s[0] + ";");
@@ -127,9 +132,19 @@ void NestPrinter::sequence(int number, const int nodes[2], uint64_t ranges, cons
   if (!strip_names_.count(number)) strip_names_[number] = names_.unique(combine_name(r.combine));
   const std::vector<std::string> names = state_of(number, ""), types = state_types(number), first = starts(number);
   for (size_t k = 0; k < names.size(); ++k) line(types[k] + " " + names[k] + " = " + first[k] + ";");
-  reduced_loops(r, ranges, done);
-  step(number, "", ref(r.value[0]), r.value[1] >= 0 ? ref(r.value[1]) : "", r.guard >= 0 ? ref(r.guard) : "");
-  close_loops(r);
+  if (auto row = rows_.find(number); row != rows_.end() && !piece_) {
+    const int last = 63 - std::countl_zero(r.over);
+    const uint64_t outer = r.over & ~(uint64_t(1) << last);
+    range_loops(outer);
+    const Span span{last, "0", parameter(NestParameter::Extent, last, 0), false, ""};
+    for (const InnerPiece& piece : row->second.pieces())
+      if (!row->second.never(piece, r.guard)) piece_loop(row->second, piece, span, ranges | outer, done, number);
+    close_loops(outer);
+  } else {
+    reduced_loops(r, ranges, done);
+    step(number, "", ref(r.value[0]), r.value[1] >= 0 ? ref(r.value[1]) : "", r.guard >= 0 ? ref(r.guard) : "");
+    close_loops(r.over);
+  }
   for (int part = 0; part < 2; ++part)
     if (nodes[part] >= 0)
       line("const " + values_.type(nest_.nodes[size_t(nodes[part])].type) + " " + value_names_[size_t(nodes[part])] +
@@ -145,10 +160,11 @@ void NestPrinter::strip_of(int number, const InnerLoop& loop, uint64_t ranges, D
   open("for (i64 l = 0; l < " + std::to_string(kStrip) + "; l++) {");
   for (size_t k = 0; k < names.size(); ++k) line(names[k] + " = " + first[k] + ";");
   close();
-  range_loops(r);
+  range_loops(r.over);
+  const Span span{inner_range_, "strip", "stop", true, "[" + nest_.ranges[size_t(inner_range_)].name + " - strip]"};
   for (const InnerPiece& piece : loop.pieces())
-    if (!loop.never(piece, r.guard)) piece_loop(loop, piece, ranges | r.over, done, number);
-  close_loops(r);
+    if (!loop.never(piece, r.guard)) piece_loop(loop, piece, span, ranges | r.over, done, number);
+  close_loops(r.over);
 }
 
 // ---- the other reductions
@@ -181,7 +197,7 @@ void NestPrinter::plain(const Reduction& r, const std::string& e, const std::str
            " = " + v + ";");
       line("any_" + result + " = 1;");
   }
-  close_loops(r);
+  close_loops(r.over);
 }
 
 void NestPrinter::tree(const Reduction& r, const std::string& e, const std::string& result, uint64_t ranges,
@@ -204,7 +220,7 @@ void NestPrinter::tree(const Reduction& r, const std::string& e, const std::stri
   line(fill("depth = push_${c}_$e(waiting, depth, chunk++, fold_${c}_$e(part, 1024));", holes));
   line("used = 0;");
   close();
-  close_loops(r);
+  close_loops(r.over);
   line(fill("if (used > 0) depth = push_${c}_$e(waiting, depth, chunk, fold_${c}_$e(part, used < 1024 ? used : 1024));",
             holes));
   line(fill("$r = last_${c}_$e(waiting, depth, $none);", holes));
@@ -237,7 +253,7 @@ void NestPrinter::extremum(const Reduction& r, const std::string& e, const std::
   lines(join);
   line("used = 0;");
   close();
-  close_loops(r);
+  close_loops(r.over);
   open("if (used > 0) {");
   lines(join);
   close();
@@ -259,7 +275,7 @@ void NestPrinter::arg_reduction(const Reduction& r, const int nodes[2], uint64_t
   if (is_float(t)) better = "(" + best + " == " + best + " && (" + better + " || " + v + " != " + v + "))";
   line("if (used == 0 || " + better + ") " + best + " = " + v + ", " + at + " = used;");
   line("used++;");
-  close_loops(r);
+  close_loops(r.over);
   close();
   if (nodes[0] >= 0) line("const " + values_.type(t) + " " + value_names_[nodes[0]] + " = " + best + ";");
 }
@@ -292,7 +308,7 @@ void NestPrinter::product(const Reduction& r, const int nodes[2], uint64_t range
   open("if (++used == 65536) {");
   lines(fill("fold_product_$e(part[0], part[1], 1024);\n" + push + "used = 0;\n", holes));
   close();
-  close_loops(r);
+  close_loops(r.over);
   open("if (used > 0) {");
   lines(fill("fold_product_$e(part[0], part[1], used < 1024 ? used : 1024);\n" + push, holes));
   close();

@@ -14,7 +14,8 @@ namespace {
 constexpr uint32_t kWidths = 1u << int(DType::U8) | 1u << int(DType::U16) | 1u << int(DType::U32) |
                              1u << int(DType::U64) | 1u << int(DType::C128);
 
-const char* const kAnyOrder = R"C(#ifdef __clang__
+const char* const kAnyOrder = R"C(#define SELDOM(c) __builtin_expect(c, 0)
+#ifdef __clang__
 #define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) interleave_count(1) unroll(disable)")
 #else
 #define ANY_ORDER _Pragma("GCC ivdep")
@@ -98,6 +99,7 @@ std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const st
   Dialect local = c99;
   local.function = "static void ";
   local.any_order = "ANY_ORDER";
+  local.seldom = "SELDOM";
   local.apart = "restrict ";
   NestHelpers helpers(local);
   std::string functions, data, entries;
