@@ -81,7 +81,7 @@ DimVec strides_like(const Tensor& t, const Tensor& self, const char* name) {
     if (d < lead || t.sizes()[d - lead] == 1) continue;
     STRATA_CHECK(t.sizes()[d - lead] == self.sizes()[d], name, ": expected an operand that broadcasts to ",
                  self.sizes(), ", got shape ", t.sizes());
-    s[d] = t.strides()[d - lead] * t.itemsize();
+    if (t.numel()) s[d] = t.strides()[d - lead] * t.itemsize();  // an empty tensor's may be beyond the range
   }
   return s;
 }

@@ -107,9 +107,9 @@ Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, Resu
       return new_tensor(like, output.sizes, output.dtype);
     case ResultStrides::Suggested: {
       // One channel, or one place, is the same in both formats: then the plain one's strides.
-      int64_t places = 1;
-      for (size_t d = 2; d < output.sizes.size(); ++d) places *= output.sizes[d];
-      const bool same = output.sizes.size() < 2 || output.sizes[1] == 1 || places == 1;
+      bool one_place = true;
+      for (size_t d = 2; d < output.sizes.size(); ++d) one_place &= output.sizes[d] == 1;
+      const bool same = output.sizes.size() < 2 || output.sizes[1] == 1 || one_place;
       return new_tensor(like, output.sizes, output.dtype, same ? MemoryFormat::Contiguous : suggested_format(like));
     }
     default:

@@ -101,3 +101,17 @@ def test_an_out_tensor_stays_when_it_would_overlap():
     with pytest.raises(RuntimeError, match="refer to a single memory location"):
         strata.add(t[:4], 1, out=out)
     assert out.shape == (3,) and t.tolist() == list(range(8))
+
+
+def test_an_empty_tensor_of_huge_dims_is_reduced():
+    t = strata.empty([3, 0, 2, 3]).permute([1, 3, 0, 2]).requires_grad_()
+    strata.tile(t, [2**31 - 1, 2**31]).sum().abs().backward()
+    assert t.grad.shape == t.shape
+
+
+@pytest.mark.parametrize("call", [
+    lambda: strata.ops.aten._adaptive_avg_pool2d(strata.ones(1, 1, 4, 5), [2**62, 2**62]),
+    lambda: strata.nn.functional.pad(strata.ones(1, 1, 3, 1, 3, 3), [2**62, 2**31 - 1])])
+def test_a_result_of_huge_dims_is_refused(call):
+    with pytest.raises(RuntimeError):
+        call()
