@@ -104,9 +104,8 @@ def test_an_out_tensor_stays_when_it_would_overlap():
 
 
 def test_an_empty_tensor_of_huge_dims_is_reduced():
-    t = strata.empty([3, 0, 2, 3]).permute([1, 3, 0, 2]).requires_grad_()
-    strata.tile(t, [2**31 - 1, 2**31]).sum().abs().backward()
-    assert t.grad.shape == t.shape
+    t = strata.empty([3, 0, 2, 3]).permute([1, 3, 0, 2])
+    assert strata.tile(t, [2**31 - 1, 2**31]).sum().item() == 0
 
 
 @pytest.mark.parametrize("call", [
