@@ -47,7 +47,7 @@ def tested(kind: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for case in mark.args[1]:
         entry, dtype = case if isinstance(case, tuple) else (case, None)
-        if kind == "forward" and not test_forward.expected(entry, dtype):
+        if kind == "forward" and "reference" not in entry.raw and not test_forward.expected(entry, dtype):
             continue
         counts[entry.schema.full] = counts.get(entry.schema.full, 0) + 1
     return counts
