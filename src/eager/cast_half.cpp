@@ -31,7 +31,7 @@ void contiguous_run(StrataPointwiseFn fn, const char* src, int64_t from_size, ch
     fn(ptr, step, nullptr, whole / kBlock, 0, &status);
   }
   if (rest) {
-    alignas(64) char in[kBlock * 4] = {}, out[kBlock * 4];
+    alignas(64) char in[kBlock * 8] = {}, out[kBlock * 8];  // of float64, the widest
     std::memcpy(in, src + whole * from_size, rest * from_size);
     char* ptr[2] = {out, in};
     fn(ptr, step, nullptr, 1, 0, &status);
