@@ -11,6 +11,17 @@ S size_at(const Geometry<S>& t, int64_t dim) {
   return t.dim() ? t.sizes[size_t(dim)] : S(1);
 }
 
+// The index i takes the place of self's dim n.
+template <class S>
+Prepared<S> indexed_along(Prepared<S> r, const Geometry<S>& self, int64_t dim) {
+  r.place("n", dim);
+  r.place("i", dim);
+  r.rank = 1;
+  r.dim = dim;
+  r.size = size_at(self, dim);
+  return r;
+}
+
 }  // namespace
 
 template <class S>
@@ -28,12 +39,7 @@ Prepared<S> gather(const Geometry<S>& self, int64_t dim, const Geometry<S>& inde
                    dim);
   }
   Prepared<S> r(index.sizes, self.dtype);
-  r.place("n", dim);
-  r.place("i", dim);
-  r.rank = 1;
-  r.dim = dim;
-  r.size = size_at(self, dim);
-  return r;
+  return indexed_along(std::move(r), self, dim);
 }
 
 template <class S>
@@ -48,12 +54,7 @@ Prepared<S> index_select(const Geometry<S>& self, int64_t dim, const Geometry<S>
                " value(s)");
   Prepared<S> r(self.sizes, self.dtype);
   if (self.dim()) r.outputs[0].sizes[size_t(dim)] = count;
-  r.place("n", dim);
-  r.place("i", dim);
-  r.rank = 1;
-  r.dim = dim;
-  r.size = size_at(self, dim);
-  return r;
+  return indexed_along(std::move(r), self, dim);
 }
 
 template <class S>
