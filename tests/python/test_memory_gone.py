@@ -114,3 +114,9 @@ def test_an_empty_tensor_of_huge_dims_is_reduced():
 def test_a_result_of_huge_dims_is_refused(call):
     with pytest.raises(RuntimeError):
         call()
+
+
+def test_an_empty_index_of_huge_dims_is_taken():
+    index = strata.empty([2**40, 2**62, 0], dtype=strata.int64)
+    assert strata.gather(strata.empty(index.shape), 2, index).shape == index.shape
+    assert strata.take(strata.ones(3), index).shape == index.shape

@@ -26,6 +26,10 @@ struct Geometry {
 
   int64_t dim() const { return int64_t(sizes.size()); }
   S numel() const {
+    // The other sizes of an empty tensor may have no product in 64 bits; symbols need none of these guards.
+    if constexpr (std::is_same_v<S, int64_t>)
+      for (S s : sizes)
+        if (s == 0) return 0;
     S n(1);
     for (const S& s : sizes) n = n * s;
     return n;
