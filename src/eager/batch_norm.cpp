@@ -79,9 +79,23 @@ Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
   return std::get<0>(ops::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps));
 }
 
-std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                                                     const Tensor& running_mean, const Tensor& running_var,
-                                                     bool training, double momentum, double eps) {
+namespace {
+
+/// A batch's normalisation and what its running statistics shall move towards: they move last, after every refusal.
+struct Normalised {
+  Tensor out, saved_mean, saved_rstd;
+  Tensor mean, var;  // of the batch; undefined in evaluation mode
+  double unbiased = 1;
+
+  void move(const Tensor& running_mean, const Tensor& running_var, double momentum) const {
+    if (!mean.defined() || out.is_meta()) return;
+    move_running(running_mean, mean, momentum, 1.0);
+    move_running(running_var, var, momentum, unbiased);
+  }
+};
+
+Normalised normalised(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                      const Tensor& running_var, bool training, double eps) {
   STRATA_CHECK(input.dim() >= 2, "batch_norm: expected an input of 2 dims or more, got shape ", input.sizes());
   check_float(input);
   int64_t channels = input.sizes()[1];
@@ -89,7 +103,7 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
   check_channels("running_var", running_var, channels);
   check_channels("weight", weight, channels);
   check_channels("bias", bias, channels);
-  if (training)  // refused before either is written
+  if (training)
     for (const Tensor* running : {&running_mean, &running_var})
       if (running->defined()) kernel_for(kernels::moving_average, running->dtype());
   STRATA_CHECK(training || (running_mean.defined() && running_var.defined()),
@@ -97,8 +111,10 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
 
   DType t = accumulator_of(input.dtype());
   DType saved = weight.defined() ? weight.dtype() : running_mean.defined() ? running_mean.dtype() : input.dtype();
-  Tensor out = result_like(input);
-  Tensor mean, rstd, saved_mean = empty_vector(input, saved), saved_rstd = saved_mean;
+  Normalised r;
+  r.out = result_like(input);
+  r.saved_mean = r.saved_rstd = empty_vector(input, saved);
+  Tensor mean, rstd;
   if (training) {
     int64_t count = channels ? input.numel() / channels : 0;
     STRATA_CHECK_VALUE(channels == 0 || count > 0,
@@ -107,25 +123,47 @@ std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const 
     Tensor x = as_dtype(input, t);
     const Tensor* in[] = {&x};
     std::vector<Tensor> stats = rows(kernels::channel_stats, {in, 1}, {}, summed_dims(x), false);
-    mean = stats[0];
-    rstd = reciprocal_deviation(stats[1], eps);
-    if (!input.is_meta()) {
-      move_running(running_mean, mean, momentum, 1.0);
-      move_running(running_var, stats[1], momentum, count > 1 ? double(count) / double(count - 1) : 1.0 / 0.0);
-    }
-    saved_mean = as_dtype(mean, saved);
-    saved_rstd = as_dtype(rstd, saved);
+    mean = r.mean = stats[0];
+    r.var = stats[1];
+    r.unbiased = count > 1 ? double(count) / double(count - 1) : 1.0 / 0.0;
+    rstd = reciprocal_deviation(r.var, eps);
+    r.saved_mean = as_dtype(mean, saved);
+    r.saved_rstd = as_dtype(rstd, saved);
   } else {
     mean = as_dtype(running_mean, t);
     rstd = reciprocal_deviation(as_dtype(running_var, t), eps);
   }
-  if (out.is_meta() || out.numel() == 0) return {out, saved_mean, saved_rstd};
-  Tensor m = along_channels(mean, input, t, 0), r = along_channels(rstd, input, t, 1),
+  if (r.out.is_meta() || r.out.numel() == 0) return r;
+  Tensor m = along_channels(mean, input, t, 0), d = along_channels(rstd, input, t, 1),
          w = along_channels(weight, input, t, 1), b = along_channels(bias, input, t, 0);
-  const Tensor* in[] = {&m, &input, &r, &w, &b};
-  const Tensor* outs[] = {&out};
+  const Tensor* in[] = {&m, &input, &d, &w, &b};
+  const Tensor* outs[] = {&r.out};
   pointwise_into(kernels::channel_apply, {outs, 1}, {in, 5}, {});
-  return {out, saved_mean, saved_rstd};
+  return r;
+}
+
+}  // namespace
+
+std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                                     const Tensor& running_mean, const Tensor& running_var,
+                                                     bool training, double momentum, double eps) {
+  Normalised r = normalised(input, weight, bias, running_mean, running_var, training, eps);
+  r.move(running_mean, running_var, momentum);
+  return {r.out, r.saved_mean, r.saved_rstd};
+}
+
+void native_batch_norm_out(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+                           const Tensor& running_var, bool training, double momentum, double eps, const Tensor& out,
+                           const Tensor& save_mean, const Tensor& save_invstd) {
+  Normalised r = normalised(input, weight, bias, running_mean, running_var, training, eps);
+  const std::pair<const Tensor&, const Tensor&> results[] = {
+      {out, r.out}, {save_mean, r.saved_mean}, {save_invstd, r.saved_rstd}};
+  for (auto& [to, from] : results) {
+    check_exact_dtype(to, from.dtype(), "native_batch_norm");
+    check_out(to, from, "native_batch_norm");
+  }
+  r.move(running_mean, running_var, momentum);
+  for (auto& [to, from] : results) copy_to_out(to, from, "native_batch_norm");
 }
 
 std::tuple<Tensor, Tensor, Tensor> native_batch_norm_backward(const Tensor& grad, const Tensor& input,
