@@ -8,6 +8,7 @@ from pathlib import Path
 
 from . import autograd_cpp, kernels_cpp, math_cpp, model, ops_cpp, pages, python_cpp, stubs
 from .emit import Output
+from .formula_table import Table
 
 
 def main() -> None:
@@ -16,9 +17,10 @@ def main() -> None:
     folder = Path(sys.argv[2]) if len(sys.argv) > 2 else root / "ops"
     entries, kernels = model.load(folder)
     definitions = model.definitions(folder)
+    table = Table(entries, definitions, kernels)
     ops_cpp.write(entries, out)
-    kernels_cpp.write(entries, kernels, out)
-    autograd_cpp.write(entries, definitions, out)
+    kernels_cpp.write(entries, kernels, table, out)
+    autograd_cpp.write(entries, definitions, table, out)
     python_cpp.write(entries, out)
     math_cpp.write(root, out)
     stubs.write(entries, root, out)

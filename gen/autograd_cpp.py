@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from . import expr, formula
 from .emit import HEADER, Output, cstring
 from .formula_expr import FACTS, LIST_FACTS, Scope
-from .formula_types import FormulaError, Function, Value, passed, stored
+from .formula_table import Table, result_type
+from .formula_types import Value, passed, stored
 from .model import Definition, Entry, pointwise_formula
-from .ops_cpp import call_args, cpp_name, includes
+from .ops_cpp import call_args, includes
 from .schema import Arg, Schema, safe
 
 
@@ -43,63 +44,10 @@ class Plan:
     facts: list[Fact] = field(default_factory=list)
 
 
-class Table:
-    """All that formulas may call."""
-
-    def __init__(self, entries: list[Entry], definitions: list[Definition]):
-        self.functions: dict[str, list[Function]] = {}
-        declared = set()
-        for e in entries:
-            for kind, s in e.operators():
-                signature = (cpp_name(kind, s), tuple(a.cpp for a in s.args))
-                if kind != "function" or any(a.written for a in s.args) or signature in declared:
-                    continue
-                declared.add(signature)
-                self.add(Function(s.name, s.args, result_type(s), f"ops::{s.name}", "operator", s.overload))
-        for d in definitions:
-            self.add(Function(d.schema.name, d.schema.args, result_type(d.schema), f"formulas::{d.schema.name}", "definition"))
-        for f in formula.PRIMITIVES + formula.HELPERS:
-            self.add(f)
-        self.definitions = {d.schema.name: self.compile(d.text, Scope(
-            {a.name: Value(safe(a.name), a.key) for a in d.schema.args}), result_type(d.schema), d.source) for d in definitions}
-
-    def add(self, f: Function) -> None:
-        others = self.functions.setdefault(f.name, [])
-        if others and (f.kind != "operator" or others[0].kind != "operator"):
-            raise SystemExit(f"{f.text()}: the name is taken by {others[0].text()}")
-        others.append(f)
-
-    def compile(self, text: str, scope: Scope, want: str, where: str) -> formula.Code:
-        try:
-            return formula.Writer(self.functions, scope).write(text, want)
-        except FormulaError as error:
-            raise SystemExit(f"{where}, {error}") from error
-        except SyntaxError as error:
-            raise SystemExit(f"{where}, line {error.lineno}: {error.msg}") from error
-
-
-    def called(self, made: formula.Code) -> set[Function]:
-        """All that a formula calls, through the table's own formulas too."""
-        seen: set[Function] = set()
-        todo = list(made.calls)
-        while todo:
-            f = todo.pop()
-            if f not in seen:
-                seen.add(f)
-                todo += self.definitions[f.name].calls if f.kind == "definition" else ()
-        return seen
-
-
-def census(entries: list[Entry], definitions: list[Definition]) -> list[tuple[str, set[str]]]:
+def census(entries: list[Entry], table: Table) -> list[tuple[str, set[str]]]:
     """Every derivative of the table, and of what kinds the functions are that it calls."""
-    table = Table(entries, definitions)
     return [(f"{e.schema.full}: {key}", {f.kind for f in table.called(made)}) for e in entries if e.grad and not e.derived
             for key, made in compiled(e, table).items()]
-
-
-def result_type(s: Schema) -> str:
-    types = [r.key for r in s.returns]
-    return types[0] if len(types) == 1 else f"({', '.join(types)})"
 
 
 def differentiable(e: Entry) -> list[Arg]:
@@ -436,12 +384,11 @@ def write_definitions(entries: list[Entry], definitions: list[Definition], table
         bodies.append(f"{head} {{\n{made.body()}\n}}")
     out.write("strata/generated/formulas.h", HEADER + '#pragma once\n#include "core/tensor.h"\n\nnamespace strata::formulas {\n\n' +
               "\n".join(heads) + "\n\n}  // namespace strata::formulas\n")
-    out.write("formulas.cpp", HEADER + '#include "grad/formulas.h"\n' + includes(entries, "\n".join(bodies)) +
+    out.write("formulas.cpp", HEADER + '#include "grad/formulas.h"\n#include "strata/generated/kernel_calls.h"\n' + includes(entries, "\n".join(bodies)) +
               "\nnamespace strata::formulas {\n\n" + "\n\n".join(bodies) + "\n\n}  // namespace strata::formulas\n")
 
 
-def write(entries: list[Entry], definitions: list[Definition], out: Output) -> None:
-    table = Table(entries, definitions)
+def write(entries: list[Entry], definitions: list[Definition], table: Table, out: Output) -> None:
     write_definitions(entries, definitions, table, out)
     by_family: dict[str, list[Entry]] = {}
     for e in entries:

@@ -1,9 +1,11 @@
-"""Derivatives as text: a small typed language over tensors with Python's syntax, and the C++ that it becomes.
+"""Derivatives and bodies of operators as text: a small typed language over tensors with Python's syntax, and the C++ that it
+becomes.
 
-A formula is an expression, or lines of which the last one is it: `name = expression`, `if` with `elif` and `else`, `return`,
+A text is an expression, or lines of which the last one is it: `name = expression`, `if` with `elif` and `else`, `for`, `return`,
 `raise NotImplementedError("...")`. It calls operators of the table by name (`sum(grad, dim, True)`; the types of the arguments
-choose the overload, `sum.dim_IntList(...)` names it), the table's `formula` entries, and the functions below. What a node
-has to save comes from the parsed text: `self.shape` needs the sizes alone.
+choose the overload, `sum.dim_IntList(...)` names it), the table's `formula` entries, and the functions below. Bodies (`plan`)
+call the table's `kernel` entries and operators that write, too. What a node has to save comes from the parsed text:
+`self.shape` needs the sizes alone.
 """
 
 from __future__ import annotations
@@ -15,13 +17,17 @@ from .formula_expr import Expressions, Scope
 from .formula_types import Function, Value, fit, joined, parts_of, signature, stored
 from .schema import safe
 
-# C++ that every formula may call (grad/formulas.h): what expressions cannot say and everything needs.
+# C++ that every text may call (eager/formulas.h): what expressions cannot say and everything needs.
 PRIMITIVES = [signature(text, "primitive") for text in (
     # Lists and numbers.
     "product(int[] values) -> int",
     "wrap_dim(int dim, int ndim) -> int",
     "inverse_order(int[] dims) -> int[]",  # of a permutation
     "broadcast_shapes(int[] a, int[] b) -> int[]",
+    "row_dims(int ndim, int[]? dim) -> int[]",  # wrapped, in order, none twice; all where there are none
+    "default_dtype() -> ScalarType",
+    "promote_types(ScalarType a, ScalarType b) -> ScalarType",
+    "result_type(Tensor a, Tensor b) -> ScalarType",  # that both have together
     "reduced_numel(int[] sizes, int[]? dim) -> int",
     # A reduced result or gradient with its reduced dims put back as 1, and expanded to the sizes of the input.
     "unsqueeze_reduced(Tensor t, int ndim, int[]? dim, bool keepdim) -> Tensor",
@@ -31,12 +37,14 @@ PRIMITIVES = [signature(text, "primitive") for text in (
     "products_of_others(Tensor t) -> Tensor",  # of all but one along the last dim, zeros among them or not
     "grad_enabled() -> bool",  # whether the derivative is itself recorded
 )]
-# Primitives that read values: a formula that calls one cannot be recorded for other values.
+# Primitives that read values: a text that calls one cannot be recorded for other values.
 PRIMITIVES += [signature(text, "reader") for text in (
+    "truth(Tensor t) -> bool",  # of one element
     "any_true(Tensor t) -> bool",
+    "all_true(Tensor t) -> bool",
     "allclose_to(Tensor t, Tensor expected) -> bool",
 )]
-# C++ functions of single formulas: loops over lists of tensors or over steps.
+# C++ functions of single derivatives (grad/formulas.h): loops over lists of tensors or over steps.
 HELPERS = [signature(text, "helper") for text in (
     "as_strided_gather(Tensor grad, int[] base_stride, int base_offset, int[] size, int[] stride, int offset) -> Tensor",
     "cat_back(Tensor grad, int[][] sizes, ScalarType[] dtypes, int dim) -> Tensor[]",
@@ -109,7 +117,7 @@ class Writer(Expressions):
     def write(self, text: str, want: str) -> Code:
         tree = ast.parse(text)
         self.want = want
-        single = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr)
+        single = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) and want != "()"
         lines = [self.wanted_value(tree.body[0].value)] if single else self.body(tree)
         return Code(lines, want, self.uses, self.facts, self.calls, single)
 
@@ -127,9 +135,9 @@ class Writer(Expressions):
             self.counts[n.id] = self.counts.get(n.id, 0) + 1
         *rest, last = tree.body
         lines = [x for s in rest for x in self.statement(s)]
-        if isinstance(last, ast.Expr):
+        if isinstance(last, ast.Expr) and self.want != "()":
             last = ast.copy_location(ast.Return(last.value), last)
-        elif not self.ends([last]):
+        elif not self.ends([last]) and self.want != "()":
             self.line = last.lineno
             self.fail("the last line is no expression")
         lines += self.statement(last)
@@ -173,14 +181,42 @@ class Writer(Expressions):
             return [self.let(s.targets[0], s.value)]
         if isinstance(s, ast.If):
             return self.branch(s)
-        if isinstance(s, ast.Return) and s.value is not None:
-            return [f"return {self.wanted_value(s.value)};"]
+        if isinstance(s, ast.For) and not s.orelse:
+            return self.loop(s)
+        if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call):
+            return [self.effect(s.value)]
+        if isinstance(s, ast.Return) and (s.value is None) == (self.want == "()"):
+            return [f"return {self.wanted_value(s.value)};" if s.value else "return;"]
         if isinstance(s, ast.Raise) and isinstance(s.exc, ast.Call) and isinstance(s.exc.func, ast.Name):
             kind = ERRORS.get(s.exc.func.id)
             if kind is None or len(s.exc.args) != 1:
                 self.fail(f"expected one of {', '.join(ERRORS)} with a text")
             return [f"throw_error(ErrorKind::{kind}, {self.text(s.exc.args[0])});"]
-        self.fail(f"{type(s).__name__} is no line of a formula: expected name = expression, if, return or raise")
+        self.fail(f"{type(s).__name__} is no line of a formula: expected name = expression, if, for, return or raise")
+
+    def effect(self, node: ast.Call) -> str:
+        """A call for what it writes."""
+        before = self.calls
+        self.calls = set()
+        value = self.expr(node)
+        made, self.calls = self.calls, before | self.calls
+        if value.type != "()" and not any(f.kind == "writer" for f in made):
+            self.fail(f"{ast.unparse(node)} is no line of a formula: it gives {value.type}, which nothing uses")
+        return f"{value.code};"
+
+    def loop(self, s: ast.For) -> list[str]:
+        """Over lists, in step; what the lines assign is known to them alone."""
+        stores = {n.id for each in s.body for n in ast.walk(each) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.forget(stores)
+        names, known = dict(self.names), self.known
+        lines = self.loop_head(s.target, s.iter)
+        lines += [x for each in s.body for x in self.statement(each)]
+        self.names, self.known = names, known
+        return ["{", *lines, "}", "}"]
+
+    def forget(self, stored_names: set[str]) -> None:
+        """What conditions said about names that are assigned anew."""
+        self.known = frozenset(k for k in self.known if not stored_names & {n.id for n in ast.walk(ast.parse(k)) if isinstance(n, ast.Name)})
 
     def text(self, node: ast.expr) -> str:
         """A string, or an f-string of values."""
@@ -207,7 +243,7 @@ class Writer(Expressions):
             made = Value("Tensor()", "Tensor?")
         if made.type == "[]":
             made = Value("DimVec{}", "int[]")
-        self.known = frozenset(k for k in self.known if name not in {n.id for n in ast.walk(ast.parse(k)) if isinstance(n, ast.Name)})
+        self.forget({name})
         self.names[name] = Value(safe(name), made.type)
         type_ = stored(made.type)
         if self.counts[name] == 1:

@@ -10,16 +10,22 @@ from .formula_types import ELEMENTS, FormulaError, Function, Value, choose, fit,
 from .schema import safe
 
 # Functions of numbers and lists, spelled by `number_call`.
-NUMBERS = {"len", "range", "zip", "float", "min", "max", "log", "sqrt", "conj", "isinf"}
+NUMBERS = {"len", "range", "zip", "float", "int", "min", "max", "log", "sqrt", "conj", "isinf"}
 # Attributes of tensors, which a node can keep without the tensor.
 FACTS = {"shape": ("int[]", "sizes"), "strides": ("int[]", "strides"), "dtype": ("ScalarType", "dtype"), "device": ("Device", "device"),
          "ndim": ("int", "dim"), "numel": ("int", "numel"), "storage_offset": ("int", "storage_offset"),
          "is_complex": ("bool", "is_complex")}
+# Of dtypes and of numbers: the type and the C++ around the value.
+DTYPE_FACTS = {"is_complex": ("bool", "is_complex({})"), "is_floating_point": ("bool", "is_float({})"),
+               "is_differentiable": ("bool", "is_differentiable({})"), "is_integral": ("bool", "is_integral({}, true)"),
+               "name": ("str", "scalar_type_name({})")}
+NUMBER_FACTS = {"is_complex": ("bool", "({}).is_complex()"), "is_integral": ("bool", "({}).is_integral(false)"),
+                "is_float": ("bool", "({}).is_float()"), "is_bool": ("bool", "({}).is_bool()")}
 # Of lists of tensors: the type and the function that makes it.
 LIST_FACTS = {"shapes": ("int[][]", "sizes_of"), "dtypes": ("ScalarType[]", "dtypes_of")}
 CONSTANTS = {"inf": Value("INFINITY", "float"), "nan": Value("NAN", "float"), "pi": Value("M_PI", "float")} | {
     name: Value(f"DType::{code}", "ScalarType") for name, code in (
-        ("bool", "Bool"), ("int64", "I64"), ("float32", "F32"), ("float64", "F64"), ("complex64", "C64"), ("complex128", "C128"))}
+        ("bool", "Bool"), ("int32", "I32"), ("int64", "I64"), ("float16", "F16"), ("bfloat16", "BF16"), ("float32", "F32"), ("float64", "F64"), ("complex64", "C64"), ("complex128", "C128"))}
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 COMPARE = {ast.Gt: (">", "gt"), ast.Lt: ("<", "lt"), ast.GtE: (">=", "ge"), ast.LtE: ("<=", "le"), ast.Eq: ("==", "eq"),
            ast.NotEq: ("!=", "ne")}
@@ -117,8 +123,10 @@ class Expressions:
         if isinstance(base, ast.Name) and base.id in self.scope.saved and self.names[base.id].type in ("Tensor", "Tensor?", "Tensor[]"):
             return self.fact(base, node.attr)
         value = self.expr(base)
-        if value.type == "ScalarType" and node.attr == "is_complex":
-            return Value(f"is_complex({value.code})", "bool")
+        facts = {"ScalarType": DTYPE_FACTS, "Scalar": NUMBER_FACTS}.get(value.type, {})
+        if node.attr in facts:
+            type_, code = facts[node.attr]
+            return Value(code.format(value.code), type_)
         if value.type not in ("Tensor", "Tensor?") or node.attr not in FACTS:
             self.fail(f"{ast.unparse(base)} ({value.type}) has no attribute {node.attr!r}")
         if value.type == "Tensor?":
@@ -221,6 +229,8 @@ class Expressions:
         if isinstance(op, (ast.Is, ast.IsNot)):
             return self.is_none(left, right, isinstance(op, ast.Is))
         a, b = self.expr(left), self.expr(right)
+        if isinstance(op, (ast.In, ast.NotIn)) and a.type == "int" and b.type == "int[]":
+            return Value(f"{'!' if isinstance(op, ast.NotIn) else ''}formulas::contains({b.code}, {a.code})", "bool")
         if type(op) not in COMPARE:
             self.fail(f"{ast.unparse(node)}: no such comparison")
         sign, name = COMPARE[type(op)]
@@ -285,22 +295,7 @@ class Expressions:
         if len(node.generators) != 1:
             self.fail("one `for` at a time")
         loop, before = node.generators[0], dict(self.names)
-        targets = [loop.target] if isinstance(loop.target, ast.Name) else loop.target.elts
-        call = loop.iter if isinstance(loop.iter, ast.Call) and isinstance(loop.iter.func, ast.Name) else None
-        if call and call.func.id == "range":
-            ends = [self.number(x, "int") for x in call.args]
-            first, last = ends if len(ends) == 2 else ("0", ends[0])
-            self.names[targets[0].id] = Value(safe(targets[0].id), "int")
-            head = f"for (int64_t {safe(targets[0].id)} = {first}, end_ = {last}; {safe(targets[0].id)} < end_; ++{safe(targets[0].id)}) {{"
-        else:
-            lists = [self.expr(x) for x in (call.args if call and call.func.id == "zip" else [loop.iter])]
-            if len(lists) != len(targets) or any(v.type not in ELEMENTS for v in lists):
-                self.fail(f"{ast.unparse(loop.iter)}: expected {len(targets)} lists, got {', '.join(v.type for v in lists)}")
-            made = "".join(f"const auto& list{i}_ = {v.code}; " for i, v in enumerate(lists))
-            each = "".join(f"const auto& {safe(t.id)} = list{i}_[i_]; " for i, t in enumerate(targets))
-            for t, v in zip(targets, lists, strict=True):
-                self.names[t.id] = Value(safe(t.id), ELEMENTS[v.type])
-            head = f"{made}for (size_t i_ = 0; i_ < list0_.size(); ++i_) {{ {each}"
+        head = " ".join(self.loop_head(loop.target, loop.iter))
         tests = " && ".join(self.condition(c) for c in loop.ifs)
         value = self.expr(node.elt)
         self.names = before
@@ -309,6 +304,25 @@ class Expressions:
             self.fail(f"{ast.unparse(node)}: expected numbers or tensors, got {value.type}")
         push = f"made_.push_back({value.code});"
         return Value(f"[&] {{ {stored(type_)} made_; {head} {f'if ({tests}) ' if tests else ''}{push} }} return made_; }}()", type_)
+
+    def loop_head(self, target: ast.expr, over: ast.expr) -> list[str]:
+        """`for target in over`, the names that it gives a value, and the line that opens the block."""
+        targets = [target] if isinstance(target, ast.Name) else target.elts
+        call = over if isinstance(over, ast.Call) and isinstance(over.func, ast.Name) else None
+        if call and call.func.id == "range":
+            ends = [self.number(x, "int") for x in call.args]
+            first, last = ends if len(ends) == 2 else ("0", ends[0])
+            name = safe(targets[0].id)
+            self.names[targets[0].id] = Value(name, "int")
+            return [f"for (int64_t {name} = {first}, end_ = {last}; {name} < end_; ++{name}) {{"]
+        lists = [self.expr(x) for x in (call.args if call and call.func.id == "zip" else [over])]
+        if len(lists) != len(targets) or any(v.type not in ELEMENTS for v in lists):
+            self.fail(f"{ast.unparse(over)}: expected {len(targets)} lists, got {', '.join(v.type for v in lists)}")
+        made = [f"const auto& list{i}_ = {v.code};" for i, v in enumerate(lists)]
+        for t, v in zip(targets, lists, strict=True):
+            self.names[t.id] = Value(safe(t.id), ELEMENTS[v.type])
+        each = [f"const auto& {safe(t.id)} = list{i}_[i_];" for i, t in enumerate(targets)]
+        return [*made, "for (size_t i_ = 0; i_ < list0_.size(); ++i_) {", *each]
 
     # ---- calls
 
@@ -319,7 +333,10 @@ class Expressions:
         if not isinstance(func, ast.Name):
             self.fail(f"{ast.unparse(node.func)} cannot be called")
         args = [self.expr(a) for a in node.args]
-        named = {k.arg: self.expr(k.value) for k in node.keywords}
+        into = next((k.value for k in node.keywords if k.arg == "into"), None)
+        named = {k.arg: self.expr(k.value) for k in node.keywords if k.value is not into}
+        if into is not None:
+            return self.written(func.id, args, named, into)
         if overload is None and not named and func.id in NUMBERS:
             if (value := self.number_call(func.id, args)) is not None:
                 return value
@@ -332,6 +349,8 @@ class Expressions:
             return Value(f"int64_t({args[0].code}.size())", "int")
         if name == "float" and types in (["int"], ["float"]):
             return Value(f"double({args[0].code})", "float")
+        if name == "int" and types in (["int"], ["float"], ["Scalar"]):
+            return Value(f"Scalar({args[0].code}).to_int()", "int")
         if name == "float" and types == ["Scalar"]:
             return Value(f"({args[0].code}).to_double()", "float")
         if name in ("min", "max") and len(args) == 2 and set(types) <= {"int", "float"}:
@@ -355,4 +374,17 @@ class Expressions:
         except FormulaError as error:
             self.fail(f"{called}: {error}")
         self.calls.add(f)
+        if f.kind == "kernel" and codes[-2:] == ["std::optional<DType>()"] * 2:
+            codes = codes[:-2]
         return Value(f"{f.code}({', '.join(codes)})", f.result)
+
+    def written(self, name: str, args: list[Value], named: dict[str, Value], into: ast.expr) -> Value:
+        """A kernel whose results go to tensors that there are."""
+        made = self.operator(name, args, named)
+        f = self.functions[name][0]
+        if f.kind != "kernel" or f.rows or "dtype" in named or "stored" in named:
+            self.fail(f"{name}: what writes into tensors is a pointwise kernel, which computes in the dtype of its operands")
+        outs = [self.expr(t) for t in (into.elts if isinstance(into, ast.Tuple) else [into])]
+        if [o.type for o in outs] != parts_of(f.result):
+            self.fail(f"{name}: into: expected {f.result}, got ({', '.join(o.type for o in outs)})")
+        return Value(made.code.replace("(", f"_into({{{', '.join(f'&{o.code}' for o in outs)}}}, ", 1), "()")

@@ -29,8 +29,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Function:
-    """What a text may call. `kind`: operator (of the table), definition (table text), primitive, reader (of values) or
-    helper (C++)."""
+    """What a text may call. `kind`: operator (of the table), writer (one that writes its arguments), kernel, definition (table
+    text), primitive, reader (of values) or helper (C++)."""
 
     name: str
     args: tuple[Arg, ...]
@@ -38,6 +38,8 @@ class Function:
     code: str
     kind: str
     overload: str = ""
+    entry: str = ""  # full name of the operator's entry
+    rows: bool = False  # of a kernel: over rows
 
     def text(self) -> str:
         return f"{self.name}{'.' + self.overload if self.overload else ''}({', '.join(a.text() for a in self.args)})"
@@ -50,6 +52,8 @@ def parts_of(type_: str) -> list[str]:
 
 def stored(type_: str) -> str:
     """The C++ type of a local."""
+    if type_ == "()":
+        return "void"
     if type_.startswith("("):
         return f"std::tuple<{', '.join(stored(t) for t in parts_of(type_))}>"
     return STORED.get(type_) or CPP[type_][1]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from . import expr, space_cpp
 from .emit import HEADER, Output, cstring
+from .formula_table import Table
 from .model import DTYPES, Entry, Kernel
 from .ops_cpp import call_args, includes
 from .schema import Schema, safe
@@ -104,13 +107,16 @@ def rows_kernels(e: Entry) -> list[tuple[Schema, str]]:
     return found
 
 
-def function_kernels(e: Entry) -> list[tuple[Schema, str]]:
-    """Hand-written kernels (cpu), views and composites; out= and in-place forms copy unless a function is named."""
+def function_kernels(e: Entry, body_of: str = "") -> list[tuple[Schema, str]]:
+    """Hand-written kernels (cpu), views, composites and plans, whose body is given; out= and in-place forms copy unless a
+    function is named."""
     found = []
     for kind, s in e.operators():
         args = call_args(e.schema)
         named = e.raw.get({"inplace": "cpu_inplace", "out": "cpu_out"}.get(kind, ""))
-        if kind == "function":
+        if kind == "function" and body_of:
+            body = body_of + "\n"
+        elif kind == "function":
             is_name = e.text.isidentifier() and all(a.name != e.text for a in e.schema.args)
             body = f"  return {e.text}({args});\n" if is_name else f"  return {e.text};\n"
         elif named:
@@ -180,7 +186,52 @@ def returned(s: Schema) -> str:
     return outs[0] if len(outs) == 1 else "{" + ", ".join(outs) + "}"
 
 
-def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
+def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
+    """The kernels that texts call, as functions."""
+    texts = [*table.definitions.values(), *table.plans.values()]
+    called = {f.name for made in texts for f in made.calls if f.kind == "kernel"}
+    wanted = set(re.findall(r"\bcalls::(\w+\(|\w+_into)", "\n".join(line for made in texts for line in made.lines)))
+    heads, bodies = [], []
+    for k in kernels:
+        if k.name not in called:
+            continue
+        tensors, numbers = [w.split(":")[0] for w in k.inputs.split()], k.scalars.split()
+        params = ", ".join([f"const Tensor& {t}" for t in tensors] + [f"const Scalar& {n}" for n in numbers])
+        setup = f"  const Tensor* in_[] = {{{', '.join('&' + t for t in tensors)}}};\n"
+        if numbers:
+            setup += f"  const Scalar scalars_[] = {{{', '.join(numbers)}}};\n"
+        operands = f"kernels::{k.name}, Inputs(in_, {len(tensors)}), " + (f"Scalars(scalars_, {len(numbers)})" if numbers else "{}")
+        count = len(k.outputs.split())
+        result = "Tensor" if count == 1 else f"std::tuple<{', '.join(['Tensor'] * count)}>"
+        if f"{k.name}_into" in wanted:
+            head = f"void {k.name}_into(std::initializer_list<const Tensor*> outs_, {params})"
+            heads.append(f"{head};")
+            bodies.append(f"{head} {{\n{setup}  pointwise_into(kernels::{k.name}, {{outs_.begin(), outs_.size()}}, "
+                          f"{operands.partition(', ')[2]});\n}}")
+        if f"{k.name}(" not in wanted:
+            continue
+        if k.kind == "rows":
+            call = f"rows({operands}, row_dims({tensors[0]}, dims), keepdim, dtype, stored)"
+            params += ", OptIntArrayRef dims, bool keepdim"
+        else:
+            call = f"pointwise({operands}, dtype, stored)"
+        types = ["std::optional<DType> dtype", "std::optional<DType> stored"]
+        if count > 1:
+            items = ", ".join(f"std::move(made_[{i}])" for i in range(count))
+            body = f"  std::vector<Tensor> made_ = {call};\n  return {{{items}}};"
+        else:
+            body = f"  return {call}{'[0]' if k.kind == 'rows' else ''};"
+        heads.append(f"{result} {k.name}({', '.join([params] + [x + ' = std::nullopt' for x in types])});")
+        bodies.append(f"{result} {k.name}({', '.join([params] + types)}) {{\n{setup}{body}\n}}")
+    out.write("strata/generated/kernel_calls.h", HEADER + "// The kernels that texts over tensors call, as functions.\n#pragma once\n"
+              '#include <initializer_list>\n#include <tuple>\n\n#include "core/tensor.h"\n\nnamespace strata::eager::calls {\n\n' +
+              "\n".join(heads) + "\n\n}  // namespace strata::eager::calls\n")
+    out.write("kernel_calls.cpp", HEADER + '#include "strata/generated/kernel_calls.h"\n#include "strata/generated/kernel_ops.h"\n\n'
+              "namespace strata::eager::calls {\n\n" + "\n\n".join(bodies) + "\n\n}  // namespace strata::eager::calls\n")
+
+
+def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output) -> None:
+    write_calls(kernels, table, out)
     families = {e.family for e in entries if e.kind in ("pointwise", "rows")} | {k.family for k in kernels if k.kind != "space"}
     out.write("families.txt", "\n".join(sorted(families)) + "\n")
     out.write("space_families.txt", "\n".join(sorted({k.family for k in [*entries, *kernels] if k.kind == "space"})) + "\n")
@@ -221,7 +272,7 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
                 body.append(info(e))
             if e.kind == "space":
                 body.append(space_cpp.info(e))
-            if e.kind in ("cpu", "view", "composite") and e.text.isidentifier() and all(a.name != e.text for a in e.schema.args) and (e.text, e.schema.cpp_sig) not in declared:
+            if e.kind in ("cpu", "view", "composite") and not e.plan and e.text.isidentifier() and all(a.name != e.text for a in e.schema.args) and (e.text, e.schema.cpp_sig) not in declared:
                 declared.add((e.text, e.schema.cpp_sig))
                 hand.setdefault(family, []).append(f"{e.schema.cpp_return} {e.text}({e.schema.cpp_params()});")
             for key in ("cpu_inplace", "cpu_out"):
@@ -229,7 +280,7 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
                     s = e.inplace_schema() if key == "cpu_inplace" else e.out_schema()
                     hand.setdefault(family, []).append(f"void {e.raw[key]}({s.cpp_params()});")
             maker = {"pointwise": pointwise_kernels, "rows": rows_kernels, "space": space_kernels}.get(e.kind, function_kernels)
-            for s, code in maker(e):
+            for s, code in function_kernels(e, table.plans[e.schema.ident].body()) if e.plan else maker(e):
                 body.append(f"{s.cpp_return} k_{s.ident}(Dispatch{''.join(', ' + p for p in [s.cpp_params()] if p)}) {{\n{code}}}")
                 typed = f"reinterpret_cast<void*>(&k_{s.ident})"
                 source = cstring(e.source)
@@ -238,6 +289,8 @@ def write(entries: list[Entry], kernels: list[Kernel], out: Output) -> None:
                 else:
                     register.append(f"  t.impl(op::{s.ident}, Key::Backend, 0, {typed}, nullptr, {source}, true);")
         mine = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
+        if any(e.plan for e in group):
+            mine = '#include "eager/formulas.h"\n#include "strata/generated/kernel_calls.h"\n' + mine
         if any(e.kind == "space" for e in group):
             mine = '#include "core/default_device.h"\n#include "eager/space.h"\n' + mine
         out.write(f"kernels_{family}.cpp", HEADER + '#include "core/math.h"\n#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/index_args.h"\n#include "eager/pointwise.h"\n'

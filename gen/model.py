@@ -29,7 +29,7 @@ KEYS = {
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "reference",
-    "reason", "numbers", "over", "order", "rank",
+    "reason", "numbers", "over", "order", "rank", "plan", "reads",
 }
 FORMULA_KEYS = {"formula", "text"}
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order", "rank"}
@@ -37,7 +37,8 @@ KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "spa
 
 @dataclass
 class Entry:
-    """One entry of the table. `kind` is pointwise, rows, space, cpu, composite or view."""
+    """One entry of the table. `kind` is pointwise, rows, space, cpu, composite or view. With `plan` the body is text over
+    tensors; such an entry is cpu, or composite where its derivative is that of its parts."""
 
     schema: Schema
     kind: str
@@ -47,6 +48,10 @@ class Entry:
     raw: dict
     grad: dict[str, str] = field(default_factory=dict)
     derived: bool = False  # made by gen: the derivative kernel of another entry
+
+    @property
+    def plan(self) -> bool:
+        return "plan" in self.raw
 
     @property
     def source(self) -> str:
@@ -194,7 +199,7 @@ class Definition:
     source: str
 
 
-KINDS = ("compute", "rows", "space", "cpu", "composite", "view")
+KINDS = ("compute", "rows", "space", "plan", "cpu", "composite", "view")
 
 
 @dataclass(frozen=True)
@@ -369,7 +374,12 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
         raise ValueError("expected a doc")
     if "reason" in raw and kinds[0] not in ("cpu", "composite"):
         raise ValueError("reason says why an entry is C++, which this one is not")
-    kind = {"compute": "pointwise"}.get(kinds[0], kinds[0])
+    if "reads" in raw and raw["reads"] != "value":
+        raise ValueError("reads is `value`: the operator reads the values of tensors on the host")
+    parts = raw.get("grad") == "parts"
+    if parts and kinds[0] != "plan":
+        raise ValueError("grad is `parts` where a plan's derivative is that of what it calls")
+    kind = {"compute": "pointwise", "plan": "composite" if parts else "cpu"}.get(kinds[0], kinds[0])
     entry = Entry(parse_schema(raw["op"]), kind, str(raw[kinds[0]]).strip(), family, line, raw)
     if kind in ("pointwise", "rows"):
         entry.kernel_scalars()  # raises for names that are no arguments
@@ -377,7 +387,7 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
         check_space(entry)
     elif "shape" in raw:
         raise ValueError("shape is a key of entries with space")
-    grad = raw.get("grad") or {}
+    grad = {} if parts else raw.get("grad") or {}
     names = {a.name for a in entry.schema.args}
     for key, value in grad.items():
         for arg in (p.strip() for p in str(key).split(",")):

@@ -74,7 +74,11 @@ def section(e: Entry) -> list[str]:
              f"- forms: {', '.join(forms) or 'C++ only'}; C++ `strata::ops::{s.name}`"]
     what = {"pointwise": "computes", "rows": "computes per row", "space": "computes per place of the result", "cpu": "hand-written, `strata::eager::", "view": "view, `",
             "composite": "composed: "}[e.kind]
-    if e.kind in ("cpu", "view"):
+    if e.plan:
+        lines += ["- body:", *block(e.text, 4)] if "\n" in e.text else [f"- body: {code(e.text)}"]
+        if "reads" in e.raw:
+            lines.append("- reads the values of tensors on the host")
+    elif e.kind in ("cpu", "view"):
         lines.append(f"- kernel: {what}{e.text}`")
     else:
         lines.append(f"- {what} {code(e.text)}".replace("composed:  ", "composed: "))

@@ -1,8 +1,10 @@
 """How much of the table is said in its own language, over the entries of tools/census.txt: every operator that was neither
 composite nor view when the count began.
 
-Said is an entry with an expression (`compute`, `rows`, `space`), and a composite whose text only calls said operators. C++ is
-an entry that names a function: by `cpu`, or a composite by its text; it may be host code around printed kernels.
+Said is an entry with an expression (`compute`, `rows`, `space`), and one whose text (`plan`, or `composite`) only calls said
+operators; a plan may call kernels of the table, formulas whose text is said, and functions of numbers. C++ is an entry that
+names a function: by `cpu`, or a composite by its text; it may be host code around printed kernels. A plan that calls what is
+not said is none of these.
 
 `derivatives` counts likewise what `grad` says."""
 
@@ -14,6 +16,8 @@ from functools import cache
 from pathlib import Path
 
 from gen import autograd_cpp, model
+from gen.formula_table import Table
+from gen.formula_types import Function
 from gen.model import Entry
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,8 +31,14 @@ def calls(text: str) -> list[str]:
     return CALL.findall(re.sub(r'"[^"]*"', '""', text))
 
 
+def table_of_texts() -> Table:
+    entries, kernels = model.load(ROOT / "ops")
+    return Table(entries, model.definitions(ROOT / "ops"), kernels)
+
+
 class Census:
-    def __init__(self, entries: list[Entry]):
+    def __init__(self, entries: list[Entry], texts: Table | None = None):
+        self.texts = texts or table_of_texts()
         self.by_operator: dict[str, list[Entry]] = {}
         for e in entries:
             for _, s in e.operators():
@@ -43,8 +53,21 @@ class Census:
         found = self.by_operator.get(name.removeprefix("ops::"), [])
         return bool(found) and all(e.kind == "view" or self.kind(e) in ("expression", "composed") for e in found)
 
+    def function_is_said(self, f: Function) -> bool:
+        """What a plan calls. Readers and functions of numbers belong to the language; C++ over tensors does not."""
+        if f.kind in ("operator", "writer"):
+            e = self.by_name.get(f.entry) or self.texts.entries[f.entry]
+            return e.kind == "view" or self.kind(e) in ("expression", "composed")
+        if f.kind == "primitive":
+            return not any("Tensor" in a.type for a in f.args if f.name != "result_type")
+        return f.kind in ("kernel", "reader", "definition")
+
+    def unsaid(self, e: Entry) -> list[str]:
+        """What a plan calls that is not said."""
+        return sorted({f.text().partition("(")[0] for f in self.texts.called(self.texts.plans[e.schema.ident]) if not self.function_is_said(f)})
+
     def kind(self, e: Entry) -> str:
-        """expression, composed, host or other (C++)."""
+        """expression, composed, plan (over what is not said), host or other (C++)."""
         name = e.schema.full
         if name not in self.judged:
             self.judged[name] = "other"  # of what calls itself
@@ -54,6 +77,8 @@ class Census:
     def judge(self, e: Entry) -> str:
         if e.kind in ("pointwise", "rows", "space"):
             return "expression"
+        if e.plan:
+            return "plan" if self.unsaid(e) else "composed"
         if re.fullmatch(r"\w+", e.text) and e.text not in {a.name for a in e.schema.args}:
             return "host" if runs_kernels(e.text) else "other"
         fine = all(PLAIN.match(c) or c.startswith("ops::") and self.callee_is_said(c) for c in calls(e.text))
@@ -62,12 +87,15 @@ class Census:
     def report(self) -> list[str]:
         gone = [n for n in self.names if n not in self.by_name]
         found = [self.by_name[n] for n in self.names if n in self.by_name]
-        kinds = {k: [e for e in found if self.kind(e) == k] for k in ("expression", "composed", "host", "other")}
+        kinds = {k: [e for e in found if self.kind(e) == k] for k in ("expression", "composed", "plan", "host", "other")}
         said, cpp = len(kinds["expression"]) + len(kinds["composed"]), kinds["host"] + kinds["other"]
         lines = [f"census: of {len(self.names)} operators {said} ({100 * said / len(self.names):.1f} %) are said: "
                  f"{len(kinds['expression'])} expressions, {len(kinds['composed'])} composed of said ones",
                  f"census: {len(cpp)} are C++: {len(kinds['host'])} host code around printed kernels, {len(kinds['other'])} other; "
                  f"{sum('reason' in e.raw for e in cpp)} say why"]
+        if kinds["plan"]:
+            lines.append(f"census: {len(kinds['plan'])} are plans over what is not said")
+            lines += [f"  {e.schema.full.removeprefix('aten::')}: {', '.join(self.unsaid(e))}" for e in kinds["plan"]]
         if gone:
             lines.append(f"census: {len(gone)} are no entries any more: {', '.join(gone)}")
         for kind, title in (("host", "host code around printed kernels"), ("other", "other C++")):
@@ -84,7 +112,8 @@ class Census:
 def derivatives() -> list[str]:
     """How many derivatives are table text: scalar expressions, and formulas that call operators, the table's other formulas and
     the primitives of gen/formula.py, no C++ of their own."""
-    found = autograd_cpp.census(model.load(ROOT / "ops")[0], model.definitions(ROOT / "ops"))
+    texts = table_of_texts()
+    found = autograd_cpp.census(list(texts.entries.values()), texts)
     said = sum("helper" not in kinds for _, kinds in found)
     lines = [f"derivatives: {said} of {len(found)} are table text ({100 * said / len(found):.1f} %)"]
     for kind, title in (("helper", "by C++"), ("reader", "reading values")):

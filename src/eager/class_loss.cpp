@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "core/parallel.h"
-#include "eager/loss.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_class_loss.h"
 #include "strata/generated/ops/class_loss.h"
@@ -18,6 +17,8 @@
 namespace strata::eager {
 
 namespace {
+
+enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
 void check_float(DType t) {
   STRATA_CHECK_NOT_IMPLEMENTED(is_float(t), "\"nll_loss\" not implemented for '", scalar_type_name(t),

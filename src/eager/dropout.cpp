@@ -8,7 +8,6 @@
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/dropout.h"
 #include "strata/generated/ops/pointwise.h"
-#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -78,12 +77,6 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
   return {scaled(input, mask, scale_for(p)), mask};
 }
 
-Tensor native_dropout_backward(const Tensor& grad_output, const Tensor& mask, double scale) {
-  if (mask.dtype() != DType::Bool || !is_differentiable(grad_output.dtype()))
-    return ops::mul(ops::mul(grad_output, mask), Scalar(scale));
-  return scaled(grad_output, mask, scale);
-}
-
 Tensor feature_dropout(const Tensor& input, double p, bool train) {
   check_probability(p);
   if (!train || p == 0 || input.numel() == 0) return input;
@@ -101,15 +94,6 @@ Tensor alpha_dropout(const Tensor& input, double p, bool train) {
   fill_bernoulli(mask, 1.0 - p, {});
   Tensor shift = ops::add(ops::mul(ops::sub(mask, Scalar(1)), Scalar(alpha * a)), Scalar(alpha * a * p));
   return ops::add(ops::mul(input, ops::mul(mask, Scalar(a))), shift);
-}
-
-Tensor glu(const Tensor& self, int64_t dim) {
-  STRATA_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
-  int64_t d = wrap_dim(dim, self.dim()), n = self.sizes()[d];
-  STRATA_CHECK(n % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", n);
-  Tensor value = ops::narrow(self, d, 0, n / 2), gate = ops::narrow(self, d, n / 2, n / 2);
-  const Tensor* in[] = {&value, &gate};
-  return pointwise(kernels::gated, {in, 2}, {});
 }
 
 }  // namespace strata::eager

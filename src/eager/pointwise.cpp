@@ -200,6 +200,21 @@ static bool has_own_strides(const TensorImpl& t) {
   return true;
 }
 
+// Operands that are to be broadcast, converted or promoted.
+static Tensor general(const PointwiseOp& op, Inputs in, Scalars scalars, std::optional<DType> dtype,
+                      std::optional<DType> stored) {
+  Device device = common_device(op.name, in);
+  const DType t = dtype ? *dtype : compute_dtype(op, in, scalars);
+  DimVec shape = broadcast_all(in);
+  const StrataKernelEntry& entry = kernel_for(op, t);
+  const DType result = result_dtype(entry, 0, t);
+  if (STRATA_UNLIKELY(result == DType::C64)) refuse_complex_half(op, in, scalars);
+  Tensor out = make_tensor_strided(shape, result_strides(shape, in), stored.value_or(result), device, any_meta(in));
+  const Tensor* outs[1] = {&out};
+  run(op, entry, t, {outs, 1}, in, scalars);
+  return out;
+}
+
 Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   check_defined(op, in);
   // Fast path: one dtype, one contiguous shape, nothing to promote.
@@ -237,16 +252,14 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
     if (STRATA_UNLIKELY(status)) raise_status(status, op.name);
     return out;
   }
-  Device device = common_device(op.name, in);
-  t = compute_dtype(op, in, scalars);
-  DimVec shape = broadcast_all(in);
-  const StrataKernelEntry& entry = kernel_for(op, t);
-  const DType result = result_dtype(entry, 0, t);
-  if (STRATA_UNLIKELY(result == DType::C64)) refuse_complex_half(op, in, scalars);
-  Tensor out = make_tensor_strided(shape, result_strides(shape, in), result, device, any_meta(in));
-  const Tensor* outs[1] = {&out};
-  run(op, entry, t, {outs, 1}, in, scalars);
-  return out;
+  return general(op, in, scalars, std::nullopt, std::nullopt);
+}
+
+Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars, std::optional<DType> dtype,
+                 std::optional<DType> stored) {
+  if (!dtype && !stored) return pointwise(op, in, scalars);
+  check_defined(op, in);
+  return general(op, in, scalars, dtype, stored);
 }
 
 // What would be refused once `out` has its new sizes is refused before: operands without memory, and those that it

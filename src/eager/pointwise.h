@@ -36,6 +36,9 @@ using Scalars = ArrayRef<Scalar>;
 
 // Results of new tensors.
 Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars);
+// The same, computed in `dtype`, and rounded to `stored`.
+Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars, std::optional<DType> dtype,
+                 std::optional<DType> stored);
 // Writes `out`, which is resized when `resize` (out= forms) and must have the broadcast shape otherwise (in place).
 void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tensor& out, bool resize);
 // Several outputs, all of the inputs' shape and dtype rule; they may be the inputs themselves (optimiser steps).

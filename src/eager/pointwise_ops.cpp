@@ -5,11 +5,9 @@
 #include "eager/bind.h"
 #include "eager/copy.h"
 #include "eager/visit.h"
-#include "strata/generated/eager_activation.h"
 #include "strata/generated/eager_pointwise.h"
 #include "strata/generated/eager_unary.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops/activation.h"
 #include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
@@ -65,7 +63,7 @@ Scalar highest_scalar(const Tensor& self, const std::optional<Scalar>& min, cons
 namespace {
 
 const PointwiseOp& square_op() {
-  static const PointwiseOp op{"aten::pow.Tensor_Scalar", "square", Promote::Common, 1, 0, 1};
+  static const PointwiseOp op{"aten::pow.Tensor_Scalar", "squared", Promote::Common, 1, 0, 1};
   return op;
 }
 const PointwiseOp& power_op() {
@@ -208,46 +206,6 @@ Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<d
   const Tensor* in[] = {&self};
   const Scalar numbers[] = {nan.value_or(0.0), posinf.value_or(largest), neginf.value_or(-largest)};
   return pointwise(kernels::numbers_only, {in, 1}, Scalars(numbers, 3));
-}
-
-// ---- activations
-
-Tensor celu(const Tensor& self, const Scalar& alpha) {
-  STRATA_CHECK(!alpha.equals(0), "ZeroDivisionError: alpha cannot be 0 for CELU");
-  return ops::elu(self, alpha, Scalar(1.0), Scalar(1.0 / alpha.to_double()));
-}
-
-Tensor prelu(const Tensor& self, const Tensor& weight) {
-  STRATA_CHECK(weight.dim() <= 1,
-               "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
-  STRATA_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ", self.dtype(), " and ",
-               weight.dtype());
-  if (weight.numel() == 1) return ops::_prelu_kernel(self, ops::reshape(weight, DimVec()));
-  int64_t channels = self.dim() > 1 ? self.sizes()[1] : 1;
-  STRATA_CHECK(weight.numel() == channels,
-               "prelu: Mismatch of parameter numbers and input channel size. Found parameter "
-               "numbers = ",
-               weight.numel(), " and channel size = ", channels, ".");
-  DimVec shape(self.dim(), 1);
-  shape[1] = channels;
-  return ops::_prelu_kernel(self, ops::reshape(weight, shape));
-}
-
-namespace {
-bool tanh_form(std::string_view approximate) {
-  STRATA_CHECK(approximate == "none" || approximate == "tanh", "approximate argument must be either none or tanh.");
-  return approximate == "tanh";
-}
-}  // namespace
-
-Tensor gelu(const Tensor& self, std::string_view approximate) {
-  const Tensor* in[] = {&self};
-  return pointwise(tanh_form(approximate) ? kernels::gelu_tanh : kernels::gelu_erf, {in, 1}, {});
-}
-
-Tensor gelu_backward(const Tensor& grad, const Tensor& self, std::string_view approximate) {
-  const Tensor* in[] = {&grad, &self};
-  return pointwise(tanh_form(approximate) ? kernels::gelu_tanh_backward : kernels::gelu_erf_backward, {in, 2}, {});
 }
 
 }  // namespace strata::eager

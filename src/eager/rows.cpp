@@ -12,28 +12,24 @@
 
 namespace strata::eager {
 
-DimVec row_dims(const Tensor& self, OptIntArrayRef dims) {
-  if (!dims || dims->empty()) {
-    DimVec all;
-    for (int64_t d = 0; d < self.dim(); ++d) all.push_back(d);
-    return all;
-  }
-  return row_dims(self, *dims);
-}
-
-DimVec row_dims(const Tensor& self, IntArrayRef dims) {
-  if (dims.empty()) return row_dims(self, OptIntArrayRef());
+DimVec row_dims(int64_t ndim, OptIntArrayRef dims) {
   DimVec wrapped;
-  for (int64_t d : dims) {
-    int64_t w = wrap_dim(d, self.dim());
+  if (!dims || dims->empty()) {
+    for (int64_t d = 0; d < ndim; ++d) wrapped.push_back(d);
+    return wrapped;
+  }
+  for (int64_t d : *dims) {
+    int64_t w = wrap_dim(d, ndim);
     STRATA_CHECK(std::find(wrapped.begin(), wrapped.end(), w) == wrapped.end(), "dim ", w,
                  " appears multiple times in the list of dims");
     wrapped.push_back(w);
   }
-  if (self.dim() == 0) wrapped.clear();  // 0 and -1 name the only place, which is no dim
+  if (ndim == 0) wrapped.clear();  // 0 and -1 name the only place, which is no dim
   std::sort(wrapped.begin(), wrapped.end());
   return wrapped;
 }
+
+DimVec row_dims(const Tensor& self, IntArrayRef dims) { return row_dims(self.dim(), OptIntArrayRef(dims)); }
 
 DimVec row_dims(const Tensor& self, Listed list) {
   if (list.dims && list.dims->empty()) return {};
@@ -198,7 +194,7 @@ void check_identity(const RowsOp& op, const StrataKernelEntry& e, const Shapes& 
 }  // namespace
 
 std::vector<Tensor> rows(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim,
-                         std::optional<DType> dtype) {
+                         std::optional<DType> dtype, std::optional<DType> stored) {
   check(op, in);
   DType t = kernel_dtype(op, in, dtype);
   const StrataKernelEntry& entry = entry_for(op, t);
@@ -212,8 +208,8 @@ std::vector<Tensor> rows(const RowsOp& op, Inputs in, Scalars scalars, const Dim
     if (entry.per_row[i])
       outs.push_back(make_tensor(s.reduced_result, result, in[0]->device(), meta));
     else
-      outs.push_back(make_tensor_strided(in[0]->sizes(), result_strides(in[0]->sizes(), {in.data(), 1}), result,
-                                         in[0]->device(), meta));
+      outs.push_back(make_tensor_strided(in[0]->sizes(), result_strides(in[0]->sizes(), {in.data(), 1}),
+                                         stored.value_or(result), in[0]->device(), meta));
   }
   launch(op, entry, t, in, scalars, s, dims, outs);
   return outs;

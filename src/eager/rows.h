@@ -16,7 +16,8 @@ struct RowsOp {
 };
 
 // The dims that an argument names, wrapped, sorted and checked for repeats; none or an empty list: all of them.
-DimVec row_dims(const Tensor& self, OptIntArrayRef dims);
+DimVec row_dims(int64_t ndim, OptIntArrayRef dims);
+inline DimVec row_dims(const Tensor& self, OptIntArrayRef dims) { return row_dims(self.dim(), dims); }
 DimVec row_dims(const Tensor& self, IntArrayRef dims);
 DimVec row_dims(const Tensor& self, int64_t dim);
 // The same where an empty list names no dim: every element is a row of its own.
@@ -28,9 +29,10 @@ DimVec row_dims(const Tensor& self, Listed list);
 DimVec last_dims(const Tensor& self, int64_t count);
 
 // in[0] gives the shape; other operands broadcast to it, per-row ones along the reduced dims. Scalars take no part in
-// the result type. With `dtype` the operands are converted to it.
+// the result type. With `dtype` the operands are converted to it; with `stored`, results of in[0]'s shape are rounded
+// to that.
 std::vector<Tensor> rows(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim,
-                         std::optional<DType> dtype = std::nullopt);
+                         std::optional<DType> dtype = std::nullopt, std::optional<DType> stored = std::nullopt);
 void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim,
               std::optional<DType> dtype, ArrayRef<Tensor> outs, bool resize);
 

@@ -32,6 +32,11 @@ def smooth_l1(m):
     yield call(m.tensor(3), m.tensor(3), 1, -1.0)
 
 
+@sample("at_least")
+def at_least(m):
+    yield call(m.tensor(3, 4), 0.25)
+
+
 @sample("huber")
 def huber(m):
     if m.op.startswith("strata"):

@@ -1,8 +1,9 @@
-#include "grad/formulas.h"
+#include "eager/formulas.h"
 
 #include "base/checked.h"
 #include "core/promote.h"
 #include "dispatch/tls.h"
+#include "eager/rows.h"
 #include "strata/generated/ops/close.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/reduce.h"
@@ -53,11 +54,7 @@ DimVec joined(IntArrayRef a, IntArrayRef b) {
   return r;
 }
 
-int64_t product(IntArrayRef values) {
-  int64_t n = 1;
-  for (int64_t v : values) n *= v;
-  return n;
-}
+int64_t product(IntArrayRef values) { return checked_numel(values, "product"); }
 
 DimVec inverse_order(IntArrayRef dims) {
   DimVec back(dims.size());
@@ -66,6 +63,15 @@ DimVec inverse_order(IntArrayRef dims) {
 }
 
 DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b) { return strata::broadcast_shapes(a, b); }
+
+DimVec row_dims(int64_t ndim, OptIntArrayRef dim) { return eager::row_dims(ndim, dim); }
+
+DType result_type(const Tensor& a, const Tensor& b) {
+  ResultType type;
+  type.add(a);
+  type.add(b);
+  return type.get();
+}
 
 // ---- reductions
 
@@ -143,7 +149,11 @@ Tensor products_of_others(const Tensor& t) { return products_beside(t, true) * p
 
 bool grad_enabled() { return strata::grad_enabled(); }
 
-bool any_true(const Tensor& t) { return !t.is_meta() && ops::item(ops::any(t)).to_bool(); }
+bool truth(const Tensor& t) { return ops::item(t).to_bool(); }
+
+bool any_true(const Tensor& t) { return !t.is_meta() && truth(ops::any(t)); }
+
+bool all_true(const Tensor& t) { return t.is_meta() || truth(ops::all(t)); }
 
 bool allclose_to(const Tensor& t, const Tensor& expected) {
   if (t.is_meta()) return true;

@@ -1,0 +1,148 @@
+"""Bodies of operators as text: what a plan may call, which C++ it becomes, and what its errors say."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+import census  # noqa: E402
+
+from gen import model  # noqa: E402
+from gen.formula_expr import Scope  # noqa: E402
+from gen.formula_table import Table  # noqa: E402
+from gen.formula_types import Value  # noqa: E402
+
+SCHEMA = "probe(Tensor self, Tensor? bias, int[] dims, int dim, float eps, str mode, Tensor[] parts) -> Tensor"
+FORMULAS = {
+    "probe_check(Tensor t) -> ()": "if t.ndim == 0:\n  raise IndexError(\"no dims\")",
+    "probe_kernel(Tensor t) -> Tensor": "gelu_erf(t)",
+    "probe_helper(Tensor t) -> Tensor": "repeat_back(t, [1], [1])",
+}
+
+
+@cache
+def parts():
+    entries, kernels = model.load(ROOT / "ops")
+    made = [model.Definition(model.parse_schema(schema), text, f"ops/probe.yaml:3: {schema}") for schema, text in FORMULAS.items()]
+    return entries, [*model.definitions(ROOT / "ops"), *made], kernels
+
+
+@cache
+def table() -> Table:
+    return Table(*parts())
+
+
+def probe(text: str, schema: str = SCHEMA, **raw) -> model.Entry:
+    return model.make_entry({"op": schema, "plan": text, "doc": "For tests.", **raw}, "probe", 7)
+
+
+def code(text: str, schema: str = SCHEMA, **raw) -> str:
+    return " ".join(table().plan(probe(text, schema, **raw)).body().split())
+
+
+@pytest.mark.parametrize(("text", "cpp"), [
+    ("self", "return self;"),
+    ("gelu_erf(self)", "return eager::calls::gelu_erf(self);"),
+    ("gelu_erf(self, stored=float32)", "return eager::calls::gelu_erf(self, std::optional<DType>(), DType::F32);"),
+    ("softmax_rows(self, dims=dim)", "return eager::calls::softmax_rows(self, OptIntArrayRef(IntArrayRef(IntArrayRef(int64_t(dim)))), false);"),
+    ("norm_rows_plain(self, eps, dims=dims, keepdim=True)[1]",
+     "return std::get<1>(eager::calls::norm_rows_plain(self, Scalar(eps), OptIntArrayRef(IntArrayRef(dims)), true));"),
+    ("probe_check(self)\nself", "formulas::probe_check(self); return self;"),
+    ("moving_average(self, self, eps, 1, into=self)\nself",
+     "eager::calls::moving_average_into({&self}, self, self, Scalar(eps), Scalar(1)); return self;"),
+    ("mul_(self, 2)", "return ops::mul_(self, Scalar(2));"),
+    ("for p, q in zip(parts, parts):\n  mul_(p, q)\nself",
+     "{ const auto& list0_ = parts; const auto& list1_ = parts; for (size_t i_ = 0; i_ < list0_.size(); ++i_) { const auto& p = list0_[i_]; "
+     "const auto& q = list1_[i_]; ops::mul_(p, q); } } return self;"),
+    ("self if dim in dims else -self", "return (formulas::contains(dims, dim) ? self : ops::neg(self));"),
+    ("if not self.dtype.is_complex:\n  raise NotImplementedError(f'\"{mode}\" not for {self.dtype.name}')\nself",
+     'if (!(is_complex(self.dtype()))) { throw_error(ErrorKind::NotImplemented, str_cat("\\"", mode, "\\" not for ", '
+     "scalar_type_name(self.dtype()))); } return self;"),
+])
+def test_bodies(text, cpp):
+    assert code(text) == cpp
+
+
+def test_one_without_results():
+    assert code("for t in parts:\n  if t.numel > 0:\n    mul_(t, 2)", "probe_(Tensor(a!)[] parts) -> ()") == (
+        "{ const auto& list0_ = parts; for (size_t i_ = 0; i_ < list0_.size(); ++i_) { const auto& t = list0_[i_]; "
+        "if (t.numel() > 0) { ops::mul_(t, Scalar(2)); } } }")
+
+
+def test_what_a_mask_did_not_ask_for_is_none():
+    assert "Tensor()" in code("(self if output_mask[0] else None, self)", "probe(Tensor self, bool[2] output_mask) -> (Tensor, Tensor)")
+    with pytest.raises(SystemExit, match="expected Tensor, got None"):
+        code("(None, self)", "probe(Tensor self) -> (Tensor, Tensor)")
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("gelu_erff(self)", r"gelu_erff\(Tensor\): there is no operator, formula or function of that name"),
+    ("gelu_erf(dims)", r"self: expected Tensor, got int\[\]"),
+    ("gelu_erf(bias)", "which may be None: test it first"),
+    ("norm_rows_plain(self)", "eps is missing"),
+    ("gelu_erf(self, dims=dim)", "it has no argument dims"),
+    ("norm_rows_plain(self, eps)", r"expected Tensor, got \(Tensor, Tensor, Tensor\)"),
+    ("gelu_erf(self)\nself", "gives Tensor, which nothing uses"),
+    ("softmax_rows(self, into=self)\nself", "what writes into tensors is a pointwise kernel"),
+    ("moving_average(self, self, eps, 1, into=(self, self))\nself", "into: expected Tensor, got"),
+    ("repeat_back(self, dims, dims)", "there is no operator"),
+    ("probe_helper(self)", "serves a derivative alone"),
+    ("if dim > 0:\n  raise Wrong('no')\nself", "expected one of RuntimeError, .* with a text"),
+    ("while dim > 0:\n  self\nself", "While is no line of a formula"),
+    ("import os\nself", "Import is no line of a formula"),
+    ("self.data", "has no attribute 'data'"),
+    ("return 3", "expected Tensor, got int"),
+    ("for d in range(dim):\n  x = unsqueeze(self, d)\nx", "unknown name 'x'"),
+])
+def test_errors_say_where_and_what(text, message):
+    with pytest.raises(SystemExit) as raised:
+        code(text)
+    assert str(raised.value).startswith("ops/probe.yaml:7: aten::probe, line ")
+    assert re.search(message, str(raised.value)), raised.value
+
+
+def test_derivatives_reach_no_kernel():
+    scope = Scope({"self": Value("self", "Tensor")})
+    for text in ("gelu_erf(self)", "mul_(self, 2)"):
+        with pytest.raises(SystemExit, match="no operator"):
+            table().compile(text, scope, "Tensor", "here")
+    with pytest.raises(SystemExit, match="gelu_erf.* is not recorded"):
+        table().compile("probe_kernel(self)", scope, "Tensor", "here")
+    with pytest.raises(SystemExit, match="the derivative cannot be that of the parts"):
+        code("probe_kernel(self)", grad="parts")
+
+
+def test_what_reads_values_says_so():
+    with pytest.raises(SystemExit, match="say `reads: value`"):
+        code("self if any_true(self) else -self")
+    assert code("self if any_true(self) else -self", reads="value")
+    with pytest.raises(SystemExit, match="the plan reads no values"):
+        code("self", reads="value")
+
+
+def test_the_key_has_its_place():
+    with pytest.raises(ValueError, match="exactly one of"):
+        probe("self", cpu="probe")
+    with pytest.raises(ValueError, match="grad is `parts` where"):
+        model.make_entry({"op": SCHEMA, "cpu": "probe", "grad": "parts", "doc": "For tests."}, "probe", 7)
+    assert probe("self").kind == "cpu" and probe("self", grad="parts").kind == "composite"
+
+
+@pytest.mark.parametrize(("text", "kind", "unsaid"), [
+    ("gelu_erf(self) * 2", "composed", []),
+    ("probe_kernel(self)", "composed", []),
+    ("unsqueeze(self, 0)", "composed", []),
+    ("linalg_inv_ex(self)[0]", "plan", ["linalg_inv_ex"]),
+    ("corner(self, dims)", "plan", ["corner"]),
+])
+def test_the_census_counts_what_a_plan_calls(text, kind, unsaid):
+    entry = probe(text)
+    entries, definitions, kernels = parts()
+    count = census.Census([*entries, entry], Table([*entries, entry], definitions, kernels))
+    assert (count.kind(entry), count.unsaid(entry)) == (kind, unsaid)
