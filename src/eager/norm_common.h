@@ -16,7 +16,5 @@ inline Tensor constant(const Tensor& like, IntArrayRef sizes, DType dtype, doubl
 inline Tensor or_constant(const Tensor& t, const Tensor& like, IntArrayRef sizes, DType dtype, double value) {
   return t.defined() ? t : constant(like, sizes, dtype, value);
 }
-// The sum over all but the trailing dims `kept`, added in float32 for 16-bit dtypes.
-Tensor sum_leading(const Tensor& t, int64_t kept);
 
 }  // namespace strata::eager
