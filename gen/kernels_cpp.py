@@ -140,8 +140,13 @@ def function_kernels(e: Entry, body_of: str = "") -> list[tuple[Schema, str]]:
 
 def space_kernels(e: Entry) -> list[tuple[Schema, str]]:
     """Printed over an index space; forms without a body of their own copy, as those of functions do."""
-    own = {"function": space_cpp.function_body(e), "inplace": space_cpp.inplace_body(e, e.inplace_schema()) if e.inplace else None}
+    own = {"function": space_cpp.function_body(e), "inplace": space_cpp.inplace_body(e, e.inplace_schema()) if e.inplace else None,
+           "out": space_cpp.out_body(e, e.out_schema()) if e.out else None}
     return [(s, own.get(kind) or body) for (kind, _), (s, body) in zip(e.operators(), function_kernels(e), strict=True)]
+
+
+def allocations(e: Entry) -> list[tuple[Schema, str]]:
+    return [(s, space_cpp.allocation_body(e, kind, s)) for kind, s in e.operators()]
 
 
 def copied_out(e: Entry, s: Schema) -> str:
@@ -279,7 +284,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
                 if key in e.raw:
                     s = e.inplace_schema() if key == "cpu_inplace" else e.out_schema()
                     hand.setdefault(family, []).append(f"void {e.raw[key]}({s.cpp_params()});")
-            maker = {"pointwise": pointwise_kernels, "rows": rows_kernels, "space": space_kernels}.get(e.kind, function_kernels)
+            maker = {"pointwise": pointwise_kernels, "rows": rows_kernels, "space": space_kernels, "allocate": allocations}.get(e.kind, function_kernels)
             for s, code in function_kernels(e, table.plans[e.schema.ident].body()) if e.plan else maker(e):
                 body.append(f"{s.cpp_return} k_{s.ident}(Dispatch{''.join(', ' + p for p in [s.cpp_params()] if p)}) {{\n{code}}}")
                 typed = f"reinterpret_cast<void*>(&k_{s.ident})"
@@ -291,7 +296,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
         mine = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
         if any(e.plan for e in group):
             mine = '#include "eager/formulas.h"\n#include "strata/generated/kernel_calls.h"\n' + mine
-        if any(e.kind == "space" for e in group):
+        if any(e.kind in ("space", "allocate") for e in group):
             mine = '#include "core/default_device.h"\n#include "eager/space.h"\n' + mine
         out.write(f"kernels_{family}.cpp", HEADER + '#include "core/math.h"\n#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/index_args.h"\n#include "eager/pointwise.h"\n'
                   '#include "eager/rows.h"\n' + mine + includes(entries, "\n".join(body + register)) +

@@ -29,7 +29,7 @@ KEYS = {
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "reference",
-    "reason", "numbers", "over", "order", "rank", "plan", "reads",
+    "reason", "numbers", "over", "order", "rank", "plan", "reads", "allocate",
 }
 FORMULA_KEYS = {"formula", "text"}
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order", "rank"}
@@ -37,7 +37,7 @@ KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "spa
 
 @dataclass
 class Entry:
-    """One entry of the table. `kind` is pointwise, rows, space, cpu, composite or view. With `plan` the body is text over
+    """One entry of the table. `kind` is pointwise, rows, space, allocate, cpu, composite or view. With `plan` the body is text over
     tensors; such an entry is cpu, or composite where its derivative is that of its parts."""
 
     schema: Schema
@@ -199,7 +199,7 @@ class Definition:
     source: str
 
 
-KINDS = ("compute", "rows", "space", "plan", "cpu", "composite", "view")
+KINDS = ("compute", "rows", "space", "allocate", "plan", "cpu", "composite", "view")
 
 
 @dataclass(frozen=True)
@@ -226,9 +226,9 @@ def space_operands(text: str) -> list[SpaceOperand]:
     return found
 
 
-def space_scalars(e: Entry) -> list[tuple[str, bool]]:
-    """Scalars of a space kernel, and whether each is an int64 whatever the elements are; lists of a group are."""
-    return [(o.name, bool(o.dims) or o.dtype == "int64") for o in space_operands(e.raw.get("scalars", ""))]
+def space_scalars(e: Entry) -> list[tuple[str, str]]:
+    """Scalars of a space kernel and the dtype of each: "" for that of the elements, "wide"; lists of a group are int64."""
+    return [(o.name, "int64" if o.dims else o.dtype) for o in space_operands(e.raw.get("scalars", ""))]
 
 
 def checked_index(e: Entry) -> tuple[str | None, bool]:
@@ -242,14 +242,15 @@ def checked_index(e: Entry) -> tuple[str | None, bool]:
 
 def rule_call(e: Entry) -> tuple[str, list[str]]:
     """The name and the arguments of `shape: gather(self, dim, index)`: arguments of the operator, numbers and strings."""
-    match = re.fullmatch(r"(\w+)\((.*)\)", str(e.raw["shape"]).strip())
+    key = "allocate" if e.kind == "allocate" else "shape"
+    match = re.fullmatch(r"(\w+)\((.*)\)", str(e.raw[key]).strip())
     if not match:
-        raise ValueError(f"shape is the call of a rule of core/shape, got {e.raw['shape']!r}")
+        raise ValueError(f"{key} is the call of a rule of core/shape, got {e.raw[key]!r}")
     args = split_top(match[2])
     known = {a.name for a in e.schema.args}
     for a in args:
         if a not in known and not re.fullmatch(r"-?\d+|true|false|\"[^\"]*\"", a):
-            raise ValueError(f"shape names {a}, which is no argument")
+            raise ValueError(f"{key} names {a}, which is no argument")
     return match[1], args
 
 
@@ -385,6 +386,8 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
         entry.kernel_scalars()  # raises for names that are no arguments
     elif kind == "space":
         check_space(entry)
+    elif kind == "allocate":
+        rule_call(entry)
     elif "shape" in raw:
         raise ValueError("shape is a key of entries with space")
     grad = {} if parts else raw.get("grad") or {}

@@ -73,7 +73,7 @@ def section(e: Entry) -> list[str]:
              f"- entry: ops/{e.family}.yaml, line {e.line}",
              f"- forms: {', '.join(forms) or 'C++ only'}; C++ `strata::ops::{s.name}`"]
     what = {"pointwise": "computes", "rows": "computes per row", "space": "computes per place of the result", "cpu": "hand-written, `strata::eager::", "view": "view, `",
-            "composite": "composed: "}[e.kind]
+            "composite": "composed: ", "allocate": "allocates, without values, by the shape rule"}[e.kind]
     if e.plan:
         lines += ["- body:", *block(e.text, 4)] if "\n" in e.text else [f"- body: {code(e.text)}"]
         if "reads" in e.raw:

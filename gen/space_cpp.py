@@ -40,20 +40,26 @@ def scalars(e: Entry) -> tuple[str, str]:
     """Numbers of the kernel as C++ statements, and the argument that hands them over."""
     setup, items = "", []
     by_name = {a.name: a for a in e.schema.args}
-    for name, integer in space_scalars(e):
+    for name, dtype in space_scalars(e):
         if name in e.raw.get("bind", {}):
             setup += f"  const Scalar number_{name}({e.raw['bind'][name]});\n"
         elif name in by_name:
             setup += f"  const Scalar number_{name}({safe(name)});\n"
+            if not dtype:
+                setup += f"  check_fits(number_{name}, {'prepared.outputs[0]' if reads(e) else 'made'}.dtype);\n"
         else:
-            items.append(f'{{"{name}", nullptr, true}}')
+            items.append(f'{{"{name}"}}')
             continue
-        if not integer:
-            setup += f"  check_fits(number_{name}, prepared.outputs[0].dtype);\n"
-        items.append(f'{{"{name}", &number_{name}, {str(integer).lower()}}}')
+        kind = {"": "SpaceScalar::kElement", "wide": "SpaceScalar::kWide"}.get(dtype) or str(DTYPES.index(dtype))
+        items.append(f'{{"{name}", &number_{name}, {kind}}}')
     if items:
         setup += f"  const SpaceScalar scalars[] = {{{', '.join(items)}}};\n"
     return setup, f", {{scalars, {len(items)}}}" if items else ""
+
+
+def reads(e: Entry) -> bool:
+    """Whether the kernel has operands; the rule of one without gives the sizes and the dtype of the result alone."""
+    return bool(e.raw.get("inputs"))
 
 
 def strides(e: Entry) -> str:
@@ -71,32 +77,69 @@ def call_of_rule(e: Entry) -> str:
 def prepare(e: Entry) -> tuple[str, str]:
     """Checks, the rule and the numbers; and what the launch takes after the result."""
     names = [safe(o.name) for o in space_operands(e.raw.get("inputs", ""))]
+    listed = f"{{in, {len(names)}}}"
     body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
-    listed = "{}"
-    if names:
-        body += f"  const Tensor* in[] = {{{', '.join('&' + n for n in names)}}};\n"
-        listed = f"{{in, {len(names)}}}"
-        body += f"  check_operands(info_{e.schema.ident}, {listed});\n"
+    body += f"  const Tensor* in[] = {{{', '.join('&' + n for n in names)}}};\n"
+    body += f"  check_operands(info_{e.schema.ident}, {listed});\n"
     body += f"  const auto prepared = {call_of_rule(e)};\n"
-    if names and e.raw["dtypes"] != "width":
+    if e.raw["dtypes"] != "width":
         body += f"  check_dtype(info_{e.schema.ident}, {names[0]});\n"
     setup, numbers = scalars(e)
     return body + setup, f"{listed}, prepared{numbers}"
 
 
+def place(e: Entry) -> str:
+    """Where a result without operands lies: on `device`, which without one is self's or the default."""
+    like = next((f"{safe(a.name)}, " for a in e.schema.args if a.is_tensor), "")
+    return like + "device" if like else "device.value_or(default_device())"
+
+
+def given_out(e: Entry, s: Schema) -> str:
+    """The start of an out= form whose result takes the dtype of `out` (`out_dtype: own`)."""
+    body = f'  check_given(out, "{s.name}");\n'
+    return body + ("  dtype = out.dtype();\n" if any(a.name == "dtype" for a in s.args) else "")
+
+
+def factory(e: Entry) -> tuple[str, str]:
+    """Of an entry without operands: checks, the rule and the numbers; and what the launch takes after the result."""
+    setup, numbers = scalars(e)
+    body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
+    return body + f"  const auto made = {call_of_rule(e)};\n" + setup, numbers
+
+
+def out_body(e: Entry, s: Schema) -> str | None:
+    """Into `out` at once, where it decides the dtype; None elsewhere."""
+    if e.raw.get("out_dtype") != "own":
+        return None
+    body, numbers = factory(e)
+    return (given_out(e, s) + body + f'  resize_output(out, made.sizes, "{s.name}");\n'
+            f"  if (!out.is_meta()) launch_factory(info_{e.schema.ident}, out{numbers});\n  return out;\n")
+
+
+def allocation_body(e: Entry, kind: str, s: Schema) -> str:
+    """Of entries that promise no values: the rule, and memory."""
+    layout = f"  const auto layout = {call_of_rule(e)};\n"
+    if kind == "function":
+        return layout + f"  return allocate(layout, {place(e)});\n"
+    body = given_out(e, s)
+    if any(a.name == "memory_format" for a in s.args):
+        body += f'  refuse_format(memory_format, "{s.name}");\n'
+    return body + layout + f'  resize_output(out, layout.sizes, "{s.name}");\n  return out;\n'
+
+
 def function_body(e: Entry) -> str:
+    if not reads(e):
+        body, numbers = factory(e)
+        return (body + f"  Tensor result = new_result({place(e)}, made);\n"
+                f"  if (!result.is_meta()) launch_factory(info_{e.schema.ident}, result{numbers});\n  return result;\n")
     body, args = prepare(e)
     tensors = [safe(o.name) for o in space_operands(e.raw.get("inputs", ""))]
     results = ["result", *(f"result{k}" for k in range(1, len(e.schema.returns)))]
     for k, name in enumerate(results):
-        if tensors:
-            chosen = f"ResultStrides::{strides(e)}"
-            if strides(e) != "Contiguous":
-                chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
-            made = f"new_result({tensors[0]}, prepared.outputs[{k}], {chosen})"
-        else:
-            made = f"new_result(device.value_or(default_device()), prepared.outputs[{k}])"
-        body += f"  Tensor {name} = {made};\n"
+        chosen = f"ResultStrides::{strides(e)}"
+        if strides(e) != "Contiguous":
+            chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
+        body += f"  Tensor {name} = new_result({tensors[0]}, prepared.outputs[{k}], {chosen});\n"
     given = results[0] if len(results) == 1 else "{" + ", ".join(results) + "}"
     outs = "{" + ", ".join("&" + r for r in results) + "}"
     return (body + f"  if (result.is_meta()) return {given};\n"

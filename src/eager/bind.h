@@ -38,5 +38,7 @@ void check_one_dtype(const char* op, const Tensor& self, const Tensor& other, co
 void check_some(const Tensor& self, OptIntArrayRef dims, const char* op);
 void check_hardtanh(const Tensor& self, const Scalar& min, const Scalar& max);
 void check_softshrink(const Tensor& self, const Scalar& lambd);
+// The real or imaginary part of an end of linspace. Integers take it rounded towards zero and wrapped, as PyTorch does.
+double range_end(const Scalar& value, DType dtype, bool imaginary);
 
 }  // namespace strata::eager

@@ -212,6 +212,14 @@ Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype, MemoryForm
   return make_tensor_strided(sizes, strides_for(sizes, format), dtype, like.device(), like.is_meta());
 }
 
+DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format) {
+  MemoryFormat f = format.value_or(MemoryFormat::Preserve);
+  if (f != MemoryFormat::Preserve) return strides_for(self.sizes(), f);
+  if (self.is_non_overlapping_and_dense()) return DimVec(self.strides());
+  const Tensor* in[] = {&self};
+  return result_strides(self.sizes(), {in, 1});
+}
+
 MemoryFormat suggested_format(const Tensor& t) {
   const int64_t n = t.dim();
   if ((n != 4 && n != 5) || t.is_contiguous() || t.numel() == 0) return MemoryFormat::Contiguous;

@@ -1,175 +1,106 @@
-// Factories. Those that count are in create_range.cpp.
-#include <algorithm>
-
-#include "base/checked.h"
+// Factories that no expression says yet: logspace, ranges between the values of tensors, complex numbers of parts.
+#include "strata/generated/ops/create.h"
 #include "core/default_device.h"
 #include "core/promote.h"
-#include "eager/cast.h"
+#include "eager/bind.h"
 #include "eager/copy.h"
 #include "eager/pointwise.h"
-#include "eager/visit.h"
+#include "eager/space.h"
 #include "strata/generated/eager_create.h"
 #include "strata/generated/ops/copy.h"
-#include "strata/generated/ops/create.h"
+#include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/unary.h"
+#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
-namespace {
-DType or_default(std::optional<DType> t) { return t ? *t : default_dtype(); }
-Device or_default(std::optional<Device> d) { return d ? *d : default_device(); }
-
-}  // namespace
-
-DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format) {
-  MemoryFormat f = format.value_or(MemoryFormat::Preserve);
-  if (f != MemoryFormat::Preserve) return strides_for(self.sizes(), f);
-  if (self.is_non_overlapping_and_dense()) return DimVec(self.strides());
-  const Tensor* in[] = {&self};
-  return result_strides(self.sizes(), {in, 1});
-}
-
-Tensor empty(IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device,
-             std::optional<MemoryFormat> format) {
-  if (format && *format != MemoryFormat::Contiguous) {
-    STRATA_CHECK(*format != MemoryFormat::Preserve, "empty: unsupported memory format option Preserve");
-    checked_numel(size, "empty");
-    return make_tensor_strided(size, strides_for(size, *format), or_default(dtype), or_default(device));
-  }
-  return make_tensor(size, or_default(dtype), or_default(device));
-}
-
-void empty_out(IntArrayRef size, std::optional<DType>, std::optional<Device>, std::optional<MemoryFormat> format,
-               const Tensor& out) {
-  STRATA_CHECK(!format, "empty: 'memory_format' argument is incompatible with 'out' tensor argument");
-  STRATA_CHECK(out.defined(), "empty: argument out: expected a tensor, got None");
-  resize_output(out, size, "empty");
+double range_end(const Scalar& value, DType dtype, bool imaginary) {
+  if (imaginary) return value.to_complex().imag();
+  if (!is_integral(dtype, false) || value.is_complex()) return value.to_complex().real();
+  const int spare = 64 - traits(dtype).bits;
+  const uint64_t bits = uint64_t(value.to_int()) << spare;
+  return double(traits(dtype).kind == DKind::Signed ? int64_t(bits) >> spare : int64_t(bits >> spare));
 }
 
 namespace {
-// A tensor like a shape-only one is shape-only, unless another device is asked for.
-bool stays_meta(const Tensor& like, const std::optional<Device>& device) {
-  return like.is_meta() && (!device || *device == like.device());
+
+Tensor powers(const Scalar& first, const Scalar& last, int64_t steps, double base, DType dtype) {
+  auto end_of = [&](const Scalar& value) {
+    return value.is_complex() ? value : Scalar(range_end(value, dtype, false));
+  };
+  const bool complex = first.is_complex() || last.is_complex();
+  return ops::pow(Scalar(base),
+                  ops::linspace(end_of(first), end_of(last), steps, complex ? DType::C128 : DType::F64, std::nullopt));
 }
 }  // namespace
 
-namespace {
-void check_strides(IntArrayRef size, IntArrayRef stride) {
-  STRATA_CHECK(size.size() == stride.size(), "empty_strided: dimensionality of sizes (", size.size(),
-               ") must match dimensionality of strides (", stride.size(), ")");
-  for (int64_t s : stride) STRATA_CHECK(s >= 0, "empty_strided: expected strides of 0 or more, got ", stride);
-}
-}  // namespace
-
-Tensor empty_strided(IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype, std::optional<Device> device) {
-  check_strides(size, stride);
-  return make_tensor_strided(size, stride, or_default(dtype), or_default(device));
-}
-
-Tensor empty_permuted(IntArrayRef size, IntArrayRef layout, std::optional<DType> dtype, std::optional<Device> device) {
-  const int64_t n = int64_t(size.size());
-  STRATA_CHECK(n == int64_t(layout.size()),
-               "empty_permuted: Number of dimensions in size does not match the length of the physical_layout; i.e. "
-               "len(size) = ",
-               n, " is not equal to len(physical_layout) = ", layout.size());
-  checked_numel(size, "empty_permuted");
-  DimVec strides(n, -1);
-  int64_t step = 1;
-  for (int64_t i = n - 1; i >= 0; --i) {
-    const int64_t d = layout[i];
-    STRATA_CHECK(d >= 0 && d < n, "empty_permuted: Dimension out of range (expected to be between 0 and ", n - 1,
-                 ", but got ", d, " at index ", i, ").  NB: negative dims not currently supported");
-    STRATA_CHECK(strides[d] < 0, "empty_permuted: Duplicate dim not allowed: ", d, " in physical_layout ", layout);
-    strides[d] = step;
-    step = checked_mul(step, std::max<int64_t>(size[d], 1), "empty_permuted");
-  }
-  return make_tensor_strided(size, strides, or_default(dtype), or_default(device));
-}
-
-Tensor empty_like(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
-                  std::optional<MemoryFormat> format) {
-  return make_tensor_strided(self.sizes(), like_strides(self, format), dtype.value_or(self.dtype()),
-                             device.value_or(self.device()), stays_meta(self, device));
-}
-
-Tensor full(IntArrayRef size, const Scalar& value, std::optional<DType> dtype, std::optional<Device> device) {
-  DType type = dtype.value_or(value.dtype());
-  check_fits(value, type);
-  Tensor t = make_tensor(size, type, or_default(device));
-  fill_values(t, value);
-  return t;
-}
-
-Tensor zeros(IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
-  return full(size, Scalar(0), or_default(dtype), device);
-}
-
-Tensor ones(IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
-  return full(size, Scalar(1), or_default(dtype), device);
-}
-
-Tensor full_like(const Tensor& self, const Scalar& value, std::optional<DType> dtype, std::optional<Device> device,
-                 std::optional<MemoryFormat> format) {
-  Tensor t = ops::empty_like(self, dtype, device, format);
-  ops::fill_(t, value);
-  return t;
-}
-
-Tensor zeros_like(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
-                  std::optional<MemoryFormat> format) {
-  return full_like(self, Scalar(0), dtype, device, format);
-}
-
-Tensor ones_like(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
-                 std::optional<MemoryFormat> format) {
-  return full_like(self, Scalar(1), dtype, device, format);
-}
-
-// ---- like another tensor, of another shape
-
-Tensor new_empty(const Tensor& self, IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
-  return make_tensor(size, dtype.value_or(self.dtype()), device.value_or(self.device()), stays_meta(self, device));
-}
-
-Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<DType> dtype,
-                         std::optional<Device> device) {
-  check_strides(size, stride);
-  return make_tensor_strided(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()),
-                             stays_meta(self, device));
-}
-
-Tensor new_full(const Tensor& self, IntArrayRef size, const Scalar& value, std::optional<DType> dtype,
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, std::optional<DType> dtype,
                 std::optional<Device> device) {
-  Tensor t = new_empty(self, size, dtype, device);
-  fill_values(t, value);
-  return t;
+  const auto made = shape::spaced<int64_t>("logspace", start, end, steps, dtype);
+  Tensor out = new_result(device.value_or(default_device()), made);
+  copy_values(out, powers(start, end, steps, base, out.dtype()));
+  return out;
 }
 
-Tensor new_zeros(const Tensor& self, IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
-  return new_full(self, size, Scalar(0), dtype, device);
+void logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base, std::optional<DType>,
+                  std::optional<Device>, const Tensor& out) {
+  shape::spaced<int64_t>("logspace", start, end, steps, out.dtype());
+  resize_output(out, IntArrayRef(steps), "logspace");
+  copy_values(out, powers(start, end, steps, base, out.dtype()));
 }
 
-Tensor new_ones(const Tensor& self, IntArrayRef size, std::optional<DType> dtype, std::optional<Device> device) {
-  return new_full(self, size, Scalar(1), dtype, device);
+// ---- between the values of tensors
+
+namespace {
+Scalar value_of(const char* op, const char* which, const Tensor& t) {
+  STRATA_CHECK(t.dim() == 0, op, " only supports 0-dimensional start and end tensors, but got ", which, " with ",
+               t.dim(), " dimension(s).");
+  return ops::item(t);
+}
+}  // namespace
+
+Tensor linspace_tensors(const Tensor& start, const Tensor& end, int64_t steps, std::optional<DType> dtype,
+                        std::optional<Device> device) {
+  Scalar first = value_of("linspace", "start", start), last = value_of("linspace", "end", end);
+  return ops::linspace(first, last, steps, dtype, device);
 }
 
-Tensor scalar_tensor(const Scalar& s, std::optional<DType> dtype, std::optional<Device> device) {
-  DType type = or_default(dtype);
-  if (!is_half(type)) return full(IntArrayRef(), s, type, device);
-  // A half rounds to infinity here, as PyTorch's does.
-  check_fits(s, DType::F64);
-  Tensor t = make_tensor(IntArrayRef(), type, or_default(device));
-  if (!t.is_meta()) store_scalar(s, type, t.bytes());
-  return t;
+Tensor logspace_tensors(const Tensor& start, const Tensor& end, int64_t steps, double base, std::optional<DType> dtype,
+                        std::optional<Device> device) {
+  Scalar first = value_of("logspace", "start", start), last = value_of("logspace", "end", end);
+  return ops::logspace(first, last, steps, base, dtype, device);
 }
 
-Tensor eye(int64_t n, int64_t m, std::optional<DType> dtype, std::optional<Device> device) {
-  STRATA_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
-  STRATA_CHECK(m >= 0, "m must be greater or equal to 0, got ", m);
-  Tensor t = full({n, m}, Scalar(0), or_default(dtype), device);
-  if (int64_t k = std::min(n, m)) fill_values(t.alias(IntArrayRef(k), IntArrayRef(m + 1), 0), Scalar(1));
-  return t;
+// ---- complex numbers of parts
+
+namespace {
+DType check_parts(const char* name, const Tensor& a, const Tensor& b) {
+  auto fits = [](const Tensor& t) { return t.dtype() == DType::F32 || t.dtype() == DType::F64; };
+  STRATA_CHECK(a.defined() && b.defined(), name, ": expected two tensors, got None");
+  STRATA_CHECK(fits(a) && fits(b), name, ": Expected both inputs to be Float or Double tensors but got ",
+               scalar_type_name(a.dtype()), " and ", scalar_type_name(b.dtype()),
+               "; no other dtype has a complex one: convert to float32");
+  STRATA_CHECK(a.dtype() == b.dtype(), name, ": Expected object of scalar type ", scalar_type_name(a.dtype()),
+               " but got scalar type ", scalar_type_name(b.dtype()), " for second argument");
+  return to_complex(a.dtype());
+}
+}  // namespace
+
+Tensor complex_of_parts(const Tensor& real, const Tensor& imag) {
+  DType dtype = check_parts("complex", real, imag);
+  DimVec sizes = broadcast_shapes(real.sizes(), imag.sizes());
+  const Tensor* in[] = {&real, &imag};
+  Tensor out = make_tensor_strided(sizes, result_strides(sizes, {in, 2}), dtype, real.device(),
+                                   real.is_meta() || imag.is_meta());
+  Tensor parts = ops::view_as_real(out);
+  copy_values(ops::select(parts, -1, 0), real);
+  copy_values(ops::select(parts, -1, 1), imag);
+  return out;
 }
 
-Tensor eye(int64_t n, std::optional<DType> dtype, std::optional<Device> device) { return eye(n, n, dtype, device); }
+Tensor polar(const Tensor& abs, const Tensor& angle) {
+  check_parts("polar", abs, angle);
+  return complex_of_parts(ops::mul(abs, ops::cos(angle)), ops::mul(abs, ops::sin(angle)));
+}
 
 }  // namespace strata::eager

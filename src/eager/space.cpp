@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/checked.h"
 #include "core/promote.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
@@ -11,7 +12,7 @@ namespace strata::eager {
 namespace {
 
 using Prepared = shape::Prepared<int64_t>;
-constexpr size_t kMaxOperands = 6;
+constexpr size_t kMaxOperands = 6, kMaxNumbers = 6;
 
 // `t` with dims of size 1 in front, so that it has `rank`.
 Tensor with_dims(const Tensor& t, int64_t rank) {
@@ -73,6 +74,15 @@ void fit(Operands& o, int dims, const Prepared& p) {
   if (STRATA_UNLIKELY(!p.splits.empty())) o.change(with_splits(o.last(), k, p));
 }
 
+// A number as the kernel of a result of `dtype` takes it.
+void store_number(const SpaceInfo& info, const SpaceScalar& s, DType dtype, run::Slot& slot) {
+  DType as = DType(s.dtype);
+  // Elements are the kernel's own type, or bits to be moved.
+  if (s.dtype == SpaceScalar::kElement) as = info.width ? dtype : traits(dtype).compute;
+  if (s.dtype == SpaceScalar::kWide) as = is_integral(dtype, true) ? DType::I64 : DType::F64;
+  store_scalar(*s.number, as, slot.bytes);
+}
+
 [[noreturn]] void refuse(const SpaceInfo& info, int64_t value, const Prepared& p) {
   std::string text = info.outside;
   const std::pair<const char*, int64_t> holes[] = {{"{value}", value}, {"{dim}", p.dim}, {"{size}", p.size}};
@@ -121,6 +131,37 @@ Tensor new_result(Device device, const shape::Output<int64_t>& output) {
   return make_tensor(output.sizes, output.dtype, device);
 }
 
+namespace {
+bool stays_meta(const Tensor& like, const std::optional<Device>& device) {
+  return like.is_meta() && (!device || *device == like.device());
+}
+}  // namespace
+
+Tensor new_result(const Tensor& like, const std::optional<Device>& device, const shape::Output<int64_t>& output) {
+  return make_tensor(output.sizes, output.dtype, device.value_or(like.device()), stays_meta(like, device));
+}
+
+Tensor allocate_in(const shape::Layout<int64_t>& layout, Device device, bool meta, const Tensor* like) {
+  if (layout.strided) return make_tensor_strided(layout.sizes, layout.strides, layout.dtype, device, meta);
+  if (layout.format == MemoryFormat::Contiguous) return make_tensor(layout.sizes, layout.dtype, device, meta);
+  if (layout.format == MemoryFormat::Preserve)
+    return make_tensor_strided(layout.sizes, like_strides(*like), layout.dtype, device, meta);
+  checked_numel(layout.sizes, "empty");
+  return make_tensor_strided(layout.sizes, strides_for(layout.sizes, layout.format), layout.dtype, device, meta);
+}
+
+Tensor allocate(const shape::Layout<int64_t>& layout, const Tensor& like, const std::optional<Device>& device) {
+  return allocate_in(layout, device.value_or(like.device()), stays_meta(like, device), &like);
+}
+
+void check_given(const Tensor& out, const char* name) {
+  STRATA_CHECK(out.defined(), name, ": argument out: expected a tensor, got None");
+}
+
+void refuse_format(const std::optional<MemoryFormat>& format, const char* name) {
+  STRATA_CHECK(!format, name, ": 'memory_format' argument is incompatible with 'out' tensor argument");
+}
+
 void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,
                   const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars) {
   const Tensor& out = **outs.begin();
@@ -141,14 +182,12 @@ void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> ou
     if (STRATA_UNLIKELY(ins[k]->dtype() != wanted)) o.change(as_dtype(*ins[k], wanted));
     fit(o, in.dims, prepared);
   }
-  // What numbers of elements are stored as: the kernel's own type, or bits to be moved.
-  const DType element = info.width ? out.dtype() : traits(out.dtype()).compute;
   InlineVec<run::Slot, 4> slots;
   SmallVec<uint8_t, 4> lists;
   for (const SpaceScalar& s : scalars) {
     if (s.number) {
       slots.push_back({});
-      store_scalar(*s.number, s.integer ? DType::I64 : element, slots.back().bytes);
+      store_number(info, s, out.dtype(), slots.back());
       lists.push_back(1);
       continue;
     }
@@ -176,6 +215,16 @@ void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> ou
     check_indices(info, *ins[size_t(info.index)], prepared);
     STRATA_INTERNAL(false, info.name, ": status ", status, " without an index outside");
   }
+}
+
+void launch_factory(const SpaceInfo& info, const Tensor& out, ArrayRef<SpaceScalar> scalars) {
+  if (out.numel() == 0) return;
+  run::Slot slots[kMaxNumbers];
+  STRATA_INTERNAL(scalars.size() <= kMaxNumbers, info.name, ": more than ", kMaxNumbers, " numbers");
+  for (size_t k = 0; k < scalars.size(); ++k) store_number(info, scalars[k], out.dtype(), slots[k]);
+  const DType dtype = info.width ? run::width_dtype(out.dtype()) : out.dtype();
+  const Tensor* outs[] = {&out};
+  run::launch({info.op, info.name, dtype, {outs, 1}, {}, {}, {slots, scalars.size()}, {}, {}});
 }
 
 }  // namespace strata::eager

@@ -31,11 +31,12 @@ struct SpaceInfo {
   const char* outside;
 };
 
-// A scalar of the kernel: the operator's number, or (null) one that the rule computed under this name.
+// A scalar of the kernel: the operator's number, or (null) one that the rule computed under this name, an int64.
 struct SpaceScalar {
+  static constexpr int8_t kElement = -1, kWide = -2;  // wide: int64 for integers, float64 for all others
   const char* name;
-  const Scalar* number;
-  bool integer;  // int64 whatever the kernel's dtype
+  const Scalar* number = nullptr;
+  int8_t dtype = kElement;
 };
 
 enum class ResultStrides : uint8_t { Contiguous, Preserve, Suggested };
@@ -52,8 +53,23 @@ void check_dtype(const SpaceInfo& info, const Tensor& t);
 // Memory for a result of the kind of `like`.
 Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, ResultStrides strides);
 Tensor new_result(Device device, const shape::Output<int64_t>& output);
+// On `device`, else as `like`, which is shape-only unless another device is asked for.
+Tensor new_result(const Tensor& like, const std::optional<Device>& device, const shape::Output<int64_t>& output);
+// Memory without values. Layouts of a kept format are like `like`.
+Tensor allocate_in(const shape::Layout<int64_t>& layout, Device device, bool meta, const Tensor* like);
+inline Tensor allocate(const shape::Layout<int64_t>& layout, Device device) {
+  if (STRATA_LIKELY(!layout.strided && layout.format == MemoryFormat::Contiguous))
+    return make_tensor(layout.sizes, layout.dtype, device);
+  return allocate_in(layout, device, false, nullptr);
+}
+Tensor allocate(const shape::Layout<int64_t>& layout, const Tensor& like, const std::optional<Device>& device);
+// Of out= forms.
+void check_given(const Tensor& out, const char* name);
+void refuse_format(const std::optional<MemoryFormat>& format, const char* name);
 // Runs the kernel over tensors that have memory; an index outside raises.
 void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,
                   const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars = {});
+// The same of a kernel without operands, whose scalars are numbers.
+void launch_factory(const SpaceInfo& info, const Tensor& out, ArrayRef<SpaceScalar> scalars = {});
 
 }  // namespace strata::eager

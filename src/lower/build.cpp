@@ -67,6 +67,8 @@ void Builder::read_operands() {
     Scalar s{parts[0].substr(0, parts[0].find('[')), traits(dtype_).compute};
     if (parts.size() > 1 && parts[1] == "real")
       s.type = traits(s.type).component;
+    else if (parts.size() > 1 && parts[1] == "wide")
+      s.type = is_integral(dtype_, true) ? DType::I64 : DType::F64;
     else if (parts.size() > 1 && !dtype_from_word(parts[1], s.type))
       fail(nullptr, "scalar '" + word + "': unknown type '" + parts[1] + "'");
     s.type = traits(s.type).compute;

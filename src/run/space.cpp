@@ -105,9 +105,10 @@ class Launch {
     plain_ = kept;
   }
 
-  // Whether the plain dims' fastest one is faster in memory than what the kernel's own innermost loop walks.
+  // Whether the plain dims' fastest one is faster in memory than what the kernel's own innermost loop walks. One plain
+  // dim alone is that loop.
   bool wants_inner() const {
-    if (plain_ == 0) return false;
+    if (plain_ == 0 || (plain_ == 1 && form_.ranges == 1)) return false;
     int64_t own = 0;
     for (int d = 0; d < form_.operand[0].dims; ++d) {
       const int r = form_.operand[0].range[d];
@@ -234,6 +235,20 @@ int32_t Launch::run(const void* scalars) {
   return status.load();
 }
 
+// A result without operands and without gaps, over one range: what a small factory runs.
+int32_t run_line(const StrataSpaceEntry& form, const Tensor& out, const void* scalars) {
+  const int64_t n = out.numel(), offset = 0, stride = 1;
+  void* memory = out.bytes();
+  std::atomic<int32_t> status{0};
+  parallel_for(0, n, kGrain, [&](int64_t from, int64_t to) {
+    int32_t mine = 0;
+    const StrataNestArgs args{&memory, &offset, &n, &stride, scalars, &from, &to, &mine};
+    form.fn(&args);
+    if (mine) status.fetch_or(mine, std::memory_order_relaxed);
+  });
+  return status.load();
+}
+
 }  // namespace
 
 DType width_dtype(DType t) {
@@ -259,6 +274,8 @@ int32_t space(const SpaceOp& op, DType dtype, ArrayRef<const Tensor*> outs, Arra
   const StrataSpaceEntry* form = find_form(op, dtype, int(rank), false);
   if (!form) form = find_form(op, dtype, 0, false);
   STRATA_INTERNAL(form, op.name, ": no space kernel for ", dtype, " and a group of ", rank, " dims");
+  if (form->operands == 1 && form->ranges == 1 && form->operand[0].dims == 1 && outs[0]->is_contiguous())
+    return run_line(*form, *outs[0], scalars);
   Launch launch(*form, outs, ins, places, extents);
   launch.order_plain();
   const StrataSpaceEntry* inner = launch.wants_inner() ? find_form(op, dtype, form->rank, true) : nullptr;

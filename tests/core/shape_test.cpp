@@ -3,6 +3,8 @@
 // sizes that answer those comparisons alike.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <complex>
 #include <functional>
 #include <random>
 
@@ -99,6 +101,18 @@ List<S> all(const shape::Prepared<S>& p) {
 }
 
 template <class S>
+List<S> all(const shape::Output<S>& o) {
+  return {o.sizes.begin(), o.sizes.end()};
+}
+
+template <class S>
+List<S> all(const shape::Layout<S>& l) {
+  List<S> out(l.sizes.begin(), l.sizes.end());
+  out.insert(out.end(), l.strides.begin(), l.strides.end());
+  return out;
+}
+
+template <class S>
 shape::Geometry<S> tensor(const List<S>& sizes, DType dtype = DType::F32) {
   return {sizes, {}, dtype, Device{}, true};
 }
@@ -181,6 +195,60 @@ TEST(Shape, Pools) {
     return all(shape::adaptive_max_pool<S>("adaptive_max_pool2d", 2, tensor(self), output));
   };
   check_rule(3, 1, 9, even);
+}
+
+TEST(Shape, Factories) {
+  const Scalar none(0), some(5), half(0.5);
+  check_rule(3, 0, 9, RULE(return all(shape::full<S>(ArrayRef<S>(s), DType::I32))));
+  check_rule(3, 0, 9, RULE(return all(shape::new_full<S>(tensor(s), ArrayRef<S>(s), std::nullopt))));
+  check_rule(2, -2, 9, RULE(return all(shape::eye<S>(s[0], s[1], std::nullopt))));
+  check_rule(1, -2, 9, [&](const auto& s) {
+    using S = std::decay_t<decltype(s[0])>;
+    return all(shape::spaced<S>("linspace", none, some, s[0], DType::Bool));
+  });
+  check_rule(4, -1, 9,
+             RULE(List<S> size{s[0], s[1]}; List<S> stride{s[2], s[3]};
+                  return all(shape::empty_strided<S>(size, stride, std::nullopt))));
+  static constexpr int64_t order[] = {2, 0, 1}, twice[] = {2, 0, 2};
+  check_rule(3, 0, 9, RULE(return all(shape::empty_permuted<S>(s, {order, 3}, std::nullopt))));
+  EXPECT_THROW(shape::empty_permuted<int64_t>({order, 3}, {twice, 3}, std::nullopt), Error);
+  EXPECT_EQ(shape::full_of<int64_t>({}, half, std::nullopt).dtype, default_dtype());
+  EXPECT_EQ(shape::full_of<int64_t>({}, some, std::nullopt).dtype, DType::I64);
+}
+
+// How many numbers there are from start to end, or -1 for an error.
+TEST(Shape, RangesCount) {
+  const auto count = [](Scalar start, Scalar end, Scalar step, std::optional<DType> dtype = std::nullopt) -> int64_t {
+    try {
+      const auto made = shape::range<int64_t>(start, end, step, dtype);
+      EXPECT_EQ(shape::range<SymInt>(start, end, step, dtype).sizes[0].hint(), made.sizes[0]);
+      return made.sizes[0];
+    } catch (const Error&) {
+      return -1;
+    }
+  };
+  const long least = INT64_MIN, most = INT64_MAX;
+  const double nan = std::nan(""), inf = INFINITY;
+  EXPECT_EQ(count(0, 10, 3), 4);
+  EXPECT_EQ(count(10, 0, -3), 4);
+  EXPECT_EQ(count(0, 10, 0), -1);
+  EXPECT_EQ(count(0, 10, -1), -1);
+  EXPECT_EQ(count(3, 3, -1), 0);
+  EXPECT_EQ(count(least, most, 1), -1);  // 2^64 - 1
+  EXPECT_EQ(count(least, most, 2), -1);  // 2^63
+  EXPECT_EQ(count(least, most, 3), 6148914691236517205);
+  EXPECT_EQ(count(least, most, most), 3);
+  EXPECT_EQ(count(most, least, least), 2);
+  EXPECT_EQ(count(0.0, 1.0, 0.1), 10);
+  EXPECT_EQ(count(0.0, nan, 1), -1);
+  EXPECT_EQ(count(0.0, 1.0, nan), -1);
+  EXPECT_EQ(count(0.0, inf, 1), -1);
+  EXPECT_EQ(count(0.0, 1e300, 1), -1);
+  EXPECT_EQ(count(0.0, 1.0, 1e-300), -1);
+  EXPECT_EQ(count(0.0, 1.0, 0.5, DType::I64), -1);  // a step of 0
+  EXPECT_EQ(count(0.9, 5.9, 1, DType::I64), 5);
+  EXPECT_EQ(count(0.9, 5.9, 1, DType::Bool), -1);
+  EXPECT_EQ(count(std::complex<double>(1, 0), 5, 1), -1);
 }
 
 TEST(Shape, Gathers) {

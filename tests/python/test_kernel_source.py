@@ -100,6 +100,21 @@ def test_windows_give_the_bits_of_strips(tmp_path, size, kernel, stride, pad, di
         assert np.array_equal(out.ravel(), mean.numpy().ravel(), equal_nan=True)
 
 
+def test_factories(tmp_path):
+    for name, dtype, sizes, numbers, made in [
+            ("aten::full", strata.uint32, [5], [7], strata.full((5,), 7, dtype=strata.int32)),
+            ("aten::eye.m", strata.uint16, [3, 4], [1], strata.eye(3, 4, dtype=strata.int16)),
+            ("aten::arange.start_step", strata.float32, [30], [0.5, 0.1], strata.arange(0.5, 3.5, 0.1)),
+            ("aten::arange.start_step", strata.int32, [4], [-3, 7], strata.arange(-3, 20, 7, dtype=strata.int32)),
+            ("aten::linspace", strata.float32, [31], [-3.0, 0.0, 4.5, 0.0], strata.linspace(-3, 4.5, 31))]:
+        want = made.numpy()
+        out = np.empty_like(want)
+        folder = tmp_path / f"{name}.{dtype}".replace(":", "")
+        folder.mkdir()
+        assert run(name, dtype, folder, out, [], sizes, numbers) == 0
+        assert np.array_equal(out, want)
+
+
 def test_says_what_it_has_not():
     with pytest.raises(ValueError, match="no printed kernel"):
         strata.kernel_source("aten::mm")

@@ -1,5 +1,6 @@
 // All shape rules that the table names (`shape:`).
 #pragma once
+#include "core/shape/create.h"
 #include "core/shape/gather.h"
 #include "core/shape/move.h"
 #include "core/shape/pad.h"

@@ -126,8 +126,9 @@ std::vector<char> InnerLoop::live(const InnerPiece& piece) const {
   return in;
 }
 
-// Of the nodes that are live, the conditions that say whether or where something is read; a choice between values that
-// are computed anyway is as cheap as a loop of its own.
+// Of the nodes that are live, the conditions that say whether or where something is read, and those that choose between
+// values which the loop leaves alone, so that each piece is a fill; a choice between values that are computed anyway is
+// as cheap as a loop of its own.
 std::vector<char> InnerLoop::choosing(const std::vector<char>& in, const InnerPiece& piece) const {
   const size_t count = in.size();
   std::vector<char> reads(count, 0), below(count, 0);  // above some read, below one or below such a choice
@@ -143,7 +144,9 @@ std::vector<char> InnerLoop::choosing(const std::vector<char>& in, const InnerPi
     for (size_t k = 0; k < n.arg.size(); ++k) {
       if (n.arg[k] < 0) continue;
       const size_t a = size_t(piece.same[size_t(n.arg[k])]);
-      const bool chooses = (n.op == Op::Select || n.op == Op::Rare) && k == 0 && reads[v];
+      const bool selects = (n.op == Op::Select || n.op == Op::Rare) && k == 0;
+      const bool fills = selects && !varies(piece.same[size_t(n.arg[1])]) && !varies(piece.same[size_t(n.arg[2])]);
+      const bool chooses = fills || (selects && reads[v]);
       below[a] |= below[v] || n.op == Op::At || chooses;
     }
   }

@@ -88,9 +88,10 @@ std::string nameless(const std::string& text, const std::string& symbol) {
   return out;
 }
 
-// Moves elements from places that a tensor names, of which wider sets read several at once.
-bool gathers(const KernelDesc& d) {
-  return d.dtypes == kWidths && (std::strstr(d.text, "checked(") || std::strstr(d.text, "wrapped("));
+// Moves elements in a way for which wider sets are faster: from places that a tensor names, of which they read several
+// at once, or fills without reading.
+bool gains(const KernelDesc& d) {
+  return d.dtypes == kWidths && (!*d.inputs || std::strstr(d.text, "checked(") || std::strstr(d.text, "wrapped("));
 }
 
 }  // namespace
@@ -107,7 +108,7 @@ std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const st
   uint64_t count = 0;
   for (const KernelDesc* d : kernels)
     for (int t = 0; t < kDTypeCount; ++t) {
-      if (!((gathers(*d) ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
+      if (!((gains(*d) ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
       for (SpaceForm form : space_forms(*d)) {
         const Nest nest = build_space(*d, DType(t), form);
         // Entries that differ in their names alone (max_pool2d, max_pool3d) share their functions.
