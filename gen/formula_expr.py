@@ -26,6 +26,7 @@ LIST_FACTS = {"shapes": ("int[][]", "sizes_of"), "dtypes": ("ScalarType[]", "dty
 CONSTANTS = {"inf": Value("INFINITY", "float"), "nan": Value("NAN", "float"), "pi": Value("M_PI", "float")} | {
     name: Value(f"DType::{code}", "ScalarType") for name, code in (
         ("bool", "Bool"), ("int32", "I32"), ("int64", "I64"), ("float16", "F16"), ("bfloat16", "BF16"), ("float32", "F32"), ("float64", "F64"), ("complex64", "C64"), ("complex128", "C128"))}
+CHECKED = {"+": "plus", "-": "minus", "*": "times"}  # of integers
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 COMPARE = {ast.Gt: (">", "gt"), ast.Lt: ("<", "lt"), ast.GtE: (">=", "ge"), ast.LtE: ("<=", "le"), ast.Eq: ("==", "eq"),
            ast.NotEq: ("!=", "ne")}
@@ -207,6 +208,8 @@ class Expressions:
                 type_ = "float"
             if op:
                 a, b = (fit(x, type_)[1] for x in (a, b))
+                if type_ == "int":
+                    return Value(f"formulas::{CHECKED[op]}({a}, {b})", "int")
                 return Value(f"({a} {op} {b})", type_)
         if op == "+" and types <= {"int[]", "[]"}:
             return Value(f"formulas::joined({fit(a, 'int[]')[1]}, {fit(b, 'int[]')[1]})", "int[]")

@@ -159,7 +159,19 @@ class SmallVec {
 };
 
 using DimVec = SmallVec<int64_t, 6>;
-using BoolVec = SmallVec<bool, 4>;
+
+// A list of flags, whose length callers choose: to ask for one that it lacks raises.
+class BoolVec : public SmallVec<bool, 4> {
+ public:
+  using SmallVec::SmallVec;
+  bool operator[](size_t k) const {
+    if (k >= size()) too_few(k + 1, size());
+    return begin()[k];
+  }
+
+ private:
+  [[noreturn]] static void too_few(size_t wanted, size_t given);
+};
 using IntArrayRef = ArrayRef<int64_t>;
 
 template <class T, size_t N>

@@ -3,7 +3,14 @@
 #include <atomic>
 #include <cstdio>
 
+#include "base/array_ref.h"
+
 namespace strata {
+
+void BoolVec::too_few(size_t wanted, size_t given) {
+  throw_error(ErrorKind::Runtime,
+              str_cat("expected a list of at least ", wanted, " bools, such as an output_mask, got ", given));
+}
 
 void throw_error(ErrorKind kind, std::string message) { throw Error(kind, std::move(message)); }
 

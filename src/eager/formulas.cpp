@@ -13,22 +13,31 @@
 namespace strata {
 
 namespace {
-template <class F>
-Scalar combine(const Scalar& a, const Scalar& b, F f) {
+// Integers as integers where the result fits one, else as float64.
+template <class Exact, class F>
+Scalar combine(const Scalar& a, const Scalar& b, Exact exact, F f) {
   if (a.is_complex() || b.is_complex()) return Scalar(f(a.to_complex(), b.to_complex()));
-  if (a.is_integral(true) && b.is_integral(true)) return Scalar(static_cast<long>(f(a.to_int(), b.to_int())));
+  int64_t r;
+  const bool integers = a.is_integral(true) && b.is_integral(true) && !a.is_unsigned64() && !b.is_unsigned64();
+  if (integers && !exact(a.to_int(), b.to_int(), &r)) return Scalar(static_cast<long>(r));
   return Scalar(f(a.to_double(), b.to_double()));
 }
 }  // namespace
 
 Scalar operator+(const Scalar& a, const Scalar& b) {
-  return combine(a, b, [](auto x, auto y) { return x + y; });
+  return combine(
+      a, b, [](int64_t x, int64_t y, int64_t* r) { return __builtin_add_overflow(x, y, r); },
+      [](auto x, auto y) { return x + y; });
 }
 Scalar operator-(const Scalar& a, const Scalar& b) {
-  return combine(a, b, [](auto x, auto y) { return x - y; });
+  return combine(
+      a, b, [](int64_t x, int64_t y, int64_t* r) { return __builtin_sub_overflow(x, y, r); },
+      [](auto x, auto y) { return x - y; });
 }
 Scalar operator*(const Scalar& a, const Scalar& b) {
-  return combine(a, b, [](auto x, auto y) { return x * y; });
+  return combine(
+      a, b, [](int64_t x, int64_t y, int64_t* r) { return __builtin_mul_overflow(x, y, r); },
+      [](auto x, auto y) { return x * y; });
 }
 Scalar operator/(const Scalar& a, const Scalar& b) {
   if (a.is_complex() || b.is_complex()) return Scalar(a.to_complex() / b.to_complex());
@@ -36,6 +45,18 @@ Scalar operator/(const Scalar& a, const Scalar& b) {
 }
 
 namespace formulas {
+
+int64_t minus(int64_t a, int64_t b) {
+  int64_t r;
+  STRATA_CHECK(!__builtin_sub_overflow(a, b, &r), "a number of a formula: ", a, " - ", b, " does not fit in 64 bits");
+  return r;
+}
+
+int64_t floor_divided(int64_t a, int64_t b) {
+  STRATA_CHECK(b != 0, "a number of a formula: ", a, " // 0: division by zero");
+  if (b == -1) return minus(0, a);
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
 
 // ---- lists of numbers
 

@@ -52,7 +52,11 @@ inline Scalar conj(const Scalar& a) { return a.conj(); }
 
 // ---- lists of numbers, as Python has them
 
-inline int64_t floor_divided(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+// Integers that come from callers: what does not fit raises.
+inline int64_t plus(int64_t a, int64_t b) { return checked_add(a, b, "a number of a formula"); }
+inline int64_t times(int64_t a, int64_t b) { return checked_mul(a, b, "a number of a formula"); }
+int64_t minus(int64_t a, int64_t b);
+int64_t floor_divided(int64_t a, int64_t b);
 int64_t at(IntArrayRef values, int64_t i);                    // from the end where i is negative
 DimVec part(IntArrayRef values, int64_t begin, int64_t end);  // values[begin:end]
 DimVec joined(IntArrayRef a, IntArrayRef b);
