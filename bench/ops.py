@@ -12,6 +12,8 @@ GOALS = dict.fromkeys(
      "f32_to_bf16_strided", "f16_to_f32_transposed", "f16_add", "f16_mul_row", "f16_gelu", "f16_softmax", "f16_sum", "bf16_add",
      "bf16_f32_add", "sum_dim0", "mean_dim0", "sum_middle", "bmm_64x32", "bmm_256x16", "bmm_32x64", "bmm_turned",
      "max_pool2d_3x3_last"), 1.3)
+HOT_VALUES = 10_000_000
+HOT_GOALS = {f"index_add_{rows}": 1.1 for rows in (1, 10, 1_000_000)}
 
 
 def conversions(torch):
@@ -154,6 +156,21 @@ def gradients(torch):
 GROUPS = (conversions, reductions, products, arrangements, pictures, gradients)
 
 
-def work(torch) -> dict:
+def hot(torch) -> dict:
+    """`--hot`: many values meet in few places, and in many."""
+    values = torch.randn(HOT_VALUES)
+
+    def add_into(rows: int):
+        places, zeros = torch.randint(0, rows, (HOT_VALUES,)), torch.zeros(rows)
+        return lambda: zeros.index_add(0, places, values)
+
+    lines, few, wide = torch.randn(HOT_VALUES // 256, 256), torch.randint(0, 10, (HOT_VALUES // 256,)), torch.zeros(10, 256)
+    column, many = torch.randint(0, 10, (HOT_VALUES // 256, 256)), torch.zeros(10, 256)
+    return {**{f"index_add_{rows}": add_into(rows) for rows in (1, 10, 1_000_000)},
+            "index_add_rows": lambda: wide.index_add(0, few, lines),
+            "scatter_add_columns": lambda: many.scatter_add(0, column, lines)}
+
+
+def work(torch, is_hot: bool = False) -> dict:
     """All of them by name; each is one call."""
-    return {name: call for group in GROUPS for name, call in group(torch).items()}
+    return hot(torch) if is_hot else {name: call for group in GROUPS for name, call in group(torch).items()}

@@ -129,15 +129,17 @@ def measure(name: str, ours, theirs, blocks: int) -> tuple[list[float], list[flo
     return a, b
 
 
-def operators(ours: Python, theirs: Python | None, only: list[str] | None, blocks: int) -> None:
+def operators(ours: Python, theirs: Python | None, only: list[str] | None, blocks: int, hot: bool) -> None:
     """Every operator of ops.py, the worst ratio first."""
-    rows = []
-    names = [n for n in ours.ask(op="operators") if not only or any(part in n for part in only)]
+    rows, goals = [], ops.HOT_GOALS if hot else ops.GOALS
+    if hot and theirs:
+        theirs.ask(op="operators", hot=True)
+    names = [n for n in ours.ask(op="operators", hot=hot) if not only or any(part in n for part in only)]
     for at, name in enumerate(names, 1):
         print(f"[{at}/{len(names)}] {name}", file=sys.stderr, flush=True)
         a, b = measure(name, ours, theirs, blocks)
         ratio = statistics.median(x / y for x, y in zip(a, b, strict=True)) if b else None
-        rows.append((name, statistics.median(a), statistics.median(b) if b else None, ratio, ops.GOALS.get(name)))
+        rows.append((name, statistics.median(a), statistics.median(b) if b else None, ratio, goals.get(name)))
     for name, mine, peer, ratio, goal in sorted(rows, key=lambda r: -(r[3] or 0)):
         row = f"{name:<24}{mine * 1e3:>9.3f} ms"
         if ratio is not None:
@@ -160,6 +162,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "instructions"])
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--hot", action="store_true", help="of ops: many values that meet in few places, and in many")
     parser.add_argument("--blocks", type=int, help="measurements of each figure; 11, for operators 5")
     parser.add_argument("--save", action="store_true", help="write the counted instructions as the new baseline")
     args = parser.parse_args()
@@ -172,7 +175,7 @@ def main() -> None:
             if library:
                 print(f"{side}: {library.ask(op='about')}")
         print(f"{'operator':<24}{'ours':>12}{'peer':>12}{'ours/peer':>11}{'goal':>8}  result", flush=True)
-        return operators(*pair, args.only, args.blocks or 5)
+        return operators(*pair, args.only, args.blocks or 5, args.hot)
     args.blocks = args.blocks or 11
     ours = {"python": Python(sys.executable, "strata"), "cpp": Cpp("strata"), "import": Import(sys.executable, "strata")}
     theirs = {"python": Python(torch, "torch"), "cpp": Cpp("torch", torch), "import": Import(torch, "torch")} if torch else {}

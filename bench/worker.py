@@ -181,7 +181,7 @@ for line in sys.stdin:
     if request["op"] == "about":
         answer = f"{lib} {torch.__version__}, {torch.get_num_threads()} threads"
     elif request["op"] == "operators":
-        operators.update(operators or ops.work(torch))
+        operators.update(operators or ops.work(torch, request.get("hot", False)))
         answer = list(operators)
     else:
         answer = {"seconds": seconds(request["name"])}

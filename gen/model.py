@@ -28,7 +28,7 @@ KEYS = {
     "op", "compute", "rows", "dims", "cpu", "composite", "view", "inverse", "promote", "dtypes", "grad", "variants", "inplace",
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
-    "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "reference",
+    "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "starts", "reference",
     "reason", "numbers", "over", "order", "rank", "plan", "reads", "allocate",
 }
 FORMULA_KEYS = {"formula", "text"}
@@ -170,6 +170,11 @@ class Entry:
         return found
 
     @property
+    def scatters(self) -> bool:
+        """Whether its text changes places of a result that begins as something."""
+        return self.kind == "space" and into_of(self.text) is not None
+
+    @property
     def node(self) -> str:
         return self.raw["node"]
 
@@ -269,6 +274,10 @@ def check_space(e: Entry) -> None:
     index, _ = checked_index(e)
     if (index is not None) != ("outside" in e.raw):
         raise ValueError("outside is the error of an index that is checked or wrapped")
+    if e.scatters != ("starts" in e.raw):
+        raise ValueError("starts says what the result of a text that scatters (sum_into, put_into ...) begins as")
+    if str(e.raw.get("starts", 0)) not in ("0", *tensors):
+        raise ValueError(f"starts is a tensor argument or 0, got {e.raw['starts']}")
     if e.raw.get("strides", "contiguous") not in ("contiguous", "preserve", "suggested"):
         raise ValueError("strides are contiguous, preserve or suggested")
     rule_call(e)
@@ -346,8 +355,18 @@ def dtype_list(words: str) -> list[str]:
     return found
 
 
+def into_of(text: str) -> str | None:
+    """sum, prod, max, min or put, where the text's last line says what changes places of the result."""
+    found = re.match(r"(sum|prod|max|min|put)_into\(", text.strip().splitlines()[-1])
+    return found and found[1]
+
+
 def check_order(raw: dict) -> None:
-    if raw.get("order", "tree") not in ("tree", "sequence") or ("over" in raw) != ("order" in raw):
+    into = into_of(str(raw.get("space", "-")))
+    if into:
+        if raw.get("order", "chains") not in ("chains", "sequence") or (into in ("sum", "prod")) != ("order" in raw):
+            raise ValueError("sum_into and prod_into have an `order`, chains or sequence; what else changes places has none")
+    elif raw.get("order", "tree") not in ("tree", "sequence") or ("over" in raw) != ("order" in raw):
         raise ValueError("what has `over` has an `order`, tree or sequence, and nothing else has one")
 
 

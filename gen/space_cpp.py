@@ -13,7 +13,7 @@ ERRORS = {"IndexError": "Index", "RuntimeError": "Runtime", "ValueError": "Value
 
 def order(raw: dict) -> str:
     """The end of a KernelDesc: the dims that reductions run over, how, and the rank of groups."""
-    if "over" not in raw and "rank" not in raw:
+    if not {"over", "rank", "order"} & set(raw):
         return ""
     return f', "{raw.get("over", "")}", {str(raw.get("order") == "sequence").lower()}, {raw.get("rank", 0)}'
 
@@ -31,8 +31,9 @@ def info(e: Entry) -> str:
     ident = e.schema.ident
     array = f"const SpaceInput inputs_{ident}[] = {{{', '.join(inputs)}}};\n" if inputs else ""
     listed = f"{{inputs_{ident}, {len(inputs)}}}" if inputs else "{}"
+    flags = [str(flag).lower() for flag in (e.raw["dtypes"] == "width", result.dtype == "wide")]
     return (f'{array}const SpaceInfo info_{ident}{{{{"{ident}"}}, "{e.schema.name}", {listed}, {result.fixed_dims}, '
-            f"{str(e.raw['dtypes'] == 'width').lower()}, {sum(1 << DTYPES.index(d) for d in e.dtypes)}u, {names.index(found) if found else -1}, {str(wraps).lower()}, "
+            f"{', '.join(flags)}, {sum(1 << DTYPES.index(d) for d in e.dtypes)}u, {names.index(found) if found else -1}, {str(wraps).lower()}, "
             f"ErrorKind::{ERRORS[kind]}, {cstring(text)}}};")
 
 
@@ -81,6 +82,8 @@ def prepare(e: Entry) -> tuple[str, str]:
     body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
     body += f"  const Tensor* in[] = {{{', '.join('&' + n for n in names)}}};\n"
     body += f"  check_operands(info_{e.schema.ident}, {listed});\n"
+    if start(e) not in ("nullptr", *names):
+        body += f'  check_same_device({start(e)}, {names[0]}, "{e.schema.name}");\n'
     body += f"  const auto prepared = {call_of_rule(e)};\n"
     if e.raw["dtypes"] != "width":
         body += f"  check_dtype(info_{e.schema.ident}, {names[0]});\n"
@@ -127,7 +130,25 @@ def allocation_body(e: Entry, kind: str, s: Schema) -> str:
     return body + layout + f'  resize_output(out, layout.sizes, "{s.name}");\n  return out;\n'
 
 
+def start(e: Entry) -> str:
+    """What the result of a scatter begins as, a tensor argument; nullptr: zeros."""
+    begins = str(e.raw.get("starts", 0))
+    return "nullptr" if begins == "0" else safe(begins)
+
+
+def scatter_function(e: Entry) -> str:
+    body, args = prepare(e)
+    begins = start(e)
+    like = safe(e.schema.args[0].name) if begins == "nullptr" else begins
+    chosen = "Preserve" if begins != "nullptr" else strides(e)
+    return (f"{body}  const Tensor result = new_result({like}, prepared.outputs[0], ResultStrides::{chosen});\n"
+            "  if (result.is_meta()) return result;\n"
+            f"  scatter_space(info_{e.schema.ident}, result, {'&' * (begins != 'nullptr')}{begins}, {args});\n  return result;\n")
+
+
 def function_body(e: Entry) -> str:
+    if e.scatters:
+        return scatter_function(e)
     if not reads(e):
         body, numbers = factory(e)
         return (body + f"  Tensor result = new_result({place(e)}, made);\n"
@@ -148,6 +169,11 @@ def function_body(e: Entry) -> str:
 
 def inplace_body(e: Entry, s: Schema) -> str | None:
     """In place at once, where each element is made of the one that it replaces; None elsewhere."""
+    if e.scatters:
+        body, args = prepare(e)
+        read = ", ".join("&" + safe(o.name) for o in space_operands(e.raw["inputs"]))
+        return (f'  check_apart("{s.name}", self, {{{read}}});\n' + body + "  if (self.is_meta()) return self;\n"
+                f"  scatter_space(info_{e.schema.ident}, self, &self, {args});\n  return self;\n")
     if re.search(r"\bself\s*\[", e.text):
         return None
     body, args = prepare(e)

@@ -33,6 +33,10 @@ void check_difference(const Tensor& self, const Other& other, const Scalar& alph
 }
 // Raises where the operator has no meaning for a dtype, in PyTorch's words and of its type, RuntimeError.
 inline void refuse(bool wrong, const char* text) { STRATA_CHECK(!wrong, text); }
+// The factor of what is added to self fits it.
+void check_scale(const Tensor& self, const Scalar& alpha);
+// A value to fill elements of self with.
+void check_fill(const Tensor& self, const Scalar& value);
 void check_one_dtype(const char* op, const Tensor& self, const Tensor& other, const char* argument);
 // A reduction over `dims` (none or empty: all) that has no identity needs elements there.
 void check_some(const Tensor& self, OptIntArrayRef dims, const char* op);

@@ -31,6 +31,16 @@ void refuse_bools(bool both) {
                                          "instead.");
 }
 
+void check_scale(const Tensor& self, const Scalar& alpha) {
+  STRATA_CHECK(!(alpha.is_complex() && !self.is_complex()) && !(alpha.is_float() && is_integral(self.dtype(), true)),
+               "For integral input tensors, argument alpha must not be a floating point number.");
+}
+
+void check_fill(const Tensor& self, const Scalar& value) {
+  STRATA_CHECK(!value.is_complex() || self.is_complex(),
+               "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+}
+
 void check_one_dtype(const char* op, const Tensor& self, const Tensor& other, const char* argument) {
   STRATA_CHECK(self.dtype() == other.dtype(), op, ": argument ", argument, ": expected dtype ", self.dtype(),
                ", the input's, got ", other.dtype());

@@ -130,24 +130,6 @@ Tensor copy_of(const Tensor& self) { return ops::clone(self, MemoryFormat::Prese
 
 }  // namespace
 
-void scatter_src_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  scatter_into(self, dim, index, src, Reduce::Put, "scatter");
-}
-Tensor scatter_src(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  Tensor out = copy_of(self);
-  scatter_src_inplace(out, dim, index, src);
-  return out;
-}
-
-void scatter_value_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-  scatter_value_into(self, dim, index, value, Reduce::Put, "scatter");
-}
-Tensor scatter_value(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-  Tensor out = copy_of(self);
-  scatter_value_inplace(out, dim, index, value);
-  return out;
-}
-
 void scatter_named_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                            std::string_view reduce) {
   scatter_into(self, dim, index, src, named(reduce), "scatter");
@@ -166,15 +148,6 @@ Tensor scatter_value_named(const Tensor& self, int64_t dim, const Tensor& index,
                            std::string_view reduce) {
   Tensor out = copy_of(self);
   scatter_value_named_inplace(out, dim, index, value, reduce);
-  return out;
-}
-
-void scatter_add_inplace(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  scatter_into(self, dim, index, src, Reduce::Add, "scatter");
-}
-Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
-  Tensor out = copy_of(self);
-  scatter_add_inplace(out, dim, index, src);
   return out;
 }
 

@@ -65,13 +65,49 @@ Tensor with_splits(const Tensor& t, size_t operand, const Prepared& p) {
   return t.alias(sizes, strides, t.storage_offset());
 }
 
-// The last operand as the kernel takes it: as one line, with the dims that its pattern has at least, with split dims.
+// The step of a join's dims taken as one; none where they do not follow one another.
+std::optional<int64_t> joined_step(const Tensor& t, const shape::Join& join) {
+  int64_t step = 0, next = 0;  // of the innermost dim, and what the next outer one has to step
+  for (int64_t d = join.dim + join.count; d-- > join.dim;) {
+    const int64_t size = t.sizes()[size_t(d)], stride = t.strides()[size_t(d)];
+    if (size == 1) continue;
+    if (next && stride != next) return std::nullopt;
+    if (!next) step = stride;
+    next = stride * size;
+  }
+  return step;
+}
+
+// `t` with a join's dims as one.
+Tensor with_join(Tensor t, const shape::Join& join) {
+  std::optional<int64_t> step = joined_step(t, join);
+  if (!step) {
+    t = contiguous_copy(t);
+    step = joined_step(t, join);
+  }
+  DimVec sizes, strides;
+  int64_t n = 1;
+  for (int64_t d = 0; d <= t.dim(); ++d) {
+    if (d == join.dim + join.count) sizes.push_back(n), strides.push_back(*step);
+    if (d == t.dim()) break;
+    if (d >= join.dim && d < join.dim + join.count)
+      n *= t.sizes()[size_t(d)];
+    else
+      sizes.push_back(t.sizes()[size_t(d)]), strides.push_back(t.strides()[size_t(d)]);
+  }
+  return t.alias(sizes, strides, t.storage_offset());
+}
+
+// The last operand as the kernel takes it: as one line, with the dims that its pattern has at least, with split dims
+// and joined ones.
 void fit(Operands& o, int dims, const Prepared& p) {
   const size_t k = o.count - 1;
   if (STRATA_UNLIKELY(p.flat >> k & 1)) o.change(as_line(o.last()));
   const int64_t wanted = dims < 0 ? p.rank : dims;
   if (STRATA_UNLIKELY(o.last().dim() < wanted)) o.change(with_dims(o.last(), wanted));
   if (STRATA_UNLIKELY(!p.splits.empty())) o.change(with_splits(o.last(), k, p));
+  for (const shape::Join& join : p.joins)
+    if (size_t(join.operand) == k) o.change(with_join(o.last(), join));
 }
 
 // A number as the kernel of a result of `dtype` takes it.
@@ -162,8 +198,11 @@ void refuse_format(const std::optional<MemoryFormat>& format, const char* name) 
   STRATA_CHECK(!format, name, ": 'memory_format' argument is incompatible with 'out' tensor argument");
 }
 
-void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,
-                  const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars) {
+namespace {
+
+// `type`: of the operator's elements; a scatter may write wider ones.
+void launch_as(DType type, const SpaceInfo& info, std::initializer_list<const Tensor*> outs,
+               ArrayRef<const Tensor*> ins, const Prepared& prepared, ArrayRef<SpaceScalar> scalars) {
   const Tensor& out = **outs.begin();
   // A kernel that runs over nothing checks nothing.
   if (out.numel() == 0) {
@@ -178,7 +217,7 @@ void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> ou
   for (size_t k = 0; k < ins.size(); ++k) {
     const SpaceInput& in = info.inputs[k];
     o.add(*ins[k]);
-    const DType wanted = in.as == SpaceInput::kSame ? out.dtype() : in.as < 0 ? ins[k]->dtype() : DType(in.as);
+    const DType wanted = in.as == SpaceInput::kSame ? type : in.as < 0 ? ins[k]->dtype() : DType(in.as);
     if (STRATA_UNLIKELY(ins[k]->dtype() != wanted)) o.change(as_dtype(*ins[k], wanted));
     fit(o, in.dims, prepared);
   }
@@ -187,7 +226,7 @@ void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> ou
   for (const SpaceScalar& s : scalars) {
     if (s.number) {
       slots.push_back({});
-      store_number(info, s, out.dtype(), slots.back());
+      store_number(info, s, type, slots.back());
       lists.push_back(1);
       continue;
     }
@@ -201,7 +240,7 @@ void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> ou
     }
     lists.push_back(uint8_t(found->values.size()));
   }
-  const DType dtype = info.width ? run::width_dtype(out.dtype()) : out.dtype();
+  const DType dtype = info.width ? run::width_dtype(type) : type;
   const int32_t status = run::launch({info.op,
                                       info.name,
                                       dtype,
@@ -210,12 +249,23 @@ void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> ou
                                       {prepared.places.data(), prepared.places.size()},
                                       {slots.data(), slots.size()},
                                       lists,
-                                      {prepared.extents.data(), prepared.extents.size()}});
+                                      {prepared.extents.data(), prepared.extents.size()},
+                                      info.index});
   if (STRATA_UNLIKELY(status != 0)) {
     check_indices(info, *ins[size_t(info.index)], prepared);
     STRATA_INTERNAL(false, info.name, ": status ", status, " without an index outside");
   }
 }
+
+// Whether the kernel can write `t` itself: what it takes as one line, or joins, must lie so.
+bool fits_as(const Tensor& t, const Prepared& p) {
+  if (p.flat & 1) return t.is_contiguous();
+  for (const shape::Join& join : p.joins)
+    if (join.operand == 0 && !joined_step(t, join)) return false;
+  return true;
+}
+
+}  // namespace
 
 void launch_factory(const SpaceInfo& info, const Tensor& out, ArrayRef<SpaceScalar> scalars) {
   if (out.numel() == 0) return;
@@ -225,6 +275,29 @@ void launch_factory(const SpaceInfo& info, const Tensor& out, ArrayRef<SpaceScal
   const DType dtype = info.width ? run::width_dtype(out.dtype()) : out.dtype();
   const Tensor* outs[] = {&out};
   run::launch({info.op, info.name, dtype, {outs, 1}, {}, {}, {slots, scalars.size()}, {}, {}});
+}
+
+void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,
+                  const Prepared& prepared, ArrayRef<SpaceScalar> scalars) {
+  launch_as((*outs.begin())->dtype(), info, outs, ins, prepared, scalars);
+}
+
+void scatter_space(const SpaceInfo& info, const Tensor& result, const Tensor* start, ArrayRef<const Tensor*> ins,
+                   const Prepared& prepared, ArrayRef<SpaceScalar> scalars) {
+  const bool in_place = start && start->is_same(result);
+  bool empty = false;  // then no kernel looks at the indices
+  for (const Tensor* t : ins) empty |= t->numel() == 0;
+  if (info.index >= 0 && (in_place || empty)) check_indices(info, *ins[size_t(info.index)], prepared);
+  if (empty && in_place) return;
+  const DType wide = info.wide ? traits(result.dtype()).compute : result.dtype();
+  const bool direct = wide == result.dtype() && fits_as(result, prepared);
+  const Tensor to = direct ? result : new_tensor(result, result.sizes(), wide);
+  if (!start)
+    fill_values(to, Scalar(0));
+  else if (!to.is_same(*start))
+    copy_values(to, *start);
+  if (!empty) launch_as(result.dtype(), info, {&to}, ins, prepared, scalars);
+  if (!direct) copy_values(result, to);
 }
 
 }  // namespace strata::eager

@@ -22,6 +22,7 @@ struct SpaceInfo {
   ArrayRef<SpaceInput> inputs;
   int8_t output_dims;  // as an input's; of all outputs
   bool width;          // elements are only moved: the kernel goes by their width
+  bool wide;           // the result's elements are of the type that the kernel computes in
   uint32_t dtypes;     // else: of elements that it computes with, a bit each
   // `checked` and `wrapped` indices: the input that holds them (-1: none), and the error where one is outside. In its
   // text {value}, {dim} and {size} stand for numbers.
@@ -71,5 +72,9 @@ void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> ou
                   const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars = {});
 // The same of a kernel without operands, whose scalars are numbers.
 void launch_factory(const SpaceInfo& info, const Tensor& out, ArrayRef<SpaceScalar> scalars = {});
+// Scatters into `result`, which begins as `start` (null: zeros) and may be `start`: in place nothing is written when an
+// index is outside. Sums of half types are taken in float32.
+void scatter_space(const SpaceInfo& info, const Tensor& result, const Tensor* start, ArrayRef<const Tensor*> ins,
+                   const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars = {});
 
 }  // namespace strata::eager

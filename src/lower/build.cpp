@@ -45,6 +45,8 @@ void Builder::read_operands() {
           o.per_row = true;
         else if (p == "real")
           o.storage = traits(dtype_).component;
+        else if (p == "wide")
+          o.storage = traits(dtype_).compute;
         else if (p == "truth")
           o.storage = dtype_ == DType::U8 ? DType::U8 : DType::Bool;
         else if (p == "word")

@@ -96,7 +96,7 @@ typedef struct StrataSpaceRange {
   const char* name;   // the dim's, or its group's, as the table writes it
   uint8_t kind;       // STRATA_DIM_*
   uint8_t component;  // which dim of its group; of the plain group 0 is outside, 1 inside
-  uint8_t runs;       // 1: a loop; 0: a size only
+  uint8_t runs;       // 0: a size only; 1: a loop; 2: one whose order matters, since its turns may write one element
 } StrataSpaceRange;
 
 typedef struct StrataSpaceOperand {
@@ -107,6 +107,9 @@ typedef struct StrataSpaceOperand {
 typedef struct StrataSpaceEntry {
   const char* name;  // without its form
   uint8_t dtype, rank, inner;
+  // A scatter in chains: two outputs follow the result, what its chains gave and uint32 counts (lower/ir/nest.h). 1: of
+  // sums, 2: of products.
+  uint8_t chained;
   uint8_t ranges, operands, scalars;
   const StrataSpaceRange* range;      // [ranges]: the loops first, outermost first
   const StrataSpaceOperand* operand;  // [operands], outputs first

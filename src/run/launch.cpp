@@ -7,7 +7,7 @@ namespace strata::run {
 namespace {
 
 int32_t on_cpu(const SpaceCall& c) {
-  return space(c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data(), c.extents);
+  return space({c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data(), c.extents, c.index});
 }
 
 std::atomic<Launcher> launchers[kMaxDeviceTypes] = {on_cpu};
@@ -48,7 +48,8 @@ int32_t in_turns(const SpaceCall& c, size_t rank, Launcher launcher) {
                         {places.data(), places.size()},
                         {slots.data(), slots.size()},
                         {},
-                        c.extents});
+                        c.extents,
+                        c.index});
     from = part;
   }
   return status;

@@ -19,6 +19,7 @@ struct SpaceCall {
   ArrayRef<Slot> scalars;
   ArrayRef<uint8_t> lists;   // per scalar of the text how many slots it has
   ArrayRef<Extent> extents;  // of reduced dims
+  int index = -1;            // the input whose values say where a scatter's contributions go
 };
 
 using Launcher = int32_t (*)(const SpaceCall& call);  // gives the status word

@@ -1,7 +1,9 @@
 #include "run/space.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <unordered_map>
 
@@ -13,18 +15,22 @@ namespace strata::run {
 namespace {
 
 constexpr int kMaxRanges = 16, kMaxOperands = 8, kMaxDims = TensorImpl::kMaxDims;
-constexpr int64_t kGrain = 16384;  // elements that are worth a thread
+constexpr int64_t kGrain = 16384;    // elements that are worth a thread
+constexpr int64_t kBlock = 1 << 22;  // elements between two looks for an interrupt
+constexpr int64_t kChain = 1024;     // contributions of a chain (kernels count them so)
+constexpr uint64_t kMostBins = 1 << 20;
+constexpr int64_t kMostTurns = (int64_t(1) << 32) - 1;
 
 struct Tables {
   std::unordered_map<std::string, const StrataSpaceEntry*> entries[kIsaCount];
-  static std::string key(const char* name, int dtype, int rank, int inner) {
-    return std::string(name) + '/' + char('a' + dtype) + char('0' + rank) + char('0' + inner);
+  static std::string key(const char* name, int dtype, int rank, int inner, int chained) {
+    return std::string(name) + '/' + char('a' + dtype) + char('0' + rank) + char('0' + inner) + char('0' + chained);
   }
   Tables() {
     for (const StrataSpaceTable* t = strata_space_tables; t->isa; ++t)
       for (int64_t k = 0; k < t->file->count; ++k) {
         const StrataSpaceEntry& e = t->file->entries[k];
-        entries[isa_index(t->isa)].emplace(key(e.name, e.dtype, e.rank, e.inner), &e);
+        entries[isa_index(t->isa)].emplace(key(e.name, e.dtype, e.rank, e.inner, e.chained != 0), &e);
       }
   }
 };
@@ -32,7 +38,7 @@ struct Tables {
 constexpr StrataSpaceEntry kNone = {};  // remembered where there is none
 
 // Null where the kernel has no such form.
-const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool inner) {
+const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool inner, bool chained = false) {
   if (rank > kMaxGroup) return nullptr;
   const uint32_t now = isa_generation();
   if (STRATA_UNLIKELY(op.generation.load(std::memory_order_relaxed) != now)) {
@@ -40,12 +46,12 @@ const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool
       for (auto& c : row) c.store(nullptr, std::memory_order_relaxed);
     op.generation.store(now, std::memory_order_relaxed);
   }
-  auto& cached = op.cache[int(dtype)][2 * rank + inner];
+  auto& cached = op.cache[int(dtype)][8 * chained + 2 * rank + inner];
   if (const StrataSpaceEntry* e = cached.load(std::memory_order_relaxed)) return e == &kNone ? nullptr : e;
   static const Tables* tables = new Tables;
   const StrataSpaceEntry* e = nullptr;
   for (int isa : {current_isa(), 0}) {
-    auto found = tables->entries[isa].find(Tables::key(op.name, int(dtype), rank, inner));
+    auto found = tables->entries[isa].find(Tables::key(op.name, int(dtype), rank, inner, chained));
     if (found == tables->entries[isa].end()) continue;
     e = found->second;
     break;
@@ -66,9 +72,9 @@ struct Operand {
 
 class Launch {
  public:
-  Launch(const StrataSpaceEntry& form, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> ins,
-         ArrayRef<Place> places, ArrayRef<Extent> extents)
-      : form_(form) {
+  Launch(const StrataSpaceEntry& form, const SpaceArgs& args) : form_(form) {
+    const auto& [op, dtype, outs, ins, places, scalars, extents, index] = args;
+    for (int r = 0; r < form.ranges; ++r) scatters_ |= form.range[r].runs == 2;
     STRATA_INTERNAL(form.operands == outs.size() + ins.size() && form.operands <= kMaxOperands, form.name, ": takes ",
                     int(form.operands), " operands");
     std::fill(std::begin(extent_), std::end(extent_), int64_t(-1));
@@ -76,7 +82,7 @@ class Launch {
     for (size_t k = 0; k < form.operands; ++k)
       if (!operand_[k].has_plain) std::fill_n(operand_[k].plain, std::max(plain_, 0), int64_t(0));
     for (int r = 0; r < form.ranges; ++r)
-      for (const Extent& e : extents)
+      for (const Extent& e : args.extents)
         if (std::strcmp(e.name, form.range[r].name) == 0) {
           extent_[r] = e.values[form.range[r].component];
           reads_ *= double(std::max<int64_t>(extent_[r], 1));
@@ -109,13 +115,25 @@ class Launch {
   // dim alone is that loop.
   bool wants_inner() const {
     if (plain_ == 0 || (plain_ == 1 && form_.ranges == 1)) return false;
+    // Of a scatter the first input says, whose dims are loops.
+    const int k = scatters_ ? outputs() : 0;
+    if (k == form_.operands || !operand_[k].has_plain) return true;
     int64_t own = 0;
-    for (int d = 0; d < form_.operand[0].dims; ++d) {
-      const int r = form_.operand[0].range[d];
+    for (int d = 0; d < form_.operand[k].dims; ++d) {
+      const int r = form_.operand[k].range[d];
       if (form_.range[r].kind == STRATA_DIM_PLAIN || extent_[r] <= 1) continue;
-      own = own ? std::min(own, operand_[0].stride[d]) : operand_[0].stride[d];
+      own = own ? std::min(own, operand_[k].stride[d]) : operand_[k].stride[d];
     }
-    return own == 0 || operand_[0].plain[plain_ - 1] < own;
+    return own == 0 || operand_[k].plain[plain_ - 1] < own;
+  }
+
+  // At most so many contributions meet in one element.
+  int64_t contributions() const {
+    int64_t n = 1;
+    for (int r = 0; r < form_.ranges; ++r)
+      if (form_.range[r].runs == 2 && (extent_[r] == 0 || __builtin_mul_overflow(n, extent_[r], &n)))
+        return extent_[r] == 0 ? 0 : std::numeric_limits<int64_t>::max();
+    return n;
   }
 
   int32_t run(const void* scalars);
@@ -127,6 +145,11 @@ class Launch {
   }
 
   void bind(size_t k, const Tensor& t, ArrayRef<Place> places);
+  int outputs() const {
+    int n = 0;
+    while (n < form_.operands && form_.operand[n].output) ++n;
+    return n;
+  }
 
   const StrataSpaceEntry& form_;
   Operand operand_[kMaxOperands];
@@ -134,13 +157,17 @@ class Launch {
   int64_t plain_size_[kMaxDims];
   int plain_ = -1;
   double reads_ = 1;  // elements of a reduction
+  bool scatters_ = false;
 };
 
 void Launch::bind(size_t k, const Tensor& t, ArrayRef<Place> places) {
   const StrataSpaceOperand& o = form_.operand[k];
   Operand& out = operand_[k];
+  const bool beside = form_.chained && (k == 1 || k == 2);  // lies as the result does
+  if (beside) out = operand_[0];
   out.width = t.itemsize();
   out.memory = t.numel() ? t.bytes() : nullptr;
+  if (beside) return;
   out.offset = 0;
   const int64_t nd = t.dim();
   uint8_t kinds[kMaxDims];  // of the tensor's dims: 0 plain, else 1 + the operand's dim
@@ -164,14 +191,16 @@ void Launch::bind(size_t k, const Tensor& t, ArrayRef<Place> places) {
     kinds[at] = uint8_t(1 + d);
     out.stride[d] = t.strides()[at];
     int64_t& extent = extent_[o.range[d]];
-    if (extent < 0) extent = t.sizes()[at];
+    // What scatters runs over what all its operands have: the index of a scatter may be smaller than the rest.
+    const bool least = scatters_ && form_.range[o.range[d]].runs;
+    if (extent < 0 || (least && t.sizes()[at] < extent)) extent = t.sizes()[at];
   }
   out.has_plain = has_plain;
   int plain = 0;
   for (int64_t d = 0; d < nd; ++d) {
     if (kinds[d] != 0) continue;
     STRATA_INTERNAL(has_plain, form_.name, ": operand ", k, " has a dim that its pattern lacks");
-    if (plain_ < 0) plain_size_[plain] = t.sizes()[d];
+    if (plain_ < 0 || (scatters_ && t.sizes()[d] < plain_size_[plain])) plain_size_[plain] = t.sizes()[d];
     out.plain[plain++] = t.strides()[d];
   }
   if (!has_plain) return;
@@ -202,17 +231,21 @@ int32_t Launch::run(const void* scalars) {
     begin[loops] = 0;
     end[loops] = extent_[r];
     volume *= extent_[r];
-    if (split < 0 || (end[split] < 16 && extent_[r] > end[split])) split = loops;
+    const bool ordered = form_.range[r].runs == 2;
+    if (!ordered && (split < 0 || (end[split] < 16 && extent_[r] > end[split]))) split = loops;
     ++loops;
   }
   int64_t times = 1;
   for (int d = 0; d < walked; ++d) times *= plain_size_[d];
   if (volume == 0 || times == 0) return 0;
+  // A scatter without a plain dim is one thread's, in blocks, so that it can be interrupted.
+  const bool serial = split < 0 && scatters_ && loops > 0;
+  if (serial) split = 0;
   const int64_t units = split < 0 ? 1 : end[split];
   std::atomic<int32_t> status{0};
   // Elements that a unit reads, those of its reductions counted.
   const double work = std::max(1.0, double(volume) / double(units) * reads_);
-  parallel_for(0, times * units, std::max<int64_t>(1, int64_t(double(kGrain) / work)), [&](int64_t from, int64_t to) {
+  auto part = [&](int64_t from, int64_t to) {
     void* memory[kMaxOperands];
     int64_t offset[kMaxOperands], first[kMaxRanges], past[kMaxRanges];
     std::copy(begin, begin + loops, first);
@@ -231,7 +264,16 @@ int32_t Launch::run(const void* scalars) {
       from += high - low;
     }
     if (mine) status.fetch_or(mine, std::memory_order_relaxed);
-  });
+  };
+  if (!serial) {
+    parallel_for(0, times * units, std::max<int64_t>(1, int64_t(double(kGrain) / work)), part);
+  } else {
+    const int64_t block = std::max<int64_t>(1, int64_t(double(kBlock) / work));
+    for (int64_t from = 0; from < times * units; from += block) {
+      check_interrupt();
+      part(from, std::min(from + block, times * units));
+    }
+  }
   return status.load();
 }
 
@@ -247,6 +289,55 @@ int32_t run_line(const StrataSpaceEntry& form, const Tensor& out, const void* sc
     if (mine) status.fetch_or(mine, std::memory_order_relaxed);
   });
   return status.load();
+}
+
+// Runs `form`, prepared as `launch`, or the one with a plain range inside where that walks memory better.
+int32_t run_form(const SpaceArgs& args, const StrataSpaceEntry& form, Launch& launch) {
+  launch.order_plain();
+  const StrataSpaceEntry* inner =
+      launch.wants_inner() ? find_form(args.op, args.dtype, form.rank, true, form.chained) : nullptr;
+  if (!inner) return launch.run(args.scalars);
+  Launch within(*inner, args);
+  within.order_plain();
+  return within.run(args.scalars);
+}
+
+// Whether it is plain that no place gets more contributions than a chain has: places that agree in their last bits are
+// counted together.
+bool few(const SpaceArgs& args) {
+  if (args.index < 0) return false;
+  const Tensor& index = *args.ins[size_t(args.index)];
+  if (index.dim() != 1 || index.dtype() != DType::I64) return false;
+  const int64_t n = index.numel(), step = index.strides()[0], *value = index.data<int64_t>();
+  const uint64_t mask = std::bit_ceil(uint64_t(n) / (kChain / 2) + 1) - 1;
+  if (mask >= kMostBins) return false;
+  std::vector<uint32_t> count(mask + 1);
+  // Looks ever more seldom whether some bin is full: of few places it soon is.
+  for (int64_t begin = 0, end = std::min(n, 16 * kChain); begin < n; begin = end, end = std::min(n, 4 * end)) {
+    for (int64_t i = begin; i < end; ++i) ++count[uint64_t(value[i * step]) & mask];
+    if (std::ranges::any_of(count, [](uint32_t c) { return c > kChain; })) return false;
+  }
+  return true;
+}
+
+// Two launches: contributions in chains of kChain, then the sums of each element's chains.
+int32_t in_chains(const SpaceArgs& args, const StrataSpaceEntry& form) {
+  static const SpaceOp sums{"fold_chain_sums"}, products{"fold_chain_products"};
+  const Tensor& result = *args.outs[0];
+  int64_t span = 1;  // elements from the first to the last
+  for (int64_t d = 0; d < result.dim(); ++d) span += (result.sizes()[size_t(d)] - 1) * result.strides()[size_t(d)];
+  auto like_result = [&](DType t) {
+    return make_tensor(IntArrayRef(span), t).alias(result.sizes(), result.strides(), 0);
+  };
+  const Tensor total = like_result(result.dtype()), count = like_result(DType::U32);
+  std::memset(count.bytes(), 0, size_t(span) * sizeof(uint32_t));
+  const Tensor* outs[] = {&result, &total, &count};
+  SpaceArgs chained = args;
+  chained.outs = {outs, 3};
+  Launch launch(form, chained);
+  const int32_t status = run_form(chained, form, launch);
+  space({form.chained == 1 ? sums : products, result.dtype(), {outs, 1}, {outs, 3}});
+  return status;
 }
 
 }  // namespace
@@ -266,23 +357,23 @@ DType width_dtype(DType t) {
   }
 }
 
-int32_t space(const SpaceOp& op, DType dtype, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> ins,
-              ArrayRef<Place> places, const void* scalars, ArrayRef<Extent> extents) {
+int32_t space(const SpaceArgs& args) {
   // A kernel with a computed group has a form for each number of its dims; another has one.
   size_t rank = 0;
-  for (const Place& p : places) rank = std::max(rank, p.dims.size());
-  const StrataSpaceEntry* form = find_form(op, dtype, int(rank), false);
-  if (!form) form = find_form(op, dtype, 0, false);
-  STRATA_INTERNAL(form, op.name, ": no space kernel for ", dtype, " and a group of ", rank, " dims");
-  if (form->operands == 1 && form->ranges == 1 && form->operand[0].dims == 1 && outs[0]->is_contiguous())
-    return run_line(*form, *outs[0], scalars);
-  Launch launch(*form, outs, ins, places, extents);
-  launch.order_plain();
-  const StrataSpaceEntry* inner = launch.wants_inner() ? find_form(op, dtype, form->rank, true) : nullptr;
-  if (!inner) return launch.run(scalars);
-  Launch within(*inner, outs, ins, places, extents);
-  within.order_plain();
-  return within.run(scalars);
+  for (const Place& p : args.places) rank = std::max(rank, p.dims.size());
+  const StrataSpaceEntry* form = find_form(args.op, args.dtype, int(rank), false);
+  if (!form) form = find_form(args.op, args.dtype, 0, false);
+  STRATA_INTERNAL(form, args.op.name, ": no space kernel for ", args.dtype, " and a group of ", rank, " dims");
+  if (form->operands == 1 && form->ranges == 1 && form->operand[0].dims == 1 && args.outs[0]->is_contiguous())
+    return run_line(*form, *args.outs[0], args.scalars);
+  Launch launch(*form, args);
+  if (STRATA_UNLIKELY(launch.contributions() > kChain))
+    if (const StrataSpaceEntry* chained = find_form(args.op, args.dtype, form->rank, false, true)) {
+      STRATA_CHECK_NOT_IMPLEMENTED(launch.contributions() <= kMostTurns, args.op.name, ": ", launch.contributions(),
+                                   " contributions to one element at once; divide the operands into parts");
+      if (!few(args)) return in_chains(args, *chained);
+    }
+  return run_form(args, *form, launch);
 }
 
 }  // namespace strata::run

@@ -10,8 +10,8 @@ namespace strata::run {
 
 struct SpaceOp {
   const char* name;  // of the kernel in the table
-  // By dtype and form (rank of a computed group, whether the plain group has a range inside).
-  mutable std::atomic<const StrataSpaceEntry*> cache[kDTypeCount][8] = {};
+  // By dtype and form (rank of a computed group, whether the plain group has a range inside, whether in chains).
+  mutable std::atomic<const StrataSpaceEntry*> cache[kDTypeCount][16] = {};
   mutable std::atomic<uint32_t> generation{0};
 };
 
@@ -24,9 +24,19 @@ constexpr int64_t kMaxGroup = 3;
 // The unsigned dtype (complex128 for 16 bytes) that moves elements as wide as t's: `dtypes: width` of the table.
 DType width_dtype(DType t);
 
-// Operands as the table lists them, of dtypes as wide as the kernel's for `dtype`. Scalars are 16-byte slots in the
-// kernel's types; lists of a group have one each. Returns the status word: 2 where an index was out of range.
-int32_t space(const SpaceOp& op, DType dtype, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> ins,
-              ArrayRef<Place> places = {}, const void* scalars = nullptr, ArrayRef<Extent> extents = {});
+// A kernel over tensors. Operands as the table lists them, of dtypes as wide as the kernel's for `dtype`. Scalars are
+// 16-byte slots in the kernel's types; lists of a group have one each.
+struct SpaceArgs {
+  const SpaceOp& op;
+  DType dtype;
+  ArrayRef<const Tensor*> outs, ins;
+  ArrayRef<Place> places = {};
+  const void* scalars = nullptr;
+  ArrayRef<Extent> extents = {};
+  int index = -1;  // the input whose values say where a scatter's contributions go
+};
+
+// Returns the status word: 2 where an index was out of range.
+int32_t space(const SpaceArgs& args);
 
 }  // namespace strata::run

@@ -15,7 +15,7 @@ std::vector<size_t> turns;  // dims of the group in each call
 
 int32_t on_fake(const run::SpaceCall& c) {
   turns.push_back(c.places[0].dims.size());
-  return run::space(c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data());
+  return run::space({c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data()});
 }
 
 const run::SpaceOp flip{"flip"};

@@ -69,6 +69,12 @@ struct Split {
   Sizes<S> sizes;
 };
 
+// Neighbouring dims of an operand that the kernel takes as one; of none of them, a dim of size 1 there.
+struct Join {
+  int operand;  // outputs first
+  int64_t dim, count;
+};
+
 template <class S>
 struct Prepared {
   InlineVec<Output<S>, 1> outputs;
@@ -76,6 +82,7 @@ struct Prepared {
   InlineVec<Value<S>, 2> values;
   InlineVec<Extent<S>, 1> extents;
   InlineVec<Split<S>, 1> splits;  // of an operand in the order of its dims
+  InlineVec<Join, 1> joins;       // at most one of an operand
   // Operands with a plain or computed group have dims of size 1 in front when they have fewer than this.
   int64_t rank = 0;
   uint32_t flat = 0;        // bit k: operand k, outputs first, is taken as one line of its elements in logical order

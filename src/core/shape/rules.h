@@ -5,3 +5,4 @@
 #include "core/shape/move.h"
 #include "core/shape/pad.h"
 #include "core/shape/pool.h"
+#include "core/shape/scatter.h"

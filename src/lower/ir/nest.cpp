@@ -4,9 +4,19 @@
 
 namespace strata::lower {
 
+uint64_t Nest::runs_over(const NestStore& s) const {
+  uint64_t all = depends[size_t(s.offset)];
+  if (s.into != NestStore::None)
+    for (int v : {s.value, s.imaginary, s.guard})
+      if (v >= 0) all |= depends[size_t(v)];
+  for (size_t k = 0; s.into != NestStore::None && k < ranges.size(); ++k)
+    if (ranges[k].ordered) all |= uint64_t(1) << k;
+  return all;
+}
+
 uint64_t Nest::loops() const {
   uint64_t all = 0;
-  for (const NestStore& s : stores) all |= depends[s.offset];
+  for (const NestStore& s : stores) all |= runs_over(s);
   return all;
 }
 
@@ -81,16 +91,26 @@ void verify(const Nest& nest) {
     STRATA_INTERNAL(nest.nodes[s.offset].type == DType::I64, nest.name, ": a store at a place that is no integer");
     STRATA_INTERNAL(nest.nodes[s.value].type == storage_node_type(nest.operands[s.operand].storage), nest.name,
                     ": a store of another type than its operand's");
-    STRATA_INTERNAL((nest.depends[s.value] & ~nest.depends[s.offset]) == 0, nest.name,
+    STRATA_INTERNAL((nest.depends[s.value] & ~nest.runs_over(s)) == 0, nest.name,
                     ": a stored value depends on a range that its place does not");
+    STRATA_INTERNAL(s.guard < 0 || (s.into != NestStore::None && nest.nodes[s.guard].type == DType::Bool), nest.name,
+                    ": a store is guarded by what is no condition, or is no contribution");
     written[s.operand] = true;
+    for (const char* name : {Nest::kTotal, Nest::kCount})
+      for (size_t k = 0; s.chains && k < nest.operands.size(); ++k)
+        if (nest.operands[k].name == name) written[k] = true;
     for (const NestStore& t : nest.stores) {
-      uint64_t a = nest.depends[s.offset], b = nest.depends[t.offset];
+      uint64_t a = nest.runs_over(s), b = nest.runs_over(t);
       STRATA_INTERNAL((a & b) == a || (a & b) == b, nest.name, ": two stores run over different ranges");
     }
   }
   for (size_t k = 0; k < nest.operands.size(); ++k)
     STRATA_INTERNAL(written[k] || !nest.operands[k].output, nest.name, ": output ", k, " is never written");
+}
+
+const char* into_name(NestStore::Into into) {
+  static const char* const names[] = {"", "put", "sum", "prod", "max", "min"};
+  return names[into];
 }
 
 std::string dump(const Nest& nest) {
@@ -142,7 +162,13 @@ std::string dump(const Nest& nest) {
   for (const NestStore& s : nest.stores) {
     out << "  store " << nest.operands[s.operand].name;
     if (s.part) out << '.' << int(s.part);
-    out << " %" << s.offset << " %" << s.value << '\n';
+    out << " %" << s.offset;
+    if (s.into != NestStore::None) out << ' ' << into_name(s.into);
+    out << " %" << s.value;
+    if (s.imaginary >= 0) out << " %" << s.imaginary;
+    if (s.guard >= 0) out << " where %" << s.guard;
+    if (s.chains) out << " in chains";
+    out << '\n';
   }
   return out.str();
 }

@@ -7,7 +7,8 @@
 //   - offsets are I64, guards and conditions Bool; a value of an operand has its storage's type;
 //   - a reduction's value depends on each range that it binds; its result depends on none of them;
 //   - the ranges that stores depend on are the loops around them: of any two stores, one has all ranges of the other;
-//   - outputs are written, never read.
+//   - outputs are written, never read, but by contributions, whose output begins as the caller left it;
+//   - a contribution runs over every loop; those to one element come in the order of the loops.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -26,8 +27,14 @@ struct NestOperand {
 };
 
 struct NestStore {
+  // How a contribution changes the element; Put: the last one stays.
+  enum Into : uint8_t { None, Put, Add, Mul, Max, Min };
   int operand, offset, value;
   uint8_t part = 0;
+  Into into = None;
+  int imaginary = -1;   // of a contribution: its other part
+  int guard = -1;       // a Bool; where it is false the contribution is left out
+  bool chains = false;  // of 1,024 contributions each, kept in the operands Nest::kTotal and Nest::kCount
 };
 
 // What a range runs over: a named dim, the plain group (component 0 outside of all others, 1 inside), or a dim of a
@@ -37,6 +44,7 @@ struct NestRange {
   enum Kind : uint8_t { Named, Plain, Group } kind = Named;  // numbers of kernel_abi.h
   std::string of = name;                                     // the dim's or group's name in the table
   uint8_t component = 0;
+  bool ordered = false;  // contributions of several of its indices may meet in one element
 };
 
 struct Nest {
@@ -50,6 +58,11 @@ struct Nest {
   std::vector<NestStore> stores;
   std::vector<uint64_t> depends;  // per node: the ranges, a bit each
 
+  // Contributions in chains of 1,024 have two more outputs, which lie as the result does: what the chains before the
+  // one at hand gave, and how many contributions there were.
+  static constexpr const char *kTotal = "total", *kCount = "count";
+
+  uint64_t runs_over(const NestStore& s) const;
   uint64_t loops() const;      // ranges that stores run over
   std::string symbol() const;  // "add_Tensor_f32"
 };
@@ -63,6 +76,7 @@ void find_dependences(Nest& nest);
 // Raises (internal) where the nest breaks the spec above.
 void verify(const Nest& nest);
 
+const char* into_name(NestStore::Into into);  // "sum"
 std::string dump(const Nest& nest);
 
 }  // namespace strata::lower

@@ -98,7 +98,7 @@ class BlockNest {
 }  // namespace
 
 Nest build_nest(const KernelDesc& desc, DType dtype) {
-  if (desc.kind == KernelKind::Space) return build_space(desc, dtype, space_forms(desc)[0]);
+  if (desc.kind == KernelKind::Space) return build_space(desc, dtype, space_forms(desc, dtype)[0]);
   return BlockNest(desc, dtype).run();
 }
 

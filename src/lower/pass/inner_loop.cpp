@@ -19,7 +19,9 @@ InnerLoop::InnerLoop(Nest& nest, int range, std::vector<int> roots)
 }
 
 InnerLoop::InnerLoop(Nest& nest, int range) : nest_(nest), range_(range), stores_(true) {
-  for (const NestStore& s : nest.stores) roots_.push_back(s.offset), roots_.push_back(s.value);
+  for (const NestStore& s : nest.stores)
+    for (int v : {s.offset, s.value, s.imaginary, s.guard})
+      if (v >= 0) roots_.push_back(v);
   no_ = constant(DType::Bool, 0);
   yes_ = constant(DType::Bool, 1);
   cut({}, 0);

@@ -4,7 +4,9 @@ namespace strata::lower {
 
 void keep_live(const Graph& graph, Nest& nest) {
   std::vector<char> used(graph.nodes.size(), 0);
-  for (const NestStore& s : nest.stores) used[size_t(s.offset)] = used[size_t(s.value)] = 1;
+  for (const NestStore& s : nest.stores)
+    for (int v : {s.offset, s.value, s.imaginary, s.guard})
+      if (v >= 0) used[size_t(v)] = 1;
   for (size_t v = graph.nodes.size(); v-- > 0;) {
     if (!used[v]) continue;
     for (int a : graph.nodes[v].arg)
@@ -35,10 +37,9 @@ void keep_live(const Graph& graph, Nest& nest) {
     place[v] = int(nest.nodes.size());
     nest.nodes.push_back(std::move(n));
   }
-  for (NestStore& s : nest.stores) {
-    s.offset = place[size_t(s.offset)];
-    s.value = place[size_t(s.value)];
-  }
+  for (NestStore& s : nest.stores)
+    for (int* v : {&s.offset, &s.value, &s.imaginary, &s.guard})
+      if (*v >= 0) *v = place[size_t(*v)];
 }
 
 }  // namespace strata::lower

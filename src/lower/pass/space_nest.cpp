@@ -50,6 +50,19 @@ std::vector<Pattern> patterns(const std::string& list) {
 
 constexpr const char* kPlain = "p";
 
+// What the last line of a text does to its result.
+NestStore::Into into_of(const Expr& e) {
+  if (e.kind != Expr::Call) return NestStore::None;
+  for (NestStore::Into into : {NestStore::Put, NestStore::Add, NestStore::Mul, NestStore::Max, NestStore::Min})
+    if (e.name == into_name(into) + std::string("_into")) return into;
+  return NestStore::None;
+}
+
+NestStore::Into into_of(const KernelDesc& desc) {
+  const std::vector<Statement> lines = parse_statements(desc.text, desc.name);
+  return lines.empty() ? NestStore::None : into_of(*lines.back().value);
+}
+
 class SpaceNest : Builder::Operands {
  public:
   SpaceNest(const KernelDesc& desc, DType dtype, SpaceForm form)
@@ -62,15 +75,17 @@ class SpaceNest : Builder::Operands {
     nest_.source = desc.source ? desc.source : "";
     nest_.text = desc.text;
     nest_.dtype = dtype;
-    for (const Pattern& p : outputs_)
+    scatters_ = into_of(desc) != NestStore::None;
+    for (const Pattern& p : scatters_ ? inputs_ : outputs_)
       for (const Dim& d : p.dims) add_dim(d, true);
-    for (const Pattern& p : inputs_)
-      for (const Dim& d : p.dims) add_dim(d, false);
+    for (const Pattern& p : scatters_ ? outputs_ : inputs_)
+      for (const Dim& d : p.dims) add_dim(d, scatters_ && d.name == kPlain);
     for (const Dim& d : dims_named(desc.over)) {
       if (ranges_.count(d.name)) builder_.fail(nullptr, "reduced dim '" + d.name + "' is one of an operand");
-      add_dim(d, false);
+      add_dim(d, scatters_);
       iterated_[d.name] = true;
-      for (int r : ranges_[d.name]) over_ |= uint64_t(1) << r;
+      for (int r : ranges_[d.name])
+        if (!scatters_) over_ |= uint64_t(1) << r;
     }
     for (const Pattern& p : patterns(desc.scalars))
       if (!p.dims.empty()) lists_.push_back(p.name);
@@ -88,9 +103,14 @@ class SpaceNest : Builder::Operands {
     const std::vector<std::array<int, 2>> values = builder_.build();
     const Kernel& k = builder_.kernel();
     for (size_t i = 0; i < outputs_.size(); ++i) add_operand(outputs_[i], k.outputs[i].storage, true);
+    if (form_.chained) {
+      nest_.operands.push_back({Nest::kTotal, nest_.operands[0].storage, true, {}});
+      nest_.operands.push_back({Nest::kCount, DType::U32, true, {}});
+    }
     for (size_t i = 0; i < inputs_.size(); ++i) add_operand(inputs_[i], k.inputs[i].storage, false);
     scalars(k);
-    for (size_t i = 0; i < outputs_.size(); ++i)
+    if (scatters_) scatter(values[0]);
+    for (size_t i = 0; i < outputs_.size() && !scatters_; ++i)
       for (uint8_t part = 0; part < 2; ++part)
         if (values[i][part] >= 0)
           nest_.stores.push_back({int(i), offset(int(i), own_place(outputs_[i])), values[i][part], part});
@@ -133,6 +153,10 @@ class SpaceNest : Builder::Operands {
       out = over_dims(b, e);
       return true;
     }
+    if (into_of(e) != NestStore::None) {
+      out = contribution(b, e);
+      return true;
+    }
     if (e.kind == Expr::Index) {
       out = read(b, e, nullptr);
       return true;
@@ -171,6 +195,42 @@ class SpaceNest : Builder::Operands {
     const Value v = partial ? read(b, *of.args[0], &how.guard) : b.eval(of);
     if (arg) how.value[1] = b.cast(b.eval(*e.args[1]), DType::I64).re;
     return b.reduce(e, c, v, how);
+  }
+
+  // sum_into(result[...], e, condition): the value; where it goes is kept.
+  Value contribution(Builder& b, const Expr& e) {
+    const bool partial =
+        !e.args.empty() && e.args[0]->kind == Expr::Call && e.args[0]->name == "inside" && e.args[0]->args.size() == 1;
+    if (e.args.size() < 2 || e.args.size() > 3) b.fail(&e, e.name + " takes result[...], a value and a condition");
+    const Expr& target = partial ? *e.args[0]->args[0] : *e.args[0];
+    if (store_.into != NestStore::None || outputs_.size() != 1 || target.kind != Expr::Index ||
+        target.name != outputs_[0].name)
+      b.fail(&e, e.name + " is the last line and takes a place of the only output");
+    const Value v = b.eval(*e.args[1]);
+    store_.into = into_of(e);
+    place_ = place_at(b, outputs_[0], target, partial, store_.guard);
+    if (e.args.size() == 3) {
+      const int also = b.condition(b.eval(*e.args[2]));
+      store_.guard = store_.guard < 0 ? also : b.g.op(Op::And, DType::Bool, store_.guard, also);
+    }
+    return v;
+  }
+
+  void scatter(const std::array<int, 2>& value) {
+    Graph& g = builder_.g;
+    store_.operand = 0;
+    store_.value = value[0];
+    store_.imaginary = value[1];
+    store_.offset = offset(0, place_);
+    for (size_t k = 0; k < nest_.ranges.size(); ++k) {
+      bool apart = false;
+      for (size_t d = 0; d < place_.size(); ++d)
+        apart |= nest_.operands[0].dims[d] == int(k) && g.node(place_[d]).op == Op::Range &&
+                 g.node(place_[d]).imm == uint64_t(k);
+      nest_.ranges[k].ordered = runs_[k] && !apart;
+    }
+    store_.chains = form_.chained;
+    nest_.stores.push_back(store_);
   }
 
   // Of an expression with a value for each dim of a group: place(g, e) is the row-major number of the place, product(g,
@@ -299,7 +359,7 @@ class SpaceNest : Builder::Operands {
   Value load(Builder& b, size_t input, const std::vector<int>& place, int guard) {
     Graph& g = b.g;
     const DType storage = b.kernel().inputs[input].storage;
-    const int operand = int(outputs_.size() + input), at = offset(operand, place);
+    const int operand = int(outputs_.size() + input) + (form_.chained ? 2 : 0), at = offset(operand, place);
     auto part = [&](uint8_t p) {
       const int v = g.add({Op::At, storage_node_type(storage), {at, guard, -1}, uint64_t(operand), p});
       return from_storage(g, v, storage);
@@ -313,13 +373,19 @@ class SpaceNest : Builder::Operands {
     size_t input = 0;
     while (input < inputs_.size() && inputs_[input].name != e.name) ++input;
     if (input == inputs_.size()) b.fail(&e, "'" + e.name + "' is no tensor operand");
-    const Pattern& p = inputs_[input];
+    int guard = -1;
+    const std::vector<int> place = place_at(b, inputs_[input], e, inside != nullptr, guard);
+    if (inside) *inside = guard;
+    return load(b, input, place, guard);
+  }
+
+  // The indices of operand[...], and the condition (-1: none) that those which may be outside are not.
+  std::vector<int> place_at(Builder& b, const Pattern& p, const Expr& e, bool inside, int& guard) {
     if (e.args.size() != p.dims.size())
       b.fail(&e, e.name + " has " + std::to_string(p.dims.size()) + " dims, got " + std::to_string(e.args.size()) +
                      " indices");
     Graph& g = b.g;
     std::vector<int> place;
-    int guard = -1;
     auto also = [&](int condition) { guard = guard < 0 ? condition : g.op(Op::And, DType::Bool, guard, condition); };
     for (size_t k = 0; k < p.dims.size(); ++k) {
       const Dim& d = p.dims[k];
@@ -334,12 +400,11 @@ class SpaceNest : Builder::Operands {
         }
         const int outer = component_;
         if (d.group) component_ = int(c);
-        place.push_back(index_value(b, index, ranges[c], inside != nullptr, also));
+        place.push_back(index_value(b, index, ranges[c], inside, also));
         component_ = outer;
       }
     }
-    if (inside) *inside = guard;
-    return load(b, input, place, guard);
+    return place;
   }
 
   template <class F>
@@ -392,9 +457,12 @@ class SpaceNest : Builder::Operands {
   std::map<std::string, std::vector<int>> ranges_;
   std::map<std::string, bool> iterated_;
   std::vector<bool> runs_;
-  uint64_t over_ = 0;      // ranges that reductions run over
-  int* absent_ = nullptr;  // the guard of the reduction at hand
-  int component_ = -1;     // which dim of a group an index is evaluated for
+  bool scatters_ = false;
+  NestStore store_{};       // of a text that scatters
+  std::vector<int> place_;  // and its place
+  uint64_t over_ = 0;       // ranges that reductions run over
+  int* absent_ = nullptr;   // the guard of the reduction at hand
+  int component_ = -1;      // which dim of a group an index is evaluated for
   Nest nest_;
 };
 
@@ -402,7 +470,7 @@ class SpaceNest : Builder::Operands {
 
 Nest build_space(const KernelDesc& desc, DType dtype, SpaceForm form) { return SpaceNest(desc, dtype, form).run(); }
 
-std::vector<SpaceForm> space_forms(const KernelDesc& desc) {
+std::vector<SpaceForm> space_forms(const KernelDesc& desc, DType dtype) {
   bool group = false, plain = false;
   for (const char* list : {desc.outputs, desc.inputs})
     for (const Pattern& p : patterns(list))
@@ -412,11 +480,19 @@ std::vector<SpaceForm> space_forms(const KernelDesc& desc) {
   for (int rank = first; rank <= last; ++rank)
     for (bool inner : {false, true})
       if (plain || !inner) forms.push_back({rank, inner});
+  const NestStore::Into into = into_of(desc);
+  const bool rounds = is_float(dtype) || is_complex(dtype);
+  if ((into == NestStore::Add || into == NestStore::Mul) && rounds && !desc.sequence)
+    for (size_t k = 0, count = forms.size(); k < count; ++k) {
+      forms.push_back(forms[k]);
+      forms.back().chained = true;
+    }
   return forms;
 }
 
 std::string space_name(const std::string& kernel, SpaceForm form) {
-  return kernel + (form.rank ? "_r" + std::to_string(form.rank) : "") + (form.inner ? "_in" : "");
+  return kernel + (form.rank ? "_r" + std::to_string(form.rank) : "") + (form.inner ? "_in" : "") +
+         (form.chained ? "_chains" : "");
 }
 
 }  // namespace strata::lower

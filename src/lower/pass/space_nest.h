@@ -15,20 +15,29 @@
 //     given, as tree T or as a sequence; argmax(e, place) gives the place of the largest, an int64 that is not
 //     negative, or, in a sequence, -1 where nothing is larger than -inf (or the least integer). Of inside(x[...])
 //     without a value what is outside is absent.
+//   - A text whose last line is sum_into(result[...], e), prod_into, max_into, min_into or put_into scatters: it runs
+//   over
+//     the dims of the inputs, those that it is `over`, and the plain group, and e changes what stands at that place of
+//     the result, which begins as the caller left it. Of inside(result[...]) what is outside is left out, as where a
+//     third argument, a condition, is false. Contributions to one place come in the order of the loops: the plain
+//     group's dims do not matter to it, the others run as the inputs name them, the last fastest. Sums and products of
+//     floats form chains of 1,024, whose results are added (multiplied) in order, unless the description says
+//     `sequence`.
 #pragma once
 #include "lower/ir/nest.h"
 
 namespace strata::lower {
 
 struct SpaceForm {
-  int rank = 0;        // dims of each computed group; 0 where there is none
-  bool inner = false;  // whether the plain group has a range inside the others
+  int rank = 0;          // dims of each computed group; 0 where there is none
+  bool inner = false;    // whether the plain group has a range inside the others
+  bool chained = false;  // of a scatter: for more than 1,024 contributions to a place
 };
 
 Nest build_space(const KernelDesc& desc, DType dtype, SpaceForm form);
 
 // The forms that are printed ahead for a kernel: a computed group has 1 to 3 dims, or the description's rank alone.
-std::vector<SpaceForm> space_forms(const KernelDesc& desc);
+std::vector<SpaceForm> space_forms(const KernelDesc& desc, DType dtype);
 
 // "flip_r2_in"
 std::string space_name(const std::string& kernel, SpaceForm form);

@@ -37,6 +37,14 @@ class NestPrinter {
   Done needed(const std::vector<int>& roots) const;
   void statements(const std::vector<int>& roots, uint64_t ranges, Done& done);
   void stores(uint64_t ranges);
+  void contribute(int store);
+  bool reports(int condition) const;
+  std::vector<std::string> joined(const NestStore& s, const std::vector<std::string>& to,
+                                  const std::vector<std::string>& v) const;
+  bool is_false(int condition) const {
+    const Node* n = condition < 0 ? nullptr : &nest_.nodes[size_t(same(condition))];
+    return n && n->op == Op::Const && n->imm == 0;
+  }
 
   // ---- loops
   void loops(size_t next, uint64_t ranges, Done done);
@@ -89,6 +97,7 @@ class NestPrinter {
   std::string better_;
   int known_step_ = 0;         // what the one factor of the piece's reads is, where the text is for that; else 0
   bool side_by_side_ = false;  // in the version for elements that lie side by side
+  bool guarded_ = false;       // the store's guard stands around the loop at hand
   const InnerPiece* piece_ = nullptr;  // of the loop at hand, where it is cut
   const Span* span_ = nullptr;         // and that loop
   std::string text_;

@@ -16,6 +16,9 @@ NestPrinter::NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& 
   for (const char* word : {"at", "used", "depth", "chunk", "part", "waiting", "lane", "none", "x", "y", "found",
                            "first", "strip", "stop", "l", "past"})
     names_.reserve(word);
+  for (const NestStore& s : nest.stores)
+    for (const char* word : {"to", "turn", "sum", "re", "im"})
+      if (s.into != NestStore::None) names_.reserve(word);
   better_ = names_.unique("better");
   value_names_.resize(nest_.nodes.size());
   for (size_t v = 0; v < nest_.nodes.size(); ++v) value_names_[v] = name_of(int(v));
@@ -32,7 +35,7 @@ void NestPrinter::plan_innermost() {
     if (loops >> r & 1) range = int(r);
   if (range < 0) return;
   for (const NestStore& s : nest_.stores)
-    if (nest_.depends[size_t(s.offset)] != loops) return;
+    if (nest_.runs_over(s) != loops) return;
   std::vector<int> reductions;
   for (size_t v = 0; v < nest_.nodes.size(); ++v) {
     if (nest_.nodes[v].op != Op::Reduced || !(nest_.depends[v] >> range & 1)) continue;
@@ -53,6 +56,16 @@ void NestPrinter::plan_innermost() {
       rows_.emplace(k, row);
   }
   last_.emplace(nest_, range);
+  // Turns that may meet in one element stay in order.
+  for (size_t k = 0; k < nest_.stores.size(); ++k) {
+    if (nest_.stores[k].into == NestStore::None) continue;
+    for (const InnerPiece& piece : last_->pieces())
+      if (!piece.writes.count(int(k)) && !last_->never(piece, nest_.stores[k].guard)) {
+        last_.reset();
+        inner_range_ = -1;
+        return;
+      }
+  }
 }
 
 std::string NestPrinter::run() {
@@ -178,9 +191,12 @@ std::string NestPrinter::place(const std::map<int, InnerStep>* steps, int of, in
 
 std::vector<int> NestPrinter::roots() const {
   std::vector<int> all;
-  for (size_t s = 0; s < nest_.stores.size(); ++s) {
-    if (!piece_ || !piece_->writes.count(int(s))) all.push_back(same(nest_.stores[s].offset));
-    all.push_back(same(nest_.stores[s].value));
+  for (size_t k = 0; k < nest_.stores.size(); ++k) {
+    const NestStore& s = nest_.stores[k];
+    if (is_false(s.guard)) continue;
+    if (!piece_ || !piece_->writes.count(int(k))) all.push_back(same(s.offset));
+    for (int v : {s.value, s.imaginary, s.guard})
+      if (v >= 0) all.push_back(same(v));
   }
   return all;
 }
@@ -242,7 +258,9 @@ void NestPrinter::statements(const std::vector<int>& roots, uint64_t ranges, Don
       line("const " + values_.type(n.type) + " " + name + " = " + read + ";");
     } else if (n.op == Op::Check) {
       line("const bit " + name + " = " + ref(n.arg[0]) + ";");
-      line("found |= " + name + " ? 0 : " + std::to_string(n.imm) + ";");
+      const bool stores = nest_.stores.size() == 1 && nest_.stores[0].guard >= 0 &&
+                          same(nest_.stores[0].guard) == int(v) && reports(int(v));
+      if (!stores) line("found |= " + name + " ? 0 : " + std::to_string(n.imm) + ";");
     } else if (n.op != Op::Const && !n.leaf()) {
       line("const " + values_.type(n.type) + " " + name + " = " +
            values_.expression(
@@ -255,8 +273,12 @@ void NestPrinter::statements(const std::vector<int>& roots, uint64_t ranges, Don
 void NestPrinter::stores(uint64_t ranges) {
   for (size_t k = 0; k < nest_.stores.size(); ++k) {
     const NestStore& s = nest_.stores[k];
-    if (nest_.depends[size_t(s.offset)] != ranges) continue;
+    if (nest_.runs_over(s) != ranges || is_false(s.guard)) continue;
     const NestOperand& o = nest_.operands[size_t(s.operand)];
+    if (s.into != NestStore::None) {
+      contribute(int(k));
+      continue;
+    }
     line("p_" + o.label() + "[" +
          place(piece_ ? &piece_->writes : nullptr, int(k), s.offset, is_complex(o.storage), s.part) +
          "] = " + ref(s.value) + ";");
@@ -318,7 +340,9 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, con
   else
     for (int v : loop.roots()) wanted.push_back(same(v));
   // A guard that the loop leaves alone stands before it.
-  int guard = reduction < 0 ? -1 : nest_.reductions[size_t(reduction)].guard;
+  int guard = reduction >= 0             ? nest_.reductions[size_t(reduction)].guard
+              : nest_.stores.size() == 1 ? nest_.stores[0].guard
+                                         : -1;
   if (guard >= 0) guard = same(guard);
   const bool known = guard >= 0 && nest_.nodes[size_t(guard)].op == Op::Const;
   const bool before = guard >= 0 && !known && !(nest_.depends[size_t(guard)] >> span.range & 1);
@@ -336,6 +360,7 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, con
     }
   }
   if (before) open("if (" + ref(guard) + ") {");
+  guarded_ = before;
   auto loop_once = [&](Done mine) {
     if (span.any_order && *values_.dialect().any_order) line(values_.dialect().any_order);
     open("for (i64 " + r + " = " + (piece.limits.empty() ? span.begin : "first") + "; " + r + " < " +
@@ -363,6 +388,7 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, con
   if (factor >= 0) close();
   if (before) close();
   close();
+  guarded_ = false;
   piece_ = nullptr;
   span_ = nullptr;
 }

@@ -33,7 +33,7 @@ typedef struct StrataSpaceOperand {
 } StrataSpaceOperand;
 typedef struct StrataSpaceEntry {
   const char* name;
-  u8 dtype, rank, inner, ranges, operands, scalars;
+  u8 dtype, rank, inner, chained, ranges, operands, scalars;
   const StrataSpaceRange* range;
   const StrataSpaceOperand* operand;
   void (*fn)(const StrataNestArgs*);
@@ -53,7 +53,7 @@ std::string tables(const KernelDesc& desc, const Nest& nest, SpaceForm form, std
   for (size_t k = 0; k < nest.ranges.size(); ++k) {
     const NestRange& r = nest.ranges[k];
     out += std::string(k ? ", " : "") + "{\"" + r.of + "\", " + number(r.kind) + ", " + number(r.component) + ", " +
-           number(nest.loops() >> k & 1) + "}";
+           number(nest.loops() >> k & 1 ? 1 + r.ordered : 0) + "}";
   }
   out += "};\n";
   std::string operands;
@@ -68,9 +68,12 @@ std::string tables(const KernelDesc& desc, const Nest& nest, SpaceForm form, std
   }
   out += "static const StrataSpaceOperand " + s + "_operands[] = {" + operands + "};\n";
   entries += "  {\"" + std::string(desc.name) + "\", " + number(uint64_t(nest.dtype)) + ", " +
-             number(uint64_t(form.rank)) + ", " + number(form.inner) + ", " + number(nest.ranges.size()) + ", " +
-             number(nest.operands.size()) + ", " + number(nest.scalars.size()) + ", " + s + "_ranges, " + s +
-             "_operands, call_" + s + "},\n";
+             number(uint64_t(form.rank)) + ", " + number(form.inner) + ", " +
+             number(!form.chained                           ? 0
+                    : nest.stores[0].into == NestStore::Mul ? 2
+                                                            : 1) +
+             ", " + number(nest.ranges.size()) + ", " + number(nest.operands.size()) + ", " +
+             number(nest.scalars.size()) + ", " + s + "_ranges, " + s + "_operands, call_" + s + "},\n";
   return out;
 }
 
@@ -91,7 +94,8 @@ std::string nameless(const std::string& text, const std::string& symbol) {
 // Moves elements in a way for which wider sets are faster: from places that a tensor names, of which they read several
 // at once, or fills without reading.
 bool gains(const KernelDesc& d) {
-  return d.dtypes == kWidths && (!*d.inputs || std::strstr(d.text, "checked(") || std::strstr(d.text, "wrapped("));
+  return d.dtypes == kWidths && !std::strstr(d.text, "put_into(") &&
+         (!*d.inputs || std::strstr(d.text, "checked(") || std::strstr(d.text, "wrapped("));
 }
 
 }  // namespace
@@ -109,7 +113,7 @@ std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const st
   for (const KernelDesc* d : kernels)
     for (int t = 0; t < kDTypeCount; ++t) {
       if (!((gains(*d) ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
-      for (SpaceForm form : space_forms(*d)) {
+      for (SpaceForm form : space_forms(*d, DType(t))) {
         const Nest nest = build_space(*d, DType(t), form);
         // Entries that differ in their names alone (max_pool2d, max_pool3d) share their functions.
         const std::string text = print_nest(nest, local, helpers) + "static " + print_adapter(nest);
