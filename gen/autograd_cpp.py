@@ -384,7 +384,8 @@ def write_definitions(entries: list[Entry], definitions: list[Definition], table
         bodies.append(f"{head} {{\n{made.body()}\n}}")
     out.write("strata/generated/formulas.h", HEADER + '#pragma once\n#include "core/tensor.h"\n\nnamespace strata::formulas {\n\n' +
               "\n".join(heads) + "\n\n}  // namespace strata::formulas\n")
-    out.write("formulas.cpp", HEADER + '#include "grad/formulas.h"\n#include "strata/generated/kernel_calls.h"\n' + includes(entries, "\n".join(bodies)) +
+    out.write("formulas.cpp", HEADER + '#include "grad/formulas.h"\n#include "strata/generated/kernel_calls.h"\n'
+              '#include "strata/generated/kernel_ops.h"\n' + includes(entries, "\n".join(bodies)) +
               "\nnamespace strata::formulas {\n\n" + "\n\n".join(bodies) + "\n\n}  // namespace strata::formulas\n")
 
 

@@ -24,10 +24,12 @@ PRIMITIVES = [signature(text, "primitive") for text in (
     "wrap_dim(int dim, int ndim) -> int",
     "inverse_order(int[] dims) -> int[]",  # of a permutation
     "broadcast_shapes(int[] a, int[] b) -> int[]",
+    "narrow_start(int size, int start, int length) -> int",
     "row_dims(int ndim, int[]? dim) -> int[]",  # wrapped, in order, none twice; all where there are none
     "default_dtype() -> ScalarType",
+    "largest_of(ScalarType dtype) -> float",  # of a real one, or of the parts of a complex one
+    "check_fits(Scalar value, ScalarType dtype) -> ()",  # raises where the dtype cannot hold the number
     "promote_types(ScalarType a, ScalarType b) -> ScalarType",
-    "result_type(Tensor a, Tensor b) -> ScalarType",  # that both have together
     "reduced_numel(int[] sizes, int[]? dim) -> int",
     # A reduced result or gradient with its reduced dims put back as 1, and expanded to the sizes of the input.
     "unsqueeze_reduced(Tensor t, int ndim, int[]? dim, bool keepdim) -> Tensor",
@@ -37,9 +39,21 @@ PRIMITIVES = [signature(text, "primitive") for text in (
     "products_of_others(Tensor t) -> Tensor",  # of all but one along the last dim, zeros among them or not
     "grad_enabled() -> bool",  # whether the derivative is itself recorded
 )]
+# What headers of tensors say.
+PRIMITIVES += [signature(text, "fact") for text in (
+    "result_type(Tensor a, Tensor b) -> ScalarType",  # the dtype that both have together
+    "check_tensors(Tensor[] list, str op) -> ()",  # raises for None in it
+    "check_writable(Tensor[] list, str op) -> ()",  # raises where an element has no place of its own
+)]
+# Launches of kernels, `launches.append(kernel(..., into=...))`, which run together.
+PRIMITIVES += [signature(text, "launch") for text in (
+    "launches(str op) -> launches",
+    "launch(launches list) -> ()",
+)]
 # Primitives that read values: a text that calls one cannot be recorded for other values.
 PRIMITIVES += [signature(text, "reader") for text in (
     "truth(Tensor t) -> bool",  # of one element
+    "number(Tensor t) -> float",  # of one element; 0 where there is none
     "any_true(Tensor t) -> bool",
     "all_true(Tensor t) -> bool",
     "allclose_to(Tensor t, Tensor expected) -> bool",
@@ -104,10 +118,12 @@ def indented(lines: list[str], indent: str) -> str:
 
 
 class Writer(Expressions):
-    """Checks one text and writes it as C++."""
+    """Checks one text and writes it as C++. `target`: a tensor that takes the result, which the kernel writes that each way
+    ends in, and whether it is resized."""
 
-    def __init__(self, functions: dict[str, list[Function]], scope: Scope):
+    def __init__(self, functions: dict[str, list[Function]], scope: Scope, target: tuple[str, bool] | None = None):
         super().__init__(functions, scope)
+        self.target = target
         self.hoisted: dict[str, str] = {}  # locals that several lines assign: name -> C++ type
         self.counts: dict[str, int] = {}  # how many lines assign each
         self.want = ""
@@ -117,7 +133,7 @@ class Writer(Expressions):
     def write(self, text: str, want: str) -> Code:
         tree = ast.parse(text)
         self.want = want
-        single = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) and want != "()"
+        single = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) and want != "()" and not self.target
         lines = [self.wanted_value(tree.body[0].value)] if single else self.body(tree)
         return Code(lines, want, self.uses, self.facts, self.calls, single)
 
@@ -186,6 +202,8 @@ class Writer(Expressions):
         if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call):
             return [self.effect(s.value)]
         if isinstance(s, ast.Return) and (s.value is None) == (self.want == "()"):
+            if self.target:
+                return [self.given(s.value), f"return {self.target[0]};"]
             return [f"return {self.wanted_value(s.value)};" if s.value else "return;"]
         if isinstance(s, ast.Raise) and isinstance(s.exc, ast.Call) and isinstance(s.exc.func, ast.Name):
             kind = ERRORS.get(s.exc.func.id)
@@ -194,8 +212,20 @@ class Writer(Expressions):
             return [f"throw_error(ErrorKind::{kind}, {self.text(s.exc.args[0])});"]
         self.fail(f"{type(s).__name__} is no line of a formula: expected name = expression, if, for, return or raise")
 
+    def given(self, node: ast.expr) -> str:
+        """The kernel that a way ends in, writing the target."""
+        if not isinstance(node, ast.Call) or not (made := self.expr(node)).code.startswith("eager::calls::"):
+            self.fail(f"{ast.unparse(node)}: a plan with `direct` ends in kernels")
+        name, _, rest = made.code.partition("(")
+        f = self.functions[node.func.id][0]
+        if f.rows or f.result != "Tensor" or len(node.keywords):
+            self.fail(f"{ast.unparse(node)}: a pointwise kernel of one result, which computes in the dtype of its operands, is direct")
+        return f"{name}_out({self.target[0]}, {str(self.target[1]).lower()}, {rest};"
+
     def effect(self, node: ast.Call) -> str:
         """A call for what it writes."""
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+            return self.appended(node)
         before = self.calls
         self.calls = set()
         value = self.expr(node)
@@ -203,6 +233,19 @@ class Writer(Expressions):
         if value.type != "()" and not any(f.kind == "writer" for f in made):
             self.fail(f"{ast.unparse(node)} is no line of a formula: it gives {value.type}, which nothing uses")
         return f"{value.code};"
+
+    def appended(self, node: ast.Call) -> str:
+        """A kernel that is to write with others."""
+        launches = self.expr(node.func.value)
+        call = node.args[0] if len(node.args) == 1 and isinstance(node.args[0], ast.Call) else None
+        into = next((k.value for k in call.keywords if k.arg == "into"), None) if call else None
+        if launches.type != "launches" or into is None:
+            self.fail(f"{ast.unparse(node)}: expected launches.append(kernel(..., into=...))")
+        f, outs, codes = self.written_parts(call.func.id, [self.expr(a) for a in call.args], {}, into)
+        count = len([a for a in f.args if a.is_tensor])
+        numbers = len([a for a in f.args if a.type == "Scalar"])
+        return (f"{launches.code}.append(eager::kernels::{f.name}, {{{', '.join(outs)}}}, {{{', '.join(codes[:count])}}}, "
+                f"{{{', '.join(codes[count:count + numbers])}}});")
 
     def loop(self, s: ast.For) -> list[str]:
         """Over lists, in step; what the lines assign is known to them alone."""
@@ -246,6 +289,10 @@ class Writer(Expressions):
         self.forget({name})
         self.names[name] = Value(safe(name), made.type)
         type_ = stored(made.type)
+        if made.type == "launches":
+            if self.counts[name] > 1:
+                self.fail(f"{name}: launches are assigned once")
+            return f"{type_} {safe(name)} = {made.code};"
         if self.counts[name] == 1:
             return f"const {type_} {safe(name)} = {made.code};"
         if self.hoisted.setdefault(name, type_) != type_:

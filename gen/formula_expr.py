@@ -10,7 +10,7 @@ from .formula_types import ELEMENTS, FormulaError, Function, Value, choose, fit,
 from .schema import safe
 
 # Functions of numbers and lists, spelled by `number_call`.
-NUMBERS = {"len", "range", "zip", "float", "int", "min", "max", "log", "sqrt", "conj", "isinf"}
+NUMBERS = {"len", "range", "zip", "float", "int", "min", "max", "log", "sqrt", "conj", "isinf", "pow"}
 # Attributes of tensors, which a node can keep without the tensor.
 FACTS = {"shape": ("int[]", "sizes"), "strides": ("int[]", "strides"), "dtype": ("ScalarType", "dtype"), "device": ("Device", "device"),
          "ndim": ("int", "dim"), "numel": ("int", "numel"), "storage_offset": ("int", "storage_offset"),
@@ -19,7 +19,7 @@ FACTS = {"shape": ("int[]", "sizes"), "strides": ("int[]", "strides"), "dtype": 
 DTYPE_FACTS = {"is_complex": ("bool", "is_complex({})"), "is_floating_point": ("bool", "is_float({})"),
                "is_differentiable": ("bool", "is_differentiable({})"), "is_integral": ("bool", "is_integral({}, true)"),
                "name": ("str", "scalar_type_name({})")}
-NUMBER_FACTS = {"is_complex": ("bool", "({}).is_complex()"), "is_integral": ("bool", "({}).is_integral(false)"),
+NUMBER_FACTS = {"is_complex": ("bool", "({}).is_complex()"), "is_integral": ("bool", "({}).is_integral(true)"),
                 "is_float": ("bool", "({}).is_float()"), "is_bool": ("bool", "({}).is_bool()")}
 # Of lists of tensors: the type and the function that makes it.
 LIST_FACTS = {"shapes": ("int[][]", "sizes_of"), "dtypes": ("ScalarType[]", "dtypes_of")}
@@ -242,6 +242,8 @@ class Expressions:
         if b.type == "Tensor":
             return self.operator({"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}.get(name, name), [b, a])
         if {a.type, b.type} <= set(NUMERIC) and "Scalar" in (a.type, b.type):
+            if a.type == "Scalar" and sign in ("==", "!=") and isinstance(b.literal, (int, float)):
+                return Value(f"{'!' if sign == '!=' else ''}({a.code}).equals({b.code})", "bool")
             return Value(f"formulas::{name}({fit(a, 'Scalar')[1]}, {fit(b, 'Scalar')[1]})", "bool")
         order = {a.type, b.type} <= {"int", "float"}
         if order or (a.type == b.type and a.type in ("str", "ScalarType", "bool", "int[]", "Device") and sign in ("==", "!=")):
@@ -356,6 +358,10 @@ class Expressions:
             return Value(f"Scalar({args[0].code}).to_int()", "int")
         if name == "float" and types == ["Scalar"]:
             return Value(f"({args[0].code}).to_double()", "float")
+        if name == "sqrt" and types == ["float"]:
+            return Value(f"std::sqrt({args[0].code})", "float")
+        if name == "pow" and set(types) <= {"int", "float"} and len(args) == 2:
+            return Value(f"math::pow({args[0].code}, {args[1].code})", "float")
         if name in ("min", "max") and len(args) == 2 and set(types) <= {"int", "float"}:
             type_ = joined(*types)
             return Value(f"std::{name}<{stored(type_)}>({args[0].code}, {args[1].code})", type_)
@@ -366,6 +372,12 @@ class Expressions:
         return None
 
     def operator(self, name: str, args: list[Value], named: dict[str, Value] | None = None, overload: str | None = None) -> Value:
+        f, codes = self.chosen(name, args, named, overload)
+        if f.kind == "kernel" and codes[-2:] == ["std::optional<DType>()"] * 2:
+            codes = codes[:-2]
+        return Value(f"{f.code}({', '.join(codes)})", f.result)
+
+    def chosen(self, name: str, args: list[Value], named: dict[str, Value] | None, overload: str | None) -> tuple[Function, list[str]]:
         found = self.functions.get(name, [])
         if overload is not None:
             found = [f for f in found if f.overload == overload.replace("default", "")]
@@ -377,17 +389,20 @@ class Expressions:
         except FormulaError as error:
             self.fail(f"{called}: {error}")
         self.calls.add(f)
-        if f.kind == "kernel" and codes[-2:] == ["std::optional<DType>()"] * 2:
-            codes = codes[:-2]
-        return Value(f"{f.code}({', '.join(codes)})", f.result)
+        return f, codes
 
     def written(self, name: str, args: list[Value], named: dict[str, Value], into: ast.expr) -> Value:
         """A kernel whose results go to tensors that there are."""
-        made = self.operator(name, args, named)
-        f = self.functions[name][0]
+        f, outs, codes = self.written_parts(name, args, named, into)
+        outs = ", ".join("&" + o for o in outs)
+        return Value(f"{f.code}_into({{{outs}}}, {', '.join(codes[:-2])})", "()")
+
+    def written_parts(self, name: str, args: list[Value], named: dict[str, Value], into: ast.expr) -> tuple[Function, list[str], list[str]]:
+        """The kernel, and the codes of the tensors that it writes and of its arguments."""
+        f, codes = self.chosen(name, args, named, None)
         if f.kind != "kernel" or f.rows or "dtype" in named or "stored" in named:
             self.fail(f"{name}: what writes into tensors is a pointwise kernel, which computes in the dtype of its operands")
         outs = [self.expr(t) for t in (into.elts if isinstance(into, ast.Tuple) else [into])]
         if [o.type for o in outs] != parts_of(f.result):
             self.fail(f"{name}: into: expected {f.result}, got ({', '.join(o.type for o in outs)})")
-        return Value(made.code.replace("(", f"_into({{{', '.join(f'&{o.code}' for o in outs)}}}, ", 1), "()")
+        return f, [o.code for o in outs], codes

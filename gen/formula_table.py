@@ -65,10 +65,14 @@ class Table:
             scope = Scope({a.name: Value(safe(a.name), a.key) for a in d.schema.args})
             self.definitions[d.schema.name] = self.compile(d.text, scope, result_type(d.schema), d.source, None)
         self.plans = {e.schema.ident: self.plan(e) for e in entries if e.plan}
+        self.direct = {(e.schema.ident, form): self.plan(e, target) for e in entries if e.plan
+                       for form, target in (("inplace", ("self", False)), ("out", ("out", True)))
+                       if form in e.raw.get("direct", "").split()}
 
     def add(self, f: Function) -> None:
-        for functions, kinds in ((self.functions, ("operator", "definition", "primitive", "reader", "helper")),
-                                 (self.body_functions, ("operator", "writer", "definition", "primitive", "reader", "kernel"))):
+        for functions, kinds in ((self.functions, ("operator", "definition", "primitive", "fact", "reader", "helper")),
+                                 (self.body_functions, ("operator", "writer", "definition", "primitive", "fact", "reader", "kernel",
+                                                        "launch"))):
             if f.kind not in kinds:
                 continue
             others = functions.setdefault(f.name, [])
@@ -76,12 +80,13 @@ class Table:
                 raise SystemExit(f"{f.text()}: the name is taken by {others[0].text()}")
             others.append(f)
 
-    def compile(self, text: str, scope: Scope, want: str, where: str, body: bool | None = False) -> formula.Code:
+    def compile(self, text: str, scope: Scope, want: str, where: str, body: bool | None = False,
+                target: tuple[str, bool] | None = None) -> formula.Code:
         """`body`: of an operator. None: a formula of the table, which derivatives and bodies may call, if what it calls is
         theirs."""
         functions = {False: self.functions, True: self.body_functions, None: {**self.body_functions, **self.functions}}[body]
         try:
-            made = formula.Writer(functions, scope).write(text, want)
+            made = formula.Writer(functions, scope, target).write(text, want)
             if body is not None:
                 self.check_reach(made, body)
             return made
@@ -91,7 +96,7 @@ class Table:
             raise SystemExit(f"{where}, line {error.lineno}: {error.msg}") from error
 
     def check_reach(self, made: formula.Code, body: bool) -> None:
-        refused = ("helper",) if body else ("kernel", "writer")
+        refused = ("helper",) if body else ("kernel", "writer", "launch")
         for f in self.called(made):
             if f.kind in refused:
                 raise FormulaError(f"line 1: {f.text()} is reached, which " +
@@ -108,10 +113,11 @@ class Table:
                 todo += self.definitions[f.name].calls if f.kind == "definition" else ()
         return seen
 
-    def plan(self, e: Entry) -> formula.Code:
-        """The body of an entry with `plan`. One whose derivative is that of its parts calls what records itself."""
+    def plan(self, e: Entry, target: tuple[str, bool] | None = None) -> formula.Code:
+        """The body of an entry with `plan`, which writes the target if there is one. A plan whose derivative is that of
+        its parts calls what records itself."""
         scope = Scope({a.name: Value(safe(a.name), a.key) for a in e.schema.args})
-        made = self.compile(e.text, scope, body_type(e), e.source, True)
+        made = self.compile(e.text, scope, body_type(e), e.source, True, target)
         called = self.called(made)
         if e.kind == "composite" and (hidden := [f for f in called if f.kind == "kernel"]):
             raise SystemExit(f"{e.source}: {hidden[0].text()} is not recorded, so that the derivative cannot be that of the parts")

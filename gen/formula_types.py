@@ -1,7 +1,8 @@
 """Types of formulas: what converts to what, and which overload a call means.
 
 Types are those of schemas ("Tensor?", "int[]", "ScalarType"), a tuple "(Tensor, Tensor)", and "None", "[]" (a list without
-elements), "int[][]", "ScalarType[]" (facts of a list of tensors), "grads" (the gradients of all results).
+elements), "int[][]", "ScalarType[]" (facts of a list of tensors), "grads" (the gradients of all results), "launches" (of
+kernels that write).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from .schema import CPP, Arg, split_top
 
 # C++ types of locals that are no types of schema arguments.
-STORED = {"int[][]": "std::vector<DimVec>", "ScalarType[]": "std::vector<DType>"}
+STORED = {"int[][]": "std::vector<DimVec>", "ScalarType[]": "std::vector<DType>", "launches": "eager::Launches"}
 ELEMENTS = {"int[]": "int", "bool[]": "bool", "float[]": "float", "Tensor[]": "Tensor", "Tensor?[]": "Tensor?", "int[][]": "int[]",
             "ScalarType[]": "ScalarType"}
 
@@ -30,7 +31,7 @@ class Value:
 @dataclass(frozen=True)
 class Function:
     """What a text may call. `kind`: operator (of the table), writer (one that writes its arguments), kernel, definition (table
-    text), primitive, reader (of values) or helper (C++)."""
+    text), primitive, fact (what headers of tensors say), reader (of values) or helper (C++)."""
 
     name: str
     args: tuple[Arg, ...]

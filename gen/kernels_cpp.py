@@ -107,15 +107,15 @@ def rows_kernels(e: Entry) -> list[tuple[Schema, str]]:
     return found
 
 
-def function_kernels(e: Entry, body_of: str = "") -> list[tuple[Schema, str]]:
-    """Hand-written kernels (cpu), views, composites and plans, whose body is given; out= and in-place forms copy unless a
-    function is named."""
+def function_kernels(e: Entry, bodies: dict[str, str] | None = None) -> list[tuple[Schema, str]]:
+    """Hand-written kernels (cpu), views, composites, and plans, whose bodies are given; out= and in-place forms copy unless a
+    function is named, or a plan writes at once."""
     found = []
     for kind, s in e.operators():
         args = call_args(e.schema)
         named = e.raw.get({"inplace": "cpu_inplace", "out": "cpu_out"}.get(kind, ""))
-        if kind == "function" and body_of:
-            body = body_of + "\n"
+        if bodies and kind in bodies:
+            body = bodies[kind] + "\n"
         elif kind == "function":
             is_name = e.text.isidentifier() and all(a.name != e.text for a in e.schema.args)
             body = f"  return {e.text}({args});\n" if is_name else f"  return {e.text};\n"
@@ -136,6 +136,11 @@ def function_kernels(e: Entry, body_of: str = "") -> list[tuple[Schema, str]]:
                 body += copied_out(e, s)
         found.append((s, body))
     return found
+
+
+def plan_bodies(e: Entry, table: Table) -> dict[str, str]:
+    direct = {kind: made.body() for (ident, kind), made in table.direct.items() if ident == e.schema.ident}
+    return {"function": table.plans[e.schema.ident].body(), **direct}
 
 
 def space_kernels(e: Entry) -> list[tuple[Schema, str]]:
@@ -193,9 +198,9 @@ def returned(s: Schema) -> str:
 
 def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
     """The kernels that texts call, as functions."""
-    texts = [*table.definitions.values(), *table.plans.values()]
+    texts = [*table.definitions.values(), *table.plans.values(), *table.direct.values()]
     called = {f.name for made in texts for f in made.calls if f.kind == "kernel"}
-    wanted = set(re.findall(r"\bcalls::(\w+\(|\w+_into)", "\n".join(line for made in texts for line in made.lines)))
+    wanted = set(re.findall(r"\bcalls::(\w+)", "\n".join(line for made in texts for line in made.lines)))
     heads, bodies = [], []
     for k in kernels:
         if k.name not in called:
@@ -213,7 +218,11 @@ def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
             heads.append(f"{head};")
             bodies.append(f"{head} {{\n{setup}  pointwise_into(kernels::{k.name}, {{outs_.begin(), outs_.size()}}, "
                           f"{operands.partition(', ')[2]});\n}}")
-        if f"{k.name}(" not in wanted:
+        if f"{k.name}_out" in wanted:
+            head = f"void {k.name}_out(const Tensor& out_, bool resize_, {params})"
+            heads.append(f"{head};")
+            bodies.append(f"{head} {{\n{setup}  pointwise_out({operands}, out_, resize_);\n}}")
+        if k.name not in wanted:
             continue
         if k.kind == "rows":
             call = f"rows({operands}, row_dims({tensors[0]}, dims), keepdim, dtype, stored)"
@@ -258,7 +267,8 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
         fixed = next((w for w in words if w and w != "row"), "bool")
         fixed_dtype = {"bool": "Bool", "int64": "I64", "int32": "I32", "word": "U32", "word2": "U64"}[fixed]
         decls.append(f"extern const {struct} {k.name};")
-        defs.append(f'const {struct} {k.name}{{"{k.name}", "{k.name}", Promote::First, {len(words)}, {len(k.scalars.split())}, '
+        called, promote = k.raw.get("operator", k.name), PROMOTE[k.raw.get("promote", "first")]
+        defs.append(f'const {struct} {k.name}{{"{called}", "{k.name}", Promote::{promote}, {len(words)}, {len(k.scalars.split())}, '
                     f"{len(k.outputs.split())}, {mask}u, DType::{fixed_dtype}}};")
     both = '#include "eager/pointwise.h"\n#include "eager/rows.h"\n#include "run/space.h"\n'
     out.write("strata/generated/kernel_ops.h", HEADER + "// Generated kernels that hand-written operators call.\n#pragma once\n" + both +
@@ -285,7 +295,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
                     s = e.inplace_schema() if key == "cpu_inplace" else e.out_schema()
                     hand.setdefault(family, []).append(f"void {e.raw[key]}({s.cpp_params()});")
             maker = {"pointwise": pointwise_kernels, "rows": rows_kernels, "space": space_kernels, "allocate": allocations}.get(e.kind, function_kernels)
-            for s, code in function_kernels(e, table.plans[e.schema.ident].body()) if e.plan else maker(e):
+            for s, code in function_kernels(e, plan_bodies(e, table)) if e.plan else maker(e):
                 body.append(f"{s.cpp_return} k_{s.ident}(Dispatch{''.join(', ' + p for p in [s.cpp_params()] if p)}) {{\n{code}}}")
                 typed = f"reinterpret_cast<void*>(&k_{s.ident})"
                 source = cstring(e.source)
@@ -295,7 +305,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
                     register.append(f"  t.impl(op::{s.ident}, Key::Backend, 0, {typed}, nullptr, {source}, true);")
         mine = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
         if any(e.plan for e in group):
-            mine = '#include "eager/formulas.h"\n#include "strata/generated/kernel_calls.h"\n' + mine
+            mine = '#include "eager/formulas.h"\n#include "strata/generated/kernel_ops.h"\n#include "strata/generated/kernel_calls.h"\n' + mine
         if any(e.kind in ("space", "allocate") for e in group):
             mine = '#include "core/default_device.h"\n#include "eager/space.h"\n' + mine
         out.write(f"kernels_{family}.cpp", HEADER + '#include "core/math.h"\n#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/index_args.h"\n#include "eager/pointwise.h"\n'

@@ -29,10 +29,11 @@ KEYS = {
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "starts", "reference",
-    "reason", "numbers", "over", "order", "rank", "plan", "reads", "allocate",
+    "reason", "numbers", "over", "order", "rank", "plan", "reads", "allocate", "direct",
 }
 FORMULA_KEYS = {"formula", "text"}
-KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order", "rank"}
+KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order", "rank", "promote",
+               "operator"}
 
 
 @dataclass
@@ -396,6 +397,8 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
         raise ValueError("reason says why an entry is C++, which this one is not")
     if "reads" in raw and raw["reads"] != "value":
         raise ValueError("reads is `value`: the operator reads the values of tensors on the host")
+    if "direct" in raw and kinds[0] != "plan":
+        raise ValueError("direct says which forms of a plan its last kernels write")
     parts = raw.get("grad") == "parts"
     if parts and kinds[0] != "plan":
         raise ValueError("grad is `parts` where a plan's derivative is that of what it calls")

@@ -54,13 +54,13 @@ class Census:
         return bool(found) and all(e.kind == "view" or self.kind(e) in ("expression", "composed") for e in found)
 
     def function_is_said(self, f: Function) -> bool:
-        """What a plan calls. Readers and functions of numbers belong to the language; C++ over tensors does not."""
+        """What a plan calls. Readers, and functions of numbers and headers, belong to the language; C++ over tensors does not."""
         if f.kind in ("operator", "writer"):
             e = self.by_name.get(f.entry) or self.texts.entries[f.entry]
             return e.kind == "view" or self.kind(e) in ("expression", "composed")
         if f.kind == "primitive":
-            return not any("Tensor" in a.type for a in f.args if f.name != "result_type")
-        return f.kind in ("kernel", "reader", "definition")
+            return not any("Tensor" in a.type for a in f.args)
+        return f.kind in ("kernel", "launch", "fact", "reader", "definition")
 
     def unsaid(self, e: Entry) -> list[str]:
         """What a plan calls that is not said."""

@@ -9,6 +9,7 @@
 #include "strata/generated/eager_create.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/power.h"
 #include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
 

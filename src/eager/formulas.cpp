@@ -2,7 +2,9 @@
 
 #include "base/checked.h"
 #include "core/promote.h"
+#include "core/shape/view.h"
 #include "dispatch/tls.h"
+#include "eager/bind.h"
 #include "eager/rows.h"
 #include "strata/generated/ops/close.h"
 #include "strata/generated/ops/copy.h"
@@ -85,13 +87,29 @@ DimVec inverse_order(IntArrayRef dims) {
 
 DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b) { return strata::broadcast_shapes(a, b); }
 
+int64_t narrow_start(int64_t size, int64_t start, int64_t length) { return shape::narrow_start(size, start, length); }
+
 DimVec row_dims(int64_t ndim, OptIntArrayRef dim) { return eager::row_dims(ndim, dim); }
+
+double largest_of(DType t) { return eager::largest_of(traits(t).component); }
 
 DType result_type(const Tensor& a, const Tensor& b) {
   ResultType type;
   type.add(a);
   type.add(b);
   return type.get();
+}
+
+void check_tensors(TensorList list, std::string_view op) {
+  for (const Tensor& t : list) STRATA_CHECK(t.defined(), op, ": expected a list of tensors, got None in it");
+}
+
+void check_writable(TensorList list, std::string_view op) {
+  check_tensors(list, op);
+  for (const Tensor& t : list) {
+    eager::check_no_overlap(std::string(op).c_str(), t, {});
+    if (!t.is_meta()) t.bytes();  // which raises where there is no memory
+  }
 }
 
 // ---- reductions
@@ -172,7 +190,9 @@ bool grad_enabled() { return strata::grad_enabled(); }
 
 bool truth(const Tensor& t) { return ops::item(t).to_bool(); }
 
-bool any_true(const Tensor& t) { return !t.is_meta() && truth(ops::any(t)); }
+double number(const Tensor& t) { return t.is_meta() ? 0.0 : ops::item(t).to_double(); }
+
+bool any_true(const Tensor& t) { return !t.is_meta() && truth(t.numel() == 1 ? t : ops::any(t)); }
 
 bool all_true(const Tensor& t) { return t.is_meta() || truth(ops::all(t)); }
 

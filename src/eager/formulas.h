@@ -9,6 +9,7 @@
 #include "core/math.h"
 #include "core/promote.h"
 #include "core/tensor.h"
+#include "eager/launches.h"
 #include "strata/generated/formulas.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/pointwise.h"
@@ -70,10 +71,17 @@ int64_t product(IntArrayRef values);
 inline int64_t wrap_dim(int64_t dim, int64_t ndim) { return strata::wrap_dim(dim, ndim); }
 DimVec inverse_order(IntArrayRef dims);
 DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b);
+int64_t narrow_start(int64_t size, int64_t start, int64_t length);
 DimVec row_dims(int64_t ndim, OptIntArrayRef dim);
 inline DType default_dtype() { return strata::default_dtype(); }
+double largest_of(DType t);
+inline void check_fits(const Scalar& value, DType t) { strata::check_fits(value, t); }
 inline DType promote_types(DType a, DType b) { return strata::promote_types(a, b); }
 DType result_type(const Tensor& a, const Tensor& b);
+void check_tensors(TensorList list, std::string_view op);
+void check_writable(TensorList list, std::string_view op);
+inline eager::Launches launches(std::string_view op) { return eager::Launches(op); }
+inline void launch(const eager::Launches& list) { list.run(); }
 int64_t reduced_numel(IntArrayRef sizes, OptIntArrayRef dim);
 Tensor unsqueeze_reduced(const Tensor& t, int64_t ndim, OptIntArrayRef dim, bool keepdim);
 Tensor expand_reduced(const Tensor& t, IntArrayRef sizes, OptIntArrayRef dim, bool keepdim);
@@ -83,6 +91,7 @@ Tensor products_of_others(const Tensor& t);
 bool grad_enabled();
 // These read values; of a tensor without any (device meta) none is true, nor false, and it is close to all.
 bool truth(const Tensor& t);  // of one element; raises where it has no value
+double number(const Tensor& t);
 bool any_true(const Tensor& t);
 bool all_true(const Tensor& t);
 bool allclose_to(const Tensor& t, const Tensor& expected);

@@ -6,11 +6,13 @@
 #include "eager/copy.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_pointwise.h"
+#include "strata/generated/eager_power.h"
 #include "strata/generated/eager_unary.h"
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/power.h"
 #include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
 
@@ -58,59 +60,6 @@ Scalar highest_scalar(const Tensor& self, const std::optional<Scalar>& min, cons
   return min->is_float() && is_integral(self.dtype(), true) ? largest_value(DType::F32) : largest_value(self.dtype());
 }
 
-// ---- pow: small exponents are products, so that x ** 2 is x * x to the bit
-
-namespace {
-
-const PointwiseOp& square_op() {
-  static const PointwiseOp op{"aten::pow.Tensor_Scalar", "squared", Promote::Common, 1, 0, 1};
-  return op;
-}
-const PointwiseOp& power_op() {
-  static const PointwiseOp op{"aten::pow.Tensor_Scalar", "pow_by_scalar", Promote::Common, 1, 1, 1};
-  return op;
-}
-const PointwiseOp& root_op() {
-  static const PointwiseOp op{"aten::pow.Tensor_Scalar", "sqrt", Promote::Common, 1, 0, 1};
-  return op;
-}
-
-struct PowChoice {
-  const PointwiseOp* op;
-  bool scalar;
-};
-
-PowChoice choose_pow(const Tensor& self, const Scalar& e) {
-  STRATA_CHECK(!(is_integral(self.dtype(), true) && e.is_integral(true) && e.to_int() < 0),
-               "Integers to negative integer powers are not allowed.");
-  bool keeps = is_differentiable(self.dtype()) ? !(e.is_complex() && !self.is_complex())
-                                               : e.is_integral(false) && self.dtype() != DType::Bool;
-  if (keeps && is_integral(self.dtype())) check_fits(e, self.dtype());
-  if (keeps && e.equals(2)) return {&square_op(), false};
-  if (keeps && e.equals(0.5) && is_float(self.dtype())) return {&root_op(), false};
-  return {&power_op(), true};
-}
-
-}  // namespace
-
-Tensor pow_scalar(const Tensor& self, const Scalar& exponent) {
-  PowChoice c = choose_pow(self, exponent);
-  const Tensor* in[] = {&self};
-  return pointwise(*c.op, {in, 1}, c.scalar ? Scalars(&exponent, 1) : Scalars());
-}
-
-void pow_scalar_out(const Tensor& self, const Scalar& exponent, const Tensor& out) {
-  PowChoice c = choose_pow(self, exponent);
-  const Tensor* in[] = {&self};
-  pointwise_out(*c.op, {in, 1}, c.scalar ? Scalars(&exponent, 1) : Scalars(), out, true);
-}
-
-void pow_scalar_inplace(const Tensor& self, const Scalar& exponent) {
-  PowChoice c = choose_pow(self, exponent);
-  const Tensor* in[] = {&self};
-  pointwise_out(*c.op, {in, 1}, c.scalar ? Scalars(&exponent, 1) : Scalars(), self, false);
-}
-
 // ---- quotients with a rounding mode
 
 namespace {
@@ -155,16 +104,6 @@ void raise_inplace(const Tensor& self, const Exponent& exponent) {
 }
 }  // namespace
 
-Tensor float_power(const Tensor& self, const Tensor& exponent) {
-  DType t = power_dtype(self.is_complex() || exponent.is_complex());
-  return ops::pow(ops::to(self, t), ops::to(exponent, t));
-}
-Tensor float_power(const Tensor& self, const Scalar& exponent) {
-  return ops::pow(ops::to(self, power_dtype(self.is_complex() || exponent.is_complex())), exponent);
-}
-Tensor float_power(const Scalar& self, const Tensor& exponent) {
-  return ops::pow(self, ops::to(exponent, power_dtype(self.is_complex() || exponent.is_complex())));
-}
 void float_power_inplace(const Tensor& self, const Tensor& exponent) { raise_inplace(self, exponent); }
 void float_power_inplace(const Tensor& self, const Scalar& exponent) { raise_inplace(self, exponent); }
 
@@ -196,16 +135,6 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
   Tensor r = ops::add(ops::lgamma(x), Scalar(double(p) * double(p - 1) * 0.28618247146235004));  // log(pi) / 4
   for (int64_t j = 1; j < p; ++j) r = ops::add(r, ops::lgamma(ops::sub(x, Scalar(double(j) / 2))));
   return r;
-}
-
-Tensor nan_to_num(const Tensor& self, std::optional<double> nan, std::optional<double> posinf,
-                  std::optional<double> neginf) {
-  if (is_integral(self.dtype(), true)) return ops::clone(self);
-  if (self.is_complex()) return ops::view_as_complex(nan_to_num(ops::view_as_real(self), nan, posinf, neginf));
-  const double largest = largest_of(self.dtype());
-  const Tensor* in[] = {&self};
-  const Scalar numbers[] = {nan.value_or(0.0), posinf.value_or(largest), neginf.value_or(-largest)};
-  return pointwise(kernels::numbers_only, {in, 1}, Scalars(numbers, 3));
 }
 
 }  // namespace strata::eager

@@ -1,4 +1,4 @@
-// Special functions without a kernel of their own: polygamma, and orthogonal polynomials by their recurrences.
+// Orthogonal polynomials by their recurrences, whose steps are as many as an element says; polygamma_.
 #include <cmath>
 #include <limits>
 
@@ -15,42 +15,6 @@
 #include "strata/generated/ops/view.h"
 
 namespace strata::eager {
-
-// ---- zeta and polygamma
-
-namespace {
-
-// factor * zeta(s, q), in float64, and rounded to t.
-Tensor zeta_multiple(const Tensor& s, const Tensor& q, double factor, DType t) {
-  const Tensor order = as_dtype(s, DType::F64), wide = as_dtype(q, DType::F64);
-  const Tensor* in[] = {&order, &wide};
-  const Scalar number(factor);
-  return as_dtype(pointwise(kernels::zeta_multiple, {in, 2}, Scalars(&number, 1)), t);
-}
-
-}  // namespace
-
-Tensor special_zeta(const Tensor& self, const Tensor& other) {
-  const Tensor* in[] = {&self, &other};
-  const DType t = compute_dtype("special_zeta", Promote::Float, 0, {in, 2}, {});
-  STRATA_CHECK_NOT_IMPLEMENTED(t == DType::F32 || t == DType::F64, "\"zeta\" not implemented for '",
-                               scalar_type_name(t), "'; convert to float32 or float64");
-  return laid_out(zeta_multiple(self, other, 1, t), {&self, &other});
-}
-
-// psi^(n)(x) = (-1)^(n + 1) n! zeta(n + 1, x); up to order 2 the mathematics text has functions of their own.
-Tensor polygamma(int64_t n, const Tensor& self) {
-  STRATA_CHECK(n >= 0, "polygamma(n, x) does not support negative n: expected argument n >= 0, got ", n);
-  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"polygamma\" not implemented for '",
-                               scalar_type_name(self.dtype()), "'; it takes real numbers");
-  if (n == 0) return ops::digamma(self);
-  if (n == 1) return ops::special_trigamma(self);
-  if (n == 2) return ops::special_tetragamma(self);
-  double factor = n % 2 ? 1 : -1;
-  for (int64_t k = 2; k <= n && std::isfinite(factor); ++k) factor *= double(k);
-  return zeta_multiple(wrapped_number(Scalar(double(n) + 1)), self, factor,
-                       is_float(self.dtype()) ? self.dtype() : default_dtype());
-}
 
 Tensor polygamma_(const Tensor& self, int64_t n) {
   // Recorded, as its part is, which keeps its operand.

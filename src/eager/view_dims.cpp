@@ -42,13 +42,6 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   return self.alias(sizes, strides, offset);
 }
 
-Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
-  STRATA_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
-  dim = wrap_dim(dim, self.dim());
-  start = shape::narrow_start(self.sizes()[dim], start, length);
-  return ops::slice(self, dim, start, start + length, 1);
-}
-
 Tensor narrow_tensor(const Tensor& self, int64_t dim, const Tensor& start, int64_t length) {
   STRATA_CHECK(start.dim() == 0 && is_integral(start.dtype(), false), "start must be an 0-dim integral Tensor.");
   return ops::narrow(self, dim, ops::item(start).to_int(), length);

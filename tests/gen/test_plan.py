@@ -75,6 +75,32 @@ def test_one_without_results():
         "if (t.numel() > 0) { ops::mul_(t, Scalar(2)); } } }")
 
 
+def test_launches_run_together():
+    assert code("""
+steps = launches("probe")
+for t in parts:
+  steps.append(sgd_step(t, self, 1, 0, eps, into=t))
+launch(steps)
+self""") == ('eager::Launches steps = formulas::launches("probe"); { const auto& list0_ = parts; for (size_t i_ = 0; i_ < list0_.size(); ++i_) '
+            "{ const auto& t = list0_[i_]; steps.append(eager::kernels::sgd_step, {t}, {t, self}, {Scalar(1), Scalar(0), Scalar(eps)}); } } "
+            "formulas::launch(steps); return self;")
+    for wrong in ("gelu_erf(self)", "self", "gelu_erf(self, into=(self, self))"):
+        with pytest.raises(SystemExit, match=r"expected launches.append\(kernel\(..., into=...\)\)|into: expected Tensor"):
+            code(f"steps = launches(mode)\nsteps.append({wrong})\nself")
+
+
+def test_forms_that_write_at_once():
+    schema = "probe(Tensor self, Scalar exponent) -> Tensor"
+    text = "if exponent == 2:\n  return squared(self)\npow_by_scalar(self, exponent)"
+    entry = probe(text, schema, direct="inplace", inplace=True)
+    assert " ".join(table().plan(entry, ("self", False)).body().split()) == (
+        "if ((exponent).equals(2)) { eager::calls::squared_out(self, false, self); return self; } "
+        "eager::calls::pow_by_scalar_out(self, false, self, exponent); return self;")
+    for wrong in ("self * 2", "softmax_rows(self)", "gelu_erf(self, stored=float32)"):
+        with pytest.raises(SystemExit, match="`direct` ends in kernels|is direct"):
+            table().plan(probe(wrong, schema), ("self", False))
+
+
 def test_what_a_mask_did_not_ask_for_is_none():
     assert "Tensor()" in code("(self if output_mask[0] else None, self)", "probe(Tensor self, bool[2] output_mask) -> (Tensor, Tensor)")
     with pytest.raises(SystemExit, match="expected Tensor, got None"):

@@ -1,4 +1,4 @@
-#include "optim/step.h"
+#include "eager/launches.h"
 
 #include <algorithm>
 
@@ -6,19 +6,20 @@
 #include "eager/cast.h"
 #include "eager/pointwise_loop.h"
 
-namespace strata::optim {
+namespace strata::eager {
 
 namespace {
 constexpr int64_t kChunk = 16384;  // elements of one piece of work
 constexpr size_t kMaxScalars = 12;
 }  // namespace
 
-void ListStep::add(std::vector<Tensor> outputs, std::vector<Tensor> inputs, std::vector<Scalar> scalars) {
+void Launches::append(const PointwiseOp& op, std::vector<Tensor> outputs, std::vector<Tensor> inputs,
+                      std::vector<Scalar> scalars) {
   const Tensor& first = outputs[0];
   STRATA_CHECK_NOT_IMPLEMENTED(is_float(first.dtype()), name_, ": expected tensors of a floating dtype, got ",
                                first.dtype());
-  Item item;
-  item.plain = eager::kernel_for(op_, first.dtype()).dtype == uint8_t(first.dtype());
+  Item item{&op, {}, {}, {}};
+  item.plain = kernel_for(op, first.dtype()).dtype == uint8_t(first.dtype());
   for (const std::vector<Tensor>* list : {&outputs, &inputs})
     for (const Tensor& t : *list) {
       STRATA_CHECK(t.defined() && t.sizes() == first.sizes(), name_, ": expected tensors of one shape, got ",
@@ -31,14 +32,14 @@ void ListStep::add(std::vector<Tensor> outputs, std::vector<Tensor> inputs, std:
   items_.push_back(std::move(item));
 }
 
-void ListStep::run() {
+void Launches::run() const {
   struct Piece {
     size_t item;
     int64_t begin;
   };
   std::vector<Piece> pieces;
   for (size_t i = 0; i < items_.size(); ++i) {
-    Item& item = items_[i];
+    const Item& item = items_[i];
     if (item.outputs[0].is_meta()) continue;
     if (item.plain) {
       for (int64_t at = 0; at < item.outputs[0].numel(); at += kChunk) pieces.push_back({i, at});
@@ -47,7 +48,7 @@ void ListStep::run() {
     std::vector<const Tensor*> outs, in;
     for (const Tensor& t : item.outputs) outs.push_back(&t);
     for (const Tensor& t : item.inputs) in.push_back(&t);
-    eager::pointwise_into(op_, outs, in, item.scalars);
+    pointwise_into(*item.op, outs, in, item.scalars);
   }
   if (pieces.empty()) return;
   parallel_for(0, int64_t(pieces.size()), 1, [&](int64_t begin, int64_t end) {
@@ -59,12 +60,12 @@ void ListStep::run() {
       DType t = item.outputs[0].dtype();
       if (pieces[k].item != last) {
         last = pieces[k].item;
-        entry = &eager::kernel_for(op_, t);
+        entry = &kernel_for(*item.op, t);
         for (size_t s = 0; s < item.scalars.size(); ++s)
-          eager::store_scalar(item.scalars[s], traits(t).compute, params + 16 * s);
+          store_scalar(item.scalars[s], traits(t).compute, params + 16 * s);
       }
-      char* ptr[eager::kMaxOperands];
-      int64_t size[eager::kMaxOperands];
+      char* ptr[kMaxOperands];
+      int64_t size[kMaxOperands];
       int count = 0;
       for (const std::vector<Tensor>* list : {&item.outputs, &item.inputs})
         for (const Tensor& x : *list) {
@@ -72,9 +73,9 @@ void ListStep::run() {
           size[count++] = x.itemsize();
         }
       int64_t n = std::min(kChunk, item.outputs[0].numel() - pieces[k].begin);
-      eager::run_contiguous(entry->pointwise, ptr, size, int(item.outputs.size()), int(item.inputs.size()), params, n);
+      run_contiguous(entry->pointwise, ptr, size, int(item.outputs.size()), int(item.inputs.size()), params, n);
     }
   });
 }
 
-}  // namespace strata::optim
+}  // namespace strata::eager
