@@ -38,6 +38,8 @@ PRIMITIVES = [signature(text, "primitive") for text in (
     "at_corner(Tensor t, int[] sizes) -> Tensor",  # zeros but for t in that corner
     "products_of_others(Tensor t) -> Tensor",  # of all but one along the last dim, zeros among them or not
     "grad_enabled() -> bool",  # whether the derivative is itself recorded
+    "integers_between(int first, Scalar last) -> Scalar",  # how many there are, modulo 2**64
+    "warn(str text) -> ()",
 )]
 # What headers of tensors say.
 PRIMITIVES += [signature(text, "fact") for text in (
@@ -209,7 +211,7 @@ class Writer(Expressions):
             kind = ERRORS.get(s.exc.func.id)
             if kind is None or len(s.exc.args) != 1:
                 self.fail(f"expected one of {', '.join(ERRORS)} with a text")
-            return [f"throw_error(ErrorKind::{kind}, {self.text(s.exc.args[0])});"]
+            return [f"throw_error(ErrorKind::{kind}, {self.expr(s.exc.args[0]).code});"]
         self.fail(f"{type(s).__name__} is no line of a formula: expected name = expression, if, for, return or raise")
 
     def given(self, node: ast.expr) -> str:
@@ -260,12 +262,6 @@ class Writer(Expressions):
     def forget(self, stored_names: set[str]) -> None:
         """What conditions said about names that are assigned anew."""
         self.known = frozenset(k for k in self.known if not stored_names & {n.id for n in ast.walk(ast.parse(k)) if isinstance(n, ast.Name)})
-
-    def text(self, node: ast.expr) -> str:
-        """A string, or an f-string of values."""
-        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-        codes = [self.expr(p.value if isinstance(p, ast.FormattedValue) else p).code for p in parts]
-        return codes[0] if not isinstance(node, ast.JoinedStr) else f"str_cat({', '.join(codes)})"
 
     def let(self, target: ast.expr, value: ast.expr) -> str:
         made = self.expr(value)

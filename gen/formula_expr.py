@@ -15,15 +15,19 @@ NUMBERS = {"len", "range", "zip", "float", "int", "min", "max", "log", "sqrt", "
 FACTS = {"shape": ("int[]", "sizes"), "strides": ("int[]", "strides"), "dtype": ("ScalarType", "dtype"), "device": ("Device", "device"),
          "ndim": ("int", "dim"), "numel": ("int", "numel"), "storage_offset": ("int", "storage_offset"),
          "is_complex": ("bool", "is_complex")}
-# Of dtypes and of numbers: the type and the C++ around the value.
+# Of tensors that are at hand, of dtypes and of numbers: the type and the C++ around the value.
+LAYOUT_FACTS = {"overlaps_itself": ("bool", "overlaps_itself({})")}  # whether two elements lie at one place
 DTYPE_FACTS = {"is_complex": ("bool", "is_complex({})"), "is_floating_point": ("bool", "is_float({})"),
                "is_differentiable": ("bool", "is_differentiable({})"), "is_integral": ("bool", "is_integral({}, true)"),
-               "name": ("str", "scalar_type_name({})")}
+               "name": ("str", "scalar_type_name({})"), "word": ("str", "dtype_name({})"),
+               # Bounds of numbers: of a complex dtype those of its parts. The last integer below which it has all.
+               "least": ("float", "formulas::least({})"), "largest": ("float", "formulas::largest({})"),
+               "last_integer": ("Scalar", "formulas::last_integer({})")}
 NUMBER_FACTS = {"is_complex": ("bool", "({}).is_complex()"), "is_integral": ("bool", "({}).is_integral(true)"),
                 "is_float": ("bool", "({}).is_float()"), "is_bool": ("bool", "({}).is_bool()")}
 # Of lists of tensors: the type and the function that makes it.
 LIST_FACTS = {"shapes": ("int[][]", "sizes_of"), "dtypes": ("ScalarType[]", "dtypes_of")}
-CONSTANTS = {"inf": Value("INFINITY", "float"), "nan": Value("NAN", "float"), "pi": Value("M_PI", "float")} | {
+CONSTANTS = {"contiguous_format": Value("MemoryFormat::Contiguous", "MemoryFormat"), "inf": Value("INFINITY", "float"), "nan": Value("NAN", "float"), "pi": Value("M_PI", "float")} | {
     name: Value(f"DType::{code}", "ScalarType") for name, code in (
         ("bool", "Bool"), ("int32", "I32"), ("int64", "I64"), ("float16", "F16"), ("bfloat16", "BF16"), ("float32", "F32"), ("float64", "F64"), ("complex64", "C64"), ("complex128", "C128"))}
 CHECKED = {"+": "plus", "-": "minus", "*": "times"}  # of integers
@@ -101,6 +105,10 @@ class Expressions:
             return Value(cstring(v), "str", v)
         self.fail(f"{v!r} is no value of the language")
 
+    def on_JoinedStr(self, node: ast.JoinedStr) -> Value:
+        codes = [self.expr(p.value if isinstance(p, ast.FormattedValue) else p).code for p in node.values]
+        return Value(f"str_cat({', '.join(codes)})", "str")
+
     def on_Name(self, node: ast.Name) -> Value:
         if node.id in self.names:
             self.uses.add(node.id)
@@ -124,7 +132,7 @@ class Expressions:
         if isinstance(base, ast.Name) and base.id in self.scope.saved and self.names[base.id].type in ("Tensor", "Tensor?", "Tensor[]"):
             return self.fact(base, node.attr)
         value = self.expr(base)
-        facts = {"ScalarType": DTYPE_FACTS, "Scalar": NUMBER_FACTS}.get(value.type, {})
+        facts = {"ScalarType": DTYPE_FACTS, "Scalar": NUMBER_FACTS, "Tensor": LAYOUT_FACTS}.get(value.type, {})
         if node.attr in facts:
             type_, code = facts[node.attr]
             return Value(code.format(value.code), type_)
@@ -342,6 +350,8 @@ class Expressions:
         named = {k.arg: self.expr(k.value) for k in node.keywords if k.value is not into}
         if into is not None:
             return self.written(func.id, args, named, into)
+        if any(f.draws for f in self.functions.get(func.id, [])):
+            self.fail(f"{func.id} draws numbers into a tensor that there is: say into=")
         if overload is None and not named and func.id in NUMBERS:
             if (value := self.number_call(func.id, args)) is not None:
                 return value
@@ -393,6 +403,11 @@ class Expressions:
 
     def written(self, name: str, args: list[Value], named: dict[str, Value], into: ast.expr) -> Value:
         """A kernel whose results go to tensors that there are."""
+        if any(x.draws for x in self.functions.get(name, [])):
+            made, out = self.operator(name, args, named), self.expr(into)
+            if out.type != "Tensor":
+                self.fail(f"{name}: into: expected Tensor, got {out.type}")
+            return Value(made.code.replace("(", f"({out.code}, ", 1), "()")
         f, outs, codes = self.written_parts(name, args, named, into)
         outs = ", ".join("&" + o for o in outs)
         return Value(f"{f.code}_into({{{outs}}}, {', '.join(codes[:-2])})", "()")

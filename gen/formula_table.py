@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
+
 from . import formula
 from .formula_expr import Scope
 from .formula_types import FormulaError, Function, Value
@@ -25,8 +27,10 @@ def body_type(e: Entry) -> str:
 def kernel_function(k: Kernel) -> Function:
     """A `kernel` entry as a function: its operands, its numbers, and how it runs. `dims` are those of the rows; `dtype` is the
     one that it computes in, `stored` that of results with the elements' places."""
-    args = [Arg("Tensor", word.split(":")[0]) for word in k.inputs.split()]
-    args += [Arg("Scalar", word) for word in k.scalars.split()]
+    args = [Arg("Generator?" if ":word" in word else "Tensor", word.split(":")[0]) for word in k.inputs.split()]
+    args += [Arg("Scalar", word.split(":")[0]) for word in k.scalars.split()]
+    if k.draws:
+        return Function(k.name, tuple(args), "()", f"eager::calls::{k.name}", "kernel", draws=True)
     if k.kind == "rows":
         args += [Arg("int[1]?", "dims", "None", True), Arg("bool", "keepdim", "False", True)]
     args += [Arg("ScalarType?", "dtype", "None", True), Arg("ScalarType?", "stored", "None", True)]
@@ -58,7 +62,7 @@ class Table:
         for f in formula.PRIMITIVES + formula.HELPERS:
             self.add(f)
         for k in kernels:
-            if k.kind != "space":
+            if k.kind != "space" and k.first:
                 self.add(kernel_function(k))
         self.definitions = {}
         for d in definitions:
@@ -116,7 +120,7 @@ class Table:
     def plan(self, e: Entry, target: tuple[str, bool] | None = None) -> formula.Code:
         """The body of an entry with `plan`, which writes the target if there is one. A plan whose derivative is that of
         its parts calls what records itself."""
-        scope = Scope({a.name: Value(safe(a.name), a.key) for a in e.schema.args})
+        scope = Scope({a.name + "_" * iskeyword(a.name): Value(safe(a.name), a.key) for a in e.schema.args})
         made = self.compile(e.text, scope, body_type(e), e.source, True, target)
         called = self.called(made)
         if e.kind == "composite" and (hidden := [f for f in called if f.kind == "kernel"]):

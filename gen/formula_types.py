@@ -41,6 +41,7 @@ class Function:
     overload: str = ""
     entry: str = ""  # full name of the operator's entry
     rows: bool = False  # of a kernel: over rows
+    draws: bool = False  # of a kernel: over words of a generator's stream
 
     def text(self) -> str:
         return f"{self.name}{'.' + self.overload if self.overload else ''}({', '.join(a.text() for a in self.args)})"
@@ -86,7 +87,7 @@ def fit(value: Value, want: str, one: bool = False) -> tuple[int, str] | None:
     base = want.removesuffix("?")
     if want != base:
         if have == "None":
-            return 1, "Tensor()" if base == "Tensor" else "std::nullopt"
+            return 1, {"Tensor": "Tensor()", "Generator": "Generator()"}.get(base, "std::nullopt")
         inner = fit(value, base, one)
         if inner is None:
             return None

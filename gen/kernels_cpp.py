@@ -7,7 +7,7 @@ import re
 from . import expr, space_cpp
 from .emit import HEADER, Output, cstring
 from .formula_table import Table
-from .model import DTYPES, Entry, Kernel
+from .model import DTYPES, Entry, Kernel, space_operands
 from .ops_cpp import call_args, includes
 from .schema import Schema, safe
 
@@ -162,6 +162,9 @@ def copied_out(e: Entry, s: Schema) -> str:
     outs = [safe(a.name) for a in s.args if a.written]
     values = ["r"] if len(outs) == 1 else [f"std::get<{i}>(r)" for i in range(len(outs))]
     body = ""
+    if exact == "any":  # converted, also to what it does not promote to
+        exact, values = "", [f"as_dtype({v}, {o}.dtype())" for o, v in zip(outs, values)]
+        body = "".join(f'  check_given({o}, "{s.name}");\n' for o in outs)
     for o, value in zip(outs, values):
         if e.kind == "composite":
             body += f'  check_unrecorded({value}, "{s.name}");\n'
@@ -203,7 +206,12 @@ def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
     wanted = set(re.findall(r"\bcalls::(\w+)", "\n".join(line for made in texts for line in made.lines)))
     heads, bodies = [], []
     for k in kernels:
-        if k.name not in called:
+        if k.name not in called or not k.first:
+            continue
+        if k.draws:
+            head, body = draw_call(k, [x for x in kernels if x.name == k.name])
+            heads.append(f"{head};")
+            bodies.append(f"{head} {{\n{body}}}")
             continue
         tensors, numbers = [w.split(":")[0] for w in k.inputs.split()], k.scalars.split()
         params = ", ".join([f"const Tensor& {t}" for t in tensors] + [f"const Scalar& {n}" for n in numbers])
@@ -238,10 +246,31 @@ def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
         heads.append(f"{result} {k.name}({', '.join([params] + [x + ' = std::nullopt' for x in types])});")
         bodies.append(f"{result} {k.name}({', '.join([params] + types)}) {{\n{setup}{body}\n}}")
     out.write("strata/generated/kernel_calls.h", HEADER + "// The kernels that texts over tensors call, as functions.\n#pragma once\n"
-              '#include <initializer_list>\n#include <tuple>\n\n#include "core/tensor.h"\n\nnamespace strata::eager::calls {\n\n' +
+              '#include <initializer_list>\n#include <tuple>\n\n#include "core/generator.h"\n#include "core/tensor.h"\n\nnamespace strata::eager::calls {\n\n' +
               "\n".join(heads) + "\n\n}  // namespace strata::eager::calls\n")
-    out.write("kernel_calls.cpp", HEADER + '#include "strata/generated/kernel_calls.h"\n#include "strata/generated/kernel_ops.h"\n\n'
+    out.write("kernel_calls.cpp", HEADER + '#include "strata/generated/kernel_calls.h"\n#include "eager/random.h"\n#include "strata/generated/kernel_ops.h"\n\n'
               "namespace strata::eager::calls {\n\n" + "\n\n".join(bodies) + "\n\n}  // namespace strata::eager::calls\n")
+
+
+def draw_call(k: Kernel, rows: list[Kernel]) -> tuple[str, str]:
+    """The function that draws into a tensor by a kernel over words of a generator's stream."""
+    operands, numbers = space_operands(k.inputs), space_operands(k.scalars)
+    stream = next(o.name for o in operands if o.dtype.startswith("word"))
+    tensors = [o for o in operands if o.name != stream]
+    params = ["const Tensor& out_", *(f"const {'Generator' if o.name == stream else 'Tensor'}& {o.name}" for o in operands),
+              *(f"const Scalar& {n.name}" for n in numbers)]
+    every = hex(sum(1 << DTYPES.index(d) for row in rows for d in row.dtypes))
+    pairs = hex(sum(1 << DTYPES.index(d) for row in rows for d in row.dtypes if "word2" in row.inputs))
+    body = f"  static const DrawOp op_{{kernels::{k.name}, {every}u, {pairs}u}};\n"
+    each, given = "{}", "{}"
+    if tensors:
+        body += f"  const DrawOperand each_[] = {{{', '.join(f'{{{o.name}, DType({DTYPES.index(o.dtype)})}}' for o in tensors)}}};\n"
+        each = f"{{each_, {len(tensors)}}}"
+    if numbers:
+        items = ", ".join(f"{{{n.name}, {DTYPES.index(n.dtype) if n.dtype else -1}}}" for n in numbers)
+        body += f"  const DrawNumber numbers_[] = {{{items}}};\n"
+        given = f"{{numbers_, {len(numbers)}}}"
+    return f"void {k.name}({', '.join(params)})", body + f"  draw(op_, out_, {each}, {given}, {stream});\n"
 
 
 def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output) -> None:
@@ -257,6 +286,8 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
     decls = []
     defs = []
     for k in kernels:
+        if not k.first:
+            continue
         if k.kind == "space":
             decls.append(f"extern const run::SpaceOp {k.name};")
             defs.append(f'const run::SpaceOp {k.name}{{"{k.name}"}};')

@@ -194,6 +194,12 @@ class Kernel:
     family: str
     source: str
     raw: dict = field(default_factory=dict)
+    first: bool = True  # of the rows of its name: each is for other dtypes
+
+    @property
+    def draws(self) -> bool:
+        """Whether it takes words of a generator's stream."""
+        return ":word" in self.inputs
 
 
 @dataclass
@@ -325,6 +331,7 @@ def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
                     entries.append(make_entry(raw, path.stem, line))
             except (ValueError, KeyError, SyntaxError) as error:
                 raise SystemExit(f"ops/{path.name}:{line}: {raw.get('op') or raw.get('kernel')}: {error}") from error
+    check_rows(kernels)
     names: set[str] = set()
     for e in entries:
         for _, s in e.operators():
@@ -334,6 +341,19 @@ def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
     number_nodes(entries)
     derived = [d for e in entries for d in derive(e)]
     return entries + derived, kernels
+
+
+def check_rows(kernels: list[Kernel]) -> None:
+    """Rows of one name are one kernel: their operands are called alike, and their dtypes differ."""
+    first: dict[str, Kernel] = {}
+    taken: set[tuple[str, str]] = set()
+    for k in kernels:
+        other = first.setdefault(k.name, k)
+        k.first = other is k
+        names, others = ([w.split(":")[0] for w in (x.inputs + " | " + x.scalars).split()] for x in (k, other))
+        if names != others or any((k.name, d) in taken for d in k.dtypes):
+            raise SystemExit(f"{k.source}: {other.source} has other operands, or some of its dtypes")
+        taken |= {(k.name, d) for d in k.dtypes}
 
 
 def definitions(folder: Path) -> list[Definition]:

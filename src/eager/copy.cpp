@@ -169,8 +169,12 @@ void check_unrecorded(const Tensor& result, const char* name) {
                "requires grad. Call it under no_grad(), or without out=");
 }
 
-void check_out(const Tensor& out, const Tensor& result, const char* name) {
+void check_given(const Tensor& out, const char* name) {
   STRATA_CHECK(out.defined(), name, ": argument out: expected a tensor, got None");
+}
+
+void check_out(const Tensor& out, const Tensor& result, const char* name) {
+  check_given(out, name);
   check_same_device(out, result, name);
   out.check_writable(name);
   STRATA_CHECK(can_cast(result.dtype(), out.dtype()), "result type ", scalar_type_name(result.dtype()),

@@ -20,6 +20,7 @@ void check_result(const Tensor& self, const Tensor& result, const char* name);
 void copy_result(const Tensor& self, const Tensor& result, const char* name);
 // out= form likewise: resizes `out`, checks that the dtype can be cast.
 void copy_to_out(const Tensor& out, const Tensor& result, const char* name);
+void check_given(const Tensor& out, const char* name);
 // What copy_to_out() refuses; where there are several results, all are asked before the first is written.
 void check_out(const Tensor& out, const Tensor& result, const char* name);
 // The same for a list of tensors, as many as there are results.

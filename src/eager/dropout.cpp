@@ -3,8 +3,8 @@
 #include "base/checked.h"
 #include "core/promote.h"
 #include "eager/copy.h"
-#include "eager/random.h"
 #include "strata/generated/eager_dropout.h"
+#include "strata/generated/kernel_calls.h"
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/dropout.h"
 #include "strata/generated/ops/pointwise.h"
@@ -40,7 +40,7 @@ Tensor channel_mask(const Tensor& input, double p) {
   sizes[0] = input.sizes()[0];
   sizes[1] = input.sizes()[1];
   Tensor mask = new_tensor(input, sizes);
-  fill_bernoulli(mask, 1.0 - p, {});
+  calls::draw_bernoulli(mask, {}, 1.0 - p);
   return mask;
 }
 
@@ -58,7 +58,7 @@ Tensor dropout_(const Tensor& self, double p, bool train) {
   if (!train || p == 0 || self.numel() == 0) return self;
   if (p == 1) return ops::mul_(self, zero_of(self));
   Tensor mask = new_tensor(self, self.sizes());
-  fill_bernoulli(mask, 1.0 - p, {});
+  calls::draw_bernoulli(mask, {}, 1.0 - p);
   Scalar scale(scale_for(p));
   return ops::mul_(self, ops::mul(mask, scale));
 }
@@ -72,7 +72,7 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::op
     fill_values(mask, Scalar(true));
     return {laid_out(contiguous_copy(input), {&input}), laid_out(mask, {&input})};
   }
-  fill_bernoulli(mask, 1.0 - p, {});
+  calls::draw_bernoulli(mask, {}, 1.0 - p);
   mask = laid_out(mask, {&input});
   return {scaled(input, mask, scale_for(p)), mask};
 }
@@ -91,7 +91,7 @@ Tensor alpha_dropout(const Tensor& input, double p, bool train) {
   const double alpha = 1.7580993408473766;  // -(scale * alpha) of selu
   double a = 1.0 / std::sqrt((alpha * alpha * p + 1) * (1 - p));
   Tensor mask = new_tensor(input, input.sizes());
-  fill_bernoulli(mask, 1.0 - p, {});
+  calls::draw_bernoulli(mask, {}, 1.0 - p);
   Tensor shift = ops::add(ops::mul(ops::sub(mask, Scalar(1)), Scalar(alpha * a)), Scalar(alpha * a * p));
   return ops::add(ops::mul(input, ops::mul(mask, Scalar(a))), shift);
 }

@@ -192,6 +192,25 @@ bool truth(const Tensor& t) { return ops::item(t).to_bool(); }
 
 double number(const Tensor& t) { return t.is_meta() ? 0.0 : ops::item(t).to_double(); }
 
+double least(DType t) { return is_integral(t, true) ? eager::smallest_value(t).to_double() : -largest(t); }
+double largest(DType t) {
+  return is_integral(t, true) ? eager::largest_value(t).to_double() : eager::largest_of(traits(t).component);
+}
+Scalar last_integer(DType t) {
+  switch (t) {
+    case DType::F16:
+      return 1L << 11;
+    case DType::BF16:
+      return 1L << 8;
+    case DType::F32:
+      return 1L << 24;
+    case DType::F64:
+      return 1L << 53;
+    default:
+      return eager::largest_value(t);
+  }
+}
+
 bool any_true(const Tensor& t) { return !t.is_meta() && truth(t.numel() == 1 ? t : ops::any(t)); }
 
 bool all_true(const Tensor& t) { return t.is_meta() || truth(ops::all(t)); }

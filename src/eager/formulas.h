@@ -89,6 +89,14 @@ Tensor corner(const Tensor& t, IntArrayRef sizes);
 Tensor at_corner(const Tensor& t, IntArrayRef sizes);
 Tensor products_of_others(const Tensor& t);
 bool grad_enabled();
+inline Scalar integers_between(int64_t first, const Scalar& last) {
+  return Scalar::from_u64(uint64_t(last.to_int()) - uint64_t(first) + 1);
+}
+inline void warn(std::string_view text) { strata::warn(std::string(text)); }
+// Facts of dtypes.
+double least(DType t);
+double largest(DType t);
+Scalar last_integer(DType t);
 // These read values; of a tensor without any (device meta) none is true, nor false, and it is close to all.
 bool truth(const Tensor& t);  // of one element; raises where it has no value
 double number(const Tensor& t);

@@ -11,6 +11,7 @@
 #include "eager/copy.h"
 #include "eager/random.h"
 #include "strata/generated/eager_random.h"
+#include "strata/generated/kernel_calls.h"
 
 namespace strata::eager {
 
@@ -163,7 +164,7 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
     return out;
   }
   Tensor clocks = new_tensor(self, self.sizes(), DType::F64);
-  fill_exponential(clocks, 1, g);
+  calls::draw_exponential(clocks, g, 1);
   parallel_for(0, rows, 1, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)
       choose_without_replacement(probabilities + r * n, n, clocks.data<double>() + r * n, chosen + r * num_samples,

@@ -9,6 +9,7 @@
 #include "eager/pointwise.h"
 #include "eager/random.h"
 #include "strata/generated/eager_random.h"
+#include "strata/generated/kernel_calls.h"
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/special.h"
@@ -85,7 +86,7 @@ Tensor probability(const Tensor& count, const Tensor& rate) {
 
 Tensor uniform_like(const Tensor& like, IntArrayRef sizes, const Generator& generator) {
   Tensor u = new_tensor(like, sizes, DType::F64);
-  fill_uniform(u, 0, 1, generator);
+  calls::draw_uniform(u, generator, 0, 1);
   return u;
 }
 

@@ -190,10 +190,6 @@ Tensor allocate(const shape::Layout<int64_t>& layout, const Tensor& like, const 
   return allocate_in(layout, device.value_or(like.device()), stays_meta(like, device), &like);
 }
 
-void check_given(const Tensor& out, const char* name) {
-  STRATA_CHECK(out.defined(), name, ": argument out: expected a tensor, got None");
-}
-
 void refuse_format(const std::optional<MemoryFormat>& format, const char* name) {
   STRATA_CHECK(!format, name, ": 'memory_format' argument is incompatible with 'out' tensor argument");
 }

@@ -65,7 +65,6 @@ inline Tensor allocate(const shape::Layout<int64_t>& layout, Device device) {
 }
 Tensor allocate(const shape::Layout<int64_t>& layout, const Tensor& like, const std::optional<Device>& device);
 // Of out= forms.
-void check_given(const Tensor& out, const char* name);
 void refuse_format(const std::optional<MemoryFormat>& format, const char* name);
 // Runs the kernel over tensors that have memory; an index outside raises.
 void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,
