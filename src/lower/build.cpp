@@ -45,6 +45,8 @@ void Builder::read_operands() {
           o.per_row = true;
         else if (p == "real")
           o.storage = traits(dtype_).component;
+        else if (p == "complex")
+          o.storage = dtype_ == DType::F64 ? DType::C128 : DType::C64;
         else if (p == "wide")
           o.storage = traits(dtype_).compute;
         else if (p == "truth")
@@ -58,7 +60,10 @@ void Builder::read_operands() {
       }
       if (o.per_row && kernel_.kind != KernelKind::Rows)
         fail(nullptr, "operand '" + word + "': only Rows kernels have rows");
-      out.push_back(o);
+      if (streams && parts.size() > 1 && parts[1].starts_with("word"))
+        stream_.push_back(o);
+      else
+        out.push_back(o);
     }
   };
   operands(desc_.outputs, kernel_.outputs);
@@ -69,13 +74,15 @@ void Builder::read_operands() {
     Scalar s{parts[0].substr(0, parts[0].find('[')), traits(dtype_).compute};
     if (parts.size() > 1 && parts[1] == "real")
       s.type = traits(s.type).component;
-    else if (parts.size() > 1 && parts[1] == "wide")
+    else if (parts.size() > 1 && parts[1] == "widest")
       s.type = is_integral(dtype_, true) ? DType::I64 : DType::F64;
     else if (parts.size() > 1 && !dtype_from_word(parts[1], s.type))
       fail(nullptr, "scalar '" + word + "': unknown type '" + parts[1] + "'");
     s.type = traits(s.type).compute;
     kernel_.scalars.push_back(s);
   }
+  if (!stream_.empty())
+    for (const char* name : {"seed", "offset"}) kernel_.scalars.push_back({name, DType::U64});
   if (kernel_.kind != KernelKind::Space) load_inputs();
   for (size_t k = 0; k < kernel_.scalars.size(); ++k) {
     const Scalar& s = kernel_.scalars[k];
@@ -84,6 +91,9 @@ void Builder::read_operands() {
                       : s.type == DType::Bool ? real(convert(g, part(0), DType::Bool))
                                               : real(part(0));
   }
+  for (const Operand& o : stream_)
+    values_[o.name] = apply(o.storage == DType::U32 ? "stream_word" : "stream_pair",
+                            {values_.at("seed"), values_.at("offset"), real(g.add({Op::Index, DType::I64}))});
 }
 
 void Builder::load_inputs() {

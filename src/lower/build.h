@@ -78,6 +78,9 @@ class Builder {
     virtual bool value(Builder& b, const Expr& e, Value& out) = 0;  // of an expression that it knows: a name, a place
   };
   Operands* operands = nullptr;
+  // Words of the generator's stream are computed, element i's from its number; `seed` and `offset` follow the scalars.
+  // Otherwise they are operands, made in blocks by the caller.
+  bool streams = false;
 
   [[noreturn]] void fail(const Expr* at, const std::string& message) const;
 
@@ -92,6 +95,7 @@ class Builder {
   const KernelDesc& desc_;
   DType dtype_, context_;  // context_: compute type of the kernel, or of the function being inlined
   Kernel kernel_;
+  std::vector<Operand> stream_;  // operands that are computed so
   std::map<std::string, Value> values_;
   std::vector<std::string> path_;  // functions being inlined
   const Expr* at_ = nullptr;       // call being built, for errors

@@ -57,6 +57,33 @@ std::string host_function(const HostFunction& f, Needs& needs) {
   return (pairs ? "void" : element) + " strata_" + name + "(" + parameters + ") {\n" + before + after + "}\n\n";
 }
 
+// strata_philox(seed, counter, out): the four words of a counter; strata_philox_run: of `count` counters from there on,
+// and the same for AVX2.
+std::string philox_functions(Needs& needs) {
+  const Kernel k = build_kernel({"philox", "host", KernelKind::Pointwise, "seed:uint64 counter:uint64", "",
+                                 "w0:uint32 w1:uint32 w2:uint32 w3:uint32",
+                                 "w0 = philox_word(seed, counter, 0)\nw1 = philox_word(seed, counter, 1)\n"
+                                 "w2 = philox_word(seed, counter, 2)\nw3 = philox_word(seed, counter, 3)",
+                                 0, ""},
+                                DType::I64);
+  BodyPrinter body(k, k.passes[0], false, needs);
+  std::string text =
+      "INLINE void philox(u64 of_seed, u64 of_counter, u32* out) {\n"
+      "  const char *p_seed = (const char*)&of_seed, *p_counter = (const char*)&of_counter;\n  const int l = 0;\n" +
+      body.uniform_part() + body.element_part(2);
+  for (const Store& s : k.passes[0].stores)
+    text += "  out[" + std::to_string(s.operand) + "] = " + body.ref(s.value, false) + ";\n";
+  text +=
+      "}\nvoid strata_philox(u64 seed, u64 counter, u32* out) { philox(seed, counter, out); }\n"
+      "INLINE void philox_run(u64 seed, u64 counter, i64 count, u32* restrict out) {\n"
+      "#ifdef __clang__\n#pragma clang loop vectorize(assume_safety) interleave(disable)\n#endif\n"
+      "  for (i64 i = 0; i < count; i++) philox(seed, counter + (u64)i, out + 4 * i);\n}\n";
+  for (const char* set : {"", "_v3"})
+    text += std::string(*set ? "__attribute__((target(\"avx2\"))) " : "") + "void strata_philox_run" + set +
+            "(u64 seed, u64 counter, i64 count, u32* out) { philox_run(seed, counter, count, out); }\n";
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string half_function(const std::string& name) {
@@ -92,6 +119,7 @@ std::string host_file() {
   }
   Needs needs;
   for (const HostFunction& f : host_functions) text += host_function(f, needs);
+  text += philox_functions(needs);
   return "// What C++ needs of the kernels' text. Printed by lower/, do not edit.\n" + prelude(needs) + text;
 }
 

@@ -17,19 +17,21 @@ std::string operator_of(const KernelDesc& d) {
 
 KernelSource kernel_source(const std::string& name, DType dtype, const std::string& dialect_name) {
   const Dialect& spoken = dialect(dialect_name);
+  std::string dtypes;  // of all rows of that name
   for (int64_t k = 0; k < table_kernel_count; ++k) {
     const KernelDesc& d = table_kernels[k];
     const std::string full = operator_of(d);
     if (name != d.name && name != full && "aten::" + name != full) continue;
-    std::string dtypes;
+    if (d.dtypes >> int(dtype) & 1) {
+      const Nest nest = build_nest(d, dtype, true);
+      return {print_nests({nest}, spoken), nest.symbol(), parameters(nest)};
+    }
     for (int t = 0; t < kDTypeCount; ++t)
       if (d.dtypes >> t & 1) dtypes += (dtypes.empty() ? "" : ", ") + std::string(traits(DType(t)).name);
-    if (!(d.dtypes >> int(dtype) & 1))
-      throw_error(ErrorKind::Value,
-                  str_cat("kernel_source: ", name, " has no kernel for ", dtype, "; it has them for ", dtypes));
-    const Nest nest = build_nest(d, dtype);
-    return {print_nests({nest}, spoken), nest.symbol(), parameters(nest)};
   }
+  if (!dtypes.empty())
+    throw_error(ErrorKind::Value,
+                str_cat("kernel_source: ", name, " has no kernel for ", dtype, "; it has them for ", dtypes));
   throw_error(ErrorKind::Value, str_cat("kernel_source: no printed kernel of the name '", name,
                                         "': it is composed of other operators, or no expression of the table says it"));
 }

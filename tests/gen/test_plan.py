@@ -57,6 +57,7 @@ def code(text: str, schema: str = SCHEMA, **raw) -> str:
     ("moving_average(self, self, eps, 1, into=self)\nself",
      "eager::calls::moving_average_into({&self}, self, self, Scalar(eps), Scalar(1)); return self;"),
     ("mul_(self, 2)", "return ops::mul_(self, Scalar(2));"),
+    ("draw_uniform(None, eps, 1, into=self)\nself", "eager::calls::draw_uniform(self, Generator(), Scalar(eps), Scalar(1)); return self;"),
     ("for p, q in zip(parts, parts):\n  mul_(p, q)\nself",
      "{ const auto& list0_ = parts; const auto& list1_ = parts; for (size_t i_ = 0; i_ < list0_.size(); ++i_) { const auto& p = list0_[i_]; "
      "const auto& q = list1_[i_]; ops::mul_(p, q); } } return self;"),
@@ -67,6 +68,22 @@ def code(text: str, schema: str = SCHEMA, **raw) -> str:
 ])
 def test_bodies(text, cpp):
     assert code(text) == cpp
+
+
+def test_a_word_of_python_is_an_argument():
+    assert code("self + from_", "probe(Tensor self, float from, Generator? generator=None) -> Tensor") == "return (self + Scalar(from));"
+
+
+def test_rows_of_one_name_are_one_kernel():
+    def row(dtypes: str, inputs: str = "r:word"):
+        return model.make_kernel({"kernel": "probe_draw", "inputs": inputs, "scalars": "low", "compute": "low", "dtypes": dtypes}, "probe", 1)
+
+    both = [row("float32"), row("float64", "r:word2")]
+    model.check_rows(both)
+    assert [k.first for k in both] == [True, False] and both[0].draws
+    for other in (row("float32"), row("float64", "s:word"), row("int64", "r:word x")):
+        with pytest.raises(SystemExit, match="has other operands, or some of its dtypes"):
+            model.check_rows([row("float32"), other])
 
 
 def test_one_without_results():
@@ -117,6 +134,9 @@ def test_what_a_mask_did_not_ask_for_is_none():
     ("gelu_erf(self)\nself", "gives Tensor, which nothing uses"),
     ("softmax_rows(self, into=self)\nself", "what writes into tensors is a pointwise kernel"),
     ("moving_average(self, self, eps, 1, into=(self, self))\nself", "into: expected Tensor, got"),
+    ("draw_uniform(None, 0, 1)\nself", "draws numbers into a tensor that there is: say into="),
+    ("draw_uniform(None, 0, 1, into=dims)\nself", r"into: expected Tensor, got int\[\]"),
+    ("draw_uniform(eps, 0, 1, into=self)\nself", r"r: expected Generator\?, got float"),
     ("repeat_back(self, dims, dims)", "there is no operator"),
     ("probe_helper(self)", "serves a derivative alone"),
     ("if dim > 0:\n  raise Wrong('no')\nself", "expected one of RuntimeError, .* with a text"),

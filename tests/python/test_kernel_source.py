@@ -115,6 +115,31 @@ def test_factories(tmp_path):
         assert np.array_equal(out, want)
 
 
+@pytest.mark.parametrize("name, dtype, numbers, fill", [
+    ("draw_uniform", strata.float32, [-1.0, 3.0], lambda t, g: t.uniform_(-1, 3, generator=g)),
+    ("draw_uniform", strata.float64, [0.0, 1.0], lambda t, g: t.uniform_(generator=g)),
+    ("draw_uniform", strata.float16, [0.0, 1.0], lambda t, g: t.uniform_(generator=g)),
+    ("draw_uniform", strata.bfloat16, [0.0, 1.0], lambda t, g: t.uniform_(generator=g)),
+    ("draw_normal", strata.float32, [2.0, 3.0], lambda t, g: t.normal_(2, 3, generator=g)),
+    ("draw_normal", strata.float64, [0.0, 1.0], lambda t, g: t.normal_(generator=g)),
+    ("draw_exponential", strata.float32, [0.5], lambda t, g: t.exponential_(0.5, generator=g)),
+    ("draw_geometric", strata.float64, [0.01], lambda t, g: t.geometric_(0.01, generator=g)),
+    ("draw_bernoulli", strata.bool, [0.3], lambda t, g: t.bernoulli_(0.3, generator=g)),
+    ("draw_integers", strata.int64, [-5, 11], lambda t, g: t.random_(-5, 6, generator=g)),
+    ("draw_integers", strata.int64, [-5, 2**40], lambda t, g: t.random_(-5, 2**40 - 5, generator=g)),
+    ("draw_integers", strata.int64, [-2**63, 0], lambda t, g: t.random_(-2**63, None, generator=g))])
+def test_random_words_are_those_of_seed_and_offset(tmp_path, name, dtype, numbers, fill):
+    """Philox is in the text: nothing is read, and element i has its number from the scalars seed and offset alone."""
+    seed, n = 67280421310721, 1003
+    generator = strata.Generator().manual_seed(seed)
+    strata.rand(7, generator=generator)  # two counters
+    want = fill(strata.empty(n, dtype=dtype), generator)
+    want = (want.view(strata.int16) if dtype in (strata.float16, strata.bfloat16) else want).numpy()
+    out = np.empty_like(want)
+    assert run(name, dtype, tmp_path, out, [], [n], [*numbers, seed, 2]) == 0
+    assert np.array_equal(out, want)
+
+
 def test_says_what_it_has_not():
     with pytest.raises(ValueError, match="no printed kernel"):
         strata.kernel_source("aten::mm")

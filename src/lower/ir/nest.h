@@ -67,8 +67,9 @@ struct Nest {
   std::string symbol() const;  // "add_Tensor_f32"
 };
 
-// The kernel of `desc` for tensors of `dtype` as a nest. Raises Value for a text that makes no sense.
-Nest build_nest(const KernelDesc& desc, DType dtype);
+// The kernel of `desc` for tensors of `dtype` as a nest. Raises Value for a text that makes no sense. `streams`: random
+// words are computed from the scalars seed and offset, and are no operands.
+Nest build_nest(const KernelDesc& desc, DType dtype, bool streams = false);
 
 // Fills `depends` from nodes and reductions.
 void find_dependences(Nest& nest);

@@ -9,8 +9,9 @@ namespace {
 
 class BlockNest {
  public:
-  BlockNest(const KernelDesc& desc, DType dtype) : builder_(desc, dtype) {
+  BlockNest(const KernelDesc& desc, DType dtype, bool streams) : builder_(desc, dtype) {
     builder_.g.portable = true;
+    builder_.streams = streams;
     outputs_ = builder_.build();
     const Kernel& k = builder_.kernel();
     nest_.name = k.name;
@@ -69,7 +70,7 @@ class BlockNest {
         break;
       }
       case Op::Index:
-        return range(1);
+        return range(rows_ ? 1 : 0);
       case Op::Length:
         return g_.add({Op::Extent, DType::I64, {-1, -1, -1}, 1});
       case Op::Reduced: {
@@ -97,9 +98,9 @@ class BlockNest {
 
 }  // namespace
 
-Nest build_nest(const KernelDesc& desc, DType dtype) {
+Nest build_nest(const KernelDesc& desc, DType dtype, bool streams) {
   if (desc.kind == KernelKind::Space) return build_space(desc, dtype, space_forms(desc, dtype)[0]);
-  return BlockNest(desc, dtype).run();
+  return BlockNest(desc, dtype, streams).run();
 }
 
 }  // namespace strata::lower
