@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
-import yaml
-
 from . import expr
+from .rows import read
 from .schema import Arg, Schema, parse_schema, safe, split_top
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
@@ -239,7 +237,7 @@ def space_operands(text: str) -> list[SpaceOperand]:
 
 
 def space_scalars(e: Entry) -> list[tuple[str, str]]:
-    """Scalars of a space kernel and the dtype of each: "" for that of the elements, "wide"; lists of a group are int64."""
+    """Scalars of a space kernel and the dtype of each: "" for that of the elements, "widest"; lists of a group are int64."""
     return [(o.name, "int64" if o.dims else o.dtype) for o in space_operands(e.raw.get("scalars", ""))]
 
 
@@ -293,30 +291,6 @@ def check_space(e: Entry) -> None:
 
 def camel(name: str) -> str:
     return "".join(p.title() for p in name.strip("_").split("_") if p)  # log1p: Log1P, as PyTorch's
-
-
-class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-    """Refuses a key that stands twice, of which YAML would keep the last without a word."""
-
-    def construct_mapping(self, node, deep=False):
-        keys = [key.value for key, _ in node.value]
-        twice = next((k for k in keys if keys.count(k) > 1), None)
-        if twice is not None:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice!r} stands twice in one entry", node.start_mark)
-        return super().construct_mapping(node, deep)
-
-
-@cache
-def read(path: Path) -> list[tuple[dict, int]]:
-    """The rows of a file of the table, and their lines."""
-    text = path.read_text()
-    lines = [i + 1 for i, line in enumerate(text.splitlines()) if line.startswith(("- op:", "- kernel:", "- formula:"))]
-    try:
-        found = yaml.load(text, Loader=Loader) or []
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        raise SystemExit(f"ops/{path.name}:{mark.line + 1}:{mark.column + 1}: {error.problem}") from error
-    return list(zip(found, lines, strict=True))
 
 
 def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:

@@ -51,7 +51,7 @@ def scalars(e: Entry) -> tuple[str, str]:
         else:
             items.append(f'{{"{name}"}}')
             continue
-        kind = {"": "SpaceScalar::kElement", "wide": "SpaceScalar::kWide"}.get(dtype) or str(DTYPES.index(dtype))
+        kind = {"": "SpaceScalar::kElement", "widest": "SpaceScalar::kWidest"}.get(dtype) or str(DTYPES.index(dtype))
         items.append(f'{{"{name}", &number_{name}, {kind}}}')
     if items:
         setup += f"  const SpaceScalar scalars[] = {{{', '.join(items)}}};\n"

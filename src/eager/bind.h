@@ -44,5 +44,7 @@ void check_hardtanh(const Tensor& self, const Scalar& min, const Scalar& max);
 void check_softshrink(const Tensor& self, const Scalar& lambd);
 // The real or imaginary part of an end of linspace. Integers take it rounded towards zero and wrapped, as PyTorch does.
 double range_end(const Scalar& value, DType dtype, bool imaginary);
+// Of complex() and polar(): float32 or float64, both alike.
+void check_parts(const char* name, const Tensor& a, const Tensor& b);
 
 }  // namespace strata::eager

@@ -1,4 +1,4 @@
-// Factories that no expression says yet: logspace, ranges between the values of tensors, complex numbers of parts.
+// Factories that no expression says yet: logspace, and ranges between the values of tensors; checks of others.
 #include "strata/generated/ops/create.h"
 #include "core/default_device.h"
 #include "core/promote.h"
@@ -10,8 +10,6 @@
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/power.h"
-#include "strata/generated/ops/unary.h"
-#include "strata/generated/ops/view.h"
 
 namespace strata::eager {
 
@@ -74,8 +72,7 @@ Tensor logspace_tensors(const Tensor& start, const Tensor& end, int64_t steps, d
 
 // ---- complex numbers of parts
 
-namespace {
-DType check_parts(const char* name, const Tensor& a, const Tensor& b) {
+void check_parts(const char* name, const Tensor& a, const Tensor& b) {
   auto fits = [](const Tensor& t) { return t.dtype() == DType::F32 || t.dtype() == DType::F64; };
   STRATA_CHECK(a.defined() && b.defined(), name, ": expected two tensors, got None");
   STRATA_CHECK(fits(a) && fits(b), name, ": Expected both inputs to be Float or Double tensors but got ",
@@ -83,25 +80,6 @@ DType check_parts(const char* name, const Tensor& a, const Tensor& b) {
                "; no other dtype has a complex one: convert to float32");
   STRATA_CHECK(a.dtype() == b.dtype(), name, ": Expected object of scalar type ", scalar_type_name(a.dtype()),
                " but got scalar type ", scalar_type_name(b.dtype()), " for second argument");
-  return to_complex(a.dtype());
-}
-}  // namespace
-
-Tensor complex_of_parts(const Tensor& real, const Tensor& imag) {
-  DType dtype = check_parts("complex", real, imag);
-  DimVec sizes = broadcast_shapes(real.sizes(), imag.sizes());
-  const Tensor* in[] = {&real, &imag};
-  Tensor out = make_tensor_strided(sizes, result_strides(sizes, {in, 2}), dtype, real.device(),
-                                   real.is_meta() || imag.is_meta());
-  Tensor parts = ops::view_as_real(out);
-  copy_values(ops::select(parts, -1, 0), real);
-  copy_values(ops::select(parts, -1, 1), imag);
-  return out;
-}
-
-Tensor polar(const Tensor& abs, const Tensor& angle) {
-  check_parts("polar", abs, angle);
-  return complex_of_parts(ops::mul(abs, ops::cos(angle)), ops::mul(abs, ops::sin(angle)));
 }
 
 }  // namespace strata::eager

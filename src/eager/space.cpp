@@ -115,7 +115,7 @@ void store_number(const SpaceInfo& info, const SpaceScalar& s, DType dtype, run:
   DType as = DType(s.dtype);
   // Elements are the kernel's own type, or bits to be moved.
   if (s.dtype == SpaceScalar::kElement) as = info.width ? dtype : traits(dtype).compute;
-  if (s.dtype == SpaceScalar::kWide) as = is_integral(dtype, true) ? DType::I64 : DType::F64;
+  if (s.dtype == SpaceScalar::kWidest) as = is_integral(dtype, true) ? DType::I64 : DType::F64;
   store_scalar(*s.number, as, slot.bytes);
 }
 

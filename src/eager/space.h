@@ -34,7 +34,7 @@ struct SpaceInfo {
 
 // A scalar of the kernel: the operator's number, or (null) one that the rule computed under this name, an int64.
 struct SpaceScalar {
-  static constexpr int8_t kElement = -1, kWide = -2;  // wide: int64 for integers, float64 for all others
+  static constexpr int8_t kElement = -1, kWidest = -2;  // widest: int64 for integers, float64 for all others
   const char* name;
   const Scalar* number = nullptr;
   int8_t dtype = kElement;
