@@ -139,9 +139,12 @@ def start(e: Entry) -> str:
 def scatter_function(e: Entry) -> str:
     body, args = prepare(e)
     begins = start(e)
-    like = safe(e.schema.args[0].name) if begins == "nullptr" else begins
-    chosen = "Preserve" if begins != "nullptr" else strides(e)
-    return (f"{body}  const Tensor result = new_result({like}, prepared.outputs[0], ResultStrides::{chosen});\n"
+    tensors = [a.name for a in e.schema.args if a.is_tensor]
+    like = begins if begins != "nullptr" else "self" if "self" in tensors else safe(tensors[0])
+    chosen = "ResultStrides::" + ("Preserve" if begins != "nullptr" else strides(e))
+    if begins == "nullptr" and strides(e) != "Contiguous":
+        chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
+    return (f"{body}  const Tensor result = new_result({like}, prepared.outputs[0], {chosen});\n"
             "  if (result.is_meta()) return result;\n"
             f"  scatter_space(info_{e.schema.ident}, result, {'&' * (begins != 'nullptr')}{begins}, {args});\n  return result;\n")
 

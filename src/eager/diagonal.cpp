@@ -23,30 +23,6 @@ Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) 
   return self.alias(sizes, strides, at);
 }
 
-Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) {
-  Tensor out = ops::clone(self, MemoryFormat::Preserve);
-  Tensor slice = diagonal(out, offset, dim1, dim2);
-  STRATA_CHECK(slice.sizes() == src.sizes(),
-               "expected src to have a size equal to the slice of self. src size = ", src.sizes(),
-               ", slice size = ", slice.sizes());
-  copy_values(slice, src);
-  return out;
-}
-
-Tensor diag_embed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
-  int64_t nd = self.dim() + 1;
-  int64_t a = wrap_dim(dim1, nd), b = wrap_dim(dim2, nd);
-  STRATA_CHECK(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
-  STRATA_CHECK(self.dim() > 0, "diag_embed: expected a tensor with dims, got a 0-dim tensor");
-  int64_t side = shape::plus(self.sizes()[self.dim() - 1], offset < 0 ? shape::times<int64_t>(-1, offset) : offset);
-  DimVec sizes;
-  for (int64_t d = 0, k = 0; d < nd; ++d) sizes.push_back(d == a || d == b ? side : self.sizes()[k++]);
-  Tensor out = new_tensor(self, sizes);
-  fill_values(out, Scalar(0));
-  if (self.numel() > 0) copy_values(diagonal(out, offset, a, b), self);
-  return out;
-}
-
 Tensor diag(const Tensor& self, int64_t diagonal) {
   STRATA_CHECK(self.dim() == 1 || self.dim() == 2, "diag(): Supports 1D or 2D tensors. Got ", self.dim(), "D");
   return self.dim() == 1 ? ops::diag_embed(self, diagonal, 0, 1) : ops::diagonal_copy(self, diagonal, 0, 1);

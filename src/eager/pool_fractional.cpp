@@ -8,7 +8,6 @@
 #include "core/parallel.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
-#include "eager/pool.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_pool.h"
 
@@ -163,16 +162,6 @@ std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, IntArrayRef
 std::tuple<Tensor, Tensor> fractional_max_pool3d(const Tensor& self, IntArrayRef kernel, IntArrayRef output,
                                                  const Tensor& samples) {
   return fractional("fractional_max_pool3d", 3, self, kernel, output, samples);
-}
-
-Tensor fractional_max_pool2d_backward(const Tensor& grad, const Tensor& self, IntArrayRef, IntArrayRef,
-                                      const Tensor& indices) {
-  return max_pool_backward("fractional_max_pool2d_backward", 2, grad, self, indices);
-}
-
-Tensor fractional_max_pool3d_backward(const Tensor& grad, const Tensor& self, IntArrayRef, IntArrayRef,
-                                      const Tensor& indices) {
-  return max_pool_backward("fractional_max_pool3d_backward", 3, grad, self, indices);
 }
 
 }  // namespace strata::eager

@@ -20,12 +20,6 @@ void put(const char* name, const Tensor& place, const Tensor& src) {
   copy_values(place, src);
 }
 
-Tensor copy_of(const Tensor& self) {
-  Tensor t = ops::empty_like(self, std::nullopt, std::nullopt, MemoryFormat::Preserve);
-  copy_values(t, self);
-  return t;
-}
-
 Tensor zeros_of(const Tensor& like, IntArrayRef sizes) {
   Tensor t = new_tensor(like, sizes);
   fill_values(t, Scalar(0));
@@ -33,13 +27,6 @@ Tensor zeros_of(const Tensor& like, IntArrayRef sizes) {
 }
 
 }  // namespace
-
-Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim, std::optional<int64_t> start,
-                     std::optional<int64_t> end, int64_t step) {
-  Tensor r = copy_of(self);
-  put("slice_scatter", ops::slice(r, dim, start, end, step), src);
-  return r;
-}
 
 Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef size, IntArrayRef stride,
                           std::optional<int64_t> storage_offset) {
@@ -59,25 +46,6 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef siz
   Tensor r = flat.alias(self.sizes(), self.strides(), base);
   copy_values(r, self);
   put("as_strided_scatter", flat.alias(size, stride, offset), src);
-  return r;
-}
-
-Tensor slice_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start, int64_t end, int64_t step) {
-  Tensor r = zeros_of(grad, sizes);
-  put("slice_backward", ops::slice(r, dim, start, end, step), grad);
-  return r;
-}
-
-Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t size, int64_t step) {
-  Tensor r = zeros_of(grad, sizes);
-  Tensor windows = ops::unfold(r, dim, size, step);
-  STRATA_CHECK(grad.sizes() == windows.sizes(), "unfold_backward: expected a gradient of shape ", windows.sizes(),
-               ", got ", grad.sizes());
-  if (r.is_meta() || grad.numel() == 0) return r;
-  if (step >= size)
-    copy_values(windows, grad);
-  else
-    add_in_order(windows, grad);
   return r;
 }
 

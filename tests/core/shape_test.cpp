@@ -318,6 +318,78 @@ TEST(Shape, Pads) {
   pads([](const auto& self, auto pad) { return shape::circular_pad(self, pad); });
 }
 
+TEST(Shape, Scatters) {
+  check_rule(6, 0, 3,
+             RULE(List<S> self{s[0], s[1]}; List<S> index{s[2], s[3]}; List<S> src{s[4], s[5]};
+                  return all(shape::scatter<S>(tensor(self), 1, tensor(index, DType::I64), tensor(src)))));
+  check_rule(4, 0, 3,
+             RULE(List<S> self{s[0], s[1]}; List<S> index{s[2], s[3]};
+                  return all(shape::scatter_value<S>(tensor(self), 0, tensor(index, DType::I64)))));
+  check_rule(5, 0, 2,
+             RULE(List<S> self{s[0], s[1]}; List<S> index{s[2]}; List<S> source{s[3], s[4]};
+                  return all(shape::index_add<S>(tensor(self), 0, tensor(index, DType::I32), tensor(source)))));
+  check_rule(5, 0, 2,
+             RULE(List<S> self{s[0], s[1]}; List<S> index{s[2]}; List<S> source{s[3], s[4]};
+                  return all(shape::index_copy<S>(tensor(self), -1, tensor(index, DType::I64), tensor(source)))));
+  check_rule(3, 0, 4,
+             RULE(List<S> self{s[0], s[1]}; List<S> index{s[2]};
+                  return all(shape::index_fill<S>(tensor(self), 1, tensor(index, DType::I64)))));
+  check_rule(4, 0, 2,
+             RULE(List<S> grad{s[0], s[1]}; List<S> index{s[2]};
+                  return all(shape::embedding_backward<S>(tensor(grad), tensor(index, DType::I64), s[3]))));
+}
+
+TEST(Shape, ViewsPutBack) {
+  check_rule(5, -1, 4,
+             RULE(List<S> self{S(2), s[0] + S(1)}; List<S> src{S(2), s[1] + S(1)}; const std::optional<S> start(s[2]);
+                  const std::optional<S> end(s[3]);
+                  return all(shape::slice_scatter<S>(tensor(self), tensor(src), 1, start, end, s[4]))));
+  check_rule(5, -1, 4,
+             RULE(List<S> sizes{s[0], S(2)}; List<S> grad{s[1] + S(1), S(2)};
+                  return all(shape::slice_backward<S>(tensor(grad), sizes, 0, s[2], s[3], s[4]))));
+  check_rule(3, 0, 4,
+             RULE(List<S> sizes{s[0], S(2)}; List<S> grad{s[1], S(2), s[2]};
+                  return all(shape::unfold_backward<S>(tensor(grad), sizes, 0, 2, 1))));
+  check_rule(3, 0, 4,
+             RULE(List<S> self{s[0], s[1]}; List<S> src{s[2]};
+                  return all(shape::diagonal_scatter<S>(tensor(self), tensor(src), 1, 0, 1))));
+  check_rule(2, 0, 5, RULE(return all(shape::diag_embed<S>(tensor(s), -2, 0, 2))));
+}
+
+TEST(Shape, GradientsOfWindowsAndPads) {
+  const std::vector<int64_t> two{2}, one{1};
+  const auto avg = [&](const auto& s) {
+    using S = std::decay_t<decltype(s[0])>;
+    const List<S> self{S(2), s[0] + S(2), s[1] + S(2)}, grad{S(2), s[2], s[3]};
+    return all(shape::avg_pool_backward<S>("avg_pool2d", 2, tensor(grad), tensor(self), two, one, one, false, 3));
+  };
+  check_rule(4, 1, 4, avg);
+  const auto even = [](const auto& s) {
+    using S = std::decay_t<decltype(s[0])>;
+    const List<S> self{S(2), s[0], s[1]}, grad{S(2), s[2], s[3]};
+    return all(shape::adaptive_avg_pool_backward<S>("adaptive_avg_pool2d", 2, tensor(grad), tensor(self)));
+  };
+  check_rule(4, 0, 5, even);
+  const auto chosen = [](const auto& s) {
+    using S = std::decay_t<decltype(s[0])>;
+    const List<S> self{S(2), s[0], s[1]}, grad{S(2), s[2], s[3]};
+    return all(shape::max_pool_backward<S>("max_pool2d", 2, tensor(grad), tensor(self), tensor(grad, DType::I64)));
+  };
+  check_rule(4, 0, 5, chosen);
+  auto pads = [](auto rule) {
+    check_rule(3, 1, 4, [rule](const auto& s) {
+      using S = std::decay_t<decltype(s[0])>;
+      List<S> self{S(2), S(3), s[0] + S(1)}, pad{s[1], s[2]}, grad{S(2), S(3), s[0] + S(1) + s[1] + s[2]};
+      return all(rule(tensor(grad), tensor(self), ArrayRef<S>(pad)));
+    });
+  };
+  pads([](const auto& grad, const auto& self, auto pad) { return shape::reflection_pad_backward(grad, self, pad, 1); });
+  pads(
+      [](const auto& grad, const auto& self, auto pad) { return shape::replication_pad_backward(grad, self, pad, 1); });
+  pads(
+      [](const auto& grad, const auto& self, auto pad) { return shape::circular_pad_backward(grad, self.sizes, pad); });
+}
+
 TEST(Shape, Slices) {
   check_rule(4, -3, 8, RULE(auto r = shape::slice(s[0], s[1], s[2], s[3]); return List<S>{r.start, r.length}));
   check_rule(3, -2, 6, RULE(return List<S>{shape::select_index(ArrayRef<S>(s), 1, s[2])}));

@@ -212,6 +212,18 @@ def embedding_backward(m):
     yield call(m.tensor(4, 2), m.integers(4, high=2), 4, -1, True, *more)
 
 
+@sample("embedding_sum")
+def embedding_sum(m):
+    if not (m.is_float or m.is_complex):
+        return
+    yield call(m.tensor(2, 3, 2), m.integers(2, 3, high=5), 5, -1)
+    yield call(m.tensor(4, 2), m.integers(4, high=2), 4, 1)
+    yield call(m.tensor(3, 2, 2), m.integers(3, high=2), 2, 0)
+    yield call(m.tensor(2), m.integers(high=2), 3, -1)
+    yield call(m.tensor(0, 2), m.integers(0), 3, -1)
+    yield call(m.tensor(2, 2), m.integers(2, low=5, high=6), 5, -1)
+
+
 @sample("embedding_renorm")
 def embedding_renorm(m):
     if m.is_float:

@@ -130,11 +130,46 @@ Prepared<S> circular_pad(const Geometry<S>& self, ArrayRef<S> pad) {
   return r;
 }
 
-#define STRATA_RULES(S)                                                           \
-  template Prepared<S> constant_pad(const Geometry<S>&, ArrayRef<S>);             \
-  template Prepared<S> reflection_pad(const Geometry<S>&, ArrayRef<S>, int64_t);  \
-  template Prepared<S> replication_pad(const Geometry<S>&, ArrayRef<S>, int64_t); \
-  template Prepared<S> circular_pad(const Geometry<S>&, ArrayRef<S>);
+namespace {
+
+// What the rule of a padding of self gives, for a result of self's sizes.
+template <class S>
+Prepared<S> pad_backward(const Geometry<S>& grad, ArrayRef<S> sizes, Prepared<S> r) {
+  STRATA_CHECK(grad.sizes == ArrayRef<S>(r.outputs[0].sizes), "pad: the derivative: expected a gradient of shape ",
+               ArrayRef<S>(r.outputs[0].sizes), ", got ", grad.sizes);
+  STRATA_CHECK_NOT_IMPLEMENTED(r.places[0].dims.size() <= 3,
+                               "pad: the derivative of more than three padded dims at once");
+  r.outputs[0] = {sizes, grad.dtype};
+  return r;
+}
+
+}  // namespace
+
+template <class S>
+Prepared<S> reflection_pad_backward(const Geometry<S>& grad, const Geometry<S>& self, ArrayRef<S> pad, int64_t count) {
+  return pad_backward(grad, self.sizes, reflection_pad(self, pad, count));
+}
+
+template <class S>
+Prepared<S> replication_pad_backward(const Geometry<S>& grad, const Geometry<S>& self, ArrayRef<S> pad, int64_t count) {
+  return pad_backward(grad, self.sizes, replication_pad(self, pad, count));
+}
+
+template <class S>
+Prepared<S> circular_pad_backward(const Geometry<S>& grad, ArrayRef<S> sizes, ArrayRef<S> pad) {
+  for (const S& s : sizes) STRATA_CHECK(s >= S(0), "pad: the derivative: expected sizes of 0 or more, got ", sizes);
+  const Geometry<S> self{sizes, {}, grad.dtype, grad.device, true};
+  return pad_backward(grad, sizes, circular_pad(self, pad));
+}
+
+#define STRATA_RULES(S)                                                                                        \
+  template Prepared<S> constant_pad(const Geometry<S>&, ArrayRef<S>);                                          \
+  template Prepared<S> reflection_pad(const Geometry<S>&, ArrayRef<S>, int64_t);                               \
+  template Prepared<S> replication_pad(const Geometry<S>&, ArrayRef<S>, int64_t);                              \
+  template Prepared<S> circular_pad(const Geometry<S>&, ArrayRef<S>);                                          \
+  template Prepared<S> reflection_pad_backward(const Geometry<S>&, const Geometry<S>&, ArrayRef<S>, int64_t);  \
+  template Prepared<S> replication_pad_backward(const Geometry<S>&, const Geometry<S>&, ArrayRef<S>, int64_t); \
+  template Prepared<S> circular_pad_backward(const Geometry<S>&, ArrayRef<S>, ArrayRef<S>);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)
 #undef STRATA_RULES

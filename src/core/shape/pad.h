@@ -17,4 +17,12 @@ Prepared<S> replication_pad(const Geometry<S>& self, ArrayRef<S> pad, int64_t co
 template <class S>
 Prepared<S> circular_pad(const Geometry<S>& self, ArrayRef<S> pad);
 
+// Their gradients: f of grad, g of the result.
+template <class S>
+Prepared<S> reflection_pad_backward(const Geometry<S>& grad, const Geometry<S>& self, ArrayRef<S> pad, int64_t count);
+template <class S>
+Prepared<S> replication_pad_backward(const Geometry<S>& grad, const Geometry<S>& self, ArrayRef<S> pad, int64_t count);
+template <class S>
+Prepared<S> circular_pad_backward(const Geometry<S>& grad, ArrayRef<S> sizes, ArrayRef<S> pad);
+
 }  // namespace strata::shape

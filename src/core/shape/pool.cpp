@@ -157,6 +157,60 @@ Prepared<S> adaptive_max_pool(const char* op, int64_t rank, const Geometry<S>& s
   return r;
 }
 
+namespace {
+
+// A gradient of windows of self: what the rule of the windows gives, for a result of self's sizes.
+template <class S>
+Prepared<S> windows_backward(const char* op, const Geometry<S>& grad, const Geometry<S>& self, Prepared<S> r) {
+  STRATA_CHECK(grad.sizes == ArrayRef<S>(r.outputs[0].sizes), op, ": expected grad_output of shape ",
+               ArrayRef<S>(r.outputs[0].sizes), ", got ", grad.sizes);
+  STRATA_CHECK(grad.dtype == self.dtype, op, ": expected grad_output of dtype ", self.dtype, ", got ", grad.dtype);
+  r.outputs[0].sizes = self.sizes;
+  return r;
+}
+
+}  // namespace
+
+template <class S>
+Prepared<S> avg_pool_backward(const char* op, int64_t rank, const Geometry<S>& grad, const Geometry<S>& self,
+                              IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
+                              std::optional<int64_t> divisor) {
+  return windows_backward(op, grad, self, avg_pool(op, rank, self, kernel, stride, padding, ceil_mode, divisor));
+}
+
+template <class S>
+Prepared<S> adaptive_avg_pool_backward(const char* op, int64_t rank, const Geometry<S>& grad, const Geometry<S>& self) {
+  const int64_t n = grad.dim();
+  STRATA_CHECK(n == self.dim() && n > rank, op, ": expected grad_output of ", self.dim(), " dims, got ", n);
+  PoolAxes<S> axes;
+  check_input(op, rank, self);
+  for (int64_t d = n - rank; d < n; ++d) axes.push_back({self.sizes[size_t(d)], grad.sizes[size_t(d)]});
+  Prepared<S> r = even(self, axes);
+  r.contiguous = rank != 2 || self.dim() != 4;
+  return windows_backward(op, grad, self, std::move(r));
+}
+
+template <class S>
+Prepared<S> max_pool_backward(const char* op, int64_t rank, const Geometry<S>& grad, const Geometry<S>& self,
+                              const Geometry<S>& indices) {
+  const int64_t first = self.dim() - rank;
+  STRATA_CHECK(grad.sizes == indices.sizes && grad.dim() == self.dim() && first >= 0, op,
+               ": expected grad_output of the shape of indices, ", indices.sizes, ", got ", grad.sizes);
+  STRATA_CHECK(grad.dtype == self.dtype, op, ": expected grad_output of dtype ", self.dtype, ", got ", grad.dtype);
+  STRATA_CHECK(indices.dtype == DType::I64, op, ": expected indices of dtype int64, got ", indices.dtype);
+  for (int64_t d = 0; d < first; ++d)
+    STRATA_CHECK(grad.sizes[size_t(d)] == self.sizes[size_t(d)], op, ": expected grad_output and self to agree in dim ",
+                 d, ", got shapes ", grad.sizes, " and ", self.sizes);
+  Prepared<S> r(self.sizes, self.dtype);
+  for (int operand = 0; operand < 3; ++operand) r.joins.push_back({operand, first, rank});
+  r.place("n", first);
+  r.place("i", first);
+  r.size = S(1);
+  for (int64_t d = first; d < self.dim(); ++d) r.size = r.size * self.sizes[size_t(d)];
+  r.contiguous = self.dim() != rank + 2;
+  return r;
+}
+
 #define STRATA_RULES(S)                                                                                                \
   template PoolAxes<S> sliding_axes(const char*, int64_t, const Geometry<S>&, IntArrayRef, IntArrayRef, IntArrayRef,   \
                                     IntArrayRef, bool);                                                                \
@@ -166,7 +220,12 @@ Prepared<S> adaptive_max_pool(const char* op, int64_t rank, const Geometry<S>& s
   template Prepared<S> avg_pool(const char*, int64_t, const Geometry<S>&, IntArrayRef, IntArrayRef, IntArrayRef, bool, \
                                 std::optional<int64_t>);                                                               \
   template Prepared<S> adaptive_avg_pool(const char*, int64_t, const Geometry<S>&, IntArrayRef);                       \
-  template Prepared<S> adaptive_max_pool(const char*, int64_t, const Geometry<S>&, IntArrayRef);
+  template Prepared<S> adaptive_max_pool(const char*, int64_t, const Geometry<S>&, IntArrayRef);                       \
+  template Prepared<S> avg_pool_backward(const char*, int64_t, const Geometry<S>&, const Geometry<S>&, IntArrayRef,    \
+                                         IntArrayRef, IntArrayRef, bool, std::optional<int64_t>);                      \
+  template Prepared<S> adaptive_avg_pool_backward(const char*, int64_t, const Geometry<S>&, const Geometry<S>&);       \
+  template Prepared<S> max_pool_backward(const char*, int64_t, const Geometry<S>&, const Geometry<S>&,                 \
+                                         const Geometry<S>&);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)
 #undef STRATA_RULES

@@ -55,4 +55,16 @@ Prepared<S> adaptive_avg_pool(const char* op, int64_t rank, const Geometry<S>& s
 template <class S>
 Prepared<S> adaptive_max_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef output_size);
 
+// Gradients: f of grad, g of the result.
+template <class S>
+Prepared<S> avg_pool_backward(const char* op, int64_t rank, const Geometry<S>& grad, const Geometry<S>& self,
+                              IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
+                              std::optional<int64_t> divisor);
+template <class S>
+Prepared<S> adaptive_avg_pool_backward(const char* op, int64_t rank, const Geometry<S>& grad, const Geometry<S>& self);
+// Of what was chosen: i of grad and indices, n of the result, each all pooled dims as one.
+template <class S>
+Prepared<S> max_pool_backward(const char* op, int64_t rank, const Geometry<S>& grad, const Geometry<S>& self,
+                              const Geometry<S>& indices);
+
 }  // namespace strata::shape

@@ -6,3 +6,4 @@
 #include "core/shape/pad.h"
 #include "core/shape/pool.h"
 #include "core/shape/scatter.h"
+#include "core/shape/scatter_view.h"
