@@ -363,7 +363,7 @@ TEST(Shape, GradientsOfWindowsAndPads) {
     const List<S> self{S(2), s[0] + S(2), s[1] + S(2)}, grad{S(2), s[2], s[3]};
     return all(shape::avg_pool_backward<S>("avg_pool2d", 2, tensor(grad), tensor(self), two, one, one, false, 3));
   };
-  check_rule(4, 1, 4, avg);
+  check_rule(4, 1, 8, avg);
   const auto even = [](const auto& s) {
     using S = std::decay_t<decltype(s[0])>;
     const List<S> self{S(2), s[0], s[1]}, grad{S(2), s[2], s[3]};
