@@ -215,7 +215,11 @@ class Writer(Expressions):
         self.fail(f"{type(s).__name__} is no line of a formula: expected name = expression, if, for, return or raise")
 
     def given(self, node: ast.expr) -> str:
-        """The kernel that a way ends in, writing the target."""
+        """The kernel, or the operator with an in-place form, that a way ends in, writing the target."""
+        if isinstance(node, ast.Call) and self.target == ("self", False) and isinstance(node.func, ast.Name) and node.args and \
+                isinstance(node.args[0], ast.Name) and node.args[0].id == "self" and f"{node.func.id}_" in self.functions:
+            name, _, rest = self.expr(node).code.partition("(")
+            return f"{name}_({rest};"
         if not isinstance(node, ast.Call) or not (made := self.expr(node)).code.startswith("eager::calls::"):
             self.fail(f"{ast.unparse(node)}: a plan with `direct` ends in kernels")
         name, _, rest = made.code.partition("(")

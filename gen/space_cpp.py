@@ -141,8 +141,8 @@ def scatter_function(e: Entry) -> str:
     begins = start(e)
     tensors = [a.name for a in e.schema.args if a.is_tensor]
     like = begins if begins != "nullptr" else "self" if "self" in tensors else safe(tensors[0])
-    chosen = "ResultStrides::" + ("Preserve" if begins != "nullptr" else strides(e))
-    if begins == "nullptr" and strides(e) != "Contiguous":
+    chosen = f"ResultStrides::{strides(e)}"
+    if strides(e) != "Contiguous":
         chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
     return (f"{body}  const Tensor result = new_result({like}, prepared.outputs[0], {chosen});\n"
             "  if (result.is_meta()) return result;\n"

@@ -1,7 +1,9 @@
 // Advanced indexing: reading and writing through index tensors and masks.
-#include "core/shape/index.h"
+#include <algorithm>
+
 #include "base/checked.h"
 #include "core/parallel.h"
+#include "core/shape/index.h"
 #include "eager/index_args.h"
 #include "eager/index_walk.h"
 #include "eager/view_rules.h"
@@ -241,73 +243,5 @@ Tensor index_put(const Tensor& self, TensorList indices, const Tensor& values, b
 }
 
 // ---- positions in the flattened tensor
-
-namespace {
-// Offsets in bytes of flat positions; negative ones count from the end.
-Tensor flat_offsets(const Tensor& self, const Tensor& index, const char* name) {
-  int64_t n = self.numel();
-  STRATA_CHECK_INDEX(n > 0 || index.numel() == 0, name, ": tried to take from an empty tensor");
-  if (std::optional<int64_t> bad = first_outside(index, -n, n))
-    throw_error(ErrorKind::Index,
-                str_cat("out of range: tried to access index ", *bad, " on a tensor of ", n, " elements."));
-  Tensor out = contiguous_copy(index);
-  int64_t* p = out.data<int64_t>();
-  bool flat = self.is_contiguous();
-  parallel_for(0, out.numel(), 16384, [&](int64_t b, int64_t e) {
-    for (int64_t i = b; i < e; ++i) {
-      int64_t at = p[i] + (p[i] < 0 ? n : 0), offset = 0;
-      if (flat) {
-        offset = at;
-      } else {
-        for (int64_t d = self.dim(); d-- > 0; at /= self.sizes()[d]) offset += at % self.sizes()[d] * self.strides()[d];
-      }
-      p[i] = offset * self.itemsize();
-    }
-  });
-  return out;
-}
-
-IndexWalk flat_walk(const Tensor& self, const Tensor& offsets, const Tensor& other) {
-  IndexWalk w;
-  w.target = self.bytes();
-  w.index = offsets.bytes();
-  w.other = other.bytes();
-  w.along = {offsets.numel(), 1, sizeof(int64_t), other.itemsize()};
-  return w;
-}
-}  // namespace
-
-void put_inplace(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  STRATA_CHECK(index.dtype() == DType::I64, "put_(): Expected a long tensor for index, but got ",
-               scalar_type_name(index.dtype()));
-  STRATA_CHECK(self.dtype() == source.dtype(),
-               "put_(): self and source expected to have the same dtype, but got self.dtype = ",
-               scalar_type_name(self.dtype()), " and source.dtype = ", scalar_type_name(source.dtype()));
-  STRATA_CHECK_INDEX(index.numel() == source.numel(),
-                     "put_(): Expected source and index to have the same number of elements, but got ",
-                     "source.numel() = ", source.numel(), ", index.numel() = ", index.numel());
-  check_apart("put_", self, {&index, &source});
-  if (self.is_meta()) return;
-  if (accumulate && is_half(self.dtype())) {
-    Tensor wide = widened(self);
-    put_inplace(wide, index, widened(source), true);
-    copy_values(self, wide);
-    return;
-  }
-  Tensor offsets = flat_offsets(self, index, "put_()");
-  Tensor from = as_contiguous(source);
-  IndexWalk w = flat_walk(self, offsets, from);
-  if (!accumulate) {
-    write_indexed(w, self.itemsize());
-    return;
-  }
-  visit_numbers(self.dtype(), "put_", [&](auto tag) { add_indexed<typename decltype(tag)::type>(w); });
-}
-
-Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
-  Tensor out = ops::clone(self, MemoryFormat::Preserve);
-  put_inplace(out, index, source, accumulate);
-  return out;
-}
 
 }  // namespace strata::eager

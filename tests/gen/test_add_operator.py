@@ -1,5 +1,6 @@
 """The patches of docs/add-an-operator.md, applied to a copy of the table: one entry in one file makes everything else. One
-adds a pointwise operator, the other one that reads elements where an index says."""
+adds a pointwise operator, the others a reduction, a view, and one that reads elements where an index says;
+tools/check_rebuild.sh builds and calls all of them."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made_gather(tmp_path_factory):
-    return patched(tmp_path_factory.mktemp("gather"), 1)
+    return patched(tmp_path_factory.mktemp("gather"), 3)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def changed(made: Path, plain: Path) -> set[str]:
     return {n for n in new if new[n].read_bytes() != old[n].read_bytes()}
 
 
-@pytest.mark.parametrize("number, file", enumerate(["ops/activation.yaml", "ops/index.yaml"]))
+@pytest.mark.parametrize("number, file", enumerate(["ops/activation.yaml", "ops/reduce.yaml", "ops/view.yaml", "ops/index.yaml"]))
 def test_the_patch_touches_one_file(number, file):
     assert re.findall(r"^\+\+\+ b/(.*)$", patch_text(number), re.M) == [file]
     assert sum(line.startswith("- op:") for line in re.findall(r"^\+(- op:.*)$", patch_text(number), re.M)) == 1
@@ -109,6 +110,15 @@ def test_a_gather_is_one_entry(made_gather, plain):
     assert f"k_{GATHER}(Dispatch, const Tensor& self, const Tensor& index)" in kernels
     assert "shape::take<int64_t>(geometry(self), geometry(index))" in kernels
     assert "at = self[wrapped(index)]\\nresult = at * at" in (made_gather / "out/table_kernels.cpp").read_text()
+
+
+@pytest.mark.parametrize("number, family, name", [(1, "reduce", "mean_square"), (2, "view", "swap_last")])
+def test_a_reduction_and_a_view_are_one_entry(tmp_path, plain, number, family, name):
+    made = patched(tmp_path, number)
+    files = changed(made, plain)
+    assert {f"kernels_{family}.cpp", f"ops_{family}.cpp", f"autograd_{family}.cpp", f"python/py_{family}.cpp"} <= files
+    assert not [f for f in files if re.match(r"(kernels|ops|autograd)_", f) and family not in f]
+    assert f"k_{name}(" in (made / f"out/kernels_{family}.cpp").read_text()
 
 
 @pytest.mark.parametrize("old, new, said", [

@@ -35,20 +35,22 @@ def reference(entry, args: tuple, kwargs: dict) -> list[np.ndarray] | str:
     tensors = [t for t in flattened([args, list(kwargs.values())]) if isinstance(t, strata.Tensor)]
     made = result_dtype(entry, tensors)
     limited = entry.kind == "pointwise" or not entry.raw.keys().isdisjoint(("dtypes", "promote"))
+    limited = limited and entry.raw.get("dtypes") != "width"
+    places = {o.partition("[")[0] for o in str(entry.raw.get("inputs", "")).split() if o.endswith(":int64")}
     if limited and str(made).removeprefix("strata.") not in entry.dtypes:
         return "NotImplementedError"
     given: dict[int, strata.dtype] = {}  # an argument that is written keeps its dtype
 
-    def array(value):
+    def array(value, name=""):
         if isinstance(value, (list, tuple)):
             return [array(v) for v in value]
         if not isinstance(value, strata.Tensor):
             return value
-        found = value.to(WIDE.get(made, made)).numpy().copy()
+        found = (value if name in places else value.to(WIDE.get(made, made))).numpy().copy()
         given[id(found)] = value.dtype
         return found
 
-    names = {a.name: array(v) for a, v in zip(entry.schema.args, args)} | {k: array(v) for k, v in kwargs.items()}
+    names = {a.name: array(v, a.name) for a, v in zip(entry.schema.args, args)} | {k: array(v) for k, v in kwargs.items()}
     with np.errstate(all="ignore"):
         try:
             found = eval(entry.raw["reference"], {**globals(), "result_dtype": made, **names})
@@ -58,6 +60,8 @@ def reference(entry, args: tuple, kwargs: dict) -> list[np.ndarray] | str:
             if not str(error).startswith("index "):  # a reference's own mistake
                 raise
             return "IndexError"
+        if isinstance(found, str):
+            return found
         results = found if isinstance(found, list) else [found]
         return [np.asarray(a).astype(compared(given.get(id(a), made))) for a in results]
 
@@ -91,10 +95,29 @@ def derivative_of_lgamma(x, order: int):
     return (-1) ** (n + 1) * math.factorial(n) * np.where(np.isposinf(x), 0, terms + tail)
 
 
+def scatter_with(combine, self, dim, index, src):
+    out, dim = np.atleast_1d(self.copy()), dim % max(self.ndim, 1)
+    for at in np.ndindex(np.atleast_1d(index).shape):
+        place = list(at)
+        place[dim] = np.atleast_1d(index)[at]
+        if not 0 <= place[dim] < out.shape[dim]:
+            return "RuntimeError"
+        out[tuple(place)] = combine(out[tuple(place)], np.atleast_1d(src)[at])
+    return out.reshape(self.shape)
+
+
+def put_with(combine, self, index, source):
+    out = self.copy().ravel()
+    for at, v in zip(index.ravel(), source.ravel(), strict=True):
+        if not -out.size <= at < out.size:
+            raise IndexError(f"index {at} of {out.size}")
+        out[at] = v if combine is None else combine(out[at], v)
+    return out.reshape(self.shape)
+
+
 def embedding_sum(grad, indices, rows, padding):
     if indices.size and (indices.min() < 0 or indices.max() >= rows):
         raise IndexError(f"index {indices.max()} of {rows} rows")
-    indices = indices.astype(int)
     out = np.zeros((rows, *grad.shape[indices.ndim:]), grad.dtype)
     for at in np.ndindex(indices.shape):
         if indices[at] != padding:

@@ -106,6 +106,13 @@ def take(m):
     yield call(m.tensor(4, 3), m.integers(2, dtype="int32"))
 
 
+@sample("put_plainly")
+def put_plainly(m):
+    yield call(m.tensor(4, 3), positions(0, -1, 7), m.tensor(3))
+    yield call(m.tensor(4, 3), positions([5, 5], [0, 3]), m.tensor(2, 2))
+    yield call(m.tensor(4, 3), positions(12), m.tensor(1))
+
+
 @sample("put")
 def put(m):
     yield call(m.tensor(4, 3), positions(0, -1, 7), m.tensor(3))

@@ -42,6 +42,12 @@ def scatter(m):
     yield call(m.tensor(4, 3), 0, index([0, 1, 2], [1, 2, 3]), m.tensor(1, 3))
 
 
+@sample("scatter_numbers")
+def scatter_numbers(m):
+    for shape, dim, at, source in SHAPES + REFUSED[:2]:
+        yield call(m.tensor(*shape), dim, at, m.tensor(*source))
+
+
 @sample("scatter_value")
 def scatter_value(m):
     for shape, dim, at, _ in SHAPES + REFUSED:

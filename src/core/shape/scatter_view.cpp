@@ -23,7 +23,7 @@ template <class S>
 Prepared<S> slice_of(const char* op, Prepared<S> r, const Geometry<S>& src, int64_t dim, const S& start, const S& end,
                      const S& step) {
   Sizes<S> wanted = r.outputs[0].sizes;
-  STRATA_CHECK(wanted.size() > 0, "slice() cannot be applied to a 0-dim tensor.");
+  STRATA_CHECK_INDEX(wanted.size() > 0, "slice() cannot be applied to a 0-dim tensor.");
   dim = wrap_dim(dim, int64_t(wanted.size()));
   const Range<S> range = slice<S>(wanted[size_t(dim)], start, end, step);
   wanted[size_t(dim)] = range.length;
@@ -69,8 +69,8 @@ Prepared<S> unfold_backward(const Geometry<S>& grad, ArrayRef<S> sizes, int64_t 
   const S count = windows<S>(n ? sizes[size_t(dim)] : S(1), dim, S(size), S(step));
   if (n) wanted[size_t(dim)] = count;
   wanted.push_back(S(size));
-  STRATA_CHECK(grad.sizes == ArrayRef<S>(wanted), "unfold_backward: expected a gradient of shape ",
-               ArrayRef<S>(wanted), ", got ", grad.sizes);
+  STRATA_CHECK(grad.sizes == ArrayRef<S>(wanted), "unfold_backward: expected a gradient of shape ", ArrayRef<S>(wanted),
+               ", got ", grad.sizes);
   Prepared<S> r(sizes, grad.dtype);
   r.place("n", n ? dim : -1);
   r.place("i", n ? dim : -1);
@@ -102,12 +102,12 @@ Prepared<S> diag_embed(const Geometry<S>& self, int64_t offset, int64_t dim1, in
   return diagonal_of(Prepared<S>(std::move(sizes), self.dtype), offset, a, b);
 }
 
-#define STRATA_RULES(S)                                                                                               \
-  template Prepared<S> slice_scatter(const Geometry<S>&, const Geometry<S>&, int64_t, const std::optional<S>&,        \
-                                     const std::optional<S>&, const S&);                                              \
-  template Prepared<S> slice_backward(const Geometry<S>&, ArrayRef<S>, int64_t, const S&, const S&, const S&);        \
-  template Prepared<S> unfold_backward(const Geometry<S>&, ArrayRef<S>, int64_t, int64_t, int64_t);                   \
-  template Prepared<S> diagonal_scatter(const Geometry<S>&, const Geometry<S>&, int64_t, int64_t, int64_t);           \
+#define STRATA_RULES(S)                                                                                        \
+  template Prepared<S> slice_scatter(const Geometry<S>&, const Geometry<S>&, int64_t, const std::optional<S>&, \
+                                     const std::optional<S>&, const S&);                                       \
+  template Prepared<S> slice_backward(const Geometry<S>&, ArrayRef<S>, int64_t, const S&, const S&, const S&); \
+  template Prepared<S> unfold_backward(const Geometry<S>&, ArrayRef<S>, int64_t, int64_t, int64_t);            \
+  template Prepared<S> diagonal_scatter(const Geometry<S>&, const Geometry<S>&, int64_t, int64_t, int64_t);    \
   template Prepared<S> diag_embed(const Geometry<S>&, int64_t, int64_t, int64_t);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)

@@ -1,5 +1,5 @@
-// Rules of operators that put a view's elements back: into a copy of self, or into zeros of given sizes. Named dims: n of the
-// result, i of the view.
+// Rules of operators that put a view's elements back: into a copy of self, or into zeros of given sizes. Named dims: n
+// of the result, i of the view.
 #pragma once
 #include <optional>
 
@@ -19,7 +19,8 @@ template <class S>
 Prepared<S> unfold_backward(const Geometry<S>& grad, ArrayRef<S> sizes, int64_t dim, int64_t size, int64_t step);
 // a, b: dim1 and dim2 of the result; values down, right.
 template <class S>
-Prepared<S> diagonal_scatter(const Geometry<S>& self, const Geometry<S>& src, int64_t offset, int64_t dim1, int64_t dim2);
+Prepared<S> diagonal_scatter(const Geometry<S>& self, const Geometry<S>& src, int64_t offset, int64_t dim1,
+                             int64_t dim2);
 template <class S>
 Prepared<S> diag_embed(const Geometry<S>& self, int64_t offset, int64_t dim1, int64_t dim2);
 
