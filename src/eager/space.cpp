@@ -67,11 +67,12 @@ Tensor with_splits(const Tensor& t, size_t operand, const Prepared& p) {
 
 // The step of a join's dims taken as one; none where they do not follow one another.
 std::optional<int64_t> joined_step(const Tensor& t, const shape::Join& join) {
-  int64_t step = 0, next = 0;  // of the innermost dim, and what the next outer one has to step
+  int64_t step = 0;
+  std::optional<int64_t> next;  // what the next outer dim has to step
   for (int64_t d = join.dim + join.count; d-- > join.dim;) {
     const int64_t size = t.sizes()[size_t(d)], stride = t.strides()[size_t(d)];
     if (size == 1) continue;
-    if (next && stride != next) return std::nullopt;
+    if (next && stride != *next) return std::nullopt;
     if (!next) step = stride;
     next = stride * size;
   }

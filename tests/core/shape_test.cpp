@@ -360,10 +360,10 @@ TEST(Shape, GradientsOfWindowsAndPads) {
   const std::vector<int64_t> two{2}, one{1};
   const auto avg = [&](const auto& s) {
     using S = std::decay_t<decltype(s[0])>;
-    const List<S> self{S(2), s[0] + S(2), s[1] + S(2)}, grad{S(2), s[2], s[3]};
+    const List<S> self{S(2), s[0] + S(2), s[1] + S(2)}, grad{S(2), s[0] + S(3), s[1] + S(2) + s[2]};
     return all(shape::avg_pool_backward<S>("avg_pool2d", 2, tensor(grad), tensor(self), two, one, one, false, 3));
   };
-  check_rule(4, 1, 8, avg);
+  check_rule(3, 1, 4, avg);
   const auto even = [](const auto& s) {
     using S = std::decay_t<decltype(s[0])>;
     const List<S> self{S(2), s[0], s[1]}, grad{S(2), s[2], s[3]};
