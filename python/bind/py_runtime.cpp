@@ -11,6 +11,7 @@
 #include "py_lock.h"
 #include "py_methods.h"
 #include "py_parse.h"
+#include "run/space.h"
 
 namespace strata::py {
 
@@ -136,6 +137,32 @@ PyObject* kernel_source(PyObject*, PyObject* args) {
   });
 }
 
+// _space_source(family, dtypes): lower/source.h.
+PyObject* space_source(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* family;
+    PyObject* dtypes;
+    if (!PyArg_ParseTuple(args, "sO!", &family, &PyTuple_Type, &dtypes)) return nullptr;
+    uint32_t mask = 0;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(dtypes); ++k) mask |= 1u << int(to_DType(PyTuple_GET_ITEM(dtypes, k)));
+    return PyUnicode_FromString(lower::space_source(family, mask).c_str());
+  });
+}
+
+// _use_spaces(addresses): of StrataSpaceFile (run/space.h).
+PyObject* use_spaces(PyObject*, PyObject* addresses) {
+  return guarded([&]() -> PyObject* {
+    std::vector<const StrataSpaceFile*> files;
+    if (!PyTuple_Check(addresses)) raise(PyExc_TypeError, "_use_spaces() takes a tuple of addresses");
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(addresses); ++k) {
+      files.push_back(static_cast<const StrataSpaceFile*>(PyLong_AsVoidPtr(PyTuple_GET_ITEM(addresses, k))));
+      if (PyErr_Occurred()) return nullptr;
+    }
+    run::use_spaces(files);
+    Py_RETURN_NONE;
+  });
+}
+
 PyObject* power(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n != 2) raise(PyExc_TypeError, str_cat("_power() takes a base and an exponent, got ", n, " arguments"));
@@ -167,6 +194,8 @@ PyMethodDef functions[] = {
     {"_lapack_report", report_lapack, METH_NOARGS, "LAPACK's name and version, or why there is none."},
     {"_library_report", report_library, METH_NOARGS, "The library's name and version, or why there is none."},
     {"_kernel_source", kernel_source, METH_VARARGS, "Text, symbol and parameters of a printed kernel."},
+    {"_space_source", space_source, METH_VARARGS, "All space kernels of a family as C99."},
+    {"_use_spaces", use_spaces, METH_O, "Runs other files of space kernels, at these addresses; () ends it."},
     {"_power", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(power)), METH_FASTCALL,
      "base ** exponent of floats, with the same bits on every machine."},
     {"promote_types", with_keywords<py_promote_types>(), METH_FASTCALL | METH_KEYWORDS,

@@ -1,5 +1,7 @@
 #include "lower/source.h"
 
+#include "lower/print/print_spaces.h"
+
 namespace strata::lower {
 
 extern const KernelDesc table_kernels[];
@@ -34,6 +36,14 @@ KernelSource kernel_source(const std::string& name, DType dtype, const std::stri
                 str_cat("kernel_source: ", name, " has no kernel for ", dtype, "; it has them for ", dtypes));
   throw_error(ErrorKind::Value, str_cat("kernel_source: no printed kernel of the name '", name,
                                         "': it is composed of other operators, or no expression of the table says it"));
+}
+
+std::string space_source(const std::string& family, uint32_t dtypes) {
+  std::vector<const KernelDesc*> kernels;
+  for (int64_t k = 0; k < table_kernel_count; ++k)
+    if (table_kernels[k].kind == KernelKind::Space && family == table_kernels[k].family)
+      kernels.push_back(&table_kernels[k]);
+  return kernels.empty() ? "" : print_spaces(kernels, "portable_" + family, dtypes, true);
 }
 
 }  // namespace strata::lower

@@ -18,4 +18,8 @@ struct KernelSource {
 // there is no printed kernel of that name or dtype, and says what there is.
 KernelSource kernel_source(const std::string& name, DType dtype, const std::string& dialect);
 
+// All space kernels of a family of the table, as one C99 file that defines `const StrataSpaceFile portable_<family>`
+// (kernel_abi.h); for the dtypes of the mask, a bit each. Empty where the family has none.
+std::string space_source(const std::string& family, uint32_t dtypes);
+
 }  // namespace strata::lower

@@ -26,14 +26,28 @@ struct Tables {
   static std::string key(const char* name, int dtype, int rank, int inner, int chained) {
     return std::string(name) + '/' + char('a' + dtype) + char('0' + rank) + char('0' + inner) + char('0' + chained);
   }
-  Tables() {
-    for (const StrataSpaceTable* t = strata_space_tables; t->isa; ++t)
-      for (int64_t k = 0; k < t->file->count; ++k) {
-        const StrataSpaceEntry& e = t->file->entries[k];
-        entries[isa_index(t->isa)].emplace(key(e.name, e.dtype, e.rank, e.inner, e.chained != 0), &e);
-      }
+  void add(int isa, const StrataSpaceFile& file) {
+    for (int64_t k = 0; k < file.count; ++k) {
+      const StrataSpaceEntry& e = file.entries[k];
+      entries[isa].emplace(key(e.name, e.dtype, e.rank, e.inner, e.chained != 0), &e);
+    }
+  }
+  const StrataSpaceEntry* find(int isa, const std::string& wanted) const {
+    auto found = entries[isa].find(wanted);
+    return found == entries[isa].end() ? nullptr : found->second;
   }
 };
+
+const Tables& linked() {
+  static const Tables* tables = [] {
+    auto* made = new Tables;
+    for (const StrataSpaceTable* t = strata_space_tables; t->isa; ++t) made->add(isa_index(t->isa), *t->file);
+    return made;
+  }();
+  return *tables;
+}
+
+std::atomic<const Tables*> others{nullptr};
 
 constexpr StrataSpaceEntry kNone = {};  // remembered where there is none
 
@@ -46,16 +60,13 @@ const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool
       for (auto& c : row) c.store(nullptr, std::memory_order_relaxed);
     op.generation.store(now, std::memory_order_relaxed);
   }
+  auto key = [&] { return Tables::key(op.name, int(dtype), rank, inner, chained); };
+  if (const Tables* other = others.load(std::memory_order_acquire); STRATA_UNLIKELY(other != nullptr))
+    if (const StrataSpaceEntry* e = other->find(0, key())) return e;
   auto& cached = op.cache[int(dtype)][8 * chained + 2 * rank + inner];
   if (const StrataSpaceEntry* e = cached.load(std::memory_order_relaxed)) return e == &kNone ? nullptr : e;
-  static const Tables* tables = new Tables;
-  const StrataSpaceEntry* e = nullptr;
-  for (int isa : {current_isa(), 0}) {
-    auto found = tables->entries[isa].find(Tables::key(op.name, int(dtype), rank, inner, chained));
-    if (found == tables->entries[isa].end()) continue;
-    e = found->second;
-    break;
-  }
+  const StrataSpaceEntry* e = linked().find(current_isa(), key());
+  if (!e) e = linked().find(0, key());
   cached.store(e ? e : &kNone, std::memory_order_relaxed);
   return e;
 }
@@ -341,6 +352,12 @@ int32_t in_chains(const SpaceArgs& args, const StrataSpaceEntry& form) {
 }
 
 }  // namespace
+
+void use_spaces(ArrayRef<const StrataSpaceFile*> files) {
+  auto* made = files.empty() ? nullptr : new Tables;  // stays: an entry of it may be at hand
+  for (const StrataSpaceFile* f : files) made->add(0, *f);
+  others.store(made, std::memory_order_release);
+}
 
 DType width_dtype(DType t) {
   switch (itemsize(t)) {

@@ -21,6 +21,10 @@ using Extent = shape::Extent<int64_t>;
 // Computed groups have at most so many dims in one call.
 constexpr int64_t kMaxGroup = 3;
 
+// Kernels of `files` run in place of those that are linked where they have the form, until the next call; for tests of
+// the same text by another compiler. No kernel may be running.
+void use_spaces(ArrayRef<const StrataSpaceFile*> files);
+
 // The unsigned dtype (complex128 for 16 bytes) that moves elements as wide as t's: `dtypes: width` of the table.
 DType width_dtype(DType t);
 

@@ -75,6 +75,26 @@ def test_an_index_out_of_range_sets_the_status(tmp_path):
     assert out.tolist() == [[0, 3], [5, 5], [10, 0]]
 
 
+@pytest.mark.parametrize("count, rows", [(5, 3), (1024, 1), (1025, 1), (5000, 3), (200_000, 7)])
+def test_a_scatter_in_chains(tmp_path, count, rows):
+    """Two kernels: contributions in chains of 1,024, which begin as the result does, and the sums of each place's chains."""
+    values, places = strata.randn(count), strata.randint(0, rows, (count,))
+    start = strata.randn(rows)
+    out, total, turns = start.numpy().copy(), np.empty(rows, np.float32), np.zeros(rows, np.uint32)
+    (tmp_path / "fold").mkdir()
+    # Ranges: outer, i, n.
+    arrays = [values.numpy()[None], places.numpy()]
+    assert run("aten::index_add", strata.float32, tmp_path, [out[None], total, turns], arrays, [1, count, rows], [0.3]) == 0
+    assert run("fold_chain_sums", strata.float32, tmp_path / "fold", out, [out, total, turns], [rows]) == 0
+    threads = strata.get_num_threads()
+    try:
+        for n in (1, 2):
+            strata.set_num_threads(n)
+            assert np.array_equal(out, start.index_add(0, places, values, alpha=0.3).numpy())
+    finally:
+        strata.set_num_threads(threads)
+
+
 @pytest.mark.parametrize("size, kernel, stride, pad, dilation", [
     ((1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 1, 1)), ((1, 9, 70), (1, 3, 3), (1, 1, 1), (0, 1, 1), (1, 1, 1)),
     ((1, 30, 131), (1, 3, 3), (1, 2, 2), (0, 1, 1), (1, 1, 1)), ((5, 6, 40), (2, 3, 2), (2, 1, 3), (1, 0, 1), (1, 2, 3))])

@@ -1,5 +1,7 @@
 // Pointwise and row kernels as nests: one range, or a row's own and one over its elements, which the reductions bind.
 #include "lower/build.h"
+
+#include <algorithm>
 #include "lower/ir/nest.h"
 #include "lower/pass/live.h"
 #include "lower/pass/space_nest.h"
@@ -99,7 +101,12 @@ class BlockNest {
 }  // namespace
 
 Nest build_nest(const KernelDesc& desc, DType dtype, bool streams) {
-  if (desc.kind == KernelKind::Space) return build_space(desc, dtype, space_forms(desc, dtype)[0]);
+  if (desc.kind == KernelKind::Space) {
+    // The first form says all that the others say of more dims or loops; of scatters, the one for any number of chains.
+    const std::vector<SpaceForm> forms = space_forms(desc, dtype);
+    const auto chained = std::find_if(forms.begin(), forms.end(), [](const SpaceForm& f) { return f.chained; });
+    return build_space(desc, dtype, chained == forms.end() ? forms[0] : *chained);
+  }
   return BlockNest(desc, dtype, streams).run();
 }
 

@@ -100,19 +100,22 @@ bool gains(const KernelDesc& d) {
 
 }  // namespace
 
-std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes) {
+std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes,
+                         bool portable) {
   Dialect local = c99;
   local.function = "static void ";
-  local.any_order = "ANY_ORDER";
-  local.seldom = "SELDOM";
-  local.apart = "restrict ";
+  if (!portable) {
+    local.any_order = "ANY_ORDER";
+    local.seldom = "SELDOM";
+    local.apart = "restrict ";
+  }
   NestHelpers helpers(local);
   std::string functions, data, entries;
   std::map<std::string, std::string> printed;  // text without its symbol -> symbol
   uint64_t count = 0;
   for (const KernelDesc* d : kernels)
     for (int t = 0; t < kDTypeCount; ++t) {
-      if (!((gains(*d) ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
+      if (!((gains(*d) && !portable ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
       for (SpaceForm form : space_forms(*d, DType(t))) {
         const Nest nest = build_space(*d, DType(t), form);
         // Entries that differ in their names alone (max_pool2d, max_pool3d) share their functions.
@@ -124,7 +127,7 @@ std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const st
       }
     }
   return std::string("// Space kernels, printed by lower/ from the operator table. Do not edit.\n") + c99.head +
-         kAnyOrder + kNestArgs + kEntry + helpers.text() + "\n" + functions + data +
+         (portable ? "" : kAnyOrder) + kNestArgs + kEntry + helpers.text() + "\n" + functions + data +
          "static const StrataSpaceEntry entries[] = {\n" + entries + "  {0}};\nconst StrataSpaceFile " + symbol +
          " = {entries, " + number(count) + "};\n";
 }

@@ -10,6 +10,8 @@ namespace strata::lower {
 
 // For those of `dtypes` (a bit each) that a kernel has; kernels that gather elements, by their width, for all of
 // theirs.
-std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes);
+// `portable`: as C99 alone, for any compiler; else for those that the build takes, with hints.
+std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes,
+                         bool portable = false);
 
 }  // namespace strata::lower
