@@ -43,7 +43,7 @@ PRIMITIVES = [signature(text, "primitive") for text in (
 )]
 # What headers of tensors say.
 PRIMITIVES += [signature(text, "fact") for text in (
-    "result_type(Tensor a, Tensor b) -> ScalarType",  # the dtype that both have together
+    "result_type(Tensor a, Tensor b, Tensor? c=None) -> ScalarType",  # the dtype that they have together
     "check_tensors(Tensor[] list, str op) -> ()",  # raises for None in it
     "check_writable(Tensor[] list, str op) -> ()",  # raises where an element has no place of its own
 )]
@@ -119,13 +119,31 @@ def indented(lines: list[str], indent: str) -> str:
     return "\n".join(made)
 
 
-class Writer(Expressions):
-    """Checks one text and writes it as C++. `target`: a tensor that takes the result, which the kernel writes that each way
-    ends in, and whether it is resized."""
+@dataclass(frozen=True)
+class Given:
+    """Tensors that take the result: `direct`, written by the kernel that each way ends in, with whether they are resized; or
+    lines that refuse them and that copy the result, `r`, to them. What the text itself writes, it does between those."""
 
-    def __init__(self, functions: dict[str, list[Function]], scope: Scope, target: tuple[str, bool] | None = None):
+    name: str
+    direct: bool = False
+    resized: bool = False
+    refuse: tuple[str, ...] = ()
+    copy: tuple[str, ...] = ()
+
+
+def writes(node: ast.AST, names: set[str]) -> bool:
+    """Whether a line writes into tensors of these names."""
+    written = [n.value for n in ast.walk(node) if isinstance(n, ast.keyword) and n.arg == "into"]
+    written += [n.args[0] for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id.endswith("_") and n.args]
+    return any(isinstance(n, ast.Name) and n.id in names for w in written for n in ast.walk(w))
+
+
+class Writer(Expressions):
+    """Checks one text and writes it as C++."""
+
+    def __init__(self, functions: dict[str, list[Function]], scope: Scope, given: Given | None = None):
         super().__init__(functions, scope)
-        self.target = target
+        self.given = given
         self.hoisted: dict[str, str] = {}  # locals that several lines assign: name -> C++ type
         self.counts: dict[str, int] = {}  # how many lines assign each
         self.want = ""
@@ -135,7 +153,7 @@ class Writer(Expressions):
     def write(self, text: str, want: str) -> Code:
         tree = ast.parse(text)
         self.want = want
-        single = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) and want != "()" and not self.target
+        single = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) and want != "()" and not self.given
         lines = [self.wanted_value(tree.body[0].value)] if single else self.body(tree)
         return Code(lines, want, self.uses, self.facts, self.calls, single)
 
@@ -144,7 +162,7 @@ class Writer(Expressions):
         loads = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         for n in stores:
             self.line = n.lineno
-            if n.id in self.scope.names or n.id in ("grads", "wanted"):
+            if n.id in self.scope.names or n.id in self.scope.taken or n.id in ("grads", "wanted"):
                 self.fail(f"{n.id} is given; choose another name")
             if n.id.endswith("_") and n.id != "_":
                 self.fail(f"{n.id}: names that end with _ are the generator's")
@@ -152,7 +170,15 @@ class Writer(Expressions):
                 self.fail(f"{n.id} is never used")
             self.counts[n.id] = self.counts.get(n.id, 0) + 1
         *rest, last = tree.body
+        if self.given and not self.given.direct:
+            given = set(self.scope.names)
+            rest, effects = [s for s in rest if not writes(s, given)], [s for s in rest if writes(s, given)]
+            if effects and (effects != tree.body[len(rest):-1] or not isinstance(last, ast.Expr)):
+                self.fail("a plan with an out= form writes in its last lines, before the results")
         lines = [x for s in rest for x in self.statement(s)]
+        if self.given and not self.given.direct:
+            late = [x for s in effects for x in self.statement(s)]
+            return [f"{type_} {safe(name)}{{}};" for name, type_ in self.hoisted.items()] + lines + self.handed(last.value, late)
         if isinstance(last, ast.Expr) and self.want != "()":
             last = ast.copy_location(ast.Return(last.value), last)
         elif not self.ends([last]) and self.want != "()":
@@ -204,8 +230,8 @@ class Writer(Expressions):
         if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call):
             return [self.effect(s.value)]
         if isinstance(s, ast.Return) and (s.value is None) == (self.want == "()"):
-            if self.target:
-                return [self.given(s.value), f"return {self.target[0]};"]
+            if self.given:
+                return [self.direct(s.value), f"return {self.given.name};"] if self.given.direct else self.handed(s.value, [])
             return [f"return {self.wanted_value(s.value)};" if s.value else "return;"]
         if isinstance(s, ast.Raise) and isinstance(s.exc, ast.Call) and isinstance(s.exc.func, ast.Name):
             kind = ERRORS.get(s.exc.func.id)
@@ -214,9 +240,13 @@ class Writer(Expressions):
             return [f"throw_error(ErrorKind::{kind}, {self.expr(s.exc.args[0]).code});"]
         self.fail(f"{type(s).__name__} is no line of a formula: expected name = expression, if, for, return or raise")
 
-    def given(self, node: ast.expr) -> str:
+    def handed(self, node: ast.expr, effects: list[str]) -> list[str]:
+        """The end of a way whose result is copied."""
+        return [f"const auto r = {self.wanted_value(node)};", *self.given.refuse, *effects, *self.given.copy, f"return {self.given.name};"]
+
+    def direct(self, node: ast.expr) -> str:
         """The kernel, or the operator with an in-place form, that a way ends in, writing the target."""
-        if isinstance(node, ast.Call) and self.target == ("self", False) and isinstance(node.func, ast.Name) and node.args and \
+        if isinstance(node, ast.Call) and self.given.name == "self" and isinstance(node.func, ast.Name) and node.args and \
                 isinstance(node.args[0], ast.Name) and node.args[0].id == "self" and f"{node.func.id}_" in self.functions:
             name, _, rest = self.expr(node).code.partition("(")
             return f"{name}_({rest};"
@@ -226,7 +256,7 @@ class Writer(Expressions):
         f = self.functions[node.func.id][0]
         if f.rows or f.result != "Tensor" or len(node.keywords):
             self.fail(f"{ast.unparse(node)}: a pointwise kernel of one result, which computes in the dtype of its operands, is direct")
-        return f"{name}_out({self.target[0]}, {str(self.target[1]).lower()}, {rest};"
+        return f"{name}_out({self.given.name}, {str(self.given.resized).lower()}, {rest};"
 
     def effect(self, node: ast.Call) -> str:
         """A call for what it writes."""

@@ -46,6 +46,7 @@ class Scope:
     saved: set[str] = field(default_factory=set)
     results: list[str] = field(default_factory=list)  # whose gradients `grads.NAME` are
     wanted: dict[str, str] = field(default_factory=dict)  # `wanted.NAME`: whether a gradient is asked for
+    taken: set[str] = field(default_factory=set)  # names that the text gives nothing
 
 
 class Expressions:
@@ -383,8 +384,8 @@ class Expressions:
 
     def operator(self, name: str, args: list[Value], named: dict[str, Value] | None = None, overload: str | None = None) -> Value:
         f, codes = self.chosen(name, args, named, overload)
-        if f.kind == "kernel" and codes[-2:] == ["std::optional<DType>()"] * 2:
-            codes = codes[:-2]
+        while f.kind == "kernel" and codes[-1] in ("std::optional<DType>()", "std::optional<int64_t>()"):
+            codes = codes[:-1]
         return Value(f"{f.code}({', '.join(codes)})", f.result)
 
     def chosen(self, name: str, args: list[Value], named: dict[str, Value] | None, overload: str | None) -> tuple[Function, list[str]]:
@@ -410,7 +411,8 @@ class Expressions:
             return Value(made.code.replace("(", f"({out.code}, ", 1), "()")
         f, outs, codes = self.written_parts(name, args, named, into)
         outs = ", ".join("&" + o for o in outs)
-        return Value(f"{f.code}_into({{{outs}}}, {', '.join(codes[:-2])})", "()")
+        operands = codes[:-3] + ([codes[-1]] if "along" in named else [])
+        return Value(f"{f.code}_into({{{outs}}}, {', '.join(operands)})", "()")
 
     def written_parts(self, name: str, args: list[Value], named: dict[str, Value], into: ast.expr) -> tuple[Function, list[str], list[str]]:
         """The kernel, and the codes of the tensors that it writes and of its arguments."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from keyword import iskeyword
 
 from . import formula
@@ -26,7 +27,7 @@ def body_type(e: Entry) -> str:
 
 def kernel_function(k: Kernel) -> Function:
     """A `kernel` entry as a function: its operands, its numbers, and how it runs. `dims` are those of the rows; `dtype` is the
-    one that it computes in, `stored` that of results with the elements' places."""
+    one that it computes in, `stored` that of results with the elements' places. Vectors lie along dim `along` of the others."""
     args = [Arg("Generator?" if ":word" in word else "Tensor", word.split(":")[0]) for word in k.inputs.split()]
     args += [Arg("Scalar", word.split(":")[0]) for word in k.scalars.split()]
     if k.draws:
@@ -34,6 +35,8 @@ def kernel_function(k: Kernel) -> Function:
     if k.kind == "rows":
         args += [Arg("int[1]?", "dims", "None", True), Arg("bool", "keepdim", "False", True)]
     args += [Arg("ScalarType?", "dtype", "None", True), Arg("ScalarType?", "stored", "None", True)]
+    if k.kind == "pointwise":
+        args.append(Arg("int?", "along", "None", True))
     count = len(k.outputs.split())
     return Function(k.name, tuple(args), "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})", f"eager::calls::{k.name}",
                     "kernel", rows=k.kind == "rows")
@@ -70,7 +73,7 @@ class Table:
             self.definitions[d.schema.name] = self.compile(d.text, scope, result_type(d.schema), d.source, None)
         self.plans = {e.schema.ident: self.plan(e) for e in entries if e.plan}
         self.direct = {(e.schema.ident, form): self.plan(e, target) for e in entries if e.plan
-                       for form, target in (("inplace", ("self", False)), ("out", ("out", True)))
+                       for form, target in (("inplace", formula.Given("self", True)), ("out", formula.Given("out", True, True)))
                        if form in e.raw.get("direct", "").split()}
 
     def add(self, f: Function) -> None:
@@ -85,12 +88,12 @@ class Table:
             others.append(f)
 
     def compile(self, text: str, scope: Scope, want: str, where: str, body: bool | None = False,
-                target: tuple[str, bool] | None = None) -> formula.Code:
+                given: formula.Given | None = None) -> formula.Code:
         """`body`: of an operator. None: a formula of the table, which derivatives and bodies may call, if what it calls is
         theirs."""
         functions = {False: self.functions, True: self.body_functions, None: {**self.body_functions, **self.functions}}[body]
         try:
-            made = formula.Writer(functions, scope, target).write(text, want)
+            made = formula.Writer(functions, scope, given).write(text, want)
             if body is not None:
                 self.check_reach(made, body)
             return made
@@ -117,11 +120,13 @@ class Table:
                 todo += self.definitions[f.name].calls if f.kind == "definition" else ()
         return seen
 
-    def plan(self, e: Entry, target: tuple[str, bool] | None = None) -> formula.Code:
-        """The body of an entry with `plan`, which writes the target if there is one. A plan whose derivative is that of
-        its parts calls what records itself."""
-        scope = Scope({a.name + "_" * iskeyword(a.name): Value(safe(a.name), a.key) for a in e.schema.args})
-        made = self.compile(e.text, scope, body_type(e), e.source, True, target)
+    def plan(self, e: Entry, given: formula.Given | None = None) -> formula.Code:
+        """The body of an entry with `plan`, or of a form whose results are given tensors. A plan whose derivative is
+        that of its parts calls what records itself."""
+        late = e.out and formula.writes(ast.parse(e.text), {a.name for a in e.schema.args})
+        taken = {a.name for a in e.out_schema().args if a.written} | {"r"} if late else set()
+        scope = Scope({a.name + "_" * iskeyword(a.name): Value(safe(a.name), a.key) for a in e.schema.args}, taken=taken)
+        made = self.compile(e.text, scope, body_type(e), e.source, True, given)
         called = self.called(made)
         if e.kind == "composite" and (hidden := [f for f in called if f.kind == "kernel"]):
             raise SystemExit(f"{e.source}: {hidden[0].text()} is not recorded, so that the derivative cannot be that of the parts")

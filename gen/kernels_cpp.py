@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
-from . import expr, space_cpp
+from . import expr, formula, space_cpp
 from .emit import HEADER, Output, cstring
 from .formula_table import Table
 from .model import DTYPES, Entry, Kernel, space_operands
@@ -139,8 +140,13 @@ def function_kernels(e: Entry, bodies: dict[str, str] | None = None) -> list[tup
 
 
 def plan_bodies(e: Entry, table: Table) -> dict[str, str]:
-    direct = {kind: made.body() for (ident, kind), made in table.direct.items() if ident == e.schema.ident}
-    return {"function": table.plans[e.schema.ident].body(), **direct}
+    bodies = {"function": table.plans[e.schema.ident].body()}
+    bodies |= {kind: made.body() for (ident, kind), made in table.direct.items() if ident == e.schema.ident}
+    if e.out and "out" not in bodies and formula.writes(ast.parse(e.text), {a.name for a in e.schema.args}):
+        s = e.out_schema()
+        refuse, copy = out_lines(e, s)
+        bodies["out"] = table.plan(e, formula.Given(returned(s), refuse=tuple(refuse), copy=tuple(copy))).body()
+    return bodies
 
 
 def space_kernels(e: Entry) -> list[tuple[Schema, str]]:
@@ -156,26 +162,31 @@ def allocations(e: Entry) -> list[tuple[Schema, str]]:
 
 def copied_out(e: Entry, s: Schema) -> str:
     """The end of an out= form: what was computed, r, goes to the given tensors."""
-    exact = str(e.raw.get("out_dtype", ""))
     if s.args[-1].is_tensors:
+        exact = str(e.raw.get("out_dtype", ""))
         return f'  copy_to_outs(out, r, {str(exact == "exact").lower()}, "{s.name}");\n' + noted(e, s)
+    refuse, copy = out_lines(e, s)
+    return "".join(f"  {line}\n" for line in refuse + copy) + noted(e, s) + f"  return {returned(s)};\n"
+
+
+def out_lines(e: Entry, s: Schema) -> tuple[list[str], list[str]]:
+    """What refuses the given tensors, and what copies r to them."""
+    exact = str(e.raw.get("out_dtype", ""))
     outs = [safe(a.name) for a in s.args if a.written]
     values = ["r"] if len(outs) == 1 else [f"std::get<{i}>(r)" for i in range(len(outs))]
-    body = ""
+    refuse = []
     if exact == "any":  # converted, also to what it does not promote to
-        exact, values = "", [f"as_dtype({v}, {o}.dtype())" for o, v in zip(outs, values)]
-        body = "".join(f'  check_given({o}, "{s.name}");\n' for o in outs)
-    for o, value in zip(outs, values):
+        exact, values = "", [f"as_dtype({v}, {o}.dtype())" for o, v in zip(outs, values, strict=True)]
+        refuse = [f'check_given({o}, "{s.name}");' for o in outs]
+    for o, value in zip(outs, values, strict=True):
         if e.kind == "composite":
-            body += f'  check_unrecorded({value}, "{s.name}");\n'
+            refuse.append(f'check_unrecorded({value}, "{s.name}");')
         if exact:
             condition = exact.removeprefix("exact").strip().removeprefix("if ")
-            body += f"  if ({condition})\n  " if condition else ""
-            body += f'  check_exact_dtype({o}, {value}.dtype(), "{s.name}");\n'
+            refuse.append((f"if ({condition}) " if condition else "") + f'check_exact_dtype({o}, {value}.dtype(), "{s.name}");')
         if len(outs) > 1:
-            body += f'  check_out({o}, {value}, "{s.name}");\n'
-    body += "".join(f'  copy_to_out({o}, {value}, "{s.name}");\n' for o, value in zip(outs, values))
-    return body + noted(e, s) + f"  return {returned(s)};\n"
+            refuse.append(f'check_out({o}, {value}, "{s.name}");')
+    return refuse, [f'copy_to_out({o}, {value}, "{s.name}");' for o, value in zip(outs, values, strict=True)]
 
 
 def apart(e: Entry, s: Schema) -> str:
@@ -222,22 +233,23 @@ def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
         count = len(k.outputs.split())
         result = "Tensor" if count == 1 else f"std::tuple<{', '.join(['Tensor'] * count)}>"
         if f"{k.name}_into" in wanted:
-            head = f"void {k.name}_into(std::initializer_list<const Tensor*> outs_, {params})"
-            heads.append(f"{head};")
-            bodies.append(f"{head} {{\n{setup}  pointwise_into(kernels::{k.name}, {{outs_.begin(), outs_.size()}}, "
-                          f"{operands.partition(', ')[2]});\n}}")
+            head = f"void {k.name}_into(std::initializer_list<const Tensor*> outs_, {params}, std::optional<int64_t> along"
+            heads.append(f"{head} = std::nullopt);")
+            bodies.append(f"{head}) {{\n{setup}  pointwise_into(kernels::{k.name}, {{outs_.begin(), outs_.size()}}, "
+                          f"{operands.partition(', ')[2]}, along);\n}}")
         if f"{k.name}_out" in wanted:
             head = f"void {k.name}_out(const Tensor& out_, bool resize_, {params})"
             heads.append(f"{head};")
             bodies.append(f"{head} {{\n{setup}  pointwise_out({operands}, out_, resize_);\n}}")
         if k.name not in wanted:
             continue
+        types = ["std::optional<DType> dtype", "std::optional<DType> stored"]
         if k.kind == "rows":
             call = f"rows({operands}, row_dims({tensors[0]}, dims), keepdim, dtype, stored)"
             params += ", OptIntArrayRef dims, bool keepdim"
         else:
-            call = f"pointwise({operands}, dtype, stored)"
-        types = ["std::optional<DType> dtype", "std::optional<DType> stored"]
+            call = f"pointwise({operands}, dtype, stored, along)"
+            types.append("std::optional<int64_t> along")
         if count > 1:
             items = ", ".join(f"std::move(made_[{i}])" for i in range(count))
             body = f"  std::vector<Tensor> made_ = {call};\n  return {{{items}}};"

@@ -30,10 +30,4 @@ Tensor diag(const Tensor& self, int64_t diagonal) {
 
 Tensor diagflat(const Tensor& self, int64_t offset) { return ops::diag(ops::reshape(self, {-1}), offset); }
 
-Tensor trace(const Tensor& self) {
-  STRATA_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
-  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool, "\"trace\" not implemented for 'Bool'");
-  return ops::sum(diagonal(self, 0, 0, 1), std::optional<DType>());
-}
-
 }  // namespace strata::eager

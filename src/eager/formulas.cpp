@@ -93,10 +93,11 @@ DimVec row_dims(int64_t ndim, OptIntArrayRef dim) { return eager::row_dims(ndim,
 
 double largest_of(DType t) { return eager::largest_of(traits(t).component); }
 
-DType result_type(const Tensor& a, const Tensor& b) {
+DType result_type(const Tensor& a, const Tensor& b, const Tensor& c) {
   ResultType type;
   type.add(a);
   type.add(b);
+  if (c.defined()) type.add(c);
   return type.get();
 }
 

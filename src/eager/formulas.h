@@ -77,7 +77,7 @@ inline DType default_dtype() { return strata::default_dtype(); }
 double largest_of(DType t);
 inline void check_fits(const Scalar& value, DType t) { strata::check_fits(value, t); }
 inline DType promote_types(DType a, DType b) { return strata::promote_types(a, b); }
-DType result_type(const Tensor& a, const Tensor& b);
+DType result_type(const Tensor& a, const Tensor& b, const Tensor& c = {});
 void check_tensors(TensorList list, std::string_view op);
 void check_writable(TensorList list, std::string_view op);
 inline eager::Launches launches(std::string_view op) { return eager::Launches(op); }

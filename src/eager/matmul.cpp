@@ -9,9 +9,6 @@
 #include "eager/visit.h"
 #include "strata/generated/eager_matmul.h"
 #include "strata/generated/kernel_ops.h"
-#include "strata/generated/ops/compare.h"
-#include "strata/generated/ops/pointwise.h"
-#include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
 
 namespace strata::eager {
@@ -159,61 +156,6 @@ Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Sca
   Tensor column =
       self.dim() == 0 ? self : self.alias({self.sizes()[0], 1}, {self.strides()[0], 1}, self.storage_offset());
   return as_vector(add_to_product(column, mat, as_column(vec), beta, alpha, "addmv"));
-}
-
-namespace {
-void check_dot(const char* op, const Tensor& a, const Tensor& b) {
-  STRATA_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but ", op, " got ", a.dim(), "D and ", b.dim(),
-               "D tensors");
-  STRATA_CHECK(a.dtype() == b.dtype(), op, " : expected both vectors to have same dtype, but found ",
-               scalar_type_name(a.dtype()), " and ", scalar_type_name(b.dtype()));
-  STRATA_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor ", a.sizes(), " and src ", b.sizes(),
-               " to have the same number of elements, but got ", a.numel(), " and ", b.numel(),
-               " elements respectively");
-}
-}  // namespace
-
-Tensor dot(const Tensor& self, const Tensor& tensor) {
-  check_dot("dot", self, tensor);
-  const Tensor* in[] = {&self, &tensor};
-  return rows(kernels::dot_rows, {in, 2}, {}, row_dims(self, OptIntArrayRef()), false)[0];
-}
-
-Tensor vdot(const Tensor& self, const Tensor& other) {
-  check_dot("vdot", self, other);
-  return dot(ops::_conjugate(self), other);
-}
-
-Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) {
-  STRATA_CHECK(vec1.dim() == 1 && vec2.dim() == 1, "addr: Expected 1-D arguments vec1 and vec2, but got ", vec1.dim(),
-               "-D and ", vec2.dim(), "-D");
-  const int64_t sizes[] = {vec1.numel(), vec2.numel()};
-  expanded(self.sizes(), self.strides(), IntArrayRef(sizes, 2));  // raises where self does not broadcast
-  const Tensor* all[] = {&self, &vec1, &vec2};
-  ResultType kind;
-  for (const Tensor* x : all) kind.add(*x);
-  DType t = kind.get();
-  if (is_integral(t, true)) {
-    STRATA_CHECK(beta.is_integral(true),
-                 "For integral input tensors, argument beta must not be a floating point number.");
-    STRATA_CHECK(alpha.is_integral(true),
-                 "For integral input tensors, argument alpha must not be a floating point number.");
-  }
-  check_fits(beta, t);
-  check_fits(alpha, t);
-  Tensor column = as_dtype(as_column(vec1), t), row = as_dtype(vec2, t);
-  if (t == DType::Bool) {
-    Tensor product = ops::mul(ops::mul(column, row), Scalar(!alpha.equals(0)));
-    return beta.equals(0) ? product : ops::logical_or(self, product);
-  }
-  if (beta.equals(0)) {  // self may hold NaN
-    const Tensor* in[] = {&column, &row};
-    return pointwise(kernels::scale_outer, Inputs(in, 2), Scalars(&alpha, 1));
-  }
-  Tensor start = as_dtype(self, t);
-  const Tensor* in[] = {&start, &column, &row};
-  Scalar scalars[] = {beta, alpha};
-  return pointwise(kernels::add_outer, Inputs(in, 3), Scalars(scalars, 2));
 }
 
 Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) {

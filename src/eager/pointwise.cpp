@@ -255,10 +255,38 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   return general(op, in, scalars, std::nullopt, std::nullopt);
 }
 
+namespace {
+// Operands with headers in which vectors have dims of size 1 behind their own.
+class Aligned {
+ public:
+  Aligned(Inputs in, int64_t along) {
+    int64_t rank = 0;
+    for (const Tensor* t : in) rank = std::max(rank, t->dim());
+    made_.reserve(in.size());
+    for (const Tensor* t : in) {
+      list_.push_back(t);
+      if (t->dim() != 1 || rank <= along + 1) continue;
+      DimVec sizes(size_t(rank - along), 1), strides(size_t(rank - along), 0);
+      sizes[0] = t->sizes()[0];
+      strides[0] = t->strides()[0];
+      made_.push_back(t->alias(sizes, strides, t->storage_offset()));
+      list_.back() = &made_.back();
+    }
+  }
+  Inputs in() const { return {list_.data(), list_.size()}; }
+
+ private:
+  std::vector<Tensor> made_;
+  SmallVec<const Tensor*, 8> list_;
+};
+}  // namespace
+
 Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars, std::optional<DType> dtype,
-                 std::optional<DType> stored) {
-  if (!dtype && !stored) return pointwise(op, in, scalars);
+                 std::optional<DType> stored, std::optional<int64_t> along) {
+  if (along) return pointwise(op, Aligned(in, *along).in(), scalars, dtype, stored);
   check_defined(op, in);
+  const bool computes = !dtype || (op.promote == Promote::First && *dtype == in[0]->dtype());  // so by itself
+  if (computes && !stored) return pointwise(op, in, scalars);
   return general(op, in, scalars, dtype, stored);
 }
 
@@ -313,10 +341,13 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
   run(op, entry, t, {outs, 1}, in, scalars);
 }
 
-void pointwise_into(const PointwiseOp& op, ArrayRef<const Tensor*> outs, Inputs in, Scalars scalars) {
+void pointwise_into(const PointwiseOp& op, ArrayRef<const Tensor*> outs, Inputs in, Scalars scalars,
+                    std::optional<int64_t> along) {
+  if (along) return pointwise_into(op, outs, Aligned(in, *along).in(), scalars);
   check_defined(op, in);
   DType t = compute_dtype(op, in, scalars);
-  run(op, kernel_for(op, t), t, outs, in, scalars);
+  const StrataKernelEntry& entry = kernel_for(op, t);
+  if (!any_meta(in)) run(op, entry, t, outs, in, scalars);
 }
 
 void check_no_overlap(const char* name, const Tensor& out, Inputs in) {

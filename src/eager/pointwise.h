@@ -36,13 +36,14 @@ using Scalars = ArrayRef<Scalar>;
 
 // Results of new tensors.
 Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars);
-// The same, computed in `dtype`, and rounded to `stored`.
+// The same, computed in `dtype`, and rounded to `stored`; vectors lie along dim `along` of the operands of more dims.
 Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars, std::optional<DType> dtype,
-                 std::optional<DType> stored);
+                 std::optional<DType> stored, std::optional<int64_t> along = std::nullopt);
 // Writes `out`, which is resized when `resize` (out= forms) and must have the broadcast shape otherwise (in place).
 void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tensor& out, bool resize);
 // Several outputs, all of the inputs' shape and dtype rule; they may be the inputs themselves (optimiser steps).
-void pointwise_into(const PointwiseOp& op, ArrayRef<const Tensor*> outs, Inputs in, Scalars scalars);
+void pointwise_into(const PointwiseOp& op, ArrayRef<const Tensor*> outs, Inputs in, Scalars scalars,
+                    std::optional<int64_t> along = std::nullopt);
 
 // The entry of `op` for dtype t, or a NotImplementedError that names both.
 const StrataKernelEntry& kernel_for(const PointwiseOp& op, DType t);

@@ -14,6 +14,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 import census  # noqa: E402
 
 from gen import model  # noqa: E402
+from gen.formula import Given  # noqa: E402
 from gen.formula_expr import Scope  # noqa: E402
 from gen.formula_table import Table  # noqa: E402
 from gen.formula_types import Value  # noqa: E402
@@ -56,6 +57,10 @@ def code(text: str, schema: str = SCHEMA, **raw) -> str:
     ("probe_check(self)\nself", "formulas::probe_check(self); return self;"),
     ("moving_average(self, self, eps, 1, into=self)\nself",
      "eager::calls::moving_average_into({&self}, self, self, Scalar(eps), Scalar(1)); return self;"),
+    ("moving_average(self, self, eps, 1, into=self, along=1)\nself",
+     "eager::calls::moving_average_into({&self}, self, self, Scalar(eps), Scalar(1), 1); return self;"),
+    ("gated(self, self, along=dim)",
+     "return eager::calls::gated(self, self, std::optional<DType>(), std::optional<DType>(), dim);"),
     ("mul_(self, 2)", "return ops::mul_(self, Scalar(2));"),
     ("draw_uniform(None, eps, 1, into=self)\nself", "eager::calls::draw_uniform(self, Generator(), Scalar(eps), Scalar(1)); return self;"),
     ("for p, q in zip(parts, parts):\n  mul_(p, q)\nself",
@@ -87,7 +92,7 @@ def test_rows_of_one_name_are_one_kernel():
 
 
 def test_one_without_results():
-    assert code("for t in parts:\n  if t.numel > 0:\n    mul_(t, 2)", "probe_(Tensor(a!)[] parts) -> ()") == (
+    assert code("for t in parts:\n  if t.numel > 0:\n    mul_(t, 2)", "probe_(Tensor(a!)[] parts) -> ()", out=False) == (
         "{ const auto& list0_ = parts; for (size_t i_ = 0; i_ < list0_.size(); ++i_) { const auto& t = list0_[i_]; "
         "if (t.numel() > 0) { ops::mul_(t, Scalar(2)); } } }")
 
@@ -110,12 +115,23 @@ def test_forms_that_write_at_once():
     schema = "probe(Tensor self, Scalar exponent) -> Tensor"
     text = "if exponent == 2:\n  return squared(self)\npow_by_scalar(self, exponent)"
     entry = probe(text, schema, direct="inplace", inplace=True)
-    assert " ".join(table().plan(entry, ("self", False)).body().split()) == (
+    assert " ".join(table().plan(entry, Given("self", True)).body().split()) == (
         "if ((exponent).equals(2)) { eager::calls::squared_out(self, false, self); return self; } "
         "eager::calls::pow_by_scalar_out(self, false, self, exponent); return self;")
     for wrong in ("self * 2", "softmax_rows(self)", "gelu_erf(self, stored=float32)"):
         with pytest.raises(SystemExit, match="`direct` ends in kernels|is direct"):
-            table().plan(probe(wrong, schema), ("self", False))
+            table().plan(probe(wrong, schema), Given("self", True))
+
+
+def test_an_out_form_refuses_before_the_plan_writes():
+    schema = "probe(Tensor self, Tensor running) -> Tensor"
+    given = Given("out", refuse=("refuse;",), copy=("copy;",))
+    text = "if self.ndim == 0:\n  return self\nx = -self\nmoving_average(running, x, 1, 1, into=running)\nx"
+    assert " ".join(table().plan(probe(text, schema), given).body().split()) == (
+        "if (self.dim() == 0) { const auto r = self; refuse; copy; return out; } const Tensor x = ops::neg(self); const auto r = x; refuse; "
+        "eager::calls::moving_average_into({&running}, running, x, Scalar(1), Scalar(1)); copy; return out;")
+    with pytest.raises(SystemExit, match="writes in its last lines"):
+        table().plan(probe("mul_(running, 2)\nx = -self\nx", schema), given)
 
 
 def test_what_a_mask_did_not_ask_for_is_none():
