@@ -262,21 +262,21 @@ class Aligned {
   Aligned(Inputs in, int64_t along) {
     int64_t rank = 0;
     for (const Tensor* t : in) rank = std::max(rank, t->dim());
-    made_.reserve(in.size());
     for (const Tensor* t : in) {
       list_.push_back(t);
       if (t->dim() != 1 || rank <= along + 1) continue;
       DimVec sizes(size_t(rank - along), 1), strides(size_t(rank - along), 0);
       sizes[0] = t->sizes()[0];
       strides[0] = t->strides()[0];
-      made_.push_back(t->alias(sizes, strides, t->storage_offset()));
-      list_.back() = &made_.back();
+      Tensor& made = made_[list_.size() - 1];
+      made = t->alias(sizes, strides, t->storage_offset());
+      list_.back() = &made;
     }
   }
   Inputs in() const { return {list_.data(), list_.size()}; }
 
  private:
-  std::vector<Tensor> made_;
+  Tensor made_[kMaxOperands];
   SmallVec<const Tensor*, 8> list_;
 };
 }  // namespace
