@@ -134,6 +134,11 @@ class Entry:
         return "out" if o in ("", "Tensor") else f"{o}_out"
 
     @property
+    def writes_self(self) -> bool:
+        """Whether the operator itself, not a form of it, writes its first argument."""
+        return bool(self.schema.args) and self.schema.args[0].written and self.schema.args[0].name == "self"
+
+    @property
     def methods(self) -> bool:
         return "method" in self.raw.get("variants", "function method") and self.schema.args[:1] != () and \
             self.schema.args[0].name == "self"
@@ -266,9 +271,10 @@ def rule_call(e: Entry) -> tuple[str, list[str]]:
 
 def check_space(e: Entry) -> None:
     """Raises where the keys of a space entry do not fit together."""
+    alone = e.writes_self and not e.raw.get("inputs")  # its sizes are those of self
     for key in ("shape", "outputs", "dtypes"):
-        if key not in e.raw:
-            raise ValueError(f"an entry with space has {key}")
+        if (key in e.raw) == (alone and key == "shape"):
+            raise ValueError(f"an entry with space has {key}, but one that writes self and reads no tensor no shape")
     tensors = {a.name for a in e.schema.args if a.is_tensor}
     for o in space_operands(e.raw.get("inputs", "")):
         if o.name not in tensors:
@@ -285,7 +291,8 @@ def check_space(e: Entry) -> None:
         raise ValueError(f"starts is a tensor argument or 0, got {e.raw['starts']}")
     if e.raw.get("strides", "contiguous") not in ("contiguous", "preserve", "suggested"):
         raise ValueError("strides are contiguous, preserve or suggested")
-    rule_call(e)
+    if not alone:
+        rule_call(e)
     space_scalars(e)
 
 

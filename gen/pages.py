@@ -86,7 +86,7 @@ def section(e: Entry) -> list[str]:
         lines.append(f"- in C++, since {e.raw['reason']}")
     if e.kind == "space":
         operands = ", ".join(code(o) for o in f"{e.raw.get('inputs', '')} {e.raw['outputs']}".split())
-        lines.append(f"- operands: {operands}; shape: {code(e.raw['shape'])}")
+        lines.append(f"- operands: {operands}; shape: {code(e.raw.get('shape', 'self'))}")
         lines.append("- dtypes: " + ("all, moved by their width" if e.raw["dtypes"] == "width" else dtype_words(e.dtypes)))
     if e.kind in ("pointwise", "rows"):
         lines.append(f"- dtypes: {dtype_words(e.dtypes)}; promotion: {PROMOTE.get(e.promote, e.promote)}")

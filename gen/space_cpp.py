@@ -47,7 +47,8 @@ def scalars(e: Entry) -> tuple[str, str]:
         elif name in by_name:
             setup += f"  const Scalar number_{name}({safe(name)});\n"
             if not dtype:
-                setup += f"  check_fits(number_{name}, {'prepared.outputs[0]' if reads(e) else 'made'}.dtype);\n"
+                made = "self.dtype()" if e.writes_self else "prepared.outputs[0].dtype" if reads(e) else "made.dtype"
+                setup += f"  check_fits(number_{name}, {made});\n"
         else:
             items.append(f'{{"{name}"}}')
             continue
@@ -149,9 +150,22 @@ def scatter_function(e: Entry) -> str:
             f"  scatter_space(info_{e.schema.ident}, result, {'&' * (begins != 'nullptr')}{begins}, {args});\n  return result;\n")
 
 
+def written_self(e: Entry) -> str:
+    """Of an operator that writes its first argument: every element, of numbers, or of other tensors."""
+    if not reads(e):
+        setup, numbers = scalars(e)
+        return setup + f"  if (!self.is_meta()) launch_factory(info_{e.schema.ident}, self{numbers});\n  return self;\n"
+    body, args = prepare(e)
+    meta = " || ".join(f"{safe(n)}.is_meta()" for n in ("self", *(o.name for o in space_operands(e.raw["inputs"]))))
+    return (f'  check_apart("{e.schema.name}", self, {{}});\n' + body + f"  if ({meta}) return self;\n"
+            f"  launch_space(info_{e.schema.ident}, {{&self}}, {args});\n  return self;\n")
+
+
 def function_body(e: Entry) -> str:
     if e.scatters:
         return scatter_function(e)
+    if e.writes_self:
+        return written_self(e)
     if not reads(e):
         body, numbers = factory(e)
         return (body + f"  Tensor result = new_result({place(e)}, made);\n"

@@ -42,36 +42,6 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool) {
   return self;
 }
 
-Tensor fill_(const Tensor& self, const Scalar& value) {
-  fill_values(self, value);
-  return self;
-}
-
-namespace {
-void check_fill(const Tensor& value) {
-  STRATA_CHECK(value.defined() && value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
-               value.defined() ? value.dim() : -1, " dimensions.");
-}
-}  // namespace
-
-Tensor fill_(const Tensor& self, const Tensor& value) {
-  check_fill(value);
-  STRATA_CHECK(!overlaps_itself(self),
-               "fill_: unsupported operation: more than one element of the written-to tensor refers to "
-               "a single memory location. Please clone() the tensor before performing the operation.");
-  copy_values(self, value);
-  return self;
-}
-
-Tensor fill(const Tensor& self, const Scalar& value) {
-  return fill_(ops::empty_like(self, std::nullopt, std::nullopt, std::nullopt), value);
-}
-
-Tensor fill(const Tensor& self, const Tensor& value) {
-  check_fill(value);
-  return fill_(ops::empty_like(self, std::nullopt, std::nullopt, std::nullopt), value);
-}
-
 Tensor resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> format) {
   STRATA_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
   STRATA_CHECK(!format || *format != MemoryFormat::Preserve, "Unsupported memory format Preserve");
@@ -89,11 +59,6 @@ Tensor resize_as_(const Tensor& self, const Tensor& model, std::optional<MemoryF
     return self;
   }
   return resize_(self, model.sizes(), format);
-}
-
-Tensor zero_(const Tensor& self) {
-  fill_values(self, Scalar(0));
-  return self;
 }
 
 Tensor to_dtype(const Tensor& self, DType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> format) {

@@ -106,7 +106,7 @@ class Launch {
       for (int j = i; j > 0 && operand_[0].plain[j - 1] < operand_[0].plain[j]; --j) swap_plain(j - 1, j);
     int kept = 0;
     for (int d = 0; d < plain_; ++d) {
-      if (plain_size_[d] == 1) continue;
+      if (plain_size_[d] == 1 || repeats(d)) continue;
       bool joins = kept > 0;
       for (int k = 0; joins && k < form_.operands; ++k)
         joins = operand_[k].plain[kept - 1] == operand_[k].plain[d] * plain_size_[d];
@@ -150,6 +150,12 @@ class Launch {
   int32_t run(const void* scalars);
 
  private:
+  // One element goes to one place again and again: once is enough.
+  bool repeats(int d) const {
+    for (int k = 0; k < form_.operands; ++k)
+      if (operand_[k].plain[d] != 0) return false;
+    return true;
+  }
   void swap_plain(int a, int b) {
     std::swap(plain_size_[a], plain_size_[b]);
     for (int k = 0; k < form_.operands; ++k) std::swap(operand_[k].plain[a], operand_[k].plain[b]);

@@ -97,6 +97,24 @@ def test_equal_distances():
         strata.linspace(1j, 2, 3, dtype=strata.float32)
 
 
+def test_fills():
+    """In place, of any strides, by numbers and by tensors, one of which may be an element of what is filled."""
+    x = strata.arange(24.0).reshape(2, 3, 4)
+    x[:, 1:, ::2].fill_(-1)
+    assert x[0].tolist() == [[0, 1, 2, 3], [-1, 5, -1, 7], [-1, 9, -1, 11]]
+    assert (x.permute(2, 0, 1).fill_(x[1, 2, 3]) == 23).all() and (x[1].zero_() == 0).all() and (x[0] == 23).all()
+    assert strata.zeros(5).expand(3, 5).fill_(2).sum() == 30 and strata.ones(0, 3).fill_(7).shape == (0, 3)
+    assert strata.zeros(2, dtype=strata.uint8).fill_(strata.tensor(-1)).tolist() == [255, 255]
+    for bad in (300, float("nan"), 1j):
+        kept = strata.ones(3, dtype=strata.uint8)
+        with pytest.raises(RuntimeError):
+            kept.fill_(bad)
+        assert kept.tolist() == [1, 1, 1]
+    for value, target in [(strata.ones(1), strata.ones(2)), (strata.tensor(1.0), strata.ones(1).expand(3))]:
+        with pytest.raises(RuntimeError, match="0-dimension|more than one element"):
+            target.fill_(value)
+
+
 @pytest.mark.parametrize("n, m", [(0, 0), (1, 1), (3, 5), (70, 33), (1, 200), (200, 1), (0, 4), (4, 0)])
 def test_eye(n, m):
     for dtype in (strata.bool, strata.int8, strata.bfloat16, strata.float32, strata.complex64, strata.complex128):

@@ -26,6 +26,13 @@ Output<S> new_full(const Geometry<S>& self, ArrayRef<S> size, const std::optiona
 // No dims. A half may round to infinity; in other dtypes the number must fit.
 template <class S>
 Output<S> scalar_tensor(const Scalar& value, const std::optional<DType>& dtype);
+// Into self, from a tensor of one number.
+template <class S>
+Prepared<S> fill(const Geometry<S>& self, const Geometry<S>& value) {
+  STRATA_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
+               " dimensions.");
+  return {self.sizes, self.dtype};
+}
 
 // Dims i and j.
 template <class S>
