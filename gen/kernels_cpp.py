@@ -28,8 +28,9 @@ def describe(e: Entry) -> str:
     scalars = e.raw.get("scalars", "") if e.kind == "space" else " ".join(n for n, _ in e.kernel_scalars())
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(e.text))
     kind = e.kind.capitalize()
+    dtypes = [d for d in e.dtypes if d not in ("float16", "bfloat16")] if e.sums_wide else e.dtypes
     return (f'{{"{e.schema.ident}", "{e.family}", KernelKind::{kind}, "{inputs}", "{scalars}", '
-            f'"{e.raw.get("outputs", "result")}", {cstring(text)}, {dtype_bits(e.dtypes)}u, {cstring(e.source)}{space_cpp.order(e.raw)}}},')
+            f'"{e.raw.get("outputs", "result")}", {cstring(text)}, {dtype_bits(dtypes)}u, {cstring(e.source)}{space_cpp.order(e.raw)}}},')
 
 
 def describe_kernel(k: Kernel) -> str:

@@ -179,6 +179,11 @@ class Entry:
         return self.kind == "space" and into_of(self.text) is not None
 
     @property
+    def sums_wide(self) -> bool:
+        """Whether half types are scattered as float32: they need no kernels of their own."""
+        return self.scatters and self.raw["outputs"].endswith(":wide")
+
+    @property
     def node(self) -> str:
         return self.raw["node"]
 

@@ -214,7 +214,9 @@ void launch_as(DType type, const SpaceInfo& info, std::initializer_list<const Te
   for (size_t k = 0; k < ins.size(); ++k) {
     const SpaceInput& in = info.inputs[k];
     o.add(*ins[k]);
-    const DType wanted = in.as == SpaceInput::kSame ? type : in.as < 0 ? ins[k]->dtype() : DType(in.as);
+    const DType wanted = in.as == SpaceInput::kSame || (info.wide && in.as < 0) ? type
+                         : in.as < 0                                            ? ins[k]->dtype()
+                                                                                : DType(in.as);
     if (STRATA_UNLIKELY(ins[k]->dtype() != wanted)) o.change(as_dtype(*ins[k], wanted));
     fit(o, in.dims, prepared);
   }
@@ -293,7 +295,8 @@ void scatter_space(const SpaceInfo& info, const Tensor& result, const Tensor* st
     fill_values(to, Scalar(0));
   else if (!to.is_same(*start))
     copy_values(to, *start);
-  if (!empty) launch_as(result.dtype(), info, {&to}, ins, prepared, scalars);
+  // Sums of half types are float32's, over converted operands.
+  if (!empty) launch_as(wide, info, {&to}, ins, prepared, scalars);
   if (!direct) copy_values(result, to);
 }
 
