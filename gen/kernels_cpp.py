@@ -8,9 +8,10 @@ import re
 from . import expr, formula, space_cpp
 from .emit import HEADER, Output, cstring
 from .formula_table import Table
-from .model import DTYPES, Entry, Kernel, space_operands
+from .model import DTYPES, Entry, Kernel
 from .ops_cpp import call_args, includes
 from .schema import Schema, safe
+from .space_text import space_operands
 
 PROMOTE = {"common": "Common", "float": "Float", "first": "First", "sum": "Sum", "floating": "Floating"}
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from .emit import cstring
-from .model import DTYPES, Entry, checked_index, rule_call, space_operands, space_scalars
+from .model import DTYPES, Entry
 from .schema import Schema, safe
+from .space_text import checked_index, rule_call, space_operands, space_scalars
 
 ERRORS = {"IndexError": "Index", "RuntimeError": "Runtime", "ValueError": "Value"}
 
