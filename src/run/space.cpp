@@ -328,13 +328,33 @@ bool few(const SpaceArgs& args) {
   const int64_t n = index.numel(), step = index.strides()[0], *value = index.data<int64_t>();
   const uint64_t mask = std::bit_ceil(uint64_t(n) / (kChain / 2) + 1) - 1;
   if (mask >= kMostBins) return false;
-  std::vector<uint32_t> count(mask + 1);
-  // Looks ever more seldom whether some bin is full: of few places it soon is.
-  for (int64_t begin = 0, end = std::min(n, 16 * kChain); begin < n; begin = end, end = std::min(n, 4 * end)) {
-    for (int64_t i = begin; i < end; ++i) ++count[uint64_t(value[i * step]) & mask];
-    if (std::ranges::any_of(count, [](uint32_t c) { return c > kChain; })) return false;
+  // A part has bins of its own, which are added up. Of few places some bin is full after the first elements.
+  int64_t done = 0;
+  const int64_t soon = std::min(n, 16 * kChain), parts = n > 4 * soon ? num_threads() : 1;
+  std::vector<uint32_t> count(size_t(parts) * (mask + 1));
+  auto add = [&](int64_t part, int64_t begin, int64_t end) {
+    uint32_t* mine = count.data() + size_t(part) * (mask + 1);
+    for (int64_t i = begin; i < end; ++i) ++mine[uint64_t(value[i * step]) & mask];
+  };
+  auto full = [&] {
+    for (uint64_t bin = 0; bin <= mask; ++bin) {
+      uint64_t sum = 0;
+      for (int64_t part = 0; part < parts; ++part) sum += count[size_t(part) * (mask + 1) + bin];
+      if (sum > uint64_t(kChain)) return true;
+    }
+    return false;
+  };
+  for (int64_t end : {soon, std::max(soon, n / 16)}) {
+    add(0, done, end);
+    done = end;
+    if (full()) return false;
   }
-  return true;
+  const int64_t length = (n - done + parts - 1) / parts;
+  parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part)
+      add(part, done + part * length, std::min(n, done + (part + 1) * length));
+  });
+  return !full();
 }
 
 // Two launches: contributions in chains of kChain, then the sums of each element's chains.
