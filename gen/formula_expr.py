@@ -194,6 +194,8 @@ class Expressions:
                 return self.operator("neg", [value])
             if value.type in NUMERIC:
                 literal = -value.literal if isinstance(value.literal, (int, float)) else None
+                if literal is None and value.type == "int":
+                    return Value(f"formulas::minus(0, {value.code})", "int")
                 return Value(f"(-{value.code})" if literal is None else repr(literal), value.type, literal)
         if isinstance(node.op, ast.Invert) and value.type == "Tensor":
             return self.operator("logical_not", [value])

@@ -38,3 +38,9 @@ def test_an_exponent_that_a_derivative_takes_one_from(exponent):
     x = strata.ones(3, dtype=strata.float64, requires_grad=True)
     x.float_power(exponent).sum().backward()
     assert x.grad.tolist() == [float(exponent)] * 3
+
+
+def test_a_number_of_turns_that_a_derivative_negates():
+    x = strata.ones(2, 2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="does not fit in 64 bits"):
+        x.rot90(-2**63, [0, 1]).sum().backward()
