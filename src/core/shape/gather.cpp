@@ -6,11 +6,6 @@
 namespace strata::shape {
 namespace {
 
-template <class S>
-S size_at(const Geometry<S>& t, int64_t dim) {
-  return t.dim() ? t.sizes[size_t(dim)] : S(1);
-}
-
 // The index i takes the place of self's dim n.
 template <class S>
 Prepared<S> indexed_along(Prepared<S> r, const Geometry<S>& self, int64_t dim) {
@@ -18,7 +13,7 @@ Prepared<S> indexed_along(Prepared<S> r, const Geometry<S>& self, int64_t dim) {
   r.place("i", dim);
   r.rank = 1;
   r.dim = dim;
-  r.size = size_at(self, dim);
+  r.size = self.size_at(dim);
   return r;
 }
 
@@ -34,7 +29,7 @@ Prepared<S> gather(const Geometry<S>& self, int64_t dim, const Geometry<S>& inde
     STRATA_CHECK(std::max<int64_t>(1, index.dim()) == rank,
                  "Index tensor must have the same number of dimensions as input tensor");
     for (int64_t d = 0; d < rank; ++d)
-      STRATA_CHECK(d == dim || size_at(index, d) <= size_at(self, d), "Size does not match at dimension ", d,
+      STRATA_CHECK(d == dim || index.size_at(d) <= self.size_at(d), "Size does not match at dimension ", d,
                    " expected index ", index.sizes, " to be no larger than self ", self.sizes, " apart from dimension ",
                    dim);
   }

@@ -25,6 +25,8 @@ struct Geometry {
   bool defined = false;
 
   int64_t dim() const { return int64_t(sizes.size()); }
+  // One of no dims is taken as a line of one element.
+  S size_at(int64_t dim) const { return sizes.empty() ? S(1) : sizes[size_t(dim)]; }
   S numel() const {
     // The other sizes of an empty tensor may have no product in 64 bits; symbols need none of these guards.
     if constexpr (std::is_same_v<S, int64_t>)

@@ -6,11 +6,6 @@
 namespace strata::shape {
 namespace {
 
-template <class S>
-S size_at(const Geometry<S>& t, int64_t dim) {
-  return t.dim() ? t.sizes[size_t(dim)] : S(1);
-}
-
 // i of the operands goes to some n of the result.
 template <class S>
 Prepared<S> placed_along(const Geometry<S>& self, int64_t dim) {
@@ -19,7 +14,7 @@ Prepared<S> placed_along(const Geometry<S>& self, int64_t dim) {
   r.place("i", dim);
   r.rank = 1;
   r.dim = dim;
-  r.size = size_at(self, dim);
+  r.size = self.size_at(dim);
   return r;
 }
 
@@ -45,7 +40,7 @@ Prepared<S> index_add(const Geometry<S>& self, int64_t dim, const Geometry<S>& i
                scalar_type_name(source.dtype), ") must have the same scalar type");
   STRATA_CHECK(dim == 0 || dim < source.dim(), "index_add_(): Indexing dim ", dim,
                " is out of bounds of the source tensor with dim ", source.dim());
-  const S rows = size_at(source, dim);
+  const S rows = source.size_at(dim);
   STRATA_CHECK(index.numel() == rows, "index_add_(): Number of indices (", index.numel(),
                ") should be equal to source.size(dim): (", rows, "), for dim: ", dim);
   STRATA_CHECK(self.dim() == source.dim() && slice_sizes(self, dim) == slice_sizes(source, dim),
@@ -76,8 +71,8 @@ Prepared<S> index_copy(const Geometry<S>& self, int64_t dim, const Geometry<S>& 
   STRATA_CHECK(to == from,
                "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: ", to,
                " at dimension ", dim, " and source slice shape: ", from, " at dimension 0.");
-  STRATA_CHECK_INDEX(index.numel() == size_at(source, dim), "index_copy_(): Number of indices (", index.numel(),
-                     ") should be equal to source.size(dim) (", size_at(source, dim), ")");
+  STRATA_CHECK_INDEX(index.numel() == source.size_at(dim), "index_copy_(): Number of indices (", index.numel(),
+                     ") should be equal to source.size(dim) (", source.size_at(dim), ")");
   return placed_along(self, dim);
 }
 
@@ -97,7 +92,7 @@ Prepared<S> scatter_value(const Geometry<S>& self, int64_t dim, const Geometry<S
     STRATA_CHECK(std::max<int64_t>(1, index.dim()) == rank,
                  "Index tensor must have the same number of dimensions as self tensor");
     for (int64_t d = 0; d < rank; ++d)
-      STRATA_CHECK(d == dim || size_at(index, d) <= size_at(self, d), "Expected index ", index.sizes,
+      STRATA_CHECK(d == dim || index.size_at(d) <= self.size_at(d), "Expected index ", index.sizes,
                    " to be no larger than self ", self.sizes, " apart from dimension ", dim);
     STRATA_CHECK(is_index(index.dtype), "scatter(): Expected dtype int32/int64 for index");
   }
@@ -115,7 +110,7 @@ Prepared<S> scatter(const Geometry<S>& self, int64_t dim, const Geometry<S>& ind
     STRATA_CHECK(std::max<int64_t>(1, src.dim()) == rank,
                  "Index tensor must have the same number of dimensions as src tensor");
     for (int64_t d = 0; d < rank; ++d) {
-      const bool fits = (d == dim || size_at(index, d) <= size_at(self, d)) && size_at(index, d) <= size_at(src, d);
+      const bool fits = (d == dim || index.size_at(d) <= self.size_at(d)) && index.size_at(d) <= src.size_at(d);
       STRATA_CHECK(fits, "Expected index ", index.sizes, " to be no larger than self ", self.sizes,
                    " apart from dimension ", dim, " and to be no larger size than src ", src.sizes);
     }
