@@ -291,7 +291,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
     write_calls(kernels, table, out)
     families = {e.family for e in entries if e.kind in ("pointwise", "rows")} | {k.family for k in kernels if k.kind != "space"}
     out.write("families.txt", "\n".join(sorted(families)) + "\n")
-    out.write("space_families.txt", "\n".join(sorted({k.family for k in [*entries, *kernels] if k.kind == "space"})) + "\n")
+    out.write("space_families.txt", "\n".join(sorted({k.family for k in [*entries, *kernels] if k.kind == "space" and "cpu" not in k.raw})) + "\n")
     described = [describe(e) for e in entries if e.kind in ("pointwise", "rows", "space")] + [describe_kernel(k) for k in kernels]
     out.write("table_kernels.cpp", HEADER + '#include "lower/desc.h"\n\nnamespace strata::lower {\n\n'
               "extern const KernelDesc table_kernels[];\nextern const int64_t table_kernel_count;\n"
@@ -335,6 +335,9 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
             if e.kind in ("cpu", "view", "composite") and not e.plan and e.text.isidentifier() and all(a.name != e.text for a in e.schema.args) and (e.text, e.schema.cpp_sig) not in declared:
                 declared.add((e.text, e.schema.cpp_sig))
                 hand.setdefault(family, []).append(f"{e.schema.cpp_return} {e.text}({e.schema.cpp_params()});")
+            if e.by_hand and (e.by_hand, e.schema.cpp_sig) not in declared:
+                declared.add((e.by_hand, e.schema.cpp_sig))
+                hand.setdefault(family, []).append(f"{space_cpp.hand_written(e)};")
             for key in ("cpu_inplace", "cpu_out"):
                 if key in e.raw:
                     s = e.inplace_schema() if key == "cpu_inplace" else e.out_schema()

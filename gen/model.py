@@ -71,6 +71,11 @@ class Entry:
     def tensors(self) -> list[Arg]:
         return [a for a in self.schema.args if a.is_tensor]
 
+    @property
+    def by_hand(self) -> str | None:
+        """The C++ function that fills a result beside a text that says it: the CPU's schedule."""
+        return self.raw.get("cpu") if self.kind == "space" else None
+
     def kernel_scalars(self) -> list[tuple[str, str]]:
         """Scalar operands of the generated kernel: the name in the expression and the C++ value."""
         tensors = {a.name for a in self.tensors} | {"n", "index", "result"}
@@ -301,8 +306,8 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
     if unknown:
         raise ValueError(f"unknown keys {sorted(unknown)}")
     kinds = [k for k in KINDS if k in raw]
-    if len(kinds) != 1:
-        raise ValueError(f"expected exactly one of {KINDS}, got {kinds}")
+    if len(kinds) != 1 and kinds != ["space", "cpu"]:
+        raise ValueError(f"expected exactly one of {KINDS}, or space and cpu, got {kinds}")
     if not raw.get("doc"):
         raise ValueError("expected a doc")
     if "reason" in raw and kinds[0] not in ("cpu", "composite"):

@@ -6,6 +6,7 @@ import re
 
 from .emit import cstring
 from .model import DTYPES, Entry
+from .ops_cpp import call_args
 from .schema import Schema, safe
 from .space_text import checked_index, rule_call, space_operands, space_scalars
 
@@ -13,10 +14,11 @@ ERRORS = {"IndexError": "Index", "RuntimeError": "Runtime", "ValueError": "Value
 
 
 def order(raw: dict) -> str:
-    """The end of a KernelDesc: the dims that reductions run over, how, and the rank of groups."""
-    if not {"over", "rank", "order"} & set(raw):
+    """The end of a KernelDesc: the dims that reductions run over, how, the rank of groups, and whether C++ runs it on the CPU."""
+    if not {"over", "rank", "order", "cpu"} & set(raw):
         return ""
-    return f', "{raw.get("over", "")}", {str(raw.get("order") == "sequence").lower()}, {raw.get("rank", 0)}'
+    return (f', "{raw.get("over", "")}", {str(raw.get("order") == "sequence").lower()}, {raw.get("rank", 0)}, '
+            f'{str("cpu" in raw).lower()}')
 
 
 def info(e: Entry) -> str:
@@ -138,6 +140,24 @@ def start(e: Entry) -> str:
     return "nullptr" if begins == "0" else safe(begins)
 
 
+def results(e: Entry) -> list[str]:
+    return ["result", *(f"result{k}" for k in range(1, len(e.schema.returns)))]
+
+
+def hand_written(e: Entry) -> str:
+    """The head of the C++ function that fills the results."""
+    outs = [] if e.writes_self else [f"const Tensor& {r}" for r in results(e)]
+    return f"void {e.by_hand}({', '.join([*outs, e.schema.cpp_params()])})"
+
+
+def launch(e: Entry, outs: list[str], call: str) -> str:
+    """The launch; on the CPU the C++ function, where there is one."""
+    if not e.by_hand:
+        return f"  {call};\n"
+    args = ", ".join([*([] if e.writes_self else outs), call_args(e.schema)])
+    return f"  if (by_hand(info_{e.schema.ident}, {outs[0]}))\n    {e.by_hand}({args});\n  else\n    {call};\n"
+
+
 def scatter_function(e: Entry) -> str:
     body, args = prepare(e)
     begins = start(e)
@@ -148,7 +168,8 @@ def scatter_function(e: Entry) -> str:
         chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
     return (f"{body}  const Tensor result = new_result({like}, prepared.outputs[0], {chosen});\n"
             "  if (result.is_meta()) return result;\n"
-            f"  scatter_space(info_{e.schema.ident}, result, {'&' * (begins != 'nullptr')}{begins}, {args});\n  return result;\n")
+            + launch(e, ["result"], f"scatter_space(info_{e.schema.ident}, result, {'&' * (begins != 'nullptr')}{begins}, {args})") +
+            "  return result;\n")
 
 
 def written_self(e: Entry) -> str:
@@ -159,7 +180,7 @@ def written_self(e: Entry) -> str:
     body, args = prepare(e)
     meta = " || ".join(f"{safe(n)}.is_meta()" for n in ("self", *(o.name for o in space_operands(e.raw["inputs"]))))
     return (f'  check_apart("{e.schema.name}", self, {{}});\n' + body + f"  if ({meta}) return self;\n"
-            f"  launch_space(info_{e.schema.ident}, {{&self}}, {args});\n  return self;\n")
+            + launch(e, ["self"], f"launch_space(info_{e.schema.ident}, {{&self}}, {args})") + "  return self;\n")
 
 
 def function_body(e: Entry) -> str:
@@ -173,16 +194,16 @@ def function_body(e: Entry) -> str:
                 f"  if (!result.is_meta()) launch_factory(info_{e.schema.ident}, result{numbers});\n  return result;\n")
     body, args = prepare(e)
     tensors = [safe(o.name) for o in space_operands(e.raw.get("inputs", ""))]
-    results = ["result", *(f"result{k}" for k in range(1, len(e.schema.returns)))]
-    for k, name in enumerate(results):
+    made = results(e)
+    for k, name in enumerate(made):
         chosen = f"ResultStrides::{strides(e)}"
         if strides(e) != "Contiguous":
             chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
         body += f"  Tensor {name} = new_result({tensors[0]}, prepared.outputs[{k}], {chosen});\n"
-    given = results[0] if len(results) == 1 else "{" + ", ".join(results) + "}"
-    outs = "{" + ", ".join("&" + r for r in results) + "}"
-    return (body + f"  if (result.is_meta()) return {given};\n"
-            f"  launch_space(info_{e.schema.ident}, {outs}, {args});\n  return {given};\n")
+    given = made[0] if len(made) == 1 else "{" + ", ".join(made) + "}"
+    outs = "{" + ", ".join("&" + r for r in made) + "}"
+    return (body + f"  if (result.is_meta()) return {given};\n" +
+            launch(e, made, f"launch_space(info_{e.schema.ident}, {outs}, {args})") + f"  return {given};\n")
 
 
 def inplace_body(e: Entry, s: Schema) -> str | None:
@@ -192,7 +213,7 @@ def inplace_body(e: Entry, s: Schema) -> str | None:
         read = ", ".join("&" + safe(o.name) for o in space_operands(e.raw["inputs"]))
         return (f'  check_apart("{s.name}", self, {{{read}}});\n' + body + "  if (self.is_meta()) return self;\n"
                 f"  scatter_space(info_{e.schema.ident}, self, &self, {args});\n  return self;\n")
-    if re.search(r"\bself\s*\[", e.text):
+    if e.by_hand or re.search(r"\bself\s*\[", e.text):
         return None
     body, args = prepare(e)
     return (f'  check_apart("{s.name}", self, {{}});\n' + body + "  if (self.is_meta()) return self;\n"

@@ -66,6 +66,10 @@ inline Tensor allocate(const shape::Layout<int64_t>& layout, Device device) {
 Tensor allocate(const shape::Layout<int64_t>& layout, const Tensor& like, const std::optional<Device>& device);
 // Of out= forms.
 void refuse_format(const std::optional<MemoryFormat>& format, const char* name);
+// Whether C++ beside the text fills `result`: on the CPU, but where a test runs the text.
+inline bool by_hand(const SpaceInfo& info, const Tensor& result) {
+  return result.device().is_cpu() && !run::replaced(info.op);
+}
 // Runs the kernel over tensors that have memory; an index outside raises.
 void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,
                   const shape::Prepared<int64_t>& prepared, ArrayRef<SpaceScalar> scalars = {});

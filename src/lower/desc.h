@@ -25,6 +25,7 @@ struct KernelDesc {
   const char* over = "";  // of a Space kernel: the dims that its reductions run over, the last fastest
   bool sequence = false;  // element after element in that order; else tree T
   int rank = 0;           // the only number of dims that its groups have; 0: any
+  bool by_hand = false;   // C++ runs it on the CPU: no kernel of it is linked
 };
 
 }  // namespace strata::lower

@@ -109,7 +109,8 @@ constexpr uint32_t kSpaceSets = 1u << int(DType::F16) | 1u << int(DType::BF16) |
 void print_space_families(const std::filesystem::path& out) {
   std::map<std::string, std::vector<const KernelDesc*>> families;
   for (int64_t k = 0; k < table_kernel_count; ++k)
-    if (table_kernels[k].kind == KernelKind::Space) families[table_kernels[k].family].push_back(&table_kernels[k]);
+    if (table_kernels[k].kind == KernelKind::Space && !table_kernels[k].by_hand)
+      families[table_kernels[k].family].push_back(&table_kernels[k]);
   std::string externs, list;
   for (Isa isa : {Isa::Base, Isa::V3, Isa::V4})
     for (const auto& [family, kernels] : families) {

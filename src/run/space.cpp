@@ -385,6 +385,13 @@ void use_spaces(ArrayRef<const StrataSpaceFile*> files) {
   others.store(made, std::memory_order_release);
 }
 
+bool replaced(const SpaceOp& op) {
+  const Tables* other = others.load(std::memory_order_acquire);
+  if (STRATA_LIKELY(!other)) return false;
+  return std::any_of(other->entries[0].begin(), other->entries[0].end(),
+                     [&](const auto& e) { return std::strcmp(e.second->name, op.name) == 0; });
+}
+
 DType width_dtype(DType t) {
   switch (itemsize(t)) {
     case 1:
