@@ -1,67 +1,13 @@
 #include "lower/pass/space_nest.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "lower/build.h"
 #include "lower/pass/live.h"
+#include "lower/pass/space_text.h"
 
 namespace strata::lower {
 namespace {
-
-struct Dim {
-  std::string name;
-  bool group = false;
-};
-
-struct Pattern {
-  std::string name;
-  std::vector<Dim> dims;
-};
-
-// "ky kx", "k.."
-std::vector<Dim> dims_named(const std::string& list) {
-  std::vector<Dim> out;
-  std::istringstream words(list);
-  for (std::string d; words >> d;) {
-    const bool group = d.size() > 2 && d.ends_with("..");
-    out.push_back({group ? d.substr(0, d.size() - 2) : d, group});
-  }
-  return out;
-}
-
-// "self[p..,n]:int64 other[p..]"
-std::vector<Pattern> patterns(const std::string& list) {
-  std::vector<Pattern> out;
-  std::istringstream words(list);
-  for (std::string word; words >> word;) {
-    Pattern p;
-    const size_t open = word.find('['), close = word.find(']');
-    p.name = word.substr(0, std::min(open, word.find(':')));
-    if (open != std::string::npos) {
-      std::string dims = word.substr(open + 1, close - open - 1);
-      std::replace(dims.begin(), dims.end(), ',', ' ');
-      p.dims = dims_named(dims);
-    }
-    out.push_back(std::move(p));
-  }
-  return out;
-}
-
-constexpr const char* kPlain = "p";
-
-// What the last line of a text does to its result.
-NestStore::Into into_of(const Expr& e) {
-  if (e.kind != Expr::Call) return NestStore::None;
-  for (NestStore::Into into : {NestStore::Put, NestStore::Add, NestStore::Mul, NestStore::Max, NestStore::Min})
-    if (e.name == into_name(into) + std::string("_into")) return into;
-  return NestStore::None;
-}
-
-NestStore::Into into_of(const KernelDesc& desc) {
-  const std::vector<Statement> lines = parse_statements(desc.text, desc.name);
-  return lines.empty() ? NestStore::None : into_of(*lines.back().value);
-}
 
 class SpaceNest : Builder::Operands {
  public:
@@ -69,25 +15,25 @@ class SpaceNest : Builder::Operands {
       : desc_(desc),
         form_(form),
         builder_(desc, dtype),
-        outputs_(patterns(desc.outputs)),
-        inputs_(patterns(desc.inputs)) {
+        outputs_(patterns_named(desc.outputs)),
+        inputs_(patterns_named(desc.inputs)) {
     nest_.name = space_name(desc.name, form);
     nest_.source = desc.source ? desc.source : "";
     nest_.text = desc.text;
     nest_.dtype = dtype;
     scatters_ = into_of(desc) != NestStore::None;
-    for (const Pattern& p : scatters_ ? inputs_ : outputs_)
-      for (const Dim& d : p.dims) add_dim(d, true);
-    for (const Pattern& p : scatters_ ? outputs_ : inputs_)
-      for (const Dim& d : p.dims) add_dim(d, scatters_ && d.name == kPlain);
-    for (const Dim& d : dims_named(desc.over)) {
+    for (const SpacePattern& p : scatters_ ? inputs_ : outputs_)
+      for (const SpaceDim& d : p.dims) add_dim(d, true);
+    for (const SpacePattern& p : scatters_ ? outputs_ : inputs_)
+      for (const SpaceDim& d : p.dims) add_dim(d, scatters_ && d.name == kPlain);
+    for (const SpaceDim& d : dims_named(desc.over)) {
       if (ranges_.count(d.name)) builder_.fail(nullptr, "reduced dim '" + d.name + "' is one of an operand");
       add_dim(d, scatters_);
       iterated_[d.name] = true;
       for (int r : ranges_[d.name])
         if (!scatters_) over_ |= uint64_t(1) << r;
     }
-    for (const Pattern& p : patterns(desc.scalars))
+    for (const SpacePattern& p : patterns_named(desc.scalars))
       if (!p.dims.empty()) lists_.push_back(p.name);
     // The plain group's outer range is the first of all, its inner one the last that is run over.
     if (ranges_.count(kPlain)) {
@@ -263,7 +209,7 @@ class SpaceNest : Builder::Operands {
     return int(nest_.ranges.size()) - 1;
   }
 
-  void add_dim(const Dim& d, bool iterated) {
+  void add_dim(const SpaceDim& d, bool iterated) {
     if (ranges_.count(d.name)) return;
     std::vector<int>& r = ranges_[d.name];
     iterated_[d.name] = iterated;
@@ -283,11 +229,11 @@ class SpaceNest : Builder::Operands {
   }
 
   bool is_group(const std::string& name) const {
-    for (const Dim& d : dims_named(desc_.over))
+    for (const SpaceDim& d : dims_named(desc_.over))
       if (d.name == name) return d.group;
-    for (const std::vector<Pattern>* list : {&outputs_, &inputs_})
-      for (const Pattern& p : *list)
-        for (const Dim& d : p.dims)
+    for (const std::vector<SpacePattern>* list : {&outputs_, &inputs_})
+      for (const SpacePattern& p : *list)
+        for (const SpaceDim& d : p.dims)
           if (d.name == name) return d.group;
     return false;
   }
@@ -326,20 +272,20 @@ class SpaceNest : Builder::Operands {
 
   // ---- operands
 
-  std::vector<int> dims_of(const Pattern& p) const {
+  std::vector<int> dims_of(const SpacePattern& p) const {
     std::vector<int> dims;
-    for (const Dim& d : p.dims) {
+    for (const SpaceDim& d : p.dims) {
       const std::vector<int>& r = ranges_.at(d.name);
       dims.insert(dims.end(), r.begin(), r.end());
     }
     return dims;
   }
 
-  void add_operand(const Pattern& p, DType storage, bool output) {
+  void add_operand(const SpacePattern& p, DType storage, bool output) {
     nest_.operands.push_back({p.name, storage, output, dims_of(p)});
   }
 
-  std::vector<int> own_place(const Pattern& p) {
+  std::vector<int> own_place(const SpacePattern& p) {
     std::vector<int> place;
     for (int r : dims_of(p)) place.push_back(leaf(Op::Range, r));
     return place;
@@ -380,7 +326,7 @@ class SpaceNest : Builder::Operands {
   }
 
   // The indices of operand[...], and the condition (-1: none) that those which may be outside are not.
-  std::vector<int> place_at(Builder& b, const Pattern& p, const Expr& e, bool inside, int& guard) {
+  std::vector<int> place_at(Builder& b, const SpacePattern& p, const Expr& e, bool inside, int& guard) {
     if (e.args.size() != p.dims.size())
       b.fail(&e, e.name + " has " + std::to_string(p.dims.size()) + " dims, got " + std::to_string(e.args.size()) +
                      " indices");
@@ -388,7 +334,7 @@ class SpaceNest : Builder::Operands {
     std::vector<int> place;
     auto also = [&](int condition) { guard = guard < 0 ? condition : g.op(Op::And, DType::Bool, guard, condition); };
     for (size_t k = 0; k < p.dims.size(); ++k) {
-      const Dim& d = p.dims[k];
+      const SpaceDim& d = p.dims[k];
       const Expr& index = *e.args[k];
       const std::vector<int>& ranges = ranges_.at(d.name);
       const bool itself = index.kind == Expr::Name && index.name == d.name && iterated_.at(d.name);
@@ -427,7 +373,7 @@ class SpaceNest : Builder::Operands {
 
   int list_element(const std::string& name, int component) {
     int number = 0;
-    for (const Pattern& p : patterns(desc_.scalars)) {
+    for (const SpacePattern& p : patterns_named(desc_.scalars)) {
       if (p.name == name) break;
       number += p.dims.empty() ? 1 : form_.rank;
     }
@@ -435,7 +381,7 @@ class SpaceNest : Builder::Operands {
   }
 
   void scalars(const Kernel& k) {
-    const std::vector<Pattern> list = patterns(desc_.scalars);
+    const std::vector<SpacePattern> list = patterns_named(desc_.scalars);
     std::vector<int> number(list.size());
     for (size_t i = 0; i < list.size(); ++i) {
       number[i] = int(nest_.scalars.size());
@@ -452,7 +398,7 @@ class SpaceNest : Builder::Operands {
   const KernelDesc& desc_;
   const SpaceForm form_;
   Builder builder_;
-  std::vector<Pattern> outputs_, inputs_;
+  std::vector<SpacePattern> outputs_, inputs_;
   std::vector<std::string> lists_;
   std::map<std::string, std::vector<int>> ranges_;
   std::map<std::string, bool> iterated_;
@@ -473,8 +419,8 @@ Nest build_space(const KernelDesc& desc, DType dtype, SpaceForm form) { return S
 std::vector<SpaceForm> space_forms(const KernelDesc& desc, DType dtype) {
   bool group = false, plain = false;
   for (const char* list : {desc.outputs, desc.inputs})
-    for (const Pattern& p : patterns(list))
-      for (const Dim& d : p.dims) (d.name == kPlain ? plain : group) |= d.group;
+    for (const SpacePattern& p : patterns_named(list))
+      for (const SpaceDim& d : p.dims) (d.name == kPlain ? plain : group) |= d.group;
   std::vector<SpaceForm> forms;
   const int first = !group ? 0 : desc.rank ? desc.rank : 1, last = !group ? 0 : desc.rank ? desc.rank : 3;
   for (int rank = first; rank <= last; ++rank)
