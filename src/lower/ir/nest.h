@@ -49,7 +49,7 @@ struct NestRange {
 
 struct Nest {
   std::string name, source, text;
-  DType dtype;
+  DType dtype;  // of the description, for the name; each value has its own
   std::vector<NestRange> ranges;
   std::vector<NestOperand> operands;  // outputs first
   std::vector<Scalar> scalars;
