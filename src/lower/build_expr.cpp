@@ -187,7 +187,8 @@ Value Builder::unary(const std::string& op, const Value& a) {
 }
 
 Value Builder::eval(const Expr& e) {
-  if (Value v; operands && operands->value(*this, e, v)) return v;
+  // Names of dims and operands are those of the kernel's own text: a function that it calls may have the same ones.
+  if (Value v; operands && path_.empty() && operands->value(*this, e, v)) return v;
   if (e.kind == Expr::Index) fail(&e, "'" + e.name + "[...]': only kernels with a space read operands at places");
   if (e.kind == Expr::Number) {
     const Literal& l = e.number;

@@ -223,6 +223,14 @@ TEST(Nest, FormsOfAKernel) {
   EXPECT_EQ(space_name("flip", {2, true}), "flip_r2_in");
 }
 
+// log1p has a variable k, which is not the dim.
+TEST(Nest, NamesOfAFunctionAreItsOwn) {
+  KernelDesc d = space("self[n]", "", "result[i]", "log1p(self[i]) + sum(self[k])");
+  d.over = "k";
+  const Nest nest = build_space(d, DType::F32, {});
+  EXPECT_EQ(nest.depends[size_t(nest.stores[0].value)], nest.depends[size_t(nest.stores[0].offset)]);
+}
+
 TEST(Nest, RefusesATextThatMakesNoSense) {
   EXPECT_NE(refusal(space("self[p..,n]", "", "result[p..,i]", "self[p]")).find("self has 2 dims, got 1 indices"),
             std::string::npos);
