@@ -26,6 +26,7 @@ def arguments(program: Path, build: Path, every: bool, seed: str) -> list[str]:
     scratch.mkdir(exist_ok=True)
     return {
         "conv_generated_check": [str(scratch / "gemm_v3_clang-19.so"), "v3"],
+        "fuzz_kernels_test": ["--programs", "400" if every else "40", "--seed", seed],
         "gemm_check": [str(scratch)],
         "lower_test": [] if every else ["--sample", seed],
         "library_check": [str(build / "plugins/onednn/libstrata_onednn.so")],

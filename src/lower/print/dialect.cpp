@@ -40,6 +40,29 @@ static inline f64 bits_f64(u64 x) { f64 r; memcpy(&r, &x, sizeof r); return r; }
     {"NAN", "(f64)NAN"},
 };
 
+namespace {
+
+const std::string hinted_head = std::string(c99.head) + R"C(#define SELDOM(c) __builtin_expect(c, 0)
+#ifdef __clang__
+#define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) interleave_count(1) unroll(disable)")
+#else
+#define ANY_ORDER _Pragma("GCC ivdep")
+#endif
+)C";
+
+Dialect hinted() {
+  Dialect d = c99;
+  d.head = hinted_head.c_str();
+  d.any_order = "ANY_ORDER";
+  d.seldom = "SELDOM";
+  d.apart = "restrict ";
+  return d;
+}
+
+}  // namespace
+
+const Dialect hinted_c = hinted();
+
 const Dialect& dialect(const std::string& name) {
   if (name == c99.name) return c99;
   throw_error(ErrorKind::Value, str_cat("dialect: expected c99, got '", name, "'"));

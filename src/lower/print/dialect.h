@@ -25,6 +25,8 @@ struct Dialect {
 
 // Portable C99: one lane, standard headers only.
 extern const Dialect c99;
+// The same with hints to the build's compilers: a loop for elements that lie side by side becomes vectors.
+extern const Dialect hinted_c;
 
 // By name; raises Value for one that does not exist, naming those that do.
 const Dialect& dialect(const std::string& name);

@@ -14,14 +14,6 @@ namespace {
 constexpr uint32_t kWidths = 1u << int(DType::U8) | 1u << int(DType::U16) | 1u << int(DType::U32) |
                              1u << int(DType::U64) | 1u << int(DType::C128);
 
-const char* const kAnyOrder = R"C(#define SELDOM(c) __builtin_expect(c, 0)
-#ifdef __clang__
-#define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) interleave_count(1) unroll(disable)")
-#else
-#define ANY_ORDER _Pragma("GCC ivdep")
-#endif
-)C";
-
 // The structs of kernel_abi.h.
 const char* const kEntry = R"C(typedef struct StrataSpaceRange {
   const char* name;
@@ -102,13 +94,8 @@ bool gains(const KernelDesc& d) {
 
 std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes,
                          bool portable) {
-  Dialect local = c99;
+  Dialect local = portable ? c99 : hinted_c;
   local.function = "static void ";
-  if (!portable) {
-    local.any_order = "ANY_ORDER";
-    local.seldom = "SELDOM";
-    local.apart = "restrict ";
-  }
   NestHelpers helpers(local);
   std::string functions, data, entries;
   // Scatters add to a few elements at a time, where wide vectors gain little: those that go one by one, and those that
@@ -130,8 +117,8 @@ std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const st
         ++count;
       }
     }
-  return std::string("// Space kernels, printed by lower/ from the operator table. Do not edit.\n") + c99.head +
-         (portable ? "" : kAnyOrder) + kNestArgs + kEntry + helpers.text() + "\n" + functions + data +
+  return std::string("// Space kernels, printed by lower/ from the operator table. Do not edit.\n") + local.head +
+         kNestArgs + kEntry + helpers.text() + "\n" + functions + data +
          "static const StrataSpaceEntry entries[] = {\n" + entries + "  {0}};\nconst StrataSpaceFile " + symbol +
          " = {entries, " + number(count) + "};\n";
 }
