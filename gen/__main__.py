@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from . import autograd_cpp, kernels_cpp, math_cpp, model, ops_cpp, pages, python_cpp, stubs
+from . import autograd_cpp, kernels_cpp, math_cpp, model, ops_cpp, pages, python_cpp, reads_cpp, stubs
 from .emit import Output
 from .formula_table import Table
 
@@ -22,6 +22,7 @@ def main() -> None:
     kernels_cpp.write(entries, kernels, table, out)
     autograd_cpp.write(entries, definitions, table, out)
     python_cpp.write(entries, out)
+    reads_cpp.write(entries, out)
     math_cpp.write(root, out)
     stubs.write(entries, root, out)
     pages.write(entries, definitions, out)

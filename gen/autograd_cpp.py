@@ -114,6 +114,8 @@ def plan(e: Entry, table: Table) -> Plan:
     p = Plan([])
     results = result_names(e)
     codes = compiled(e, table)
+    read = any(table.reads(table.called(made)) for made in codes.values())
+    table.check_reads(e, {"gradient"} if read else set(), e.reads & {"gradient"}, "derivative")
     uses = {name for made in codes.values() for name in made.uses}
     facts: dict[str, Fact] = {}
     arguments = {a.name: a for a in e.schema.args}

@@ -58,7 +58,6 @@ PRIMITIVES += [signature(text, "reader") for text in (
     "number(Tensor t) -> float",  # of one element; 0 where there is none
     "any_true(Tensor t) -> bool",
     "all_true(Tensor t) -> bool",
-    "allclose_to(Tensor t, Tensor expected) -> bool",
 )]
 # C++ functions of single derivatives (grad/formulas.h): loops over lists of tensors or over steps.
 HELPERS = [signature(text, "helper") for text in (

@@ -130,8 +130,18 @@ class Table:
         called = self.called(made)
         if e.kind == "composite" and (hidden := [f for f in called if f.kind == "kernel"]):
             raise SystemExit(f"{e.source}: {hidden[0].text()} is not recorded, so that the derivative cannot be that of the parts")
-        reads = any(f.kind == "reader" or f.entry and self.entries[f.entry].raw.get("reads") == "value" for f in called)
-        if reads != ("reads" in e.raw):
-            raise SystemExit(f"{e.source}: " + ("the plan reads values of tensors: say `reads: value`" if reads else
-                                                "`reads: value`, but the plan reads no values of tensors"))
+        # What a composite reads is seen from outside; another plan gives it to its caller, or keeps it to itself.
+        outward = e.kind == "composite" or bool(e.schema.returns) and not any("Tensor" in r.type for r in e.schema.returns)
+        reads = self.reads(called) or e.kind != "composite" and self.reads(called, "inside")
+        self.check_reads(e, {"value" if outward else "inside"} if reads else set(), e.reads - {"gradient"}, "plan")
         return made
+
+    def reads(self, called: set[Function], word: str = "value") -> bool:
+        """Whether some of what is called reads values of tensors on the host, or gives a result whose size is data."""
+        entries = [self.entries[f.entry] for f in called if f.entry]
+        return any(f.kind == "reader" for f in called) or any(word in e.reads or "size" in e.raw for e in entries)
+
+    def check_reads(self, e: Entry, wanted: set[str], said: set[str], what: str) -> None:
+        if wanted != said:
+            raise SystemExit(f"{e.source}: the {what} " + (f"reads values of tensors: say `reads: {' '.join(wanted)}`" if wanted else
+                                                           f"reads no values of tensors, but `reads: {' '.join(said)}` is said"))

@@ -27,8 +27,10 @@ KEYS = {
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "starts", "reference",
-    "reason", "numbers", "over", "order", "rank", "plan", "reads", "allocate", "direct",
+    "reason", "numbers", "over", "order", "rank", "plan", "reads", "size", "allocate", "direct",
 }
+# Who reads values of tensors on the host: the caller gets them, the operator alone looks at them, its derivative does.
+READS = {"value", "inside", "gradient"}
 FORMULA_KEYS = {"formula", "text"}
 KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order", "rank", "promote",
                "operator"}
@@ -51,6 +53,10 @@ class Entry:
     @property
     def plan(self) -> bool:
         return "plan" in self.raw
+
+    @property
+    def reads(self) -> set[str]:
+        return set(self.raw.get("reads", "").split())
 
     @property
     def source(self) -> str:
@@ -312,8 +318,8 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
         raise ValueError("expected a doc")
     if "reason" in raw and kinds[0] not in ("cpu", "composite"):
         raise ValueError("reason says why an entry is C++, which this one is not")
-    if "reads" in raw and raw["reads"] != "value":
-        raise ValueError("reads is `value`: the operator reads the values of tensors on the host")
+    if "reads" in raw and not set(raw["reads"].split()) <= READS:
+        raise ValueError(f"reads takes some of {sorted(READS)}, got {raw['reads']!r}")
     if "direct" in raw and kinds[0] != "plan":
         raise ValueError("direct says which forms of a plan its last kernels write")
     parts = raw.get("grad") == "parts"

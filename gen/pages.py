@@ -13,6 +13,7 @@ PROMOTE = {
     "first": "operands to the first tensor's dtype", "sum": "integers and bool to int64",
     "floating": "none: other than floating-point dtypes raise",
 }
+READERS = {"value": "its caller gets them", "inside": "it alone looks at them", "gradient": "its derivative does"}
 # What the reductions of row expressions promise, by the functions that they call (docs/architecture.md).
 ORDERS = [
     ({"sum", "prod"}, "tree T over the logical index of the reduced dims"),
@@ -76,12 +77,14 @@ def section(e: Entry) -> list[str]:
             "composite": "composed: ", "allocate": "allocates, without values, by the shape rule"}[e.kind]
     if e.plan:
         lines += ["- body:", *block(e.text, 4)] if "\n" in e.text else [f"- body: {code(e.text)}"]
-        if "reads" in e.raw:
-            lines.append("- reads the values of tensors on the host")
     elif e.kind in ("cpu", "view"):
         lines.append(f"- kernel: {what}{e.text}`")
     else:
         lines.append(f"- {what} {code(e.text)}".replace("composed:  ", "composed: "))
+    if e.reads:
+        lines.append("- reads values of tensors on the host: " + "; ".join(READERS[w] for w in sorted(e.reads)))
+    if "size" in e.raw:
+        lines.append(f"- the size of its result is {code(e.raw['size'])}")
     if "reason" in e.raw:
         lines.append(f"- in C++, since {e.raw['reason']}")
     if e.kind == "space":

@@ -122,6 +122,18 @@ def derivatives() -> list[str]:
     return lines
 
 
+def readers() -> list[str]:
+    """Which operators read values of tensors on the host, and which results have a size that is data."""
+    entries = [e for e in table_of_texts().entries.values() if not e.derived]
+    kinds = [("values go to the caller", lambda e: "value" in e.reads), ("read values inside", lambda e: "inside" in e.reads),
+             ("sizes are data", lambda e: "size" in e.raw)]
+    found = [(title, [e.schema.full for e in entries if test(e)]) for title, test in kinds]
+    lines = ["host: " + ", ".join(f"{len(names)} {title}" for title, names in found)]
+    for title, names in found:
+        lines += textwrap.wrap(f"{title}: {', '.join(names)}", 118, initial_indent="  ", subsequent_indent="    ")
+    return lines
+
+
 @cache
 def sources() -> dict[Path, str]:
     return {p: p.read_text() for folder in ("eager", "optim", "grad") for p in (ROOT / "src" / folder).rglob("*.cpp")}

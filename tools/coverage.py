@@ -119,7 +119,7 @@ def main() -> int:
     path = ROOT / "out/coverage.html"
     path.parent.mkdir(exist_ok=True)
     path.write_text(page(rows, summary))
-    for line in [*census.Census(table.ENTRIES).report(), *census.derivatives(), *summary]:
+    for line in [*census.Census(table.ENTRIES).report(), *census.derivatives(), *census.readers(), *summary]:
         print(line)
     whole = sum(all(w != "lacking" for w, _ in states) for _, states in rows)
     print(f"{len(rows)} operators: {whole} have every test that applies or a written reason, {len(rows) - whole} lack some; "

@@ -195,7 +195,7 @@ std::vector<Tensor> with_error_node(const std::string& name, const std::string& 
     if (t.defined() && needs_grad(t)) node->add_edge(t);
   std::vector<Tensor> out;
   for (const Tensor& t : tensors) {
-    out.push_back(t.alias());
+    out.push_back(recorded_alias(t));
     set_history(out.back(), Ref<Node>(node.get()));
   }
   return out;

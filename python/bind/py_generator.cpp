@@ -1,15 +1,19 @@
 // strata.Generator: a stream of random numbers. Its state is a tensor of 16 bytes: seed and offset.
-#include <cstring>
 #include <random>
 
+#include "dispatch/seen.h"
 #include "py_methods.h"
 #include "py_parse.h"
+#include "strata/generated/ops/random.h"
 
 namespace strata::py {
 
 PyTypeObject* generator_type;
 
 namespace {
+
+// The state goes through operators, which recordings see, and nothing else.
+constexpr KeySet kOuterKeys(((1u << kKeyCount) - 1) & ~((1u << int(Key::InplaceOrView)) - 1));
 
 Generator& generator_of(PyObject* o) { return reinterpret_cast<PyGenerator*>(o)->generator; }
 
@@ -59,8 +63,16 @@ void dealloc(PyObject* o) {
   Py_DECREF(type);
 }
 
+// Recorded operators would go on from where the generator was.
+void check_seeding() {
+  STRATA_CHECK(!recording_here(),
+               "manual_seed: the generator cannot be seeded while operators are recorded; seed it before, or use "
+               "get_state() and set_state()");
+}
+
 PyObject* manual_seed(PyObject* o, PyObject* seed) {
   return guarded([&] {
+    check_seeding();
     generator_of(o).manual_seed(seed_of(seed));
     return Py_NewRef(o);
   });
@@ -68,6 +80,7 @@ PyObject* manual_seed(PyObject* o, PyObject* seed) {
 
 PyObject* seed(PyObject* o, PyObject*) {
   return guarded([&] {
+    check_seeding();
     std::random_device device;
     uint64_t fresh = (uint64_t(device()) << 32 | device()) >> 1;
     generator_of(o).manual_seed(fresh);
@@ -79,25 +92,16 @@ PyObject* initial_seed(PyObject* o, PyObject*) { return PyLong_FromUnsignedLongL
 
 PyObject* get_state(PyObject* o, PyObject*) {
   return guarded([&] {
-    PhiloxState s = generator_of(o).state();
-    Tensor t = make_tensor(IntArrayRef(int64_t(16)), DType::U8);
-    std::memcpy(t.bytes(), &s.seed, 8);
-    std::memcpy(t.bytes() + 8, &s.offset, 8);
-    return wrap(std::move(t));
+    ExcludeGuard plain(kOuterKeys);
+    return wrap(ops::_generator_state(generator_of(o)));
   });
 }
 
 PyObject* set_state(PyObject* o, PyObject* state) {
   return guarded([&] {
     if (!is_tensor(state)) raise(PyExc_TypeError, str_cat("expected a Tensor as state, got ", Py_TYPE(state)->tp_name));
-    const Tensor& t = tensor_of(state);
-    STRATA_CHECK_TYPE(t.dtype() == DType::U8 && t.numel() == 16 && t.is_contiguous() && t.device().is_cpu(),
-                      "RNG state must be a strata.uint8 tensor of 16 elements on the CPU, got ", t.dtype(), " of ",
-                      t.numel());
-    PhiloxState s;
-    std::memcpy(&s.seed, t.bytes(), 8);
-    std::memcpy(&s.offset, t.bytes() + 8, 8);
-    generator_of(o).set_state(s);
+    ExcludeGuard plain(kOuterKeys);
+    ops::_set_generator_state(tensor_of(state), generator_of(o));
     return Py_NewRef(o);
   });
 }

@@ -251,8 +251,8 @@ PyObject* fallback(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "UO", &key, &fn)) return nullptr;
   return guarded([&]() -> PyObject* {
     KeySlot slot = parse_key(to_Str(key));
-    STRATA_CHECK_VALUE(slot.key != Key::Backend && slot.key != Key::Python && slot.key != Key::Autograd,
-                       "library: the key ", text_of(key), " takes no fallback; use Autocast, Vmap or User0 to User3");
+    STRATA_CHECK_VALUE(slot.key > Key::Autograd && slot.key != Key::Python, "library: the key ", text_of(key),
+                       " takes no fallback; use Autocast, Vmap or User0 to User3");
     OperatorTable& table = OperatorTable::instance();
     if (fn == Py_None) {
       table.fallback(slot.key, nullptr);
@@ -369,6 +369,7 @@ KeySlot parse_key(std::string_view name) {
 
 void init_library(PyObject* module) {
   init_operator(module);
+  init_record(module);
   add_functions(module, functions);
 }
 

@@ -42,5 +42,6 @@ PyObject* operator_object(Operator& op);
 Operator& operator_of(PyObject* o);  // an OpOverload, or the name of one
 bool is_operator(PyObject* o);
 void init_operator(PyObject* module);
+void init_record(PyObject* module);
 
 }  // namespace strata::py

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "dispatch/seen.h"
 #include "grad/variable.h"
 #include "py_convert.h"
 #include "py_methods.h"
@@ -106,6 +107,7 @@ PyObject* tensor_numpy(PyObject* self, PyObject* const* args, Py_ssize_t n, PyOb
   PyObject* v[1] = {};
   read_args("numpy", {"force"}, 0, v, args, n, kw);
   Tensor t = tensor_of(self);
+  check_reading("numpy");
   const bool force = v[0] && to_Bool(v[0]);
   if (force) {
     t = on_cpu(ops::detach(t));

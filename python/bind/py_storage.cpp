@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "dispatch/seen.h"
 #include "py_methods.h"
 #include "py_parse.h"
 
@@ -72,14 +73,21 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
 
 PyObject* bytes(PyObject* o, PyObject*) { return PyLong_FromSize_t(storage_of(o)->bytes()); }
 Py_ssize_t length(PyObject* o) { return Py_ssize_t(storage_of(o)->bytes()); }
-PyObject* data_ptr(PyObject* o, PyObject*) { return PyLong_FromVoidPtr(storage_of(o)->data()); }
+PyObject* data_ptr(PyObject* o, PyObject*) {
+  return guarded([&] {
+    check_reading("UntypedStorage.data_ptr");
+    return PyLong_FromVoidPtr(storage_of(o)->data());
+  });
+}
 PyObject* is_borrowed(PyObject* o, PyObject*) { return PyBool_FromLong(storage_of(o)->borrowed()); }
 PyObject* to_bytes(PyObject* o, PyObject*) {
-  Storage& s = *storage_of(o);
-  if (!s.data() && s.bytes())
-    return PyErr_Format(PyExc_NotImplementedError,
-                        "tobytes: the storage has a length only and no memory (meta execution)");
-  return PyBytes_FromStringAndSize(static_cast<const char*>(s.data()), Py_ssize_t(s.bytes()));
+  return guarded([&] {
+    check_reading("UntypedStorage.tobytes");
+    Storage& s = *storage_of(o);
+    STRATA_CHECK_NOT_IMPLEMENTED(s.data() || !s.bytes(),
+                                 "tobytes: the storage has a length only and no memory (meta execution)");
+    return checked(PyBytes_FromStringAndSize(static_cast<const char*>(s.data()), Py_ssize_t(s.bytes())));
+  });
 }
 PyObject* resize(PyObject* o, PyObject* n) {
   return guarded([&] {

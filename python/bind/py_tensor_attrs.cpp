@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "core/promote.h"
+#include "dispatch/seen.h"
 #include "grad/variable.h"
 #include "py_modes.h"
 #include "py_node.h"
@@ -114,7 +115,7 @@ int set_gradient(PyObject* o, PyObject* value, void*) {
 
 // The same memory without history; writes through it are not seen by autograd.
 PyObject* get_data(const Tensor& t) {
-  Tensor alias = t.alias();
+  Tensor alias = recorded_alias(t);
   alias.impl()->own_version_ = true;
   return wrap(std::move(alias));
 }
@@ -124,6 +125,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
     if (!value) raise(PyExc_RuntimeError, "Deleting tensor.data is not allowed. Delete tensor instead!");
     if (!is_tensor(value)) raise(PyExc_TypeError, str_cat("data must be a Tensor, not ", Py_TYPE(value)->tp_name));
     const Tensor &t = self_of(o), &from = tensor_of(value);
+    STRATA_CHECK(!recording_here(), "data: cannot be set while operators are recorded; write with copy_() instead");
     STRATA_CHECK(!t.requires_grad() || is_differentiable(from.dtype()),
                  "data set to a tensor that requires gradients must be floating point or complex dtype");
     TensorImpl *impl = t.impl(), *other = from.impl();

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/promote.h"
+#include "dispatch/seen.h"
 #include "grad/variable.h"
 #include "py_methods.h"
 #include "strata/generated/ops/copy.h"
@@ -43,6 +44,7 @@ PyObject* numel(const Tensor& t) { return wrap(t.numel()); }
 PyObject* element_size(const Tensor& t) { return wrap(t.itemsize()); }
 PyObject* storage_offset(const Tensor& t) { return wrap(t.storage_offset()); }
 PyObject* data_ptr(const Tensor& t) {
+  check_reading("data_ptr");
   STRATA_CHECK(!t.is_meta(), "data_ptr: the tensor has a shape only and no memory (meta execution)");
   return checked(PyLong_FromVoidPtr(t.numel() ? t.data_ptr() : nullptr));
 }
@@ -114,6 +116,7 @@ PyObject* nested(const Tensor& t, const char* p, int64_t d) {
 }
 
 PyObject* tolist(const Tensor& t) {
+  check_reading("tolist");
   STRATA_CHECK_NOT_IMPLEMENTED(!t.is_meta(), "tolist: the tensor has a shape only and no values (meta execution)");
   Tensor here = on_cpu(t);
   return nested(here, here.numel() ? here.bytes() : nullptr, 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "core/watch.h"
 
 namespace strata {
 
@@ -195,7 +196,9 @@ int64_t strided_span(IntArrayRef sizes, IntArrayRef strides) {
 
 namespace {
 Allocator* allocators[kMaxDeviceTypes];
-thread_local int meta_depth STRATA_HOT_TLS = 0;
+// Bit 0: results are watched; above it, how many MetaGuards there are.
+thread_local int modes STRATA_HOT_TLS = 0;
+void (*result_hook)() = nullptr;
 thread_local bool inference_tensors STRATA_HOT_TLS = false;
 }  // namespace
 
@@ -207,9 +210,12 @@ Allocator& allocator_for(Device device) {
   return *allocators[device.type];
 }
 
-MetaGuard::MetaGuard() { ++meta_depth; }
-MetaGuard::~MetaGuard() { --meta_depth; }
-bool MetaGuard::active() { return meta_depth > 0; }
+MetaGuard::MetaGuard() { modes += 2; }
+MetaGuard::~MetaGuard() { modes -= 2; }
+bool MetaGuard::active() { return modes > 1; }
+
+void set_result_hook(void (*hook)()) { result_hook = hook; }
+void watch_results(bool on) { modes = on ? modes | 1 : modes & ~1; }
 
 void set_inference_tensors(bool on) { inference_tensors = on; }
 
@@ -234,7 +240,10 @@ Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device, bool meta) {
 }
 
 Tensor make_tensor_like(const TensorImpl& shape_of, DType dtype) {
-  if (STRATA_UNLIKELY(MetaGuard::active())) return make_tensor(shape_of.sizes(), dtype, shape_of.device_, true);
+  if (STRATA_UNLIKELY(modes != 0)) {
+    if (modes & 1) result_hook();
+    if (MetaGuard::active()) return make_tensor(shape_of.sizes(), dtype, shape_of.device_, true);
+  }
   Tensor t = fresh_tensor(Storage::make(allocator_for(shape_of.device_), size_t(shape_of.numel_ * itemsize(dtype))),
                           dtype, false, shape_of.device_);
   t.impl()->copy_contiguous_geometry(shape_of);

@@ -1,6 +1,6 @@
 // instance_norm: batch_norm whose channels are those of each sample.
 #include "strata/generated/ops/batch_norm.h"
-#include "eager/copy.h"
+#include "dispatch/tls.h"
 #include "strata/generated/eager_batch_norm.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
@@ -21,15 +21,14 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
     return v.defined() ? ops::reshape(ops::expand(ops::unsqueeze(v, 0), {n, c}), {n * c}) : v;
   };
   // Each sample's channels are channels of their own; the running statistics take the mean over samples.
-  auto copied = [&](const Tensor& v) { return v.defined() ? ops::clone(repeated(v.alias())) : v; };
+  auto copied = [&](const Tensor& v) { return v.defined() ? ops::clone(repeated(ops::detach(v))) : v; };
   Tensor mean = copied(running_mean), var = copied(running_var);
   Tensor r = ops::batch_norm(ops::reshape(input, shape), repeated(weight), repeated(bias), mean, var, use_input_stats,
                              momentum, eps, flag);
   auto take_back = [&](const Tensor& running, const Tensor& values) {
     if (!running.defined() || !use_input_stats) return;
-    Tensor average = ops::div(ops::sum(values.alias({n, c}, {c, 1}, values.storage_offset()), IntArrayRef(int64_t(0))),
-                              Scalar(double(n)));
-    copy_values(running, average);
+    GradModeGuard off(false);
+    ops::copy_(running, ops::div(ops::sum(ops::view(values, {n, c}), IntArrayRef(int64_t(0))), Scalar(double(n))));
   };
   take_back(running_mean, mean);
   take_back(running_var, var);

@@ -6,6 +6,7 @@
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/index.h"
+#include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/shape.h"
 #include "strata/generated/ops/view.h"
 
@@ -18,12 +19,12 @@ struct Axis {
   int64_t padded() const { return shape::plus(size, shape::times<int64_t>(2, padding)); }
   // Where element k of window i lies in the padded dim, k by k.
   Tensor places(const Tensor& like) const {
-    Tensor index = new_tensor(like, IntArrayRef(shape::times(kernel, count)), DType::I64);
-    if (index.is_meta()) return index;
-    int64_t* p = index.data<int64_t>();
-    for (int64_t k = 0; k < kernel; ++k)
-      for (int64_t i = 0; i < count; ++i) *p++ = k * dilation + i * stride;
-    return index;
+    const int64_t n = shape::times(kernel, count);
+    if (like.is_meta()) return new_tensor(like, IntArrayRef(n), DType::I64);
+    auto steps = [&](int64_t number, int64_t step) {
+      return ops::mul(ops::arange(Scalar(number), DType::I64, like.device()), Scalar(step));
+    };
+    return ops::reshape(ops::add(ops::unsqueeze(steps(kernel, dilation), 1), steps(count, stride)), {n});
   }
 };
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "core/default_device.h"
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/powers.h"
@@ -310,7 +311,7 @@ Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) 
 }
 
 // How many choices of r among n there are.
-static int64_t choices(int64_t n, int64_t r, bool with_replacement) {
+static int64_t choice_count(int64_t n, int64_t r, bool with_replacement) {
   if (n == 0 || (!with_replacement && r > n)) return 0;
   const int64_t all = with_replacement ? checked_add(n - 1, r, "combinations") : n;
   __int128 count = 1;
@@ -322,14 +323,12 @@ static int64_t choices(int64_t n, int64_t r, bool with_replacement) {
   return int64_t(count);
 }
 
-Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
-  STRATA_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
-  STRATA_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
-  if (r == 0) return new_tensor(self, {0});
-  const int64_t n = self.sizes()[0], count = choices(n, r, with_replacement);
-  DimVec shape{count, r};
-  if (self.is_meta()) return new_tensor(self, shape);
-  Tensor index = make_tensor({checked_mul(count, r, "combinations")}, DType::I64, self.device());
+Tensor choices(int64_t n, int64_t r, bool with_replacement, std::optional<Device> device) {
+  STRATA_CHECK(n >= 0 && r >= 1, "_choices: expected n of 0 or more and r of 1 or more, got ", n, " and ", r);
+  const int64_t count = choice_count(n, r, with_replacement);
+  checked_mul(count, r, "combinations");
+  Tensor index = make_tensor({count, r}, DType::I64, device.value_or(default_device()));
+  if (index.is_meta()) return index;
   std::vector<int64_t> at(count > 0 ? r : 0);
   for (size_t i = 0; i < at.size(); ++i) at[i] = with_replacement ? 0 : int64_t(i);
   // In lexicographic order: the last place that can still grow does, and those behind it begin again.
@@ -342,7 +341,17 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
     ++at[i];
     for (int64_t j = i + 1; j < r; ++j) at[j] = with_replacement ? at[i] : at[j - 1] + 1;
   }
-  return ops::reshape(ops::index_select(self, 0, index), shape);
+  return index;
+}
+
+Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
+  STRATA_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape ", self.sizes());
+  STRATA_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
+  if (r == 0) return ops::new_empty(self, {0});
+  const int64_t n = self.sizes()[0];
+  if (self.is_meta()) return new_tensor(self, {choice_count(n, r, with_replacement), r});
+  Tensor index = ops::_choices(n, r, with_replacement, self.device());
+  return ops::reshape(ops::index_select(self, 0, ops::reshape(index, {-1})), index.sizes());
 }
 
 }  // namespace strata::eager

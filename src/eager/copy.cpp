@@ -5,6 +5,7 @@
 
 #include "core/parallel.h"
 #include "core/promote.h"
+#include "dispatch/seen.h"
 #include "eager/cast.h"
 #include "eager/pointwise.h"
 #include "eager/transpose.h"
@@ -77,6 +78,7 @@ void check_same_device(const Tensor& a, const Tensor& b, const char* op) {
 }
 
 void copy_values(const Tensor& dst, const Tensor& src) {
+  check_seen("a copy");
   if (dst.numel() == 0 || dst.is_meta() || src.is_meta()) return;
   CastFn cast = cast_fn(src.dtype(), dst.dtype());
   CopyDims c = copy_dims(dst, src);
@@ -127,6 +129,7 @@ void copy_values(const Tensor& dst, const Tensor& src) {
 
 void fill_values(const Tensor& dst, const Scalar& value) {
   check_fits(value, dst.dtype());
+  check_seen("a fill");
   if (dst.is_meta() || dst.numel() == 0) return;
   Tensor one = make_tensor({}, dst.dtype());
   store_scalar(value, dst.dtype(), one.bytes());

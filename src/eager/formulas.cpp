@@ -216,11 +216,5 @@ bool any_true(const Tensor& t) { return !t.is_meta() && truth(t.numel() == 1 ? t
 
 bool all_true(const Tensor& t) { return t.is_meta() || truth(ops::all(t)); }
 
-bool allclose_to(const Tensor& t, const Tensor& expected) {
-  if (t.is_meta()) return true;
-  GradModeGuard unrecorded(false);
-  return ops::allclose(t, expected, 1e-2, 1e-2);
-}
-
 }  // namespace formulas
 }  // namespace strata

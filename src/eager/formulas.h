@@ -97,12 +97,11 @@ inline void warn(std::string_view text) { strata::warn(std::string(text)); }
 double least(DType t);
 double largest(DType t);
 Scalar last_integer(DType t);
-// These read values; of a tensor without any (device meta) none is true, nor false, and it is close to all.
+// These read values; of a tensor without any (device meta) none is true, nor false.
 bool truth(const Tensor& t);  // of one element; raises where it has no value
 double number(const Tensor& t);
 bool any_true(const Tensor& t);
 bool all_true(const Tensor& t);
-bool allclose_to(const Tensor& t, const Tensor& expected);
 
 }  // namespace formulas
 }  // namespace strata

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <new>
 
+#include "dispatch/seen.h"
+
 namespace strata::eager {
 namespace {
 
@@ -290,6 +292,7 @@ void one_product(const GemmKernel& kernel, const GemmCall& call, int64_t index, 
 }  // namespace
 
 void panel_product(const GemmKernel& kernel, const PanelProduct& product, const GemmThreads& threads) {
+  check_seen("a product");
   if (product.m <= 0 || product.columns <= 0 || product.segments <= 0) return;
   if (product.k <= 0 && !product.last_a) {
     for (int64_t s = 0; s < product.segments; ++s) {
@@ -306,6 +309,7 @@ void panel_product(const GemmKernel& kernel, const PanelProduct& product, const 
 char* gather_buffer(int64_t bytes) { return buffers.gathered.at_least(bytes); }
 
 void gemm(const GemmKernel& kernel, const GemmCall& call, const GemmThreads& threads) {
+  check_seen("a product");
   const bool is_complex = !kernel.plain && !kernel.round;
   if (call.n == 1 && call.m > 1 && call.c_row == 1 && !call.bias && !is_complex) {
     // A column that lies like a row: vectors go along it.

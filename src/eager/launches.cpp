@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "dispatch/seen.h"
 #include "eager/cast.h"
 #include "eager/pointwise_loop.h"
 
@@ -33,6 +34,7 @@ void Launches::append(const PointwiseOp& op, std::vector<Tensor> outputs, std::v
 }
 
 void Launches::run() const {
+  check_seen(name_.c_str());
   struct Piece {
     size_t item;
     int64_t begin;

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "core/parallel.h"
 #include "core/promote.h"
+#include "dispatch/seen.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
 #include "eager/half_operands.h"
@@ -101,6 +102,7 @@ DimVec broadcast_all(Inputs in) {
 // The general case: any strides, dtypes and number of outputs.
 void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRef<const Tensor*> outs, Inputs in,
          Scalars scalars) {
+  check_seen(op.name);
   if (outs[0]->is_meta() || outs[0]->numel() == 0) return;
   if (STRATA_UNLIKELY(entry.dtype != uint8_t(t))) {
     HalfOperands halves(entry, t, op.fixed, outs, in);
@@ -230,8 +232,9 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
   if (plain && (op.promote != Promote::Float || is_float(t) || strata::is_complex(t))) {
     const StrataKernelEntry& entry = kernel_for(op, t);
     DType result = result_dtype(entry, 0, t);
+    // The first of these asks check_seen() where it costs nothing.
     Tensor out = has_own_strides(*first) ? make_tensor_like(*first, result)
-                                         : make_tensor(first->sizes(), result, first->device_);
+                                         : (check_seen(op.name), make_tensor(first->sizes(), result, first->device_));
     if (first->numel_ == 0 || out.is_meta()) return out;
     if (STRATA_UNLIKELY(entry.dtype != uint8_t(t))) {
       const Tensor* outs[1] = {&out};

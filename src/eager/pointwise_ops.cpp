@@ -11,6 +11,7 @@
 #include "strata/generated/kernel_ops.h"
 #include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/power.h"
 #include "strata/generated/ops/unary.h"
@@ -116,11 +117,7 @@ Tensor positive(const Tensor& self) {
 
 Tensor isreal(const Tensor& self) {
   if (self.is_complex()) return ops::eq(ops::imag(self), Scalar(0));
-  const Tensor* like[] = {&self};
-  Tensor all = make_tensor_strided(self.sizes(), result_strides(self.sizes(), {like, 1}), DType::Bool, self.device(),
-                                   self.is_meta());
-  fill_values(all, Scalar(true));
-  return all;
+  return ops::full_like(self, Scalar(true), DType::Bool);
 }
 
 // The sum over j < p of lgamma(x - j / 2), and a constant.

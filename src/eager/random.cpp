@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "core/parallel.h"
 #include "core/promote.h"
+#include "dispatch/seen.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
 #include "eager/kernels.h"
 #include "eager/pointwise_loop.h"
+#include "strata/generated/eager_random.h"
 
 namespace strata::eager {
 
@@ -44,6 +47,27 @@ void draw_words(const DrawOp& op, const StrataKernelEntry& entry, const Tensor& 
 
 }  // namespace
 
+Tensor generator_state(const Generator& generator) {
+  const PhiloxState s = (generator.defined() ? generator : default_generator()).state();
+  Tensor t = make_tensor(IntArrayRef(int64_t(16)), DType::U8);
+  if (t.is_meta()) return t;
+  std::memcpy(t.bytes(), &s.seed, 8);
+  std::memcpy(t.bytes() + 8, &s.offset, 8);
+  return t;
+}
+
+void set_generator_state(const Tensor& state, const Generator& generator) {
+  STRATA_CHECK_TYPE(state.dtype() == DType::U8 && state.numel() == 16 && state.device().is_cpu(),
+                    "RNG state must be a strata.uint8 tensor of 16 elements on the CPU, got ", state.dtype(), " of ",
+                    state.numel());
+  if (state.is_meta()) return;
+  const Tensor t = as_contiguous(state);
+  PhiloxState s;
+  std::memcpy(&s.seed, t.bytes(), 8);
+  std::memcpy(&s.offset, t.bytes() + 8, 8);
+  Generator(generator.defined() ? generator : default_generator()).set_state(s);
+}
+
 Generator or_default(const Generator& generator, const Tensor& like) {
   if (!generator.defined()) return default_generator(like.device());
   STRATA_CHECK(generator.device().type == like.device().type, "Expected a '", like.device(),
@@ -53,6 +77,7 @@ Generator or_default(const Generator& generator, const Tensor& like) {
 
 void draw(const DrawOp& op, const Tensor& out, ArrayRef<DrawOperand> operands, ArrayRef<DrawNumber> numbers,
           const Generator& generator) {
+  check_seen(op.kernel.name);
   if (out.numel() == 0) return;
   DType dtype = out.dtype();
   if (!(op.dtypes >> int(dtype) & 1)) {

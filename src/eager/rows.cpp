@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "core/promote.h"
+#include "dispatch/seen.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
 #include "eager/half_operands.h"
@@ -130,6 +131,7 @@ void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperan
 
 void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in, Scalars scalars, const Shapes& s,
             const DimVec& dims, ArrayRef<Tensor> outs) {
+  check_seen(op.name);
   if (outs[0].is_meta() || outs[0].numel() == 0) return;
   if (entry.dtype != uint8_t(t)) {
     SmallVec<const Tensor*, 8> out_list;

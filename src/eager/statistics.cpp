@@ -6,6 +6,7 @@
 #include "eager/copy.h"
 #include "strata/generated/eager_compose.h"
 #include "strata/generated/ops/arrange.h"
+#include "strata/generated/ops/close.h"
 #include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/compose.h"
 #include "strata/generated/ops/copy.h"
@@ -35,9 +36,8 @@ Tensor quantiles(const Tensor& self, const Tensor& q, std::optional<int64_t> dim
                      interpolation == "midpoint" || interpolation == "nearest";
   STRATA_CHECK(known, "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
                interpolation);
-  if (!q.is_meta())
-    STRATA_CHECK(ops::item(ops::all(ops::logical_and(ops::ge(q, Scalar(0)), ops::le(q, Scalar(1))))).to_bool(),
-                 "quantile() q values must be in the range [0, 1]");
+  ops::_check(ops::logical_and(ops::ge(q, Scalar(0)), ops::le(q, Scalar(1))),
+              "quantile() q values must be in the range [0, 1]");
   const int64_t d = dim ? wrap_dim(*dim, self.dim()) : 0;
   DimVec shape(self.sizes());
   if (!dim) shape = DimVec(self.dim(), 1);
@@ -114,8 +114,7 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
                  " to have ", counts ? "integral" : "floating point", " dtype but got ", w->dtype());
     STRATA_CHECK(w->numel() == observations, "cov(): expected ", name,
                  " to have the same numel as there are observations, ", observations, ", got ", w->numel());
-    if (observations > 0 && !w->is_meta())
-      STRATA_CHECK(ops::item(ops::all(ops::ge(*w, Scalar(0)))).to_bool(), "cov(): ", name, " cannot be negative");
+    ops::_check(ops::ge(*w, Scalar(0)), str_cat("cov(): ", name, " cannot be negative"));
   }
   Tensor w = fweights;
   if (aweights.defined()) w = w.defined() ? ops::mul(w, aweights) : aweights;

@@ -176,16 +176,28 @@ std::vector<Tensor> atleast_3d(TensorList tensors) {
 
 // ---- in place
 
+Tensor become(const Tensor& self, const Tensor& view) {
+  const int64_t elements = checked_add(view.storage_offset(), strided_span(view.sizes(), view.strides()), "_become");
+  STRATA_CHECK(checked_bytes(elements, self.itemsize(), "_become") <= int64_t(self.storage()->bytes()),
+               "_become: a tensor of sizes ", view.sizes(), ", strides ", view.strides(), " at offset ",
+               view.storage_offset(), " does not fit into the storage of ", self.storage()->bytes(), " bytes");
+  self.impl()->set_geometry(DimVec(view.sizes()), DimVec(view.strides()), view.storage_offset());
+  return self;
+}
+
 namespace {
 // `self` takes the geometry and the history of a view of it.
-Tensor become(const Tensor& self, const Tensor& view, const char* op) {
+Tensor become_view(const Tensor& self, const Tensor& view, const char* op) {
   TensorImpl *to = self.impl(), *from = view.impl();
   STRATA_CHECK(!grad_enabled() || !to->requires_grad_ || to->grad_fn_, op,
                ": a leaf Variable that requires grad is being used in an in-place operation.");
   const TensorImpl* base = to->base_;
   STRATA_CHECK(!grad_enabled() || !base || base->grad_fn_ || !(self.requires_grad() || base->requires_grad_), op,
                ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
-  to->set_geometry(from->sizes(), from->strides(), from->offset_);
+  {
+    ExcludeGuard plain(Key::Autograd | Key::InplaceOrView);
+    ops::_become(self, view);
+  }
   self.bump_version(op);
   if (from->grad_fn_) {
     to->grad_fn_ = from->grad_fn_;
@@ -198,19 +210,21 @@ Tensor become(const Tensor& self, const Tensor& view, const char* op) {
 }  // namespace
 
 Tensor as_strided_inplace(const Tensor& self, IntArrayRef size, IntArrayRef stride, std::optional<int64_t> offset) {
-  return become(self, ops::as_strided(self, size, stride, offset), "as_strided_");
+  return become_view(self, ops::as_strided(self, size, stride, offset), "as_strided_");
 }
 Tensor transpose_inplace(const Tensor& self, int64_t dim0, int64_t dim1) {
-  return become(self, ops::transpose(self, dim0, dim1), "transpose_");
+  return become_view(self, ops::transpose(self, dim0, dim1), "transpose_");
 }
-Tensor t_inplace(const Tensor& self) { return become(self, ops::t(self), "t_"); }
-Tensor squeeze_inplace(const Tensor& self) { return become(self, ops::squeeze(self), "squeeze_"); }
-Tensor squeeze_inplace(const Tensor& self, int64_t dim) { return become(self, ops::squeeze(self, dim), "squeeze_"); }
+Tensor t_inplace(const Tensor& self) { return become_view(self, ops::t(self), "t_"); }
+Tensor squeeze_inplace(const Tensor& self) { return become_view(self, ops::squeeze(self), "squeeze_"); }
+Tensor squeeze_inplace(const Tensor& self, int64_t dim) {
+  return become_view(self, ops::squeeze(self, dim), "squeeze_");
+}
 Tensor squeeze_inplace(const Tensor& self, IntArrayRef dims) {
-  return become(self, ops::squeeze(self, dims), "squeeze_");
+  return become_view(self, ops::squeeze(self, dims), "squeeze_");
 }
 Tensor unsqueeze_inplace(const Tensor& self, int64_t dim) {
-  return become(self, ops::unsqueeze(self, dim), "unsqueeze_");
+  return become_view(self, ops::unsqueeze(self, dim), "unsqueeze_");
 }
 
 }  // namespace strata::eager

@@ -32,7 +32,7 @@ Tensor zero_gradient(const OutputMeta& output) {
 Tensor take_output(const Ref<Node>& node, Tensor t, const OutputUse& use) {
   if (use.no_gradient || !is_differentiable(t.dtype())) {
     // An input that is returned unchanged, or a tensor with a history of its own, is shown by an alias without one.
-    if (!use.dirty && (use.input || needs_grad(t))) t = t.alias();
+    if (!use.dirty && (use.input || needs_grad(t))) t = recorded_alias(t);
     node->outputs.push_back({DimVec(t.sizes()), t.dtype(), t.device(), t.is_meta()});
   } else if (use.dirty) {
     STRATA_CHECK(use.input, use.saved_name, ": mark_dirty: output ", node->outputs.size(),
@@ -42,7 +42,7 @@ Tensor take_output(const Ref<Node>& node, Tensor t, const OutputUse& use) {
     rebase_history(t, node);
   } else {
     // A view made inside forward must not take its history from its base, but from this function.
-    if (use.input || t.is_view() || needs_grad(t)) t = t.alias();
+    if (use.input || t.is_view() || needs_grad(t)) t = recorded_alias(t);
     set_history(t, node);
   }
   return t;

@@ -20,7 +20,7 @@ HookStack& hook_stack() {
 // The same values without history. A tensor that a front end holds (Key::Python) is shown by an object of its own kind,
 // which only its detach can make.
 Tensor without_history(const Tensor& t) {
-  if (STRATA_LIKELY(!t.keys().has(Key::Python))) return t.alias();
+  if (STRATA_LIKELY(!t.keys().has(Key::Python))) return recorded_alias(t);
   ExcludeGuard plain(Key::Autograd | Key::InplaceOrView);
   return ops::detach(t);
 }
@@ -68,7 +68,7 @@ Tensor SavedTensor::unpack(Node* owner) const {
     t = packed_->unpack();
     if (is_leaf_ && !is_output_) {
       if (!t.is_same(data_)) {
-        t = t.alias();
+        t = recorded_alias(t);
         // Gradients that flow through the unpacked copy belong to the leaf.
         if (requires_grad_) {
           t.impl()->grad_fn_ = gradient_edge(data_).node;
@@ -103,7 +103,7 @@ Tensor SavedTensor::unpack(Node* owner) const {
       t.impl()->keys_ = t.impl()->keys_ | KeySet(Key::Autograd);
     }
   } else if (grad_fn_) {
-    t = t.alias();
+    t = recorded_alias(t);
     t.impl()->grad_fn_ = grad_fn_;
     t.impl()->output_nr_ = output_nr_;
     t.impl()->keys_ = t.impl()->keys_ | KeySet(Key::Autograd);

@@ -61,6 +61,12 @@ void set_requires_grad(const Tensor& t, bool value) {
     impl->keys_ = impl->keys_ - KeySet(Key::Autograd);
 }
 
+Tensor recorded_alias(const Tensor& t) {
+  if (STRATA_LIKELY(!dispatch_tls.include.has(Key::Tracer))) return t.alias();
+  ExcludeGuard plain(Key::Autograd | Key::InplaceOrView);
+  return ops::detach(t);
+}
+
 Tensor grad_of(const Tensor& t) {
   AutogradMeta* meta = find_autograd_meta(t);
   if (!meta) return {};
@@ -128,7 +134,7 @@ Grads AccumulateGrad::apply(Grads&& grads) {
     if (!meta.grad.defined()) {
       // The gradient becomes .grad itself when nobody else can see it; else a copy does.
       bool stolen = !record && unshared(grad) && grad.strides() == variable.strides();
-      meta.grad = stolen   ? grad.alias()
+      meta.grad = stolen   ? recorded_alias(grad)
                   : record ? ops::clone(grad)
                            : ops::clone(ops::detach(grad), MemoryFormat::Contiguous);
     } else if (record) {

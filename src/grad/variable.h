@@ -29,6 +29,8 @@ inline bool needs_grad(const Tensor& t) {
 const Ref<NodeBase>& grad_fn(const Tensor& t);
 Edge gradient_edge(const Tensor& t);
 void set_requires_grad(const Tensor& t, bool value);  // raises for non-leaves and for integers
+// t.alias(); where operators are recorded by the operator detach, which they see.
+Tensor recorded_alias(const Tensor& t);
 Tensor grad_of(const Tensor& t);
 void set_grad(const Tensor& t, const Tensor& grad);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "dispatch/seen.h"
+
 namespace strata::run {
 namespace {
 
@@ -62,6 +64,7 @@ void register_launcher(int device_type, Launcher launcher) {
 }
 
 int32_t launch(const SpaceCall& c) {
+  check_seen(c.name);
   const Device device = c.outs[0]->device();
   const Launcher launcher = launchers[device.type].load(std::memory_order_acquire);
   STRATA_CHECK_NOT_IMPLEMENTED(launcher, c.name, ": device ", device,

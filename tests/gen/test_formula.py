@@ -180,4 +180,4 @@ def test_the_census():
     assert sum("helper" not in kinds for kinds in found.values()) >= 0.95 * len(found)
     assert len(formula.PRIMITIVES) + len(NUMBERS) <= 42
     assert "helper" in found["aten::cat: tensors"] and "reader" in found["aten::prod: self"]
-    assert "reader" in found["aten::_linalg_svd: A"], "through a formula of the table"
+    assert "reader" in found["aten::_linalg_det: A"]

@@ -181,11 +181,13 @@ def test_derivatives_reach_no_kernel():
 
 
 def test_what_reads_values_says_so():
-    with pytest.raises(SystemExit, match="say `reads: value`"):
+    with pytest.raises(SystemExit, match="say `reads: inside`"):
         code("self if any_true(self) else -self")
-    assert code("self if any_true(self) else -self", reads="value")
+    assert code("self if any_true(self) else -self", reads="inside")
+    with pytest.raises(SystemExit, match="say `reads: value`"):
+        code("self if any_true(self) else -self", grad="parts")
     with pytest.raises(SystemExit, match="the plan reads no values"):
-        code("self", reads="value")
+        code("self", reads="inside")
 
 
 def test_the_key_has_its_place():

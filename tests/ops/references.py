@@ -6,6 +6,7 @@ writes its arguments has all of its tensors as they are afterwards."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -23,7 +24,7 @@ def compared(dtype) -> np.dtype:
 def result_dtype(entry, tensors: list) -> strata.dtype:
     """The promoted dtype where the entry promotes; others give that of their first tensor."""
     if entry.kind != "pointwise" and "promote" not in entry.raw:
-        return tensors[0].dtype
+        return tensors[0].dtype if tensors else strata.int64
     found = strata.result_type(tensors[0], tensors[1]) if len(tensors) > 1 else tensors[0].dtype
     for t in tensors[2:]:
         found = strata.promote_types(found, t.dtype)
@@ -177,3 +178,10 @@ def rmsprop(params, grads, squares, averages, buffers, steps, lr, alpha, eps, we
             buffers[i][...] = step = momentum * buffers[i] + step
         param[...] = param - lr * step
     return [*params, *grads, *squares, *averages, *buffers, *steps]
+
+
+def choices(n, r, with_replacement):
+    if r < 1:
+        return "RuntimeError"
+    take = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    return np.array(list(take(range(n), r)), np.int64).reshape(-1, r)

@@ -181,6 +181,16 @@ def vander(m):
     yield call(m.tensor(3, 2))
 
 
+@sample("choices")
+def choices(m):
+    yield call(4, 2, False)
+    yield call(3, 2, True)
+    yield call(2, 3, False)
+    yield call(5, 5, False)
+    yield call(0, 1, True)
+    yield call(3, 0, False)
+
+
 @sample("combinations")
 def combinations(m):
     yield call(m.tensor(4))

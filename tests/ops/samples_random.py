@@ -127,3 +127,14 @@ def random_normal(m):
         yield call(1.5, m.tensor(2, 3, low=0, high=0))
     else:
         yield call(m.tensor(2, 3), m.tensor(3, low=0, high=0))
+
+
+@sample("generator_state")
+def generator_state(m):
+    yield call()
+
+
+@sample("set_generator_state")
+def set_generator_state(m):
+    yield call(T(np.arange(16, dtype=np.uint8), "uint8"))
+    yield call(m.tensor(3))

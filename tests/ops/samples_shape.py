@@ -309,6 +309,13 @@ def binary_same_dtype(m):
     yield call(m.tensor(0), m.tensor(0))
 
 
+@sample("check")
+def check(m):
+    yield call(m.tensor(3, dtype="bool", away=1) if m.dtype == "bool" else m.tensor(3, low=1), "all of them")
+    yield call(m.tensor(0), "none of them")
+    yield call(T(np.zeros((2,), bool), "bool"), "some of them")
+
+
 @sample("close")
 def close(m):
     x = m.tensor(3, 5)

@@ -103,6 +103,14 @@ def movedim_list(m):
     yield call(m.tensor(2, 3, 4), [0], [0, 1])
 
 
+@sample("become")
+def become(m):
+    yield call(m.tensor(2, 3), m.tensor(3, 2))
+    yield call(m.tensor(2, 3), m.tensor(1, 6, 1))
+    yield call(m.tensor(0), m.tensor(0, 4))
+    yield call(m.tensor(2, 3), m.tensor(7))
+
+
 @sample("squeeze")
 def squeeze(m):
     yield call(m.tensor(1, 3, 1, 4))

@@ -110,7 +110,7 @@ def ours(entry, args, kwargs):
 
 @parametrize(900)
 def test_layouts_give_the_same_bits(entry, dtype):
-    if entry.schema.name.startswith(("empty", "as_strided", "view", "_unsafe_view", "resize")):
+    if entry.schema.name.startswith(("empty", "as_strided", "view", "_unsafe_view", "resize", "_become")):
         pytest.skip("its result depends on memory")
     for i, (args, kwargs) in enumerate(calls(entry, dtype)):
         want = ours(entry, args, kwargs)

@@ -10,7 +10,7 @@ from table import ENTRIES, calls, operator, pytest, sampled, strata
 
 ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
 # Their results are random or undefined, or they change the shape of what they are given.
-NOT_A_FUNCTION = {"resize_", "resize_as_", "set_", "as_strided_", "transpose_", "swapaxes_", "swapdims_", "t_", "squeeze_",
+NOT_A_FUNCTION = {"resize_", "resize_as_", "set_", "_become", "as_strided_", "transpose_", "swapaxes_", "swapdims_", "t_", "squeeze_",
                   "unsqueeze_"}
 # By PyTorch's choice a sample has no gradient by what its distribution was shaped from, or one of its own.
 DRAWS = {"bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_"}
