@@ -25,9 +25,9 @@ UNDEFINED = {
 class Sample:
     """One call of an operator: its tensors in order, and how to call it with others."""
 
-    def __init__(self, args, kwargs):
+    def __init__(self, args, kwargs, tensors=None):
         self.args, self.kwargs = args, kwargs
-        self.tensors = [v for v in flattened([list(args), list(kwargs.values())]) if isinstance(v, strata.Tensor)]
+        self.tensors = tensors or [v for v in flattened([list(args), list(kwargs.values())]) if isinstance(v, strata.Tensor)]
 
     def call(self, op, tensors):
         rest = iter(tensors)
@@ -42,9 +42,18 @@ class Sample:
 
 
 def samples(name: str, entry, dtype_name: str) -> list[Sample]:
-    """The samples of an entry, with values that the name decides."""
+    """The samples of an entry, with values that the name decides; in float32 also with tensors whose dims lie in memory in
+    the opposite order."""
     made = SAMPLES[entry.raw["samples"]](Maker(name, dtype_name))
-    return [Sample(convert(c.args, tensor, dtype), {k: convert(v, tensor, dtype) for k, v in c.kwargs.items()}) for c in made]
+    plain = [Sample(convert(c.args, tensor, dtype), {k: convert(v, tensor, dtype) for k, v in c.kwargs.items()}) for c in made]
+    if dtype_name != "float32":
+        return plain
+    return plain + [Sample(s.args, s.kwargs, [reversed_dims(t) for t in s.tensors]) for s in plain if any(t.dim() > 1 for t in s.tensors)]
+
+
+def reversed_dims(t):
+    order = list(range(t.dim()))[::-1]
+    return t.permute(order).contiguous().permute(order)
 
 
 def geometry(tensors):
@@ -137,10 +146,10 @@ def forms(entry, sample: Sample):
             continue
         names = [a.name for a in schema.args if a.written]
         if schema.args[-1].is_tensors:
-            yield kind, schema, Sample(sample.args, {**sample.kwargs, names[0]: results})
+            yield kind, schema, Sample(sample.args, {**sample.kwargs, names[0]: results}, sample.tensors + results)
         elif len(results) == len(names):
             targets = {n: strata.zeros_like(r.detach()) for n, r in zip(names, results, strict=True)}
-            yield kind, schema, Sample(sample.args, {**sample.kwargs, **targets})
+            yield kind, schema, Sample(sample.args, {**sample.kwargs, **targets}, sample.tensors + [*targets.values()])
 
 
 def always_refused(entry) -> bool:
@@ -218,7 +227,12 @@ def recorded_inputs(entry, op, sample: Sample, inplace: bool):
     return None
 
 
-def gradient(entry, dtype_name: str, count: Counter) -> None:
+def square(t):
+    return (strata.view_as_real(t) if t.is_complex() else t).pow(2).sum()
+
+
+def gradient(entry, dtype_name: str, count: Counter, twice: bool = False) -> None:
+    """The first derivatives; with `twice` also those of their squares."""
     name = entry.schema.full
     counterparts = samples(name + "/B", entry, dtype_name)
     for i, sample in enumerate(samples(name, entry, dtype_name)):
@@ -240,10 +254,13 @@ def gradient(entry, dtype_name: str, count: Counter) -> None:
                 if inplace:
                     given[0] = given[0].clone()
                 results = tensors_of(sample.call(op, given))
-                slopes = strata.autograd.grad([results[j] for j in outs], leaves, list(by), allow_unused=True)
+                slopes = strata.autograd.grad([results[j] for j in outs], leaves, list(by), allow_unused=True, create_graph=twice)
+                squares = [square(s) for s in slopes if s is not None and s.requires_grad]
+                if squares:
+                    slopes += strata.autograd.grad(squares, leaves, allow_unused=True)
                 for leaf in leaves:
                     leaf.requires_grad_(False)
-                return [r.detach() for r in results] + list(slopes)
+                return [None if r is None else r.detach() for r in [*results, *slopes]]
 
             first = [*sample.tensors, *weights]
             if not works(f, first):
@@ -254,7 +271,7 @@ def gradient(entry, dtype_name: str, count: Counter) -> None:
             other = counterparts[i] if i < len(counterparts) else None
             second = next(y for y in ([*x, *map(turned, weights)] for x in others(sample, other)) if works(f, y))
             check(where, f, first, second, name not in UNDEFINED)
-            count["gradient" + (" in place" if inplace else "")] += 1
+            count[("second derivative" if twice else "gradient") + (" in place" if inplace else "")] += 1
 
 
 def weight(t, random):
@@ -278,6 +295,11 @@ def test_forward(entry, dtype_name):
 @pytest.mark.parametrize(("entry", "dtype_name"), GRADIENTS, ids=named)
 def test_gradient(entry, dtype_name):
     gradient(entry, dtype_name, Counter())
+
+
+@pytest.mark.parametrize(("entry", "dtype_name"), [(e, d) for e in ENTRIES for d in ("float64", "complex64")], ids=named)
+def test_second_derivative(entry, dtype_name):
+    gradient(entry, dtype_name, Counter(), twice=True)
 
 
 # Samples of the table draw what is certain; these do not.
