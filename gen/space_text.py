@@ -84,8 +84,9 @@ def check_space(e: Entry) -> None:
         raise ValueError("starts says what the result of a text that scatters (sum_into, put_into ...) begins as")
     if str(e.raw.get("starts", 0)) not in ("0", *tensors):
         raise ValueError(f"starts is a tensor argument or 0, got {e.raw['starts']}")
-    if e.raw.get("strides", "contiguous") not in ("contiguous", "preserve", "suggested"):
-        raise ValueError("strides are contiguous, preserve or suggested")
+    formats = [a.name for a in e.schema.args if a.type == "MemoryFormat?"]
+    if e.raw.get("strides", "contiguous") not in ("contiguous", "preserve", "suggested", *formats):
+        raise ValueError("strides are contiguous, preserve or suggested, or as a memory format among the arguments says")
     if not alone:
         rule_call(e)
     space_scalars(e)
@@ -102,5 +103,7 @@ def check_order(raw: dict) -> None:
     if into:
         if raw.get("order", "chains") not in ("chains", "sequence") or (into in ("sum", "prod")) != ("order" in raw):
             raise ValueError("sum_into and prod_into have an `order`, chains or sequence; what else changes places has none")
-    elif raw.get("order", "tree") not in ("tree", "sequence") or ("over" in raw) != ("order" in raw):
-        raise ValueError("what has `over` has an `order`, tree or sequence, and nothing else has one")
+    else:
+        words = ("chains",) if "sum_products(" in str(raw.get("space", "")) else ("tree", "sequence")
+        if raw.get("order", words[0]) not in words or ("over" in raw) != ("order" in raw):
+            raise ValueError("what has `over` has an `order`, tree or sequence, of sum_products chains, and nothing else has one")

@@ -37,7 +37,7 @@ int Graph::reduce(Reduction r) {
   for (size_t k = 0; k < reductions.size(); ++k)
     if (reductions[k].combine == r.combine && reductions[k].accumulator == r.accumulator &&
         reductions[k].value == r.value && reductions[k].over == r.over && reductions[k].sequence == r.sequence &&
-        reductions[k].guard == r.guard)
+        reductions[k].guard == r.guard && reductions[k].factor == r.factor)
       return int(k);
   reductions.push_back(std::move(r));
   return int(reductions.size()) - 1;

@@ -86,7 +86,10 @@ struct Reduction {
   uint64_t over = 0;  // in a nest: the ranges that it reduces, a bit each; in order of their numbers, the last fastest
   bool sequence = false;  // in a nest: element after element, in order; else tree T
   int guard = -1;         // in a nest: a Bool; elements where it is false are absent (their value changes nothing)
-  std::array<int, 3> reads() const { return {value[0], value[1], guard}; }
+  std::array<int, 2> factor{-1, -1};  // in a nest: value is multiplied by it; a sum of products, in chains of fma
+  bool multiplies() const { return factor[0] >= 0; }
+  std::array<int*, 5> nodes() { return {&value[0], &value[1], &guard, &factor[0], &factor[1]}; }
+  std::array<int, 5> reads() const { return {value[0], value[1], guard, factor[0], factor[1]}; }
 };
 
 struct Operand {

@@ -215,6 +215,55 @@ TEST(Nest, ALargestValueComesWithItsPlace) {
   EXPECT_NE(refusal(d).find("argmax takes a value and its place"), std::string::npos);
 }
 
+// A dim of the operands alone that the text is `over`: chains of 1,024, whatever order the operands name their dims in.
+TEST(Nest, SumsOfProductsGoInChains) {
+  KernelDesc d = space("self[i,k] mat2[k,j]", "", "result[i,j]", "sum_products(self, mat2)");
+  d.over = "k";
+  const Nest nest = build_space(d, DType::F32, {});
+  const std::string text = dump(nest);
+  EXPECT_NE(text.find("reduction 0 add f32 over [k] chains %"), std::string::npos) << text;
+  NestHelpers helpers(c99);
+  const std::string printed = print_nest(nest, c99, helpers);
+  EXPECT_EQ(printed.substr(printed.find("  for (i64 i")), R"(  for (i64 i = begin_i; i < end_i; i++) {
+    const i64 t = (i64)((u64)i * (u64)self_s0);
+    const i64 t_7 = (i64)((u64)i * (u64)result_out_s0);
+    for (i64 j = begin_j; j < end_j; j++) {
+      const i64 t_5 = (i64)((u64)j * (u64)mat2_s1);
+      f32 result = 0, chain = 0;
+      {
+        i64 used = 0;
+        for (i64 k = 0; k < n_k; k++) {
+          const i64 t_2 = (i64)((u64)k * (u64)self_s1);
+          const i64 t_3 = (i64)((u64)t + (u64)t_2);
+          const f32 self = p_self[t_3];
+          const i64 t_4 = (i64)((u64)k * (u64)mat2_s0);
+          const i64 t_6 = (i64)((u64)t_4 + (u64)t_5);
+          const f32 mat2 = p_mat2[t_6];
+          chain = fmaf(self, mat2, chain);
+          if ((++used & 1023) == 0) {
+            result = used == 1024 ? chain : result + chain;
+            chain = 0;
+          }
+        }
+        if (used & 1023) {
+          result = used < 1024 ? chain : result + chain;
+        }
+      }
+      const i64 t_8 = (i64)((u64)j * (u64)result_out_s1);
+      const i64 t_9 = (i64)((u64)t_7 + (u64)t_8);
+      p_result_out[t_9] = result;
+    }
+  }
+}
+
+)");
+  EXPECT_NE(
+      refusal(space("self[i]", "", "result[i]", "sum_products(self, self)")).find("sum_products takes two values"),
+      std::string::npos);
+  d.over = "i";
+  EXPECT_NE(refusal(d).find("reduced dim 'i' is one of an output"), std::string::npos);
+}
+
 TEST(Nest, FormsOfAKernel) {
   const KernelDesc plain = space("self[p..,n]", "", "result[p..,i]", "self[p, 0]");
   EXPECT_EQ(space_forms(plain, DType::F32).size(), 2u);
@@ -260,7 +309,7 @@ TEST(Nest, SourceOfATableKernel) {
   EXPECT_EQ(add.symbol, "add_Tensor_f32");
   EXPECT_NE(add.text.find("void add_Tensor_f32("), std::string::npos);
   EXPECT_EQ(add.parameters.back().kind, NestParameter::Status);
-  EXPECT_THROW(kernel_source("aten::mm", DType::F32, "c99"), Error);
+  EXPECT_THROW(kernel_source("aten::linalg_qr", DType::F32, "c99"), Error);
   EXPECT_THROW(kernel_source("aten::add.Tensor", DType::F32, "fortran"), Error);
   EXPECT_THROW(kernel_source("aten::sigmoid", DType::I64, "c99"), Error);
 }

@@ -69,8 +69,12 @@ void verify(const Nest& nest) {
       case Op::Reduced: {
         STRATA_INTERNAL(n.imm < nest.reductions.size(), nest.name, ": node ", v, " names reduction ", n.imm);
         const Reduction& r = nest.reductions[n.imm];
-        STRATA_INTERNAL(r.value[0] >= 0 && r.value[0] < v && r.value[1] < v && r.guard < v, nest.name, ": reduction ",
-                        n.imm, " of what follows it");
+        STRATA_INTERNAL(r.value[0] >= 0, nest.name, ": reduction ", n.imm, " of nothing");
+        for (int a : r.reads()) STRATA_INTERNAL(a < v, nest.name, ": reduction ", n.imm, " of what follows it");
+        for (size_t k = 0; k < 2 && r.multiplies(); ++k)
+          STRATA_INTERNAL((r.value[k] < 0) == (r.factor[k] < 0) &&
+                              (r.value[k] < 0 || is(r.factor[k], nest.nodes[size_t(r.value[k])].type)),
+                          nest.name, ": reduction ", n.imm, " multiplies values of two types");
         STRATA_INTERNAL(r.guard < 0 || is(r.guard, DType::Bool), nest.name, ": reduction ", n.imm,
                         " is guarded by what is no condition");
         break;
@@ -153,9 +157,14 @@ std::string dump(const Nest& nest) {
   for (size_t k = 0; k < nest.reductions.size(); ++k) {
     const Reduction& r = nest.reductions[k];
     out << "  reduction " << k << ' ' << combine_name(r.combine) << ' ' << traits(r.accumulator).cname << " over "
-        << ranges(r.over) << (r.sequence ? " sequence" : " tree");
+        << ranges(r.over)
+        << (r.multiplies() ? " chains"
+            : r.sequence   ? " sequence"
+                           : " tree");
     for (int v : r.value)
       if (v >= 0) out << " %" << v;
+    for (int v : r.factor)
+      if (v >= 0) out << (v == r.factor[0] ? " times %" : " %") << v;
     if (r.guard >= 0) out << " where %" << r.guard;
     out << '\n';
   }

@@ -284,7 +284,7 @@ class Fusing {
       case Op::Reduced: {
         Reduction r = s.nest.reductions[n.imm];
         const uint64_t inside = bound | r.over;
-        for (int* a : {&r.value[0], &r.value[1], &r.guard})
+        for (int* a : r.nodes())
           if (*a >= 0) *a = put(s, here, *a, inside);
         uint64_t over = 0;
         for (size_t k = 0; k < s.bound.size(); ++k)

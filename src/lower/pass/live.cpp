@@ -27,7 +27,7 @@ void keep_live(const Graph& graph, Nest& nest) {
       int& to = number[n.imm];
       if (to < 0) {
         Reduction r = graph.reductions[n.imm];
-        for (int* a : {&r.value[0], &r.value[1], &r.guard})
+        for (int* a : r.nodes())
           if (*a >= 0) *a = place[size_t(*a)];
         to = int(nest.reductions.size());
         nest.reductions.push_back(std::move(r));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/build.h"
+#include "lower/pass/contraction.h"
 #include "lower/pass/live.h"
 #include "lower/pass/space_text.h"
 
@@ -27,7 +28,8 @@ class SpaceNest : Builder::Operands {
     for (const SpacePattern& p : scatters_ ? outputs_ : inputs_)
       for (const SpaceDim& d : p.dims) add_dim(d, scatters_ && d.name == kPlain);
     for (const SpaceDim& d : dims_named(desc.over)) {
-      if (ranges_.count(d.name)) builder_.fail(nullptr, "reduced dim '" + d.name + "' is one of an operand");
+      if (ranges_.count(d.name) && (scatters_ || iterated_[d.name]))
+        builder_.fail(nullptr, "reduced dim '" + d.name + "' is one of " + (scatters_ ? "an operand" : "an output"));
       add_dim(d, scatters_);
       iterated_[d.name] = true;
       for (int r : ranges_[d.name])
@@ -77,6 +79,10 @@ class SpaceNest : Builder::Operands {
     }
     if (Combine c; e.kind == Expr::Call && over_ && !e.args.empty() && combine_of(e.name, c)) {
       out = reduction(b, e, c);
+      return true;
+    }
+    if (e.kind == Expr::Call && e.name == "sum_products") {
+      out = sum_products(b, e, over_);
       return true;
     }
     if (e.kind == Expr::Call && e.name == "inside") {
@@ -240,7 +246,8 @@ class SpaceNest : Builder::Operands {
 
   int leaf(Op op, int range) { return builder_.g.add({op, DType::I64, {-1, -1, -1}, uint64_t(range)}); }
 
-  // Loops in this order: the outer plain range, the outputs' own, the inner plain one; then what only has a size.
+  // Loops in this order: the outer plain range, the outputs' own, the inner plain one; then what only has a size, and
+  // what reductions run over.
   void order_ranges() {
     std::vector<int> order;
     const bool plain = ranges_.count(kPlain);
@@ -250,7 +257,10 @@ class SpaceNest : Builder::Operands {
         order.push_back(k);
     if (plain && form_.inner) order.push_back(ranges_[kPlain][1]);
     for (int k = 0; k < int(nest_.ranges.size()); ++k)
-      if (!runs_[k]) order.push_back(k);
+      if (!runs_[k] && !(over_ >> k & 1)) order.push_back(k);
+    if (over_)
+      for (const SpaceDim& d : dims_named(desc_.over))
+        order.insert(order.end(), ranges_[d.name].begin(), ranges_[d.name].end());
     std::vector<int> place(order.size());
     std::vector<NestRange> ranges;
     for (size_t k = 0; k < order.size(); ++k) {

@@ -11,10 +11,11 @@
 //     counts negative ones from the end first. `inside(x[...], fill)` is fill where any index is outside.
 //   - place(g, e) is the row-major number of the place e in group g, product(g, e) the product of e over its dims.
 //   - A bare operand is read at its own dims.
-//   - Dims that the description is `over` are of no operand: sum(e), max(e) ... run over all of them, in the order
+//   - Dims that the description is `over` are of no output: sum(e), max(e) ... run over all of them, in the order
 //     given, as tree T or as a sequence; argmax(e, place) gives the place of the largest, an int64 that is not
 //     negative, or, in a sequence, -1 where nothing is larger than -inf (or the least integer). Of inside(x[...])
 //     without a value what is outside is absent.
+//   - sum_products(a, b) runs over the same dims, by fma in chains of 1,024: pass/contraction.h.
 //   - A text whose last line is sum_into(result[...], e), prod_into, max_into, min_into or put_into scatters: it runs
 //   over
 //     the dims of the inputs, those that it is `over`, and the plain group, and e changes what stands at that place of

@@ -80,6 +80,7 @@ class NestPrinter {
   void extremum(const Reduction& r, const std::string& e, const std::string& result, uint64_t ranges, const Done& done);
   void arg_reduction(const Reduction& r, const int nodes[2], uint64_t ranges, const Done& done);
   void product(const Reduction& r, const int nodes[2], uint64_t ranges, const Done& done);
+  void contraction(const Reduction& r, const int nodes[2], uint64_t ranges, const Done& done);
 
   // Where the dialect has versions of the innermost loop: its range; the loop of the stores and, before it, one for
   // each reduction that is computed for a strip of the range at a time.

@@ -27,7 +27,8 @@ void NestPrinter::range_loops(uint64_t over) {
 void NestPrinter::reduced_loops(const Reduction& r, uint64_t ranges, const Done& done) {
   range_loops(r.over);
   Done inner = done;
-  statements({r.value[0], r.value[1], r.guard}, ranges | r.over, inner);
+  const auto read = r.reads();
+  statements({read.begin(), read.end()}, ranges | r.over, inner);
 }
 
 void NestPrinter::close_loops(uint64_t over) {
@@ -40,6 +41,7 @@ void NestPrinter::reduction(int number, uint64_t ranges, Done& done) {
   const int nodes[2] = {node_of(number, 0), node_of(number, 1)};
   for (int v : nodes)
     if (v >= 0) done[v] = 1;
+  if (r.multiplies()) return contraction(r, nodes, ranges, done);
   if (r.sequence && !is_complex(r.accumulator)) return sequence(number, nodes, ranges, done);
   if (r.combine == Combine::ArgMax || r.combine == Combine::ArgMin) return arg_reduction(r, nodes, ranges, done);
   if (r.combine == Combine::Mul && is_complex(r.accumulator)) return product(r, nodes, ranges, done);
