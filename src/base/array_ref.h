@@ -87,14 +87,7 @@ class SmallVec {
     size_ = n;
   }
   void reserve(size_t n) {
-    if (n <= capacity_) return;
-    if (n > SIZE_MAX / 4 / sizeof(T)) throw std::bad_alloc();
-    size_t wanted = n < 2 * capacity_ ? 2 * capacity_ : n;
-    T* fresh = static_cast<T*>(::operator new(wanted * sizeof(T)));
-    if (size_) std::memcpy(fresh, data_, size_ * sizeof(T));
-    release();
-    data_ = fresh;
-    capacity_ = wanted;
+    if (n > capacity_) grow(n);
   }
   void resize(size_t n, T value = T{}) {
     reserve(n);
@@ -134,6 +127,15 @@ class SmallVec {
   bool operator==(const SmallVec& o) const { return ArrayRef<T>(*this) == ArrayRef<T>(o); }
 
  private:
+  void grow(size_t n) {
+    if (n > SIZE_MAX / 4 / sizeof(T)) throw std::bad_alloc();
+    size_t wanted = n < 2 * capacity_ ? 2 * capacity_ : n;
+    T* fresh = static_cast<T*>(::operator new(wanted * sizeof(T)));
+    if (size_) std::memcpy(fresh, data_, size_ * sizeof(T));
+    release();
+    data_ = fresh;
+    capacity_ = wanted;
+  }
   void release() {
     if (data_ != inline_) ::operator delete(data_);
     data_ = inline_;

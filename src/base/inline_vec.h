@@ -21,14 +21,23 @@ class InlineVec {
   InlineVec(InlineVec&& o) noexcept { take(o); }
   InlineVec& operator=(InlineVec o) noexcept {
     destroy();
+    data_ = room();
+    capacity_ = N;
     take(o);
     return *this;
   }
-  ~InlineVec() { destroy(); }
+  ~InlineVec() {
+    if (size_ > 0 || data_ != room()) destroy();
+  }
 
   void push_back(T v) {
     if (size_ == capacity_) grow(capacity_ * 2);
     new (data_ + size_++) T(std::move(v));
+  }
+  template <class... Args>
+  void emplace_back(Args&&... args) {
+    if (size_ == capacity_) grow(capacity_ * 2);
+    new (data_ + size_++) T{std::forward<Args>(args)...};
   }
   void resize(size_t n) {
     if (n > capacity_) grow(n);
@@ -60,10 +69,8 @@ class InlineVec {
     capacity_ = n;
   }
   void destroy() {
-    resize(0);
+    while (size_ > 0) data_[--size_].~T();
     if (data_ != room()) ::operator delete(data_);
-    data_ = room();
-    capacity_ = N;
   }
   void take(InlineVec& o) {
     if (o.data_ == o.room()) {
