@@ -44,6 +44,8 @@ PRIMITIVES = [signature(text, "primitive") for text in (
 # What headers of tensors say.
 PRIMITIVES += [signature(text, "fact") for text in (
     "result_type(Tensor a, Tensor b, Tensor? c=None) -> ScalarType",  # the dtype that they have together
+    "is_viewable(Tensor t, int[] shape) -> bool",  # in this shape, without a copy
+    "keeps_format(Tensor t, MemoryFormat? format) -> bool",  # it lies so already, or none is asked for
     "check_tensors(Tensor[] list, str op) -> ()",  # raises for None in it
     "check_writable(Tensor[] list, str op) -> ()",  # raises where an element has no place of its own
 )]

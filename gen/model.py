@@ -27,7 +27,7 @@ KEYS = {
     "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
     "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
     "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "starts", "reference",
-    "reason", "numbers", "over", "order", "rank", "plan", "reads", "size", "allocate", "direct",
+    "reason", "numbers", "over", "order", "rank", "plan", "reads", "size", "allocate", "direct", "header",
 }
 # Who reads values of tensors on the host: the caller gets them, the operator alone looks at them, its derivative does.
 READS = {"value", "inside", "gradient"}
@@ -230,7 +230,7 @@ class Definition:
     source: str
 
 
-KINDS = ("compute", "rows", "space", "allocate", "plan", "cpu", "composite", "view")
+KINDS = ("compute", "rows", "space", "allocate", "plan", "header", "cpu", "composite", "view")
 
 
 def camel(name: str) -> str:
@@ -325,7 +325,7 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
     parts = raw.get("grad") == "parts"
     if parts and kinds[0] != "plan":
         raise ValueError("grad is `parts` where a plan's derivative is that of what it calls")
-    kind = {"compute": "pointwise", "plan": "composite" if parts else "cpu"}.get(kinds[0], kinds[0])
+    kind = {"compute": "pointwise", "plan": "composite" if parts else "cpu", "header": "cpu"}.get(kinds[0], kinds[0])
     entry = Entry(parse_schema(raw["op"]), kind, str(raw[kinds[0]]).strip(), family, line, raw)
     if kind in ("pointwise", "rows"):
         entry.kernel_scalars()  # raises for names that are no arguments

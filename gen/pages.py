@@ -77,6 +77,8 @@ def section(e: Entry) -> list[str]:
             "composite": "composed: ", "allocate": "allocates, without values, by the shape rule"}[e.kind]
     if e.plan:
         lines += ["- body:", *block(e.text, 4)] if "\n" in e.text else [f"- body: {code(e.text)}"]
+    elif "header" in e.raw:
+        lines.append(f"- another header over the same memory: `{e.text}`")
     elif e.kind in ("cpu", "view"):
         lines.append(f"- kernel: {what}{e.text}`")
     else:

@@ -40,9 +40,9 @@ def info(e: Entry) -> str:
             f"ErrorKind::{ERRORS[kind]}, {cstring(text)}}};")
 
 
-def scalars(e: Entry) -> tuple[str, str]:
-    """Numbers of the kernel as C++ statements, and the argument that hands them over."""
-    setup, items = "", []
+def scalars(e: Entry) -> tuple[str, str, str]:
+    """Numbers of the kernel: C++ statements that check them, those that gather them, and the argument that hands them over."""
+    checks, setup, items = "", "", []
     by_name = {a.name: a for a in e.schema.args}
     for name, dtype in space_scalars(e):
         if name in e.raw.get("bind", {}):
@@ -51,7 +51,8 @@ def scalars(e: Entry) -> tuple[str, str]:
             setup += f"  const Scalar number_{name}({safe(name)});\n"
             if not dtype:
                 made = "self.dtype()" if e.writes_self else "prepared.outputs[0].dtype" if reads(e) else "made.dtype"
-                setup += f"  check_fits(number_{name}, {made});\n"
+                number = safe(name) if by_name[name].type == "Scalar" else f"Scalar({safe(name)})"
+                checks += f"  check_fits({number}, {made});\n"
         else:
             items.append(f'{{"{name}"}}')
             continue
@@ -59,12 +60,24 @@ def scalars(e: Entry) -> tuple[str, str]:
         items.append(f'{{"{name}", &number_{name}, {kind}}}')
     if items:
         setup += f"  const SpaceScalar scalars[] = {{{', '.join(items)}}};\n"
-    return setup, f", {{scalars, {len(items)}}}" if items else ""
+    return checks, setup, f", {{scalars, {len(items)}}}" if items else ""
 
 
 def reads(e: Entry) -> bool:
     """Whether the kernel has operands; the rule of one without gives the sizes and the dtype of the result alone."""
     return bool(e.raw.get("inputs"))
+
+
+def made_result(e: Entry, k: int, like: str) -> str:
+    """Result k in the strides that the entry names, or in the format that its argument does."""
+    named = e.raw.get("strides")
+    if any(a.name == named for a in e.schema.args):
+        device = ", device" if any(a.name == "device" for a in e.schema.args) else ""
+        return f"new_result({like}, prepared.outputs[{k}], {named}{device})"
+    chosen = f"ResultStrides::{strides(e)}"
+    if strides(e) != "Contiguous":
+        chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
+    return f"new_result({like}, prepared.outputs[{k}], {chosen})"
 
 
 def strides(e: Entry) -> str:
@@ -85,14 +98,15 @@ def prepare(e: Entry) -> tuple[str, str]:
     listed = f"{{in, {len(names)}}}"
     body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
     body += f"  const Tensor* in[] = {{{', '.join('&' + n for n in names)}}};\n"
-    body += f"  check_operands(info_{e.schema.ident}, {listed});\n"
+    guard = f"if (!{names[0]}.defined()) " if len(names) == 1 else ""
+    body += f"  {guard}check_operands(info_{e.schema.ident}, {listed});\n"
     if start(e) not in ("nullptr", *names):
         body += f'  check_same_device({start(e)}, {names[0]}, "{e.schema.name}");\n'
     body += f"  const auto prepared = {call_of_rule(e)};\n"
     if e.raw["dtypes"] != "width":
         body += f"  check_dtype(info_{e.schema.ident}, {names[0]});\n"
-    setup, numbers = scalars(e)
-    return body + setup, f"{listed}, prepared{numbers}"
+    checks, setup, numbers = scalars(e)
+    return body + checks + ("" if e.by_hand else setup), f"{listed}, prepared{numbers}"
 
 
 def place(e: Entry) -> str:
@@ -109,9 +123,9 @@ def given_out(e: Entry, s: Schema) -> str:
 
 def factory(e: Entry) -> tuple[str, str]:
     """Of an entry without operands: checks, the rule and the numbers; and what the launch takes after the result."""
-    setup, numbers = scalars(e)
+    checks, setup, numbers = scalars(e)
     body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
-    return body + f"  const auto made = {call_of_rule(e)};\n" + setup, numbers
+    return body + f"  const auto made = {call_of_rule(e)};\n" + checks + setup, numbers
 
 
 def out_body(e: Entry, s: Schema) -> str | None:
@@ -155,7 +169,9 @@ def launch(e: Entry, outs: list[str], call: str) -> str:
     if not e.by_hand:
         return f"  {call};\n"
     args = ", ".join([*([] if e.writes_self else outs), call_args(e.schema)])
-    return f"  if (by_hand(info_{e.schema.ident}, {outs[0]}))\n    {e.by_hand}({args});\n  else\n    {call};\n"
+    setup = scalars(e)[1].replace("\n  ", "\n    ").removeprefix("  ")  # the C++ takes the numbers as they are
+    other = f"  }} else {{\n    {setup}  {call};\n  }}\n" if setup else f"  }} else {{\n    {call};\n  }}\n"
+    return f"  if (by_hand(info_{e.schema.ident}, {outs[0]})) {{\n    {e.by_hand}({args});\n{other}"
 
 
 def scatter_function(e: Entry) -> str:
@@ -163,10 +179,7 @@ def scatter_function(e: Entry) -> str:
     begins = start(e)
     tensors = [a.name for a in e.schema.args if a.is_tensor]
     like = begins if begins != "nullptr" else "self" if "self" in tensors else safe(tensors[0])
-    chosen = f"ResultStrides::{strides(e)}"
-    if strides(e) != "Contiguous":
-        chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
-    return (f"{body}  const Tensor result = new_result({like}, prepared.outputs[0], {chosen});\n"
+    return (f"{body}  const Tensor result = {made_result(e, 0, like)};\n"
             "  if (result.is_meta()) return result;\n"
             + launch(e, ["result"], f"scatter_space(info_{e.schema.ident}, result, {'&' * (begins != 'nullptr')}{begins}, {args})") +
             "  return result;\n")
@@ -175,11 +188,11 @@ def scatter_function(e: Entry) -> str:
 def written_self(e: Entry) -> str:
     """Of an operator that writes its first argument: every element, of numbers, or of other tensors."""
     if not reads(e):
-        setup, numbers = scalars(e)
-        return setup + f"  if (!self.is_meta()) launch_factory(info_{e.schema.ident}, self{numbers});\n  return self;\n"
+        checks, setup, numbers = scalars(e)
+        return checks + setup + f"  if (!self.is_meta()) launch_factory(info_{e.schema.ident}, self{numbers});\n  return self;\n"
     body, args = prepare(e)
     meta = " || ".join(f"{safe(n)}.is_meta()" for n in ("self", *(o.name for o in space_operands(e.raw["inputs"]))))
-    return (f'  check_apart("{e.schema.name}", self, {{}});\n' + body + f"  if ({meta}) return self;\n"
+    return (f'  if (!self.is_contiguous()) check_apart("{e.schema.name}", self, {{}});\n' + body + f"  if ({meta}) return self;\n"
             + launch(e, ["self"], f"launch_space(info_{e.schema.ident}, {{&self}}, {args})") + "  return self;\n")
 
 
@@ -196,10 +209,7 @@ def function_body(e: Entry) -> str:
     tensors = [safe(o.name) for o in space_operands(e.raw.get("inputs", ""))]
     made = results(e)
     for k, name in enumerate(made):
-        chosen = f"ResultStrides::{strides(e)}"
-        if strides(e) != "Contiguous":
-            chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
-        body += f"  Tensor {name} = new_result({tensors[0]}, prepared.outputs[{k}], {chosen});\n"
+        body += f"  Tensor {name} = {made_result(e, k, tensors[0])};\n"
     given = made[0] if len(made) == 1 else "{" + ", ".join(made) + "}"
     outs = "{" + ", ".join("&" + r for r in made) + "}"
     return (body + f"  if (result.is_meta()) return {given};\n" +

@@ -1,7 +1,8 @@
 """How much of the table is said in its own language, over the entries of tools/census.txt: every operator that was neither
 composite nor view when the count began.
 
-Said is an entry with an expression (`compute`, `rows`, `space`), a shape rule alone (`allocate`), and one whose text (`plan`,
+Said is an entry with an expression (`compute`, `rows`, `space`), a shape rule alone (`allocate`), another header over the same
+memory alone (`header`; views are so too, and no part of the count), and one whose text (`plan`,
 or `composite`) only calls said operators; a plan may call kernels of the table, formulas whose text is said, and functions of
 numbers. C++ is an entry that names a function: by `cpu`, or a composite by its text; it may be host code around printed
 kernels. A plan that calls what is not said is none of these.
@@ -75,7 +76,7 @@ class Census:
         return self.judged[name]
 
     def judge(self, e: Entry) -> str:
-        if e.kind in ("pointwise", "rows", "space", "allocate"):
+        if e.kind in ("pointwise", "rows", "space", "allocate") or "header" in e.raw:
             return "expression"
         if e.plan:
             return "plan" if self.unsaid(e) else "composed"

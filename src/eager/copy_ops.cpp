@@ -1,4 +1,4 @@
-// clone, copy_, fill_, conversions and item.
+// clone, copy_, conversions, resize_ and item.
 #include "core/promote.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
@@ -10,36 +10,25 @@
 
 namespace strata::eager {
 
-Tensor clone(const Tensor& self, std::optional<MemoryFormat> format) {
-  Tensor t = ops::empty_like(self, std::nullopt, std::nullopt, format);
-  copy_values(t, self);
-  return t;
+void refuse_no_data(const char* op, Device device) {
+  throw_error(ErrorKind::NotImplemented,
+              str_cat(op, ": Cannot copy out of meta tensor; no data! Make the tensor anew on ", device,
+                      " (strata.empty_like, or Module.to_empty for a module)"));
 }
 
-namespace {
-void check_has_data(const Tensor& to, const Tensor& from, const char* op) {
-  STRATA_CHECK_NOT_IMPLEMENTED(to.is_meta() || !from.is_meta(), op,
-                               ": Cannot copy out of meta tensor; no data! Make the tensor anew on ", to.device(),
-                               " (strata.empty_like, or Module.to_empty for a module)");
-}
-}  // namespace
+// ---- the CPU's schedule of copies
 
-Tensor copy_(const Tensor& self, const Tensor& src, bool) {
-  STRATA_CHECK(src.defined(), "copy_: argument src: expected a tensor, got None");
-  check_has_data(self, src, "copy_");
-  if (self.is_same(src)) return self;
-  DimVec shape = broadcast_shapes(self.sizes(), src.sizes());
-  STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(),
-               " doesn't match the broadcast shape ", shape);
-  STRATA_CHECK(!overlaps_itself(self),
-               "copy_: unsupported operation: more than one element of the written-to tensor refers to a single memory "
-               "location. Please clone() the tensor before performing the operation.");
-  if (self.storage().get() == src.storage().get() && overlap_between(self, src) != Overlap::None) {
-    copy_values(self, contiguous_copy(src));
-  } else {
-    copy_values(self, src);
-  }
-  return self;
+void clone(const Tensor& result, const Tensor& self, std::optional<MemoryFormat>) { copy_values(result, self); }
+
+void to_copy(const Tensor& result, const Tensor& self, std::optional<DType>, std::optional<Device>, bool,
+             std::optional<MemoryFormat>) {
+  copy_values(result, self);
+}
+
+void copy_(const Tensor& self, const Tensor& src, bool) {
+  if (self.is_same(src)) return;
+  const bool shared = self.storage().get() == src.storage().get() && overlap_between(self, src) != Overlap::None;
+  copy_values(self, shared ? contiguous_copy(src) : src);
 }
 
 Tensor resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat> format) {
@@ -61,26 +50,12 @@ Tensor resize_as_(const Tensor& self, const Tensor& model, std::optional<MemoryF
   return resize_(self, model.sizes(), format);
 }
 
-Tensor to_dtype(const Tensor& self, DType dtype, bool non_blocking, bool copy, std::optional<MemoryFormat> format) {
-  bool same_format = !format || *format == MemoryFormat::Preserve || self.is_contiguous(*format);
-  if (self.dtype() == dtype && !copy && same_format) return self;
-  return ops::_to_copy(self, dtype, std::nullopt, non_blocking, format);
-}
-
 Tensor to_any(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking,
               bool copy, std::optional<MemoryFormat> format) {
   bool same_format = !format || *format == MemoryFormat::Preserve || self.is_contiguous(*format);
   bool same = (!dtype || *dtype == self.dtype()) && (!device || *device == self.device());
   if (same && same_format && !copy) return self;
   return ops::_to_copy(self, dtype, device, non_blocking, format);
-}
-
-Tensor to_copy(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool,
-               std::optional<MemoryFormat> format) {
-  Tensor t = ops::empty_like(self, dtype, device, format);
-  check_has_data(t, self, "to");
-  copy_values(t, self);
-  return t;
 }
 
 Scalar item(const Tensor& self) {

@@ -6,6 +6,7 @@
 #include "dispatch/tls.h"
 #include "eager/bind.h"
 #include "eager/rows.h"
+#include "eager/view_rules.h"
 #include "strata/generated/ops/close.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/reduce.h"
@@ -131,6 +132,10 @@ Tensor unsqueeze_reduced(const Tensor& t, int64_t ndim, OptIntArrayRef dim, bool
 
 Tensor expand_reduced(const Tensor& t, IntArrayRef sizes, OptIntArrayRef dim, bool keepdim) {
   return ops::expand(unsqueeze_reduced(t, int64_t(sizes.size()), dim, keepdim), sizes);
+}
+
+bool is_viewable(const Tensor& t, IntArrayRef shape) {
+  return eager::view_strides(t, eager::inferred_sizes(shape, t.numel())).has_value();
 }
 
 int64_t reduced_numel(IntArrayRef sizes, OptIntArrayRef dim) {

@@ -83,6 +83,10 @@ void check_writable(TensorList list, std::string_view op);
 inline eager::Launches launches(std::string_view op) { return eager::Launches(op); }
 inline void launch(const eager::Launches& list) { list.run(); }
 int64_t reduced_numel(IntArrayRef sizes, OptIntArrayRef dim);
+bool is_viewable(const Tensor& t, IntArrayRef shape);
+inline bool keeps_format(const Tensor& t, std::optional<MemoryFormat> format) {
+  return !format || *format == MemoryFormat::Preserve || t.is_contiguous(*format);
+}
 Tensor unsqueeze_reduced(const Tensor& t, int64_t ndim, OptIntArrayRef dim, bool keepdim);
 Tensor expand_reduced(const Tensor& t, IntArrayRef sizes, OptIntArrayRef dim, bool keepdim);
 Tensor corner(const Tensor& t, IntArrayRef sizes);

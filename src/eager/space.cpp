@@ -7,6 +7,7 @@
 #include "eager/cast.h"
 #include "eager/copy.h"
 #include "eager/index_args.h"
+#include "eager/view_rules.h"
 
 namespace strata::eager {
 namespace {
@@ -104,6 +105,10 @@ Tensor with_join(Tensor t, const shape::Join& join) {
 void fit(Operands& o, int dims, const Prepared& p) {
   const size_t k = o.count - 1;
   if (STRATA_UNLIKELY(p.flat >> k & 1)) o.change(as_line(o.last()));
+  if (STRATA_UNLIKELY(p.spread >> k & 1)) {
+    const auto [sizes, strides] = expanded(o.last().sizes(), o.last().strides(), p.outputs[0].sizes);
+    return o.change(o.last().alias(sizes, strides, o.last().storage_offset()));
+  }
   const int64_t wanted = dims < 0 ? p.rank : dims;
   if (STRATA_UNLIKELY(o.last().dim() < wanted)) o.change(with_dims(o.last(), wanted));
   if (STRATA_UNLIKELY(!p.splits.empty())) o.change(with_splits(o.last(), k, p));
@@ -191,6 +196,15 @@ Tensor allocate(const shape::Layout<int64_t>& layout, const Tensor& like, const 
   return allocate_in(layout, device.value_or(like.device()), stays_meta(like, device), &like);
 }
 
+Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, std::optional<MemoryFormat> format,
+                  const std::optional<Device>& device) {
+  const Device place = device.value_or(like.device());
+  const bool meta = stays_meta(like, device);
+  if (!format || *format == MemoryFormat::Preserve)
+    return make_tensor_strided(output.sizes, like_strides(like), output.dtype, place, meta);
+  return allocate_in({output.sizes, output.dtype, *format}, place, meta, &like);
+}
+
 void refuse_format(const std::optional<MemoryFormat>& format, const char* name) {
   STRATA_CHECK(!format, name, ": 'memory_format' argument is incompatible with 'out' tensor argument");
 }
@@ -218,6 +232,10 @@ void launch_as(DType type, const SpaceInfo& info, std::initializer_list<const Te
                          : in.as < 0                                            ? ins[k]->dtype()
                                                                                 : DType(in.as);
     if (STRATA_UNLIKELY(ins[k]->dtype() != wanted)) o.change(as_dtype(*ins[k], wanted));
+    // What is written in place elsewhere than it is read.
+    if (STRATA_UNLIKELY(o.last().storage().get() == out.storage().get() &&
+                        overlap_between(out, o.last()) == Overlap::Partial))
+      o.change(contiguous_copy(o.last()));
     fit(o, in.dims, prepared);
   }
   InlineVec<run::Slot, 4> slots;

@@ -56,6 +56,9 @@ Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, Resu
 Tensor new_result(Device device, const shape::Output<int64_t>& output);
 // On `device`, else as `like`, which is shape-only unless another device is asked for.
 Tensor new_result(const Tensor& like, const std::optional<Device>& device, const shape::Output<int64_t>& output);
+// In a format, without one like `like`.
+Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, std::optional<MemoryFormat> format,
+                  const std::optional<Device>& device = std::nullopt);
 // Memory without values. Layouts of a kept format are like `like`.
 Tensor allocate_in(const shape::Layout<int64_t>& layout, Device device, bool meta, const Tensor* like);
 inline Tensor allocate(const shape::Layout<int64_t>& layout, Device device) {

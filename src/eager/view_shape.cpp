@@ -23,12 +23,6 @@ Tensor view_sizes(const Tensor& self, IntArrayRef size) {
 
 Tensor unsafe_view(const Tensor& self, IntArrayRef size) { return view_sizes(self, size); }
 
-Tensor reshape(const Tensor& self, IntArrayRef shape) {
-  DimVec sizes = inferred_sizes(shape, self.numel());
-  if (view_strides(self, sizes)) return ops::view(self, sizes);
-  return ops::_unsafe_view(ops::clone(self, MemoryFormat::Contiguous), sizes);
-}
-
 Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
   start_dim = wrap_dim(start_dim, self.dim());
   end_dim = wrap_dim(end_dim, self.dim());

@@ -162,6 +162,25 @@ TEST(Shape, Products) {
                   return shape::matmul_sizes<List<S>>(a, b, lead)));
   check_rule(2, 0, 9,
              RULE(List<S> a{s[0]}; List<S> b{s[0], s[1]}; return shape::matmul_sizes<List<S>>(a, b, List<S>())));
+  check_rule(4, 0, 2,
+             RULE(List<S> a{s[0], s[1]}; List<S> b{s[2], s[3]}; return all(shape::mm<S>(tensor(a), tensor(b)))));
+  check_rule(4, 0, 2,
+             RULE(List<S> a{s[0], s[1], s[2]}; List<S> b{s[0], s[2], s[3]};
+                  return all(shape::bmm<S>(tensor(a, DType::Bool), tensor(b, DType::Bool)))));
+  check_rule(3, 0, 2, RULE(List<S> a{s[0], s[1]}; List<S> v{s[2]}; return all(shape::mv<S>(tensor(a), tensor(v)))));
+  check_rule(4, 0, 2,
+             RULE(List<S> self{s[0], s[3]}; List<S> a{s[1], s[2]}; List<S> b{s[2], s[3]};
+                  return all(shape::addmm<S>(tensor(self), tensor(a), tensor(b)))));
+  check_rule(3, 0, 2,
+             RULE(List<S> self{s[0]}; List<S> a{s[1], s[2]}; List<S> v{s[2]};
+                  return all(shape::addmv<S>(tensor(self), tensor(a), tensor(v)))));
+}
+
+TEST(Shape, Copies) {
+  check_rule(5, 0, 2,
+             RULE(List<S> self{s[0], s[1], s[2]}; List<S> src{s[3], s[4]};
+                  return all(shape::copy_from<S>(tensor(self), tensor(src)))));
+  EXPECT_EQ(shape::copy<int64_t>(tensor<int64_t>({2, 3}), DType::I8).outputs[0].dtype, DType::I8);
 }
 
 TEST(Shape, Indexing) {

@@ -24,6 +24,8 @@ ENTRIES = [
     entry("twice(Tensor self) -> Tensor", compute="self + self"),
     entry("turned(Tensor(a) self) -> Tensor(a)", view="turned"),
     entry("by_hand(Tensor self) -> Tensor", cpu="by_hand"),
+    entry("fresh(Tensor(a) self) -> Tensor(a)", header="fresh"),
+    entry("over_fresh(Tensor self) -> Tensor", composite="ops::twice(ops::fresh(self))"),
     entry("mixed(Tensor self) -> Tensor", compute="self"),
     entry("mixed.two(Tensor self, int n) -> Tensor", cpu="mixed"),
     entry("composed(Tensor self) -> Tensor", composite='ops::twice(ops::turned(self), Scalar(2), "a(b)")'),
@@ -39,7 +41,7 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize("name, kind", {
-    "twice": "expression", "composed": "composed", "composed_again": "composed", "itself": "composed", "by_hand": "other",
+    "twice": "expression", "fresh": "expression", "over_fresh": "composed", "composed": "composed", "composed_again": "composed", "itself": "composed", "by_hand": "other",
     "named": "other", "by_helper": "other", "over_hand": "other", "over_mixed": "other", "over_named": "other",
     "recurring": "other"}.items())
 def test_kinds(name, kind):

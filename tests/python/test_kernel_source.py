@@ -162,7 +162,7 @@ def test_random_words_are_those_of_seed_and_offset(tmp_path, name, dtype, number
 
 def test_says_what_it_has_not():
     with pytest.raises(ValueError, match="no printed kernel"):
-        strata.kernel_source("aten::mm")
+        strata.kernel_source("aten::linalg_qr")
     with pytest.raises(ValueError, match="it has them for float16"):
         strata.kernel_source("aten::sigmoid", strata.int64)
     with pytest.raises(ValueError, match="expected c99"):
@@ -170,3 +170,49 @@ def test_says_what_it_has_not():
     with pytest.raises(TypeError, match="expected an operator, its name or its function, got list"):
         strata.kernel_source(["aten::add.Tensor"])
     assert "for (i64 i" in strata.kernel_source(strata.ops.aten.sigmoid.default)
+
+
+@pytest.fixture
+def no_library():
+    with strata.backends.library(False):
+        yield
+
+
+def raw(t):
+    """A tensor's elements for NumPy, which has no bfloat16."""
+    return (t.view(strata.int16) if t.dtype == strata.bfloat16 else t).numpy()
+
+
+@pytest.mark.parametrize("k", [0, 1, 3, 1024, 1025, 5000])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "int64", "uint8", "complex64"])
+def test_products_go_in_chains(tmp_path, no_library, dtype, k):
+    strata.manual_seed(k)
+    t = getattr(strata, dtype)
+    make = (lambda *n: strata.randint(0, 100, n, dtype=t)) if "int" in dtype else lambda *n: strata.randn(*n, dtype=t)
+    a, b = make(3, k), make(k, 5)
+    out = np.empty_like(raw(a @ b))
+    # Ranges: i, j, k.
+    assert run("aten::mm", t, tmp_path, out, [raw(a), raw(b)], [3, 5, k]) == 0
+    want = a @ b
+    bits = out.view(f"u{4 if dtype == 'complex64' else out.itemsize}")
+    assert np.array_equal(bits, raw(want).view(bits.dtype))
+    (tmp_path / "by").mkdir()
+    v = b[:, 0].contiguous()
+    out = np.empty_like(raw(a @ v))
+    assert run("aten::mv", t, tmp_path / "by", out, [raw(a), raw(v)], [3, k]) == 0
+    assert np.array_equal(out, raw(a @ v))
+
+
+@pytest.mark.parametrize("beta, alpha", [(1, 1), (0, 1), (0.3, -1.7), (1, -1)])
+def test_what_is_added_to_a_product(tmp_path, no_library, beta, alpha):
+    """Also where products fall below the least number, whose zeros keep their signs."""
+    a, b = strata.randn(4, 1030), strata.randn(1030, 3)
+    a[1], a[2] = -1e-30, 0
+    b[:, 1] = 1e-30
+    for bias in (strata.randn(3), strata.tensor([-0.0, -0.0, 1.0]), strata.zeros(3)):
+        for self in (bias, bias.expand(4, 3)):
+            want = strata.addmm(self, a, b, beta=beta, alpha=alpha).numpy()
+            out = np.empty((4, 3), np.float32)
+            at = np.broadcast_to(bias.numpy(), (4, 3))
+            assert run("aten::addmm", strata.float32, tmp_path, out, [at, a.numpy(), b.numpy()], [4, 3, 1030], [beta, alpha]) == 0
+            assert np.array_equal(out.view(np.uint32), want.view(np.uint32))

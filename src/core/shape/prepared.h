@@ -88,13 +88,14 @@ struct Prepared {
   // Operands with a plain or computed group have dims of size 1 in front when they have fewer than this.
   int64_t rank = 0;
   uint32_t flat = 0;        // bit k: operand k, outputs first, is taken as one line of its elements in logical order
+  uint32_t spread = 0;      // bit k: operand k, likewise, is broadcast to the sizes of the first result
   bool contiguous = false;  // the result is so, whatever strides the entry states
   // For the error of a checked index: the dim that it is for, and what it stays below.
   int64_t dim = 0;
   S size{0};
 
   Prepared() = default;
-  Prepared(Sizes<S> sizes, DType dtype) { outputs.push_back({std::move(sizes), dtype}); }
+  Prepared(ArrayRef<S> sizes, DType dtype) { outputs.emplace_back(sizes, dtype); }
 
   void place(const char* name, int64_t dim) { places.push_back({name, {dim}}); }
   void value(const char* name, S v) { values.push_back({name, {std::move(v)}}); }
