@@ -141,8 +141,16 @@ def function_kernels(e: Entry, bodies: dict[str, str] | None = None) -> list[tup
     return found
 
 
+def by_hand(e: Entry) -> str:
+    """The line that runs the C++ beside a plan on the CPU."""
+    if not e.by_hand:
+        return ""
+    asked = " && ".join(f"by_hand({safe(a.name)})" for a in e.schema.args if a.is_tensor or a.is_tensors) or "by_hand(device)"
+    return f"  if ({asked}) return {e.by_hand}({call_args(e.schema)});\n"
+
+
 def plan_bodies(e: Entry, table: Table) -> dict[str, str]:
-    bodies = {"function": table.plans[e.schema.ident].body()}
+    bodies = {"function": by_hand(e) + table.plans[e.schema.ident].body()}
     bodies |= {kind: made.body() for (ident, kind), made in table.direct.items() if ident == e.schema.ident}
     if e.out and "out" not in bodies and formula.writes(ast.parse(e.text), {a.name for a in e.schema.args}):
         s = e.out_schema()
@@ -337,7 +345,8 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
                 hand.setdefault(family, []).append(f"{e.schema.cpp_return} {e.text}({e.schema.cpp_params()});")
             if e.by_hand and (e.by_hand, e.schema.cpp_sig) not in declared:
                 declared.add((e.by_hand, e.schema.cpp_sig))
-                hand.setdefault(family, []).append(f"{space_cpp.hand_written(e)};")
+                head = f"{e.schema.cpp_return} {e.by_hand}({e.schema.cpp_params()})" if e.plan else space_cpp.hand_written(e)
+                hand.setdefault(family, []).append(f"{head};")
             for key in ("cpu_inplace", "cpu_out"):
                 if key in e.raw:
                     s = e.inplace_schema() if key == "cpu_inplace" else e.out_schema()
@@ -354,7 +363,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
         mine = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
         if any(e.plan for e in group):
             mine = '#include "eager/formulas.h"\n#include "strata/generated/kernel_ops.h"\n#include "strata/generated/kernel_calls.h"\n' + mine
-        if any(e.kind in ("space", "allocate") for e in group):
+        if any(e.kind in ("space", "allocate") or e.by_hand for e in group):
             mine = '#include "core/default_device.h"\n#include "eager/space.h"\n' + mine
         out.write(f"kernels_{family}.cpp", HEADER + '#include "core/math.h"\n#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/index_args.h"\n#include "eager/pointwise.h"\n'
                   '#include "eager/rows.h"\n' + mine + includes(entries, "\n".join(body + register)) +

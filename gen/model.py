@@ -79,8 +79,8 @@ class Entry:
 
     @property
     def by_hand(self) -> str | None:
-        """The C++ function that fills a result beside a text that says it: the CPU's schedule."""
-        return self.raw.get("cpu") if self.kind == "space" else None
+        """The C++ function beside a text that says the operator: the CPU's schedule."""
+        return self.raw.get("cpu") if self.kind == "space" or self.plan else None
 
     def kernel_scalars(self) -> list[tuple[str, str]]:
         """Scalar operands of the generated kernel: the name in the expression and the C++ value."""
@@ -312,8 +312,8 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
     if unknown:
         raise ValueError(f"unknown keys {sorted(unknown)}")
     kinds = [k for k in KINDS if k in raw]
-    if len(kinds) != 1 and kinds != ["space", "cpu"]:
-        raise ValueError(f"expected exactly one of {KINDS}, or space and cpu, got {kinds}")
+    if len(kinds) != 1 and kinds not in (["space", "cpu"], ["plan", "cpu"]):
+        raise ValueError(f"expected exactly one of {KINDS}, or cpu beside space or plan, got {kinds}")
     if not raw.get("doc"):
         raise ValueError("expected a doc")
     if "reason" in raw and kinds[0] not in ("cpu", "composite"):
@@ -323,7 +323,7 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
     if "direct" in raw and kinds[0] != "plan":
         raise ValueError("direct says which forms of a plan its last kernels write")
     parts = raw.get("grad") == "parts"
-    if parts and kinds[0] != "plan":
+    if parts and kinds != ["plan"]:
         raise ValueError("grad is `parts` where a plan's derivative is that of what it calls")
     kind = {"compute": "pointwise", "plan": "composite" if parts else "cpu", "header": "cpu"}.get(kinds[0], kinds[0])
     entry = Entry(parse_schema(raw["op"]), kind, str(raw[kinds[0]]).strip(), family, line, raw)

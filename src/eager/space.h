@@ -1,8 +1,10 @@
 // Operators that the table says as space kernels: what generated code calls before and after their shape rules. The
 // rule, the memory and the checks are the same for every device; only run::launch knows where kernels run.
 #pragma once
+#include <algorithm>
 #include <initializer_list>
 
+#include "core/default_device.h"
 #include "core/shape/rules.h"
 #include "core/tensor.h"
 #include "run/launch.h"
@@ -72,6 +74,16 @@ void refuse_format(const std::optional<MemoryFormat>& format, const char* name);
 // Whether C++ beside the text fills `result`: on the CPU, but where a test runs the text.
 inline bool by_hand(const SpaceInfo& info, const Tensor& result) {
   return result.device().is_cpu() && !run::replaced(info.op);
+}
+// The same of C++ beside a plan, by the tensors that it reads. Those without memory run the plan.
+inline bool by_hand(const Tensor& t) {
+  return !t.defined() || (t.device().is_cpu() && !t.is_meta() && !run::replaced());
+}
+inline bool by_hand(const std::optional<Device>& device) {
+  return device.value_or(default_device()).is_cpu() && !run::replaced();
+}
+inline bool by_hand(TensorList list) {
+  return std::all_of(list.begin(), list.end(), [](const Tensor& t) { return by_hand(t); });
 }
 // Runs the kernel over tensors that have memory; an index outside raises.
 void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,

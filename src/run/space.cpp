@@ -385,6 +385,8 @@ void use_spaces(ArrayRef<const StrataSpaceFile*> files) {
   others.store(made, std::memory_order_release);
 }
 
+bool replaced() { return others.load(std::memory_order_acquire) != nullptr; }
+
 bool replaced(const SpaceOp& op) {
   const Tables* other = others.load(std::memory_order_acquire);
   if (STRATA_LIKELY(!other)) return false;

@@ -25,7 +25,8 @@ constexpr int64_t kMaxGroup = 3;
 // the same text by another compiler. No kernel may be running.
 void use_spaces(ArrayRef<const StrataSpaceFile*> files);
 
-// Whether they have kernels of `op`.
+// Whether there are such, and whether they have kernels of `op`.
+bool replaced();
 bool replaced(const SpaceOp& op);
 
 // The unsigned dtype (complex128 for 16 bytes) that moves elements as wide as t's: `dtypes: width` of the table.

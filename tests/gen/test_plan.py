@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 import census  # noqa: E402
 
-from gen import model  # noqa: E402
+from gen import kernels_cpp, model  # noqa: E402
 from gen.formula import Given  # noqa: E402
 from gen.formula_expr import Scope  # noqa: E402
 from gen.formula_table import Table  # noqa: E402
@@ -192,10 +192,18 @@ def test_what_reads_values_says_so():
 
 def test_the_key_has_its_place():
     with pytest.raises(ValueError, match="exactly one of"):
-        probe("self", cpu="probe")
+        probe("self", compute="self")
     with pytest.raises(ValueError, match="grad is `parts` where"):
         model.make_entry({"op": SCHEMA, "cpu": "probe", "grad": "parts", "doc": "For tests."}, "probe", 7)
     assert probe("self").kind == "cpu" and probe("self", grad="parts").kind == "composite"
+
+
+def test_cpp_beside_a_plan_is_a_schedule_of_it():
+    scheduled = probe("linalg_inv_ex(self)[0]", cpu="by_someone")
+    assert (scheduled.by_hand, scheduled.kind, probe("self").by_hand) == ("by_someone", "cpu", None)
+    assert kernels_cpp.by_hand(scheduled).strip().startswith("if (by_hand(self)") and kernels_cpp.by_hand(probe("self")) == ""
+    with pytest.raises(ValueError, match="grad is `parts` where"):
+        probe("self", cpu="by_someone", grad="parts")
 
 
 @pytest.mark.parametrize(("text", "kind", "unsaid"), [
