@@ -31,6 +31,7 @@ PRIMITIVES = [signature(text, "primitive") for text in (
     "check_fits(Scalar value, ScalarType dtype) -> ()",  # raises where the dtype cannot hold the number
     "promote_types(ScalarType a, ScalarType b) -> ScalarType",
     "reduced_numel(int[] sizes, int[]? dim) -> int",
+    "triangle_count(int rows, int columns, int offset, bool lower) -> int",  # elements of a triangle with its diagonal
     # A reduced result or gradient with its reduced dims put back as 1, and expanded to the sizes of the input.
     "unsqueeze_reduced(Tensor t, int ndim, int[]? dim, bool keepdim) -> Tensor",
     "expand_reduced(Tensor t, int[] sizes, int[]? dim, bool keepdim) -> Tensor",
@@ -46,6 +47,9 @@ PRIMITIVES += [signature(text, "fact") for text in (
     "result_type(Tensor a, Tensor b, Tensor? c=None) -> ScalarType",  # the dtype that they have together
     "is_viewable(Tensor t, int[] shape) -> bool",  # in this shape, without a copy
     "keeps_format(Tensor t, MemoryFormat? format) -> bool",  # it lies so already, or none is asked for
+    "joined_sizes(Tensor[] tensors, int dim) -> int[]",  # of cat's result, after its checks; and its strides
+    "joined_strides(Tensor[] tensors, int dim) -> int[]",
+    "joined_dtype(Tensor[] tensors) -> ScalarType",
     "check_tensors(Tensor[] list, str op) -> ()",  # raises for None in it
     "check_writable(Tensor[] list, str op) -> ()",  # raises where an element has no place of its own
 )]
@@ -58,6 +62,7 @@ PRIMITIVES += [signature(text, "launch") for text in (
 PRIMITIVES += [signature(text, "reader") for text in (
     "truth(Tensor t) -> bool",  # of one element
     "number(Tensor t) -> float",  # of one element; 0 where there is none
+    "integer(Tensor t) -> int",  # of one element; raises where it has no value
     "any_true(Tensor t) -> bool",
     "all_true(Tensor t) -> bool",
 )]

@@ -5,6 +5,7 @@
 #include "core/shape/view.h"
 #include "dispatch/tls.h"
 #include "eager/bind.h"
+#include "eager/index_args.h"
 #include "eager/rows.h"
 #include "eager/view_rules.h"
 #include "strata/generated/ops/close.h"
@@ -196,6 +197,10 @@ bool grad_enabled() { return strata::grad_enabled(); }
 
 bool truth(const Tensor& t) { return ops::item(t).to_bool(); }
 
+int64_t integer(const Tensor& t) {
+  eager::check_has_values("a number of a formula", t);
+  return ops::item(t).to_int();
+}
 double number(const Tensor& t) { return t.is_meta() ? 0.0 : ops::item(t).to_double(); }
 
 double least(DType t) { return is_integral(t, true) ? eager::smallest_value(t).to_double() : -largest(t); }

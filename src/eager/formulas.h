@@ -78,6 +78,10 @@ double largest_of(DType t);
 inline void check_fits(const Scalar& value, DType t) { strata::check_fits(value, t); }
 inline DType promote_types(DType a, DType b) { return strata::promote_types(a, b); }
 DType result_type(const Tensor& a, const Tensor& b, const Tensor& c = {});
+int64_t triangle_count(int64_t rows, int64_t columns, int64_t offset, bool lower);
+DimVec joined_sizes(TensorList tensors, int64_t dim);
+DimVec joined_strides(TensorList tensors, int64_t dim);
+DType joined_dtype(TensorList tensors);
 void check_tensors(TensorList list, std::string_view op);
 void check_writable(TensorList list, std::string_view op);
 inline eager::Launches launches(std::string_view op) { return eager::Launches(op); }
@@ -104,6 +108,7 @@ Scalar last_integer(DType t);
 // These read values; of a tensor without any (device meta) none is true, nor false.
 bool truth(const Tensor& t);  // of one element; raises where it has no value
 double number(const Tensor& t);
+int64_t integer(const Tensor& t);
 bool any_true(const Tensor& t);
 bool all_true(const Tensor& t);
 

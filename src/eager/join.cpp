@@ -7,6 +7,7 @@
 #include "core/promote.h"
 #include "core/shape/shape.h"
 #include "eager/copy.h"
+#include "eager/formulas.h"
 #include "eager/pointwise.h"
 #include "strata/generated/eager_shape.h"
 #include "strata/generated/ops/shape.h"
@@ -24,7 +25,6 @@ struct Join {
   DType dtype;
   int64_t dim;
   const Tensor* first = nullptr;  // that is not skipped; null when all are
-  bool meta = false;
 };
 
 Join plan(TensorList tensors, int64_t dim) {
@@ -40,7 +40,6 @@ Join plan(TensorList tensors, int64_t dim) {
                  "two devices, ",
                  tensors[0].device(), " and ", t.device(), "; move one with .to()");
     type.add(t);
-    j.meta |= t.is_meta();
     if (!j.first && !skipped(t)) j.first = &t;
   }
   j.dtype = type.get();
@@ -90,7 +89,7 @@ void join_blocks(const Join& j, TensorList tensors, const Tensor& out) {
 }
 
 void join_into(const Join& j, TensorList tensors, const Tensor& out) {
-  if (out.is_meta() || out.numel() == 0) return;
+  if (out.numel() == 0) return;
   bool plain = out.is_contiguous() && out.dtype() == j.dtype;
   for (const Tensor& t : tensors) plain &= skipped(t) || (t.is_contiguous() && t.dtype() == j.dtype);
   if (plain) return join_blocks(j, tensors, out);
@@ -117,7 +116,7 @@ MemoryFormat common_format(const Join& j, TensorList tensors) {
 Tensor cat(TensorList tensors, int64_t dim) {
   Join j = plan(tensors, dim);
   Device device = tensors[0].device();
-  Tensor out = make_tensor_strided(j.sizes, strides_for(j.sizes, common_format(j, tensors)), j.dtype, device, j.meta);
+  Tensor out = make_tensor_strided(j.sizes, strides_for(j.sizes, common_format(j, tensors)), j.dtype, device);
   join_into(j, tensors, out);
   return out;
 }
@@ -219,20 +218,18 @@ Tensor block_diag(TensorList tensors) {
   ResultType type;
   int64_t rows = 0, columns = 0;
   std::vector<Tensor> blocks;
-  bool meta = false;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
     STRATA_CHECK_TYPE(t.defined(), "block_diag: argument tensors, element ", i, ": expected a tensor, got None");
     STRATA_CHECK(t.dim() <= 2, "block_diag: Input tensors must have 2 or fewer dimensions. Input ", i, " has ", t.dim(),
                  " dimensions");
     type.add(t);
-    meta |= t.is_meta();
     blocks.push_back(ops::atleast_2d(t));
     rows += blocks.back().sizes()[0];
     columns += blocks.back().sizes()[1];
   }
   if (tensors.empty()) return make_tensor({1, 0}, default_dtype());
-  Tensor out = make_tensor({rows, columns}, type.get(), tensors[0].device(), meta);
+  Tensor out = make_tensor({rows, columns}, type.get(), tensors[0].device());
   fill_values(out, Scalar(0));
   int64_t row = 0, column = 0;
   for (const Tensor& b : blocks) {
@@ -295,3 +292,20 @@ Tensor tile(const Tensor& self, IntArrayRef dims) {
 }
 
 }  // namespace strata::eager
+
+namespace strata::formulas {
+
+DimVec joined_sizes(TensorList tensors, int64_t dim) { return eager::plan(tensors, dim).sizes; }
+
+DimVec joined_strides(TensorList tensors, int64_t dim) {
+  const eager::Join j = eager::plan(tensors, dim);
+  return strides_for(j.sizes, eager::common_format(j, tensors));
+}
+
+DType joined_dtype(TensorList tensors) {
+  ResultType type;
+  for (const Tensor& t : tensors) type.add(t);
+  return type.get();
+}
+
+}  // namespace strata::formulas

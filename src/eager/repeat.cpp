@@ -15,7 +15,6 @@ Tensor repeat_positions(const Tensor& repeats, std::optional<int64_t> output_siz
   STRATA_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   STRATA_CHECK_NOT_IMPLEMENTED(repeats.dtype() == DType::I64 || repeats.dtype() == DType::I32,
                                "repeats has to be Long or Int tensor, got ", repeats.dtype());
-  check_has_values("repeat_interleave", repeats);
   Tensor counts = as_contiguous(as_dtype(repeats, DType::I64));
   const int64_t* p = counts.data<int64_t>();
   int64_t total = 0;
@@ -69,20 +68,16 @@ Tensor one_hot(const Tensor& self, int64_t num_classes) {
   Tensor index = as_contiguous(self);
   int64_t n = index.numel(), classes = num_classes;
   if (n == 0) STRATA_CHECK(classes > 0, "Can not infer total number of classes from empty tensor.");
-  if (classes == -1) check_has_values("one_hot without num_classes", self);
-  const int64_t* p = index.is_meta() ? nullptr : index.data<int64_t>();
-  if (p) {
-    STRATA_CHECK(!first_outside(index, 0, INT64_MAX), "Class values must be non-negative.");
-    if (classes == -1)
-      for (int64_t i = 0; i < n; ++i) classes = std::max(classes, p[i] + 1);
-    else
-      STRATA_CHECK(!first_outside(index, 0, classes), "Class values must be smaller than num_classes.");
-  }
+  const int64_t* p = index.data<int64_t>();
+  STRATA_CHECK(!first_outside(index, 0, INT64_MAX), "Class values must be non-negative.");
+  if (classes == -1)
+    for (int64_t i = 0; i < n; ++i) classes = std::max(classes, p[i] + 1);
+  else
+    STRATA_CHECK(!first_outside(index, 0, classes), "Class values must be smaller than num_classes.");
   DimVec sizes(self.sizes());
   sizes.push_back(classes);
   Tensor out = new_tensor(self, sizes);
   fill_values(out, Scalar(0));
-  if (out.is_meta()) return out;
   int64_t* o = out.data<int64_t>();
   parallel_for(0, n, 16384, [&](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) o[i * classes + p[i]] = 1;

@@ -5,6 +5,7 @@
 #include "core/default_device.h"
 #include "core/shape/arrange.h"
 #include "eager/copy.h"
+#include "eager/formulas.h"
 #include "strata/generated/eager_arrange.h"
 
 namespace strata::eager {
@@ -21,6 +22,13 @@ int64_t triangle_count(int64_t rows, int64_t columns, int64_t offset, const char
   return checked_add(rising, checked_mul(rows - full, columns, op), op);
 }
 
+// Those of the triangle, with its diagonal.
+int64_t triangle_size(int64_t row, int64_t col, int64_t offset, bool lower) {
+  const char* op = lower ? "tril_indices" : "triu_indices";
+  const int64_t below = triangle_count(row, col, lower ? offset : offset - 1, op);
+  return lower ? below : checked_mul(row, col, op) - below;
+}
+
 Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
                         std::optional<Device> device, bool lower) {
   STRATA_CHECK(row >= 0, "row must be non-negative, got", row);
@@ -33,18 +41,14 @@ Tensor triangle_indices(int64_t row, int64_t col, int64_t offset, std::optional<
     int64_t w = shape::triangle_width(r, col, lower ? offset : offset - 1);
     return lower ? std::pair<int64_t, int64_t>(0, w) : std::pair<int64_t, int64_t>(w, col);
   };
-  const char* op = lower ? "tril_indices" : "triu_indices";
-  int64_t below = triangle_count(row, col, lower ? offset : offset - 1, op);
-  int64_t n = lower ? below : checked_mul(row, col, op) - below;
+  const int64_t n = triangle_size(row, col, offset, lower);
   Tensor out = make_tensor({2, n}, DType::I64, device.value_or(default_device()));
-  if (!out.is_meta()) {
-    int64_t *rows = out.data<int64_t>(), *columns = rows + n, at = 0;
-    for (int64_t r = lower ? std::max<int64_t>(0, -offset) : 0; at < n; ++r)
-      for (int64_t c = range(r).first; c < range(r).second; ++c, ++at) {
-        rows[at] = r;
-        columns[at] = c;
-      }
-  }
+  int64_t *rows = out.data<int64_t>(), *columns = rows + n, at = 0;
+  for (int64_t r = lower ? std::max<int64_t>(0, -offset) : 0; at < n; ++r)
+    for (int64_t c = range(r).first; c < range(r).second; ++c, ++at) {
+      rows[at] = r;
+      columns[at] = c;
+    }
   return as_dtype(out, t);
 }
 
@@ -60,3 +64,11 @@ Tensor triu_indices(int64_t row, int64_t col, int64_t offset, std::optional<DTyp
 }
 
 }  // namespace strata::eager
+
+namespace strata::formulas {
+
+int64_t triangle_count(int64_t rows, int64_t columns, int64_t offset, bool lower) {
+  return eager::triangle_size(rows, columns, std::clamp(offset, -rows, columns), lower);
+}
+
+}  // namespace strata::formulas

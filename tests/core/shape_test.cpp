@@ -289,6 +289,7 @@ TEST(Shape, Gathers) {
 TEST(Shape, Moves) {
   static constexpr int64_t last[] = {-1}, both[] = {1, 0}, twice[] = {0, 1, 0};
   check_rule(3, 0, 9, RULE(return all(shape::flip<S>(tensor(s), {both, 2}))));
+  check_rule(3, 0, 9, RULE(return all(shape::rot90<S>(tensor(s), -3, {both, 2}))));
   check_rule(4, -3, 6,
              RULE(List<S> self{s[0] + S(3), s[1] + S(3)}; List<S> by{s[2]};
                   return all(shape::roll<S>(tensor(self), by, ArrayRef<int64_t>()))));

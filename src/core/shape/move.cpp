@@ -30,6 +30,22 @@ Prepared<S> flip(const Geometry<S>& self, ArrayRef<int64_t> dims) {
 }
 
 template <class S>
+Prepared<S> rot90(const Geometry<S>& self, int64_t k, ArrayRef<int64_t> dims) {
+  STRATA_CHECK(dims.size() == 2, "expected total rotation dims == 2, but got dims = ", dims.size());
+  STRATA_CHECK(self.dim() >= 2, "expected total dims >= 2, but got total dims = ", self.dim());
+  const auto apart = int64_t(uint64_t(dims[0]) - uint64_t(dims[1]));  // wraps for dims that are out of range anyway
+  STRATA_CHECK(apart != 0 && apart != self.dim() && apart != -self.dim(),
+               "expected rotation dims to be different, but got dim0 = ", dims[0], " and dim1 = ", dims[1]);
+  const int64_t a = wrap_dim(dims[0], self.dim()), b = wrap_dim(dims[1], self.dim());
+  Prepared<S> r(self.sizes, self.dtype);
+  if (k % 2) std::swap(r.outputs[0].sizes[size_t(a)], r.outputs[0].sizes[size_t(b)]);
+  for (const char* name : {"a", "i"}) r.place(name, a);
+  for (const char* name : {"b", "j"}) r.place(name, b);
+  r.value("turns", S(floor_mod(k, 4)));
+  return r;
+}
+
+template <class S>
 Prepared<S> roll(const Geometry<S>& self, ArrayRef<S> shifts, ArrayRef<int64_t> dims) {
   STRATA_CHECK(!shifts.empty(), "`shifts` required");
   Prepared<S> r(self.sizes, self.dtype);
@@ -188,6 +204,7 @@ Prepared<S> pixel_unshuffle(const Geometry<S>& self, int64_t factor) {
 
 #define STRATA_RULES(S)                                                                           \
   template Prepared<S> flip(const Geometry<S>&, ArrayRef<int64_t>);                               \
+  template Prepared<S> rot90(const Geometry<S>&, int64_t, ArrayRef<int64_t>);                     \
   template Prepared<S> roll(const Geometry<S>&, ArrayRef<S>, ArrayRef<int64_t>);                  \
   template Prepared<S> triangle(const Geometry<S>&, const S&, const char*);                       \
   template Prepared<S> diagonal_copy(const Geometry<S>&, int64_t, int64_t, int64_t);              \

@@ -8,6 +8,9 @@ namespace strata::shape {
 // Group f: the dims that are reversed.
 template <class S>
 Prepared<S> flip(const Geometry<S>& self, ArrayRef<int64_t> dims);
+// Dims a and b of self, i and j in their places of the result; `turns` is k modulo 4.
+template <class S>
+Prepared<S> rot90(const Geometry<S>& self, int64_t k, ArrayRef<int64_t> dims);
 // Group f: the dims that are rolled; by[f] of them in [0, size). Without dims self and the result are one line.
 template <class S>
 Prepared<S> roll(const Geometry<S>& self, ArrayRef<S> shifts, ArrayRef<int64_t> dims);
