@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lower/pass/fuse.h"
 #include "lower/pass/inner_loop.h"
 #include "lower/pass/space_nest.h"
 #include "lower/print/print_nest.h"
@@ -150,6 +151,53 @@ TEST(Nest, PiecesNest) {
 size_t pieces(const KernelDesc& desc) {
   Nest nest = build_space(desc, DType::F32, {});
   return InnerLoop(nest, 0).pieces().size();
+}
+
+// In the piece that does not read, too: an error does not depend on strides.
+TEST(Nest, EveryPieceReports) {
+  const KernelDesc d = space("self[n] index[i]:int64", "by:int64", "result[i]",
+                             "where(i < 5, self[checked(index)], 0) + where(i < 5, floordiv(i, by), 0)");
+  Nest nest = build_space(d, DType::F32, {});
+  const InnerLoop loop(nest, 0);
+  ASSERT_EQ(loop.pieces().size(), 2u);
+  EXPECT_EQ(loop.pieces()[0].reports.size(), 0u);
+  ASSERT_EQ(loop.pieces()[1].reports.size(), 2u);
+  EXPECT_TRUE(nest.depends[size_t(loop.pieces()[1].reports[0])] & 1);
+  EXPECT_FALSE(nest.depends[size_t(loop.pieces()[1].reports[1])] & 1) << "the divisor is known before the loop";
+}
+
+// A reduction over the loop's own range is not cut with it, one inside of another stays there.
+TEST(Nest, ReductionsThatAreNotTakenApart) {
+  KernelDesc d = space("v[a] x[m]", "", "y[i]", "sum(v[i] * k)");
+  d.over = "k";
+  d.sequence = true;
+  KernelDesc inside = space("x[m]", "", "v[a]", "sum(x[k] * a)");
+  inside.over = "k";
+  inside.sequence = true;
+  Nest nest = fuse(build_space(d, DType::F32, {}), build_space(inside, DType::F32, {}), "both").nest;
+  Dialect local = c99;
+  local.any_order = "";
+  NestHelpers helpers(local);
+  EXPECT_NE(print_nest(nest, local, helpers).find("strip"), std::string::npos) << "nothing is inside: it is hoisted";
+  d.text = "sum(v[i + k])";
+  nest = fuse(build_space(d, DType::F32, {}), build_space(inside, DType::F32, {}), "both").nest;
+  EXPECT_EQ(print_nest(nest, local, helpers).find("strip"), std::string::npos);
+}
+
+// What a strip's reduction reads of another one is known before its loops, whose index the other one has, too.
+TEST(Nest, AReductionThatIsReadComesFirst) {
+  KernelDesc d = space("x[n] z[m]", "", "y[i]", "r = sum(inside(x[k + 2]))\nmin(z[i] * x[k] + r)");
+  d.over = "k";
+  d.sequence = true;
+  Dialect local = c99;
+  local.any_order = "";
+  NestHelpers helpers(local);
+  const std::string text = print_nest(build_space(d, DType::F32, {}), local, helpers);
+  const size_t strip = text.find("f32 min[64];"), sum = text.find("add = add +", strip);
+  const size_t loop = text.find("for (i64 k = 0", text.find("const f32 r = add;", strip));
+  ASSERT_NE(strip, std::string::npos);
+  EXPECT_LT(sum, loop);
+  EXPECT_EQ(text.substr(0, sum).find("for (i64 k = 0", text.find("for (i64 k = 0", strip) + 1), std::string::npos);
 }
 
 TEST(Nest, ConditionsThatAreNoLimitsStay) {

@@ -13,15 +13,27 @@ bool compares(const Node& n) { return n.op == Op::Lt || n.op == Op::Le || n.op =
 
 InnerLoop::InnerLoop(Nest& nest, int range, std::vector<int> roots)
     : nest_(nest), range_(range), stores_(false), roots_(std::move(roots)) {
-  no_ = constant(DType::Bool, 0);
-  yes_ = constant(DType::Bool, 1);
-  cut({}, 0);
+  start();
 }
 
 InnerLoop::InnerLoop(Nest& nest, int range) : nest_(nest), range_(range), stores_(true) {
   for (const NestStore& s : nest.stores)
     for (int v : {s.offset, s.value, s.imaginary, s.guard})
       if (v >= 0) roots_.push_back(v);
+  start();
+}
+
+void InnerLoop::start() {
+  std::vector<char> in(nest_.nodes.size(), 0);
+  for (int r : roots_) in[size_t(r)] = 1;
+  for (size_t v = in.size(); v-- > 0;) {
+    const Node& n = nest_.nodes[v];
+    if (!in[v]) continue;
+    if (n.op == Op::Check || (n.op == Op::Call && n.takes_status())) status_.push_back(int(v));
+    for (int a : n.arg)
+      if (a >= 0) in[size_t(a)] = 1;
+  }
+  std::reverse(status_.begin(), status_.end());
   no_ = constant(DType::Bool, 0);
   yes_ = constant(DType::Bool, 1);
   cut({}, 0);
@@ -191,6 +203,30 @@ bool InnerLoop::cut_at(int condition, const InnerPiece& piece, int depth) {
   return true;
 }
 
+// Of a division it is the divisor that is checked, where the quotient would be.
+void InnerLoop::report(InnerPiece& piece, const std::vector<char>& live) {
+  for (int v : status_) {
+    const Node n = nest_.nodes[size_t(v)];
+    if (live[size_t(v)] || piece.same[size_t(v)] != v) continue;
+    if (n.op == Op::Check) {
+      piece.reports.push_back(v);
+      continue;
+    }
+    int divides = add(Op::Ne, DType::Bool, n.arg[1], constant(n.type, 0));
+    uint64_t depends = nest_.depends[size_t(v)];
+    if (varies(v) && !varies(n.arg[1])) {  // known before the loop, if that has turns
+      nest_.nodes.push_back({Op::Extent, DType::I64, {-1, -1, -1}, uint64_t(range_)});
+      nest_.depends.push_back(0);
+      const int none = add(Op::Eq, DType::Bool, int(nest_.nodes.size()) - 1, constant(DType::I64, 0));
+      divides = add(Op::Or, DType::Bool, divides, none);
+      depends = nest_.depends[size_t(divides)];
+    }
+    nest_.nodes.push_back({Op::Check, DType::Bool, {divides, -1, -1}, 1});
+    nest_.depends.push_back(depends);
+    piece.reports.push_back(int(nest_.nodes.size()) - 1);
+  }
+}
+
 void InnerLoop::finish(InnerPiece piece) {
   const std::vector<char> in = live(piece);
   auto step = [&](int offset, std::map<int, InnerStep>& steps, int of) {
@@ -203,6 +239,7 @@ void InnerLoop::finish(InnerPiece piece) {
   for (size_t v = 0; v < in.size(); ++v)
     if (in[v] && nest_.nodes[v].op == Op::At && varies(int(v))) step(nest_.nodes[v].arg[0], piece.reads, int(v));
   for (size_t s = 0; stores_ && s < nest_.stores.size(); ++s) step(nest_.stores[s].offset, piece.writes, int(s));
+  report(piece, in);
   pieces_.push_back(std::move(piece));
 }
 

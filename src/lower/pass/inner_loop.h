@@ -5,6 +5,8 @@
 // comparison is a constant, and what hangs on it (a guard, a choice) is gone. An element whose offset is
 // start + index * step is an access of known step.
 //
+// What may set the status does so in every piece, whether the piece needs its value or not: an error depends on no strides.
+//
 // Index arithmetic must not overflow, since a limit moves terms across a comparison; a factor of the index in a
 // comparison is positive.
 #pragma once
@@ -30,6 +32,7 @@ struct InnerPiece {
   std::vector<int> same;            // per node: the one that has its value here
   std::map<int, InnerStep> reads;   // by At node
   std::map<int, InnerStep> writes;  // by number of the store
+  std::vector<int> reports;         // Check nodes of values that the piece does not need
 };
 
 // A loop over `range` that computes `roots`, values that do not follow one another; the ranges of reductions that are
@@ -43,8 +46,9 @@ class InnerLoop {
   const std::vector<InnerPiece>& pieces() const { return pieces_; }
   const std::vector<int>& strides() const { return strides_; }  // Stride nodes that are a factor of some step
   const std::vector<int>& roots() const { return roots_; }
+  // Whether nothing is left of a piece that counts only where `condition` holds.
   bool never(const InnerPiece& piece, int condition) const {
-    return condition >= 0 && piece.same[size_t(condition)] == no_;
+    return condition >= 0 && piece.same[size_t(condition)] == no_ && piece.reports.empty();
   }
 
  private:
@@ -66,7 +70,11 @@ class InnerLoop {
   Nest& nest_;
   const int range_;
   const bool stores_;
+  void start();
+  void report(InnerPiece& piece, const std::vector<char>& live);
+
   std::vector<int> roots_;
+  std::vector<int> status_;  // nodes that may set it
   int no_ = -1, yes_ = -1;
   std::map<int, bool> known_;  // conditions of the piece at hand
   std::vector<InnerPiece> pieces_;

@@ -36,9 +36,17 @@ void NestPrinter::plan_innermost() {
   if (range < 0) return;
   for (const NestStore& s : nest_.stores)
     if (nest_.runs_over(s) != loops) return;
+  // A range that is reduced, too, can't be cut for the loop alone; a reduction inside of another one goes with it.
+  uint64_t bound = 0;
+  for (const Reduction& r : nest_.reductions) bound |= r.over;
+  if (bound >> range & 1) return;
   std::vector<int> reductions;
+  uint64_t around = 0;  // ranges that reductions hang on
   for (size_t v = 0; v < nest_.nodes.size(); ++v) {
-    if (nest_.nodes[v].op != Op::Reduced || !(nest_.depends[v] >> range & 1)) continue;
+    if (nest_.nodes[v].op != Op::Reduced) continue;
+    around |= nest_.depends[v];
+    if (!(nest_.depends[v] >> range & 1)) continue;
+    if (nest_.depends[v] & bound) return;
     const int k = int(nest_.nodes[v].imm);
     if (!nest_.reductions[size_t(k)].sequence || is_complex(nest_.reductions[size_t(k)].accumulator)) return;
     if (std::find(reductions.begin(), reductions.end(), k) == reductions.end()) reductions.push_back(k);
@@ -51,7 +59,9 @@ void NestPrinter::plan_innermost() {
       if (v >= 0) roots.push_back(v);
     strips_.emplace(std::piecewise_construct, std::forward_as_tuple(k), std::forward_as_tuple(nest_, range, roots));
     // In order, so that one piece at most may have elements.
-    const InnerLoop row(nest_, 63 - std::countl_zero(r.over), roots);
+    const int last = 63 - std::countl_zero(r.over);
+    if (around >> last & 1) continue;
+    const InnerLoop row(nest_, last, roots);
     if (std::ranges::count_if(row.pieces(), [&](const InnerPiece& p) { return !row.never(p, r.guard); }) == 1)
       rows_.emplace(k, row);
   }
@@ -339,6 +349,7 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, con
     wanted = roots();
   else
     for (int v : loop.roots()) wanted.push_back(same(v));
+  wanted.insert(wanted.end(), piece.reports.begin(), piece.reports.end());
   // A guard that the loop leaves alone stands before it.
   int guard = reduction >= 0             ? nest_.reductions[size_t(reduction)].guard
               : nest_.stores.size() == 1 ? nest_.stores[0].guard

@@ -162,11 +162,20 @@ void NestPrinter::strip_of(int number, const InnerLoop& loop, uint64_t ranges, D
   open("for (i64 l = 0; l < " + std::to_string(kStrip) + "; l++) {");
   for (size_t k = 0; k < names.size(); ++k) line(names[k] + " = " + first[k] + ";");
   close();
+  // Reductions that this one only reads are done before its loops are open.
+  std::vector<int> before;
+  const Done in = needed(loop.roots());
+  for (size_t v = 0; v < in.size(); ++v)
+    if (in[v] && !done[v] && nest_.nodes[v].op == Op::Reduced && !(nest_.depends[v] & ~ranges))
+      before.push_back(int(v));
+  if (!before.empty()) open("{");
+  statements(before, ranges, done);
   range_loops(r.over);
   const Span span{inner_range_, "strip", "stop", true, "[" + nest_.ranges[size_t(inner_range_)].name + " - strip]"};
   for (const InnerPiece& piece : loop.pieces())
     if (!loop.never(piece, r.guard)) piece_loop(loop, piece, span, ranges | r.over, done, number);
   close_loops(r.over);
+  if (!before.empty()) close();
 }
 
 // ---- the other reductions
