@@ -184,6 +184,19 @@ TEST(Nest, ReductionsThatAreNotTakenApart) {
   EXPECT_EQ(print_nest(nest, local, helpers).find("strip"), std::string::npos);
 }
 
+// Of a reduction without elements, too, an index that hangs on no element is checked.
+TEST(Nest, ChecksOutsideOfAReductionStayThere) {
+  KernelDesc d = space("x[n] at[i]:int64", "", "y[i]", "sum(x[checked(at)] * k)");
+  d.over = "k";
+  d.sequence = true;
+  Dialect local = c99;
+  local.any_order = "";
+  NestHelpers helpers(local);
+  EXPECT_EQ(print_nest(build_space(d, DType::F32, {}), local, helpers).find("strip"), std::string::npos);
+  d.text = "sum(x[checked(at + k)])";
+  EXPECT_NE(print_nest(build_space(d, DType::F32, {}), local, helpers).find("strip"), std::string::npos);
+}
+
 // What a strip's reduction reads of another one is known before its loops, whose index the other one has, too.
 TEST(Nest, AReductionThatIsReadComesFirst) {
   KernelDesc d = space("x[n] z[m]", "", "y[i]", "r = sum(inside(x[k + 2]))\nmin(z[i] * x[k] + r)");

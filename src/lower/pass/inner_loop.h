@@ -5,7 +5,8 @@
 // comparison is a constant, and what hangs on it (a guard, a choice) is gone. An element whose offset is
 // start + index * step is an access of known step.
 //
-// What may set the status does so in every piece, whether the piece needs its value or not: an error depends on no strides.
+// What may set the status does so in every piece, whether the piece needs its value or not: an error depends on no
+// strides.
 //
 // Index arithmetic must not overflow, since a limit moves terms across a comparison; a factor of the index in a
 // comparison is positive.
@@ -46,6 +47,7 @@ class InnerLoop {
   const std::vector<InnerPiece>& pieces() const { return pieces_; }
   const std::vector<int>& strides() const { return strides_; }  // Stride nodes that are a factor of some step
   const std::vector<int>& roots() const { return roots_; }
+  const std::vector<int>& status() const { return status_; }  // nodes that may set it
   // Whether nothing is left of a piece that counts only where `condition` holds.
   bool never(const InnerPiece& piece, int condition) const {
     return condition >= 0 && piece.same[size_t(condition)] == no_ && piece.reports.empty();
@@ -74,7 +76,7 @@ class InnerLoop {
   void report(InnerPiece& piece, const std::vector<char>& live);
 
   std::vector<int> roots_;
-  std::vector<int> status_;  // nodes that may set it
+  std::vector<int> status_;
   int no_ = -1, yes_ = -1;
   std::map<int, bool> known_;  // conditions of the piece at hand
   std::vector<InnerPiece> pieces_;

@@ -1,4 +1,5 @@
-// What prints a nest (print_nest.h): the loops and values in print_nest.cpp, reductions in print_reductions.cpp.
+// What prints a nest (print_nest.h): the loops and values in print_nest.cpp, reductions in print_reductions.cpp; which
+// versions the innermost loop has in plan_innermost.cpp.
 #pragma once
 #include <optional>
 #include <string>

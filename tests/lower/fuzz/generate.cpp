@@ -78,6 +78,51 @@ class Writer {
     return space(text + after.all_real(chance(rng_, 50) ? 0 : 2), chance(rng_, 60) ? DType::F32 : pick(rng_, kFloats));
   }
 
+  // Elements of a value with all dims in a group, or all but the last passed through: as the table's pads and flips.
+  Value moved() {
+    const Tensor* of = some_value(1);
+    if (!of || of->dims.size() > 3) return map();
+    const Tensor t = *of;
+    const size_t count = t.dims.size();
+    std::vector<int> sizes = t.dims;
+    std::string in, out, text;
+    if (count == 1 || chance(rng_, 50)) {
+      form_.rank = int(count);
+      const bool flips = chance(rng_, 30);
+      for (size_t d = 0; d < count; ++d) {
+        if (!flips && chance(rng_, 30)) sizes[d] = any_size();
+        names_["f" + std::to_string(d)] = sizes[d];
+        names_["g" + std::to_string(d)] = t.dims[d];
+      }
+      const std::string b = id_ + "_b";
+      scalars_ = b + "[f] ";
+      in = flips ? "f.." : "g..";
+      out = "f..";
+      text = flips ? t.name + "[extent(f) - 1 - f]"
+                   : "inside(" + t.name + "[" +
+                         pick<std::string>(rng_, {"f - " + b, "where(f < " + b + ", " + b + " - f, f - " + b + ")",
+                                                  "2 * extent(g) - 2 - f + " + b, "f * 2 - " + b}) +
+                         "], 1)";
+    } else {
+      form_.inner = count == 3;
+      names_["outer"] = t.dims[0];
+      if (form_.inner) names_["inner"] = t.dims[1];
+      names_["n"] = t.dims.back();
+      names_["i"] = sizes.back() = chance(rng_, 50) ? t.dims.back() : any_size();
+      in = "p..,n";
+      out = "p..,i";
+      text =
+          "inside(" + t.name + "[p, " + pick<std::string>(rng_, {"i - 2", "i * 3", "extent(n) - 1 - i", "i"}) + "], 2)";
+    }
+    inputs_ = t.name + "[" + in + "]:" + traits(t.dtype).name;
+    const DType type = is_complex(t.dtype) ? DType::F32 : chance(rng_, 70) ? t.dtype : pick(rng_, kFloats);
+    outputs_ = id_ + "[" + out + "]:" + traits(type).name;
+    return made(is_complex(t.dtype) ? "abs(" + text + ")"
+                : chance(rng_, 50)  ? text
+                                    : text + " * 3",
+                type, {{id_, type, sizes}});
+  }
+
   // Contributions of a value's elements, at places that an index names or at their own.
   Value scatter() {
     const Tensor* of = some_value(1);
@@ -359,9 +404,10 @@ class Writer {
     KernelDesc d{id_.c_str(),  "fuzz", KernelKind::Space, inputs_.c_str(), scalars_.c_str(), outputs_.c_str(),
                  text.c_str(), ~0u,    id_.c_str(),       over.c_str(),    sequence_};
     Value v;
-    v.nest = build_space(d, kernel, {});
+    d.rank = form_.rank;
+    v.nest = build_space(d, kernel, form_);
     v.outputs = std::move(outputs);
-    for (const NestRange& r : v.nest.ranges) v.sizes.push_back(names_.at(r.of));
+    for (const NestRange& r : v.nest.ranges) v.sizes.push_back(names_.at(r.name));
     v.says = std::string(traits(kernel).name) + " inputs: " + inputs_ + " scalars: " + scalars_ +
              " outputs: " + outputs_ + (over.empty() ? "" : " over: " + over + (sequence_ ? " sequence" : " tree"));
     v.says += "\n      ";
@@ -376,6 +422,7 @@ class Writer {
   std::map<std::string, int> names_;  // of dims: their sizes
   std::map<std::string, std::vector<std::string>> declared_;
   std::string inputs_, scalars_, outputs_;
+  SpaceForm form_;
   int scalar_count_ = 0;
   bool sequence_ = false;
   bool over_read_ = false;  // a scatter: all dims of its inputs are run over
@@ -396,7 +443,11 @@ Program make_program(uint64_t seed, int number) {
       Writer w(p, rng);
       const int kind = int(rng() % 100);
       const bool last = p.values.size() + 1 == count;
-      Value v = last && kind < 12 ? w.scatter() : kind < 55 ? w.map() : kind < 82 ? w.reduction() : w.of_the_table();
+      Value v = last && kind < 12 ? w.scatter()
+                : kind < 45       ? w.map()
+                : kind < 55       ? w.moved()
+                : kind < 82       ? w.reduction()
+                                  : w.of_the_table();
       v.nest.name = "p" + std::to_string(number) + "_" + v.outputs[0].name;
       p.values.push_back(std::move(v));
     } catch (const Error& e) {
