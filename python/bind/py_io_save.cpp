@@ -1,6 +1,7 @@
 // Python objects to Values.
 #include <unordered_map>
 
+#include "dispatch/seen.h"
 #include "grad/variable.h"
 #include "py_io.h"
 #include "py_types.h"
@@ -223,6 +224,7 @@ class Converter {
       v->kind = io::TensorItem::Buffer;
     else if (type != tensor_class)
       refuse(o, advice(o));
+    check_reading("save");
     v->tensor = tensor_of(o);
     if (v->tensor.is_meta())
       raise(PyExc_ValueError, str_cat("save: ", place(), " has a shape but no data (device meta); fill it first"));

@@ -67,6 +67,10 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
     PyErr_SetString(PyExc_BufferError, "UntypedStorage: it has a length only and no memory (meta execution)");
     return -1;
   }
+  if (recording_here()) {
+    PyErr_SetString(PyExc_BufferError, "UntypedStorage: its memory cannot be read while operators are recorded");
+    return -1;
+  }
   s.pin();
   return PyBuffer_FillInfo(view, o, s.data(), Py_ssize_t(s.bytes()), s.read_only(), flags);
 }
@@ -91,6 +95,7 @@ PyObject* to_bytes(PyObject* o, PyObject*) {
 }
 PyObject* resize(PyObject* o, PyObject* n) {
   return guarded([&] {
+    STRATA_CHECK(!recording_here(), "UntypedStorage.resize_: memory cannot be resized while operators are recorded");
     int64_t wanted = int_argument("resize_", "nbytes", n);
     STRATA_CHECK(wanted >= 0, "UntypedStorage.resize_: expected 0 or more bytes, got ", wanted);
     storage_of(o)->resize(size_t(wanted));

@@ -84,8 +84,8 @@ Tensor pdist(const Tensor& self, double p) {
       n < 2 || self.sizes()[1] == 0 || self.dtype() == DType::F32 || self.dtype() == DType::F64,
       "\"pdist\" not implemented for '", scalar_type_name(self.dtype()), "'; convert the operand with .to() first");
   const int64_t count = n * (n - 1) / 2;
-  Tensor pairs =
-      self.is_meta() ? new_tensor(self, {2, count}, DType::I64) : ops::triu_indices(n, n, 1, DType::I64, self.device());
+  Tensor pairs = self.is_meta() ? ops::new_empty(self, {2, count}, DType::I64)
+                                : ops::triu_indices(n, n, 1, DType::I64, self.device());
   auto rows = [&](int64_t which) { return ops::index_select(self, 0, ops::select(pairs, 0, which)); };
   DimVec last{-1};
   return ops::linalg_vector_norm(ops::sub(rows(0), rows(1)), Scalar(p), OptIntArrayRef(last));

@@ -6,10 +6,11 @@
 
 #include "base/checked.h"
 #include "core/promote.h"
-#include "dispatch/tls.h"
+#include "dispatch/seen.h"
 #include "eager/copy.h"
 #include "eager/plugin.h"
 #include "eager/visit.h"
+#include "strata/generated/eager_decompose.h"
 
 namespace strata::eager {
 
@@ -47,6 +48,7 @@ bool finite_all(const T* p, int64_t count) {
 }  // namespace
 
 const StrataLapack& lapack(const char* op) {
+  check_seen(op);
   const Found& f = found();
   STRATA_CHECK_NOT_IMPLEMENTED(
       f.table, op, ": needs LAPACK, which the plugin libstrata_lapack.so brings; it could not be opened: ", f.report,
@@ -159,6 +161,19 @@ std::string no_convergence(int32_t info, const char* values) {
 bool may_need_grad(const Tensor& a) {
   const TensorImpl* base = a.impl()->base_;
   return grad_enabled() && (a.requires_grad() || (base && (base->requires_grad_ || base->grad_fn_)));
+}
+
+void check_info(const Tensor& info, const char* name, const char* text) {
+  check_info(info, name, [&](int32_t verdict) {
+    std::string shown = text;
+    for (size_t at; (at = shown.find("{}")) != std::string::npos;) shown.replace(at, 2, std::to_string(verdict));
+    return shown;
+  });
+}
+
+void check_verdicts(const Tensor& info, std::string_view name, std::string_view text) {
+  STRATA_CHECK_TYPE(info.dtype() == DType::I32, "_check_info: expected an int32 tensor, got ", info.dtype());
+  check_info(as_contiguous(info), std::string(name).c_str(), std::string(text).c_str());
 }
 
 void raise_linalg(const char* name, const Tensor& info, int64_t element, const std::string& text) {

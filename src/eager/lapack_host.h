@@ -60,6 +60,7 @@ bool may_need_grad(const Tensor& a);
 // Raises LinAlgError for the first info of a batch that is not 0. `name` is PyTorch's, text(info) says what is wrong.
 template <class Text>
 void check_info(const Tensor& info, const char* name, Text&& text);
+void check_info(const Tensor& info, const char* name, const char* text);  // in which {} stands for info
 [[noreturn]] void raise_linalg(const char* name, const Tensor& info, int64_t element, const std::string& text);
 
 template <class Text>

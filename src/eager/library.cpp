@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "core/parallel.h"
+#include "dispatch/seen.h"
 #include "eager/library_host.h"
 #include "eager/plugin.h"
 
@@ -55,6 +56,7 @@ const Found& found() {
 
 const StrataLibrary* library() {
   if (!enabled.load(std::memory_order_relaxed)) return nullptr;
+  check_seen("a library");
   const StrataLibrary* table = found().table;
   int threads = num_threads();
   if (table && told_threads.load(std::memory_order_relaxed) != threads) {

@@ -4,17 +4,16 @@
 #include "eager/linalg_factors.h"
 #include "strata/generated/eager_factor.h"
 #include "strata/generated/ops/arrange.h"
+#include "strata/generated/ops/decompose.h"
 #include "strata/generated/ops/factor.h"
 
 namespace strata::eager {
 
 namespace {
 
-std::string zero_block(int32_t verdict) {
-  return str_cat("D[", verdict, ",", verdict,
-                 "] is zero and using it on ldl_solve would result in a division by zero. ",
-                 "linalg.ldl_factor_ex gives the factors all the same");
-}
+constexpr const char* zero_block =
+    "D[{},{}] is zero and using it on ldl_solve would result in a division by zero. linalg.ldl_factor_ex gives the "
+    "factors all the same";
 
 // Every pivot must name a row, and those of a block of two rows must both be there.
 void check_pivots(const int32_t* pivots, int64_t n, const char* op) {
@@ -54,7 +53,7 @@ std::tuple<Tensor, Tensor, Tensor> linalg_ldl_factor_ex(const Tensor& a, bool he
 
 std::tuple<Tensor, Tensor> linalg_ldl_factor(const Tensor& a, bool hermitian) {
   auto [ld, pivots, info] = ops::linalg_ldl_factor_ex(a, hermitian, false);
-  check_info(info, "linalg.ldl_factor", zero_block);
+  ops::_check_info(info, "linalg.ldl_factor", zero_block);
   return {ld, pivots};
 }
 

@@ -6,6 +6,7 @@
 #include "eager/linalg_factors.h"
 #include "strata/generated/eager_factor.h"
 #include "strata/generated/ops/arrange.h"
+#include "strata/generated/ops/decompose.h"
 #include "strata/generated/ops/factor.h"
 #include "strata/generated/ops/scatter.h"
 #include "strata/generated/ops/unary.h"
@@ -19,11 +20,9 @@ void check_pivoted(bool pivot) {
   STRATA_CHECK(pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
 }
 
-std::string zero_pivot(int32_t verdict) {
-  return str_cat("U[", verdict, ",", verdict,
-                 "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform "
-                 "the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)");
-}
+constexpr const char* zero_pivot =
+    "U[{},{}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+    "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)";
 
 void check_pivots(const Tensor& lu, const Tensor& pivots, const char* op) {
   check_same_device(lu, pivots, op);
@@ -55,7 +54,7 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& a, bool piv
 
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& a, bool pivot) {
   auto [lu, pivots, info] = ops::linalg_lu_factor_ex(a, pivot, false);
-  check_info(info, "linalg.lu_factor", zero_pivot);
+  ops::_check_info(info, "linalg.lu_factor", zero_pivot);
   return {lu, pivots};
 }
 

@@ -24,15 +24,12 @@ namespace {
 // The matrix whose factors give the determinant: of a real one its transpose, which row-major memory already is.
 Tensor for_determinant(const Tensor& a) { return a.is_complex() ? a : ops::transpose(a, -2, -1); }
 
-std::string singular_inverse(int32_t verdict) {
-  return str_cat("The diagonal element ", verdict,
-                 " is zero, the inversion could not be completed because the input matrix is singular.");
-}
-std::string singular_system(int32_t) { return "The solver failed because the input matrix is singular."; }
-std::string not_positive(int32_t verdict) {
-  return str_cat("The factorization could not be completed because the input is not positive-definite (the leading ",
-                 "minor of order ", verdict, " is not positive-definite).");
-}
+constexpr const char* singular_inverse =
+    "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.";
+constexpr const char* singular_system = "The solver failed because the input matrix is singular.";
+constexpr const char* not_positive =
+    "The factorization could not be completed because the input is not positive-definite (the leading minor of order "
+    "{} is not positive-definite).";
 
 bool is_vector_case(const Tensor& a, const Tensor& b) {
   if (b.dim() == 1) return true;
@@ -58,7 +55,7 @@ std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& a, bool check_errors) {
 
 Tensor linalg_inv(const Tensor& a) {
   auto [inverse, info] = ops::linalg_inv_ex(a, false);
-  check_info(info, "linalg.inv", singular_inverse);
+  ops::_check_info(info, "linalg.inv", singular_inverse);
   return inverse;
 }
 
@@ -93,7 +90,7 @@ std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& a, const Tensor& b, boo
 
 Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
   auto [x, info] = ops::linalg_solve_ex(a, b, left, false);
-  check_info(info, "linalg.solve", singular_system);
+  ops::_check_info(info, "linalg.solve", singular_system);
   return x;
 }
 
@@ -252,7 +249,7 @@ std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& a, bool upper, bool 
 
 Tensor linalg_cholesky(const Tensor& a, bool upper) {
   auto [factor, info] = ops::linalg_cholesky_ex(a, upper, false);
-  check_info(info, "linalg.cholesky", not_positive);
+  ops::_check_info(info, "linalg.cholesky", not_positive);
   return factor;
 }
 

@@ -152,6 +152,13 @@ def cholesky_plain(m):
     yield call(singular(m, 3))
 
 
+@sample("check_info")
+def check_info(m):
+    yield call(T(np.zeros((3,), np.int32), "int32"), "linalg.probe", "element {}")
+    yield call(T(np.zeros((), np.int32), "int32"), "linalg.probe", "element {}")
+    yield call(T(np.array([0, 2, 1], np.int32), "int32"), "linalg.probe", "element {}, {}")
+
+
 @sample("inverse")
 def inverse(m):
     yield call(regular(m, 3, 3))

@@ -302,6 +302,50 @@ def test_second_derivative(entry, dtype_name):
     gradient(entry, dtype_name, Counter(), twice=True)
 
 
+def form_of(sample: Sample):
+    """What a recording of the sample takes for granted."""
+
+    def shown(v):
+        if isinstance(v, strata.Tensor):
+            return "tensor"
+        return [shown(x) for x in v] if isinstance(v, (list, tuple)) else repr(v)
+
+    return repr([shown(v) for v in [sample.args, *sorted(sample.kwargs), *sample.kwargs.values()]] + geometry(sample.tensors))
+
+
+def refusable(tensors):
+    """Other values, of which some operators refuse some."""
+    yield tensors
+    for value in (0, -1, 100, float("nan")):
+        yield [t if t.dtype == strata.bool or (value < 0 and t.dtype == strata.uint8) or (value != value and not t.is_floating_point())
+               else strata.full_like(t, value) for t in tensors]
+
+
+@pytest.mark.parametrize("dtype_name", ["float32", "int64"])
+@pytest.mark.parametrize("entry", ENTRIES, ids=named)
+def test_errors_of_values_are_replayed(entry, dtype_name):
+    op, tapes = operator(entry.schema), {}
+    found = samples(entry.schema.full, entry, dtype_name)
+    for sample in found:
+        def f(*tensors, sample=sample):
+            return tensors_of(sample.call(op, tensors))
+
+        key = form_of(sample)
+        if key not in tapes and works(f, sample.tensors):
+            if not refused(entry.schema.full, entry, f, sample.tensors, True):
+                tapes[key] = f, strata._C._record(f, copies(sample.tensors))[0]
+    for sample in found:
+        if form_of(sample) not in tapes:
+            continue
+        f, tape = tapes[form_of(sample)]
+        for tensors in refusable(sample.tensors):
+            try:
+                f(*copies(tensors))
+            except ERRORS as error:
+                with pytest.raises(type(error)):
+                    strata._C._tape_replay(tape, copies(tensors))
+
+
 # Samples of the table draw what is certain; these do not.
 NUMBERS = {"size": [4, 5], "n": 20, "high": 30, "low": -3, "to": 9, "p": 0.4, "num_samples": 3, "train": True, "lambd": 1.5,
            "from": {"int": 2, "float": 0.5}, "mean": 0.25, "std": 1.5, "sigma": 2.0, "median": 0.5}
