@@ -61,14 +61,15 @@ class Writer {
       if (k == 0 && of) e.leaf(read(*of, inside), of->dtype);
       leaves(e, inside, k == 0 ? 1 : 1 + int(rng_() % 2));
       if (k > 0) e.leaf("r0", DType::F32);
-      const std::string how =
-          pick<std::string>(rng_, {"sum", "sum", "sum", "sum", "sum", "sum", "prod", "max", "min", "any", "argmax"});
+      const std::string how = pick<std::string>(rng_, {"sum", "sum", "sum", "sum", "sum", "sum", "sum_products",
+                                                       "sum_products", "prod", "max", "min", "any", "argmax"});
       const std::string name = "r" + std::to_string(k);
       std::string value = how == "any"       ? e.condition(2)
                           : chance(rng_, 85) ? e.all_real(1 + int(rng_() % 2))
                                              : e.integer(2);
       if (how == "sum" && of && k == 0 && !is_complex(of->dtype) && chance(rng_, 30)) value = absent(*of, inside);
       if (how == "argmax") value += ", " + over_[0].name;
+      if (how == "sum_products") value += ", " + e.real(1);
       const std::string line = how + "(" + value + ")";
       // What comes after takes every result as a number.
       text += name + " = " + (how == "any" || how == "argmax" ? "f32(" + line + ")" : line) + "\n";
@@ -290,10 +291,11 @@ class Writer {
     if (!is_new) return at->second;
     for (int size : t.dims) {
       std::string name;
-      for (const Letter& l : out_)
-        if (l.size == size && std::ranges::find(at->second, l.name) == at->second.end() && name.empty() &&
-            (over_read_ || chance(rng_, 85)))
-          name = l.name;
+      for (const std::vector<Letter>* run : {&out_, &over_})
+        for (const Letter& l : *run)
+          if (l.size == size && std::ranges::find(at->second, l.name) == at->second.end() && name.empty() &&
+              (over_read_ || chance(rng_, 85)))
+            name = l.name;
       if (name.empty()) name = "n" + std::to_string(names_.size());
       names_[name] = size;
       at->second.push_back(name);

@@ -22,7 +22,7 @@ void replace(Nest& n, int old, int now) {
   for (Node& m : n.nodes)
     for (int& a : m.arg) change(a);
   for (Reduction& r : n.reductions)
-    for (int* v : {&r.value[0], &r.value[1], &r.guard}) change(*v);
+    for (int* v : r.nodes()) change(*v);
   for (NestStore& s : n.stores)
     for (int* v : {&s.value, &s.imaginary, &s.guard}) change(*v);
   find_dependences(n);
@@ -124,7 +124,8 @@ bool drop_narrowing(Random& rng, Nest& n) {
 }
 
 bool sums_by_tree(const Reduction& r) {
-  return (r.combine == Combine::Add || r.combine == Combine::Mul) && is_float(r.accumulator) && !r.sequence;
+  return (r.combine == Combine::Add || r.combine == Combine::Mul) && is_float(r.accumulator) && !r.sequence &&
+         !r.multiplies();
 }
 
 bool no_tree(Random& rng, Nest& n) {
@@ -154,6 +155,11 @@ bool capture(Random& rng, Nest& n) {
 
 bool has_tree(Random&, Nest& n) { return std::ranges::any_of(n.reductions, sums_by_tree); }
 
+bool has_chain(Random&, Nest& n) {
+  return std::ranges::any_of(n.reductions,
+                             [](const Reduction& r) { return r.multiplies() && is_float(r.accumulator); });
+}
+
 Change text_change(const char* from, const char* to) {
   return [=](std::string& text) {
     for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += std::string(to).size())
@@ -172,6 +178,7 @@ const std::vector<Mutation>& mutations() {
       {"a fold, for a sequence", no_tree},
       {"a reduction's own index", capture},
       {"a fold level", has_tree, text_change("bit < 10", "bit < 9")},
+      {"a chain's length", has_chain, text_change("++used & 1023", "++used & 511")},
       {"a boundary of chunks", has_tree, text_change("++used == 65536", "++used == 32768")},
   };
   return all;
