@@ -48,13 +48,15 @@ def inlined(text: str) -> str:
 
 
 def used_names(text: str) -> list[str]:
-    calls, names = set(), []
+    calls, names, bound = set(), [], {"pi", "inf", "nan"}
     tree = parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             calls.add(id(node.func))
+            if isinstance(node.func, ast.Name) and node.func.id == "repeat":
+                bound |= {a.id for a in node.args[2::3] if isinstance(a, ast.Name)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and id(node) not in calls and node.id not in ("pi", "inf", "nan") and node.id not in names:
+        if isinstance(node, ast.Name) and id(node) not in calls and node.id not in bound and node.id not in names:
             names.append(node.id)
     return names
 

@@ -52,6 +52,12 @@ class Builder {
   Value apply(const Function& f, const std::vector<Value>& args);
   Value apply(const char* function, const std::vector<Value>& args);
 
+  // build_repeat.cpp: values that a loop carries
+  Value repeat(const Expr& e);
+  Value carry_start(const Expr& e, const std::string& name, Carry& carry);
+  void carry_next(const Expr& e, const Value& like, Carry& carry);
+  Value carried_number(Op op, const Value& like, int carry, size_t first);
+
   // build_calls.cpp: functions by name
   std::vector<Value> eval_all(const std::vector<ExprPtr>& args);
   Value call(const Expr& e, const std::vector<Value>& args);

@@ -196,6 +196,7 @@ Value Builder::eval(const Expr& e) {
     return cast(number(l), !l.is_long ? DType::U32 : l.is_unsigned ? DType::U64 : DType::I64);
   }
   if (e.kind == Expr::Name) return lookup(e);
+  if (e.name == "repeat") return repeat(e);
   at_ = &e;
   Value v = call(e);
   return v;

@@ -14,7 +14,7 @@ int Graph::add(Node n) {
   for (int a : n.arg)
     if (a >= 0 && !nodes[a].uniform) all = false;
   if (n.leaf()) all = n.op == Op::Const || n.op == Op::Param || n.op == Op::Reduced || n.op == Op::Length || n.uniform;
-  n.uniform = all;
+  n.uniform = all && n.op != Op::Carried;
   nodes.push_back(std::move(n));
   return at->second;
 }
@@ -45,11 +45,11 @@ int Graph::reduce(Reduction r) {
 
 const char* op_name(Op op) {
   static constexpr const char* names[] = {
-      "const",   "param",      "load",        "scratch", "reduced", "index", "length", "range", "extent",
-      "stride",  "neg",        "not",         "sqrt",    "floor",   "ceil",  "trunc",  "rint",  "convert",
-      "bitcast", "widen_half", "narrow_half", "add",     "sub",     "mul",   "div",    "and",   "or",
-      "xor",     "shl",        "shr",         "eq",      "ne",      "lt",    "le",     "gt",    "ge",
-      "call",    "fma",        "select",      "rare",    "at",      "check"};
+      "const",   "param",   "load",       "scratch",     "reduced", "index", "length",  "range", "extent",
+      "state",   "stride",  "neg",        "not",         "sqrt",    "floor", "ceil",    "trunc", "rint",
+      "convert", "bitcast", "widen_half", "narrow_half", "add",     "sub",   "mul",     "div",   "and",
+      "or",      "xor",     "shl",        "shr",         "eq",      "ne",    "lt",      "le",    "gt",
+      "ge",      "call",    "fma",        "select",      "rare",    "at",    "carried", "check"};
   return names[int(op)];
 }
 

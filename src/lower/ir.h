@@ -11,6 +11,7 @@
 
 #include "core/dtype.h"
 #include "lower/desc.h"
+#include "lower/ir/carry.h"
 
 namespace strata::lower {
 
@@ -24,6 +25,7 @@ enum class Op : uint8_t {
   Length,   // elements of the row, I64
   Range,    // imm: which; the index that runs over it, I64 (ir/nest.h)
   Extent,   // imm: which range; its size, I64
+  State,    // imm: which carry (ir/carry.h); part: which of its values, before the step
   Stride,   // imm: which operand, outputs first; part: which of its dims; elements, I64
   Neg,
   Not,
@@ -55,8 +57,9 @@ enum class Op : uint8_t {
   Fma,
   Select,  // arg: condition, then, else
   Rare,    // as Select; the printer may compute `then` only where some lane needs it
-  At,     // imm: which operand, outputs first; part; arg: its element, and a Bool under which alone it is read (else 0)
-  Check,  // imm: bits for the status word where arg is false; the value is arg
+  At,  // imm: which operand, outputs first; part; arg: its element, and a Bool under which alone it is read (else 0)
+  Carried,  // imm: which carry; part: which of its values, at its end or at the index at hand
+  Check,    // imm: bits for the status word where arg is false; the value is arg
 };
 
 enum class Helper : uint8_t { Fmod, Div, Rem, FloorDiv, Mod, Pow };  // integer ones are total; Div and Rem truncate
@@ -114,6 +117,7 @@ struct Pass {
   std::vector<Node> nodes;  // arguments precede their users
   std::vector<Store> stores;
   std::vector<Reduction> reductions;
+  std::vector<Carry> carries;
   bool elementwise = false;  // writes outputs with one value per element
 };
 
@@ -153,6 +157,7 @@ class Graph {
 
   std::vector<Node> nodes;
   std::vector<Reduction> reductions;
+  std::vector<Carry> carries;
   bool portable = false;  // half floats are taken apart: for printers that have no instructions for them
 
  private:

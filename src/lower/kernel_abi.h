@@ -96,7 +96,8 @@ typedef struct StrataSpaceRange {
   const char* name;   // the dim's, or its group's, as the table writes it
   uint8_t kind;       // STRATA_DIM_*
   uint8_t component;  // which dim of its group; of the plain group 0 is outside, 1 inside
-  uint8_t runs;       // 0: a size only; 1: a loop; 2: one whose order matters, since its turns may write one element
+  uint8_t runs;  // 0: a size only; 1: a loop; 2: one whose order matters, since its turns may write one element; 3: one
+                 // that nobody divides
 } StrataSpaceRange;
 
 typedef struct StrataSpaceOperand {

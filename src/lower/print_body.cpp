@@ -80,6 +80,18 @@ BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Ne
         users_[a].push_back(int(v));
         if (!pass.nodes[v].uniform) splat_[a] = 1;
       }
+  loops_.assign(n, 0);
+  for (size_t v = 0; v < n; ++v) {
+    const Node& node = pass.nodes[v];
+    const uint64_t own = node.op == Op::State || node.op == Op::Carried ? uint64_t(1) << node.imm : 0;
+    for (int a : node.arg)
+      if (a >= 0) loops_[v] |= loops_[size_t(a)];
+    if (node.op == Op::State) loops_[v] = own;
+    if (node.op == Op::Carried)
+      for (int a : pass.carries[node.imm].uses()) loops_[v] |= loops_[size_t(a)] & ~own;
+  }
+  for (const Carry& c : pass.carries)
+    for (int v : c.uses()) splat_[size_t(v)] = 1;
   for (const Store& s : pass.stores)
     if (s.scratch || !kernel.outputs[s.operand].per_row) splat_[s.value] = 1;
   for (const Reduction& r : pass.reductions)
@@ -90,6 +102,13 @@ BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Ne
     for (size_t v = 0; v < n; ++v)
       if (pass.nodes[v].op != Op::Const && own == (pass.nodes[v].own || pass.nodes[v].leaf()))
         names_[v] = unique(wish(pass.nodes[v]));
+  for (const Carry& c : pass.carries) {
+    carry_names_.emplace_back();
+    for (const std::string& name : c.names) carry_names_.back().push_back(unique(name));
+  }
+  for (size_t v = 0; v < n; ++v)
+    if (const Node& node = pass.nodes[v]; node.op == Op::State || node.op == Op::Carried)
+      names_[v] = carry_names_[node.imm][node.part];
   find_groups();
 }
 
@@ -309,7 +328,7 @@ std::string BodyPrinter::element_part(int indent) {
   out_.clear();
   indent_ = indent;
   for (size_t v = 0; v < pass_.nodes.size(); ++v)
-    if (owner_[v] < 0) emit(int(v));
+    if (owner_[v] < 0 && !loops_[v]) emit(int(v));
   return std::move(out_);
 }
 
@@ -317,6 +336,7 @@ void BodyPrinter::emit(int v) {
   const Node& n = pass_.nodes[v];
   if (emitted_[v] || n.uniform) return;
   if (group_of_[v] >= 0) return emit_group(group_of_[v]);
+  if (n.op == Op::Carried) return emit_repeat(int(n.imm));
   emitted_[v] = 1;
   for (int a : n.arg)
     if (a >= 0) emit(a);
@@ -367,7 +387,7 @@ void BodyPrinter::find_groups() {
   std::vector<std::vector<char>> below;
   for (int v = 0; v < n; ++v) {
     const Node& node = pass_.nodes[v];
-    if (node.op != Op::Rare || node.uniform || node.type == DType::Bool) continue;
+    if (node.op != Op::Rare || node.uniform || node.type == DType::Bool || loops_[size_t(v)]) continue;
     std::vector<char> seen(n, 0);
     std::vector<int> todo{v};
     while (!todo.empty()) {
@@ -392,6 +412,8 @@ void BodyPrinter::find_groups() {
     group_of_[v] = group;
   }
   std::vector<char> kept(n, 0);
+  for (const Carry& c : pass_.carries)
+    for (int v : c.uses()) kept[v] = 1;
   for (const Store& s : pass_.stores) kept[s.value] = 1;
   for (const Reduction& r : pass_.reductions)
     for (int v : r.value)

@@ -76,6 +76,7 @@ class BodyPrinter {
   std::string expression(int v, bool vector);
   void emit(int v);
   void emit_group(int group);
+  void emit_repeat(int carry);
   void line(const std::string& text);
   void find_groups();
   int mask_bits(int v) const;
@@ -92,6 +93,9 @@ class BodyPrinter {
   std::vector<std::vector<int>> groups_;
   std::vector<std::vector<char>> inside_;  // [group][node]: only the group's slow parts use it
   std::vector<char> emitted_, splat_;
+  std::vector<uint64_t> loops_;  // per node: the carries on whose states it depends, a bit each
+  uint64_t open_ = 0;            // those whose loops are being printed
+  std::vector<std::vector<std::string>> carry_names_;
   std::string out_;
   int indent_ = 2;
 };

@@ -15,6 +15,8 @@ class Splitter {
       if (n.op == Op::Reduced) level_[v] = reduction_level(g.reductions[n.imm]) + 1;
       for (int a : n.arg)
         if (a >= 0) level_[v] = std::max(level_[v], level_[a]);
+      if (n.op == Op::Carried)
+        for (int a : g.carries[n.imm].uses()) level_[v] = std::max(level_[v], level_[size_t(a)]);
     }
   }
 
@@ -74,6 +76,8 @@ class Splitter {
       seen[v] = true;
       const Node& n = g_.node(v);
       todo.insert(todo.end(), n.arg.begin(), n.arg.end());
+      if (n.op == Op::Carried)
+        for (int a : g_.carries[n.imm].uses()) todo.push_back(a);
       if (n.op != Op::Reduced) continue;
       used_[n.imm] = true;
       todo.insert(todo.end(), g_.reductions[n.imm].value.begin(), g_.reductions[n.imm].value.end());
@@ -91,7 +95,7 @@ class Splitter {
       if (n.uniform || std::find(seen.begin(), seen.end(), w) != seen.end()) continue;
       seen.push_back(w);
       if (n.leaf()) continue;
-      sum += n.op == Op::Div || n.op == Op::Sqrt || n.op == Op::Call ? 6 : 1;
+      sum += n.op == Op::Carried ? kDear + 1 : n.op == Op::Div || n.op == Op::Sqrt || n.op == Op::Call ? 6 : 1;
       for (int a : n.arg)
         if (a >= 0) todo.push_back(a);
     }
@@ -123,6 +127,7 @@ class Splitter {
     if (n.op == Op::Reduced) n.imm = number_[n.imm];
     for (int& a : n.arg)
       if (a >= 0) a = place(a);
+    if (n.op == Op::State || n.op == Op::Carried) n.imm = carry(n);
     std::vector<Node>& nodes = kernel_.passes[pass_].nodes;
     nodes.push_back(n);
     at_[v] = int(nodes.size()) - 1;
@@ -133,11 +138,27 @@ class Splitter {
     return at_[v];
   }
 
+  // The number that a carry has in the current pass, to which the value at its end brings what it needs.
+  uint64_t carry(const Node& n) {
+    std::vector<Carry>& carries = kernel_.passes[pass_].carries;
+    auto [at, fresh] = carry_.emplace(std::pair(pass_, n.imm), carries.size());
+    const uint64_t number = at->second;
+    if (fresh) carries.emplace_back();
+    if (n.op == Op::State || !carries[number].start.empty()) return number;
+    Carry c = g_.carries[n.imm];
+    for (std::vector<int>* all : {&c.start, &c.next})
+      for (int& v : *all) v = place(v);
+    c.going = place(c.going);
+    kernel_.passes[pass_].carries[number] = std::move(c);
+    return number;
+  }
+
   static constexpr int kDear = 8;
   const Graph& g_;
   Kernel& kernel_;
   std::vector<int> level_, number_, computed_, at_;
   std::map<int, int> rows_, placed_;
+  std::map<std::pair<int, uint64_t>, uint64_t> carry_;
   std::vector<bool> used_;
   int pass_ = 0;
 };

@@ -248,7 +248,7 @@ int32_t Launch::run(const void* scalars) {
     begin[loops] = 0;
     end[loops] = extent_[r];
     volume *= extent_[r];
-    const bool ordered = form_.range[r].runs == 2;
+    const bool ordered = form_.range[r].runs >= 2;
     if (!ordered && (split < 0 || (end[split] < 16 && extent_[r] > end[split]))) split = loops;
     ++loops;
   }

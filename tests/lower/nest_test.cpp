@@ -341,7 +341,43 @@ TEST(Nest, NamesOfAFunctionAreItsOwn) {
   EXPECT_EQ(nest.depends[size_t(nest.stores[0].value)], nest.depends[size_t(nest.stores[0].offset)]);
 }
 
+TEST(Nest, CarriesAlongADim) {
+  const KernelDesc d = space("self[p..,i]", "", "result[p..,i]", "scan(i, a, b, a * b, self)");
+  const Nest nest = build_space(d, DType::F32, {});
+  ASSERT_EQ(nest.carries.size(), 1u);
+  EXPECT_EQ(nest.carries[0].kind, Carry::Blocks);
+  EXPECT_TRUE(nest.ranges[size_t(nest.carries[0].range)].whole);
+  EXPECT_EQ(space_forms(d, DType::F32).size(), 1u);  // its dim is the innermost loop
+  EXPECT_NE(dump(nest).find("scan 0 over i from"), std::string::npos);
+  const std::string text = print_nests({nest}, c99);
+  EXPECT_NE(text.find("static void test_f32_a_2(const f32* a, const f32* b, f32* to)"), std::string::npos);
+  EXPECT_NE(text.find("if (i & 1023)"), std::string::npos);
+  const Nest order =
+      build_space(space("self[p..,i]", "", "result[p..,i]", "recurrence(i, h, self, h * self)"), DType::F32, {});
+  EXPECT_EQ(order.carries[0].kind, Carry::Recurrence);
+  EXPECT_NE(print_nests({order}, c99).find("const f32 next = i ? "), std::string::npos);
+}
+
+TEST(Nest, RepeatsInsideOfAnElement) {
+  const KernelDesc d = space("self[p..]", "", "result[p..]", "repeat(x, x < 100, x, self, x * 2)");
+  const Nest nest = build_space(d, DType::F32, {});
+  ASSERT_EQ(nest.carries.size(), 1u);
+  EXPECT_EQ(nest.loops() >> nest.carries[0].range & 1, 0u);
+  const std::string text = print_nests({nest}, c99);
+  EXPECT_NE(text.find("for (;;) {"), std::string::npos);
+  EXPECT_NE(text.find(") break;"), std::string::npos);
+  EXPECT_NE(refusal(space("self[p..]", "", "result[p..]", "repeat(x, x < 1, x, self)")).find("repeat takes"),
+            std::string::npos);
+  EXPECT_NE(refusal(space("self[p..]", "", "result[p..]", "repeat(x, x < 1, 2, self, x)")).find("expected the name"),
+            std::string::npos);
+}
+
 TEST(Nest, RefusesATextThatMakesNoSense) {
+  EXPECT_NE(
+      refusal(space("self[p..,i]", "", "result[p..,i]", "scan(p, a, b, a + b, self)")).find("no dim of an output"),
+      std::string::npos);
+  EXPECT_NE(refusal(space("self[p..,i]", "", "result[p..,i]", "scan(i, a, b, self)")).find("scan takes a dim"),
+            std::string::npos);
   EXPECT_NE(refusal(space("self[p..,n]", "", "result[p..,i]", "self[p]")).find("self has 2 dims, got 1 indices"),
             std::string::npos);
   EXPECT_NE(refusal(space("self[p..,n]", "", "result[p..,i]", "other[p, i]")).find("'other' is no tensor operand"),

@@ -36,6 +36,12 @@ extern const KernelDesc test_kernels[] = {
      "test: truncated division"},
     {"shifts", "pointwise", P, "self other", "", "l r", "l = self << other\nr = self >> other", kInts, "test: shifts"},
     {"int_pow", "pointwise", P, "self other", "", "result", "pow(self, other)", kInts, "test: pow of integers"},
+    {"euclid", "pointwise", P, "self other", "", "result",
+     "repeat(a, b != 0, a, self, b, b, other, fmod(a, where(b == 0, 1, b)))", kInts, "test: repeat until it is done"},
+    {"nested_turns", "pointwise", P, "self", "", "result",
+     "n = abs(self) < 8 ? floor(abs(self)) : 7\n"
+     "repeat(s, j < n, j, 0, j + 1, s, 0, repeat(s + t, k < j, k, 0, k + 1, t, self, t * 0.5 + 1))",
+     kFloats, "test: repeat inside of repeat"},
     {"logic", "pointwise", P, "self other", "", "a o x n",
      "a = self & other\no = self | other\nx = self ^ other\nn = ~self", kInts | kBool, "test: bitwise"},
     {"extrema", "pointwise", P, "self other", "", "a b c d",

@@ -27,6 +27,7 @@ void find_dependences(Nest& nest) {
   for (size_t v = 0; v < nest.nodes.size(); ++v) {
     const Node& n = nest.nodes[v];
     uint64_t d = n.op == Op::Range ? uint64_t(1) << n.imm : 0;
+    if (n.op == Op::State) d = uint64_t(1) << nest.carries[n.imm].range;
     for (int a : n.arg)
       if (a >= 0) d |= nest.depends[a];
     if (n.op == Op::Reduced) {
@@ -35,9 +36,51 @@ void find_dependences(Nest& nest) {
         if (a >= 0) d |= nest.depends[a];
       d &= ~r.over;
     }
+    if (n.op == Op::Carried) {
+      const Carry& c = nest.carries[n.imm];
+      for (int a : c.reads()) d |= nest.depends[size_t(a)];
+      d = c.kind == Carry::Repeat ? d & ~(uint64_t(1) << c.range) : d | uint64_t(1) << c.range;
+    }
     nest.depends[v] = d;
   }
 }
+
+namespace {
+
+void verify_carry(const Nest& nest, int v) {
+  const Node& n = nest.nodes[size_t(v)];
+  const Carry& c = nest.carries[n.imm];
+  STRATA_INTERNAL(c.start.size() == c.next.size() && n.part < c.start.size(), nest.name, ": carry ", n.imm,
+                  " has no value ", int(n.part));
+  for (size_t k = 0; k < c.start.size(); ++k)
+    STRATA_INTERNAL(
+        c.start[k] < v && c.next[k] < v && nest.nodes[size_t(c.start[k])].type == nest.nodes[size_t(c.next[k])].type,
+        nest.name, ": carry ", n.imm, " changes the type of a value, or of what follows it");
+  const uint64_t loops = nest.loops(), own = uint64_t(1) << c.range;
+  if (c.kind == Carry::Repeat) {
+    STRATA_INTERNAL(c.going >= 0 && c.going < v && nest.nodes[size_t(c.going)].type == DType::Bool, nest.name,
+                    ": carry ", n.imm, " goes on by what is no condition");
+    STRATA_INTERNAL((loops & own) == 0, nest.name, ": carry ", n.imm, " repeats over a loop of the nest");
+    return;
+  }
+  STRATA_INTERNAL((loops & own) && nest.depends[size_t(v)] < 2 * own, nest.name, ": carry ", n.imm,
+                  " depends on a loop inside of its own");
+  std::vector<char> combines(nest.nodes.size(), 0);
+  if (c.kind == Carry::Blocks)
+    for (int a : c.next) combines[size_t(a)] = 1;
+  for (size_t k = nest.nodes.size(); k-- > 0;) {
+    const Node& of = nest.nodes[k];
+    if (!combines[k]) continue;
+    STRATA_INTERNAL(!of.leaf() || of.op == Op::Const || of.op == Op::State, nest.name, ": scan ", n.imm,
+                    " combines more than its values");
+    STRATA_INTERNAL(of.op != Op::At && of.op != Op::Reduced && of.op != Op::Carried && of.op != Op::Check, nest.name,
+                    ": scan ", n.imm, " reads memory to combine");
+    for (int a : of.arg)
+      if (a >= 0) combines[size_t(a)] = 1;
+  }
+}
+
+}  // namespace
 
 void verify(const Nest& nest) {
   const int count = int(nest.nodes.size());
@@ -79,6 +122,13 @@ void verify(const Nest& nest) {
                         " is guarded by what is no condition");
         break;
       }
+      case Op::State:
+        STRATA_INTERNAL(n.imm < nest.carries.size(), nest.name, ": node ", v, " names carry ", n.imm);
+        break;
+      case Op::Carried:
+        STRATA_INTERNAL(n.imm < nest.carries.size(), nest.name, ": node ", v, " names carry ", n.imm);
+        verify_carry(nest, v);
+        break;
       case Op::Load:
       case Op::Scratch:
       case Op::Index:
@@ -147,7 +197,7 @@ std::string dump(const Nest& nest) {
       out << ' ' << nest.scalars[n.imm].name;
     else if (n.op == Op::Call)
       out << ' ' << helper_name(Helper(n.imm));
-    else if (n.op == Op::Reduced || n.op == Op::Check)
+    else if (n.op == Op::Reduced || n.op == Op::Check || n.op == Op::State || n.op == Op::Carried)
       out << ' ' << n.imm;
     if (n.part && n.op != Op::Stride) out << '.' << int(n.part);
     for (int a : n.arg)
@@ -166,6 +216,16 @@ std::string dump(const Nest& nest) {
     for (int v : r.factor)
       if (v >= 0) out << (v == r.factor[0] ? " times %" : " %") << v;
     if (r.guard >= 0) out << " where %" << r.guard;
+    out << '\n';
+  }
+  for (size_t k = 0; k < nest.carries.size(); ++k) {
+    const Carry& c = nest.carries[k];
+    const char* const kinds[] = {"repeat", "recurrence", "scan"};
+    out << "  " << kinds[c.kind] << ' ' << k << " over " << nest.ranges[size_t(c.range)].name << " from";
+    for (int v : c.start) out << " %" << v;
+    out << " to";
+    for (int v : c.next) out << " %" << v;
+    if (c.going >= 0) out << " while %" << c.going;
     out << '\n';
   }
   for (const NestStore& s : nest.stores) {

@@ -7,6 +7,8 @@
 //   - offsets are I64, guards and conditions Bool; a value of an operand has its storage's type;
 //   - a reduction's value depends on each range that it binds; its result depends on none of them;
 //   - the ranges that stores depend on are the loops around them: of any two stores, one has all ranges of the other;
+//   - what carries along a loop has that as the innermost of the loops that its values depend on; what repeats has a
+//     range of its own, no loop; a scan's `next` is of its states and constants alone;
 //   - outputs are written, never read, but by contributions, whose output begins as the caller left it;
 //   - a contribution runs over every loop; those to one element come in the order of the loops.
 #pragma once
@@ -45,6 +47,7 @@ struct NestRange {
   std::string of = name;                                     // the dim's or group's name in the table
   uint8_t component = 0;
   bool ordered = false;  // contributions of several of its indices may meet in one element
+  bool whole = false;    // a carry goes along it: nobody divides it
 };
 
 struct Nest {
@@ -55,12 +58,15 @@ struct Nest {
   std::vector<Scalar> scalars;
   std::vector<Node> nodes;
   std::vector<Reduction> reductions;
+  std::vector<Carry> carries;
   std::vector<NestStore> stores;
   std::vector<uint64_t> depends;  // per node: the ranges, a bit each
 
   // Contributions in chains of 1,024 have two more outputs, which lie as the result does: what the chains before the
   // one at hand gave, and how many contributions there were.
   static constexpr const char *kTotal = "total", *kCount = "count";
+
+  static constexpr const char* kTurns = "turns";  // begins the names of ranges of carries that repeat
 
   uint64_t runs_over(const NestStore& s) const;
   uint64_t loops() const;      // ranges that stores run over

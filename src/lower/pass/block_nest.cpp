@@ -35,6 +35,14 @@ class BlockNest {
     for (size_t k = 0; k < outputs_.size(); ++k)
       for (uint8_t part = 0; part < 2; ++part)
         if (outputs_[k][part] >= 0) nest_.stores.push_back({int(k), offset(int(k)), at_[outputs_[k][part]], part});
+    for (Carry c : from.carries) {
+      for (std::vector<int>* all : {&c.start, &c.next})
+        for (int& v : *all) v = at_[size_t(v)];
+      c.going = at_[size_t(c.going)];
+      c.range = int(nest_.ranges.size());
+      nest_.ranges.push_back({Nest::kTurns + std::to_string(c.range)});
+      g_.carries.push_back(std::move(c));
+    }
     keep_live(g_, nest_);
     find_dependences(nest_);
     verify(nest_);

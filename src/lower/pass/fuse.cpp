@@ -108,6 +108,8 @@ class Fusing {
 
   std::string refusal() const {
     const Nest &consumer = consumer_.nest, &producer = producer_.nest;
+    for (const Nest* n : {&consumer, &producer})
+      if (!n->carries.empty()) return str_cat(n->name, " hands values from turn to turn, which is not fused yet");
     bool linked = false;
     for (size_t k = 0; k < result_.size(); ++k) {
       if (result_[k] < 0) continue;

@@ -11,8 +11,8 @@
 // and come first; operands are the consumer's, then those that only the producer has. What the producer would have
 // written is not written.
 //
-// What can't be fused, why_not says: a scatter's result; a result whose status would be lost, because the producer
-// checks indices or divisors and the consumer does not read every place.
+// What can't be fused, why_not says: a scatter's result; what has carries (ir/carry.h), so far; a result whose status
+// would be lost, because the producer checks indices or divisors and the consumer does not read every place.
 #pragma once
 #include <string>
 #include <vector>

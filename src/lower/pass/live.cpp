@@ -14,10 +14,14 @@ void keep_live(const Graph& graph, Nest& nest) {
     if (graph.nodes[v].op == Op::Reduced)
       for (int a : graph.reductions[graph.nodes[v].imm].reads())
         if (a >= 0) used[size_t(a)] = 1;
+    if (graph.nodes[v].op == Op::Carried)
+      for (int a : graph.carries[graph.nodes[v].imm].uses()) used[size_t(a)] = 1;
   }
   std::vector<int> place(graph.nodes.size(), -1), number(graph.reductions.size(), -1);
+  std::vector<int> carry(graph.carries.size(), -1);
   nest.nodes.clear();
   nest.reductions.clear();
+  nest.carries.clear();
   for (size_t v = 0; v < graph.nodes.size(); ++v) {
     if (!used[v]) continue;
     Node n = graph.nodes[v];
@@ -34,8 +38,21 @@ void keep_live(const Graph& graph, Nest& nest) {
       }
       n.imm = uint64_t(to);
     }
+    if (n.op == Op::State || n.op == Op::Carried) {
+      int& to = carry[n.imm];
+      if (to < 0) {
+        to = int(nest.carries.size());
+        nest.carries.push_back(graph.carries[n.imm]);
+      }
+      n.imm = uint64_t(to);
+    }
     place[v] = int(nest.nodes.size());
     nest.nodes.push_back(std::move(n));
+  }
+  for (Carry& c : nest.carries) {
+    for (std::vector<int>* all : {&c.start, &c.next})
+      for (int& v : *all) v = place[size_t(v)];
+    if (c.going >= 0) c.going = place[size_t(c.going)];
   }
   for (NestStore& s : nest.stores)
     for (int* v : {&s.offset, &s.value, &s.imaginary, &s.guard})

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/build.h"
+#include "lower/pass/carry_text.h"
 #include "lower/pass/contraction.h"
 #include "lower/pass/live.h"
 #include "lower/pass/space_text.h"
@@ -47,8 +48,15 @@ class SpaceNest : Builder::Operands {
 
   Nest run() {
     builder_.operands = this;
+    carries_.range_of = [this](const Expr& name) {
+      if (!ranges_.count(name.name) || is_group(name.name) || !iterated_[name.name])
+        builder_.fail(&name, "'" + name.name + "' is no dim of an output");
+      return ranges_.at(name.name)[0];
+    };
     builder_.g.portable = true;
     const std::vector<std::array<int, 2>> values = builder_.build();
+    for (Carry& c : builder_.g.carries)
+      if (c.kind == Carry::Repeat) c.range = new_range({Nest::kTurns + std::to_string(nest_.ranges.size())}, false);
     const Kernel& k = builder_.kernel();
     for (size_t i = 0; i < outputs_.size(); ++i) add_operand(outputs_[i], k.outputs[i].storage, true);
     if (form_.chained) {
@@ -71,6 +79,7 @@ class SpaceNest : Builder::Operands {
 
   // A dim, an operand at its own dims, a list's element, or an operand at a place.
   bool value(Builder& b, const Expr& e, Value& out) override {
+    if (carries_.value(b, e, out)) return true;
     if (e.kind == Expr::Call && e.name == "extent") {
       if (e.args.size() != 1 || e.args[0]->kind != Expr::Name || !ranges_.count(e.args[0]->name))
         b.fail(&e, "extent takes the name of a dim");
@@ -272,6 +281,10 @@ class SpaceNest : Builder::Operands {
       for (int& d : o.dims) d = place[size_t(d)];
     for (Node& n : nest_.nodes)
       if (n.op == Op::Range || n.op == Op::Extent) n.imm = uint64_t(place[n.imm]);
+    for (Carry& c : nest_.carries) {
+      c.range = place[size_t(c.range)];
+      nest_.ranges[size_t(c.range)].whole = c.kind != Carry::Repeat;
+    }
     for (Reduction& r : nest_.reductions) {
       uint64_t over = 0;
       for (size_t k = 0; k < place.size(); ++k)
@@ -414,6 +427,7 @@ class SpaceNest : Builder::Operands {
   std::map<std::string, bool> iterated_;
   std::vector<bool> runs_;
   bool scatters_ = false;
+  CarryTexts carries_;
   NestStore store_{};       // of a text that scatters
   std::vector<int> place_;  // and its place
   uint64_t over_ = 0;       // ranges that reductions run over
@@ -435,7 +449,7 @@ std::vector<SpaceForm> space_forms(const KernelDesc& desc, DType dtype) {
   const int first = !group ? 0 : desc.rank ? desc.rank : 1, last = !group ? 0 : desc.rank ? desc.rank : 3;
   for (int rank = first; rank <= last; ++rank)
     for (bool inner : {false, true})
-      if (plain || !inner) forms.push_back({rank, inner});
+      if ((plain && !carries_along(desc)) || !inner) forms.push_back({rank, inner});
   const NestStore::Into into = into_of(desc);
   const bool rounds = is_float(dtype) || is_complex(dtype);
   if ((into == NestStore::Add || into == NestStore::Mul) && rounds && !desc.sequence)

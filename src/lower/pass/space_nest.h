@@ -24,6 +24,7 @@
 //     group's dims do not matter to it, the others run as the inputs name them, the last fastest. Sums and products of
 //     floats form chains of 1,024, whose results are added (multiplied) in order, unless the description says
 //     `sequence`.
+//   - repeat, recurrence, scan: values handed from turn to turn (pass/carry_text.h).
 #pragma once
 #include "lower/ir/nest.h"
 

@@ -62,6 +62,13 @@ class NestPrinter {
   int step_of(const InnerPiece& piece) const;
   void strip_of(int reduction, const InnerLoop& loop, uint64_t ranges, Done done);
 
+  // ---- carries
+  void open_carries(size_t range);
+  void carry(int number, uint64_t ranges, Done& done);
+  void repeat(int number, uint64_t ranges, const Done& done);
+  void scan(int number);
+  void combine_function(int number);
+
   // ---- reductions
   int node_of(int reduction, uint8_t part) const;
   void range_loops(uint64_t over);
@@ -96,13 +103,14 @@ class NestPrinter {
   NamePool names_;
   std::vector<std::string> value_names_;
   std::map<int, std::string> strip_names_;  // by reduction
+  std::map<int, std::vector<std::string>> carry_names_;
   std::string better_;
   int known_step_ = 0;         // what the one factor of the piece's reads is, where the text is for that; else 0
   bool side_by_side_ = false;  // in the version for elements that lie side by side
   bool guarded_ = false;       // the store's guard stands around the loop at hand
   const InnerPiece* piece_ = nullptr;  // of the loop at hand, where it is cut
   const Span* span_ = nullptr;         // and that loop
-  std::string text_;
+  std::string functions_, text_;       // what the nest's function calls, and it
   int depth_ = 1;
 };
 

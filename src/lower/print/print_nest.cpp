@@ -8,7 +8,7 @@ namespace strata::lower {
 
 NestPrinter::NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& helpers)
     : nest_(nest), values_(dialect, helpers), helpers_(helpers), parameters_(parameters(nest)) {
-  if (dialect.any_order) plan_innermost();
+  if (dialect.any_order && nest.carries.empty()) plan_innermost();
   for (const NestParameter& p : parameters_) names_.reserve(p.name);
   for (const NestRange& r : nest.ranges) names_.reserve(r.name);
   for (const NestOperand& o : nest.operands) names_.reserve("p_" + o.label());
@@ -19,6 +19,11 @@ NestPrinter::NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& 
     for (const char* word : {"to", "turn", "sum", "re", "im"})
       if (s.into != NestStore::None) names_.reserve(word);
   better_ = names_.unique("better");
+  for (const char* word : {"a", "b", "to"})
+    if (!nest.carries.empty()) names_.reserve(word);
+  for (const Carry& c : nest.carries)
+    for (size_t k = 0; k < c.start.size(); ++k)
+      carry_names_[&c - nest.carries.data()].push_back(names_.unique(c.names[k]));
   value_names_.resize(nest_.nodes.size());
   for (size_t v = 0; v < nest_.nodes.size(); ++v) value_names_[v] = name_of(int(v));
   for (const auto& [k, loop] : strips_)
@@ -59,7 +64,7 @@ std::string NestPrinter::run() {
   }
   if (checks) line("if (found) *status |= found;");
   text_ += "}\n\n";
-  return std::move(text_);
+  return functions_ + text_;
 }
 
 void NestPrinter::lines(const std::string& text) {
@@ -107,6 +112,15 @@ std::string NestPrinter::name_of(int v) {
       return parameter(NestParameter::Stride, int(n.imm), n.part);
     case Op::Param:
       return parameter(NestParameter::Scalar, int(n.imm), n.part);
+    case Op::State: {
+      const Carry& c = nest_.carries[n.imm];
+      const size_t count = c.start.size();
+      if (c.kind == Carry::Blocks) return (n.part < count ? "a[" : "b[") + std::to_string(n.part % count) + "]";
+      return carry_names_.at(int(n.imm))[n.part];
+    }
+    case Op::Carried:
+      if (nest_.carries[n.imm].kind == Carry::Repeat) return carry_names_.at(int(n.imm))[n.part];
+      break;
     default:
       break;
   }
@@ -179,6 +193,8 @@ NestPrinter::Done NestPrinter::needed(const std::vector<int>& roots) const {
     if (n.op == Op::Reduced && !(side_by_side_ && strips_.count(int(n.imm))))
       for (int a : nest_.reductions[n.imm].reads())
         if (a >= 0) in[size_t(a)] = 1;
+    if (n.op == Op::Carried)
+      for (int a : nest_.carries[n.imm].reads()) in[size_t(a)] = 1;
   };
   for (size_t v = nest_.nodes.size(); v-- > 0;)
     if (in[v]) mark(v);
@@ -205,6 +221,8 @@ void NestPrinter::statements(const std::vector<int>& roots, uint64_t ranges, Don
            state_of(int(n.imm), "[" + index + " - strip]")[n.part ? 1 : 0] + ";");
     } else if (n.op == Op::Reduced) {
       reduction(int(n.imm), ranges, done);
+    } else if (n.op == Op::Carried) {
+      carry(int(n.imm), ranges, done);
     } else if (n.op == Op::At) {
       const NestOperand& o = nest_.operands[n.imm];
       std::string read = "p_" + o.label() + "[" +
@@ -251,6 +269,7 @@ void NestPrinter::loops(size_t next, uint64_t ranges, Done done) {
   stores(ranges);
   if (next == nest_.ranges.size()) return;
   const std::string& r = nest_.ranges[next].name;
+  open_carries(next);
   open("for (i64 " + r + " = " + parameter(NestParameter::Begin, int(next), 0) + "; " + r + " < " +
        parameter(NestParameter::End, int(next), 0) + "; " + r + "++) {");
   loops(next + 1, ranges | uint64_t(1) << next, done);

@@ -45,7 +45,10 @@ std::string tables(const KernelDesc& desc, const Nest& nest, SpaceForm form, std
   for (size_t k = 0; k < nest.ranges.size(); ++k) {
     const NestRange& r = nest.ranges[k];
     out += std::string(k ? ", " : "") + "{\"" + r.of + "\", " + number(r.kind) + ", " + number(r.component) + ", " +
-           number(nest.loops() >> k & 1 ? 1 + r.ordered : 0) + "}";
+           number(!(nest.loops() >> k & 1) ? 0
+                  : r.whole                ? 3
+                                           : 1 + r.ordered) +
+           "}";
   }
   out += "};\n";
   std::string operands;
