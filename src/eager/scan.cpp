@@ -14,6 +14,7 @@
 #include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
+#include "strata/generated/ops/scan.h"
 #include "strata/generated/ops/shape.h"
 #include "strata/generated/ops/view.h"
 
@@ -174,33 +175,19 @@ void scan_tensor(const Tensor& in, const Tensor& out, int64_t dim, BlockFn block
 // Contiguous operand in the dtype of the computation.
 Tensor operand(const Tensor& self, DType t) { return as_contiguous(as_dtype(self, t)); }
 
-// lines(in, out, dim) scans in the dtype of the computation; the result has dtype t.
+// lines(in, out, dim) scans in the dtype of the computation.
 template <class Lines>
-Tensor scan(const Tensor& self, int64_t dim, DType t, Lines lines) {
-  dim = wrap_dim(dim, self.dim());
-  Tensor out = new_tensor(self, self.sizes(), t);
-  if (out.is_meta() || out.numel() == 0) return out;
-  DType wide = wide_dtype(t);
-  Tensor in = operand(self, wide), to = wide == t ? out : new_tensor(self, self.sizes(), wide);
-  lines(in, to, dim);
+void scan(const Tensor& out, const Tensor& self, int64_t dim, Lines lines) {
+  const DType t = out.dtype(), wide = wide_dtype(t);
+  const Tensor in = operand(self, wide), to = wide == t ? out : new_tensor(out, out.sizes(), wide);
+  lines(in, to, wrap_dim(dim, self.dim()));
   if (!to.is_same(out)) copy_values(out, to);
-  return out;
 }
 
 template <class Op>
-Tensor cumulated(const Tensor& self, int64_t dim, DType t) {
-  return scan(self, dim, t, [](const Tensor& in, const Tensor& out, int64_t dim) {
-    scan_tensor(in, out, dim, block_fn<Op>(in.dtype()));
-  });
-}
-
-DType sum_dtype(const Tensor& self, std::optional<DType> dtype) {
-  return dtype ? *dtype : is_integral(self.dtype(), true) ? DType::I64 : self.dtype();
-}
-
-void check_not_bool(const char* name, std::optional<DType> dtype) {
-  STRATA_CHECK_NOT_IMPLEMENTED(dtype != DType::Bool, "\"", name,
-                               "\" not implemented for 'Bool'; give dtype=int64 or convert the result");
+void cumulated(const Tensor& out, const Tensor& self, int64_t dim) {
+  scan(out, self, dim,
+       [](const Tensor& in, const Tensor& to, int64_t dim) { scan_tensor(in, to, dim, block_fn<Op>(in.dtype())); });
 }
 
 // out= decides the dtype of the computation where dtype does not.
@@ -219,58 +206,49 @@ void check_same_dtype(const Tensor& self, std::optional<DType> dtype) {
 
 }  // namespace
 
-Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  check_not_bool("cumsum", dtype);
-  return cumulated<Sum>(self, dim, sum_dtype(self, dtype));
+void cumsum(const Tensor& result, const Tensor& self, int64_t dim, std::optional<DType>) {
+  cumulated<Sum>(result, self, dim);
 }
 
-Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  check_not_bool("cumprod", dtype);
-  return cumulated<Product>(self, dim, sum_dtype(self, dtype));
+void cumprod(const Tensor& result, const Tensor& self, int64_t dim, std::optional<DType>) {
+  cumulated<Product>(result, self, dim);
 }
 
 void cumsum_out(const Tensor& self, int64_t dim, std::optional<DType> dtype, const Tensor& out) {
-  scan_out(cumsum, "cumsum", self, dim, dtype, out);
+  scan_out(ops::cumsum, "cumsum", self, dim, dtype, out);
 }
 
 void cumprod_out(const Tensor& self, int64_t dim, std::optional<DType> dtype, const Tensor& out) {
-  scan_out(cumprod, "cumprod", self, dim, dtype, out);
+  scan_out(ops::cumprod, "cumprod", self, dim, dtype, out);
 }
 
 void cumsum_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   check_apart("cumsum_", self, {});
   check_same_dtype(self, dtype);
   check_apart("cumsum_", self, {});
-  copy_result(self, cumsum(self, dim, self.dtype()), "cumsum_");
+  copy_result(self, ops::cumsum(self, dim, self.dtype()), "cumsum_");
 }
 
 void cumprod_inplace(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
   check_apart("cumprod_", self, {});
   check_same_dtype(self, dtype);
   check_apart("cumprod_", self, {});
-  copy_result(self, cumprod(self, dim, self.dtype()), "cumprod_");
+  copy_result(self, ops::cumprod(self, dim, self.dtype()), "cumprod_");
 }
 
-Tensor logcumsumexp(const Tensor& self, int64_t dim) {
-  STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(self.dtype()), "\"logcumsumexp\" not implemented for '",
-                               scalar_type_name(self.dtype()), "'; convert it to a floating dtype first");
-  return scan(self, dim, self.dtype(), scan_logaddexp);
-}
+void logcumsumexp(const Tensor& result, const Tensor& self, int64_t dim) { scan(result, self, dim, scan_logaddexp); }
 
 // ---- extremes so far
 
 namespace {
-std::tuple<Tensor, Tensor> extremes(const char* name, bool larger, const Tensor& self, int64_t dim) {
-  dim = wrap_dim(dim, self.dim());
-  Tensor values = new_tensor(self, self.sizes()), indices = new_tensor(self, self.sizes(), DType::I64);
-  if (values.numel() == 0) return {values, indices};
-  if (self.dim() > 0) visit_ordered(self.dtype(), name, [](auto) {});  // refuses the others
-  if (values.is_meta()) return {values, indices};
+void extremes(const char* name, bool larger, const Tensor& values, const Tensor& indices, const Tensor& self,
+              int64_t dim) {
   if (self.dim() == 0) {
     copy_values(values, self);
     fill_values(indices, Scalar(0));
-    return {values, indices};
+    return;
   }
+  dim = wrap_dim(dim, self.dim());
   Lines in(self, dim), out(values, dim);
   visit_ordered(self.dtype(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -298,24 +276,20 @@ std::tuple<Tensor, Tensor> extremes(const char* name, bool larger, const Tensor&
       }
     });
   });
-  return {values, indices};
 }
 }  // namespace
 
-std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim) { return extremes("cummax", true, self, dim); }
-std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim) { return extremes("cummin", false, self, dim); }
+void cummax(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim) {
+  extremes("cummax", true, values, indices, self, dim);
+}
+void cummin(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim) {
+  extremes("cummin", false, values, indices, self, dim);
+}
 
 // ---- s[i] = factor[i] * s[i - 1] + term[i]: derivatives of products without divisions. In order of i, not in blocks.
 
-Tensor linear_scan(const Tensor& factor, const Tensor& term, int64_t dim) {
-  STRATA_CHECK(factor.sizes() == term.sizes() && factor.dtype() == term.dtype(),
-               "linear_scan: expected operands of one shape and dtype, got ", factor.sizes(), " of ", factor.dtype(),
-               " and ", term.sizes(), " of ", term.dtype());
-  STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(term.dtype()), "\"linear_scan\" not implemented for '",
-                               scalar_type_name(term.dtype()), "'; it serves derivatives");
+void linear_scan(const Tensor& out, const Tensor& factor, const Tensor& term, int64_t dim) {
   dim = wrap_dim(dim, term.dim());
-  Tensor out = new_tensor(term, term.sizes());
-  if (out.is_meta() || out.numel() == 0) return out;
   DType wide = wide_dtype(term.dtype());
   Tensor a = operand(factor, wide), b = operand(term, wide);
   Tensor to = wide == term.dtype() ? out : new_tensor(term, term.sizes(), wide);
@@ -338,7 +312,6 @@ Tensor linear_scan(const Tensor& factor, const Tensor& term, int64_t dim) {
   if (wide == DType::C64) recur(Tag<std::complex<float>>());
   if (wide == DType::C128) recur(Tag<std::complex<double>>());
   if (!to.is_same(out)) copy_values(out, to);
-  return out;
 }
 
 // ---- differences of neighbours

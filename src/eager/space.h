@@ -71,9 +71,9 @@ inline Tensor allocate(const shape::Layout<int64_t>& layout, Device device) {
 Tensor allocate(const shape::Layout<int64_t>& layout, const Tensor& like, const std::optional<Device>& device);
 // Of out= forms.
 void refuse_format(const std::optional<MemoryFormat>& format, const char* name);
-// Whether C++ beside the text fills `result`: on the CPU, but where a test runs the text.
+// Whether C++ beside the text fills `result`: on the CPU, but where a test runs the text, or nothing is to be done.
 inline bool by_hand(const SpaceInfo& info, const Tensor& result) {
-  return result.device().is_cpu() && !run::replaced(info.op);
+  return result.device().is_cpu() && result.numel() != 0 && !run::replaced(info.op);
 }
 // The same of C++ beside a plan, by the tensors that it reads. Those without memory run the plan.
 inline bool by_hand(const Tensor& t) {

@@ -309,6 +309,13 @@ TEST(Shape, Moves) {
   check_rule(4, 0, 9, RULE(return all(shape::pixel_unshuffle<S>(tensor(s), 2))));
 }
 
+TEST(Shape, Scans) {
+  check_rule(3, 0, 9, RULE(return all(shape::scan<S>(tensor(s), 1))));
+  check_rule(3, 0, 9, RULE(return all(shape::scan_sum<S>("cumsum", tensor(s), -1, DType::F64))));
+  check_rule(2, 0, 9, RULE(return all(shape::extremes_so_far<S>("cummax", tensor(s), 0))));
+  check_rule(2, 0, 9, RULE(return all(shape::linear_scan<S>(tensor(s), tensor(s), 1))));
+}
+
 TEST(Shape, Selections) {
   check_rule(3, -2, 4,
              RULE(List<S> self{S(3), s[0] + S(2)}; List<S> src{s[1] + S(2)};

@@ -18,7 +18,7 @@ MOVED = ("uint8", "uint16", "uint32", "uint64", "complex128")  # widths
 TEXTS = [e for e in ENTRIES if e.kind == "space" or e.by_hand]  # C++ beside a plan stands back, too
 FAMILIES = sorted({e.family for e in TEXTS})
 SHARED = ("scatter", "copy", "create")  # kernels that operators of any family run
-CHOSEN = FAMILIES if os.environ.get("STRATA_TEST_ALL") else ["scatter", "scatter_view"]
+CHOSEN = FAMILIES if os.environ.get("STRATA_TEST_ALL") else (os.environ.get("STRATA_TEST_FAMILIES") or "scan scatter scatter_view").split()
 
 
 @pytest.fixture(scope="module")

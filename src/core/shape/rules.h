@@ -7,5 +7,6 @@
 #include "core/shape/pad.h"
 #include "core/shape/pool.h"
 #include "core/shape/product.h"
+#include "core/shape/scan.h"
 #include "core/shape/scatter.h"
 #include "core/shape/scatter_view.h"
