@@ -256,7 +256,7 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
          "_types, " + symbol + "_rows},\n";
 }
 
-// The text of a kernel without its comments and its symbol.
+// The text of a function without its comments and its kernel's symbol.
 std::string nameless(const std::string& text, const std::string& symbol) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -264,49 +264,45 @@ std::string nameless(const std::string& text, const std::string& symbol) {
     std::string line = text.substr(at, end - at);
     at = end;
     if (line.starts_with("//")) continue;
-    if (size_t p = line.find("void " + symbol); p != std::string::npos) line.replace(p + 5, symbol.size(), "");
+    for (size_t p; (p = line.find(symbol)) != std::string::npos;) line.erase(p, symbol.size());
     out += line;
   }
   return out;
 }
 
-// The symbols of a kernel that another one's text serves.
-std::string shared(const Kernel& k, const std::string& symbol, const std::string& other) {
-  std::string out = "// " + (k.source.empty() ? k.name : k.source) + ": as " + other + "\n";
-  if (k.kind == KernelKind::Pointwise) return out + "#define " + symbol + " " + other + "\n\n";
-  for (size_t p = 0; p < k.passes.size(); ++p) {
-    std::string pass = "_p" + std::to_string(p);
-    out += "#define " + symbol + pass + " " + other + pass + "\n";
-  }
-  if (reduces_columns(k)) out += "#define " + symbol + "_columns " + other + "_columns\n";
-  return out + "\n";
+// A kernel's functions: what follows its symbol in the name, and the text.
+std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, Isa isa, Needs& needs) {
+  if (k.kind == KernelKind::Pointwise) return {{"", print_pointwise(k, isa, needs)}};
+  std::vector<std::pair<std::string, std::string>> out;
+  if (reduces_columns(k)) out.emplace_back("_columns", print_columns(k, isa, needs));
+  for (size_t p = 0; p < k.passes.size(); ++p) out.emplace_back("_p" + std::to_string(p), print_pass(k, p, isa, needs));
+  return out;
 }
 
 }  // namespace
 
 std::string print_function(const Kernel& k, Isa isa, Needs& needs) {
-  if (k.kind == KernelKind::Pointwise) return print_pointwise(k, isa, needs);
-  std::string out = reduces_columns(k) ? print_columns(k, isa, needs) : "";
-  for (size_t p = 0; p < k.passes.size(); ++p) out += print_pass(k, p, isa, needs);
+  std::string out;
+  for (const auto& [suffix, text] : functions_of(k, isa, needs)) out += text;
   return out;
 }
 
 std::string print_file(const std::string& family, const std::vector<Kernel>& kernels, Isa isa) {
   Needs needs;
   std::string functions, tables, entries;
-  std::map<std::string, std::string> printed;  // text without names -> symbol
+  std::map<std::string, std::string> printed;  // text without names -> function
   for (const Kernel& k : kernels) {
     if (k.borrowed) {
       entries += table_entry(k, isa, tables);
       continue;
     }
-    const std::string symbol = kernel_symbol(k, isa), text = print_function(k, isa, needs);
-    // Entries that differ in their arguments only (sum, sum.dim_IntList) share one kernel.
-    auto [found, is_new] = printed.emplace(nameless(text, symbol), symbol);
-    if (is_new)
-      functions += text;
-    else
-      functions += shared(k, symbol, found->second);
+    const std::string symbol = kernel_symbol(k, isa);
+    // Entries that differ in their arguments only (sum, sum.dim_IntList), or in what follows a first pass (sum, mean),
+    // share its functions.
+    for (const auto& [suffix, text] : functions_of(k, isa, needs)) {
+      auto [found, is_new] = printed.emplace(nameless(text, symbol), symbol + suffix);
+      functions += is_new ? text : "#define " + symbol + suffix + " " + found->second + "\n\n";
+    }
     entries += table_entry(k, isa, tables);
   }
   std::string name = std::string(isa_name(isa)) + "_" + family;
