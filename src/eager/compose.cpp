@@ -181,32 +181,7 @@ DType pair_dtype(const Tensor& a, const Tensor& b, const char* op, bool integers
   return t;
 }
 
-// Magnitudes as unsigned numbers, so that the least integer has one.
-template <class T>
-uint64_t magnitude(T v) {
-  return v < T(0) ? uint64_t(0) - uint64_t(v) : uint64_t(v);
-}
-
 }  // namespace
-
-Tensor gcd(const Tensor& self, const Tensor& other) {
-  DType t = pair_dtype(self, other, "gcd", true);
-  return over_pairs(self, other, t, t, [](auto a, auto b) -> decltype(a) {
-    if constexpr (std::is_integral_v<decltype(a)>) return decltype(a)(std::gcd(magnitude(a), magnitude(b)));
-    return a;
-  });
-}
-
-Tensor lcm(const Tensor& self, const Tensor& other) {
-  DType t = pair_dtype(self, other, "lcm", true);
-  return over_pairs(self, other, t, t, [](auto a, auto b) -> decltype(a) {
-    if constexpr (std::is_integral_v<decltype(a)>) {
-      uint64_t x = magnitude(a), y = magnitude(b), d = std::gcd(x, y);
-      return d == 0 ? decltype(a)(0) : decltype(a)(x / d * y);
-    }
-    return a;
-  });
-}
 
 // A half's bits are a sign and a magnitude: neighbours differ by one.
 static Tensor next_half(const Tensor& self, const Tensor& other, DType t) {
