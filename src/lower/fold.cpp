@@ -162,7 +162,7 @@ uint64_t all_ones(DType t) {
 }  // namespace
 
 int fold(Graph& g, const Node& n) {
-  if (n.leaf()) return -1;
+  if (n.leaf() || n.op == Op::Carried) return -1;
   auto [a, b, c] = n.arg;
   DType t = n.type;
   if ((n.op == Op::Convert || n.op == Op::Bitcast) && g.type(a) == t) return a;
