@@ -205,6 +205,7 @@ int mutate(int programs, uint64_t seed) {
 }  // namespace strata::lower::fuzz
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // progress is seen in a file, too
   int programs = 2000, only = -1;
   uint64_t seed = 1;
   bool mutations = false;
