@@ -201,7 +201,9 @@ NestPrinter::Done NestPrinter::needed(const std::vector<int>& roots) const {
   if (!piece_) return in;
   steps(piece_->reads, true);
   steps(piece_->writes, false);
-  for (const InnerPiece::Limit& l : piece_->limits) in[size_t(same(l.node))] = 1;
+  for (const InnerPiece::Limit& l : piece_->limits)
+    for (int v : {l.node, l.divisor})
+      if (v >= 0) in[size_t(same(v))] = 1;
   for (size_t v = nest_.nodes.size(); v-- > 0;)
     if (in[v]) mark(v);
   return in;
