@@ -113,6 +113,28 @@ TEST(Fuse, ReadsTheSameTensorAtSeveralPlaces) {
   EXPECT_EQ(std::count_if(nest.nodes.begin(), nest.nodes.end(), [](const Node& n) { return n.op == Op::At; }), 4);
 }
 
+// What is handed along a dim is handed along the consumer's loop, where that reads it in order.
+TEST(Fuse, ScansAreReadInOrder) {
+  const Nest sums = space("x[a,b]", "", "t[a,b]", "scan(b, p, q, p + q, x)");
+  const Nest nest = fuse(space("t[i,j] z[i]", "", "y[i,j]", "t * 2 + z"), sums, "both").nest;
+  ASSERT_EQ(nest.carries.size(), 1u);
+  EXPECT_EQ(nest.ranges[size_t(nest.carries[0].range)].name, "j");
+  EXPECT_TRUE(nest.ranges[size_t(nest.carries[0].range)].whole);
+  const std::string other = "t is handed along a dim, and not read in its order";
+  for (const char* text : {"t[i, extent(n) - 1 - j]", "t[i, j - 1 + j]", "inside(t[i, j], 0)", "t[j, i]", "t[i, 0]"})
+    EXPECT_EQ(why_not(space("t[m,n]", "", "y[i,j]", text), sums), other) << text;
+  EXPECT_EQ(why_not(space("t[i,n]", "", "y[i]", "sum(t[i, k])", "k"), sums), other);
+  EXPECT_EQ(why_not(space("t[n,j]", "", "y[j]", "sum(t[k, j])", "k"), sums), other);
+}
+
+// A loop inside of an element is one for each place at which the element is read.
+TEST(Fuse, RepeatsAtEachPlace) {
+  const Nest halves = space("x[a]", "", "t[a]", "repeat(v, v > 1, v, x, v * 0.5)");
+  const Nest nest = fuse(space("t[i]", "", "y[i]", "t + t[extent(i) - 1 - i]"), halves, "both").nest;
+  ASSERT_EQ(nest.carries.size(), 2u);
+  EXPECT_NE(nest.carries[0].range, nest.carries[1].range);
+}
+
 TEST(Fuse, SaysWhyNot) {
   auto reason = [](const Nest& consumer, const Nest& producer) { return why_not(consumer, producer); };
   const Nest reads = space("t[i]", "", "y[i]", "t + 1");

@@ -85,11 +85,52 @@ bool reads_all(const Nest& nest, int operand) {
   return false;
 }
 
+// The loop that an output's values are handed along; -1 where they are not.
+int carried_along(const Nest& nest, int output) {
+  std::vector<char> used(nest.nodes.size(), 0);
+  for (const NestStore& s : nest.stores)
+    if (s.operand == output) used[size_t(s.value)] = 1;
+  int along = -1;
+  for (size_t v = nest.nodes.size(); v-- > 0;) {
+    const Node& n = nest.nodes[v];
+    if (!used[v]) continue;
+    for (int a : n.arg)
+      if (a >= 0) used[size_t(a)] = 1;
+    if (n.op == Op::Reduced)
+      for (int a : nest.reductions[n.imm].reads())
+        if (a >= 0) used[size_t(a)] = 1;
+    if (n.op != Op::Carried) continue;
+    const Carry& c = nest.carries[n.imm];
+    for (int a : c.uses()) used[size_t(a)] = 1;
+    if (c.kind != Carry::Repeat) along = c.range;
+  }
+  return along;
+}
+
+int dim_of(const NestOperand& o, int range) {
+  return int(std::ranges::find(o.dims, range) - o.dims.begin());
+}
+
+// Whether an operand is read while the index of one of its dims goes up from 0, one by one, in the innermost of the
+// loops that the place depends on.
+bool in_order(const Nest& nest, const std::vector<int>& at, size_t dim) {
+  const int index = at[dim];
+  if (index < 0 || nest.nodes[size_t(index)].op != Op::Range) return false;
+  const uint64_t own = uint64_t(1) << nest.nodes[size_t(index)].imm;
+  uint64_t all = 0;
+  for (int v : at)
+    if (v >= 0) all |= nest.depends[size_t(v)];
+  for (size_t d = 0; d < at.size(); ++d)
+    if (d != dim && at[d] >= 0 && (nest.depends[size_t(at[d])] & own)) return false;
+  return (all & ~nest.loops()) == 0 && all < 2 * own;
+}
+
 // A nest as the graph of the fused one takes it: what its ranges, operands and scalars are there.
 struct Source {
   const Nest& nest;
   std::vector<int> range, bound;  // bound: inside of the reductions that bind it
   std::vector<int> operand, scalar;
+  uint64_t repeating = 0;  // ranges of carries that repeat, which a carry of the fused nest has
 };
 
 // A source's values at one place.
@@ -97,6 +138,8 @@ struct Instance {
   std::vector<int> at;  // by range the node that stands for its index; -1: the index itself
   int guard = -1;       // a node, where the place is outside if it is false
   std::map<std::pair<int, uint64_t>, int> done;
+  std::map<std::pair<uint64_t, uint64_t>, int> carries;  // inside of the ranges that are bound
+  std::map<uint64_t, int> states;                        // of the carries at hand
 };
 
 class Fusing {
@@ -108,9 +151,8 @@ class Fusing {
 
   std::string refusal() const {
     const Nest &consumer = consumer_.nest, &producer = producer_.nest;
-    for (const Nest* n : {&consumer, &producer})
-      if (!n->carries.empty()) return str_cat(n->name, " hands values from turn to turn, which is not fused yet");
     bool linked = false;
+    size_t reads = 0;
     for (size_t k = 0; k < result_.size(); ++k) {
       if (result_[k] < 0) continue;
       linked = true;
@@ -125,10 +167,16 @@ class Fusing {
         if (std::popcount(own_place(producer, s.operand, s.offset)) != int(made.dims.size()))
           return str_cat(read.name, " is written at computed places");
       }
+      const int along = carried_along(producer, result_[k]);
       std::vector<int> at;
-      for (const Node& n : consumer.nodes)
-        if (n.op == Op::At && n.imm == k && !indices(consumer, int(k), n.arg[0], at))
+      for (const Node& n : consumer.nodes) {
+        if (n.op != Op::At || n.imm != k) continue;
+        ++reads;
+        if (!indices(consumer, int(k), n.arg[0], at))
           return str_cat(read.name, " is read at an offset without indices");
+        if (along >= 0 && (n.arg[1] >= 0 || !in_order(consumer, at, size_t(dim_of(made, along)))))
+          return str_cat(read.name, " is handed along a dim, and not read in its order");
+      }
     }
     if (!linked) return "the consumer reads nothing that the producer writes";
     const bool checks = sets_status(producer);
@@ -150,7 +198,8 @@ class Fusing {
     for (const Scalar& s : producer.scalars)
       for (const Scalar& t : consumer.scalars)
         if (s.name == t.name && s.type != t.type) return str_cat(s.name, " is another number in the consumer");
-    if (consumer.ranges.size() + 2 * producer.ranges.size() > 64) return "together they have too many ranges";
+    const size_t repeats = producer.carries.size() * reads;
+    if (consumer.ranges.size() + 2 * producer.ranges.size() + repeats > 64) return "together they have too many ranges";
     return "";
   }
 
@@ -164,7 +213,7 @@ class Fusing {
     operands();
     scalars(consumer_);
     scalars(producer_);
-    Instance whole{std::vector<int>(consumer.ranges.size(), -1), -1, {}};
+    Instance whole{std::vector<int>(consumer.ranges.size(), -1), -1, {}, {}, {}};
     for (NestStore s : consumer.stores) {
       for (int* v : {&s.offset, &s.value, &s.imaginary, &s.guard})
         if (*v >= 0) *v = put(consumer_, whole, *v, 0);
@@ -260,7 +309,7 @@ class Fusing {
   }
 
   // A source's node at a place, inside of reductions that bind the ranges `bound`.
-  int put(const Source& s, Instance& here, int v, uint64_t bound) {
+  int put(Source& s, Instance& here, int v, uint64_t bound) {
     bound &= s.nest.depends[size_t(v)];
     const auto known = here.done.find({v, bound});
     if (known != here.done.end()) return known->second;
@@ -269,7 +318,7 @@ class Fusing {
     return made;
   }
 
-  int put_anew(const Source& s, Instance& here, int v, uint64_t bound) {
+  int put_anew(Source& s, Instance& here, int v, uint64_t bound) {
     Node n = s.nest.nodes[size_t(v)];
     n.uniform = false;
     switch (n.op) {
@@ -295,6 +344,12 @@ class Fusing {
         n.imm = uint64_t(g_.reduce(std::move(r)));
         return g_.add(std::move(n));
       }
+      case Op::State:
+        n.imm = uint64_t(here.states.at(n.imm));
+        return g_.add(std::move(n));
+      case Op::Carried:
+        n.imm = uint64_t(carry(s, here, n.imm, bound));
+        return g_.add(std::move(n));
       case Op::At:
         if (s.operand[n.imm] < 0) return produced(n, here, bound);
         n.arg[0] = put(s, here, n.arg[0], bound);
@@ -314,9 +369,37 @@ class Fusing {
     return g_.add(std::move(n));
   }
 
+  // A source's carry, once for each place: what it repeats has a range of its own, what goes along a loop that loop.
+  int carry(Source& s, Instance& here, uint64_t which, uint64_t bound) {
+    if (const auto known = here.carries.find({which, bound}); known != here.carries.end()) return known->second;
+    Carry c = s.nest.carries[which];
+    const int number = int(g_.carries.size()), range = c.range;
+    const uint64_t own = uint64_t(1) << range, inside = c.kind == Carry::Repeat ? bound | own : bound;
+    g_.carries.emplace_back();
+    here.carries[{which, bound}] = here.states[which] = number;
+    if (c.kind != Carry::Repeat) {
+      c.range = here.at[size_t(range)] >= 0 ? int(g_.node(here.at[size_t(range)]).imm) : s.range[size_t(range)];
+      out_.nest.ranges[size_t(c.range)].whole = true;
+    } else {
+      c.range = s.range[size_t(range)];
+      if (s.repeating & own) {
+        const NestRange turns{unused(Nest::kTurns)};
+        c.range = new_range(turns, out_.of_consumer[size_t(c.range)], out_.of_producer[size_t(c.range)]);
+      }
+      s.repeating |= own;
+    }
+    for (int& v : c.start) v = put(s, here, v, bound);
+    if (c.going >= 0) c.going = put(s, here, c.going, inside);
+    for (int& v : c.next) v = put(s, here, v, inside);
+    // Another one's states are others.
+    std::erase_if(here.done, [&](const auto& one) { return one.first.second & own & ~bound; });
+    g_.carries[size_t(number)] = std::move(c);
+    return number;
+  }
+
   // A read of the producer's result: what it stores there.
   int produced(const Node& read, Instance& here, uint64_t bound) {
-    const Source& s = consumer_;
+    Source& s = consumer_;
     std::vector<int> at;
     STRATA_INTERNAL(indices(s.nest, int(read.imm), read.arg[0], at), s.nest.name, ": an offset without indices");
     for (int& v : at)

@@ -49,7 +49,7 @@ std::string Expressions::real(int depth) {
     for (int k = 0; k < count; ++k) text += (k ? ", " : "") + x();
     return text + ")";
   };
-  switch (rng_() % 19) {
+  switch (rng_() % 20) {
     case 0:
     case 1:
     case 2:
@@ -84,11 +84,26 @@ std::string Expressions::real(int depth) {
       return call(pick<const char*>(rng_, {"bf16", "f16", "f32", "rint", "floor"}), 1);
     case 17:
       return "(" + x() + " * 0.125)";
+    case 18:
+      return chance(rng_, 30) ? repeat(depth) : "(" + x() + " + 0.25)";
     default:
       // Long texts, so seldom.
       if (chance(rng_, 40)) return call(pick<const char*>(rng_, {"exp", "tanh", "sigmoid", "log1p"}), 1);
       return "abs(" + x() + ")";
   }
+}
+
+// A few turns, of a number that may leave earlier.
+std::string Expressions::repeat(int depth) {
+  const std::string k = "k" + std::to_string(names_), x = "z" + std::to_string(names_);
+  ++names_;
+  const std::string from = real(depth - 1), turns = integer(depth - 1);
+  reals_.push_back(x);
+  std::string next = real(depth - 1);
+  if (next.find(x) == std::string::npos) next = "(" + x + " * 0.5 + " + next + ")";
+  reals_.pop_back();
+  return "repeat(" + x + ", (" + k + " < (" + turns + " & 7l)) && !(" + x + " > 1000), " + k + ", 0l, " + k + " + 1l, " + x +
+         ", f32(" + from + "), f32(" + next + "))";
 }
 
 std::string Expressions::integer(int depth) {

@@ -23,7 +23,9 @@ class Expressions {
  private:
   Random& rng_;
   std::string with_leaves(std::string text) const;
+  std::string repeat(int depth);
   std::vector<std::string> reals_, integers_, conditions_, letters_;
+  int names_ = 0;  // that repeat() made
 };
 
 }  // namespace strata::lower::fuzz

@@ -124,6 +124,31 @@ class Writer {
                 type, {{id_, type, sizes}});
   }
 
+  // Values handed along the last dim.
+  Value handed() {
+    const Tensor* of = some_value(1);
+    std::vector<int> dims = of ? of->dims : std::vector<int>{any_size()};
+    if (dims.size() > 2) dims.resize(2);
+    name_letters(dims);
+    Expressions e(rng_);
+    if (of) e.leaf(read(*of, out_), of->dtype);
+    leaves(e, out_, of ? 1 : 2);
+    const std::string along = out_.back().name, element = "f32(" + e.all_real(1 + int(rng_() % 2)) + ")";
+    std::string text;
+    if (chance(rng_, 40)) {
+      Expressions next(rng_);
+      next.leaf("s", DType::F32);
+      leaves(next, out_, 1);
+      text = "recurrence(" + along + ", s, " + element + ", f32(" + next.all_real(1) + "))";
+    } else {
+      text = "scan(" + along + ", x, y, " +
+             pick<std::string>(rng_, {"x + y", "x + y", "x * y", "maximum(x, y)", "fmin(x, y)", "x + y + x * y"}) +
+             ", " + element + ")";
+    }
+    if (chance(rng_, 40)) text = "h = " + text + "\nh * 0.5 - abs(h)";
+    return space(text, chance(rng_, 60) ? DType::F32 : pick(rng_, kFloats));
+  }
+
   // Contributions of a value's elements, at places that an index names or at their own.
   Value scatter() {
     const Tensor* of = some_value(1);
@@ -409,7 +434,8 @@ class Writer {
     d.rank = form_.rank;
     v.nest = build_space(d, kernel, form_);
     v.outputs = std::move(outputs);
-    for (const NestRange& r : v.nest.ranges) v.sizes.push_back(names_.at(r.name));
+    for (const NestRange& r : v.nest.ranges)
+      v.sizes.push_back(r.name.starts_with(Nest::kTurns) ? 0 : names_.at(r.name));
     v.says = std::string(traits(kernel).name) + " inputs: " + inputs_ + " scalars: " + scalars_ +
              " outputs: " + outputs_ + (over.empty() ? "" : " over: " + over + (sequence_ ? " sequence" : " tree"));
     v.says += "\n      ";
@@ -448,7 +474,8 @@ Program make_program(uint64_t seed, int number) {
       Value v = last && kind < 12 ? w.scatter()
                 : kind < 45       ? w.map()
                 : kind < 55       ? w.moved()
-                : kind < 82       ? w.reduction()
+                : kind < 77       ? w.reduction()
+                : kind < 85       ? w.handed()
                                   : w.of_the_table();
       v.nest.name = "p" + std::to_string(number) + "_" + v.outputs[0].name;
       p.values.push_back(std::move(v));

@@ -23,6 +23,11 @@ void replace(Nest& n, int old, int now) {
     for (int& a : m.arg) change(a);
   for (Reduction& r : n.reductions)
     for (int* v : r.nodes()) change(*v);
+  for (Carry& c : n.carries) {
+    for (std::vector<int>* all : {&c.start, &c.next})
+      for (int& v : *all) change(v);
+    change(c.going);
+  }
   for (NestStore& s : n.stores)
     for (int* v : {&s.value, &s.imaginary, &s.guard}) change(*v);
   find_dependences(n);
@@ -160,6 +165,21 @@ bool has_chain(Random&, Nest& n) {
                              [](const Reduction& r) { return r.multiplies() && is_float(r.accumulator); });
 }
 
+bool has_scan(Random&, Nest& n) {
+  return std::ranges::any_of(n.carries, [](const Carry& c) { return c.kind == Carry::Blocks; });
+}
+
+// What a loop hands on stays as it began.
+bool stays(Random& rng, Nest& n) {
+  return at_one(rng, n.carries.size(), [&](int k) {
+    Carry& c = n.carries[size_t(k)];
+    if (c.kind == Carry::Blocks) return false;
+    c.next.back() = c.start.back();
+    find_dependences(n);
+    return true;
+  });
+}
+
 Change text_change(const char* from, const char* to) {
   return [=](std::string& text) {
     for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += std::string(to).size())
@@ -179,6 +199,8 @@ const std::vector<Mutation>& mutations() {
       {"a reduction's own index", capture},
       {"a fold level", has_tree, text_change("bit < 10", "bit < 9")},
       {"a chain's length", has_chain, text_change("++used & 1023", "++used & 511")},
+      {"what a turn changes", stays},
+      {"a scan's block", has_scan, text_change("& 1023)\n", "& 511)\n")},
       {"a boundary of chunks", has_tree, text_change("++used == 65536", "++used == 32768")},
   };
   return all;
