@@ -54,6 +54,9 @@ typedef struct StrataKernelEntry {
 } StrataKernelEntry;
 typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; } StrataKernelFile;
 
+#ifndef LANES
+#define LANES 16
+#endif
 #define INLINE static inline __attribute__((always_inline))
 #define RARELY(c) __builtin_expect(!!(c), 0)
 #define BITS(T, x) ({ __typeof__(x) from_ = (x); T to_; __builtin_memcpy(&to_, &from_, sizeof to_); to_; })
@@ -93,7 +96,7 @@ const Template kVector[] = {
 #else
 INLINE bit any_$V($V m) {
   $E r = 0;
-  for (int k = 0; k < 16; k++) r |= m[k];
+  for (int k = 0; k < LANES; k++) r |= m[k];
   return r != 0;
 }
 #endif
@@ -103,7 +106,7 @@ INLINE bit any_$V($V m) {
 #else
 INLINE $V fma_$V($V a, $V b, $V c) {
   $V r;
-  for (int k = 0; k < 16; k++) r[k] = __builtin_fma$B(a[k], b[k], c[k]);
+  for (int k = 0; k < LANES; k++) r[k] = __builtin_fma$B(a[k], b[k], c[k]);
   return r;
 }
 #endif
@@ -136,13 +139,13 @@ INLINE $V fma_$V($V a, $V b, $V c) {
 )C"},
     {"load_pairs", "", R"C(INLINE $V load_pairs_$V(const void* p, i64 left) {
   $V r = {0};
-  for (int k = 0; k < 16; k++)
+  for (int k = 0; k < LANES; k++)
     if (k < left) r[k] = ((const $E*)p)[2 * k];
   return r;
 }
 )C"},
     {"store_pairs", "", R"C(INLINE void store_pairs_$V(void* p, $V v, i64 left) {
-  for (int k = 0; k < 16; k++)
+  for (int k = 0; k < LANES; k++)
     if (k < left) (($E*)p)[2 * k] = v[k];
 }
 )C"},
@@ -176,7 +179,7 @@ const char* const kLanesScalar = R"C(static inline $E lanes_$C_$E($E* a) {
 // A helper of one lane over the first n lanes of vectors: those beyond the end of a row must not set the status.
 const char* const kEach =
     R"C(static __attribute__((noinline)) void each_$C_$V($V* r, const $V* a, const $V* b, i64 n, i32* status) {
-  for (int k = 0; k < 16 && k < n; k++) (($E*)r)[k] = $C_$E(((const $E*)a)[k], ((const $E*)b)[k]$S);
+  for (int k = 0; k < LANES && k < n; k++) (($E*)r)[k] = $C_$E(((const $E*)a)[k], ((const $E*)b)[k]$S);
 }
 )C";
 
@@ -296,14 +299,13 @@ std::string fill(std::string text, const std::string& e) {
 }
 
 std::string vector_type(const std::string& e) {
-  int bytes = 2 * width(e);
-  std::string size = std::to_string(bytes), element = std::to_string(bytes / 16), upper = e;
+  std::string element = std::to_string(width(e) / 8), size = "LANES * " + element, upper = e;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return std::toupper(c); });
   return (e == "f16" ? "typedef _Float16 f16;\n" : "") + std::string("typedef ") + e + " v" + e +
          " __attribute__((vector_size(" + size + ")));\n" + "typedef " + e + " v" + e +
          "_u __attribute__((vector_size(" + size + "), aligned(" + element + "), may_alias));\n" + "typedef " + e +
-         " v" + e + "_s __attribute__((vector_size(" + size + "), aligned(" + std::to_string(std::min(bytes, 64)) +
-         "), may_alias));\n" + "#define V" + upper + "(x) SPLAT(v" + e + ", x)\n";
+         " v" + e + "_s __attribute__((vector_size(" + size + "), aligned(" + size + " < 64 ? " + size +
+         " : 64), may_alias));\n" + "#define V" + upper + "(x) SPLAT(v" + e + ", x)\n";
 }
 
 // Writes helpers, those they need first.
@@ -396,7 +398,7 @@ class Prelude {
     }
     text_ +=
         fill("#ifdef __clang__\n#define " + what + "_$V(x) __builtin_elementwise_" + what + "(x)\n#else\nINLINE $V " +
-                 what + "_$V($V a) {\n  $V r;\n  for (int k = 0; k < 16; k++) r[k] = " + scalar +
+                 what + "_$V($V a) {\n  $V r;\n  for (int k = 0; k < LANES; k++) r[k] = " + scalar +
                  "(a[k]);\n  return r;\n}\n#endif\n",
              e);
   }

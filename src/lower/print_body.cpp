@@ -198,11 +198,11 @@ std::string BodyPrinter::load(const Node& n, bool vector) {
   }
   if (pairs) {
     helper("load_pairs", n.type, true);
-    std::string at = rows ? " + i * " + std::to_string(2 * itemsize(n.type)) : "";
+    std::string at = (rows ? " + i * " : " + l * ") + std::to_string(2 * itemsize(n.type));
     std::string part = " + " + std::to_string(n.part * itemsize(n.type));
-    return "load_pairs_" + t + "(" + p + at + part + ", " + (rows ? "left" : "16") + ")";
+    return "load_pairs_" + t + "(" + p + at + part + ", " + (rows ? "left" : "LANES") + ")";
   }
-  if (!rows) return "LOAD(" + t + ", " + p + ")";
+  if (!rows) return "LOAD(" + t + ", " + p + " + l * " + std::to_string(itemsize(n.type)) + ")";
   return helper("load", n.type, true) + "((const " + e + "*)" + p + " + i, left)";
 }
 
@@ -269,7 +269,7 @@ std::string BodyPrinter::expression(int v, bool vector) {
       if (vector) {
         helper("each_" + name, n.type, true);
         return "EACH_LANE(" + type(n.type, true) + ", " + name + ", " + args +
-               (kernel_.kind == KernelKind::Rows ? ", left)" : ", 16)");
+               (kernel_.kind == KernelKind::Rows ? ", left)" : ", LANES)");
       }
       return helper(name, n.type, false) + "(" + args + (n.takes_status() ? ", status)" : ")");
     }

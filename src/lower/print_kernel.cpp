@@ -71,11 +71,10 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   out += body.uniform_part();
   if (vector) out += "  const i64 stream = flags & 1;\n";
   out += "  for (; blocks > 0; blocks--) {\n";
-  std::string pad(vector ? 4 : 6, ' '), element = body.element_part(vector ? 4 : 6);
+  std::string pad(6, ' '), element = body.element_part(6);
   // The baseline set has no fma: vectors would be taken apart for each call of it, at several times the size.
-  if (!vector)
-    out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER" : "IN_ORDER") +
-           "\n    for (i64 l = 0; l < 16; l++) {\n";
+  if (!vector) out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER\n" : "IN_ORDER\n");
+  out += std::string("    for (i64 l = 0; l < 16; l") + (vector ? " += LANES" : "++") + ") {\n";
   out += element;
   for (const Store& s : pass.stores) {
     const Operand& o = k.outputs[s.operand];
@@ -85,13 +84,12 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
       out += pad + "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") +
              "] = " + v + ";\n";
     else if (has_pairs(o))
-      out += pad + body.helper("store_pairs", t, true) + "(" + p + " + " + bytes(s.part * itemsize(t)) + ", " + v +
-             ", 16);\n";
+      out += pad + body.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
+             bytes(s.part * itemsize(t)) + ", " + v + ", LANES);\n";
     else
-      out += pad + "STORE(" + body.type(t, true) + ", " + p + ", " + v + ");\n";
+      out += pad + "STORE(" + body.type(t, true) + ", " + p + " + l * " + bytes(itemsize(t)) + ", " + v + ");\n";
   }
-  if (!vector) out += "    }\n";
-  out += advance + "  }\n";
+  out += "    }\n" + advance + "  }\n";
   if (vector) out += "  if (stream) __builtin_ia32_sfence();\n";
   return out + "}\n\n";
 }
@@ -279,6 +277,19 @@ std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, I
   return out;
 }
 
+// Vectors have 16 lanes: a row's partial sums are one. Where registers are half as long, a vector is two, which hide
+// each other's waiting; in long texts they are twice the bytes for a twentieth of the time.
+std::string lanes(const std::vector<Kernel>& kernels, Isa isa) {
+  constexpr size_t kLong = 100;  // nodes
+  size_t nodes = 0;
+  for (const Kernel& k : kernels) {
+    if (k.kind == KernelKind::Rows) return "";
+    for (const Pass& p : k.passes) nodes += p.nodes.size();
+  }
+  const bool half = isa != Isa::Base && nodes > kLong * kernels.size();
+  return half ? "#ifndef __AVX512F__\n#define LANES 8\n#endif\n" : "";
+}
+
 }  // namespace
 
 std::string print_function(const Kernel& k, Isa isa, Needs& needs) {
@@ -306,8 +317,8 @@ std::string print_file(const std::string& family, const std::vector<Kernel>& ker
     entries += table_entry(k, isa, tables);
   }
   std::string name = std::string(isa_name(isa)) + "_" + family;
-  return "// " + name + ": kernels printed by lower/ from the operator table. Do not edit.\n" + prelude(needs) +
-         functions + tables + "static const StrataKernelEntry entries[] = {\n" + entries +
+  return "// " + name + ": kernels printed by lower/ from the operator table. Do not edit.\n" + lanes(kernels, isa) +
+         prelude(needs) + functions + tables + "static const StrataKernelEntry entries[] = {\n" + entries +
          "};\nconst StrataKernelFile strata_kernels_" + name + " = {entries, " + std::to_string(kernels.size()) +
          "};\n";
 }

@@ -107,9 +107,7 @@ int carried_along(const Nest& nest, int output) {
   return along;
 }
 
-int dim_of(const NestOperand& o, int range) {
-  return int(std::ranges::find(o.dims, range) - o.dims.begin());
-}
+int dim_of(const NestOperand& o, int range) { return int(std::ranges::find(o.dims, range) - o.dims.begin()); }
 
 // Whether an operand is read while the index of one of its dims goes up from 0, one by one, in the innermost of the
 // loops that the place depends on.

@@ -13,9 +13,9 @@
 //
 // A carry of the producer (ir/carry.h) that repeats is one for each place; one along a loop goes along the consumer's.
 //
-// What can't be fused, why_not says: a scatter's result; what is handed along a dim, where the consumer does not read it
-// in its order; a result whose status would be lost, because the producer checks indices or divisors and the consumer
-// does not read every place.
+// What can't be fused, why_not says: a scatter's result; what is handed along a dim, where the consumer does not read
+// it in its order; a result whose status would be lost, because the producer checks indices or divisors and the
+// consumer does not read every place.
 #pragma once
 #include <string>
 #include <vector>

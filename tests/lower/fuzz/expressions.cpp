@@ -102,8 +102,8 @@ std::string Expressions::repeat(int depth) {
   std::string next = real(depth - 1);
   if (next.find(x) == std::string::npos) next = "(" + x + " * 0.5 + " + next + ")";
   reals_.pop_back();
-  return "repeat(" + x + ", (" + k + " < (" + turns + " & 7l)) && !(" + x + " > 1000), " + k + ", 0l, " + k + " + 1l, " + x +
-         ", f32(" + from + "), f32(" + next + "))";
+  return "repeat(" + x + ", (" + k + " < (" + turns + " & 7l)) && !(" + x + " > 1000), " + k + ", 0l, " + k +
+         " + 1l, " + x + ", f32(" + from + "), f32(" + next + "))";
 }
 
 std::string Expressions::integer(int depth) {
