@@ -45,6 +45,7 @@ PRIMITIVES = [signature(text, "primitive") for text in (
 # What headers of tensors say.
 PRIMITIVES += [signature(text, "fact") for text in (
     "result_type(Tensor a, Tensor b, Tensor? c=None) -> ScalarType",  # the dtype that they have together
+    "wrapped_number(Scalar value, Tensor like) -> Tensor",  # of 0 dims beside `like`, which takes part in promotion as the number
     "is_viewable(Tensor t, int[] shape) -> bool",  # in this shape, without a copy
     "keeps_format(Tensor t, MemoryFormat? format) -> bool",  # it lies so already, or none is asked for
     "joined_sizes(Tensor[] tensors, int dim) -> int[]",  # of cat's result, after its checks; and its strides
@@ -62,6 +63,7 @@ PRIMITIVES += [signature(text, "launch") for text in (
 PRIMITIVES += [signature(text, "reader") for text in (
     "truth(Tensor t) -> bool",  # of one element
     "number(Tensor t) -> float",  # of one element; 0 where there is none
+    "element(Tensor t) -> Scalar",  # of one element; 0 where it has no value
     "integer(Tensor t) -> int",  # of one element; raises where it has no value
     "any_true(Tensor t) -> bool",
     "all_true(Tensor t) -> bool",

@@ -34,7 +34,7 @@ def info(e: Entry) -> str:
     ident = e.schema.ident
     array = f"const SpaceInput inputs_{ident}[] = {{{', '.join(inputs)}}};\n" if inputs else ""
     listed = f"{{inputs_{ident}, {len(inputs)}}}" if inputs else "{}"
-    flags = [str(flag).lower() for flag in (e.raw["dtypes"] == "width", result.dtype == "wide")]
+    flags = [str(flag).lower() for flag in (e.raw["dtypes"] == "width", result.dtype == "wide", result.dtype in DTYPES)]
     return (f'{array}const SpaceInfo info_{ident}{{{{"{ident}"}}, "{e.schema.name}", {listed}, {result.fixed_dims}, '
             f"{', '.join(flags)}, {sum(1 << DTYPES.index(d) for d in e.dtypes)}u, {names.index(found) if found else -1}, {str(wraps).lower()}, "
             f"ErrorKind::{ERRORS[kind]}, {cstring(text)}}};")

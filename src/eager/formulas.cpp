@@ -5,6 +5,7 @@
 #include "core/shape/view.h"
 #include "dispatch/tls.h"
 #include "eager/bind.h"
+#include "eager/copy.h"
 #include "eager/index_args.h"
 #include "eager/rows.h"
 #include "eager/view_rules.h"
@@ -101,6 +102,15 @@ DType result_type(const Tensor& a, const Tensor& b, const Tensor& c) {
   type.add(b);
   if (c.defined()) type.add(c);
   return type.get();
+}
+
+Tensor wrapped_number(const Scalar& value, const Tensor& like) {
+  const Tensor number = strata::wrapped_number(value);
+  if (!like.is_meta() && like.device().is_cpu()) return number;
+  Tensor made = eager::new_tensor(like, {}, number.dtype());
+  if (!made.is_meta()) eager::fill_values(made, value);
+  made.impl()->wrapped_number_ = true;
+  return made;
 }
 
 void check_tensors(TensorList list, std::string_view op) {
@@ -201,6 +211,7 @@ int64_t integer(const Tensor& t) {
   eager::check_has_values("a number of a formula", t);
   return ops::item(t).to_int();
 }
+Scalar element(const Tensor& t) { return t.is_meta() ? Scalar(0) : ops::item(t); }
 double number(const Tensor& t) { return t.is_meta() ? 0.0 : ops::item(t).to_double(); }
 
 double least(DType t) { return is_integral(t, true) ? eager::smallest_value(t).to_double() : -largest(t); }

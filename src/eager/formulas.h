@@ -87,6 +87,7 @@ void check_writable(TensorList list, std::string_view op);
 inline eager::Launches launches(std::string_view op) { return eager::Launches(op); }
 inline void launch(const eager::Launches& list) { list.run(); }
 int64_t reduced_numel(IntArrayRef sizes, OptIntArrayRef dim);
+Tensor wrapped_number(const Scalar& value, const Tensor& like);
 bool is_viewable(const Tensor& t, IntArrayRef shape);
 inline bool keeps_format(const Tensor& t, std::optional<MemoryFormat> format) {
   return !format || *format == MemoryFormat::Preserve || t.is_contiguous(*format);
@@ -108,6 +109,7 @@ Scalar last_integer(DType t);
 // These read values; of a tensor without any (device meta) none is true, nor false.
 bool truth(const Tensor& t);  // of one element; raises where it has no value
 double number(const Tensor& t);
+Scalar element(const Tensor& t);
 int64_t integer(const Tensor& t);
 bool any_true(const Tensor& t);
 bool all_true(const Tensor& t);

@@ -39,28 +39,6 @@ Scalar checked_fill(const Tensor& self, const Tensor& mask, const Scalar& value)
   return value;
 }
 
-namespace {
-void check_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
-  check_mask("masked_fill_", mask);
-  STRATA_CHECK(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
-               value.dim(), " dimension(s).");
-  STRATA_CHECK(!value.is_complex() || self.is_complex(), "masked_fill_: value cannot be converted to type ",
-               self.dtype(), " without overflow");
-}
-}  // namespace
-
-Tensor masked_fill_tensor(const Tensor& self, const Tensor& mask, const Tensor& value) {
-  check_fill_tensor(self, mask, value);
-  const Tensor* in[] = {&self, &mask, &value};
-  return pointwise(kernels::fill_where, {in, 3}, {});
-}
-
-void masked_fill_tensor_inplace(const Tensor& self, const Tensor& mask, const Tensor& value) {
-  check_fill_tensor(self, mask, value);
-  const Tensor* in[] = {&self, &mask, &value};
-  pointwise_out(kernels::fill_where, {in, 3}, {}, self, false);
-}
-
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   STRATA_CHECK(mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask, got ", mask.dtype());
   DimVec shape = broadcast_shapes(self.sizes(), mask.sizes());

@@ -5,6 +5,8 @@
 
 #include "base/checked.h"
 #include "core/parallel.h"
+#include "eager/formulas.h"
+#include "eager/index_args.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_search.h"
 
@@ -12,130 +14,94 @@ namespace strata::eager {
 
 namespace {
 
-bool right_side(bool right, const std::optional<std::string_view>& side) {
-  if (!side) return right;
-  STRATA_CHECK(*side == "left" || *side == "right", "searchsorted(): side can only be 'left' or 'right' but got ",
-               *side);
-  STRATA_CHECK(*side == "right" || !right, "searchsorted(): side and right can't be set to opposites, got side of ",
-               *side, " while right was True");
-  return *side == "right";
-}
-
-// The first position at which `after` says that the element belongs behind the value. NaN sorts last.
-template <class T>
-int64_t position(const T* begin, const int64_t* order, int64_t n, T value, bool right) {
-  int64_t low = 0, high = n;
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    T at = begin[order ? order[middle] : middle];
-    bool before = right ? !(at > value) : !(at >= value);
-    (before ? low : high) = before ? middle + 1 : middle;
-  }
-  return low;
-}
-
-Tensor search(const Tensor& sequence, const Tensor& values, bool int32, bool right, const Tensor& sorter) {
-  STRATA_CHECK(sequence.dim() > 0, "searchsorted(): boundaries tensor should have positive dimension");
-  const bool one = sequence.dim() == 1;
-  STRATA_CHECK(values.dim() > 0 || one || sequence.numel() == 0,
-               "searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
-               "boundaries tensor dim(",
-               sequence.dim(), ")");
-  const int64_t lead = sequence.dim() - 1;
-  STRATA_CHECK(
-      one || (values.dim() == sequence.dim() && values.sizes().slice(0, lead) == sequence.sizes().slice(0, lead)),
-      "searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
-      "tensor and input value tensor must match, but we got boundaries tensor ",
-      sequence.sizes(), " and input value tensor ", values.sizes());
-  if (sorter.defined()) {
-    STRATA_CHECK(sorter.sizes() == sequence.sizes(),
-                 "searchsorted(): boundary and sorter must have the same size, but got boundary tensor ",
-                 sequence.sizes(), " and got sorter tensor ", sorter.sizes());
-    STRATA_CHECK(sorter.dtype() == DType::I64, "searchsorted(): sorter must be a tensor of long dtype but got dtype ",
-                 sorter.dtype());
-  }
-  ResultType common;
-  common.add(sequence);
-  common.add(values);
-  const DType t = wide_dtype(common.get());
-  STRATA_CHECK_NOT_IMPLEMENTED(values.numel() == 0 || (t != DType::Bool && !is_complex(t)),
-                               "\"searchsorted\" not implemented for '", scalar_type_name(t),
-                               "'; convert the operands with .to() first");
-  const bool meta = sequence.is_meta() || values.is_meta() || (sorter.defined() && sorter.is_meta());
-  Tensor out = make_tensor(values.sizes(), DType::I64, sequence.device(), meta);
-  if (out.is_meta() || out.numel() == 0) return int32 ? as_dtype(out, DType::I32) : out;
-  Tensor s = as_contiguous(as_dtype(sequence, t)), v = as_contiguous(as_dtype(values, t));
-  Tensor order = sorter.defined() ? as_contiguous(sorter) : Tensor();
-  const int64_t n = sequence.sizes()[lead], per_row = one || values.dim() == 0 ? 0 : values.sizes()[lead];
-  if (order.defined())
-    for (int64_t i = 0; i < order.numel(); ++i)
-      STRATA_CHECK_INDEX(order.data<int64_t>()[i] >= 0 && order.data<int64_t>()[i] < n,
-                         "searchsorted(): sorter index out of range");
-  visit_reals(t, "searchsorted", [&](auto tag) {
+// Fills `out` for contiguous values of a wide dtype; `order` (or null) sorts each line of the sequence.
+void fill_places(int64_t* out, const Tensor& sequence, const int64_t* order, const Tensor& values, bool right) {
+  const int64_t n = sequence.sizes()[sequence.dim() - 1];
+  const int64_t per_row = sequence.dim() == 1 ? 0 : values.sizes()[values.dim() - 1];
+  visit_reals(sequence.dtype(), "searchsorted", [&](auto tag) {
     using T = typename decltype(tag)::type;
-    parallel_for(0, v.numel(), 1024, [&](int64_t begin, int64_t end) {
+    parallel_for(0, values.numel(), 1024, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = per_row ? i / per_row * n : 0;
-        out.data<int64_t>()[i] = position(
-            s.data<T>() + first, order.defined() ? order.data<int64_t>() + first : nullptr, n, v.data<T>()[i], right);
+        const T value = values.data<T>()[i];
+        int64_t low = 0, high = n;
+        while (low < high) {
+          const int64_t middle = low + (high - low) / 2;
+          const T at = sequence.data<T>()[first + (order ? order[first + middle] : middle)];
+          const bool before = right ? !(at > value) : !(at >= value);
+          (before ? low : high) = before ? middle + 1 : middle;
+        }
+        out[i] = low;
       }
     });
   });
-  return int32 ? as_dtype(out, DType::I32) : out;
 }
 
-Tensor zero_counts(const Tensor& like, int64_t count) {
-  Tensor t = new_tensor(like, {count}, DType::I64);
-  fill_values(t, Scalar(0));
-  return t;
+Tensor places(const Tensor& sequence, const Tensor& values, bool int32, bool right, const Tensor& sorter) {
+  formulas::check_search(sequence, values, sorter);
+  const DType t = wide_dtype(formulas::search_dtype(sequence, values));
+  Tensor order;
+  if (sorter.defined()) {
+    order = as_contiguous(sorter);
+    STRATA_CHECK(!first_outside(order, 0, sequence.sizes()[sequence.dim() - 1]),
+                 "searchsorted(): sorter index out of range");
+  }
+  const Tensor out = new_tensor(sequence, values.sizes(), DType::I64);
+  if (out.numel() != 0)
+    fill_places(out.data<int64_t>(), as_contiguous(as_dtype(sequence, t)),
+                order.defined() ? order.data<int64_t>() : nullptr, as_contiguous(as_dtype(values, t)), right);
+  return int32 ? as_dtype(out, DType::I32) : out;
 }
 
 }  // namespace
 
+void search(const Tensor& result, const Tensor& sequence, const Tensor& values, bool right) {
+  fill_places(result.data<int64_t>(), as_contiguous(widened(sequence)), nullptr, as_contiguous(widened(values)), right);
+}
+
 Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool int32, bool right,
                     std::optional<std::string_view> side, const Tensor& sorter) {
-  return search(sequence, values, int32, right_side(right, side), sorter);
+  return places(sequence, values, int32, formulas::search_side(right, side), sorter);
 }
 
 Tensor searchsorted(const Tensor& sequence, const Scalar& value, bool int32, bool right,
                     std::optional<std::string_view> side, const Tensor& sorter) {
-  return search(sequence, wrapped_number(value), int32, right_side(right, side), sorter);
+  return places(sequence, wrapped_number(value), int32, formulas::search_side(right, side), sorter);
 }
 
 Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool int32, bool right) {
-  STRATA_CHECK(boundaries.dim() == 1, "bucketize: boundaries tensor must be 1 dimension, but got dim(",
-               boundaries.dim(), ")");
-  return search(boundaries, self, int32, right, {});
+  formulas::check_boundaries(boundaries);
+  return places(boundaries, self, int32, right, {});
 }
 
-Tensor isin(const Tensor& elements, const Tensor& test_elements, bool, bool invert) {
-  for (const Tensor* t : {&elements, &test_elements})
-    STRATA_CHECK(t->dtype() != DType::Bool && !t->is_complex(),
-                 "Unsupported input type encountered for isin(): ", t->dtype(),
-                 "; convert the operands with .to() first");
-  ResultType common;
-  common.add(elements);
-  common.add(test_elements);
-  DType t = wide_dtype(common.get());
-  const bool meta = elements.is_meta() || test_elements.is_meta();
-  Tensor out = make_tensor(elements.sizes(), DType::Bool, elements.device(), meta);
-  if (out.is_meta()) return out;
-  Tensor e = as_contiguous(as_dtype(elements, t)), tests = as_contiguous(as_dtype(test_elements, t));
-  visit_reals(t, "isin", [&](auto tag) {
+Tensor bucketize(const Scalar& value, const Tensor& boundaries, bool int32, bool right) {
+  return places(boundaries, wrapped_number(value), int32, right, {});
+}
+
+// Sorts the tests.
+void among(const Tensor& result, const Tensor& elements, const Tensor& tests, bool invert) {
+  const Tensor e = as_contiguous(widened(elements)), wanted = as_contiguous(widened(tests));
+  bool* out = result.data<bool>();
+  visit_reals(e.dtype(), "isin", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<T, bool>) {
-      std::vector<T> sorted(tests.data<T>(), tests.data<T>() + tests.numel());
+      std::vector<T> sorted(wanted.data<T>(), wanted.data<T>() + wanted.numel());
       sorted.erase(std::remove_if(sorted.begin(), sorted.end(), [](T v) { return is_nan(v); }), sorted.end());
       std::sort(sorted.begin(), sorted.end());
       parallel_for(0, e.numel(), 1024, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          T v = e.data<T>()[i];
-          bool found = !is_nan(v) && std::binary_search(sorted.begin(), sorted.end(), v);
-          out.data<bool>()[i] = found != invert;
+          const T v = e.data<T>()[i];
+          out[i] = (!is_nan(v) && std::binary_search(sorted.begin(), sorted.end(), v)) != invert;
         }
       });
     }
   });
+}
+
+Tensor isin(const Tensor& elements, const Tensor& tests, bool, bool invert) {
+  const DType t = formulas::among_dtype(elements, tests);
+  const Tensor out = new_tensor(elements, elements.sizes(), DType::Bool);
+  among(out, as_dtype(elements, t), as_dtype(tests, t), invert);
   return out;
 }
 
@@ -146,6 +112,16 @@ Tensor isin(const Tensor& elements, const Scalar& test, bool unique, bool invert
 Tensor isin(const Scalar& element, const Tensor& tests, bool unique, bool invert) {
   return isin(wrapped_number(element), tests, unique, invert);
 }
+
+namespace {
+
+Tensor zero_counts(const Tensor& like, int64_t count) {
+  Tensor t = new_tensor(like, {count}, DType::I64);
+  fill_values(t, Scalar(0));
+  return t;
+}
+
+}  // namespace
 
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   STRATA_CHECK_NOT_IMPLEMENTED(is_integral(self.dtype(), false), "\"bincount_cpu\" not implemented for '",

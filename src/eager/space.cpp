@@ -296,7 +296,7 @@ void launch_factory(const SpaceInfo& info, const Tensor& out, ArrayRef<SpaceScal
 
 void launch_space(const SpaceInfo& info, std::initializer_list<const Tensor*> outs, ArrayRef<const Tensor*> ins,
                   const Prepared& prepared, ArrayRef<SpaceScalar> scalars) {
-  launch_as((*outs.begin())->dtype(), info, outs, ins, prepared, scalars);
+  launch_as(info.fixed ? ins[0]->dtype() : (*outs.begin())->dtype(), info, outs, ins, prepared, scalars);
 }
 
 void scatter_space(const SpaceInfo& info, const Tensor& result, const Tensor* start, ArrayRef<const Tensor*> ins,

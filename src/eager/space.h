@@ -15,7 +15,7 @@ struct SpaceInput {
   const char* name;
   static constexpr int8_t kSame = -2;
   int8_t dims = -1;  // how many its pattern names; -1: it has a group
-  int8_t as = -1;    // the dtype that it is converted to; -1: none, kSame: the result's
+  int8_t as = -1;    // the dtype that it is converted to; -1: none, kSame: the kernel's
 };
 
 struct SpaceInfo {
@@ -25,6 +25,7 @@ struct SpaceInfo {
   int8_t output_dims;  // as an input's; of all outputs
   bool width;          // elements are only moved: the kernel goes by their width
   bool wide;           // the result's elements are of the type that the kernel computes in
+  bool fixed;          // the first result has a dtype of its own: the kernel goes by its first input
   uint32_t dtypes;     // else: of elements that it computes with, a bit each
   // `checked` and `wrapped` indices: the input that holds them (-1: none), and the error where one is outside. In its
   // text {value}, {dim} and {size} stand for numbers.

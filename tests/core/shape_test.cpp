@@ -270,6 +270,18 @@ TEST(Shape, RangesCount) {
   EXPECT_EQ(count(std::complex<double>(1, 0), 5, 1), -1);
 }
 
+TEST(Shape, Searches) {
+  check_rule(4, 0, 4,
+             RULE(List<S> sequence{s[0], s[1]}, values{s[2], s[3]};
+                  return all(shape::search<S>(tensor(sequence), tensor(values)))));
+  check_rule(
+      3, 0, 4,
+      RULE(List<S> sequence{s[0]}, values{s[1], s[2]}; return all(shape::search<S>(tensor(sequence), tensor(values)))));
+  check_rule(
+      3, 0, 4,
+      RULE(List<S> elements{s[0], s[1]}, tests{s[2]}; return all(shape::among<S>(tensor(elements), tensor(tests)))));
+}
+
 TEST(Shape, Gathers) {
   const auto gather = [](const auto& s) {
     using S = std::decay_t<decltype(s[0])>;

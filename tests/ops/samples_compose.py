@@ -31,6 +31,15 @@ def searchsorted(m):
     yield call(ascending(m, 5), m.tensor(3), side="left", right=True)
 
 
+@sample("search_plainly")
+def search_plainly(m):
+    yield call(ascending(m, 5), m.tensor(2, 3), False)
+    yield call(ascending(m, 5), m.tensor(), True)
+    yield call(ascending(m, 2, 3, 5), m.tensor(2, 3, 4), True)
+    yield call(ascending(m, 2, 5), m.tensor(2, 0), False)
+    yield call(ascending(m, 0), m.tensor(3), False)
+
+
 @sample("searchsorted_scalar")
 def searchsorted_scalar(m):
     yield call(ascending(m, 5), m.number())
@@ -57,6 +66,15 @@ def isin(m):
     yield call(few(m, 4), few(m, 2), invert=True)
     yield call(few(m, 4), few(m, 0))
     yield call(few(m, 4), m.integers(3, dtype="int64"))
+
+
+@sample("among")
+def among(m):
+    yield call(few(m, 2, 3), few(m, 2), False)
+    yield call(few(m, 4), few(m, 2, 1), True)
+    yield call(few(m, 4), few(m, 0), True)
+    yield call(few(m), few(m), False)
+    yield call(few(m, 0), few(m, 2), False)
 
 
 @sample("isin_scalar")

@@ -10,3 +10,4 @@
 #include "core/shape/scan.h"
 #include "core/shape/scatter.h"
 #include "core/shape/scatter_view.h"
+#include "core/shape/search.h"

@@ -1,0 +1,14 @@
+// Rules of operators that look for values among others.
+#pragma once
+#include "core/shape/prepared.h"
+
+namespace strata::shape {
+
+// values[p..,i] in sequence[p..,n]; in a sequence of one dim values are one line.
+template <class S>
+Prepared<S> search(const Geometry<S>& sequence, const Geometry<S>& values);
+// Elements are plain, the tests one line.
+template <class S>
+Prepared<S> among(const Geometry<S>& elements, const Geometry<S>& tests);
+
+}  // namespace strata::shape
