@@ -54,18 +54,18 @@ CopyDims copy_dims(const Tensor& dst, const Tensor& src) {
 void copy_square(CastFn cast, int64_t width, const CopyDims& c, char* dst, const char* src, int64_t begin,
                  int64_t end) {
   size_t n = c.sizes.size();
-  int64_t inner = c.sizes[n - 1];
-  constexpr int64_t kSide = 32;
+  const int64_t inner = c.sizes[n - 1];
   const bool plain = width > 0 && c.src[n - 2] == width && c.dst[n - 1] == width;
-  for (int64_t i = begin; i < end; i += kSide)
-    for (int64_t j = 0; j < inner; j += kSide)
+  const int64_t side = plain && width <= 4 ? 64 : 32;
+  for (int64_t i = begin; i < end; i += side)
+    for (int64_t j = 0; j < inner; j += side)
       if (plain)
         transpose(width, src + i * width + j * c.src[n - 1], c.src[n - 1], dst + i * c.dst[n - 2] + j * width,
-                  c.dst[n - 2], std::min(kSide, inner - j), std::min(kSide, end - i));
+                  c.dst[n - 2], std::min(side, inner - j), std::min(side, end - i));
       else
-        for (int64_t r = i; r < std::min(i + kSide, end); ++r)
+        for (int64_t r = i; r < std::min(i + side, end); ++r)
           cast(src + r * c.src[n - 2] + j * c.src[n - 1], c.src[n - 1], dst + r * c.dst[n - 2] + j * c.dst[n - 1],
-               c.dst[n - 1], std::min(kSide, inner - j));
+               c.dst[n - 1], std::min(side, inner - j));
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ void copy_values(const Tensor& dst, const Tensor& src) {
   };
   if (square) {
     const int64_t width = src.dtype() == dst.dtype() ? itemsize(src.dtype()) : 0;
-    int64_t grain = std::max<int64_t>(32, 65536 / std::max<int64_t>(inner, 1));
+    int64_t grain = std::max<int64_t>(64, 65536 / std::max<int64_t>(inner, 1));
     int64_t per_block = (rows + grain - 1) / grain;
     parallel_for(0, blocks * per_block, 1, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) {

@@ -12,8 +12,9 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kTileBytes = 4096;  // of accumulators, side by side: 112 such rows stay in the second-level cache
-constexpr int64_t kBlock = 16;        // columns that a kernel takes at a time; fewer are not worth it
+constexpr int64_t kTileBytes = 4096;      // of accumulators, side by side: 112 such rows stay in the second-level cache
+constexpr int64_t kExtremumBytes = 1024;  // 16 such rows stay in the first-level cache
+constexpr int64_t kBlock = 16;            // columns that a kernel takes at a time; fewer are not worth it
 
 class Columns {
  public:
@@ -37,7 +38,9 @@ class Columns {
     parts_ = (n_ + kPart - 1) / kPart;
     // Enough tiles for the threads, in whole blocks that the columns have.
     const int64_t wanted = std::max<int64_t>(1, num_threads() / (outer_ * parts_));
-    tile_ = std::min({kTileBytes / width_, blocks((inner_ + wanted - 1) / wanted), inner_ / kBlock * kBlock});
+    const bool extremum = e_.reduction[0].combine > STRATA_COMBINE_MUL;
+    tile_ = std::min({(extremum ? kExtremumBytes : kTileBytes) / width_, blocks((inner_ + wanted - 1) / wanted),
+                      inner_ / kBlock * kBlock});
     tiles_ = (inner_ + tile_ - 1) / tile_;
     const int64_t columns = outer_ * inner_;
     if (parts_ > 1) partial_.resize(size_t(parts_ * columns * width_));

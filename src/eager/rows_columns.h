@@ -1,5 +1,5 @@
-// Sums and products over a dim that is not the innermost one in memory: columns side by side instead of rows one by
-// one.
+// Sums, products and extrema over a dim that is not the innermost one in memory: columns side by side instead of rows
+// one by one.
 #pragma once
 #include "eager/rows_loop.h"
 

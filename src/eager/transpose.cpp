@@ -2,11 +2,16 @@
 
 #include <emmintrin.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace strata::eager {
 
 namespace {
+
+// Rows of the result a multiple of that many bytes apart share a few sets of the cache: what is written to one drives
+// out another's.
+constexpr int64_t kSameSets = 512;
 
 template <int width>
 __m128i low(__m128i a, __m128i b) {
@@ -70,7 +75,19 @@ void transpose(int64_t width, const char* src, int64_t src_stride, char* dst, in
               : width == 4 ? squares<4>
               : width == 8 ? squares<8>
                            : plain<16>;
-  run(src, src_stride, dst, dst_stride, rows, columns);
+  if (dst_stride % kSameSets != 0 || columns <= 8)  // that many ways a set has
+    return run(src, src_stride, dst, dst_stride, rows, columns);
+  // Put together on the stack, and written a row at a time.
+  constexpr int64_t kBytes = 16384;
+  alignas(64) char square[kBytes];
+  const int64_t side = width <= 4 ? 64 : 32;
+  for (int64_t r = 0; r < rows; r += side)
+    for (int64_t c = 0; c < columns; c += side) {
+      const int64_t high = std::min(side, rows - r), wide = std::min(side, columns - c), row = high * width;
+      run(src + r * src_stride + c * width, src_stride, square, row, high, wide);
+      for (int64_t k = 0; k < wide; ++k)
+        std::memcpy(dst + (c + k) * dst_stride + r * width, square + k * row, size_t(row));
+    }
 }
 
 }  // namespace strata::eager

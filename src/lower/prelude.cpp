@@ -113,6 +113,8 @@ INLINE $V fma_$V($V a, $V b, $V c) {
 )C"},
     {"max", "select", "#define max_$V(a, b) select_$V((b) > (a), b, a)\n"},
     {"min", "select", "#define min_$V(a, b) select_$V((b) < (a), b, a)\n"},
+    {"max_or_nan", "select", "#define max_or_nan_$V(a, b) select_$V(((b) > (a)) | ((b) != (b)), b, a)\n"},
+    {"min_or_nan", "select", "#define min_or_nan_$V(a, b) select_$V(((b) < (a)) | ((b) != (b)), b, a)\n"},
     {"add", "", "#define add_$V(a, b) ((a) + (b))\n"},
     {"mul", "", "#define mul_$V(a, b) ((a) * (b))\n"},
     {"or", "", "#define or_$V(a, b) ((a) | (b))\n"},
@@ -155,6 +157,8 @@ const Template kScalar[] = {
     {"fma", "", "#define fma_$E(a, b, c) __builtin_fma$B(a, b, c)\n"},
     {"max", "", "#define max_$E(a, b) ((b) > (a) ? (b) : (a))\n"},
     {"min", "", "#define min_$E(a, b) ((b) < (a) ? (b) : (a))\n"},
+    {"max_or_nan", "", "#define max_or_nan_$E(a, b) ((b) > (a) || (b) != (b) ? (b) : (a))\n"},
+    {"min_or_nan", "", "#define min_or_nan_$E(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))\n"},
     {"add", "", "#define add_$E(a, b) ((a) + (b))\n"},
     {"mul", "", "#define mul_$E(a, b) ((a) * (b))\n"},
     {"or", "", "#define or_$E(a, b) ((a) | (b))\n"},
@@ -238,6 +242,22 @@ const char* const kColumns =
   for (i64 h = 8; h; h /= 2)
     for (i64 k = 0; k < h * w; k++) a[k] = $C_$V(a[k], a[k + h * w]);
   for (i64 i = 0; i < args->columns; i++) (($E*)args->partial)[i] = (($E*)a)[i];
+}
+)C";
+
+// The largest (smallest) over columns side by side, in 16 lanes as elsewhere; $N: what stands for any NaN.
+const char* const kExtremumColumns =
+    R"C(static __attribute__((noinline)) void columns_$C_$V(const StrataColumnArgs* args,
+                                                    void (*group)(const StrataColumnArgs*, i64, $E*)) {
+  const i64 w = ((args->columns + 15) & ~15l) / $W;
+  $V* a = args->scratch;
+  group(args, 0, ($E*)a);
+  for (i64 h = 8; h; h /= 2)
+    for (i64 k = 0; k < h * w; k++) a[k] = $J_$V(a[k], a[k + h * w]);
+  for (i64 i = 0; i < args->columns; i++) {
+    const $E x = (($E*)a)[i];
+    (($E*)args->partial)[i] = $N;
+  }
 }
 )C";
 
@@ -341,13 +361,7 @@ class Prelude {
       text_ += fill(kFoldComplex, e);
       return;
     }
-    if (what.substr(0, 8) == "columns_") {
-      add(what.substr(8) + "_" + t);
-      text_ += fill(replace(replace(vector ? kColumns : replace(kColumns, "$V", "$E"), "$C", what.substr(8)), "$W",
-                            vector ? "16" : "1"),
-                    e);
-      return;
-    }
+    if (what.substr(0, 8) == "columns_") return columns(what.substr(8), e, vector);
     if (what.substr(0, 5) == "fold_" || what.substr(0, 6) == "lanes_") return fold(what, e, vector);
     if (what == "sqrt" || what == "floor" || what == "ceil" || what == "trunc" || what == "rint")
       return unary(what, e, vector);
@@ -390,6 +404,20 @@ class Prelude {
   }
 
  private:
+  void columns(const std::string& combine, const std::string& e, bool vector) {
+    const bool sum = combine == "add" || combine == "mul", nan = !sum && e[0] == 'f';
+    const std::string join = nan ? combine + "_or_nan" : combine;
+    add(join + (vector ? "_v" : "_") + e);
+    std::string text = sum ? kColumns : kExtremumColumns;
+    if (!vector) text = replace(text, "$V", "$E");
+    for (const auto& [hole, with] : {std::pair<std::string, std::string>{"$C", combine},
+                                     {"$J", join},
+                                     {"$W", vector ? "16" : "1"},
+                                     {"$N", nan ? "x != x ? __builtin_nan$B(\"\") : x" : "x"}})
+      text = replace(text, hole, with);
+    text_ += fill(text, e);
+  }
+
   void unary(const std::string& what, const std::string& e, bool vector) {
     std::string scalar = "__builtin_" + what + (e == "f32" ? "f" : "");
     if (!vector) {

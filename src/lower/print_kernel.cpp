@@ -157,8 +157,10 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   return out + per_row + "}\n\n";
 }
 
-// Whether a kernel has a form for rows that lie across memory: one sum or product of cheap text, and what is made of
-// it.
+bool is_sum(const Reduction& r) { return r.combine == Combine::Add || r.combine == Combine::Mul; }
+
+// Whether a kernel has a form for rows that lie across memory: one sum, product or extremum of cheap text, and what is
+// made of it.
 bool reduces_columns(const Kernel& k) {
   constexpr size_t kLongest = 40;  // nodes
   if (k.kind != KernelKind::Rows || k.passes.size() != 2) return false;
@@ -167,13 +169,15 @@ bool reduces_columns(const Kernel& k) {
       !last.reductions.empty())
     return false;
   const Reduction& r = first.reductions[0];
-  if ((r.combine != Combine::Add && r.combine != Combine::Mul) || r.value[1] >= 0) return false;
+  const bool extremum = r.combine == Combine::Max || r.combine == Combine::Min;
+  if ((!is_sum(r) && !extremum) || r.value[1] >= 0 || first.nodes[size_t(r.value[0])].type == DType::Bool) return false;
   return std::none_of(first.nodes.begin(), first.nodes.end(), [](const Node& n) {
     return n.op == Op::Index || n.op == Op::Call || n.op == Op::Rare || (n.op == Op::Load && n.uniform);
   });
 }
 
-// Positions first, first + 1, ... first + 15 of tree T for neighbouring columns; the prelude's helper makes the tree.
+// For neighbouring columns: of a sum positions first, first + 1, ... first + 15 of tree T, of an extremum those of 16
+// lanes, which elements go to in turn; the prelude's helper makes one of them.
 std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[0];
@@ -182,6 +186,7 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   const DType t = pass.nodes[pass.reductions[0].value[0]].type;
   const std::string symbol = kernel_symbol(k, isa), lane = traits(t).cname;
   const std::string uniform = body.uniform_part(), element = body.element_part(8);
+  const bool sum = is_sum(pass.reductions[0]);
   auto row = [&](bool begins) {
     std::string text;
     for (size_t i = 0; i < k.inputs.size(); ++i) {
@@ -194,19 +199,26 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   };
   std::string out = comment(k, ", across memory") + "static void " + symbol +
                     "_group(const StrataColumnArgs* args, i64 first, " + lane + "* to) {\n" + uniform +
-                    "  const i64 columns = args->columns, wide = (columns + 15) & ~15l;\n"
-                    "  for (i64 l = 0; l < 16; l++, to += wide) {\n"
-                    "    i64 at = first + l;\n"
-                    "    if (at < args->count) {\n" +
-                    row(true) +
-                    "    } else {\n"
-                    "      for (i64 i = 0; i < wide; i++) to[i] = " +
-                    reductions.start() +
-                    ";\n    }\n"
-                    "    for (at += 1024; at < args->count; at += 1024) {\n" +
-                    row(false) + "    }\n  }\n}\n";
-  std::string helper =
-      body.helper(pass.reductions[0].combine == Combine::Add ? "columns_add" : "columns_mul", t, vector);
+                    "  const i64 columns = args->columns, wide = (columns + 15) & ~15l;\n";
+  if (sum)
+    out +=
+        "  for (i64 l = 0; l < 16; l++, to += wide) {\n"
+        "    i64 at = first + l;\n"
+        "    if (at < args->count) {\n" +
+        row(true) +
+        "    } else {\n"
+        "      for (i64 i = 0; i < wide; i++) to[i] = " +
+        reductions.start() +
+        ";\n    }\n"
+        "    for (at += 1024; at < args->count; at += 1024) {\n" +
+        row(false) + "    }\n  }\n}\n";
+  else
+    out += "  for (i64 i = args->count * wide; i < 16 * wide; i++) to[i] = " + reductions.start() +
+           ";\n"
+           "  for (i64 at = 0; at < args->count; at++, to += at & 15 ? wide : -15 * wide)\n"
+           "    if (at < 16) {\n" +
+           row(true) + "    } else {\n" + row(false) + "    }\n}\n";
+  const std::string helper = body.helper(std::string("columns_") + combine_name(pass.reductions[0].combine), t, vector);
   return out + "void " + symbol + "_columns(const StrataColumnArgs* args) { " + helper + "(args, " + symbol +
          "_group); }\n\n";
 }

@@ -291,10 +291,14 @@ std::string ReductionPrinter::start() {
 }
 
 std::string ReductionPrinter::column(bool first) {
-  return each([&](const Part&) {
-    if (first) return vector_ ? "        *($T*)(to + i) = $value;\n" : "        to[i] = $value;\n";
-    return vector_ ? "        *($T*)(to + i) = $combine(*($T*)(to + i), $value);\n"
-                   : "        to[i] = $combine(to[i], $value);\n";
+  return each([&](const Part& p) -> std::string {
+    const std::string here = vector_ ? "*($T*)(to + i)" : "to[i]";
+    if (first) return "        " + here + " = $value;\n";
+    if (p.form != Form::Free || !p.is_float) return "        " + here + " = $combine(" + here + ", $value);\n";
+    const Reduction& r = pass_.reductions[0];
+    const DType t = pass_.nodes[r.value[0]].type;
+    return "        " + here + " = " + body_.helper(std::string(combine_name(r.combine)) + "_or_nan", t, vector_) +
+           "(" + here + ", $value);\n";
   });
 }
 
