@@ -121,7 +121,7 @@ def function_kernels(e: Entry, bodies: dict[str, str] | None = None) -> list[tup
             body = bodies[kind] + "\n"
         elif kind == "function":
             is_name = e.text.isidentifier() and all(a.name != e.text for a in e.schema.args)
-            body = f"  return {e.text}({args});\n" if is_name else f"  return {e.text};\n"
+            body = valued(e) + (f"  return {e.text}({args});\n" if is_name else f"  return {e.text};\n")
         elif named:
             body = f"  {named}({call_args(s)});\n  return " + ("self" if kind == "inplace" else returned(s)) + ";\n"
         else:
@@ -139,6 +139,14 @@ def function_kernels(e: Entry, bodies: dict[str, str] | None = None) -> list[tup
                 body += copied_out(e, s)
         found.append((s, body))
     return found
+
+
+def valued(e: Entry) -> str:
+    """What refuses tensors without values where the size of a result depends on them."""
+    if e.kind != "cpu" or e.raw.get("size") != "data":
+        return ""
+    return "".join(f'  {"" if a.type == "Tensor" else f"if ({safe(a.name)}.defined()) "}check_has_values("{e.schema.name}", {safe(a.name)});\n'
+                   for a in e.tensors)
 
 
 def by_hand(e: Entry) -> str:
@@ -161,6 +169,8 @@ def plan_bodies(e: Entry, table: Table) -> dict[str, str]:
 
 def space_kernels(e: Entry) -> list[tuple[Schema, str]]:
     """Printed over an index space; forms without a body of their own copy, as those of functions do."""
+    if e.filled:
+        return function_kernels(e, {"function": space_cpp.filled_body(e).rstrip("\n")})
     own = {"function": space_cpp.function_body(e), "inplace": space_cpp.inplace_body(e, e.inplace_schema()) if e.inplace else None,
            "out": space_cpp.out_body(e, e.out_schema()) if e.out else None}
     return [(s, own.get(kind) or body) for (kind, _), (s, body) in zip(e.operators(), function_kernels(e), strict=True)]
@@ -340,7 +350,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
                 body.append(info(e))
             if e.kind == "space":
                 body.append(space_cpp.info(e))
-            if e.kind in ("cpu", "view", "composite") and not e.plan and e.text.isidentifier() and all(a.name != e.text for a in e.schema.args) and (e.text, e.schema.cpp_sig) not in declared:
+            if e.kind in ("cpu", "view", "composite") and not e.plan and not e.filled and e.text.isidentifier() and all(a.name != e.text for a in e.schema.args) and (e.text, e.schema.cpp_sig) not in declared:
                 declared.add((e.text, e.schema.cpp_sig))
                 hand.setdefault(family, []).append(f"{e.schema.cpp_return} {e.text}({e.schema.cpp_params()});")
             if e.by_hand and (e.by_hand, e.schema.cpp_sig) not in declared:
@@ -351,7 +361,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
                 if key in e.raw:
                     s = e.inplace_schema() if key == "cpu_inplace" else e.out_schema()
                     hand.setdefault(family, []).append(f"void {e.raw[key]}({s.cpp_params()});")
-            maker = {"pointwise": pointwise_kernels, "rows": rows_kernels, "space": space_kernels, "allocate": allocations}.get(e.kind, function_kernels)
+            maker = {"pointwise": pointwise_kernels, "rows": rows_kernels, "space": space_kernels, "allocate": allocations}.get("space" if e.filled else e.kind, function_kernels)
             for s, code in function_kernels(e, plan_bodies(e, table)) if e.plan else maker(e):
                 body.append(f"{s.cpp_return} k_{s.ident}(Dispatch{''.join(', ' + p for p in [s.cpp_params()] if p)}) {{\n{code}}}")
                 typed = f"reinterpret_cast<void*>(&k_{s.ident})"

@@ -8,7 +8,7 @@ from pathlib import Path
 from . import expr
 from .rows import read
 from .schema import Arg, Schema, parse_schema, safe
-from .space_text import check_order, check_space, into_of, rule_call
+from .space_text import check_order, check_space, into_of, rule_call, strides_of
 
 DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
           "float32", "float64", "complex64", "complex128"]
@@ -79,8 +79,13 @@ class Entry:
 
     @property
     def by_hand(self) -> str | None:
-        """The C++ function beside a text that says the operator: the CPU's schedule."""
-        return self.raw.get("cpu") if self.kind == "space" or self.plan else None
+        """The C++ function beside a text that says the operator, the CPU's schedule, or beside a shape rule alone."""
+        return self.raw.get("cpu") if self.kind == "space" or self.plan or self.filled else None
+
+    @property
+    def filled(self) -> bool:
+        """Whether its C++ function fills results that a shape rule prepares, and there is no text."""
+        return self.kind == "cpu" and "shape" in self.raw
 
     def kernel_scalars(self) -> list[tuple[str, str]]:
         """Scalar operands of the generated kernel: the name in the expression and the C++ value."""
@@ -333,8 +338,11 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
         check_space(entry)
     elif kind == "allocate":
         rule_call(entry)
+    elif kinds == ["cpu"] and "shape" in raw:
+        rule_call(entry)
+        strides_of(entry)
     elif "shape" in raw:
-        raise ValueError("shape is a key of entries with space")
+        raise ValueError("shape is a key of entries with space, or with cpu alone")
     grad = {} if parts else raw.get("grad") or {}
     names = {a.name for a in entry.schema.args}
     for key, value in grad.items():

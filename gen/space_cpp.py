@@ -77,7 +77,7 @@ def made_result(e: Entry, k: int, like: str) -> str:
     chosen = f"ResultStrides::{strides(e)}"
     if strides(e) != "Contiguous":
         chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
-    return f"new_result({like}, prepared.outputs[{k}], {chosen})"
+    return f"new_result({like}, {f'prepared, {k}' if e.filled else f'prepared.outputs[{k}]'}, {chosen})"
 
 
 def strides(e: Entry) -> str:
@@ -110,7 +110,9 @@ def prepare(e: Entry) -> tuple[str, str]:
 
 
 def place(e: Entry) -> str:
-    """Where a result without operands lies: on `device`, which without one is self's or the default."""
+    """Where a result without operands lies: on `device`, which without one is self's or the default; else on the CPU."""
+    if not any(a.name == "device" for a in e.schema.args):
+        return "Device{}"
     like = next((f"{safe(a.name)}, " for a in e.schema.args if a.is_tensor), "")
     return like + "device" if like else "device.value_or(default_device())"
 
@@ -155,13 +157,16 @@ def start(e: Entry) -> str:
 
 
 def results(e: Entry) -> list[str]:
-    return ["result", *(f"result{k}" for k in range(1, len(e.schema.returns)))]
+    """Names of the results. Those of C++ that fills them are the schema's, unless an argument is called so."""
+    names = ["result", *(f"result{k}" for k in range(1, len(e.schema.returns)))]
+    taken = {a.name for a in e.schema.args}
+    return [safe(r.name) if e.filled and r.name and r.name not in taken else n for r, n in zip(e.schema.returns, names)]
 
 
 def hand_written(e: Entry) -> str:
     """The head of the C++ function that fills the results."""
     outs = [] if e.writes_self else [f"const Tensor& {r}" for r in results(e)]
-    return f"void {e.by_hand}({', '.join([*outs, e.schema.cpp_params()])})"
+    return f"void {e.by_hand}({', '.join([*outs, *filter(None, [e.schema.cpp_params()])])})"
 
 
 def launch(e: Entry, outs: list[str], call: str) -> str:
@@ -214,6 +219,22 @@ def function_body(e: Entry) -> str:
     outs = "{" + ", ".join("&" + r for r in made) + "}"
     return (body + f"  if (result.is_meta()) return {given};\n" +
             launch(e, made, f"launch_space(info_{e.schema.ident}, {outs}, {args})") + f"  return {given};\n")
+
+
+def filled_body(e: Entry) -> str:
+    """Of C++ that fills what a shape rule prepares: checks, the rule, memory, and where there is memory the C++."""
+    name = e.schema.name
+    tensors = [(safe(a.name), a.type.endswith("?")) for a in e.tensors if a.type in ("Tensor", "Tensor?")]
+    body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
+    for t, optional in tensors:
+        body += f'  check_{"optional" if optional else "operand"}({cstring(name)}, {cstring(t)}, {t}, {tensors[0][0]});\n'
+    body += f"  const auto prepared = {call_of_rule(e)};\n"
+    made = results(e)
+    for k, r in enumerate(made):
+        body += f"  const Tensor {r} = " + (made_result(e, k, tensors[0][0]) if tensors else f"new_result({place(e)}, prepared.outputs[{k}])") + ";\n"
+    given = made[0] if len(made) == 1 else "{" + ", ".join(made) + "}" if made else ""
+    return (body + f"  if (!{(made or [t for t, _ in tensors])[0]}.is_meta()) {e.by_hand}({', '.join([*made, call_args(e.schema)])});\n"
+            f"  return {given}".rstrip() + ";\n")
 
 
 def inplace_body(e: Entry, s: Schema) -> str | None:

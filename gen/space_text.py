@@ -84,12 +84,18 @@ def check_space(e: Entry) -> None:
         raise ValueError("starts says what the result of a text that scatters (sum_into, put_into ...) begins as")
     if str(e.raw.get("starts", 0)) not in ("0", *tensors):
         raise ValueError(f"starts is a tensor argument or 0, got {e.raw['starts']}")
-    formats = [a.name for a in e.schema.args if a.type == "MemoryFormat?"]
-    if e.raw.get("strides", "contiguous") not in ("contiguous", "preserve", "suggested", *formats):
-        raise ValueError("strides are contiguous, preserve or suggested, or as a memory format among the arguments says")
+    strides_of(e)
     if not alone:
         rule_call(e)
     space_scalars(e)
+
+
+def strides_of(e: Entry) -> str:
+    """Those of the results: a word, or the name of an argument, a memory format."""
+    formats = [a.name for a in e.schema.args if a.type == "MemoryFormat?"]
+    if (found := e.raw.get("strides", "contiguous")) not in ("contiguous", "preserve", "suggested", *formats):
+        raise ValueError("strides are contiguous, preserve or suggested, or as a memory format among the arguments says")
+    return found
 
 
 def into_of(text: str) -> str | None:

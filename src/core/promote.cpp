@@ -59,6 +59,23 @@ DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b) {
   return out;
 }
 
+void check_same_device(const Tensor& a, const Tensor& b, const char* op) {
+  auto place = [](const Tensor& t) { return t.is_meta() ? std::string("meta") : to_string(t.device()); };
+  STRATA_CHECK(a.device() == b.device() && a.is_meta() == b.is_meta(), op,
+               ": Expected all tensors to be on the same device, but found at least two devices, ", place(a), " and ",
+               place(b), "; move one with .to()");
+}
+
+void check_operand_device(const Tensor& out, const Tensor& operand, const char* op) {
+  if (operand.dim() > 0 || operand.is_meta()) check_same_device(out, operand, op);
+}
+
+void refuse_no_data(const char* op, Device device) {
+  throw_error(ErrorKind::NotImplemented,
+              str_cat(op, ": Cannot copy out of meta tensor; no data! Make the tensor anew on ", device,
+                      " (strata.empty_like, or Module.to_empty for a module)"));
+}
+
 bool overlaps_itself(const Tensor& t) {
   if (t.numel() == 0 || t.is_contiguous()) return false;
   SmallVec<int64_t, 8> order;

@@ -25,6 +25,18 @@ const char* scalar_type_name(DType t);
 
 // The common shape; raises the RuntimeError that PyTorch's users know.
 DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b);
+// Raises unless both have memory on one device, or both have only a shape.
+void check_same_device(const Tensor& a, const Tensor& b, const char* op);
+// The same of an elementwise operator's operand, which may be a number on the CPU.
+void check_operand_device(const Tensor& out, const Tensor& operand, const char* op);
+// Of copies: only a tensor without values can be made from one.
+[[noreturn]] void refuse_no_data(const char* op, Device device);
+inline void check_has_data(const Tensor& to, const Tensor& from) {
+  if (from.defined() && from.is_meta() && !to.is_meta()) refuse_no_data("copy_", to.device());
+}
+inline void check_stays(const Tensor& self, const std::optional<Device>& device) {
+  if (device && self.is_meta() && *device != self.device()) refuse_no_data("to", *device);
+}
 // Two elements share memory within one tensor.
 bool overlaps_itself(const Tensor& t);
 enum class Overlap { None, Full, Partial };

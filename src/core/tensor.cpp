@@ -157,9 +157,10 @@ bool Tensor::is_non_overlapping_and_dense() const {
 
 void Tensor::check_without_memory() const {
   if (numel() == 0) return;
-  STRATA_CHECK(!is_meta(),
-               "The tensor has a shape only and no values (meta execution), where another operand has values; make all "
-               "operands on one device");
+  STRATA_CHECK(
+      !is_meta(),
+      "The tensor has a shape only and no values (meta execution), where values are read, as Tensor.item() and "
+      "operands with values do; make all operands on one device");
   throw_error(
       ErrorKind::Runtime,
       "The tensor has a non-zero number of elements, but its data is not allocated: its storage was resized to 0 "
@@ -260,6 +261,20 @@ Tensor make_tensor_strided(IntArrayRef sizes, IntArrayRef strides, DType dtype, 
   return t;
 }
 
+Tensor make_tensor_as(const Tensor& like, IntArrayRef sizes, DType dtype) {
+  return make_tensor(sizes, dtype, like.device(), like.is_meta());
+}
+
+Tensor make_tensor_strided_as(const Tensor& like, IntArrayRef sizes, IntArrayRef strides, DType dtype) {
+  return make_tensor_strided(sizes, strides, dtype, like.device(), like.is_meta());
+}
+
+bool shape_only(ArrayRef<const Tensor*> operands) {
+  for (const Tensor* t : operands)
+    if (t->is_meta()) return true;
+  return false;
+}
+
 Tensor make_tensor_over(Ref<Storage> storage, IntArrayRef sizes, IntArrayRef strides, int64_t offset, DType dtype) {
   Device device = storage->device();
   Tensor t = fresh_tensor(std::move(storage), dtype, false, device);
@@ -271,7 +286,8 @@ Tensor wrapped_number(const Scalar& value) {
   DType dtype = value.dtype();
   if (value.is_float()) dtype = DType::F64;
   if (value.is_complex()) dtype = DType::C128;
-  Tensor t = make_tensor({}, dtype);
+  // With memory under a MetaGuard, too: a number is known.
+  Tensor t = make_tensor_over(Storage::make(cpu_allocator(), size_t(itemsize(dtype))), {}, {}, 0, dtype);
   switch (dtype) {
     case DType::Bool:
       *t.data<bool>() = value.to_bool();

@@ -156,6 +156,8 @@ class Tensor {
   int64_t storage_offset() const { return impl_->offset_; }
   const Ref<Storage>& storage() const { return impl_->storage_; }
   bool is_meta() const { return impl_->keys_.has(Key::Meta); }
+  // The device type whose functions fill it: that of meta, which do nothing, where it has a shape alone.
+  int filled_by() const { return is_meta() ? 1 : device().type; }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   bool is_complex() const { return strata::is_complex(dtype()); }
   bool is_floating_point() const { return strata::is_float(dtype()); }
@@ -177,6 +179,10 @@ class Tensor {
   bool requires_grad() const { return impl_->requires_grad_ || impl_->grad_fn_; }
   bool is_leaf() const { return !impl_->grad_fn_; }
   bool is_view() const { return impl_->base_ != nullptr; }
+  // Raises where the memory was given back.
+  void check_memory() const {
+    if (!is_meta()) bytes();
+  }
   // Before an operator writes: raises where the memory is read-only.
   void check_writable(const char* op) const {
     if (STRATA_UNLIKELY(impl_->storage_->read_only())) refuse_write(op);
@@ -210,6 +216,11 @@ Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device = Device{0, -1}
 Tensor make_tensor_like(const TensorImpl& shape_of, DType dtype);
 Tensor make_tensor_strided(IntArrayRef sizes, IntArrayRef strides, DType dtype, Device device = Device{0, -1},
                            bool meta = false);
+// As `like`: on its device, and shape-only where it is.
+Tensor make_tensor_as(const Tensor& like, IntArrayRef sizes, DType dtype);
+Tensor make_tensor_strided_as(const Tensor& like, IntArrayRef sizes, IntArrayRef strides, DType dtype);
+// Whether a result of these operands has a shape alone.
+bool shape_only(ArrayRef<const Tensor*> operands);
 Tensor make_tensor_over(Ref<Storage> storage, IntArrayRef sizes, IntArrayRef strides, int64_t offset, DType dtype);
 // A 0-dim CPU tensor that promotes like a Python number.
 Tensor wrapped_number(const Scalar& value);
@@ -226,6 +237,17 @@ class MetaGuard {
   MetaGuard();
   ~MetaGuard();
   static bool active();
+};
+
+// The same where `like` is shape-only: what factories make then goes together with it.
+class KindGuard {
+ public:
+  explicit KindGuard(const Tensor& like) {
+    if (like.is_meta()) guard_.emplace();
+  }
+
+ private:
+  std::optional<MetaGuard> guard_;
 };
 
 // While set on this thread, fresh tensors are inference tensors: without version and view bookkeeping, never recorded.

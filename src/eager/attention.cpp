@@ -8,6 +8,7 @@
 #include "eager/attention_blocks.h"
 #include "eager/pointwise.h"
 #include "eager/rows.h"
+#include "eager/space.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_attention.h"
 #include "strata/generated/kernel_ops.h"
@@ -34,26 +35,7 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 int64_t from_end(const Tensor& t, int64_t d) { return t.sizes()[t.dim() - d]; }
 
 void check_operands(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask) {
-  STRATA_CHECK(query.dim() >= 2 && key.dim() >= 2 && value.dim() >= 2,
-               "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ", query.dim(),
-               " key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
-  STRATA_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
-               "Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
-               " key.dtype: ", key.dtype(), " and value.dtype: ", value.dtype(), " instead.");
-  STRATA_CHECK_NOT_IMPLEMENTED(!query.is_complex(), "scaled_dot_product_attention: softmax has no meaning for ",
-                               query.dtype(), "; expected a floating dtype");
-  STRATA_CHECK(query.is_floating_point(), "scaled_dot_product_attention: expected a floating dtype, got ",
-               query.dtype(), "; convert the operands with .to() first");
-  STRATA_CHECK(from_end(query, 1) == from_end(key, 1),
-               "scaled_dot_product_attention: expected query and key of one size in the last dim, got ", query.sizes(),
-               " and ", key.sizes());
-  STRATA_CHECK(from_end(key, 2) == from_end(value, 2),
-               "scaled_dot_product_attention: expected key and value of one length (the last dim but one), got ",
-               key.sizes(), " and ", value.sizes());
-  if (!mask.defined()) return;
-  STRATA_CHECK(mask.dtype() == DType::Bool || mask.dtype() == DType::F32 || mask.dtype() == query.dtype(),
-               "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: ",
-               mask.dtype(), " and  query.dtype: ", query.dtype(), " instead.");
+  shape::check_attention(geometry(query), geometry(key), geometry(value), geometry(mask));
 }
 
 void check_heads(const Tensor& query, const Tensor& key, const Tensor& value) {
@@ -91,35 +73,8 @@ Tensor repeat_heads(const Tensor& t, int64_t heads) {
   return from_end(t, 3) == heads ? t : ops::repeat_interleave(t, heads / from_end(t, 3), t.dim() - 3);
 }
 
-// A fresh tensor with the order of dims that `like` has, so that what undoes a transposition stays a view.
-Tensor in_order_of(const Tensor& like, IntArrayRef sizes, DType t, bool meta) {
-  const Tensor* in[] = {&like};
-  DimVec strides = result_strides(sizes, {in, 1});
-  if (sizes[3] > 1 && strides[3] != 1) return make_tensor(sizes, t, like.device(), meta);
-  return make_tensor_strided(sizes, strides, t, like.device(), meta);
-}
-
-bool any_meta(std::initializer_list<const Tensor*> tensors) {
-  for (const Tensor* t : tensors)
-    if (t->defined() && t->is_meta()) return true;
-  return false;
-}
-
-AttentionCall checked_call(const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p, bool causal,
-                           const Tensor& mask, std::optional<double> scale) {
-  check_operands(query, key, value, mask);
-  STRATA_CHECK(query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
-               "_scaled_dot_product_flash_attention_for_cpu: expected query, key and value of 4 dims (batch, heads, "
-               "length, width), got ",
-               query.sizes(), ", ", key.sizes(), " and ", value.sizes());
-  STRATA_CHECK(query.sizes()[0] == key.sizes()[0] && query.sizes()[0] == value.sizes()[0] &&
-                   key.sizes()[1] == value.sizes()[1] &&
-                   (key.sizes()[1] == 0 ? query.sizes()[1] == 0 : query.sizes()[1] % key.sizes()[1] == 0),
-               "_scaled_dot_product_flash_attention_for_cpu: expected one batch size, and heads of key and value that "
-               "divide those of query, got ",
-               query.sizes(), ", ", key.sizes(), " and ", value.sizes());
-  STRATA_CHECK(dropout_p == 0.0, "_scaled_dot_product_flash_attention_for_cpu: expected dropout_p = 0, got ", dropout_p,
-               "; use scaled_dot_product_attention, which has dropout");
+AttentionCall call_of(const Tensor& query, const Tensor& key, const Tensor& value, bool causal, const Tensor& mask,
+                      std::optional<double> scale) {
   AttentionCall call{query, key, value, mask, causal, scale_or_default(query, scale)};
   if (mask.defined()) {
     DimVec full{query.sizes()[0], query.sizes()[1], query.sizes()[2], key.sizes()[2]};
@@ -220,58 +175,35 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   return sizes.size() == 4 ? out : ops::reshape(out, sizes);
 }
 
-std::tuple<Tensor, Tensor> attention(const Tensor& query, const Tensor& key, const Tensor& value, double dropout_p,
-                                     bool causal, const Tensor& mask, std::optional<double> scale) {
-  AttentionCall call = checked_call(query, key, value, dropout_p, causal, mask, scale);
-  IntArrayRef q = query.sizes();
-  DimVec sizes{q[0], q[1], q[2], value.sizes()[3]};
-  const bool meta = any_meta({&query, &key, &value, &mask});
-  Tensor out = in_order_of(query, sizes, query.dtype(), meta);
-  Tensor logsumexp = make_tensor({q[0], q[1], q[2]}, wide_dtype(query.dtype()), query.device(), meta);
-  if (out.is_meta()) return {out, logsumexp};
-  if (out.numel() == 0)
-    fill_values(logsumexp, Scalar(0));
-  else
-    attention_forward(call, out, logsumexp);
-  return {out, logsumexp};
+void attention(const Tensor& out, const Tensor& logsumexp, const Tensor& query, const Tensor& key, const Tensor& value,
+               double, bool causal, const Tensor& mask, std::optional<double> scale) {
+  if (out.numel() == 0) return fill_values(logsumexp, Scalar(0));
+  attention_forward(call_of(query, key, value, causal, mask, scale), out, logsumexp);
 }
 
-std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad_out, const Tensor& query, const Tensor& key,
-                                                      const Tensor& value, const Tensor& out, const Tensor& logsumexp,
-                                                      double dropout_p, bool causal, const Tensor& mask,
-                                                      std::optional<double> scale) {
-  AttentionCall call = checked_call(query, key, value, dropout_p, causal, mask, scale);
-  STRATA_CHECK(grad_out.sizes() == out.sizes(),
-               "_scaled_dot_product_flash_attention_for_cpu_backward: expected grad_out and out of one shape, got ",
-               grad_out.sizes(), " and ", out.sizes());
-  DType t = query.dtype(), wide = wide_dtype(t);
-  STRATA_CHECK(grad_out.dtype() == t && out.dtype() == t,
-               "_scaled_dot_product_flash_attention_for_cpu_backward: expected grad_out and out of query's dtype ", t,
-               ", got ", grad_out.dtype(), " and ", out.dtype());
-  DimVec full{query.sizes()[0], query.sizes()[1], query.sizes()[2]};
-  STRATA_CHECK(logsumexp.sizes() == IntArrayRef(full) && logsumexp.dtype() == wide,
-               "_scaled_dot_product_flash_attention_for_cpu_backward: expected logsumexp of shape ", IntArrayRef(full),
-               " and dtype ", wide, ", got ", logsumexp.sizes(), " and ", logsumexp.dtype());
-  full.push_back(value.sizes()[3]);
-  STRATA_CHECK(out.sizes() == IntArrayRef(full),
-               "_scaled_dot_product_flash_attention_for_cpu_backward: expected out of shape ", IntArrayRef(full),
-               ", got ", out.sizes());
-  const bool meta = any_meta({&grad_out, &query, &key, &value, &out, &logsumexp, &mask});
-  auto fresh = [&](const Tensor& like) { return in_order_of(like, like.sizes(), wide, meta); };
-  Tensor dq = fresh(query), dk = fresh(key), dv = fresh(value);
-  if (!meta) {
-    for (const Tensor* g : {&dq, &dk, &dv}) fill_values(*g, Scalar(0));
-    if (out.numel() > 0) {
-      const Tensor* in[] = {&out, &grad_out};
-      Tensor delta = new_tensor(out, logsumexp.sizes(), wide);
-      if (is_half(t))
-        fill_values(delta, Scalar(0));
-      else
-        delta = as_contiguous(rows(kernels::attention_delta, {in, 2}, {}, last_dims(out, 1), false)[0]);
-      attention_backward_blocks(call, grad_out, as_contiguous(logsumexp), delta, dq, dk, dv);
-    }
+void attention_backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& grad_value,
+                        const Tensor& grad_out, const Tensor& query, const Tensor& key, const Tensor& value,
+                        const Tensor& out, const Tensor& logsumexp, double, bool causal, const Tensor& mask,
+                        std::optional<double> scale) {
+  const DType wide = wide_dtype(query.dtype());
+  const Tensor* made[] = {&grad_query, &grad_key, &grad_value};
+  Tensor sums[3];
+  for (int k = 0; k < 3; ++k) {
+    sums[k] = made[k]->dtype() == wide ? *made[k] : new_tensor(*made[k], made[k]->sizes(), wide);
+    fill_values(sums[k], Scalar(0));
   }
-  return {as_dtype(dq, t), as_dtype(dk, t), as_dtype(dv, t)};
+  if (out.numel() > 0) {
+    const Tensor* in[] = {&out, &grad_out};
+    Tensor delta = new_tensor(out, logsumexp.sizes(), wide);
+    if (is_half(query.dtype()))
+      fill_values(delta, Scalar(0));
+    else
+      delta = as_contiguous(rows(kernels::attention_delta, {in, 2}, {}, last_dims(out, 1), false)[0]);
+    attention_backward_blocks(call_of(query, key, value, causal, mask, scale), grad_out, as_contiguous(logsumexp),
+                              delta, sums[0], sums[1], sums[2]);
+  }
+  for (int k = 0; k < 3; ++k)
+    if (!sums[k].is_same(*made[k])) copy_values(*made[k], sums[k]);
 }
 
 }  // namespace strata::eager

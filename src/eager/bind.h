@@ -51,14 +51,6 @@ inline void check_product(const Tensor& self, const Scalar& beta, const Scalar& 
     check_product_numbers(beta, alpha, self.dtype(), op);
 }
 Scalar product_number(const Scalar& value, DType dtype);
-// Of copies: only a tensor without values can be made from one.
-[[noreturn]] void refuse_no_data(const char* op, Device device);
-inline void check_has_data(const Tensor& to, const Tensor& from) {
-  if (from.defined() && from.is_meta() && !to.is_meta()) refuse_no_data("copy_", to.device());
-}
-inline void check_stays(const Tensor& self, const std::optional<Device>& device) {
-  if (device && self.is_meta() && *device != self.device()) refuse_no_data("to", *device);
-}
 // Of complex() and polar(): float32 or float64, both alike.
 void check_parts(const char* name, const Tensor& a, const Tensor& b);
 

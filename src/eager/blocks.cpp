@@ -20,7 +20,7 @@ struct Axis {
   // Where element k of window i lies in the padded dim, k by k.
   Tensor places(const Tensor& like) const {
     const int64_t n = shape::times(kernel, count);
-    if (like.is_meta()) return new_tensor(like, IntArrayRef(n), DType::I64);
+    const KindGuard kind(like);
     auto steps = [&](int64_t number, int64_t step) {
       return ops::mul(ops::arange(Scalar(number), DType::I64, like.device()), Scalar(step));
     };

@@ -83,9 +83,10 @@ Tensor pdist(const Tensor& self, double p) {
   STRATA_CHECK_NOT_IMPLEMENTED(
       n < 2 || self.sizes()[1] == 0 || self.dtype() == DType::F32 || self.dtype() == DType::F64,
       "\"pdist\" not implemented for '", scalar_type_name(self.dtype()), "'; convert the operand with .to() first");
-  const int64_t count = n * (n - 1) / 2;
-  Tensor pairs = self.is_meta() ? ops::new_empty(self, {2, count}, DType::I64)
-                                : ops::triu_indices(n, n, 1, DType::I64, self.device());
+  const Tensor pairs = [&] {
+    const KindGuard kind(self);
+    return ops::triu_indices(n, n, 1, DType::I64, self.device());
+  }();
   auto rows = [&](int64_t which) { return ops::index_select(self, 0, ops::select(pairs, 0, which)); };
   DimVec last{-1};
   return ops::linalg_vector_norm(ops::sub(rows(0), rows(1)), Scalar(p), OptIntArrayRef(last));
@@ -285,25 +286,8 @@ Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) 
   return increasing ? r : ops::flip(r, last);
 }
 
-// How many choices of r among n there are.
-static int64_t choice_count(int64_t n, int64_t r, bool with_replacement) {
-  if (n == 0 || (!with_replacement && r > n)) return 0;
-  const int64_t all = with_replacement ? checked_add(n - 1, r, "combinations") : n;
-  __int128 count = 1;
-  for (int64_t i = 1, least = std::min(r, all - r); i <= least; ++i) {
-    count = count * (all - least + i) / i;
-    STRATA_CHECK(count <= INT64_MAX, "combinations: the number of choices of ", r, " among ", n,
-                 " does not fit in 64 bits; use a smaller r");
-  }
-  return int64_t(count);
-}
-
-Tensor choices(int64_t n, int64_t r, bool with_replacement, std::optional<Device> device) {
-  STRATA_CHECK(n >= 0 && r >= 1, "_choices: expected n of 0 or more and r of 1 or more, got ", n, " and ", r);
-  const int64_t count = choice_count(n, r, with_replacement);
-  checked_mul(count, r, "combinations");
-  Tensor index = make_tensor({count, r}, DType::I64, device.value_or(default_device()));
-  if (index.is_meta()) return index;
+void choices(const Tensor& index, int64_t n, int64_t r, bool with_replacement, std::optional<Device>) {
+  const int64_t count = index.sizes()[0];
   std::vector<int64_t> at(count > 0 ? r : 0);
   for (size_t i = 0; i < at.size(); ++i) at[i] = with_replacement ? 0 : int64_t(i);
   // In lexicographic order: the last place that can still grow does, and those behind it begin again.
@@ -316,7 +300,6 @@ Tensor choices(int64_t n, int64_t r, bool with_replacement, std::optional<Device
     ++at[i];
     for (int64_t j = i + 1; j < r; ++j) at[j] = with_replacement ? at[i] : at[j - 1] + 1;
   }
-  return index;
 }
 
 Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
@@ -324,8 +307,10 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   STRATA_CHECK(r >= 0, "Expect a non-negative number, but got ", r);
   if (r == 0) return ops::new_empty(self, {0});
   const int64_t n = self.sizes()[0];
-  if (self.is_meta()) return new_tensor(self, {choice_count(n, r, with_replacement), r});
-  Tensor index = ops::_choices(n, r, with_replacement, self.device());
+  const Tensor index = [&] {
+    const KindGuard kind(self);
+    return ops::_choices(n, r, with_replacement, self.device());
+  }();
   return ops::reshape(ops::index_select(self, 0, ops::reshape(index, {-1})), index.sizes());
 }
 

@@ -9,6 +9,7 @@
 #include "eager/cast.h"
 #include "eager/pointwise.h"
 #include "eager/transpose.h"
+#include "run/launch.h"
 
 namespace strata::eager {
 
@@ -70,16 +71,9 @@ void copy_square(CastFn cast, int64_t width, const CopyDims& c, char* dst, const
 
 }  // namespace
 
-void check_same_device(const Tensor& a, const Tensor& b, const char* op) {
-  auto place = [](const Tensor& t) { return t.is_meta() ? std::string("meta") : to_string(t.device()); };
-  STRATA_CHECK(a.device() == b.device() && a.is_meta() == b.is_meta(), op,
-               ": Expected all tensors to be on the same device, but found at least two devices, ", place(a), " and ",
-               place(b), "; move one with .to()");
-}
-
 void copy_values(const Tensor& dst, const Tensor& src) {
   check_seen("a copy");
-  if (dst.numel() == 0 || dst.is_meta() || src.is_meta()) return;
+  if (!run::to_fill(dst)) return;
   CastFn cast = cast_fn(src.dtype(), dst.dtype());
   CopyDims c = copy_dims(dst, src);
   size_t n = c.sizes.size();
@@ -130,7 +124,7 @@ void copy_values(const Tensor& dst, const Tensor& src) {
 void fill_values(const Tensor& dst, const Scalar& value) {
   check_fits(value, dst.dtype());
   check_seen("a fill");
-  if (dst.is_meta() || dst.numel() == 0) return;
+  if (!run::to_fill(dst)) return;
   Tensor one = make_tensor({}, dst.dtype());
   store_scalar(value, dst.dtype(), one.bytes());
   copy_values(dst, one);
@@ -210,13 +204,11 @@ void check_exact_dtype(const Tensor& out, DType result, const char* name) {
   STRATA_CHECK(out.dtype() == result, name, ": argument out: expected dtype ", result, ", got ", out.dtype());
 }
 
-Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype) {
-  return make_tensor(sizes, dtype, like.device(), like.is_meta());
-}
+Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype) { return make_tensor_as(like, sizes, dtype); }
 Tensor new_tensor(const Tensor& like, IntArrayRef sizes) { return new_tensor(like, sizes, like.dtype()); }
 Tensor new_tensor(const Tensor& like, IntArrayRef sizes, DType dtype, MemoryFormat format) {
   if (format == MemoryFormat::Contiguous) return new_tensor(like, sizes, dtype);
-  return make_tensor_strided(sizes, strides_for(sizes, format), dtype, like.device(), like.is_meta());
+  return make_tensor_strided_as(like, sizes, strides_for(sizes, format), dtype);
 }
 
 DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format) {
@@ -250,7 +242,7 @@ Tensor laid_out(const Tensor& result, std::initializer_list<const Tensor*> opera
   if (plain) return result;
   DimVec strides = result_strides(result.sizes(), Inputs(operands.begin(), operands.size()));
   if (result.strides() == IntArrayRef(strides)) return result;
-  Tensor out = make_tensor_strided(result.sizes(), strides, result.dtype(), result.device(), result.is_meta());
+  Tensor out = make_tensor_strided_as(result, result.sizes(), strides, result.dtype());
   copy_values(out, result);
   return out;
 }

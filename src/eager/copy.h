@@ -2,12 +2,10 @@
 #pragma once
 #include <initializer_list>
 
-#include "core/tensor.h"
+#include "core/promote.h"
 
 namespace strata::eager {
 
-// Raises unless both have memory on one device, or both have only a shape.
-void check_same_device(const Tensor& a, const Tensor& b, const char* op);
 // dst[...] = src[...], src broadcast to dst; no checks beyond shapes.
 void copy_values(const Tensor& dst, const Tensor& src);
 void fill_values(const Tensor& dst, const Scalar& value);

@@ -10,12 +10,6 @@
 
 namespace strata::eager {
 
-void refuse_no_data(const char* op, Device device) {
-  throw_error(ErrorKind::NotImplemented,
-              str_cat(op, ": Cannot copy out of meta tensor; no data! Make the tensor anew on ", device,
-                      " (strata.empty_like, or Module.to_empty for a module)"));
-}
-
 // ---- the CPU's schedule of copies
 
 void clone(const Tensor& result, const Tensor& self, std::optional<MemoryFormat>) { copy_values(result, self); }
@@ -60,7 +54,6 @@ Tensor to_any(const Tensor& self, std::optional<DType> dtype, std::optional<Devi
 
 Scalar item(const Tensor& self) {
   STRATA_CHECK(self.numel() == 1, "a Tensor with ", self.numel(), " elements cannot be converted to Scalar");
-  STRATA_CHECK(!self.is_meta(), "item: Tensor.item() cannot be called on shape-only tensors");
   const char* p = self.bytes();
   if (self.dtype() == DType::Bool) return Scalar(*self.data<bool>());
   if (self.dtype() == DType::U64) return Scalar::from_u64(*self.data<uint64_t>());

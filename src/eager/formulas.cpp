@@ -121,7 +121,7 @@ void check_writable(TensorList list, std::string_view op) {
   check_tensors(list, op);
   for (const Tensor& t : list) {
     eager::check_no_overlap(std::string(op).c_str(), t, {});
-    if (!t.is_meta()) t.bytes();  // which raises where there is no memory
+    t.check_memory();
   }
 }
 

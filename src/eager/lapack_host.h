@@ -1,8 +1,10 @@
 // The core's side of lapack.h: opens the library of decompositions at first use, and what their operators share.
 #pragma once
 #include "core/parallel.h"
+#include "core/shape/matrix.h"
 #include "core/tensor.h"
 #include "eager/lapack.h"
+#include "eager/space.h"
 
 namespace strata::eager {
 
@@ -14,18 +16,13 @@ std::string lapack_report();
 void lapack_done(int status, const StrataLapack& library, const char* op);
 int lapack_type(DType t);
 
-// Refuses what has no matrices, or no square ones. `op` is PyTorch's name: "linalg.qr".
-void check_matrices(const Tensor& a, const char* op);
-void check_square(const Tensor& a, const char* op);
-// Refuses dtypes that LAPACK does not know. Half precision is NotImplemented, for some operators not for empty tensors,
-// or for others a RuntimeError: as PyTorch has it.
-void check_lapack_dtype(const Tensor& a, const char* op);
-void check_dtype_unless_empty(const Tensor& a, const char* op);
-void check_precise_dtype(const Tensor& a, const char* op);
+// Composites refuse what shape rules do.
+inline void check_matrices(const Tensor& a, const char* op) { shape::check_matrices(geometry(a), op); }
+inline void check_square(const Tensor& a, const char* op) { shape::check_square(geometry(a), op); }
+inline void check_lapack_dtype(const Tensor& a, const char* op) { shape::check_lapack_dtype(geometry(a), op); }
 
 // A fresh tensor of the kind of `like` whose matrices (the last two dims of sizes) are column-major.
 Tensor new_columns(const Tensor& like, IntArrayRef sizes);
-Tensor new_columns(const Tensor& like, IntArrayRef sizes, DType dtype);
 // A column-major copy of a, broadcast to sizes.
 Tensor columns_of(const Tensor& a, IntArrayRef sizes);
 inline Tensor columns_of(const Tensor& a) { return columns_of(a, a.sizes()); }
@@ -57,7 +54,8 @@ std::string no_convergence(int32_t info, const char* values);
 // A view may take its history from its base only later.
 bool may_need_grad(const Tensor& a);
 
-// Raises LinAlgError for the first info of a batch that is not 0. `name` is PyTorch's, text(info) says what is wrong.
+// Raises LinAlgError for the first info of a batch with memory that is not 0. `name` is PyTorch's, text(info) says what
+// is wrong.
 template <class Text>
 void check_info(const Tensor& info, const char* name, Text&& text);
 void check_info(const Tensor& info, const char* name, const char* text);  // in which {} stands for info
@@ -65,7 +63,6 @@ void check_info(const Tensor& info, const char* name, const char* text);  // in 
 
 template <class Text>
 void check_info(const Tensor& info, const char* name, Text&& text) {
-  if (info.is_meta()) return;
   for (int64_t i = 0; i < info.numel(); ++i)
     if (int32_t verdict = info.data<int32_t>()[i]) raise_linalg(name, info, i, text(verdict));
 }

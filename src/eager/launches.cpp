@@ -6,6 +6,7 @@
 #include "dispatch/seen.h"
 #include "eager/cast.h"
 #include "eager/pointwise_loop.h"
+#include "run/launch.h"
 
 namespace strata::eager {
 
@@ -42,7 +43,7 @@ void Launches::run() const {
   std::vector<Piece> pieces;
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
-    if (item.outputs[0].is_meta()) continue;
+    if (!run::to_fill(item.outputs[0])) continue;
     if (item.plain) {
       for (int64_t at = 0; at < item.outputs[0].numel(); at += kChunk) pieces.push_back({i, at});
       continue;

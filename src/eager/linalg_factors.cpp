@@ -5,13 +5,16 @@
 
 namespace strata::eager {
 
-Factors factor_matrices(const Tensor& a, const char* op) {
-  const int64_t m = a.size(-2), n = a.size(-1);
-  Factors f{new_columns(a, a.sizes()), new_tensor(a, with_vector(a.sizes(), std::min(m, n)), DType::I32),
-            new_tensor(a, batch_sizes(a.sizes()), DType::I32)};
-  if (a.is_meta()) return f;
+Factors new_factors(const Tensor& a) {
+  return {new_columns(a, a.sizes()),
+          new_tensor(a, with_vector(a.sizes(), std::min(a.size(-2), a.size(-1))), DType::I32),
+          new_tensor(a, batch_sizes(a.sizes()), DType::I32)};
+}
+
+void factor_matrices(const Factors& f, const Tensor& a, const char* op) {
   fill_values(f.info, Scalar(0));
-  if (a.numel() == 0) return f;
+  if (a.numel() == 0) return;
+  const int64_t m = a.size(-2), n = a.size(-1);
   const StrataLapack& library = lapack(op);
   copy_values(f.lu, a);
   parallel_for(0, batch_count(a.sizes()), 1, [&](int64_t begin, int64_t end) {
@@ -20,7 +23,6 @@ Factors factor_matrices(const Tensor& a, const char* op) {
                                     static_cast<int32_t*>(vector(f.pivots, b)), f.info.data<int32_t>() + b),
                   library, op);
   });
-  return f;
 }
 
 int64_t broadcast_index(int64_t b, IntArrayRef batch, IntArrayRef own) {
@@ -51,24 +53,6 @@ void solve_factored(const Factors& f, const Tensor& x, IntArrayRef batch, int64_
                   library, op);
     }
   });
-}
-
-void check_same_dtype(const Tensor& a, const Tensor& b, const char* op) {
-  STRATA_CHECK(a.dtype() == b.dtype(), op, ": Expected A and B to have the same dtype, but found A of type ",
-               scalar_type_name(a.dtype()), " and B of type ", scalar_type_name(b.dtype()), " instead");
-  check_same_device(a, b, op);
-}
-
-void check_fit(const Tensor& a, IntArrayRef b, bool left, const char* op) {
-  const size_t d = b.size();
-  STRATA_CHECK(a.size(-1) == b[left ? d - 2 : d - 1], op, ": Incompatible shapes of A and B for the equation ",
-               left ? "AX = B" : "XA = B", " (", a.size(-2), "x", a.size(-1), " and ", b[d - 2], "x", b[d - 1], ")");
-}
-
-DimVec joined(DimVec batch, IntArrayRef matrices) {
-  batch.push_back(matrices[matrices.size() - 2]);
-  batch.push_back(matrices[matrices.size() - 1]);
-  return batch;
 }
 
 }  // namespace strata::eager

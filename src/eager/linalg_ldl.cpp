@@ -29,17 +29,13 @@ void check_pivots(const int32_t* pivots, int64_t n, const char* op) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> linalg_ldl_factor_ex(const Tensor& a, bool hermitian, bool check_errors) {
+void linalg_ldl_factor_ex(const Tensor& ld, const Tensor& pivots, const Tensor& info, const Tensor& a, bool hermitian,
+                          bool check_errors) {
   constexpr const char* op = "linalg.ldl_factor_ex";
-  check_square(a, op);
-  check_dtype_unless_empty(a, op);
-  const int64_t n = a.size(-1);
-  Tensor pivots = new_tensor(a, with_vector(a.sizes(), n), DType::I32);
-  Tensor info = new_tensor(a, batch_sizes(a.sizes()), DType::I32);
-  if (a.is_meta()) return {new_columns(a, a.sizes()), pivots, info};
-  Tensor ld = columns_of(ops::tril(a));
+  copy_values(ld, ops::tril(a));
   fill_values(info, Scalar(0));
-  if (a.numel() == 0) return {ld, pivots, info};
+  if (a.numel() == 0) return;
+  const int64_t n = a.size(-1);
   const StrataLapack& library = lapack(op);
   parallel_for(0, batch_count(a.sizes()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b)
@@ -48,7 +44,6 @@ std::tuple<Tensor, Tensor, Tensor> linalg_ldl_factor_ex(const Tensor& a, bool he
                   library, op);
   });
   if (check_errors) check_info(info, op, zero_block);
-  return {ld, pivots, info};
 }
 
 std::tuple<Tensor, Tensor> linalg_ldl_factor(const Tensor& a, bool hermitian) {
@@ -57,28 +52,15 @@ std::tuple<Tensor, Tensor> linalg_ldl_factor(const Tensor& a, bool hermitian) {
   return {ld, pivots};
 }
 
-Tensor linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
+void linalg_ldl_solve(const Tensor& x, const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
   constexpr const char* op = "linalg.ldl_solve";
-  check_square(ld, op);
-  STRATA_CHECK_INDEX(b.dim() >= 2, op, ": The input tensor B must have at least 2 dimensions, got shape ", b.sizes());
-  check_same_dtype(ld, b, op);
-  check_lapack_dtype(ld, op);
-  check_fit(ld, b.sizes(), true, op);
-  STRATA_CHECK(is_integral(pivots.dtype()), op, ": Expected pivots to be integers. Got ",
-               scalar_type_name(pivots.dtype()));
-  STRATA_CHECK(pivots.sizes() == IntArrayRef(ld.sizes().data(), ld.sizes().size() - 1), op,
-               ": Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape ", pivots.sizes(),
-               " instead");
-  check_same_device(ld, pivots, op);
-  const DimVec own = batch_sizes(ld.sizes()), batch = broadcast_shapes(own, batch_sizes(b.sizes()));
-  Tensor x = new_columns(b, joined(batch, b.sizes()));
-  if (x.is_meta()) return x;
+  const DimVec own = batch_sizes(ld.sizes()), batch = batch_sizes(x.sizes());
   copy_values(x, b);
   const int64_t n = ld.size(-1), columns = b.size(-1);
   const Tensor rows = as_contiguous(as_dtype(pivots, DType::I32));
   for (int64_t i = 0; n > 0 && i < rows.numel() / n; ++i)
     check_pivots(static_cast<const int32_t*>(vector(rows, i)), n, op);
-  if (x.numel() == 0) return x;
+  if (x.numel() == 0) return;
   const StrataLapack& library = lapack(op);
   const Tensor factors = columns_of(ld);
   parallel_for(0, batch_count(x.sizes()), 1, [&](int64_t begin, int64_t end) {
@@ -89,7 +71,6 @@ Tensor linalg_ldl_solve(const Tensor& ld, const Tensor& pivots, const Tensor& b,
                   library, op);
     }
   });
-  return x;
 }
 
 }  // namespace strata::eager

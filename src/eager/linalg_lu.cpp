@@ -16,23 +16,12 @@ namespace strata::eager {
 
 namespace {
 
-void check_pivoted(bool pivot) {
-  STRATA_CHECK(pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
-}
-
 constexpr const char* zero_pivot =
     "U[{},{}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
     "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)";
 
-void check_pivots(const Tensor& lu, const Tensor& pivots, const char* op) {
-  check_same_device(lu, pivots, op);
-  STRATA_CHECK(pivots.dtype() == DType::I32, op, ": pivots should be a Tensor of scalar type strata.int32, got ",
-               pivots.dtype());
-  check_matrices(lu, op);
-  STRATA_CHECK(pivots.sizes() == IntArrayRef(with_vector(lu.sizes(), std::min(lu.size(-1), lu.size(-2)))), op,
-               ": expected pivots of shape ", with_vector(lu.sizes(), std::min(lu.size(-1), lu.size(-2))),
-               ", one vector for each matrix of LU, got ", pivots.sizes());
-  if (pivots.is_meta()) return;
+// Values that name rows of LU.
+void check_rows(const Tensor& lu, const Tensor& pivots, const char* op) {
   const Tensor flat = as_contiguous(pivots);
   for (int64_t i = 0; i < flat.numel(); ++i)
     STRATA_CHECK(flat.data<int32_t>()[i] >= 1 && flat.data<int32_t>()[i] <= lu.size(-2), op,
@@ -42,14 +31,11 @@ void check_pivots(const Tensor& lu, const Tensor& pivots, const char* op) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& a, bool pivot, bool check_errors) {
+void linalg_lu_factor_ex(const Tensor& lu, const Tensor& pivots, const Tensor& info, const Tensor& a, bool,
+                         bool check_errors) {
   constexpr const char* op = "linalg.lu_factor";
-  check_matrices(a, op);
-  check_pivoted(pivot);
-  if (a.numel() > 0) check_lapack_dtype(a, op);  // as PyTorch, which takes empty ones of any dtype
-  Factors f = factor_matrices(a, op);
-  if (check_errors) check_info(f.info, op, zero_pivot);
-  return {f.lu, f.pivots, f.info};
+  factor_matrices({lu, pivots, info}, a, op);
+  if (check_errors) check_info(info, op, zero_pivot);
 }
 
 std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& a, bool pivot) {
@@ -66,7 +52,11 @@ std::tuple<Tensor, Tensor, Tensor> linalg_lu(const Tensor& a, bool pivot) {
 std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
   constexpr const char* op = "lu_unpack";
   check_matrices(lu, op);
-  if (permutation) check_pivots(lu, pivots, op);
+  if (permutation) {
+    check_same_device(lu, pivots, op);
+    shape::check_pivots(geometry(lu), geometry(pivots), op);
+    if (!pivots.is_meta()) check_rows(lu, pivots, op);
+  }
   const int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
   Tensor p = new_tensor(lu, {0}), l = new_tensor(lu, {0}), u = new_tensor(lu, {0});
   if (data) {
@@ -90,29 +80,20 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
   return {p, l, u};
 }
 
-Tensor linalg_lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint) {
+void linalg_lu_solve(const Tensor& x, const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left,
+                     bool adjoint) {
   constexpr const char* op = "linalg.lu_solve";
-  check_square(lu, op);
-  check_same_dtype(lu, b, op);
-  check_lapack_dtype(lu, op);
-  STRATA_CHECK(b.dim() >= 2, op, ": The input tensor B must have at least 2 dimensions, got shape ", b.sizes());
-  check_fit(lu, b.sizes(), left, op);
-  check_pivots(lu, pivots, op);
-  const DimVec batch = broadcast_shapes(batch_sizes(lu.sizes()), batch_sizes(b.sizes()));
-  const DimVec sizes = joined(batch, b.sizes());
-  // X A = B is A^H X^H = B^H, and X A^H = B is A X^H = B^H.
-  Tensor x = left ? new_columns(b, sizes) : new_tensor(b, sizes);
-  if (x.is_meta()) return x;
+  check_rows(lu, pivots, op);
   copy_values(x, b);
+  // X A = B is A^H X^H = B^H, and X A^H = B is A X^H = B^H.
   // Rows in memory are the columns of the transpose, not of the adjoint: A^T for the first, and conjugates for the
   // other.
   const bool conjugate = !left && adjoint && b.is_complex();
   if (conjugate) copy_values(x, ops::_conjugate(b));
   const char transposed = left ? (adjoint ? 'C' : 'N') : (adjoint ? 'N' : 'T');
   Factors f{columns_of(lu), as_contiguous(pivots), Tensor()};
-  solve_factored(f, x, batch, left ? b.size(-1) : b.size(-2), transposed, op);
+  solve_factored(f, x, batch_sizes(x.sizes()), left ? b.size(-1) : b.size(-2), transposed, op);
   if (conjugate) copy_values(x, ops::_conjugate(x));
-  return x;
 }
 
 }  // namespace strata::eager

@@ -21,16 +21,9 @@ void upper(const char* a, char* r, int64_t m, int64_t rows, int64_t n, int64_t w
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, std::string_view mode) {
+void linalg_qr(const Tensor& q, const Tensor& r, const Tensor& a, std::string_view mode) {
   constexpr const char* op = "linalg.qr";
-  check_matrices(a, op);
-  STRATA_CHECK(mode == "reduced" || mode == "complete" || mode == "r", "qr received unrecognized mode '", mode,
-               "' but expected one of 'reduced' (default), 'r', or 'complete'");
-  check_lapack_dtype(a, op);
-  const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n), columns = mode == "complete" ? m : k;
-  Tensor q = mode == "r" ? new_tensor(a, {0}) : new_columns(a, with_matrix(a.sizes(), m, columns));
-  Tensor r = new_columns(a, with_matrix(a.sizes(), columns, n));
-  if (a.is_meta()) return {q, r};
+  const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n), columns = r.size(-2);
   const StrataLapack& library = lapack(op);
   const int type = lapack_type(a.dtype());
   const int64_t width = a.itemsize(), rows = std::max<int64_t>(m, 1);
@@ -46,7 +39,6 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& a, std::string_view mode) {
       lapack_done(library.qr_form(type, m, columns, k, formed, rows, vector(tau, b)), library, op);
     }
   });
-  return {q, r};
 }
 
 }  // namespace strata::eager

@@ -174,8 +174,9 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& factor, bool upper) {
 
 Tensor cholesky_inverse(const Tensor& factor, bool upper) {
   check_square(factor, "cholesky_inverse");
+  const KindGuard kind(factor);
   Tensor one = new_tensor(factor, factor.sizes());
-  if (!one.is_meta()) copy_values(one, ops::eye(factor.size(-1), factor.dtype(), factor.device()));
+  copy_values(one, ops::eye(factor.size(-1), factor.dtype(), factor.device()));
   return cholesky_solve(one, factor, upper);
 }
 

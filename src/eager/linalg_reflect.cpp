@@ -14,61 +14,35 @@
 
 namespace strata::eager {
 
-namespace {
-
-void check_taus(const Tensor& input, const Tensor& tau, const char* op) {
-  STRATA_CHECK(input.dim() >= 2, op, ": input must have at least 2 dimensions, got shape ", input.sizes());
-  STRATA_CHECK(tau.dim() == input.dim() - 1, op,
-               ": Expected tau to have one dimension less than input, but got tau.ndim ", "equal to ", tau.dim(),
-               " and input.ndim is equal to ", input.dim());
-  STRATA_CHECK(batch_sizes(input.sizes()) == DimVec(IntArrayRef(tau.sizes().data(), tau.sizes().size() - 1)), op,
-               ": Expected batch dimensions of tau to be equal to input.shape[:-2], but got ", tau.sizes(), " and ",
-               input.sizes());
-  STRATA_CHECK(tau.dtype() == input.dtype(), op, ": tau dtype ", scalar_type_name(tau.dtype()),
-               " does not match input dtype ", scalar_type_name(input.dtype()));
-  check_same_device(input, tau, op);
-  check_lapack_dtype(input, op);
-}
-
-}  // namespace
-
-Tensor linalg_householder_product(const Tensor& input, const Tensor& tau) {
+void linalg_householder_product(const Tensor& q, const Tensor& input, const Tensor& tau) {
+  copy_values(q, input);
+  if (q.numel() == 0) return;
   constexpr const char* op = "linalg.householder_product";
-  check_taus(input, tau, op);
   const int64_t m = input.size(-2), n = input.size(-1), k = tau.size(-1);
-  STRATA_CHECK(m >= n, op, ": input.shape[-2] must be greater than or equal to input.shape[-1], got shape ",
-               input.sizes());
-  STRATA_CHECK(n >= k, op, ": input.shape[-1] must be greater than or equal to tau.shape[-1], got shapes ",
-               input.sizes(), " and ", tau.sizes());
-  Tensor q = columns_of(input);
-  if (q.is_meta() || q.numel() == 0) return q;
   const StrataLapack& library = lapack(op);
   const Tensor factors = as_contiguous(tau);
   parallel_for(0, batch_count(q.sizes()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b)
       lapack_done(library.qr_form(lapack_type(q.dtype()), m, n, k, matrix(q, b), m, vector(factors, b)), library, op);
   });
-  return q;
 }
 
-std::tuple<Tensor, Tensor> geqrf(const Tensor& a) {
+void geqrf(const Tensor& factored, const Tensor& tau, const Tensor& a) {
+  copy_values(factored, a);
+  if (a.numel() == 0) return;
   constexpr const char* op = "geqrf";
-  STRATA_CHECK(a.dim() >= 2, op, ": input must have at least 2 dimensions, got shape ", a.sizes());
-  check_lapack_dtype(a, op);
   const int64_t m = a.size(-2), n = a.size(-1);
-  Tensor factored = columns_of(a), tau = new_tensor(a, with_vector(a.sizes(), std::min(m, n)));
-  if (a.is_meta() || a.numel() == 0) return {factored, tau};
   const StrataLapack& library = lapack(op);
   parallel_for(0, batch_count(a.sizes()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b)
       lapack_done(library.qr_factor(lapack_type(a.dtype()), m, n, matrix(factored, b), m, vector(tau, b)), library, op);
   });
-  return {factored, tau};
 }
 
 Tensor ormqr(const Tensor& input, const Tensor& tau, const Tensor& other, bool left, bool transpose) {
   constexpr const char* op = "ormqr";
-  check_taus(input, tau, op);
+  check_same_device(input, tau, op);
+  shape::check_taus(geometry(input), geometry(tau), op);
   STRATA_CHECK(other.dim() == input.dim() && batch_sizes(other.sizes()) == batch_sizes(input.sizes()), op,
                ": Expected other to have input's number of dimensions and batch, got shapes ", other.sizes(), " and ",
                input.sizes());

@@ -31,26 +31,18 @@ constexpr const char* not_positive =
     "The factorization could not be completed because the input is not positive-definite (the leading minor of order "
     "{} is not positive-definite).";
 
-bool is_vector_case(const Tensor& a, const Tensor& b) {
-  if (b.dim() == 1) return true;
-  IntArrayRef s = a.sizes();
-  return a.dim() - 1 == b.dim() && b.sizes() == IntArrayRef(s.data(), s.size() - 1);
-}
-
 }  // namespace
 
-std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& a, bool check_errors) {
+void linalg_inv_ex(const Tensor& inverse, const Tensor& info, const Tensor& a, bool check_errors) {
   constexpr const char* op = "linalg.inv";
-  check_square(a, op);
-  check_precise_dtype(a, op);
-  Factors f = factor_matrices(a, op);
-  Tensor inverse = new_columns(a, a.sizes());
-  if (!a.is_meta() && a.numel() > 0) {
+  Factors f = new_factors(a);
+  f.info = info;
+  factor_matrices(f, a, op);
+  if (a.numel() > 0) {
     copy_values(inverse, ops::eye(a.size(-1), a.dtype(), a.device()));
     solve_factored(f, inverse, batch_sizes(a.sizes()), a.size(-1), 'N', op);
   }
-  if (check_errors) check_info(f.info, op, singular_inverse);
-  return {inverse, f.info};
+  if (check_errors) check_info(info, op, singular_inverse);
 }
 
 Tensor linalg_inv(const Tensor& a) {
@@ -59,33 +51,20 @@ Tensor linalg_inv(const Tensor& a) {
   return inverse;
 }
 
-std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& a, const Tensor& b, bool left, bool check_errors) {
+void linalg_solve_ex(const Tensor& result, const Tensor& info, const Tensor& a, const Tensor& b, bool left,
+                     bool check_errors) {
   constexpr const char* op = "linalg.solve";
-  check_square(a, op);
-  check_dtype_unless_empty(a, op);
-  check_same_dtype(a, b, op);
-  const bool vectors = is_vector_case(a, b);
-  STRATA_CHECK(left || !vectors, op,
-               ": Vector broadcasting of the left hand side is not supported for left=False. In this case "
-               "linalg.solve is equivalent to B / A.squeeze(-1)");
-  STRATA_CHECK(b.dim() >= 1, op, ": The input tensor B must have at least 1 dimension, got shape ", b.sizes());
-  DimVec shape(b.sizes());
-  if (vectors) shape.push_back(1);
-  check_fit(a, shape, left, op);
-  const DimVec batch = broadcast_shapes(batch_sizes(a.sizes()), batch_sizes(shape));
-  const DimVec sizes = joined(batch, shape);
+  const bool vectors = shape::is_vector_case(geometry(a), geometry(b));
+  Factors f = new_factors(a);
+  f.info = info;
+  factor_matrices(f, a, op);
+  copy_values(result, b);
   // Rows of B, one after another in memory, are the columns of its transpose: X A = B is A^T X^T = B^T.
-  Tensor x = left ? new_columns(a, sizes) : new_tensor(a, sizes);
-  Factors f = factor_matrices(a, op);
-  if (!a.is_meta()) {
-    copy_values(x, vectors ? ops::unsqueeze(b, -1) : b);
-    solve_factored(f, x, batch, left ? sizes.back() : sizes[sizes.size() - 2], left ? 'N' : 'T', op);
-  }
-  if (check_errors) check_info(f.info, op, singular_system);
-  return {vectors ? x.alias(IntArrayRef(sizes.data(), sizes.size() - 1),
-                            IntArrayRef(x.strides().data(), sizes.size() - 1), x.storage_offset())
-                  : x,
-          f.info};
+  const IntArrayRef sizes = result.sizes();
+  const size_t d = sizes.size();
+  const DimVec batch = vectors ? DimVec(sizes.slice(0, d - 1)) : batch_sizes(sizes);
+  solve_factored(f, result, batch, vectors ? 1 : sizes[left ? d - 1 : d - 2], left ? 'N' : 'T', op);
+  if (check_errors) check_info(info, op, singular_system);
 }
 
 Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
@@ -94,20 +73,12 @@ Tensor linalg_solve(const Tensor& a, const Tensor& b, bool left) {
   return x;
 }
 
-Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unitriangular) {
+void linalg_solve_triangular(const Tensor& x, const Tensor& a, const Tensor& b, bool upper, bool left,
+                             bool unitriangular) {
   constexpr const char* op = "linalg.solve_triangular";
-  check_square(a, op);
-  STRATA_CHECK(b.dim() >= 2, op, ": The input tensor B must have at least 2 dimensions, got shape ", b.sizes());
-  check_same_dtype(a, b, op);
-  check_fit(a, b.sizes(), left, op);
-  STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(a.dtype()), op, ": not implemented for '", scalar_type_name(a.dtype()),
-                               "'; convert A and B to float32 or float64 with .to() first");
-  check_lapack_dtype(a, op);
-  const DimVec own = batch_sizes(a.sizes()), batch = broadcast_shapes(own, batch_sizes(b.sizes()));
-  Tensor x = new_columns(b, joined(batch, b.sizes()));
-  if (x.is_meta()) return x;
+  const DimVec own = batch_sizes(a.sizes()), batch = batch_sizes(x.sizes());
   copy_values(x, b);
-  if (x.numel() == 0) return x;
+  if (x.numel() == 0) return;
   const StrataLapack& library = lapack(op);
   Tensor columns = columns_of(a);
   const int64_t m = b.size(-2), n = b.size(-1), order = a.size(-1);
@@ -117,7 +88,6 @@ Tensor linalg_solve_triangular(const Tensor& a, const Tensor& b, bool upper, boo
                                      matrix(columns, broadcast_index(i, batch, own)), order, matrix(x, i), m),
                   library, op);
   });
-  return x;
 }
 
 namespace {
@@ -162,13 +132,9 @@ T product_of(const T* diagonal, int64_t n, bool odd) {
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> linalg_det_all(const Tensor& a) {
-  constexpr const char* op = "linalg.det";
-  check_square(a, op);
-  check_dtype_unless_empty(a, op);
-  Tensor result = new_tensor(a, batch_sizes(a.sizes()));
-  Factors f = factor_matrices(for_determinant(a), op);
-  if (a.is_meta()) return {result, f.lu, f.pivots};
+void linalg_det_all(const Tensor& result, const Tensor& lu, const Tensor& pivots, const Tensor& a) {
+  const Factors f{lu, pivots, new_tensor(a, batch_sizes(a.sizes()), DType::I32)};
+  factor_matrices(f, for_determinant(a), "linalg.det");
   if (a.numel() == 0)
     fill_values(result, Scalar(1));
   else
@@ -176,36 +142,30 @@ std::tuple<Tensor, Tensor, Tensor> linalg_det_all(const Tensor& a) {
       using T = typename decltype(tag)::type;
       result.data<T>()[b] = product_of(diagonal, n, odd);
     });
-  return {result, f.lu, f.pivots};
 }
 
-std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_slogdet_all(const Tensor& a) {
-  constexpr const char* op = "linalg.slogdet";
-  check_square(a, op);
-  check_precise_dtype(a, op);
-  Tensor sign = new_tensor(a, batch_sizes(a.sizes()));
-  Tensor magnitude = new_tensor(a, batch_sizes(a.sizes()), traits(a.dtype()).component);
-  Factors f = factor_matrices(for_determinant(a), op);
-  if (!a.is_meta())
-    each_diagonal(f, [&](auto tag, int64_t b, const auto* diagonal, int64_t n, bool odd) {
-      using T = typename decltype(tag)::type;
-      using R = decltype(std::abs(T()));
-      T s = odd ? T(-1) : T(1);
-      R logarithm = 0;
-      for (int64_t i = 0; i < n; ++i) {
-        const T d = diagonal[i * (n + 1)];
-        R size;
-        if constexpr (std::is_same_v<T, R>)
-          size = std::abs(d);
-        else
-          size = math::abs(d);
-        s = size == 0 ? T(0) : s * (d / size);
-        logarithm += math::log(size);
-      }
-      sign.data<T>()[b] = s;
-      magnitude.data<R>()[b] = logarithm;
-    });
-  return {sign, magnitude, f.lu, f.pivots};
+void linalg_slogdet_all(const Tensor& sign, const Tensor& magnitude, const Tensor& lu, const Tensor& pivots,
+                        const Tensor& a) {
+  const Factors f{lu, pivots, new_tensor(a, batch_sizes(a.sizes()), DType::I32)};
+  factor_matrices(f, for_determinant(a), "linalg.slogdet");
+  each_diagonal(f, [&](auto tag, int64_t b, const auto* diagonal, int64_t n, bool odd) {
+    using T = typename decltype(tag)::type;
+    using R = decltype(std::abs(T()));
+    T s = odd ? T(-1) : T(1);
+    R logarithm = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const T d = diagonal[i * (n + 1)];
+      R size;
+      if constexpr (std::is_same_v<T, R>)
+        size = std::abs(d);
+      else
+        size = math::abs(d);
+      s = size == 0 ? T(0) : s * (d / size);
+      logarithm += math::log(size);
+    }
+    sign.data<T>()[b] = s;
+    magnitude.data<R>()[b] = logarithm;
+  });
 }
 
 std::tuple<Tensor, Tensor> slogdet(const Tensor& a) {
@@ -220,14 +180,10 @@ Tensor logdet(const Tensor& self) {
   return ops::masked_fill(magnitude, ops::eq(sign, Scalar(-1)), Scalar(NAN));
 }
 
-std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& a, bool upper, bool check_errors) {
+void linalg_cholesky_ex(const Tensor& factor, const Tensor& info, const Tensor& a, bool upper, bool check_errors) {
   constexpr const char* op = "linalg.cholesky";
-  check_square(a, op);
-  check_dtype_unless_empty(a, op);
   const int64_t n = a.size(-1), width = a.itemsize();
-  Tensor info = new_tensor(a, batch_sizes(a.sizes()), DType::I32);
-  if (a.is_meta()) return {new_columns(a, a.sizes()), info};
-  Tensor factor = columns_of(a);
+  copy_values(factor, a);
   fill_values(info, Scalar(0));
   if (a.numel() > 0) {
     const StrataLapack& library = lapack(op);
@@ -244,7 +200,6 @@ std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& a, bool upper, bool 
     });
   }
   if (check_errors) check_info(info, op, not_positive);
-  return {factor, info};
 }
 
 Tensor linalg_cholesky(const Tensor& a, bool upper) {

@@ -15,23 +15,15 @@ Tensor new_info(const Tensor& a) { return new_tensor(a, batch_sizes(a.sizes()), 
 
 }  // namespace
 
-std::tuple<Tensor, Tensor, Tensor> linalg_svd_all(const Tensor& a, bool full_matrices, bool compute_uv,
-                                                  std::optional<std::string_view> driver) {
+void linalg_svd_all(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& a, bool full_matrices,
+                    bool compute_uv, std::optional<std::string_view>) {
   constexpr const char* op = "linalg.svd";
-  check_matrices(a, op);
-  check_dtype_unless_empty(a, op);
-  STRATA_CHECK(!driver, op, ": keyword argument driver chooses between the libraries of other devices; leave it out");
-  const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
-  const int64_t left = full_matrices ? m : k, right = full_matrices ? n : k;
-  Tensor u = compute_uv ? new_columns(a, with_matrix(a.sizes(), m, left)) : new_tensor(a, {0});
-  Tensor vh = compute_uv ? new_columns(a, with_matrix(a.sizes(), right, n)) : new_tensor(a, {0});
-  Tensor s = new_tensor(a, with_vector(a.sizes(), k), traits(a.dtype()).component);
-  if (a.is_meta()) return {u, s, vh};
+  const int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n), right = full_matrices ? n : k;
   const int64_t count = batch_count(a.sizes());
   if (k == 0) {
     for (const Tensor& t : {u, vh})
       if (t.numel() > 0) copy_values(t, ops::eye(t.size(-1), t.dtype(), t.device()));
-    return {u, s, vh};
+    return;
   }
   const StrataLapack& library = lapack(op);
   const int type = lapack_type(a.dtype());
@@ -49,7 +41,6 @@ std::tuple<Tensor, Tensor, Tensor> linalg_svd_all(const Tensor& a, bool full_mat
     }
   });
   check_info(info, op, [](int32_t verdict) { return no_convergence(verdict, "singular values"); });
-  return {u, s, vh};
 }
 
 Tensor linalg_svdvals(const Tensor& a, std::optional<std::string_view> driver) {
@@ -68,32 +59,26 @@ std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compu
   return {none(m), s, none(n)};
 }
 
-std::tuple<Tensor, Tensor> linalg_eigh_all(const Tensor& a, std::string_view uplo, bool compute_v) {
+void linalg_eigh_all(const Tensor& values, const Tensor& vectors, const Tensor& a, std::string_view uplo,
+                     bool compute_v) {
+  if (a.numel() == 0) return;
   constexpr const char* op = "linalg.eigh";
-  check_square(a, op);
-  STRATA_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u",
-               "Expected UPLO argument to be 'L' or 'U', but got ", uplo);
-  if (a.numel() > 0) check_lapack_dtype(a, op);  // as PyTorch, which takes empty ones of any dtype
   const int64_t n = a.size(-1);
-  Tensor values = new_tensor(a, with_vector(a.sizes(), n), traits(a.dtype()).component);
-  if (a.is_meta()) return {values, compute_v ? new_columns(a, a.sizes()) : new_tensor(a, {0})};
-  Tensor work = columns_of(a), info = new_info(a);
-  if (a.numel() > 0) {
-    const StrataLapack& library = lapack(op);
-    const bool upper = uplo == "U" || uplo == "u";
-    parallel_for(0, batch_count(a.sizes()), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b) {
-        void* matrix_b = matrix(work, b);
-        int32_t& verdict = info.data<int32_t>()[b];
-        verdict = not_finite;
-        if (!all_finite(matrix_b, n * n, a.dtype())) continue;
-        lapack_done(library.eigh(lapack_type(a.dtype()), compute_v, upper, n, matrix_b, n, vector(values, b), &verdict),
-                    library, op);
-      }
-    });
-    check_info(info, op, [](int32_t verdict) { return no_convergence(verdict, "eigenvalues"); });
-  }
-  return {values, compute_v ? work : new_tensor(a, {0})};
+  const Tensor work = compute_v ? vectors : new_columns(a, a.sizes()), info = new_info(a);
+  copy_values(work, a);
+  const StrataLapack& library = lapack(op);
+  const bool upper = uplo == "U" || uplo == "u";
+  parallel_for(0, batch_count(a.sizes()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) {
+      void* matrix_b = matrix(work, b);
+      int32_t& verdict = info.data<int32_t>()[b];
+      verdict = not_finite;
+      if (!all_finite(matrix_b, n * n, a.dtype())) continue;
+      lapack_done(library.eigh(lapack_type(a.dtype()), compute_v, upper, n, matrix_b, n, vector(values, b), &verdict),
+                  library, op);
+    }
+  });
+  check_info(info, op, [](int32_t verdict) { return no_convergence(verdict, "eigenvalues"); });
 }
 
 Tensor linalg_eigvalsh(const Tensor& a, std::string_view uplo) {

@@ -8,12 +8,14 @@
 #include "base/checked.h"
 #include "core/parallel.h"
 #include "core/promote.h"
+#include "core/shape/strides.h"
 #include "dispatch/seen.h"
 #include "eager/cast.h"
 #include "eager/copy.h"
 #include "eager/half_operands.h"
 #include "eager/kernels.h"
 #include "eager/pointwise_loop.h"
+#include "run/launch.h"
 
 namespace strata::eager {
 
@@ -86,12 +88,6 @@ Device common_device(const char* name, Inputs in) {
   return d;
 }
 
-bool any_meta(Inputs in) {
-  for (const Tensor* t : in)
-    if (t->is_meta()) return true;
-  return false;
-}
-
 DimVec broadcast_all(Inputs in) {
   DimVec shape(in[0]->sizes());
   for (size_t i = 1; i < in.size(); ++i)
@@ -103,7 +99,7 @@ DimVec broadcast_all(Inputs in) {
 void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRef<const Tensor*> outs, Inputs in,
          Scalars scalars) {
   check_seen(op.name);
-  if (outs[0]->is_meta() || outs[0]->numel() == 0) return;
+  if (!run::to_fill(*outs[0])) return;
   if (STRATA_UNLIKELY(entry.dtype != uint8_t(t))) {
     HalfOperands halves(entry, t, op.fixed, outs, in);
     if (halves.differ()) {
@@ -153,42 +149,11 @@ static void refuse_complex_half(const PointwiseOp& op, Inputs in, Scalars scalar
 }
 
 DimVec result_strides(IntArrayRef sizes, Inputs in) {
-  int n = int(sizes.size());
-  SmallVec<int64_t, 8> order;  // from the fastest dim to the slowest
-  for (int d = n; d-- > 0;) order.push_back(d);
-  auto stride_of = [&](const Tensor& t, int d) -> int64_t {
-    int at = d - (n - int(t.dim()));
-    return at < 0 || t.sizes()[at] == 1 ? 0 : t.strides()[at];
-  };
-  auto compare = [&](int a, int b) {  // 1: a must be slower than b
-    for (const Tensor* t : in) {
-      int64_t sa = stride_of(*t, a), sb = stride_of(*t, b);
-      if (sa == 0 || sb == 0) continue;
-      if (sa != sb) return sa < sb ? -1 : 1;
-      if (sizes[a] > sizes[b]) return 1;
-    }
-    return 0;
-  };
-  for (int i = 1; i < n; ++i) {
-    int at = i;
-    for (int j = i - 1; j >= 0; --j) {
-      int c = compare(order[j], order[at]);
-      if (c > 0) {
-        std::swap(order[j], order[at]);
-        at = j;
-      } else if (c < 0) {
-        break;
-      }
-    }
-  }
-  DimVec strides(n);
-  int64_t step = 1;
-  for (int64_t d : order) {
-    strides[d] = step;
-    // Beyond the range for empty tensors alone, whose steps nobody takes.
-    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[d], 1), &step)) step = INT64_MAX;
-  }
-  return strides;
+  return shape::result_strides(sizes, in.size(), [&](size_t k, int64_t d) -> int64_t {
+    const Tensor& t = *in[k];
+    const int64_t at = d - (int64_t(sizes.size()) - t.dim());
+    return at < 0 || t.sizes()[size_t(at)] == 1 ? 0 : t.strides()[size_t(at)];
+  });
 }
 
 // Whether the strides are those of a fresh tensor: a contiguous one may have others where a size is 0 or 1.
@@ -211,7 +176,7 @@ static Tensor general(const PointwiseOp& op, Inputs in, Scalars scalars, std::op
   const StrataKernelEntry& entry = kernel_for(op, t);
   const DType result = result_dtype(entry, 0, t);
   if (STRATA_UNLIKELY(result == DType::C64)) refuse_complex_half(op, in, scalars);
-  Tensor out = make_tensor_strided(shape, result_strides(shape, in), stored.value_or(result), device, any_meta(in));
+  Tensor out = make_tensor_strided(shape, result_strides(shape, in), stored.value_or(result), device, shape_only(in));
   const Tensor* outs[1] = {&out};
   run(op, entry, t, {outs, 1}, in, scalars);
   return out;
@@ -235,7 +200,7 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
     // The first of these asks check_seen() where it costs nothing.
     Tensor out = has_own_strides(*first) ? make_tensor_like(*first, result)
                                          : (check_seen(op.name), make_tensor(first->sizes(), result, first->device_));
-    if (first->numel_ == 0 || out.is_meta()) return out;
+    if (!run::to_fill(out)) return out;
     if (STRATA_UNLIKELY(entry.dtype != uint8_t(t))) {
       const Tensor* outs[1] = {&out};
       run(op, entry, t, {outs, 1}, in, scalars);
@@ -304,8 +269,7 @@ static void check_operands(const Tensor& out, IntArrayRef sizes, Inputs in, cons
 }
 
 void check_memory(Inputs in) {
-  for (const Tensor* x : in)
-    if (!x->is_meta()) x->bytes();
+  for (const Tensor* x : in) x->check_memory();
 }
 
 void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tensor& out, bool resize) {
@@ -320,15 +284,14 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
   STRATA_CHECK(can_cast(result, out.dtype()), "result type ", scalar_type_name(result),
                " can't be cast to the desired output type ", scalar_type_name(out.dtype()));
   common_device(op.name, in);
-  for (const Tensor* x : in)
-    if (x->dim() > 0 || x->is_meta()) check_same_device(out, *x, op.name);
+  for (const Tensor* x : in) check_operand_device(out, *x, op.name);
   STRATA_CHECK(resize || !is_complex(t) || is_complex(result) || result == DType::Bool, "In-place ", op.name,
                " is not supported for complex tensors.");
   if (resize && op.exact_out) check_exact_dtype(out, result, op.name);
   // A kernel that may fail writes nothing that is anybody's.
   Tensor apart;
   if (STRATA_UNLIKELY(entry.sets_status)) {
-    apart = make_tensor_strided(shape, result_strides(shape, in), result, out.device(), any_meta(in) || out.is_meta());
+    apart = make_tensor_strided_as(out, shape, result_strides(shape, in), result);
     const Tensor* outs[1] = {&apart};
     run(op, entry, t, {outs, 1}, in, scalars);
   }
@@ -350,7 +313,7 @@ void pointwise_into(const PointwiseOp& op, ArrayRef<const Tensor*> outs, Inputs 
   check_defined(op, in);
   DType t = compute_dtype(op, in, scalars);
   const StrataKernelEntry& entry = kernel_for(op, t);
-  if (!any_meta(in)) run(op, entry, t, outs, in, scalars);
+  run(op, entry, t, outs, in, scalars);
 }
 
 void check_no_overlap(const char* name, const Tensor& out, Inputs in) {

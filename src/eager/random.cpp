@@ -11,6 +11,7 @@
 #include "eager/copy.h"
 #include "eager/kernels.h"
 #include "eager/pointwise_loop.h"
+#include "run/launch.h"
 #include "strata/generated/eager_random.h"
 
 namespace strata::eager {
@@ -47,20 +48,13 @@ void draw_words(const DrawOp& op, const StrataKernelEntry& entry, const Tensor& 
 
 }  // namespace
 
-Tensor generator_state(const Generator& generator) {
+void generator_state(const Tensor& t, const Generator& generator) {
   const PhiloxState s = (generator.defined() ? generator : default_generator()).state();
-  Tensor t = make_tensor(IntArrayRef(int64_t(16)), DType::U8);
-  if (t.is_meta()) return t;
   std::memcpy(t.bytes(), &s.seed, 8);
   std::memcpy(t.bytes() + 8, &s.offset, 8);
-  return t;
 }
 
 void set_generator_state(const Tensor& state, const Generator& generator) {
-  STRATA_CHECK_TYPE(state.dtype() == DType::U8 && state.numel() == 16 && state.device().is_cpu(),
-                    "RNG state must be a strata.uint8 tensor of 16 elements on the CPU, got ", state.dtype(), " of ",
-                    state.numel());
-  if (state.is_meta()) return;
   const Tensor t = as_contiguous(state);
   PhiloxState s;
   std::memcpy(&s.seed, t.bytes(), 8);
@@ -86,9 +80,7 @@ void draw(const DrawOp& op, const Tensor& out, ArrayRef<DrawOperand> operands, A
                                  "\" not implemented for '", scalar_type_name(dtype), "'; expected a floating dtype");
     dtype = DType(std::countr_zero(op.dtypes));
   }
-  bool meta = out.is_meta();
-  for (const DrawOperand& o : operands) meta |= o.tensor.is_meta();
-  if (meta) return;
+  if (!run::to_fill(out)) return;
   const int64_t words = op.pairs >> int(dtype) & 1 ? 2 : 1;
   const PhiloxState state = or_default(generator, out).reserve(out.numel() * words);
   alignas(16) char params[16 * kMaxNumbers];

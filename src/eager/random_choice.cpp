@@ -4,8 +4,6 @@
 #include <limits>
 #include <numeric>
 
-#include "base/checked.h"
-#include "core/default_device.h"
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "eager/copy.h"
@@ -53,19 +51,7 @@ void order_by_keys(std::vector<Keyed>& items) {
 
 }  // namespace
 
-Tensor randperm(int64_t n, const Generator& generator, std::optional<DType> dtype, std::optional<Device> device) {
-  STRATA_CHECK(n >= 0, "n must be non-negative, got ", n);
-  DType t = dtype.value_or(DType::I64);
-  STRATA_CHECK_NOT_IMPLEMENTED(!is_complex(t) && t != DType::Bool, "\"randperm\" not implemented for '",
-                               scalar_type_name(t), "': expected an integer or floating dtype");
-  double most = t == DType::F16    ? 0x1p11
-                : t == DType::BF16 ? 0x1p8
-                : t == DType::F32  ? 0x1p24
-                : t == DType::F64  ? 0x1p53
-                                   : std::ldexp(1.0, traits(t).bits - (traits(t).kind == DKind::Signed ? 1 : 0));
-  STRATA_CHECK(double(n) <= most, "n cannot be greater than ", most, " for ", dtype_name(t), " type, got ", n);
-  Tensor out = make_tensor(IntArrayRef(n), t, device.value_or(default_device()));
-  if (out.is_meta()) return out;
+void randperm(const Tensor& out, int64_t n, const Generator& generator, std::optional<DType>, std::optional<Device>) {
   PhiloxState state = or_default(generator, out).reserve(2 * n);
   std::vector<Keyed> items(static_cast<size_t>(n));
   parallel_for(0, n, 16384, [&](int64_t begin, int64_t end) {
@@ -78,15 +64,14 @@ Tensor randperm(int64_t n, const Generator& generator, std::optional<DType> dtyp
     }
   });
   order_by_keys(items);
-  Tensor flat = t == DType::I64 ? out : new_tensor(out, out.sizes(), DType::I64);
+  const Tensor flat = out.dtype() == DType::I64 ? out : new_tensor(out, out.sizes(), DType::I64);
   int64_t* p = flat.data<int64_t>();
   for (int64_t i = 0; i < n; ++i) p[i] = items[i].index;
   if (!flat.is_same(out)) copy_values(out, flat);
-  return out;
 }
 
-Tensor randperm(int64_t n, std::optional<DType> dtype, std::optional<Device> device) {
-  return randperm(n, Generator(), dtype, device);
+void randperm(const Tensor& out, int64_t n, std::optional<DType> dtype, std::optional<Device> device) {
+  randperm(out, n, Generator(), dtype, device);
 }
 
 namespace {
@@ -134,19 +119,10 @@ void choose_without_replacement(const double* p, int64_t n, const double* expone
 
 }  // namespace
 
-Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, const Generator& generator) {
-  STRATA_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
-  STRATA_CHECK(is_float(self.dtype()),
-               "multinomial only supports floating-point dtypes for input, got: ", scalar_type_name(self.dtype()));
-  int64_t n = self.sizes()[self.dim() - 1], rows = self.dim() == 2 ? self.sizes()[0] : 1;
-  STRATA_CHECK(num_samples > 0, "cannot sample n_sample <= 0 samples");
-  STRATA_CHECK(replacement || num_samples <= n,
-               "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
-  STRATA_CHECK(n <= int64_t(1) << 24, "number of categories cannot exceed 2^24");
-  DimVec sizes(self.sizes());
-  sizes.back() = num_samples;
-  Tensor out = new_tensor(self, sizes, DType::I64);
-  if (out.is_meta() || rows == 0) return out;
+void multinomial(const Tensor& out, const Tensor& self, int64_t num_samples, bool replacement,
+                 const Generator& generator) {
+  const int64_t n = self.sizes().back(), rows = self.dim() == 2 ? self.sizes()[0] : 1;
+  if (rows == 0) return;
   Tensor p = as_contiguous(as_dtype(self, DType::F64));
   const double* probabilities = p.data<double>();
   for (int64_t r = 0; r < rows; ++r) check_row(probabilities + r * n, n, num_samples, replacement);
@@ -161,7 +137,7 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
         choose_with_replacement(probabilities + r * n, n, words.data(), chosen + r * num_samples, num_samples);
       }
     });
-    return out;
+    return;
   }
   Tensor clocks = new_tensor(self, self.sizes(), DType::F64);
   calls::draw_exponential(clocks, g, 1);
@@ -170,7 +146,6 @@ Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement, co
       choose_without_replacement(probabilities + r * n, n, clocks.data<double>() + r * n, chosen + r * num_samples,
                                  num_samples);
   });
-  return out;
 }
 
 }  // namespace strata::eager

@@ -106,10 +106,7 @@ void draw_counts(const Tensor& uniform, const Tensor& at_mode, IsWide is_wide, C
 
 }  // namespace
 
-Tensor poisson(const Tensor& self, const Generator& generator) {
-  STRATA_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"poisson_cpu\" not implemented for '",
-                               scalar_type_name(self.dtype()), "'; convert the input with .to() first");
-  if (self.is_meta()) return new_tensor(self, self.sizes());
+void poisson(const Tensor& result, const Tensor& self, const Generator& generator) {
   Tensor rate = as_contiguous(as_dtype(self, DType::F64));
   const double* r = rate.data<double>();
   for (int64_t i = 0; i < rate.numel(); ++i)
@@ -122,20 +119,11 @@ Tensor poisson(const Tensor& self, const Generator& generator) {
   draw_counts(
       out, at_mode, [&](int64_t i) { return r[i] > kWide; },
       [&](const Draw& draw, int64_t i) { return poisson_count(draw, r[i]); });
-  return as_dtype(out, self.dtype());
+  copy_values(result, out);
 }
 
-Tensor binomial(const Tensor& count, const Tensor& prob, const Generator& generator) {
-  STRATA_CHECK_VALUE(count.is_floating_point(),
-                     "binomial only supports floating-point dtypes for count, got: ", scalar_type_name(count.dtype()));
-  STRATA_CHECK_NOT_IMPLEMENTED(count.dtype() == DType::F32 || count.dtype() == DType::F64,
-                               "\"binomial_cpu\" not implemented for '", scalar_type_name(count.dtype()),
-                               "'; convert count and prob to float32 first");
-  check_same_device(count, prob, "binomial");
-  STRATA_CHECK(count.dtype() == prob.dtype(), "binomial: expected count and prob of one dtype, but found ",
-               count.dtype(), " and ", prob.dtype());
-  DimVec sizes = broadcast_shapes(count.sizes(), prob.sizes());
-  if (count.is_meta() || prob.is_meta()) return make_tensor(sizes, count.dtype(), count.device(), true);
+void binomial(const Tensor& result, const Tensor& count, const Tensor& prob, const Generator& generator) {
+  const IntArrayRef sizes = result.sizes();
   auto wide = [&](const Tensor& t) {
     Tensor made = new_tensor(t, sizes, DType::F64);
     copy_values(made, t);
@@ -160,7 +148,7 @@ Tensor binomial(const Tensor& count, const Tensor& prob, const Generator& genera
   draw_counts(
       out, at_mode, [&](int64_t i) { return ns[i] * ps[i] * (1 - ps[i]) > kWide; },
       [&](const Draw& draw, int64_t i) { return binomial_count(draw, ns[i], ps[i]); });
-  return as_dtype(out, count.dtype());
+  copy_values(result, out);
 }
 
 }  // namespace strata::eager

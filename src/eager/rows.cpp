@@ -10,6 +10,7 @@
 #include "eager/half_operands.h"
 #include "eager/kernels.h"
 #include "eager/rows_loop.h"
+#include "run/launch.h"
 
 namespace strata::eager {
 
@@ -132,7 +133,7 @@ void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperan
 void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in, Scalars scalars, const Shapes& s,
             const DimVec& dims, ArrayRef<Tensor> outs) {
   check_seen(op.name);
-  if (outs[0].is_meta() || outs[0].numel() == 0) return;
+  if (!run::to_fill(outs[0])) return;
   if (entry.dtype != uint8_t(t)) {
     SmallVec<const Tensor*, 8> out_list;
     for (const Tensor& o : outs) out_list.push_back(&o);
@@ -202,8 +203,7 @@ std::vector<Tensor> rows(const RowsOp& op, Inputs in, Scalars scalars, const Dim
   const StrataKernelEntry& entry = entry_for(op, t);
   Shapes s = shapes_of(*in[0], dims, keepdim);
   check_identity(op, entry, s);
-  bool meta = false;
-  for (const Tensor* x : in) meta |= x->is_meta();
+  const bool meta = shape_only(in);
   std::vector<Tensor> outs;
   for (int i = 0; i < entry.outputs; ++i) {
     DType result = result_dtype(entry, i, t);

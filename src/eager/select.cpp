@@ -39,36 +39,13 @@ void smallest_items(const T* line, int64_t step, int64_t n, int64_t k, bool desc
   std::partial_sort(items.begin(), items.begin() + k, items.end());
 }
 
-// Results with one value and one index per line of self.
-struct PerLine {
-  Tensor values, indices;
-  PerLine(const Tensor& self, int64_t dim, bool keepdim) {
-    DimVec sizes(self.sizes());
-    if (self.dim() > 0) {
-      if (keepdim)
-        sizes[dim] = 1;
-      else
-        sizes.erase(dim);
-    }
-    values = new_tensor(self, sizes);
-    indices = new_tensor(self, sizes, DType::I64);
-  }
-};
-
-void check_not_empty(const char* name, const Tensor& self, int64_t dim) {
-  STRATA_CHECK_INDEX(self.dim() == 0 || self.sizes()[dim] > 0, name, "(): Expected reduction dim ", dim,
-                     " to have non-zero size.");
-}
-
-// choose(line, step, n, items) gives the position of each line's element.
+// choose(line, step, n, items) gives the position of each line's element, in contiguous results; indices may be
+// undefined.
 template <class Choose>
-std::tuple<Tensor, Tensor> choose_lines(const char* name, const Tensor& self, int64_t dim, bool keepdim,
-                                        Choose choose) {
-  visit_ordered(self.dtype(), name, [](auto) {});  // raises for dtypes without an order, elements or not
-  PerLine r(self, dim, keepdim);
-  if (r.values.is_meta() || r.values.numel() == 0) return {r.values, r.indices};
-  Lines in(self, dim);
-  check_line(name, in.length, self.itemsize());
+void choose_lines(const char* name, const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
+                  Choose choose) {
+  if (values.numel() == 0) return;
+  Lines in(self, wrap_dim(dim, self.dim()));
   visit_ordered(self.dtype(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Item = SortItem<KeyBits<sizeof(T)>>;
@@ -77,12 +54,11 @@ std::tuple<Tensor, Tensor> choose_lines(const char* name, const Tensor& self, in
       for (int64_t l = b; l < e; ++l) {
         const T* line = self.data<T>() + in.offset(l);
         int64_t at = choose(line, in.step, in.length, items);
-        r.values.data<T>()[l] = line[at * in.step];
-        r.indices.data<int64_t>()[l] = at;
+        values.data<T>()[l] = line[at * in.step];
+        if (indices.defined()) indices.data<int64_t>()[l] = at;
       }
     });
   });
-  return {r.values, r.indices};
 }
 
 // Position of the element of rank k in ascending order.
@@ -122,47 +98,33 @@ int64_t median_position(const T* line, int64_t step, int64_t n, bool ignore_nan,
   return nth_position(line, step, n, (numbers - 1) / 2, items);
 }
 
-std::tuple<Tensor, Tensor> median_lines(const char* name, const Tensor& self, int64_t dim, bool keepdim,
-                                        bool ignore_nan) {
-  dim = wrap_dim(dim, self.dim());
-  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool, "\"median_cpu\" not implemented for 'Bool'");
-  check_not_empty(name, self, dim);
-  return choose_lines(name, self, dim, keepdim, [ignore_nan](const auto* line, int64_t step, int64_t n, auto& items) {
+void median_lines(const char* name, const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
+                  bool ignore_nan) {
+  choose_lines(name, values, indices, self, dim, [ignore_nan](const auto* line, int64_t step, int64_t n, auto& items) {
     return median_position(line, step, n, ignore_nan, items);
   });
 }
 
-Tensor median_of_all(const char* name, const Tensor& self, bool ignore_nan) {
+void median_of_all(const char* name, const Tensor& result, const Tensor& self, bool ignore_nan) {
   if (self.numel() == 0) {
-    Tensor none = new_tensor(self, {});
-    if (none.is_meta()) return none;
     // NaN, and for integers what PyTorch makes of it: the lowest where they have 32 or 64 bits, 0 below.
     const DType t = self.dtype();
     if (t == DType::I32 || t == DType::I64)
-      fill_values(none, Scalar(t == DType::I32 ? int64_t(INT32_MIN) : INT64_MIN));
-    else if (t == DType::Bool)
-      fill_values(none, Scalar(true));
-    else
-      fill_values(none, is_integral(t, false) ? Scalar(0) : Scalar(std::numeric_limits<double>::quiet_NaN()));
-    return none;
+      return fill_values(result, Scalar(t == DType::I32 ? int64_t(INT32_MIN) : INT64_MIN));
+    if (t == DType::Bool) return fill_values(result, Scalar(true));
+    return fill_values(result, is_integral(t, false) ? Scalar(0) : Scalar(std::numeric_limits<double>::quiet_NaN()));
   }
   Tensor flat = as_contiguous(self);
   flat = flat.alias(IntArrayRef(flat.numel()), IntArrayRef(int64_t(1)), flat.storage_offset());
-  return std::get<0>(median_lines(name, flat, 0, false, ignore_nan));
+  median_lines(name, result, Tensor(), flat, 0, ignore_nan);
 }
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
+void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
+  if (values.numel() == 0 || k == 0) return;
   dim = wrap_dim(dim, self.dim());
-  STRATA_CHECK(k >= 0 && k <= (self.dim() ? self.sizes()[dim] : 1), "selected index k out of range");
-  STRATA_CHECK(self.dtype() != DType::Bool && !self.is_complex(), "topk does not support ",
-               self.is_complex() ? "complex" : "bool", " dtypes on CPU; convert self first");
-  DimVec sizes = shape::with_dim(DimVec(self.sizes()), dim, k);
-  Tensor values = new_tensor(self, sizes), indices = new_tensor(self, sizes, DType::I64);
-  if (values.is_meta() || values.numel() == 0 || k == 0) return {values, indices};
   Lines in(self, dim), out(values, dim);
-  check_line("topk", in.length, self.itemsize());
   visit_ordered(self.dtype(), "topk", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Item = SortItem<KeyBits<sizeof(T)>>;
@@ -180,36 +142,27 @@ std::tuple<Tensor, Tensor> topk(const Tensor& self, int64_t k, int64_t dim, bool
       }
     });
   });
-  return {values, indices};
 }
 
-std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
-  dim = wrap_dim(dim, self.dim());
-  check_not_empty("kthvalue", self, dim);
-  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() != DType::Bool || self.dim() == 0,
-                               "\"kthvalue_cpu\" not implemented for 'Bool'");
-  STRATA_CHECK(k >= 1 && k <= (self.dim() ? self.sizes()[dim] : 1),
-               "kthvalue(): selected number k out of range for dimension ", dim);
-  return choose_lines("kthvalue", self, dim, keepdim, [k](const auto* line, int64_t step, int64_t n, auto& items) {
+void kthvalue(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k, int64_t dim, bool) {
+  choose_lines("kthvalue", values, indices, self, dim, [k](const auto* line, int64_t step, int64_t n, auto& items) {
     return nth_position(line, step, n, k - 1, items);
   });
 }
 
-Tensor median(const Tensor& self) { return median_of_all("median", self, false); }
-Tensor nanmedian(const Tensor& self) { return median_of_all("nanmedian", self, true); }
-std::tuple<Tensor, Tensor> median_dim(const Tensor& self, int64_t dim, bool keepdim) {
-  return median_lines("median", self, dim, keepdim, false);
+void median(const Tensor& result, const Tensor& self) { median_of_all("median", result, self, false); }
+void nanmedian(const Tensor& result, const Tensor& self) { median_of_all("nanmedian", result, self, true); }
+void median_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool) {
+  median_lines("median", values, indices, self, dim, false);
 }
-std::tuple<Tensor, Tensor> nanmedian_dim(const Tensor& self, int64_t dim, bool keepdim) {
-  return median_lines("nanmedian", self, dim, keepdim, true);
+void nanmedian_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool) {
+  median_lines("nanmedian", values, indices, self, dim, true);
 }
 
 // The longest run of the sorted line, the smallest value of several; the index is that of its last element. A NaN
 // equals nothing: it is a run of its own, and the last choice.
-std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) {
-  dim = wrap_dim(dim, self.dim());
-  check_not_empty("mode", self, dim);
-  return choose_lines("mode", self, dim, keepdim, [](const auto* line, int64_t step, int64_t n, auto& items) {
+void mode(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool) {
+  choose_lines("mode", values, indices, self, dim, [](const auto* line, int64_t step, int64_t n, auto& items) {
     items.resize(2 * n);
     load_items(line, step, n, false, items.data());
     sort_items(items.data(), items.data() + n, n, 8 * sizeof(*line));

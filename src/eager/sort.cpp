@@ -122,13 +122,10 @@ int64_t Lines::offset(int64_t line) const {
   return at;
 }
 
-std::tuple<Tensor, Tensor> sort_stable(const Tensor& self, std::optional<bool>, int64_t dim, bool descending) {
+void sort(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool descending) {
+  if (self.numel() == 0) return;
   dim = wrap_dim(dim, self.dim());
-  STRATA_CHECK(!self.is_complex(), "Sort does not support complex dtypes on CPU");
-  Tensor values = ops::empty_like(self), indices = ops::empty_like(self, DType::I64);
-  if (values.is_meta() || self.numel() == 0) return {values, indices};
   Lines in(self, dim), out(values, dim), at(indices, dim);
-  check_line("sort", in.length, self.itemsize());
   visit_ordered(self.dtype(), "sort", [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Item = SortItem<KeyBits<sizeof(T)>>;
@@ -151,11 +148,11 @@ std::tuple<Tensor, Tensor> sort_stable(const Tensor& self, std::optional<bool>, 
       }
     });
   });
-  return {values, indices};
 }
 
-std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim, bool descending) {
-  return sort_stable(self, true, dim, descending);
+void sort_stable(const Tensor& values, const Tensor& indices, const Tensor& self, std::optional<bool>, int64_t dim,
+                 bool descending) {
+  sort(values, indices, self, dim, descending);
 }
 
 }  // namespace strata::eager

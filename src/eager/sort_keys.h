@@ -71,12 +71,6 @@ inline uint64_t item_key(const WideItem& item) { return item.key; }
 void sort_items(uint64_t* items, uint64_t* spare, int64_t n, int bits);
 void sort_items(WideItem* items, WideItem* spare, int64_t n, int bits);
 
-// Raises when positions of a line of n elements do not fit into an item.
-inline void check_line(const char* name, int64_t n, int64_t itemsize) {
-  STRATA_CHECK(itemsize == 8 || n <= int64_t(0xffffffff), name, ": expected at most 2^32 - 1 elements along dim, got ",
-               n, "; split the tensor");
-}
-
 // The lines of a tensor along one dim.
 struct Lines {
   int64_t count = 1, length = 1, step = 0;  // step in elements

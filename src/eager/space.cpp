@@ -148,6 +148,11 @@ void check_operands(const SpaceInfo& info, ArrayRef<const Tensor*> ins) {
   }
 }
 
+void check_operand(const char* op, const char* name, const Tensor& t, const Tensor& first) {
+  STRATA_CHECK(t.defined(), op, ": argument ", name, ": expected a tensor, got None");
+  if (!t.is_same(first)) check_same_device(first, t, op);
+}
+
 void check_dtype(const SpaceInfo& info, const Tensor& t) {
   STRATA_CHECK_NOT_IMPLEMENTED(info.dtypes >> int(t.dtype()) & 1, "\"", info.name, "\" not implemented for '",
                                scalar_type_name(t.dtype()), "'; convert the input with .to() first");
@@ -165,8 +170,15 @@ Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, Resu
       return new_tensor(like, output.sizes, output.dtype, same ? MemoryFormat::Contiguous : suggested_format(like));
     }
     default:
-      return make_tensor_strided(output.sizes, like_strides(like), output.dtype, like.device(), like.is_meta());
+      return make_tensor_strided_as(like, output.sizes, like_strides(like), output.dtype);
   }
+}
+
+Tensor new_result(const Tensor& like, const Prepared& prepared, size_t k, ResultStrides strides) {
+  const shape::Output<int64_t>& output = prepared.outputs[k];
+  if (k < prepared.strides.size() && !prepared.strides[k].empty())
+    return make_tensor_strided_as(like, output.sizes, prepared.strides[k], output.dtype);
+  return new_result(like, output, strides);
 }
 
 Tensor new_result(Device device, const shape::Output<int64_t>& output) {
@@ -175,7 +187,7 @@ Tensor new_result(Device device, const shape::Output<int64_t>& output) {
 
 namespace {
 bool stays_meta(const Tensor& like, const std::optional<Device>& device) {
-  return like.is_meta() && (!device || *device == like.device());
+  return (!device || *device == like.device()) && shape_only(&like);
 }
 }  // namespace
 

@@ -52,10 +52,17 @@ inline shape::Geometry<int64_t> geometry(const Tensor& t) {
 
 // Raises unless all are tensors of one device.
 void check_operands(const SpaceInfo& info, ArrayRef<const Tensor*> ins);
+// Of C++ that fills what a rule prepares: a tensor that is there, or may be None, of the first one's device.
+void check_operand(const char* op, const char* name, const Tensor& t, const Tensor& first);
+inline void check_optional(const char* op, const char* name, const Tensor& t, const Tensor& first) {
+  if (t.defined()) check_operand(op, name, t, first);
+}
 // Raises NotImplementedError where the kernel does not compute with the dtype of `t`.
 void check_dtype(const SpaceInfo& info, const Tensor& t);
 // Memory for a result of the kind of `like`.
 Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, ResultStrides strides);
+// Result k of what C++ fills, whose strides the rule may say.
+Tensor new_result(const Tensor& like, const shape::Prepared<int64_t>& prepared, size_t k, ResultStrides strides);
 Tensor new_result(Device device, const shape::Output<int64_t>& output);
 // On `device`, else as `like`, which is shape-only unless another device is asked for.
 Tensor new_result(const Tensor& like, const std::optional<Device>& device, const shape::Output<int64_t>& output);
@@ -77,11 +84,9 @@ inline bool by_hand(const SpaceInfo& info, const Tensor& result) {
   return result.device().is_cpu() && result.numel() != 0 && !run::replaced(info.op);
 }
 // The same of C++ beside a plan, by the tensors that it reads. Those without memory run the plan.
-inline bool by_hand(const Tensor& t) {
-  return !t.defined() || (t.device().is_cpu() && !t.is_meta() && !run::replaced());
-}
+inline bool by_hand(const Tensor& t) { return !t.defined() || (t.filled_by() == 0 && !run::replaced()); }
 inline bool by_hand(const std::optional<Device>& device) {
-  return device.value_or(default_device()).is_cpu() && !run::replaced();
+  return device.value_or(default_device()).is_cpu() && !MetaGuard::active() && !run::replaced();
 }
 inline bool by_hand(TensorList list) {
   return std::all_of(list.begin(), list.end(), [](const Tensor& t) { return by_hand(t); });

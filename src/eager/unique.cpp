@@ -102,24 +102,20 @@ Found unique_of_slices(const char* op, const Tensor& self, int64_t dim, bool sor
 }  // namespace
 
 Found unique2(const Tensor& self, bool, bool inverse, bool counts) {
-  check_has_values("unique", self);
   STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"unique\" not implemented for '", scalar_type_name(self.dtype()),
                                "'; view it as real first");
   return unique_of_line(self, true, inverse, counts);
 }
 
 Found unique_dim(const Tensor& self, int64_t dim, bool, bool, bool) {
-  check_has_values("unique_dim", self);
   return unique_of_slices("unique_dim", self, dim, true);
 }
 
 Found unique_dim_consecutive(const Tensor& self, int64_t dim, bool, bool) {
-  check_has_values("unique_dim_consecutive", self);
   return unique_of_slices("unique_dim_consecutive", self, dim, false);
 }
 
 Found unique_consecutive(const Tensor& self, bool inverse, bool counts, std::optional<int64_t> dim) {
-  check_has_values("unique_consecutive", self);
   if (dim) return ops::unique_dim_consecutive(self, *dim, inverse, counts);
   return unique_of_line(self, false, inverse, counts);
 }

@@ -162,8 +162,7 @@ void BackwardRun::give(const Edge& edge, Tensor grad, Node* from, size_t index) 
     if (!slot.defined())
       slot = std::move(grad);
     else if (!options_.create_graph && slot.impl()->use_count() == 1 && slot.storage()->use_count() == 1 &&
-             !slot.is_meta() && !slot.storage()->read_only() && !overlaps_itself(slot) &&
-             slot.device() == grad.device())
+             !slot.storage()->read_only() && !overlaps_itself(slot) && slot.device() == grad.device())
       ops::add_(slot, grad);
     else
       slot = ops::add(slot, grad);

@@ -33,7 +33,7 @@ Tensor take_output(const Ref<Node>& node, Tensor t, const OutputUse& use) {
   if (use.no_gradient || !is_differentiable(t.dtype())) {
     // An input that is returned unchanged, or a tensor with a history of its own, is shown by an alias without one.
     if (!use.dirty && (use.input || needs_grad(t))) t = recorded_alias(t);
-    node->outputs.push_back({DimVec(t.sizes()), t.dtype(), t.device(), t.is_meta()});
+    node->outputs.push_back(OutputMeta(t));
   } else if (use.dirty) {
     STRATA_CHECK(use.input, use.saved_name, ": mark_dirty: output ", node->outputs.size(),
                  " is not an input of forward");

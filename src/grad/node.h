@@ -29,6 +29,9 @@ struct OutputMeta {
   DType dtype = DType::F32;
   Device device;
   bool meta = false;
+
+  OutputMeta() = default;
+  explicit OutputMeta(const Tensor& t) : sizes(t.sizes()), dtype(t.dtype()), device(t.device()), meta(t.is_meta()) {}
 };
 
 struct TensorHook {

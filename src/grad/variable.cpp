@@ -93,7 +93,7 @@ void set_history(const Tensor& t, const Ref<Node>& node) {
   }
   TensorImpl* impl = t.impl();
   uint32_t nr = uint32_t(node->outputs.size());
-  node->outputs.push_back(OutputMeta{DimVec(t.sizes()), t.dtype(), t.device(), t.is_meta()});
+  node->outputs.push_back(OutputMeta(t));
   if (!is_differentiable(t.dtype())) return;
   impl->grad_fn_ = node;
   impl->output_nr_ = nr;
@@ -102,7 +102,7 @@ void set_history(const Tensor& t, const Ref<Node>& node) {
 }
 
 AccumulateGrad::AccumulateGrad(Tensor v) : Node(SourceMark{}), variable(std::move(v)) {
-  outputs.push_back(OutputMeta{DimVec(variable.sizes()), variable.dtype(), variable.device(), variable.is_meta()});
+  outputs.push_back(OutputMeta(variable));
 }
 
 AccumulateGrad::~AccumulateGrad() {

@@ -106,7 +106,7 @@ void rebase_history(const Tensor& t, const Ref<Node>& node) {
   }
   Tensor base = base_of(t);
   check_recorded_inplace(t, "in place");  // of a custom function, which has written already
-  node->outputs.push_back(OutputMeta{DimVec(t.sizes()), t.dtype(), t.device(), t.is_meta()});
+  node->outputs.push_back(OutputMeta(t));
   Ref<Node> copy(make_node<CopySlices>(base, t, node).get());
   base.impl()->grad_fn_.reset();
   set_history(base, copy);

@@ -95,7 +95,7 @@ class PackageWriter {
   }
 
   void add(const Tensor& t) {
-    STRATA_CHECK_VALUE(t.defined() && !t.is_meta(), "save: '", path_, "' has a shape but no data (device meta)");
+    check_has_data(t, path_);
     auto [at, fresh] = groups_.try_emplace(t.storage().get());
     Group& g = at->second;
     if (fresh) {

@@ -139,8 +139,12 @@ Tensor read_safetensor(const Source& source, const SafeEntry& e) {
                           e.dtype);
 }
 
-Tensor tensor_to_write(const Tensor& t, const std::string& name) {
+void check_has_data(const Tensor& t, const std::string& name) {
   STRATA_CHECK_VALUE(t.defined() && !t.is_meta(), "save: '", name, "' has a shape but no data (device meta)");
+}
+
+Tensor tensor_to_write(const Tensor& t, const std::string& name) {
+  check_has_data(t, name);
   Tensor plain = t.alias();
   return t.device().is_cpu() ? plain : ops::_to_copy(plain, std::nullopt, Device{});
 }
@@ -152,7 +156,7 @@ void check_separate(const std::vector<std::pair<std::string, Tensor>>& tensors) 
   };
   std::vector<Range> ranges;
   for (const auto& [name, t] : tensors) {
-    if (!t.defined() || t.is_meta() || t.numel() == 0) continue;
+    if (!t.defined() || t.numel() == 0 || !t.storage()->data()) continue;
     auto from = reinterpret_cast<uintptr_t>(t.data_ptr());
     ranges.push_back({from, from + uintptr_t(strided_span(t.sizes(), t.strides()) * t.itemsize()), &name});
   }
@@ -177,7 +181,7 @@ SafeWriter::SafeWriter(std::vector<std::pair<std::string, Tensor>> tensors,
                        "' is reserved or stands twice; use another one");
     STRATA_CHECK_TYPE(!t.defined() || rank_of(t.dtype()) >= 0, "save: '", name, "': safetensors files have no dtype ",
                       t.dtype(), "; save strata.view_as_real of it, or use strata.save with another suffix");
-    STRATA_CHECK_VALUE(t.defined() && !t.is_meta(), "save: '", name, "' has a shape but no data (device meta)");
+    check_has_data(t, name);
   }
   std::stable_sort(tensors_.begin(), tensors_.end(), [](const auto& a, const auto& b) {
     int x = rank_of(a.second.dtype()), y = rank_of(b.second.dtype());

@@ -41,7 +41,9 @@ class SafeWriter {
 // Raises where two tensors share memory: the format would hold it twice, and loading would part them.
 void check_separate(const std::vector<std::pair<std::string, Tensor>>& tensors);
 
-// The tensor without its history, in the CPU's memory. Raises ValueError for tensors without data, under this name.
+// Raises ValueError, under this name, for tensors without data.
+void check_has_data(const Tensor& t, const std::string& name);
+// The tensor without its history, in the CPU's memory. Raises as check_has_data().
 Tensor tensor_to_write(const Tensor& t, const std::string& name);
 
 }  // namespace strata::io

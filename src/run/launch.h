@@ -25,6 +25,9 @@ struct SpaceCall {
 using Launcher = int32_t (*)(const SpaceCall& call);  // gives the status word
 void register_launcher(int device_type, Launcher launcher);
 
+// Whether loops over the CPU's memory have something to fill in `out`: elements, and not a shape alone.
+inline bool to_fill(const Tensor& out) { return out.numel() != 0 && !out.is_meta(); }
+
 // Runs the kernel on the device of its first output and gives the status word. Computed groups of more than kMaxGroup
 // dims are done in turns: the kernel's index at a dim depends on that dim alone. Raises NotImplementedError for a
 // device that runs no kernels.

@@ -3,6 +3,7 @@
 // over the size type S, instantiated for int64_t (eager; no heap for common ranks) and SymInt.
 #pragma once
 #include <type_traits>
+#include <vector>
 
 #include "base/array_ref.h"
 #include "base/error.h"
@@ -52,6 +53,14 @@ struct Output {
   DType dtype;
 };
 
+// A result whose strides the rule says; none: those that the entry states.
+template <class S>
+struct Strided {
+  Sizes<S> sizes;
+  DType dtype;
+  Sizes<S> strides = {};
+};
+
 // A scalar of the kernel that the rule computes: one value, or one for each dim of a computed group.
 template <class S>
 struct Value {
@@ -90,6 +99,7 @@ struct Prepared {
   uint32_t flat = 0;        // bit k: operand k, outputs first, is taken as one line of its elements in logical order
   uint32_t spread = 0;      // bit k: operand k, likewise, is broadcast to the sizes of the first result
   bool contiguous = false;  // the result is so, whatever strides the entry states
+  std::vector<Sizes<S>> strides;  // of results that add() gave some, by their number
   // For the error of a checked index: the dim that it is for, and what it stays below.
   int64_t dim = 0;
   S size{0};
@@ -97,6 +107,12 @@ struct Prepared {
   Prepared() = default;
   Prepared(ArrayRef<S> sizes, DType dtype) { outputs.emplace_back(sizes, dtype); }
 
+  void add(Strided<S> result) {
+    outputs.push_back({std::move(result.sizes), result.dtype});
+    if (result.strides.empty()) return;
+    strides.resize(outputs.size());
+    strides.back() = std::move(result.strides);
+  }
   void place(const char* name, int64_t dim) { places.push_back({name, {dim}}); }
   void value(const char* name, S v) { values.push_back({name, {std::move(v)}}); }
   // Computed groups over these dims of tensors with `ndim` of them. A group of no dims gets one of size 1, in front of
