@@ -66,7 +66,8 @@ void linalg_lstsq(const Tensor& solution, const Tensor& residuals, const Tensor&
                   std::optional<std::string_view> driver) {
   constexpr const char* op = "linalg.lstsq";
   const char way = way_of(driver);
-  const Tensor sides = a.dim() != b.dim() ? ops::unsqueeze(b, -1) : b;
+  const bool vectors = shape::is_vector_case(geometry(a), geometry(b));
+  const Tensor sides = vectors ? ops::unsqueeze(b, -1) : b;
   const int64_t m = a.size(-2), n = a.size(-1), columns = sides.size(-1), more = std::max(m, n);
   const DimVec batch = broadcast_shapes(batch_sizes(a.sizes()), batch_sizes(sides.sizes()));
   const int64_t count = checked_numel(batch, op);
@@ -104,7 +105,7 @@ void linalg_lstsq(const Tensor& solution, const Tensor& residuals, const Tensor&
   for (int64_t i = 0; i < count; ++i) full = full && (way == 'L' || ranks.data<int32_t>()[i] == n);
   if (way != 'L') copy_values(rank, ranks);
   const Tensor first = ops::narrow(x, -2, 0, n);
-  copy_values(solution, a.dim() != b.dim() ? ops::squeeze(first, -1) : first);
+  copy_values(solution, vectors ? ops::squeeze(first, -1) : first);
   if (m == n || way == 'Y' || m < n) return;
   if (!full) return resize_tensor(residuals, {0});  // there are none then
   Tensor below = ops::abs(ops::narrow(x, -2, n, m - n));

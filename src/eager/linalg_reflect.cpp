@@ -43,6 +43,7 @@ Tensor ormqr(const Tensor& input, const Tensor& tau, const Tensor& other, bool l
   constexpr const char* op = "ormqr";
   check_same_device(input, tau, op);
   shape::check_taus(geometry(input), geometry(tau), op);
+  check_lapack_dtype(input, op);
   STRATA_CHECK(other.dim() == input.dim() && batch_sizes(other.sizes()) == batch_sizes(input.sizes()), op,
                ": Expected other to have input's number of dimensions and batch, got shapes ", other.sizes(), " and ",
                input.sizes());

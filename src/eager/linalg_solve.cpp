@@ -58,12 +58,14 @@ void linalg_solve_ex(const Tensor& result, const Tensor& info, const Tensor& a, 
   Factors f = new_factors(a);
   f.info = info;
   factor_matrices(f, a, op);
-  copy_values(result, b);
+  const Tensor x = vectors ? new_tensor(result, result.sizes()) : result;
+  copy_values(x, b);
   // Rows of B, one after another in memory, are the columns of its transpose: X A = B is A^T X^T = B^T.
   const IntArrayRef sizes = result.sizes();
   const size_t d = sizes.size();
   const DimVec batch = vectors ? DimVec(sizes.slice(0, d - 1)) : batch_sizes(sizes);
-  solve_factored(f, result, batch, vectors ? 1 : sizes[left ? d - 1 : d - 2], left ? 'N' : 'T', op);
+  solve_factored(f, x, batch, vectors ? 1 : sizes[left ? d - 1 : d - 2], left ? 'N' : 'T', op);
+  if (vectors) copy_values(result, x);
   if (check_errors) check_info(info, op, singular_system);
 }
 

@@ -45,6 +45,11 @@ template <class Choose>
 void choose_lines(const char* name, const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
                   Choose choose) {
   if (values.numel() == 0) return;
+  if (self.dim() == 0) {  // of any dtype
+    copy_values(values, self);
+    if (indices.defined()) fill_values(indices, Scalar(0));
+    return;
+  }
   Lines in(self, wrap_dim(dim, self.dim()));
   visit_ordered(self.dtype(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -95,9 +95,9 @@ TEST(ShapeFilled, Choices) {
   check_rule(1, -2, 9, RULE(return all(shape::randperm<S>(s[0], std::nullopt))));
   check_rule(3, -1, 4, RULE(List<S> self{s[0], s[1]}; return all(shape::multinomial<S>(tensor(self), s[2], false))));
   check_rule(2, 0, 9, RULE(return all(shape::poisson<S>(tensor(s)))));
-  check_rule(4, 1, 3,
-             RULE(List<S> count{s[0], s[1]}; List<S> prob{s[2], s[3]};
-                  return all(shape::binomial<S>(tensor(count), tensor(prob)))));
+  check_rule(
+      4, 1, 3,
+      RULE(Laid<S> count({s[0], s[1]}); Laid<S> prob({s[2], s[3]}); return all(shape::binomial<S>(count, prob))));
   check_rule(1, -1, 9, RULE(return all(shape::choices<S>(s[0], 3, false))));
   check_rule(1, -1, 9, RULE(return all(shape::choices<S>(s[0], 3, true))));
 }

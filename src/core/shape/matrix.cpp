@@ -72,6 +72,12 @@ void check_lapack_dtype(const Geometry<S>& a, const char* op) {
                                "'; convert A to float32 or float64 with .to() first");
 }
 
+// In the words of a kernel that lacks a dtype, as PyTorch has it where it asks no sooner.
+void check_kernel_dtype(DType t, const char* op) {
+  STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(t) && !is_half(t), "\"", op, "\" not implemented for '",
+                               scalar_type_name(t), "'; convert A to float32 or float64 with .to() first");
+}
+
 template <class S>
 void check_dtype_unless_empty(const Geometry<S>& a, const char* op) {
   check_floating(a, op);
@@ -179,7 +185,7 @@ Prepared<S> eigh(const Geometry<S>& a, std::string_view uplo, bool compute_v) {
   check_square(a, op);
   STRATA_CHECK(uplo == "L" || uplo == "U" || uplo == "l" || uplo == "u",
                "Expected UPLO argument to be 'L' or 'U', but got ", uplo);
-  if (!(a.numel() == S(0))) check_lapack_dtype(a, op);  // as PyTorch, which takes empty ones of any dtype
+  if (!(a.numel() == S(0))) check_kernel_dtype(a.dtype, "linalg_eigh_cpu");  // empty ones are of any dtype
   Prepared<S> r;
   r.add(plain(with_vector(a.sizes, from_end(a, 1)), component_of(a.dtype)));
   r.add(compute_v ? columns<S>(a.sizes, a.dtype) : nothing<S>(a.dtype));
@@ -239,7 +245,7 @@ template <class S>
 Prepared<S> solve(const Geometry<S>& a, const Geometry<S>& b, bool left) {
   constexpr const char* op = "linalg.solve";
   check_square(a, op);
-  check_dtype_unless_empty(a, op);
+  check_floating(a, op);
   check_same_dtype(a, b, op);
   const bool vectors = is_vector_case(a, b);
   STRATA_CHECK(left || !vectors, op,
@@ -250,14 +256,12 @@ Prepared<S> solve(const Geometry<S>& a, const Geometry<S>& b, bool left) {
   if (vectors) shape.push_back(S(1));
   STRATA_CHECK(shape.size() >= 2, op, ": The input tensor B must have at least 2 dimensions, got shape ", b.sizes);
   check_fit<S>(a, shape, left, op);
-  const Sizes<S> sizes = joined<S>(broadcast<S>(batch_of(a.sizes), batch_of<S>(shape)), shape);
-  Strided<S> x = left ? columns(sizes, a.dtype) : plain(sizes, a.dtype);
-  if (vectors) {
-    x.sizes.pop_back();
-    if (left) x.strides.pop_back();
-  }
+  Sizes<S> sizes = joined<S>(broadcast<S>(batch_of(a.sizes), batch_of<S>(shape)), shape);
+  check_dtype_unless_empty(a, op);
+  if (vectors) sizes.pop_back();
   Prepared<S> r;
-  r.add(std::move(x));
+  // A batch of vectors lies as a matrix of its last two dims, too.
+  r.add(left && sizes.size() >= 2 ? columns(std::move(sizes), a.dtype) : plain(std::move(sizes), a.dtype));
   r.add(verdict(a));
   return r;
 }
@@ -269,11 +273,11 @@ Prepared<S> solve_triangular(const Geometry<S>& a, const Geometry<S>& b, bool le
   STRATA_CHECK(b.dim() >= 2, op, ": The input tensor B must have at least 2 dimensions, got shape ", b.sizes);
   check_same_dtype(a, b, op);
   check_fit(a, b.sizes, left, op);
+  Prepared<S> r;
+  r.add(columns(joined(broadcast<S>(batch_of(a.sizes), batch_of(b.sizes)), b.sizes), b.dtype));
   STRATA_CHECK_NOT_IMPLEMENTED(is_differentiable(a.dtype), op, ": not implemented for '", scalar_type_name(a.dtype),
                                "'; convert A and B to float32 or float64 with .to() first");
   check_lapack_dtype(a, op);
-  Prepared<S> r;
-  r.add(columns(joined(broadcast<S>(batch_of(a.sizes), batch_of(b.sizes)), b.sizes), b.dtype));
   return r;
 }
 
@@ -281,8 +285,7 @@ template <class S>
 Prepared<S> lu_factor(const Geometry<S>& a, bool pivot) {
   check_matrices(a, "linalg.lu_factor");
   STRATA_CHECK(pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
-  // As PyTorch, which takes empty ones of any dtype.
-  if (!(a.numel() == S(0))) check_lapack_dtype(a, "linalg.lu_factor");
+  if (!(a.numel() == S(0))) check_kernel_dtype(a.dtype, "lu_cpu");  // empty ones are of any dtype
   Prepared<S> r;
   add_factors(r, a);
   r.add(verdict(a));
@@ -304,10 +307,11 @@ Prepared<S> lu_solve(const Geometry<S>& lu, const Geometry<S>& pivots, const Geo
   constexpr const char* op = "linalg.lu_solve";
   check_square(lu, op);
   check_same_dtype(lu, b, op);
-  check_lapack_dtype(lu, op);
+  check_floating(lu, op);
   STRATA_CHECK(b.dim() >= 2, op, ": The input tensor B must have at least 2 dimensions, got shape ", b.sizes);
   check_fit(lu, b.sizes, left, op);
   check_pivots(lu, pivots, op);
+  check_dtype_unless_empty(lu, op);
   Sizes<S> sizes = joined(broadcast<S>(batch_of(lu.sizes), batch_of(b.sizes)), b.sizes);
   Prepared<S> r;
   r.add(left ? columns(std::move(sizes), b.dtype) : plain(std::move(sizes), b.dtype));
@@ -356,7 +360,7 @@ Prepared<S> lstsq(const Geometry<S>& a, const Geometry<S>& b, std::optional<std:
   const std::string_view way = driver.value_or("gelsy");
   STRATA_CHECK(way == "gels" || way == "gelsy" || way == "gelsd" || way == "gelss",
                "linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), got ", way);
-  const bool vectors = a.dim() != b.dim();
+  const bool vectors = is_vector_case(a, b);
   Sizes<S> sides(b.sizes);
   if (vectors) sides.push_back(S(1));
   const S m = from_end(a, 2), n = from_end(a, 1), count = sides.back(), more = larger(m, n);
@@ -394,18 +398,20 @@ void check_taus(const Geometry<S>& input, const Geometry<S>& tau, const char* op
                input.sizes);
   STRATA_CHECK(tau.dtype == input.dtype, op, ": tau dtype ", scalar_type_name(tau.dtype),
                " does not match input dtype ", scalar_type_name(input.dtype));
-  check_lapack_dtype(input, op);
 }
 
 template <class S>
 Prepared<S> householder_product(const Geometry<S>& input, const Geometry<S>& tau) {
   constexpr const char* op = "linalg.householder_product";
-  check_taus(input, tau, op);
+  STRATA_CHECK(input.dim() >= 2, op, ": input must have at least 2 dimensions, got shape ", input.sizes);
   STRATA_CHECK(from_end(input, 2) >= from_end(input, 1), op,
                ": input.shape[-2] must be greater than or equal to input.shape[-1], got shape ", input.sizes);
+  STRATA_CHECK_INDEX(tau.dim() > 0, op, ": Dimension specified as -1 but tensor has no dimensions: tau is a number");
   STRATA_CHECK(from_end(input, 1) >= from_end(tau, 1), op,
                ": input.shape[-1] must be greater than or equal to tau.shape[-1], got shapes ", input.sizes, " and ",
                tau.sizes);
+  check_taus(input, tau, op);
+  check_kernel_dtype(input.dtype, "orgqr_cpu");
   Prepared<S> r;
   r.add(columns<S>(input.sizes, input.dtype));
   return r;
@@ -414,7 +420,7 @@ Prepared<S> householder_product(const Geometry<S>& input, const Geometry<S>& tau
 template <class S>
 Prepared<S> geqrf(const Geometry<S>& a) {
   STRATA_CHECK(a.dim() >= 2, "geqrf: input must have at least 2 dimensions, got shape ", a.sizes);
-  check_lapack_dtype(a, "geqrf");
+  check_kernel_dtype(a.dtype, "geqrf_cpu");
   Prepared<S> r;
   r.add(columns<S>(a.sizes, a.dtype));
   r.add(plain(with_vector(a.sizes, smaller(from_end(a, 2), from_end(a, 1))), a.dtype));

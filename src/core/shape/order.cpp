@@ -33,10 +33,10 @@ void check_line(const char* op, const Geometry<S>& self, int64_t dim) {
                ": expected at most 2^32 - 1 elements along dim, got ", self.size_at(dim), "; split the tensor");
 }
 
-// One value and one index per line.
+// One value and one index per line; one number, or none, has any dtype.
 template <class S>
 Prepared<S> per_line(const char* op, const Geometry<S>& self, int64_t dim, bool keepdim) {
-  check_ordered(op, self.dtype);
+  if (self.dim() > 0 && is_complex(self.dtype) && !(self.numel() == S(0))) check_ordered(op, self.dtype);
   check_line(op, self, dim);
   Sizes<S> sizes(self.sizes);
   if (keepdim && self.dim() > 0) sizes[size_t(dim)] = S(1);
@@ -44,8 +44,8 @@ Prepared<S> per_line(const char* op, const Geometry<S>& self, int64_t dim, bool 
   return with_indices<S>(std::move(sizes), self.dtype);
 }
 
-void check_median(DType t) {
-  STRATA_CHECK_NOT_IMPLEMENTED(t != DType::Bool, "\"median_cpu\" not implemented for 'Bool'");
+void check_not_bool(const char* kernel, DType t) {
+  STRATA_CHECK_NOT_IMPLEMENTED(t != DType::Bool, "\"", kernel, "\" not implemented for 'Bool'");
 }
 
 }  // namespace
@@ -72,16 +72,18 @@ template <class S>
 Prepared<S> kthvalue(const Geometry<S>& self, const S& k, int64_t dim, bool keepdim) {
   dim = wrap_dim(dim, self.dim());
   check_not_empty("kthvalue", self, dim);
-  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype != DType::Bool || self.dim() == 0,
-                               "\"kthvalue_cpu\" not implemented for 'Bool'");
   STRATA_CHECK(k >= S(1) && k <= self.size_at(dim), "kthvalue(): selected number k out of range for dimension ", dim);
+  if (self.dim() > 0) {
+    check_not_bool("kthvalue_cpu", self.dtype);
+    check_ordered("kthvalue", self.dtype);
+  }
   return per_line("kthvalue", self, dim, keepdim);
 }
 
 template <class S>
 Prepared<S> median(const char* op, const Geometry<S>& self) {
   if (!(self.numel() == S(0))) {
-    check_median(self.dtype);
+    check_not_bool("median_cpu", self.dtype);
     check_ordered(op, self.dtype);
     STRATA_CHECK(itemsize(self.dtype) == 8 || self.numel() <= S(int64_t(0xffffffff)), op,
                  ": expected at most 2^32 - 1 elements, got ", self.numel(), "; split the tensor");
@@ -92,8 +94,9 @@ Prepared<S> median(const char* op, const Geometry<S>& self) {
 template <class S>
 Prepared<S> median_of_lines(const char* op, const Geometry<S>& self, int64_t dim, bool keepdim) {
   dim = wrap_dim(dim, self.dim());
-  check_median(self.dtype);
   check_not_empty(op, self, dim);
+  check_not_bool("median_cpu", self.dtype);
+  check_ordered(op, self.dtype);
   return per_line(op, self, dim, keepdim);
 }
 

@@ -73,12 +73,17 @@ template <class S>
 Prepared<S> binomial(const Geometry<S>& count, const Geometry<S>& prob) {
   STRATA_CHECK_VALUE(is_float(count.dtype),
                      "binomial only supports floating-point dtypes for count, got: ", scalar_type_name(count.dtype));
+  Sizes<S> sizes = broadcast<S>(count.sizes, prob.sizes);
+  const bool plain = count.sizes == ArrayRef<S>(sizes);
+  Sizes<S> strides = plain ? Sizes<S>() : result_strides<S>(sizes, {count, prob});
+  Prepared<S> r;
+  r.add({std::move(sizes), count.dtype, std::move(strides)});
   STRATA_CHECK_NOT_IMPLEMENTED(count.dtype == DType::F32 || count.dtype == DType::F64,
                                "\"binomial_cpu\" not implemented for '", scalar_type_name(count.dtype),
                                "'; convert count and prob to float32 first");
   STRATA_CHECK(count.dtype == prob.dtype, "binomial: expected count and prob of one dtype, but found ", count.dtype,
                " and ", prob.dtype);
-  return {broadcast<S>(count.sizes, prob.sizes), count.dtype};
+  return r;
 }
 
 template <class S>
