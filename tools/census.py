@@ -11,6 +11,7 @@ kernels. A plan that calls what is not said is none of these.
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from functools import cache
@@ -124,10 +125,13 @@ def derivatives() -> list[str]:
 
 
 def readers() -> list[str]:
-    """Which operators read values of tensors on the host, and which results have a size that is data."""
+    """Which operators read values of tensors on the host, which results have a size that is data, and which errors are of values:
+    what shape-only execution cannot do, or does without refusing."""
+    refused = json.loads((ROOT / "tests/ops/skips.json").read_text())["values"]
     entries = [e for e in table_of_texts().entries.values() if not e.derived]
     kinds = [("values go to the caller", lambda e: "value" in e.reads), ("read values inside", lambda e: "inside" in e.reads),
-             ("sizes are data", lambda e: "size" in e.raw)]
+             ("sizes are data", lambda e: "size" in e.raw),
+             ("errors are of values", lambda e: "outside" in e.raw or e.schema.full in refused)]
     found = [(title, [e.schema.full for e in entries if test(e)]) for title, test in kinds]
     lines = ["host: " + ", ".join(f"{len(names)} {title}" for title, names in found)]
     for title, names in found:
