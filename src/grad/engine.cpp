@@ -196,6 +196,14 @@ void check_nan(Node& node, const Grads& grads) {
   }
 }
 
+// Whether gradients stand for others, which subclasses of Python compute with. What a derivative makes anew has a shape
+// alone where the result has, but not then.
+static bool holds_others(const Grads& grads) {
+  for (const Tensor& g : grads)
+    if (g.defined() && g.keys().has(Key::Python)) return true;
+  return false;
+}
+
 void BackwardRun::execute(NodeState& state) {
   Node* node = state.node;
   Grads grads = std::move(state.buffer);
@@ -217,6 +225,8 @@ void BackwardRun::execute(NodeState& state) {
   Grads given;
   bool post = node->hooks && !node->hooks->post.empty();
   if (STRATA_UNLIKELY(post)) given = grads;
+  std::optional<MetaGuard> shape_only;
+  if (STRATA_UNLIKELY(!node->outputs.empty() && node->outputs[0].meta) && !holds_others(grads)) shape_only.emplace();
   try {
     out = node->apply(std::move(grads));
   } catch (const Error&) {
@@ -231,6 +241,7 @@ void BackwardRun::execute(NodeState& state) {
     if (observer) observer->end(*node);
     throw;
   }
+  shape_only.reset();
   if (STRATA_UNLIKELY(observer != nullptr)) observer->end(*node);
   running_node = outer;
   STRATA_CHECK(out.size() <= node->edges.size() || node->edges.empty(), "Function ", node->name(),
