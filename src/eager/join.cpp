@@ -9,6 +9,7 @@
 #include "eager/copy.h"
 #include "eager/formulas.h"
 #include "eager/pointwise.h"
+#include "eager/space.h"
 #include "strata/generated/eager_shape.h"
 #include "strata/generated/ops/shape.h"
 #include "strata/generated/ops/view.h"
@@ -90,7 +91,7 @@ void join_blocks(const Join& j, TensorList tensors, const Tensor& out) {
 
 void join_into(const Join& j, TensorList tensors, const Tensor& out) {
   if (out.numel() == 0) return;
-  bool plain = out.is_contiguous() && out.dtype() == j.dtype;
+  bool plain = by_hand(out) && out.is_contiguous() && out.dtype() == j.dtype;
   for (const Tensor& t : tensors) plain &= skipped(t) || (t.is_contiguous() && t.dtype() == j.dtype);
   if (plain) return join_blocks(j, tensors, out);
   int64_t start = 0;
