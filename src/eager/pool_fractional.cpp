@@ -15,63 +15,22 @@ namespace strata::eager {
 
 namespace {
 
-constexpr const char* kAxisNames[] = {"time", "height", "width"};
-
 struct Fractions {
   int64_t rank, batch, channels;
   std::array<int64_t, 3> size{1, 1, 1}, kernel{1, 1, 1}, count{1, 1, 1};  // depth, rows, columns
-  DimVec output;
   int64_t volume() const { return size[0] * size[1] * size[2]; }
   int64_t windows() const { return count[0] * count[1] * count[2]; }
 };
 
-void check_samples(const char* op, const Fractions& f, const Tensor& self, const Tensor& samples) {
-  STRATA_CHECK(samples.dtype() == self.dtype(), "Expect _random_samples to have the same dtype as input: ", op, " got ",
-               samples.dtype(), " for an input of ", self.dtype());
-  check_same_device(self, samples, op);
-  STRATA_CHECK(samples.dim() == 3, "Expect _random_samples to have 3 dimensions, got ", samples.dim(), " (in ", op,
-               ")");
-  STRATA_CHECK(samples.sizes()[0] >= f.batch, "Expect _random_samples.size(0) no less then input batch size: ", op,
-               " got ", samples.sizes()[0], " for a batch of ", f.batch);
-  STRATA_CHECK(samples.sizes()[1] == f.channels, "Expect _random_samples.size(1) equals to input channel size: ", op,
-               " got ", samples.sizes()[1], " for ", f.channels, " channels");
-  STRATA_CHECK(samples.sizes()[2] == f.rank, "Expect _random_samples.size(2) equals to ", f.rank, "; got ",
-               samples.sizes()[2], " (in ", op, ")");
-}
-
-Fractions fractions(const char* op, int64_t rank, const Tensor& self, IntArrayRef kernel, IntArrayRef output,
-                    const Tensor& samples) {
-  auto given = [&](const char* what, IntArrayRef list) {
-    STRATA_CHECK(list.size() == 1 || int64_t(list.size()) == rank, op, ": ", what,
-                 " must either be a single int or tuple of Ints; got ", list);
-  };
-  given("kernel_size", kernel);
-  given("output_size", output);
+Fractions fractions(int64_t rank, const Tensor& self, IntArrayRef kernel, IntArrayRef output) {
   const int64_t n = self.dim();
-  STRATA_CHECK(n == rank + 1 || n == rank + 2, op, "(): Expected ", rank + 1, "D or ", rank + 2,
-               "D tensor, but got: ", self.sizes());
-  for (int64_t d = n == rank + 1 ? 0 : 1; d < n; ++d)
-    STRATA_CHECK(self.sizes()[d] > 0, op, "(): Expected input to have non-zero size for non-batch dimensions, but got ",
-                 self.sizes(), " with dimension ", d, " being empty.");
   Fractions f{rank, n == rank + 1 ? 1 : self.sizes()[0], self.sizes()[n - rank - 1]};
-  f.output = DimVec(self.sizes());
   for (int64_t d = 0; d < rank; ++d) {
     const int64_t axis = 3 - rank + d;
     f.size[axis] = self.sizes()[n - rank + d];
     f.kernel[axis] = kernel.size() == 1 ? kernel[0] : kernel[d];
     f.count[axis] = output.size() == 1 ? output[0] : output[d];
-    STRATA_CHECK(f.kernel[axis] > 0 && f.count[axis] > 0, op,
-                 "(): kernel_size and output_size must be greater than 0, but got ", kernel, " and ", output);
-    // As PyTorch, which wants one element more of volumes than of planes.
-    const int64_t room = f.size[axis] - (rank - 2);
-    STRATA_CHECK(f.kernel[axis] <= room && f.count[axis] <= room - f.kernel[axis] + 1, op, "(): pool ",
-                 kAxisNames[axis], " (", f.kernel[axis], ") too large relative to input ", kAxisNames[axis], " (",
-                 f.size[axis], ")");
-    f.output[n - rank + d] = f.count[axis];
   }
-  STRATA_CHECK_NOT_IMPLEMENTED(self.is_floating_point(), "\"", op, "\" not implemented for '",
-                               scalar_type_name(self.dtype()), "'; convert the input with .to() first");
-  check_samples(op, f, self, samples);
   return f;
 }
 
@@ -133,13 +92,13 @@ float rounded(float v, DType t) {
   return v;
 }
 
-std::tuple<Tensor, Tensor> fractional(const char* op, int64_t rank, const Tensor& self, IntArrayRef kernel,
-                                      IntArrayRef output, const Tensor& samples) {
-  Fractions f = fractions(op, rank, self, kernel, output, samples);
-  Tensor indices = new_tensor(self, f.output, DType::I64);
-  if (indices.is_meta() || indices.numel() == 0) return {new_tensor(self, f.output), indices};
-  Tensor x = as_contiguous(widened(self)), u = as_contiguous(widened(samples)), out = new_tensor(x, f.output);
+void fractional(int64_t rank, const Tensor& result, const Tensor& indices, const Tensor& self, IntArrayRef kernel,
+                IntArrayRef output, const Tensor& samples) {
+  if (indices.numel() == 0) return;
+  const Fractions f = fractions(rank, self, kernel, output);
+  const Tensor x = as_contiguous(widened(self)), u = as_contiguous(widened(samples));
   const DType t = self.dtype();
+  const Tensor out = is_half(t) ? new_tensor(x, result.sizes()) : result;
   if (t == DType::F64)
     pool_volumes<double>(f, x.data<double>(), u.data<double>(), out.data<double>(), indices.data<int64_t>(),
                          [](double v) { return v; });
@@ -149,19 +108,19 @@ std::tuple<Tensor, Tensor> fractional(const char* op, int64_t rank, const Tensor
   else
     pool_volumes<float>(f, x.data<float>(), u.data<float>(), out.data<float>(), indices.data<int64_t>(),
                         [t](float v) { return rounded(v, t); });
-  return {as_dtype(out, t), indices};
+  if (!out.is_same(result)) copy_values(result, out);
 }
 
 }  // namespace
 
-std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, IntArrayRef kernel, IntArrayRef output,
-                                                 const Tensor& samples) {
-  return fractional("fractional_max_pool2d", 2, self, kernel, output, samples);
+void fractional_max_pool2d(const Tensor& result, const Tensor& indices, const Tensor& self, IntArrayRef kernel,
+                           IntArrayRef output, const Tensor& samples) {
+  fractional(2, result, indices, self, kernel, output, samples);
 }
 
-std::tuple<Tensor, Tensor> fractional_max_pool3d(const Tensor& self, IntArrayRef kernel, IntArrayRef output,
-                                                 const Tensor& samples) {
-  return fractional("fractional_max_pool3d", 3, self, kernel, output, samples);
+void fractional_max_pool3d(const Tensor& result, const Tensor& indices, const Tensor& self, IntArrayRef kernel,
+                           IntArrayRef output, const Tensor& samples) {
+  fractional(3, result, indices, self, kernel, output, samples);
 }
 
 }  // namespace strata::eager

@@ -91,6 +91,12 @@ TEST(ShapeFilled, Attention) {
                   return all(shape::attention_backward<S>(query, query, key, key, query, tensor(sums), 0.0, {}))));
 }
 
+TEST(ShapeFilled, FractionalPools) {
+  check_rule(4, 1, 5,
+             RULE(List<S> self{s[0], s[1], s[2], s[3]}; List<S> samples{s[0], s[1], S(2)};
+                  return all(shape::fractional_max_pool<S>("pool", 2, tensor(self), {2}, {2, 1}, tensor(samples)))));
+}
+
 TEST(ShapeFilled, Choices) {
   check_rule(1, -2, 9, RULE(return all(shape::randperm<S>(s[0], std::nullopt))));
   check_rule(3, -1, 4, RULE(List<S> self{s[0], s[1]}; return all(shape::multinomial<S>(tensor(self), s[2], false))));

@@ -1,5 +1,7 @@
 #include "core/shape/pool.h"
 
+#include "core/promote.h"
+
 namespace strata::shape {
 namespace {
 
@@ -211,6 +213,52 @@ Prepared<S> max_pool_backward(const char* op, int64_t rank, const Geometry<S>& g
   return r;
 }
 
+template <class S>
+Prepared<S> fractional_max_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef kernel,
+                                IntArrayRef output_size, const Geometry<S>& samples) {
+  for (const auto& [what, list] : {std::pair("kernel_size", kernel), std::pair("output_size", output_size)})
+    STRATA_CHECK(list.size() == 1 || int64_t(list.size()) == rank, op, ": ", what,
+                 " must either be a single int or tuple of Ints; got ", list);
+  const int64_t n = self.dim();
+  STRATA_CHECK(n == rank + 1 || n == rank + 2, op, "(): Expected ", rank + 1, "D or ", rank + 2,
+               "D tensor, but got: ", self.sizes);
+  const bool batched = n == rank + 2;
+  for (int64_t d = batched; d < n; ++d)
+    STRATA_CHECK(self.sizes[size_t(d)] > S(0), op,
+                 "(): Expected input to have non-zero size for non-batch dimensions, but got ", self.sizes,
+                 " with dimension ", d, " being empty.");
+  constexpr const char* names[] = {"time", "height", "width"};
+  Sizes<S> sizes(self.sizes);
+  for (int64_t d = 0; d < rank; ++d) {
+    const int64_t window = kernel[kernel.size() == 1 ? 0 : size_t(d)];
+    const int64_t count = output_size[output_size.size() == 1 ? 0 : size_t(d)];
+    S& size = sizes[size_t(n - rank + d)];
+    STRATA_CHECK(window > 0 && count > 0, op, "(): kernel_size and output_size must be greater than 0, but got ",
+                 kernel, " and ", output_size);
+    // As PyTorch, which wants one element more of volumes than of planes.
+    const S room = size - S(rank - 2);
+    STRATA_CHECK(S(window) <= room && S(count) <= room - S(window) + S(1), op, "(): pool ", names[3 - rank + d], " (",
+                 window, ") too large relative to input ", names[3 - rank + d], " (", size, ")");
+    size = S(count);
+  }
+  STRATA_CHECK_NOT_IMPLEMENTED(is_float(self.dtype), "\"", op, "\" not implemented for '", scalar_type_name(self.dtype),
+                               "'; convert the input with .to() first");
+  STRATA_CHECK(samples.dtype == self.dtype, "Expect _random_samples to have the same dtype as input: ", op, " got ",
+               samples.dtype, " for an input of ", self.dtype);
+  STRATA_CHECK(samples.dim() == 3, "Expect _random_samples to have 3 dimensions, got ", samples.dim(), " (in ", op,
+               ")");
+  const S batch = batched ? self.sizes[0] : S(1), &channels = self.sizes[size_t(n - rank - 1)];
+  STRATA_CHECK(samples.sizes[0] >= batch, "Expect _random_samples.size(0) no less then input batch size: ", op, " got ",
+               samples.sizes[0], " for a batch of ", batch);
+  STRATA_CHECK(samples.sizes[1] == channels, "Expect _random_samples.size(1) equals to input channel size: ", op,
+               " got ", samples.sizes[1], " for ", channels, " channels");
+  STRATA_CHECK(samples.sizes[2] == S(rank), "Expect _random_samples.size(2) equals to ", rank, "; got ",
+               samples.sizes[2], " (in ", op, ")");
+  Prepared<S> r(sizes, self.dtype);
+  r.add({std::move(sizes), DType::I64});
+  return r;
+}
+
 #define STRATA_RULES(S)                                                                                                \
   template PoolAxes<S> sliding_axes(const char*, int64_t, const Geometry<S>&, IntArrayRef, IntArrayRef, IntArrayRef,   \
                                     IntArrayRef, bool);                                                                \
@@ -224,6 +272,8 @@ Prepared<S> max_pool_backward(const char* op, int64_t rank, const Geometry<S>& g
   template Prepared<S> avg_pool_backward(const char*, int64_t, const Geometry<S>&, const Geometry<S>&, IntArrayRef,    \
                                          IntArrayRef, IntArrayRef, bool, std::optional<int64_t>);                      \
   template Prepared<S> adaptive_avg_pool_backward(const char*, int64_t, const Geometry<S>&, const Geometry<S>&);       \
+  template Prepared<S> fractional_max_pool(const char*, int64_t, const Geometry<S>&, IntArrayRef, IntArrayRef,         \
+                                           const Geometry<S>&);                                                        \
   template Prepared<S> max_pool_backward(const char*, int64_t, const Geometry<S>&, const Geometry<S>&,                 \
                                          const Geometry<S>&);
 STRATA_RULES(int64_t)

@@ -55,6 +55,11 @@ Prepared<S> adaptive_avg_pool(const char* op, int64_t rank, const Geometry<S>& s
 template <class S>
 Prepared<S> adaptive_max_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef output_size);
 
+// Windows at places that the samples (batch, channels, rank) choose, and the positions of their largest elements.
+template <class S>
+Prepared<S> fractional_max_pool(const char* op, int64_t rank, const Geometry<S>& self, IntArrayRef kernel,
+                                IntArrayRef output_size, const Geometry<S>& samples);
+
 // Gradients: f of grad, g of the result.
 template <class S>
 Prepared<S> avg_pool_backward(const char* op, int64_t rank, const Geometry<S>& grad, const Geometry<S>& self,
