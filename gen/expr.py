@@ -19,6 +19,16 @@ def parse(text: str) -> ast.expr:
     return ast.parse(text.strip(), mode="eval").body
 
 
+class Bracketed(ast.NodeTransformer):
+    """Comparisons of `a & b` keep their brackets, without which C, and the kernel printer, read another expression."""
+
+    def visit_Compare(self, node):
+        self.generic_visit(node)
+        node.left, *node.comparators = (ast.Call(ast.Name(""), [x], []) if isinstance(x, ast.BinOp) and isinstance(x.op, (ast.BitAnd, ast.BitOr, ast.BitXor))
+                                        else x for x in (node.left, *node.comparators))
+        return node
+
+
 def lines(text: str) -> list[tuple[str, str]]:
     """`name = expression` lines; a bare expression is the line `result`."""
     found = []
@@ -26,7 +36,7 @@ def lines(text: str) -> list[tuple[str, str]]:
         line = line.split("#")[0].strip()
         if not line:
             continue
-        tree = ast.parse(line).body[0]
+        tree = Bracketed().visit(ast.parse(line).body[0])
         if isinstance(tree, ast.Assign):
             found.append((tree.targets[0].id, ast.unparse(tree.value)))
         else:
@@ -44,7 +54,7 @@ def inlined(text: str) -> str:
 
     for name, value in lines(text):
         names[name] = Put().visit(parse(value))
-    return ast.unparse(names[name])
+    return ast.unparse(Bracketed().visit(names[name]))
 
 
 def used_names(text: str) -> list[str]:

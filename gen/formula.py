@@ -52,6 +52,7 @@ PRIMITIVES += [signature(text, "fact") for text in (
     "joined_strides(Tensor[] tensors, int dim) -> int[]",
     "joined_dtype(Tensor[] tensors) -> ScalarType",
     "check_tensors(Tensor[] list, str op) -> ()",  # raises for None in it
+    "check_has_values(Tensor t, str op) -> ()",  # raises for a tensor without any
     "check_writable(Tensor[] list, str op) -> ()",  # raises where an element has no place of its own
 )]
 # Launches of kernels, `launches.append(kernel(..., into=...))`, which run together.
@@ -62,7 +63,6 @@ PRIMITIVES += [signature(text, "launch") for text in (
 # Primitives that read values: a text that calls one cannot be recorded for other values.
 PRIMITIVES += [signature(text, "reader") for text in (
     "truth(Tensor t) -> bool",  # of one element
-    "number(Tensor t) -> float",  # of one element; 0 where there is none
     "element(Tensor t) -> Scalar",  # of one element; 0 where it has no value
     "integer(Tensor t) -> int",  # of one element; raises where it has no value
     "any_true(Tensor t) -> bool",

@@ -27,9 +27,10 @@ NUMBER_FACTS = {"is_complex": ("bool", "({}).is_complex()"), "is_integral": ("bo
                 "is_float": ("bool", "({}).is_float()"), "is_bool": ("bool", "({}).is_bool()")}
 # Of lists of tensors: the type and the function that makes it.
 LIST_FACTS = {"shapes": ("int[][]", "sizes_of"), "dtypes": ("ScalarType[]", "dtypes_of")}
-CONSTANTS = {"contiguous_format": Value("MemoryFormat::Contiguous", "MemoryFormat"), "inf": Value("INFINITY", "float"), "nan": Value("NAN", "float"), "pi": Value("M_PI", "float")} | {
+CONSTANTS = {"contiguous_format": Value("MemoryFormat::Contiguous", "MemoryFormat"), "channels_last": Value("MemoryFormat::ChannelsLast", "MemoryFormat"),
+             "channels_last_3d": Value("MemoryFormat::ChannelsLast3d", "MemoryFormat"), "inf": Value("INFINITY", "float"), "nan": Value("NAN", "float"), "pi": Value("M_PI", "float")} | {
     name: Value(f"DType::{code}", "ScalarType") for name, code in (
-        ("bool", "Bool"), ("int32", "I32"), ("int64", "I64"), ("float16", "F16"), ("bfloat16", "BF16"), ("float32", "F32"), ("float64", "F64"), ("complex64", "C64"), ("complex128", "C128"))}
+        ("bool", "Bool"), ("uint8", "U8"), ("int32", "I32"), ("int64", "I64"), ("float16", "F16"), ("bfloat16", "BF16"), ("float32", "F32"), ("float64", "F64"), ("complex64", "C64"), ("complex128", "C128"))}
 CHECKED = {"+": "plus", "-": "minus", "*": "times"}  # of integers
 BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 COMPARE = {ast.Gt: (">", "gt"), ast.Lt: ("<", "lt"), ast.GtE: (">=", "ge"), ast.LtE: ("<=", "le"), ast.Eq: ("==", "eq"),

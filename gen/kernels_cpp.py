@@ -117,15 +117,17 @@ def function_kernels(e: Entry, bodies: dict[str, str] | None = None) -> list[tup
     for kind, s in e.operators():
         args = call_args(e.schema)
         named = e.raw.get({"inplace": "cpu_inplace", "out": "cpu_out"}.get(kind, ""))
+        beside = named and kind == "inplace" and e.plan and e.by_hand
         if bodies and kind in bodies:
             body = bodies[kind] + "\n"
         elif kind == "function":
             is_name = e.text.isidentifier() and all(a.name != e.text for a in e.schema.args)
             body = valued(e) + (f"  return {e.text}({args});\n" if is_name else f"  return {e.text};\n")
-        elif named:
+        elif named and not beside:
             body = f"  {named}({call_args(s)});\n  return " + ("self" if kind == "inplace" else returned(s)) + ";\n"
         else:
-            body = apart(e, s) if kind == "out" else ""
+            body = f"  if ({on_cpu(e)}) {{\n    {named}({call_args(s)});\n    return self;\n  }}\n" if beside else ""
+            body += apart(e, s) if kind == "out" else ""
             body += f"  auto r = ops::{e.schema.name}({args});\n"
             if kind == "inplace" and e.kind == "composite":  # recorded, as its parts are, which may keep self
                 tensors = [safe(a.name) for a in e.tensors]
@@ -149,12 +151,14 @@ def valued(e: Entry) -> str:
                    for a in e.tensors)
 
 
+def on_cpu(e: Entry) -> str:
+    """The condition under which C++ beside a plan runs."""
+    return " && ".join(f"by_hand({safe(a.name)})" for a in e.schema.args if a.is_tensor or a.is_tensors) or "by_hand(device)"
+
+
 def by_hand(e: Entry) -> str:
     """The line that runs the C++ beside a plan on the CPU."""
-    if not e.by_hand:
-        return ""
-    asked = " && ".join(f"by_hand({safe(a.name)})" for a in e.schema.args if a.is_tensor or a.is_tensors) or "by_hand(device)"
-    return f"  if ({asked}) return {e.by_hand}({call_args(e.schema)});\n"
+    return f"  if ({on_cpu(e)}) return {e.by_hand}({call_args(e.schema)});\n" if e.by_hand else ""
 
 
 def plan_bodies(e: Entry, table: Table) -> dict[str, str]:

@@ -2,6 +2,8 @@
 #include <cmath>
 
 #include "core/parallel.h"
+#include "eager/formulas.h"
+#include "eager/index_args.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_class_loss.h"
 #include "strata/generated/ops/class_loss.h"
@@ -11,6 +13,7 @@
 #include "strata/generated/ops/norm.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/scatter.h"
 #include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
 
@@ -19,11 +22,6 @@ namespace strata::eager {
 namespace {
 
 enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
-
-void check_float(DType t) {
-  STRATA_CHECK_NOT_IMPLEMENTED(is_float(t), "\"nll_loss\" not implemented for '", scalar_type_name(t),
-                               "'; convert the input with .to() first");
-}
 
 template <class F>
 void visit_floats(DType t, F&& f) {
@@ -36,67 +34,28 @@ struct Space {
   Tensor input, target, weight;  // contiguous; 16-bit dtypes widened, targets int64, weight may be undefined
 };
 
-void check_weight(const Tensor& weight, int64_t classes) {
-  STRATA_CHECK(!weight.defined() || (weight.dim() == 1 && weight.numel() == classes),
-               "weight tensor should be defined either for all ", classes,
-               " classes or no classes but got weight tensor of shape: ", weight.sizes());
-}
-
 Space space_of(const Tensor& self, const Tensor& target, const Tensor& weight, bool single) {
   Space s;
   s.samples = single ? 1 : self.sizes()[0];
   s.classes = self.sizes()[single ? 0 : 1];
   s.positions = 1;
   for (int64_t d = 2; d < self.dim(); ++d) s.positions *= self.sizes()[d];
-  STRATA_CHECK(target.dtype() == DType::I64 || target.dtype() == DType::U8,
-               "expected target dtype to be Long or Byte, but got ", scalar_type_name(target.dtype()),
-               "; the targets of nll_loss are class numbers");
-  check_weight(weight, s.classes);
-  STRATA_CHECK(!weight.defined() || weight.dtype() == self.dtype(), "expected scalar type ",
-               scalar_type_name(self.dtype()), " but found ", scalar_type_name(weight.dtype()),
-               " for the weight of nll_loss");
   s.input = as_contiguous(widened(self));
   s.target = as_contiguous(as_dtype(target, DType::I64));
   s.weight = weight.defined() ? as_contiguous(widened(weight)) : weight;
   return s;
 }
 
-void check_shapes(const Tensor& self, const Tensor& target) {
-  STRATA_CHECK(self.dim() == 1 || self.dim() == 2, "input tensor should be 1D or 2D, got ", self.dim(), "D");
-  STRATA_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported; got ", target.dim(),
-               "D");
-  bool fits = self.dim() == 1 ? target.dim() == 0 || target.numel() == 1
-                              : target.dim() == 1 && self.sizes()[0] == target.sizes()[0];
-  STRATA_CHECK(fits, "size mismatch (got input: ", self.sizes(), ", target: ", target.sizes(), ")");
-}
-
-void check_shapes_2d(const Tensor& self, const Tensor& target) {
-  STRATA_CHECK(target.dim() == 3,
-               "only batches of spatial targets supported (3D tensors) but got targets of dimension: ", target.dim());
-  STRATA_CHECK(self.dim() == 4,
-               "only batches of spatial inputs supported (4D tensors), but got input of dimension: ", self.dim());
-  STRATA_CHECK(self.sizes()[0] == target.sizes()[0] && self.sizes()[2] == target.sizes()[1] &&
-                   self.sizes()[3] == target.sizes()[2],
-               "size mismatch (got input: ", self.sizes(), ", target: ", target.sizes(), ")");
-}
-
 void check_target(int64_t t, int64_t classes) {
-  STRATA_CHECK_INDEX(t >= 0 && t < classes, "Target ", t, " is out of bounds; expected a class from 0 to ",
-                     classes - 1);
+  STRATA_CHECK_INDEX(t >= 0 && t < classes, "Target ", t, " is out of bounds; there are ", classes, " classes");
 }
 
 std::tuple<Tensor, Tensor> forward(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                                    int64_t ignore, bool single) {
-  STRATA_CHECK_VALUE(reduction >= kNone && reduction <= kSum, reduction,
-                     " is not a valid value for reduction; expected 0, 1 or 2");
-  DType t = self.dtype(), wide = wide_dtype(t);
-  check_float(t);
+  formulas::check_reduction(reduction, kNone);
+  formulas::check_nll(self, target, weight, single ? 0 : 1);
+  const DType t = self.dtype(), wide = wide_dtype(t);
   Tensor total = new_tensor(self, DimVec());
-  if (self.is_meta() || target.is_meta()) {
-    check_weight(weight, self.sizes()[single ? 0 : 1]);
-    DimVec sizes(target.sizes());
-    return {make_tensor(reduction == kNone ? IntArrayRef(sizes) : IntArrayRef(), t, self.device(), true), total};
-  }
   Space s = space_of(self, target, weight, single);
   Tensor losses = new_tensor(self, target.sizes(), wide), weights = new_tensor(self, target.sizes(), wide);
   visit_floats(wide, [&](auto tag) {
@@ -128,18 +87,13 @@ std::tuple<Tensor, Tensor> forward(const Tensor& self, const Tensor& target, con
 
 Tensor backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
                 int64_t ignore, const Tensor& total, bool single) {
-  DType wide = wide_dtype(self.dtype());
-  check_float(self.dtype());
+  formulas::check_nll(self, target, weight, single ? 0 : 1);
+  const DType wide = wide_dtype(self.dtype());
   Tensor out = new_tensor(self, self.sizes(), wide);
-  if (out.is_meta()) return new_tensor(self, self.sizes());
   fill_values(out, Scalar(0));
   if (out.numel() == 0) return as_dtype(out, self.dtype());
+  formulas::check_nll_grad(grad, target, reduction, total);
   Space s = space_of(self, target, weight, single);
-  STRATA_CHECK(reduction == kNone ? grad.numel() == target.numel() : grad.numel() == 1,
-               "nll_loss_backward: expected grad_output of ", reduction == kNone ? "the target's shape" : "one element",
-               ", got shape ", grad.sizes());
-  STRATA_CHECK(reduction != kMean || total.numel() == 1,
-               "nll_loss_backward: expected a total_weight of one element, got shape ", total.sizes());
   Tensor g = as_contiguous(as_dtype(grad, wide)), whole = as_dtype(total, wide);
   visit_floats(wide, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -163,21 +117,28 @@ Tensor backward(const Tensor& grad, const Tensor& self, const Tensor& target, co
 
 }  // namespace
 
+void of_classes(const Tensor& result, const Tensor& self, int64_t dim, const Tensor& target) {
+  const int64_t d = wrap_dim(dim, self.dim()), classes = self.sizes()[d];
+  const Tensor index = as_dtype(target, DType::I64);
+  if (const auto bad = first_outside(index, 0, classes)) check_target(*bad, classes);
+  copy_values(result, ops::squeeze(ops::gather(self, d, ops::unsqueeze(index, d)), d));
+}
+
 std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
                                             int64_t reduction, int64_t ignore_index) {
-  check_shapes(self, target);
+  formulas::check_nll_shapes(self, target);
   return forward(self, target, weight, reduction, ignore_index, self.dim() == 1);
 }
 
 std::tuple<Tensor, Tensor> nll_loss2d_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
                                               int64_t reduction, int64_t ignore_index) {
-  check_shapes_2d(self, target);
+  formulas::check_nll2d_shapes(self, target);
   return forward(self, target, weight, reduction, ignore_index, false);
 }
 
 Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const Tensor& weight,
                          int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
-  self.dim() == 4 ? check_shapes_2d(self, target) : check_shapes(self, target);
+  self.dim() == 4 ? formulas::check_nll2d_shapes(self, target) : formulas::check_nll_shapes(self, target);
   return backward(grad_output, self, target, weight, reduction, ignore_index, total_weight, self.dim() == 1);
 }
 

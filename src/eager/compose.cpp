@@ -150,94 +150,11 @@ Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
   return ops::cumsum(trapezia(y, {}, dx, dim), dim);
 }
 
-// ---- functions of two numbers without a generated kernel
-
-namespace {
-
-// f over all pairs, after promotion and broadcasting.
-template <class F>
-Tensor over_pairs(const Tensor& a, const Tensor& b, DType t, DType wide, F&& f) {
-  DimVec sizes = broadcast_shapes(a.sizes(), b.sizes());
-  if (a.is_meta() || b.is_meta()) return make_tensor(sizes, t, a.device(), true);
-  Tensor x = as_contiguous(ops::expand(as_dtype(a, wide), sizes)),
-         y = as_contiguous(ops::expand(as_dtype(b, wide), sizes));
-  Tensor out = make_tensor(sizes, wide, a.device());
-  visit_reals(wide, "pairs", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    parallel_for(0, out.numel(), 4096, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) out.data<T>()[i] = f(x.data<T>()[i], y.data<T>()[i]);
-    });
-  });
-  return laid_out(as_dtype(out, t), {&a, &b});
-}
-
-DType pair_dtype(const Tensor& a, const Tensor& b, const char* op, bool integers) {
-  ResultType common;
-  common.add(a);
-  common.add(b);
-  DType t = common.get();
-  STRATA_CHECK_NOT_IMPLEMENTED(integers ? is_integral(t, false) : is_differentiable(t) && !is_complex(t), "\"", op,
-                               "\" not implemented for '", scalar_type_name(t),
-                               "'; convert the operands with .to() first");
-  return t;
-}
-
-}  // namespace
-
-// A half's bits are a sign and a magnitude: neighbours differ by one.
-static Tensor next_half(const Tensor& self, const Tensor& other, DType t) {
-  DimVec sizes = broadcast_shapes(self.sizes(), other.sizes());
-  if (self.is_meta() || other.is_meta()) return make_tensor(sizes, t, self.device(), true);
-  auto whole = [&](const Tensor& x, DType as) { return as_contiguous(ops::expand(as_dtype(x, as), sizes)); };
-  Tensor a = whole(self, DType::F32), b = whole(other, DType::F32), out = contiguous_copy(whole(self, t)),
-         to = whole(other, t);
-  auto *bits = reinterpret_cast<uint16_t*>(out.bytes()), *target = reinterpret_cast<uint16_t*>(to.bytes());
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    float x = a.data<float>()[i], y = b.data<float>()[i];
-    if (x != x) continue;
-    if (y != y || x == y)
-      bits[i] = target[i];
-    else if (x == 0)
-      bits[i] = uint16_t(y < 0 ? 0x8001 : 1);
-    else
-      bits[i] = uint16_t((x < y) == (x > 0) ? bits[i] + 1 : bits[i] - 1);
-  }
-  return laid_out(out, {&self, &other});
-}
-
-Tensor nextafter(const Tensor& self, const Tensor& other) {
-  DType t = pair_dtype(self, other, "nextafter_cpu", false);
-  if (is_half(t)) return next_half(self, other, t);
-  return over_pairs(self, other, t, t, [](auto a, auto b) -> decltype(a) {
-    if constexpr (std::is_floating_point_v<decltype(a)>) return std::nextafter(a, b);
-    return a;
-  });
-}
-
 Tensor ldexp_inplace(const Tensor& self, const Tensor& other) {
   // Recorded, as its part is, which keeps its operand.
   const Tensor result = ops::ldexp(self.requires_grad() ? ops::clone(self) : self, other);
   check_result(self, result, "ldexp_");
   return ops::copy_(self, result);
-}
-
-std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
-  STRATA_CHECK(self.is_floating_point(), "frexp() only supports floating-point dtypes, got ", self.dtype());
-  Tensor exponent = new_tensor(self, self.sizes(), DType::I32);
-  if (self.is_meta()) return {new_tensor(self, self.sizes()), exponent};
-  Tensor x = as_contiguous(widened(self)), mantissa = new_tensor(x, self.sizes());
-  visit_reals(x.dtype(), "frexp", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_floating_point_v<T>)
-      parallel_for(0, x.numel(), 16384, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          int e = 0;
-          mantissa.data<T>()[i] = std::frexp(x.data<T>()[i], &e);
-          exponent.data<int32_t>()[i] = std::isfinite(x.data<T>()[i]) ? e : 0;
-        }
-      });
-  });
-  return {laid_out(as_dtype(mantissa, self.dtype()), {&self}), laid_out(exponent, {&self})};
 }
 
 // ---- matrices of special form

@@ -117,6 +117,8 @@ void check_tensors(TensorList list, std::string_view op) {
   for (const Tensor& t : list) STRATA_CHECK(t.defined(), op, ": expected a list of tensors, got None in it");
 }
 
+void check_has_values(const Tensor& t, std::string_view op) { eager::check_has_values(std::string(op).c_str(), t); }
+
 void check_writable(TensorList list, std::string_view op) {
   check_tensors(list, op);
   for (const Tensor& t : list) {
@@ -212,7 +214,6 @@ int64_t integer(const Tensor& t) {
   return ops::item(t).to_int();
 }
 Scalar element(const Tensor& t) { return t.is_meta() ? Scalar(0) : ops::item(t); }
-double number(const Tensor& t) { return t.is_meta() ? 0.0 : ops::item(t).to_double(); }
 
 double least(DType t) { return is_integral(t, true) ? eager::smallest_value(t).to_double() : -largest(t); }
 double largest(DType t) {

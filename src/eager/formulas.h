@@ -83,6 +83,7 @@ DimVec joined_sizes(TensorList tensors, int64_t dim);
 DimVec joined_strides(TensorList tensors, int64_t dim);
 DType joined_dtype(TensorList tensors);
 void check_tensors(TensorList list, std::string_view op);
+void check_has_values(const Tensor& t, std::string_view op);
 void check_writable(TensorList list, std::string_view op);
 inline eager::Launches launches(std::string_view op) { return eager::Launches(op); }
 inline void launch(const eager::Launches& list) { list.run(); }
@@ -108,7 +109,6 @@ double largest(DType t);
 Scalar last_integer(DType t);
 // These read values; of a tensor without any (device meta) none is true, nor false.
 bool truth(const Tensor& t);  // of one element; raises where it has no value
-double number(const Tensor& t);
 Scalar element(const Tensor& t);
 int64_t integer(const Tensor& t);
 bool any_true(const Tensor& t);

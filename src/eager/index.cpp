@@ -28,7 +28,6 @@ bool is_mask(const Tensor& t) { return t.dtype() == DType::Bool || t.dtype() == 
 
 // One index for the dims [d, d + mask.dim()) when their elements lie one step apart, else one index per dim.
 void add_mask(Indexing& r, size_t d, const Tensor& mask) {
-  check_has_values("index with a mask", mask);
   Tensor flat = flat_nonzero(mask);
   size_t count = mask.dim();
   IntArrayRef sizes = r.self.sizes(), strides = r.self.strides();
@@ -79,7 +78,6 @@ Indexing prepare(const Tensor& self, TensorList indices) {
         s.insert(r.indices.size(), 1);
         st.insert(r.indices.size(), 0);
         r.self = r.self.alias(s, st, r.self.storage_offset());
-        check_has_values("index with a mask", t);
         r.indices.push_back(flat_nonzero(t));
       } else {
         add_mask(r, r.indices.size(), t);
@@ -190,7 +188,6 @@ void add_indexed(const IndexWalk& walk) {
 Tensor index(const Tensor& self, TensorList indices) {
   Indexing r = prepare(self, indices);
   Tensor out = new_tensor(self, r.sizes);
-  if (out.is_meta()) return out;
   Tensor offsets = byte_offsets(r);
   if (out.numel() == 0) return out;
   IndexWalk w = walk_of(r, offsets, out);
@@ -222,7 +219,6 @@ void index_put_inplace(const Tensor& self, TensorList indices, const Tensor& val
     int64_t have = source.sizes()[d], want = r.sizes[r.sizes.size() - kept + d];
     STRATA_CHECK(have == want || have == 1, mismatch());
   }
-  if (self.is_meta()) return;
   Tensor offsets = byte_offsets(r);
   auto [sizes, strides] = expanded(source.sizes(), source.strides(), r.sizes);
   Tensor from = source.alias(sizes, strides, source.storage_offset());
@@ -242,6 +238,12 @@ Tensor index_put(const Tensor& self, TensorList indices, const Tensor& values, b
   return out;
 }
 
-// ---- positions in the flattened tensor
+void add_rows(const Tensor& result, const Tensor& self, const Tensor& index, const Tensor& source) {
+  const Tensor at = as_dtype(index, DType::I64), from = widened(source), to = contiguous_copy(widened(self));
+  check_index_range(at, self.sizes()[0], 0, ErrorKind::Index);
+  const IndexWalk walk = IndexWalk::along_rows(to, 0, at, from);
+  visit_numbers(to.dtype(), "_add_rows", [&](auto tag) { add_indexed<typename decltype(tag)::type>(walk); });
+  copy_values(result, to);
+}
 
 }  // namespace strata::eager

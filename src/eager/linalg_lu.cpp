@@ -55,18 +55,17 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& lu, const Tensor& piv
   if (permutation) {
     check_same_device(lu, pivots, op);
     shape::check_pivots(geometry(lu), geometry(pivots), op);
-    if (!pivots.is_meta()) check_rows(lu, pivots, op);
+    check_rows(lu, pivots, op);
   }
   const int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
   Tensor p = new_tensor(lu, {0}), l = new_tensor(lu, {0}), u = new_tensor(lu, {0});
   if (data) {
     l = ops::tril(ops::narrow(lu, -1, 0, k), -1);
-    if (!l.is_meta()) fill_values(ops::diagonal(l, 0, -2, -1), Scalar(1));
+    fill_values(ops::diagonal(l, 0, -2, -1), Scalar(1));
     u = ops::triu(ops::narrow(lu, -2, 0, k));
   }
   if (!permutation) return {p, l, u};
   p = new_tensor(lu, with_matrix(lu.sizes(), m, m));
-  if (p.is_meta()) return {p, l, u};
   fill_values(p, Scalar(0));
   // Row i of L U is row order[i] of A: P has a one at (order[i], i).
   Tensor swaps = as_contiguous(pivots), orders = new_tensor(lu, with_vector(lu.sizes(), m), DType::I64);

@@ -42,8 +42,6 @@ Scalar checked_fill(const Tensor& self, const Tensor& mask, const Scalar& value)
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
   STRATA_CHECK(mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask, got ", mask.dtype());
   DimVec shape = broadcast_shapes(self.sizes(), mask.sizes());
-  check_has_values("masked_select", mask);
-  check_has_values("masked_select", self);
   Tensor flat = flat_nonzero(broadcast_to(mask, shape));
   return ops::take(broadcast_to(self, shape), flat);
 }
@@ -56,8 +54,6 @@ void masked_scatter_inplace(const Tensor& self, const Tensor& mask, const Tensor
   STRATA_CHECK(self.sizes() == IntArrayRef(shape), "output with shape ", self.sizes(),
                " doesn't match the broadcast shape ", shape);
   check_apart("masked_scatter_", self, {&mask, &source});
-  if (self.is_meta()) return;
-  check_has_values("masked_scatter", mask);
   Tensor flat = flat_nonzero(broadcast_to(mask, shape));
   STRATA_CHECK(flat.numel() <= source.numel(), "Number of elements of source < number of ones in mask");
   if (flat.numel() == 0) return;
@@ -71,15 +67,11 @@ Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& sour
   return out;
 }
 
-Tensor nonzero(const Tensor& self) {
-  check_has_values("nonzero", self);
-  return coordinates(flat_nonzero(self), self.sizes());
-}
+Tensor nonzero(const Tensor& self) { return coordinates(flat_nonzero(self), self.sizes()); }
 
 Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
   STRATA_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer, got ", size);
   Tensor out = new_tensor(self, {size, self.dim()}, DType::I64);
-  if (out.is_meta()) return out;
   fill_values(out, Scalar(fill_value));
   Tensor found = nonzero(self);
   const int64_t rows = std::min(size, found.sizes()[0]);
@@ -89,7 +81,6 @@ Tensor nonzero_static(const Tensor& self, int64_t size, int64_t fill_value) {
 }
 
 std::vector<Tensor> nonzero_columns(const Tensor& self) {
-  check_has_values("nonzero_numpy", self);
   DimVec sizes(self.sizes());
   if (sizes.empty()) sizes.push_back(1);
   return coordinate_columns(flat_nonzero(self), sizes);

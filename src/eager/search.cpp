@@ -1,6 +1,5 @@
 // Binary search in sorted values, membership and counting.
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "base/checked.h"
@@ -9,6 +8,7 @@
 #include "eager/index_args.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_search.h"
+#include "strata/generated/ops/create.h"
 
 namespace strata::eager {
 
@@ -39,13 +39,13 @@ void fill_places(int64_t* out, const Tensor& sequence, const int64_t* order, con
 
 Tensor places(const Tensor& sequence, const Tensor& values, bool int32, bool right, const Tensor& sorter) {
   formulas::check_search(sequence, values, sorter);
-  const DType t = wide_dtype(formulas::search_dtype(sequence, values));
   Tensor order;
   if (sorter.defined()) {
     order = as_contiguous(sorter);
     STRATA_CHECK(!first_outside(order, 0, sequence.sizes()[sequence.dim() - 1]),
                  "searchsorted(): sorter index out of range");
   }
+  const DType t = wide_dtype(formulas::search_dtype(sequence, values));
   const Tensor out = new_tensor(sequence, values.sizes(), DType::I64);
   if (out.numel() != 0)
     fill_places(out.data<int64_t>(), as_contiguous(as_dtype(sequence, t)),
@@ -115,74 +115,64 @@ Tensor isin(const Scalar& element, const Tensor& tests, bool unique, bool invert
 
 namespace {
 
-Tensor zero_counts(const Tensor& like, int64_t count) {
-  Tensor t = new_tensor(like, {count}, DType::I64);
-  fill_values(t, Scalar(0));
-  return t;
+template <class T>
+void add_to_bins(const Tensor& result, const int64_t* at, const Tensor& weights) {
+  fill_values(result, Scalar(0));
+  T* to = result.data<T>();
+  const T* w = weights.data<T>();
+  for (int64_t i = 0; i < weights.numel(); ++i) to[at[i]] = add_values(to[at[i]], w[i]);
 }
 
 }  // namespace
 
+void fill_bins(const Tensor& result, const Tensor& weights, const Tensor& index, int64_t bins) {
+  const Tensor at = as_contiguous(as_dtype(index, DType::I64)), w = as_contiguous(weights);
+  check_index_range(at, bins, 0, ErrorKind::Index);
+  const auto add = result.dtype() == DType::I64   ? add_to_bins<int64_t>
+                   : result.dtype() == DType::F32 ? add_to_bins<float>
+                                                  : add_to_bins<double>;
+  add(result, at.data<int64_t>(), w);
+}
+
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
-  STRATA_CHECK_NOT_IMPLEMENTED(is_integral(self.dtype(), false), "\"bincount_cpu\" not implemented for '",
-                               scalar_type_name(self.dtype()), "'; expected integers");
-  STRATA_CHECK(minlength >= 0, "minlength should be >= 0, got ", minlength);
-  STRATA_CHECK(self.dim() == 1 || self.numel() == 0,
-               "bincount only supports 1-d non-negative integral inputs, got shape ", self.sizes());
-  if (self.dim() == 1 && self.numel() == 0) return zero_counts(self, minlength);
-  STRATA_CHECK(self.dim() == 1, "bincount only supports 1-d non-negative integral inputs, got shape ", self.sizes());
-  STRATA_CHECK(!weights.defined() || (weights.dim() == 1 && weights.numel() == self.numel()),
-               "weights should be 1-d and have the same length as input");
-  STRATA_CHECK_NOT_IMPLEMENTED(!self.is_meta() && (!weights.defined() || !weights.is_meta()),
-                               "bincount: the size of the result is a matter of values, which shape-only tensors lack");
-  Tensor index = as_contiguous(as_dtype(self, DType::I64));
+  formulas::check_bincount(self, weights, minlength);
+  if (self.numel() == 0) return ops::new_zeros(self, {minlength}, DType::I64);
+  const Tensor index = as_contiguous(as_dtype(self, DType::I64));
   const int64_t* at = index.data<int64_t>();
   auto [low, high] = std::minmax_element(at, at + index.numel());
   STRATA_CHECK(*low >= 0, "bincount only supports 1-d non-negative integral inputs, got ", *low);
-  const int64_t bins = std::max(minlength, checked_add(*high, 1, "bincount"));
-  if (!weights.defined()) {
-    Tensor out = zero_counts(self, bins);
+  const DType t = !weights.defined() ? DType::I64 : weights.dtype() == DType::F32 ? DType::F32 : DType::F64;
+  const Tensor out = new_tensor(self, {std::max(minlength, checked_add(*high, 1, "bincount"))}, t);
+  if (weights.defined()) {
+    const Tensor w = as_contiguous(as_dtype(weights, t));
+    t == DType::F32 ? add_to_bins<float>(out, at, w) : add_to_bins<double>(out, at, w);
+  } else {
+    fill_values(out, Scalar(0));
     for (int64_t i = 0; i < index.numel(); ++i) ++out.data<int64_t>()[at[i]];
-    return out;
   }
-  const DType t = weights.dtype() == DType::F32 ? DType::F32 : DType::F64;
-  Tensor w = as_contiguous(as_dtype(weights, t)), out = new_tensor(self, {bins}, t);
-  fill_values(out, Scalar(0));
-  visit_reals(t, "bincount", [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_floating_point_v<T>)
-      for (int64_t i = 0; i < index.numel(); ++i) out.data<T>()[at[i]] += w.data<T>()[i];
-  });
   return out;
 }
 
 Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
-  STRATA_CHECK_NOT_IMPLEMENTED(self.dtype() == DType::F32 || self.dtype() == DType::F64 || is_half(self.dtype()),
-                               "\"histogram_cpu\" not implemented for '", scalar_type_name(self.dtype()),
-                               "'; convert the input with .to() first");
-  STRATA_CHECK(bins > 0, "histc(): bins must be > 0, got ", bins);
-  Tensor out = new_tensor(self, {bins});
-  if (out.is_meta()) return out;
-  Tensor x = as_contiguous(as_dtype(self, DType::F64));
+  formulas::check_histc(self, bins);
+  const Tensor x = as_contiguous(as_dtype(self, DType::F64));
   const double* at = x.data<double>();
   const int64_t n = x.numel();
-  double low = min.to_double(), high = max.to_double();
-  if (low == high && n > 0) {
-    low = high = at[0];
-    for (int64_t i = 0; i < n; ++i) {  // NaN stays and is refused below
-      low = at[i] < low || at[i] != at[i] ? at[i] : low;
-      high = at[i] > high || at[i] != at[i] ? at[i] : high;
+  double least = min.to_double(), most = max.to_double();
+  if (least == most && n > 0) {
+    least = most = at[0];
+    for (int64_t i = 0; i < n; ++i) {  // NaN stays and is refused
+      least = at[i] < least || at[i] != at[i] ? at[i] : least;
+      most = at[i] > most || at[i] != at[i] ? at[i] : most;
     }
   }
-  if (low == high) low -= 1, high += 1;
-  STRATA_CHECK(std::isfinite(low) && std::isfinite(high), "histc: range of [", low, ", ", high, "] is not finite");
-  STRATA_CHECK(low < high, "histc: max must be larger than min, got ", low, " and ", high);
-  Tensor wide = new_tensor(self, {bins}, DType::F64);
+  const auto [low, high] = formulas::histc_range(least, most);
+  const Tensor wide = new_tensor(self, {bins}, DType::F64);
   fill_values(wide, Scalar(0));
   double* counts = wide.data<double>();
   for (int64_t i = 0; i < n; ++i) {
     if (!(at[i] >= low && at[i] <= high)) continue;
-    double place = (at[i] - low) / (high - low) * double(bins);  // NaN where the range overflows
+    const double place = (at[i] - low) / (high - low) * double(bins);  // NaN where the range overflows
     counts[place < double(bins) ? int64_t(place) : bins - 1] += 1;
   }
   return as_dtype(wide, self.dtype());

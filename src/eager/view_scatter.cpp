@@ -37,8 +37,9 @@ Tensor as_strided_scatter(const Tensor& self, const Tensor& src, IntArrayRef siz
   for (IntArrayRef numbers : {size, stride})
     for (int64_t v : numbers)
       STRATA_CHECK(v >= 0, "as_strided_scatter: expected sizes and strides of 0 or more, got ", numbers);
-  int64_t reach = std::max(base + strided_span(self.sizes(), self.strides()),
-                           checked_add(offset, strided_span(size, stride), "as_strided"));
+  const int64_t span = strided_span(size, stride);
+  const int64_t reach = std::max(base + strided_span(self.sizes(), self.strides()),
+                                 span > 0 ? checked_add(offset, span, "as_strided") : 0);
   STRATA_CHECK(checked_mul(reach, self.itemsize(), "as_strided_scatter") <= int64_t(self.storage()->bytes()),
                "as_strided_scatter: sizes ", size, ", strides ", stride, " and offset ", offset,
                " are out of bounds for storage of size ", self.storage()->bytes());
@@ -65,7 +66,7 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef base_size, IntArrayRe
                           checked_add(offset, strided_span(size, stride), "as_strided"));
   Tensor flat = zeros_of(grad, IntArrayRef(high - low));
   Tensor part = flat.alias(size, stride, offset - low);
-  if (!flat.is_meta()) add_in_order(part, grad);
+  add_in_order(part, grad);
   return contiguous_copy(flat.alias(base_size, base_stride, base_offset - low));
 }
 

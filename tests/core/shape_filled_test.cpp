@@ -41,7 +41,6 @@ TEST(ShapeFilled, Decompositions) {
   check_rule(3, 0, 4, RULE(return all(shape::lu_factor<S>(tensor(s), true))));
   check_rule(3, 0, 3, RULE(return all(shape::ldl_factor<S>(tensor(s)))));
   check_rule(3, 0, 4, RULE(return all(shape::geqrf<S>(tensor(s)))));
-  check_rule(3, 0, 3, RULE(return all(shape::matrix_exp<S>(tensor(s)))));
   check_rule(3, 1, 4,
              RULE(List<S> input{s[0], s[1]}; List<S> tau{s[2]};
                   return all(shape::householder_product<S>(tensor(input), tensor(tau)))));

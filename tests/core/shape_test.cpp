@@ -171,6 +171,12 @@ TEST(Shape, RangesCount) {
 }
 
 TEST(Shape, Searches) {
+  check_rule(3, 0, 3,
+             RULE(List<S> weights{s[0]}, index{s[1]};
+                  return all(shape::bins<S>(tensor(weights), tensor(index, DType::I64), s[2]))));
+  check_rule(4, 0, 2,
+             RULE(List<S> self{s[0], s[1]}, target{s[2]};
+                  return all(shape::of_classes<S>(tensor(self), 1, tensor(target, DType::I64)))));
   check_rule(4, 0, 4,
              RULE(List<S> sequence{s[0], s[1]}, values{s[2], s[3]};
                   return all(shape::search<S>(tensor(sequence), tensor(values)))));

@@ -109,6 +109,43 @@ def scatter_with(combine, self, dim, index, src):
     return out.reshape(self.shape)
 
 
+def scatter_rows(self, index, source):
+    found = self.copy()
+    for i, row in zip(index, source):
+        found[i] = found[i] | row if found.dtype == bool else found[i] + row
+    return found
+
+
+def convolve(x, weight, bias, stride, padding, dilation, groups):
+    n = weight.ndim - 2
+    stride, padding, dilation = (list(a) * n if len(a) == 1 else list(a) for a in (stride, padding, dilation))
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    sizes = [(x.shape[d + 2] - dilation[d] * (weight.shape[d + 2] - 1) - 1) // stride[d] + 1 for d in range(n)]
+    found = np.zeros((x.shape[0], weight.shape[0], *sizes), x.dtype)
+    per, channels = weight.shape[0] // groups, weight.shape[1]
+    for o in range(weight.shape[0]):
+        part = x[:, o // per * channels:][:, :channels]
+        for at in np.ndindex(*sizes):
+            where = tuple(slice(a * s, a * s + d * (k - 1) + 1, d) for a, s, d, k in zip(at, stride, dilation, weight.shape[2:]))
+            found[(slice(None), o, *at)] = (part[(slice(None), slice(None), *where)] * weight[o]).sum(tuple(range(1, n + 2))) + bias[o]
+    return found
+
+
+def convolve_back(x, weight, bias, stride, padding, dilation, extra, groups):
+    n = weight.ndim - 2
+    stride, padding, dilation, extra = (list(a) * n if len(a) == 1 else list(a) for a in (stride, padding, dilation, extra))
+    sizes = [(x.shape[d + 2] - 1) * stride[d] + dilation[d] * (weight.shape[d + 2] - 1) + 1 + extra[d] for d in range(n)]
+    found = np.zeros((x.shape[0], weight.shape[1] * groups, *sizes), x.dtype)
+    per = weight.shape[0] // groups
+    for c in range(weight.shape[0]):
+        for z in range(weight.shape[1]):
+            for at in np.ndindex(*x.shape[2:]):
+                where = tuple(slice(a * s, a * s + d * (k - 1) + 1, d) for a, s, d, k in zip(at, stride, dilation, weight.shape[2:]))
+                found[(slice(None), c // per * weight.shape[1] + z, *where)] += np.multiply.outer(x[(slice(None), c, *at)], weight[c, z])
+    found = found[(slice(None), slice(None), *(slice(p, s - p) for p, s in zip(padding, sizes)))]
+    return found + bias.reshape(-1, *[1] * n)
+
+
 def put_with(combine, self, index, source):
     out = self.copy().ravel()
     for at, v in zip(index.ravel(), source.ravel(), strict=True):

@@ -89,6 +89,14 @@ def isin_number(m):
     yield call(7, few(m, 4), invert=True)
 
 
+@sample("bins")
+def bins(m):
+    yield call(m.tensor(9), m.integers(9, high=5), 5)
+    yield call(m.tensor(9), m.integers(9, high=5, dtype="int32"), 8)
+    yield call(m.tensor(0), m.integers(0), 2)
+    yield call(m.tensor(9), m.integers(9, low=3, high=5), 3)
+
+
 @sample("bincount")
 def bincount(m):
     if m.is_float or m.is_complex or m.dtype == "bool":

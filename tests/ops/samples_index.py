@@ -76,6 +76,14 @@ def index_fill(m):
     yield call(m.tensor(4, 3), 0, positions(4), m.number())
 
 
+@sample("add_rows")
+def add_rows(m):
+    yield call(m.tensor(4, 3), positions(0, 2, 0), m.tensor(3, 3))
+    yield call(m.tensor(4), positions(1, 1), m.tensor(2))
+    yield call(m.tensor(4, 3), positions(4), m.tensor(1, 3))
+    yield call(m.tensor(2, 0), positions(1), m.tensor(1, 0))
+
+
 @sample("index_fill_tensor")
 def index_fill_tensor(m):
     yield call(m.tensor(4, 3), 0, positions(0, 2), m.tensor())

@@ -176,6 +176,15 @@ def nll_loss_forward(m):
     yield call(m.tensor(5, 3), classes(m, 5, high=3), None, 1, 2)
 
 
+@sample("of_classes")
+def of_classes(m):
+    yield call(m.tensor(5, 3), 1, classes(m, 5, high=3))
+    yield call(m.tensor(3), -1, classes(m, high=3))
+    yield call(m.tensor(2, 3, 2, 4), 1, classes(m, 2, 2, 4, high=3))
+    yield call(m.tensor(5, 3), 1, T(np.full(5, 3), "int64"))
+    yield call(m.tensor(0, 3), 1, classes(m, 0, high=3))
+
+
 @sample("nll_loss_backward")
 def nll_loss_backward(m):
     total = T(np.asarray(5, m.tensor().data.dtype), m.dtype)  # of five samples of weight 1

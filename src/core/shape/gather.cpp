@@ -64,6 +64,20 @@ Prepared<S> take(const Geometry<S>& self, const Geometry<S>& index) {
 }
 
 template <class S>
+Prepared<S> of_classes(const Geometry<S>& self, int64_t dim, const Geometry<S>& target) {
+  dim = wrap_dim(dim, self.dim());
+  bool fits = self.dim() == target.dim() + 1;
+  for (int64_t d = 0; fits && d < target.dim(); ++d) fits = target.size_at(d) == self.size_at(d < dim ? d : d + 1);
+  STRATA_CHECK(fits, "_of_classes: expected a target of the shape of self without dim ", dim, ", got ", target.sizes,
+               " and ", self.sizes);
+  Prepared<S> r(target.sizes, self.dtype);
+  r.place("c", dim);
+  r.dim = dim;
+  r.size = self.size_at(dim);
+  return r;
+}
+
+template <class S>
 Prepared<S> embedding(const Geometry<S>& weight, const Geometry<S>& indices) {
   STRATA_CHECK(weight.dim() == 2, "'weight' must be 2-D, got shape ", weight.sizes);
   STRATA_CHECK(
@@ -80,6 +94,7 @@ Prepared<S> embedding(const Geometry<S>& weight, const Geometry<S>& indices) {
   template Prepared<S> gather(const Geometry<S>&, int64_t, const Geometry<S>&);       \
   template Prepared<S> index_select(const Geometry<S>&, int64_t, const Geometry<S>&); \
   template Prepared<S> take(const Geometry<S>&, const Geometry<S>&);                  \
+  template Prepared<S> of_classes(const Geometry<S>&, int64_t, const Geometry<S>&);   \
   template Prepared<S> embedding(const Geometry<S>&, const Geometry<S>&);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)

@@ -427,13 +427,6 @@ Prepared<S> geqrf(const Geometry<S>& a) {
   return r;
 }
 
-template <class S>
-Prepared<S> matrix_exp(const Geometry<S>& a) {
-  check_square(a, "linalg.matrix_exp");
-  check_floating(a, "linalg.matrix_exp");
-  return {a.sizes, a.dtype};
-}
-
 #define STRATA_RULES(S)                                                                                \
   template void check_matrices(const Geometry<S>&, const char*);                                       \
   template void check_square(const Geometry<S>&, const char*);                                         \
@@ -459,8 +452,7 @@ Prepared<S> matrix_exp(const Geometry<S>& a) {
   template void check_taus(const Geometry<S>&, const Geometry<S>&, const char*);                       \
   template bool is_vector_case(const Geometry<S>&, const Geometry<S>&);                                \
   template Prepared<S> householder_product(const Geometry<S>&, const Geometry<S>&);                    \
-  template Prepared<S> geqrf(const Geometry<S>&);                                                      \
-  template Prepared<S> matrix_exp(const Geometry<S>&);
+  template Prepared<S> geqrf(const Geometry<S>&);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)
 #undef STRATA_RULES

@@ -84,8 +84,6 @@ template <class S>
 Prepared<S> householder_product(const Geometry<S>& input, const Geometry<S>& tau);
 template <class S>
 Prepared<S> geqrf(const Geometry<S>& a);
-template <class S>
-Prepared<S> matrix_exp(const Geometry<S>& a);
 
 // Of the reflections that Q is made of, and their factors.
 template <class S>

@@ -24,9 +24,22 @@ Prepared<S> among(const Geometry<S>& elements, const Geometry<S>& tests) {
   return r;
 }
 
+template <class S>
+Prepared<S> bins(const Geometry<S>& weights, const Geometry<S>& index, const S& count) {
+  STRATA_CHECK(index.dim() == 1 && weights.dim() == 1 && index.size_at(0) == weights.size_at(0),
+               "_bins: expected weights for a line of indices, got ", weights.sizes, " and ", index.sizes);
+  STRATA_CHECK(is_integral(index.dtype, false), "_bins: expected integers, got ", index.dtype);
+  STRATA_CHECK(count >= S(0), "_bins: expected a number of bins of 0 or more, got ", count);
+  const S sizes[] = {count};
+  Prepared<S> r({sizes, 1}, weights.dtype);
+  r.size = count;
+  return r;
+}
+
 #define STRATA_RULES(S)                                                \
   template Prepared<S> search(const Geometry<S>&, const Geometry<S>&); \
-  template Prepared<S> among(const Geometry<S>&, const Geometry<S>&);
+  template Prepared<S> among(const Geometry<S>&, const Geometry<S>&);  \
+  template Prepared<S> bins(const Geometry<S>&, const Geometry<S>&, const S&);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)
 #undef STRATA_RULES
