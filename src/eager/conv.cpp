@@ -9,6 +9,7 @@
 #include "eager/copy.h"
 #include "eager/library_host.h"
 #include "eager/product.h"
+#include "eager/space.h"
 #include "eager/visit.h"
 #include "strata/generated/eager_conv.h"
 #include "strata/generated/ops/pointwise.h"
@@ -31,74 +32,10 @@ struct Args {
 
 int64_t at(IntArrayRef list, size_t d) { return list.size() == 1 ? list[0] : list[d]; }
 
-void check_list(const char* what, IntArrayRef list, int64_t spatial, int64_t least) {
-  STRATA_CHECK(int64_t(list.size()) == spatial || list.size() == 1, "convolution: expected ", what,
-               " to be a single integer value or a "
-               "list of ",
-               spatial, " values to match the convolution dimensions, but got ", what, "=", list);
-  for (int64_t v : list) {
-    if (least == 0)
-      STRATA_CHECK(v >= 0, "negative ", what, " is not supported: convolution got ", what, "=", list);
-    else
-      STRATA_CHECK(v > 0, "non-positive ", what, " is not supported: convolution got ", what, "=", list);
-  }
-}
-
-void check(const Tensor& input, const Tensor& weight, const Tensor& bias, const Args& a) {
-  int64_t k = weight.dim(), spatial = k - 2;
-  STRATA_CHECK(k >= 3 && k <= 5, "convolution: expected a weight of 3 to 5 dims, got shape ", weight.sizes());
-  STRATA_CHECK(input.dtype() == weight.dtype(), "Input type (", input.dtype(), ") and weight type (", weight.dtype(),
-               ") should be the same; convert one with .to()");
-  STRATA_CHECK(!bias.defined() || bias.dtype() == input.dtype(), "Input type (", input.dtype(), ") and bias type (",
-               bias.dtype(), ") should be the same; convert one with .to()");
-  check_list("stride", a.stride, spatial, 1);
-  check_list("padding", a.padding, spatial, 0);
-  check_list("dilation", a.dilation, spatial, 1);
-  if (a.transposed) check_list("output_padding", a.output_padding, spatial, 0);
-  for (int64_t d = 0; d < spatial && a.transposed; ++d)
-    STRATA_CHECK(at(a.output_padding, d) < std::max(at(a.stride, d), at(a.dilation, d)),
-                 "output padding must be smaller than either stride or dilation, but convolution got output_padding=",
-                 a.output_padding, ", stride=", a.stride, ", dilation=", a.dilation);
-  STRATA_CHECK(a.groups > 0, "non-positive groups is not supported, got groups=", a.groups);
-  STRATA_CHECK(weight.sizes()[0] >= a.groups, "Given groups=", a.groups, ", expected weight to be at least ", a.groups,
-               " at dimension 0, but got weight of size ", weight.sizes(), " instead");
-  STRATA_CHECK(weight.sizes()[0] % a.groups == 0, "Given groups=", a.groups, ", expected weight to be divisible by ",
-               a.groups, " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
-  STRATA_CHECK(input.dim() == k, "Expected ", k, "-dimensional input for ", k, "-dimensional weight ", weight.sizes(),
-               ", but got ", input.dim(), "-dimensional input of size ", input.sizes(), " instead");
-  int64_t channels = a.transposed ? weight.sizes()[0] : weight.sizes()[1] * a.groups;
-  STRATA_CHECK(input.sizes()[1] == channels, "Given ", a.transposed ? "transposed=1" : str_cat("groups=", a.groups),
-               ", weight of size ", weight.sizes(), ", expected input", input.sizes(), " to have ", channels,
-               " channels, but got ", input.sizes()[1], " channels instead");
-  int64_t out = a.transposed ? weight.sizes()[1] * a.groups : weight.sizes()[0];
-  STRATA_CHECK(!bias.defined() || (bias.dim() == 1 && bias.sizes()[0] == out), "Given ",
-               a.transposed ? "transposed=1, " : "", "weight of size ", weight.sizes(),
-               ", expected bias to be 1-dimensional with ", out, " elements, but got bias of size ",
-               bias.defined() ? bias.sizes() : IntArrayRef(), " instead");
-  bool fits = true;
-  std::string have, reach;
-  for (int64_t d = 0; d < spatial && !a.transposed; ++d) {
-    int64_t padded = shape::plus(input.sizes()[d + 2], shape::times<int64_t>(2, at(a.padding, d))),
-            kernel = shape::kernel_reach(weight.sizes()[d + 2], at(a.dilation, d)) + 1;
-    fits &= padded >= kernel;
-    have += str_cat(d ? " x " : "", padded);
-    reach += str_cat(d ? " x " : "", kernel);
-  }
-  STRATA_CHECK(fits, "Calculated padded input size per channel: (", have, "). Kernel size: (", reach,
-               "). Kernel size can't be greater than actual input size");
-}
-
-DimVec output_sizes(const Tensor& input, const Tensor& weight, const Args& a) {
-  DimVec sizes{input.sizes()[0], a.transposed ? weight.sizes()[1] * a.groups : weight.sizes()[0]};
-  for (int64_t d = 0; d < weight.dim() - 2; ++d) {
-    int64_t n = input.sizes()[d + 2], k = weight.sizes()[d + 2];
-    sizes.push_back(a.transposed ? shape::conv_transpose_size(n, k, at(a.stride, d), at(a.padding, d),
-                                                              at(a.dilation, d), at(a.output_padding, d))
-                                 : shape::conv_size(n, k, at(a.stride, d), at(a.padding, d), at(a.dilation, d)));
-    STRATA_CHECK(sizes.back() >= 0, "convolution: the output would have size ", sizes.back(), " in dim ", d + 2,
-                 " for input ", input.sizes(), " and weight ", weight.sizes());
-  }
-  return sizes;
+// The sizes of the result, after all checks.
+DimVec output_sizes(const Tensor& input, const Tensor& weight, const Tensor& bias, const Args& a) {
+  return shape::convolution<int64_t>(geometry(input), geometry(weight), geometry(bias), a.stride, a.padding, a.dilation,
+                                     a.transposed, a.output_padding, a.groups);
 }
 
 bool channels_last(const Tensor& t) {
@@ -207,15 +144,18 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
                    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
                    int64_t groups) {
   Args a{stride, padding, dilation, output_padding, transposed, groups};
-  check(input, weight, bias, a);
   bool last = channels_last(input) || channels_last(weight);
-  Tensor out = dense_result(input, output_sizes(input, weight, a), last);
+  Tensor out = dense_result(input, output_sizes(input, weight, bias, a), last);
   if (out.numel() == 0) return out;
-  gemm_kernel(out.dtype(), "convolution");  // for its error, which shape-only execution gives too
-  if (out.is_meta() || weight.is_meta()) return out;
+  if (last && out.is_complex()) {
+    copy_values(out, convolution(as_contiguous(input), as_contiguous(weight), bias, stride, padding, dilation,
+                                 transposed, output_padding, groups));
+    return out;
+  }
+  gemm_kernel(out.dtype(), "convolution");  // for its error
   if (input.numel() == 0 || weight.numel() == 0) {
     fill_values(out, Scalar(0));
-    return bias.defined() ? ops::add(out, per_channel(bias, out.dim())) : out;
+    return bias.defined() ? ops::add_(out, per_channel(bias, out.dim())) : out;
   }
   Tensor b = bias.defined() ? as_contiguous(bias) : bias, x = dense(input), w = dense(weight);
   if (!transposed) {
@@ -227,10 +167,21 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
     Tensor wide = dense_result(as_dtype(out, DType::F32), out.sizes(), last);
     if (!run_data_widening(x, w, wide, geometry(out, x, w, a)))
       run_data(as_dtype(x, DType::F32), as_dtype(w, DType::F32), wide, a);
-    return as_dtype(ops::add(wide, per_channel(as_dtype(b, DType::F32), out.dim())), out.dtype());
+    return as_dtype(ops::add_(wide, per_channel(as_dtype(b, DType::F32), out.dim())), out.dtype());
   }
   run_data(x, w, out, a);
-  return b.defined() ? ops::add(out, per_channel(b, out.dim())) : out;
+  return b.defined() ? ops::add_(out, per_channel(b, out.dim())) : out;
+}
+
+void convolve(const Tensor& result, const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
+              IntArrayRef padding, IntArrayRef dilation, int64_t groups) {
+  copy_values(result, convolution(input, weight, bias, stride, padding, dilation, false, {}, groups));
+}
+
+void convolve_back(const Tensor& result, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, IntArrayRef output_padding,
+                   int64_t groups) {
+  copy_values(result, convolution(input, weight, bias, stride, padding, dilation, true, output_padding, groups));
 }
 
 std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_output, const Tensor& input,
@@ -239,14 +190,13 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
                                                         IntArrayRef output_padding, int64_t groups,
                                                         const BoolVec& mask) {
   Args a{stride, padding, dilation, output_padding, transposed, groups};
-  check(input, weight, {}, a);
+  const DimVec sizes = output_sizes(input, weight, {}, a);
   STRATA_CHECK(mask.size() == 3, "convolution_backward: expected output_mask of 3 values, got ", mask.size());
   STRATA_CHECK(grad_output.dtype() == input.dtype(), "convolution_backward: expected grad_output of dtype ",
                input.dtype(), " as the input, got ", grad_output.dtype(), "; convert it with .to()");
-  STRATA_CHECK(grad_output.sizes() == IntArrayRef(output_sizes(input, weight, a)),
-               "convolution_backward: expected grad_output of shape ", output_sizes(input, weight, a), ", got ",
-               grad_output.sizes());
-  bool last = channels_last(input) || channels_last(weight);
+  STRATA_CHECK(grad_output.sizes() == IntArrayRef(sizes), "convolution_backward: expected grad_output of shape ", sizes,
+               ", got ", grad_output.sizes());
+  const bool last = (channels_last(input) || channels_last(weight)) && !input.is_complex();
   std::tuple<Tensor, Tensor, Tensor> r;
   bool empty = is_empty(input) || is_empty(weight) || is_empty(grad_output);
   Tensor dy = dense(grad_output), w = ops::_conjugate(weight), x = ops::_conjugate(input);

@@ -138,8 +138,11 @@ int64_t position_step(const int64_t* size, const int64_t* step, int64_t batch_st
 // How a written image is laid out.
 enum class Form { plain, channels_last, neither };
 
-Form form_of(int64_t batch, int64_t channels, const int64_t* size, const int64_t* step, int64_t batch_step,
-             int64_t channel_step) {
+// Complex products have an order (ar * bi, then ai * br): the weight stays on their left, whatever the layout.
+bool ordered(const GemmKernel& kernel) { return !kernel.plain && kernel.compute_bytes == kernel.element_bytes; }
+
+Form form_of(bool ordered, int64_t batch, int64_t channels, const int64_t* size, const int64_t* step,
+             int64_t batch_step, int64_t channel_step) {
   auto dense = [&](int64_t unit) {
     int64_t expected = unit;
     for (int d = 2; d >= 0; --d) {
@@ -152,8 +155,8 @@ Form form_of(int64_t batch, int64_t channels, const int64_t* size, const int64_t
   int64_t positions = size[0] * size[1] * size[2], unit = position_step(size, step, batch_step);
   bool even = dense(unit) && (batch == 1 || batch_step == unit * positions);
   bool last = even && (channel_step == 1 || channels == 1);
-  if (dense(1) && (positions > 1 || !last)) return Form::plain;
-  return last ? Form::channels_last : Form::neither;
+  if (dense(1) && (ordered || positions > 1 || !last)) return Form::plain;
+  return last && !ordered ? Form::channels_last : Form::neither;
 }
 
 // A gradient or a result over a grid: out[entry][position] = sum over k of weight[entry][k] * walked[k][position].
@@ -263,7 +266,7 @@ bool conv_forward_generated(const GemmKernel& kernel, const StrataConvolution& s
   GridProduct p(kernel);
   p.walk = make_walk(space, false, input, s, kernel.element_bytes);
   p.batch = s.batch, p.entries = out_group, p.inner = in_group;
-  p.form = form_of(s.batch, s.out_channels, space.output, space.out_step, y[0], y[1]);
+  p.form = form_of(ordered(kernel), s.batch, s.out_channels, space.output, space.out_step, y[0], y[1]);
   if (p.form == Form::neither) return false;
   p.weight = static_cast<const char*>(weight);
   p.weight_entry = s.weight_strides[0], p.weight_inner = s.weight_strides[1];
@@ -285,7 +288,7 @@ bool conv_backward_data_generated(const GemmKernel& kernel, const StrataConvolut
   GridProduct p(kernel);
   p.walk = make_walk(space, true, grad_output, s, kernel.element_bytes);
   p.batch = s.batch, p.entries = in_group, p.inner = out_group;
-  p.form = form_of(s.batch, s.in_channels, space.input, space.in_step, x[0], x[1]);
+  p.form = form_of(ordered(kernel), s.batch, s.in_channels, space.input, space.in_step, x[0], x[1]);
   if (p.form == Form::neither) return false;
   p.weight = static_cast<const char*>(weight);
   p.weight_entry = s.weight_strides[1], p.weight_inner = s.weight_strides[0];
@@ -303,7 +306,7 @@ bool conv_backward_weights_generated(const GemmKernel& kernel, const StrataConvo
   Space space(s);
   const int64_t out_group = s.out_channels / s.groups, in_group = s.in_channels / s.groups;
   const int64_t* w = s.weight_strides;
-  Form form = form_of(1, in_group, space.kernel, space.weight_step, in_group, w[1]);
+  Form form = form_of(false, 1, in_group, space.kernel, space.weight_step, in_group, w[1]);
   // Columns are (channel, tap) pairs and have to lie densely in one order or the other.
   if (form == Form::plain && in_group != 1 && w[1] != space.taps) form = Form::neither;
   if (form == Form::channels_last && space.taps != 1 &&

@@ -15,6 +15,17 @@ struct Laid {
   operator shape::Geometry<S>() const { return {sizes, strides, DType::F32, Device{}, true}; }
 };
 
+TEST(ShapeFilled, Convolutions) {
+  check_rule(6, 1, 4,
+             RULE(List<S> input{s[0], s[1], s[2]}; List<S> weight{s[3], s[1], s[4]}; List<S> bias{s[3]};
+                  List<S> one{S(1)}; List<S> pad{s[5]};
+                  return all(shape::convolve<S>(tensor(input), tensor(weight), tensor(bias), one, pad, one, S(1)))));
+  check_rule(6, 1, 4,
+             RULE(List<S> input{s[0], s[1], s[2], s[3]}; List<S> weight{s[1], s[4], s[5], S(2)}; List<S> bias{s[4]};
+                  List<S> one{S(1)}; List<S> none{S(0)}; return all(shape::convolve_back<S>(
+                      tensor(input), tensor(weight), tensor(bias), one, none, one, none, S(1)))));
+}
+
 TEST(ShapeFilled, Order) {
   check_rule(2, 0, 9, RULE(return all(shape::sort<S>(tensor(s), -1))));
   check_rule(3, -1, 9, RULE(List<S> self{s[0], s[1]}; return all(shape::topk<S>(tensor(self), s[2], 1))));

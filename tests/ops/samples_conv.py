@@ -65,6 +65,24 @@ def convolution(m):
     yield call(small(m, 1, 2, 3, 4), small(m, 2, 2, 2, 2), None, [0, 1], [1, 0], [1, 1], False, [0, 0], 1)
 
 
+@sample("convolve")
+def convolve(m):
+    if m.dtype == "bool":
+        return
+    yield call(small(m, 2, 4, 5), small(m, 6, 2, 3), small(m, 6), [2], [1], [1], 2)
+    yield call(small(m, 1, 2, 3, 4), small(m, 2, 2, 2, 2), small(m, 2), [1, 1], [1, 0], [1, 2], 1)
+    yield call(small(m, 1, 1, 3, 3, 2), small(m, 2, 1, 2, 2, 1), small(m, 2), [1, 2, 1], [0], [1], 1)
+
+
+@sample("convolve_back")
+def convolve_back(m):
+    if m.dtype == "bool":
+        return
+    yield call(small(m, 2, 4, 5), small(m, 4, 3, 3), small(m, 6), [2], [1], [1], [1], 2)
+    yield call(small(m, 1, 2, 3, 4), small(m, 2, 2, 2, 2), small(m, 2), [1, 2], [1, 0], [1, 2], [0, 1], 1)
+    yield call(small(m, 1, 1, 2, 3, 2), small(m, 1, 2, 2, 2, 1), small(m, 2), [1, 2, 1], [0], [1], [0], 1)
+
+
 @sample("convolution_backward")
 def convolution_backward(m):
     if m.is_float and m.dtype != "float16":  # whose sums PyTorch rounds more than once

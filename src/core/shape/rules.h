@@ -1,6 +1,7 @@
 // All shape rules that the table names (`shape:`).
 #pragma once
 #include "core/shape/attention.h"
+#include "core/shape/conv.h"
 #include "core/shape/copy.h"
 #include "core/shape/create.h"
 #include "core/shape/gather.h"
