@@ -46,7 +46,7 @@ bool channels_last(const Tensor& t) {
 
 Tensor dense_result(const Tensor& like, IntArrayRef sizes, bool last) {
   if (!last) return new_tensor(like, sizes);
-  return make_tensor_strided(sizes, channels_last_strides(sizes), like.dtype(), like.device(), like.is_meta());
+  return make_tensor_strided_as(like, sizes, channels_last_strides(sizes), like.dtype());
 }
 
 // Geometry of the plain convolution from `x` (its input) to `y` (its output); a transposed one runs it backwards.
@@ -133,8 +133,6 @@ Tensor per_channel(const Tensor& bias, int64_t dims) {
   return ops::reshape(bias, sizes);
 }
 
-bool is_empty(const Tensor& t) { return t.is_meta() || t.numel() == 0; }
-
 // Dense in one of the two orders that results take; other strides are copied.
 Tensor dense(const Tensor& t) { return t.is_contiguous() || channels_last(t) ? t : contiguous_copy(t); }
 
@@ -184,24 +182,14 @@ void convolve_back(const Tensor& result, const Tensor& input, const Tensor& weig
   copy_values(result, convolution(input, weight, bias, stride, padding, dilation, true, output_padding, groups));
 }
 
-std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_output, const Tensor& input,
-                                                        const Tensor& weight, OptIntArrayRef, IntArrayRef stride,
-                                                        IntArrayRef padding, IntArrayRef dilation, bool transposed,
-                                                        IntArrayRef output_padding, int64_t groups,
-                                                        const BoolVec& mask) {
-  Args a{stride, padding, dilation, output_padding, transposed, groups};
-  const DimVec sizes = output_sizes(input, weight, {}, a);
-  STRATA_CHECK(mask.size() == 3, "convolution_backward: expected output_mask of 3 values, got ", mask.size());
-  STRATA_CHECK(grad_output.dtype() == input.dtype(), "convolution_backward: expected grad_output of dtype ",
-               input.dtype(), " as the input, got ", grad_output.dtype(), "; convert it with .to()");
-  STRATA_CHECK(grad_output.sizes() == IntArrayRef(sizes), "convolution_backward: expected grad_output of shape ", sizes,
-               ", got ", grad_output.sizes());
-  const bool last = (channels_last(input) || channels_last(weight)) && !input.is_complex();
-  std::tuple<Tensor, Tensor, Tensor> r;
-  bool empty = is_empty(input) || is_empty(weight) || is_empty(grad_output);
+void convolution_backward(const Tensor& dx, const Tensor& dw, const Tensor& db, const Tensor& grad_output,
+                          const Tensor& input, const Tensor& weight, OptIntArrayRef, IntArrayRef stride,
+                          IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
+                          int64_t groups, const BoolVec&) {
+  const Args a{stride, padding, dilation, output_padding, transposed, groups};
+  const bool empty = input.numel() == 0 || weight.numel() == 0 || grad_output.numel() == 0;
   Tensor dy = dense(grad_output), w = ops::_conjugate(weight), x = ops::_conjugate(input);
-  if (mask[0]) {
-    Tensor dx = std::get<0>(r) = dense_result(input, input.sizes(), last);
+  if (dx.defined()) {
     if (empty)
       fill_values(dx, Scalar(0));
     else if (transposed)
@@ -209,8 +197,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
     else
       run_data(dy, dense(w), dx, a);
   }
-  if (mask[1]) {
-    Tensor dw = std::get<1>(r) = dense_result(weight, weight.sizes(), last);
+  if (dw.defined()) {
     if (empty)
       fill_values(dw, Scalar(0));
     else if (transposed)
@@ -218,12 +205,11 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad_outpu
     else
       run_weights(dense(x), dy, dw, a);
   }
-  if (mask[2]) {
+  if (db.defined()) {
     DimVec dims{0};
     for (int64_t d = 2; d < grad_output.dim(); ++d) dims.push_back(d);
-    std::get<2>(r) = ops::sum(grad_output, OptIntArrayRef(dims));
+    copy_values(db, ops::sum(grad_output, OptIntArrayRef(dims)));
   }
-  return r;
 }
 
 }  // namespace strata::eager

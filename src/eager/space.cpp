@@ -175,6 +175,7 @@ Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, Resu
 }
 
 Tensor new_result(const Tensor& like, const Prepared& prepared, size_t k, ResultStrides strides) {
+  if (prepared.absent >> k & 1) return {};
   const shape::Output<int64_t>& output = prepared.outputs[k];
   if (k < prepared.strides.size() && !prepared.strides[k].empty())
     return make_tensor_strided_as(like, output.sizes, prepared.strides[k], output.dtype);

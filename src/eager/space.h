@@ -61,7 +61,7 @@ inline void check_optional(const char* op, const char* name, const Tensor& t, co
 void check_dtype(const SpaceInfo& info, const Tensor& t);
 // Memory for a result of the kind of `like`.
 Tensor new_result(const Tensor& like, const shape::Output<int64_t>& output, ResultStrides strides);
-// Result k of what C++ fills, whose strides the rule may say.
+// Result k of what C++ fills, whose strides the rule may say, if it is no None.
 Tensor new_result(const Tensor& like, const shape::Prepared<int64_t>& prepared, size_t k, ResultStrides strides);
 Tensor new_result(Device device, const shape::Output<int64_t>& output);
 // On `device`, else as `like`, which is shape-only unless another device is asked for.

@@ -28,6 +28,14 @@ void register_launcher(int device_type, Launcher launcher);
 // Whether loops over the CPU's memory have something to fill in `out`: elements, and not a shape alone.
 inline bool to_fill(const Tensor& out) { return out.numel() != 0 && !out.is_meta(); }
 
+// Whether C++ has results to fill: of those that are there, shapes alone need none. The tensors that it reads, where it
+// gives no result.
+inline bool to_run(std::initializer_list<const Tensor*> results) {
+  for (const Tensor* t : results)
+    if (t->defined()) return !t->is_meta();
+  return false;
+}
+
 // Runs the kernel on the device of its first output and gives the status word. Computed groups of more than kMaxGroup
 // dims are done in turns: the kernel's index at a dim depends on that dim alone. Raises NotImplementedError for a
 // device that runs no kernels.

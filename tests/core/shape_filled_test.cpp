@@ -107,6 +107,14 @@ TEST(ShapeFilled, FractionalPools) {
                   return all(shape::fractional_max_pool<S>("pool", 2, tensor(self), {2}, {2, 1}, tensor(samples)))));
 }
 
+TEST(ShapeFilled, GradientsOfConvolutions) {
+  check_rule(4, 2, 4,
+             RULE(Laid<S> input({s[0], S(2), s[2], s[3]}); Laid<S> weight({s[1], S(2), S(2), S(1)});
+                  Laid<S> grad({s[0], s[1], s[2] - S(1), s[3]}); List<S> one{S(1)}; List<S> none{S(0)};
+                  return all(shape::convolution_backward<S>(grad, input, weight, one, none, one, false, none, S(1),
+                                                            {true, false, true}))));
+}
+
 TEST(ShapeFilled, Choices) {
   check_rule(1, -2, 9, RULE(return all(shape::randperm<S>(s[0], std::nullopt))));
   check_rule(3, -1, 4, RULE(List<S> self{s[0], s[1]}; return all(shape::multinomial<S>(tensor(self), s[2], false))));

@@ -134,13 +134,82 @@ Prepared<S> convolve_back(const Geometry<S>& input, const Geometry<S>& weight, c
   return r;
 }
 
+namespace {
+
+// Whether the dims `order`, from the fastest to the slowest, lie one after another.
+template <class S>
+bool lies(const Geometry<S>& t, ArrayRef<int64_t> order) {
+  S step(1);
+  for (int64_t d : order) {
+    const S &size = t.sizes[size_t(d)], &stride = t.strides[size_t(d)];
+    if (!(size == S(1)) && !(stride == step)) return false;
+    step = step * larger(size, S(1));
+  }
+  return true;
+}
+
+SmallVec<int64_t, 6> fastest_first(int64_t ndim, bool channels_last) {
+  SmallVec<int64_t, 6> order;
+  if (channels_last) order.push_back(1);
+  for (int64_t d = ndim; d-- > 2;) order.push_back(d);
+  if (!channels_last) order.push_back(1);
+  order.push_back(0);
+  return order;
+}
+
+template <class S>
+bool has_channels_last(const Geometry<S>& t) {
+  const int64_t n = t.dim();
+  return (n == 4 || n == 5) && !(t.numel() == S(0)) && !lies(t, fastest_first(n, false)) &&
+         lies(t, fastest_first(n, true));
+}
+
+template <class S>
+Strided<S> gradient_of(const Geometry<S>& t, bool channels_last) {
+  Sizes<S> strides;
+  if (channels_last) {
+    strides.resize(t.sizes.size(), S(1));
+    S step(1);
+    for (int64_t d : fastest_first(t.dim(), true)) {
+      strides[size_t(d)] = step;
+      step = times(step, larger(t.sizes[size_t(d)], S(1)));
+    }
+  }
+  return {t.sizes, t.dtype, std::move(strides)};
+}
+
+}  // namespace
+
+template <class S>
+Prepared<S> convolution_backward(const Geometry<S>& grad, const Geometry<S>& input, const Geometry<S>& weight,
+                                 ArrayRef<S> stride, ArrayRef<S> padding, ArrayRef<S> dilation, bool transposed,
+                                 ArrayRef<S> output_padding, const S& groups, const BoolVec& mask) {
+  const Sizes<S> sizes =
+      convolution<S>(input, weight, {}, stride, padding, dilation, transposed, output_padding, groups);
+  STRATA_CHECK(mask.size() == 3, "convolution_backward: expected output_mask of 3 values, got ", mask.size());
+  STRATA_CHECK(grad.dtype == input.dtype, "convolution_backward: expected grad_output of dtype ", input.dtype,
+               " as the input, got ", grad.dtype, "; convert it with .to()");
+  STRATA_CHECK(grad.sizes == ArrayRef<S>(sizes), "convolution_backward: expected grad_output of shape ",
+               ArrayRef<S>(sizes), ", got ", grad.sizes);
+  const bool last = !is_complex(input.dtype) && (has_channels_last(input) || has_channels_last(weight));
+  Prepared<S> r;
+  r.add(gradient_of(input, last));
+  r.add(gradient_of(weight, last));
+  r.add({{sizes[1]}, is_integral(grad.dtype, true) ? DType::I64 : grad.dtype});
+  for (size_t k = 0; k < 3; ++k)
+    if (!mask[k]) r.absent |= 1u << k;
+  return r;
+}
+
 #define STRATA_RULES(S)                                                                                               \
   template Sizes<S> convolution(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&, ArrayRef<S>, ArrayRef<S>, \
                                 ArrayRef<S>, bool, ArrayRef<S>, const S&);                                            \
   template Prepared<S> convolve(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&, ArrayRef<S>, ArrayRef<S>, \
                                 ArrayRef<S>, const S&);                                                               \
   template Prepared<S> convolve_back(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&, ArrayRef<S>,         \
-                                     ArrayRef<S>, ArrayRef<S>, ArrayRef<S>, const S&);
+                                     ArrayRef<S>, ArrayRef<S>, ArrayRef<S>, const S&);                                \
+  template Prepared<S> convolution_backward(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&, ArrayRef<S>,  \
+                                            ArrayRef<S>, ArrayRef<S>, bool, ArrayRef<S>, const S&, const BoolVec&);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)
 #undef STRATA_RULES

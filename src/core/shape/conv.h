@@ -34,4 +34,11 @@ Prepared<S> convolve_back(const Geometry<S>& input, const Geometry<S>& weight, c
                           ArrayRef<S> stride, ArrayRef<S> padding, ArrayRef<S> dilation, ArrayRef<S> output_padding,
                           const S& groups);
 
+// Gradients by input, weight and bias, of which `mask` has those that are wanted. Where input or weight has its
+// channels last, so have they.
+template <class S>
+Prepared<S> convolution_backward(const Geometry<S>& grad, const Geometry<S>& input, const Geometry<S>& weight,
+                                 ArrayRef<S> stride, ArrayRef<S> padding, ArrayRef<S> dilation, bool transposed,
+                                 ArrayRef<S> output_padding, const S& groups, const BoolVec& mask);
+
 }  // namespace strata::shape

@@ -100,6 +100,7 @@ struct Prepared {
   uint32_t spread = 0;      // bit k: operand k, likewise, is broadcast to the sizes of the first result
   bool contiguous = false;  // the result is so, whatever strides the entry states
   std::vector<Sizes<S>> strides;  // of results that add() gave some, by their number
+  uint32_t absent = 0;            // bit k: result k is None
   // For the error of a checked index: the dim that it is for, and what it stays below.
   int64_t dim = 0;
   S size{0};
