@@ -1,7 +1,7 @@
 """The rules that keep the house in order; `./run lint` runs them all and prints what breaks them.
 
 Checks: file sizes, include order by layer, headers of operators by family, device words in the core,
-references to notes, names in texts, clang-format, ruff.
+references to notes, names in texts, who asks for memory, clang-format, ruff.
 """
 
 from __future__ import annotations
@@ -20,6 +20,14 @@ CODE = {".cpp", ".h", ".c", ".py", ".yaml", ".expr", ".md", ".txt"}
 ALLOWED = {(layer, f"lower/{name}.h") for layer in ("run", "eager") for name in ("kernel_abi", "registry")}
 # lower/ stands beside the layers: it may use these only.
 LOWER_MAY = {"base", "core", "lower"}
+
+
+# What may ask whether a tensor has memory: where launches begin, reads of values on the host, records of autograd, the choice of
+# a device's kernels, files. Those that make results or launch kernels ask by the functions of run/launch.h and core/tensor.h.
+MEMORY_KNOWN = {"run/launch.h", "run/launch.cpp", "eager/formulas.cpp", "eager/index_args.cpp", "grad/node.h", "dispatch/operator.cpp",
+                "io/safetensors.cpp"}
+LAUNCHES = {"eager/copy.cpp", "eager/launches.cpp", "eager/pointwise.cpp", "eager/random.cpp", "eager/rows.cpp", "eager/space.cpp",
+            "eager/space.h"}
 
 
 def tracked() -> list[Path]:
@@ -112,6 +120,23 @@ def texts(files: list[Path]) -> list[str]:
     return found
 
 
+def memory(files: list[Path]) -> list[str]:
+    """Kernels do not ask whether a tensor has memory: generated code prepares their results and calls them where there is some."""
+    asks = re.compile(r"\bis_meta\b")
+    launches = re.compile(r"\b(to_fill|filled_by|shape_only)\(")
+    found = []
+    for f in files:
+        name = str(f.relative_to(ROOT))
+        if not name.startswith("src/") or name.startswith("src/core/") or f.suffix not in (".cpp", ".h"):
+            continue
+        for i, line in enumerate(f.read_text().splitlines(), 1):
+            for pattern, may in ((asks, MEMORY_KNOWN), (launches, MEMORY_KNOWN | LAUNCHES)):
+                if (m := pattern.search(line)) and name.removeprefix("src/") not in may:
+                    found.append(f"{name}:{i}: {m.group(0).rstrip('(')}: give the entry a shape rule (docs/add-an-operator.md), so that "
+                                 "only what has memory comes here")
+    return found
+
+
 def formatting(files: list[Path]) -> list[str]:
     sources = [str(f) for f in files if f.suffix in (".cpp", ".h") and "third_party" not in str(f)]
     found = []
@@ -146,6 +171,7 @@ def main() -> int:
         "device words": device_words(files),
         "notes": notes(files),
         "texts": texts(files),
+        "memory": memory(files),
         "clang-format": formatting(files),
         "ruff": ruff(),
     }

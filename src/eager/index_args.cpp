@@ -9,14 +9,6 @@
 
 namespace strata::eager {
 
-Tensor index_int64(const Tensor& index, const char* name, bool allow_int32) {
-  STRATA_CHECK(index.defined(), name, ": argument index: expected a tensor, got None");
-  bool fits = index.dtype() == DType::I64 || (allow_int32 && index.dtype() == DType::I32);
-  STRATA_CHECK(fits, name, ": Expected dtype ", allow_int32 ? "int32 or int64" : "int64", " for index, got ",
-               index.dtype(), "; convert it with .long()");
-  return as_dtype(index, DType::I64);
-}
-
 std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t high) {
   if (index.is_meta() || index.numel() == 0) return std::nullopt;
   // Repeated values need one look.
@@ -43,19 +35,6 @@ std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t h
 void check_index_range(const Tensor& index, int64_t size, int64_t dim, ErrorKind kind, const char* prefix) {
   if (std::optional<int64_t> bad = first_outside(index, 0, size))
     throw_error(kind, str_cat(prefix, "index ", *bad, " is out of bounds for dimension ", dim, " with size ", size));
-}
-
-Tensor wrapped_index(const Tensor& index, int64_t size, int64_t dim, const char* prefix) {
-  if (std::optional<int64_t> bad = first_outside(index, -size, size))
-    throw_error(ErrorKind::Index,
-                str_cat(prefix, "index ", *bad, " is out of bounds for dimension ", dim, " with size ", size));
-  Tensor out = contiguous_copy(index);
-  if (out.is_meta()) return out;
-  int64_t* p = out.data<int64_t>();
-  parallel_for(0, out.numel(), 65536, [&](int64_t b, int64_t e) {
-    for (int64_t i = b; i < e; ++i) p[i] += p[i] < 0 ? size : 0;
-  });
-  return out;
 }
 
 void check_apart(const char* name, const Tensor& self, std::initializer_list<const Tensor*> read) {

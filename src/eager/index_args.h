@@ -4,14 +4,10 @@
 
 namespace strata::eager {
 
-// int32 or int64 indices as int64. Raises where they are something else (`expected` ends the sentence).
-Tensor index_int64(const Tensor& index, const char* name, bool allow_int32 = true);
 // Whether all values of an int64 index lie in [low, high); else the first one that does not.
 std::optional<int64_t> first_outside(const Tensor& index, int64_t low, int64_t high);
 // Raises "index 5 is out of bounds for dimension 0 with size 3" as an error of `kind`.
 void check_index_range(const Tensor& index, int64_t size, int64_t dim, ErrorKind kind, const char* prefix = "");
-// A fresh contiguous copy with negative values counted from the end of `size`. Out of range: an IndexError as above.
-Tensor wrapped_index(const Tensor& index, int64_t size, int64_t dim, const char* prefix = "");
 // The written-to operand of an in-place operator must be one element per place, apart from what is read.
 void check_apart(const char* name, const Tensor& self, std::initializer_list<const Tensor*> read);
 // Reading an operator's result needs a value: raises on shape-only tensors.
