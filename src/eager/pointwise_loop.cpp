@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <numeric>
 
 #include "core/parallel.h"
 #include "eager/cast.h"
+#include "eager/transpose.h"
 
 namespace strata::eager {
 
@@ -176,7 +178,16 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
   }
   while (count > 0) {
     int64_t run = std::min(count, inner - at[n - 1]);
-    if (in)
+    if (const int64_t rows = o.turned && at[n - 1] == 0 ? std::min(count / inner, shape_[n - 2] - at[n - 2]) : 0;
+        rows > 1) {
+      if (in)
+        transpose(width, p, stride, buffer, inner * width, inner, rows);
+      else
+        transpose(width, buffer, inner * width, p, stride, rows, inner);
+      run = rows * inner;
+      p += (rows - 1) * width;
+      at[n - 2] += rows - 1;
+    } else if (in)
       cast(p, stride, buffer, width, run);
     else
       cast(buffer, width, p, stride, run);
@@ -199,6 +210,12 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
   alignas(64) char buffer[kMaxOperands][kChunk * 16];
   int64_t inner = shape_.back();
   bool by_row = inner >= 128;
+  if (inner <= kChunk / 4)
+    for (int i = 0; i < count_; ++i) by_row &= !operands_[i].turned;
+  // Staged in whole rows, if possible in whole blocks: what is a row again and again stays.
+  const int64_t even = std::lcm(inner, kBlock), chunk = by_row || inner > kChunk ? kChunk
+                                                        : kChunk / even          ? kChunk / even * even
+                                                                                 : kChunk / inner * inner;
   bool staged[kMaxOperands];
   bool any_staged = false;
   char* ptr[kMaxOperands];
@@ -229,7 +246,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
     int64_t column = begin % inner;
     int64_t n = end - begin;
     if (by_row) n = std::min(n, inner - column);
-    if (any_staged) n = std::min(n, kChunk);
+    if (any_staged) n = std::min(n, column && chunk % inner == 0 && !by_row ? inner - column : chunk);
     for (int i = 0; i < count_; ++i) {
       const Operand& o = operands_[i];
       if (o.constant) continue;
@@ -240,7 +257,9 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       ptr[i] = buffer[i];
       if (o.output) continue;
       if (!by_row) {
+        if (o.row && column == 0 && n <= held_count[i]) continue;
         stage(o, buffer[i], begin, n, true);
+        held_count[i] = o.row && column == 0 ? n : 0;
         continue;
       }
       const char* p = o.base + offset_at(o, begin);
@@ -285,6 +304,10 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
       }
       o.dense = dense;
     }
+    const size_t last = o.strides.size() - 1;
+    o.row = !o.output && last > 0 &&
+            std::all_of(o.strides.begin(), o.strides.begin() + last, [](int64_t s) { return s == 0; });
+    o.turned = o.dtype == o.kernel && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
     all_dense &= o.dense;
   }
   if (all_dense) {

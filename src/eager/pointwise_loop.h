@@ -29,6 +29,8 @@ class PointwiseLoop {
     bool output;
     bool dense = false;     // contiguous over the whole iteration, without conversion
     bool constant = false;  // one element
+    bool row = false;       // an input that has one row for all
+    bool turned = false;    // neighbours in memory belong to different rows
   };
   void add(const Tensor& t, DType kernel, bool output);
   void order_dims();
