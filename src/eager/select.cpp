@@ -11,30 +11,48 @@ namespace strata::eager {
 
 namespace {
 
-// The k smallest items of a line, in order. Long lines stream through a small buffer.
+// The k smallest items of a line, in order. Long lines stream through a small buffer: what is not below the k smallest
+// so far is passed over, a group of elements at a time.
 template <class T, class Item>
 void smallest_items(const T* line, int64_t step, int64_t n, int64_t k, bool descending, std::vector<Item>& items) {
   using Key = KeyBits<sizeof(T)>;
+  constexpr int64_t kGroup = 16, kFew = 16;  // few are kept in order, which costs less than choosing them again
   if (k * 4 >= n) {
     items.resize(n);
     load_items(line, step, n, descending, items.data());
   } else {
-    size_t room = size_t(std::max<int64_t>(2 * k, 128));
+    const size_t room = size_t(2 * k);
     items.clear();
-    items.reserve(room);
-    Item limit{};
-    bool limited = false;
-    for (int64_t i = 0; i < n; ++i) {
-      Key key = sort_key(line[i * step]);
-      Item item = make_item<Key>(descending ? Key(~key) : key, i);
-      if (limited && !(item < limit)) continue;
-      items.push_back(item);
-      if (items.size() < room) continue;
+    items.reserve(room + kGroup);
+    const Key flip = descending ? Key(~Key(0)) : Key(0);
+    Key limit = Key(~Key(0)), keys[kGroup];
+    for (int64_t i = 0; i < n; i += kGroup) {
+      const int64_t count = std::min(kGroup, n - i);
+      const T* group = line + i * step;
+      if (step == 1 && count == kGroup)
+        for (int64_t j = 0; j < kGroup; ++j) keys[j] = Key(sort_key(group[j]) ^ flip);
+      else
+        for (int64_t j = 0; j < count; ++j) keys[j] = Key(sort_key(group[j * step]) ^ flip);
+      // Until there are k, everything is taken; later elements are behind equal ones.
+      bool limited = int64_t(items.size()) >= k;
+      Key least = limit;
+      for (int64_t j = 0; limited && j < count; ++j) least = std::min(least, keys[j]);
+      if (limited && least == limit) continue;
+      for (int64_t j = 0; j < count; ++j) {
+        if (limited && !(keys[j] < limit)) continue;
+        items.push_back(make_item<Key>(keys[j], i + j));
+        if (k > kFew) continue;
+        for (size_t at = items.size() - 1; at > 0 && items[at] < items[at - 1]; --at)
+          std::swap(items[at], items[at - 1]);
+        if (int64_t(items.size()) > k) items.pop_back();
+        if (int64_t(items.size()) == k) limit = item_key(items.back()), limited = true;
+      }
+      if (k <= kFew || items.size() < room) continue;
       std::nth_element(items.begin(), items.begin() + (k - 1), items.end());
-      limit = items[k - 1];
-      limited = true;
-      items.resize(k);
+      items.resize(size_t(k));
+      limit = item_key(items[size_t(k - 1)]);
     }
+    if (k <= kFew) return;
   }
   std::partial_sort(items.begin(), items.begin() + k, items.end());
 }
