@@ -39,9 +39,10 @@ class Error : public std::exception {
 [[noreturn]] void throw_error(ErrorKind kind, std::string message);
 [[noreturn]] void throw_internal(const char* file, int line, const char* condition, std::string message);
 
-// Joins its arguments with operator<<.
+// Joins its arguments with operator<<. Hidden, as define_op is: each library has its own, whose long names it keeps to
+// itself.
 template <class... Parts>
-std::string str_cat(const Parts&... parts) {
+[[gnu::visibility("hidden")]] std::string str_cat(const Parts&... parts) {
   std::ostringstream out;
   (out << ... << parts);
   return out.str();

@@ -238,7 +238,7 @@ struct PlainKernel<Fn> {
 
 // Defines an operator with its signature. In-place and out= operators return the tensor that they wrote.
 template <class Sig>
-Operator& define_op(const char* schema_text) {
+[[gnu::visibility("hidden")]] Operator& define_op(const char* schema_text) {
   Operator& op = OperatorTable::instance().define(schema_text);
   op.call_typed_boxed = &TypedOp<Sig>::call_typed_boxed;
   return op;

@@ -4,6 +4,8 @@
 
 namespace strata::eager {
 
+// How far apart the positions of a resampled dim are, where that is given by a factor of its size.
+inline double inverse_or_zero(std::optional<double> scale) { return scale && *scale > 0 ? 1 / *scale : 0; }
 double largest_of(DType t);      // of a floating dtype
 Scalar smallest_value(DType t);  // -inf, or the least integer
 Scalar largest_value(DType t);

@@ -335,6 +335,15 @@ TEST(Shape, GradientsOfWindowsAndPads) {
       [](const auto& grad, const auto& self, auto pad) { return shape::circular_pad_backward(grad, self.sizes, pad); });
 }
 
+TEST(Shape, Resampling) {
+  check_rule(4, 0, 3,
+             RULE(List<S> self{s[0], S(2), s[1], S(3)}; List<S> wanted{s[2], s[3]};
+                  return all(shape::resample<S>("test", 2, tensor(self), wanted))));
+  check_rule(4, 0, 3,
+             RULE(List<S> grad{s[0], S(2), s[1]}; List<S> wanted{s[2]}; List<S> given{s[0], S(2), s[3]};
+                  return all(shape::resample_backward<S>("test", 1, tensor(grad), wanted, given))));
+}
+
 TEST(Shape, Slices) {
   check_rule(4, -3, 8, RULE(auto r = shape::slice(s[0], s[1], s[2], s[3]); return List<S>{r.start, r.length}));
   check_rule(3, -2, 6, RULE(return List<S>{shape::select_index(ArrayRef<S>(s), 1, s[2])}));

@@ -277,6 +277,24 @@ TEST(Nest, ALargestValueComesWithItsPlace) {
 }
 
 // A dim of the operands alone that the text is `over`: chains of 1,024, whatever order the operands name their dims in.
+// Positions of a row that are dear are computed once for a strip of it, outside of the other loops.
+TEST(Nest, DearPositionsAreKept) {
+  NestHelpers helpers(hinted_c);
+  auto text = [&](const char* at) {
+    const std::string source = std::string("x[a, ") + at + "]";
+    return print_nest(
+        build_space({"test", "test", KernelKind::Space, "x[a,n]", "by", "y[a,i]", source.c_str(), ~0u, "test"},
+                    DType::F32, {}),
+        hinted_c, helpers);
+  };
+  const std::string dear = text("minimum(int64(floor(i * by)), extent(n) - 1)");
+  const size_t kept = dear.find("for (i64 row = begin_i; row < end_i; row += 64) {"), outer = dear.find("for (i64 a =");
+  ASSERT_NE(kept, std::string::npos) << dear;
+  EXPECT_LT(dear.find("(i64)", kept), outer);
+  EXPECT_EQ(dear.find("+62f", outer), std::string::npos) << "not again inside of the loops";
+  EXPECT_EQ(text("extent(n) - 1 - i").find("row"), std::string::npos) << "cheap: computed where it is used";
+}
+
 TEST(Nest, SumsOfProductsGoInChains) {
   KernelDesc d = space("self[i,k] mat2[k,j]", "", "result[i,j]", "sum_products(self, mat2)");
   d.over = "k";

@@ -12,6 +12,7 @@
 #include "core/shape/pool.h"
 #include "core/shape/product.h"
 #include "core/shape/random.h"
+#include "core/shape/resample.h"
 #include "core/shape/scan.h"
 #include "core/shape/scatter.h"
 #include "core/shape/scatter_view.h"

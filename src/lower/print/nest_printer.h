@@ -1,5 +1,5 @@
 // What prints a nest (print_nest.h): the loops and values in print_nest.cpp, reductions in print_reductions.cpp; which
-// versions the innermost loop has in plan_innermost.cpp.
+// versions the innermost loop has in plan_innermost.cpp, and what is computed once for it in keep_row.cpp.
 #pragma once
 #include <optional>
 #include <string>
@@ -62,6 +62,17 @@ class NestPrinter {
   int step_of(const InnerPiece& piece) const;
   void strip_of(int reduction, const InnerLoop& loop, uint64_t ranges, Done done);
 
+  // ---- kept values
+  void plan_kept();
+  void open_kept();
+  bool is_kept(int v) const { return keeps_ && kept_.count(v); }
+  std::string begin_of(int range) const {
+    return keeps_ && range == kept_range_ ? kept_begin_ : parameter(NestParameter::Begin, range, 0);
+  }
+  std::string end_of(int range) const {
+    return keeps_ && range == kept_range_ ? kept_end_ : parameter(NestParameter::End, range, 0);
+  }
+
   // ---- carries
   void open_carries(size_t range);
   void carry(int number, uint64_t ranges, Done& done);
@@ -96,6 +107,11 @@ class NestPrinter {
   std::map<int, InnerLoop> strips_;  // by reduction
   std::map<int, InnerLoop> rows_;    // by reduction that is a sequence: its last loop
   std::optional<InnerLoop> last_;
+  // Values that are kept for a strip of the innermost loop: the names of their arrays; that loop, and the strip's ends.
+  std::map<int, std::string> kept_;
+  int kept_range_ = -1;
+  std::string kept_begin_, kept_end_;
+  bool keeps_ = false;  // in the strip's loops
   Nest nest_;
   ValuePrinter values_;
   NestHelpers& helpers_;

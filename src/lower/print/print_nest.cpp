@@ -28,6 +28,7 @@ NestPrinter::NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& 
   for (size_t v = 0; v < nest_.nodes.size(); ++v) value_names_[v] = name_of(int(v));
   for (const auto& [k, loop] : strips_)
     strip_names_[k] = names_.unique(combine_name(nest_.reductions[size_t(k)].combine));
+  if (dialect.any_order && nest.carries.empty()) plan_kept();
 }
 
 std::string NestPrinter::run() {
@@ -36,6 +37,7 @@ std::string NestPrinter::run() {
   for (const Node& n : nest_.nodes) checks |= n.op == Op::Check;
   if (checks) line("i32 found = 0;");
   const Done none(nest_.nodes.size(), 0);
+  if (!kept_.empty()) open_kept();
   if (last_) {
     std::string condition;
     std::vector<int> strides = last_->strides();
@@ -45,8 +47,8 @@ std::string NestPrinter::run() {
     for (int s : strides) condition += (condition.empty() ? "" : " && ") + ref(s) + " == 1";
     // Short loops: one turn after the other, or the loops of the reduction would run for a few elements each.
     if (!strips_.empty())
-      condition += (condition.empty() ? "" : " && ") + parameter(NestParameter::End, inner_range_, 0) + " - " +
-                   parameter(NestParameter::Begin, inner_range_, 0) + " >= " + std::to_string(kShort);
+      condition += (condition.empty() ? "" : " && ") + end_of(inner_range_) + " - " + begin_of(inner_range_) +
+                   " >= " + std::to_string(kShort);
     side_by_side_ = true;
     if (condition.empty()) {
       loops(0, 0, none);
@@ -62,6 +64,7 @@ std::string NestPrinter::run() {
   } else {
     loops(0, 0, none);
   }
+  if (keeps_) close();
   if (checks) line("if (found) *status |= found;");
   text_ += "}\n\n";
   return functions_ + text_;
@@ -187,6 +190,7 @@ NestPrinter::Done NestPrinter::needed(const std::vector<int>& roots) const {
   };
   auto mark = [&](size_t v) {
     const Node& n = nest_.nodes[v];
+    if (is_kept(int(v))) return;
     const bool stepped = piece_ && n.op == Op::At && piece_->reads.count(int(v));
     for (size_t k = stepped ? 1 : 0; k < n.arg.size(); ++k)
       if (n.arg[k] >= 0) in[size_t(same(n.arg[k]))] = 1;
@@ -217,7 +221,10 @@ void NestPrinter::statements(const std::vector<int>& roots, uint64_t ranges, Don
     if (!in[v] || done[v] || (nest_.depends[v] & ~ranges)) continue;
     done[v] = 1;
     const std::string& name = value_names_[v];
-    if (n.op == Op::Reduced && side_by_side_ && strips_.count(int(n.imm))) {
+    if (is_kept(int(v))) {
+      line("const " + values_.type(n.type) + " " + name + " = " + kept_.at(int(v)) + "[" +
+           nest_.ranges[size_t(kept_range_)].name + " - " + kept_begin_ + "];");
+    } else if (n.op == Op::Reduced && side_by_side_ && strips_.count(int(n.imm))) {
       const std::string& index = nest_.ranges[size_t(inner_range_)].name;
       line("const " + values_.type(n.type) + " " + name + " = " +
            state_of(int(n.imm), "[" + index + " - strip]")[n.part ? 1 : 0] + ";");
@@ -272,16 +279,14 @@ void NestPrinter::loops(size_t next, uint64_t ranges, Done done) {
   if (next == nest_.ranges.size()) return;
   const std::string& r = nest_.ranges[next].name;
   open_carries(next);
-  open("for (i64 " + r + " = " + parameter(NestParameter::Begin, int(next), 0) + "; " + r + " < " +
-       parameter(NestParameter::End, int(next), 0) + "; " + r + "++) {");
+  open("for (i64 " + r + " = " + begin_of(int(next)) + "; " + r + " < " + end_of(int(next)) + "; " + r + "++) {");
   loops(next + 1, ranges | uint64_t(1) << next, done);
   close();
 }
 
 // The innermost loop, piece after piece; where it reduces, strip after strip.
 void NestPrinter::innermost(uint64_t ranges, Done done) {
-  const std::string begin = parameter(NestParameter::Begin, inner_range_, 0);
-  const std::string end = parameter(NestParameter::End, inner_range_, 0);
+  const std::string begin = begin_of(inner_range_), end = end_of(inner_range_);
   if (!strips_.empty()) {
     open("for (i64 strip = " + begin + "; strip < " + end + "; strip += " + std::to_string(kStrip) + ") {");
     line("const i64 stop = strip + " + std::to_string(kStrip) + " < " + end + " ? strip + " + std::to_string(kStrip) +

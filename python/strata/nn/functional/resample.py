@@ -1,4 +1,4 @@
-"""Images at other sizes: every output position is a weighted sum of a few input positions, dimension by dimension."""
+"""Images at other sizes. Bicubic ones are weighted sums of a few input positions, dimension by dimension."""
 
 from __future__ import annotations
 
@@ -24,6 +24,17 @@ _RANKS = {
     "bilinear": (2,),
     "trilinear": (3,),
     "bicubic": (2,),
+}
+_OPERATORS = {
+    "nearest": {1: _ops.upsample_nearest1d, 2: _ops.upsample_nearest2d, 3: _ops.upsample_nearest3d},
+    "nearest-exact": {
+        1: _ops._upsample_nearest_exact1d,
+        2: _ops._upsample_nearest_exact2d,
+        3: _ops._upsample_nearest_exact3d,
+    },
+    "linear": {1: _ops.upsample_linear1d},
+    "bilinear": {2: _ops.upsample_bilinear2d},
+    "trilinear": {3: _ops.upsample_trilinear3d},
 }
 _NAMES = {1: "linear", 2: "bilinear or bicubic", 3: "trilinear"}
 
@@ -59,22 +70,20 @@ def interpolate(
             f"Input and output sizes should be greater than 0, but got input {list(input.shape[2:])} and output {sizes}"
         )
     of_bytes = input.dtype == strata.uint8 and mode in ("nearest", "nearest-exact", "bilinear", "bicubic")
-    if not (input.is_floating_point() or input.is_complex() or of_bytes):
+    if not (input.is_floating_point() or of_bytes):
         raise NotImplementedError(
             f"\"upsample_{mode}{rank}d\" not implemented for '{input.dtype}'; convert the input with .float() first"
         )
+    if not (antialias or of_bytes) or mode.startswith("nearest"):
+        if mode != "bicubic":
+            aligned = () if mode.startswith("nearest") else (bool(align_corners),)
+            return _OPERATORS[mode][rank](input, sizes, *aligned, *scales)
     format = channels_last_format(input)
-    if mode.startswith("nearest"):
-        for d in range(rank):
-            index = _nearest(input.shape[2 + d], sizes[d], scales[d], mode == "nearest-exact")
-            input = input.index_select(2 + d, index)
-        return _in_format(input, format)
     if antialias or of_bytes:
         return _in_format(resampled(input, sizes, scales, mode, bool(align_corners), antialias), format)
-    weigh = _cubic if mode == "bicubic" else _linear
     result = input.float() if input.dtype in (strata.float16, strata.bfloat16) else input
     for d in reversed(range(rank)):
-        result = _weighted(result, 2 + d, weigh(result, input.shape[2 + d], sizes[d], scales[d], bool(align_corners)))
+        result = _weighted(result, 2 + d, _cubic(result, input.shape[2 + d], sizes[d], scales[d], bool(align_corners)))
     return _in_format(result.to(input.dtype), format)
 
 
@@ -136,14 +145,6 @@ def _ratio(inputs: int, outputs: int, scale: float | None) -> float:
     return 1.0 / scale if scale else inputs / outputs
 
 
-def _nearest(inputs: int, outputs: int, scale: float | None, exact: bool) -> Tensor:
-    # In float32 whatever the input is, as PyTorch does: the rounding decides which neighbour is nearest.
-    position = strata.arange(outputs, dtype=strata.float32)
-    if exact:
-        position = position + 0.5
-    return (position * _ratio(inputs, outputs, scale)).floor().clamp(max=inputs - 1).long()
-
-
 def _positions(like: Tensor, inputs: int, outputs: int, scale: float | None, align_corners: bool) -> Tensor:
     """Where the outputs lie between the inputs."""
     dtype = strata.float64 if like.dtype in (strata.float64, strata.complex128) else strata.float32
@@ -151,14 +152,6 @@ def _positions(like: Tensor, inputs: int, outputs: int, scale: float | None, ali
     if align_corners:
         return at * ((inputs - 1) / (outputs - 1) if outputs > 1 else 0.0)
     return (at + 0.5) * _ratio(inputs, outputs, scale) - 0.5
-
-
-def _linear(like: Tensor, inputs: int, outputs: int, scale, align_corners: bool) -> list[tuple[Tensor, Tensor]]:
-    at = _positions(like, inputs, outputs, scale, align_corners).clamp(min=0)
-    first = at.floor().clamp(max=inputs - 1)
-    part = (at - first).clamp(max=1)
-    low = first.long()
-    return [(low, 1 - part), ((low + 1).clamp(max=inputs - 1), part)]
 
 
 def _cubic(like: Tensor, inputs: int, outputs: int, scale, align_corners: bool) -> list[tuple[Tensor, Tensor]]:

@@ -1,0 +1,67 @@
+"""Samples of resampling."""
+
+from __future__ import annotations
+
+from kit import call, sample
+
+SIZES = ((5,), (4, 3), (3, 4, 2))
+OUT = ((7,), (7, 5), (5, 2, 4))
+FACTORS = ((1.5,), (1.75, 0.7), (1.7, 0.5, 2.0))
+
+
+def geometries(n: int):
+    """Sizes of images, output sizes, and factors of the sizes that the last arguments say."""
+    size, out, factors = SIZES[n - 1], OUT[n - 1], FACTORS[n - 1]
+    yield (2, 3, *size), list(out), []
+    yield (1, 2, *size), [int(a * f) for a, f in zip(size, factors, strict=True)], list(factors)
+    yield (1, 1, *([1] * n)), [3] * n, []
+    yield (2, 1, *size), [1] * n, []
+    yield (0, 2, *size), list(out), []
+
+
+def refused(n: int):
+    size, out = SIZES[n - 1], OUT[n - 1]
+    yield size, list(out)
+    yield (1, 2, *size), [*out, 2]
+    yield (1, 2, *size), [0] * n
+    yield (1, 2, *size[:-1], 0), list(out)
+    yield (1, 0, *size), list(out)
+
+
+def nearest(m, n: int):
+    for size, out, factors in geometries(n):
+        yield call(m.tensor(*size), out, *factors)
+    for size, out in refused(n):
+        yield call(m.tensor(*size), out)
+
+
+def nearest_backward(m, n: int):
+    for size, out, factors in geometries(n):
+        yield call(m.tensor(*size[:2], *out), out, list(size), *factors)
+    yield call(m.tensor(1, 2, *OUT[n - 1]), list(OUT[n - 1]), [1, 2, *([0] * n)])
+    yield call(m.tensor(1, 2, *SIZES[n - 1]), list(OUT[n - 1]), [1, 2, *SIZES[n - 1]])
+
+
+def linear(m, n: int):
+    if m.dtype == "uint8":  # interpolate() has weights of its own for bytes
+        return
+    for aligned in (False, True):
+        for size, out, factors in geometries(n):
+            yield call(m.tensor(*size), out, aligned, *factors)
+    for size, out in refused(n):
+        yield call(m.tensor(*size), out, False)
+
+
+def linear_backward(m, n: int):
+    for aligned in (False, True):
+        for size, out, factors in geometries(n):
+            yield call(m.tensor(*size[:2], *out), out, list(size), aligned, *factors)
+    yield call(m.tensor(1, 2, *OUT[n - 1]), list(OUT[n - 1]), [1, 2, *([0] * n)], False)
+    yield call(m.tensor(1, 2, *SIZES[n - 1]), list(OUT[n - 1]), [1, 2, *SIZES[n - 1]], True)
+
+
+for _n in (1, 2, 3):
+    sample(f"upsample_nearest{_n}d")(lambda m, n=_n: nearest(m, n))
+    sample(f"upsample_nearest{_n}d_backward")(lambda m, n=_n: nearest_backward(m, n))
+    sample(f"upsample_linear{_n}d")(lambda m, n=_n: linear(m, n))
+    sample(f"upsample_linear{_n}d_backward")(lambda m, n=_n: linear_backward(m, n))
