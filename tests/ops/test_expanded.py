@@ -8,7 +8,8 @@ from table import operator as entry_operator
 ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
 BY_MEMORY = ("empty", "as_strided", "view", "_unsafe_view", "new_empty", "native_dropout", "rand", "normal", "poisson", "multinomial", "bernoulli",
              "resize", "set_", "stride", "is_")
-CASES = [(e, d) for e in ENTRIES if not e.schema.name.startswith(BY_MEMORY)
+WRITES = "instance_norm"  # its running statistics, which the schema does not say
+CASES = [(e, d) for e in ENTRIES if not e.schema.name.startswith(BY_MEMORY) and e.schema.name != WRITES
          and not any(a.written for a in e.schema.args) for d in ("float32", "float64", "int64", "complex64")]
 
 
