@@ -49,10 +49,8 @@ int find(const Nest& nest, const std::string& name, bool output) {
   return -1;
 }
 
-bool sets_status(const Nest& nest) {
-  return std::ranges::any_of(nest.nodes,
-                             [](const Node& n) { return n.op == Op::Check || (n.op == Op::Call && n.takes_status()); });
-}
+bool may_set_status(const Node& n) { return n.op == Op::Check || (n.op == Op::Call && n.takes_status()); }
+bool sets_status(const Nest& nest) { return std::ranges::any_of(nest.nodes, may_set_status); }
 
 // The ranges whose indices are an element's place, where each dim of the operand has its own; else 0.
 uint64_t own_place(const Nest& nest, int operand, int offset) {
@@ -68,9 +66,23 @@ uint64_t own_place(const Nest& nest, int operand, int offset) {
   return ranges;
 }
 
+// The dims of an operand, a bit each, that all that sets the status hangs on.
+uint64_t checked_dims(const Nest& nest, const NestOperand& o) {
+  uint64_t all = ~uint64_t(0);
+  for (size_t v = 0; v < nest.nodes.size(); ++v) {
+    if (!may_set_status(nest.nodes[v])) continue;
+    uint64_t dims = 0;
+    for (size_t d = 0; d < o.dims.size(); ++d) dims |= uint64_t(nest.depends[v] >> o.dims[d] & 1) << d;
+    all &= dims;
+  }
+  return all;
+}
+
 // Whether some read takes every element of an operand, if it has any: each turn of the loops around it another one.
-// Loops outside of it, or that a reduction has beside it, may have no turns.
-bool reads_all(const Nest& nest, int operand) {
+// Loops outside of it, or that a reduction has beside it, may have no turns. A kernel whose own loops have none does
+// not run; what is checked of dims `checked` alone is checked outside of a reduction over the others, which may have
+// none.
+bool reads_all(const Nest& nest, int operand, uint64_t checked) {
   const uint64_t loops = nest.loops();
   for (const Node& n : nest.nodes) {
     if (n.op != Op::At || n.imm != uint64_t(operand) || n.arg[1] >= 0) continue;
@@ -78,8 +90,14 @@ bool reads_all(const Nest& nest, int operand) {
     if (std::popcount(place) != int(nest.operands[size_t(operand)].dims.size())) continue;
     const uint64_t last = std::bit_floor(place & loops);
     uint64_t around = loops & (last ? last - 1 : 0);
-    for (const Reduction& r : nest.reductions)
+    uint64_t bound = 0;
+    for (const Reduction& r : nest.reductions) {
       if (r.over & place) around |= loops | r.over;
+      bound |= r.over;
+    }
+    const std::vector<int>& dims = nest.operands[size_t(operand)].dims;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if ((bound >> dims[d] & 1) && !(checked >> d & 1)) around = ~uint64_t(0);
     if ((around & ~place) == 0) return true;
   }
   return false;
@@ -181,7 +199,7 @@ class Fusing {
     for (const NestOperand& o : producer.operands) {
       if (o.output) {
         const int read = find(consumer, o.name, false);
-        if (checks && (read < 0 || !reads_all(consumer, read)))
+        if (checks && (read < 0 || !reads_all(consumer, read, checked_dims(producer, o))))
           return str_cat(o.name, " is checked where it is made, and not read everywhere");
         continue;
       }

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
@@ -217,6 +218,7 @@ Outcome Bench::run(const std::vector<Value>& values, const std::function<StrataN
     const uint64_t loops = v.nest.loops();
     for (size_t r = 0; r < v.sizes.size(); ++r)
       if (loops >> r & 1) begin.push_back(0), end.push_back(extent[r]);
+    if (std::ranges::count(end, 0)) continue;  // a launch does not call it either
     const StrataNestArgs args{memory.data(), offset.data(), extent.data(), stride.data(),
                               params.data(), begin.data(),  end.data(),    &out.status};
     const StrataNestFn fn = find(v.nest);
