@@ -12,9 +12,9 @@ Scalar largest_value(DType t);
 // Bounds that clamp nothing where an argument is None; they take part in promotion only as self does.
 Scalar lowest_scalar(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max);
 Scalar highest_scalar(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max);
-// masked_fill's value, after a check of the mask.
 // A number as an operand beside `other`; raises where the dtype that the two have together cannot hold it.
 Tensor fitting_number(const Scalar& value, const Tensor& other);
+// masked_fill's value, after a check of the mask.
 Scalar checked_fill(const Tensor& self, const Tensor& mask, const Scalar& value);
 
 // alpha is of the kind of the result of self and other.
