@@ -138,7 +138,10 @@ bool in_order(const Nest& nest, const std::vector<int>& at, size_t dim) {
     if (v >= 0) all |= nest.depends[size_t(v)];
   for (size_t d = 0; d < at.size(); ++d)
     if (d != dim && at[d] >= 0 && (nest.depends[size_t(at[d])] & own)) return false;
-  return (all & ~nest.loops()) == 0 && all < 2 * own;
+  // A row that is reduced is walked once more there.
+  uint64_t bound = 0;
+  for (const Reduction& r : nest.reductions) bound |= r.over;
+  return (all & (~nest.loops() | bound)) == 0 && all < 2 * own;
 }
 
 // A nest as the graph of the fused one takes it: what its ranges, operands and scalars are there.
