@@ -125,6 +125,8 @@ TEST(Fuse, ScansAreReadInOrder) {
     EXPECT_EQ(why_not(space("t[m,n]", "", "y[i,j]", text), sums), other) << text;
   EXPECT_EQ(why_not(space("t[i,n]", "", "y[i]", "sum(t[i, k])", "k"), sums), other);
   EXPECT_EQ(why_not(space("t[n,j]", "", "y[j]", "sum(t[k, j])", "k"), sums), other);
+  const KernelDesc rows{"rows", "test", KernelKind::Rows, "t", "", "result", "t - max(t)", ~0u, "test"};
+  EXPECT_EQ(why_not(build_nest(rows, DType::F32), sums), other) << "a row that is reduced, and walked once more";
 }
 
 // A loop inside of an element is one for each place at which the element is read.
