@@ -17,7 +17,7 @@ from .formula_expr import Expressions, Scope
 from .formula_types import Function, Value, fit, joined, parts_of, signature, stored
 from .schema import safe
 
-# C++ that every text may call (eager/formulas.h): what expressions cannot say and everything needs.
+# C++ that every text may call (run/formulas.h): what expressions cannot say and everything needs.
 PRIMITIVES = [signature(text, "primitive") for text in (
     # Lists and numbers.
     "product(int[] values) -> int",

@@ -284,7 +284,7 @@ def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
     out.write("strata/generated/kernel_calls.h", HEADER + "// The kernels that texts over tensors call, as functions.\n#pragma once\n"
               '#include <initializer_list>\n#include <tuple>\n\n#include "core/generator.h"\n#include "core/tensor.h"\n\nnamespace strata::eager::calls {\n\n' +
               "\n".join(heads) + "\n\n}  // namespace strata::eager::calls\n")
-    out.write("kernel_calls.cpp", HEADER + '#include "strata/generated/kernel_calls.h"\n#include "eager/random.h"\n#include "strata/generated/kernel_ops.h"\n\n'
+    out.write("kernel_calls.cpp", HEADER + '#include "strata/generated/kernel_calls.h"\n#include "run/random.h"\n#include "strata/generated/kernel_ops.h"\n\n'
               "namespace strata::eager::calls {\n\n" + "\n\n".join(bodies) + "\n\n}  // namespace strata::eager::calls\n")
 
 
@@ -325,8 +325,8 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
         if not k.first:
             continue
         if k.kind == "space":
-            decls.append(f"extern const run::SpaceOp {k.name};")
-            defs.append(f'const run::SpaceOp {k.name}{{"{k.name}"}};')
+            decls.append(f"extern const eager::SpaceOp {k.name};")
+            defs.append(f'const eager::SpaceOp {k.name}{{"{k.name}"}};')
             continue
         struct = "PointwiseOp" if k.kind == "pointwise" else "RowsOp"
         words = [(p.split(":") + [""])[1] for p in k.inputs.split()]
@@ -337,7 +337,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
         called, promote = k.raw.get("operator", k.name), PROMOTE[k.raw.get("promote", "first")]
         defs.append(f'const {struct} {k.name}{{"{called}", "{k.name}", Promote::{promote}, {len(words)}, {len(k.scalars.split())}, '
                     f"{len(k.outputs.split())}, {mask}u, DType::{fixed_dtype}}};")
-    both = '#include "eager/pointwise.h"\n#include "eager/rows.h"\n#include "run/space.h"\n'
+    both = '#include "run/pointwise.h"\n#include "run/rows.h"\n#include "run/space.h"\n'
     out.write("strata/generated/kernel_ops.h", HEADER + "// Generated kernels that hand-written operators call.\n#pragma once\n" + both +
               "\nnamespace strata::eager::kernels {\n\n" + "\n".join(decls) + "\n\n}  // namespace strata::eager::kernels\n")
     out.write("kernel_ops.cpp", HEADER + '#include "strata/generated/kernel_ops.h"\n\nnamespace strata::eager::kernels {\n\n' +
@@ -374,18 +374,18 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
                     register.append(f"  t.composite(op::{s.ident}, {typed}, {source});")
                 else:
                     register.append(f"  t.impl(op::{s.ident}, Key::Backend, 0, {typed}, nullptr, {source}, true);")
-        mine = f'#include "strata/generated/eager_{family}.h"\n' if family in hand else ""
+        mine = f'#include "strata/generated/by_hand/{family}.h"\n' if family in hand else ""
         if any(e.plan for e in group):
-            mine = '#include "eager/formulas.h"\n#include "strata/generated/kernel_ops.h"\n#include "strata/generated/kernel_calls.h"\n' + mine
+            mine = '#include "run/formulas.h"\n#include "strata/generated/kernel_ops.h"\n#include "strata/generated/kernel_calls.h"\n' + mine
         if any(e.kind in ("space", "allocate") or e.by_hand for e in group):
-            mine = '#include "core/default_device.h"\n#include "eager/space.h"\n' + mine
-        out.write(f"kernels_{family}.cpp", HEADER + '#include "core/math.h"\n#include "dispatch/call.h"\n#include "eager/bind.h"\n#include "eager/copy.h"\n#include "eager/index_args.h"\n#include "eager/pointwise.h"\n'
-                  '#include "eager/rows.h"\n' + mine + includes(entries, "\n".join(body + register)) +
+            mine = '#include "core/default_device.h"\n#include "run/prepare.h"\n' + mine
+        out.write(f"kernels_{family}.cpp", HEADER + '#include "core/math.h"\n#include "dispatch/call.h"\n#include "run/bind.h"\n#include "run/copy.h"\n#include "run/index_args.h"\n#include "run/pointwise.h"\n'
+                  '#include "run/rows.h"\n' + mine + includes(entries, "\n".join(body + register)) +
                   "\nnamespace strata::eager {\nnamespace {\n\n" + "\n\n".join(body) +
                   "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +
                   "\n".join(register) + "\n}\n\n}  // namespace strata::eager\n")
         if family in hand:
-            out.write(f"strata/generated/eager_{family}.h", HEADER + "// Hand-written kernels that ops/ names.\n#pragma once\n"
+            out.write(f"strata/generated/by_hand/{family}.h", HEADER + "// Hand-written kernels that ops/ names.\n#pragma once\n"
                       '#include "core/generator.h"\n#include "core/tensor.h"\n\nnamespace strata::eager {\n\n' +
                       "\n".join(hand[family]) + "\n\n}  // namespace strata::eager\n")
     policy = {"lower": 0, "fp32": 1, "promote": 2}

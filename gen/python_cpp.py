@@ -158,12 +158,12 @@ def write(entries: list[Entry], out: Output) -> None:
             text = f"{name}{signature_text(items[0][2], name)}\n\n{doc}"
             for called in dict.fromkeys([name, *(a for e, kind, _ in items for a in e.aliases(kind))]):
                 table.append(f'{{"{called}", {f"f_{name}" if any_function else "nullptr"}, {f"m_{name}" if any_method else "nullptr"}, {cstring(text)}}},')
-        out.write(f"python/py_{family}.cpp", HEADER + '#include "py_args.h"\n#include "dispatch/call.h"\n#include "grad/variable.h"\n'
+        out.write(f"python/py_{family}.cpp", HEADER + '#include "bind/args/args.h"\n#include "dispatch/call.h"\n#include "grad/variable.h"\n'
                   + includes(entries, "\n".join(body)) + "\nnamespace strata {\nnamespace {\n\n" + "\n".join(body) +
                   f"\n\n}}  // namespace\n\nextern const py::Entry py_entries_{family}[];\nconst py::Entry py_entries_{family}[] = {{\n  " +
                   "\n  ".join(table) + "\n  {nullptr, nullptr, nullptr, nullptr}};\n\n}  // namespace strata\n")
     families = sorted(by_family)
-    out.write("python/py_all.cpp", HEADER + '#include "py_args.h"\n\nnamespace strata {\n\n' +
+    out.write("python/py_all.cpp", HEADER + '#include "bind/args/args.h"\n\nnamespace strata {\n\n' +
               "\n".join(f"extern const py::Entry py_entries_{f}[];" for f in families) +
               "\n\nnamespace py {\nconst Entry* const all_entries[] = {" + ", ".join(f"py_entries_{f}" for f in families) +
               ", nullptr};\n}  // namespace py\n}  // namespace strata\n")

@@ -234,7 +234,7 @@ def filled_body(e: Entry) -> str:
         body += f"  const Tensor {r} = " + (made_result(e, k, tensors[0][0]) if tensors else f"new_result({place(e)}, prepared.outputs[{k}])") + ";\n"
     given = made[0] if len(made) == 1 else "{" + ", ".join(made) + "}" if made else ""
     asked = ", ".join("&" + t for t in made or [t for t, _ in tensors])
-    return (body + f"  if (run::to_run({{{asked}}})) {e.by_hand}({', '.join([*made, call_args(e.schema)])});\n"
+    return (body + f"  if (eager::to_run({{{asked}}})) {e.by_hand}({', '.join([*made, call_args(e.schema)])});\n"
             f"  return {given}".rstrip() + ";\n")
 
 

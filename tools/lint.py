@@ -13,21 +13,25 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ["base", "core", "dispatch", "dist", "run", "eager", "grad", "io", "ir", "jit", "lower", "nn", "optim", "serve"]
+LAYERS = ["base", "core", "dispatch", "dist", "run", "vendor", "ops", "compose", "grad", "io", "ir", "jit", "lower", "nn", "optim",
+          "serve"]
 MAX_LINES = 500
 CODE = {".cpp", ".h", ".c", ".py", ".yaml", ".expr", ".md", ".txt"}
-# What run/ and eager/ may read of lower/: the interface of printed kernels, no generator.
-ALLOWED = {(layer, f"lower/{name}.h") for layer in ("run", "eager") for name in ("kernel_abi", "registry")}
+# What callers of kernels may read of lower/: the interface of printed kernels, no generator.
+ALLOWED = {(layer, f"lower/{name}.h") for layer in ("run", "ops") for name in ("kernel_abi", "registry")}
+# The layers that generated headers belong to, by how their names under strata/generated/ begin: declarations of operators are
+# dispatch's, kernels, formulas and the C++ that entries name are declared for run/ and what stands on it.
+GENERATED = {"tensor_methods": "core", "ops/": "dispatch", "handles/": "dispatch", "kernel_": "run", "formulas": "run", "by_hand/": "run"}
 # lower/ stands beside the layers: it may use these only.
 LOWER_MAY = {"base", "core", "lower"}
 
 
 # What may ask whether a tensor has memory: where launches begin, reads of values on the host, records of autograd, the choice of
 # a device's kernels, files. Those that make results or launch kernels ask by the functions of run/launch.h and core/tensor.h.
-MEMORY_KNOWN = {"run/launch.h", "run/launch.cpp", "eager/formulas.cpp", "eager/index_args.cpp", "grad/node.h", "dispatch/operator.cpp",
+MEMORY_KNOWN = {"run/launch.h", "run/launch.cpp", "run/formulas.cpp", "run/index_args.cpp", "grad/node.h", "dispatch/operator.cpp",
                 "io/safetensors.cpp"}
-LAUNCHES = {"eager/copy.cpp", "eager/launches.cpp", "eager/pointwise.cpp", "eager/random.cpp", "eager/rows.cpp", "eager/space.cpp",
-            "eager/space.h"}
+LAUNCHES = {"run/copy.cpp", "run/launches.cpp", "run/pointwise.cpp", "run/random.cpp", "run/rows.cpp", "run/prepare.cpp",
+            "run/prepare.h"}
 
 
 def tracked() -> list[Path]:
@@ -54,9 +58,12 @@ def layers(files: list[Path]) -> list[str]:
         layer = parts[1]
         for i, line in enumerate(f.read_text().splitlines(), 1):
             match = re.match(r'#include "((\w+)/[^"]+)"', line)
-            if not match or match.group(2) not in LAYERS:
+            if not match or match.group(2) not in [*LAYERS, "strata"]:
                 continue
             target = match.group(2)
+            if target == "strata":
+                made = match.group(1).removeprefix("strata/generated/")
+                target = next((layer for start, layer in GENERATED.items() if made.startswith(start)), "serve")
             if (layer, match.group(1)) in ALLOWED:
                 continue
             if layer == "lower":

@@ -1,6 +1,6 @@
 // Times the generated matrix products beside a library in the same process, alternating blocks, medians.
 // Usage: bench_gemm kernels.so level(v3, v4, base) [libstrata_onednn.so] [threads]
-// kernels.so is the printed text of lower/gemm.h, compiled; gemm_check leaves such files in its work folder.
+// kernels.so is the printed text of lower/print/gemm.h, compiled; gemm_check leaves such files in its work folder.
 #include <omp.h>
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "eager/conv_generated.h"
-#include "eager/gemm.h"
 #include "open_library.h"
+#include "ops/conv/generated.h"
+#include "ops/matmul/gemm.h"
 
 namespace {
 

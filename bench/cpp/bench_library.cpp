@@ -1,6 +1,6 @@
-// Times a library of src/eager/library.h beside PyTorch on the same shapes: two processes, alternating blocks, medians.
-// Usage: bench_library libstrata_onednn.so [python with torch] [threads] [conv]
-// Each block of one side starts when the other's worker threads have gone to sleep, so neither spins into the other.
+// Times a library of src/vendor/library.h beside PyTorch on the same shapes: two processes, alternating blocks,
+// medians. Usage: bench_library libstrata_onednn.so [python with torch] [threads] [conv] Each block of one side starts
+// when the other's worker threads have gone to sleep, so neither spins into the other.
 #include <sys/wait.h>
 #include <unistd.h>
 

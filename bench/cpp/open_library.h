@@ -1,4 +1,4 @@
-// Opens a library of src/eager/library.h the way the product has to: the OpenMP runtime of the process first and
+// Opens a library of src/vendor/library.h the way the product has to: the OpenMP runtime of the process first and
 // globally, so that a library linked with another one is served by it.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "eager/library.h"
+#include "vendor/library.h"
 
 inline const StrataLibrary* open_library(const char* path) {
   const char* runtimes[] = {"libomp.so.5", "libomp.so", "libomp5.so"};

@@ -1,4 +1,4 @@
-// The C table of src/eager/lapack.h over LAPACK: memory that the routines ask for, and their complaints as status
+// The C table of src/vendor/lapack.h over LAPACK: memory that the routines ask for, and their complaints as status
 // codes.
 #include <algorithm>
 #include <climits>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "eager/lapack.h"
 #include "routines.h"
+#include "vendor/lapack.h"
 
 // OpenBLAS's own; a plain LAPACK has neither.
 extern "C" __attribute__((weak)) void openblas_set_num_threads(int);

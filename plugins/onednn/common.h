@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "eager/library.h"
+#include "vendor/library.h"
 
 namespace strata::onednn {
 

@@ -38,8 +38,8 @@ Generator& default_generator(Device device) {
   return *cpu;
 }
 
-// Printed from src/lower/math/philox.expr (lower/print_host.cpp): the words of one counter, and of `count` from there
-// on.
+// Printed from src/lower/math/philox.expr (lower/print/print_host.cpp): the words of one counter, and of `count` from
+// there on.
 extern "C" {
 void strata_philox(uint64_t seed, uint64_t counter, uint32_t* out);
 void strata_philox_run(uint64_t seed, uint64_t counter, int64_t count, uint32_t* out);

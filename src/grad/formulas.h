@@ -1,7 +1,7 @@
 // C++ functions of single derivatives, which gen/formula.py declares as HELPERS: loops over lists of tensors.
 #pragma once
-#include "eager/formulas.h"
 #include "grad/node.h"
+#include "run/formulas.h"
 
 namespace strata::formulas {
 

@@ -1,5 +1,5 @@
 // What a printed CPU kernel looks like to its caller. Kernels see only contiguous runs of elements: iteration over
-// strides, broadcasting, type conversion of operands, ends of rows and threads are the callers' work (eager/).
+// strides, broadcasting, type conversion of operands, ends of rows and threads are the callers' work (run/).
 //
 // Pointwise: `blocks` runs of 16 elements. ptr holds the outputs, then the inputs; step the bytes to advance after each
 // block (0: the operand is the same 16 values for every block). Buffers are whole blocks. params holds the scalars, one

@@ -9,10 +9,10 @@
 #include <map>
 #include <sstream>
 
-#include "lower/build.h"
-#include "lower/gemm.h"
+#include "lower/expr/build.h"
+#include "lower/print/gemm.h"
+#include "lower/print/print_c.h"
 #include "lower/print/print_spaces.h"
-#include "lower/print_c.h"
 
 namespace strata::lower {
 extern const KernelDesc table_kernels[];

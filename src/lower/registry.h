@@ -16,8 +16,8 @@ struct StrataSpaceTable {
 };
 extern const StrataSpaceTable strata_space_tables[];
 
-// The matrix-product kernels that were printed (lower/gemm.h): each `kernel` points to a table laid out like
-// eager/gemm.h's GemmKernel. Ends with a null isa.
+// The matrix-product kernels that were printed (lower/print/gemm.h): each `kernel` points to a table laid out like
+// ops/matmul/gemm.h's GemmKernel. Ends with a null isa.
 struct StrataGemmTable {
   const char* isa;
   const char* dtype;  // DTypeTraits cname

@@ -5,7 +5,7 @@
 #include "base/env.h"
 #include "base/error.h"
 
-namespace strata::run {
+namespace strata::eager {
 
 namespace {
 
@@ -57,4 +57,4 @@ void set_cpu_isa(const char* isa) {
 
 uint32_t isa_generation() { return generation.load(std::memory_order_relaxed); }
 
-}  // namespace strata::run
+}  // namespace strata::eager

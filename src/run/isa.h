@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-namespace strata::run {
+namespace strata::eager {
 
 constexpr int kIsaCount = 3;
 
@@ -13,4 +13,4 @@ const char* cpu_isa();               // its name
 void set_cpu_isa(const char* name);  // raises when the machine lacks it; later calls use it
 uint32_t isa_generation();           // changes with set_cpu_isa, so that cached entries are looked up again
 
-}  // namespace strata::run
+}  // namespace strata::eager

@@ -5,7 +5,7 @@
 
 #include "dispatch/seen.h"
 
-namespace strata::run {
+namespace strata::eager {
 namespace {
 
 int32_t on_cpu(const SpaceCall& c) {
@@ -77,4 +77,4 @@ int32_t launch(const SpaceCall& c) {
   return rank > size_t(kMaxGroup) ? in_turns(c, rank, launcher) : launcher(c);
 }
 
-}  // namespace strata::run
+}  // namespace strata::eager

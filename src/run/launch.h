@@ -3,7 +3,7 @@
 #pragma once
 #include "run/space.h"
 
-namespace strata::run {
+namespace strata::eager {
 
 // A scalar of a kernel, as its adapter reads it: 16 bytes.
 struct Slot {
@@ -41,4 +41,4 @@ inline bool to_run(std::initializer_list<const Tensor*> results) {
 // device that runs no kernels.
 int32_t launch(const SpaceCall& call);
 
-}  // namespace strata::run
+}  // namespace strata::eager

@@ -11,7 +11,7 @@
 #include "lower/registry.h"
 #include "run/isa.h"
 
-namespace strata::run {
+namespace strata::eager {
 namespace {
 
 constexpr int kMaxRanges = 16, kMaxOperands = 8, kMaxDims = TensorImpl::kMaxDims;
@@ -428,4 +428,4 @@ int32_t space(const SpaceArgs& args) {
   return run_form(args, *form, launch);
 }
 
-}  // namespace strata::run
+}  // namespace strata::eager

@@ -6,7 +6,7 @@
 #include "core/tensor.h"
 #include "lower/kernel_abi.h"
 
-namespace strata::run {
+namespace strata::eager {
 
 struct SpaceOp {
   const char* name;  // of the kernel in the table
@@ -47,4 +47,4 @@ struct SpaceArgs {
 // Returns the status word: 2 where an index was out of range.
 int32_t space(const SpaceArgs& args);
 
-}  // namespace strata::run
+}  // namespace strata::eager

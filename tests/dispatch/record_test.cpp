@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "eager/copy.h"
+#include "run/copy.h"
 #include "strata/generated/handles.h"
 #include "strata/generated/kernel_calls.h"
 #include "strata/generated/ops.h"

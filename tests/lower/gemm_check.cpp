@@ -1,7 +1,7 @@
 // Prints the matrix-product kernels, compiles them with Clang and GCC for three instruction sets, and compares what the
 // driver makes of them with scalar chains, bit for bit, for odd sizes, strides and one and two threads.
 // Usage: gemm_check [work folder] [more]; exit code 0 when all bits agree. "more" adds the slow large sizes at base.
-#include "lower/gemm.h"
+#include "lower/print/gemm.h"
 
 #include <dlfcn.h>
 
@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "eager/gemm.h"
+#include "ops/matmul/gemm.h"
 
 namespace {
 

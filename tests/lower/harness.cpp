@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "lower/build.h"
+#include "lower/expr/build.h"
 
 namespace strata::lower {
 extern const KernelDesc test_kernels[];

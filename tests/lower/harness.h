@@ -9,7 +9,7 @@
 
 #include "lower/ir/nest.h"
 #include "lower/kernel_abi.h"
-#include "lower/print_c.h"
+#include "lower/print/print_c.h"
 
 namespace strata::lower::test {
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "harness.h"
-#include "lower/build.h"
+#include "lower/expr/build.h"
 
 namespace strata::lower::test {
 namespace {

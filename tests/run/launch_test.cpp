@@ -13,21 +13,21 @@ namespace {
 
 std::vector<size_t> turns;  // dims of the group in each call
 
-int32_t on_fake(const run::SpaceCall& c) {
+int32_t on_fake(const eager::SpaceCall& c) {
   turns.push_back(c.places[0].dims.size());
-  return run::space({c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data()});
+  return eager::space({c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data()});
 }
 
-const run::SpaceOp flip{"flip"};
+const eager::SpaceOp flip{"flip"};
 
 // flip of all dims of 0, 1, 2... on `device`.
 std::vector<float> flipped(Device device, IntArrayRef sizes) {
   const Tensor from = make_tensor(sizes, DType::F32, device), to = make_tensor(sizes, DType::F32, device);
   std::iota(from.data<float>(), from.data<float>() + from.numel(), 0.f);
-  run::Place all{"f", {}};
+  eager::Place all{"f", {}};
   for (size_t d = 0; d < sizes.size(); ++d) all.dims.push_back(int64_t(d));
   const Tensor *out = &to, *in = &from;
-  EXPECT_EQ(run::launch({flip, "flip", DType::U32, {&out, 1}, {&in, 1}, {&all, 1}, {}, {}}), 0);
+  EXPECT_EQ(eager::launch({flip, "flip", DType::U32, {&out, 1}, {&in, 1}, {&all, 1}, {}, {}}), 0);
   return {to.data<float>(), to.data<float>() + to.numel()};
 }
 
@@ -48,7 +48,7 @@ TEST(Launch, GoesToTheDevice) {
     EXPECT_EQ(e.kind(), ErrorKind::NotImplemented);
     EXPECT_NE(e.message().find("flip: device launched:0 runs no printed kernels"), std::string::npos) << e.message();
   }
-  run::register_launcher(type, on_fake);
+  eager::register_launcher(type, on_fake);
   EXPECT_EQ(flipped(device, {3, 4}), reversed(12));
   EXPECT_EQ(turns, (std::vector<size_t>{2}));
   turns.clear();

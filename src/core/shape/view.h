@@ -1,5 +1,5 @@
 // Shape rules of views, over a size type S (int64_t in kernels; symbolic sizes need + - * / and comparisons only). They
-// check what sizes alone decide and raise PyTorch's errors; strides follow in eager/.
+// check what sizes alone decide and raise PyTorch's errors; strides follow in run/view_rules.h.
 #pragma once
 #include <algorithm>
 

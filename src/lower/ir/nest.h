@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "lower/ir.h"
+#include "lower/ir/ir.h"
 
 namespace strata::lower {
 

@@ -1,5 +1,5 @@
 // Pointwise and row kernels as nests: one range, or a row's own and one over its elements, which the reductions bind.
-#include "lower/build.h"
+#include "lower/expr/build.h"
 
 #include <algorithm>
 #include "lower/ir/nest.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lower/build.h"
+#include "lower/expr/build.h"
 
 namespace strata::lower {
 

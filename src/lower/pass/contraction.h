@@ -4,7 +4,7 @@
 // by fma, in chains of 1,024 whose results are added in order; an empty sum is 0. Half types are float32's here, and
 // integers wrap. Of complex values the real part adds ar * br, then -ai * bi, the imaginary one ar * bi, then ai * br.
 #pragma once
-#include "lower/build.h"
+#include "lower/expr/build.h"
 
 namespace strata::lower {
 

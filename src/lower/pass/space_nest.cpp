@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lower/build.h"
+#include "lower/expr/build.h"
 #include "lower/pass/carry_text.h"
 #include "lower/pass/contraction.h"
 #include "lower/pass/live.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "lower/expr.h"
+#include "lower/expr/expr.h"
 #include "lower/ir/nest.h"
 
 namespace strata::lower {

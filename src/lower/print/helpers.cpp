@@ -1,6 +1,6 @@
 #include "lower/print/helpers.h"
 
-#include "lower/fill.h"
+#include "lower/print/fill.h"
 
 namespace strata::lower {
 namespace {

@@ -1,5 +1,5 @@
 // Helpers of printed nests: total arithmetic, and the folds of reductions.
-#include "lower/fill.h"
+#include "lower/print/fill.h"
 #include "lower/print/helpers.h"
 #include "lower/print/print_nest.h"
 

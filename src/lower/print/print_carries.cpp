@@ -1,7 +1,7 @@
 // Values that a printed nest hands from turn to turn (ir/carry.h).
 #include <utility>
 
-#include "lower/fill.h"
+#include "lower/print/fill.h"
 #include "lower/print/nest_printer.h"
 
 namespace strata::lower {

@@ -1,5 +1,5 @@
 // Sums of products in a printed nest: pass/contraction.h says their order.
-#include "lower/fill.h"
+#include "lower/print/fill.h"
 #include "lower/print/nest_printer.h"
 
 namespace strata::lower {

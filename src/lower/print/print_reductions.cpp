@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "lower/fill.h"
+#include "lower/print/fill.h"
 #include "lower/print/nest_printer.h"
 
 namespace strata::lower {

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "lower/ir.h"
+#include "lower/ir/ir.h"
 #include "lower/print/dialect.h"
 #include "lower/print/print_nest.h"
 

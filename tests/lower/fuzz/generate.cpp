@@ -2,10 +2,10 @@
 // own.
 #include <algorithm>
 
+#include "lower/expr/types.h"
 #include "lower/fuzz/expressions.h"
 #include "lower/fuzz/program.h"
 #include "lower/pass/space_nest.h"
-#include "lower/types.h"
 
 namespace strata::lower {
 extern const KernelDesc table_kernels[];

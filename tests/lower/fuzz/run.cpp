@@ -13,8 +13,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "lower/print/print_c.h"
 #include "lower/print/print_nest.h"
-#include "lower/print_c.h"
 
 namespace strata::lower::fuzz {
 namespace {

@@ -1,0 +1,376 @@
+// Operators and kernels written in Python: what stands behind strata.library.
+#include <algorithm>
+
+#include "bind/autograd/function.h"
+#include "bind/dispatch/modes.h"
+#include "bind/dispatch/stack.h"
+#include "bind/tensor/tensor.h"
+#include "dispatch/boxed.h"
+#include "grad/variable.h"
+
+namespace strata::py {
+
+namespace {
+
+constexpr const char* kMadeHere = "strata.library: the operator's definition";
+
+bool any_meta(const Stack& stack) {
+  for (const IValue& v : stack) {
+    if (v.is_tensor() && v.get<Tensor>().is_meta()) return true;
+    if (v.is_tensors())
+      for (const Tensor& t : v.get<IValue::TensorVec>())
+        if (t.defined() && t.is_meta()) return true;
+  }
+  return false;
+}
+
+// Keys that a kernel for `key` has passed: off while it runs, so that calling the operator again goes inwards. Autograd
+// stays on, since a kernel for it may be made of operators that are recorded, and so do the innermost ones.
+KeySet passed(Key key) {
+  if (key <= Key::Meta || key == Key::Autograd) return {};
+  KeySet all((1u << kKeyCount) - 1);
+  return all - all.below(key) - KeySet(Key::Python);
+}
+
+// A function of Python as a kernel. Registered kernels are never freed, since calls may be running them.
+struct PythonKernel {
+  SharedObject fn;
+  std::string source;
+  KeySlot slot;
+  bool takes_operator = false;      // a fallback: the operator comes first
+  bool yields_to_previous = false;  // calls to the operator from inside go to what was there before
+  OperatorTable::Saved previous{};
+
+  void run(Operator& op, Dispatch d, Stack& stack) const {
+    if (yields_to_previous && std::find(active().begin(), active().end(), this) != active().end())
+      return run_previous(op, d, stack);
+    if (slot.key == Key::Backend && slot.device != kCompositeSlot && any_meta(stack)) {
+      if (run_saved(op, previous, d, stack)) return;
+      throw_error(ErrorKind::NotImplemented,
+                  str_cat(op.name,
+                          ": attempted to run this operator with meta tensors, but it has no kernel for them; register "
+                          "one with strata.library.register_fake or impl(..., \"Meta\")"));
+    }
+    ExcludeGuard outer(passed(slot.key));
+    struct Active {
+      explicit Active(const PythonKernel* k) { active().push_back(k); }
+      ~Active() { active().pop_back(); }
+    } inside(this);
+    HoldLock lock;
+    PythonArgs args = stack_to_args(op, stack);
+    if (takes_operator) {
+      Own first = make_tuple(new_reference(operator_object(op)).release());
+      args.args = Own(checked(PySequence_Concat(first.get(), args.args.get())));
+    }
+    Own result = call_object(fn.get(), args.args.get(), args.kwargs.get());
+    Stack results;
+    results_from_python(op, result.get(), stack, source, results);
+    stack.swap(results);
+  }
+
+ private:
+  void run_previous(Operator& op, Dispatch d, Stack& stack) const {
+    if (run_saved(op, previous, d, stack)) return;
+    OperatorTable::Saved composite{op.composite.typed.load(), op.composite.boxed.load(), nullptr, false};
+    STRATA_CHECK_NOT_IMPLEMENTED(slot.device != kCompositeSlot && run_saved(op, composite, d, stack), op.name,
+                                 ": called from its own override, and no kernel was there before");
+  }
+  static std::vector<const PythonKernel*>& active() {
+    static thread_local std::vector<const PythonKernel*> kernels;
+    return kernels;
+  }
+};
+
+const BoxedKernel* make_kernel(PythonKernel kernel) {
+  auto* kept = new PythonKernel(std::move(kernel));
+  return new BoxedKernel{[kept](Operator& op, Dispatch d, Stack& stack) { kept->run(op, d, stack); }, kept->source};
+}
+
+// ---- what every operator defined here gets
+
+void each_tensor(const Stack& stack, std::vector<Tensor>& out) {
+  for (const IValue& v : stack) {
+    if (v.is_tensor()) out.push_back(v.get<Tensor>());
+    if (v.is_tensors())
+      for (const Tensor& t : v.get<IValue::TensorVec>()) out.push_back(t);
+  }
+}
+
+// Autograd without a formula: results raise when they are differentiated.
+void autograd_missing(Operator& op, Dispatch d, Stack& stack) {
+  std::vector<Tensor> inputs;
+  each_tensor(stack, inputs);
+  bool record = grad_enabled() && needs_grad_list(inputs);
+  if (record)
+    for (const Tensor& t : written_tensors(op.schema(), stack)) check_inplace(t, op.name.c_str());
+  {
+    ExcludeGuard below{KeySet(Key::Autograd)};
+    redispatch_boxed(op, d.below(Key::Autograd), stack);
+  }
+  if (!record) return;
+  std::string text = str_cat("Trying to backward through ", op.name,
+                             " but no autograd formula was registered. Use "
+                             "strata.library.register_autograd to add one.");
+  auto mark = [&](const Tensor& t) {
+    if (!t.defined() || !is_differentiable(t.dtype())) return t;
+    for (const Tensor& i : inputs)
+      if (i.is_same(t)) return t;
+    return with_error_node("NotImplemented", text, t, inputs)[0];
+  };
+  for (IValue& v : stack) {
+    if (v.is_tensor()) {
+      v = IValue(mark(v.get<Tensor>()));
+    } else if (v.is_tensors()) {
+      IValue::TensorVec list = v.get<IValue::TensorVec>();
+      for (Tensor& t : list) t = mark(t);
+      v = IValue(std::move(list));
+    }
+  }
+}
+
+// Version counters of what the schema says is written, and bases of what it says is a view.
+void bookkeeping(Operator& op, Dispatch d, Stack& stack) {
+  const Schema& schema = op.schema();
+  Stack args = stack;
+  redispatch_boxed(op, d.below(Key::InplaceOrView), stack);
+  for (const Tensor& t : written_tensors(schema, args)) t.bump_version(op.name.c_str());
+  for (size_t r = 0; r < schema.returns.size() && r < stack.size(); ++r) {
+    const TypeSpec& type = schema.returns[r].type;
+    if (type.alias.empty() || type.written || !stack[r].is_tensor()) continue;
+    for (size_t i = 0; i < schema.args.size(); ++i)
+      if (schema.args[i].type.alias == type.alias && args[i].is_tensor())
+        mark_view(stack[r].get<Tensor>(), args[i].get<Tensor>());
+  }
+}
+
+const BoxedKernel* autograd_kernel() {
+  static const BoxedKernel kernel{autograd_missing, kMadeHere};
+  return &kernel;
+}
+const BoxedKernel* bookkeeping_kernel() {
+  static const BoxedKernel kernel{bookkeeping, kMadeHere};
+  return &kernel;
+}
+
+// ---- tokens: what a registration replaced
+
+struct Token {
+  Operator* op;
+  KeySlot slot;
+  OperatorTable::Saved saved;
+};
+constexpr const char* kToken = "strata.dispatch.token";
+
+PyObject* make_token(Operator& op, KeySlot slot, OperatorTable::Saved saved) {
+  return checked(PyCapsule_New(new Token{&op, slot, saved}, kToken,
+                               [](PyObject* o) { delete static_cast<Token*>(PyCapsule_GetPointer(o, kToken)); }));
+}
+
+Slot& slot_at(Operator& op, KeySlot s) {
+  if (s.key != Key::Backend) return op.slots[static_cast<int>(s.key)];
+  return s.device == kCompositeSlot ? op.composite : op.backend[s.device];
+}
+
+// _dispatch_define(schema) -> OpOverload
+PyObject* define(PyObject*, PyObject* schema) {
+  return guarded([&] {
+    Operator& op = define_boxed(std::string(to_Str(schema)));
+    OperatorTable& table = OperatorTable::instance();
+    table.impl(op, Key::Autograd, 0, nullptr, autograd_kernel(), kMadeHere, true);
+    bool aliases = op.schema().writes();
+    for (const Argument& r : op.schema().returns) aliases |= !r.type.alias.empty();
+    if (aliases) table.impl(op, Key::InplaceOrView, 0, nullptr, bookkeeping_kernel(), kMadeHere, true);
+    return new_reference(operator_object(op)).release();
+  });
+}
+
+// _dispatch_undefine(op)
+PyObject* undefine(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    OperatorTable::instance().remove(operator_of(o));
+    Py_RETURN_NONE;
+  });
+}
+
+// _dispatch_impl(op, key, fn, yields=False) -> token
+PyObject* impl(PyObject*, PyObject* args) {
+  PyObject *o, *key, *fn;
+  int yields = 0;
+  if (!PyArg_ParseTuple(args, "OUO|p", &o, &key, &fn, &yields)) return nullptr;
+  return guarded([&] {
+    if (!PyCallable_Check(fn)) raise(PyExc_TypeError, "library: a kernel must be callable, got " + type_name(fn));
+    Operator& op = operator_of(o);
+    KeySlot slot = parse_key(to_Str(key));
+    OperatorTable& table = OperatorTable::instance();
+    Slot& at = slot_at(op, slot);
+    PythonKernel kernel{share(fn), callable_source(fn), slot};
+    kernel.yields_to_previous = yields != 0;
+    kernel.previous = {at.typed.load(), at.boxed.load(), at.source, at.fallthrough};
+    const char* source = lasting_text(kernel.source);
+    bool quiet = at.source == kMadeHere;
+    if (slot.implicit && op.slots[static_cast<int>(Key::Autograd)].boxed.load() == autograd_kernel())
+      table.restore(op, Key::Autograd, 0, {nullptr, nullptr, nullptr, false});
+    if (yields && at.empty() && !op.composite.empty()) {
+      warn(str_cat(
+          "Overriding a previously registered kernel for the same operator and the same dispatch key: operator ",
+          op.name, ", key ", text_of(key), ", previous kernel from ",
+          op.composite.source ? op.composite.source : "its definition", ", new kernel from ", source));
+      quiet = true;
+    }
+    OperatorTable::Saved saved =
+        table.impl(op, slot.key, slot.device, nullptr, make_kernel(std::move(kernel)), source, quiet);
+    return make_token(op, slot, saved);
+  });
+}
+
+// _dispatch_restore(token)
+PyObject* restore(PyObject*, PyObject* o) {
+  return guarded([&]() -> PyObject* {
+    Token* token = static_cast<Token*>(PyCapsule_GetPointer(o, kToken));
+    if (!token) throw PythonError();
+    OperatorTable::instance().restore(*token->op, token->slot.key, token->slot.device, token->saved);
+    Py_RETURN_NONE;
+  });
+}
+
+// _dispatch_fallthrough(op, key) -> token
+PyObject* fallthrough(PyObject*, PyObject* args) {
+  PyObject *o, *key;
+  if (!PyArg_ParseTuple(args, "OU", &o, &key)) return nullptr;
+  return guarded([&] {
+    Operator& op = operator_of(o);
+    KeySlot slot = parse_key(to_Str(key));
+    STRATA_CHECK_VALUE(slot.key != Key::Backend, "library: the innermost key cannot fall through, got ", text_of(key));
+    return make_token(op, slot, OperatorTable::instance().fallthrough(op, slot.key));
+  });
+}
+
+// _dispatch_fallback(key, fn or None): the fallback of a whole key.
+PyObject* fallback(PyObject*, PyObject* args) {
+  PyObject *key, *fn;
+  if (!PyArg_ParseTuple(args, "UO", &key, &fn)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    KeySlot slot = parse_key(to_Str(key));
+    STRATA_CHECK_VALUE(slot.key > Key::Autograd && slot.key != Key::Python, "library: the key ", text_of(key),
+                       " takes no fallback; use Autocast, Vmap or User0 to User3");
+    OperatorTable& table = OperatorTable::instance();
+    if (fn == Py_None) {
+      table.fallback(slot.key, nullptr);
+      Py_RETURN_NONE;
+    }
+    if (!PyCallable_Check(fn)) raise(PyExc_TypeError, "library: a fallback must be callable, got " + type_name(fn));
+    PythonKernel kernel{share(fn), callable_source(fn), slot};
+    kernel.takes_operator = true;
+    table.fallback(slot.key, make_kernel(std::move(kernel)));
+    Py_RETURN_NONE;
+  });
+}
+
+// _dispatch_has_kernel(op, key)
+PyObject* has_kernel(PyObject*, PyObject* args) {
+  PyObject *o, *key;
+  if (!PyArg_ParseTuple(args, "OU", &o, &key)) return nullptr;
+  return guarded([&] { return wrap(!slot_at(operator_of(o), parse_key(to_Str(key))).empty()); });
+}
+
+// _dispatch_keys_on_thread(include keys, exclude keys) -> what was set, for a later call
+PyObject* keys_on_thread(PyObject*, PyObject* args) {
+  unsigned include, exclude;
+  if (!PyArg_ParseTuple(args, "II", &include, &exclude)) return nullptr;
+  DispatchTls& tls = dispatch_tls;
+  PyObject* before = Py_BuildValue("II", tls.include.bits(), tls.exclude.bits());
+  tls.include = KeySet(include);
+  tls.exclude = KeySet(exclude);
+  refresh_tls_mask();
+  return before;
+}
+
+// _dispatch_thread_keys() -> (include, exclude) as bits
+PyObject* thread_keys(PyObject*, PyObject*) {
+  return Py_BuildValue("II", dispatch_tls.include.bits(), dispatch_tls.exclude.bits());
+}
+
+// _dispatch_key_bit(name)
+PyObject* key_bit(PyObject*, PyObject* name) {
+  return guarded([&] { return wrap(int64_t(KeySet(parse_key(to_Str(name)).key).bits())); });
+}
+
+// _dispatch_keys(tensor) -> names, outermost first
+PyObject* tensor_keys(PyObject*, PyObject* o) {
+  return guarded([&] {
+    if (!is_tensor(o)) raise(PyExc_TypeError, "expected Tensor, got " + type_name(o));
+    Own list(checked(PyList_New(0)));
+    for (int k = kKeyCount - 1; k >= 0; --k) {
+      if (!tensor_of(o).keys().has(static_cast<Key>(k))) continue;
+      Own name(checked(PyUnicode_FromString(key_name(static_cast<Key>(k)))));
+      checked(PyList_Append(list.get(), name.get()));
+    }
+    return list.release();
+  });
+}
+
+// _shape_only(tensor): a tensor of the same shape, strides, dtype and device, without data.
+PyObject* shape_only(PyObject*, PyObject* o) {
+  return guarded([&] {
+    if (!is_tensor(o)) raise(PyExc_TypeError, "expected Tensor, got " + type_name(o));
+    const Tensor& t = tensor_of(o);
+    return wrap(make_tensor_strided(t.sizes(), t.strides(), t.dtype(), t.device(), true));
+  });
+}
+
+PyMethodDef functions[] = {{"_shape_only", shape_only, METH_O, nullptr},
+                           {"_dispatch_define", define, METH_O, nullptr},
+                           {"_dispatch_undefine", undefine, METH_O, nullptr},
+                           {"_dispatch_impl", impl, METH_VARARGS, nullptr},
+                           {"_dispatch_restore", restore, METH_O, nullptr},
+                           {"_dispatch_fallthrough", fallthrough, METH_VARARGS, nullptr},
+                           {"_dispatch_fallback", fallback, METH_VARARGS, nullptr},
+                           {"_dispatch_has_kernel", has_kernel, METH_VARARGS, nullptr},
+                           {"_dispatch_keys_on_thread", keys_on_thread, METH_VARARGS, nullptr},
+                           {"_dispatch_thread_keys", thread_keys, METH_NOARGS, nullptr},
+                           {"_dispatch_key_bit", key_bit, METH_O, nullptr},
+                           {"_dispatch_keys", tensor_keys, METH_O, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+KeySlot parse_key(std::string_view name) {
+  static const std::pair<const char*, KeySlot> names[] = {
+      {"CompositeImplicitAutograd", {Key::Backend, kCompositeSlot, true}},
+      {"CompositeExplicitAutograd", {Key::Backend, kCompositeSlot}},
+      {"Meta", {Key::Meta}},
+      {"Tracer", {Key::Tracer}},
+      {"Functionalize", {Key::Functionalize}},
+      {"InplaceOrView", {Key::InplaceOrView}},
+      {"ADInplaceOrView", {Key::InplaceOrView}},
+      {"Autograd", {Key::Autograd}},
+      {"AutogradCPU", {Key::Autograd}},
+      {"Autocast", {Key::Autocast}},
+      {"AutocastCPU", {Key::Autocast}},
+      {"Vmap", {Key::Vmap}},
+      {"User0", {Key::User0}},
+      {"User1", {Key::User1}},
+      {"User2", {Key::User2}},
+      {"User3", {Key::User3}},
+      {"Python", {Key::Python}},
+  };
+  for (const auto& [text, slot] : names)
+    if (name == text) return slot;
+  std::string lower(name), known;
+  for (char& c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
+  for (int i = 0; i < kMaxDeviceTypes && !device_type_name(i).empty(); ++i) {
+    if (lower == device_type_name(i)) return {Key::Backend, i};
+    known += ", " + device_type_name(i);
+  }
+  for (const auto& [text, slot] : names) known += str_cat(", ", text);
+  throw_error(ErrorKind::Value,
+              str_cat("library: expected a dispatch key, got '", name, "'; keys are ", known.substr(2)));
+}
+
+void init_library(PyObject* module) {
+  init_operator(module);
+  init_record(module);
+  add_functions(module, functions);
+}
+
+}  // namespace strata::py

@@ -1,0 +1,98 @@
+// The user's line for base/span.h: the code object and instruction of the running Python frame.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+// The frame's layout, so that no frame object has to be made for a mark.
+#define Py_BUILD_CORE
+#include "internal/pycore_frame.h"
+#undef Py_BUILD_CORE
+#define STRATA_HAS_FRAMES 1
+#endif
+
+#include <vector>
+
+#include "base/span.h"
+#include "bind/types/types.h"
+
+namespace strata::py {
+
+namespace {
+
+// Code objects that marks refer to; each is kept alive for ever. Open addressing, guarded by the interpreter lock.
+class CodeSet {
+ public:
+  void keep(PyObject* code) {
+    if (code == last_) return;
+    last_ = code;
+    size_t at = hash(code);
+    while (slots_[at]) {
+      if (slots_[at] == code) return;
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    slots_[at] = Py_NewRef(code);
+    if (++count_ * 2 > slots_.size()) grow();
+  }
+
+ private:
+  size_t hash(PyObject* code) const { return (reinterpret_cast<uintptr_t>(code) >> 4) & (slots_.size() - 1); }
+  void grow() {
+    std::vector<PyObject*> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (PyObject* code : old) {
+      if (!code) continue;
+      size_t at = hash(code);
+      while (slots_[at]) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = code;
+    }
+  }
+  std::vector<PyObject*> slots_ = std::vector<PyObject*>(1024);
+  size_t count_ = 0;
+  PyObject* last_ = nullptr;  // loops mark the same code over and over
+};
+CodeSet* kept;
+
+SourceMark take() {
+  // Without the lock there is no Python frame to speak of.
+#ifdef STRATA_HAS_FRAMES
+  PyThreadState* state = _PyThreadState_UncheckedGet();  // of the thread that holds the lock, whichever it is
+  if (!state || state->thread_id != PyThread_get_thread_ident()) return {};
+  _PyInterpreterFrame* frame = state->cframe ? state->cframe->current_frame : nullptr;
+  while (frame && _PyFrame_IsIncomplete(frame)) frame = frame->previous;
+  if (!frame) return {};
+  auto* code = reinterpret_cast<PyObject*>(frame->f_code);
+  kept->keep(code);
+  return {code, int32_t(_PyInterpreterFrame_LASTI(frame) * int(sizeof(_Py_CODEUNIT)))};
+#else
+  if (!PyGILState_Check()) return {};
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  if (!frame) return {};
+  auto* code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
+  kept->keep(code);
+  SourceMark mark{code, PyFrame_GetLasti(frame)};
+  Py_DECREF(code);
+  Py_DECREF(frame);
+  return mark;
+#endif
+}
+
+std::string text(SourceMark mark) {
+  if (!Py_IsInitialized()) return "an unknown line (Python has ended)";
+  PyGILState_STATE state = PyGILState_Ensure();
+  auto* code = static_cast<PyCodeObject*>(const_cast<void*>(mark.code));
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  const char* name = PyUnicode_AsUTF8(code->co_name);
+  std::string result =
+      str_cat(file ? file : "?", ":", PyCode_Addr2Line(code, mark.position), " in ", name ? name : "?");
+  PyErr_Clear();
+  PyGILState_Release(state);
+  return result;
+}
+
+}  // namespace
+
+void init_source(PyObject*) {
+  kept = new CodeSet;
+  set_source_provider({take, text});
+}
+
+}  // namespace strata::py

@@ -1,0 +1,170 @@
+// strata.Generator: a stream of random numbers. Its state is a tensor of 16 bytes: seed and offset.
+#include <random>
+
+#include "bind/args/parse.h"
+#include "bind/tensor/methods.h"
+#include "dispatch/seen.h"
+#include "strata/generated/ops/random.h"
+
+namespace strata::py {
+
+PyTypeObject* generator_type;
+
+namespace {
+
+// The state goes through operators, which recordings see, and nothing else.
+constexpr KeySet kOuterKeys(((1u << kKeyCount) - 1) & ~((1u << int(Key::InplaceOrView)) - 1));
+
+Generator& generator_of(PyObject* o) { return reinterpret_cast<PyGenerator*>(o)->generator; }
+
+// Takes a generator that exists: what throws while it is built must not be built inside the object.
+PyObject* wrap_as(PyTypeObject* type, Generator g) {
+  PyObject* o = checked(type->tp_alloc(type, 0));
+  new (&generator_of(o)) Generator(std::move(g));
+  return o;
+}
+
+// Negative seeds stand for their two's complement, as in PyTorch.
+uint64_t seed_of(PyObject* o) {
+  if (!PyLong_Check(o) && !PyIndex_Check(o)) {
+    Own number(checked(PyNumber_Long(o)));
+    return seed_of(number.get());
+  }
+  Own exact(checked(PyNumber_Index(o)));
+  uint64_t v = PyLong_AsUnsignedLongLongMask(exact.get());
+  if (PyErr_Occurred()) throw PythonError();
+  int beyond = 0;
+  PyLong_AsLongLongAndOverflow(exact.get(), &beyond);
+  bool fits = beyond == 0;
+  if (beyond > 0) {
+    PyLong_AsUnsignedLongLong(exact.get());
+    fits = !PyErr_Occurred();
+    PyErr_Clear();
+  }
+  if (!fits) raise(PyExc_RuntimeError, "Overflow when unpacking long: expected a seed in [-2^63, 2^64)");
+  return v;
+}
+
+PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    PyObject* device = nullptr;
+    static const char* names[] = {"device", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device))
+      throw PythonError();
+    Device d = device && device != Py_None ? to_Device(device) : Device{};
+    return wrap_as(type, Generator::make(d));
+  });
+}
+
+void dealloc(PyObject* o) {
+  generator_of(o).~Generator();
+  PyTypeObject* type = Py_TYPE(o);
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+
+// Recorded operators would go on from where the generator was.
+void check_seeding() {
+  STRATA_CHECK(!recording_here(),
+               "manual_seed: the generator cannot be seeded while operators are recorded; seed it before, or use "
+               "get_state() and set_state()");
+}
+
+PyObject* manual_seed(PyObject* o, PyObject* seed) {
+  return guarded([&] {
+    check_seeding();
+    generator_of(o).manual_seed(seed_of(seed));
+    return Py_NewRef(o);
+  });
+}
+
+PyObject* seed(PyObject* o, PyObject*) {
+  return guarded([&] {
+    check_seeding();
+    std::random_device device;
+    uint64_t fresh = (uint64_t(device()) << 32 | device()) >> 1;
+    generator_of(o).manual_seed(fresh);
+    return wrap(int64_t(fresh));
+  });
+}
+
+PyObject* initial_seed(PyObject* o, PyObject*) { return PyLong_FromUnsignedLongLong(generator_of(o).initial_seed()); }
+
+PyObject* get_state(PyObject* o, PyObject*) {
+  return guarded([&] {
+    ExcludeGuard plain(kOuterKeys);
+    return wrap(ops::_generator_state(generator_of(o)));
+  });
+}
+
+PyObject* set_state(PyObject* o, PyObject* state) {
+  return guarded([&] {
+    if (!is_tensor(state)) raise(PyExc_TypeError, str_cat("expected a Tensor as state, got ", Py_TYPE(state)->tp_name));
+    ExcludeGuard plain(kOuterKeys);
+    ops::_set_generator_state(tensor_of(state), generator_of(o));
+    return Py_NewRef(o);
+  });
+}
+
+PyObject* clone_state(PyObject* o, PyObject*) {
+  return guarded([&] {
+    Generator g = Generator::make(generator_of(o).device());
+    g.set_state(generator_of(o).state());
+    return wrap_generator(g);
+  });
+}
+
+PyObject* device(PyObject* o, void*) {
+  return guarded([&] { return wrap(generator_of(o).device()); });
+}
+
+// Pickled with its state.
+PyObject* reduce(PyObject* o, PyObject*) {
+  return guarded([&] {
+    Own d(device(o, nullptr));
+    Own state(checked(get_state(o, nullptr)));
+    return checked(Py_BuildValue("O(O)O", generator_type, d.get(), state.get()));
+  });
+}
+PyObject* set_pickled(PyObject* o, PyObject* state) {
+  Py_XDECREF(set_state(o, state));
+  if (PyErr_Occurred()) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"manual_seed", manual_seed, METH_O, "Starts the stream of that seed; returns the generator."},
+    {"seed", seed, METH_NOARGS, "Starts the stream of a seed that the system chose, and returns the seed."},
+    {"initial_seed", initial_seed, METH_NOARGS, "The seed of the stream."},
+    {"get_state", get_state, METH_NOARGS, "The state as a uint8 tensor."},
+    {"set_state", set_state, METH_O, "Goes on from a state that get_state() gave."},
+    {"clone_state", clone_state, METH_NOARGS, "A generator of its own that is in the same state."},
+    {"__reduce__", reduce, METH_NOARGS, nullptr},
+    {"__setstate__", set_pickled, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef attributes[] = {{"device", device, nullptr, "Whose random numbers it makes.", nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(make)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, attributes},
+    {Py_tp_doc, const_cast<char*>("Generator(device='cpu')\n\nA stream of random numbers (Philox4x32-10).")},
+    {0, nullptr},
+};
+PyType_Spec spec = {"strata.Generator", sizeof(PyGenerator), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+
+}  // namespace
+
+PyObject* wrap_generator(const Generator& g) {
+  if (!g.defined()) Py_RETURN_NONE;
+  return wrap_as(generator_type, g);
+}
+
+void init_generator(PyObject* module) {
+  generator_type = add_type(module, &spec);
+  add_object(module, "default_generator", wrap_generator(default_generator()));
+}
+
+}  // namespace strata::py

@@ -1,0 +1,103 @@
+// Loop IR -> C text, header-free C11 for Clang 19 and GCC 12 (kernel_abi.h says what the functions promise).
+// Instruction sets: Base has one-lane bodies for x86-64; V3 (AVX2, FMA) and V4 (AVX-512) have 16-lane bodies. All give
+// the same bits. Compile with kCompileFlags and the set's -march.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lower/ir/ir.h"
+
+namespace strata::lower {
+
+enum class Isa : uint8_t { Base, V3, V4 };
+constexpr int kIsaCount = 3;
+const char* isa_name(Isa isa);   // "base", "v3", "v4"
+const char* isa_flags(Isa isa);  // compiler flags
+extern const char* const kCompileFlags;
+
+// What a caller of a kernel must know, from the loop IR; the same facts stand in the printed StrataKernelEntry.
+struct KernelInfo {
+  std::string name;
+  KernelKind kind;
+  DType dtype;
+  std::vector<Operand> outputs, inputs;
+  std::vector<Scalar> scalars;
+  std::vector<DType> scratch;  // rows of temporaries; each needs room for the compute type
+  struct Reduction {
+    Combine combine;
+    DType accumulator;
+  };
+  std::vector<Reduction> reductions;
+  struct Pass {
+    int reductions;
+    bool elementwise;
+  };
+  std::vector<Pass> passes;
+};
+
+// Raise Value where the expression makes no sense for the dtype.
+KernelInfo describe(const KernelDesc& desc, DType dtype);
+std::string print_kernel(const KernelDesc& desc, DType dtype, Isa isa);  // a whole C file, table symbol included
+std::string kernel_symbol(const Kernel& kernel, Isa isa);                // "v4_add_Tensor_f32"
+
+// Parts, for files of many kernels.
+using Needs = std::set<std::string>;  // helpers of the prelude by name, "fma_vf32"
+std::string print_function(const Kernel& kernel, Isa isa, Needs& needs);
+std::string print_file(const std::string& family, const std::vector<Kernel>& kernels, Isa isa);
+std::string prelude(const Needs& needs);
+// The conversions of half floats as C functions of one value: "f16_to_f32", "f32_to_f16", "bf16_to_f32", "f32_to_bf16".
+std::string half_function(const std::string& name);
+// A C file for the core of what C++ needs: these as strata_f16_to_f32 ..., and mathematics as strata_exp_f64 ...
+std::string host_file();
+
+DType mask_lane(int bits);  // the integer type of masks over lanes of that width
+
+// One pass as statements. Kept apart from the loop around it, which differs between kinds of kernels.
+class BodyPrinter {
+ public:
+  BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs);
+
+  std::string uniform_part();  // scalars, results of reductions, operands with one value per row, and what follows
+  std::string element_part(int indent);
+  std::string ref(int v, bool vector);  // a node as an operand
+  std::string mask(int v, int bits);    // a Bool node as a mask of that lane width
+  std::string type(DType t, bool vector);
+  std::string type(DType t) { return type(t, vector_); }
+  std::string helper(const std::string& name, DType t, bool vector);  // notes the need
+  static std::string literal(const Node& n);
+  std::string constant(DType t, uint64_t bits);  // as an operand of this body's lanes
+  std::string unique(const std::string& wish);
+
+ private:
+  std::string wish(const Node& n) const;  // its name, if that is free
+  std::string statement(int v, bool vector);
+  std::string expression(int v, bool vector);
+  void emit(int v);
+  void emit_group(int group);
+  void emit_repeat(int carry);
+  void line(const std::string& text);
+  void find_groups();
+  int mask_bits(int v) const;
+  std::string load(const Node& n, bool vector);
+
+  const Kernel& kernel_;
+  const Pass& pass_;
+  bool vector_;
+  Needs& needs_;
+  std::vector<std::string> names_;
+  std::map<std::string, int> used_;
+  std::vector<std::vector<int>> users_;
+  std::vector<int> owner_, group_of_;  // group: Rare nodes with one condition; owner: the innermost a node is inside of
+  std::vector<std::vector<int>> groups_;
+  std::vector<std::vector<char>> inside_;  // [group][node]: only the group's slow parts use it
+  std::vector<char> emitted_, splat_;
+  std::vector<uint64_t> loops_;  // per node: the carries on whose states it depends, a bit each
+  uint64_t open_ = 0;            // those whose loops are being printed
+  std::vector<std::vector<std::string>> carry_names_;
+  std::string out_;
+  int indent_ = 2;
+};
+
+}  // namespace strata::lower

@@ -1,0 +1,352 @@
+// Loops around the passes, the kernels' table, whole files.
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "lower/expr/build.h"
+#include "lower/print/print_c.h"
+#include "lower/print/print_reduce.h"
+
+namespace strata::lower {
+
+const char* const kCompileFlags =
+    "-std=gnu11 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -fwrapv -fno-strict-aliasing -fPIC -w "
+    "-Wno-psabi";
+
+const char* isa_name(Isa isa) {
+  static constexpr const char* names[] = {"base", "v3", "v4"};
+  return names[int(isa)];
+}
+
+const char* isa_flags(Isa isa) {
+  static constexpr const char* flags[] = {"-march=x86-64", "-march=x86-64-v3",
+                                          "-march=x86-64-v4 -mprefer-vector-width=512"};
+  return flags[int(isa)];
+}
+
+std::string kernel_symbol(const Kernel& k, Isa isa) {
+  return std::string(isa_name(isa)) + "_" + k.name + "_" + traits(k.dtype).cname;
+}
+
+namespace {
+
+bool has_pairs(const Operand& o) { return is_complex(o.storage); }
+std::string bytes(int64_t n) { return std::to_string(n); }
+
+bool calls_helpers(const Pass& p) {
+  return std::any_of(p.nodes.begin(), p.nodes.end(), [](const Node& n) { return n.op == Op::Call; });
+}
+bool sets_status(const Kernel& k) {
+  auto sets = [](const Node& n) { return n.op == Op::Call && n.takes_status(); };
+  return std::any_of(k.passes.begin(), k.passes.end(),
+                     [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
+}
+
+std::string comment(const Kernel& k, const std::string& what) {
+  std::string text = "// " + (k.source.empty() ? k.name : k.source) + what + "\n//   ";
+  for (char c : k.text) {
+    text += c;
+    if (c == '\n') text += "//   ";
+  }
+  while (text.back() == ' ' || text.back() == '/' || text.back() == '\n') text.pop_back();
+  return text + "\n";
+}
+
+std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
+  bool vector = isa != Isa::Base;
+  const Pass& pass = k.passes[0];
+  BodyPrinter body(k, pass, vector, needs);
+  std::string out = comment(k, "") + "void " + kernel_symbol(k, isa) +
+                    "(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status) {\n";
+  std::string advance;
+  auto operand = [&](const Operand& o, size_t at, bool is_out) {
+    std::string n = std::to_string(at);
+    out += std::string("  ") + (is_out ? "" : "const ") + "char* p_" + o.name + (is_out ? "_out" : "") + " = ptr[" + n +
+           "];\n";
+    out += "  const i64 s_" + o.name + (is_out ? "_out" : "") + " = step[" + n + "];\n";
+    advance += "    p_" + o.name + (is_out ? "_out" : "") + " += s_" + o.name + (is_out ? "_out" : "") + ";\n";
+  };
+  for (size_t i = 0; i < k.outputs.size(); ++i) operand(k.outputs[i], i, true);
+  for (size_t i = 0; i < k.inputs.size(); ++i) operand(k.inputs[i], k.outputs.size() + i, false);
+  out += body.uniform_part();
+  if (vector) out += "  const i64 stream = flags & 1;\n";
+  out += "  for (; blocks > 0; blocks--) {\n";
+  std::string pad(6, ' '), element = body.element_part(6);
+  // The baseline set has no fma: vectors would be taken apart for each call of it, at several times the size.
+  if (!vector) out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER\n" : "IN_ORDER\n");
+  out += std::string("    for (i64 l = 0; l < 16; l") + (vector ? " += LANES" : "++") + ") {\n";
+  out += element;
+  for (const Store& s : pass.stores) {
+    const Operand& o = k.outputs[s.operand];
+    DType t = pass.nodes[s.value].type;
+    std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = body.ref(s.value, vector);
+    if (!vector)
+      out += pad + "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") +
+             "] = " + v + ";\n";
+    else if (has_pairs(o))
+      out += pad + body.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
+             bytes(s.part * itemsize(t)) + ", " + v + ", LANES);\n";
+    else
+      out += pad + "STORE(" + body.type(t, true) + ", " + p + " + l * " + bytes(itemsize(t)) + ", " + v + ");\n";
+  }
+  out += "    }\n" + advance + "  }\n";
+  if (vector) out += "  if (stream) __builtin_ia32_sfence();\n";
+  return out + "}\n\n";
+}
+
+std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
+  bool vector = isa != Isa::Base;
+  const Pass& pass = k.passes[number];
+  BodyPrinter body(k, pass, vector, needs);
+  ReductionPrinter reductions(pass, body, vector, needs);
+  std::string title = ", pass " + std::to_string(number + 1) + " of " + std::to_string(k.passes.size());
+  std::string out = comment(k, title) + "void " + kernel_symbol(k, isa) + "_p" + std::to_string(number) +
+                    "(const StrataRowArgs* args) {\n";
+  for (size_t i = 0; i < k.outputs.size(); ++i)
+    for (const Store& s : pass.stores)
+      if (!s.scratch && s.operand == int(i) && s.part == 0)
+        out += "  char* p_" + k.outputs[i].name + "_out = args->ptr[" + std::to_string(i) + "];\n";
+  for (size_t i = 0; i < k.inputs.size(); ++i)
+    for (const Node& n : pass.nodes)
+      if (n.op == Op::Load && n.imm == i) {
+        out += "  const char* p_" + k.inputs[i].name + " = args->ptr[" + std::to_string(k.outputs.size() + i) + "];\n";
+        break;
+      }
+  for (size_t i = 0; i < k.scratch.size(); ++i) {
+    auto reads = [&](const Node& n) { return n.op == Op::Scratch && n.imm == i; };
+    auto writes = [&](const Store& t) { return t.scratch && t.operand == int(i); };
+    if (std::any_of(pass.nodes.begin(), pass.nodes.end(), reads) ||
+        std::any_of(pass.stores.begin(), pass.stores.end(), writes))
+      out += "  char* scratch_" + std::to_string(i) + " = args->scratch[" + std::to_string(i) + "];\n";
+  }
+  if (calls_helpers(pass)) out += "  i32* status = args->status;\n";
+  out += body.uniform_part();
+  bool loop = pass.elementwise || !pass.reductions.empty();
+  if (loop) {
+    std::string element = body.element_part(4);
+    out += "  const i64 count = args->count;\n";
+    if (pass.stores.empty()) out += reductions.groups(element);
+    if (reductions.complete()) return out + "}\n\n";
+    out += reductions.before();
+    const std::string blocks = reductions.blocks(element);
+    out += blocks + std::string("  for (i64 i = ") + (blocks.empty() ? "0" : "done") +
+           "; i < count; i += " + (vector ? "16" : "1") + ") {\n";
+    if (vector) out += "    const i64 left = count - i;\n";
+    out += element;
+  }
+  std::string per_row;
+  for (const Store& s : pass.stores) {
+    DType t = pass.nodes[s.value].type;
+    std::string e = traits(t).cname;
+    bool one = !s.scratch && k.outputs[s.operand].per_row;
+    bool pairs = !s.scratch && has_pairs(k.outputs[s.operand]);
+    std::string p = s.scratch ? "scratch_" + std::to_string(s.operand) : "p_" + k.outputs[s.operand].name + "_out";
+    std::string v = body.ref(s.value, vector && !one);
+    if (one)
+      per_row += std::string(loop ? "  if (args->first == 0) " : "  ") + "((" + e + "*)" + p + ")[" +
+                 std::to_string(s.part) + "] = " + v + ";\n";
+    else if (!vector)
+      out += "    ((" + e + "*)" + p + ")[" + (pairs ? "2 * i + " + std::to_string(s.part) : "i") + "] = " + v + ";\n";
+    else if (pairs)
+      out += "    " + body.helper("store_pairs", t, true) + "(" + p + " + i * " + bytes(2 * itemsize(t)) + " + " +
+             bytes(s.part * itemsize(t)) + ", " + v + ", left);\n";
+    else
+      out += "    " + body.helper("store", t, true) + "((" + e + "*)" + p + " + i, " + v + ", left);\n";
+  }
+  if (loop) out += reductions.inside() + "  }\n" + reductions.after();
+  return out + per_row + "}\n\n";
+}
+
+bool is_sum(const Reduction& r) { return r.combine == Combine::Add || r.combine == Combine::Mul; }
+
+// Whether a kernel has a form for rows that lie across memory: one sum, product or extremum of cheap text, and what is
+// made of it.
+bool reduces_columns(const Kernel& k) {
+  constexpr size_t kLongest = 40;  // nodes
+  if (k.kind != KernelKind::Rows || k.passes.size() != 2) return false;
+  const Pass &first = k.passes[0], &last = k.passes[1];
+  if (first.reductions.size() != 1 || !first.stores.empty() || first.nodes.size() > kLongest || last.elementwise ||
+      !last.reductions.empty())
+    return false;
+  const Reduction& r = first.reductions[0];
+  const bool extremum = r.combine == Combine::Max || r.combine == Combine::Min;
+  if ((!is_sum(r) && !extremum) || r.value[1] >= 0 || first.nodes[size_t(r.value[0])].type == DType::Bool) return false;
+  return std::none_of(first.nodes.begin(), first.nodes.end(), [](const Node& n) {
+    return n.op == Op::Index || n.op == Op::Call || n.op == Op::Rare || (n.op == Op::Load && n.uniform);
+  });
+}
+
+// For neighbouring columns: of a sum positions first, first + 1, ... first + 15 of tree T, of an extremum those of 16
+// lanes, which elements go to in turn; the prelude's helper makes one of them.
+std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
+  bool vector = isa != Isa::Base;
+  const Pass& pass = k.passes[0];
+  BodyPrinter body(k, pass, vector, needs);
+  ReductionPrinter reductions(pass, body, vector, needs);
+  const DType t = pass.nodes[pass.reductions[0].value[0]].type;
+  const std::string symbol = kernel_symbol(k, isa), lane = traits(t).cname;
+  const std::string uniform = body.uniform_part(), element = body.element_part(8);
+  const bool sum = is_sum(pass.reductions[0]);
+  auto row = [&](bool begins) {
+    std::string text;
+    for (size_t i = 0; i < k.inputs.size(); ++i) {
+      std::string n = std::to_string(k.outputs.size() + i);
+      text += "      const char* p_" + k.inputs[i].name + " = args->ptr[" + n + "] + at * args->step[" + n + "];\n";
+    }
+    text += vector ? "      for (i64 i = 0; i < columns; i += 16) {\n        const i64 left = columns - i;\n"
+                   : "      ANY_ORDER\n      for (i64 i = 0; i < columns; i++) {\n";
+    return text + element + reductions.column(begins) + "      }\n";
+  };
+  std::string out = comment(k, ", across memory") + "static void " + symbol +
+                    "_group(const StrataColumnArgs* args, i64 first, " + lane + "* to) {\n" + uniform +
+                    "  const i64 columns = args->columns, wide = (columns + 15) & ~15l;\n";
+  if (sum)
+    out +=
+        "  for (i64 l = 0; l < 16; l++, to += wide) {\n"
+        "    i64 at = first + l;\n"
+        "    if (at < args->count) {\n" +
+        row(true) +
+        "    } else {\n"
+        "      for (i64 i = 0; i < wide; i++) to[i] = " +
+        reductions.start() +
+        ";\n    }\n"
+        "    for (at += 1024; at < args->count; at += 1024) {\n" +
+        row(false) + "    }\n  }\n}\n";
+  else
+    out += "  for (i64 i = args->count * wide; i < 16 * wide; i++) to[i] = " + reductions.start() +
+           ";\n"
+           "  for (i64 at = 0; at < args->count; at++, to += at & 15 ? wide : -15 * wide)\n"
+           "    if (at < 16) {\n" +
+           row(true) + "    } else {\n" + row(false) + "    }\n}\n";
+  const std::string helper = body.helper(std::string("columns_") + combine_name(pass.reductions[0].combine), t, vector);
+  return out + "void " + symbol + "_columns(const StrataColumnArgs* args) { " + helper + "(args, " + symbol +
+         "_group); }\n\n";
+}
+
+std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
+  std::string symbol = kernel_symbol(k, isa);
+  if (k.borrowed) return "  {\"" + k.name + "\", " + std::to_string(int(k.dtype)) + "},\n";
+  auto list = [&](const std::string& suffix, const std::vector<int>& values) {
+    tables += "static const u8 " + symbol + suffix + "[] = {";
+    for (size_t i = 0; i < values.size(); ++i) tables += (i ? ", " : "") + std::to_string(values[i]);
+    tables += "};\n";
+  };
+  std::vector<int> types, rows;
+  for (const Operand& o : k.outputs) types.push_back(int(o.storage)), rows.push_back(o.per_row);
+  for (const Operand& o : k.inputs) rows.push_back(o.per_row);
+  list("_types", types);
+  list("_rows", rows);
+  bool is_rows = k.kind == KernelKind::Rows;
+  size_t reductions = 0;
+  for (const Pass& p : k.passes) reductions += p.reductions.size();
+  if (is_rows) {
+    tables += "static const StrataRowPass " + symbol + "_passes[] = {";
+    for (size_t p = 0; p < k.passes.size(); ++p)
+      tables += std::string(p ? ", " : "") + "{" + symbol + "_p" + std::to_string(p) + ", " +
+                std::to_string(k.passes[p].reductions.size()) + ", " + (k.passes[p].elementwise ? "1" : "0") + ", " +
+                (p == 0 && reduces_columns(k) ? symbol + "_columns" : "0") + "}";
+    tables += "};\n";
+  }
+  if (reductions) {
+    tables += "static const StrataReduction " + symbol + "_reductions[] = {";
+    const char* separator = "";
+    for (const Pass& p : k.passes)
+      for (const Reduction& r : p.reductions) {
+        tables += std::string(separator) + "{" + std::to_string(int(r.combine)) + ", " +
+                  std::to_string(int(r.accumulator)) + "}";
+        separator = ", ";
+      }
+    tables += "};\n";
+  }
+  auto n = [](size_t v) { return std::to_string(v) + ", "; };
+  return "  {\"" + k.name + "\", " + n(size_t(k.dtype)) + (is_rows ? "1, " : "0, ") + n(k.outputs.size()) +
+         n(k.inputs.size()) + n(k.scalars.size()) + n(k.scratch.size()) + n(is_rows ? k.passes.size() : 0) +
+         n(reductions) + n(sets_status(k)) + (is_rows ? "0, " : symbol + ", ") +
+         (is_rows ? symbol + "_passes, " : "0, ") + (reductions ? symbol + "_reductions, " : "0, ") + symbol +
+         "_types, " + symbol + "_rows},\n";
+}
+
+// The text of a function without its comments and its kernel's symbol.
+std::string nameless(const std::string& text, const std::string& symbol) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    std::string line = text.substr(at, end - at);
+    at = end;
+    if (line.starts_with("//")) continue;
+    for (size_t p; (p = line.find(symbol)) != std::string::npos;) line.erase(p, symbol.size());
+    out += line;
+  }
+  return out;
+}
+
+// A kernel's functions: what follows its symbol in the name, and the text.
+std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, Isa isa, Needs& needs) {
+  if (k.kind == KernelKind::Pointwise) return {{"", print_pointwise(k, isa, needs)}};
+  std::vector<std::pair<std::string, std::string>> out;
+  if (reduces_columns(k)) out.emplace_back("_columns", print_columns(k, isa, needs));
+  for (size_t p = 0; p < k.passes.size(); ++p) out.emplace_back("_p" + std::to_string(p), print_pass(k, p, isa, needs));
+  return out;
+}
+
+// Vectors have 16 lanes: a row's partial sums are one. Where registers are half as long, a vector is two, which hide
+// each other's waiting; in long texts they are twice the bytes for a twentieth of the time.
+std::string lanes(const std::vector<Kernel>& kernels, Isa isa) {
+  constexpr size_t kLong = 100;  // nodes
+  size_t nodes = 0;
+  for (const Kernel& k : kernels) {
+    if (k.kind == KernelKind::Rows) return "";
+    for (const Pass& p : k.passes) nodes += p.nodes.size();
+  }
+  const bool half = isa != Isa::Base && nodes > kLong * kernels.size();
+  return half ? "#ifndef __AVX512F__\n#define LANES 8\n#endif\n" : "";
+}
+
+}  // namespace
+
+std::string print_function(const Kernel& k, Isa isa, Needs& needs) {
+  std::string out;
+  for (const auto& [suffix, text] : functions_of(k, isa, needs)) out += text;
+  return out;
+}
+
+std::string print_file(const std::string& family, const std::vector<Kernel>& kernels, Isa isa) {
+  Needs needs;
+  std::string functions, tables, entries;
+  std::map<std::string, std::string> printed;  // text without names -> function
+  for (const Kernel& k : kernels) {
+    if (k.borrowed) {
+      entries += table_entry(k, isa, tables);
+      continue;
+    }
+    const std::string symbol = kernel_symbol(k, isa);
+    // Entries that differ in their arguments only (sum, sum.dim_IntList), or in what follows a first pass (sum, mean),
+    // share its functions.
+    for (const auto& [suffix, text] : functions_of(k, isa, needs)) {
+      auto [found, is_new] = printed.emplace(nameless(text, symbol), symbol + suffix);
+      functions += is_new ? text : "#define " + symbol + suffix + " " + found->second + "\n\n";
+    }
+    entries += table_entry(k, isa, tables);
+  }
+  std::string name = std::string(isa_name(isa)) + "_" + family;
+  return "// " + name + ": kernels printed by lower/ from the operator table. Do not edit.\n" + lanes(kernels, isa) +
+         prelude(needs) + functions + tables + "static const StrataKernelEntry entries[] = {\n" + entries +
+         "};\nconst StrataKernelFile strata_kernels_" + name + " = {entries, " + std::to_string(kernels.size()) +
+         "};\n";
+}
+
+std::string print_kernel(const KernelDesc& desc, DType dtype, Isa isa) {
+  return print_file(desc.name, {build_kernel(desc, dtype)}, isa);
+}
+
+KernelInfo describe(const KernelDesc& desc, DType dtype) {
+  Kernel k = build_kernel(desc, dtype);
+  KernelInfo info{k.name, k.kind, k.dtype, k.outputs, k.inputs, k.scalars, k.scratch, {}, {}};
+  for (const Pass& p : k.passes) {
+    for (const Reduction& r : p.reductions) info.reductions.push_back({r.combine, r.accumulator});
+    info.passes.push_back({int(p.reductions.size()), p.elementwise});
+  }
+  return info;
+}
+
+}  // namespace strata::lower

@@ -1,0 +1,316 @@
+#include "lower/print/print_reduce.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "lower/print/fill.h"
+
+namespace strata::lower {
+namespace {
+
+uint64_t identity_bits(const Reduction& r, DType t) {
+  bool is_f32 = t == DType::F32, is_f64 = t == DType::F64;
+  auto real = [&](double v) { return is_f32 ? std::bit_cast<uint32_t>(float(v)) : std::bit_cast<uint64_t>(v); };
+  int bits = traits(t).bits;
+  uint64_t top = uint64_t(1) << (bits - 1), ones = bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;
+  bool is_signed = traits(t).kind == DKind::Signed;
+  switch (r.combine) {
+    case Combine::Add:
+      return is_f32 || is_f64 ? real(-0.0) : 0;
+    case Combine::Mul:
+      return is_f32 || is_f64 ? real(1) : 1;
+    case Combine::Or:
+      return 0;
+    case Combine::And:
+      return 1;
+    case Combine::Max:
+    case Combine::ArgMax:
+      return is_f32 || is_f64 ? real(-__builtin_inf()) : is_signed ? top : 0;
+    default:
+      return is_f32 || is_f64 ? real(__builtin_inf()) : is_signed ? ones >> 1 : ones;
+  }
+}
+
+// The tree over eight values of an array.
+std::string eight(const std::string& a) {
+  auto pair = [&](int k) {
+    return "$combine(" + a + "[" + std::to_string(k) + "], " + a + "[" + std::to_string(k + 1) + "])";
+  };
+  return "$combine($combine(" + pair(0) + ", " + pair(2) + "), $combine(" + pair(4) + ", " + pair(6) + "))";
+}
+
+DType index_type(DType t) { return traits(t).bits == 64 ? DType::I64 : DType::I32; }
+
+}  // namespace
+
+ReductionPrinter::ReductionPrinter(const Pass& pass, BodyPrinter& body, bool vector, Needs& needs)
+    : pass_(pass), body_(body), vector_(vector), needs_(needs) {
+  for (const Reduction& r : pass.reductions) names_.push_back(body.unique("acc_" + r.name));
+}
+
+ReductionPrinter::Form ReductionPrinter::form_of(const Reduction& r) {
+  if (r.combine == Combine::ArgMax || r.combine == Combine::ArgMin) return Form::Arg;
+  if (r.combine != Combine::Add && r.combine != Combine::Mul) return Form::Free;
+  return r.combine == Combine::Mul && is_complex(r.accumulator) ? Form::ComplexProduct : Form::Tree;
+}
+
+// One entry per accumulator: a complex reduction that works on its parts apart has two.
+std::vector<ReductionPrinter::Part> ReductionPrinter::parts(size_t k) {
+  const Reduction& r = pass_.reductions[k];
+  Form form = form_of(r);
+  std::vector<Part> out;
+  for (int p = 0; p < 2; ++p) {
+    int v = r.value[size_t(p)];
+    if (v < 0 || (p == 1 && form == Form::ComplexProduct)) break;
+    DType t = pass_.nodes[v].type, index = index_type(t);
+    std::string acc = names_[k] + (p ? "_im" : ""), lane = traits(t).cname;
+    Holes h = {{"acc", acc},
+               {"e", "e_" + acc},
+               {"value", body_.ref(v, vector_)},
+               {"E", lane},
+               {"T", body_.type(t)},
+               {"M", vector_ ? body_.type(mask_lane(traits(t).bits)) : "bit"},
+               {"start", body_.constant(t, identity_bits(r, t))},
+               {"sign", r.combine == Combine::ArgMax ? ">" : "<"},
+               {"slot", "((char*)args->partial + " + std::to_string(16 * k + size_t(p * itemsize(t))) + ")"}};
+    if (vector_) h["present"] = present(t, h["e"], h["start"]);
+    if (form == Form::Tree || form == Form::Free) h["combine"] = body_.helper(combine_name(r.combine), t, vector_);
+    if (form == Form::Tree) h["fold"] = body_.helper(std::string("fold_") + combine_name(r.combine), t, vector_);
+    if (form == Form::Tree && vector_)
+      h["lanes"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, true);
+    if (form == Form::Free) h["fold"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, vector_);
+    if (form == Form::Free && is_float(t)) {
+      h["any"] = vector_ ? body_.helper("any", mask_lane(traits(t).bits), true) : "";
+      h["nan"] = t == DType::F32 ? "__builtin_nanf(\"\")" : "__builtin_nan(\"\")";
+    }
+    if (form == Form::Arg && vector_) {
+      h["fold"] = body_.helper(std::string("fold_") + combine_name(r.combine), t, true);
+      h["I"] = body_.type(index);
+      h["index"] = "LANES_" + h["I"] + " + SPLAT(" + h["I"] + ", (" + traits(index).cname + ")i)";
+      h["pick"] = body_.helper("select", t, true);
+      h["pick_index"] = body_.helper("select", index, true);
+      needs_.insert("lanes_" + h["I"]);
+    }
+    if (form == Form::ComplexProduct) {
+      h["im"] = body_.ref(r.value[1], vector_);
+      h["keep_re"] = vector_ ? present(t, "re", "p") : "re";
+      h["keep_im"] = vector_ ? present(t, "im", "q") : "im";
+      needs_.insert("fold_complex_" + lane);
+    }
+    out.push_back({form, is_float(t), std::move(h)});
+  }
+  return out;
+}
+
+// Text of every accumulator of the pass.
+template <class F>
+std::string ReductionPrinter::each(F text) {
+  std::string out;
+  for (size_t k = 0; k < pass_.reductions.size(); ++k)
+    for (const Part& p : parts(k)) out += fill(text(p), p.holes);
+  return out;
+}
+
+std::string ReductionPrinter::groups(const std::string& element) {
+  constexpr int kLongest = 12;  // lines of text: more are not worth a second copy,
+  constexpr int kShort = 3;     // nor as many as these eight times unrolled
+  const auto lines = std::count(element.begin(), element.end(), '\n');
+  if (!vector_ || lines > kLongest || element.find("RARELY") != std::string::npos) return "";
+  bool trees = false, other = false;
+  for (const Reduction& r : pass_.reductions) {
+    trees |= form_of(r) == Form::Tree;
+    other |= form_of(r) != Form::Tree && form_of(r) != Form::Free;
+  }
+  if (other || pass_.reductions.empty()) return "";
+  unrolled_ = trees && lines <= kShort;
+  complete_ = !trees;
+  // What becomes of a group's eight values.
+  auto fold_group = [&](const char* to) {
+    return each([&](const Part& p) -> std::string {
+      if (p.form == Form::Tree) return std::string("      ") + to + " = " + eight("g_$acc") + ";\n";
+      return "      $acc = $combine($acc, " + eight("g_$acc") + ");\n" +
+             (p.is_float ? "      WHOLLY\n      for (i64 u = 0; u < 8; u++) nan_$acc |= g_$acc[u] != g_$acc[u];\n"
+                         : "");
+    });
+  };
+  std::string out = trees ? "  if (count <= 1024) {\n" : "  {\n";
+  out += each([&](const Part& p) -> std::string {
+    if (p.form == Form::Tree) return "    $T $acc[8];\n";
+    return std::string("    $T $acc = $start;\n") + (p.is_float ? "    $M nan_$acc = {0};\n" : "");
+  });
+  if (unrolled_) {
+    // Missing groups are neutral, so that the tree stays in registers.
+    out += "    WHOLLY\n    for (i64 b = 0; b < 8; b++) {\n      const i64 at = 128 * b;\n";
+    out += each([](const Part& p) { return p.form == Form::Tree ? "      $acc[b] = $start;\n" : ""; });
+    out += "      if (at + 128 > count) continue;\n";
+  } else {
+    out += "    for (i64 at = 0; at + 128 <= count; at += 128) {\n";
+  }
+  out += each([](const Part&) { return "      $T g_$acc[8];\n"; });
+  out += "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n" + element;
+  out += each([](const Part&) { return "        g_$acc[u] = $value;\n"; }) + "      }\n";
+  out += fold_group(unrolled_ ? "$acc[b]" : "$acc[at >> 7]") + "    }\n";
+  // The group that is not whole.
+  out += "    if (count & 127) {\n";
+  out += each([](const Part&) {
+    return "      $T g_$acc[8];\n      WHOLLY\n      for (i64 u = 0; u < 8; u++) g_$acc[u] = $start;\n";
+  });
+  out += "      for (i64 i = count & ~127l; i < count; i += 16) {\n        const i64 left = count - i;\n" + element;
+  out += each([](const Part&) {
+    return "        $T $e = $value;\n        if (RARELY(left < 16)) $e = $present;\n        g_$acc[i >> 4 & 7] = $e;\n";
+  });
+  out += "      }\n";
+  if (unrolled_)
+    out += fold_group("const $T last_$acc") + each([](const Part& p) {
+             return p.form == Form::Tree
+                        ? "      WHOLLY\n      for (i64 b = 0; b < 8; b++) if (b == count >> 7) $acc[b] = last_$acc;\n"
+                        : "";
+           });
+  else
+    out += fold_group("$acc[count >> 7]");
+  out += "    }\n";
+  out += each([&](const Part& p) -> std::string {
+    if (p.form == Form::Tree && unrolled_) return "    *($E*)$slot = $lanes(" + eight("$acc") + ");\n";
+    if (p.form == Form::Tree) return "    *($E*)$slot = $fold($acc, (count + 127) >> 7);\n";
+    return p.is_float ? "    *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n" : "    *($E*)$slot = $fold($acc);\n";
+  });
+  return out + (complete_ ? "  }\n" : "    return;\n  }\n");
+}
+
+std::string ReductionPrinter::before() {
+  bool trees = false;
+  std::string out = each([&](const Part& p) -> std::string {
+    switch (p.form) {
+      case Form::Tree:
+        trees = true;
+        return vector_ ? "  $T $acc[64];\n" : "  $T $acc[1024];\n";
+      case Form::ComplexProduct:
+        return vector_ ? "  $T $acc[64], ${acc}_im[64];\n" : "  $T $acc[1024], ${acc}_im[1024];\n";
+      case Form::Free:
+        return std::string(vector_ ? "  $T $acc = $start;\n"
+                                   : "  $T $acc[16];\n  for (int l = 0; l < 16; l++) $acc[l] = $start;\n") +
+               (p.is_float ? vector_ ? "  $M nan_$acc = {0};\n" : "  $M nan_$acc = 0;\n" : "");
+      default:
+        return vector_ ? "  $T $acc[4] = {$start, $start, $start, $start};\n  $I ${acc}_at[4] = {0};\n"
+                       : "  $T $acc = $start;\n  i64 ${acc}_at = 0;\n";
+    }
+  });
+  if (trees) out += "  const i64 used = count > 1008 ? 64 : (count + 15) >> 4;\n";
+  if (!vector_)
+    out += each([&](const Part& p) {
+      return p.form == Form::Tree ? "  for (i64 k = count; k < 16 * used; k++) $acc[k] = $start;\n" : "";
+    });
+  return out;
+}
+
+std::string ReductionPrinter::blocks(const std::string& element) {
+  if (!unrolled_) return "";
+  auto free = [&](const Part& p) -> std::string {
+    if (p.form == Form::Tree) return "";
+    return std::string("      $acc = $combine($acc, $value);\n") +
+           (p.is_float ? "      nan_$acc |= $value != $value;\n" : "");
+  };
+  std::string out = "  for (i64 k = 0; k < 64; k++) {\n      const i64 i = 16 * k, left = 16;\n" + element;
+  out += each([&](const Part& p) { return p.form == Form::Tree ? "      $acc[k] = $value;\n" : free(p); });
+  out += "  }\n  i64 done = 1024;\n";
+  // Four blocks at a time: the array of positions is read and written once for them.
+  for (const char* together : {"4", "1"}) {
+    out += fill("  for (; done + 1024 * $n <= count; done += 1024 * $n)\n    for (i64 k = 0; k < 64; k++) {\n",
+                {{"n", together}});
+    out += each([](const Part& p) { return p.form == Form::Tree ? "      $T now_$acc = $acc[k];\n" : ""; });
+    out += fill(
+        "      WHOLLY\n      for (i64 u = 0; u < $n; u++) {\n        const i64 i = done + 1024 * u + 16 * k, left = "
+        "16;\n",
+        {{"n", together}});
+    out += element + each([&](const Part& p) {
+             return p.form == Form::Tree ? "        now_$acc = $combine(now_$acc, $value);\n" : free(p);
+           });
+    out += "      }\n" + each([](const Part& p) { return p.form == Form::Tree ? "      $acc[k] = now_$acc;\n" : ""; }) +
+           "    }\n";
+  }
+  return out;
+}
+
+std::string ReductionPrinter::inside() {
+  return each([&](const Part& p) -> std::string {
+    // Lanes beyond the row's end, in its last vector, become the identity.
+    std::string element = "    $T $e = $value;\n";
+    if (vector_) element += "    if (RARELY(left < 16)) $e = $present;\n";
+    std::string at = p.form == Form::Free  ? vector_ ? "" : "[i & 15]"
+                     : p.form == Form::Arg ? "[i >> 4 & 3]"
+                     : vector_             ? "[i >> 4 & 63]"
+                                           : "[i & 1023]";
+    std::string here = "$acc" + at;
+    switch (p.form) {
+      case Form::Tree:
+        return element + "    if (i >= 1024) $e = $combine(" + here + ", $e);\n    " + here + " = $e;\n";
+      case Form::Free:
+        return element + "    " + here + " = $combine(" + here + ", $e);\n" +
+               (p.is_float ? "    nan_$acc |= $e != $e;\n" : "");
+      case Form::ComplexProduct:  // the first element of a position starts it: the identity would turn infinities into
+                                  // NaN
+        return "    $T x_$acc = $value, y_$acc = $im;\n    if (i >= 1024) {\n      $T p = " + here + ", q = ${acc}_im" +
+               at +
+               ";\n      $T re = p * x_$acc - q * y_$acc, im = p * y_$acc + q * x_$acc;\n"
+               "      x_$acc = $keep_re;\n      y_$acc = $keep_im;\n    }\n    " +
+               here + " = x_$acc;\n    ${acc}_im" + at + " = y_$acc;\n";
+      default:
+        break;
+    }
+    if (!vector_) {
+      std::string nan = p.is_float ? " || ($e != $e && $acc == $acc)" : "";
+      return element + "    if ($e $sign $acc" + nan + ") {\n      $acc = $e;\n      ${acc}_at = i;\n    }\n";
+    }
+    std::string nan = p.is_float ? " | (($e != $e) & (" + here + " == " + here + "))" : "", index = "${acc}_at" + at;
+    return element + "    const $M m_$acc = ($e $sign " + here + ")" + nan + ";\n    " + here +
+           " = $pick(m_$acc, $e, " + here + ");\n    " + index + " = $pick_index(CONVERT($I, m_$acc), $index, " +
+           index + ");\n";
+  });
+}
+
+std::string ReductionPrinter::after() {
+  return each([&](const Part& p) -> std::string {
+    switch (p.form) {
+      case Form::Tree:
+        return "  *($E*)$slot = $fold($acc, used);\n";
+      case Form::ComplexProduct:
+        return "  fold_complex_$E(($E*)$acc, ($E*)${acc}_im, count, ($E*)$slot);\n";
+      case Form::Free:
+        return p.is_float ? "  *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n" : "  *($E*)$slot = $fold($acc);\n";
+      default:
+        return vector_ ? "  $fold($acc, ${acc}_at, args->first, $slot);\n"
+                       : "  *($E*)$slot = $acc;\n  *(i64*)($slot + 8) = args->first + ${acc}_at;\n";
+    }
+  });
+}
+
+std::string ReductionPrinter::start() {
+  const Reduction& r = pass_.reductions[0];
+  const DType t = pass_.nodes[r.value[0]].type;
+  return "(" + std::string(traits(t).cname) + ")" + BodyPrinter::literal({Op::Const, t, {}, identity_bits(r, t)});
+}
+
+std::string ReductionPrinter::column(bool first) {
+  return each([&](const Part& p) -> std::string {
+    const std::string here = vector_ ? "*($T*)(to + i)" : "to[i]";
+    if (first) return "        " + here + " = $value;\n";
+    if (p.form != Form::Free || !p.is_float) return "        " + here + " = $combine(" + here + ", $value);\n";
+    const Reduction& r = pass_.reductions[0];
+    const DType t = pass_.nodes[r.value[0]].type;
+    return "        " + here + " = " + body_.helper(std::string(combine_name(r.combine)) + "_or_nan", t, vector_) +
+           "(" + here + ", $value);\n";
+  });
+}
+
+std::string ReductionPrinter::present(DType t, const std::string& value, const std::string& other) {
+  DType lane = mask_lane(traits(t).bits);
+  std::string m = body_.type(lane, true);
+  needs_.insert("lanes_" + m);
+  return fill("$select(LANES_$M < SPLAT($M, ($L)left), $value, $other)", {{"select", body_.helper("select", t, true)},
+                                                                          {"M", m},
+                                                                          {"L", traits(lane).cname},
+                                                                          {"value", value},
+                                                                          {"other", other}});
+}
+
+}  // namespace strata::lower

@@ -1,0 +1,181 @@
+// Binary search in sorted values, membership and counting.
+#include <algorithm>
+#include <vector>
+
+#include "base/checked.h"
+#include "core/parallel.h"
+#include "run/formulas.h"
+#include "run/index_args.h"
+#include "run/visit.h"
+#include "strata/generated/by_hand/search.h"
+#include "strata/generated/ops/create.h"
+
+namespace strata::eager {
+
+namespace {
+
+// Fills `out` for contiguous values of a wide dtype; `order` (or null) sorts each line of the sequence.
+void fill_places(int64_t* out, const Tensor& sequence, const int64_t* order, const Tensor& values, bool right) {
+  const int64_t n = sequence.sizes()[sequence.dim() - 1];
+  const int64_t per_row = sequence.dim() == 1 ? 0 : values.sizes()[values.dim() - 1];
+  visit_reals(sequence.dtype(), "searchsorted", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    parallel_for(0, values.numel(), 1024, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = per_row ? i / per_row * n : 0;
+        const T value = values.data<T>()[i];
+        int64_t low = 0, high = n;
+        while (low < high) {
+          const int64_t middle = low + (high - low) / 2;
+          const T at = sequence.data<T>()[first + (order ? order[first + middle] : middle)];
+          const bool before = right ? !(at > value) : !(at >= value);
+          (before ? low : high) = before ? middle + 1 : middle;
+        }
+        out[i] = low;
+      }
+    });
+  });
+}
+
+Tensor places(const Tensor& sequence, const Tensor& values, bool int32, bool right, const Tensor& sorter) {
+  formulas::check_search(sequence, values, sorter);
+  Tensor order;
+  if (sorter.defined()) {
+    order = as_contiguous(sorter);
+    STRATA_CHECK(!first_outside(order, 0, sequence.sizes()[sequence.dim() - 1]),
+                 "searchsorted(): sorter index out of range");
+  }
+  const DType t = wide_dtype(formulas::search_dtype(sequence, values));
+  const Tensor out = new_tensor(sequence, values.sizes(), DType::I64);
+  if (out.numel() != 0)
+    fill_places(out.data<int64_t>(), as_contiguous(as_dtype(sequence, t)),
+                order.defined() ? order.data<int64_t>() : nullptr, as_contiguous(as_dtype(values, t)), right);
+  return int32 ? as_dtype(out, DType::I32) : out;
+}
+
+}  // namespace
+
+void search(const Tensor& result, const Tensor& sequence, const Tensor& values, bool right) {
+  fill_places(result.data<int64_t>(), as_contiguous(widened(sequence)), nullptr, as_contiguous(widened(values)), right);
+}
+
+Tensor searchsorted(const Tensor& sequence, const Tensor& values, bool int32, bool right,
+                    std::optional<std::string_view> side, const Tensor& sorter) {
+  return places(sequence, values, int32, formulas::search_side(right, side), sorter);
+}
+
+Tensor searchsorted(const Tensor& sequence, const Scalar& value, bool int32, bool right,
+                    std::optional<std::string_view> side, const Tensor& sorter) {
+  return places(sequence, wrapped_number(value), int32, formulas::search_side(right, side), sorter);
+}
+
+Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool int32, bool right) {
+  formulas::check_boundaries(boundaries);
+  return places(boundaries, self, int32, right, {});
+}
+
+Tensor bucketize(const Scalar& value, const Tensor& boundaries, bool int32, bool right) {
+  return places(boundaries, wrapped_number(value), int32, right, {});
+}
+
+// Sorts the tests.
+void among(const Tensor& result, const Tensor& elements, const Tensor& tests, bool invert) {
+  const Tensor e = as_contiguous(widened(elements)), wanted = as_contiguous(widened(tests));
+  bool* out = result.data<bool>();
+  visit_reals(e.dtype(), "isin", [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!std::is_same_v<T, bool>) {
+      std::vector<T> sorted(wanted.data<T>(), wanted.data<T>() + wanted.numel());
+      sorted.erase(std::remove_if(sorted.begin(), sorted.end(), [](T v) { return is_nan(v); }), sorted.end());
+      std::sort(sorted.begin(), sorted.end());
+      parallel_for(0, e.numel(), 1024, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const T v = e.data<T>()[i];
+          out[i] = (!is_nan(v) && std::binary_search(sorted.begin(), sorted.end(), v)) != invert;
+        }
+      });
+    }
+  });
+}
+
+Tensor isin(const Tensor& elements, const Tensor& tests, bool, bool invert) {
+  const DType t = formulas::among_dtype(elements, tests);
+  const Tensor out = new_tensor(elements, elements.sizes(), DType::Bool);
+  among(out, as_dtype(elements, t), as_dtype(tests, t), invert);
+  return out;
+}
+
+Tensor isin(const Tensor& elements, const Scalar& test, bool unique, bool invert) {
+  return isin(elements, wrapped_number(test), unique, invert);
+}
+
+Tensor isin(const Scalar& element, const Tensor& tests, bool unique, bool invert) {
+  return isin(wrapped_number(element), tests, unique, invert);
+}
+
+namespace {
+
+template <class T>
+void add_to_bins(const Tensor& result, const int64_t* at, const Tensor& weights) {
+  fill_values(result, Scalar(0));
+  T* to = result.data<T>();
+  const T* w = weights.data<T>();
+  for (int64_t i = 0; i < weights.numel(); ++i) to[at[i]] = add_values(to[at[i]], w[i]);
+}
+
+}  // namespace
+
+void fill_bins(const Tensor& result, const Tensor& weights, const Tensor& index, int64_t bins) {
+  const Tensor at = as_contiguous(as_dtype(index, DType::I64)), w = as_contiguous(weights);
+  check_index_range(at, bins, 0, ErrorKind::Index);
+  const auto add = result.dtype() == DType::I64   ? add_to_bins<int64_t>
+                   : result.dtype() == DType::F32 ? add_to_bins<float>
+                                                  : add_to_bins<double>;
+  add(result, at.data<int64_t>(), w);
+}
+
+Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
+  formulas::check_bincount(self, weights, minlength);
+  if (self.numel() == 0) return ops::new_zeros(self, {minlength}, DType::I64);
+  const Tensor index = as_contiguous(as_dtype(self, DType::I64));
+  const int64_t* at = index.data<int64_t>();
+  auto [low, high] = std::minmax_element(at, at + index.numel());
+  STRATA_CHECK(*low >= 0, "bincount only supports 1-d non-negative integral inputs, got ", *low);
+  const DType t = !weights.defined() ? DType::I64 : weights.dtype() == DType::F32 ? DType::F32 : DType::F64;
+  const Tensor out = new_tensor(self, {std::max(minlength, checked_add(*high, 1, "bincount"))}, t);
+  if (weights.defined()) {
+    const Tensor w = as_contiguous(as_dtype(weights, t));
+    t == DType::F32 ? add_to_bins<float>(out, at, w) : add_to_bins<double>(out, at, w);
+  } else {
+    fill_values(out, Scalar(0));
+    for (int64_t i = 0; i < index.numel(); ++i) ++out.data<int64_t>()[at[i]];
+  }
+  return out;
+}
+
+Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
+  formulas::check_histc(self, bins);
+  const Tensor x = as_contiguous(as_dtype(self, DType::F64));
+  const double* at = x.data<double>();
+  const int64_t n = x.numel();
+  double least = min.to_double(), most = max.to_double();
+  if (least == most && n > 0) {
+    least = most = at[0];
+    for (int64_t i = 0; i < n; ++i) {  // NaN stays and is refused
+      least = at[i] < least || at[i] != at[i] ? at[i] : least;
+      most = at[i] > most || at[i] != at[i] ? at[i] : most;
+    }
+  }
+  const auto [low, high] = formulas::histc_range(least, most);
+  const Tensor wide = new_tensor(self, {bins}, DType::F64);
+  fill_values(wide, Scalar(0));
+  double* counts = wide.data<double>();
+  for (int64_t i = 0; i < n; ++i) {
+    if (!(at[i] >= low && at[i] <= high)) continue;
+    const double place = (at[i] - low) / (high - low) * double(bins);  // NaN where the range overflows
+    counts[place < double(bins) ? int64_t(place) : bins - 1] += 1;
+  }
+  return as_dtype(wide, self.dtype());
+}
+
+}  // namespace strata::eager

@@ -1,0 +1,331 @@
+#include "run/loop/pointwise_loop.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+
+#include "core/parallel.h"
+#include "run/loop/cast.h"
+#include "run/loop/transpose.h"
+
+namespace strata::eager {
+
+namespace {
+
+constexpr int64_t kGrain = 32768;  // elements per piece of work
+constexpr int64_t kChunk = 1024;   // elements staged at a time
+
+int64_t cache_bytes() {
+  static const int64_t bytes = [] {
+    long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return l3 > 0 ? int64_t(l3) : int64_t(32) << 20;
+  }();
+  return bytes;
+}
+
+// `rest` elements of W bytes into a block whose other lanes repeat the first: no division by zero or slow path that the
+// data does not ask for.
+template <class W>
+void fill_block(const char* from, int64_t rest, char* block) {
+  W first;
+  std::memcpy(&first, from, sizeof(W));
+  for (int64_t l = 0; l < kBlock; ++l) std::memcpy(block + l * sizeof(W), &first, sizeof(W));
+  for (int64_t l = 1; l < rest; ++l) std::memcpy(block + l * sizeof(W), from + l * sizeof(W), sizeof(W));
+}
+
+struct Wide {
+  uint64_t half[2];
+};
+
+void fill_block(const char* from, int64_t size, int64_t rest, char* block) {
+  switch (size) {
+    case 1:
+      return fill_block<uint8_t>(from, rest, block);
+    case 2:
+      return fill_block<uint16_t>(from, rest, block);
+    case 4:
+      return fill_block<uint32_t>(from, rest, block);
+    case 8:
+      return fill_block<uint64_t>(from, rest, block);
+    default:
+      return fill_block<Wide>(from, rest, block);
+  }
+}
+
+// Whole blocks in place, the rest through buffers, since kernels take whole blocks only.
+void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step, int outputs, int count,
+              const void* params, int64_t n, int64_t flags, int32_t* status) {
+  int64_t blocks = n / kBlock, rest = n % kBlock;
+  if (blocks) fn(ptr, step, params, blocks, flags, status);
+  if (rest) {
+    alignas(64) char buffer[kMaxOperands][kBlock * 16];
+    char* at[kMaxOperands];
+    for (int i = 0; i < count; ++i) {
+      at[i] = buffer[i];
+      if (i >= outputs && step[i] == 0) {
+        at[i] = ptr[i];
+      } else if (i >= outputs) {
+        fill_block(ptr[i] + blocks * step[i], size[i], rest, buffer[i]);
+      }
+    }
+    fn(at, step, params, 1, 0, status);
+    for (int i = 0; i < outputs; ++i) std::memcpy(ptr[i] + blocks * step[i], buffer[i], rest * size[i]);
+  }
+}
+
+}  // namespace
+
+int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, int outputs, int inputs,
+                       const void* params, int64_t n) {
+  int count = outputs + inputs;
+  int64_t step[kMaxOperands];
+  for (int i = 0; i < count; ++i) step[i] = size[i] * kBlock;
+  std::atomic<int32_t> status{0};
+  int64_t flags = n * size[0] > cache_bytes() && reinterpret_cast<uintptr_t>(ptr[0]) % 64 == 0;
+  for (int i = 1; flags && i < outputs; ++i) flags = reinterpret_cast<uintptr_t>(ptr[i]) % 64 == 0;
+  if (n <= kGrain) {
+    int32_t s = 0;
+    run_span(fn, ptr, size, step, outputs, count, params, n, flags, &s);
+    return s;
+  }
+  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
+    char* at[kMaxOperands];
+    for (int i = 0; i < count; ++i) at[i] = ptr[i] + begin * size[i];
+    int32_t s = 0;
+    run_span(fn, at, size, step, outputs, count, params, end - begin, flags, &s);
+    if (s) status.fetch_or(s);
+  });
+  return status;
+}
+
+void PointwiseLoop::add(const Tensor& t, DType kernel, bool output) {
+  STRATA_INTERNAL(count_ < kMaxOperands, "a pointwise kernel with more than ", kMaxOperands, " operands");
+  Operand& o = operands_[count_++];
+  outputs_ += output;
+  o.base = t.bytes();
+  o.dtype = t.dtype();
+  o.kernel = kernel;
+  o.output = output;
+  size_t n = shape_.size(), lead = n - t.dim();
+  o.strides.resize(n, 0);
+  for (size_t d = 0; d < n; ++d)
+    o.strides[d] = d < lead || t.sizes()[d - lead] == 1 ? 0 : t.strides()[d - lead] * t.itemsize();
+}
+
+// Sorts dims so that the first output is walked in the order of its memory.
+void PointwiseLoop::order_dims() {
+  size_t n = shape_.size();
+  SmallVec<int64_t, 8> order;
+  for (size_t d = 0; d < n; ++d)
+    if (shape_[d] != 1) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return operands_[0].strides[a] > operands_[0].strides[b]; });
+  DimVec shape;
+  for (int64_t d : order) shape.push_back(shape_[d]);
+  for (int i = 0; i < count_; ++i) {
+    DimVec s;
+    for (int64_t d : order) s.push_back(operands_[i].strides[d]);
+    operands_[i].strides = s;
+  }
+  shape_ = shape;
+}
+
+void PointwiseLoop::coalesce() {
+  if (shape_.empty()) {
+    shape_.push_back(1);
+    for (int i = 0; i < count_; ++i) operands_[i].strides.push_back(0);
+    return;
+  }
+  size_t kept = 0;
+  for (size_t d = 1; d < shape_.size(); ++d) {
+    bool joins = true;
+    for (int i = 0; i < count_; ++i) joins &= operands_[i].strides[kept] == operands_[i].strides[d] * shape_[d];
+    if (joins) {
+      shape_[kept] *= shape_[d];
+    } else {
+      shape_[++kept] = shape_[d];
+    }
+    for (int i = 0; i < count_; ++i) operands_[i].strides[kept] = operands_[i].strides[d];
+  }
+  shape_.resize(kept + 1);
+  for (int i = 0; i < count_; ++i) operands_[i].strides.resize(kept + 1);
+}
+
+int64_t PointwiseLoop::offset_at(const Operand& o, int64_t index) const {
+  int64_t offset = 0;
+  for (size_t d = shape_.size(); d-- > 0;) {
+    offset += index % shape_[d] * o.strides[d];
+    index /= shape_[d];
+  }
+  return offset;
+}
+
+// Moves elements [begin, begin + count) of an operand between its memory and a contiguous buffer of the kernel's dtype.
+void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t count, bool in) const {
+  CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
+  int64_t width = itemsize(o.kernel), inner = shape_.back(), stride = o.strides.back();
+  size_t n = shape_.size();
+  SmallVec<int64_t, 8> at(n);
+  int64_t rest = begin;
+  char* p = o.base;
+  for (size_t d = n; d-- > 0;) {
+    at[d] = rest % shape_[d];
+    rest /= shape_[d];
+    p += at[d] * o.strides[d];
+  }
+  while (count > 0) {
+    int64_t run = std::min(count, inner - at[n - 1]);
+    if (const int64_t rows = o.turned && at[n - 1] == 0 ? std::min(count / inner, shape_[n - 2] - at[n - 2]) : 0;
+        rows > 1) {
+      if (in)
+        transpose(width, p, stride, buffer, inner * width, inner, rows);
+      else
+        transpose(width, buffer, inner * width, p, stride, rows, inner);
+      run = rows * inner;
+      p += (rows - 1) * width;
+      at[n - 2] += rows - 1;
+    } else if (in)
+      cast(p, stride, buffer, width, run);
+    else
+      cast(buffer, width, p, stride, run);
+    buffer += run * width;
+    count -= run;
+    if (count == 0) return;
+    p -= at[n - 1] * stride;
+    at[n - 1] = 0;
+    for (size_t d = n - 1; d-- > 0;) {
+      p += o.strides[d];
+      if (++at[d] < shape_[d]) break;
+      p -= shape_[d] * o.strides[d];
+      at[d] = 0;
+    }
+  }
+}
+
+void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end,
+                              int32_t* status) const {
+  alignas(64) char buffer[kMaxOperands][kChunk * 16];
+  int64_t inner = shape_.back();
+  bool by_row = inner >= 128;
+  if (inner <= kChunk / 4)
+    for (int i = 0; i < count_; ++i) by_row &= !operands_[i].turned;
+  // Staged in whole rows, if possible in whole blocks: what is a row again and again stays.
+  const int64_t even = std::lcm(inner, kBlock), chunk = by_row || inner > kChunk ? kChunk
+                                                        : kChunk / even          ? kChunk / even * even
+                                                                                 : kChunk / inner * inner;
+  bool staged[kMaxOperands];
+  bool any_staged = false;
+  char* ptr[kMaxOperands];
+  int64_t size[kMaxOperands], step[kMaxOperands];
+  CastFn cast[kMaxOperands];
+  // What a buffer holds: a row that repeats is staged once.
+  const char* held[kMaxOperands] = {};
+  int64_t held_count[kMaxOperands] = {};
+  for (int i = 0; i < count_; ++i) {
+    const Operand& o = operands_[i];
+    size[i] = itemsize(o.kernel);
+    step[i] = size[i] * kBlock;
+    cast[i] = o.output ? cast_fn(o.kernel, o.dtype) : cast_fn(o.dtype, o.kernel);
+    bool direct = o.dense || (by_row && o.dtype == o.kernel && o.strides.back() == size[i]);
+    staged[i] = !direct && !o.constant;
+    // A value that is the same along the row is spread once per row.
+    if (o.constant) {
+      cast[i](o.base, 0, buffer[i], size[i], kBlock);
+      ptr[i] = buffer[i];
+      step[i] = 0;
+    } else if (staged[i] && by_row && !o.output && o.strides.back() == 0) {
+      step[i] = 0;
+    } else {
+      any_staged |= staged[i];
+    }
+  }
+  while (begin < end) {
+    int64_t column = begin % inner;
+    int64_t n = end - begin;
+    if (by_row) n = std::min(n, inner - column);
+    if (any_staged) n = std::min(n, column && chunk % inner == 0 && !by_row ? inner - column : chunk);
+    for (int i = 0; i < count_; ++i) {
+      const Operand& o = operands_[i];
+      if (o.constant) continue;
+      if (!staged[i]) {
+        ptr[i] = o.dense ? o.base + begin * size[i] : o.base + offset_at(o, begin);
+        continue;
+      }
+      ptr[i] = buffer[i];
+      if (o.output) continue;
+      if (!by_row) {
+        if (o.row && column == 0 && n <= held_count[i]) continue;
+        stage(o, buffer[i], begin, n, true);
+        held_count[i] = o.row && column == 0 ? n : 0;
+        continue;
+      }
+      const char* p = o.base + offset_at(o, begin);
+      if (p == held[i] && n == held_count[i]) continue;
+      cast[i](p, o.strides.back(), buffer[i], size[i], step[i] ? n : kBlock);
+      held[i] = p;
+      held_count[i] = n;
+    }
+    run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, status);
+    for (int i = 0; i < outputs_; ++i) {
+      const Operand& o = operands_[i];
+      if (!staged[i]) continue;
+      if (by_row)
+        cast[i](buffer[i], size[i], o.base + offset_at(o, begin), o.strides.back(), n);
+      else
+        stage(o, buffer[i], begin, n, false);
+    }
+    begin += n;
+  }
+}
+
+int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
+  int64_t n = 1;
+  for (int64_t s : shape_) n *= s;
+  if (n == 0) return 0;
+  order_dims();
+  coalesce();
+  bool all_dense = true;
+  for (int i = 0; i < count_; ++i) {
+    Operand& o = operands_[i];
+    int64_t width = itemsize(o.kernel);
+    bool zero = true;
+    for (int64_t s : o.strides) zero &= s == 0;
+    o.constant = !o.output && zero && n > 1;
+    o.dense = o.dtype == o.kernel && shape_.size() == 1 && (o.strides[0] == width || n == 1);
+    if (!o.dense && o.dtype == o.kernel && !o.constant) {
+      int64_t step = width;
+      bool dense = true;
+      for (size_t d = shape_.size(); d-- > 0;) {
+        dense &= o.strides[d] == step;
+        step *= shape_[d];
+      }
+      o.dense = dense;
+    }
+    const size_t last = o.strides.size() - 1;
+    o.row = !o.output && last > 0 &&
+            std::all_of(o.strides.begin(), o.strides.begin() + last, [](int64_t s) { return s == 0; });
+    o.turned = o.dtype == o.kernel && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
+    all_dense &= o.dense;
+  }
+  if (all_dense) {
+    char* ptr[kMaxOperands];
+    int64_t size[kMaxOperands];
+    for (int i = 0; i < count_; ++i) {
+      ptr[i] = operands_[i].base;
+      size[i] = itemsize(operands_[i].kernel);
+    }
+    return run_contiguous(fn, ptr, size, outputs_, count_ - outputs_, params, n);
+  }
+  std::atomic<int32_t> status{0};
+  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
+    int32_t s = 0;
+    run_range(fn, params, begin, end, &s);
+    if (s) status.fetch_or(s);
+  });
+  return status;
+}
+
+}  // namespace strata::eager

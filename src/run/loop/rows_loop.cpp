@@ -1,0 +1,378 @@
+#include "run/loop/rows_loop.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "core/parallel.h"
+#include "run/loop/cast.h"
+#include "run/loop/rows_columns.h"
+#include "run/loop/rows_fold.h"
+#include "run/loop/transpose.h"
+
+namespace strata::eager {
+
+namespace {
+
+constexpr int64_t kTile = 16;      // rows gathered together when neighbours in memory are different rows,
+constexpr int64_t kWideTile = 64;  // or as many where they fit the outer caches
+constexpr int64_t kTileBytes = 2 << 20;
+constexpr int kMaxReductions = 8;
+
+int64_t product(const DimVec& v) {
+  int64_t n = 1;
+  for (int64_t s : v) n *= s;
+  return n;
+}
+
+class Runner {
+ public:
+  explicit Runner(RowsLoop& l) : l_(l), e_(*l.entry), n_(product(l.reduced_sizes)), rows_(product(l.kept_sizes)) {
+    for (const RowOperand& o : l_.operands) {
+      direct_.push_back(o.per_row || contiguous(o));
+      in_place_ &= direct_.back() && o.dtype == o.kernel;
+    }
+    in_place_ &= l_.kept_sizes.size() <= 1;
+  }
+
+  int32_t run() {
+    if (rows_ == 0) return 0;
+    if (n_ > kPart && rows_ < 8) {
+      for (int64_t r = 0; r < rows_; ++r) run_long(r);
+      return status_;
+    }
+    int64_t tile = tile_rows();
+    int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(n_, 1));
+    if (tile > 1) grain = (grain + tile - 1) / tile * tile;
+    parallel_for(0, rows_, grain, [&](int64_t begin, int64_t end) {
+      static thread_local Workspace space;
+      int32_t status = 0;
+      run_rows(begin, end, tile, space, &status);
+      if (status) status_.fetch_or(status);
+    });
+    return status_;
+  }
+
+ private:
+  // Elements of a row follow each other and need no conversion.
+  bool contiguous(const RowOperand& o) const {
+    if (o.dtype != o.kernel) return false;
+    int64_t step = itemsize(o.kernel);
+    for (size_t d = l_.reduced_sizes.size(); d-- > 0;) {
+      if (l_.reduced_sizes[d] == 1) continue;
+      if (o.reduced[d] != step) return false;
+      step *= l_.reduced_sizes[d];
+    }
+    return true;
+  }
+
+  // Rows worth gathering together: neighbours in memory belong to different rows.
+  int64_t tile_rows() const {
+    if (l_.kept_sizes.empty() || l_.kept_sizes.back() < 2 || n_ * kTile > (int64_t(1) << 22)) return 1;
+    for (size_t i = 0; i < l_.operands.size(); ++i)
+      if (!direct_[i] && l_.operands[i].kept.back() == itemsize(l_.operands[i].dtype))
+        return row_bytes() * kWideTile <= kTileBytes ? kWideTile : kTile;
+    return 1;
+  }
+
+  // Room for a staged row of any operand, in whole blocks.
+  int64_t row_bytes() const {
+    int64_t width = itemsize(l_.compute);
+    for (const RowOperand& o : l_.operands) width = std::max(width, itemsize(o.kernel));
+    return (n_ + 15) / 16 * 16 * width;
+  }
+
+  char* row_base(const RowOperand& o, int64_t row) const {
+    char* p = o.base;
+    if (l_.kept_sizes.empty()) return p;
+    for (size_t d = l_.kept_sizes.size(); --d > 0;) {
+      p += row % l_.kept_sizes[d] * o.kept[d];
+      row /= l_.kept_sizes[d];
+    }
+    return p + row * o.kept[0];
+  }
+
+  // Moves elements [first, first + count) of a row between memory and a contiguous buffer.
+  void stage(const RowOperand& o, char* base, char* buffer, int64_t first, int64_t count, bool in) const {
+    if (count == 0) return;
+    CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
+    int64_t width = itemsize(o.kernel);
+    const DimVec& sizes = l_.reduced_sizes;
+    size_t nd = sizes.size();
+    if (nd == 0) {
+      in ? cast(base, 0, buffer, width, 1) : cast(buffer, width, base, 0, 1);
+      return;
+    }
+    if (nd == 1) {
+      char* p = base + first * o.reduced[0];
+      in ? cast(p, o.reduced[0], buffer, width, count) : cast(buffer, width, p, o.reduced[0], count);
+      return;
+    }
+    SmallVec<int64_t, 8> at(nd);
+    int64_t rest = first;
+    char* p = base;
+    for (size_t d = nd; d-- > 0;) {
+      at[d] = rest % sizes[d];
+      rest /= sizes[d];
+      p += at[d] * o.reduced[d];
+    }
+    while (count > 0) {
+      int64_t run = std::min(count, sizes[nd - 1] - at[nd - 1]);
+      if (in)
+        cast(p, o.reduced[nd - 1], buffer, width, run);
+      else
+        cast(buffer, width, p, o.reduced[nd - 1], run);
+      buffer += run * width;
+      count -= run;
+      if (count == 0) return;
+      p -= at[nd - 1] * o.reduced[nd - 1];
+      at[nd - 1] = 0;
+      for (size_t d = nd - 1; d-- > 0;) {
+        p += o.reduced[d];
+        if (++at[d] < sizes[d]) break;
+        p -= sizes[d] * o.reduced[d];
+        at[d] = 0;
+      }
+    }
+  }
+
+  // Gathers or scatters `count` neighbouring rows at once: a transpose for each run of the innermost reduced dim.
+  void stage_tile(const RowOperand& o, char* base, char* buffer, int64_t count, int64_t row_bytes, bool in) const {
+    const CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
+    const int64_t width = itemsize(o.kernel), step = o.kept.back();
+    const DimVec& sizes = l_.reduced_sizes;
+    const size_t nd = sizes.size();
+    const bool plain = o.dtype == o.kernel && step == width;
+    const int64_t run = plain && nd > 0 ? sizes[nd - 1] : 1, apart = nd > 0 ? o.reduced[nd - 1] : 0;
+    SmallVec<int64_t, 8> at(nd);
+    char* p = base;
+    for (int64_t i = 0; i < n_; i += run) {
+      char* staged = buffer + i * width;
+      if (plain && in)
+        transpose(width, p, apart, staged, row_bytes, run, count);
+      else if (plain)
+        transpose(width, staged, row_bytes, p, apart, count, run);
+      else if (in)
+        cast(p, step, staged, row_bytes, count);
+      else
+        cast(staged, row_bytes, p, step, count);
+      // A whole run leaves the innermost dim where it began.
+      for (size_t d = plain && nd > 0 ? nd - 1 : nd; d-- > 0;) {
+        p += o.reduced[d];
+        if (++at[d] < sizes[d]) break;
+        p -= sizes[d] * o.reduced[d];
+        at[d] = 0;
+      }
+    }
+  }
+
+  // All passes of one row whose operands are at `ptr`.
+  void run_passes(char* const* ptr, char* const* scratch, int32_t* status) const {
+    alignas(16) Value reduced[kMaxReductions];
+    int64_t parts = std::max<int64_t>((n_ + kPart - 1) / kPart, 1);
+    int done = 0;
+    for (int k = 0; k < e_.passes; ++k) {
+      const StrataRowPass& pass = e_.pass[k];
+      if (n_ == 0 && (pass.reductions || pass.elementwise)) {
+        for (int r = 0; r < pass.reductions; ++r) reduced[done + r] = identity(e_.reduction[done + r]);
+        done += pass.reductions;
+        continue;
+      }
+      if (pass.reductions == 0 && !pass.elementwise) {
+        StrataRowArgs a{ptr, l_.params, reduced, scratch, nullptr, 1, 0, n_, status};
+        pass.fn(&a);
+        continue;
+      }
+      if (parts == 1) {
+        StrataRowArgs a{ptr, l_.params, reduced, scratch, reduced + done, n_, 0, n_, status};
+        pass.fn(&a);
+      } else {
+        std::vector<Value> partial(parts * std::max<int>(pass.reductions, 1));
+        for (int64_t p = 0; p < parts; ++p) {
+          char* at[kMaxRowOperands];
+          char* kept[kMaxRowOperands];
+          advance(ptr, scratch, p, at, kept);
+          Value raw[kMaxReductions];
+          StrataRowArgs a{at, l_.params, reduced, kept, raw, std::min(kPart, n_ - p * kPart), p * kPart, n_, status};
+          pass.fn(&a);
+          for (int r = 0; r < pass.reductions; ++r) partial[r * parts + p] = raw[r];
+        }
+        for (int r = 0; r < pass.reductions; ++r)
+          reduced[done + r] = fold(e_.reduction[done + r], &partial[r * parts], parts);
+      }
+      done += pass.reductions;
+    }
+  }
+
+  void advance(char* const* ptr, char* const* scratch, int64_t part, char** at, char** kept) const {
+    for (size_t i = 0; i < l_.operands.size(); ++i)
+      at[i] = l_.operands[i].per_row ? ptr[i] : ptr[i] + part * kPart * itemsize(l_.operands[i].kernel);
+    for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + part * kPart * itemsize(l_.compute);
+  }
+
+  void run_rows(int64_t begin, int64_t end, int64_t tile, Workspace& space, int32_t* status) const {
+    int count = int(l_.operands.size());
+    // Rows of a tile start a line apart from a power of two, so that they do not meet in one set of the cache.
+    int64_t stride = row_bytes() + 64;
+    char* memory = space.get(stride * (count * tile + e_.scratch_rows) + 64 * count);
+    char* scratch[kMaxRowOperands];
+    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = memory + stride * (count * tile + i);
+    if (in_place_) return run_in_place(begin, end, scratch, status);
+    for (int64_t row = begin; row < end;) {
+      int64_t here = 1;
+      if (tile > 1) here = std::min({tile, end - row, l_.kept_sizes.back() - row % l_.kept_sizes.back()});
+      char* bases[kMaxRowOperands];
+      for (int i = 0; i < count; ++i) {
+        const RowOperand& o = l_.operands[i];
+        bases[i] = row_base(o, row);
+        if (o.per_row || direct_[i] || o.output) continue;
+        char* buffer = memory + stride * tile * i;
+        if (here > 1)
+          stage_tile(o, bases[i], buffer, here, stride, true);
+        else
+          stage(o, bases[i], buffer, 0, n_, true);
+      }
+      for (int64_t j = 0; j < here; ++j) {
+        char* ptr[kMaxRowOperands];
+        alignas(16) Value single[kMaxRowOperands];
+        for (int i = 0; i < count; ++i) {
+          const RowOperand& o = l_.operands[i];
+          char* base = j == 0 ? bases[i] : bases[i] + j * o.kept.back();
+          if (o.per_row) {
+            ptr[i] = o.dtype == o.kernel ? base : single[i].bytes;
+            if (o.dtype != o.kernel && !o.output) cast_fn(o.dtype, o.kernel)(base, 0, ptr[i], 16, 1);
+          } else {
+            ptr[i] = direct_[i] ? base : memory + stride * (tile * i + j);
+          }
+        }
+        run_passes(ptr, scratch, status);
+        for (int i = 0; i < e_.outputs; ++i) {
+          const RowOperand& o = l_.operands[i];
+          if (o.per_row && o.dtype != o.kernel)
+            cast_fn(o.kernel, o.dtype)(single[i].bytes, 0, j == 0 ? bases[i] : bases[i] + j * o.kept.back(), 0, 1);
+        }
+      }
+      for (int i = 0; i < e_.outputs; ++i) {
+        const RowOperand& o = l_.operands[i];
+        if (o.per_row || direct_[i]) continue;
+        char* buffer = memory + stride * tile * i;
+        if (here > 1)
+          stage_tile(o, bases[i], buffer, here, stride, false);
+        else
+          stage(o, bases[i], buffer, 0, n_, false);
+      }
+      row += here;
+    }
+  }
+
+  // Rows at one distance from each other, all operands where they are.
+  void run_in_place(int64_t begin, int64_t end, char* const* scratch, int32_t* status) const {
+    size_t count = l_.operands.size();
+    char* ptr[kMaxRowOperands];
+    int64_t step[kMaxRowOperands];
+    for (size_t i = 0; i < count; ++i) {
+      step[i] = l_.operands[i].kept.empty() ? 0 : l_.operands[i].kept[0];
+      ptr[i] = l_.operands[i].base + begin * step[i];
+    }
+    const StrataRowPass* pass = e_.pass;
+    const bool one_value = e_.passes == 2 && pass[0].reductions > 0 && !pass[0].elementwise &&  //
+                           pass[1].reductions == 0 && !pass[1].elementwise;
+    if (one_value && n_ > 0 && n_ <= kPart) {
+      // Sums, maxima, norms: rows short enough that a loop over passes would show.
+      alignas(16) Value reduced[kMaxReductions];
+      const StrataRowArgs part{ptr, l_.params, reduced, scratch, reduced, n_, 0, n_, status};
+      const StrataRowArgs whole{ptr, l_.params, reduced, scratch, nullptr, 1, 0, n_, status};
+      for (int64_t row = begin; row < end; ++row) {
+        pass[0].fn(&part);
+        pass[1].fn(&whole);
+        for (size_t i = 0; i < count; ++i) ptr[i] += step[i];
+      }
+      return;
+    }
+    for (int64_t row = begin; row < end; ++row) {
+      run_passes(ptr, scratch, status);
+      for (size_t i = 0; i < count; ++i) ptr[i] += step[i];
+    }
+  }
+
+  // Few rows of many elements: the parts of a row are divided among the threads.
+  void run_long(int64_t row) {
+    int count = int(l_.operands.size());
+    int64_t parts = (n_ + kPart - 1) / kPart;
+    alignas(16) Value reduced[kMaxReductions];
+    std::unique_ptr<char[]> scratch_memory(new char[e_.scratch_rows * (n_ + 16) * itemsize(l_.compute) + 64]);
+    char* scratch[kMaxRowOperands];
+    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = scratch_memory.get() + i * (n_ + 16) * itemsize(l_.compute);
+    alignas(16) Value single[kMaxRowOperands];
+    char* bases[kMaxRowOperands];
+    for (int i = 0; i < count; ++i) {
+      const RowOperand& o = l_.operands[i];
+      bases[i] = row_base(o, row);
+      if (o.per_row && o.dtype != o.kernel && !o.output)
+        cast_fn(o.dtype, o.kernel)(bases[i], 0, single[i].bytes, 16, 1);
+    }
+    int done = 0;
+    for (int k = 0; k < e_.passes; ++k) {
+      const StrataRowPass& pass = e_.pass[k];
+      bool whole = pass.reductions == 0 && !pass.elementwise;
+      int64_t pieces = whole ? 1 : parts;
+      std::vector<Value> partial(pieces * std::max<int>(pass.reductions, 1));
+      parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+        static thread_local Workspace space;
+        int32_t status = 0;
+        for (int64_t p = begin; p < end; ++p) {
+          int64_t first = p * kPart, here = whole ? 1 : std::min(kPart, n_ - first);
+          char* memory = space.get(count * (kPart * 16 + 64));
+          char* ptr[kMaxRowOperands];
+          char* kept[kMaxRowOperands];
+          for (int i = 0; i < count; ++i) {
+            const RowOperand& o = l_.operands[i];
+            if (o.per_row) {
+              ptr[i] = o.dtype == o.kernel ? bases[i] : single[i].bytes;
+            } else if (direct_[i]) {
+              ptr[i] = bases[i] + first * itemsize(o.kernel);
+            } else {
+              ptr[i] = memory + i * (kPart * 16 + 64);
+              if (!o.output && !whole) stage(o, bases[i], ptr[i], first, here, true);
+            }
+          }
+          for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + first * itemsize(l_.compute);
+          Value raw[kMaxReductions];
+          StrataRowArgs a{ptr, l_.params, reduced, kept, raw, here, first, n_, &status};
+          pass.fn(&a);
+          for (int r = 0; r < pass.reductions; ++r) partial[r * pieces + p] = raw[r];
+          if (pass.elementwise)
+            for (int i = 0; i < e_.outputs; ++i) {
+              const RowOperand& o = l_.operands[i];
+              if (!o.per_row && !direct_[i]) stage(o, bases[i], ptr[i], first, here, false);
+            }
+        }
+        if (status) status_.fetch_or(status);
+      });
+      for (int r = 0; r < pass.reductions; ++r)
+        reduced[done + r] = fold(e_.reduction[done + r], &partial[r * pieces], pieces);
+      done += pass.reductions;
+    }
+    for (int i = 0; i < e_.outputs; ++i) {
+      const RowOperand& o = l_.operands[i];
+      if (o.per_row && o.dtype != o.kernel) cast_fn(o.kernel, o.dtype)(single[i].bytes, 0, bases[i], 0, 1);
+    }
+  }
+
+  RowsLoop& l_;
+  const StrataKernelEntry& e_;
+  int64_t n_, rows_;
+  std::vector<bool> direct_;
+  std::atomic<int32_t> status_{0};
+  bool in_place_ = true;  // nothing has to be gathered or converted
+};
+
+}  // namespace
+
+int32_t RowsLoop::run() {
+  if (!entry->sets_status && reduce_columns(*this)) return 0;
+  return Runner(*this).run();
+}
+
+}  // namespace strata::eager

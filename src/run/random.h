@@ -1,0 +1,34 @@
+// Draws from a Philox stream through generated kernels. Element i of a draw, in row-major order, takes the i-th word,
+// or the i-th pair of words, of the counters that the draw reserves.
+#pragma once
+#include "core/generator.h"
+#include "core/tensor.h"
+#include "run/pointwise.h"
+
+namespace strata::eager {
+
+Generator or_default(const Generator& generator, const Tensor& like);
+
+// A kernel whose first operand is words of the stream.
+struct DrawOp {
+  const PointwiseOp& kernel;
+  uint32_t dtypes;  // that it makes, a bit each
+  uint32_t pairs;   // of these, those that take two words an element
+};
+
+struct DrawOperand {
+  const Tensor& tensor;  // broadcast to the result
+  DType dtype;
+};
+
+struct DrawNumber {
+  const Scalar& value;
+  int8_t dtype;  // -1: that of the elements
+};
+
+// Draws into a tensor of any strides. A kernel of one dtype serves all others, which it is converted to; others raise
+// NotImplementedError. A tensor without elements or without memory consumes nothing.
+void draw(const DrawOp& op, const Tensor& out, ArrayRef<DrawOperand> operands, ArrayRef<DrawNumber> numbers,
+          const Generator& generator);
+
+}  // namespace strata::eager
