@@ -152,12 +152,16 @@ TEST(Fuse, SaysWhyNot) {
   const std::string lost = "t is checked where it is made, and not read everywhere";
   EXPECT_EQ(reason(space("t[n]", "", "y[i]", "t[0]"), gathers), lost);
   EXPECT_EQ(reason(space("t[n]", "", "y[i]", "inside(t[i], 0)"), gathers), lost);
-  EXPECT_EQ(reason(space("t[i] z[i,j]", "", "y[i,j]", "z + t"), gathers), "");
+  EXPECT_EQ(reason(space("t[i] z[i,j]", "", "y[i,j]", "z + t"), gathers), lost) << "there may be no j";
   EXPECT_EQ(reason(space("t[j] z[i,j]", "", "y[i,j]", "z + t"), gathers), lost) << "there may be no i";
   // Rows that are looked up may have no elements, and then nothing looks them up.
   const Nest rows = space("x[n,j] at[i]:int64", "", "t[i,j]", "x[checked(at), j]");
   EXPECT_EQ(reason(space("t[k,j]", "", "y[j]", "sum(t)", "k"), rows), "");
   EXPECT_EQ(reason(space("t[i,k]", "", "y[i]", "sum(t)", "k"), rows), lost) << "there may be no k";
+  // What is one number is made also where nothing is written.
+  const Nest number = space("x[n] at[k]:int64", "", "t", "sum(x[checked(at)])", "k");
+  EXPECT_EQ(reason(space("t z[i]", "", "y[i]", "z + t"), number), lost);
+  EXPECT_EQ(reason(space("t", "", "y", "t + 1"), number), "");
   const Nest nest = fuse(reads, gathers, "both").nest;
   EXPECT_TRUE(std::any_of(nest.nodes.begin(), nest.nodes.end(), [](const Node& n) { return n.op == Op::Check; }));
   EXPECT_THROW(fuse(space("t[n]", "", "y[i]", "t[0]"), gathers, "both"), Error);

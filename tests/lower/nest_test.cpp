@@ -167,6 +167,21 @@ TEST(Nest, EveryPieceReports) {
 }
 
 // A reduction over the loop's own range is not cut with it, one inside of another stays there.
+// Rows that are outside belong to somebody else, also where the loop's pieces know it.
+TEST(Nest, StripsReadNothingThatIsOutside) {
+  KernelDesc made = space("x[a,k]", "", "v[a]", "sum(x)");
+  made.over = "k";
+  made.sequence = true;
+  const KernelDesc d = space("v[n]", "", "y[i]", "inside(v[i - 5], 2.5)");
+  const Nest nest = fuse(build_space(d, DType::F32, {}), build_space(made, DType::F32, {}), "both").nest;
+  Dialect local = c99;
+  local.any_order = "";
+  NestHelpers helpers(local);
+  const std::string text = print_nest(nest, local, helpers);
+  EXPECT_NE(text.find("strip"), std::string::npos);
+  EXPECT_NE(text.find("const f32 x_2 = 0;"), std::string::npos) << text;
+}
+
 TEST(Nest, ReductionsThatAreNotTakenApart) {
   KernelDesc d = space("v[a] x[m]", "", "y[i]", "sum(v[i] * k)");
   d.over = "k";

@@ -78,21 +78,18 @@ uint64_t checked_dims(const Nest& nest, const NestOperand& o) {
   return all;
 }
 
-// Whether some read takes every element of an operand, if it has any: each turn of the loops around it another one.
-// Loops outside of it, or that a reduction has beside it, may have no turns. A kernel whose own loops have none does
-// not run; what is checked of dims `checked` alone is checked outside of a reduction over the others, which may have
-// none.
+// Whether some read takes every element of an operand, if it has any: each turn of the loops another one. Loops that do
+// not say which may have no turns, and a kernel whose loops have none does not run. What is checked of dims `checked`
+// alone is checked outside of a reduction over the others, which may have none.
 bool reads_all(const Nest& nest, int operand, uint64_t checked) {
-  const uint64_t loops = nest.loops();
   for (const Node& n : nest.nodes) {
     if (n.op != Op::At || n.imm != uint64_t(operand) || n.arg[1] >= 0) continue;
     const uint64_t place = own_place(nest, operand, n.arg[0]);
     if (std::popcount(place) != int(nest.operands[size_t(operand)].dims.size())) continue;
-    const uint64_t last = std::bit_floor(place & loops);
-    uint64_t around = loops & (last ? last - 1 : 0);
+    uint64_t around = nest.loops();
     uint64_t bound = 0;
     for (const Reduction& r : nest.reductions) {
-      if (r.over & place) around |= loops | r.over;
+      if (r.over & place) around |= r.over;
       bound |= r.over;
     }
     const std::vector<int>& dims = nest.operands[size_t(operand)].dims;

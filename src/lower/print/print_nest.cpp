@@ -237,7 +237,9 @@ void NestPrinter::statements(const std::vector<int>& roots, uint64_t ranges, Don
       std::string read = "p_" + o.label() + "[" +
                          place(piece_ ? &piece_->reads : nullptr, int(v), n.arg[0], is_complex(o.storage), n.part) +
                          "]";
-      if (n.arg[1] >= 0 && nest_.nodes[size_t(same(n.arg[1]))].op != Op::Const)
+      if (is_false(n.arg[1]))
+        read = "0";
+      else if (n.arg[1] >= 0 && nest_.nodes[size_t(same(n.arg[1]))].op != Op::Const)
         read = ref(n.arg[1]) + " ? " + read + " : 0";
       line("const " + values_.type(n.type) + " " + name + " = " + read + ";");
     } else if (n.op == Op::Check) {
