@@ -93,7 +93,7 @@ def scope_of(e: Entry, args: list[str]) -> Scope:
         names["grad"] = Value("grad" if single else "grads[0]", "Tensor")
     wanted = {a: f"needs({positions(e)[a]})" for a in args} if len(args) > 1 else {}
     # Results without a gradient are no outputs of the node.
-    outputs = [n for n in results if n not in e.raw.get("constant_outputs", "").split()]
+    outputs = [n for n in results if n not in e.row.constant_outputs]
     return Scope(names, saved, [] if single else outputs, wanted)
 
 
@@ -269,7 +269,7 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
         else:
             lines.append(f"  node->add_edge({safe(a.name)});")
     # A number that PyTorch wraps into a tensor has an edge there; what hooks of the node see counts it.
-    lines += ["  node->add_edge(Tensor());"] * (e.raw.get("node_edges", len(diff)) - len(diff))
+    lines += ["  node->add_edge(Tensor());"] * ((e.row.node_edges or len(diff)) - len(diff))
     lines += ["  " + x for x in save_inputs(e, p, kind == "inplace")]
     lines += [f"  {fact.save}" for fact in p.facts if not fact.made and not fact.read]
     lines.append(f"  {s.cpp_return} made = [&] {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return {redispatch};\n  }}();")
@@ -288,11 +288,11 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
         lines.append("  set_history(made, Ref<Node>(node.get()));")
     else:
         for i, r in enumerate(s.returns):
-            if r.type == "Tensor" and result_names(e)[i] not in e.raw.get("constant_outputs", "").split():
+            if r.type == "Tensor" and result_names(e)[i] not in e.row.constant_outputs:
                 lines.append(f"  set_history(std::get<{i}>(made), Ref<Node>(node.get()));")
     for n, i in p.results:
         value = "made" if count == 1 else f"std::get<{i}>(made)"
-        recorded = str(n not in e.raw.get("constant_outputs", "").split()).lower()
+        recorded = str(n not in e.row.constant_outputs).lower()
         lines.append(f"  node->saved_{n} = SavedTensor({value}, {recorded});")
     lines.append("  return made;\n}")
     return "\n".join(lines)
@@ -302,17 +302,16 @@ def left_out(e: Entry) -> list[Arg]:
     """Tensors whose values the result depends on, without a formula: their gradient would be missing without a word."""
     if e.derived:  # their formulas are complete: what is missing is zero
         return []
-    known = {a.name for a in differentiable(e)} | set(e.raw.get("shape_only", "").split())
-    fixed = e.raw.get("fixed", {})
-    return [a for a in e.schema.args if a.is_tensor and not a.written and a.name not in known and fixed.get(a.name) != "bool"]
+    known = {a.name for a in differentiable(e)} | set(e.row.shape_only)
+    return [a for a in e.schema.args if a.is_tensor and not a.written and a.name not in known and e.row.fixed.get(a.name) != "bool"]
 
 
 def underived(e: Entry, kind: str, s: Schema) -> str | None:
     """The autograd kernel of an operator without a derivative: of one that writes, and of one marked `underived`. In place,
     what is no function of its inputs to derivatives (a comparison) gives them zeros; the others raise in backward."""
     written = [a for a in s.args if a.written]
-    raises = e.raw.get("underived", False) or kind == "function"
-    if e.raw.get("refuses_grad") or (not written and not e.raw.get("underived")):
+    raises = e.row.underived or kind == "function"
+    if e.row.refuses_grad or (not written and not e.row.underived):
         return None
     tensors = [a for a in s.args if a.is_tensor or a.is_tensors]
     checks = " || ".join(f"needs_grad{'_list' if a.is_tensors else ''}({safe(a.name)})" for a in tensors)

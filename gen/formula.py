@@ -93,6 +93,7 @@ class Code:
     uses: set[str]  # names whose values it needs
     facts: dict[str, tuple[str, str]]  # field -> (name, attribute)
     calls: set[Function]
+    kernels: set[str]  # the C++ functions of kernels that it calls
     single: bool
 
     def value(self, indent: str) -> str:
@@ -163,7 +164,7 @@ class Writer(Expressions):
         self.want = want
         single = len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) and want != "()" and not self.given
         lines = [self.wanted_value(tree.body[0].value)] if single else self.body(tree)
-        return Code(lines, want, self.uses, self.facts, self.calls, single)
+        return Code(lines, want, self.uses, self.facts, self.calls, self.kernels, single)
 
     def body(self, tree: ast.Module) -> list[str]:
         stores = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
@@ -258,12 +259,14 @@ class Writer(Expressions):
                 isinstance(node.args[0], ast.Name) and node.args[0].id == "self" and f"{node.func.id}_" in self.functions:
             name, _, rest = self.expr(node).code.partition("(")
             return f"{name}_({rest};"
+        before = set(self.kernels)
         if not isinstance(node, ast.Call) or not (made := self.expr(node)).code.startswith("eager::calls::"):
             self.fail(f"{ast.unparse(node)}: a plan with `direct` ends in kernels")
         name, _, rest = made.code.partition("(")
         f = self.functions[node.func.id][0]
         if f.rows or f.result != "Tensor" or len(node.keywords):
             self.fail(f"{ast.unparse(node)}: a pointwise kernel of one result, which computes in the dtype of its operands, is direct")
+        self.kernels = (self.kernels - {f.name}) | before | {f"{f.name}_out"}
         return f"{name}_out({self.given.name}, {str(self.given.resized).lower()}, {rest};"
 
     def effect(self, node: ast.Call) -> str:

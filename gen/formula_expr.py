@@ -60,6 +60,7 @@ class Expressions:
         self.uses: set[str] = set()
         self.facts: dict[str, tuple[str, str]] = {}
         self.calls: set[Function] = set()
+        self.kernels: set[str] = set()  # the C++ functions of kernels that it calls
         self.line = 1
 
     def condition(self, node: ast.expr) -> str:
@@ -389,6 +390,8 @@ class Expressions:
         f, codes = self.chosen(name, args, named, overload)
         while f.kind == "kernel" and codes[-1] in ("std::optional<DType>()", "std::optional<int64_t>()"):
             codes = codes[:-1]
+        if f.kind == "kernel":
+            self.kernels.add(f.name)
         return Value(f"{f.code}({', '.join(codes)})", f.result)
 
     def chosen(self, name: str, args: list[Value], named: dict[str, Value] | None, overload: str | None) -> tuple[Function, list[str]]:
@@ -414,6 +417,7 @@ class Expressions:
             return Value(made.code.replace("(", f"({out.code}, ", 1), "()")
         f, outs, codes = self.written_parts(name, args, named, into)
         outs = ", ".join("&" + o for o in outs)
+        self.kernels.add(f"{f.name}_into")
         operands = codes[:-3] + ([codes[-1]] if "along" in named else [])
         return Value(f"{f.code}_into({{{outs}}}, {', '.join(operands)})", "()")
 

@@ -28,8 +28,8 @@ def body_type(e: Entry) -> str:
 def kernel_function(k: Kernel) -> Function:
     """A `kernel` entry as a function: its operands, its numbers, and how it runs. `dims` are those of the rows; `dtype` is the
     one that it computes in, `stored` that of results with the elements' places. Vectors lie along dim `along` of the others."""
-    args = [Arg("Generator?" if ":word" in word else "Tensor", word.split(":")[0]) for word in k.inputs.split()]
-    args += [Arg("Scalar", word.split(":")[0]) for word in k.scalars.split()]
+    args = [Arg("Generator?" if o.dtype.startswith("word") else "Tensor", o.name) for o in k.inputs]
+    args += [Arg("Scalar", o.name) for o in k.scalars]
     if k.draws:
         return Function(k.name, tuple(args), "()", f"eager::calls::{k.name}", "kernel", draws=True)
     if k.kind == "rows":
@@ -37,7 +37,7 @@ def kernel_function(k: Kernel) -> Function:
     args += [Arg("ScalarType?", "dtype", "None", True), Arg("ScalarType?", "stored", "None", True)]
     if k.kind == "pointwise":
         args.append(Arg("int?", "along", "None", True))
-    count = len(k.outputs.split())
+    count = len(k.row.outputs)
     return Function(k.name, tuple(args), "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})", f"eager::calls::{k.name}",
                     "kernel", rows=k.kind == "rows")
 
@@ -74,7 +74,7 @@ class Table:
         self.plans = {e.schema.ident: self.plan(e) for e in entries if e.plan}
         self.direct = {(e.schema.ident, form): self.plan(e, target) for e in entries if e.plan
                        for form, target in (("inplace", formula.Given("self", True)), ("out", formula.Given("out", True, True)))
-                       if form in e.raw.get("direct", "").split()}
+                       if form in e.row.direct}
 
     def add(self, f: Function) -> None:
         for functions, kinds in ((self.functions, ("operator", "definition", "primitive", "fact", "reader", "helper")),
@@ -139,7 +139,7 @@ class Table:
     def reads(self, called: set[Function], word: str = "value") -> bool:
         """Whether some of what is called reads values of tensors on the host, or gives a result whose size is data."""
         entries = [self.entries[f.entry] for f in called if f.entry]
-        return any(f.kind == "reader" for f in called) or any(word in e.reads or "size" in e.raw for e in entries)
+        return any(f.kind == "reader" for f in called) or any(word in e.reads or bool(e.row.size) for e in entries)
 
     def check_reads(self, e: Entry, wanted: set[str], said: set[str], what: str) -> None:
         if wanted != said:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from . import expr, formula, space_cpp
 from .emit import HEADER, Output, cstring
 from .formula_table import Table
-from .model import DTYPES, Entry, Kernel
+from .keys import DTYPES
+from .model import Entry, Kernel
 from .ops_cpp import call_args, includes
+from .rows import Operand
 from .schema import Schema, safe
-from .space_text import space_operands
 
 PROMOTE = {"common": "Common", "float": "Float", "first": "First", "sum": "Sum", "floating": "Floating"}
 
@@ -20,44 +20,48 @@ def dtype_bits(names: list[str]) -> str:
     return hex(sum(1 << DTYPES.index(n) for n in names))
 
 
+def joined(operands: tuple[Operand, ...]) -> str:
+    return " ".join(map(str, operands))
+
+
 def describe(e: Entry) -> str:
     """The KernelDesc of an entry."""
-    fixed = e.raw.get("fixed", {})
-    inputs = e.raw.get("inputs", "").replace(":same", "")
-    if not inputs and e.kind != "space":
+    fixed = e.row.fixed
+    if e.kind == "space":
+        inputs, scalars = joined(e.row.inputs).replace(":same", ""), joined(e.row.scalars)
+    else:
         inputs = " ".join(f"{a.name}:{fixed[a.name]}" if a.name in fixed else a.name for a in e.kernel_inputs())
-    scalars = e.raw.get("scalars", "") if e.kind == "space" else " ".join(n for n, _ in e.kernel_scalars())
+        scalars = " ".join(n for n, _ in e.kernel_scalars())
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(e.text))
     kind = e.kind.capitalize()
     dtypes = [d for d in e.dtypes if d not in ("float16", "bfloat16")] if e.sums_wide else e.dtypes
     return (f'{{"{e.schema.ident}", "{e.family}", KernelKind::{kind}, "{inputs}", "{scalars}", '
-            f'"{e.raw.get("outputs", "result")}", {cstring(text)}, {dtype_bits(dtypes)}u, {cstring(e.source)}{space_cpp.order(e.raw)}}},')
+            f'"{joined(e.row.outputs)}", {cstring(text)}, {dtype_bits(dtypes)}u, {cstring(e.source)}{space_cpp.order(e.row)}}},')
 
 
 def describe_kernel(k: Kernel) -> str:
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(k.text))
     kind = k.kind.capitalize()
-    return (f'{{"{k.name}", "{k.family}", KernelKind::{kind}, "{k.inputs}", "{k.scalars}", "{k.outputs}", {cstring(text)}, '
-            f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}{space_cpp.order(k.raw)}}},')
+    return (f'{{"{k.name}", "{k.family}", KernelKind::{kind}, "{joined(k.inputs)}", "{joined(k.scalars)}", "{joined(k.row.outputs)}", {cstring(text)}, '
+            f'{dtype_bits(k.dtypes)}u, {cstring(k.source)}{space_cpp.order(k.row)}}},')
 
 
 def info(e: Entry) -> str:
     """The static description that the runner of pointwise or rows kernels reads."""
     inputs = e.kernel_inputs()
-    fixed = e.raw.get("fixed", {})
+    fixed = e.row.fixed
     mask = sum(1 << i for i, a in enumerate(inputs) if a.name in fixed)
     kind = next(iter(fixed.values()), "bool")
     fixed_dtype = {"bool": "Bool", "int64": "I64"}[kind]
     struct = "PointwiseOp" if e.kind == "pointwise" else "RowsOp"
-    exact = str(e.raw.get("out_dtype") == "exact").lower()
+    exact = str(e.row.out_dtype == "exact").lower()
     more = f", {exact}" + (f", {e.unpromoted}u, {e.checked}u, {e.narrow}u" if e.kind == "pointwise" else "")
-    outputs = len(str(e.raw.get("outputs", "result")).split())
     return (f'const {struct} info_{e.schema.ident}{{"{e.schema.name}", "{e.schema.ident}", Promote::{PROMOTE[e.promote]}, '
-            f"{len(inputs)}, {len(e.kernel_scalars())}, {outputs}, {mask}u, DType::{fixed_dtype}{more}}};")
+            f"{len(inputs)}, {len(e.kernel_scalars())}, {len(e.row.outputs)}, {mask}u, DType::{fixed_dtype}{more}}};")
 
 
 def checked(e: Entry) -> str:
-    return f"  {e.raw['check']};\n" if "check" in e.raw else ""
+    return f"  {e.row.check};\n" if e.row.check else ""
 
 
 def pointwise_kernels(e: Entry) -> list[tuple[Schema, str]]:
@@ -91,7 +95,7 @@ def rows_kernels(e: Entry) -> list[tuple[Schema, str]]:
     keepdim = "keepdim" if "keepdim" in names else "false"
     dtype = "dtype" if "dtype" in names else "std::nullopt"
     args = (f"info_{ident}, Inputs(in, {len(e.kernel_inputs())}), " + (f"Scalars(scalars, {len(e.kernel_scalars())})" if scalars else "{}") +
-            f", row_dims(self, {e.raw.get('dims', 'dim')}), {keepdim}, {dtype}")
+            f", row_dims(self, {e.row.dims}), {keepdim}, {dtype}")
     count = len(e.schema.returns)
     found = []
     for kind, s in e.operators():
@@ -116,7 +120,7 @@ def function_kernels(e: Entry, bodies: dict[str, str] | None = None) -> list[tup
     found = []
     for kind, s in e.operators():
         args = call_args(e.schema)
-        named = e.raw.get({"inplace": "cpu_inplace", "out": "cpu_out"}.get(kind, ""))
+        named = {"inplace": e.row.cpu_inplace, "out": e.row.cpu_out}.get(kind)
         beside = named and kind == "inplace" and e.plan and e.by_hand
         if bodies and kind in bodies:
             body = bodies[kind] + "\n"
@@ -145,7 +149,7 @@ def function_kernels(e: Entry, bodies: dict[str, str] | None = None) -> list[tup
 
 def valued(e: Entry) -> str:
     """What refuses tensors without values where the size of a result depends on them."""
-    if e.kind != "cpu" or e.raw.get("size") != "data":
+    if e.kind != "cpu" or e.row.size != "data":
         return ""
     return "".join(f'  {"" if a.type == "Tensor" else f"if ({safe(a.name)}.defined()) "}check_has_values("{e.schema.name}", {safe(a.name)});\n'
                    for a in e.tensors)
@@ -187,15 +191,14 @@ def allocations(e: Entry) -> list[tuple[Schema, str]]:
 def copied_out(e: Entry, s: Schema) -> str:
     """The end of an out= form: what was computed, r, goes to the given tensors."""
     if s.args[-1].is_tensors:
-        exact = str(e.raw.get("out_dtype", ""))
-        return f'  copy_to_outs(out, r, {str(exact == "exact").lower()}, "{s.name}");\n' + noted(e, s)
+        return f'  copy_to_outs(out, r, {str(e.row.out_dtype == "exact").lower()}, "{s.name}");\n' + noted(e, s)
     refuse, copy = out_lines(e, s)
     return "".join(f"  {line}\n" for line in refuse + copy) + noted(e, s) + f"  return {returned(s)};\n"
 
 
 def out_lines(e: Entry, s: Schema) -> tuple[list[str], list[str]]:
     """What refuses the given tensors, and what copies r to them."""
-    exact = str(e.raw.get("out_dtype", ""))
+    exact = e.row.out_dtype
     outs = [safe(a.name) for a in s.args if a.written]
     values = ["r"] if len(outs) == 1 else [f"std::get<{i}>(r)" for i in range(len(outs))]
     refuse = []
@@ -215,7 +218,7 @@ def out_lines(e: Entry, s: Schema) -> tuple[list[str], list[str]]:
 
 def apart(e: Entry, s: Schema) -> str:
     """For out= forms that PyTorch refuses to write over their own operands."""
-    if not e.raw.get("out_apart"):
+    if not e.row.out_apart:
         return ""
     read = ", ".join("&" + safe(a.name) for a in s.args if a.type == "Tensor" and not a.written)
     return "".join(f'  check_apart("{s.name}", {safe(a.name)}, {{{read}}});\n' for a in s.args if a.written)
@@ -238,7 +241,7 @@ def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
     """The kernels that texts call, as functions."""
     texts = [*table.definitions.values(), *table.plans.values(), *table.direct.values()]
     called = {f.name for made in texts for f in made.calls if f.kind == "kernel"}
-    wanted = set(re.findall(r"\bcalls::(\w+)", "\n".join(line for made in texts for line in made.lines)))
+    wanted = {name for made in texts for name in made.kernels}
     heads, bodies = [], []
     for k in kernels:
         if k.name not in called or not k.first:
@@ -248,13 +251,13 @@ def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
             heads.append(f"{head};")
             bodies.append(f"{head} {{\n{body}}}")
             continue
-        tensors, numbers = [w.split(":")[0] for w in k.inputs.split()], k.scalars.split()
+        tensors, numbers = [o.name for o in k.inputs], [o.name for o in k.scalars]
         params = ", ".join([f"const Tensor& {t}" for t in tensors] + [f"const Scalar& {n}" for n in numbers])
         setup = f"  const Tensor* in_[] = {{{', '.join('&' + t for t in tensors)}}};\n"
         if numbers:
             setup += f"  const Scalar scalars_[] = {{{', '.join(numbers)}}};\n"
         operands = f"kernels::{k.name}, Inputs(in_, {len(tensors)}), " + (f"Scalars(scalars_, {len(numbers)})" if numbers else "{}")
-        count = len(k.outputs.split())
+        count = len(k.row.outputs)
         result = "Tensor" if count == 1 else f"std::tuple<{', '.join(['Tensor'] * count)}>"
         if f"{k.name}_into" in wanted:
             head = f"void {k.name}_into(std::initializer_list<const Tensor*> outs_, {params}, std::optional<int64_t> along"
@@ -290,13 +293,13 @@ def write_calls(kernels: list[Kernel], table: Table, out: Output) -> None:
 
 def draw_call(k: Kernel, rows: list[Kernel]) -> tuple[str, str]:
     """The function that draws into a tensor by a kernel over words of a generator's stream."""
-    operands, numbers = space_operands(k.inputs), space_operands(k.scalars)
+    operands, numbers = k.inputs, k.scalars
     stream = next(o.name for o in operands if o.dtype.startswith("word"))
     tensors = [o for o in operands if o.name != stream]
     params = ["const Tensor& out_", *(f"const {'Generator' if o.name == stream else 'Tensor'}& {o.name}" for o in operands),
               *(f"const Scalar& {n.name}" for n in numbers)]
     every = hex(sum(1 << DTYPES.index(d) for row in rows for d in row.dtypes))
-    pairs = hex(sum(1 << DTYPES.index(d) for row in rows for d in row.dtypes if "word2" in row.inputs))
+    pairs = hex(sum(1 << DTYPES.index(d) for row in rows for d in row.dtypes if any(o.dtype == "word2" for o in row.inputs)))
     body = f"  static const DrawOp op_{{kernels::{k.name}, {every}u, {pairs}u}};\n"
     each, given = "{}", "{}"
     if tensors:
@@ -313,7 +316,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
     write_calls(kernels, table, out)
     families = {e.family for e in entries if e.kind in ("pointwise", "rows")} | {k.family for k in kernels if k.kind != "space"}
     out.write("families.txt", "\n".join(sorted(families)) + "\n")
-    out.write("space_families.txt", "\n".join(sorted({k.family for k in [*entries, *kernels] if k.kind == "space" and "cpu" not in k.raw})) + "\n")
+    out.write("space_families.txt", "\n".join(sorted({k.family for k in [*entries, *kernels] if k.kind == "space" and "cpu" not in k.row.said})) + "\n")
     described = [describe(e) for e in entries if e.kind in ("pointwise", "rows", "space")] + [describe_kernel(k) for k in kernels]
     out.write("table_kernels.cpp", HEADER + '#include "lower/desc.h"\n\nnamespace strata::lower {\n\n'
               "extern const KernelDesc table_kernels[];\nextern const int64_t table_kernel_count;\n"
@@ -329,14 +332,14 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
             defs.append(f'const eager::SpaceOp {k.name}{{"{k.name}"}};')
             continue
         struct = "PointwiseOp" if k.kind == "pointwise" else "RowsOp"
-        words = [(p.split(":") + [""])[1] for p in k.inputs.split()]
+        words = [o.dtype for o in k.inputs]
         mask = sum(1 << i for i, w in enumerate(words) if w and w != "row")
         fixed = next((w for w in words if w and w != "row"), "bool")
         fixed_dtype = {"bool": "Bool", "int64": "I64", "int32": "I32", "word": "U32", "word2": "U64"}[fixed]
         decls.append(f"extern const {struct} {k.name};")
-        called, promote = k.raw.get("operator", k.name), PROMOTE[k.raw.get("promote", "first")]
-        defs.append(f'const {struct} {k.name}{{"{called}", "{k.name}", Promote::{promote}, {len(words)}, {len(k.scalars.split())}, '
-                    f"{len(k.outputs.split())}, {mask}u, DType::{fixed_dtype}}};")
+        called, promote = k.row.operator or k.name, PROMOTE[k.row.promote]
+        defs.append(f'const {struct} {k.name}{{"{called}", "{k.name}", Promote::{promote}, {len(words)}, {len(k.scalars)}, '
+                    f"{len(k.row.outputs)}, {mask}u, DType::{fixed_dtype}}};")
     both = '#include "run/pointwise.h"\n#include "run/rows.h"\n#include "run/space.h"\n'
     out.write("strata/generated/kernel_ops.h", HEADER + "// Generated kernels that hand-written operators call.\n#pragma once\n" + both +
               "\nnamespace strata::eager::kernels {\n\n" + "\n".join(decls) + "\n\n}  // namespace strata::eager::kernels\n")
@@ -361,10 +364,9 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
                 declared.add((e.by_hand, e.schema.cpp_sig))
                 head = f"{e.schema.cpp_return} {e.by_hand}({e.schema.cpp_params()})" if e.plan else space_cpp.hand_written(e)
                 hand.setdefault(family, []).append(f"{head};")
-            for key in ("cpu_inplace", "cpu_out"):
-                if key in e.raw:
-                    s = e.inplace_schema() if key == "cpu_inplace" else e.out_schema()
-                    hand.setdefault(family, []).append(f"void {e.raw[key]}({s.cpp_params()});")
+            for named, schema in ((e.row.cpu_inplace, e.inplace_schema), (e.row.cpu_out, e.out_schema)):
+                if named:
+                    hand.setdefault(family, []).append(f"void {named}({schema().cpp_params()});")
             maker = {"pointwise": pointwise_kernels, "rows": rows_kernels, "space": space_kernels, "allocate": allocations}.get("space" if e.filled else e.kind, function_kernels)
             for s, code in function_kernels(e, plan_bodies(e, table)) if e.plan else maker(e):
                 body.append(f"{s.cpp_return} k_{s.ident}(Dispatch{''.join(', ' + p for p in [s.cpp_params()] if p)}) {{\n{code}}}")
@@ -389,7 +391,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
                       '#include "core/generator.h"\n#include "core/tensor.h"\n\nnamespace strata::eager {\n\n' +
                       "\n".join(hand[family]) + "\n\n}  // namespace strata::eager\n")
     policy = {"lower": 0, "fp32": 1, "promote": 2}
-    rows_ = [f'{{"{s.full}", {policy[e.raw["autocast"]]}}},' for e in entries if "autocast" in e.raw for _, s in e.operators()[:1]]
+    rows_ = [f'{{"{s.full}", {policy[e.row.autocast]}}},' for e in entries if e.row.autocast for _, s in e.operators()[:1]]
     out.write("autocast.cpp", HEADER + '#include "dispatch/autocast.h"\n\nnamespace strata {\n\n'
               "const AutocastPolicy autocast_policies[] = {\n  " + "\n  ".join(rows_) + "\n  {nullptr, 0}};\n\n}  // namespace strata\n")
     names = sorted(by_family)

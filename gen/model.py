@@ -6,34 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import expr
-from .rows import read
+from .keys import BODIES, FormulaRow, KernelRow, OpRow, expanded
+from .rows import Operand, read, typed
 from .schema import Arg, Schema, parse_schema, safe
 from .space_text import check_order, check_space, into_of, rule_call, strides_of
-
-DTYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "bfloat16",
-          "float32", "float64", "complex64", "complex128"]
-GROUPS = {
-    "bool": ["bool"],
-    "int": ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"],
-    "float": ["float16", "bfloat16", "float32", "float64"],
-    "complex": ["complex64", "complex128"],
-}
-# Elements that are only moved, by their width.
-GROUPS["width"] = ["uint8", "uint16", "uint32", "uint64", "complex128"]
-GROUPS["all"] = GROUPS["bool"] + GROUPS["int"] + GROUPS["float"] + GROUPS["complex"]
-
-KEYS = {
-    "op", "compute", "rows", "dims", "cpu", "composite", "view", "inverse", "promote", "dtypes", "grad", "variants", "inplace",
-    "out", "out_args", "node", "node_edges", "doc", "samples", "python", "fixed", "outputs", "inputs", "cpu_inplace", "cpu_out", "note",
-    "autocast", "no_python", "skip", "bind", "tags", "check", "unpromoted", "out_dtype", "out_apart", "aliases", "constant_outputs",
-    "shape_only", "underived", "refuses_grad", "narrow", "space", "shape", "scalars", "outside", "strides", "starts", "reference",
-    "reason", "numbers", "over", "order", "rank", "plan", "reads", "size", "allocate", "direct", "header",
-}
-# Who reads values of tensors on the host: the caller gets them, the operator alone looks at them, its derivative does.
-READS = {"value", "inside", "gradient"}
-FORMULA_KEYS = {"formula", "text"}
-KERNEL_KEYS = {"kernel", "inputs", "scalars", "outputs", "compute", "rows", "space", "dtypes", "doc", "over", "order", "rank", "promote",
-               "operator"}
 
 
 @dataclass
@@ -46,17 +22,18 @@ class Entry:
     text: str  # expression, or name of the C++ function, or C++ expression
     family: str
     line: int
-    raw: dict
+    row: OpRow  # what the table says, key by key
     grad: dict[str, str] = field(default_factory=dict)
     derived: bool = False  # made by gen: the derivative kernel of another entry
+    node: str = ""  # the name of its autograd node
 
     @property
     def plan(self) -> bool:
-        return "plan" in self.raw
+        return self.row.body == "plan"
 
     @property
     def reads(self) -> set[str]:
-        return set(self.raw.get("reads", "").split())
+        return set(self.row.reads)
 
     @property
     def source(self) -> str:
@@ -64,14 +41,11 @@ class Entry:
 
     @property
     def promote(self) -> str:
-        return self.raw.get("promote", "common")
+        return self.row.promote
 
     @property
     def dtypes(self) -> list[str]:
-        words = self.raw.get("dtypes")
-        if words is None:
-            words = "float" if self.promote == "float" else "int float"
-        return dtype_list(words)
+        return expanded(self.row.dtypes or (("float",) if self.promote == "float" else ("int", "float")))
 
     @property
     def tensors(self) -> list[Arg]:
@@ -80,17 +54,17 @@ class Entry:
     @property
     def by_hand(self) -> str | None:
         """The C++ function beside a text that says the operator, the CPU's schedule, or beside a shape rule alone."""
-        return self.raw.get("cpu") if self.kind == "space" or self.plan or self.filled else None
+        return self.row.cpu or None if self.kind == "space" or self.plan or self.filled else None
 
     @property
     def filled(self) -> bool:
         """Whether its C++ function fills results that a shape rule prepares, and there is no text."""
-        return self.kind == "cpu" and "shape" in self.raw
+        return self.kind == "cpu" and bool(self.row.shape)
 
     def kernel_scalars(self) -> list[tuple[str, str]]:
         """Scalar operands of the generated kernel: the name in the expression and the C++ value."""
         tensors = {a.name for a in self.tensors} | {"n", "index", "result"}
-        bind = self.raw.get("bind", {})
+        bind = self.row.bind
         used: list[str] = []
         assigned: set[str] = set()
         for name, value in expr.lines(self.text):
@@ -110,19 +84,17 @@ class Entry:
     @property
     def unpromoted(self) -> int:
         """Bit i: scalar operand i takes no part in the result type."""
-        names = self.raw.get("unpromoted", "").split()
-        return sum(1 << i for i, (n, _) in enumerate(self.kernel_scalars()) if n in names)
+        return sum(1 << i for i, (n, _) in enumerate(self.kernel_scalars()) if n in self.row.unpromoted)
 
     @property
     def narrow(self) -> int:
         """Bit i: scalar operand i must fit the dtype of the operands, not only that of the computation."""
-        names = self.raw.get("narrow", "").split()
-        return sum(1 << i for i, (n, _) in enumerate(self.kernel_scalars()) if n in names)
+        return sum(1 << i for i, (n, _) in enumerate(self.kernel_scalars()) if n in self.row.narrow)
 
     @property
     def checked(self) -> int:
         """Bit i: scalar operand i must fit. Numbers that stand for a tensor (`x + 300`) wrap as its elements do."""
-        numbers = {a.name for a in self.schema.args if a.type.startswith("Scalar") and a.name not in self.raw.get("bind", {})}
+        numbers = {a.name for a in self.schema.args if a.type.startswith("Scalar") and a.name not in self.row.bind}
         return self.narrow | sum(1 << i for i, (n, _) in enumerate(self.kernel_scalars())
                                  if n in numbers - {"self", "other", "exponent", "x", "n"})
 
@@ -134,12 +106,12 @@ class Entry:
     @property
     def inplace(self) -> bool:
         default = self.kind == "pointwise" and not self.derived and len(self.schema.returns) == 1
-        return bool(self.raw.get("inplace", default)) and self.schema.args[0].name == "self" and self.schema.args[0].type == "Tensor"
+        return (self.row.inplace if "inplace" in self.row.said else default) and self.schema.args[0].name == "self" and self.schema.args[0].type == "Tensor"
 
     @property
     def out(self) -> str | None:
         """Overload name of the out= form; None when there is none."""
-        name = self.raw.get("out", True)
+        name = self.row.out
         if name is False or self.derived or self.kind == "view" or "Tensor" not in self.schema.returns[0].type:
             return None
         if name is not True:
@@ -156,16 +128,16 @@ class Entry:
 
     @property
     def methods(self) -> bool:
-        return "method" in self.raw.get("variants", "function method") and self.schema.args[:1] != () and \
+        return "method" in self.row.variants and self.schema.args[:1] != () and \
             self.schema.args[0].name == "self"
 
     @property
     def functions(self) -> bool:
-        return "function" in self.raw.get("variants", "function method")
+        return "function" in self.row.variants
 
     def aliases(self, kind: str) -> list[str]:
         """Other names that Python knows the operator by."""
-        return [a + ("_" if kind == "inplace" else "") for a in self.raw.get("aliases", "").split()]
+        return [a + ("_" if kind == "inplace" else "") for a in self.row.aliases]
 
     def inplace_schema(self) -> Schema:
         s = self.schema
@@ -176,7 +148,7 @@ class Entry:
         s = self.schema
         if s.returns[0].type == "Tensor[]":
             return s.with_(overload=self.out, args=(*s.args, Arg("Tensor[]", "out", None, True, "a!")), returns=())
-        names = self.raw.get("out_args") or ([r.name or f"out{i}" for i, r in enumerate(s.returns)] if len(s.returns) > 1 else ["out"])
+        names = self.row.out_args or ([r.name or f"out{i}" for i, r in enumerate(s.returns)] if len(s.returns) > 1 else ["out"])
         outs = tuple(Arg("Tensor", n, None, True, chr(97 + i) + "!") for i, n in enumerate(names))
         return s.with_(overload=self.out, args=s.args + outs,
                        returns=tuple(Arg("Tensor", "", alias=o.alias) for o in outs))
@@ -197,33 +169,43 @@ class Entry:
     @property
     def sums_wide(self) -> bool:
         """Whether half types are scattered as float32: they need no kernels of their own."""
-        return self.scatters and self.raw["outputs"].endswith(":wide")
-
-    @property
-    def node(self) -> str:
-        return self.raw["node"]
+        return self.scatters and self.row.outputs[-1].dtype == "wide"
 
 
 @dataclass
 class Kernel:
     """A generated kernel that hand-written code calls: no operator of its own."""
 
-    name: str
     kind: str
-    text: str
-    inputs: str
-    scalars: str
-    outputs: str
-    dtypes: list[str]
     family: str
     source: str
-    raw: dict = field(default_factory=dict)
+    row: KernelRow
     first: bool = True  # of the rows of its name: each is for other dtypes
+
+    @property
+    def name(self) -> str:
+        return self.row.kernel
+
+    @property
+    def text(self) -> str:
+        return self.row.text
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        return self.row.inputs
+
+    @property
+    def scalars(self) -> tuple[Operand, ...]:
+        return self.row.scalars
+
+    @property
+    def dtypes(self) -> list[str]:
+        return expanded(self.row.dtypes)
 
     @property
     def draws(self) -> bool:
         """Whether it takes words of a generator's stream."""
-        return ":word" in self.inputs
+        return any(o.dtype.startswith("word") for o in self.inputs)
 
 
 @dataclass
@@ -235,7 +217,7 @@ class Definition:
     source: str
 
 
-KINDS = ("compute", "rows", "space", "allocate", "plan", "header", "cpu", "composite", "view")
+KIND = {"compute": "pointwise"}
 
 
 def camel(name: str) -> str:
@@ -273,7 +255,7 @@ def check_rows(kernels: list[Kernel]) -> None:
     for k in kernels:
         other = first.setdefault(k.name, k)
         k.first = other is k
-        names, others = ([w.split(":")[0] for w in (x.inputs + " | " + x.scalars).split()] for x in (k, other))
+        names, others = (([o.name for o in x.inputs], [o.name for o in x.scalars]) for x in (k, other))
         if names != others or any((k.name, d) in taken for d in k.dtypes):
             raise SystemExit(f"{k.source}: {other.source} has other operands, or some of its dtypes")
         taken |= {(k.name, d) for d in k.dtypes}
@@ -286,70 +268,53 @@ def definitions(folder: Path) -> list[Definition]:
         for raw, line in read(path):
             if "formula" in raw:
                 source = f"ops/{path.name}:{line}: {raw['formula']}"
-                if set(raw) != FORMULA_KEYS:
-                    raise SystemExit(f"{source}: expected the keys {sorted(FORMULA_KEYS)}, got {sorted(raw)}")
-                found.append(Definition(parse_schema(raw["formula"]), str(raw["text"]).strip(), source))
-    return found
-
-
-def dtype_list(words: str) -> list[str]:
-    found: list[str] = []
-    for w in words.split():
-        found += [d for d in GROUPS.get(w, [w]) if d not in found]
+                try:
+                    row = typed(FormulaRow, raw)
+                    found.append(Definition(parse_schema(row.formula), row.text, source))
+                except ValueError as error:
+                    raise SystemExit(f"{source}: {error}") from error
     return found
 
 
 def make_kernel(raw: dict, family: str, line: int) -> Kernel:
-    if unknown := set(raw) - KERNEL_KEYS:
-        raise ValueError(f"unknown keys {sorted(unknown)}")
     kinds = [k for k in ("compute", "rows", "space") if k in raw]
     if len(kinds) != 1:
         raise ValueError(f"expected exactly one of compute, rows, space, got {kinds}")
-    kind = {"compute": "pointwise"}.get(kinds[0], kinds[0])
-    check_order(raw)
-    return Kernel(raw["kernel"], kind, str(raw[kinds[0]]).strip(), raw.get("inputs", ""),
-                  raw.get("scalars", ""), raw.get("outputs", "result"), dtype_list(raw["dtypes"]), family,
-                  f"ops/{family}.yaml:{line}: {raw['kernel']}", raw)
+    row = typed(KernelRow, raw)
+    check_order(row)
+    return Kernel(KIND.get(row.body, row.body), family, f"ops/{family}.yaml:{line}: {row.kernel}", row)
 
 
 def make_entry(raw: dict, family: str, line: int) -> Entry:
-    unknown = set(raw) - KEYS
-    if unknown:
-        raise ValueError(f"unknown keys {sorted(unknown)}")
-    kinds = [k for k in KINDS if k in raw]
+    kinds = [k for k in BODIES if k in raw]
     if len(kinds) != 1 and kinds not in (["space", "cpu"], ["plan", "cpu"]):
-        raise ValueError(f"expected exactly one of {KINDS}, or cpu beside space or plan, got {kinds}")
-    if not raw.get("doc"):
-        raise ValueError("expected a doc")
-    if "reason" in raw and kinds[0] not in ("cpu", "composite"):
-        raise ValueError("reason says why an entry is C++, which this one is not")
-    if "reads" in raw and not set(raw["reads"].split()) <= READS:
-        raise ValueError(f"reads takes some of {sorted(READS)}, got {raw['reads']!r}")
-    if "direct" in raw and kinds[0] != "plan":
-        raise ValueError("direct says which forms of a plan its last kernels write")
-    parts = raw.get("grad") == "parts"
-    if parts and kinds != ["plan"]:
-        raise ValueError("grad is `parts` where a plan's derivative is that of what it calls")
-    kind = {"compute": "pointwise", "plan": "composite" if parts else "cpu", "header": "cpu"}.get(kinds[0], kinds[0])
-    entry = Entry(parse_schema(raw["op"]), kind, str(raw[kinds[0]]).strip(), family, line, raw)
+        raise ValueError(f"expected exactly one of {', '.join(BODIES)}, or cpu beside space or plan, got {', '.join(kinds) or 'none'}")
+    row = typed(OpRow, raw)
+    parts = row.grad == "parts"
+    if isinstance(row.grad, str) and (not parts or kinds != ["plan"]):
+        raise ValueError("grad is `parts` where a plan's derivative is that of what it calls, else a formula for each argument")
+    kind = {**KIND, "plan": "composite" if parts else "cpu", "header": "cpu"}.get(row.body, row.body)
+    if row.body == "cpu" and not row.order:
+        raise ValueError("order: expected a text, or `none` where no floating contributions meet, of C++ that no text says")
+    entry = Entry(parse_schema(row.op), kind, row.text, family, line, row)
     if kind in ("pointwise", "rows"):
         entry.kernel_scalars()  # raises for names that are no arguments
     elif kind == "space":
         check_space(entry)
     elif kind == "allocate":
         rule_call(entry)
-    elif kinds == ["cpu"] and "shape" in raw:
+    elif entry.filled:
         rule_call(entry)
         strides_of(entry)
-    elif "shape" in raw:
-        raise ValueError("shape is a key of entries with space, or with cpu alone")
-    grad = {} if parts else raw.get("grad") or {}
+    elif unused := row.said & {"shape", "strides", "check"}:
+        raise ValueError(f"{', '.join(sorted(unused))}: of entries with cpu only those that have a shape rule have it")
+    grad = {} if parts else row.grad
     names = {a.name for a in entry.schema.args}
     for key, value in grad.items():
-        for arg in (p.strip() for p in str(key).split(",")):
+        for arg in (p.strip() for p in key.split(",")):
             if arg not in names:
                 raise ValueError(f"grad names {arg}, which is no argument")
-        entry.grad[str(key)] = str(value).strip()
+        entry.grad[key] = value
     return entry
 
 
@@ -358,12 +323,13 @@ def number_nodes(entries: list[Entry]) -> None:
     count: dict[str, int] = {}
     for e in entries:
         base = camel(e.schema.name)
-        if "node" in e.raw:
+        if e.row.node:
+            e.node = e.row.node
             continue
         n = count.get(base, 0)
         if e.grad:
             count[base] = n + 1
-        e.raw["node"] = f"{base}Backward{n}"
+        e.node = f"{base}Backward{n}"
 
 
 def pointwise_formula(entry: Entry, formula: str) -> str | None:
@@ -397,14 +363,13 @@ def derive(entry: Entry) -> list[Entry]:
         args = tuple(Arg("Scalar" if n in by_name and by_name[n].type == "Scalar" else "Tensor", n) for n in order)
         base = entry.schema.ident
         schema = Schema("strata", f"{base}_grad_{arg}", "", args, (Arg("Tensor", ""),))
-        raw = {"promote": entry.raw.get("grad_promote", "common"), "dtypes": "float complex" if "complex64" in entry.dtypes else "float",
-               "doc": f"Derivative of {entry.schema.full} by {arg}.", "variants": "", "node": camel(f"{base}_grad_{arg}") + "Backward0"}
-        for key in ("fixed", "unpromoted"):
-            if key in entry.raw:
-                raw[key] = entry.raw[key]
-        d = Entry(schema, "pointwise", text, entry.family, entry.line, raw, derived=True)
+        kept = {key: getattr(entry.row, key) for key in ("fixed", "unpromoted") if key in entry.row.said}
+        row = OpRow(frozenset({"compute", "dtypes", "doc", *kept}), op=schema.text(), compute=text,
+                    dtypes=("float", "complex") if "complex64" in entry.dtypes else ("float",),
+                    doc=f"Derivative of {entry.schema.full} by {arg}.", variants=(), **kept)
+        d = Entry(schema, "pointwise", text, entry.family, entry.line, row, derived=True, node=camel(f"{base}_grad_{arg}") + "Backward0")
         for a in args:
-            if a.type != "Tensor" or a.name in entry.raw.get("fixed", {}):
+            if a.type != "Tensor" or a.name in entry.row.fixed:
                 continue
             try:
                 slopes = expr.slopes(expr.parse(text), a.name, "complex64" in d.dtypes)

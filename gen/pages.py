@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-
-from . import expr
 from .emit import Output
-from .model import GROUPS, Definition, Entry, pointwise_formula
+from .keys import GROUPS
+from .model import Definition, Entry, pointwise_formula
+from .order import order_of
 
 PROMOTE = {
     "common": "operands to their common dtype", "float": "operands to their common dtype, integers to the default float dtype",
@@ -14,15 +13,6 @@ PROMOTE = {
     "floating": "none: other than floating-point dtypes raise",
 }
 READERS = {"value": "its caller gets them", "inside": "it alone looks at them", "gradient": "its derivative does"}
-# What the reductions of row expressions promise, by the functions that they call (docs/architecture.md).
-ORDERS = [
-    ({"sum", "prod"}, "tree T over the logical index of the reduced dims"),
-    ({"max", "min"}, "NaN wins over every number"),
-    ({"argmax", "argmin"}, "the first of equals, the first NaN before all"),
-    ({"any", "all"}, "independent of order"),
-]
-
-
 def dtype_words(names: list[str]) -> str:
     words, left = [], list(names)
     for group in ("bool", "int", "float", "complex"):
@@ -30,15 +20,6 @@ def dtype_words(names: list[str]) -> str:
             words.append(group)
             left = [n for n in left if n not in GROUPS[group]]
     return ", ".join(words + left)
-
-
-def order_of(e: Entry) -> str | None:
-    if e.kind != "rows":
-        return None
-    called = {n.func.id for _, value in expr.lines(e.text) for n in ast.walk(expr.parse(value))
-              if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    found = [text for names, text in ORDERS if names & called]
-    return "; ".join(found) or None
 
 
 def code(text: str) -> str:
@@ -62,22 +43,22 @@ def formulas(definitions: list[Definition]) -> str:
 def section(e: Entry) -> list[str]:
     s = e.schema
     forms = []
-    if e.functions and e.raw.get("python") is not False:
+    if e.functions and e.row.python:
         forms.append(f"`strata.{s.name}`")
-    if e.methods and e.raw.get("python") is not False:
+    if e.methods and e.row.python:
         forms.append(f"`Tensor.{s.name}`")
     if e.inplace:
         forms.append(f"`{s.name}_`")
     if e.out:
         forms.append("`out=" + ", ".join(a.name for a in e.out_schema().args if a.written) + "`")
-    lines = [f"## {s.full}", "", " ".join(e.raw["doc"].split()), "", f"    {s.text()}", "",
+    lines = [f"## {s.full}", "", " ".join(e.row.doc.split()), "", f"    {s.text()}", "",
              f"- entry: ops/{e.family}.yaml, line {e.line}",
              f"- forms: {', '.join(forms) or 'C++ only'}; C++ `strata::ops::{s.name}`"]
     what = {"pointwise": "computes", "rows": "computes per row", "space": "computes per place of the result", "cpu": "hand-written, `strata::eager::", "view": "view, `",
             "composite": "composed: ", "allocate": "allocates, without values, by the shape rule"}[e.kind]
     if e.plan:
         lines += ["- body:", *block(e.text, 4)] if "\n" in e.text else [f"- body: {code(e.text)}"]
-    elif "header" in e.raw:
+    elif e.row.header:
         lines.append(f"- another header over the same memory: `{e.text}`")
     elif e.kind in ("cpu", "view"):
         lines.append(f"- kernel: {what}{e.text}`")
@@ -85,20 +66,18 @@ def section(e: Entry) -> list[str]:
         lines.append(f"- {what} {code(e.text)}".replace("composed:  ", "composed: "))
     if e.reads:
         lines.append("- reads values of tensors on the host: " + "; ".join(READERS[w] for w in sorted(e.reads)))
-    if "size" in e.raw:
-        lines.append(f"- the size of its result is {code(e.raw['size'])}")
-    if "reason" in e.raw:
-        lines.append(f"- in C++, since {e.raw['reason']}")
+    if e.row.size:
+        lines.append(f"- the size of its result is {code(e.row.size)}")
+    if e.row.reason:
+        lines.append(f"- in C++, since {e.row.reason}")
     if e.kind == "space":
-        operands = ", ".join(code(o) for o in f"{e.raw.get('inputs', '')} {e.raw['outputs']}".split())
-        lines.append(f"- operands: {operands}; shape: {code(e.raw.get('shape', 'self'))}")
-        lines.append("- dtypes: " + ("all, moved by their width" if e.raw["dtypes"] == "width" else dtype_words(e.dtypes)))
+        operands = ", ".join(code(str(o)) for o in (*e.row.inputs, *e.row.outputs))
+        lines.append(f"- operands: {operands}; shape: {code(e.row.shape or 'self')}")
+        lines.append("- dtypes: " + ("all, moved by their width" if e.row.moves else dtype_words(e.dtypes)))
     if e.kind in ("pointwise", "rows"):
         lines.append(f"- dtypes: {dtype_words(e.dtypes)}; promotion: {PROMOTE.get(e.promote, e.promote)}")
     if o := order_of(e):
         lines.append(f"- order: {o}")
-    if e.raw.get("note"):
-        lines.append(f"- order: {' '.join(e.raw['note'].split())}")
     if e.grad:
         lines.append(f"- derivative (`{e.node}`):")
         for arg, formula in e.grad.items():
@@ -108,13 +87,13 @@ def section(e: Entry) -> list[str]:
     elif e.kind == "composite":
         lines.append("- derivative: that of its parts")
     elif e.kind == "view":
-        lines.append(f"- derivative: that of a view; inverse {code(e.raw['inverse'])}" if "inverse" in e.raw else
+        lines.append(f"- derivative: that of a view; inverse {code(e.row.inverse)}" if e.row.inverse else
                      "- derivative: that of a view")
     else:
         lines.append("- derivative: none")
-    if "autocast" in e.raw:
-        lines.append(f"- autocast: {e.raw['autocast']}")
-    lines += [f"- samples: `{e.raw.get('samples', 'none')}` (tests/ops)", ""]
+    if e.row.autocast:
+        lines.append(f"- autocast: {e.row.autocast}")
+    lines += [f"- samples: `{e.row.samples or 'none'}` (tests/ops)", ""]
     return lines
 
 

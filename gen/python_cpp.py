@@ -80,7 +80,7 @@ def invoke(e: Entry, kind: str, s: Schema) -> str:
     name = s.name + "_out" if kind == "out" else s.name
     call = f"TypedOp<{s.cpp_sig}>::call(op::{s.ident}{', ' if args else ''}{args})"
     del name
-    factory = "factory" in e.raw.get("tags", "") and not many_out and kind != "inplace"
+    factory = "factory" in e.row.tags and not many_out and kind != "inplace"
     if factory and kind == "out":
         lines.append("  py::match_out(out_v, dtype_v, device_v);")
     if s.cpp_return == "void":
@@ -111,7 +111,7 @@ def arg_specs(e: Entry, kind: str, s: Schema) -> str:
         parts.append(f'{{"{label}", py::ArgKind::{KIND[a.key]}, {str(a.default is not None).lower()}, {str(a.kwonly).lower()}, {int(list_size or -1)}}}')
     if many_out:
         parts.append('{"out", py::ArgKind::OutTuple, false, true, -1}')
-    if "factory" in e.raw.get("tags", "") and not many_out and kind != "inplace":
+    if "factory" in e.row.tags and not many_out and kind != "inplace":
         parts.append('{"requires_grad", py::ArgKind::Bool, true, true, -1}')
         parts.append('{"layout", py::ArgKind::Ignored, true, true, -1}')
         parts.append('{"pin_memory", py::ArgKind::Ignored, true, true, -1}')
@@ -128,7 +128,7 @@ def order(item: tuple[Entry, str, Schema]) -> int:
 def write(entries: list[Entry], out: Output) -> None:
     groups: dict[str, list[tuple[Entry, str, Schema]]] = {}
     for e in entries:
-        if e.derived or e.raw.get("python") is False:
+        if e.derived or not e.row.python:
             continue
         for kind, s in e.operators():
             groups.setdefault(s.name, []).append((e, kind, s))
@@ -142,19 +142,19 @@ def write(entries: list[Entry], out: Output) -> None:
             sigs = []
             for e, kind, s in items:
                 body.append(invoke(e, kind, s))
-                body.append(f"const py::ArgSpec args_{s.ident}[] = {arg_specs(e, kind, s) if s.args or 'factory' in e.raw.get('tags', '') else '{{}}'};")
+                body.append(f"const py::ArgSpec args_{s.ident}[] = {arg_specs(e, kind, s) if s.args or 'factory' in e.row.tags else '{{}}'};")
                 count = arg_specs(e, kind, s).count("py::ArgKind")
                 method = e.methods and kind != "out"
                 function = e.functions
                 sigs.append(f"{{{cstring(signature_text(s, name))}, args_{s.ident}, {count}, {str(function).lower()}, {str(method).lower()}, &i_{s.ident}}}")
-            numbers = ", true" if any(e.raw.get("numbers") for e, _, _ in items) else ""
+            numbers = ", true" if any(e.row.numbers for e, _, _ in items) else ""
             body.append(f"const py::Signature sigs_{name}[] = {{\n  " + ",\n  ".join(sigs) + "};\n"
                         f'const py::Overloads group_{name}{{"{name}", sigs_{name}, {len(sigs)}{numbers}}};\n'
                         f"PyObject* f_{name}(PyObject*, PyObject* const* a, Py_ssize_t n, PyObject* k) {{ return py::call(group_{name}, nullptr, a, n, k); }}\n"
                         f"PyObject* m_{name}(PyObject* self, PyObject* const* a, Py_ssize_t n, PyObject* k) {{ return py::call(group_{name}, self, a, n, k); }}")
             any_function = any(e.functions for e, _, _ in items)
             any_method = any(e.methods and kind != "out" for e, kind, _ in items)
-            doc = items[0][0].raw.get("doc", "").strip()
+            doc = items[0][0].row.doc
             text = f"{name}{signature_text(items[0][2], name)}\n\n{doc}"
             for called in dict.fromkeys([name, *(a for e, kind, _ in items for a in e.aliases(kind))]):
                 table.append(f'{{"{called}", {f"f_{name}" if any_function else "nullptr"}, {f"m_{name}" if any_method else "nullptr"}, {cstring(text)}}},')

@@ -17,8 +17,8 @@ def rows(e: Entry) -> list[str]:
     for _, s in e.operators():
         if "value" in e.reads:
             found.append(f'{{"{s.full}", false, HostRead::Always, 0, 0}},')
-        if "size" in e.raw:
-            m = CONDITION.match(e.raw["size"])
+        if e.row.size:
+            m = CONDITION.match(e.row.size)
             if m is None:
                 raise SystemExit(f"{e.source}: size is `data`, or `data if` one of `ARGUMENT is None`, `ARGUMENT == NUMBER`, "
                                  "`mask in ARGUMENT`")

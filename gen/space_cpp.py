@@ -5,36 +5,36 @@ from __future__ import annotations
 import re
 
 from .emit import cstring
-from .model import DTYPES, Entry
+from .keys import DTYPES, KernelRow, OpRow
+from .model import Entry
 from .ops_cpp import call_args
 from .schema import Schema, safe
-from .space_text import checked_index, rule_call, space_operands, space_scalars
+from .space_text import checked_index, order_word, rule_call, space_scalars
 
 ERRORS = {"IndexError": "Index", "RuntimeError": "Runtime", "ValueError": "Value"}
 
 
-def order(raw: dict) -> str:
+def order(row: OpRow | KernelRow) -> str:
     """The end of a KernelDesc: the dims that reductions run over, how, the rank of groups, and whether C++ runs it on the CPU."""
-    if not {"over", "rank", "order", "cpu"} & set(raw):
+    if not {"over", "rank", "order", "cpu"} & row.said:
         return ""
-    return (f', "{raw.get("over", "")}", {str(raw.get("order") == "sequence").lower()}, {raw.get("rank", 0)}, '
-            f'{str("cpu" in raw).lower()}')
+    return f', "{row.over}", {str(order_word(row) == "sequence").lower()}, {row.rank}, {str("cpu" in row.said).lower()}'
 
 
 def info(e: Entry) -> str:
     """The static description that the launch reads."""
     inputs = []
-    for o in space_operands(e.raw.get("inputs", "")):
+    for o in e.row.inputs:
         convert = ", SpaceInput::kSame" if o.dtype == "same" else f", {DTYPES.index(o.dtype)}" if o.dtype else ""
         inputs.append(f'{{"{o.name}", {o.fixed_dims}{convert}}}')
     found, wraps = checked_index(e)
-    names = [o.name for o in space_operands(e.raw.get("inputs", ""))]
-    kind, _, text = str(e.raw.get("outside", "IndexError: ")).partition(": ")
-    result = space_operands(e.raw["outputs"])[0]
+    names = [o.name for o in e.row.inputs]
+    kind, _, text = (e.row.outside or "IndexError: ").partition(": ")
+    result = e.row.outputs[0]
     ident = e.schema.ident
     array = f"const SpaceInput inputs_{ident}[] = {{{', '.join(inputs)}}};\n" if inputs else ""
     listed = f"{{inputs_{ident}, {len(inputs)}}}" if inputs else "{}"
-    flags = [str(flag).lower() for flag in (e.raw["dtypes"] == "width", result.dtype == "wide", result.dtype in DTYPES)]
+    flags = [str(flag).lower() for flag in (e.row.moves, result.dtype == "wide", result.dtype in DTYPES)]
     return (f'{array}const SpaceInfo info_{ident}{{{{"{ident}"}}, "{e.schema.name}", {listed}, {result.fixed_dims}, '
             f"{', '.join(flags)}, {sum(1 << DTYPES.index(d) for d in e.dtypes)}u, {names.index(found) if found else -1}, {str(wraps).lower()}, "
             f"ErrorKind::{ERRORS[kind]}, {cstring(text)}}};")
@@ -45,8 +45,8 @@ def scalars(e: Entry) -> tuple[str, str, str]:
     checks, setup, items = "", "", []
     by_name = {a.name: a for a in e.schema.args}
     for name, dtype in space_scalars(e):
-        if name in e.raw.get("bind", {}):
-            setup += f"  const Scalar number_{name}({e.raw['bind'][name]});\n"
+        if name in e.row.bind:
+            setup += f"  const Scalar number_{name}({e.row.bind[name]});\n"
         elif name in by_name:
             setup += f"  const Scalar number_{name}({safe(name)});\n"
             if not dtype:
@@ -65,12 +65,12 @@ def scalars(e: Entry) -> tuple[str, str, str]:
 
 def reads(e: Entry) -> bool:
     """Whether the kernel has operands; the rule of one without gives the sizes and the dtype of the result alone."""
-    return bool(e.raw.get("inputs"))
+    return bool(e.row.inputs)
 
 
 def made_result(e: Entry, k: int, like: str) -> str:
     """Result k in the strides that the entry names, or in the format that its argument does."""
-    named = e.raw.get("strides")
+    named = e.row.strides
     if any(a.name == named for a in e.schema.args):
         device = ", device" if any(a.name == "device" for a in e.schema.args) else ""
         return f"new_result({like}, prepared.outputs[{k}], {named}{device})"
@@ -81,7 +81,7 @@ def made_result(e: Entry, k: int, like: str) -> str:
 
 
 def strides(e: Entry) -> str:
-    return {"contiguous": "Contiguous", "preserve": "Preserve", "suggested": "Suggested"}[e.raw.get("strides", "contiguous")]
+    return {"contiguous": "Contiguous", "preserve": "Preserve", "suggested": "Suggested"}[e.row.strides]
 
 
 def call_of_rule(e: Entry) -> str:
@@ -94,16 +94,16 @@ def call_of_rule(e: Entry) -> str:
 
 def prepare(e: Entry) -> tuple[str, str]:
     """Checks, the rule and the numbers; and what the launch takes after the result."""
-    names = [safe(o.name) for o in space_operands(e.raw.get("inputs", ""))]
+    names = [safe(o.name) for o in e.row.inputs]
     listed = f"{{in, {len(names)}}}"
-    body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
+    body = f"  {e.row.check};\n" if e.row.check else ""
     body += f"  const Tensor* in[] = {{{', '.join('&' + n for n in names)}}};\n"
     guard = f"if (!{names[0]}.defined()) " if len(names) == 1 else ""
     body += f"  {guard}check_operands(info_{e.schema.ident}, {listed});\n"
     if start(e) not in ("nullptr", *names):
         body += f'  check_same_device({start(e)}, {names[0]}, "{e.schema.name}");\n'
     body += f"  const auto prepared = {call_of_rule(e)};\n"
-    if e.raw["dtypes"] != "width":
+    if not e.row.moves:
         body += f"  check_dtype(info_{e.schema.ident}, {names[0]});\n"
     checks, setup, numbers = scalars(e)
     return body + checks + ("" if e.by_hand else setup), f"{listed}, prepared{numbers}"
@@ -126,13 +126,13 @@ def given_out(e: Entry, s: Schema) -> str:
 def factory(e: Entry) -> tuple[str, str]:
     """Of an entry without operands: checks, the rule and the numbers; and what the launch takes after the result."""
     checks, setup, numbers = scalars(e)
-    body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
+    body = f"  {e.row.check};\n" if e.row.check else ""
     return body + f"  const auto made = {call_of_rule(e)};\n" + checks + setup, numbers
 
 
 def out_body(e: Entry, s: Schema) -> str | None:
     """Into `out` at once, where it decides the dtype; None elsewhere."""
-    if e.raw.get("out_dtype") != "own":
+    if e.row.out_dtype != "own":
         return None
     body, numbers = factory(e)
     return (given_out(e, s) + body + f'  resize_output(out, made.sizes, "{s.name}");\n'
@@ -152,8 +152,7 @@ def allocation_body(e: Entry, kind: str, s: Schema) -> str:
 
 def start(e: Entry) -> str:
     """What the result of a scatter begins as, a tensor argument; nullptr: zeros."""
-    begins = str(e.raw.get("starts", 0))
-    return "nullptr" if begins == "0" else safe(begins)
+    return "nullptr" if e.row.starts == "0" else safe(e.row.starts)
 
 
 def results(e: Entry) -> list[str]:
@@ -196,7 +195,7 @@ def written_self(e: Entry) -> str:
         checks, setup, numbers = scalars(e)
         return checks + setup + f"  if (!self.is_meta()) launch_factory(info_{e.schema.ident}, self{numbers});\n  return self;\n"
     body, args = prepare(e)
-    meta = " || ".join(f"{safe(n)}.is_meta()" for n in ("self", *(o.name for o in space_operands(e.raw["inputs"]))))
+    meta = " || ".join(f"{safe(n)}.is_meta()" for n in ("self", *(o.name for o in e.row.inputs)))
     return (f'  if (!self.is_contiguous()) check_apart("{e.schema.name}", self, {{}});\n' + body + f"  if ({meta}) return self;\n"
             + launch(e, ["self"], f"launch_space(info_{e.schema.ident}, {{&self}}, {args})") + "  return self;\n")
 
@@ -211,7 +210,7 @@ def function_body(e: Entry) -> str:
         return (body + f"  Tensor result = new_result({place(e)}, made);\n"
                 f"  if (!result.is_meta()) launch_factory(info_{e.schema.ident}, result{numbers});\n  return result;\n")
     body, args = prepare(e)
-    tensors = [safe(o.name) for o in space_operands(e.raw.get("inputs", ""))]
+    tensors = [safe(o.name) for o in e.row.inputs]
     made = results(e)
     for k, name in enumerate(made):
         body += f"  Tensor {name} = {made_result(e, k, tensors[0])};\n"
@@ -225,7 +224,7 @@ def filled_body(e: Entry) -> str:
     """Of C++ that fills what a shape rule prepares: checks, the rule, memory, and where there is memory the C++."""
     name = e.schema.name
     tensors = [(safe(a.name), a.type.endswith("?")) for a in e.tensors if a.type in ("Tensor", "Tensor?")]
-    body = f"  {e.raw['check']};\n" if "check" in e.raw else ""
+    body = f"  {e.row.check};\n" if e.row.check else ""
     for t, optional in tensors:
         body += f'  check_{"optional" if optional else "operand"}({cstring(name)}, {cstring(t)}, {t}, {tensors[0][0]});\n'
     body += f"  const auto prepared = {call_of_rule(e)};\n"
@@ -242,7 +241,7 @@ def inplace_body(e: Entry, s: Schema) -> str | None:
     """In place at once, where each element is made of the one that it replaces; None elsewhere."""
     if e.scatters:
         body, args = prepare(e)
-        read = ", ".join("&" + safe(o.name) for o in space_operands(e.raw["inputs"]))
+        read = ", ".join("&" + safe(o.name) for o in e.row.inputs)
         return (f'  check_apart("{s.name}", self, {{{read}}});\n' + body + "  if (self.is_meta()) return self;\n"
                 f"  scatter_space(info_{e.schema.ident}, self, &self, {args});\n  return self;\n")
     if e.by_hand or re.search(r"\bself\s*\[", e.text):

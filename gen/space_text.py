@@ -3,47 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .schema import split_top
 
 if TYPE_CHECKING:
+    from .keys import KernelRow, OpRow
     from .model import Entry
-
-
-@dataclass(frozen=True)
-class SpaceOperand:
-    """An operand of a space kernel: `index[p..,i]:int64`."""
-
-    name: str
-    dims: tuple[str, ...]
-    dtype: str  # "" where it is the kernel's
-
-    @property
-    def fixed_dims(self) -> int:
-        """How many dims it has; -1 where a group says."""
-        return -1 if any(d.endswith("..") for d in self.dims) else len(self.dims)
-
-
-def space_operands(text: str) -> list[SpaceOperand]:
-    found = []
-    for word in text.split():
-        match = re.fullmatch(r"(\w+)(?:\[([\w.,]*)\])?(?::(\w+))?", word)
-        if not match:
-            raise ValueError(f"cannot read the operand {word!r}; write name[dim,dim..]:dtype")
-        found.append(SpaceOperand(match[1], tuple(d for d in (match[2] or "").split(",") if d), match[3] or ""))
-    return found
 
 
 def space_scalars(e: Entry) -> list[tuple[str, str]]:
     """Scalars of a space kernel and the dtype of each: "" for that of the elements, "widest"; lists of a group are int64."""
-    return [(o.name, "int64" if o.dims else o.dtype) for o in space_operands(e.raw.get("scalars", ""))]
+    return [(o.name, "int64" if o.dims else o.dtype) for o in e.row.scalars]
 
 
 def checked_index(e: Entry) -> tuple[str | None, bool]:
     """The input whose values are checked to be places, and whether negative ones count from the end."""
-    names = [o.name for o in space_operands(e.raw.get("inputs", ""))]
+    names = [o.name for o in e.row.inputs]
     found = [(m[2], m[1] == "wrapped") for m in re.finditer(r"\b(checked|wrapped)\((\w+)\)", e.text)]
     if len(found) != len(re.findall(r"\b(?:checked|wrapped)\(", e.text)) or any(n not in names for n, _ in found) or len(found) > 1:
         raise ValueError("checked and wrapped stand once, around the name of an input")
@@ -53,9 +29,9 @@ def checked_index(e: Entry) -> tuple[str | None, bool]:
 def rule_call(e: Entry) -> tuple[str, list[str]]:
     """The name and the arguments of `shape: gather(self, dim, index)`: arguments of the operator, numbers and strings."""
     key = "allocate" if e.kind == "allocate" else "shape"
-    match = re.fullmatch(r"(\w+)\((.*)\)", str(e.raw[key]).strip())
+    match = re.fullmatch(r"(\w+)\((.*)\)", getattr(e.row, key))
     if not match:
-        raise ValueError(f"{key} is the call of a rule of core/shape, got {e.raw[key]!r}")
+        raise ValueError(f"{key} is the call of a rule of core/shape, got {getattr(e.row, key)!r}")
     args = split_top(match[2])
     known = {a.name for a in e.schema.args}
     for a in args:
@@ -66,24 +42,24 @@ def rule_call(e: Entry) -> tuple[str, list[str]]:
 
 def check_space(e: Entry) -> None:
     """Raises where the keys of a space entry do not fit together."""
-    alone = e.writes_self and not e.raw.get("inputs")  # its sizes are those of self
+    alone = e.writes_self and not e.row.inputs  # its sizes are those of self
     for key in ("shape", "outputs", "dtypes"):
-        if (key in e.raw) == (alone and key == "shape"):
+        if (key in e.row.said) == (alone and key == "shape"):
             raise ValueError(f"an entry with space has {key}, but one that writes self and reads no tensor no shape")
     tensors = {a.name for a in e.schema.args if a.is_tensor}
-    for o in space_operands(e.raw.get("inputs", "")):
+    for o in e.row.inputs:
         if o.name not in tensors:
             raise ValueError(f"inputs names {o.name}, which is no tensor argument")
-    if len(space_operands(e.raw["outputs"])) != len(e.schema.returns):
+    if len(e.row.outputs) != len(e.schema.returns):
         raise ValueError("outputs are not as many as results")
-    check_order(e.raw)
+    check_order(e.row)
     index, _ = checked_index(e)
-    if (index is not None) != ("outside" in e.raw):
+    if (index is not None) != bool(e.row.outside):
         raise ValueError("outside is the error of an index that is checked or wrapped")
-    if e.scatters != ("starts" in e.raw):
+    if e.scatters != ("starts" in e.row.said):
         raise ValueError("starts says what the result of a text that scatters (sum_into, put_into ...) begins as")
-    if str(e.raw.get("starts", 0)) not in ("0", *tensors):
-        raise ValueError(f"starts is a tensor argument or 0, got {e.raw['starts']}")
+    if e.row.starts not in ("0", *tensors):
+        raise ValueError(f"starts is a tensor argument or 0, got {e.row.starts}")
     strides_of(e)
     if not alone:
         rule_call(e)
@@ -93,7 +69,7 @@ def check_space(e: Entry) -> None:
 def strides_of(e: Entry) -> str:
     """Those of the results: a word, or the name of an argument, a memory format."""
     formats = [a.name for a in e.schema.args if a.type == "MemoryFormat?"]
-    if (found := e.raw.get("strides", "contiguous")) not in ("contiguous", "preserve", "suggested", *formats):
+    if (found := e.row.strides) not in ("contiguous", "preserve", "suggested", *formats):
         raise ValueError("strides are contiguous, preserve or suggested, or as a memory format among the arguments says")
     return found
 
@@ -104,12 +80,21 @@ def into_of(text: str) -> str | None:
     return found and found[1]
 
 
-def check_order(raw: dict) -> None:
-    into = into_of(str(raw.get("space", "-")))
+def order_word(row: OpRow | KernelRow) -> str:
+    """How contributions of a space text meet: tree, sequence or chains; "" where it has none."""
+    return row.order.partition(";")[0].strip() if row.body == "space" else ""
+
+
+def check_order(row: OpRow | KernelRow) -> None:
+    """Raises where contributions meet in an order that is not said, or an order is said of none."""
+    if row.body != "space":
+        return
+    word, into = order_word(row), into_of(row.text)
     if into:
-        if raw.get("order", "chains") not in ("chains", "sequence") or (into in ("sum", "prod")) != ("order" in raw):
-            raise ValueError("sum_into and prod_into have an `order`, chains or sequence; what else changes places has none")
+        words = ("chains", "sequence") if into in ("sum", "prod") else ()
+        what = f"{into}_into"
     else:
-        words = ("chains",) if "sum_products(" in str(raw.get("space", "")) else ("tree", "sequence")
-        if raw.get("order", words[0]) not in words or ("over" in raw) != ("order" in raw):
-            raise ValueError("what has `over` has an `order`, tree or sequence, of sum_products chains, and nothing else has one")
+        words = () if not row.over else ("chains",) if "sum_products(" in row.text else ("tree", "sequence")
+        what = "`over`" if row.over else "what neither has `over` nor adds up"
+    if word not in (words or ("",)):
+        raise ValueError(f"order: expected {' or '.join(words) or 'none'} of {what}, got {word or 'none'}")

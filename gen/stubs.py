@@ -81,7 +81,7 @@ def parameters(e: Entry, s: Schema, method: bool, out: Schema | None, packed: bo
         written = sum(a.written for a in out.args)
         kind = "Tensor" if written == 1 else "tuple[" + ", ".join(["Tensor"] * written) + "]"
         extra.append(f"out: {kind} | None = None")
-    if "factory" in e.raw.get("tags", "") and not method:
+    if "factory" in e.row.tags and not method:
         extra += [x for x in FACTORY if not any(a.name == x.split(":")[0] for a in s.args)]
     if extra and not kw:
         parts.append("*")
@@ -103,7 +103,7 @@ def forms(entries: list[Entry], method: bool) -> dict[str, list[tuple[Entry, str
                     found.setdefault(name, []).append((e, kind, s))
     lines: dict[str, list[tuple[Entry, str]]] = {}
     for name, items in found.items():
-        numbers = any(e.raw.get("numbers") for e, _, _ in items)
+        numbers = any(e.row.numbers for e, _, _ in items)
         for e, kind, s in sorted(items, key=order):
             out = e.out_schema() if e.out and kind == "function" and not method else None
             variants = [False, True] if packs(s, int(method)) else [False]
@@ -120,7 +120,7 @@ def printed(name: str, items: list[tuple[Entry, str]], indent: str) -> list[str]
         if len(items) > 1:
             found.append(f"{indent}@overload")
         if i == 0:
-            doc = " ".join(e.raw["doc"].split()).replace("\\", "\\\\").replace('"""', "'''")
+            doc = " ".join(e.row.doc.split()).replace("\\", "\\\\").replace('"""', "'''")
             found += [f"{indent}def {name}{text}:  # {e.source.split(': ')[0]}", f'{indent}    """{doc}"""']
         else:
             found.append(f"{indent}def {name}{text}: ...  # {e.source.split(': ')[0]}")
@@ -187,7 +187,7 @@ def package(root: Path) -> tuple[list[str], list[str], set[str]]:
 
 
 def write(entries: list[Entry], root: Path, out: Output) -> None:
-    entries = [e for e in entries if not e.derived and e.raw.get("python") is not False]
+    entries = [e for e in entries if not e.derived and e.row.python]
     hand = (root / "python/bind/_C.pyi").read_text()
     base = next(n for n in ast.parse(hand).body if isinstance(n, ast.ClassDef) and n.name == "TensorBase")
     # What is written by hand wins over the table, as in the module.

@@ -77,7 +77,7 @@ class Census:
         return self.judged[name]
 
     def judge(self, e: Entry) -> str:
-        if e.kind in ("pointwise", "rows", "space", "allocate") or "header" in e.raw:
+        if e.kind in ("pointwise", "rows", "space", "allocate") or e.row.header:
             return "expression"
         if e.plan:
             return "plan" if self.unsaid(e) else "composed"
@@ -94,18 +94,18 @@ class Census:
         lines = [f"census: of {len(self.names)} operators {said} ({100 * said / len(self.names):.1f} %) are said: "
                  f"{len(kinds['expression'])} expressions, {len(kinds['composed'])} composed of said ones",
                  f"census: {len(cpp)} are C++: {len(kinds['host'])} host code around printed kernels, {len(kinds['other'])} other; "
-                 f"{sum('reason' in e.raw for e in cpp)} say why"]
+                 f"{sum(bool(e.row.reason) for e in cpp)} say why"]
         if kinds["plan"]:
             lines.append(f"census: {len(kinds['plan'])} are plans over what is not said")
             lines += [f"  {e.schema.full.removeprefix('aten::')}: {', '.join(self.unsaid(e))}" for e in kinds["plan"]]
         if gone:
             lines.append(f"census: {len(gone)} are no entries any more: {', '.join(gone)}")
         for kind, title in (("host", "host code around printed kernels"), ("other", "other C++")):
-            lines += listed(title, [e for e in kinds[kind] if "reason" not in e.raw])
+            lines += listed(title, [e for e in kinds[kind] if not e.row.reason])
         reasons: dict[str, list[Entry]] = {}
         for e in cpp:
-            if "reason" in e.raw:
-                reasons.setdefault(e.raw["reason"], []).append(e)
+            if e.row.reason:
+                reasons.setdefault(e.row.reason, []).append(e)
         for reason, members in reasons.items():
             lines += listed(f"C++, since {reason}", members)
         return lines
@@ -130,8 +130,8 @@ def readers() -> list[str]:
     refused = json.loads((ROOT / "tests/ops/skips.json").read_text())["values"]
     entries = [e for e in table_of_texts().entries.values() if not e.derived]
     kinds = [("values go to the caller", lambda e: "value" in e.reads), ("read values inside", lambda e: "inside" in e.reads),
-             ("sizes are data", lambda e: "size" in e.raw),
-             ("errors are of values", lambda e: "outside" in e.raw or e.schema.full in refused)]
+             ("sizes are data", lambda e: e.row.size),
+             ("errors are of values", lambda e: e.row.outside or e.schema.full in refused)]
     found = [(title, [e.schema.full for e in entries if test(e)]) for title, test in kinds]
     lines = ["host: " + ", ".join(f"{len(names)} {title}" for title, names in found)]
     for title, names in found:

@@ -47,7 +47,7 @@ def tested(kind: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for case in mark.args[1]:
         entry, dtype = case if isinstance(case, tuple) else (case, None)
-        if kind == "forward" and "reference" not in entry.raw and not test_forward.expected(entry, dtype):
+        if kind == "forward" and not entry.row.reference and not test_forward.expected(entry, dtype):
             continue
         counts[entry.schema.full] = counts.get(entry.schema.full, 0) + 1
     return counts
@@ -76,8 +76,8 @@ def state(entry, kind: str, counts: dict[str, int]) -> tuple[str, str]:
         return "reason", reason
     if not applies(entry, kind):
         return "none", ""
-    if entry.raw.get("samples") not in table.SAMPLES:
-        return "lacking", f"no samples of the name {entry.raw.get('samples')}"
+    if entry.row.samples not in table.SAMPLES:
+        return "lacking", f"no samples of the name {entry.row.samples!r}"
     return "lacking", "no test"
 
 

@@ -27,10 +27,10 @@ def main() -> None:
     load_samples()
     table = {}
     for e in model.load(ROOT / "ops")[0]:
-        op = None if e.derived or e.raw.get("samples") not in SAMPLES or e.family in ("random", "optim") else operator(e.schema)
+        op = None if e.derived or e.row.samples not in SAMPLES or e.family in ("random", "optim") else operator(e.schema)
         if op is None:
             continue
-        made = [pattern(torch, tensor, op, c) for c in SAMPLES[e.raw["samples"]](Maker(e.schema.full, "float32"))]
+        made = [pattern(torch, tensor, op, c) for c in SAMPLES[e.row.samples](Maker(e.schema.full, "float32"))]
         if any(made):
             table[e.schema.full] = made
     for name, c in functional(Maker("layouts", "float32")).items():

@@ -66,10 +66,10 @@ def main() -> None:
     load_samples()
     table = {}
     for e in model.load(ROOT / "ops")[0]:
-        op = None if e.derived or e.raw.get("samples") not in SAMPLES else operator(e.schema)
+        op = None if e.derived or e.row.samples not in SAMPLES else operator(e.schema)
         if op is None:
             continue
-        made = [record(op, c) for c in cases(e.schema.full, e.raw["samples"])]
+        made = [record(op, c) for c in cases(e.schema.full, e.row.samples)]
         if any(1 in m for m in made if m):
             table[e.schema.full] = made
     for name, c in functional(Maker("layouts", "float32")).items():

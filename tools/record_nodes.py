@@ -40,9 +40,9 @@ def main() -> None:
     found = {}
     for e in entries:
         op = operator(e.schema)
-        if e.derived or op is None or e.raw.get("samples") not in SAMPLES:
+        if e.derived or op is None or e.row.samples not in SAMPLES:
             continue
-        for i, c in enumerate(SAMPLES[e.raw["samples"]](Maker(e.schema.full, "float64"))):
+        for i, c in enumerate(SAMPLES[e.row.samples](Maker(e.schema.full, "float64"))):
             args = convert(c.args, tensor, lambda n: getattr(torch, n))
             kwargs = {k: convert(v, tensor, lambda n: getattr(torch, n)) for k, v in c.kwargs.items()}
             args = [a if written else recording(a) for a, written in zip(args, [x.written for x in e.schema.args])]

@@ -62,7 +62,7 @@ def record(entry) -> dict[str, list] | None:
     made = {}
     for dtype in DTYPES:
         results = []
-        for c in SAMPLES[entry.raw["samples"]](Maker(entry.schema.full, dtype)):
+        for c in SAMPLES[entry.row.samples](Maker(entry.schema.full, dtype)):
             args = convert(c.args, tensor, lambda n: getattr(torch, n))
             kwargs = {k: convert(v, tensor, lambda n: getattr(torch, n)) for k, v in c.kwargs.items()}
             try:
@@ -83,7 +83,7 @@ def main() -> None:
     for family in families:
         index, blob, missing = {}, b"", []
         for e in (e for e in entries if e.family == family and not e.derived):
-            name = e.raw.get("samples")
+            name = e.row.samples
             if name not in SAMPLES:
                 missing.append(f"{e.schema.full} ({name})")
                 continue

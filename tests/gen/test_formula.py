@@ -25,8 +25,8 @@ def table() -> Table:
 
 
 def probe(text: str, schema: str = SCHEMA, key: str = "self", **raw) -> model.Entry:
-    entry = model.make_entry({"op": schema, "cpu": "probe", "doc": "For tests.", "grad": {key: text}, **raw}, "probe", 7)
-    entry.raw["node"] = "ProbeBackward0"
+    entry = model.make_entry({"op": schema, "cpu": "probe", "order": "none", "doc": "For tests.", "grad": {key: text}, **raw}, "probe", 7)
+    entry.node = "ProbeBackward0"
     return entry
 
 

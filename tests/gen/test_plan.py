@@ -194,7 +194,7 @@ def test_the_key_has_its_place():
     with pytest.raises(ValueError, match="exactly one of"):
         probe("self", compute="self")
     with pytest.raises(ValueError, match="grad is `parts` where"):
-        model.make_entry({"op": SCHEMA, "cpu": "probe", "grad": "parts", "doc": "For tests."}, "probe", 7)
+        model.make_entry({"op": SCHEMA, "cpu": "probe", "order": "none", "grad": "parts", "doc": "For tests."}, "probe", 7)
     assert probe("self").kind == "cpu" and probe("self", grad="parts").kind == "composite"
 
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 from gen import model  # noqa: E402
 from gen.stubs import name_of  # noqa: E402
 
-ENTRIES = [e for e in model.load(ROOT / "ops")[0] if not e.derived and e.raw.get("python") is not False]
+ENTRIES = [e for e in model.load(ROOT / "ops")[0] if not e.derived and e.row.python]
 PACKAGE = Path(strata.__file__).parent
 
 

@@ -35,7 +35,7 @@ def plain(schema) -> tuple[list, dict]:
 
 def base(entry) -> tuple[list, dict]:
     """A good call: the first sample that is accepted, else plain arguments; positional as far as the schema has them so."""
-    if entry.raw.get("samples") in SAMPLES:
+    if entry.row.samples in SAMPLES:
         for dtype in ("float32", "int64", "bool"):
             for args, kwargs in calls(entry, dtype):
                 try:

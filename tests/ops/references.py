@@ -23,7 +23,7 @@ def compared(dtype) -> np.dtype:
 
 def result_dtype(entry, tensors: list) -> strata.dtype:
     """The promoted dtype where the entry promotes; others give that of their first tensor."""
-    if entry.kind != "pointwise" and "promote" not in entry.raw:
+    if entry.kind != "pointwise" and "promote" not in entry.row.said:
         return tensors[0].dtype if tensors else strata.int64
     found = strata.result_type(tensors[0], tensors[1]) if len(tensors) > 1 else tensors[0].dtype
     for t in tensors[2:]:
@@ -35,9 +35,9 @@ def reference(entry, args: tuple, kwargs: dict) -> list[np.ndarray] | str:
     """What a call must give: arrays, or the type of an error."""
     tensors = [t for t in flattened([args, list(kwargs.values())]) if isinstance(t, strata.Tensor)]
     made = result_dtype(entry, tensors)
-    limited = entry.kind == "pointwise" or not entry.raw.keys().isdisjoint(("dtypes", "promote"))
-    limited = limited and entry.raw.get("dtypes") != "width"
-    places = {o.partition("[")[0] for o in str(entry.raw.get("inputs", "")).split() if o.endswith(":int64")}
+    limited = entry.kind == "pointwise" or bool(entry.row.said & {"dtypes", "promote"})
+    limited = limited and not entry.row.moves
+    places = {o.name for o in entry.row.inputs if o.dtype == "int64"}
     if limited and str(made).removeprefix("strata.") not in entry.dtypes:
         return "NotImplementedError"
     given: dict[int, strata.dtype] = {}  # an argument that is written keeps its dtype
@@ -54,7 +54,7 @@ def reference(entry, args: tuple, kwargs: dict) -> list[np.ndarray] | str:
     names = {a.name: array(v, a.name) for a, v in zip(entry.schema.args, args)} | {k: array(v) for k, v in kwargs.items()}
     with np.errstate(all="ignore"):
         try:
-            found = eval(entry.raw["reference"], {**globals(), "result_dtype": made, **names})
+            found = eval(entry.row.reference, {**globals(), "result_dtype": made, **names})
         except ZeroDivisionError:
             return "RuntimeError"
         except IndexError as error:
@@ -64,7 +64,7 @@ def reference(entry, args: tuple, kwargs: dict) -> list[np.ndarray] | str:
         if isinstance(found, str):
             return found
         results = found if isinstance(found, list) else [found]
-        words = [w.rpartition(":")[2] for w in str(entry.raw.get("outputs", "")).split()] + [""] * len(results)
+        words = [(o.marks or ("",))[-1] for o in entry.row.outputs] + [""] * len(results)
         own = [getattr(strata, w) if isinstance(getattr(strata, w or "-", None), strata.dtype) else made for w in words]
         return [np.asarray(a).astype(compared(given.get(id(a), d))) for a, d in zip(results, own)]
 

@@ -29,7 +29,7 @@ SKIPS: dict[str, dict[str, str]] = json.loads((Path(__file__).parent / "skips.js
 
 
 def skip_reason(entry, kind: str) -> str | None:
-    if kind == "meta" and "size" in entry.raw:
+    if kind == "meta" and entry.row.size:
         return "the size of the result is a matter of values"
     if kind == "meta" and "value" in entry.reads:
         return "its result depends on values"
@@ -68,7 +68,7 @@ def operator(schema):
 
 def calls(entry, dtype_name: str):
     """The samples of an entry, with our tensors: (args, kwargs)."""
-    for c in SAMPLES[entry.raw["samples"]](Maker(entry.schema.full, dtype_name)):
+    for c in SAMPLES[entry.row.samples](Maker(entry.schema.full, dtype_name)):
         yield convert(c.args, tensor, dtype), {k: convert(v, tensor, dtype) for k, v in c.kwargs.items()}
 
 

@@ -13,7 +13,7 @@ LISTS = [s for e in ENTRIES for _, s in e.operators() if s.args and s.args[0].wr
 def results(entry):
     """The first sample that gives results: its arguments and them."""
     for dtype in ("float32", "complex64", "int64"):
-        if entry.raw.get("samples"):
+        if entry.row.samples:
             for args, kwargs in calls(entry, dtype):
                 try:
                     return args, kwargs, list(operator(entry.schema)(*args, **kwargs))

@@ -43,7 +43,7 @@ def expected(entry, dtype: str) -> list:
     """What every sample must give: PyTorch's recorded results, or those of the reference; a text is an error's type."""
     index, blob = recorded(entry.family)
     found = index.get(f"{entry.schema.full}/{dtype}")
-    if "reference" in entry.raw:
+    if entry.row.reference:
         return [reference(entry, args, kwargs) for args, kwargs in calls(entry, dtype)]
     assert found is not None, (f"{entry.schema.full} {dtype} is compared with nothing: record it with tools/record_ops.py, "
                                "give the entry a `reference:`, or write into tests/ops/skips.json why there can be none")

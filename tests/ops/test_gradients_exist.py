@@ -21,7 +21,7 @@ def test_none_is_missing(name):
         pytest.skip(reason)
     if name in BY_NAME:
         entry = BY_NAME[name]
-        op, made = operator(entry.schema), list(SAMPLES[entry.raw["samples"]](Maker(name, "float32")))
+        op, made = operator(entry.schema), list(SAMPLES[entry.row.samples](Maker(name, "float32")))
     else:
         op, made = getattr(strata.nn.functional, name.split()[0]), [functional(Maker("layouts", "float32"))[name]]
     assert len(made) == len(RECORDED[name]), "the samples changed: record anew by tools/record_gradients.py"

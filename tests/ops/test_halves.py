@@ -58,7 +58,7 @@ def misses(entry, name: str):
             t = t.to(half)
         return t.double() if t.dtype == half else t
 
-    for i, c in enumerate(SAMPLES[entry.raw["samples"]](Maker(entry.schema.full, name))):
+    for i, c in enumerate(SAMPLES[entry.row.samples](Maker(entry.schema.full, name))):
         got, want = results(entry, c, lambda t: t), results(entry, c, widened)
         if got is None or want is None:
             continue

@@ -49,7 +49,7 @@ def test_channels_last_is_kept(name):
         pytest.skip(reason)
     if name in BY_NAME:
         entry = BY_NAME[name]
-        op, made = operator(entry.schema), list(cases(name, entry.raw["samples"]))
+        op, made = operator(entry.schema), list(cases(name, entry.row.samples))
     else:
         op = getattr(strata.nn.functional, name.split()[0])
         made = [functional(Maker("layouts", "float32"))[name]]

@@ -44,7 +44,7 @@ class Sample:
 def samples(name: str, entry, dtype_name: str) -> list[Sample]:
     """The samples of an entry, with values that the name decides; in float32 also with tensors whose dims lie in memory in
     the opposite order."""
-    made = SAMPLES[entry.raw["samples"]](Maker(name, dtype_name))
+    made = SAMPLES[entry.row.samples](Maker(name, dtype_name))
     plain = [Sample(convert(c.args, tensor, dtype), {k: convert(v, tensor, dtype) for k, v in c.kwargs.items()}) for c in made]
     if dtype_name != "float32":
         return plain
@@ -153,7 +153,7 @@ def forms(entry, sample: Sample):
 
 
 def always_refused(entry) -> bool:
-    return "value" in entry.reads or entry.raw.get("size") == "data"
+    return "value" in entry.reads or entry.row.size == "data"
 
 
 def works(f, tensors) -> bool:
@@ -190,7 +190,7 @@ def forward(entry, dtype_name: str, count: Counter) -> None:
 
             if not works(f, sample.tensors):
                 continue
-            if refused(where, entry, f, sample.tensors, always_refused(entry) or "size" in entry.raw):
+            if refused(where, entry, f, sample.tensors, always_refused(entry) or bool(entry.row.size)):
                 count["refused"] += 1
                 continue
             assert not always_refused(entry), f"{where}: the table says that it cannot be recorded"
@@ -265,7 +265,7 @@ def gradient(entry, dtype_name: str, count: Counter, twice: bool = False) -> Non
             first = [*sample.tensors, *weights]
             if not works(f, first):
                 continue
-            if refused(where, entry, f, first, "gradient" in entry.reads or always_refused(entry) or "size" in entry.raw):
+            if refused(where, entry, f, first, "gradient" in entry.reads or always_refused(entry) or bool(entry.row.size)):
                 count["gradient refused"] += 1
                 continue
             other = counterparts[i] if i < len(counterparts) else None

@@ -197,7 +197,7 @@ def spoiled(params: list[Param], args: list[str], kwargs: dict[str, str], draw: 
 
 def operator_arguments(subject: Subject, draw: Draw, group: Draw) -> tuple[list[str], dict[str, str]]:
     """Arguments of a form of an operator: a sample's in two thirds of the calls."""
-    name = subject.entry.raw.get("samples")
+    name = subject.entry.row.samples
     made = samples(name, subject.entry.schema.full, group.pick(SAMPLED)) if name in SAMPLES and draw.chance(0.7) else []
     params = [Param(a.name, a.type, a.default, a.kwonly) for a in subject.schema.args]
     if made:

@@ -137,7 +137,7 @@ class Grower:
 
     def sampled(self, entry) -> tuple[list[str], dict[str, str]] | None:
         """A sample's arguments; a variable of the same shape and dtype takes the place of a tensor."""
-        made = samples(entry.raw["samples"], entry.schema.full, self.draw.pick(SAMPLED))
+        made = samples(entry.row.samples, entry.schema.full, self.draw.pick(SAMPLED))
         if not made:
             return None
         call = self.draw.pick(made)
@@ -209,7 +209,7 @@ class Grower:
         return "None" if a.key.endswith("?") else None
 
     def statement(self, entry) -> str | None:
-        use_sample = not self.large and entry.raw.get("samples") in SAMPLES and self.draw.chance(0.6)
+        use_sample = not self.large and entry.row.samples in SAMPLES and self.draw.chance(0.6)
         made = self.sampled(entry) if use_sample else self.generic(entry)
         if made is None:
             return None
@@ -258,7 +258,7 @@ class Grower:
 def candidates() -> list:
     found = []
     for e in model.load(ROOT / "ops")[0]:
-        if not e.derived and not e.schema.name.startswith(BY_MEMORY) and e.family not in ("optim",) and "factory" not in e.raw.get("tags", ""):
+        if not e.derived and not e.schema.name.startswith(BY_MEMORY) and e.family not in ("optim",) and "factory" not in e.row.tags:
             found.append(e)
     return found
 
