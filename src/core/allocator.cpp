@@ -121,8 +121,9 @@ class CpuAllocator final : public Allocator {
 #ifndef STRATA_SANITIZED
     {
       std::lock_guard<std::mutex> hold(lock_);
-      auto it = cache_.find(size);
-      if (it != cache_.end()) {
+      // The last one that was given back: the caches still know it.
+      auto it = cache_.upper_bound(size);
+      if (it != cache_.begin() && (--it)->first == size) {
         p = it->second;
         cached_ -= size;
         cache_.erase(it);
