@@ -118,11 +118,12 @@ def arg_specs(e: Entry, kind: str, s: Schema) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-def order(item: tuple[Entry, str, Schema]) -> int:
-    """Overloads with tensors are tried before those with numbers; out= forms last."""
+def order(item: tuple[Entry, str, Schema]) -> tuple[int, int]:
+    """Overloads with tensors are tried before those with numbers, which take a tensor of one element by reading it; out= forms
+    last."""
     _, kind, s = item
-    rank = {"out": 100}.get(kind, 0)
-    return rank + sum(1 for a in s.args if a.type.startswith("Scalar") and not a.kwonly)
+    scalars = sum(1 for a in s.args if a.type.startswith("Scalar") and not a.kwonly)
+    return 100 * (kind == "out") + scalars, sum(1 for a in s.args if a.type.startswith("float"))
 
 
 def write(entries: list[Entry], out: Output) -> None:

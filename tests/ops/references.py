@@ -227,6 +227,112 @@ def rmsprop(params, grads, squares, averages, buffers, steps, lr, alpha, eps, we
     return [*params, *grads, *squares, *averages, *buffers, *steps]
 
 
+def slopes(params, grads, weight_decay, maximize):
+    """(place, gradient with its decay) of each parameter."""
+    for i, param in enumerate(params):
+        yield i, (-grads[i] if maximize else grads[i]) + weight_decay * param
+
+
+def adadelta(params, grads, squares, deltas, steps, lr, rho, eps, weight_decay, maximize):
+    for i, grad in slopes(params, grads, weight_decay, maximize):
+        squares[i][...] = rho * squares[i] + (1 - rho) * grad**2
+        delta = np.sqrt(deltas[i] + eps) / np.sqrt(squares[i] + eps) * grad
+        deltas[i][...] = rho * deltas[i] + (1 - rho) * delta**2
+        params[i][...] -= lr * delta
+    return [*params, *grads, *squares, *deltas, *steps]
+
+
+def adamax(params, grads, averages, largest, steps, lr, beta1, beta2, weight_decay, eps, maximize):
+    for i, grad in slopes(params, grads, weight_decay, maximize):
+        averages[i][...] = beta1 * averages[i] + (1 - beta1) * grad
+        largest[i][...] = np.maximum(beta2 * largest[i], np.abs(grad) + eps)
+        params[i][...] -= lr / (1 - beta1 ** steps[i]) * averages[i] / largest[i]
+    return [*params, *grads, *averages, *largest, *steps]
+
+
+def moments(params, grads, averages, squares, lr, beta1, beta2, weight_decay, decoupled, maximize):
+    """(place, gradient) of each parameter, whose moments are moved and which has decayed."""
+    for i, grad in slopes(params, grads, 0 if decoupled else weight_decay, maximize):
+        averages[i][...] = beta1 * averages[i] + (1 - beta1) * grad
+        squares[i][...] = beta2 * squares[i] + (1 - beta2) * grad**2
+        params[i][...] *= 1 - lr * weight_decay if decoupled else 1
+        yield i, grad
+
+
+def nadam(params, grads, products, averages, squares, steps, lr, beta1, beta2, weight_decay, eps, momentum_decay, decoupled, maximize):
+    for i, grad in moments(params, grads, averages, squares, lr, beta1, beta2, weight_decay, decoupled, maximize):
+        now, after = (beta1 * (1 - 0.5 * 0.96 ** (t * momentum_decay)) for t in (steps[i], steps[i] + 1))
+        products[i][...] *= now
+        ahead = (1 - now) / (1 - products[i]) * grad + after / (1 - products[i] * after) * averages[i]
+        params[i][...] -= lr * ahead / (np.sqrt(squares[i] / (1 - beta2 ** steps[i])) + eps)
+    return [*params, *grads, *products, *averages, *squares, *steps]
+
+
+def radam(params, grads, averages, squares, steps, lr, beta1, beta2, weight_decay, eps, decoupled, maximize):
+    for i, _ in moments(params, grads, averages, squares, lr, beta1, beta2, weight_decay, decoupled, maximize):
+        step = lr * averages[i] / (1 - beta1 ** steps[i])
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * steps[i] * beta2 ** steps[i] / (1 - beta2 ** steps[i])
+        if length > 5:
+            step = step * np.sqrt((length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length))
+            step = step * np.sqrt(1 - beta2 ** steps[i]) / (np.sqrt(squares[i]) + eps)
+        params[i][...] -= step
+    return [*params, *grads, *averages, *squares, *steps]
+
+
+def asgd(params, grads, means, etas, mus, steps, lr, lambd, alpha, t0, weight_decay, maximize):
+    for i, grad in slopes(params, grads, weight_decay, maximize):
+        params[i][...] = (1 - lambd * etas[i]) * params[i] - etas[i] * grad
+        means[i][...] += mus[i] * (params[i] - means[i])
+        etas[i][...] = lr / (1 + lambd * lr * steps[i]) ** alpha
+        mus[i][...] = 1 / max(1, steps[i] - t0)
+    return [*params, *grads, *means, *etas, *mus, *steps]
+
+
+def rprop(params, grads, last, sizes, steps, shrink, grow, least, largest, maximize):
+    for i, grad in slopes(params, grads, 0, maximize):
+        agreement = grad * last[i]
+        sizes[i][...] = np.clip(sizes[i] * np.select([agreement > 0, agreement < 0], [grow, shrink], 1), least, largest)
+        last[i][...] = np.where(agreement < 0, 0, grad)
+        params[i][...] -= np.sign(last[i]) * sizes[i]
+    return [*params, *grads, *last, *sizes, *steps]
+
+
+def adafactor(params, grads, rows, columns, steps, lr, beta2_decay, eps1, eps2, threshold, weight_decay, maximize):
+    for i, grad in slopes(params, grads, 0, maximize):
+        weight, root = steps[i] ** beta2_decay, np.sqrt(params[i].size)
+        relative = max(eps2, np.linalg.norm(params[i]) / root) * min(lr, 1 / np.sqrt(steps[i]))
+        params[i][...] *= 1 - lr * weight_decay
+        square = grad**2
+        rows[i][...] += weight * ((square.mean(-1, keepdims=True) if columns else square) - rows[i])
+        moment = rows[i]
+        if columns:
+            columns[i][...] += weight * (square.mean(-2, keepdims=True) - columns[i])
+            moment = rows[i] @ columns[i] / np.maximum(rows[i].mean(-2, keepdims=True), eps1)
+        update = grad / np.sqrt(np.maximum(moment, eps1**2))
+        params[i][...] -= relative / max(1, np.linalg.norm(update) / (root * threshold)) * update
+    return [*params, *grads, *rows, *columns, *steps]
+
+
+def muon(params, grads, buffers, lr, weight_decay, momentum, nesterov, coefficients, eps, ns_steps, match_rms):
+    a, b, c = coefficients
+
+    def half(x):
+        return rounded(np.asarray(x, params[0].dtype), strata.bfloat16)
+
+    for i, grad in slopes(params, grads, 0, False):
+        buffers[i][...] = momentum * buffers[i] + (1 - momentum) * grad
+        x = half((1 - momentum) * grad + momentum * buffers[i] if nesterov else buffers[i])
+        x = half(x / max(half(np.linalg.norm(x)), eps))
+        for _ in range(ns_steps):
+            gram = half(x @ x.T)
+            x = half(a * x + half(b * gram + c * gram @ gram) @ x)
+        rows, columns = x.shape
+        factor = 0.2 * np.sqrt(max(rows, columns)) if match_rms else np.sqrt(max(1, rows / columns))
+        params[i][...] = (1 - lr * weight_decay) * params[i] - lr * factor * x
+    return [*params, *grads, *buffers]
+
+
 def choices(n, r, with_replacement):
     if r < 1:
         return "RuntimeError"

@@ -198,10 +198,28 @@ def test_modules(name):
     check(name, f, [*values(1, shape), *state], [*values(2, shape), *moved])
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "RMSprop"])
+OPTIMISERS = {
+    "SGD": {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
+    "Adam": {"amsgrad": True, "weight_decay": 0.1},
+    "AdamW": {"betas": (0.8, 0.9)},
+    "RMSprop": {"momentum": 0.9, "centered": True},
+    "Adagrad": {"lr_decay": 0.1, "initial_accumulator_value": 0.5},
+    "Adadelta": {"rho": 0.7, "weight_decay": 0.1},
+    "Adamax": {"weight_decay": 0.1, "maximize": True},
+    "NAdam": {"decoupled_weight_decay": True, "weight_decay": 0.1, "momentum_decay": 0.1},
+    "RAdam": {"weight_decay": 0.1},
+    "ASGD": {"lambd": 0.01, "t0": 5},
+    "Rprop": {"step_sizes": (0.01, 0.3)},
+    "Adafactor": {"weight_decay": 0.1},
+    "Muon": {"adjust_lr_fn": "match_rms_adamw"},
+}
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
 def test_optimiser_steps(name):
+    """State that is made meanwhile."""
     def f(p, grad):
-        optimiser = getattr(strata.optim, name)([p.requires_grad_()], lr=0.1)
+        optimiser = getattr(strata.optim, name)([p.requires_grad_()], lr=0.1, **OPTIMISERS[name])
         for k in (1, 2):
             p.grad = grad * k
             optimiser.step()
@@ -210,6 +228,52 @@ def test_optimiser_steps(name):
         return [p.detach()]
 
     replayed(f, (3, 4), (3, 4))
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize("dtype", [strata.float32, strata.float64], ids=str)
+def test_optimiser_steps_of_other_counts(name, dtype):
+    """State, its step count and the learning rate are inputs: a replay reads them anew, and so is the step of its own count.
+    RAdam divides from its sixth step on, ASGD averages from step t0."""
+    shape = (3, 4)
+
+    def trained(seed: int, steps: int):
+        p, *grads = (t.to(dtype) for t in values(seed, shape, *[shape] * (steps + 1)))
+        optimiser = getattr(strata.optim, name)([p.requires_grad_()], lr=0.1, **OPTIMISERS[name])
+        for p.grad in grads[:steps]:
+            optimiser.step()
+        p.grad = None
+        state = [t for t in optimiser.state[p].values() if isinstance(t, strata.Tensor)]
+        return [p.detach(), grads[-1], strata.tensor(0.3 / seed), *state]
+
+    def f(p, grad, lr, *state):
+        optimiser = getattr(strata.optim, name)([p.requires_grad_()], lr=0.1, **OPTIMISERS[name])
+        optimiser.init_state()
+        optimiser.param_groups[0]["lr"] = lr
+        optimiser.state[p].update(zip(optimiser.state[p], state, strict=True))
+        p.grad = grad
+        optimiser.step()
+        p.grad = None
+        p.requires_grad_(False)
+        return [p.detach()]
+
+    check(name, f, trained(1, 3), trained(2, 9))
+
+
+def test_lbfgs_is_steered_by_values():
+    """How often it asks for the loss is decided by losses."""
+    def f(p):
+        optimiser = strata.optim.LBFGS([p.requires_grad_()])
+
+        def loss():
+            p.grad = 2 * p.detach()
+            return (p.detach() ** 2).sum()
+
+        optimiser.step(loss)
+        return [p.detach()]
+
+    with pytest.raises(RuntimeError, match="while operators are recorded"):
+        strata._C._record(f, [strata.ones(3)])
 
 
 def test_indices_are_inputs():

@@ -1,16 +1,19 @@
-"""Lists of tensors as the fused update kernels take them: one real dtype and one device a call."""
+"""What steps by a fused operator of the table: lists of tensors as it takes them, of one real dtype and one device a call.
+
+Step counts are tensors, and so is the learning rate where the caller gives one: a recording of a step reads them anew.
+"""
 
 from __future__ import annotations
 
 import strata
 from strata import Tensor
 
+from .optimizer import Optimizer, new_step
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from typing import Any
-
-    from .optimizer import Optimizer
 
 
 def _as_real(lists: tuple[list[Tensor], ...]) -> tuple[list[Tensor], ...]:
@@ -18,19 +21,23 @@ def _as_real(lists: tuple[list[Tensor], ...]) -> tuple[list[Tensor], ...]:
     return tuple([strata.view_as_real(t) if t.is_complex() else t for t in tensors] for tensors in lists)
 
 
-def by_kind(*lists: list[Tensor]) -> Iterator[tuple[list[Tensor], ...]]:
+def by_kind(lists: tuple[list[Tensor], ...]) -> list[tuple[list[Tensor], ...]]:
     """The lists, split alike so that the first one's tensors share dtype and device; an empty list stays empty."""
     params = lists[0]
     dtype, device = params[0].dtype, params[0].device
-    if all(p.dtype == dtype and p.device == device for p in params):
-        yield _as_real(lists) if dtype.is_complex else lists
-        return
+    for p in params:
+        if p.dtype != dtype or p.device != device:
+            break
+    else:
+        return [_as_real(lists) if dtype.is_complex else lists]
     kinds: dict[Any, list[int]] = {}
     for i, p in enumerate(params):
         kinds.setdefault((p.dtype, p.device), []).append(i)
+    parts = []
     for (dtype, _), indices in kinds.items():
         split = tuple([values[i] for i in indices] if values else [] for values in lists)
-        yield _as_real(split) if dtype.is_complex else split
+        parts.append(_as_real(split) if dtype.is_complex else split)
+    return parts
 
 
 def as_scalar(value: float | Tensor) -> float | Tensor:
@@ -40,5 +47,49 @@ def as_scalar(value: float | Tensor) -> float | Tensor:
 
 def scaling(optimizer: Optimizer) -> dict[str, Tensor]:
     """What a gradient scaler left on an optimiser whose kernel unscales by itself."""
-    names = ("grad_scale", "found_inf")
-    return {name: getattr(optimizer, name) for name in names if getattr(optimizer, name, None) is not None}
+    own = optimizer.__dict__
+    return {name: own[name] for name in ("grad_scale", "found_inf") if own.get(name) is not None}
+
+
+class FusedOptimizer(Optimizer):
+    """A subclass names its operator, the tensors of its state and the options that the operator takes."""
+
+    _buffers: tuple[str, ...] = ()  # in the order of the operator's lists
+    _options: tuple[str, ...] = ()  # beside lr and betas
+
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        """Takes parameters, gradients, buffers and step counts, which count this step, and the options."""
+        raise NotImplementedError
+
+    def _names(self, group: dict[str, Any]) -> tuple[str, ...]:
+        """The buffers of a group; "" is one that its options do without, whose list is empty."""
+        return self._buffers
+
+    def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
+        buffers = {name: strata.zeros_like(parameter) for name in self._names(group) if name}
+        return {"step": new_step(parameter), **buffers}
+
+    def _arguments(self, group: dict[str, Any], dtype: strata.dtype) -> dict[str, Any]:
+        """The operator's arguments beside the lists, which have that dtype."""
+        found = {name: group[name] for name in self._options}
+        found["lr"] = as_scalar(group["lr"])
+        if "betas" in group:
+            first, second = group["betas"]
+            found["beta1"], found["beta2"] = float(first), float(second)
+        return found
+
+    def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
+        states = [self.state[parameter] for parameter in params]
+        steps = [state["step"] for state in states]
+        lists = [[state[name] for state in states] if name else [] for name in self._names(group)]
+        scaled = scaling(self)
+        strata._foreach_add_(steps, 1)
+        self._call(group, (params, grads, *lists, steps), scaled)
+        if "found_inf" in scaled:  # a skipped step does not count
+            strata._foreach_sub_(steps, [scaled["found_inf"].reshape(())] * len(steps))
+
+    def _call(self, group: dict[str, Any], lists: tuple[list[Tensor], ...], more: dict[str, Any]) -> None:
+        """The operator over each part of the lists that is of one kind."""
+        operator = self._operator(group)
+        for split in by_kind(lists):
+            operator(*split, **self._arguments(group, split[0][0].dtype), **more)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import strata
 from strata import Tensor
 
-from ._plain import PlainOptimizer
+from ._fused import FusedOptimizer
 from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -16,13 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Adadelta"]
 
 
-class Adadelta(PlainOptimizer):
+class Adadelta(FusedOptimizer):
     """delta = sqrt(u + eps) / sqrt(v + eps) * grad with v, u running means of grad ** 2, delta ** 2; p -= lr * delta.
 
     ValueError for a setting out of range.
     """
 
     _buffers = ("square_avg", "acc_delta")
+    _options = ("rho", "eps", "weight_decay", "maximize")
 
     def __init__(
         self,
@@ -42,11 +45,5 @@ class Adadelta(PlainOptimizer):
             raise ValueError(f"Invalid rho value: {rho}")
         super().__init__(params, defaults)
 
-    def _update_one(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Tensor], lr: float, step: float
-    ) -> None:
-        rho, eps = group["rho"], group["eps"]
-        squares = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
-        delta = state["acc_delta"].add(eps).sqrt_().div_(squares.add(eps).sqrt_()).mul_(grad)
-        state["acc_delta"].mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        p.add_(delta, alpha=-lr)
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_adadelta_

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import strata
 from strata import Tensor
-from strata._C import _power
 
-from .optimizer import Optimizer, new_step, settings
+from ._fused import FusedOptimizer
+from .optimizer import new_step, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -19,13 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["Adafactor"]
 
 
-class Adafactor(Optimizer):
+class Adafactor(FusedOptimizer):
     """Second moments of matrices as a product of row and column means: memory grows with rows + columns.
 
     lr: the largest relative step; beta2 = 1 - step ** beta2_decay. eps: the least second moment (None: the dtype's
     epsilon) and the least size of a parameter that scales its step. d: where updates are clipped. ValueError for a
     setting out of range.
     """
+
+    _options = ("beta2_decay", "weight_decay", "maximize")
 
     def __init__(
         self,
@@ -62,25 +63,22 @@ class Adafactor(Optimizer):
             "col_var": parameter.new_zeros([*shape[:-2], 1, shape[-1]]),
         }
 
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_adafactor_
+
+    def _arguments(self, group: dict[str, Any], dtype: strata.dtype) -> dict[str, Any]:
+        least, size = group["eps"]
+        found = super()._arguments(group, dtype)
+        least = strata.finfo(dtype).eps if least is None else least
+        return {**found, "eps1": least, "eps2": size, "threshold": group["d"]}
+
     def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
-        lr, (eps1, eps2) = float(group["lr"]), group["eps"]
-        for p, grad in zip(params, grads, strict=True):
-            state = self.state[p]
-            state["step"] += 1
-            step = float(state["step"])
-            least = strata.finfo(p.dtype).eps if eps1 is None else eps1
-            grad = -grad if group["maximize"] else grad
-            weight = _power(step, group["beta2_decay"])
-            relative = max(eps2, float(p.norm()) / math.sqrt(p.numel())) * min(lr, 1 / math.sqrt(step))
-            if group["weight_decay"] != 0:
-                p.mul_(1 - lr * group["weight_decay"])
-            square = grad.square()
-            if "variance" in state:
-                moment = state["variance"].lerp_(square, weight).clone()
-            else:
-                rows = state["row_var"].lerp_(square.mean(-1, keepdim=True), weight)
-                columns = state["col_var"].lerp_(square.mean(-2, keepdim=True), weight)
-                moment = (rows @ columns).div_(rows.mean(-2, keepdim=True).clamp_(min=least))
-            update = moment.clamp_(min=least * least).rsqrt_().mul_(grad)
-            clip = max(1.0, float(update.norm()) / (math.sqrt(update.numel()) * group["d"]))
-            p.add_(update, alpha=-relative / clip)
+        rows = [(p, g, self.state[p]) for p, g in zip(params, grads, strict=True)]
+        strata._foreach_add_([state["step"] for _, _, state in rows], 1)
+        for first, second in (("variance", ""), ("row_var", "col_var")):
+            kind = [row for row in rows if first in row[2]]
+            if kind:
+                params, grads, states = map(list, zip(*kind, strict=True))
+                columns = [state[second] for state in states] if second else []
+                moments, steps = [state[first] for state in states], [state["step"] for state in states]
+                self._call(group, (params, grads, moments, columns, steps), {})

@@ -5,11 +5,12 @@ from __future__ import annotations
 import strata
 from strata import Tensor
 
-from ._plain import PlainOptimizer
-from .optimizer import new_step, settings
+from ._fused import FusedOptimizer
+from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Adagrad"]
 
 
-class Adagrad(PlainOptimizer):
+class Adagrad(FusedOptimizer):
     """sum += grad ** 2; p -= lr / (1 + (t - 1) * lr_decay) * grad / (sqrt(sum) + eps).
 
     ValueError for a negative setting. The state is made at once, with sum = initial_accumulator_value.
     """
+
+    _buffers = ("sum",)
+    _options = ("lr_decay", "weight_decay", "eps", "maximize")
 
     def __init__(
         self,
@@ -38,16 +42,16 @@ class Adagrad(PlainOptimizer):
         fused: bool | None = None,
     ) -> None:
         super().__init__(params, settings(locals(), "lr_decay weight_decay initial_accumulator_value eps"))
+        if fused:
+            self._step_supports_amp_scaling = True
         for group in self.param_groups:
             self._make_state(group, group["params"])
 
-    def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
-        start = group["initial_accumulator_value"]
-        start = complex(start, start) if parameter.is_complex() else start
-        return {"step": new_step(parameter), "sum": strata.full_like(parameter, start, requires_grad=False)}
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_adagrad_
 
-    def _update_one(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Tensor], lr: float, step: float
-    ) -> None:
-        total = state["sum"].addcmul_(grad, grad)
-        p.addcdiv_(grad, total.sqrt().add_(group["eps"]), value=-lr / (1 + (step - 1) * group["lr_decay"]))
+    def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
+        state = super()._new_state(group, parameter)
+        total = state["sum"]
+        (strata.view_as_real(total) if total.is_complex() else total).fill_(group["initial_accumulator_value"])
+        return state

@@ -5,11 +5,12 @@ from __future__ import annotations
 import strata
 from strata import Tensor
 
-from ._fused import as_scalar, by_kind, scaling
-from .optimizer import Optimizer, new_step, settings
+from ._fused import FusedOptimizer
+from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["Adam"]
 
 
-class Adam(Optimizer):
+class Adam(FusedOptimizer):
     """m and v are running means of grad and grad ** 2; p -= lr / (1 - b1 ** t) * m / (sqrt(v / (1 - b2 ** t)) + eps).
 
     weight_decay is added to the gradient, or taken from p first where decoupled_weight_decay; amsgrad: v's maximum so
     far stands for v. foreach, fused, capturable: accepted; one fused kernel serves all. ValueError for a setting out
     of range.
     """
+
+    _options = ("weight_decay", "eps", "amsgrad", "maximize")
 
     def __init__(
         self,
@@ -45,29 +48,8 @@ class Adam(Optimizer):
         if fused:
             self._step_supports_amp_scaling = True
 
-    def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
-        names = ["exp_avg", "exp_avg_sq"] + (["max_exp_avg_sq"] if group["amsgrad"] else [])
-        return {"step": new_step(parameter), **{name: strata.zeros_like(parameter) for name in names}}
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_adamw_ if group["decoupled_weight_decay"] else strata._fused_adam_
 
-    def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
-        states = [self.state[parameter] for parameter in params]
-        steps = [state["step"] for state in states]
-        lists = [params, grads, [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]]
-        lists.append([s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else [])
-        kernel = strata._fused_adamw_ if group["decoupled_weight_decay"] else strata._fused_adam_
-        scaled = scaling(self)
-        strata._foreach_add_(steps, 1)
-        for split in by_kind(*lists, steps):
-            kernel(
-                *split,
-                lr=as_scalar(group["lr"]),
-                beta1=float(group["betas"][0]),
-                beta2=float(group["betas"][1]),
-                weight_decay=float(group["weight_decay"]),
-                eps=group["eps"],
-                amsgrad=group["amsgrad"],
-                maximize=group["maximize"],
-                **scaled,
-            )
-        if "found_inf" in scaled:  # a skipped step does not count
-            strata._foreach_sub_(steps, [scaled["found_inf"].reshape(())] * len(steps))
+    def _names(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return "exp_avg", "exp_avg_sq", "max_exp_avg_sq" if group["amsgrad"] else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import strata
 from strata import Tensor
-from strata._C import _power
 
-from ._plain import PlainOptimizer
+from ._fused import FusedOptimizer
 from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Adamax"]
 
 
-class Adamax(PlainOptimizer):
+class Adamax(FusedOptimizer):
     """m is a running mean of grad, u = max(b2 * u, |grad| + eps); p -= lr / (1 - b1 ** t) * m / u.
 
     ValueError for a setting out of range.
     """
 
     _buffers = ("exp_avg", "exp_inf")
+    _options = ("weight_decay", "eps", "maximize")
 
     def __init__(
         self,
@@ -41,11 +42,5 @@ class Adamax(PlainOptimizer):
     ) -> None:
         super().__init__(params, settings(locals(), "eps weight_decay"))
 
-    def _update_one(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Tensor], lr: float, step: float
-    ) -> None:
-        beta1, beta2 = group["betas"]
-        mean, largest = state["exp_avg"], state["exp_inf"]
-        mean.lerp_(grad, 1 - beta1)
-        largest.copy_(strata.maximum(largest.mul_(beta2), grad.abs().add_(group["eps"])))
-        p.addcdiv_(mean, largest, value=-lr / (1 - _power(beta1, step)))
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_adamax_

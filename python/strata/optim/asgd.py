@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import strata
 from strata import Tensor
-from strata._C import _power
 
-from ._plain import PlainOptimizer
-from .optimizer import settings
+from ._fused import FusedOptimizer, as_scalar
+from .optimizer import new_step, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["ASGD"]
 
 
-class ASGD(PlainOptimizer):
+class ASGD(FusedOptimizer):
     """p = (1 - lambd eta) p - eta grad with eta = lr / (1 + lambd lr t) ** alpha; `state[p]["ax"]` is the mean of p
     from step t0 on, p itself before. ValueError for a setting out of range.
     """
+
+    _buffers = ("ax", "eta", "mu")
+    _options = ("lambd", "alpha", "t0", "weight_decay", "maximize")
 
     def __init__(
         self,
@@ -39,23 +42,13 @@ class ASGD(PlainOptimizer):
         super().__init__(params, settings(locals(), "weight_decay"))
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
-        state = super()._new_state(group, parameter)
         like = {"dtype": strata.float32, "device": parameter.device}
         return {
-            **state,
-            "eta": strata.tensor(float(group["lr"]), **like),
+            "step": new_step(parameter),
+            "eta": strata.zeros((), **like).copy_(as_scalar(group["lr"])),
             "mu": strata.ones((), **like),
             "ax": strata.zeros_like(parameter),
         }
 
-    def _update_one(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Tensor], lr: float, step: float
-    ) -> None:
-        eta, mu = float(state["eta"]), float(state["mu"])
-        p.mul_(1 - group["lambd"] * eta).add_(grad, alpha=-eta)
-        if mu == 1:
-            state["ax"].copy_(p)
-        else:
-            state["ax"].lerp_(p, mu)
-        state["eta"].fill_(lr / _power(1 + group["lambd"] * lr * step, group["alpha"]))
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_asgd_

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
 import strata
 from strata import Tensor
 
-from .optimizer import Optimizer, settings
+from ._fused import FusedOptimizer
+from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -18,26 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["Muon"]
 
 
-def _orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """Nearly U V^T of the singular value decomposition, by Newton-Schulz steps in bfloat16."""
-    a, b, c = coefficients
-    x = matrix.bfloat16()
-    tall = matrix.size(0) > matrix.size(1)
-    x = x.t() if tall else x
-    x = x / x.norm().clamp(min=eps)
-    for _ in range(steps):
-        gram = x @ x.t()
-        x = strata.addmm(x, strata.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.t() if tall else x
-
-
-class Muon(Optimizer):
+class Muon(FusedOptimizer):
     """For matrices between layers; biases, norms and embeddings go to another optimiser.
 
     ns_coefficients, ns_steps, eps: of the Newton-Schulz steps. adjust_lr_fn: "original" (lr * sqrt(max(1, rows /
     columns)), also for None) or "match_rms_adamw" (lr * 0.2 * sqrt(max(rows, columns))). ValueError for parameters that
     are no matrices, or a setting out of range.
     """
+
+    _options = ("weight_decay", "momentum", "nesterov", "ns_coefficients", "eps", "ns_steps")
 
     def __init__(
         self,
@@ -65,15 +54,12 @@ class Muon(Optimizer):
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
         return {"momentum_buffer": strata.zeros_like(parameter)}
 
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_muon_
+
+    def _arguments(self, group: dict[str, Any], dtype: strata.dtype) -> dict[str, Any]:
+        return {**super()._arguments(group, dtype), "match_rms": group["adjust_lr_fn"] == "match_rms_adamw"}
+
     def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
-        lr, momentum = float(group["lr"]), group["momentum"]
-        for p, grad in zip(params, grads, strict=True):
-            mean = self.state[p]["momentum_buffer"].lerp_(grad, 1 - momentum)
-            update = grad.lerp(mean, momentum) if group["nesterov"] else mean
-            update = _orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
-            rows, columns = p.shape
-            if group["adjust_lr_fn"] == "match_rms_adamw":
-                factor = 0.2 * math.sqrt(max(rows, columns))
-            else:
-                factor = math.sqrt(max(1, rows / columns))
-            p.mul_(1 - lr * group["weight_decay"]).add_(update, alpha=-lr * factor)
+        buffers = [self.state[parameter]["momentum_buffer"] for parameter in params]
+        self._call(group, (params, grads, buffers), {})

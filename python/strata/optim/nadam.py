@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import strata
 from strata import Tensor
-from strata._C import _power
 
-from ._plain import PlainOptimizer
+from ._fused import FusedOptimizer
 from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["NAdam"]
 
 
-class NAdam(PlainOptimizer):
+class NAdam(FusedOptimizer):
     """Adam with Nesterov's momentum, whose factor is mu(t) = b1 * (1 - 0.96 ** (t * momentum_decay) / 2).
 
     ValueError for a setting out of range.
     """
 
-    _buffers = ("exp_avg", "exp_avg_sq")
+    _buffers = ("mu_product", "exp_avg", "exp_avg_sq")
+    _options = ("weight_decay", "eps", "momentum_decay", "decoupled_weight_decay", "maximize")
 
     def __init__(
         self,
@@ -45,19 +46,8 @@ class NAdam(PlainOptimizer):
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
         state = super()._new_state(group, parameter)
-        product = strata.ones((), dtype=strata.float32, device=parameter.device)
-        return {"step": state.pop("step"), "mu_product": product, **state}
+        state["mu_product"] = strata.ones((), dtype=strata.float32, device=parameter.device)
+        return state
 
-    def _update_one(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Tensor], lr: float, step: float
-    ) -> None:
-        beta1, beta2 = group["betas"]
-        decay = group["momentum_decay"]
-        mu = beta1 * (1.0 - 0.5 * _power(0.96, step * decay))
-        mu_next = beta1 * (1.0 - 0.5 * _power(0.96, (step + 1) * decay))
-        product = float(state["mu_product"].mul_(mu))
-        state["exp_avg"].lerp_(grad, 1 - beta1)
-        state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        root = state["exp_avg_sq"].div(1 - _power(beta2, step)).sqrt_().add_(group["eps"])
-        p.addcdiv_(grad, root, value=-lr * (1.0 - mu) / (1.0 - product))
-        p.addcdiv_(state["exp_avg"], root, value=-lr * mu_next / (1.0 - product * mu_next))
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_nadam_

@@ -62,16 +62,20 @@ def _with_hooks(step: Callable) -> Callable:
 
     @functools.wraps(step)
     def hooked_step(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
-            replaced = hook(self, (self, *args), kwargs)
-            if replaced is None:
-                continue
-            if not (isinstance(replaced, tuple) and len(replaced) == 2):
-                raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}.")
-            (self, *args), kwargs = replaced
+        if _global_pre_hooks or self._optimizer_step_pre_hooks:
+            for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
+                replaced = hook(self, (self, *args), kwargs)
+                if replaced is None:
+                    continue
+                if not (isinstance(replaced, tuple) and len(replaced) == 2):
+                    raise RuntimeError(
+                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {replaced}."
+                    )
+                (self, *args), kwargs = replaced
         result = step(self, *args, **kwargs)
-        for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
-            hook(self, (self, *args), kwargs)
+        if _global_post_hooks or self._optimizer_step_post_hooks:
+            for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
+                hook(self, (self, *args), kwargs)
         return result
 
     hooked_step.hooked = True
@@ -286,12 +290,15 @@ class Optimizer:
                 loss = closure()
         with strata.no_grad():
             for group in self.param_groups:
-                params = [parameter for parameter in group["params"] if parameter.grad is not None]
-                if not params:
-                    continue
-                grads = [parameter.grad for parameter in params]
-                self._make_state(group, params)
-                self._update(group, params, grads)
+                params, grads = [], []
+                for parameter in group["params"]:
+                    grad = parameter.grad
+                    if grad is not None:
+                        params.append(parameter)
+                        grads.append(grad)
+                if params:
+                    self._make_state(group, params)
+                    self._update(group, params, grads)
         return loss
 
     # ---- hooks

@@ -5,11 +5,12 @@ from __future__ import annotations
 import strata
 from strata import Tensor
 
-from ._fused import as_scalar, by_kind
-from .optimizer import Optimizer, new_step, settings
+from ._fused import FusedOptimizer
+from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["RMSprop"]
 
 
-class RMSprop(Optimizer):
+class RMSprop(FusedOptimizer):
     """v is a running mean of grad ** 2 with factor alpha; p -= lr * grad / (sqrt(v) + eps).
 
     centered: v less the square of a running mean of grad. momentum: buf = momentum * buf + grad / (sqrt(v) + eps),
     p -= lr * buf. foreach, capturable: accepted. ValueError for a negative setting.
     """
+
+    _options = ("alpha", "eps", "weight_decay", "momentum", "centered", "maximize")
 
     def __init__(
         self,
@@ -40,29 +43,8 @@ class RMSprop(Optimizer):
     ) -> None:
         super().__init__(params, settings(locals(), "eps momentum weight_decay alpha"))
 
-    def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
-        names = ["square_avg"]
-        if group["momentum"] > 0:
-            names.append("momentum_buffer")
-        if group["centered"]:
-            names.append("grad_avg")
-        return {"step": new_step(parameter), **{name: strata.zeros_like(parameter) for name in names}}
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_rmsprop_
 
-    def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
-        states = [self.state[parameter] for parameter in params]
-        steps = [state["step"] for state in states]
-        lists = [params, grads, [s["square_avg"] for s in states]]
-        lists.append([s["grad_avg"] for s in states] if group["centered"] else [])
-        lists.append([s["momentum_buffer"] for s in states] if group["momentum"] > 0 else [])
-        strata._foreach_add_(steps, 1)
-        for split in by_kind(*lists, steps):
-            strata._fused_rmsprop_(
-                *split,
-                lr=as_scalar(group["lr"]),
-                alpha=float(group["alpha"]),
-                eps=float(group["eps"]),
-                weight_decay=float(group["weight_decay"]),
-                momentum=float(group["momentum"]),
-                centered=group["centered"],
-                maximize=group["maximize"],
-            )
+    def _names(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return "square_avg", "grad_avg" if group["centered"] else "", "momentum_buffer" if group["momentum"] > 0 else ""

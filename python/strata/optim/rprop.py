@@ -5,11 +5,12 @@ from __future__ import annotations
 import strata
 from strata import Tensor
 
-from ._plain import PlainOptimizer
+from ._fused import FusedOptimizer, as_scalar
 from .optimizer import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from .optimizer import Params
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["Rprop"]
 
 
-class Rprop(PlainOptimizer):
+class Rprop(FusedOptimizer):
     """Each element has a step size of its own: larger while the gradient keeps its sign, smaller where it turns.
 
     etas: factors for a turn (0 to 1) and for the same sign (above 1). step_sizes: their least and largest. For whole
     batches. ValueError for a setting out of range.
     """
+
+    _buffers = ("prev", "step_size")
+    _options = ("maximize",)
 
     def __init__(
         self,
@@ -43,17 +47,16 @@ class Rprop(PlainOptimizer):
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
         state = super()._new_state(group, parameter)
-        size = float(group["lr"])
-        full = complex(size, size) if parameter.is_complex() else size
-        return {**state, "prev": strata.zeros_like(parameter), "step_size": strata.full_like(parameter, full)}
+        size = state["step_size"]
+        (strata.view_as_real(size) if size.is_complex() else size).copy_(as_scalar(group["lr"]))
+        return state
 
-    def _update_one(
-        self, group: dict[str, Any], p: Tensor, grad: Tensor, state: dict[str, Tensor], lr: float, step: float
-    ) -> None:
-        shrink, grow = group["etas"]
-        agreement = grad * state["prev"]
-        factor = strata.ones_like(grad).masked_fill_(agreement > 0, grow).masked_fill_(agreement < 0, shrink)
-        state["step_size"].mul_(factor).clamp_(*group["step_sizes"])
-        grad = grad.masked_fill(agreement < 0, 0)
-        p.addcmul_(grad.sign(), state["step_size"], value=-1)
-        state["prev"].copy_(grad)
+    def _operator(self, group: dict[str, Any]) -> Callable[..., None]:
+        return strata._fused_rprop_
+
+    def _arguments(self, group: dict[str, Any], dtype: strata.dtype) -> dict[str, Any]:
+        found = super()._arguments(group, dtype)
+        del found["lr"]  # the step sizes began with it
+        found["shrink"], found["grow"] = group["etas"]
+        found["least"], found["largest"] = group["step_sizes"]
+        return found

@@ -78,7 +78,7 @@ class SGD(Optimizer):
     def _call(
         self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], buffers: list[Tensor], first: bool
     ) -> None:
-        for p, g, b in by_kind(params, grads, buffers):
+        for p, g, b in by_kind((params, grads, buffers)):
             strata._fused_sgd_(
                 p,
                 g,
