@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-import types
 
 import strata
 from strata import _C, _lazy
@@ -16,6 +14,7 @@ from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from types import ModuleType
     from typing import Any
 
     from strata import Tensor
@@ -231,15 +230,15 @@ class set_multithreading_enabled:
         pass
 
 
-class _Package(types.ModuleType):
+class _Package(type(sys)):
     """`gradcheck` is a module here and the function that users mean; importing the module must not hide the function."""
 
     @property
     def gradcheck(self) -> Callable:
-        return importlib.import_module("strata.autograd.gradcheck").gradcheck
+        return _lazy.load("strata.autograd.gradcheck").gradcheck
 
     @gradcheck.setter
-    def gradcheck(self, module: types.ModuleType) -> None:
+    def gradcheck(self, module: ModuleType) -> None:
         pass
 
 

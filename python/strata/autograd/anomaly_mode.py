@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 from strata import _C
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
@@ -32,6 +30,8 @@ class detect_anomaly:
     """`with detect_anomaly():` is `with set_detect_anomaly(True):` with a warning that it slows programs down."""
 
     def __init__(self, check_nan: bool = True) -> None:
+        import warnings
+
         self.check_nan = check_nan
         warnings.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "

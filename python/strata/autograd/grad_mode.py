@@ -4,8 +4,6 @@ inference_mode. They hold for the thread that enters them.
 
 from __future__ import annotations
 
-import functools
-
 from strata import _C
 
 __all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
@@ -20,8 +18,9 @@ if TYPE_CHECKING:
 
 def _wrap_generator(fresh: Callable, function: Callable) -> Callable:
     """The generator function with the mode held while its body runs, and not while it waits."""
+    from functools import wraps  # which takes longer to import than the rest of this package
 
-    @functools.wraps(function)
+    @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         body = function(*args, **kwargs)
         with fresh():
@@ -61,8 +60,9 @@ class _Mode:
         code = getattr(function, "__code__", None)
         if code is not None and code.co_flags & _GENERATOR:
             return _wrap_generator(self.clone, function)
+        from functools import wraps
 
-        @functools.wraps(function)
+        @wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
