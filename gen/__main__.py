@@ -6,7 +6,18 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from . import autograd_cpp, kernels_cpp, math_cpp, model, ops_cpp, pages, python_cpp, reads_cpp, stubs
+from . import (
+    arg_types,
+    autograd_cpp,
+    kernels_cpp,
+    math_cpp,
+    model,
+    ops_cpp,
+    pages,
+    python_cpp,
+    reads_cpp,
+    stubs,
+)
 from .emit import Output
 from .formula_table import Table
 
@@ -19,6 +30,7 @@ def main() -> None:
     definitions = model.definitions(folder)
     table = Table(entries, definitions, kernels)
     ops_cpp.write(entries, out)
+    arg_types.write(out)
     kernels_cpp.write(entries, kernels, table, out)
     autograd_cpp.write(entries, definitions, table, out)
     python_cpp.write(entries, out)

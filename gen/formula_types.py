@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .schema import CPP, Arg, split_top
+from .arg_types import TYPES
+from .schema import Arg, split_top
 
 # C++ types of locals that are no types of schema arguments.
 STORED = {"int[][]": "std::vector<DimVec>", "ScalarType[]": "std::vector<DType>", "launches": "eager::Launches"}
-ELEMENTS = {"int[]": "int", "bool[]": "bool", "float[]": "float", "Tensor[]": "Tensor", "Tensor?[]": "Tensor?", "int[][]": "int[]",
-            "ScalarType[]": "ScalarType"}
+ELEMENTS = {t: t.removesuffix("[]") for t in [*TYPES, *STORED] if t.endswith("[]")}
 
 
 class FormulaError(ValueError):
@@ -58,12 +58,12 @@ def stored(type_: str) -> str:
         return "void"
     if type_.startswith("("):
         return f"std::tuple<{', '.join(stored(t) for t in parts_of(type_))}>"
-    return STORED.get(type_) or CPP[type_][1]
+    return STORED.get(type_) or TYPES[type_].value
 
 
 def passed(type_: str) -> str:
     """The C++ type of a parameter."""
-    return f"const {STORED[type_]}&" if type_ in STORED else "const Grads&" if type_ == "grads" else CPP[type_][0]
+    return f"const {STORED[type_]}&" if type_ in STORED else "const Grads&" if type_ == "grads" else TYPES[type_].parameter
 
 
 def signature(text: str, kind: str) -> Function:

@@ -232,7 +232,7 @@ def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
             try:
                 if "kernel" in raw:
                     kernels.append(make_kernel(raw, path.stem, line))
-                elif "formula" not in raw:
+                elif "op" in raw or not {"formula", "type"} & set(raw):
                     entries.append(make_entry(raw, path.stem, line))
             except (ValueError, KeyError, SyntaxError) as error:
                 raise SystemExit(f"ops/{path.name}:{line}: {raw.get('op') or raw.get('kernel')}: {error}") from error

@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
+from .arg_types import TYPES
 from .emit import HEADER, Output, cstring
 from .model import Entry
 from .ops_cpp import includes
 from .schema import Arg, Schema, safe
 
-KIND = {
-    "Tensor": "Tensor", "Tensor?": "TensorOpt", "Tensor[]": "TensorList", "Tensor?[]": "OptTensorList", "int": "Int",
-    "int?": "IntOpt", "int[]": "IntList", "int[]?": "IntListOpt", "float": "Float", "float?": "FloatOpt", "float[]": "FloatList",
-    "bool": "Bool", "bool?": "BoolOpt", "Scalar": "Scalar", "Scalar?": "ScalarOpt", "str": "Str", "str?": "StrOpt",
-    "ScalarType": "DType", "ScalarType?": "DTypeOpt", "Device": "Device", "Device?": "DeviceOpt",
-    "MemoryFormat": "Format", "MemoryFormat?": "FormatOpt", "Generator?": "Generator",
-}
-# Python type names, as torch's error texts and stubs have them.
-PYTHON = {
-    "Tensor": "Tensor", "Tensor?": "Tensor", "Tensor[]": "tuple of Tensors", "Tensor?[]": "tuple of Tensors", "int": "int",
-    "int?": "int", "int[]": "tuple of ints", "int[]?": "tuple of ints", "float": "float", "float?": "float",
-    "float[]": "tuple of floats", "bool": "bool", "bool?": "bool", "Scalar": "Number", "Scalar?": "Number", "str": "str",
-    "str?": "str", "ScalarType": "strata.dtype", "ScalarType?": "strata.dtype", "Device": "strata.device",
-    "Device?": "strata.device", "MemoryFormat": "strata.memory_format", "MemoryFormat?": "strata.memory_format",
-    "Generator?": "strata.Generator",
-}
-
 
 def convert(a: Arg, slot: str) -> str:
-    kind = KIND[a.key]
+    kind = TYPES[a.key].kind
     expression = f"py::to_{kind}({slot})"
     if a.default is not None and not (a.default == "None" and kind.endswith(("Opt", "Generator"))):
-        default = a.cpp_default()[3:]
-        if kind in ("IntList", "FloatList"):
-            default = f"py::{kind}Value{default}" if default.startswith("{") else f"py::{kind}Value{{{default}}}"
-        elif kind == "Scalar":
-            default = f"Scalar({default})"
-        elif kind == "DTypeOpt":
-            default = f"std::optional<DType>({default})"
-        elif kind == "IntListOpt":
-            default = f"py::IntListOptValue({default})"
-        elif kind == "Str":
-            default = f"std::string_view({default})"
-        elif kind == "StrOpt":
-            default = f"std::optional<std::string_view>({default})"
-        elif kind == "Int":
-            default = f"int64_t({default})"
-        elif kind == "Float":
-            default = f"double({default})"
-        elif kind in ("ScalarOpt", "IntOpt", "FloatOpt"):
-            default = f"{a.cpp.removeprefix('const ').removesuffix('&')}({default})"
-        expression = f"{slot} ? {expression} : {default}"
+        given, made = a.cpp_default()[3:], TYPES[a.key].converted
+        expression = f"{slot} ? {expression} : " + (f"{made}{given}" if given.startswith("{") else f"{made}({given})")
     return expression
 
 
@@ -60,7 +26,7 @@ def signature_text(s: Schema, name: str) -> str:
             kw = True
         label = "input" if i == 0 and a.name == "self" else a.name
         default = "" if a.default is None else f" = {a.default}"
-        parts.append(f"{PYTHON[a.key]} {label}{default}")
+        parts.append(f"{TYPES[a.key].words} {label}{default}")
     return f"({', '.join(parts)})"
 
 
@@ -69,7 +35,7 @@ def invoke(e: Entry, kind: str, s: Schema) -> str:
     many_out = kind == "out" and sum(a.written for a in s.args) > 1
     plain = [a for a in s.args if not (many_out and a.written)]
     for i, a in enumerate(plain):
-        kind_name = KIND[a.key]
+        kind_name = TYPES[a.key].kind
         type_ = "const Tensor&" if kind_name == "Tensor" and a.default is None else "auto"
         lines.append(f"  {type_} {safe(a.name)}_v = {convert(a, f's[{i}]')};")
     if many_out:
@@ -108,7 +74,7 @@ def arg_specs(e: Entry, kind: str, s: Schema) -> str:
             continue
         label = "input" if i == 0 and a.name == "self" else a.name
         list_size = a.type[a.type.index("[") + 1:a.type.index("]")] if "[" in a.type else ""
-        parts.append(f'{{"{label}", py::ArgKind::{KIND[a.key]}, {str(a.default is not None).lower()}, {str(a.kwonly).lower()}, {int(list_size or -1)}}}')
+        parts.append(f'{{"{label}", py::ArgKind::{TYPES[a.key].kind}, {str(a.default is not None).lower()}, {str(a.kwonly).lower()}, {int(list_size or -1)}}}')
     if many_out:
         parts.append('{"out", py::ArgKind::OutTuple, false, true, -1}')
     if "factory" in e.row.tags and not many_out and kind != "inplace":

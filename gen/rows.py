@@ -27,7 +27,7 @@ class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
 def read(path: Path) -> list[tuple[dict, int]]:
     """The rows of a file of the table, and their lines."""
     text = path.read_text()
-    lines = [i + 1 for i, line in enumerate(text.splitlines()) if line.startswith(("- op:", "- kernel:", "- formula:"))]
+    lines = [i + 1 for i, line in enumerate(text.splitlines()) if line.startswith(("- op:", "- kernel:", "- formula:", "- type:"))]
     try:
         found = yaml.load(text, Loader=Loader) or []
     except yaml.MarkedYAMLError as error:

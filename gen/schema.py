@@ -5,34 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-# Schema type -> (C++ parameter type, C++ value type for storage).
-CPP = {
-    "Tensor": ("const Tensor&", "Tensor"),
-    "Tensor?": ("const Tensor&", "Tensor"),
-    "Tensor[]": ("TensorList", "std::vector<Tensor>"),
-    "Tensor?[]": ("TensorList", "std::vector<Tensor>"),
-    "int": ("int64_t", "int64_t"),
-    "int?": ("std::optional<int64_t>", "std::optional<int64_t>"),
-    "int[]": ("IntArrayRef", "DimVec"),
-    "int[]?": ("OptIntArrayRef", "std::optional<DimVec>"),
-    "float": ("double", "double"),
-    "float?": ("std::optional<double>", "std::optional<double>"),
-    "float[]": ("ArrayRef<double>", "std::vector<double>"),
-    "bool": ("bool", "bool"),
-    "bool?": ("std::optional<bool>", "std::optional<bool>"),
-    "bool[]": ("const BoolVec&", "BoolVec"),
-    "Scalar": ("const Scalar&", "Scalar"),
-    "Scalar?": ("const std::optional<Scalar>&", "std::optional<Scalar>"),
-    "str": ("std::string_view", "std::string"),
-    "str?": ("std::optional<std::string_view>", "std::optional<std::string>"),
-    "ScalarType": ("DType", "DType"),
-    "ScalarType?": ("std::optional<DType>", "std::optional<DType>"),
-    "Device?": ("std::optional<Device>", "std::optional<Device>"),
-    "Device": ("Device", "Device"),
-    "MemoryFormat?": ("std::optional<MemoryFormat>", "std::optional<MemoryFormat>"),
-    "MemoryFormat": ("MemoryFormat", "MemoryFormat"),
-    "Generator?": ("const Generator&", "Generator"),
-}
+from .arg_types import TYPES
 
 
 @dataclass(frozen=True)
@@ -45,16 +18,16 @@ class Arg:
 
     @property
     def key(self) -> str:
-        """The type with list sizes dropped and SymInt read as int, as CPP has it."""
+        """The type with list sizes dropped and SymInt read as int, as ops/types.yaml has it."""
         return re.sub(r"\[\d+\]", "[]", self.type.replace("SymInt", "int"))
 
     @property
     def cpp(self) -> str:
-        return CPP[self.key][0]
+        return TYPES[self.key].parameter
 
     @property
     def stored(self) -> str:
-        return CPP[self.key][1]
+        return TYPES[self.key].value
 
     @property
     def is_tensor(self) -> bool:
@@ -126,8 +99,7 @@ class Schema:
 
     @property
     def cpp_return(self) -> str:
-        types = [{"Tensor[]": "std::vector<Tensor>", "int": "int64_t", "float": "double", "bool": "bool"}.get(r.key, r.key)
-                 for r in self.returns]
+        types = [r.stored for r in self.returns]
         if not types:
             return "void"
         return types[0] if len(types) == 1 else "std::tuple<" + ", ".join(types) + ">"
@@ -188,7 +160,7 @@ def parse_arg(text: str, kwonly: bool) -> Arg:
         alias = marked.group(1)
         type_ = type_.replace(marked.group(0), "")
     arg = Arg(type_, name, default.strip() or None if default else None, kwonly, alias)
-    if arg.key not in CPP:
+    if arg.key not in TYPES:
         raise ValueError(f"unknown type {type_!r} in {text!r}")
     return arg
 

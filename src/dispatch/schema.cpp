@@ -7,25 +7,6 @@ namespace strata {
 
 namespace {
 
-struct TypeName {
-  const char* name;
-  ArgType type;
-};
-constexpr TypeName kTypes[] = {
-    {"Tensor", ArgType::Tensor},
-    {"SymInt", ArgType::SymInt},
-    {"int", ArgType::Int},
-    {"float", ArgType::Float},
-    {"bool", ArgType::Bool},
-    {"Scalar", ArgType::Scalar},
-    {"str", ArgType::Str},
-    {"ScalarType", ArgType::DType},
-    {"Device", ArgType::Device},
-    {"MemoryFormat", ArgType::MemoryFormat},
-    {"Generator", ArgType::Generator},
-    {"Layout", ArgType::Layout},
-};
-
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -98,7 +79,7 @@ class Parser {
     std::string name = word("a type");
     TypeSpec t;
     bool known = false;
-    for (const TypeName& n : kTypes)
+    for (const ArgTypeName& n : arg_type_names)
       if (name == n.name) {
         t.base = n.type;
         known = true;
@@ -233,7 +214,7 @@ std::string to_string(const Argument& a) {
 
 std::string to_string(const TypeSpec& t) {
   std::string s;
-  for (const TypeName& n : kTypes)
+  for (const ArgTypeName& n : arg_type_names)
     if (n.type == t.base) s = n.name;
   std::string alias = t.alias.empty() ? "" : "(" + t.alias + (t.written ? "!" : "") + ")";
   if (!t.list) return s + alias + (t.optional ? "?" : "");

@@ -7,23 +7,9 @@
 #include <vector>
 
 #include "dispatch/ivalue.h"
+#include "strata/generated/arg_types.h"
 
 namespace strata {
-
-enum class ArgType : uint8_t {
-  Tensor,
-  Int,
-  SymInt,
-  Float,
-  Bool,
-  Scalar,
-  Str,
-  DType,
-  Device,
-  MemoryFormat,
-  Generator,
-  Layout
-};
 
 struct TypeSpec {
   ArgType base = ArgType::Tensor;

@@ -10,37 +10,9 @@
 
 #include "core/generator.h"
 #include "core/tensor.h"
+#include "strata/generated/arg_kinds.h"
 
 namespace strata::py {
-
-enum class ArgKind : uint8_t {
-  Tensor,
-  TensorOpt,
-  TensorList,
-  OptTensorList,
-  Int,
-  IntOpt,
-  IntList,
-  IntListOpt,
-  Float,
-  FloatOpt,
-  FloatList,
-  Bool,
-  BoolOpt,
-  Scalar,
-  ScalarOpt,
-  Str,
-  StrOpt,
-  DType,
-  DTypeOpt,
-  Device,
-  DeviceOpt,
-  Format,
-  FormatOpt,
-  Generator,
-  OutTuple,
-  Ignored
-};
 
 struct ArgSpec {
   const char* name;

@@ -35,26 +35,6 @@ PreparedArg names_of(const char* name) {
 
 bool is_int_list_kind(ArgKind k) { return k == ArgKind::IntList || k == ArgKind::IntListOpt; }
 
-bool is_optional(ArgKind k) {
-  switch (k) {
-    case ArgKind::TensorOpt:
-    case ArgKind::IntOpt:
-    case ArgKind::IntListOpt:
-    case ArgKind::FloatOpt:
-    case ArgKind::BoolOpt:
-    case ArgKind::ScalarOpt:
-    case ArgKind::StrOpt:
-    case ArgKind::DTypeOpt:
-    case ArgKind::DeviceOpt:
-    case ArgKind::FormatOpt:
-    case ArgKind::Generator:
-    case ArgKind::Ignored:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // The index of the argument with that keyword, or -1.
 int find_keyword(const PreparedSignature& p, PyObject* keyword) {
   int n = int(p.args.size());
@@ -104,7 +84,7 @@ inline bool put(const ArgSpec& spec, PyObject* o, bool numbers, Frame& frame, Py
     *slot = o;
     return true;
   }
-  if (o == Py_None && (is_optional(spec.kind) || (spec.has_default && spec.keyword_only))) {
+  if (o == Py_None && (arg_kind_optional[int(spec.kind)] || (spec.has_default && spec.keyword_only))) {
     *slot = nullptr;
     return true;
   }
@@ -136,7 +116,7 @@ const Prepared& prepare(const Overloads& overloads) {
       const ArgSpec& a = signature.args[i];
       ps.args.push_back(names_of(a.name));
       if (!a.keyword_only) ++ps.positional;
-      if (a.keyword_only && !a.has_default && !is_optional(a.kind)) ++ps.required_outs;
+      if (a.keyword_only && !a.has_default && !arg_kind_optional[int(a.kind)]) ++ps.required_outs;
     }
     auto packs = [&](int first) { return ps.positional == first + 1 && is_int_list_kind(signature.args[first].kind); };
     ps.packs_function = packs(0);

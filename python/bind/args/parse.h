@@ -106,6 +106,6 @@ bool is_numpy_kind(PyObject* o, const char* kind);  // an instance of numpy.<kin
 
 // Sets the TypeError.
 void raise_misfit(const Overloads& overloads, const CallArgs& call);
-const char* kind_text(ArgKind kind);
+inline const char* kind_text(ArgKind kind) { return arg_kind_words[int(kind)]; }
 
 }  // namespace strata::py

@@ -9,34 +9,7 @@ namespace {
 
 bool is_list(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
 
-ArgKind kind_of(const TypeSpec& t) {
-  switch (t.base) {
-    case ArgType::Tensor:
-      return !t.list ? ArgKind::Tensor : t.optional_elements ? ArgKind::OptTensorList : ArgKind::TensorList;
-    case ArgType::Int:
-    case ArgType::SymInt:
-      return t.list ? ArgKind::IntList : ArgKind::Int;
-    case ArgType::Float:
-      return t.list ? ArgKind::FloatList : ArgKind::Float;
-    case ArgType::Bool:
-      return ArgKind::Bool;
-    case ArgType::Scalar:
-      return ArgKind::Scalar;
-    case ArgType::Str:
-      return ArgKind::Str;
-    case ArgType::DType:
-      return ArgKind::DType;
-    case ArgType::Device:
-      return ArgKind::Device;
-    case ArgType::MemoryFormat:
-      return ArgKind::Format;
-    case ArgType::Generator:
-      return ArgKind::Generator;
-    case ArgType::Layout:
-      return ArgKind::Ignored;
-  }
-  return ArgKind::Ignored;
-}
+ArgKind kind_of(const TypeSpec& t) { return arg_kinds[int(t.base)][!t.list ? 0 : t.optional_elements ? 2 : 1]; }
 
 bool is_bool_list(PyObject* o) {
   if (!is_list(o)) return false;
