@@ -9,6 +9,7 @@ from pathlib import Path
 from . import (
     arg_types,
     autograd_cpp,
+    info_cpp,
     kernels_cpp,
     math_cpp,
     model,
@@ -30,6 +31,7 @@ def main() -> None:
     definitions = model.definitions(folder)
     table = Table(entries, definitions, kernels)
     ops_cpp.write(entries, out)
+    info_cpp.write(out)
     arg_types.write(out)
     kernels_cpp.write(entries, kernels, table, out)
     autograd_cpp.write(entries, definitions, table, out)

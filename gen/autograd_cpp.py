@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from . import expr, formula
-from .emit import HEADER, Output, cstring
+from .emit import HEADER, Output
 from .formula_expr import FACTS, LIST_FACTS, Scope
 from .formula_table import Table, result_type
 from .formula_types import Value, passed, stored
@@ -404,19 +404,18 @@ def write(entries: list[Entry], definitions: list[Definition], table: Table, out
                 cls = f"{e.node}_{e.schema.ident}"
                 body.append(node_class(e, p, e.node))
             for kind, s in e.operators():
-                source = cstring(e.source)
                 guard = not cls and kind == "out"
                 text = out_guard(e, s) if guard else kernel(e, p, kind, s, cls) if cls else \
                     underived(e, kind, s) if e.kind != "composite" else None
                 if text:
                     body.append(text)
-                    register.append(f"  t.impl(op::{s.ident}, Key::Autograd, 0, reinterpret_cast<void*>(&a_{s.ident}), nullptr, {source}, true);")
+                    register.append(f"  table_kernel(op::{s.ident}, TableSlot::Autograd, reinterpret_cast<void*>(&a_{s.ident}));")
                 if text := bookkeeping(e, kind, s):
                     body.append(text)
-                    register.append(f"  t.impl(op::{s.ident}, Key::InplaceOrView, 0, reinterpret_cast<void*>(&v_{s.ident}), nullptr, {source}, true);")
+                    register.append(f"  table_kernel(op::{s.ident}, TableSlot::InplaceOrView, reinterpret_cast<void*>(&v_{s.ident}));")
         out.write(f"autograd_{family}.cpp", HEADER + '#include "dispatch/call.h"\n#include "grad/constant.h"\n#include "grad/formulas.h"\n#include "grad/saved_tensor.h"\n'
                   '#include "grad/variable.h"\n' + includes(entries, "\n".join(body + register)) + "\n"
                   "namespace strata::grad_ops {\nusing namespace formulas;\nnamespace {\n\n" + "\n\n".join(body) +
-                  "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +
-                  "\n".join(register) + "\n  (void)t;\n}\n\n}  // namespace strata::grad_ops\n")
+                  "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n" +
+                  "\n".join(register) + "\n}\n\n}  // namespace strata::grad_ops\n")
 

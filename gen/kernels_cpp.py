@@ -26,12 +26,8 @@ def joined(operands: tuple[Operand, ...]) -> str:
 
 def describe(e: Entry) -> str:
     """The KernelDesc of an entry."""
-    fixed = e.row.fixed
-    if e.kind == "space":
-        inputs, scalars = joined(e.row.inputs).replace(":same", ""), joined(e.row.scalars)
-    else:
-        inputs = " ".join(f"{a.name}:{fixed[a.name]}" if a.name in fixed else a.name for a in e.kernel_inputs())
-        scalars = " ".join(n for n, _ in e.kernel_scalars())
+    inputs, scalars = e.kernel_operands()
+    inputs = inputs.replace(":same", "")
     text = "\n".join(f"{n} = {v}" for n, v in expr.lines(e.text))
     kind = e.kind.capitalize()
     dtypes = [d for d in e.dtypes if d not in ("float16", "bfloat16")] if e.sums_wide else e.dtypes
@@ -370,12 +366,8 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
             maker = {"pointwise": pointwise_kernels, "rows": rows_kernels, "space": space_kernels, "allocate": allocations}.get("space" if e.filled else e.kind, function_kernels)
             for s, code in function_kernels(e, plan_bodies(e, table)) if e.plan else maker(e):
                 body.append(f"{s.cpp_return} k_{s.ident}(Dispatch{''.join(', ' + p for p in [s.cpp_params()] if p)}) {{\n{code}}}")
-                typed = f"reinterpret_cast<void*>(&k_{s.ident})"
-                source = cstring(e.source)
-                if e.kind == "composite":
-                    register.append(f"  t.composite(op::{s.ident}, {typed}, {source});")
-                else:
-                    register.append(f"  t.impl(op::{s.ident}, Key::Backend, 0, {typed}, nullptr, {source}, true);")
+                where = "Composite" if e.kind == "composite" else "Backend"
+                register.append(f"  table_kernel(op::{s.ident}, TableSlot::{where}, reinterpret_cast<void*>(&k_{s.ident}));")
         mine = f'#include "strata/generated/by_hand/{family}.h"\n' if family in hand else ""
         if any(e.plan for e in group):
             mine = '#include "run/formulas.h"\n#include "strata/generated/kernel_ops.h"\n#include "strata/generated/kernel_calls.h"\n' + mine
@@ -384,7 +376,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
         out.write(f"kernels_{family}.cpp", HEADER + '#include "core/math.h"\n#include "dispatch/call.h"\n#include "run/bind.h"\n#include "run/copy.h"\n#include "run/index_args.h"\n#include "run/pointwise.h"\n'
                   '#include "run/rows.h"\n' + mine + includes(entries, "\n".join(body + register)) +
                   "\nnamespace strata::eager {\nnamespace {\n\n" + "\n\n".join(body) +
-                  "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n  OperatorTable& t = OperatorTable::instance();\n" +
+                  "\n\n}  // namespace\n\n" + f"void register_{family}() {{\n" +
                   "\n".join(register) + "\n}\n\n}  // namespace strata::eager\n")
         if family in hand:
             out.write(f"strata/generated/by_hand/{family}.h", HEADER + "// Hand-written kernels that ops/ names.\n#pragma once\n"

@@ -61,6 +61,16 @@ def expanded(words: tuple[str, ...]) -> list[str]:
     return found
 
 
+def dtype_words(names: list[str]) -> str:
+    """The inverse: words for them."""
+    words, left = [], list(names)
+    for group in ("bool", "int", "float", "complex"):
+        if set(GROUPS[group]) <= set(left):
+            words.append(group)
+            left = [n for n in left if n not in GROUPS[group]]
+    return ", ".join(words + left)
+
+
 @dataclass(frozen=True)
 class OpRow(Bodied):
     op: str = key("the schema, with PyTorch's names and types")

@@ -81,6 +81,14 @@ class Entry:
             raise ValueError(f"the expression names {missing}, which are no arguments; bind them")
         return found
 
+    def kernel_operands(self) -> tuple[str, str]:
+        """The kernel's tensor and number operands with their marks, as its description has them."""
+        if self.kind == "space":
+            return " ".join(map(str, self.row.inputs)), " ".join(map(str, self.row.scalars))
+        fixed = self.row.fixed
+        inputs = " ".join(f"{a.name}:{fixed[a.name]}" if a.name in fixed else a.name for a in self.kernel_inputs())
+        return inputs, " ".join(n for n, _ in self.kernel_scalars())
+
     @property
     def unpromoted(self) -> int:
         """Bit i: scalar operand i takes no part in the result type."""

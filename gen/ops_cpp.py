@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from .emit import HEADER, Output, cstring
+from .info_cpp import record
 from .model import Entry
 from .schema import Schema, safe
 
@@ -56,11 +57,12 @@ def write(entries: list[Entry], out: Output) -> None:
     by_family: dict[str, list[str]] = {}
     for e in entries:
         body = by_family.setdefault(e.family, [])
+        body.append(f"constexpr const char* said_{e.schema.ident} =\n    {record(e)};")
         for kind, s in e.operators():
             name = cpp_name(kind, s)
             handles.setdefault(e.family, []).append(f"extern Operator& {s.ident};")
             signature = f"{name}({','.join(a.cpp for a in s.args)})"
-            body.append(f"namespace op {{\nOperator& {s.ident} = define_op<{s.cpp_sig}>({cstring(s.text())});  // {e.source}\n}}")
+            body.append(f"namespace op {{\nOperator& {s.ident} = define_op<{s.cpp_sig}>({cstring(s.text())}, said_{e.schema.ident});\n}}")
             if signature in seen_decl:
                 continue
             seen_decl.add(signature)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .emit import Output
-from .keys import GROUPS
+from .keys import dtype_words
 from .model import Definition, Entry, pointwise_formula
 from .order import order_of
 
@@ -13,15 +13,6 @@ PROMOTE = {
     "floating": "none: other than floating-point dtypes raise",
 }
 READERS = {"value": "its caller gets them", "inside": "it alone looks at them", "gradient": "its derivative does"}
-def dtype_words(names: list[str]) -> str:
-    words, left = [], list(names)
-    for group in ("bool", "int", "float", "complex"):
-        if set(GROUPS[group]) <= set(left):
-            words.append(group)
-            left = [n for n in left if n not in GROUPS[group]]
-    return ", ".join(words + left)
-
-
 def code(text: str) -> str:
     text = " ".join(text.split())
     return f"`` {text} ``" if "`" in text else f"`{text}`"

@@ -21,7 +21,7 @@ CODE = {".cpp", ".h", ".c", ".py", ".yaml", ".expr", ".md", ".txt"}
 ALLOWED = {(layer, f"lower/{name}.h") for layer in ("run", "ops") for name in ("kernel_abi", "registry")}
 # The layers that generated headers belong to, by how their names under strata/generated/ begin: declarations of operators are
 # dispatch's, kernels, formulas and the C++ that entries name are declared for run/ and what stands on it.
-GENERATED = {"tensor_methods": "core", "arg_types": "dispatch", "ops/": "dispatch", "handles/": "dispatch", "kernel_": "run", "formulas": "run", "by_hand/": "run"}
+GENERATED = {"tensor_methods": "core", "op_info": "dispatch", "arg_types": "dispatch", "ops/": "dispatch", "handles/": "dispatch", "kernel_": "run", "formulas": "run", "by_hand/": "run"}
 # lower/ stands beside the layers: it may use these only.
 LOWER_MAY = {"base", "core", "lower"}
 

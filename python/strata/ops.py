@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["OpOverload", "OpOverloadPacket", "dump", "explain_dispatch", "get", "kernel_source", "names", "schema"]
+__all__ = ["OpInfo", "OpOverload", "OpOverloadPacket", "dump", "explain_dispatch", "get", "info", "kernel_source", "names", "schema"]
 
 OpOverload = _C.OpOverload
 
@@ -222,6 +222,40 @@ def schema(op: str | OpOverload | OpOverloadPacket) -> Text:
 def dump(op: str | OpOverload | OpOverloadPacket) -> Text:
     """Kernels of an operator, or of all overloads of a name, by dispatch key, with their sources."""
     return Text("\n".join(_C._dispatch_dump(o) for o in _named(op)[0]))
+
+
+class OpInfo:
+    """What the table says of an operator. A field is '' where the table says nothing of the kind; printed, it shows the others.
+
+    name, schema: of the operator. source: where its entry stands. kind: pointwise, rows, space, allocate, plan, header, cpu, view or
+    composite. text: what it computes. by_hand: C++ that the CPU runs beside the text. promotion, dtypes, inputs, numbers, outputs: of
+    its kernel. shape, strides: the rule that prepares its results. order: in which contributions meet. reads, size: what is a matter of
+    values. inverse: puts a changed view back. gradient: formulas, parts, view, unwritten or none. derivatives: the formulas, by argument.
+    autocast: lower, fp32 or promote. reason: why it is C++. twin: the operator that computes the same and writes nothing, or None.
+    """
+
+    def __init__(self, fields: dict[str, Any], text: str) -> None:
+        self.__dict__.update(fields)
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def info(op: str | Callable | OpOverload | OpOverloadPacket, /) -> OpInfo:
+    """What the table says of an operator: its kind, text, operands, rules, order and derivatives.
+
+    op: an operator, or a name such as 'aten::add.Tensor'. RuntimeError with near names for a name that no operator has, ValueError for
+    one that several have and none alone, and for operators that were defined outside of the table.
+    """
+    found, full = _named(op)
+    found = [o for o in found if o.name() == full] or found
+    if len(found) > 1:
+        raise ValueError(f"info: expected one operator, but {full} has the overloads {', '.join(o.name() for o in found)}; name one")
+    made = _C._op_info(found[0])
+    if made is None:
+        raise ValueError(f"info: expected an operator of the table, got {full}, which was defined outside of it; see strata.ops.dump")
+    return OpInfo(*made)
 
 
 def explain_dispatch(op: str | Callable | OpOverload | OpOverloadPacket, /, *args: Any, **kwargs: Any) -> Text:

@@ -238,8 +238,9 @@ struct PlainKernel<Fn> {
 
 // Defines an operator with its signature. In-place and out= operators return the tensor that they wrote.
 template <class Sig>
-[[gnu::visibility("hidden")]] Operator& define_op(const char* schema_text) {
+[[gnu::visibility("hidden")]] Operator& define_op(const char* schema_text, const char* record = nullptr) {
   Operator& op = OperatorTable::instance().define(schema_text);
+  if (record) op.record = record;
   op.call_typed_boxed = &TypedOp<Sig>::call_typed_boxed;
   return op;
 }

@@ -76,10 +76,38 @@ Operator* OperatorTable::find(std::string_view name) {
 Operator& OperatorTable::get(std::string_view name) {
   if (Operator* op = find(name)) return *op;
   std::string near;
-  std::string_view base = name.substr(0, name.find('.'));
-  for (Operator* op : overloads(base)) near += " " + op->name;
+  for (const std::string& other : near_names(name)) near += " " + other;
   throw_error(ErrorKind::Runtime, str_cat("operator: expected the name of a registered operator, got ", name,
                                           near.empty() ? "; see strata.ops.names()" : "; did you mean one of", near));
+}
+
+namespace {
+// How many letters have to be put in, taken out or changed to make `b` of `a`.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t corner = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j)
+      corner = std::exchange(row[j + 1], std::min({row[j + 1] + 1, row[j] + 1, corner + (a[i] != b[j])}));
+  }
+  return row[b.size()];
+}
+std::string_view without_overload(std::string_view name) { return name.substr(0, name.find('.')); }
+}  // namespace
+
+std::vector<std::string> OperatorTable::near_names(std::string_view name) {
+  std::vector<std::string> found;
+  for (Operator* op : overloads(without_overload(name))) found.push_back(op->name);
+  if (!found.empty()) return found;
+  size_t least = 3;  // more letters are another word
+  for (Operator* op : all()) {
+    const size_t d = distance(without_overload(name), without_overload(op->name));
+    if (d < least) found.clear();
+    if (d <= least && d < 3) found.push_back(op->name);
+    least = std::min(least, d);
+  }
+  return found;
 }
 
 std::vector<Operator*> OperatorTable::overloads(std::string_view base) {
@@ -145,6 +173,16 @@ void OperatorTable::composite(Operator& op, void* typed, const char* source) {
   op.composite.typed = typed;
   op.composite.source = source;
   refresh(op);
+}
+
+void table_kernel(Operator& op, TableSlot slot, void* typed) {
+  OperatorTable& table = OperatorTable::instance();
+  const char* source = op.record + 1;  // its first field (dispatch/info.h)
+  if (slot == TableSlot::Composite) return table.composite(op, typed, source);
+  const Key key = slot == TableSlot::Backend    ? Key::Backend
+                  : slot == TableSlot::Autograd ? Key::Autograd
+                                                : Key::InplaceOrView;
+  table.impl(op, key, 0, typed, nullptr, source, true);
 }
 
 OperatorTable::Saved OperatorTable::fallthrough(Operator& op, Key key) {

@@ -45,7 +45,8 @@ struct Slot {
 class Operator {
  public:
   const char* schema_text;
-  std::string name;  // "aten::add.Tensor"
+  const char* record = nullptr;  // what the table says of it (dispatch/info.h)
+  std::string name;              // "aten::add.Tensor"
   // Calls a typed kernel with arguments from a stack.
   void (*call_typed_boxed)(void* typed, Dispatch d, Stack& stack) = nullptr;
 
@@ -85,6 +86,8 @@ class OperatorTable {
   Operator* find(std::string_view name);                    // "aten::add.Tensor"; null when there is none
   Operator& get(std::string_view name);                     // or a Runtime error with near names
   std::vector<Operator*> overloads(std::string_view base);  // of "aten::add"
+  // Its overloads, or where there are none the operators whose names differ least, in one or two letters.
+  std::vector<std::string> near_names(std::string_view name);
   std::vector<Operator*> all();
 
   // `device` matters for Key::Backend, where kCompositeSlot is one too. A kernel that is there already is replaced with
@@ -116,6 +119,10 @@ class OperatorTable {
   struct State;
   State& state();
 };
+
+// A typed kernel of the table, whose source is the operator's entry.
+enum class TableSlot : uint8_t { Backend, Composite, Autograd, InplaceOrView };
+void table_kernel(Operator& op, TableSlot slot, void* typed);
 
 // Recorded around each call while a profiler runs.
 struct CallObserver {

@@ -76,11 +76,11 @@ def test_only_its_family_is_built_anew(made, plain):
     "strata/generated/ops/activation.h": [f"Tensor {NAME}(const Tensor& self);", f"Tensor {NAME}_(const Tensor& self);",
                                           f"Tensor {NAME}_out(const Tensor& self, const Tensor& out);"],
     "strata/generated/tensor_methods.inc": [f"Tensor {NAME}() const;", f"Tensor {NAME}_() const;"],
-    "ops_activation.cpp": [f'"aten::{NAME}(Tensor self) -> Tensor"', f'"aten::{NAME}_(Tensor(a!) self) -> Tensor(a!)"',
+    "ops_activation.cpp": ["ops/activation.yaml:", f'"aten::{NAME}(Tensor self) -> Tensor"', f'"aten::{NAME}_(Tensor(a!) self) -> Tensor(a!)"',
                            f'"aten::{NAME}.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"'],
     "python/py_activation.cpp": [f'{{"{NAME}", f_{NAME}, m_{NAME},', f'{{"{NAME}_", f_{NAME}_, m_{NAME}_,'],
     "autograd_activation.cpp": ['"BentIdentityBackward0"', f"{NAME}_grad_self"],
-    "kernels_activation.cpp": [f"k_{NAME}(Dispatch, const Tensor& self)", f"t.impl(op::{NAME}, Key::Backend"],
+    "kernels_activation.cpp": [f"k_{NAME}(Dispatch, const Tensor& self)", f"table_kernel(op::{NAME}, TableSlot::Backend"],
     "table_kernels.cpp": [f'{{"{NAME}", "activation"', f'{{"strata_{NAME}_grad_self"', "(sqrt(self * self + 1) - 1) / 2 + self"],
     "docs/ops/activation.md": [f"## aten::{NAME}\n", "BentIdentityBackward0", "elementwise."],
 }.items(), ids=lambda x: x if isinstance(x, str) else "")

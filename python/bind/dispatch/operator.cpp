@@ -5,6 +5,7 @@
 #include "bind/dispatch/stack.h"
 #include "bind/tensor/tensor.h"
 #include "dispatch/boxed.h"
+#include "dispatch/info.h"
 #include "structmember.h"
 
 namespace strata::py {
@@ -18,7 +19,7 @@ struct PyOperator {
 PyTypeObject* operator_type = nullptr;
 
 Operator& op_of(PyObject* o) { return *reinterpret_cast<PyOperator*>(o)->op; }
-PyObject* text(const std::string& s) { return checked(PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size()))); }
+PyObject* text(std::string_view s) { return checked(PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size()))); }
 
 std::string overload_name(const Operator& op) {
   const Schema& s = op.schema();
@@ -195,6 +196,28 @@ PyObject* dump(PyObject*, PyObject* op) {
   return guarded([&] { return text(OperatorTable::instance().dump(operator_of(op))); });
 }
 
+// _op_info(op): what the table says, by field, and all of it as a text; None for operators that the table lacks.
+PyObject* op_info(PyObject*, PyObject* arg) {
+  return guarded([&]() -> PyObject* {
+    Operator& op = operator_of(arg);
+    const std::optional<OpInfo> said = info(op);
+    if (!said) Py_RETURN_NONE;
+    Own fields(checked(PyDict_New())), derivatives(checked(PyDict_New()));
+    const auto put = [](const Own& dict, std::string_view name, PyObject* value) {
+      Own key(text(name)), item(value);
+      if (PyDict_SetItem(dict.get(), key.get(), item.get()) < 0) throw PythonError();
+    };
+    put(fields, "name", text(op.name));
+    put(fields, "schema", text(op.schema_text));
+    for (const OpInfoField& f : op_info_fields) put(fields, f.name, text((*said).*f.field));
+    for (const auto& [names, formula] : said->derivatives) put(derivatives, names, text(formula));
+    put(fields, "derivatives", derivatives.release());
+    const Operator* twin = functional_twin(op);
+    put(fields, "twin", twin ? text(twin->name) : new_reference(Py_None).release());
+    return make_tuple(fields.release(), text(describe(op))).release();
+  });
+}
+
 Own arguments(const std::vector<Argument>& list) {
   Own tuple(checked(PyTuple_New(Py_ssize_t(list.size()))));
   for (size_t i = 0; i < list.size(); ++i) {
@@ -218,13 +241,11 @@ PyObject* parse(PyObject*, PyObject* o) {
   });
 }
 
-PyMethodDef functions[] = {{"_op_get", op_get, METH_O, nullptr},
-                           {"_op_names", op_names, METH_VARARGS, nullptr},
-                           {"_op_fits", op_fits, METH_VARARGS, nullptr},
-                           {"_explain_dispatch", explain, METH_VARARGS, nullptr},
-                           {"_dispatch_dump", dump, METH_O, nullptr},
-                           {"_parse_schema", parse, METH_O, nullptr},
-                           {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {
+    {"_op_get", op_get, METH_O, nullptr},         {"_op_names", op_names, METH_VARARGS, nullptr},
+    {"_op_fits", op_fits, METH_VARARGS, nullptr}, {"_explain_dispatch", explain, METH_VARARGS, nullptr},
+    {"_dispatch_dump", dump, METH_O, nullptr},    {"_op_info", op_info, METH_O, nullptr},
+    {"_parse_schema", parse, METH_O, nullptr},    {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

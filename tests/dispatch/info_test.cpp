@@ -1,0 +1,54 @@
+// dispatch/info: what the table says of an operator, at run time.
+#include "dispatch/info.h"
+
+#include <gtest/gtest.h>
+
+#include "dispatch/boxed.h"
+#include "strata/generated/handles.h"
+
+namespace strata {
+
+TEST(Info, SaysWhatTheTableSays) {
+  const OpInfo sum = *info(op::sum_dim_IntList);
+  EXPECT_EQ(sum.kind, "rows");
+  EXPECT_EQ(sum.text, "sum(self)");
+  EXPECT_EQ(sum.promotion, "sum");
+  EXPECT_EQ(sum.outputs, "result:row");
+  EXPECT_NE(sum.order.find("tree T"), std::string_view::npos);
+  ASSERT_EQ(sum.derivatives.size(), 1u);
+  EXPECT_EQ(sum.derivatives[0].first, "self");
+  EXPECT_EQ(info(op::transpose_int)->gradient, "formulas");
+  EXPECT_FALSE(info(op::transpose_int)->inverse.empty());
+}
+
+TEST(Info, EveryOperatorOfTheTableHasASourceAndAKind) {
+  int n = 0;
+  for (Operator* op : OperatorTable::instance().all()) {
+    const std::optional<OpInfo> said = info(*op);
+    if (!said) continue;
+    ++n;
+    EXPECT_EQ(said->source.substr(0, 4), "ops/") << op->name;
+    EXPECT_FALSE(said->kind.empty()) << op->name;
+    EXPECT_FALSE(said->text.empty() && said->kind != "cpu") << op->name;
+    EXPECT_NE(describe(*op).find(op->schema_text), std::string::npos);
+  }
+  EXPECT_GT(n, 1500);
+}
+
+TEST(Info, FormsThatWriteHaveFunctionalTwins) {
+  EXPECT_EQ(functional_twin(op::add__Tensor), &op::add_Tensor);
+  EXPECT_EQ(functional_twin(op::add_out), &op::add_Tensor);
+  EXPECT_EQ(functional_twin(op::add_Tensor), nullptr);
+}
+
+TEST(Info, OthersHaveNone) {
+  EXPECT_FALSE(info(define_boxed("info_test::one(Tensor self) -> Tensor")));
+  try {
+    OperatorTable::instance().get("aten::cosin");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(e.message().find(" aten::cos"), std::string::npos) << e.message();
+  }
+}
+
+}  // namespace strata
