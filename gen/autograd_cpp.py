@@ -222,9 +222,9 @@ def save_inputs(e: Entry, p: Plan, inplace: bool) -> list[str]:
         value = safe(a.name)
         if inplace and a.name == "self":
             value = "ops::clone(self)"
-        lines.append(f"node->saved_{n} = SavedTensor({value}, false);")
+        lines.append(f"node->saved_{n}.save({value}, false);")
     for a in p.lists:
-        lines.append(f"for (const Tensor& t : {safe(a.name)}) node->saved_{safe(a.name)}.push_back(SavedTensor(t, false));")
+        lines.append(f"for (const Tensor& t : {safe(a.name)}) node->saved_{safe(a.name)}.emplace_back(t, false);")
     for a in p.plain:
         n = safe(a.name)
         if a.key == "int[]":
@@ -250,19 +250,18 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     if kind == "out":
         single += [safe(a.name) for a in s.args if a.written]
     checks = " || ".join([f"needs_grad({n})" for n in single] + [f"needs_grad_list({safe(a.name)})" for a in diff if a.is_tensors])
-    args = ", ".join([f"op::{s.ident}", "d.below(Key::Autograd)"] + ([call_args(s)] if s.args else []))
-    redispatch = f"TypedOp<{s.cpp_sig}>::redispatch({args})"
+    below = below_autograd(s)
     lines = [f"{s.cpp_return} a_{s.ident}(Dispatch d, {s.cpp_params()}) {{"]
     if kind == "inplace":
         lines.append(f'  check_inplace(self, "{s.name}");')
     lines += [f'  refuse_gradient("{e.schema.name}", "{a.name}", {safe(a.name)});' for a in left_out(e)]
-    lines.append(f"  if (!({checks})) {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return {redispatch};\n  }}")
+    lines.append(f"  if (!({checks})) return {below};")
     if kind == "out":
         lines.append(f'  refuse_out("{s.name}");\n}}')
         return "\n".join(lines)
     if kind == "inplace":
         lines.append(f'  check_recorded_inplace(self, "{s.name}");')
-    lines.append(f"  Ref<{cls}> node = make_node<{cls}>();")
+    lines.append(f"  {cls}* node = new {cls};\n  Ref<Node> owner(node);")
     for a in diff:
         if a.is_tensors:
             lines.append(f"  node->count_{a.name} = {safe(a.name)}.size();\n  for (const Tensor& t : {safe(a.name)}) node->add_edge(t);")
@@ -272,30 +271,35 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     lines += ["  node->add_edge(Tensor());"] * ((e.row.node_edges or len(diff)) - len(diff))
     lines += ["  " + x for x in save_inputs(e, p, kind == "inplace")]
     lines += [f"  {fact.save}" for fact in p.facts if not fact.made and not fact.read]
-    lines.append(f"  {s.cpp_return} made = [&] {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return {redispatch};\n  }}();")
+    lines.append(f"  {s.cpp_return} made = {below};")
     if kind == "inplace":
-        lines.append("  rebase_history(self, Ref<Node>(node.get()));")
+        lines.append("  rebase_history(self, owner);")
         for n, _ in p.results:
-            lines.append(f"  node->saved_{n} = SavedTensor(self, true);")
+            lines.append(f"  node->saved_{n}.save(self, true);")
         lines += [f"  {fact.save}" for fact in p.facts if fact.made]
         lines.append("  return self;\n}")
         return "\n".join(lines)
     lines += [f"  {fact.save}" for fact in p.facts if fact.made]
     count = len(s.returns)
     if count == 1 and s.returns[0].type == "Tensor[]":
-        lines.append("  for (Tensor& t : made) set_history(t, Ref<Node>(node.get()));")
+        lines.append("  for (Tensor& t : made) set_history(t, owner);")
     elif count == 1:
-        lines.append("  set_history(made, Ref<Node>(node.get()));")
+        lines.append("  set_history(made, owner);")
     else:
         for i, r in enumerate(s.returns):
             if r.type == "Tensor" and result_names(e)[i] not in e.row.constant_outputs:
-                lines.append(f"  set_history(std::get<{i}>(made), Ref<Node>(node.get()));")
+                lines.append(f"  set_history(std::get<{i}>(made), owner);")
     for n, i in p.results:
         value = "made" if count == 1 else f"std::get<{i}>(made)"
         recorded = str(n not in e.row.constant_outputs).lower()
-        lines.append(f"  node->saved_{n} = SavedTensor({value}, {recorded});")
+        lines.append(f"  node->saved_{n}.save({value}, {recorded});")
     lines.append("  return made;\n}")
     return "\n".join(lines)
+
+
+def below_autograd(s: Schema) -> str:
+    """The call of what lies below an operator's autograd kernel."""
+    return f"TypedOp<{s.cpp_sig}>::below_autograd({', '.join(filter(None, [f'op::{s.ident}', 'd', call_args(s)]))})"
 
 
 def left_out(e: Entry) -> list[Arg]:
@@ -315,8 +319,7 @@ def underived(e: Entry, kind: str, s: Schema) -> str | None:
         return None
     tensors = [a for a in s.args if a.is_tensor or a.is_tensors]
     checks = " || ".join(f"needs_grad{'_list' if a.is_tensors else ''}({safe(a.name)})" for a in tensors)
-    args = ", ".join([f"op::{s.ident}", "d.below(Key::Autograd)", call_args(s)])
-    call = f"[&] {{\n    ExcludeGuard below{{KeySet(Key::Autograd)}};\n    return TypedOp<{s.cpp_sig}>::redispatch({args});\n  }}()"
+    call = below_autograd(s)
     lines = [f"{s.cpp_return} a_{s.ident}(Dispatch d, {s.cpp_params()}) {{"]
     for a in written:
         line = f'check_inplace({{}}, "{s.name}");'

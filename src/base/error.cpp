@@ -12,6 +12,12 @@ void BoolVec::too_few(size_t wanted, size_t given) {
               str_cat("expected a list of at least ", wanted, " bools, such as an output_mask, got ", given));
 }
 
+std::string join_text(const TextPart* parts, size_t count) {
+  std::ostringstream out;
+  for (size_t i = 0; i < count; ++i) parts[i].print(out, parts[i].value);
+  return out.str();
+}
+
 void throw_error(ErrorKind kind, std::string message) { throw Error(kind, std::move(message)); }
 
 void throw_internal(const char* file, int line, const char* condition, std::string message) {

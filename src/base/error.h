@@ -4,6 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace strata {
@@ -39,13 +40,29 @@ class Error : public std::exception {
 [[noreturn]] void throw_error(ErrorKind kind, std::string message);
 [[noreturn]] void throw_internal(const char* file, int line, const char* condition, std::string message);
 
-// Joins its arguments with operator<<. Hidden, as define_op is: each library has its own, whose long names it keeps to
-// itself.
+// A part of a text, without its type: texts of many shapes share the code that joins them.
+struct TextPart {
+  const void* value;
+  void (*print)(std::ostream& out, const void* value);
+};
+std::string join_text(const TextPart* parts, size_t count);
+template <class T>
+[[gnu::visibility("hidden")]] void print_part(std::ostream& out, const void* value) {
+  out << *static_cast<const T*>(value);
+}
+// One for each list of types, in which all literals are alike.
 template <class... Parts>
-[[gnu::visibility("hidden")]] std::string str_cat(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+[[gnu::visibility("hidden"), gnu::noinline]] std::string join_parts(Parts... parts) {
+  const TextPart list[] = {{&parts, &print_part<std::remove_cvref_t<Parts>>}...};
+  return join_text(list, sizeof...(Parts));
+}
+// Joins its arguments with operator<<.
+template <class... Parts>
+[[gnu::visibility("hidden"), gnu::always_inline]] inline std::string str_cat(const Parts&... parts) {
+  if constexpr (sizeof...(Parts) == 0)
+    return {};
+  else
+    return join_parts<std::conditional_t<std::is_array_v<Parts>, const char*, const Parts&>...>(parts...);
 }
 
 // Warnings go to one handler, so that Python can turn them into `warnings.warn`. Default: standard error.
@@ -55,6 +72,12 @@ void warn(const std::string& message);
 
 }  // namespace strata
 
+// Of code that few calls reach: as small as can be.
+#ifdef __clang__
+#define STRATA_SMALL clang::minsize, gnu::noinline, gnu::cold
+#else
+#define STRATA_SMALL gnu::noinline, gnu::cold
+#endif
 #define STRATA_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define STRATA_LIKELY(x) __builtin_expect(!!(x), 1)
 #define STRATA_CHECK_KIND(kind, cond, ...)                                                                          \

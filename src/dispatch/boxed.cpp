@@ -7,6 +7,31 @@
 
 namespace strata {
 
+void IValue::another_type() const {
+  throw_error(ErrorKind::Type, str_cat("boxed value: expected another type than alternative ", value_.index()));
+}
+
+void detail::check_count(size_t given, size_t wanted) {
+  STRATA_CHECK_TYPE(given == wanted, "boxed call: expected ", wanted, " arguments, got ", given);
+}
+
+void detail::check_results(size_t given, size_t wanted) {
+  STRATA_INTERNAL(given == wanted, "a boxed kernel left ", given, " results; expected ", wanted);
+}
+
+detail::ObserverScope::ObserverScope(Operator& op) : observer_(call_observer.load(std::memory_order_relaxed)), op_(op) {
+  if (observer_) observer_->begin(op_);
+}
+
+void detail::ObserverScope::show(const Shown* args, size_t count) const {
+  if (!observer_ || !observer_->argument) return;
+  for (size_t i = 0; i < count; ++i) observer_->argument(args[i].tensors, args[i].count, args[i].list);
+}
+
+detail::ObserverScope::~ObserverScope() {
+  if (observer_) observer_->end(op_);
+}
+
 Dispatch dispatch_of_stack(const Stack& args) {
   Dispatch d{KeySet(Key::Backend), 0};
   for (const IValue& v : args) {
@@ -22,9 +47,12 @@ Dispatch dispatch_of_stack(const Stack& args) {
 }
 
 void call_boxed(Operator& op, Stack& stack) {
+  if (STRATA_LIKELY(call_observer.load(std::memory_order_relaxed) == nullptr))
+    return redispatch_boxed(op, dispatch_of_stack(stack), stack);
   detail::ObserverScope observe(op);
-  if (observe.wants_arguments())
-    for (const IValue& v : stack) observe.show(v);
+  std::vector<detail::Shown> shown;
+  for (const IValue& v : stack) shown.push_back(detail::shown(v));
+  observe.show(shown.data(), shown.size());
   redispatch_boxed(op, dispatch_of_stack(stack), stack);
 }
 

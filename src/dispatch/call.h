@@ -112,12 +112,26 @@ struct Box<std::optional<T>> {
   }
 };
 
+// Raise where a stack does not have as many arguments as the signature, or a boxed kernel left other results.
+void check_count(size_t given, size_t wanted);
+void check_results(size_t given, size_t wanted);
+
+// One of each for a type, which the adapters of all signatures call.
+template <class T>
+[[gnu::visibility("hidden"), gnu::noinline]] void push_boxed(Stack& stack, const T& value) {
+  stack.push_back(Box<T>::to(value));
+}
+template <class T>
+[[gnu::visibility("hidden"), gnu::noinline]] T unboxed(const IValue& value) {
+  return Box<T>::from(value);
+}
+
 template <class R>
 struct Results {
-  static void push(Stack& s, const R& r) { s.push_back(Box<R>::to(r)); }
+  static void push(Stack& s, const R& r) { push_boxed<R>(s, r); }
   static R pop(const Stack& s) {
-    STRATA_INTERNAL(s.size() == 1, "a boxed kernel left ", s.size(), " results; expected 1");
-    return Box<R>::from(s[0]);
+    check_results(s.size(), 1);
+    return unboxed<R>(s[0]);
   }
 };
 template <>
@@ -127,42 +141,43 @@ struct Results<void> {
 template <class... R>
 struct Results<std::tuple<R...>> {
   static void push(Stack& s, const std::tuple<R...>& r) {
-    std::apply([&](const auto&... v) { (s.push_back(Box<std::decay_t<decltype(v)>>::to(v)), ...); }, r);
+    std::apply([&](const auto&... v) { (push_boxed<std::decay_t<decltype(v)>>(s, v), ...); }, r);
   }
   static std::tuple<R...> pop(const Stack& s) { return pop_at(s, std::index_sequence_for<R...>()); }
   template <size_t... I>
   static std::tuple<R...> pop_at(const Stack& s, std::index_sequence<I...>) {
-    STRATA_INTERNAL(s.size() == sizeof...(R), "a boxed kernel left ", s.size(), " results; expected ", sizeof...(R));
-    return {Box<R>::from(s[I])...};
+    check_results(s.size(), sizeof...(R));
+    return {unboxed<R>(s[I])...};
   }
 };
 
+// An argument as an observer sees it.
+struct Shown {
+  const Tensor* tensors;
+  size_t count;
+  bool list;
+};
+template <class T>
+Shown shown(const T& value) {
+  if constexpr (std::is_same_v<T, Tensor>)
+    return {&value, 1, false};
+  else if constexpr (std::is_convertible_v<const T&, TensorList>)
+    return {TensorList(value).data(), TensorList(value).size(), true};
+  else
+    return {nullptr, 0, false};
+}
+inline Shown shown(const IValue& value) {
+  if (value.is_tensor()) return shown(value.get<Tensor>());
+  if (value.is_tensors()) return shown(value.get<IValue::TensorVec>());
+  return {nullptr, 0, false};
+}
+
+// While a profiler runs: begin, the arguments, end.
 class ObserverScope {
  public:
-  explicit ObserverScope(Operator& op) : observer_(call_observer.load(std::memory_order_relaxed)), op_(op) {
-    if (STRATA_UNLIKELY(observer_ != nullptr)) observer_->begin(op_);
-  }
-  bool wants_arguments() const { return STRATA_UNLIKELY(observer_ != nullptr) && observer_->argument; }
-  template <class T>
-  void show(const T& value) const {
-    if constexpr (std::is_same_v<T, Tensor>)
-      observer_->argument(&value, 1, false);
-    else if constexpr (std::is_convertible_v<const T&, TensorList>)
-      observer_->argument(TensorList(value).data(), TensorList(value).size(), true);
-    else
-      observer_->argument(nullptr, 0, false);
-  }
-  void show(const IValue& value) const {
-    if (value.is_tensor())
-      show(value.get<Tensor>());
-    else if (value.is_tensors())
-      show(TensorList(value.get<IValue::TensorVec>()));
-    else
-      observer_->argument(nullptr, 0, false);
-  }
-  ~ObserverScope() {
-    if (STRATA_UNLIKELY(observer_ != nullptr)) observer_->end(op_);
-  }
+  explicit ObserverScope(Operator& op);
+  void show(const Shown* args, size_t count) const;
+  ~ObserverScope();
 
  private:
   const CallObserver* observer_;
@@ -184,47 +199,52 @@ struct TypedOp<R(A...)> {
     return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
   }
 
-  static R redispatch(Operator& op, Dispatch d, A... args) {
+  static R redispatch(Operator& op, Dispatch d, A... args) { return serve(op, d, std::forward<A>(args)...); }
+  // From an autograd kernel to what lies below it, with that key off.
+  static R below_autograd(Operator& op, Dispatch d, A... args) {
+    ExcludeGuard below{KeySet(Key::Autograd)};
+    return serve(op, d.below(Key::Autograd), std::forward<A>(args)...);
+  }
+
+  // For Operator::call_typed_boxed.
+  [[STRATA_SMALL]] static void call_typed_boxed(void* typed, Dispatch d, Stack& stack) {
+    detail::check_count(stack.size(), sizeof...(A));
+    Stack args;
+    args.swap(stack);  // views into the arguments stay valid until the end
+    call_unboxed(typed, d, args, stack, std::index_sequence_for<A...>());
+  }
+
+ private:
+  [[gnu::always_inline]] static R serve(Operator& op, Dispatch d, A... args) {
     d.keys = d.keys & KeySet(op.handled.load(std::memory_order_relaxed));
     const Slot& slot = op.find(d);
     if (void* typed = slot.typed.load(std::memory_order_acquire); STRATA_LIKELY(typed != nullptr))
       return reinterpret_cast<Kernel>(typed)(d, std::forward<A>(args)...);
+    return boxed(op, d, slot, std::forward<A>(args)...);
+  }
+  // Rare, and there is one of these for each signature: small.
+  [[STRATA_SMALL]] static R observed(Operator& op, A... args) {
+    detail::ObserverScope observe(op);
+    const detail::Shown shown[] = {detail::shown(static_cast<const std::decay_t<A>&>(args))..., {nullptr, 0, false}};
+    observe.show(shown, sizeof...(A));
+    return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
+  }
+  [[STRATA_SMALL]] static R boxed(Operator& op, Dispatch d, const Slot& slot, A... args) {
     Stack stack;
     stack.reserve(sizeof...(A));
-    (stack.push_back(detail::Box<std::decay_t<A>>::to(args)), ...);
+    (detail::push_boxed<std::decay_t<A>>(stack, args), ...);
     slot.boxed.load(std::memory_order_acquire)->fn(op, d, stack);
     return detail::Results<R>::pop(stack);
   }
-
-  // For Operator::call_typed_boxed.
-  static void call_typed_boxed(void* typed, Dispatch d, Stack& stack) {
-    apply(stack, std::index_sequence_for<A...>(),
-          [&](A... args) -> R { return reinterpret_cast<Kernel>(typed)(d, std::forward<A>(args)...); });
-  }
-
- private:
-  // Rare, and there is one for each operator: small.
-#ifdef __clang__
-  [[clang::minsize]]
-#endif
-  [[gnu::noinline, gnu::cold]] static R
-  observed(Operator& op, A... args) {
-    detail::ObserverScope observe(op);
-    if (observe.wants_arguments()) (observe.show(static_cast<const std::decay_t<A>&>(args)), ...);
-    return redispatch(op, detail::dispatch_of(args...), std::forward<A>(args)...);
-  }
-  template <class F, size_t... I>
-  static void apply(Stack& stack, std::index_sequence<I...>, F&& f) {
-    STRATA_CHECK_TYPE(stack.size() == sizeof...(A), "boxed call: expected ", sizeof...(A), " arguments, got ",
-                      stack.size());
-    Stack args;
-    args.swap(stack);  // views into the arguments stay valid until the end
-    std::tuple<std::decay_t<A>...> values{detail::Box<std::decay_t<A>>::from(args[I])...};
-    if constexpr (std::is_void_v<R>) {
-      f(std::get<I>(values)...);
-    } else {
-      detail::Results<R>::push(stack, f(std::get<I>(values)...));
-    }
+  template <size_t... I>
+  [[gnu::always_inline]] static void call_unboxed(void* typed, Dispatch d, const Stack& args, Stack& stack,
+                                                  std::index_sequence<I...>) {
+    std::tuple<std::decay_t<A>...> values{detail::unboxed<std::decay_t<A>>(args[I])...};
+    const auto kernel = reinterpret_cast<Kernel>(typed);
+    if constexpr (std::is_void_v<R>)
+      kernel(d, std::get<I>(values)...);
+    else
+      detail::Results<R>::push(stack, kernel(d, std::get<I>(values)...));
   }
 };
 

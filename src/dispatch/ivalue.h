@@ -35,7 +35,7 @@ class IValue {
   template <class T>
   const T& get() const {
     const T* p = std::get_if<T>(&value_);
-    STRATA_CHECK_TYPE(p, "boxed value: expected another type than alternative ", value_.index());
+    if (STRATA_UNLIKELY(!p)) another_type();
     return *p;
   }
   bool is_tensor() const { return is<Tensor>(); }
@@ -43,6 +43,7 @@ class IValue {
   const Value& value() const { return value_; }
 
  private:
+  [[noreturn]] void another_type() const;
   Value value_;
 };
 

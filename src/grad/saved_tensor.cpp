@@ -33,7 +33,7 @@ void push_saved_hooks(std::shared_ptr<SavedHooks> hooks) {
 void pop_saved_hooks() { hook_stack().hooks.pop_back(); }
 void set_saved_hooks_error(std::optional<std::string> text) { hook_stack().error = std::move(text); }
 
-SavedTensor::SavedTensor(const Tensor& t, bool is_output) {
+void SavedTensor::save(const Tensor& t, bool is_output) {
   if (!t.defined()) return;
   STRATA_CHECK(!t.impl()->inference_,
                "Inference tensors cannot be saved for backward. To work around you can make a clone "

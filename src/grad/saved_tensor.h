@@ -22,7 +22,8 @@ class SavedTensor {
  public:
   SavedTensor() = default;
   // `is_output`: the tensor is an output of the node that saves it, so that no cycle is made.
-  SavedTensor(const Tensor& t, bool is_output);
+  SavedTensor(const Tensor& t, bool is_output) { save(t, is_output); }
+  void save(const Tensor& t, bool is_output);  // of one that holds nothing yet
   // `owner` is the node that holds this. Raises after release and after an in-place write.
   Tensor unpack(Node* owner) const;
   void release();
