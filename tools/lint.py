@@ -1,7 +1,7 @@
 """The rules that keep the house in order; `./run lint` runs them all and prints what breaks them.
 
 Checks: file sizes, include order by layer, headers of operators by family, device words in the core,
-references to notes, names in texts, who asks for memory, clang-format, ruff.
+references to notes and from pages, names in texts, who asks for memory, clang-format, ruff.
 """
 
 from __future__ import annotations
@@ -101,15 +101,37 @@ def device_words(files: list[Path]) -> list[str]:
 
 
 def notes(files: list[Path]) -> list[str]:
-    """References to `Note [Name]` lead to a heading of docs/notes.md."""
+    """References to `Note [Name]` lead to a heading of docs/notes.md, and code refers to every note."""
     known = set(re.findall(r"^## Note \[(.+?)\]", (ROOT / "docs/notes.md").read_text(), re.M))
+    found, used = [], set()
+    for f in files:
+        folder = f.relative_to(ROOT).parts[0]
+        if f.suffix not in CODE or folder in ("tests", "tools"):
+            continue
+        text = f.read_text(errors="replace")
+        for m in re.finditer(r"(?<!`)Note[\s/#]+\[([^]]+)\]", text):  # a comment may break the line there
+            if m[1] not in known:
+                found.append(f"{f.relative_to(ROOT)}:{text.count(chr(10), 0, m.start()) + 1}: no Note [{m[1]}] in docs/notes.md")
+            if folder != "docs":
+                used.add(m[1])
+    return found + [f"docs/notes.md: Note [{name}]: no code refers to it" for name in sorted(known - used)]
+
+
+def pages(files: list[Path]) -> list[str]:
+    """What pages name is there: `src/run/rows.cpp`, and with `src/run/rows.cpp: rows` a word of that file."""
+    reference = re.compile(r"`((?:bench|docs|examples|gen|ops|plugins|python|src|tests|tools)/[\w./-]+)(?:: ([\w ]+))?`")
     found = []
     for f in files:
-        if f.suffix not in CODE or f.relative_to(ROOT).parts[0] in ("tests", "tools"):
+        if f.suffix != ".md":
             continue
-        for i, line in enumerate(f.read_text(errors="replace").splitlines(), 1):
-            found += [f"{f.relative_to(ROOT)}:{i}: no Note [{name}] in docs/notes.md"
-                      for name in re.findall(r"(?<!`)Note \[(.+?)\]", line) if name not in known]
+        for i, line in enumerate(f.read_text().splitlines(), 1):
+            for path, names in reference.findall(line):
+                place = f"{f.relative_to(ROOT)}:{i}"
+                if not (ROOT / path).exists():
+                    found.append(f"{place}: there is no {path}")
+                elif names:
+                    words = set(re.findall(r"\w+", (ROOT / path).read_text()))
+                    found += [f"{place}: {path} has no {name}" for name in names.split() if name not in words]
     return found
 
 
@@ -177,6 +199,7 @@ def main() -> int:
         "operator headers": operator_headers(files),
         "device words": device_words(files),
         "notes": notes(files),
+        "pages": pages(files),
         "texts": texts(files),
         "memory": memory(files),
         "clang-format": formatting(files),

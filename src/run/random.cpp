@@ -1,3 +1,4 @@
+// What element takes which word of a stream, and why a draw is two numbers: Note [Random words].
 #include "run/random.h"
 
 #include <algorithm>
