@@ -147,6 +147,8 @@ class AvgPool3d(_AvgPoolNd):
 
 
 class _LPPoolNd(Module):
+    _function = ""
+
     def __init__(
         self, norm_type: float, kernel_size: Size, stride: Size | None = None, ceil_mode: bool = False
     ) -> None:
@@ -155,6 +157,10 @@ class _LPPoolNd(Module):
         self.kernel_size = kernel_size
         self.stride = stride
         self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        pool = getattr(F, self._function)
+        return pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return (
@@ -166,22 +172,19 @@ class _LPPoolNd(Module):
 class LPPool1d(_LPPoolNd):
     """p-norm of windows of the last dimension, p = norm_type."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _function = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
     """p-norm of windows of the last two dimensions, p = norm_type."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _function = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
     """p-norm of windows of the last three dimensions, p = norm_type."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _function = "lp_pool3d"
 
 
 class _AdaptiveAvgPoolNd(Module):
