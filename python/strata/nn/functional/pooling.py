@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from strata import Tensor
 
 from .. import _ops
@@ -205,16 +207,24 @@ def adaptive_max_pool3d(input: Tensor, output_size: Size, return_indices: bool =
     return result if return_indices else result[0]
 
 
+def _lp_pool(
+    rank: int, input: Tensor, norm_type: float, kernel_size: Size, stride: Size | None, ceil_mode: bool
+) -> Tensor:
+    if norm_type == float("inf"):
+        return (max_pool1d, max_pool2d, max_pool3d)[rank - 1](input.abs(), kernel_size, stride, 0, 1, ceil_mode)
+    mean = (_ops.avg_pool1d, _ops.avg_pool2d, _ops.avg_pool3d)[rank - 1]
+    means = mean(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
+    elements = kernel_size**rank if isinstance(kernel_size, int) else math.prod(kernel_size)
+    return means.mul(elements).pow(1.0 / norm_type)
+
+
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: int, stride: Size | None = None, ceil_mode: bool = False
 ) -> Tensor:
     """(sum over windows of x ** norm_type) ** (1 / norm_type) along the last dimension."""
     if has_torch_function_unary(input):
         return overridden(lp_pool1d, (input,), locals())
-    if norm_type == float("inf"):
-        return max_pool1d(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
-    mean = _ops.avg_pool1d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
-    return mean.mul(kernel_size).pow(1.0 / norm_type)
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(
@@ -223,11 +233,7 @@ def lp_pool2d(
     """(sum over windows of x ** norm_type) ** (1 / norm_type) over the last two dimensions."""
     if has_torch_function_unary(input):
         return overridden(lp_pool2d, (input,), locals())
-    if norm_type == float("inf"):
-        return max_pool2d(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
-    mean = _ops.avg_pool2d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
-    height, width = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
-    return mean.mul(height * width).pow(1.0 / norm_type)
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(
@@ -236,8 +242,4 @@ def lp_pool3d(
     """(sum over windows of x ** norm_type) ** (1 / norm_type) over the last three dimensions."""
     if has_torch_function_unary(input):
         return overridden(lp_pool3d, (input,), locals())
-    if norm_type == float("inf"):
-        return max_pool3d(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
-    mean = _ops.avg_pool3d(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
-    depth, height, width = (kernel_size,) * 3 if isinstance(kernel_size, int) else kernel_size
-    return mean.mul(depth * height * width).pow(1.0 / norm_type)
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
