@@ -57,6 +57,16 @@ def inlined(text: str) -> str:
     return ast.unparse(Bracketed().visit(names[name]))
 
 
+def calls(text: str) -> list[ast.Call]:
+    """The calls of functions in all lines of a text, in the order of the lines."""
+    return [n for _, value in lines(text) for n in ast.walk(parse(value)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+
+
+def indexed_names(text: str) -> set[str]:
+    """What a text reads at indices of its own: `self[i + 1]`."""
+    return {n.value.id for _, value in lines(text) for n in ast.walk(parse(value)) if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)}
+
+
 def used_names(text: str) -> list[str]:
     calls, names, bound = set(), [], {"pi", "inf", "nan"}
     tree = parse(text)

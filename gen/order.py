@@ -3,8 +3,6 @@ entry says."""
 
 from __future__ import annotations
 
-import ast
-
 from . import expr
 from .model import Entry
 from .space_text import into_of, order_word
@@ -24,16 +22,11 @@ SCATTERED = {"chains": "chains of 1,024 contributions in the order of their sour
 PRODUCTS = "chains of 1,024 fma in order of k, the chains' results added in order, one rounding"
 
 
-def called(text: str) -> set[str]:
-    return {n.func.id for _, value in expr.lines(text) for n in ast.walk(expr.parse(value))
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-
-
 def order_of(e: Entry) -> str:
     """"" where nothing meets, or where the parts of the body say it."""
     if e.kind not in ("rows", "space"):
         return "" if e.row.order == "none" else " ".join(e.row.order.split())
-    names = called(e.text)
+    names = {c.func.id for c in expr.calls(e.text)}
     found = [TREE] if e.kind == "rows" and names & {"sum", "prod"} else []
     if word := order_word(e.row):
         found.append((SCATTERED if into_of(e.text) else {**WORDS, "chains": PRODUCTS})[word])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from . import expr
 from .emit import cstring
 from .keys import DTYPES, KernelRow, OpRow
 from .model import Entry
@@ -244,7 +243,7 @@ def inplace_body(e: Entry, s: Schema) -> str | None:
         read = ", ".join("&" + safe(o.name) for o in e.row.inputs)
         return (f'  check_apart("{s.name}", self, {{{read}}});\n' + body + "  if (self.is_meta()) return self;\n"
                 f"  scatter_space(info_{e.schema.ident}, self, &self, {args});\n  return self;\n")
-    if e.by_hand or re.search(r"\bself\s*\[", e.text):
+    if e.by_hand or "self" in expr.indexed_names(e.text):
         return None
     body, args = prepare(e)
     return (f'  check_apart("{s.name}", self, {{}});\n' + body + "  if (self.is_meta()) return self;\n"

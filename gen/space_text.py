@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
+from . import expr
 from .schema import split_top
 
 if TYPE_CHECKING:
@@ -20,10 +22,11 @@ def space_scalars(e: Entry) -> list[tuple[str, str]]:
 def checked_index(e: Entry) -> tuple[str | None, bool]:
     """The input whose values are checked to be places, and whether negative ones count from the end."""
     names = [o.name for o in e.row.inputs]
-    found = [(m[2], m[1] == "wrapped") for m in re.finditer(r"\b(checked|wrapped)\((\w+)\)", e.text)]
-    if len(found) != len(re.findall(r"\b(?:checked|wrapped)\(", e.text)) or any(n not in names for n, _ in found) or len(found) > 1:
+    found = [c for c in expr.calls(e.text) if c.func.id in ("checked", "wrapped")]
+    places = {a.id if isinstance(a, ast.Name) else "" for c in found for a in c.args}
+    if len(found) > 1 or not places <= set(names):
         raise ValueError("checked and wrapped stand once, around the name of an input")
-    return found[0] if found else (None, False)
+    return (places.pop(), found[0].func.id == "wrapped") if found else (None, False)
 
 
 def rule_call(e: Entry) -> tuple[str, list[str]]:
@@ -74,10 +77,14 @@ def strides_of(e: Entry) -> str:
     return found
 
 
+SCATTERS = {"sum_into", "prod_into", "max_into", "min_into", "put_into"}
+
+
 def into_of(text: str) -> str | None:
     """sum, prod, max, min or put, where the text's last line says what changes places of the result."""
-    found = re.match(r"(sum|prod|max|min|put)_into\(", text.strip().splitlines()[-1])
-    return found and found[1]
+    last = expr.parse(expr.lines(text)[-1][1])
+    name = last.func.id if isinstance(last, ast.Call) and isinstance(last.func, ast.Name) else ""
+    return name.removesuffix("_into") if name in SCATTERS else None
 
 
 def order_word(row: OpRow | KernelRow) -> str:
