@@ -234,6 +234,29 @@ class OpInfo:
     autocast: lower, fp32 or promote. reason: why it is C++. twin: the operator that computes the same and writes nothing, or None.
     """
 
+    name: str
+    schema: str
+    source: str
+    kind: str
+    text: str
+    by_hand: str
+    promotion: str
+    dtypes: str
+    inputs: str
+    numbers: str
+    outputs: str
+    shape: str
+    strides: str
+    order: str
+    reads: str
+    size: str
+    inverse: str
+    gradient: str
+    autocast: str
+    reason: str
+    derivatives: dict[str, str]
+    twin: str | None
+
     def __init__(self, fields: dict[str, Any], text: str) -> None:
         self.__dict__.update(fields)
         self._text = text

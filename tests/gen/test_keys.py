@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-from gen import keys, model  # noqa: E402
+from gen import arg_types, keys, model  # noqa: E402
 from gen.rows import Operand, typed  # noqa: E402
 from gen.rows import keys as keys_of  # noqa: E402
 
@@ -75,6 +75,19 @@ def test_an_error_has_its_line(tmp_path):
     (tmp_path / "other.yaml").write_text("- formula: f(Tensor t) -> Tensor\n  texts: t\n")
     with pytest.raises(SystemExit, match=r"ops/other.yaml:1: f\(Tensor t\) -> Tensor: unknown key 'texts'; did you mean 'text'"):
         model.definitions(tmp_path)
+
+
+def test_types_of_arguments(tmp_path, monkeypatch):
+    assert all(a.type in arg_types.TYPES and arg_types.TYPES[a.key].value for e in model.load(ROOT / "ops")[0] for a in e.schema.args
+               if a.type == a.key)
+    row = "- type: Tensor\n  parameter: const Tensor&\n  value: Tensor\n  stub: Tensor\n"
+    for name, text, said in [("twice", row + row, "types.yaml:5: the type Tensor stands there twice"),
+                             ("lacks", row.replace("  value: Tensor\n", ""), "types.yaml:1: Tensor: value: expected this key")]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "types.yaml").write_text(text)
+        monkeypatch.setattr(arg_types, "PATH", tmp_path / name / "types.yaml")
+        with pytest.raises(SystemExit, match=said):
+            arg_types.load()
 
 
 def test_the_page_has_the_tables():

@@ -29,6 +29,10 @@ def test_says_what_the_table_says(entry):
             assert not strata.ops.get(found.twin)._schema.is_mutable
 
 
+def test_declares_its_fields():
+    assert list(strata.ops.OpInfo.__annotations__) == ["name", "schema", *info_cpp.FIELDS, "derivatives", "twin"]
+
+
 def test_every_operator_of_the_package_is_of_the_table():
     known = {s.full for e in ENTRIES for _, s in e.operators()}
     assert {name for name in strata.ops.names() if name.startswith(("aten::", "strata::"))} >= known
