@@ -144,11 +144,14 @@ def function_kernels(e: Entry, bodies: dict[str, str] | None = None) -> list[tup
 
 
 def valued(e: Entry) -> str:
-    """What refuses tensors without values where the size of a result depends on them."""
-    if e.kind != "cpu" or e.row.size != "data":
+    """What answers for tensors without values where the size of a result depends on them: the rule, which raises unless the
+    arguments say the size."""
+    if not (e.row.size and e.row.shape):
         return ""
-    return "".join(f'  {"" if a.type == "Tensor" else f"if ({safe(a.name)}.defined()) "}check_has_values("{e.schema.name}", {safe(a.name)});\n'
-                   for a in e.tensors)
+    asks = " || ".join(f"{safe(a.name)}.is_meta()" if a.type == "Tensor" else f"({safe(a.name)}.defined() && {safe(a.name)}.is_meta())" for a in e.tensors)
+    made = [f"new_result({safe(e.tensors[0].name)}, prepared.outputs[{k}], ResultStrides::Contiguous)" for k in range(len(e.schema.returns))]
+    given = made[0] if len(made) == 1 else "{" + ", ".join(made) + "}"
+    return f"  if ({asks}) {{\n    const auto prepared = {space_cpp.call_of_rule(e)};\n    return {given};\n  }}\n"
 
 
 def on_cpu(e: Entry) -> str:
@@ -162,7 +165,7 @@ def by_hand(e: Entry) -> str:
 
 
 def plan_bodies(e: Entry, table: Table) -> dict[str, str]:
-    bodies = {"function": by_hand(e) + table.plans[e.schema.ident].body()}
+    bodies = {"function": by_hand(e) + valued(e) + table.plans[e.schema.ident].body()}
     bodies |= {kind: made.body() for (ident, kind), made in table.direct.items() if ident == e.schema.ident}
     if e.out and "out" not in bodies and formula.writes(ast.parse(e.text), {a.name for a in e.schema.args}):
         s = e.out_schema()

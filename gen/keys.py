@@ -151,8 +151,9 @@ class OpRow(Bodied):
         "operands (of a factory none are read) with their dims; `p..` is the plain group, any number of dims that are only passed through; "
         "other groups, `f..`, have a dim for each that the rule places; `:int64` converts an operand, `:same` to the kernel's dtype. That is "
         "the first result's, or, where this has one of its own (`result[p..]:bool`), the first input's. `outputs` are written so, too", ())
-    shape: str = placed("the call of a rule of `src/core/shape`, whose arguments are the operator's, numbers or strings", "",
-                       beside="space cpu", shown="required of `space`")
+    shape: str = placed("the call of a rule of `src/core/shape`, whose arguments are the operator's, numbers or strings; beside `size` "
+                        "it says the size that values decide as a symbol with bounds", "",
+                        beside="space cpu plan", shown="required of `space`")
     scalars: tuple[Operand, ...] = placed(
         "numbers that the text names: the operator's (`value`, `offset:int64`), of `bind`, or the rule's; `before[f]` has one for each dim of "
         "a group; `start:widest` is an int64 beside integers, else a float64. Those without a dtype of the operator's must fit the elements",

@@ -59,7 +59,7 @@ class Entry:
     @property
     def filled(self) -> bool:
         """Whether its C++ function fills results that a shape rule prepares, and there is no text."""
-        return self.kind == "cpu" and bool(self.row.shape)
+        return self.kind == "cpu" and bool(self.row.shape) and not self.row.size
 
     def kernel_scalars(self) -> list[tuple[str, str]]:
         """Scalar operands of the generated kernel: the name in the expression and the C++ value."""
@@ -314,8 +314,10 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
     elif entry.filled:
         rule_call(entry)
         strides_of(entry)
+    elif row.size and row.shape:
+        rule_call(entry)
     elif unused := row.said & {"shape", "strides", "check"}:
-        raise ValueError(f"{', '.join(sorted(unused))}: of entries with cpu only those that have a shape rule have it")
+        raise ValueError(f"{', '.join(sorted(unused))}: of entries with cpu or plan only those that have a shape rule have it")
     grad = {} if parts else row.grad
     names = {a.name for a in entry.schema.args}
     for key, value in grad.items():

@@ -130,7 +130,7 @@ def readers() -> list[str]:
     refused = json.loads((ROOT / "tests/ops/skips.json").read_text())["values"]
     entries = [e for e in table_of_texts().entries.values() if not e.derived]
     kinds = [("values go to the caller", lambda e: "value" in e.reads), ("read values inside", lambda e: "inside" in e.reads),
-             ("sizes are data", lambda e: e.row.size),
+             ("sizes are data", lambda e: e.row.size), ("of these a rule gives a symbol with bounds", lambda e: e.row.size and e.row.shape),
              ("errors are of values", lambda e: e.row.outside or e.schema.full in refused)]
     found = [(title, [e.schema.full for e in entries if test(e)]) for title, test in kinds]
     lines = ["host: " + ", ".join(f"{len(names)} {title}" for title, names in found)]
@@ -141,7 +141,7 @@ def readers() -> list[str]:
 
 @cache
 def sources() -> dict[Path, str]:
-    return {p: p.read_text() for folder in ("eager", "optim", "grad") for p in (ROOT / "src" / folder).rglob("*.cpp")}
+    return {p: p.read_text() for folder in ("run", "vendor", "ops", "compose", "optim", "grad") for p in (ROOT / "src" / folder).rglob("*.cpp")}
 
 
 def runs_kernels(function: str) -> bool:

@@ -1,6 +1,7 @@
 #include "core/sym.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/checked.h"
 
@@ -48,6 +49,8 @@ const char* name_of(SymOp op) {
   return names[int(op)];
 }
 
+thread_local SymContext* current_context = nullptr;
+
 bool same(const SymGuard& x, const SymGuard& y) { return x.kind == y.kind && x.text() == y.text(); }
 
 }  // namespace
@@ -56,6 +59,20 @@ SymInt SymContext::variable(std::string name, int64_t hint) {
   nodes_.push_back({this, SymOp::Variable, SymInt(variables_++), SymInt(), std::move(name)});
   return {hint, &nodes_.back()};
 }
+
+SymInt SymContext::unknown(std::string name, const SymInt& low, const std::optional<SymInt>& high) {
+  const SymInt of = variable(std::move(name), high ? high->hint() : checked_add(low.hint(), 1, "size"));
+  bounds_.push_back({of, low, high});
+  return of;
+}
+
+SymContext& SymContext::current(const char* op) {
+  STRATA_CHECK(current_context, op, ": the size of the result depends on values, and no context of symbols is open");
+  return *current_context;
+}
+
+SymContext::Scope::Scope(SymContext& context) : before_(std::exchange(current_context, &context)) {}
+SymContext::Scope::~Scope() { current_context = before_; }
 
 SymInt SymContext::make(SymOp op, const SymInt& a, const SymInt& b) {
   const int64_t hint = apply(op, a.hint_, b.hint_);

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -49,6 +50,12 @@ struct SymGuard {
   std::string text() const;  // "n < 2 * m"
 };
 
+// What is known of a number that values decide: it lies in [low, high], or is at least low.
+struct SymBound {
+  SymInt of, low;
+  std::optional<SymInt> high;
+};
+
 class SymContext {
  public:
   SymContext() = default;
@@ -57,7 +64,23 @@ class SymContext {
 
   // Variables are numbered in the order of their making.
   SymInt variable(std::string name, int64_t hint);
+  // A variable that nobody knows before values are there, as the number of a tensor's elements that are not zero. Its
+  // hint is its upper bound or, without one, 1 more than the lower: guards that name it are checks of a run.
+  SymInt unknown(std::string name, const SymInt& low, const std::optional<SymInt>& high);
+  const std::vector<SymBound>& bounds() const { return bounds_; }
   const std::vector<SymGuard>& guards() const { return guards_; }
+  // The context of this thread, which rules take unknown sizes from; raises, naming `op`, where there is none.
+  static SymContext& current(const char* op);
+  class Scope {
+   public:
+    explicit Scope(SymContext& context);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    SymContext* before_;
+  };
   // The value of an expression where variable k is values[k]. Raises where it does not fit in 64 bits.
   static int64_t evaluate(const SymInt& of, ArrayRef<int64_t> values);
   bool holds(ArrayRef<int64_t> values) const;  // whether all guards answer as recorded
@@ -68,6 +91,7 @@ class SymContext {
  private:
   std::deque<SymNode> nodes_;
   std::vector<SymGuard> guards_;
+  std::vector<SymBound> bounds_;
   int64_t variables_ = 0;
 };
 

@@ -48,7 +48,7 @@ def test_refuses(text, more):
 def test_refuses_what_lacks():
     refused("doc: expected this key, got op, compute", {"op": SCHEMA, "compute": "self"})
     refused("expected exactly one of compute, rows", {"op": SCHEMA, "doc": "For tests."})
-    refused("check: of entries with cpu only those that have a shape rule", {**CPU, "check": "refuse(true)"})
+    refused("check: of entries with cpu or plan only those that have a shape rule", {**CPU, "check": "refuse(true)"})
 
 
 def test_contributions_meet_in_an_order():

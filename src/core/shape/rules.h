@@ -4,6 +4,7 @@
 #include "core/shape/conv.h"
 #include "core/shape/copy.h"
 #include "core/shape/create.h"
+#include "core/shape/data.h"
 #include "core/shape/gather.h"
 #include "core/shape/matrix.h"
 #include "core/shape/move.h"
