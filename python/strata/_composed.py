@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 __all__ = [
     "bartlett_window",
     "blackman_window",
-    "grid_sampler",
-    "grid_sampler_2d",
-    "grid_sampler_3d",
     "hamming_window",
     "hann_window",
     "kaiser_window",
@@ -115,37 +112,6 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         found.append(indices % size if size else indices)
         indices = indices // size if size else indices
     return tuple(reversed(found))
-
-
-_GRID_MODES, _GRID_PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
-
-
-def grid_sampler(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
-    """nn.functional.grid_sample with its modes (bilinear, nearest, bicubic) and paddings (zeros, border, reflection) as
-    numbers from 0. ValueError for other numbers."""
-    if not (0 <= interpolation_mode < 3 and 0 <= padding_mode < 3):
-        raise ValueError(
-            "grid_sampler(): expected interpolation_mode and padding_mode from 0 to 2, but got "
-            f"{interpolation_mode} and {padding_mode}"
-        )
-    modes = _GRID_MODES[interpolation_mode], _GRID_PADDINGS[padding_mode]
-    return strata.nn.functional.grid_sample(input, grid, *modes, align_corners)
-
-
-def grid_sampler_2d(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
-    """grid_sampler of images."""
-    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
-
-
-def grid_sampler_3d(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
-    """grid_sampler of volumes."""
-    return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 builtin_range = range

@@ -165,6 +165,84 @@ def embedding_sum(grad, indices, rows, padding):
     return out
 
 
+def grid_moved(raw, size, padding, aligned):
+    """Positions moved inside as the padding says, and the derivative of that."""
+    low, high = (0, size - 1) if aligned else (-0.5, size - 0.5)
+    at, slope = raw, np.ones_like(raw)
+    if padding == 2:
+        span = high - low
+        turns = np.floor((raw - low) / span)
+        left = raw - low - turns * span
+        at = np.where(turns % 2 == 0, left, span - left) + low
+        slope = np.where(turns % 2 == 0, 1, -1)
+    if padding:
+        slope = np.where((at > 0) & (at < size - 1), slope, 0)
+        at = np.clip(at, 0, size - 1)
+    return at, slope
+
+
+def grid_raw(x, size, aligned):
+    return (x + 1) / 2 * (size - 1) if aligned else ((x + 1) * size - 1) / 2
+
+
+def grid_place(x, tap, outer, size, mode, padding, aligned):
+    raw = grid_raw(x.astype(np.float64), size, aligned)
+    if mode == 2:
+        k = grid_moved(np.floor(raw) + tap - 1, size, padding, aligned)[0]
+    else:
+        at = grid_moved(raw, size, padding, aligned)[0]
+        k = np.rint(at) + 0 * tap if mode == 1 else np.floor(at) + tap
+    return np.where((k >= 0) & (k < size) & (outer >= 0), outer * size + k, -1)
+
+
+def grid_weight(x, tap, size, mode, padding, aligned, order):
+    """Cubic convolution with a = -0.75, as R. Keys has it: of the distance."""
+    raw = grid_raw(x.astype(np.float64), size, aligned)
+    at, slope = (raw, 1) if mode == 2 else grid_moved(raw, size, padding, aligned)
+    step = slope * (size - 1 if aligned else size) / 2
+    a, found = -0.75, []
+    near, far = np.poly1d([a + 2, -a - 3, 0, 1]), np.poly1d([a, -5 * a, 8 * a, -4 * a])
+    for k in tap.reshape(-1):
+        p = np.poly1d([1, 0])
+        if mode == 2:
+            weight = near(p) if k == 1 else near(1 - p) if k == 2 else far(p + 1) if k == 0 else far(2 - p)
+        else:
+            weight = np.poly1d([1]) if mode == 1 else p if k else 1 - p
+        weight = weight.deriv(order) if order else weight
+        found.append(weight(at - np.floor(at)) * step**order)
+    return np.concatenate(found, -2)
+
+
+def weighted_gather(image, place, weight):
+    if image.ndim != 3 or weight.shape != place.shape:
+        return "RuntimeError"
+    found = np.zeros((*image.shape[:2], place.shape[2]), image.dtype)
+    for n, t, p in np.ndindex(place.shape):
+        if place[n, t, p] >= 0:
+            found[n, :, p] += image[n, :, place[n, t, p]] * weight[n, t, p]
+    return found
+
+
+def weighted_scatter(grad, place, weight, size):
+    if grad.shape[2] != place.shape[2]:
+        return "RuntimeError"
+    found = np.zeros((*grad.shape[:2], size), grad.dtype)
+    for n, p, t in np.ndindex(place.shape[0], place.shape[2], place.shape[1]):
+        if place[n, t, p] >= 0:
+            found[n, :, place[n, t, p]] += grad[n, :, p] * weight[n, t, p]
+    return found
+
+
+def gathered_products(image, place, grad):
+    if grad.shape[:2] != image.shape[:2]:
+        return "RuntimeError"
+    found = np.zeros(place.shape, image.dtype)
+    for n, t, p in np.ndindex(place.shape):
+        if place[n, t, p] >= 0:
+            found[n, t, p] = (image[n, :, place[n, t, p]] * grad[n, :, p]).sum()
+    return found
+
+
 def linear_scan(factor, term, dim):
     found = np.moveaxis(term.copy(), dim, 0)
     factor = np.moveaxis(factor, dim, 0)

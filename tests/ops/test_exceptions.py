@@ -74,7 +74,7 @@ def test_shapes_come_before_dtypes(entry):
         pytest.skip("not of two tensors")
     for dtype in kit.DTYPES:
         a, b = (strata.ones(n, dtype=getattr(strata, dtype)) for n in (2, 3))
-        rest = {x.name: 0.5 for x in entry.schema.args[2:] if x.default is None}
+        rest = {x.name: {"int": 1, "bool": True}.get(x.type, 0.5) for x in entry.schema.args[2:] if x.default is None}
         with pytest.raises(RuntimeError) as caught:
             operator(entry.schema)(a, b, **rest)
         assert type(caught.value) is RuntimeError, f"{dtype}: {caught.value}"

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 MATH = Path(__file__).resolve().parents[2] / "src" / "lower" / "math"
-ORDER = "exp log trig trig64 invtrig hyperbolic erf normal pow gamma special bessel oscillating incomplete root remainder philox".split()
+ORDER = "exp log trig trig64 invtrig hyperbolic erf normal pow gamma special bessel oscillating incomplete root remainder sample philox".split()
 FLOATS, INTS = ("f32", "f64"), ("i32", "i64", "u32", "u64")
 TYPES = (*FLOATS, *INTS, "bool")
 WORD = re.compile(

@@ -35,6 +35,13 @@ Prepared<S> prepared(int64_t rank, ArrayRef<S> sizes, DType dtype) {
   return r;
 }
 
+// Of images (n, c, s) and what has the places' n and p beside them.
+template <class S>
+void check_places(const char* op, const Geometry<S>& image, const Geometry<S>& place) {
+  STRATA_CHECK(image.dim() == 3 && place.dim() == 3 && image.sizes[0] == place.sizes[0], op,
+               ": expected images (n, c, s) and places (n, t, q), got ", image.sizes, " and ", place.sizes);
+}
+
 }  // namespace
 
 template <class S>
@@ -57,9 +64,40 @@ Prepared<S> resample_backward(const char* op, int64_t rank, const Geometry<S>& g
   return r;
 }
 
-#define STRATA_RULES(S)                                                                 \
-  template Prepared<S> resample(const char*, int64_t, const Geometry<S>&, ArrayRef<S>); \
-  template Prepared<S> resample_backward(const char*, int64_t, const Geometry<S>&, ArrayRef<S>, ArrayRef<S>);
+template <class S>
+Prepared<S> weighted_gather(const Geometry<S>& self, const Geometry<S>& place, const Geometry<S>& weight) {
+  check_places("_weighted_gather", self, place);
+  STRATA_CHECK(weight.sizes == place.sizes, "_weighted_gather: expected weights of the places' shape ", place.sizes,
+               ", got ", weight.sizes);
+  return Prepared<S>(Sizes<S>{self.sizes[0], self.sizes[1], place.sizes[2]}, self.dtype);
+}
+
+template <class S>
+Prepared<S> weighted_scatter(const Geometry<S>& grad, const Geometry<S>& place, const Geometry<S>& weight,
+                             const S& size) {
+  check_places("_weighted_scatter", grad, place);
+  STRATA_CHECK(weight.sizes == place.sizes && grad.sizes[2] == place.sizes[2],
+               "_weighted_scatter: expected places and weights (n, t, q) for a gradient (n, c, q), got ", place.sizes,
+               ", ", weight.sizes, " and ", grad.sizes);
+  return Prepared<S>(Sizes<S>{grad.sizes[0], grad.sizes[1], size}, grad.dtype);
+}
+
+template <class S>
+Prepared<S> gathered_products(const Geometry<S>& self, const Geometry<S>& place, const Geometry<S>& grad) {
+  check_places("_gathered_products", self, place);
+  check_places("_gathered_products", grad, place);
+  STRATA_CHECK(grad.sizes[1] == self.sizes[1] && grad.sizes[2] == place.sizes[2],
+               "_gathered_products: expected a gradient (n, c, q) for images ", self.sizes, " and places ", place.sizes,
+               ", got ", grad.sizes);
+  return Prepared<S>(place.sizes, self.dtype);
+}
+
+#define STRATA_RULES(S)                                                                                        \
+  template Prepared<S> resample(const char*, int64_t, const Geometry<S>&, ArrayRef<S>);                        \
+  template Prepared<S> resample_backward(const char*, int64_t, const Geometry<S>&, ArrayRef<S>, ArrayRef<S>);  \
+  template Prepared<S> weighted_gather(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&);            \
+  template Prepared<S> weighted_scatter(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&, const S&); \
+  template Prepared<S> gathered_products(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)
 #undef STRATA_RULES

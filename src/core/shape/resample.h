@@ -11,4 +11,13 @@ template <class S>
 Prepared<S> resample_backward(const char* op, int64_t rank, const Geometry<S>& grad, ArrayRef<S> output_size,
                               ArrayRef<S> input_size);
 
+// Elements of flattened images (n, c, s) at places (n, t, q): sums over t (n, c, q), their scatter, sums over c.
+template <class S>
+Prepared<S> weighted_gather(const Geometry<S>& self, const Geometry<S>& place, const Geometry<S>& weight);
+template <class S>
+Prepared<S> weighted_scatter(const Geometry<S>& grad, const Geometry<S>& place, const Geometry<S>& weight,
+                             const S& size);
+template <class S>
+Prepared<S> gathered_products(const Geometry<S>& self, const Geometry<S>& place, const Geometry<S>& grad);
+
 }  // namespace strata::shape
