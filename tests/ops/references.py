@@ -12,8 +12,10 @@ import math
 import numpy as np
 import strata
 from kit import flattened
+from reference_ctc import ctc_gradient, ctc_losses  # noqa: F401 - entries name them
 
 WIDE = {strata.float16: strata.float32, strata.bfloat16: strata.float32}
+CTC = (strata.float32, strata.float64)  # the dtypes that there are of it
 
 
 def compared(dtype) -> np.dtype:

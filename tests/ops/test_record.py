@@ -288,6 +288,23 @@ def test_indices_are_inputs():
     check("embedding", f, [strata.tensor([[1, 2], [3, 0]]), a], [strata.tensor([[0, 4], [4, 1]]), b])
 
 
+@pytest.mark.parametrize("rows", [True, False], ids=["rows", "joined"])
+def test_lengths_of_ctc_loss_are_inputs(rows):
+    def problem(seed, targets, lengths, counts):
+        found = strata.tensor(targets) if rows else strata.tensor([v for r, n in zip(targets, counts) for v in r[:n]])
+        return [*values(seed, (6, 2, 5)), found, strata.tensor(lengths), strata.tensor(counts)]
+
+    def f(x, targets, lengths, counts):
+        x.requires_grad_()
+        loss = F.ctc_loss(x.log_softmax(2), targets, lengths, counts, zero_infinity=True)
+        slope = strata.autograd.grad(loss, x)
+        x.requires_grad_(False)
+        return [loss.detach(), *slope]
+
+    first, second = ([[1, 2, 3], [4, 0, 0]], [6, 4], [3, 1]), ([[1, 1, 2], [3, 3, 4]], [2, 6], [2, 2])
+    check("ctc_loss", f, problem(1, *first), problem(2, *second))
+
+
 def test_casts_of_autocast_are_recorded():
     def f(x, w):
         w.requires_grad_()

@@ -6,6 +6,7 @@
 #include "core/shape/create.h"
 #include "core/shape/data.h"
 #include "core/shape/gather.h"
+#include "core/shape/loss.h"
 #include "core/shape/matrix.h"
 #include "core/shape/move.h"
 #include "core/shape/order.h"

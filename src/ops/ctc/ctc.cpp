@@ -1,0 +1,182 @@
+// Connectionist temporal classification (Graves et al., 2006). Of a target of L labels, state 2 i + 1 stands for label
+// i and the even ones for the blanks around them: 2 L + 1 states. Computed in float64, rounded where it is stored.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "core/math.h"
+#include "core/parallel.h"
+#include "run/copy.h"
+#include "strata/generated/by_hand/ctc.h"
+
+namespace strata::eager {
+
+namespace {
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr int64_t kGrain = 1000;  // states, a few microseconds each dozen
+
+// log(exp(a) + exp(b) + exp(c)); of three kNever itself.
+double log_sum(double a, double b, double c) {
+  double top = std::max(std::max(a, b), c);
+  if (top == kNever) top = 0;
+  return math::log(math::exp(a - top) + math::exp(b - top) + math::exp(c - top)) + top;
+}
+
+// One sample: its states' classes, and where its values lie.
+struct Sample {
+  int64_t time;                // places that count
+  std::vector<int64_t> label;  // of each state
+  int64_t first;               // of its states in a row of log_alpha
+  int64_t states() const { return int64_t(label.size()); }
+  // Whether a state is reached from the one two before it: a blank between two labels may be left out where they
+  // differ.
+  bool skips(int64_t s) const { return s > 1 && label[size_t(s)] != label[size_t(s - 2)]; }
+};
+
+struct Problem {
+  int64_t time, batch, classes, width;  // width: states in a row of log_alpha
+  bool rows;
+  Tensor log_probs, targets;
+  std::vector<int64_t> input_lengths, target_lengths;
+};
+
+std::vector<int64_t> values(const Tensor& lengths) {
+  const Tensor t = as_contiguous(as_dtype(lengths, DType::I64));
+  return std::vector<int64_t>(t.data<int64_t>(), t.data<int64_t>() + t.numel());
+}
+
+void check_lengths(const char* name, const std::vector<int64_t>& lengths, int64_t most) {
+  for (int64_t n : lengths)
+    STRATA_CHECK(0 <= n && n <= most, "ctc_loss: expected ", name, " to have values from 0 to ", most, ", but got ", n);
+}
+
+Problem problem(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                const Tensor& target_lengths) {
+  Problem p{log_probs.sizes()[0], log_probs.sizes()[1], log_probs.sizes()[2], 0, targets.dim() == 2};
+  p.log_probs = as_contiguous(log_probs);
+  p.targets = as_contiguous(as_dtype(targets, DType::I64));
+  p.input_lengths = values(input_lengths);
+  p.target_lengths = values(target_lengths);
+  const int64_t longest = targets.sizes()[targets.dim() - 1];
+  p.width = 2 * longest + (p.rows ? 1 : p.batch);
+  check_lengths("input_lengths", p.input_lengths, p.time);
+  check_lengths("target_lengths", p.target_lengths, longest);
+  int64_t sum = 0;
+  for (int64_t n : p.target_lengths) sum += n;
+  STRATA_CHECK(p.rows || sum == longest, "ctc_loss: expected targets to have size ", sum,
+               ", the sum of target_lengths, at dimension 0, but got size ", longest);
+  return p;
+}
+
+std::vector<Sample> samples(const Problem& p, int64_t blank) {
+  std::vector<Sample> all;
+  const int64_t* targets = p.targets.data<int64_t>();
+  int64_t before = 0;  // targets of the samples before
+  for (int64_t n = 0; n < p.batch; ++n) {
+    const int64_t count = p.target_lengths[size_t(n)];
+    const int64_t* mine = targets + (p.rows ? n * p.targets.sizes()[1] : before);
+    Sample s{p.input_lengths[size_t(n)], std::vector<int64_t>(size_t(2 * count + 1), blank),
+             p.rows ? n * p.time * p.width : 2 * before + n};
+    for (int64_t i = 0; i < count; ++i) {
+      STRATA_CHECK(mine[i] >= 0 && mine[i] < p.classes, "ctc_loss: expected targets from 0 to ", p.classes - 1,
+                   ", the classes of log_probs, but got ", mine[i]);
+      s.label[size_t(2 * i + 1)] = mine[i];
+    }
+    before += count;
+    all.push_back(std::move(s));
+  }
+  return all;
+}
+
+int64_t grain(const Problem& p) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, p.time * p.width)); }
+
+template <class T>
+double forward(const Problem& p, const Sample& s, int64_t n, T* log_alpha) {
+  const T* logs = p.log_probs.data<T>() + n * p.classes;
+  const int64_t states = s.states(), step = p.batch * p.classes;
+  if (s.time == 0) return states == 1 ? 0 : -kNever;
+  std::vector<double> now(size_t(states), kNever), next(size_t(states), 0.0);
+  for (int64_t k = 0; k < std::min<int64_t>(2, states); ++k) now[size_t(k)] = double(logs[s.label[size_t(k)]]);
+  for (int64_t t = 0;; ++t) {
+    for (int64_t k = 0; k < states; ++k) log_alpha[t * p.width + k] = T(now[size_t(k)]);
+    if (t + 1 == s.time) break;
+    logs += step;
+    for (int64_t k = 0; k < states; ++k)
+      next[size_t(k)] = double(logs[s.label[size_t(k)]]) + log_sum(now[size_t(k)], k ? now[size_t(k - 1)] : kNever,
+                                                                   s.skips(k) ? now[size_t(k - 2)] : kNever);
+    now.swap(next);
+  }
+  return -log_sum(now[size_t(states - 1)], states > 1 ? now[size_t(states - 2)] : kNever, kNever);
+}
+
+template <class T>
+void backward(const Problem& p, const Sample& s, int64_t n, double loss, double grad, const T* log_alpha, T* out) {
+  const int64_t states = s.states(), step = p.batch * p.classes;
+  const T* all = p.log_probs.data<T>() + n * p.classes;
+  std::vector<double> now(size_t(states), kNever), next(size_t(states), 0.0), shares(size_t(p.classes), kNever);
+  for (int64_t t = s.time; t-- > 0;) {
+    const T* logs = all + t * step;
+    std::fill(shares.begin(), shares.end(), kNever);
+    for (int64_t k = states; k-- > 0;) {
+      const double log = double(logs[s.label[size_t(k)]]);
+      if (t == s.time - 1)
+        next[size_t(k)] = k >= states - 2 ? log : kNever;
+      else
+        next[size_t(k)] = log + log_sum(now[size_t(k)], k + 1 < states ? now[size_t(k + 1)] : kNever,
+                                        k + 2 < states && s.skips(k + 2) ? now[size_t(k + 2)] : kNever);
+      double& share = shares[size_t(s.label[size_t(k)])];
+      share = log_sum(share, double(log_alpha[t * p.width + k]) + next[size_t(k)], kNever);
+    }
+    now.swap(next);
+    for (int64_t c = 0; c < p.classes; ++c) {
+      const double log = double(logs[c]);
+      out[t * step + c] = T((math::exp(log) - math::exp(shares[size_t(c)] + loss - log)) * grad);
+    }
+  }
+}
+
+template <class F>
+void visit_dtype(DType t, F&& f) {
+  t == DType::F64 ? f(double()) : f(float());
+}
+
+}  // namespace
+
+void ctc_loss(const Tensor& losses, const Tensor& log_alpha, const Tensor& log_probs, const Tensor& targets,
+              const Tensor& input_lengths, const Tensor& target_lengths, int64_t blank, bool) {
+  const Problem p = problem(log_probs, targets, input_lengths, target_lengths);
+  const std::vector<Sample> all = samples(p, blank);
+  visit_dtype(p.log_probs.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    T* alpha = log_alpha.data<T>();
+    std::fill_n(alpha, log_alpha.numel(), T(kNever));  // states that a target lacks, and time after the input's end
+    parallel_for(0, p.batch, grain(p), [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n)
+        losses.data<T>()[n] = T(forward<T>(p, all[size_t(n)], n, alpha + all[size_t(n)].first));
+    });
+  });
+}
+
+void ctc_loss_backward(const Tensor& result, const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                       const Tensor& input_lengths, const Tensor& target_lengths, const Tensor& neg_log_likelihood,
+                       const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
+  const Problem p = problem(log_probs, targets, input_lengths, target_lengths);
+  const std::vector<Sample> all = samples(p, blank);
+  const Tensor grads = as_contiguous(grad), losses = as_contiguous(neg_log_likelihood),
+               alpha = as_contiguous(log_alpha);
+  visit_dtype(p.log_probs.dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    std::fill_n(result.data<T>(), result.numel(), T(0));
+    parallel_for(0, p.batch, grain(p), [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        const double loss = double(losses.data<T>()[n]);
+        if (zero_infinity && loss == -kNever) continue;
+        backward<T>(p, all[size_t(n)], n, loss, double(grads.data<T>()[n]), alpha.data<T>() + all[size_t(n)].first,
+                    result.data<T>() + n * p.classes);
+      }
+    });
+  });
+}
+
+}  // namespace strata::eager
