@@ -137,7 +137,7 @@ def pages(files: list[Path]) -> list[str]:
 
 def texts(files: list[Path]) -> list[str]:
     """Texts name the function alone, or strata: users may have imported it under any name. Files of PyTorch's are its."""
-    pattern = re.compile(r'"[^"\n]*(?<![\w.])torch\.(?!save\b|load\b)[a-z_]+[^"\n]*"')
+    pattern = re.compile(r'"[^"\n]*(?<![\w.])torch\.(?!save\b|load\b)(?:[a-z_]+[^"\n]*)?"')
     found = []
     for f in files:
         parts = f.relative_to(ROOT).parts

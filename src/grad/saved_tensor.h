@@ -27,7 +27,6 @@ class SavedTensor {
   // `owner` is the node that holds this. Raises after release and after an in-place write.
   Tensor unpack(Node* owner) const;
   void release();
-  bool released() const { return released_; }
   bool defined() const { return bool(data_.defined()) || bool(packed_); }
 
  private:

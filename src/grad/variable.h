@@ -46,11 +46,6 @@ void check_inplace(const Tensor& t, const char* op);
 void check_recorded_inplace(const Tensor& t, const char* op);
 // `view` was made from `base` by a view operator: links it to base's base.
 void mark_view(const Tensor& view, const Tensor& base);
-// Whether any of the tensors needs a gradient, in this thread's mode.
-template <class... T>
-bool any_needs_grad(const T&... t) {
-  return (needs_grad(t) || ...);
-}
 inline bool needs_grad_list(TensorList list) {
   for (const Tensor& t : list)
     if (t.defined() && needs_grad(t)) return true;

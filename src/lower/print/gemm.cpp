@@ -2,7 +2,6 @@
 #include "lower/print/gemm.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "lower/print/print_c.h"
@@ -74,14 +73,14 @@ const Compute& compute_named(std::string_view name) {
   for (const Compute& c : computes) {
     if (c.name == name) return c;
   }
-  throw std::logic_error("gemm: no such compute type");
+  throw_error(ErrorKind::Internal, str_cat("print_gemm: no compute type ", name));
 }
 
 const Storage& storage_named(std::string_view name) {
   for (const Storage& s : storages) {
     if (s.name == name) return s;
   }
-  throw std::invalid_argument("print_gemm: dtype " + std::string(name) + " has no matrix product");
+  throw_error(ErrorKind::Value, str_cat("print_gemm: dtype ", name, " has no matrix product"));
 }
 
 // The register tile: panel heights and widths (in vectors) for which a body is printed, ascending. The largest make the

@@ -30,7 +30,7 @@ const char* gemm_level_name(GemmLevel level);  // "base", "v3", "v4"
 // The dtypes that print_gemm knows: f32 f64 bf16 f16 i64 i32 i16 i8 u8 b8 c64 c128.
 const std::vector<std::string_view>& gemm_dtypes();
 
-// The text for these dtypes at one level. Throws std::invalid_argument for a dtype that it does not know.
+// The text for these dtypes at one level. Raises Value for a dtype that it does not know.
 std::string print_gemm(GemmLevel level, const std::vector<std::string_view>& dtypes);
 
 }  // namespace strata::lower

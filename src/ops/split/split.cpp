@@ -121,14 +121,14 @@ std::vector<Tensor> tensor_split(const Tensor& self, const Tensor& where, int64_
 
 namespace {
 void check_splits(const char* name, const Tensor& self, int64_t dims) {
-  STRATA_CHECK(self.dim() >= dims, "torch.", name, " requires a tensor with at least ", dims,
+  STRATA_CHECK(self.dim() >= dims, name, " requires a tensor with at least ", dims,
                " dimension, but got a tensor with ", self.dim(), " dimensions!");
 }
 
 std::vector<Tensor> equal_parts(const char* name, const Tensor& self, int64_t sections, int64_t dim) {
-  STRATA_CHECK(sections != 0 && self.sizes()[dim] % sections == 0, "torch.", name,
-               " attempted to split along dimension ", dim, ", but the size of the dimension ", self.sizes()[dim],
-               " is not divisible by the split_size ", sections, "!");
+  STRATA_CHECK(sections != 0 && self.sizes()[dim] % sections == 0, name, " attempted to split along dimension ", dim,
+               ", but the size of the dimension ", self.sizes()[dim], " is not divisible by the split_size ", sections,
+               "!");
   return ops::tensor_split(self, sections, dim);
 }
 }  // namespace
