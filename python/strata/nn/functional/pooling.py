@@ -156,21 +156,26 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Size) -> Tensor:
     return _ops.adaptive_avg_pool3d(input, _output_size(output_size, input, 3))
 
 
+def _adaptive_max(rank: int, input: Tensor, output_size: Size, return_indices: bool) -> Any:
+    operator = (_ops.adaptive_max_pool1d, _ops.adaptive_max_pool2d, _ops.adaptive_max_pool3d)[rank - 1]
+    result = operator(input, output_size if rank == 1 else _output_size(output_size, input, rank))
+    return result if return_indices else result[0]
+
+
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Size, return_indices: bool = True
 ) -> tuple[Tensor, Tensor]:
     """adaptive_max_pool1d and the indices of its maxima."""
     if has_torch_function_unary(input):
         return overridden(adaptive_max_pool1d_with_indices, (input,), locals())
-    return _ops.adaptive_max_pool1d(input, output_size)
+    return _adaptive_max(1, input, output_size, True)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
     """Maximum over windows chosen so that the last dimension becomes output_size."""
     if has_torch_function_unary(input):
         return overridden(adaptive_max_pool1d, (input,), locals())
-    result = adaptive_max_pool1d_with_indices(input, output_size)
-    return result if return_indices else result[0]
+    return _adaptive_max(1, input, output_size, return_indices)
 
 
 def adaptive_max_pool2d_with_indices(
@@ -179,15 +184,14 @@ def adaptive_max_pool2d_with_indices(
     """adaptive_max_pool2d and the indices of its maxima."""
     if has_torch_function_unary(input):
         return overridden(adaptive_max_pool2d_with_indices, (input,), locals())
-    return _ops.adaptive_max_pool2d(input, _output_size(output_size, input, 2))
+    return _adaptive_max(2, input, output_size, True)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
     """Maximum over windows chosen so that the plane becomes output_size; None keeps a dimension."""
     if has_torch_function_unary(input):
         return overridden(adaptive_max_pool2d, (input,), locals())
-    result = adaptive_max_pool2d_with_indices(input, output_size)
-    return result if return_indices else result[0]
+    return _adaptive_max(2, input, output_size, return_indices)
 
 
 def adaptive_max_pool3d_with_indices(
@@ -196,15 +200,14 @@ def adaptive_max_pool3d_with_indices(
     """adaptive_max_pool3d and the indices of its maxima."""
     if has_torch_function_unary(input):
         return overridden(adaptive_max_pool3d_with_indices, (input,), locals())
-    return _ops.adaptive_max_pool3d(input, _output_size(output_size, input, 3))
+    return _adaptive_max(3, input, output_size, True)
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
     """Maximum over windows chosen so that the volume becomes output_size; None keeps a dimension."""
     if has_torch_function_unary(input):
         return overridden(adaptive_max_pool3d, (input,), locals())
-    result = adaptive_max_pool3d_with_indices(input, output_size)
-    return result if return_indices else result[0]
+    return _adaptive_max(3, input, output_size, return_indices)
 
 
 def _lp_pool(
