@@ -9,7 +9,7 @@ from .emit import HEADER, Output
 from .formula_expr import FACTS, LIST_FACTS, Scope
 from .formula_table import Table, result_type
 from .formula_types import Value, passed, stored
-from .model import Definition, Entry, pointwise_formula
+from .model import Definition, Entry, derivative_name, pointwise_formula
 from .ops_cpp import call_args, includes
 from .schema import Arg, Schema, safe
 
@@ -68,7 +68,7 @@ def scalar_text(e: Entry, arg: str, text: str) -> str | None:
         return scalar
     used = expr.used_names(scalar)
     order = [n for n in ["grad", *(a.name for a in e.schema.args), "result"] if n in used]
-    return f"{e.schema.ident}_grad_{arg}({', '.join(order)})"
+    return f"{derivative_name(e.schema, arg)}({', '.join(order)})"
 
 
 def positions(e: Entry) -> dict[str, str]:

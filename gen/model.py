@@ -360,6 +360,11 @@ def pointwise_formula(entry: Entry, formula: str) -> str | None:
         return None
 
 
+def derivative_name(s: Schema, arg: str) -> str:
+    """Of the kernel that a scalar derivative by an argument becomes, in strata::."""
+    return f"{s.ident.removeprefix('strata_')}_grad_{arg}"
+
+
 def derive(entry: Entry) -> list[Entry]:
     """The derivative kernels of a pointwise entry, as entries of their own."""
     found = []
@@ -371,13 +376,13 @@ def derive(entry: Entry) -> list[Entry]:
         used = expr.used_names(text)
         order = [n for n in ["grad", *by_name, "result"] if n in used]
         args = tuple(Arg("Scalar" if n in by_name and by_name[n].type == "Scalar" else "Tensor", n) for n in order)
-        base = entry.schema.ident
-        schema = Schema("strata", f"{base}_grad_{arg}", "", args, (Arg("Tensor", ""),))
+        name = derivative_name(entry.schema, arg)
+        schema = Schema("strata", name, "", args, (Arg("Tensor", ""),))
         kept = {key: getattr(entry.row, key) for key in ("fixed", "unpromoted") if key in entry.row.said}
         row = OpRow(frozenset({"compute", "dtypes", "doc", *kept}), op=schema.text(), compute=text,
                     dtypes=("float", "complex") if "complex64" in entry.dtypes else ("float",),
                     doc=f"Derivative of {entry.schema.full} by {arg}.", variants=(), **kept)
-        d = Entry(schema, "pointwise", text, entry.family, entry.line, row, derived=True, node=camel(f"{base}_grad_{arg}") + "Backward0")
+        d = Entry(schema, "pointwise", text, entry.family, entry.line, row, derived=True, node=camel(name) + "Backward0")
         for a in args:
             if a.type != "Tensor" or a.name in entry.row.fixed:
                 continue

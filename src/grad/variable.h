@@ -17,9 +17,9 @@ struct AutogradMeta : AutogradMetaBase {
 AutogradMeta& autograd_meta(const Tensor& t);       // made when missing
 AutogradMeta* find_autograd_meta(const Tensor& t);  // null when there is none
 
-// requires_grad, after the history of a view has been brought up to date with its base.
 // Brings the node of a view up to date with writes to its base.
 void refresh_view(const Tensor& view);
+// requires_grad, after the history of a view has been brought up to date with its base.
 inline bool needs_grad(const Tensor& t) {
   const TensorImpl* impl = t.impl();
   if (!impl) return false;

@@ -13,9 +13,6 @@ const StrataKernelEntry* find_kernel(const char* name, DType dtype);
 inline DType result_dtype(const StrataKernelEntry& e, size_t output, DType t) {
   return e.output_dtype[output] == e.dtype ? t : static_cast<DType>(e.output_dtype[output]);
 }
-using eager::cpu_isa;
-using eager::isa_generation;
-using eager::set_cpu_isa;
 
 // Reads and clears what a kernel's status word said, as an ordinary error.
 void raise_status(int32_t status, const char* op);
