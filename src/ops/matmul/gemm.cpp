@@ -19,6 +19,7 @@ constexpr int64_t shared_bytes = 8 << 20;
 constexpr int64_t kept_bytes = 32 << 20;         // a larger buffer is given back after the product
 constexpr int64_t tile_bytes = 4096;             // at least mr * nr accumulators
 constexpr double serial_work = 40. * 40 * 40;    // up to here starting threads costs more than the product
+constexpr double line_work = 1 << 21;            // the same of a vector: reading the matrix is all the work
 constexpr double split_work = 256. * 256 * 256;  // up to here threads share nothing, since lines move slowly
 constexpr int64_t direct_bytes = 64 << 10;       // a b of this size is read in place by any number of rows
 
@@ -328,7 +329,7 @@ void gemm(const GemmKernel& kernel, const GemmCall& call, const GemmThreads& thr
     return;
   }
   const double work = double(call.m) * double(call.n) * double(call.k);
-  if (threads.count == 1 || work <= serial_work) {
+  if (threads.count == 1 || work <= (call.m == 1 || call.n == 1 ? line_work : serial_work)) {
     for (int64_t i = 0; i < call.batch; ++i) one_product(kernel, call, i, {});
   } else if (work <= split_work) {
     // Threads take rows or columns, whichever there are more of, as products of their own.
