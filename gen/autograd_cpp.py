@@ -317,33 +317,21 @@ def underived(e: Entry, kind: str, s: Schema) -> str | None:
     raises = e.row.underived or kind == "function"
     if e.row.refuses_grad or (not written and not e.row.underived):
         return None
-    tensors = [a for a in s.args if a.is_tensor or a.is_tensors]
-    checks = " || ".join(f"needs_grad{'_list' if a.is_tensors else ''}({safe(a.name)})" for a in tensors)
-    call = below_autograd(s)
+    read = [a for a in s.args if (a.is_tensor or a.is_tensors) and not a.written]
+    lists = {name: f"{{{name}_, {len(args)}}}" if args else "{}" for name, args in (("written", written), ("read", read))}
+    call, make = below_autograd(s), ("make_underived_node", f"{s.ns}::{s.name}") if raises else ("make_constant_node", e.node)
     lines = [f"{s.cpp_return} a_{s.ident}(Dispatch d, {s.cpp_params()}) {{"]
-    for a in written:
-        line = f'check_inplace({{}}, "{s.name}");'
-        lines.append(f"  for (const Tensor& t : {safe(a.name)}) {line.format('t')}" if a.is_tensors else
-                     f"  {line.format(safe(a.name))}")
-    lines.append(f"  if (!({checks})) return {call};")
-    made = f'make_underived_node("{s.ns}::{s.name}")' if raises else f'make_constant_node("{e.node}")'
-    edges = "".join(f"\n    add_edges(*node, {safe(a.name)});" if a.is_tensors else f"\n    node->add_edge({safe(a.name)});"
-                    for a in tensors if a not in written)
-    node = f"  auto record = [&](const Tensor& first) {{\n    Ref<Node> node = {made};\n    if (first.defined()) node->add_edge(first);{edges}\n    return node;\n  }};"
+    lines += [f"  const TensorList {name}_[] = {{{', '.join(safe(a.name) for a in args)}}};" for name, args in (("written", written), ("read", read)) if args]
     if not written:
         results = ["made"] if len(s.returns) == 1 else [f"std::get<{i}>(made)" for i in range(len(s.returns))]
-        return "\n".join([*lines, node, "  Ref<Node> node = record({});", f"  {s.cpp_return} made = {call};",
+        return "\n".join([*lines, f"  if (!needs_grad_lists({lists['read']})) return {call};", f'  Ref<Node> node = {make[0]}("{make[1]}");',
+                          f"  add_edges(*node, {lists['read']});", f"  {s.cpp_return} made = {call};",
                           *[f"  set_history({r}, node);" for r in results], "  return made;\n}"])
-    lines += [node, "  std::vector<std::pair<Tensor, Ref<Node>>> writes;"]
-    for a in written:
-        one = f'check_recorded_inplace({{0}}, "{s.name}");\n    writes.emplace_back({{0}}, record({{0}}));'
-        lines.append(f"  for (const Tensor& t : {safe(a.name)}) {{\n    {one.format('t')}\n  }}" if a.is_tensors else
-                     f"  {one.format(safe(a.name))}")
-    lines.append(f"  {call};" if s.cpp_return == "void" else f"  {s.cpp_return} made = {call};")
-    lines.append("  for (auto& [t, node] : writes)\n    if (is_differentiable(t.dtype())) rebase_history(t, node);")
-    if s.cpp_return != "void":
-        lines.append("  return made;")
-    return "\n".join([*lines, "}"])
+    needs = " && ".join(f"!needs_grad_lists({x})" for x in lists.values() if x != "{}")
+    lines += [f'  check_inplace_lists({lists["written"]}, "{s.name}");', f"  if ({needs}) return {call};",
+              f'  const RecordedWrites writes("{s.name}", {make[0]}, "{make[1]}", {lists["written"]}, {lists["read"]});',
+              f"  {call};" if s.cpp_return == "void" else f"  {s.cpp_return} made = {call};", "  writes.finish();"]
+    return "\n".join([*lines, *([] if s.cpp_return == "void" else ["  return made;"]), "}"])
 
 
 def out_guard(e: Entry, s: Schema) -> str:

@@ -11,8 +11,14 @@ void IValue::another_type() const {
   throw_error(ErrorKind::Type, str_cat("boxed value: expected another type than alternative ", value_.index()));
 }
 
-void detail::check_count(size_t given, size_t wanted) {
-  STRATA_CHECK_TYPE(given == wanted, "boxed call: expected ", wanted, " arguments, got ", given);
+Stack detail::take(Stack& stack, size_t wanted) {
+  STRATA_CHECK_TYPE(stack.size() == wanted, "boxed call: expected ", wanted, " arguments, got ", stack.size());
+  return std::exchange(stack, {});
+}
+
+const Tensor& detail::unboxed_tensor(const IValue& value) {
+  static const Tensor undefined;
+  return value.is_none() ? undefined : value.get<Tensor>();
 }
 
 void detail::check_results(size_t given, size_t wanted) {

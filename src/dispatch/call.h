@@ -112,9 +112,12 @@ struct Box<std::optional<T>> {
   }
 };
 
-// Raise where a stack does not have as many arguments as the signature, or a boxed kernel left other results.
-void check_count(size_t given, size_t wanted);
+// The arguments of a stack, which is empty afterwards. Raises where there are not as many as the signature has.
+Stack take(Stack& stack, size_t wanted);
+// Raises where a boxed kernel left other results.
 void check_results(size_t given, size_t wanted);
+// A tensor where it lies; of None one that is not defined.
+const Tensor& unboxed_tensor(const IValue& value);
 
 // One of each for a type, which the adapters of all signatures call.
 template <class T>
@@ -124,6 +127,15 @@ template <class T>
 template <class T>
 [[gnu::visibility("hidden"), gnu::noinline]] T unboxed(const IValue& value) {
   return Box<T>::from(value);
+}
+
+// An argument of a parameter's type.
+template <class A>
+decltype(auto) argument(const IValue& value) {
+  if constexpr (std::is_same_v<A, const Tensor&>)
+    return unboxed_tensor(value);
+  else
+    return unboxed<std::decay_t<A>>(value);
 }
 
 template <class R>
@@ -208,10 +220,8 @@ struct TypedOp<R(A...)> {
 
   // For Operator::call_typed_boxed.
   [[STRATA_SMALL]] static void call_typed_boxed(void* typed, Dispatch d, Stack& stack) {
-    detail::check_count(stack.size(), sizeof...(A));
-    Stack args;
-    args.swap(stack);  // views into the arguments stay valid until the end
-    call_unboxed(typed, d, args, stack, std::index_sequence_for<A...>());
+    const Stack args = detail::take(stack, sizeof...(A));  // views into them stay valid until the end
+    call_unboxed(reinterpret_cast<Kernel>(typed), d, args.data(), stack, std::index_sequence_for<A...>());
   }
 
  private:
@@ -237,14 +247,12 @@ struct TypedOp<R(A...)> {
     return detail::Results<R>::pop(stack);
   }
   template <size_t... I>
-  [[gnu::always_inline]] static void call_unboxed(void* typed, Dispatch d, const Stack& args, Stack& stack,
+  [[gnu::always_inline]] static void call_unboxed(Kernel kernel, Dispatch d, const IValue* args, Stack& stack,
                                                   std::index_sequence<I...>) {
-    std::tuple<std::decay_t<A>...> values{detail::unboxed<std::decay_t<A>>(args[I])...};
-    const auto kernel = reinterpret_cast<Kernel>(typed);
     if constexpr (std::is_void_v<R>)
-      kernel(d, std::get<I>(values)...);
+      kernel(d, detail::argument<A>(args[I])...);
     else
-      detail::Results<R>::push(stack, kernel(d, std::get<I>(values)...));
+      detail::Results<R>::push(stack, kernel(d, detail::argument<A>(args[I])...));
   }
 };
 

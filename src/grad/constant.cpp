@@ -39,6 +39,38 @@ class UnderivedNode final : public Node {
 Ref<Node> make_constant_node(const char* name) { return Ref<Node>(make_node<ConstantNode>(name).get()); }
 Ref<Node> make_underived_node(const char* op) { return Ref<Node>(make_node<UnderivedNode>(op).get()); }
 
+bool needs_grad_lists(TensorLists lists) {
+  for (TensorList list : lists)
+    if (needs_grad_list(list)) return true;
+  return false;
+}
+
+void check_inplace_lists(TensorLists written, const char* op) {
+  for (TensorList list : written)
+    for (const Tensor& t : list) check_inplace(t, op);
+}
+
+void add_edges(Node& node, TensorLists inputs) {
+  for (TensorList list : inputs)
+    for (const Tensor& t : list) node.add_edge(t);
+}
+
+RecordedWrites::RecordedWrites(const char* op, Maker make, const char* text, TensorLists written, TensorLists read) {
+  for (TensorList list : written)
+    for (const Tensor& t : list) {
+      check_recorded_inplace(t, op);
+      Ref<Node> node = make(text);
+      if (t.defined()) node->add_edge(t);
+      add_edges(*node, read);
+      writes_.emplace_back(t, std::move(node));
+    }
+}
+
+void RecordedWrites::finish() const {
+  for (const auto& [t, node] : writes_)
+    if (is_differentiable(t.dtype())) rebase_history(t, node);
+}
+
 void refuse_gradient(const char* op, const char* argument, const Tensor& t) {
   STRATA_CHECK(!needs_grad(t), "The function '", op, "' is not differentiable with respect to argument '", argument,
                "'. This input cannot have requires_grad True.");
