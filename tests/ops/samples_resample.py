@@ -52,10 +52,10 @@ def linear(m, n: int):
         yield call(m.tensor(*size), out, False)
 
 
-def linear_backward(m, n: int):
+def linear_backward(m, n: int, high: float = 4):
     for aligned in (False, True):
         for size, out, factors in geometries(n):
-            yield call(m.tensor(*size[:2], *out), out, list(size), aligned, *factors)
+            yield call(m.tensor(*size[:2], *out, low=-high, high=high), out, list(size), aligned, *factors)
     yield call(m.tensor(1, 2, *OUT[n - 1]), list(OUT[n - 1]), [1, 2, *([0] * n)], False)
     yield call(m.tensor(1, 2, *SIZES[n - 1]), list(OUT[n - 1]), [1, 2, *SIZES[n - 1]], True)
 
@@ -65,3 +65,4 @@ for _n in (1, 2, 3):
     sample(f"upsample_nearest{_n}d_backward")(lambda m, n=_n: nearest_backward(m, n))
     sample(f"upsample_linear{_n}d")(lambda m, n=_n: linear(m, n))
     sample(f"upsample_linear{_n}d_backward")(lambda m, n=_n: linear_backward(m, n))
+sample("upsample_bicubic2d_backward")(lambda m: linear_backward(m, 2, 1))

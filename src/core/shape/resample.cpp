@@ -32,6 +32,7 @@ Prepared<S> prepared(int64_t rank, ArrayRef<S> sizes, DType dtype) {
   // A text may run over two positions of each dim.
   const char* places[] = {"i", "j", "k"};
   for (int64_t d = 0; d < 3; ++d) r.extents.push_back({places[d], {S(d < rank ? 2 : 1)}});
+  for (const char* name : {"u", "v"}) r.extents.push_back({name, {S(4)}});
   return r;
 }
 

@@ -1,5 +1,5 @@
 // Rules of resampling: (N, C, spatial...) at other sizes of the last `rank` dims, which are d, h, w in the input and
-// z, y, x in the output; k, j, i run over the two neighbours of a position.
+// z, y, x in the output; k, j, i run over the two neighbours of a position, v, u over four.
 #pragma once
 #include "core/shape/prepared.h"
 

@@ -1,4 +1,4 @@
-"""Images at other sizes. Bicubic ones are weighted sums of a few input positions, dimension by dimension."""
+"""Images at other sizes."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ _OPERATORS = {
     },
     "linear": {1: _ops.upsample_linear1d},
     "bilinear": {2: _ops.upsample_bilinear2d},
+    "bicubic": {2: _ops.upsample_bicubic2d},
     "trilinear": {3: _ops.upsample_trilinear3d},
 }
 _NAMES = {1: "linear", 2: "bilinear or bicubic", 3: "trilinear"}
@@ -75,26 +76,17 @@ def interpolate(
             f"\"upsample_{mode}{rank}d\" not implemented for '{input.dtype}'; convert the input with .float() first"
         )
     if not (antialias or of_bytes) or mode.startswith("nearest"):
-        if mode != "bicubic":
-            aligned = () if mode.startswith("nearest") else (bool(align_corners),)
-            return _OPERATORS[mode][rank](input, sizes, *aligned, *scales)
+        aligned = () if mode.startswith("nearest") else (bool(align_corners),)
+        return _OPERATORS[mode][rank](input, sizes, *aligned, *scales)
+    result = resampled(input, sizes, scales, mode, bool(align_corners), antialias)
     format = channels_last_format(input)
-    if antialias or of_bytes:
-        return _in_format(resampled(input, sizes, scales, mode, bool(align_corners), antialias), format)
-    result = input.float() if input.dtype in (strata.float16, strata.bfloat16) else input
-    for d in reversed(range(rank)):
-        result = _weighted(result, 2 + d, _cubic(result, input.shape[2 + d], sizes[d], scales[d], bool(align_corners)))
-    return _in_format(result.to(input.dtype), format)
+    return result if format is None else result.contiguous(memory_format=format)
 
 
 def channels_last_format(input: Tensor):
     """The memory format of images or volumes whose channels vary fastest; None for others."""
     format = {4: strata.channels_last, 5: strata.channels_last_3d}.get(input.dim())
     return format if format and not input.is_contiguous() and input.is_contiguous(memory_format=format) else None
-
-
-def _in_format(result: Tensor, format) -> Tensor:
-    return result if format is None else result.contiguous(memory_format=format)
 
 
 def _check_mode(input: Tensor, mode: str, align_corners: bool | None) -> None:
@@ -139,46 +131,6 @@ def _geometry(input: Tensor, rank: int, size, scale_factor, recompute: bool | No
     scales = [float(s) for s in _listed(scale_factor, rank, "scale_factor")]
     sizes = [math.floor(float(n * s)) for n, s in zip(input.shape[2:], scales, strict=True)]
     return sizes, [None] * rank if recompute else scales
-
-
-def _ratio(inputs: int, outputs: int, scale: float | None) -> float:
-    return 1.0 / scale if scale else inputs / outputs
-
-
-def _positions(like: Tensor, inputs: int, outputs: int, scale: float | None, align_corners: bool) -> Tensor:
-    """Where the outputs lie between the inputs."""
-    dtype = strata.float64 if like.dtype in (strata.float64, strata.complex128) else strata.float32
-    at = strata.arange(outputs, dtype=dtype)
-    if align_corners:
-        return at * ((inputs - 1) / (outputs - 1) if outputs > 1 else 0.0)
-    return (at + 0.5) * _ratio(inputs, outputs, scale) - 0.5
-
-
-def _cubic(like: Tensor, inputs: int, outputs: int, scale, align_corners: bool) -> list[tuple[Tensor, Tensor]]:
-    """Cubic convolution with a = -0.75. Source: R. Keys, IEEE TASSP 29 (1981)."""
-    a = -0.75
-    at = _positions(like, inputs, outputs, scale, align_corners)
-    first = at.floor()
-    part = at - first
-
-    def near(x: Tensor) -> Tensor:
-        return ((a + 2) * x - (a + 3)) * x * x + 1
-
-    def far(x: Tensor) -> Tensor:
-        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
-
-    weights = [far(part + 1), near(part), near(1 - part), far(2 - part)]
-    low = first.long()
-    return [((low + k - 1).clamp(0, inputs - 1), w) for k, w in enumerate(weights)]
-
-
-def _weighted(input: Tensor, dim: int, taps: list[tuple[Tensor, Tensor]]) -> Tensor:
-    shape = [-1] + [1] * (input.dim() - dim - 1)
-    parts = [input.index_select(dim, index) * weight.reshape(shape) for index, weight in taps]
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 def upsample(
