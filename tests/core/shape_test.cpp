@@ -344,7 +344,8 @@ TEST(Shape, Resampling) {
                   return all(shape::resample_backward<S>("test", 1, tensor(grad), wanted, given))));
   check_rule(5, 0, 3, [](const auto& s) {
     using S = std::decay_t<decltype(s[0])>;
-    const List<S> image{s[0], s[1], S(3)}, place{s[0], s[2], s[3]}, weight{s[0], s[2], s[4]}, grad{s[0], s[1], s[4]};
+    const List<S> image{s[0], s[1], S(3), S(1)}, place{s[0], s[2], s[3]};
+    const List<S> weight{s[0], s[2], s[4]}, grad{s[0], s[1], s[4], S(1)};
     List<S> made = all(shape::weighted_gather<S>(tensor(image), tensor(place, DType::I64), tensor(weight)));
     for (const auto& r : {shape::weighted_scatter<S>(tensor(grad), tensor(place, DType::I64), tensor(weight), s[1]),
                           shape::gathered_products<S>(tensor(image), tensor(place, DType::I64), tensor(grad))})

@@ -216,9 +216,9 @@ def grid_weight(x, tap, size, mode, padding, aligned, order):
 
 
 def weighted_gather(image, place, weight):
-    if image.ndim != 3 or weight.shape != place.shape:
+    if image.ndim != 4 or weight.shape != place.shape:
         return "RuntimeError"
-    found = np.zeros((*image.shape[:2], place.shape[2]), image.dtype)
+    found = np.zeros((*image.shape[:2], place.shape[2], 1), image.dtype)
     for n, t, p in np.ndindex(place.shape):
         if place[n, t, p] >= 0:
             found[n, :, p] += image[n, :, place[n, t, p]] * weight[n, t, p]
@@ -228,7 +228,7 @@ def weighted_gather(image, place, weight):
 def weighted_scatter(grad, place, weight, size):
     if grad.shape[2] != place.shape[2]:
         return "RuntimeError"
-    found = np.zeros((*grad.shape[:2], size), grad.dtype)
+    found = np.zeros((*grad.shape[:2], size, 1), grad.dtype)
     for n, p, t in np.ndindex(place.shape[0], place.shape[2], place.shape[1]):
         if place[n, t, p] >= 0:
             found[n, :, place[n, t, p]] += grad[n, :, p] * weight[n, t, p]

@@ -25,7 +25,7 @@ def points(m, *shape: int, low: float = -1.6, high: float = 1.6) -> T:
 def sampled(m, dims: int):
     # PyTorch rounds each step in half types: where these are many, it says other numbers.
     for mode, padding, aligned in itertools.product(MODES[:2] if "16" in m.dtype else MODES, PADDINGS, (False, True)):
-        image = m.tensor(2, 3, *SIZES[dims])
+        image = m.tensor(2, 17 if padding == 0 and m.dtype in WIDE else 3, *SIZES[dims])
         yield call(image, points(m, 2, *POINTS[dims], dims), mode, padding, aligned)
     one = (1,) * dims
     for mode in MODES[:2] if "16" in m.dtype else MODES:
@@ -55,8 +55,9 @@ def back(m, dims: int):
     if "16" in m.dtype:
         return
     for mode, padding, aligned in itertools.product(MODES[:2] if dims == 3 else MODES, PADDINGS, (False, True)):
-        image, grid = m.tensor(2, 3, *SIZES[dims]), points(m, 2, *POINTS[dims], dims)
-        yield call(m.tensor(2, 3, *POINTS[dims], low=-1, high=1), image, grid, mode, padding, aligned, [True, True])
+        channels = 3 if padding or mode == 2 else 17  # which are walked another way
+        image, grid = m.tensor(2, channels, *SIZES[dims], low=-1, high=1), points(m, 2, *POINTS[dims], dims)
+        yield call(m.tensor(2, channels, *POINTS[dims], low=-1, high=1), image, grid, mode, padding, aligned, [True, True])
     yield call(m.tensor(1, 2, *POINTS[dims]), m.tensor(1, 2, *SIZES[dims]), points(m, 1, *POINTS[dims], dims), 0, 0, False, [False, True])
     if m.is_float:
         yield call(m.tensor(0, 2, *POINTS[dims]), m.tensor(0, 2, *SIZES[dims]), m.tensor(0, *POINTS[dims], dims), 0, 0, True, [True, True])
@@ -118,23 +119,23 @@ def grid_weight(m):
 @sample("weighted_gather")
 def weighted_gather(m):
     for n, c, s, t, p in ((2, 3, 11, 4, 70), (1, 2, 5, 1, 3), (0, 2, 5, 2, 3), (2, 0, 5, 2, 3), (2, 1, 5, 2, 0)):
-        yield call(m.tensor(n, c, s), m.integers(n, t, p, low=-1, high=s), m.tensor(n, t, p))
+        yield call(m.tensor(n, c, s, 1), m.integers(n, t, p, low=-1, high=s), m.tensor(n, t, p))
     if m.dtype in WIDE:
-        yield call(m.tensor(2, 3), m.integers(2, 1, 3), m.tensor(2, 1, 3))
-        yield call(m.tensor(2, 3, 4), m.integers(2, 1, 3), m.tensor(2, 1, 2))
+        yield call(m.tensor(2, 3, 4), m.integers(2, 1, 3), m.tensor(2, 1, 3))
+        yield call(m.tensor(2, 3, 4, 1), m.integers(2, 1, 3), m.tensor(2, 1, 2))
 
 
 @sample("weighted_scatter")
 def weighted_scatter(m):
     for n, c, s, t, p in ((2, 3, 11, 4, 70), (1, 2, 5, 1, 3), (0, 2, 5, 2, 3), (2, 0, 5, 2, 3), (2, 1, 5, 2, 0)):
-        yield call(m.tensor(n, c, p), m.integers(n, t, p, low=-1, high=s), m.tensor(n, t, p), s)
+        yield call(m.tensor(n, c, p, 1), m.integers(n, t, p, low=-1, high=s), m.tensor(n, t, p), s)
     if m.dtype in WIDE:
-        yield call(m.tensor(2, 3, 4), m.integers(2, 1, 3), m.tensor(2, 1, 3), 5)
+        yield call(m.tensor(2, 3, 4, 1), m.integers(2, 1, 3), m.tensor(2, 1, 3), 5)
 
 
 @sample("gathered_products")
 def gathered_products(m):
     for n, c, s, t, p in ((2, 3, 11, 4, 70), (1, 2, 5, 1, 3), (0, 2, 5, 2, 3), (2, 0, 5, 2, 3), (2, 1, 5, 2, 0)):
-        yield call(m.tensor(n, c, s), m.integers(n, t, p, low=-1, high=s), m.tensor(n, c, p))
+        yield call(m.tensor(n, c, s, 1), m.integers(n, t, p, low=-1, high=s), m.tensor(n, c, p, 1))
     if m.dtype in WIDE:
-        yield call(m.tensor(2, 3, 4), m.integers(2, 1, 3), m.tensor(2, 2, 3))
+        yield call(m.tensor(2, 3, 4, 1), m.integers(2, 1, 3), m.tensor(2, 2, 3, 1))

@@ -36,11 +36,20 @@ Prepared<S> prepared(int64_t rank, ArrayRef<S> sizes, DType dtype) {
   return r;
 }
 
-// Of images (n, c, s) and what has the places' n and p beside them.
+// Of images (n, c, s, 1) and what has the places' n and q beside them.
 template <class S>
 void check_places(const char* op, const Geometry<S>& image, const Geometry<S>& place) {
-  STRATA_CHECK(image.dim() == 3 && place.dim() == 3 && image.sizes[0] == place.sizes[0], op,
-               ": expected images (n, c, s) and places (n, t, q), got ", image.sizes, " and ", place.sizes);
+  STRATA_CHECK(image.dim() == 4 && image.sizes[3] == S(1) && place.dim() == 3 && image.sizes[0] == place.sizes[0], op,
+               ": expected images (n, c, s, 1) and places (n, t, q), got ", image.sizes, " and ", place.sizes);
+}
+
+// Channels, and the last dim, are the plain group.
+template <class S>
+Prepared<S> at_places(const Geometry<S>& image, const S& size) {
+  Prepared<S> r(Sizes<S>{image.sizes[0], image.sizes[1], size, S(1)}, image.dtype);
+  r.place("n", 0);
+  for (const char* name : {"s", "q"}) r.place(name, 2);
+  return r;
 }
 
 }  // namespace
@@ -70,7 +79,7 @@ Prepared<S> weighted_gather(const Geometry<S>& self, const Geometry<S>& place, c
   check_places("_weighted_gather", self, place);
   STRATA_CHECK(weight.sizes == place.sizes, "_weighted_gather: expected weights of the places' shape ", place.sizes,
                ", got ", weight.sizes);
-  return Prepared<S>(Sizes<S>{self.sizes[0], self.sizes[1], place.sizes[2]}, self.dtype);
+  return at_places<S>(self, place.sizes[2]);
 }
 
 template <class S>
@@ -78,9 +87,9 @@ Prepared<S> weighted_scatter(const Geometry<S>& grad, const Geometry<S>& place, 
                              const S& size) {
   check_places("_weighted_scatter", grad, place);
   STRATA_CHECK(weight.sizes == place.sizes && grad.sizes[2] == place.sizes[2],
-               "_weighted_scatter: expected places and weights (n, t, q) for a gradient (n, c, q), got ", place.sizes,
-               ", ", weight.sizes, " and ", grad.sizes);
-  return Prepared<S>(Sizes<S>{grad.sizes[0], grad.sizes[1], size}, grad.dtype);
+               "_weighted_scatter: expected places and weights (n, t, q) for a gradient (n, c, q, 1), got ",
+               place.sizes, ", ", weight.sizes, " and ", grad.sizes);
+  return at_places<S>(grad, size);
 }
 
 template <class S>
@@ -88,8 +97,8 @@ Prepared<S> gathered_products(const Geometry<S>& self, const Geometry<S>& place,
   check_places("_gathered_products", self, place);
   check_places("_gathered_products", grad, place);
   STRATA_CHECK(grad.sizes[1] == self.sizes[1] && grad.sizes[2] == place.sizes[2],
-               "_gathered_products: expected a gradient (n, c, q) for images ", self.sizes, " and places ", place.sizes,
-               ", got ", grad.sizes);
+               "_gathered_products: expected a gradient (n, c, q, 1) for images ", self.sizes, " and places ",
+               place.sizes, ", got ", grad.sizes);
   return Prepared<S>(place.sizes, self.dtype);
 }
 

@@ -11,7 +11,7 @@ template <class S>
 Prepared<S> resample_backward(const char* op, int64_t rank, const Geometry<S>& grad, ArrayRef<S> output_size,
                               ArrayRef<S> input_size);
 
-// Elements of flattened images (n, c, s) at places (n, t, q): sums over t (n, c, q), their scatter, sums over c.
+// Elements of flattened images (n, c, s, 1) at places (n, t, q): sums over t (n, c, q, 1), their scatter, sums over c.
 template <class S>
 Prepared<S> weighted_gather(const Geometry<S>& self, const Geometry<S>& place, const Geometry<S>& weight);
 template <class S>
