@@ -16,11 +16,15 @@ namespace {
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr int64_t kGrain = 1000;  // states, a few microseconds each dozen
 
+// exp(x), at once where it is 1 or nothing.
+double share_of(double x) { return x == 0 ? 1 : x == kNever ? 0 : math::exp(x); }
+
 // log(exp(a) + exp(b) + exp(c)); of three kNever itself.
 double log_sum(double a, double b, double c) {
-  double top = std::max(std::max(a, b), c);
-  if (top == kNever) top = 0;
-  return math::log(math::exp(a - top) + math::exp(b - top) + math::exp(c - top)) + top;
+  const double top = std::max(std::max(a, b), c);
+  if (top == kNever) return top;
+  const double sum = share_of(a - top) + share_of(b - top) + share_of(c - top);
+  return sum == 1 ? top : math::log(sum) + top;
 }
 
 // One sample: its states' classes, and where its values lie.
@@ -114,10 +118,12 @@ template <class T>
 void backward(const Problem& p, const Sample& s, int64_t n, double loss, double grad, const T* log_alpha, T* out) {
   const int64_t states = s.states(), step = p.batch * p.classes;
   const T* all = p.log_probs.data<T>() + n * p.classes;
-  std::vector<double> now(size_t(states), kNever), next(size_t(states), 0.0), shares(size_t(p.classes), kNever);
+  std::vector<double> now(size_t(states), kNever), next(size_t(states), 0.0), shares(size_t(p.classes), 0.0);
   for (int64_t t = s.time; t-- > 0;) {
     const T* logs = all + t * step;
-    std::fill(shares.begin(), shares.end(), kNever);
+    // What all alignments through a class weigh; no number where the loss or the class is infinite.
+    for (int64_t c = 0; c < p.classes; ++c)
+      shares[size_t(c)] = loss == -kNever || double(logs[c]) == kNever ? std::numeric_limits<double>::quiet_NaN() : 0;
     for (int64_t k = states; k-- > 0;) {
       const double log = double(logs[s.label[size_t(k)]]);
       if (t == s.time - 1)
@@ -125,14 +131,11 @@ void backward(const Problem& p, const Sample& s, int64_t n, double loss, double 
       else
         next[size_t(k)] = log + log_sum(now[size_t(k)], k + 1 < states ? now[size_t(k + 1)] : kNever,
                                         k + 2 < states && s.skips(k + 2) ? now[size_t(k + 2)] : kNever);
-      double& share = shares[size_t(s.label[size_t(k)])];
-      share = log_sum(share, double(log_alpha[t * p.width + k]) + next[size_t(k)], kNever);
+      shares[size_t(s.label[size_t(k)])] += share_of(double(log_alpha[t * p.width + k]) + next[size_t(k)] + loss - log);
     }
     now.swap(next);
-    for (int64_t c = 0; c < p.classes; ++c) {
-      const double log = double(logs[c]);
-      out[t * step + c] = T((math::exp(log) - math::exp(shares[size_t(c)] + loss - log)) * grad);
-    }
+    for (int64_t c = 0; c < p.classes; ++c)
+      out[t * step + c] = T((math::exp(double(logs[c])) - shares[size_t(c)]) * grad);
   }
 }
 
