@@ -48,7 +48,7 @@ Prepared<S> masked_select(const Geometry<S>& self, const Geometry<S>& mask) {
   STRATA_CHECK(mask.dtype == DType::Bool, "masked_select: expected BoolTensor for mask, got ",
                scalar_type_name(mask.dtype));
   S count(1);
-  for (const S& s : broadcast(self.sizes, mask.sizes)) count = count * s;
+  for (const S& s : broadcast(self.sizes, mask.sizes)) count = times<S>(count, s);
   return {line(found<S>("masked_select", "selected", S(0), count)), self.dtype};
 }
 
