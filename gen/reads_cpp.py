@@ -33,5 +33,5 @@ def rows(e: Entry) -> list[str]:
 
 def write(entries: list[Entry], out: Output) -> None:
     lines = [row for e in entries for row in rows(e)]
-    out.write("reads.cpp", HEADER + '#include "dispatch/record.h"\n\nnamespace strata {\n\nconst HostRead host_reads[] = {\n  ' +
+    out.write("reads.cpp", HEADER + '#include "dispatch/host_reads.h"\n\nnamespace strata {\n\nconst HostRead host_reads[] = {\n  ' +
               "\n  ".join(lines) + "\n  {nullptr, false, HostRead::Always, 0, 0}};\n\n}  // namespace strata\n")

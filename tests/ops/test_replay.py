@@ -115,14 +115,14 @@ def check(where: str, f, first, second, compared: bool = True, drawn: bool = Fal
     random, and differ."""
     at_word(3)
     tape, recorded = strata._C._record(f, copies(first))
-    text = f"{where}\n{strata._C._tape_text(tape)}"
-    assert not strata._C._tape_captured(tape), f"used what no recorded operator made: {text}"
+    text = f"{where}\n{strata._C._graph_text(tape)}"
+    assert not strata._C._graph_captured(tape), f"used what no recorded operator made: {text}"
     wanted, given = copies(second), copies(second)
     at_word(8)
     expected = f(*wanted)
     after = states()
     at_word(8)
-    got = strata._C._tape_replay(tape, given)
+    got = strata._C._graph_run(tape, given)
     assert states() == after, f"the generator is elsewhere afterwards: {text}"
     assert not drawn or not all(map(same_bits, recorded, got)), f"nothing was drawn: {text}"
     assert len(expected) == len(got), text
@@ -343,7 +343,7 @@ def test_errors_of_values_are_replayed(entry, dtype_name):
                 f(*copies(tensors))
             except ERRORS as error:
                 with pytest.raises(type(error)):
-                    strata._C._tape_replay(tape, copies(tensors))
+                    strata._C._graph_run(tape, copies(tensors))
 
 
 # Samples of the table draw what is certain; these do not.

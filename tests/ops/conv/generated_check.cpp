@@ -236,17 +236,21 @@ void check(const GemmKernel& kernel, const char* dtype, const Case& q, int layou
                 q.spatial, q.batch, q.groups, q.in, q.out, q.size[0], q.kernel[0], layout);
   for (const GemmThreads& threads : {GemmThreads{}, GemmThreads{2, two_threads}}) {
     std::vector<E> got(y.size());
-    bool ok = conv_forward_generated(kernel, s, x.data(), w.data(), nullptr, got.data(), threads);
-    compare("forward", name, got, y_want);
-    ok &= conv_forward_generated(kernel, s, x.data(), w.data(), b.data(), got.data(), threads);
-    compare("forward with bias", name, got, yb_want);
+    // The order of complex factors matters, so channels-last results, products turned round, are the caller's to copy.
+    const bool taken = !complex || !(layout & 3);
+    bool ok = conv_forward_generated(kernel, s, x.data(), w.data(), nullptr, got.data(), threads) == taken;
+    if (taken) {
+      compare("forward", name, got, y_want);
+      ok &= conv_forward_generated(kernel, s, x.data(), w.data(), b.data(), got.data(), threads);
+      compare("forward with bias", name, got, yb_want);
+    }
     got.assign(x.size(), E{});
-    ok &= conv_backward_data_generated(kernel, s, y.data(), w.data(), got.data(), threads);
-    compare("data", name, got, dx_want);
+    ok &= conv_backward_data_generated(kernel, s, y.data(), w.data(), got.data(), threads) == taken;
+    if (taken) compare("data", name, got, dx_want);
     got.assign(w.size(), E{});
     ok &= conv_backward_weights_generated(kernel, s, x.data(), y.data(), got.data(), threads);
     compare("weights", name, got, dw_want);
-    if (!ok) std::printf("%s: a layout was declined\n", name), ++wrong;
+    if (!ok) std::printf("%s: layouts are taken or declined otherwise than they should be\n", name), ++wrong;
   }
 }
 

@@ -1,5 +1,5 @@
-// dispatch/record: tapes of operators, and what computes while they are recorded without having been asked for.
-#include "dispatch/record.h"
+// jit/trace/recorder: graphs of operators, and what computes while they are recorded without having been asked for.
+#include "jit/trace/recorder.h"
 
 #include <gtest/gtest.h>
 
@@ -10,23 +10,23 @@
 
 namespace strata {
 
-TEST(Record, ReplaysOnOtherInputs) {
+TEST(Recorder, ReplaysOnOtherInputs) {
   Tensor x = ops::arange(Scalar(4)), y = ops::full({4}, Scalar(10));
   Recording recording({x, y});
   Tensor z = ops::mul(x, y);
   ops::add_(ops::slice(z, 0, 1, 3, 1), x.sizes().empty() ? x : ops::select(y, 0, 0));
-  Tape tape = recording.finish({z});
-  EXPECT_EQ(tape.steps().size(), 4u);
-  EXPECT_TRUE(tape.captured().empty());
+  ir::Graph graph = recording.finish({z});
+  EXPECT_EQ(graph.body.nodes.size(), 4u);
+  EXPECT_TRUE(graph.captured.empty());
   Tensor a = ops::full({4}, Scalar(2)), b = ops::arange(Scalar(4));
   a = ops::to(a, x.dtype());
   b = ops::to(b, y.dtype());
-  std::vector<Tensor> out = tape.replay({a, b});
+  std::vector<Tensor> out = ir::run(graph, {a, b});
   ASSERT_EQ(out.size(), 1u);
   EXPECT_TRUE(ops::equal(out[0], ops::mul(a, b)));  // b[0] is 0
 }
 
-TEST(Record, WhatNobodyAskedForIsAnInternalError) {
+TEST(Recorder, WhatNobodyAskedForIsAnInternalError) {
   Tensor x = ops::ones({4}), y = ops::zeros({4});
   Recording recording({x, y});
   auto kind = [](auto&& f) {
@@ -50,23 +50,23 @@ TEST(Record, WhatNobodyAskedForIsAnInternalError) {
   }
 }
 
-TEST(Record, TensorsFromOutsideAreCaptured) {
+TEST(Recorder, TensorsFromOutsideAreCaptured) {
   Tensor x = ops::ones({4}), outside = ops::ones({4});
   Recording recording({x});
-  Tape tape = recording.finish({ops::add(x, outside)});
-  ASSERT_EQ(tape.captured().size(), 1u);
-  EXPECT_TRUE(tape.captured()[0].is_same(outside));
+  ir::Graph graph = recording.finish({ops::add(x, outside)});
+  ASSERT_EQ(graph.captured.size(), 1u);
+  EXPECT_TRUE(graph.captured[0].is_same(outside));
 }
 
-TEST(Record, CompositesAreDecomposed) {
+TEST(Recorder, CompositesAreDecomposed) {
   Operator& reshape = OperatorTable::instance().get("aten::reshape");
   ASSERT_TRUE(reshape.is_composite());
   Tensor x = ops::ones({4}), out = ops::empty({0});
   Recording recording({x, out});
   ops::reshape(x, {2, 2});
-  Tape tape = recording.finish({});
-  ASSERT_EQ(tape.steps().size(), 1u);
-  EXPECT_EQ(tape.steps()[0].op->name, "aten::view");
+  ir::Graph graph = recording.finish({});
+  ASSERT_EQ(graph.body.nodes.size(), 1u);
+  EXPECT_EQ(graph.body.nodes[0].op->name, "aten::view");
 }
 
 }  // namespace strata

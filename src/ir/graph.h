@@ -1,0 +1,131 @@
+// The one graph of Strata: nodes whose targets are operators of the table, with blocks for `if` and `loop`. It says
+// nothing of how it came to be: a recording makes one, a text makes one.
+//
+// Values are numbered through the whole graph. Each has one definition: a parameter of a block or a result of a node. A
+// value stands for a tensor object, so views share memory and operators that write change what their operand is; the
+// pass that takes that away says so (ir/verify.h lists what is legal when).
+//
+// Spec, which verify() executes:
+//   - a value is defined before it is used, in the same block or one around it;
+//   - a call has an argument for each of its schema, and a result for each tensor that it returns;
+//   - `if` has a condition and two blocks without parameters, whose results are as many as the node's;
+//   - `loop` has a count, a condition and what it carries, and one block: its parameters are the turn's number (an
+//     int) and what is carried, its results a condition and what is carried on; the node's results are the last ones;
+//   - a type says what every run gives: kind, dtype, device, sizes, strides.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/span.h"
+#include "core/sym.h"
+#include "dispatch/operator.h"
+
+namespace strata::ir {
+
+using Id = int32_t;
+constexpr Id kNone = -1;  // in place of a value: None, an undefined tensor
+
+struct Type {
+  enum Kind : uint8_t { Tensor, Int, Float, Bool };
+  Kind kind = Tensor;
+  DType dtype = DType::F32;
+  Device device;
+  SmallVec<SymInt, 5> sizes, strides;  // of elements; expressions of a SymContext that outlives the graph, or numbers
+  bool number = false;                 // a tensor that stands for a Python number: it takes no part in promotion
+};
+Type type_of(const Tensor& t);
+// Whether a tensor is what the type says. Symbolic sizes are compared by their hints.
+bool fits(const Tensor& t, const Type& type);
+std::string to_string(const Type& type);  // "f32[2, 3]", "f32[2, 3; 1, 2]" with strides where they are not contiguous
+
+struct Value {
+  Type type;
+  std::string name;  // where it comes from, for people: "x", "model.0.weight"; may be empty
+};
+
+struct Arg {
+  enum Kind : uint8_t { Constant, One, List };
+  Kind kind = Constant;
+  IValue constant;
+  std::vector<Id> values;
+  static Arg one(Id value) { return {One, {}, {value}}; }
+  static Arg list(std::vector<Id> values) { return {List, {}, std::move(values)}; }
+};
+
+struct Node;
+
+struct Block {
+  std::vector<Id> params;
+  std::vector<Node> nodes;
+  std::vector<Id> results;
+};
+
+struct Node {
+  enum Kind : uint8_t { Call, Constant, If, Loop };
+  Kind kind = Call;
+  Operator* op = nullptr;       // of a call
+  std::vector<Arg> args;
+  std::vector<Id> results;      // kNone: an undefined tensor
+  std::vector<Block> blocks;
+  Tensor constant;      // of a constant: a Python number as a tensor
+  std::string span;             // "model.py:12 in forward"; passes keep it
+};
+
+struct Graph {
+  std::vector<Value> values;
+  Block body;
+  // Tensors that the program found outside of its arguments, as parameters of a model: the last parameters of the body.
+  // A run uses these tensors as they are then.
+  std::vector<Tensor> captured;
+
+  Id add(Type type, std::string name = {});
+  size_t inputs() const { return body.params.size() - captured.size(); }
+};
+
+// Calls f with each value that a node reads, blocks included.
+template <class F>
+void each_use(const Node& node, F&& f) {
+  for (const Arg& a : node.args)
+    for (Id v : a.values)
+      if (v != kNone) f(v);
+  for (const Block& b : node.blocks) {
+    for (const Node& n : b.nodes) each_use(n, f);
+    for (Id v : b.results)
+      if (v != kNone) f(v);
+  }
+}
+
+size_t count_nodes(const Block& block);  // those of inner blocks, too
+
+// The text of a graph, which parses back to an equal one but for the captured tensors' values.
+std::string print(const Graph& graph);
+std::string print(const IValue& value);  // as an argument of a call
+
+// Runs a graph on tensors that fit the types of its inputs, which it may write. Below autograd: nothing is recorded for
+// a backward. Raises Value for tensors that do not fit.
+std::vector<Tensor> run(const Graph& graph, TensorList inputs);
+
+// The same under the keys of this thread, and telling what each value was; for those that look on.
+class Interpreter {
+ public:
+  explicit Interpreter(const Graph& graph) : graph_(graph), values_(graph.values.size()) {}
+  virtual ~Interpreter() = default;
+  std::vector<Tensor> run(TensorList params);  // captured ones too
+
+ protected:
+  // A call whose arguments are on the stack; leaves its results there.
+  virtual void call(const Node& node, Stack& stack);
+  const IValue& value(Id v) const { return values_[size_t(v)]; }
+
+ private:
+  std::vector<IValue> block(const Block& b);
+  void node(const Node& n);
+  void branch(const Node& n);
+  void loop(const Node& n);
+  IValue read(Id v) const;
+  void give(const std::vector<Id>& to, const std::vector<IValue>& values);
+  const Graph& graph_;
+  std::vector<IValue> values_;
+};
+
+}  // namespace strata::ir

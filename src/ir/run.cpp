@@ -1,0 +1,112 @@
+#include "base/error.h"
+#include "dispatch/boxed.h"
+#include "ir/graph.h"
+
+namespace strata::ir {
+
+IValue Interpreter::read(Id v) const { return v == kNone ? IValue(Tensor()) : values_[size_t(v)]; }
+
+void Interpreter::give(const std::vector<Id>& to, const std::vector<IValue>& values) {
+  for (size_t i = 0; i < to.size(); ++i)
+    if (to[i] != kNone) values_[size_t(to[i])] = values[i];
+}
+
+std::vector<IValue> Interpreter::block(const Block& b) {
+  for (const Node& n : b.nodes) node(n);
+  std::vector<IValue> results;
+  for (Id v : b.results) results.push_back(read(v));
+  return results;
+}
+
+void Interpreter::call(const Node& node, Stack& stack) { call_boxed(*node.op, stack); }
+
+namespace {
+
+bool holds(const IValue& v) {
+  if (v.is<bool>()) return v.get<bool>();
+  const Tensor& t = v.get<Tensor>();
+  STRATA_CHECK(t.numel() == 1 && t.dtype() == DType::Bool, "if: expected a bool of one element, got ", t.dtype(), " ",
+               t.sizes());
+  return *static_cast<const bool*>(static_cast<const void*>(t.bytes()));
+}
+
+}  // namespace
+
+void Interpreter::branch(const Node& n) {
+  give(n.results, block(n.blocks[holds(read(n.args[0].values[0])) ? 0 : 1]));
+}
+
+void Interpreter::loop(const Node& n) {
+  auto argument = [&](size_t i) {
+    return n.args[i].kind == Arg::Constant ? n.args[i].constant : read(n.args[i].values[0]);
+  };
+  const int64_t count = argument(0).get<int64_t>();
+  bool going = holds(argument(1));
+  std::vector<IValue> carried;
+  for (size_t i = 2; i < n.args.size(); ++i) carried.push_back(argument(i));
+  for (int64_t turn = 0; turn < count && going; ++turn) {
+    std::vector<IValue> given{IValue(turn)};
+    given.insert(given.end(), carried.begin(), carried.end());
+    give(n.blocks[0].params, given);
+    std::vector<IValue> results = block(n.blocks[0]);
+    going = holds(results[0]);
+    carried.assign(results.begin() + 1, results.end());
+  }
+  give(n.results, carried);
+}
+
+void Interpreter::node(const Node& n) {
+  if (n.kind == Node::If) return branch(n);
+  if (n.kind == Node::Loop) return loop(n);
+  if (n.kind == Node::Constant) return give(n.results, {n.constant.defined() ? IValue(n.constant) : n.args[0].constant});
+  Stack stack;
+  for (const Arg& a : n.args) {
+    if (a.kind == Arg::List) {
+      IValue::TensorVec list;
+      for (Id v : a.values) list.push_back(read(v).get<Tensor>());
+      stack.push_back(IValue(std::move(list)));
+    } else {
+      stack.push_back(a.kind == Arg::Constant ? a.constant : read(a.values[0]));
+    }
+  }
+  call(n, stack);
+  size_t i = 0;
+  auto result = [&](const Tensor& t) {
+    STRATA_INTERNAL(i < n.results.size() && t.defined() == (n.results[i] != kNone), n.op->name,
+                    ": gave other results than the graph says");
+    if (t.defined()) values_[size_t(n.results[i])] = IValue(t);
+    ++i;
+  };
+  for (const IValue& v : stack) {
+    if (v.is_tensor()) result(v.get<Tensor>());
+    if (v.is_tensors())
+      for (const Tensor& t : v.get<IValue::TensorVec>()) result(t);
+    if (v.is_none()) result(Tensor());
+  }
+  STRATA_INTERNAL(i == n.results.size(), n.op->name, ": gave fewer results than the graph says");
+}
+
+std::vector<Tensor> Interpreter::run(TensorList params) {
+  for (size_t i = 0; i < params.size(); ++i) values_[size_t(graph_.body.params[i])] = IValue(params[i]);
+  std::vector<Tensor> results;
+  for (const IValue& v : block(graph_.body)) results.push_back(v.get<Tensor>());
+  return results;
+}
+
+std::vector<Tensor> run(const Graph& graph, TensorList inputs) {
+  STRATA_CHECK_VALUE(inputs.size() == graph.inputs(), "graph: expected ", graph.inputs(), " inputs, got ",
+                     inputs.size());
+  std::vector<Tensor> params(inputs.begin(), inputs.end());
+  params.insert(params.end(), graph.captured.begin(), graph.captured.end());
+  for (size_t i = 0; i < params.size(); ++i) {
+    const Type& type = graph.values[size_t(graph.body.params[i])].type;
+    STRATA_CHECK_VALUE(fits(params[i], type), "graph: input ", i, ": expected ", to_string(type),
+                       ", as it was captured, got ", params[i].defined() ? to_string(type_of(params[i])) : "None");
+  }
+  const KeySet all((1u << kKeyCount) - 1), kept = all.below(Key::Autograd);
+  ExcludeGuard below((all - kept) | KeySet(Key::Tracer));
+  GradModeGuard off(false);
+  return Interpreter(graph).run(params);
+}
+
+}  // namespace strata::ir

@@ -1,0 +1,141 @@
+#include "jit/trace/recorder.h"
+
+#include <mutex>
+
+#include "core/watch.h"
+#include "dispatch/host_reads.h"
+#include "dispatch/seen.h"
+
+namespace strata {
+
+namespace {
+
+thread_local Recording* current = nullptr;
+
+bool writes_out(const Schema& schema) {
+  for (const Argument& a : schema.args)
+    if (a.type.written && a.keyword_only) return true;
+  return false;
+}
+
+Scalar number_in(const Tensor& t) {
+  const char* at = t.bytes();
+  switch (t.dtype()) {
+    case DType::Bool:
+      return *at != 0;
+    case DType::I64:
+      return *reinterpret_cast<const long*>(at);
+    case DType::F64:
+      return *reinterpret_cast<const double*>(at);
+    case DType::C128:
+      return *reinterpret_cast<const std::complex<double>*>(at);
+    default:
+      STRATA_INTERNAL(false, "record: a number of dtype ", t.dtype());
+  }
+}
+
+}  // namespace
+
+Recording::Recording(TensorList inputs) : key_(KeySet(Key::Tracer)) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    static const BoxedKernel kernel{&Recording::call, "the recorder"};
+    OperatorTable::instance().fallback(Key::Tracer, &kernel);
+    set_result_hook([] { check_seen("a kernel"); });
+  });
+  STRATA_CHECK(!current, "record: operators are recorded on this thread already");
+  for (const Tensor& t : inputs) input(t);
+  current = this;
+  watch_results(true);
+}
+
+Recording::~Recording() {
+  if (current != this) return;
+  current = nullptr;
+  watch_results(false);
+}
+
+void Recording::input(const Tensor& t, std::string name) {
+  STRATA_CHECK(t.defined(), "record: expected tensors as inputs, got None");
+  const ir::Id v = add(t);
+  graph_.values[size_t(v)].name = std::move(name);
+  graph_.body.params.push_back(v);
+}
+
+ir::Graph Recording::finish(TensorList outputs) {
+  current = nullptr;
+  watch_results(false);
+  for (const Tensor& t : outputs) graph_.body.results.push_back(value(t));
+  graph_.body.params.insert(graph_.body.params.end(), captured_.begin(), captured_.end());
+  return std::move(graph_);
+}
+
+ir::Id Recording::add(const Tensor& t) {
+  const ir::Id v = graph_.add(ir::type_of(t));
+  values_[t.impl()] = v;
+  kept_.push_back(t);
+  return v;
+}
+
+ir::Id Recording::value(const Tensor& t) {
+  if (!t.defined()) return ir::kNone;
+  if (auto at = values_.find(t.impl()); at != values_.end()) return at->second;
+  const ir::Id v = add(t);
+  if (t.impl()->wrapped_number_) {
+    ir::Node number;
+    number.kind = ir::Node::Constant;
+    number.constant = t;
+    number.args.push_back({ir::Arg::Constant, IValue(number_in(t)), {}});
+    number.results.push_back(v);
+    graph_.body.nodes.push_back(std::move(number));
+  } else {
+    captured_.push_back(v);
+    graph_.captured.push_back(t);
+  }
+  return v;
+}
+
+void Recording::call(Operator& op, Dispatch d, Stack& stack) {
+  const bool decomposed = op.is_composite() && op.backend[d.device].empty() && !writes_out(op.schema());
+  if (current) check_recordable(op, stack);
+  if (decomposed) return redispatch_boxed(op, d.below(Key::Tracer), stack);
+  if (current) return current->record(op, d, stack);
+  ExcludeGuard below{KeySet(Key::Tracer)};
+  redispatch_boxed(op, d.below(Key::Tracer), stack);
+}
+
+void Recording::record(Operator& op, Dispatch d, Stack& stack) {
+  ir::Node node;
+  node.op = &op;
+  if (const SourceMark mark = take_source_mark()) node.span = source_text(mark);
+  for (const IValue& v : stack) {
+    if (v.is_tensor()) {
+      node.args.push_back(ir::Arg::one(value(v.get<Tensor>())));
+    } else if (v.is_tensors()) {
+      node.args.push_back(ir::Arg::list({}));
+      for (const Tensor& t : v.get<IValue::TensorVec>()) node.args.back().values.push_back(value(t));
+    } else {
+      node.args.push_back({ir::Arg::Constant, v, {}});
+    }
+  }
+  {
+    ExcludeGuard at_work{KeySet(Key::Tracer)};
+    redispatch_boxed(op, d.below(Key::Tracer), stack);
+  }
+  // An operator that writes gives its operand back: a value of its own, which nobody reads, since later nodes find the
+  // operand's.
+  auto result = [&](const Tensor& t) {
+    if (!t.defined()) return node.results.push_back(ir::kNone);
+    const bool known = values_.contains(t.impl());
+    node.results.push_back(known ? graph_.add(ir::type_of(t)) : add(t));
+  };
+  for (const IValue& v : stack) {
+    if (v.is_tensor()) result(v.get<Tensor>());
+    if (v.is_tensors())
+      for (const Tensor& t : v.get<IValue::TensorVec>()) result(t);
+    if (v.is_none()) result(Tensor());
+  }
+  graph_.body.nodes.push_back(std::move(node));
+}
+
+}  // namespace strata

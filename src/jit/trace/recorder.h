@@ -1,0 +1,38 @@
+// Recording: while one lives on a thread, each operator that reaches Key::Tracer, below autograd and bookkeeping, is
+// appended to a graph, and passed on with the key off, so that what it calls is not recorded again. Composite operators
+// are decomposed; those with out=, whose bodies end in a copy, stay whole.
+//
+// A value stands for a tensor object, so writes in place and views are nodes like others, and running them gives the
+// same aliases. What is not a tensor is a constant. Gradients are part of it where they were computed meanwhile.
+#pragma once
+#include <unordered_map>
+
+#include "dispatch/boxed.h"
+#include "ir/graph.h"
+
+namespace strata {
+
+class Recording {
+ public:
+  // Raises where this thread records already.
+  explicit Recording(TensorList inputs);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  // One more input, as the gradient that a backward begins with.
+  void input(const Tensor& t, std::string name = {});
+  ir::Graph finish(TensorList outputs);
+
+ private:
+  static void call(Operator& op, Dispatch d, Stack& stack);
+  void record(Operator& op, Dispatch d, Stack& stack);
+  ir::Id value(const Tensor& t);
+  ir::Id add(const Tensor& t);
+
+  IncludeGuard key_;
+  ir::Graph graph_;
+  std::unordered_map<const TensorImpl*, ir::Id> values_;
+  std::vector<Tensor> kept_;  // an address stays one tensor's
+  std::vector<ir::Id> captured_;
+};
+
+}  // namespace strata
