@@ -71,8 +71,8 @@ class Printer {
     out_ = "graph(";
     const size_t own = g_.inputs();
     for (size_t i = 0; i < g_.body.params.size(); ++i) {
-      if (i == own) out_ += i ? ") captures(" : "captures(";
-      if (i != own && i) out_ += ", ";
+      if (i) out_ += i == own ? "" : ", ";
+      if (i == own) out_ += ") captures(";
       out_ += typed(g_.body.params[i]);
       const std::string& called = g_.values[size_t(g_.body.params[i])].name;
       if (!called.empty()) out_ += " " + text_of(called);

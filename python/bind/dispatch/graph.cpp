@@ -3,6 +3,8 @@
 #include "bind/dispatch/modes.h"
 #include "bind/dispatch/stack.h"
 #include "bind/tensor/tensor.h"
+#include "ir/parse.h"
+#include "ir/verify.h"
 #include "jit/trace/recorder.h"
 
 namespace strata::py {
@@ -23,6 +25,15 @@ PyObject* tensor_list(TensorList tensors) {
   return list.release();
 }
 
+PyObject* wrap_graph(ir::Graph graph) {
+  return checked(PyCapsule_New(new ir::Graph(std::move(graph)), kGraph,
+                               [](PyObject* o) { delete static_cast<ir::Graph*>(PyCapsule_GetPointer(o, kGraph)); }));
+}
+
+PyObject* to_text(std::string_view s) {
+  return checked(PyUnicode_DecodeUTF8(s.data(), Py_ssize_t(s.size()), "replace"));
+}
+
 // _record(fn, inputs) -> (graph, outputs): the operators that fn(*inputs), which gives a list of tensors, runs.
 PyObject* record(PyObject*, PyObject* args) {
   PyObject *fn, *list;
@@ -32,9 +43,7 @@ PyObject* record(PyObject*, PyObject* args) {
     Recording recording(to_TensorList(given.get()));
     Own results = call_object(fn, given.get());
     ir::Graph graph = recording.finish(to_OptTensorList(results.get()));
-    Own capsule(checked(PyCapsule_New(new ir::Graph(std::move(graph)), kGraph, [](PyObject* o) {
-      delete static_cast<ir::Graph*>(PyCapsule_GetPointer(o, kGraph));
-    })));
+    Own capsule(wrap_graph(std::move(graph)));
     return make_tuple(capsule.release(), results.release()).release();
   });
 }
@@ -48,10 +57,7 @@ PyObject* run(PyObject*, PyObject* args) {
 
 // _graph_text(graph)
 PyObject* text(PyObject*, PyObject* graph) {
-  return guarded([&] {
-    const std::string s = ir::print(graph_of(graph));
-    return checked(PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size())));
-  });
+  return guarded([&] { return to_text(ir::print(graph_of(graph))); });
 }
 
 // _graph_captured(graph): the tensors that no recorded operator made.
@@ -59,10 +65,32 @@ PyObject* captured(PyObject*, PyObject* graph) {
   return guarded([&] { return tensor_list(graph_of(graph).captured); });
 }
 
+// _graph_parse(text, captured) -> graph
+PyObject* parse(PyObject*, PyObject* args) {
+  const char* text;
+  Py_ssize_t size;
+  PyObject* list;
+  if (!PyArg_ParseTuple(args, "s#O", &text, &size, &list)) return nullptr;
+  return guarded([&] { return wrap_graph(ir::parse({text, size_t(size)}, to_TensorList(list))); });
+}
+
+// _graph_verify(graph, functional): raises where it breaks the spec.
+PyObject* verify(PyObject*, PyObject* args) {
+  PyObject* graph;
+  int functional;
+  if (!PyArg_ParseTuple(args, "Op", &graph, &functional)) return nullptr;
+  return guarded([&] {
+    ir::verify(graph_of(graph), functional ? ir::Stage::Functional : ir::Stage::Captured);
+    return new_reference(Py_None).release();
+  });
+}
+
 PyMethodDef functions[] = {{"_record", record, METH_VARARGS, nullptr},
                            {"_graph_run", run, METH_VARARGS, nullptr},
                            {"_graph_text", text, METH_O, nullptr},
                            {"_graph_captured", captured, METH_O, nullptr},
+                           {"_graph_parse", parse, METH_VARARGS, nullptr},
+                           {"_graph_verify", verify, METH_VARARGS, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

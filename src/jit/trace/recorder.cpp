@@ -5,6 +5,7 @@
 #include "core/watch.h"
 #include "dispatch/host_reads.h"
 #include "dispatch/seen.h"
+#include "ir/verify.h"
 
 namespace strata {
 
@@ -67,6 +68,9 @@ ir::Graph Recording::finish(TensorList outputs) {
   watch_results(false);
   for (const Tensor& t : outputs) graph_.body.results.push_back(value(t));
   graph_.body.params.insert(graph_.body.params.end(), captured_.begin(), captured_.end());
+#ifndef NDEBUG
+  ir::verify(graph_);
+#endif
   return std::move(graph_);
 }
 
