@@ -24,6 +24,7 @@ PyObject* make_module() {
   init_modes(module.get());
   init_profiler(module.get());
   init_io(module.get());
+  init_compile(module.get());
   return module.release();
 }
 

@@ -53,6 +53,7 @@ void init_library(PyObject* module);   // def, impl, fallback, override, explain
 void init_modes(PyObject* module);     // __torch_function__, __torch_dispatch__, subclasses
 void init_profiler(PyObject* module);
 void init_io(PyObject* module);       // saving and loading
+void init_compile(PyObject* module);  // the compile service
 void init_runtime(PyObject* module);  // threads, seeds, default dtype, memory statistics, io
 
 // Serves calls whose arguments have __torch_function__; returns null without an error set when none has.

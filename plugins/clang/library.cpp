@@ -1,0 +1,109 @@
+// The exported symbol, and workers that are lent out: as many as compile at once, one context each.
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "clang/Basic/Version.h"
+#include "vendor/compiler.h"
+#include "worker.h"
+
+namespace strata_clang {
+
+namespace {
+
+constexpr uint32_t kIsas = 3;
+
+thread_local std::string error;
+
+class Workers {
+ public:
+  std::unique_ptr<Worker> take(uint32_t isa) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!idle_[isa].empty()) {
+        std::unique_ptr<Worker> worker = std::move(idle_[isa].back());
+        idle_[isa].pop_back();
+        return worker;
+      }
+    }
+    return std::make_unique<Worker>(isa);
+  }
+  void give_back(uint32_t isa, std::unique_ptr<Worker> worker) {
+    std::lock_guard lock(mutex_);
+    idle_[isa].push_back(std::move(worker));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Worker>> idle_[kIsas];
+};
+
+// Never destroyed: threads may still compile while the process ends.
+Workers& workers() {
+  static Workers* all = new Workers;
+  return *all;
+}
+
+const char* last_error() { return error.c_str(); }
+
+int fail(int status, std::string why) {
+  error = std::move(why);
+  return status;
+}
+
+int compile(const StrataCompilerJob* job, StrataCompilerObject* out) {
+  try {
+    if (!job || !out || job->size < sizeof(StrataCompilerJob) || out->size < sizeof(StrataCompilerObject) ||
+        !job->text || job->isa >= kIsas || job->text[job->bytes] != 0)
+      return fail(STRATA_LIBRARY_INVALID, "error: compile: the job is not filled in");
+    start();
+    std::unique_ptr<Worker> worker = workers().take(job->isa);
+    try {
+      auto object = std::make_unique<llvm::SmallVector<char, 0>>(worker->compile({job->text, job->bytes}));
+      workers().give_back(job->isa, std::move(worker));
+      out->data = object->data();
+      out->bytes = object->size();
+      out->owner = object.release();
+      return STRATA_LIBRARY_OK;
+    } catch (const WrongText&) {
+      workers().give_back(job->isa, std::move(worker));
+      throw;
+    } catch (...) {
+      // Its parts are in no state to be taken down.
+      (void)worker.release();
+      throw;
+    }
+  } catch (const WrongText& wrong) {
+    return fail(STRATA_LIBRARY_INVALID, wrong.what);
+  } catch (const Fatal& fatal) {
+    return fail(STRATA_LIBRARY_FAILED, fatal.reason);
+  } catch (const std::bad_alloc&) {
+    return fail(STRATA_LIBRARY_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return fail(STRATA_LIBRARY_FAILED, e.what());
+  }
+}
+
+void release(StrataCompilerObject* object) {
+  delete static_cast<llvm::SmallVector<char, 0>*>(object->owner);
+  object->owner = nullptr;
+}
+
+const StrataCompiler table = {sizeof(StrataCompiler),
+                              STRATA_COMPILER_MAJOR,
+                              STRATA_COMPILER_MINOR,
+                              "Clang",
+                              CLANG_VERSION_STRING,
+                              last_error,
+                              compile,
+                              release};
+
+}  // namespace
+
+}  // namespace strata_clang
+
+extern "C" __attribute__((visibility("default"))) const StrataCompiler* strata_compiler_v1() {
+  return &strata_clang::table;
+}

@@ -1,0 +1,37 @@
+"""Compiled kernels on disk: what is there, where, and how to be rid of it.
+
+A kernel is compiled once for all processes of a user. Its file lies in the folder that STRATA_CACHE_DIR names, else in
+XDG_CACHE_HOME/strata, else in ~/.cache/strata; all together take at most STRATA_CACHE_BYTES (1 GiB unless set; 0 keeps
+nothing), and what was not used for longest goes first. Files may be removed at any time.
+"""
+
+from __future__ import annotations
+
+from strata import _C
+
+__all__ = ["clear", "compiler", "folder", "stats"]
+
+
+def stats() -> dict[str, int | float | str]:
+    """What the compile service did in this process, and what lies on disk.
+
+    memory_hits, disk_hits, misses: texts that were there, loaded, compiled. refused: files that were damaged, removed and
+    compiled again. evictions: files that this process removed for room. live: programs in memory. files, bytes, limit,
+    folder: the cache on disk. compile_ms, load_ms: milliseconds of all misses, of all loads.
+    """
+    return _C._cache_stats()
+
+
+def clear() -> None:
+    """Removes all compiled kernels from the folder. Programs in use stay as they are."""
+    _C._cache_clear()
+
+
+def folder() -> str:
+    """Where compiled kernels are kept; empty where there is no such place."""
+    return _C._cache_stats()["folder"]
+
+
+def compiler() -> str:
+    """What compiles kernels in this process ("Clang 19.1.7, in the process", "/usr/bin/gcc"), or why nothing does."""
+    return _C._compiler_report()

@@ -1,0 +1,79 @@
+// The Clang plugin (vendor/compiler.h).
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <mutex>
+
+#include "jit/service/compilers.h"
+#include "vendor/compiler.h"
+#include "vendor/plugin.h"
+
+namespace strata::jit {
+
+namespace {
+
+class ClangCompiler : public Compiler {
+ public:
+  explicit ClangCompiler(std::string file) : file_(std::move(file)), identity_(file_identity(file_)) {}
+
+  std::string identity(lower::Isa isa) const override {
+    return str_cat("clang ", lower::isa_name(isa), ' ', identity_);
+  }
+  How how() const override { return How::Clang; }
+  std::string name() const override {
+    return table_ ? str_cat(table_->name, ' ', table_->version) : "the Clang plugin";
+  }
+  std::string open() override {
+    std::call_once(opened_, [&] { why_ = open_table(); });
+    return why_;
+  }
+  std::string object(const Request& request) override {
+    const StrataCompilerJob job{sizeof job, uint32_t(request.isa), request.text.c_str(), request.text.size()};
+    StrataCompilerObject out{sizeof out, 0, nullptr, 0, nullptr};
+    switch (table_->compile(&job, &out)) {
+      case STRATA_LIBRARY_OK:
+        break;
+      case STRATA_LIBRARY_INVALID:
+        refuse_text(request.text, table_->last_error());
+      case STRATA_LIBRARY_MEMORY:
+        throw_error(ErrorKind::OutOfMemory, "compile: the Clang plugin ran out of memory");
+      default:
+        throw_error(ErrorKind::Runtime, str_cat("compile: the Clang plugin failed: ", table_->last_error(),
+                                                "; STRATA_COMPILER=system takes the system's compiler"));
+    }
+    std::string object(static_cast<const char*>(out.data), out.bytes);
+    table_->release(&out);
+    return object;
+  }
+
+ private:
+  std::string open_table() {
+    eager::OpenedPlugin plugin = eager::open_plugin("clang", "STRATA_CLANG");
+    if (!plugin.handle) return plugin.why;
+    auto entry = reinterpret_cast<StrataCompilerEntry>(dlsym(plugin.handle, STRATA_COMPILER_SYMBOL));
+    const StrataCompiler* table = entry ? entry() : nullptr;
+    if (!table) return str_cat(file_, " has no compiler of this interface");
+    if (table->major != STRATA_COMPILER_MAJOR || table->size < sizeof(StrataCompiler))
+      return str_cat("the plugin has interface version ", table->major, "; this core has ", STRATA_COMPILER_MAJOR);
+    table_ = table;
+    return "";
+  }
+
+  const std::string file_, identity_;
+  std::once_flag opened_;
+  std::string why_;
+  const StrataCompiler* table_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Compiler> clang_compiler(std::string* why) {
+  std::string file = eager::plugin_file("clang", "STRATA_CLANG");
+  if (file.empty()) {
+    *why = "the Clang plugin (libstrata_clang.so) is not there";
+    return nullptr;
+  }
+  return std::make_unique<ClangCompiler>(std::move(file));
+}
+
+}  // namespace strata::jit

@@ -1,0 +1,286 @@
+#include "jit/service/compile.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+#include "base/env.h"
+#include "core/parallel.h"
+#include "jit/service/compilers.h"
+#include "jit/service/disk_cache.h"
+#include "jit/service/hash.h"
+
+namespace strata::jit {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// Held by whoever is at work here. A fork waits for them: a child would have copies of their locks, and nobody to open
+// them. Nothing below waits for the interpreter's lock while it holds the gate, since who forks may hold that.
+std::shared_mutex& gate() {
+  static std::shared_mutex* one = [] {
+    auto* made = new std::shared_mutex;
+    pthread_atfork([] { gate().lock(); }, [] { gate().unlock(); }, [] { gate().unlock(); });
+    return made;
+  }();
+  return *one;
+}
+
+class Service {
+ public:
+  Service() : disk_(DiskCache::of_environment()) {
+    const std::string wanted = env_text("STRATA_COMPILER");
+    STRATA_CHECK_VALUE(wanted.empty() || wanted == "clang" || wanted == "system" || wanted == "none",
+                       "STRATA_COMPILER: expected clang, system or none, got ", wanted);
+    if (wanted == "none") {
+      why_ = "switched off by STRATA_COMPILER";
+      return;
+    }
+    auto add = [&](std::unique_ptr<Compiler> compiler, const std::string& why) {
+      if (compiler)
+        compilers_.push_back(std::move(compiler));
+      else
+        why_ += str_cat(why_.empty() ? "" : "; ", why);
+    };
+    std::string why;
+    if (wanted != "system") add(clang_compiler(&why), why);
+    if (wanted != "clang") add(system_compiler(&why), why);
+  }
+
+  // `warning` is for the caller to give once it holds no lock.
+  ProgramRef compile(const Request& request, Origin& origin, std::string& warning) {
+    const auto start = Clock::now();
+    const Hash key = hash(request.text, {uint64_t(request.isa), 0});
+    std::unique_lock lock(mutex_);
+    while (true) {
+      Slot& slot = programs_[{key.a, key.b}];
+      if (ProgramRef live = slot.program.lock(); live && live->isa() == request.isa && live->text() == request.text) {
+        ++stats_.memory_hits;
+        origin = {How::Memory, ms_since(start)};
+        return live;
+      }
+      if (!slot.at_work) {
+        slot.at_work = true;
+        break;
+      }
+      done_.wait(lock);
+    }
+    lock.unlock();
+    Made made;
+    try {
+      made = make(request, warning);
+    } catch (...) {
+      lock.lock();
+      programs_.erase({key.a, key.b});
+      done_.notify_all();
+      throw;
+    }
+    origin = {made.how, ms_since(start)};
+    lock.lock();
+    (made.how == How::Disk ? stats_.disk_hits : stats_.misses) += 1;
+    (made.how == How::Disk ? stats_.load_ms : stats_.compile_ms) += origin.ms;
+    stats_.refused += made.refused;
+    stats_.evictions += made.evicted;
+    programs_[{key.a, key.b}] = {made.program, false};
+    sweep();
+    done_.notify_all();
+    return made.program;
+  }
+
+  CacheStats stats() {
+    std::unique_lock lock(mutex_);
+    CacheStats s = stats_;
+    for (const auto& [key, slot] : programs_) s.live += !slot.program.expired();
+    lock.unlock();
+    DiskCache::Size size = disk_.size();
+    s.files = size.files, s.bytes = size.bytes, s.limit = disk_.limit(), s.folder = disk_.folder();
+    return s;
+  }
+  void clear() { disk_.clear(); }
+
+  bool has_compiler() {
+    return std::any_of(compilers_.begin(), compilers_.end(), [](const auto& c) { return c->open().empty(); });
+  }
+  std::string report() {
+    for (const auto& c : compilers_)
+      if (c->open().empty()) return c->name() + (c->how() == How::Clang ? ", in the process" : "");
+    return "none: " + reasons();
+  }
+
+ private:
+  struct Slot {
+    std::weak_ptr<const Program> program;
+    bool at_work = false;
+  };
+  struct Made {
+    ProgramRef program;
+    How how = How::Disk;
+    int64_t refused = 0, evicted = 0;
+  };
+
+  // By the first way that has it on disk or can compile it.
+  Made make(const Request& request, std::string& warning) {
+    Made made;
+    for (const auto& compiler : compilers_) {
+      const std::string maker = compiler->identity(request.isa);
+      DiskCache::Found found = disk_.load(maker, request.text);
+      made.refused += found.refused;
+      if (found.object) {
+        try {
+          made.program = std::make_shared<Program>(request, compiler->name(), *found.object);
+          made.how = How::Disk;
+          return made;
+        } catch (const Error& e) {
+          if (e.kind() != ErrorKind::Runtime) throw;  // memory
+          disk_.remove(maker, request.text);
+          ++made.refused;
+        }
+      }
+      if (!compiler->open().empty()) continue;
+      const std::string object = compiler->object(request);
+      made.program = std::make_shared<Program>(request, compiler->name(), object);
+      made.how = compiler->how();
+      std::string why = disk_.store(maker, request.text, object, &made.evicted);
+      if (!why.empty() && !warned_.exchange(true))
+        warning =
+            str_cat("compile: the cache folder ", disk_.folder(), " cannot be written (", why,
+                    "): kernels will be compiled anew in each process. Set STRATA_CACHE_DIR to a folder that can be "
+                    "written, or STRATA_CACHE_BYTES=0 to do without");
+      return made;
+    }
+    throw_error(
+        ErrorKind::NotImplemented,
+        str_cat("compile: there is no compiler: ", reasons(),
+                ". Install one (Debian: apt install gcc; any of clang-19, clang, gcc, cc on the PATH, or STRATA_CC "
+                "naming one) or build Strata's Clang plugin (./run build, with llvm-19-dev and libclang-19-dev)"));
+  }
+  std::string reasons() {
+    std::string all = why_;
+    for (const auto& c : compilers_)
+      if (std::string why = c->open(); !why.empty()) all += str_cat(all.empty() ? "" : "; ", why);
+    return all;
+  }
+  // Programs that nobody holds leave their slot behind; once they are half of all, they are swept out.
+  void sweep() {
+    if (programs_.size() < next_sweep_) return;
+    std::erase_if(programs_, [](const auto& p) { return !p.second.at_work && p.second.program.expired(); });
+    next_sweep_ = std::max<size_t>(64, 2 * programs_.size());
+  }
+
+  const DiskCache disk_;
+  std::vector<std::unique_ptr<Compiler>> compilers_;
+  std::string why_;  // those that are not in the list are not
+  std::atomic<bool> warned_{false};
+
+  std::mutex mutex_;
+  std::condition_variable done_;
+  std::map<std::pair<uint64_t, uint64_t>, Slot> programs_;
+  size_t next_sweep_ = 64;
+  CacheStats stats_;
+};
+
+// Never destroyed: programs may be compiled while the process ends.
+Service& service() {
+  static Service* one = new Service;
+  return *one;
+}
+
+}  // namespace
+
+const char* how_name(How how) {
+  static constexpr const char* names[] = {"memory", "disk", "clang", "system"};
+  return names[int(how)];
+}
+
+void* Program::symbol(std::string_view name) const {
+  if (void* found = image_.symbol(name)) return found;
+  std::string all;
+  for (const std::string& n : symbols()) all += (all.empty() ? "" : ", ") + n;
+  throw_error(ErrorKind::Value, str_cat("symbol: the compiled text defines ", all, "; got '", name, "'"));
+}
+
+ProgramRef compile(const Request& request, Origin* origin) {
+  Origin unasked;
+  std::string warning;
+  ProgramRef program;
+  {
+    std::shared_lock lock(gate());
+    program = service().compile(request, origin ? *origin : unasked, warning);
+  }
+  if (!warning.empty()) warn(warning);
+  return program;
+}
+
+std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Origin>* origins) {
+  std::map<std::pair<std::string_view, lower::Isa>, size_t> index;
+  std::vector<size_t> first, which(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    auto [at, is_new] = index.emplace(std::pair{std::string_view(requests[i].text), requests[i].isa}, first.size());
+    if (is_new) first.push_back(i);
+    which[i] = at->second;
+  }
+  std::vector<ProgramRef> made(first.size()), all(requests.size());
+  std::vector<Origin> how(first.size());
+  parallel_for(0, int64_t(first.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) made[size_t(i)] = compile(requests[first[size_t(i)]], &how[size_t(i)]);
+  });
+  if (origins) origins->resize(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    all[i] = made[which[i]];
+    if (origins) (*origins)[i] = first[which[i]] == i ? how[which[i]] : Origin{How::Memory, 0};
+  }
+  return all;
+}
+
+std::string compiler_report() {
+  std::shared_lock lock(gate());
+  return service().report();
+}
+bool has_compiler() {
+  std::shared_lock lock(gate());
+  return service().has_compiler();
+}
+CacheStats cache_stats() {
+  std::shared_lock lock(gate());
+  return service().stats();
+}
+void cache_clear() {
+  std::shared_lock lock(gate());
+  service().clear();
+}
+
+std::string file_identity(const std::string& path) {
+  char real[PATH_MAX];
+  struct stat s;
+  if (!realpath(path.c_str(), real) || stat(real, &s) != 0) return path;
+  return str_cat(real, ' ', s.st_size, ' ', s.st_mtim.tv_sec, '.', s.st_mtim.tv_nsec);
+}
+
+void refuse_text(const std::string& text, const std::string& lines) {
+  // The first error, with its line of the text; the others follow from it more often than not.
+  const std::string first = lines.substr(0, lines.find('\n'));
+  const long number = std::strtol(first.c_str(), nullptr, 10);
+  size_t at = 0;
+  for (long n = 1; n < number && at != text.npos; ++n) {
+    at = text.find('\n', at);
+    if (at != text.npos) ++at;
+  }
+  std::string shown;
+  if (number > 0 && at < text.size()) shown = "\n  " + text.substr(at, text.find('\n', at) - at);
+  throw_error(ErrorKind::Value, str_cat("compile: line ", first, shown));
+}
+
+}  // namespace strata::jit
