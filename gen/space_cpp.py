@@ -135,7 +135,7 @@ def out_body(e: Entry, s: Schema) -> str | None:
         return None
     body, numbers = factory(e)
     return (given_out(e, s) + body + f'  resize_output(out, made.sizes, "{s.name}");\n'
-            f"  if (!out.is_meta()) launch_factory(info_{e.schema.ident}, out{numbers});\n  return out;\n")
+            f"  if (!shapes_alone(out)) launch_factory(info_{e.schema.ident}, out{numbers});\n  return out;\n")
 
 
 def allocation_body(e: Entry, kind: str, s: Schema) -> str:
@@ -183,7 +183,7 @@ def scatter_function(e: Entry) -> str:
     tensors = [a.name for a in e.schema.args if a.is_tensor]
     like = begins if begins != "nullptr" else "self" if "self" in tensors else safe(tensors[0])
     return (f"{body}  const Tensor result = {made_result(e, 0, like)};\n"
-            "  if (result.is_meta()) return result;\n"
+            "  if (shapes_alone(result)) return result;\n"
             + launch(e, ["result"], f"scatter_space(info_{e.schema.ident}, result, {'&' * (begins != 'nullptr')}{begins}, {args})") +
             "  return result;\n")
 
@@ -192,9 +192,9 @@ def written_self(e: Entry) -> str:
     """Of an operator that writes its first argument: every element, of numbers, or of other tensors."""
     if not reads(e):
         checks, setup, numbers = scalars(e)
-        return checks + setup + f"  if (!self.is_meta()) launch_factory(info_{e.schema.ident}, self{numbers});\n  return self;\n"
+        return checks + setup + f"  if (!shapes_alone(self)) launch_factory(info_{e.schema.ident}, self{numbers});\n  return self;\n"
     body, args = prepare(e)
-    meta = " || ".join(f"{safe(n)}.is_meta()" for n in ("self", *(o.name for o in e.row.inputs)))
+    meta = " || ".join(f"shapes_alone({safe(n)})" for n in ("self", *(o.name for o in e.row.inputs)))
     return (f'  if (!self.is_contiguous()) check_apart("{e.schema.name}", self, {{}});\n' + body + f"  if ({meta}) return self;\n"
             + launch(e, ["self"], f"launch_space(info_{e.schema.ident}, {{&self}}, {args})") + "  return self;\n")
 
@@ -207,7 +207,7 @@ def function_body(e: Entry) -> str:
     if not reads(e):
         body, numbers = factory(e)
         return (body + f"  Tensor result = new_result({place(e)}, made);\n"
-                f"  if (!result.is_meta()) launch_factory(info_{e.schema.ident}, result{numbers});\n  return result;\n")
+                f"  if (!shapes_alone(result)) launch_factory(info_{e.schema.ident}, result{numbers});\n  return result;\n")
     body, args = prepare(e)
     tensors = [safe(o.name) for o in e.row.inputs]
     made = results(e)
@@ -215,7 +215,7 @@ def function_body(e: Entry) -> str:
         body += f"  Tensor {name} = {made_result(e, k, tensors[0])};\n"
     given = made[0] if len(made) == 1 else "{" + ", ".join(made) + "}"
     outs = "{" + ", ".join("&" + r for r in made) + "}"
-    return (body + f"  if (result.is_meta()) return {given};\n" +
+    return (body + f"  if (shapes_alone(result)) return {given};\n" +
             launch(e, made, f"launch_space(info_{e.schema.ident}, {outs}, {args})") + f"  return {given};\n")
 
 
@@ -241,10 +241,10 @@ def inplace_body(e: Entry, s: Schema) -> str | None:
     if e.scatters:
         body, args = prepare(e)
         read = ", ".join("&" + safe(o.name) for o in e.row.inputs)
-        return (f'  check_apart("{s.name}", self, {{{read}}});\n' + body + "  if (self.is_meta()) return self;\n"
+        return (f'  check_apart("{s.name}", self, {{{read}}});\n' + body + "  if (shapes_alone(self)) return self;\n"
                 f"  scatter_space(info_{e.schema.ident}, self, &self, {args});\n  return self;\n")
     if e.by_hand or "self" in expr.indexed_names(e.text):
         return None
     body, args = prepare(e)
-    return (f'  check_apart("{s.name}", self, {{}});\n' + body + "  if (self.is_meta()) return self;\n"
+    return (f'  check_apart("{s.name}", self, {{}});\n' + body + "  if (shapes_alone(self)) return self;\n"
             f"  launch_space(info_{e.schema.ident}, {{&self}}, {args});\n  return self;\n")

@@ -104,6 +104,8 @@ std::string print(const IValue& value);  // as an argument of a call
 // Runs a graph on tensors that fit the types of its inputs, which it may write. Below autograd: nothing is recorded for
 // a backward. Raises Value for tensors that do not fit.
 std::vector<Tensor> run(const Graph& graph, TensorList inputs);
+// The same error, for others that run it.
+void check_inputs(const Graph& graph, TensorList inputs);
 
 // The same under the keys of this thread, and telling what each value was; for those that look on.
 class Interpreter {

@@ -93,16 +93,21 @@ std::vector<Tensor> Interpreter::run(TensorList params) {
   return results;
 }
 
-std::vector<Tensor> run(const Graph& graph, TensorList inputs) {
+void check_inputs(const Graph& graph, TensorList inputs) {
   STRATA_CHECK_VALUE(inputs.size() == graph.inputs(), "graph: expected ", graph.inputs(), " inputs, got ",
                      inputs.size());
+  for (size_t i = 0; i < graph.body.params.size(); ++i) {
+    const Tensor& t = i < inputs.size() ? inputs[i] : graph.captured[i - inputs.size()];
+    const Type& type = graph.values[size_t(graph.body.params[i])].type;
+    STRATA_CHECK_VALUE(fits(t, type), "graph: input ", i, ": expected ", to_string(type), ", as it was captured, got ",
+                       t.defined() ? to_string(type_of(t)) : "None");
+  }
+}
+
+std::vector<Tensor> run(const Graph& graph, TensorList inputs) {
+  check_inputs(graph, inputs);
   std::vector<Tensor> params(inputs.begin(), inputs.end());
   params.insert(params.end(), graph.captured.begin(), graph.captured.end());
-  for (size_t i = 0; i < params.size(); ++i) {
-    const Type& type = graph.values[size_t(graph.body.params[i])].type;
-    STRATA_CHECK_VALUE(fits(params[i], type), "graph: input ", i, ": expected ", to_string(type),
-                       ", as it was captured, got ", params[i].defined() ? to_string(type_of(params[i])) : "None");
-  }
   const KeySet all((1u << kKeyCount) - 1), kept = all.below(Key::Autograd);
   ExcludeGuard below((all - kept) | KeySet(Key::Tracer));
   GradModeGuard off(false);

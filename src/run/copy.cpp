@@ -73,7 +73,10 @@ void copy_square(CastFn cast, int64_t width, const CopyDims& c, char* dst, const
 
 void copy_values(const Tensor& dst, const Tensor& src) {
   check_seen("a copy");
-  if (!eager::to_fill(dst)) return;
+  if (!eager::has_elements_in_memory(dst)) {
+    if (LaunchObserver* o = observer_of(dst)) o->copy(dst, src);
+    return;
+  }
   CastFn cast = cast_fn(src.dtype(), dst.dtype());
   CopyDims c = copy_dims(dst, src);
   size_t n = c.sizes.size();
@@ -124,7 +127,10 @@ void copy_values(const Tensor& dst, const Tensor& src) {
 void fill_values(const Tensor& dst, const Scalar& value) {
   check_fits(value, dst.dtype());
   check_seen("a fill");
-  if (!eager::to_fill(dst)) return;
+  if (!eager::has_elements_in_memory(dst)) {
+    if (LaunchObserver* o = observer_of(dst)) o->fill(dst, value);
+    return;
+  }
   Tensor one = make_tensor({}, dst.dtype());
   store_scalar(value, dst.dtype(), one.bytes());
   copy_values(dst, one);

@@ -7,6 +7,7 @@
 #include "run/bind.h"
 #include "run/copy.h"
 #include "run/index_args.h"
+#include "run/observe.h"
 #include "run/rows.h"
 #include "run/view_rules.h"
 #include "strata/generated/ops/close.h"
@@ -213,7 +214,13 @@ int64_t integer(const Tensor& t) {
   eager::check_has_values("a number of a formula", t);
   return ops::item(t).to_int();
 }
-Scalar element(const Tensor& t) { return t.is_meta() ? Scalar(0) : ops::item(t); }
+// Values that shapes do not have: what hangs on them is not told by launches either.
+static bool without_values(const Tensor& t) {
+  if (t.is_meta()) eager::tell_other();
+  return t.is_meta();
+}
+
+Scalar element(const Tensor& t) { return without_values(t) ? Scalar(0) : ops::item(t); }
 
 double least(DType t) { return is_integral(t, true) ? eager::smallest_value(t).to_double() : -largest(t); }
 double largest(DType t) {
@@ -234,9 +241,9 @@ Scalar last_integer(DType t) {
   }
 }
 
-bool any_true(const Tensor& t) { return !t.is_meta() && truth(t.numel() == 1 ? t : ops::any(t)); }
+bool any_true(const Tensor& t) { return !without_values(t) && truth(t.numel() == 1 ? t : ops::any(t)); }
 
-bool all_true(const Tensor& t) { return t.is_meta() || truth(ops::all(t)); }
+bool all_true(const Tensor& t) { return without_values(t) || truth(ops::all(t)); }
 
 }  // namespace formulas
 }  // namespace strata

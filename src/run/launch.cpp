@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "dispatch/seen.h"
+#include "run/observe.h"
 
 namespace strata::eager {
 namespace {
@@ -13,7 +14,10 @@ int32_t on_cpu(const SpaceCall& c) {
 }
 
 // Over shapes alone.
-int32_t nothing(const SpaceCall&) { return 0; }
+int32_t nothing(const SpaceCall& c) {
+  if (LaunchObserver* o = observer_of(*c.outs[0])) o->space(c);
+  return 0;
+}
 
 std::atomic<Launcher> launchers[kMaxDeviceTypes] = {on_cpu, nothing};
 

@@ -1,6 +1,7 @@
 // Launch: hands a prepared space kernel to the device of its operands. Preparation (checks, sizes, memory) is the same
 // for all devices; a device type registers one function that runs printed kernels there.
 #pragma once
+#include "run/observe.h"
 #include "run/space.h"
 
 namespace strata::eager {
@@ -25,14 +26,22 @@ struct SpaceCall {
 using Launcher = int32_t (*)(const SpaceCall& call);  // gives the status word
 void register_launcher(int device_type, Launcher launcher);
 
-// Whether loops over the CPU's memory have something to fill in `out`: elements, and not a shape alone.
-inline bool to_fill(const Tensor& out) { return out.numel() != 0 && !out.is_meta(); }
+// Whether there is something to fill in `out`: elements, and not a shape alone.
+inline bool has_elements_in_memory(const Tensor& out) { return out.numel() != 0 && !out.is_meta(); }
+// The same for C++ that fills by hand, whose work no launch tells.
+inline bool to_fill(const Tensor& out) {
+  if (STRATA_UNLIKELY(out.is_meta())) tell_other();
+  return has_elements_in_memory(out);
+}
 
 // Whether C++ has results to fill: of those that are there, shapes alone need none. The tensors that it reads, where it
 // gives no result.
 inline bool to_run(std::initializer_list<const Tensor*> results) {
   for (const Tensor* t : results)
-    if (t->defined()) return !t->is_meta();
+    if (t->defined()) {
+      if (STRATA_UNLIKELY(t->is_meta())) tell_other();
+      return !t->is_meta();
+    }
   return false;
 }
 

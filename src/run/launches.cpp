@@ -43,8 +43,8 @@ void Launches::run() const {
   std::vector<Piece> pieces;
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
-    if (!eager::to_fill(item.outputs[0])) continue;
-    if (item.plain) {
+    if (item.outputs[0].numel() == 0) continue;
+    if (item.plain && eager::has_elements_in_memory(item.outputs[0])) {
       for (int64_t at = 0; at < item.outputs[0].numel(); at += kChunk) pieces.push_back({i, at});
       continue;
     }

@@ -16,6 +16,7 @@
 #include "run/loop/cast.h"
 #include "run/loop/half_operands.h"
 #include "run/loop/pointwise_loop.h"
+#include "run/observe.h"
 
 namespace strata::eager {
 
@@ -99,7 +100,10 @@ DimVec broadcast_all(Inputs in) {
 void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRef<const Tensor*> outs, Inputs in,
          Scalars scalars) {
   check_seen(op.name);
-  if (!eager::to_fill(*outs[0])) return;
+  if (!eager::has_elements_in_memory(*outs[0])) {
+    if (LaunchObserver* o = observer_of(*outs[0])) o->pointwise(op, t, outs, in, scalars);
+    return;
+  }
   if (STRATA_UNLIKELY(entry.dtype != uint8_t(t))) {
     HalfOperands halves(entry, t, op.fixed, outs, in);
     if (halves.differ()) {
@@ -117,6 +121,10 @@ void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRe
 }
 
 }  // namespace
+
+void launch(const PointwiseOp& op, DType dtype, ArrayRef<const Tensor*> outs, Inputs in, Scalars scalars) {
+  run(op, kernel_for(op, dtype), dtype, outs, in, scalars);
+}
 
 DType compute_dtype(const char* name, Promote promote, uint32_t fixed, Inputs in, Scalars scalars,
                     uint32_t unpromoted) {
@@ -149,6 +157,9 @@ static void refuse_complex_half(const PointwiseOp& op, Inputs in, Scalars scalar
 }
 
 DimVec result_strides(IntArrayRef sizes, Inputs in) {
+  // Contiguous operands of one shape say nothing else, whatever strides those without elements have.
+  if (std::all_of(in.begin(), in.end(), [&](const Tensor* t) { return t->is_contiguous() && t->sizes() == sizes; }))
+    return contiguous_strides(sizes);
   return shape::result_strides(sizes, in.size(), [&](size_t k, int64_t d) -> int64_t {
     const Tensor& t = *in[k];
     const int64_t at = d - (int64_t(sizes.size()) - t.dim());
@@ -200,8 +211,8 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
     // The first of these asks check_seen() where it costs nothing.
     Tensor out = has_own_strides(*first) ? make_tensor_like(*first, result)
                                          : (check_seen(op.name), make_tensor(first->sizes(), result, first->device_));
-    if (!eager::to_fill(out)) return out;
-    if (STRATA_UNLIKELY(entry.dtype != uint8_t(t))) {
+    if (out.numel() == 0) return out;
+    if (STRATA_UNLIKELY(entry.dtype != uint8_t(t) || out.is_meta())) {
       const Tensor* outs[1] = {&out};
       run(op, entry, t, {outs, 1}, in, scalars);
       return out;

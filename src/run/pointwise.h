@@ -45,6 +45,9 @@ void pointwise_out(const PointwiseOp& op, Inputs in, Scalars scalars, const Tens
 void pointwise_into(const PointwiseOp& op, ArrayRef<const Tensor*> outs, Inputs in, Scalars scalars,
                     std::optional<int64_t> along = std::nullopt);
 
+// A launch as LaunchObserver::pointwise tells it: everything is prepared.
+void launch(const PointwiseOp& op, DType dtype, ArrayRef<const Tensor*> outs, Inputs in, Scalars scalars);
+
 // The entry of `op` for dtype t, or a NotImplementedError that names both.
 const StrataKernelEntry& kernel_for(const PointwiseOp& op, DType t);
 // The dtype that `op` computes in, by its rule.

@@ -81,7 +81,7 @@ Tensor allocate(const shape::Layout<int64_t>& layout, const Tensor& like, const 
 void refuse_format(const std::optional<MemoryFormat>& format, const char* name);
 // Whether C++ beside the text fills `result`: on the CPU, but where a test runs the text, or nothing is to be done.
 inline bool by_hand(const SpaceInfo& info, const Tensor& result) {
-  return result.device().is_cpu() && result.numel() != 0 && !eager::replaced(info.op);
+  return result.filled_by() == 0 && result.numel() != 0 && !eager::replaced(info.op);
 }
 // The same of C++ beside a plan, by the tensors that it reads. Those without memory run the plan.
 inline bool by_hand(const Tensor& t) { return !t.defined() || (t.filled_by() == 0 && !eager::replaced()); }

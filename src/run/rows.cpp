@@ -11,6 +11,7 @@
 #include "run/loop/cast.h"
 #include "run/loop/half_operands.h"
 #include "run/loop/rows_loop.h"
+#include "run/observe.h"
 
 namespace strata::eager {
 
@@ -115,25 +116,13 @@ const StrataKernelEntry& entry_for(const RowsOp& op, DType t) {
   return *e;
 }
 
-// Merges neighbouring dims that every operand walks in one step.
-void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperand::* strides) {
-  for (size_t d = 0; d + 1 < sizes.size();) {
-    bool joins = true;
-    for (RowOperand& o : operands) joins &= (o.*strides)[d] == (o.*strides)[d + 1] * sizes[d + 1];
-    if (!joins) {
-      ++d;
-      continue;
-    }
-    sizes[d] *= sizes[d + 1];
-    sizes.erase(d + 1);
-    for (RowOperand& o : operands) (o.*strides).erase(d);
-  }
-}
-
 void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in, Scalars scalars, const Shapes& s,
             const DimVec& dims, ArrayRef<Tensor> outs) {
   check_seen(op.name);
-  if (!eager::to_fill(outs[0])) return;
+  if (!eager::has_elements_in_memory(outs[0])) {
+    if (LaunchObserver* o = observer_of(outs[0])) o->rows(op, t, outs, in, scalars, dims);
+    return;
+  }
   if (entry.dtype != uint8_t(t)) {
     SmallVec<const Tensor*, 8> out_list;
     for (const Tensor& o : outs) out_list.push_back(&o);
@@ -160,8 +149,7 @@ void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in
   for (size_t i = 0; i < in.size(); ++i)
     loop.operands.push_back(make_operand(*in[i], *in[0], s, dims, op.fixed >> i & 1 ? op.fixed_dtype : kernel, false,
                                          entry.per_row[outs.size() + i], op.name));
-  coalesce(loop.kept_sizes, loop.operands, &RowOperand::kept);
-  coalesce(loop.reduced_sizes, loop.operands, &RowOperand::reduced);
+  loop.merge_dims();
   raise_status(loop.run(), op.name);
 }
 
@@ -257,6 +245,10 @@ void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, 
     check_no_overlap(op.name, outs[i], in);
   }
   launch(op, entry, t, in, scalars, s, dims, outs);
+}
+
+void launch(const RowsOp& op, DType dtype, ArrayRef<Tensor> outs, Inputs in, Scalars scalars, const DimVec& dims) {
+  launch(op, entry_for(op, dtype), dtype, in, scalars, shapes_of(*in[0], dims, false), dims, outs);
 }
 
 }  // namespace strata::eager

@@ -33,6 +33,8 @@ DimVec last_dims(const Tensor& self, int64_t count);
 // to that.
 std::vector<Tensor> rows(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim,
                          std::optional<DType> dtype = std::nullopt, std::optional<DType> stored = std::nullopt);
+// A launch as LaunchObserver::rows tells it: everything is prepared.
+void launch(const RowsOp& op, DType dtype, ArrayRef<Tensor> outs, Inputs in, Scalars scalars, const DimVec& dims);
 void rows_out(const RowsOp& op, Inputs in, Scalars scalars, const DimVec& dims, bool keepdim,
               std::optional<DType> dtype, ArrayRef<Tensor> outs, bool resize);
 

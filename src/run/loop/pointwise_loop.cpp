@@ -115,6 +115,16 @@ void PointwiseLoop::add(const Tensor& t, DType kernel, bool output) {
     o.strides[d] = d < lead || t.sizes()[d - lead] == 1 ? 0 : t.strides()[d - lead] * t.itemsize();
 }
 
+void PointwiseLoop::add(char* base, DimVec strides, DType kernel, bool output) {
+  STRATA_INTERNAL(count_ < kMaxOperands, "a pointwise kernel with more than ", kMaxOperands, " operands");
+  Operand& o = operands_[count_++];
+  outputs_ += output;
+  o.base = base;
+  o.dtype = o.kernel = kernel;
+  o.output = output;
+  o.strides = std::move(strides);
+}
+
 // Sorts dims so that the first output is walked in the order of its memory.
 void PointwiseLoop::order_dims() {
   size_t n = shape_.size();

@@ -19,6 +19,8 @@ class PointwiseLoop {
   // `kernel` is the dtype that the kernel writes or reads; the tensor's own may differ.
   void add_output(const Tensor& t, DType kernel) { add(t, kernel, true); }
   void add_input(const Tensor& t, DType kernel) { add(t, kernel, false); }
+  // Elements of the kernel's dtype, whose strides are bytes along the dims of the shape.
+  void add(char* base, DimVec strides, DType kernel, bool output);
   int32_t run(StrataPointwiseFn fn, const void* params);
 
  private:

@@ -368,7 +368,26 @@ class Runner {
   bool in_place_ = true;  // nothing has to be gathered or converted
 };
 
+void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperand::* strides) {
+  for (size_t d = 0; d + 1 < sizes.size();) {
+    bool joins = true;
+    for (RowOperand& o : operands) joins &= (o.*strides)[d] == (o.*strides)[d + 1] * sizes[d + 1];
+    if (!joins) {
+      ++d;
+      continue;
+    }
+    sizes[d] *= sizes[d + 1];
+    sizes.erase(d + 1);
+    for (RowOperand& o : operands) (o.*strides).erase(d);
+  }
+}
+
 }  // namespace
+
+void RowsLoop::merge_dims() {
+  coalesce(kept_sizes, operands, &RowOperand::kept);
+  coalesce(reduced_sizes, operands, &RowOperand::reduced);
+}
 
 int32_t RowsLoop::run() {
   if (!entry->sets_status && reduce_columns(*this)) return 0;

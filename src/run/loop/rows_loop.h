@@ -21,7 +21,8 @@ struct RowsLoop {
   std::vector<RowOperand> operands;  // outputs, then inputs
   const void* params;
   DType compute;
-  int32_t run();  // the status that the kernel set
+  void merge_dims();  // neighbouring dims that every operand walks in one step become one
+  int32_t run();      // the status that the kernel set
 };
 
 }  // namespace strata::eager

@@ -1,0 +1,359 @@
+#include "jit/compile/fused.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lower/expr/build.h"
+#include "run/copy.h"
+#include "run/kernels.h"
+#include "run/loop/pointwise_loop.h"
+#include "strata/generated/ops/copy.h"
+
+namespace strata::lower {
+extern const KernelDesc table_kernels[];
+extern const int64_t table_kernel_count;
+}  // namespace strata::lower
+
+namespace strata::jit {
+
+using lower::Graph;
+using lower::Node;
+using lower::Op;
+
+const Piece* Pieces::find(const char* kernel, DType dtype) {
+  auto [at, fresh] = known_.try_emplace({kernel, dtype});
+  if (!fresh) return at->second.get();
+  for (int64_t k = 0; k < lower::table_kernel_count; ++k) {
+    const lower::KernelDesc& desc = lower::table_kernels[k];
+    if (std::strcmp(desc.name, kernel) || !(desc.dtypes >> int(dtype) & 1) || desc.kind == lower::KernelKind::Space)
+      continue;
+    lower::Builder builder(desc, dtype);
+    auto piece = std::make_unique<Piece>();
+    piece->outputs = builder.build();
+    piece->kernel = builder.kernel();
+    piece->graph = std::move(builder.g);
+    const auto alone = [](const Node& n) { return n.op == Op::Call && n.takes_status(); };
+    if (!piece->graph.carries.empty() || std::any_of(piece->graph.nodes.begin(), piece->graph.nodes.end(), alone)) break;
+    return (at->second = std::move(piece)).get();
+  }
+  return nullptr;
+}
+
+namespace {
+
+constexpr size_t kMaxNodes = 800, kMaxParams = 16, kMaxReductions = 8, kMaxScratch = 12;
+
+struct Refused {
+  std::string why;
+};
+
+using Pair = std::array<int, 2>;
+
+class Fuser {
+ public:
+  Fuser(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores, Pieces& pieces)
+      : list_(list), launches_(launches), stores_(stores), pieces_(pieces) {}
+
+  Fused run() {
+    find_space();
+    for (int i : launches_) add(list_.launches[size_t(i)]);
+    return finish();
+  }
+
+ private:
+  void find_space() {
+    const Launch* rows = nullptr;
+    for (int i : launches_) {
+      const Launch& l = list_.launches[size_t(i)];
+      if (l.kind == Launch::Space || l.kind == Launch::Call) throw Refused{"it is no expression over elements"};
+      if (l.kind != Launch::Rows) continue;
+      if (l.dims.empty()) throw Refused{"it reduces no dim"};
+      if (rows && (!(rows->ins[0].sizes == l.ins[0].sizes) || !(rows->dims == l.dims)))
+        throw Refused{"they reduce other dims"};
+      rows = &l;
+    }
+    if (rows) {
+      made_.shape = rows->ins[0].sizes;
+      made_.reduced = rows->dims;
+    } else {
+      made_.shape = list_.launches[size_t(launches_[0])].outs[0].sizes;
+    }
+    is_reduced_.assign(made_.shape.size(), false);
+    for (int64_t d : made_.reduced) is_reduced_[size_t(d)] = true;
+    for (size_t d = 0; d < made_.shape.size(); ++d) {
+      kept_with_ones_.push_back(is_reduced_[d] ? 1 : made_.shape[d]);
+      if (!is_reduced_[d]) kept_.push_back(made_.shape[d]);
+      if (made_.shape[d] == 0) throw Refused{"it has no elements"};
+    }
+  }
+
+  enum Level { Full, Ones, Kept };
+
+  Level level_of(const Launch& l) const {
+    if (l.kind == Launch::Rows) return Full;
+    const DimVec& shape = l.outs[0].sizes;
+    if (shape == made_.shape) return Full;
+    if (!made_.reduced.empty()) {
+      if (shape == kept_with_ones_) return Ones;
+      if (shape == kept_) return Kept;
+    }
+    throw Refused{"it runs over another shape"};
+  }
+
+  // The operand's strides over the space, from a tensor that broadcasts to a shape of the level.
+  FusedOperand place(const Operand& o, Level level) const {
+    FusedOperand f{o, DimVec(made_.shape.size(), 0), false};
+    size_t from = o.sizes.size();
+    for (size_t d = made_.shape.size(); d-- > 0 && from > 0;) {
+      if (level == Kept && is_reduced_[d]) continue;
+      --from;
+      if (o.sizes[from] != 1) f.strides[d] = o.strides[from];
+    }
+    f.per_row = !made_.reduced.empty();
+    for (int64_t d : made_.reduced) f.per_row &= f.strides[size_t(d)] == 0;
+    // One element is one place, however it is written.
+    for (size_t d = 0; d < made_.shape.size(); ++d)
+      if (made_.shape[d] == 1) f.strides[d] = 0;
+    return f;
+  }
+
+  static bool same(const FusedOperand& a, const FusedOperand& b) {
+    return a.memory.block == b.memory.block && a.memory.offset == b.memory.offset && a.memory.dtype == b.memory.dtype &&
+           a.strides == b.strides;
+  }
+
+  // What a block holds, as far as this kernel knows.
+  struct Known {
+    FusedOperand at;
+    Pair value;
+    bool loaded, written;
+  };
+
+  static DType part_type(DType t) { return lower::storage_node_type(t); }
+
+  // An operand's elements, as nodes of its memory's type.
+  Pair read(const Operand& o, Level level) {
+    const Block& block = list_.blocks[size_t(o.block)];
+    if (block.constant.defined()) return number(block.constant);
+    const FusedOperand f = place(o, level);
+    for (Known& k : known_)
+      if (same(k.at, f)) return k.value;
+    for (const Known& k : known_)
+      if (k.at.memory.block == o.block && k.written) throw Refused{"it reads otherwise what was written"};
+    Pair value{load(f, 0), is_complex(o.dtype) ? load(f, 1) : -1};
+    made_.ins.push_back(f);
+    known_.push_back({f, value, true, false});
+    return value;
+  }
+
+  int load(const FusedOperand& f, uint8_t part) {
+    Node n{Op::Load, part_type(f.memory.dtype), {-1, -1, -1}, made_.ins.size(), part};
+    n.uniform = f.per_row;
+    return g_.add(n);
+  }
+
+  int param(const Scalar& value, DType type, uint8_t part) {
+    if (part == 0) {
+      if (made_.params.size() == kMaxParams) throw Refused{"it would have too many numbers"};
+      made_.params.push_back({value, type});
+    }
+    return g_.add({Op::Param, part_type(type), {-1, -1, -1}, made_.params.size() - 1, part});
+  }
+
+  // A Python number that stands as a tensor: converted to the dtype at hand when it is read there.
+  Pair number(const Tensor& t) {
+    pending_ = &t;
+    return {-1, -1};
+  }
+
+  // `value` of memory of dtype `from` as a launch that wants `to` reads it.
+  Pair converted(Pair value, DType from, DType to) {
+    if (pending_) {
+      const Tensor at = eager::as_dtype(*pending_, to);
+      pending_ = nullptr;
+      const DType compute = traits(to).compute;
+      const Scalar s = ops::item(at);
+      Pair p{param(s, compute, 0), is_complex(to) ? param(s, compute, 1) : -1};
+      if (is_complex(to)) return p;
+      const int computed = compute == DType::Bool ? lower::convert(g_, p[0], DType::Bool) : p[0];
+      return {lower::to_storage(g_, computed, to), -1};
+    }
+    if (from == to) return value;
+    const bool complex = is_complex(from);
+    int re = complex ? value[0] : lower::from_storage(g_, value[0], from);
+    if (!is_complex(to)) {
+      if (complex) throw Refused{"it drops imaginary parts"};
+      return {lower::to_storage(g_, re, to), -1};
+    }
+    const DType part = traits(to).component;
+    return {lower::convert(g_, re, part), complex ? lower::convert(g_, value[1], part) : g_.real(part, 0)};
+  }
+
+  void write(const Operand& o, Level level, DType kernel, Pair value) {
+    const FusedOperand f = place(o, level);
+    for (size_t d = 0; d < made_.shape.size(); ++d)
+      if (made_.shape[d] > 1 && f.strides[d] == 0 && !(is_reduced_[d] && f.per_row))
+        throw Refused{"it writes an element several times"};
+    if (!f.per_row && level != Full) throw Refused{"it writes rows in places of elements"};
+    value = converted(value, kernel, o.dtype);
+    bool placed = false;
+    for (Known& k : known_) {
+      if (k.at.memory.block != o.block) continue;
+      if (!same(k.at, f)) throw Refused{"it writes otherwise what was read or written"};
+      if (f.per_row && k.loaded) throw Refused{"it writes a value of the row that was read"};
+      k.value = value;
+      k.written = placed = true;
+    }
+    if (!placed) known_.push_back({f, value, false, true});
+  }
+
+  void add(const Launch& l) {
+    const Level level = level_of(l);
+    if (l.kind == Launch::Copy) {
+      const Operand& from = l.ins[0];
+      const Pair v = converted(read(from, level), from.dtype, l.outs[0].dtype);
+      return write(l.outs[0], level, l.outs[0].dtype, v);
+    }
+    if (l.kind == Launch::Fill) {
+      const DType t = l.outs[0].dtype;
+      const Tensor value = eager::as_dtype(wrapped_number(l.scalars[0]), t);
+      pending_ = &value;
+      return write(l.outs[0], level, t, converted({-1, -1}, t, t));
+    }
+    const Piece* piece = pieces_.find(l.kernel(), l.dtype);
+    if (!piece) throw Refused{"its kernel has loops or checks of its own"};
+    const lower::Kernel& k = piece->kernel;
+    std::vector<Pair> in;
+    for (size_t i = 0; i < l.ins.size(); ++i) {
+      const Pair v = read(l.ins[i], row_level(k.inputs[i], l, l.ins[i], level));
+      in.push_back(converted(v, l.ins[i].dtype, k.inputs[i].storage));
+    }
+    std::vector<int> first_param;
+    for (size_t i = 0; i < l.scalars.size(); ++i) {
+      param(l.scalars[i], k.scalars[i].type, 0);
+      first_param.push_back(int(made_.params.size()) - 1);
+    }
+    std::vector<int> at(piece->graph.nodes.size(), -1), reduction(piece->graph.reductions.size(), -1);
+    for (size_t v = 0; v < at.size(); ++v) at[v] = copy(piece->graph, int(v), at, reduction, in, first_param);
+    for (size_t i = 0; i < l.outs.size(); ++i) {
+      Pair value = piece->outputs[i];
+      for (int& v : value)
+        if (v >= 0) v = at[size_t(v)];
+      write(l.outs[i], row_level(k.outputs[i], l, l.outs[i], level), k.outputs[i].storage, value);
+    }
+    if (g_.nodes.size() > kMaxNodes) throw Refused{"it would be too long"};
+  }
+
+  // Operands with a value per row lie as the kept dims do, or broadcast.
+  Level row_level(const lower::Operand& o, const Launch& l, const Operand& memory, Level level) const {
+    if (l.kind != Launch::Rows || !o.per_row) return level;
+    return memory.sizes == kept_ ? Kept : Full;
+  }
+
+  int copy(const Graph& from, int v, const std::vector<int>& at, std::vector<int>& reduction, const std::vector<Pair>& in,
+           const std::vector<int>& first_param) {
+    Node n = from.node(v);
+    if (n.op == Op::Load) return in[n.imm][n.part];
+    for (int& a : n.arg)
+      if (a >= 0) a = at[size_t(a)];
+    if (n.op == Op::Param) n.imm = uint64_t(first_param[n.imm]);
+    if (n.op == Op::Reduced) {
+      if (reduction[n.imm] < 0) {
+        lower::Reduction r = from.reductions[n.imm];
+        for (int* value : r.nodes())
+          if (*value >= 0) *value = at[size_t(*value)];
+        reduction[n.imm] = g_.reduce(std::move(r));
+      }
+      n.imm = uint64_t(reduction[n.imm]);
+    }
+    n.own = false;
+    return g_.add(std::move(n));
+  }
+
+  Fused finish() {
+    lower::Kernel& k = made_.kernel;
+    std::vector<Pair> outputs;
+    for (const Known& known : known_) {
+      if (!known.written || !stores_[size_t(known.at.memory.block)]) continue;
+      made_.outs.push_back(known.at);
+      outputs.push_back(known.value);
+      k.outputs.push_back({"y" + std::to_string(k.outputs.size()), known.at.memory.dtype, known.at.per_row});
+    }
+    if (outputs.empty()) throw Refused{"nothing of it is needed"};
+    drop_unread(outputs);
+    if (made_.ins.size() + made_.outs.size() > size_t(eager::kMaxOperands)) throw Refused{"it would have too many operands"};
+    for (const FusedOperand& o : made_.ins)
+      k.inputs.push_back({"x" + std::to_string(k.inputs.size()), o.memory.dtype, o.per_row});
+    k.dtype = DType::Bool;
+    for (const auto* list : {&made_.outs, &made_.ins})
+      for (const FusedOperand& o : *list) widest(o.memory.dtype);
+    for (int i : launches_) widest(list_.launches[size_t(i)].dtype);
+    for (const FusedParam& p : made_.params) k.scalars.push_back({"s" + std::to_string(k.scalars.size()), p.type});
+    k.kind = made_.reduced.empty() ? lower::KernelKind::Pointwise : lower::KernelKind::Rows;
+    k.name = "fused";
+    lower::split_passes(g_, outputs, k);
+    size_t reductions = 0;
+    for (const lower::Pass& p : k.passes) reductions += p.reductions.size();
+    if (reductions > kMaxReductions || k.scratch.size() > kMaxScratch) throw Refused{"it would need too much beside a row"};
+    return std::move(made_);
+  }
+
+  // Rows of temporaries have elements of the kernel's compute type: the widest at hand.
+  void widest(DType t) {
+    if (itemsize(traits(t).compute) > itemsize(traits(made_.kernel.dtype).compute)) made_.kernel.dtype = t;
+  }
+
+  // Operands that only launches read whose values nobody needs.
+  void drop_unread(const std::vector<Pair>& outputs) {
+    std::vector<char> used(g_.nodes.size());
+    std::vector<int> todo;
+    for (const Pair& p : outputs)
+      for (int v : p) todo.push_back(v);
+    while (!todo.empty()) {
+      const int v = todo.back();
+      todo.pop_back();
+      if (v < 0 || used[size_t(v)]) continue;
+      used[size_t(v)] = true;
+      for (int a : g_.node(v).arg) todo.push_back(a);
+      if (g_.node(v).op == Op::Reduced)
+        for (int a : g_.reductions[g_.node(v).imm].reads()) todo.push_back(a);
+    }
+    std::vector<int> number(made_.ins.size(), -1);
+    std::vector<FusedOperand> kept;
+    for (size_t v = 0; v < used.size(); ++v) {
+      Node& n = g_.nodes[v];
+      if (!used[v] || n.op != Op::Load) continue;
+      if (number[n.imm] < 0) {
+        number[n.imm] = int(kept.size());
+        kept.push_back(made_.ins[n.imm]);
+      }
+      n.imm = uint64_t(number[n.imm]);
+    }
+    made_.ins = std::move(kept);
+  }
+
+  const LaunchList& list_;
+  const std::vector<int>& launches_;
+  const std::vector<char>& stores_;
+  Pieces& pieces_;
+  Fused made_;
+  Graph g_;
+  std::vector<bool> is_reduced_;
+  DimVec kept_, kept_with_ones_;
+  std::vector<Known> known_;
+  const Tensor* pending_ = nullptr;
+};
+
+}  // namespace
+
+std::optional<Fused> fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
+                          Pieces& pieces, std::string& why_not) {
+  try {
+    return Fuser(list, launches, stores, pieces).run();
+  } catch (const Refused& r) {
+    why_not = r.why;
+    return std::nullopt;
+  }
+}
+
+}  // namespace strata::jit

@@ -1,0 +1,57 @@
+// Several launches as one kernel: their expressions in one SSA graph, with every rounding where it was. A value that
+// one launch writes and a later one reads at the same place is handed on as what the memory would have held.
+//
+// All launches of a kernel run over one space: a shape, and the dims of it that are reduced, if any. A launch runs over
+// all of it, or over its rows (a value for each index of the dims that are kept). Bits are those of the launches one by
+// one; so is what remains in memory.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "jit/compile/launches.h"
+#include "lower/ir/ir.h"
+#include "lower/print/print_c.h"
+
+namespace strata::jit {
+
+// An operand of the kernel: a place in memory with a stride for each dim of the space, 0 along dims that it lacks.
+struct FusedOperand {
+  Operand memory;
+  DimVec strides;
+  bool per_row = false;
+};
+
+struct FusedParam {
+  Scalar value;
+  DType type;
+};
+
+struct Fused {
+  lower::Kernel kernel;
+  DimVec shape, reduced;  // sizes; numbers of dims
+  std::vector<FusedOperand> outs, ins;
+  std::vector<FusedParam> params;
+};
+
+// The expression of a table kernel as a graph, parsed once for each kernel and dtype.
+struct Piece {
+  lower::Graph graph;
+  std::vector<std::array<int, 2>> outputs;
+  lower::Kernel kernel;  // operands and scalars
+};
+class Pieces {
+ public:
+  // Null where the table has no such expression, or one that cannot be fused.
+  const Piece* find(const char* kernel, DType dtype);
+
+ private:
+  std::map<std::pair<std::string, DType>, std::unique_ptr<Piece>> known_;
+};
+
+// The kernel of these launches, in order, or the reason why there is none. `stores`: whether a block's last value is
+// needed afterwards.
+std::optional<Fused> fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
+                          Pieces& pieces, std::string& why_not);
+
+}  // namespace strata::jit

@@ -1,0 +1,118 @@
+#include "jit/compile/group.h"
+
+#include <algorithm>
+
+namespace strata::jit {
+
+namespace {
+
+// The blocks that a launch reads and writes.
+struct Touched {
+  std::vector<int> reads, writes;
+  explicit Touched(const Launch& l) {
+    for (size_t i = 0; i < l.ins.size(); ++i) {
+      if (l.ins[i].block < 0) continue;
+      reads.push_back(l.ins[i].block);
+      if (l.kind == Launch::Call && l.written[i]) writes.push_back(l.ins[i].block);
+    }
+    for (const Operand& o : l.outs)
+      if (o.block >= 0) writes.push_back(o.block);
+  }
+};
+
+bool meet(const std::vector<int>& a, const std::vector<int>& b) {
+  return std::any_of(a.begin(), a.end(), [&](int x) { return std::find(b.begin(), b.end(), x) != b.end(); });
+}
+
+class Grouping {
+ public:
+  Grouping(const LaunchList& list, Pieces& pieces) : list_(list), pieces_(pieces) {
+    for (const Launch& l : list.launches) touched_.emplace_back(l);
+    outlives_.assign(list.blocks.size(), false);
+    for (size_t b = 0; b < list.blocks.size(); ++b) outlives_[b] = list.blocks[b].param >= 0;
+    for (const Operand& o : list.results)
+      if (o.block >= 0) outlives_[size_t(o.block)] = true;
+  }
+
+  std::vector<Group> run() {
+    find_live();
+    for (size_t i = 0; i < list_.launches.size(); ++i)
+      if (live_[i]) add(int(i));
+    // What is stored can be told now that all are placed.
+    for (Group& g : groups_)
+      if (g.launches.size() > 1) {  // one alone has a kernel that is linked
+        std::string why;
+        g.fused = fuse(list_, g.launches, stored(g.launches), pieces_, why);
+      }
+    return std::move(groups_);
+  }
+
+ private:
+  void find_live() {
+    std::vector<char> needed = outlives_;
+    live_.assign(list_.launches.size(), false);
+    for (size_t i = live_.size(); i-- > 0;) {
+      const Touched& t = touched_[i];
+      live_[i] = list_.launches[i].kind == Launch::Call ||
+                 std::any_of(t.writes.begin(), t.writes.end(), [&](int b) { return needed[size_t(b)]; });
+      if (live_[i])
+        for (int b : t.reads) needed[size_t(b)] = true;
+    }
+  }
+
+  // Blocks that are read by others than these launches, or outlive the call.
+  std::vector<char> stored(const std::vector<int>& launches) const {
+    std::vector<char> out = outlives_;
+    for (size_t i = 0; i < touched_.size(); ++i)
+      if (live_[i] && std::find(launches.begin(), launches.end(), int(i)) == launches.end())
+        for (int b : touched_[i].reads) out[size_t(b)] = true;
+    return out;
+  }
+
+  bool minds(const Touched& moved, const Touched& passed) const {
+    return meet(passed.writes, moved.reads) || meet(passed.writes, moved.writes) || meet(passed.reads, moved.writes);
+  }
+
+  bool shares(const Group& g, const Touched& t) const {
+    return std::any_of(g.launches.begin(), g.launches.end(), [&](int i) {
+      const Touched& o = touched_[size_t(i)];
+      return meet(o.writes, t.reads) || meet(o.reads, t.reads) || meet(o.writes, t.writes);
+    });
+  }
+
+  void add(int launch) {
+    const Launch& l = list_.launches[size_t(launch)];
+    const Touched& t = touched_[size_t(launch)];
+    std::string why = "nothing before it shares its memory";
+    if (l.kind != Launch::Call && l.kind != Launch::Space)
+      for (size_t g = groups_.size(); g-- > 0;) {
+        Group& to = groups_[g];
+        if (shares(to, t)) {
+          std::vector<int> all = to.launches;
+          all.push_back(launch);
+          if (fuse(list_, all, stored(all), pieces_, why)) {
+            to.launches = std::move(all);
+            return;
+          }
+        }
+        if (std::any_of(to.launches.begin(), to.launches.end(), [&](int i) { return minds(t, touched_[size_t(i)]); })) break;
+        // What a call may refuse is refused before memory that is anybody's changes.
+        const bool calls = list_.launches[size_t(to.launches[0])].kind == Launch::Call;
+        if (calls && std::any_of(t.writes.begin(), t.writes.end(), [&](int b) { return list_.blocks[size_t(b)].param >= 0; }))
+          break;
+      }
+    groups_.push_back({{launch}, std::nullopt, why});
+  }
+
+  const LaunchList& list_;
+  Pieces& pieces_;
+  std::vector<Touched> touched_;
+  std::vector<char> outlives_, live_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+std::vector<Group> group(const LaunchList& list, Pieces& pieces) { return Grouping(list, pieces).run(); }
+
+}  // namespace strata::jit

@@ -1,0 +1,17 @@
+// Which launches become one kernel. Launches keep the order that their reads and writes need; one joins an earlier
+// group when nothing between them minds, when the two share memory, and when fuse() makes a kernel of them.
+#pragma once
+#include "jit/compile/fused.h"
+
+namespace strata::jit {
+
+struct Group {
+  std::vector<int> launches;
+  std::optional<Fused> fused;  // of several launches
+  std::string alone;           // why the first of them did not join an earlier group; for people
+};
+
+// Launches whose results nobody needs are left out.
+std::vector<Group> group(const LaunchList& list, Pieces& pieces);
+
+}  // namespace strata::jit

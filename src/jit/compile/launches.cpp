@@ -1,0 +1,332 @@
+#include "jit/compile/launches.h"
+
+#include <cstring>
+#include <unordered_map>
+
+#include "core/shape/strides.h"
+#include "dispatch/boxed.h"
+#include "lower/desc.h"
+
+namespace strata::lower {
+extern const KernelDesc table_kernels[];
+extern const int64_t table_kernel_count;
+}  // namespace strata::lower
+
+namespace strata::jit {
+
+bool Operand::covers_block(int64_t bytes) const {
+  int64_t n = itemsize(dtype);
+  for (int64_t s : sizes) n *= s;
+  if (n != bytes || offset != 0) return false;
+  // Dense: in some order of the dims each stride is the product of the smaller ones.
+  int64_t step = 1;
+  std::vector<bool> done(sizes.size());
+  for (size_t k = 0; k < sizes.size(); ++k) {
+    bool found = false;
+    for (size_t d = 0; d < sizes.size() && !found; ++d)
+      if (!done[d] && (sizes[d] == 1 || strides[d] == step)) {
+        done[d] = found = true;
+        step *= sizes[d];
+      }
+    if (!found) return false;
+  }
+  return true;
+}
+
+namespace {
+
+const lower::KernelDesc* described(const char* kernel) {
+  for (int64_t k = 0; k < lower::table_kernel_count; ++k)
+    if (!std::strcmp(lower::table_kernels[k].name, kernel)) return &lower::table_kernels[k];
+  return nullptr;
+}
+
+// Whether a space kernel may find an index outside, so that its operator raises with words of its own, or is not linked.
+bool checks(const char* kernel) {
+  const lower::KernelDesc* desc = described(kernel);
+  return !desc || desc->by_hand || std::strstr(desc->text, "checked(") || std::strstr(desc->text, "wrapped(");
+}
+
+// Whether it only moves its operand: "src" of "src[p..]".
+bool moves(const char* kernel) {
+  const lower::KernelDesc* desc = described(kernel);
+  if (!desc) return false;
+  const std::string inputs = desc->inputs;
+  std::string text = desc->text;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return inputs.starts_with(text + "[p..]") && inputs.find(' ') == std::string::npos;
+}
+
+// Whether the bytes between the first and the last element of two places of a block are apart.
+bool apart(const Operand& a, const Operand& b) {
+  auto range = [](const Operand& o) {
+    int64_t low = o.offset, high = o.offset;
+    for (size_t d = 0; d < o.sizes.size(); ++d) (o.strides[d] < 0 ? low : high) += (o.sizes[d] - 1) * o.strides[d];
+    return std::pair(low * itemsize(o.dtype), (high + 1) * itemsize(o.dtype));
+  };
+  const auto [a0, a1] = range(a);
+  const auto [b0, b1] = range(b);
+  return a1 <= b0 || b1 <= a0;
+}
+
+class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
+ public:
+  explicit Lowering(const ir::Graph& graph) : Interpreter(graph), graph_(graph) {}
+
+  LaunchList lower() {
+    for (size_t i = 0; i < graph_.body.params.size(); ++i) {
+      params_.push_back(shape_of(graph_.values[size_t(graph_.body.params[i])].type));
+      const int block = block_of(params_.back());
+      list_.blocks[size_t(block)].param = int(i);
+      list_.params.push_back(operand(params_.back()));
+    }
+    eager::LaunchObserver::Scope observed(*this);
+    MetaGuard shapes;
+    const KeySet all((1u << kKeyCount) - 1), kept = all.below(Key::Autograd);
+    ExcludeGuard below((all - kept) | KeySet(Key::Tracer));
+    GradModeGuard off(false);
+    for (const Tensor& t : run(params_)) {
+      list_.results.push_back(operand(t));
+      int same = -1;
+      for (size_t i = 0; i < params_.size(); ++i)
+        if (t.defined() && t.is_same(params_[i])) same = int(i);
+      list_.same_as_param.push_back(same);
+    }
+    return std::move(list_);
+  }
+
+  void pointwise(const eager::PointwiseOp& op, DType dtype, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> in,
+                 ArrayRef<Scalar> scalars) override {
+    Launch& l = add(Launch::Pointwise, outs, in);
+    l.pointwise = &op;
+    l.name = op.name;
+    l.dtype = dtype;
+    l.scalars.assign(scalars.begin(), scalars.end());
+  }
+  void rows(const eager::RowsOp& op, DType dtype, ArrayRef<Tensor> outs, ArrayRef<const Tensor*> in,
+            ArrayRef<Scalar> scalars, const DimVec& dims) override {
+    std::vector<const Tensor*> list;
+    for (const Tensor& t : outs) list.push_back(&t);
+    Launch& l = add(Launch::Rows, {list.data(), list.size()}, in);
+    l.rows = &op;
+    l.name = op.name;
+    l.dtype = dtype;
+    l.scalars.assign(scalars.begin(), scalars.end());
+    l.dims = dims;
+  }
+  void space(const eager::SpaceCall& c) override {
+    if (moves(c.op.name)) return copy(*c.outs[0], *c.ins[0]);
+    if (checks(c.op.name)) return other();
+    Launch& l = add(Launch::Space, c.outs, c.ins);
+    l.name = c.name;
+    l.dtype = c.dtype;
+    l.space = std::make_shared<SpaceData>();
+    l.space->op = &c.op;
+    l.space->places.assign(c.places.begin(), c.places.end());
+    l.space->scalars.assign(c.scalars.begin(), c.scalars.end());
+    l.space->lists.assign(c.lists.begin(), c.lists.end());
+    l.space->extents.assign(c.extents.begin(), c.extents.end());
+    l.space->index = c.index;
+  }
+  void copy(const Tensor& to, const Tensor& from) override {
+    const Tensor *outs = &to, *ins = &from;
+    add(Launch::Copy, {&outs, 1}, {&ins, 1}).name = "copy";
+  }
+  void fill(const Tensor& to, const Scalar& value) override {
+    const Tensor* outs = &to;
+    Launch& l = add(Launch::Fill, {&outs, 1}, {});
+    l.name = "fill";
+    l.scalars = {value};
+  }
+  void other() override { whole_ = true; }
+
+ private:
+  // Runs the operator over shapes. Where its launches are not the whole of it, it is called at each run.
+  void call(const ir::Node& node, Stack& stack) override {
+    node_ = &node;
+    whole_ = false;
+    const size_t before = list_.launches.size(), blocks = list_.blocks.size();
+    const Stack args = stack;
+    try {
+      call_boxed(*node.op, stack);
+    } catch (const Error&) {
+      // It asks for values.
+      stack = results_by_type(node, args);
+      whole_ = true;
+    }
+    check_geometry(node, args);
+    check_types(node, stack);
+    if (!whole_ && told(node, args, stack, before)) return;
+    list_.launches.resize(before);
+    call_whole(node, args, stack, blocks);
+  }
+
+  // Whether launches account for all memory that the operator makes or writes.
+  bool told(const ir::Node& node, const Stack& args, const Stack& results, size_t before) {
+    bool all = true;
+    auto is_written = [&](const Tensor& t) {
+      if (!t.defined() || t.numel() == 0) return;
+      const Storage* s = t.storage().get();
+      const auto known = blocks_.find(s);
+      for (size_t i = before; known != blocks_.end() && i < list_.launches.size(); ++i)
+        for (const Operand& o : list_.launches[i].outs)
+          if (o.block == known->second) return;
+      all = false;
+    };
+    each_tensor(results, [&](const Tensor& t) {
+      bool given = false;  // or it is a view of what was there
+      each_tensor(args, [&](const Tensor& a) { given |= a.defined() && a.storage().get() == t.storage().get(); });
+      if (t.defined() && !given) is_written(t);
+    });
+    const Schema& schema = node.op->schema();
+    for (size_t i = 0; i < args.size(); ++i)
+      if (schema.args[i].type.written) each_tensor({args[i]}, is_written);
+    return all;
+  }
+
+  // Results of an operator that asks for values: its operands where it gives these back, else new memory of the type
+  // that was recorded.
+  Stack results_by_type(const ir::Node& node, const Stack& args) {
+    Stack stack;
+    const Schema& schema = node.op->schema();
+    for (size_t k = 0; k < schema.returns.size(); ++k) {
+      const TypeSpec& r = schema.returns[k].type;
+      STRATA_CHECK_NOT_IMPLEMENTED(!r.list && (r.alias.empty() || r.written), node.op->name,
+                                   ": cannot be compiled: which memory it gives hangs on values");
+      Tensor made;
+      for (size_t i = 0; i < args.size() && r.written; ++i)
+        if (schema.args[i].type.alias == r.alias) made = args[i].get<Tensor>();
+      if (!r.written && node.results[k] != ir::kNone) made = shape_of(graph_.values[size_t(node.results[k])].type);
+      stack.push_back(IValue(made));
+    }
+    return stack;
+  }
+
+  static Tensor shape_of(const ir::Type& type) {
+    DimVec sizes, strides;
+    for (const SymInt& n : type.sizes) sizes.push_back(n.hint());
+    for (const SymInt& n : type.strides) strides.push_back(n.hint());
+    return make_tensor_strided(sizes, strides, type.dtype, type.device, true);
+  }
+
+  void check_types(const ir::Node& node, const Stack& results) {
+    size_t i = 0;
+    each_tensor(results, [&](const Tensor& t) {
+      const ir::Id v = node.results[i++];
+      if (v == ir::kNone || !t.defined()) return;
+      const ir::Type& type = graph_.values[size_t(v)].type;
+      STRATA_INTERNAL(ir::fits(t, type), node.op->name, ": over shapes it gives ", ir::to_string(ir::type_of(t)), " with strides ",
+                      t.strides(), ", when it was captured ", ir::to_string(type));
+    });
+  }
+
+  // A resize or another geometry of what the caller holds is no launch.
+  void check_geometry(const ir::Node& node, const Stack& args) {
+    each_tensor(args, [&](const Tensor& t) {
+      if (!t.defined() || !t.is_meta()) return;
+      STRATA_CHECK_NOT_IMPLEMENTED(int64_t(t.storage()->bytes()) == list_.blocks[size_t(block_of(t))].bytes,
+                                   node.op->name, ": cannot be compiled: it changes how much memory a tensor has");
+      for (size_t i = 0; i < params_.size(); ++i)
+        STRATA_CHECK_NOT_IMPLEMENTED(!t.is_same(params_[i]) || operand(t) == list_.params[i], node.op->name,
+                                     ": cannot be compiled: it gives an argument of the graph other sizes or memory");
+    });
+  }
+
+  template <class F>
+  static void each_tensor(const Stack& stack, F&& f) {
+    for (const IValue& v : stack) {
+      if (v.is_tensor()) f(v.get<Tensor>());
+      if (v.is_tensors())
+        for (const Tensor& t : v.get<IValue::TensorVec>()) f(t);
+    }
+  }
+
+  // Blocks from `before` on are of this operator.
+  void call_whole(const ir::Node& node, const Stack& args, const Stack& results, size_t before) {
+    Launch l;
+    l.kind = Launch::Call;
+    l.node = &node;
+    l.name = node.op->name.c_str();
+    const Schema& schema = node.op->schema();
+    for (size_t i = 0; i < args.size(); ++i) {
+      const bool writes = schema.args[i].type.written;
+      each_tensor({args[i]}, [&](const Tensor& t) {
+        l.ins.push_back(operand(t));
+        l.written.push_back(writes);
+      });
+    }
+    each_tensor(results, [&](const Tensor& t) {
+      l.fresh.push_back(t.defined() && size_t(block_of(t)) >= before);
+      l.outs.push_back(operand(t));
+    });
+    list_.launches.push_back(std::move(l));
+  }
+
+  Launch& add(Launch::Kind kind, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> in) {
+    Launch l;
+    l.kind = kind;
+    l.node = node_;
+    for (const Tensor* t : outs) l.outs.push_back(operand(*t));
+    for (const Tensor* t : in) l.ins.push_back(operand(*t));
+    // What reads otherwise than it writes is copied before, where there is memory to ask.
+    for (const Operand& o : l.outs)
+      for (const Operand& i : l.ins)
+        if (o.block == i.block && !(o == i) && !apart(o, i)) whole_ = true;
+    list_.launches.push_back(std::move(l));
+    return list_.launches.back();
+  }
+
+  int block_of(const Tensor& t) {
+    auto [at, fresh] = blocks_.emplace(t.storage().get(), int(list_.blocks.size()));
+    if (fresh) {
+      Block b;
+      b.bytes = int64_t(t.storage()->bytes());
+      if (!t.is_meta()) b.constant = t;
+      list_.blocks.push_back(std::move(b));
+      kept_.push_back(t);
+    }
+    return at->second;
+  }
+
+  Operand operand(const Tensor& t) {
+    if (!t.defined()) return {};
+    return {block_of(t), t.storage_offset(), DimVec(t.sizes()), DimVec(t.strides()), t.dtype()};
+  }
+
+  const ir::Graph& graph_;
+  LaunchList list_;
+  const ir::Node* node_ = nullptr;
+  bool whole_ = false;
+  std::unordered_map<const Storage*, int> blocks_;
+  std::vector<Tensor> params_;
+  std::vector<Tensor> kept_;  // an address stays one storage's
+};
+
+}  // namespace
+
+LaunchList lower(const ir::Graph& graph) {
+  for (const ir::Node& n : graph.body.nodes)
+    STRATA_CHECK_NOT_IMPLEMENTED(n.blocks.empty(), "compile: control flow in a graph (if, loop) is interpreted, not compiled yet");
+  return Lowering(graph).lower();
+}
+
+std::string print(const LaunchList& list) {
+  auto text = [](const Operand& o) {
+    if (o.block < 0) return std::string("None");
+    return str_cat("b", o.block, "+", o.offset, " ", traits(o.dtype).cname, o.sizes, ":", o.strides);
+  };
+  std::string out;
+  for (size_t i = 0; i < list.params.size(); ++i) out += str_cat("param ", i, " = ", text(list.params[i]), "\n");
+  static constexpr const char* kinds[] = {"pointwise", "rows", "space", "copy", "fill", "call"};
+  for (const Launch& l : list.launches) {
+    for (size_t i = 0; i < l.outs.size(); ++i) out += (i ? ", " : "") + text(l.outs[i]);
+    out += str_cat(l.outs.empty() ? "" : " = ", kinds[l.kind], " ", l.kind == Launch::Call ? l.name : l.kernel(), "(");
+    for (size_t i = 0; i < l.ins.size(); ++i) out += (i ? ", " : "") + text(l.ins[i]);
+    for (const Scalar& s : l.scalars) out += str_cat("; ", s);
+    out += str_cat(")", l.kind == Launch::Rows ? str_cat(" over ", l.dims) : "", "\n");
+  }
+  for (const Operand& o : list.results) out += "result " + text(o) + "\n";
+  return out;
+}
+
+}  // namespace strata::jit

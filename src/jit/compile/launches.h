@@ -1,0 +1,70 @@
+// A graph as launches over memory: what its operators would launch one by one, found by running it over shapes under a
+// LaunchObserver. Operators are gone here, but for those whose launches are not all told, which are called whole.
+// Views are gone, too: an operand is a place in a block of memory, with sizes and strides, so that what a launch reads
+// and writes is all that orders it.
+#pragma once
+#include "ir/graph.h"
+#include "run/launch.h"
+#include "run/pointwise.h"
+#include "run/rows.h"
+
+namespace strata::jit {
+
+struct Block {
+  int64_t bytes = 0;
+  int param = -1;   // the graph's parameter that it belongs to
+  Tensor constant;  // a number
+};
+
+struct Operand {
+  int block = -1;
+  int64_t offset = 0;  // elements
+  DimVec sizes, strides;
+  DType dtype = DType::F32;
+  bool operator==(const Operand& o) const {
+    return block == o.block && offset == o.offset && sizes == o.sizes && strides == o.strides && dtype == o.dtype;
+  }
+  bool covers_block(int64_t bytes) const;  // dense, all of it
+};
+
+// What a space kernel's launch needs beside its operands.
+struct SpaceData {
+  const eager::SpaceOp* op;
+  std::vector<eager::Place> places;
+  std::vector<eager::Slot> scalars;
+  std::vector<uint8_t> lists;
+  std::vector<eager::Extent> extents;
+  int index;
+};
+
+struct Launch {
+  enum Kind : uint8_t { Pointwise, Rows, Space, Copy, Fill, Call };
+  Kind kind = Pointwise;
+  const ir::Node* node = nullptr;  // the operator that asked for it
+  const char* name = "";           // for errors
+  DType dtype = DType::F32;        // what the kernel computes in
+  std::vector<Operand> outs, ins;
+  std::vector<Scalar> scalars;  // of Fill: the value
+  const eager::PointwiseOp* pointwise = nullptr;
+  const eager::RowsOp* rows = nullptr;
+  DimVec dims;  // that rows reduces
+  std::shared_ptr<SpaceData> space;
+  // Of a call: its tensor arguments are `ins`, in order (None: block -1), its results `outs`; which of the arguments it
+  // writes, and of each result whether it is new memory.
+  std::vector<bool> written, fresh;
+  const char* kernel() const { return pointwise ? pointwise->kernel : rows ? rows->kernel : ""; }
+};
+
+struct LaunchList {
+  std::vector<Block> blocks;
+  std::vector<Launch> launches;
+  std::vector<Operand> params, results;  // results: block -1 for None
+  std::vector<int> same_as_param;        // per result: the parameter that is the same tensor object, or -1
+};
+
+// Raises Value for what cannot be lowered: blocks of control flow.
+LaunchList lower(const ir::Graph& graph);
+
+std::string print(const LaunchList& list);
+
+}  // namespace strata::jit

@@ -1,0 +1,63 @@
+// A graph made ready to run: fused kernels, the launches that stay alone, the operators that are called whole, and
+// where in one arena what lies between them. A run needs no Python and changes nothing of the plan: several may be
+// under way at once.
+#pragma once
+#include "jit/compile/group.h"
+
+namespace strata::jit {
+
+class Plan {
+ public:
+  // Compiles the kernels; where there is no compiler the launches run one by one, and `without_compiler()` says why.
+  Plan(ir::Graph graph, bool fused = true);  // not fused: every launch is eager's
+
+  // Tensors that fit the graph's parameters, captured ones too; the written ones among them are. Below autograd.
+  std::vector<Tensor> run(TensorList params) const;
+
+  const ir::Graph& graph() const { return graph_; }
+  const std::string& without_compiler() const { return without_compiler_; }
+  size_t kernels() const;  // fused ones
+
+  // For people.
+  std::string launches() const { return print(list_); }
+  std::string source() const;
+  std::string explain() const;
+  std::string memory() const;
+
+ private:
+  struct Step {
+    enum Kind : uint8_t { Single, Pointwise, Rows } kind = Single;
+    int group = 0;
+    const StrataKernelEntry* entry = nullptr;
+    std::vector<char> params;  // scalars as kernels take them
+    bool dense = false;        // all operands lie side by side
+    int64_t elements = 0;
+    std::vector<DimVec> strides;  // bytes, by operand, outputs first
+    DimVec kept, reduced;         // of rows: sizes, of merged dims
+  };
+  struct Frame;
+
+  void compile();
+  void place();
+  Step step_of(int group, const StrataKernelEntry* entry) const;
+  void run_step(const Step& s, Frame& f) const;
+  void run_single(const Launch& l, Frame& f) const;
+  void run_call(const Launch& l, Frame& f) const;
+
+  ir::Graph graph_;
+  LaunchList list_;
+  std::vector<Group> groups_;
+  std::vector<Step> steps_;
+  std::vector<std::string> sources_;      // a file for each different kernel
+  std::vector<int> source_of_;            // per group
+  std::vector<std::shared_ptr<const void>> code_;
+  std::string without_compiler_;
+  double compile_ms_ = 0;
+  std::vector<int> written_params_;
+  // Per block: its place in the arena (-1: none), whether it is a result's and made at each run.
+  std::vector<int64_t> place_;
+  std::vector<char> result_, made_by_call_;
+  int64_t arena_ = 0, unshared_ = 0;
+};
+
+}  // namespace strata::jit
