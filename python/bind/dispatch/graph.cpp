@@ -1,8 +1,7 @@
-// Graphs: a capsule each.
-#include "ir/graph.h"
+// Graphs: recordings, texts, checks.
+#include "bind/dispatch/graph.h"
 #include "bind/dispatch/modes.h"
 #include "bind/dispatch/stack.h"
-#include "bind/tensor/tensor.h"
 #include "ir/parse.h"
 #include "ir/verify.h"
 #include "jit/trace/recorder.h"
@@ -10,25 +9,6 @@
 namespace strata::py {
 
 namespace {
-
-constexpr const char* kGraph = "strata.graph";
-
-const ir::Graph& graph_of(PyObject* o) {
-  auto* graph = static_cast<ir::Graph*>(PyCapsule_GetPointer(o, kGraph));
-  if (!graph) throw PythonError();
-  return *graph;
-}
-
-PyObject* tensor_list(TensorList tensors) {
-  Own list(checked(PyList_New(Py_ssize_t(tensors.size()))));
-  for (size_t i = 0; i < tensors.size(); ++i) PyList_SET_ITEM(list.get(), Py_ssize_t(i), wrap(Tensor(tensors[i])));
-  return list.release();
-}
-
-PyObject* wrap_graph(ir::Graph graph) {
-  return checked(PyCapsule_New(new ir::Graph(std::move(graph)), kGraph,
-                               [](PyObject* o) { delete static_cast<ir::Graph*>(PyCapsule_GetPointer(o, kGraph)); }));
-}
 
 PyObject* to_text(std::string_view s) {
   return checked(PyUnicode_DecodeUTF8(s.data(), Py_ssize_t(s.size()), "replace"));

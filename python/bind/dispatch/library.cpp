@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "bind/autograd/function.h"
+#include "bind/dispatch/graph.h"
 #include "bind/dispatch/modes.h"
 #include "bind/dispatch/stack.h"
 #include "bind/tensor/tensor.h"
@@ -370,6 +371,7 @@ KeySlot parse_key(std::string_view name) {
 void init_library(PyObject* module) {
   init_operator(module);
   init_record(module);
+  init_compiled(module);
   add_functions(module, functions);
 }
 

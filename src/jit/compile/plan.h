@@ -3,6 +3,7 @@
 // under way at once.
 #pragma once
 #include "jit/compile/group.h"
+#include "jit/service/compile.h"
 
 namespace strata::jit {
 
@@ -17,6 +18,7 @@ class Plan {
   const ir::Graph& graph() const { return graph_; }
   const std::string& without_compiler() const { return without_compiler_; }
   size_t kernels() const;  // fused ones
+  const std::vector<int>& written() const { return written_params_; }
 
   // For people.
   std::string launches() const { return print(list_); }
@@ -48,11 +50,10 @@ class Plan {
   LaunchList list_;
   std::vector<Group> groups_;
   std::vector<Step> steps_;
-  std::vector<std::string> sources_;      // a file for each different kernel
-  std::vector<int> source_of_;            // per group
-  std::vector<std::shared_ptr<const void>> code_;
+  std::vector<ProgramRef> programs_;  // one for each different kernel
+  std::vector<Origin> origins_;
+  std::vector<int> source_of_;  // per group
   std::string without_compiler_;
-  double compile_ms_ = 0;
   std::vector<int> written_params_;
   // Per block: its place in the arena (-1: none), whether it is a result's and made at each run.
   std::vector<int64_t> place_;

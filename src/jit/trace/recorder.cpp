@@ -1,5 +1,6 @@
 #include "jit/trace/recorder.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "core/watch.h"
@@ -97,6 +98,14 @@ ir::Id Recording::value(const Tensor& t) {
     graph_.captured.push_back(t);
   }
   return v;
+}
+
+bool Recording::made(const Tensor& t) const {
+  const auto at = t.defined() ? values_.find(t.impl()) : values_.end();
+  if (at == values_.end()) return false;
+  const auto& params = graph_.body.params;
+  return std::find(params.begin(), params.end(), at->second) == params.end() &&
+         std::find(captured_.begin(), captured_.end(), at->second) == captured_.end();
 }
 
 void Recording::call(Operator& op, Dispatch d, Stack& stack) {

@@ -21,6 +21,8 @@ class Recording {
   // One more input, as the gradient that a backward begins with.
   void input(const Tensor& t, std::string name = {});
   ir::Graph finish(TensorList outputs);
+  const ir::Graph& graph() const { return graph_; }  // so far
+  bool made(const Tensor& t) const;                  // whether a node made it
 
  private:
   static void call(Operator& op, Dispatch d, Stack& stack);

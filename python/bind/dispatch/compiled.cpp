@@ -1,0 +1,205 @@
+// Captures and compiled graphs, for strata/_graph.py.
+#include "jit/compiled.h"
+#include "bind/dispatch/graph.h"
+#include "bind/dispatch/stack.h"
+#include "jit/trace/recorder.h"
+
+namespace strata::py {
+
+namespace {
+
+constexpr const char* kRecording = "strata.recording";
+constexpr const char* kPlan = "strata.plan";
+constexpr const char* kCompiled = "strata.compiled";
+using RecordingRef = std::unique_ptr<Recording>;
+using PlanRef = std::shared_ptr<const jit::Plan>;
+using CompiledRef = std::shared_ptr<jit::Compiled>;
+
+Recording& recording_in(PyObject* o) {
+  RecordingRef& r = in_capsule<RecordingRef>(o, kRecording);
+  STRATA_CHECK(r, "graph: the recording has ended");
+  return *r;
+}
+
+// _recording_begin(inputs) -> recording: operators of this thread are recorded until it ends.
+PyObject* begin(PyObject*, PyObject* inputs) {
+  return guarded([&] {
+    Own given(checked(PySequence_Tuple(inputs)));
+    return wrap_capsule(std::make_unique<Recording>(to_TensorList(given.get())), kRecording);
+  });
+}
+
+// _recording_input(recording, tensor, name): one more input.
+PyObject* input(PyObject*, PyObject* args) {
+  PyObject *recording, *tensor;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "OOs", &recording, &tensor, &name)) return nullptr;
+  return guarded([&] {
+    recording_in(recording).input(to_Tensor(tensor), name);
+    return new_reference(Py_None).release();
+  });
+}
+
+// _recording_seen(recording) -> (nodes so far, tensors captured so far)
+PyObject* seen(PyObject*, PyObject* recording) {
+  return guarded([&] {
+    const ir::Graph& g = recording_in(recording).graph();
+    return make_tuple(checked(PyLong_FromSize_t(g.body.nodes.size())), tensor_list(g.captured)).release();
+  });
+}
+
+// _recording_made(recording, tensor) -> whether a recorded operator made it
+PyObject* made(PyObject*, PyObject* args) {
+  PyObject *recording, *tensor;
+  if (!PyArg_ParseTuple(args, "OO", &recording, &tensor)) return nullptr;
+  return guarded([&] { return PyBool_FromLong(recording_in(recording).made(to_Tensor(tensor))); });
+}
+
+// _recording_finish(recording, outputs) -> graph
+PyObject* finish(PyObject*, PyObject* args) {
+  PyObject *recording, *outputs;
+  if (!PyArg_ParseTuple(args, "OO", &recording, &outputs)) return nullptr;
+  return guarded([&] {
+    ir::Graph graph = recording_in(recording).finish(to_OptTensorList(outputs));
+    in_capsule<RecordingRef>(recording, kRecording).reset();
+    return wrap_graph(std::move(graph));
+  });
+}
+
+// _recording_stop(recording): ends it without a graph.
+PyObject* stop(PyObject*, PyObject* recording) {
+  return guarded([&] {
+    in_capsule<RecordingRef>(recording, kRecording).reset();
+    return new_reference(Py_None).release();
+  });
+}
+
+std::vector<int> ints(PyObject* o) {
+  std::vector<int> out;
+  Own items(checked(PySequence_Tuple(o)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    const long v = PyLong_AsLong(PyTuple_GET_ITEM(items.get(), i));
+    if (v == -1 && PyErr_Occurred()) throw PythonError();
+    out.push_back(int(v));
+  }
+  return out;
+}
+
+// _compiled(graph, forward nodes, outputs, tangent_of, wanted): jit/compiled.h says what they are.
+PyObject* compiled(PyObject*, PyObject* args) {
+  PyObject *graph, *tangent_of, *wanted;
+  Py_ssize_t nodes, outputs;
+  if (!PyArg_ParseTuple(args, "OnnOO", &graph, &nodes, &outputs, &tangent_of, &wanted)) return nullptr;
+  return guarded([&] {
+    jit::Captured c{graph_of(graph), size_t(nodes), size_t(outputs), ints(tangent_of), ints(wanted)};
+    return wrap_capsule(std::make_shared<jit::Compiled>(std::move(c)), kCompiled);
+  });
+}
+
+// _compiled_call(compiled, inputs) -> outputs
+PyObject* call(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    STRATA_CHECK_TYPE(count == 2, "_compiled_call: expected a compiled graph and its inputs");
+    const CompiledRef c = in_capsule<CompiledRef>(args[0], kCompiled);
+    const std::vector<Tensor> inputs = to_TensorList(args[1]);
+    std::vector<Tensor> results;
+    {
+      int64_t elements = 0;
+      for (const Tensor& t : inputs) elements += elements_of(t);
+      ReleaseLock lock(elements >= kLongWork);
+      results = c->call(inputs);
+    }
+    return tensor_list(results);
+  });
+}
+
+std::string describe(const jit::Plan& p, std::string_view what) {
+  return what == "source"     ? p.source()
+         : what == "explain"  ? p.explain()
+         : what == "memory"   ? p.memory()
+         : what == "launches" ? p.launches()
+                              : ir::print(p.graph());
+}
+
+// _compiled_text(compiled, what) -> [(name, text)]: of its plans, "source", "explain", "memory", "launches" or "graph"
+PyObject* compiled_text(PyObject*, PyObject* args) {
+  PyObject* o;
+  const char* what;
+  if (!PyArg_ParseTuple(args, "Os", &o, &what)) return nullptr;
+  return guarded([&] {
+    const CompiledRef c = in_capsule<CompiledRef>(o, kCompiled);
+    std::vector<std::pair<std::string, const jit::Plan*>> plans;
+    {
+      ReleaseLock lock(true);
+      plans = c->plans();
+    }
+    Own list(checked(PyList_New(0)));
+    for (const auto& [name, plan] : plans) {
+      const std::string text = describe(*plan, what);
+      Own item(make_tuple(checked(PyUnicode_FromString(name.c_str())),
+                          checked(PyUnicode_DecodeUTF8(text.data(), Py_ssize_t(text.size()), "replace"))));
+      if (PyList_Append(list.get(), item.get())) throw PythonError();
+    }
+    return list.release();
+  });
+}
+
+// _graph_compile(graph, fused) -> plan
+PyObject* compile(PyObject*, PyObject* args) {
+  PyObject* graph;
+  int fused = 1;
+  if (!PyArg_ParseTuple(args, "O|p", &graph, &fused)) return nullptr;
+  return guarded([&] {
+    const ir::Graph& g = graph_of(graph);
+    PlanRef plan;
+    {
+      ReleaseLock lock(true);
+      plan = std::make_shared<const jit::Plan>(g, fused);
+    }
+    return wrap_capsule(std::move(plan), kPlan);
+  });
+}
+
+// _plan_run(plan, inputs) -> outputs
+PyObject* run_plan(PyObject*, PyObject* args) {
+  PyObject *plan, *list;
+  if (!PyArg_ParseTuple(args, "OO", &plan, &list)) return nullptr;
+  return guarded([&] {
+    const PlanRef p = in_capsule<PlanRef>(plan, kPlan);
+    std::vector<Tensor> params = to_TensorList(list);
+    ir::check_inputs(p->graph(), params);
+    params.insert(params.end(), p->graph().captured.begin(), p->graph().captured.end());
+    return tensor_list(p->run(params));
+  });
+}
+
+// _plan_text(plan, what)
+PyObject* plan_text(PyObject*, PyObject* args) {
+  PyObject* plan;
+  const char* what;
+  if (!PyArg_ParseTuple(args, "Os", &plan, &what)) return nullptr;
+  return guarded([&] {
+    const std::string s = describe(*in_capsule<PlanRef>(plan, kPlan), what);
+    return checked(PyUnicode_DecodeUTF8(s.data(), Py_ssize_t(s.size()), "replace"));
+  });
+}
+
+PyMethodDef functions[] = {{"_recording_begin", begin, METH_O, nullptr},
+                           {"_recording_input", input, METH_VARARGS, nullptr},
+                           {"_recording_seen", seen, METH_O, nullptr},
+                           {"_recording_made", made, METH_VARARGS, nullptr},
+                           {"_recording_finish", finish, METH_VARARGS, nullptr},
+                           {"_recording_stop", stop, METH_O, nullptr},
+                           {"_compiled", compiled, METH_VARARGS, nullptr},
+                           {"_compiled_call", reinterpret_cast<PyCFunction>(call), METH_FASTCALL, nullptr},
+                           {"_compiled_text", compiled_text, METH_VARARGS, nullptr},
+                           {"_graph_compile", compile, METH_VARARGS, nullptr},
+                           {"_plan_run", run_plan, METH_VARARGS, nullptr},
+                           {"_plan_text", plan_text, METH_VARARGS, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+void init_compiled(PyObject* module) { add_functions(module, functions); }
+
+}  // namespace strata::py
