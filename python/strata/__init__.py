@@ -53,6 +53,7 @@ _NAMES = {
         "complex32 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu qint8 qint32 "
         "quint8"
     ),
+    "_graph": "CompiledGraph Graph graph",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index"

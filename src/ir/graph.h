@@ -63,12 +63,12 @@ struct Block {
 struct Node {
   enum Kind : uint8_t { Call, Constant, If, Loop };
   Kind kind = Call;
-  Operator* op = nullptr;       // of a call
+  Operator* op = nullptr;  // of a call
   std::vector<Arg> args;
-  std::vector<Id> results;      // kNone: an undefined tensor
+  std::vector<Id> results;  // kNone: an undefined tensor
   std::vector<Block> blocks;
-  Tensor constant;      // of a constant: a Python number as a tensor
-  std::string span;             // "model.py:12 in forward"; passes keep it
+  Tensor constant;   // of a constant: a Python number as a tensor
+  std::string span;  // "model.py:12 in forward"; passes keep it
 };
 
 struct Graph {

@@ -32,9 +32,7 @@ bool holds(const IValue& v) {
 
 }  // namespace
 
-void Interpreter::branch(const Node& n) {
-  give(n.results, block(n.blocks[holds(read(n.args[0].values[0])) ? 0 : 1]));
-}
+void Interpreter::branch(const Node& n) { give(n.results, block(n.blocks[holds(read(n.args[0].values[0])) ? 0 : 1])); }
 
 void Interpreter::loop(const Node& n) {
   auto argument = [&](size_t i) {
@@ -58,7 +56,8 @@ void Interpreter::loop(const Node& n) {
 void Interpreter::node(const Node& n) {
   if (n.kind == Node::If) return branch(n);
   if (n.kind == Node::Loop) return loop(n);
-  if (n.kind == Node::Constant) return give(n.results, {n.constant.defined() ? IValue(n.constant) : n.args[0].constant});
+  if (n.kind == Node::Constant)
+    return give(n.results, {n.constant.defined() ? IValue(n.constant) : n.args[0].constant});
   Stack stack;
   for (const Arg& a : n.args) {
     if (a.kind == Arg::List) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "grad/function.h"
-#include "run/copy.h"
 #include "jit/joint/split.h"
+#include "run/copy.h"
 
 namespace strata::jit {
 
@@ -63,8 +63,8 @@ struct Compiled::Node {
       STRATA_CHECK(saved.tensors[i].version() == saved.versions[i],
                    "one of the variables needed for gradient computation has been modified by an inplace operation: a "
                    "tensor of shape ",
-                   saved.tensors[i].sizes(), ", which a compiled graph saved, is at version ", saved.tensors[i].version(),
-                   "; expected version ", saved.versions[i], " instead");
+                   saved.tensors[i].sizes(), ", which a compiled graph saved, is at version ",
+                   saved.tensors[i].version(), "; expected version ", saved.versions[i], " instead");
     std::vector<Tensor> params = saved.tensors;
     for (int output : c.captured_.tangent_of) {
       // A gradient of other strides than the one at hand when the graph was made is laid out like that.
@@ -91,11 +91,17 @@ std::vector<Tensor> Compiled::call(TensorList given) {
   std::vector<Tensor> params(given.begin(), given.end());
   params.insert(params.end(), forward_.captured.begin(), forward_.captured.end());
   ir::check_inputs(forward_, given);
-  const bool grads = grad_enabled() && std::any_of(params.begin(), params.end(), [](const Tensor& t) { return needs_grad(t); });
+  STRATA_CHECK(default_dtype() == captured_.dtype, "graph: the default dtype was ", captured_.dtype,
+               " when the graph was captured, and is ", default_dtype(), "; capture it again");
+  const bool grads =
+      grad_enabled() && std::any_of(params.begin(), params.end(), [](const Tensor& t) { return needs_grad(t); });
   if (!grads) return inference().run(params);
   for (size_t i = 0; i < params.size(); ++i)
-    STRATA_CHECK(!needs_grad(params[i]) || std::find(captured_.wanted.begin(), captured_.wanted.end(), int(i)) != captured_.wanted.end() || captured_.outputs == 0,
-                 "graph: input ", i, " requires a gradient, and did not when the graph was captured; capture it again, or "
+    STRATA_CHECK(!needs_grad(params[i]) ||
+                     std::find(captured_.wanted.begin(), captured_.wanted.end(), int(i)) != captured_.wanted.end() ||
+                     captured_.outputs == 0,
+                 "graph: input ", i,
+                 " requires a gradient, and did not when the graph was captured; capture it again, or "
                  "call it under no_grad()");
   make_training();
   if (!training_) return inference().run(params);  // no result hangs on what requires one

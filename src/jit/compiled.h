@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/dtype.h"
 #include "jit/compile/plan.h"
 
 namespace strata::jit {
@@ -12,8 +13,9 @@ namespace strata::jit {
 struct Captured {
   ir::Graph graph;
   size_t forward_nodes = 0, outputs = 0;
-  std::vector<int> tangent_of;  // per tangent, the last inputs: the output whose gradient it is
-  std::vector<int> wanted;      // per gradient, the results after the outputs: the forward's parameter that it is of
+  std::vector<int> tangent_of;    // per tangent, the last inputs: the output whose gradient it is
+  std::vector<int> wanted;        // per gradient, the results after the outputs: the forward's parameter that it is of
+  DType dtype = default_dtype();  // the default one, that new tensors had
 };
 
 class Compiled : public std::enable_shared_from_this<Compiled> {
@@ -22,6 +24,9 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
 
   // Raises Value for tensors that do not fit what was captured, Runtime where a gradient is asked for that was not.
   std::vector<Tensor> call(TensorList inputs);
+
+  // The operators of the forward one by one. Below autograd.
+  std::vector<Tensor> interpret(TensorList inputs) const { return ir::run(forward_, inputs); }
 
   const ir::Graph& graph() const { return captured_.graph; }
   // Compiled now if they were not: the forward without a backward, with what the backward needs, and the backward

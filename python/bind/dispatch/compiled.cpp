@@ -3,6 +3,7 @@
 #include "bind/dispatch/graph.h"
 #include "bind/dispatch/stack.h"
 #include "jit/trace/recorder.h"
+#include "run/copy.h"
 
 namespace strata::py {
 
@@ -29,14 +30,21 @@ PyObject* begin(PyObject*, PyObject* inputs) {
   });
 }
 
-// _recording_input(recording, tensor, name): one more input.
-PyObject* input(PyObject*, PyObject* args) {
-  PyObject *recording, *tensor;
+// _recording_tangent(recording, like, name) -> a tensor of ones, laid out like that one, that is one more input
+PyObject* tangent(PyObject*, PyObject* args) {
+  PyObject *recording, *like;
   const char* name;
-  if (!PyArg_ParseTuple(args, "OOs", &recording, &tensor, &name)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OOs", &recording, &like, &name)) return nullptr;
   return guarded([&] {
-    recording_in(recording).input(to_Tensor(tensor), name);
-    return new_reference(Py_None).release();
+    const Tensor& t = to_Tensor(like);
+    Tensor made;
+    {
+      ExcludeGuard unrecorded{KeySet(Key::Tracer)};
+      made = make_tensor_strided(t.sizes(), t.strides(), t.dtype(), t.device());
+      eager::fill_values(made, Scalar(1));
+    }
+    recording_in(recording).input(made, name);
+    return wrap(std::move(made));
   });
 }
 
@@ -113,6 +121,41 @@ PyObject* call(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
+// _compiled_run(compiled, form, *tensors) -> a tensor (form 0), a tuple (1) or a list (2) of them: calls of functions
+// of tensors alone.
+PyObject* run_plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    STRATA_CHECK_TYPE(count >= 2, "_compiled_run: expected a compiled graph, a form and tensors");
+    const CompiledRef& c = in_capsule<CompiledRef>(args[0], kCompiled);
+    const long form = PyLong_AsLong(args[1]);
+    std::vector<Tensor> inputs;
+    inputs.reserve(size_t(count) - 2);
+    int64_t elements = 0;
+    for (Py_ssize_t i = 2; i < count; ++i) {
+      STRATA_CHECK_VALUE(is_tensor(args[i]), "graph: expected a tensor as argument ", i - 2,
+                         ", as it was captured, got ", Py_TYPE(args[i])->tp_name);
+      inputs.push_back(tensor_of(args[i]));
+      elements += elements_of(inputs.back());
+    }
+    std::vector<Tensor> results;
+    {
+      ReleaseLock lock(elements >= kLongWork);
+      results = c->call(inputs);
+    }
+    if (form == 0) return wrap(std::move(results[0]));
+    Own list(tensor_list(results));
+    return form == 2 ? list.release() : checked(PyList_AsTuple(list.get()));
+  });
+}
+
+// _compiled_interpret(compiled, inputs) -> outputs: operator by operator.
+PyObject* interpret(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  return guarded([&]() -> PyObject* {
+    STRATA_CHECK_TYPE(count == 2, "_compiled_interpret: expected a compiled graph and its inputs");
+    return tensor_list(in_capsule<CompiledRef>(args[0], kCompiled)->interpret(to_TensorList(args[1])));
+  });
+}
+
 std::string describe(const jit::Plan& p, std::string_view what) {
   return what == "source"     ? p.source()
          : what == "explain"  ? p.explain()
@@ -185,13 +228,15 @@ PyObject* plan_text(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {{"_recording_begin", begin, METH_O, nullptr},
-                           {"_recording_input", input, METH_VARARGS, nullptr},
+                           {"_recording_tangent", tangent, METH_VARARGS, nullptr},
                            {"_recording_seen", seen, METH_O, nullptr},
                            {"_recording_made", made, METH_VARARGS, nullptr},
                            {"_recording_finish", finish, METH_VARARGS, nullptr},
                            {"_recording_stop", stop, METH_O, nullptr},
                            {"_compiled", compiled, METH_VARARGS, nullptr},
                            {"_compiled_call", reinterpret_cast<PyCFunction>(call), METH_FASTCALL, nullptr},
+                           {"_compiled_interpret", reinterpret_cast<PyCFunction>(interpret), METH_FASTCALL, nullptr},
+                           {"_compiled_run", reinterpret_cast<PyCFunction>(run_plain), METH_FASTCALL, nullptr},
                            {"_compiled_text", compiled_text, METH_VARARGS, nullptr},
                            {"_graph_compile", compile, METH_VARARGS, nullptr},
                            {"_plan_run", run_plan, METH_VARARGS, nullptr},

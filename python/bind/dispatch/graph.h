@@ -1,5 +1,6 @@
 // Graphs as Python sees them: a capsule each.
 #pragma once
+#include "bind/dispatch/stack.h"
 #include "bind/tensor/tensor.h"
 #include "ir/graph.h"
 

@@ -45,7 +45,9 @@ void Plan::compile() {
       if (e.kind() != ErrorKind::NotImplemented) throw;
       without_compiler_ = e.what();
       static std::once_flag once;
-      std::call_once(once, [&] { warn(str_cat("compile: kernels are not fused, each operator runs its own: ", without_compiler_)); });
+      std::call_once(once, [&] {
+        warn(str_cat("compile: kernels are not fused, each operator runs its own: ", without_compiler_));
+      });
       for (Group& g : groups_) g.fused.reset();
     }
   }
@@ -73,7 +75,8 @@ std::string Plan::explain() const {
       const Origin& o = origins_[size_t(source_of_[i])];
       out += str_cat("kernel over ", g.fused->shape,
                      g.fused->reduced.empty() ? "" : str_cat(", rows along dims ", g.fused->reduced), ", reads ",
-                     g.fused->ins.size(), ", writes ", g.fused->outs.size(), "; from ", how_name(o.how), " in ", o.ms, " ms\n");
+                     g.fused->ins.size(), ", writes ", g.fused->outs.size(), "; from ", how_name(o.how), " in ", o.ms,
+                     " ms\n");
     } else {
       out += "by itself\n";
     }

@@ -33,7 +33,8 @@ const Piece* Pieces::find(const char* kernel, DType dtype) {
     piece->kernel = builder.kernel();
     piece->graph = std::move(builder.g);
     const auto alone = [](const Node& n) { return n.op == Op::Call && n.takes_status(); };
-    if (!piece->graph.carries.empty() || std::any_of(piece->graph.nodes.begin(), piece->graph.nodes.end(), alone)) break;
+    if (!piece->graph.carries.empty() || std::any_of(piece->graph.nodes.begin(), piece->graph.nodes.end(), alone))
+      break;
     return (at->second = std::move(piece)).get();
   }
   return nullptr;
@@ -220,7 +221,8 @@ class Fuser {
       pending_ = &value;
       return write(l.outs[0], level, t, converted({-1, -1}, t, t));
     }
-    // Clang 19 gives wrong code for some long texts of complex arithmetic (AVX-512): those stay as they were built and tested.
+    // Clang 19 gives wrong code for some long texts of complex arithmetic (AVX-512): those stay as they were built and
+    // tested.
     if (is_complex(l.dtype)) throw Refused{"it is complex"};
     const Piece* piece = pieces_.find(l.kernel(), l.dtype);
     if (!piece) throw Refused{"its kernel has loops or checks of its own"};
@@ -252,8 +254,8 @@ class Fuser {
     return memory.sizes == kept_ ? Kept : Full;
   }
 
-  int copy(const Graph& from, int v, const std::vector<int>& at, std::vector<int>& reduction, const std::vector<Pair>& in,
-           const std::vector<int>& first_param) {
+  int copy(const Graph& from, int v, const std::vector<int>& at, std::vector<int>& reduction,
+           const std::vector<Pair>& in, const std::vector<int>& first_param) {
     Node n = from.node(v);
     if (n.op == Op::Load) return in[n.imm][n.part];
     for (int& a : n.arg)
@@ -283,7 +285,8 @@ class Fuser {
     }
     if (outputs.empty()) throw Refused{"nothing of it is needed"};
     drop_unread(outputs);
-    if (made_.ins.size() + made_.outs.size() > size_t(eager::kMaxOperands)) throw Refused{"it would have too many operands"};
+    if (made_.ins.size() + made_.outs.size() > size_t(eager::kMaxOperands))
+      throw Refused{"it would have too many operands"};
     for (const FusedOperand& o : made_.ins)
       k.inputs.push_back({"x" + std::to_string(k.inputs.size()), o.memory.dtype, o.per_row});
     k.dtype = DType::Bool;
@@ -296,7 +299,8 @@ class Fuser {
     lower::split_passes(g_, outputs, k);
     size_t reductions = 0;
     for (const lower::Pass& p : k.passes) reductions += p.reductions.size();
-    if (reductions > kMaxReductions || k.scratch.size() > kMaxScratch) throw Refused{"it would need too much beside a row"};
+    if (reductions > kMaxReductions || k.scratch.size() > kMaxScratch)
+      throw Refused{"it would need too much beside a row"};
     return std::move(made_);
   }
 

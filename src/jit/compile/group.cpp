@@ -38,6 +38,7 @@ class Grouping {
     find_live();
     for (size_t i = 0; i < list_.launches.size(); ++i)
       if (live_[i]) add(int(i));
+    join();
     // What is stored can be told now that all are placed.
     for (Group& g : groups_)
       if (g.launches.size() > 1) {  // one alone has a kernel that is linked
@@ -95,13 +96,52 @@ class Grouping {
             return;
           }
         }
-        if (std::any_of(to.launches.begin(), to.launches.end(), [&](int i) { return minds(t, touched_[size_t(i)]); })) break;
-        // What a call may refuse is refused before memory that is anybody's changes.
-        const bool calls = list_.launches[size_t(to.launches[0])].kind == Launch::Call;
-        if (calls && std::any_of(t.writes.begin(), t.writes.end(), [&](int b) { return list_.blocks[size_t(b)].param >= 0; }))
-          break;
+        if (std::any_of(to.launches.begin(), to.launches.end(), [&](int i) { return blocks_way(launch, i); })) break;
       }
     groups_.push_back({{launch}, std::nullopt, why});
+  }
+
+  // Groups that began apart and share memory now: a later one moves up to an earlier one, if nothing between minds.
+  void join() {
+    for (size_t j = groups_.size(); j-- > 1;)
+      for (size_t i = j; i-- > 0;) {
+        if (!fusible(groups_[i]) || !fusible(groups_[j])) {
+          if (between(groups_[j], groups_[i])) break;
+          continue;
+        }
+        const bool shared = std::any_of(groups_[j].launches.begin(), groups_[j].launches.end(),
+                                        [&](int l) { return shares(groups_[i], touched_[size_t(l)]); });
+        std::vector<int> all = groups_[i].launches;
+        all.insert(all.end(), groups_[j].launches.begin(), groups_[j].launches.end());
+        std::string why;
+        if (shared && fuse(list_, all, stored(all), pieces_, why)) {
+          groups_[i].launches = std::move(all);
+          groups_.erase(groups_.begin() + int64_t(j));
+          break;
+        }
+        if (between(groups_[j], groups_[i])) break;
+      }
+  }
+
+  bool fusible(const Group& g) const {
+    const Launch::Kind kind = list_.launches[size_t(g.launches[0])].kind;
+    return kind != Launch::Call && kind != Launch::Space;
+  }
+
+  // Whether `moved` may not pass `passed`.
+  bool between(const Group& moved, const Group& passed) const {
+    for (int m : moved.launches)
+      for (int p : passed.launches)
+        if (blocks_way(m, p)) return true;
+    return false;
+  }
+
+  bool blocks_way(int moved, int passed) const {
+    const Touched &t = touched_[size_t(moved)], &p = touched_[size_t(passed)];
+    if (minds(t, p)) return true;
+    // What a call may refuse is refused before memory that is anybody's changes.
+    return list_.launches[size_t(passed)].kind == Launch::Call &&
+           std::any_of(t.writes.begin(), t.writes.end(), [&](int b) { return list_.blocks[size_t(b)].param >= 0; });
   }
 
   const LaunchList& list_;

@@ -41,7 +41,8 @@ const lower::KernelDesc* described(const char* kernel) {
   return nullptr;
 }
 
-// Whether a space kernel may find an index outside, so that its operator raises with words of its own, or is not linked.
+// Whether a space kernel may find an index outside, so that its operator raises with words of its own, or is not
+// linked.
 bool checks(const char* kernel) {
   const lower::KernelDesc* desc = described(kernel);
   return !desc || desc->by_hand || std::strstr(desc->text, "checked(") || std::strstr(desc->text, "wrapped(");
@@ -215,8 +216,8 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
       const ir::Id v = node.results[i++];
       if (v == ir::kNone || !t.defined()) return;
       const ir::Type& type = graph_.values[size_t(v)].type;
-      STRATA_INTERNAL(ir::fits(t, type), node.op->name, ": over shapes it gives ", ir::to_string(ir::type_of(t)), " with strides ",
-                      t.strides(), ", when it was captured ", ir::to_string(type));
+      STRATA_INTERNAL(ir::fits(t, type), node.op->name, ": over shapes it gives ", ir::to_string(ir::type_of(t)),
+                      " with strides ", t.strides(), ", when it was captured ", ir::to_string(type));
     });
   }
 
@@ -306,7 +307,8 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
 
 LaunchList lower(const ir::Graph& graph) {
   for (const ir::Node& n : graph.body.nodes)
-    STRATA_CHECK_NOT_IMPLEMENTED(n.blocks.empty(), "compile: control flow in a graph (if, loop) is interpreted, not compiled yet");
+    STRATA_CHECK_NOT_IMPLEMENTED(n.blocks.empty(),
+                                 "compile: control flow in a graph (if, loop) is interpreted, not compiled yet");
   return Lowering(graph).lower();
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "dispatch/boxed.h"
 #include "core/promote.h"
+#include "dispatch/boxed.h"
 #include "run/copy.h"
 #include "run/kernels.h"
 #include "run/loop/cast.h"
@@ -125,7 +125,8 @@ Plan::Step Plan::step_of(int group, const StrataKernelEntry* entry) const {
   const Fused& f = *g.fused;
   s.entry = entry;
   s.params.resize(16 * f.params.size());
-  for (size_t i = 0; i < f.params.size(); ++i) eager::store_scalar(f.params[i].value, f.params[i].type, &s.params[16 * i]);
+  for (size_t i = 0; i < f.params.size(); ++i)
+    eager::store_scalar(f.params[i].value, f.params[i].type, &s.params[16 * i]);
   s.kind = f.reduced.empty() ? Step::Pointwise : Step::Rows;
   s.elements = 1;
   for (int64_t n : f.shape) s.elements *= n;
@@ -251,7 +252,8 @@ void Plan::run_step(const Step& s, Frame& f) const {
     loop.compute = traits(k.kernel.dtype).compute;
     std::vector<bool> reduced(k.shape.size());
     for (int64_t d : k.reduced) reduced[size_t(d)] = true;
-    for (size_t d = 0; d < k.shape.size(); ++d) (reduced[d] ? loop.reduced_sizes : loop.kept_sizes).push_back(k.shape[d]);
+    for (size_t d = 0; d < k.shape.size(); ++d)
+      (reduced[d] ? loop.reduced_sizes : loop.kept_sizes).push_back(k.shape[d]);
     for (size_t i = 0; i < operands.size(); ++i) {
       const FusedOperand& o = *operands[i];
       eager::RowOperand row{at(o), {}, {}, o.memory.dtype, o.memory.dtype, i < k.outs.size(), o.per_row};

@@ -34,16 +34,24 @@ Fractions fractions(int64_t rank, const Tensor& self, IntArrayRef kernel, IntArr
   return f;
 }
 
+// As expressions convert: NaN gives 0, what lies beyond the range its end.
+template <class T>
+int64_t whole(T v) {
+  constexpr T kEnd = T(9223372036854775808.0);
+  return v != v ? 0 : v >= kEnd ? INT64_MAX : v < -kEnd ? INT64_MIN : int64_t(v);
+}
+
 // Where the windows of one dim begin. The arithmetic is that of the input's dtype, each step rounded: T computes,
 // `round` is the dtype's.
 template <class T, class Round>
 void place_windows(int64_t* begins, T sample, int64_t size, int64_t kernel, int64_t count, Round round) {
   if (count > 1) {
     const T alpha = round(round(T(size - kernel)) / round(T(count - 1)));
-    const int64_t first = int64_t(round(sample * alpha));
+    const int64_t first = whole(round(sample * alpha));
     // Roundings of halves, and samples beyond [0, 1), must not lead out of the dim.
     for (int64_t i = 0; i + 1 < count; ++i)
-      begins[i] = std::clamp<int64_t>(int64_t(round(round(round(T(i)) + sample) * alpha)) - first, 0, size - kernel);
+      begins[i] = std::clamp<int64_t>(
+          int64_t(uint64_t(whole(round(round(round(T(i)) + sample) * alpha))) - uint64_t(first)), 0, size - kernel);
   }
   begins[count - 1] = size - kernel;
 }

@@ -1,0 +1,251 @@
+"""strata.graph: capture, compiled calls with eager's bits, gradients, and what it refuses."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+import strata
+
+F = strata.nn.functional
+
+
+def same(a, b) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.stride() == b.stride() and strata.equal(a, b)
+
+
+def trig(x):
+    return x.sin() ** 2 + x.cos() ** 2
+
+
+def kernels(text: str) -> int:
+    return text.count("kernel over")
+
+
+def test_sin2_cos2_is_one_kernel_each_way_and_its_gradient_is_zero():
+    x = strata.randn(1000, requires_grad=True)
+    cf = strata.graph(trig, x).compile()
+    y = cf(x)
+    (slope,) = strata.autograd.grad(y.sum(), x)
+    assert same(y, trig(x)) and (y - 1).abs().max() <= 1.2e-7
+    assert slope.abs().max() == 0.0
+    forward, backward = cf.explain().split("# backward")
+    assert kernels(forward) == kernels(backward) == 1
+    assert "by itself" not in cf.explain()
+    assert "vf32" in cf.source()
+
+
+def test_norm_written_by_hand_is_one_kernel():
+    def norm(x, w, b):
+        m = x.mean(-1, keepdim=True)
+        v = ((x - m) ** 2).mean(-1, keepdim=True)
+        return ((x - m) * (v + 1e-5).rsqrt() * w + b).relu()
+
+    args = strata.randn(64, 300), strata.randn(300), strata.randn(300)
+    cf = strata.graph(norm, *args).compile()
+    again = strata.randn(64, 300), strata.randn(300), strata.randn(300)
+    assert same(cf(*again), norm(*again))
+    assert kernels(cf.explain()) == 1 and "by itself" not in cf.explain()
+
+
+def test_module_with_its_parameters_as_they_are():
+    model = strata.nn.Sequential(strata.nn.Linear(20, 30), strata.nn.GELU(), strata.nn.LayerNorm(30), strata.nn.Linear(30, 5))
+    x = strata.randn(8, 20)
+    cf = strata.graph(model, x).compile()
+    optimiser = strata.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        y = cf(x)
+        y.square().sum().backward()
+        got = [p.grad.clone() for p in model.parameters()]
+        optimiser.zero_grad()
+        e = model(x)
+        e.square().sum().backward()
+        assert same(y, e) and all(same(a, p.grad) for a, p in zip(got, model.parameters(), strict=True))
+        optimiser.step()
+        optimiser.zero_grad()
+
+
+def test_random_numbers_are_drawn_anew_as_eager_draws_them():
+    def f(x):
+        return F.dropout(x, 0.5) * 2 + strata.rand_like(x)
+
+    x = strata.randn(100)
+    cf = strata.graph(f, x).compile()
+    for seed in (1, 2):
+        strata.manual_seed(seed)
+        a, state = cf(x), strata.default_generator.get_state().tolist()
+        strata.manual_seed(seed)
+        assert same(a, f(x)) and strata.default_generator.get_state().tolist() == state
+
+
+def test_written_arguments_and_views():
+    def f(x, y):
+        x.add_(1)
+        y[1:].mul_(x[0])
+        return x[1:], x, y.t()
+
+    def given():
+        return strata.arange(6.0).reshape(3, 2), strata.ones(3, 2)
+
+    cf = strata.graph(f, *given()).compile()
+    a, b = given(), given()
+    for got, want in zip(cf(*a), f(*b), strict=True):
+        assert same(got, want)
+    assert all(same(p, q) for p, q in zip(a, b, strict=True))
+    x, y = given()
+    part, whole, _ = cf(x, y)
+    assert whole is x and part.data_ptr() == x[1:].data_ptr(), "results that are views stay views"
+    x = strata.arange(6.0).reshape(3, 2)
+    z = x.clone()
+    got, want = cf(x, x), f(z, z)
+    assert same(x, z) and all(same(p, q) for p, q in zip(got, want, strict=True)), "arguments that share memory"
+
+
+def test_results_are_the_callers():
+    cf = strata.graph(trig, strata.randn(50)).compile()
+    xs = [strata.randn(50) for _ in range(100)]
+    held = [cf(x) for x in xs]
+    assert all(same(y, trig(x)) for x, y in zip(xs, held, strict=True))
+
+
+def test_two_forwards_then_two_backwards_in_both_orders():
+    w = strata.randn(30, requires_grad=True)
+
+    def f(x):
+        return (x * w).tanh() * w
+
+    a, b = strata.randn(30), strata.randn(30)
+    cf = strata.graph(f, a).compile()
+    for order in ((0, 1), (1, 0)):
+        ends, wants = [cf(a), cf(b)], [f(a), f(b)]
+        for k in order:
+            (got,), (want,) = strata.autograd.grad(ends[k].sum(), w), strata.autograd.grad(wants[k].sum(), w)
+            assert same(got, want)
+
+
+def test_threads_share_one_compiled_function():
+    x = strata.randn(20, 70, requires_grad=True)
+
+    def f(x):
+        return x.softmax(-1).log() * x
+
+    cf, wrong = strata.graph(f, x).compile(), []
+
+    def work(seed):
+        y = strata.randn(20, 70, generator=strata.Generator().manual_seed(seed)).requires_grad_()
+        for _ in range(20):
+            a, b = cf(y), f(y)
+            (ga,), (gb,) = strata.autograd.grad(a.sum(), y), strata.autograd.grad(b.sum(), y)
+            if not (same(a, b) and same(ga, gb)):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_nested_arguments_and_results():
+    def f(pair, options):
+        return {"sum": pair[0] + pair[1] * options["scale"], "same": options["scale"]}
+
+    a, b = strata.randn(3), strata.randn(3)
+    cf = strata.graph(f, (a, b), {"scale": 2}).compile()
+    assert same(cf((a, b), {"scale": 2})["sum"], a + b * 2) and cf((a, b), {"scale": 2})["same"] == 2
+    with pytest.raises(ValueError, match="expected 2, as it was captured, got 3"):
+        cf((a, b), {"scale": 3})
+    with pytest.raises(ValueError, match="expected arguments of the form"):
+        cf((a, b, a), {"scale": 2})
+
+
+def test_other_tensors_and_modes_are_refused():
+    model = strata.nn.Sequential(strata.nn.Linear(4, 4), strata.nn.Dropout(0.5))
+    x = strata.randn(2, 4)
+    cf = strata.graph(model, x).compile()
+    for bad in (strata.randn(3, 4), strata.randn(4, 2).t(), strata.randn(2, 4).double()):
+        with pytest.raises(ValueError, match="input 0: expected f32"):
+            cf(bad)
+    model.eval()
+    with pytest.raises(RuntimeError, match="training was True when the graph was captured"):
+        cf(x)
+    g = strata.graph(lambda x: x * strata.ones(3), strata.randn(3)).compile()
+    strata.set_default_dtype(strata.float64)
+    try:
+        with pytest.raises(RuntimeError, match="default dtype was strata.float32"):
+            g(strata.randn(3, dtype=strata.float32))
+    finally:
+        strata.set_default_dtype(strata.float32)
+
+
+def test_gradients_that_were_not_captured_are_refused():
+    x = strata.randn(4)
+    cf = strata.graph(trig, x).compile()
+    with pytest.raises(RuntimeError, match="input 0 requires a gradient, and did not when"):
+        cf(x.clone().requires_grad_())
+    with strata.no_grad():
+        assert same(cf(x.clone().requires_grad_()), trig(x))
+
+
+def test_values_that_python_reads_are_refused_at_their_line():
+    def branches(x):
+        if x.sum() > 0:
+            return x
+        return -x
+
+    for f in (branches, lambda x: x * x.max().item(), lambda x: x[: int(x[0])]):
+        with pytest.raises(RuntimeError, match="while operators are recorded"):
+            strata.graph(f, strata.ones(3))
+    assert strata.graph(trig, strata.ones(3)), "a capture that failed has ended"
+
+
+def test_gradients_left_in_parameters_are_refused():
+    w = strata.randn(3, requires_grad=True)
+
+    def step(x):
+        loss = (x * w).sum()
+        loss.backward()
+        return loss
+
+    with pytest.raises(NotImplementedError, match="leaves gradients in .grad"):
+        strata.graph(step, strata.ones(3))
+
+
+def test_saved_tensors_that_are_written_before_the_backward():
+    x = strata.randn(5, requires_grad=True)
+    y = x * 1
+    cf = strata.graph(trig, y).compile()
+    z = cf(y)
+    with strata.no_grad():
+        y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+
+
+def test_memory_goes_back():
+    x = strata.randn(1000, requires_grad=True)
+    cf = strata.graph(trig, x).compile()
+    cf(x).sum().backward()
+    gc.collect()
+
+    class Marked(strata.Tensor):
+        pass
+
+    y = cf(x)
+    node = y.grad_fn
+    del y
+    assert node is not None
+    del node
+
+
+def test_texts():
+    x = strata.randn(6, 4)
+    g = strata.graph(trig, x)
+    assert "aten::sin(%0)" in str(g) and "test_graph.py" in str(g)
+    cf = g.compile()
+    assert "pointwise sin" in cf.ir("launches") and "arena of" in cf.memory_plan()
+    with pytest.raises(ValueError, match="expected the stage"):
+        cf.ir("nothing")
+    assert same(g.run(x), trig(x))
