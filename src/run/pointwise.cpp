@@ -211,8 +211,7 @@ Tensor pointwise(const PointwiseOp& op, Inputs in, Scalars scalars) {
     // The first of these asks check_seen() where it costs nothing.
     Tensor out = has_own_strides(*first) ? make_tensor_like(*first, result)
                                          : (check_seen(op.name), make_tensor(first->sizes(), result, first->device_));
-    if (out.numel() == 0) return out;
-    if (STRATA_UNLIKELY(entry.dtype != uint8_t(t) || out.is_meta())) {
+    if (STRATA_UNLIKELY(entry.dtype != uint8_t(t) || !eager::has_elements_in_memory(out))) {
       const Tensor* outs[1] = {&out};
       run(op, entry, t, {outs, 1}, in, scalars);
       return out;
