@@ -8,7 +8,7 @@ import sys
 import strata
 
 # Exact, or rounded correctly by definition; each has its float form.
-EXACT = {"fma", "floor", "ceil", "trunc", "rint", "nearbyint", "ldexp", "frexp", "nextafter", "sqrt"}
+EXACT = {"fma", "floor", "ceil", "trunc", "rint", "nearbyint", "ldexp", "frexp", "nextafter", "sqrt", "fabs"}
 
 
 def needed_of(library, path):
