@@ -2,6 +2,7 @@
 #include "bind/dispatch/graph.h"
 #include "bind/dispatch/modes.h"
 #include "bind/dispatch/stack.h"
+#include "ir/draw.h"
 #include "ir/parse.h"
 #include "ir/verify.h"
 #include "jit/trace/recorder.h"
@@ -65,12 +66,18 @@ PyObject* verify(PyObject*, PyObject* args) {
   });
 }
 
+// _graph_draw(graph): SVG
+PyObject* draw(PyObject*, PyObject* graph) {
+  return guarded([&] { return to_text(ir::draw(graph_of(graph))); });
+}
+
 PyMethodDef functions[] = {{"_record", record, METH_VARARGS, nullptr},
                            {"_graph_run", run, METH_VARARGS, nullptr},
                            {"_graph_text", text, METH_O, nullptr},
                            {"_graph_captured", captured, METH_O, nullptr},
                            {"_graph_parse", parse, METH_VARARGS, nullptr},
                            {"_graph_verify", verify, METH_VARARGS, nullptr},
+                           {"_graph_draw", draw, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
