@@ -4,6 +4,7 @@
 #include "bind/dispatch/stack.h"
 #include "ir/draw.h"
 #include "ir/parse.h"
+#include "ir/pass.h"
 #include "ir/verify.h"
 #include "jit/trace/recorder.h"
 
@@ -66,6 +67,20 @@ PyObject* verify(PyObject*, PyObject* args) {
   });
 }
 
+// _graph_pass(graph, name) -> (another graph, log)
+PyObject* pass(PyObject*, PyObject* args) {
+  PyObject* graph;
+  const char* name;
+  if (!PyArg_ParseTuple(args, "Os", &graph, &name)) return nullptr;
+  return guarded([&] {
+    ir::Graph changed = graph_of(graph);
+    ir::PassLog log;
+    ir::run_passes(changed, {&ir::pass_named(name), 1}, log);
+    Own capsule(wrap_graph(std::move(changed)));
+    return make_tuple(capsule.release(), to_text(log.text())).release();
+  });
+}
+
 // _graph_draw(graph): SVG
 PyObject* draw(PyObject*, PyObject* graph) {
   return guarded([&] { return to_text(ir::draw(graph_of(graph))); });
@@ -77,6 +92,7 @@ PyMethodDef functions[] = {{"_record", record, METH_VARARGS, nullptr},
                            {"_graph_captured", captured, METH_O, nullptr},
                            {"_graph_parse", parse, METH_VARARGS, nullptr},
                            {"_graph_verify", verify, METH_VARARGS, nullptr},
+                           {"_graph_pass", pass, METH_VARARGS, nullptr},
                            {"_graph_draw", draw, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 
