@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import strata
-from strata import _C
+from strata import _C, _capture
 from strata.utils._pytree import tree_flatten, tree_unflatten
 
 TYPE_CHECKING = False
@@ -32,10 +32,20 @@ def _modules(f: Any, args: tuple) -> list:
 
 
 class _Modes:
-    """The modes of the modules that a capture used. (What tensors and the default dtype were, the graph knows itself.)"""
+    """Modes of modules and numbers of optimisers that a capture used. (What tensors and the default dtype were, the graph knows.)"""
 
-    def __init__(self, f: Any, args: tuple):
+    def __init__(self, f: Any, args: tuple, capture: _capture.Capture):
         self.training = [(m, m.training) for m in _modules(f, args)]
+        self.rates = capture.rates
+        slotted = [id(group) for group, _ in capture.rates]
+        self.numbers = [
+            (optimizer, group, name, value)
+            for optimizer in capture.optimizers
+            for group in optimizer.param_groups
+            for name, value in group.items()
+            if name != "params" and not isinstance(value, strata.Tensor) and not (name == "lr" and id(group) in slotted)
+        ]
+        self.any = bool(self.training or self.rates or self.numbers)
 
     def check(self) -> None:
         for module, training in self.training:
@@ -44,6 +54,15 @@ class _Modes:
                     f"graph: {type(module).__name__}.training was {training} when the graph was captured, and is {module.training}; "
                     "capture a graph for each mode"
                 )
+        for optimizer, group, name, value in self.numbers:
+            if group[name] != value:
+                raise RuntimeError(
+                    f"graph: {type(optimizer).__name__}'s {name} was {value!r} when the graph was captured, and is {group[name]!r}; "
+                    "capture it again"
+                )
+        for group, slot in self.rates:
+            with strata.no_grad():
+                slot.fill_(float(group["lr"]))
 
 
 class Graph:
@@ -59,41 +78,42 @@ class Graph:
         self._is_tensor = [isinstance(leaf, strata.Tensor) for leaf in leaves]
         tensors = [leaf for leaf in leaves if isinstance(leaf, strata.Tensor)]
         recording = _C._recording_begin(tensors)
+        capture = _capture.begin()
         try:
-            outputs = self._capture(f, args, tensors, recording)
+            self._record(f, args, tensors, recording, capture)
         finally:
+            _capture.end()
             _C._recording_stop(recording)
-        self._outputs = len(outputs)
-        self._modes = _Modes(f, args)
+        self._modes = _Modes(f, args, capture)
         # Of a function of tensors alone: whether it gives a tensor (0), a tuple (1) or a list (2) of them.
-        self._form = None
-        if all(isinstance(a, strata.Tensor) for a in args) and all(self._out_tensor) and outputs:
-            self._form = self._form_of
+        plain = all(isinstance(a, strata.Tensor) for a in args) and all(self._out_tensor) and self._outputs
+        self._form = self._form if plain and not self._grads and not self._grads_before else None
 
-    def _capture(self, f: Any, args: tuple, tensors: list, recording: Any) -> list:
+    def _record(self, f: Any, args: tuple, tensors: list, recording: Any, capture: _capture.Capture) -> None:
         returned = f(*args)
         results, self._out = tree_flatten(returned)
         flat = type(returned) in (tuple, list) and all(isinstance(r, strata.Tensor) for r in returned)
-        self._form_of = 0 if isinstance(returned, strata.Tensor) else (1 if type(returned) is tuple else 2) if flat else None
+        self._form = 0 if isinstance(returned, strata.Tensor) else (1 if type(returned) is tuple else 2) if flat else None
         self._out_constants = [None if isinstance(r, strata.Tensor) else r for r in results]
         self._out_tensor = [isinstance(r, strata.Tensor) for r in results]
         outputs = [r for r in results if isinstance(r, strata.Tensor)]
+        self._outputs = len(outputs)
         self._nodes, captured = _C._recording_seen(recording)
-        for t in [*tensors, *captured]:
-            if t.is_leaf and t.requires_grad and t.grad is not None and _C._recording_made(recording, t.grad):
-                raise NotImplementedError(
-                    "graph: the function calls backward() and leaves gradients in .grad, which a graph cannot hand out yet; "
-                    "take them with strata.autograd.grad and return them, or capture the loss and call backward() on it"
-                )
-        learned = [i for i, t in enumerate([*tensors, *captured]) if t.requires_grad]
-        self._tangent_of = [i for i, y in enumerate(outputs) if y.requires_grad and learned]
+        self._check_state(recording, capture)
+        known = [*tensors, *captured]
+        left = self._note_gradients(recording, known)
+        self._tangent_of: list[int] = []
         self._wanted: list[int] = []
+        if left or self._grads_before:
+            self._graph = _C._recording_finish(recording, [*outputs, *left])
+            return
+        learned = [i for i, t in enumerate(known) if t.requires_grad]
+        self._tangent_of = [i for i, y in enumerate(outputs) if y.requires_grad and learned]
         grads = []
         if self._tangent_of:
-            ends = [outputs[i] for i in self._tangent_of]
             tangents = [_C._recording_tangent(recording, outputs[i], f"gradient of result {i}") for i in self._tangent_of]
-            seeds = [tensors[i] if i < len(tensors) else captured[i - len(tensors)] for i in learned]
-            found = strata.autograd.grad(ends, seeds, tangents, allow_unused=True)
+            ends = [outputs[i] for i in self._tangent_of]
+            found = strata.autograd.grad(ends, [known[i] for i in learned], tangents, allow_unused=True)
             _, now = _C._recording_seen(recording)
             if len(now) != len(captured):
                 raise NotImplementedError("graph: the backward uses tensors that the forward does not; it cannot be captured yet")
@@ -102,7 +122,32 @@ class Graph:
                     self._wanted.append(i)
                     grads.append(g)
         self._graph = _C._recording_finish(recording, [*outputs, *grads])
-        return outputs
+
+    def _check_state(self, recording: Any, capture: _capture.Capture) -> None:
+        for optimizer in capture.optimizers:
+            for state in optimizer.state.values():
+                if any(isinstance(v, strata.Tensor) and _C._recording_made(recording, v) for v in state.values()):
+                    raise RuntimeError(
+                        f"graph: {type(optimizer).__name__} makes its state in what is captured, so that each call would begin anew; "
+                        "call its init_state(), or one step, before"
+                    )
+
+    def _note_gradients(self, recording: Any, known: list) -> list:
+        """What backward() leaves in .grad is handed out at the end of each call."""
+        self._grads: list = []  # tensors that get one
+        self._grads_before: list[tuple] = []  # tensors and what their .grad must be when a call begins
+        left = []
+        for t in known:
+            if not t.is_leaf or not t.requires_grad or t.grad is None:
+                continue
+            if _C._recording_made(recording, t.grad):
+                self._grads.append(t)
+                left.append(t.grad)
+                if not _C._recording_cleared(recording, t):
+                    self._grads_before.append((t, None))
+            elif any(t.grad is k for k in known):
+                self._grads_before.append((t, t.grad))
+        return left
 
     def _tensors(self, args: tuple) -> list:
         leaves, spec = tree_flatten(args)
@@ -116,21 +161,32 @@ class Graph:
                 tensors.append(leaf)
         return tensors
 
+    def _begin(self) -> None:
+        self._modes.check()
+        for t, grad in self._grads_before:
+            if t.grad is not grad:
+                raise RuntimeError(
+                    f"graph: the .grad of a parameter of shape {tuple(t.shape)} was {'None' if grad is None else 'another tensor'} when the "
+                    "graph was captured; reset gradients in what is captured"
+                )
+
     def _result(self, results: list) -> Any:
+        for t, grad in zip(self._grads, results[self._outputs :], strict=True):
+            t.grad = grad
         rest = iter(results)
         return tree_unflatten([next(rest) if t else c for t, c in zip(self._out_tensor, self._out_constants, strict=True)], self._out)
 
     def run(self, *args: Any) -> Any:
         """Runs the operators one by one, as eager would. Results are below autograd: they need no gradient."""
-        self._modes.check()
-        compiled = self._handle()
-        return self._result(_C._compiled_interpret(compiled, self._tensors(args)))
+        self._begin()
+        return self._result(_C._compiled_interpret(self._handle(), self._tensors(args)))
 
     __call__ = run
 
     def _handle(self) -> Any:
         if not hasattr(self, "_compiled"):
-            self._compiled = _C._compiled(self._graph, self._nodes, self._outputs, self._tangent_of, self._wanted)
+            outputs = self._outputs + len(self._grads)
+            self._compiled = _C._compiled(self._graph, self._nodes, outputs, self._tangent_of, self._wanted, bool(self._grads_before or self._grads))
         return self._compiled
 
     def compile(self) -> CompiledGraph:
@@ -152,13 +208,13 @@ class CompiledGraph:
         self._source = source
         self._handle = source._handle()
         # Functions of tensors alone, whose modules have no modes, need nothing of Python at a call.
-        self._plain = None if source._form is None or source._modes.training else partial(_C._compiled_run, self._handle, source._form)
+        self._plain = None if source._form is None or source._modes.any else partial(_C._compiled_run, self._handle, source._form)
 
     def __call__(self, *args: Any) -> Any:
         if self._plain is not None:
             return self._plain(*args)
         source = self._source
-        source._modes.check()
+        source._begin()
         return source._result(_C._compiled_call(self._handle, source._tensors(args)))
 
     def _text(self, what: str) -> str:

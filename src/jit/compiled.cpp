@@ -93,8 +93,8 @@ std::vector<Tensor> Compiled::call(TensorList given) {
   ir::check_inputs(forward_, given);
   STRATA_CHECK(default_dtype() == captured_.dtype, "graph: the default dtype was ", captured_.dtype,
                " when the graph was captured, and is ", default_dtype(), "; capture it again");
-  const bool grads =
-      grad_enabled() && std::any_of(params.begin(), params.end(), [](const Tensor& t) { return needs_grad(t); });
+  const bool grads = !captured_.step && grad_enabled() &&
+                     std::any_of(params.begin(), params.end(), [](const Tensor& t) { return needs_grad(t); });
   if (!grads) return inference().run(params);
   for (size_t i = 0; i < params.size(); ++i)
     STRATA_CHECK(!needs_grad(params[i]) ||

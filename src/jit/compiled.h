@@ -15,6 +15,7 @@ struct Captured {
   size_t forward_nodes = 0, outputs = 0;
   std::vector<int> tangent_of;    // per tangent, the last inputs: the output whose gradient it is
   std::vector<int> wanted;        // per gradient, the results after the outputs: the forward's parameter that it is of
+  bool step = false;              // it computed gradients itself: results need none
   DType dtype = default_dtype();  // the default one, that new tensors had
 };
 

@@ -201,16 +201,96 @@ def test_values_that_python_reads_are_refused_at_their_line():
     assert strata.graph(trig, strata.ones(3)), "a capture that failed has ended"
 
 
-def test_gradients_left_in_parameters_are_refused():
+OPTIMISERS = {
+    "SGD": {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01},
+    "Adam": {"amsgrad": True},
+    "AdamW": {},
+    "RMSprop": {"momentum": 0.5},
+}
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_whole_training_steps(name):
+    """Twenty steps with a schedule, clipping and dropout: parameters, gradients, state and generator have eager's bits."""
+
+    def made():
+        strata.manual_seed(3)
+        model = strata.nn.Sequential(strata.nn.Linear(12, 16), strata.nn.ReLU(), strata.nn.Dropout(0.2), strata.nn.LayerNorm(16), strata.nn.Linear(16, 4))
+        optimiser = getattr(strata.optim, name)(model.parameters(), lr=0.05, **OPTIMISERS[name])
+        schedule = strata.optim.lr_scheduler.StepLR(optimiser, step_size=3, gamma=0.7)
+
+        def step(x, y):
+            optimiser.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            strata.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimiser.step()
+            return loss
+
+        return model, optimiser, schedule, step
+
+    batches = [(strata.randn(8, 12), strata.randint(0, 4, (8,))) for _ in range(21)]
+    found = []
+    for compiled in (False, True):
+        model, optimiser, schedule, step = made()
+        strata.manual_seed(5)
+        losses = [step(*batches[0])]
+        if compiled:
+            before = [p.detach().clone() for p in model.parameters()], [dict(s) for s in ({k: v.clone() for k, v in t.items() if v is not None} for t in optimiser.state.values())]
+            state = strata.default_generator.get_state()
+            cf = strata.graph(step, *batches[1]).compile()
+            with strata.no_grad():
+                for p, b in zip(model.parameters(), before[0], strict=True):
+                    p.copy_(b)
+                for t, b in zip(optimiser.state.values(), before[1], strict=True):
+                    for k, v in b.items():
+                        t[k].copy_(v)
+            strata.default_generator.set_state(state)
+            step = cf
+        for x, y in batches[1:]:
+            losses.append(step(x, y).detach().clone())
+            schedule.step()
+        state = [v for t in optimiser.state.values() for v in t.values() if v is not None]
+        found.append([*losses, *model.parameters(), *(p.grad for p in model.parameters()), *state, strata.default_generator.get_state()])
+    assert len(found[0]) == len(found[1])
+    assert [strata.equal(a, b) for a, b in zip(*found, strict=True)] == [True] * len(found[0])
+
+
+def test_gradients_that_add_up():
     w = strata.randn(3, requires_grad=True)
 
-    def step(x):
-        loss = (x * w).sum()
-        loss.backward()
-        return loss
+    def f(x):
+        (x * w).sum().backward()
+        return x
 
-    with pytest.raises(NotImplementedError, match="leaves gradients in .grad"):
+    cf = strata.graph(f, strata.ones(3)).compile()
+    with pytest.raises(RuntimeError, match="reset gradients in what is captured"):
+        cf(strata.ones(3))
+    w.grad = None
+    cf(strata.ones(3))
+    assert w.grad.tolist() == [1, 1, 1]
+    adding = strata.graph(f, strata.ones(3)).compile()
+    assert w.grad.tolist() == [2, 2, 2]
+    adding(strata.ones(3) * 3)
+    assert w.grad.tolist() == [5, 5, 5]
+
+
+def test_optimisers_without_state_and_with_other_numbers_are_refused():
+    w = strata.randn(3, requires_grad=True)
+    optimiser = strata.optim.AdamW([w], lr=0.1)
+
+    def step(x):
+        optimiser.zero_grad()
+        (x * w).sum().backward()
+        optimiser.step()
+
+    with pytest.raises(RuntimeError, match="AdamW makes its state in what is captured"):
         strata.graph(step, strata.ones(3))
+    cf = strata.graph(step, strata.ones(3)).compile()  # which it has now
+    cf(strata.ones(3))
+    optimiser.param_groups[0]["weight_decay"] = 0.5
+    with pytest.raises(RuntimeError, match="AdamW's weight_decay was 0.01 when the graph was captured, and is 0.5"):
+        cf(strata.ones(3))
 
 
 def test_saved_tensors_that_are_written_before_the_backward():

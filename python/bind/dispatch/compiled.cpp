@@ -63,6 +63,25 @@ PyObject* made(PyObject*, PyObject* args) {
   return guarded([&] { return PyBool_FromLong(recording_in(recording).made(to_Tensor(tensor))); });
 }
 
+// _recording_cleared(recording, tensor) -> whether its .grad was set to None meanwhile
+PyObject* cleared(PyObject*, PyObject* args) {
+  PyObject *recording, *tensor;
+  if (!PyArg_ParseTuple(args, "OO", &recording, &tensor)) return nullptr;
+  return guarded([&] { return PyBool_FromLong(recording_in(recording).cleared(to_Tensor(tensor))); });
+}
+
+// _recording_slot(number) -> a 0-dim float64 tensor that no recorded operator made
+PyObject* slot(PyObject*, PyObject* number) {
+  return guarded([&] {
+    const double value = PyFloat_AsDouble(number);
+    if (value == -1 && PyErr_Occurred()) throw PythonError();
+    ExcludeGuard unrecorded{KeySet(Key::Tracer)};
+    Tensor made = make_tensor({}, DType::F64);
+    eager::fill_values(made, Scalar(value));
+    return wrap(std::move(made));
+  });
+}
+
 // _recording_finish(recording, outputs) -> graph
 PyObject* finish(PyObject*, PyObject* args) {
   PyObject *recording, *outputs;
@@ -93,13 +112,15 @@ std::vector<int> ints(PyObject* o) {
   return out;
 }
 
-// _compiled(graph, forward nodes, outputs, tangent_of, wanted): jit/compiled.h says what they are.
+// _compiled(graph, forward nodes, outputs, tangent_of, wanted, step): jit/compiled.h says what they are.
 PyObject* compiled(PyObject*, PyObject* args) {
   PyObject *graph, *tangent_of, *wanted;
   Py_ssize_t nodes, outputs;
-  if (!PyArg_ParseTuple(args, "OnnOO", &graph, &nodes, &outputs, &tangent_of, &wanted)) return nullptr;
+  int step;
+  if (!PyArg_ParseTuple(args, "OnnOOp", &graph, &nodes, &outputs, &tangent_of, &wanted, &step)) return nullptr;
   return guarded([&] {
     jit::Captured c{graph_of(graph), size_t(nodes), size_t(outputs), ints(tangent_of), ints(wanted)};
+    c.step = step;
     return wrap_capsule(std::make_shared<jit::Compiled>(std::move(c)), kCompiled);
   });
 }
@@ -231,6 +252,8 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_O, nullptr},
                            {"_recording_tangent", tangent, METH_VARARGS, nullptr},
                            {"_recording_seen", seen, METH_O, nullptr},
                            {"_recording_made", made, METH_VARARGS, nullptr},
+                           {"_recording_cleared", cleared, METH_VARARGS, nullptr},
+                           {"_recording_slot", slot, METH_O, nullptr},
                            {"_recording_finish", finish, METH_VARARGS, nullptr},
                            {"_recording_stop", stop, METH_O, nullptr},
                            {"_compiled", compiled, METH_VARARGS, nullptr},

@@ -8,6 +8,7 @@
 #include "core/promote.h"
 #include "dispatch/seen.h"
 #include "grad/variable.h"
+#include "jit/trace/recorder.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/unary.h"
 #include "strata/generated/ops/view.h"
@@ -108,6 +109,7 @@ int set_gradient(PyObject* o, PyObject* value, void*) {
       raise(PyExc_TypeError,
             str_cat("assigned grad expected to be a Tensor or None but got grad of type ", Py_TYPE(value)->tp_name));
     set_grad(self_of(o), to_TensorOpt(value));
+    Recording::note_cleared(self_of(o));
     return Py_None;
   });
   return done ? 0 : -1;

@@ -6,7 +6,7 @@ Step counts are tensors, and so is the learning rate where the caller gives one:
 from __future__ import annotations
 
 import strata
-from strata import Tensor
+from strata import Tensor, _capture
 
 from .optimizer import Optimizer, new_step
 
@@ -45,6 +45,13 @@ def as_scalar(value: float | Tensor) -> float | Tensor:
     return value.reshape(()) if isinstance(value, Tensor) else float(value)
 
 
+def rate(group: dict[str, Any]) -> float | Tensor:
+    """The learning rate as operators take it."""
+    capture = _capture.current()
+    value = group["lr"]
+    return as_scalar(value) if capture is None or isinstance(value, Tensor) else capture.rate(group)
+
+
 def scaling(optimizer: Optimizer) -> dict[str, Tensor]:
     """What a gradient scaler left on an optimiser whose kernel unscales by itself."""
     own = optimizer.__dict__
@@ -72,7 +79,7 @@ class FusedOptimizer(Optimizer):
     def _arguments(self, group: dict[str, Any], dtype: strata.dtype) -> dict[str, Any]:
         """The operator's arguments beside the lists, which have that dtype."""
         found = {name: group[name] for name in self._options}
-        found["lr"] = as_scalar(group["lr"])
+        found["lr"] = rate(group)
         if "betas" in group:
             first, second = group["betas"]
             found["beta1"], found["beta2"] = float(first), float(second)

@@ -13,7 +13,7 @@ from copy import deepcopy
 from itertools import chain
 
 import strata
-from strata import Tensor
+from strata import Tensor, _capture
 
 from ..nn.hooks import RemovableHandle, add_hook
 
@@ -285,6 +285,8 @@ class Optimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient. closure: computes the loss anew; its result is returned."""
         loss = None
+        if (capture := _capture.current()) is not None:
+            capture.optimizers.append(self)
         if closure is not None:
             with strata.enable_grad():
                 loss = closure()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import strata
 from strata import Tensor
 
-from ._fused import as_scalar, by_kind, scaling
+from ._fused import by_kind, rate, scaling
 from .optimizer import Optimizer, settings
 
 TYPE_CHECKING = False
@@ -85,7 +85,7 @@ class SGD(Optimizer):
                 b,
                 weight_decay=float(group["weight_decay"]),
                 momentum=float(group["momentum"]),
-                lr=as_scalar(group["lr"]),
+                lr=rate(group),
                 dampening=float(group["dampening"]),
                 nesterov=group["nesterov"],
                 maximize=group["maximize"],

@@ -108,6 +108,12 @@ bool Recording::made(const Tensor& t) const {
          std::find(captured_.begin(), captured_.end(), at->second) == captured_.end();
 }
 
+void Recording::note_cleared(const Tensor& t) {
+  if (!current) return;
+  current->cleared_.insert(t.impl());
+  current->kept_.push_back(t);
+}
+
 void Recording::call(Operator& op, Dispatch d, Stack& stack) {
   const bool decomposed = op.is_composite() && op.backend[d.device].empty() && !writes_out(op.schema());
   if (current) check_recordable(op, stack);

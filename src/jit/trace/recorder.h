@@ -6,6 +6,7 @@
 // same aliases. What is not a tensor is a constant. Gradients are part of it where they were computed meanwhile.
 #pragma once
 #include <unordered_map>
+#include <unordered_set>
 
 #include "dispatch/boxed.h"
 #include "ir/graph.h"
@@ -23,6 +24,9 @@ class Recording {
   ir::Graph finish(TensorList outputs);
   const ir::Graph& graph() const { return graph_; }  // so far
   bool made(const Tensor& t) const;                  // whether a node made it
+  // `t.grad = None` was said on a thread that records; and whether it was.
+  static void note_cleared(const Tensor& t);
+  bool cleared(const Tensor& t) const { return cleared_.contains(t.impl()); }
 
  private:
   static void call(Operator& op, Dispatch d, Stack& stack);
@@ -35,6 +39,7 @@ class Recording {
   std::unordered_map<const TensorImpl*, ir::Id> values_;
   std::vector<Tensor> kept_;  // an address stays one tensor's
   std::vector<ir::Id> captured_;
+  std::unordered_set<const TensorImpl*> cleared_;
 };
 
 }  // namespace strata
