@@ -25,6 +25,7 @@ FIELDS = {
     "order": ("r", "in which contributions meet", ""),
     "reads": ("e", "who reads values of tensors on the host: value, inside, gradient", ""),
     "size": ("z", "\"data\" and under which condition, where sizes of results depend on values", ""),
+    "acts": ("x", "what it does beside its results: raises by values, draws random numbers, untold where C++ alone says it", ""),
     "inverse": ("v", "the operator that puts a changed view back into a copy of its base; a view is replayed by itself", ""),
     "gradient": ("l", "where its derivative comes from", "formulas parts view unwritten none"),
     "autocast": ("a", "what mixed precision does with its operands", "lower fp32 promote"),
@@ -51,7 +52,7 @@ def values(e: Entry) -> dict[str, str]:
         "dtypes": "width" if e.row.moves else dtype_words(e.dtypes) if kernel else "", "inputs": inputs, "numbers": numbers,
         "outputs": " ".join(map(str, e.row.outputs)) if kernel else "", "shape": e.text if e.kind == "allocate" else e.row.shape,
         "strides": e.row.strides if e.row.shape else "", "order": order_of(e), "reads": " ".join(e.row.reads), "size": e.row.size,
-        "inverse": e.row.inverse, "gradient": gradient(e), "autocast": e.row.autocast, "reason": e.row.reason,
+        "acts": " ".join(e.acts), "inverse": e.row.inverse, "gradient": gradient(e), "autocast": e.row.autocast, "reason": e.row.reason,
     }
     return {name: text for name, text in found.items() if text}
 

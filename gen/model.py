@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import expr
+from .effects import Effects
 from .keys import BODIES, FormulaRow, KernelRow, OpRow, expanded
 from .rows import Operand, read, typed
 from .schema import Arg, Schema, parse_schema, safe
@@ -26,6 +27,7 @@ class Entry:
     grad: dict[str, str] = field(default_factory=dict)
     derived: bool = False  # made by gen: the derivative kernel of another entry
     node: str = ""  # the name of its autograd node
+    acts: tuple[str, ...] = ()  # what it does beside its results (gen/effects.py)
 
     @property
     def plan(self) -> bool:
@@ -235,9 +237,12 @@ def camel(name: str) -> str:
 def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
     entries: list[Entry] = []
     kernels: list[Kernel] = []
+    formulas: dict[str, str] = {}
     for path in sorted(folder.glob("*.yaml")):
         for raw, line in read(path):
             try:
+                if "formula" in raw:
+                    formulas[raw["formula"].partition("(")[0]] = str(raw.get("text", ""))
                 if "kernel" in raw:
                     kernels.append(make_kernel(raw, path.stem, line))
                 elif "op" in raw or not {"formula", "type"} & set(raw):
@@ -253,6 +258,9 @@ def load(folder: Path) -> tuple[list[Entry], list[Kernel]]:
             names.add(s.full)
     number_nodes(entries)
     derived = [d for e in entries for d in derive(e)]
+    found = Effects(entries + derived, kernels, formulas)
+    for e in entries + derived:
+        e.acts = tuple(sorted(found.of(e)))
     return entries + derived, kernels
 
 

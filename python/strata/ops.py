@@ -230,7 +230,7 @@ class OpInfo:
     name, schema: of the operator. source: where its entry stands. kind: pointwise, rows, space, allocate, plan, header, cpu, view or
     composite. text: what it computes. by_hand: C++ that the CPU runs beside the text. promotion, dtypes, inputs, numbers, outputs: of
     its kernel. shape, strides: the rule that prepares its results. order: in which contributions meet. reads, size: what is a matter of
-    values. inverse: puts a changed view back. gradient: formulas, parts, view, unwritten or none. derivatives: the formulas, by argument.
+    values. acts: what it does beside its results: raises by values, draws, untold where C++ alone says it. inverse: puts a changed view back. gradient: formulas, parts, view, unwritten or none. derivatives: the formulas, by argument.
     autocast: lower, fp32 or promote. reason: why it is C++. twin: the operator that computes the same and writes nothing, or None.
     """
 
@@ -250,6 +250,7 @@ class OpInfo:
     order: str
     reads: str
     size: str
+    acts: str
     inverse: str
     gradient: str
     autocast: str

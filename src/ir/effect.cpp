@@ -7,34 +7,19 @@ namespace strata::ir {
 
 namespace {
 
-bool has_word(std::string_view text, std::initializer_list<std::string_view> words) {
-  for (std::string_view w : words)
-    if (text.find(w) != text.npos) return true;
-  return false;
-}
-
 bool is_kernel(const OpInfo& i) { return i.kind == "pointwise" || i.kind == "rows" || i.kind == "space"; }
-
-bool takes_generator(const Schema& schema) {
-  for (const Argument& a : schema.args)
-    if (a.type.base == ArgType::Generator) return true;
-  return false;
-}
 
 }  // namespace
 
 bool has_effect(const Operator& op) {
   const std::optional<OpInfo> i = info(op);
-  if (!i || op.schema().writes() || takes_generator(op.schema()) || !i->size.empty()) return true;
-  if (has_word(i->reads, {"value", "inside"})) return true;
-  if (is_kernel(*i)) return has_word(i->text, {"checked", "wrapped", "div", "fmod", "remainder", "//", "%"});
-  return i->kind != "view" && i->kind != "header" && i->kind != "allocate";
+  return !i || op.schema().writes() || !i->acts.empty();
 }
 
 bool repeats(const Operator& op) {
   const std::optional<OpInfo> i = info(op);
-  return i && !op.schema().writes() && !takes_generator(op.schema()) && i->reads.empty() && i->size.empty() &&
-         (is_kernel(*i) || i->kind == "view");
+  return i && !op.schema().writes() && (i->acts.empty() || i->acts == "raises") && i->size.empty() &&
+         (is_kernel(*i) || i->kind == "view" || (i->kind == "plan" && i->gradient != "parts"));
 }
 
 bool is_view(const Operator& op) {

@@ -5,11 +5,11 @@
 namespace strata::ir {
 
 // Whether a call must stay although nobody reads its results: it writes, may draw random numbers, or may raise by the
-// values of tensors (they are looked at; an index is checked; an integer is divided). Texts of kernels show that; what
-// plans and C++ reach is not said, so these count as if they did.
+// values of tensors (they are looked at; an index is checked; an integer is divided), or may do so, since C++ alone
+// says what it does (OpInfo::acts).
 bool has_effect(const Operator& op);
 
-// Whether the same operands give the same bits each time, in memory of their own or as a view: kernels and views.
+// Whether the same operands give the same bits each time, in memory of their own or as a view, or the same error.
 bool repeats(const Operator& op);
 
 // Whether it makes another header over its operand's memory, of elements that the operand has. So one with the

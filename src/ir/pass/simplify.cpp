@@ -193,7 +193,7 @@ class Simplify {
   // Whether x begins memory of its own.
   bool whole(Id x) const {
     const Operator* op = made_[size_t(x)].op;
-    return op && repeats(*op) && op->schema().returns[0].type.alias.empty();
+    return op && repeats(*op) && op->schema().returns[0].type.alias.empty() && !op->schema().returns[0].type.list;
   }
 
   // r is a tensor of its own with x's elements.
