@@ -1,9 +1,9 @@
-"""`./run bench [overhead|cpu|ops|instructions]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
+"""`./run bench [overhead|cpu|ops|graphs|instructions]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
 
 PyTorch runs in a process of its own, since two OpenMP runtimes in one would disturb each other; blocks alternate, with a
 pause between them in which waiting threads go to sleep, and each figure is the median of its blocks' ratios. STRATA_TORCH
 names the interpreter that has torch; without it only our times are shown. `ops` times the operators of ops.py, shows the
-worst ratios first and takes `--only` as parts of names; it runs when it is named alone. `instructions` counts with callgrind instead of
+worst ratios first and takes `--only` as parts of names; `graphs` times compiled graphs; these run when they are named alone. `instructions` counts with callgrind instead of
 timing and compares with the committed baseline (bench/results/instructions.json; `--save` writes it).
 """
 
@@ -19,6 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import graphs
 import instructions
 
 import ops
@@ -160,7 +161,7 @@ def stripped_size(library: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "instructions"])
+    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", "instructions"])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--hot", action="store_true", help="of ops: many values that meet in few places, and in many")
     parser.add_argument("--blocks", type=int, help="measurements of each figure; 11, for operators 5")
@@ -169,11 +170,13 @@ def main() -> None:
     if args.suite == "instructions":
         sys.exit(instructions.main(build_calls("strata"), args.save))
     torch = os.environ.get("STRATA_TORCH")
-    if args.suite == "ops":
+    if args.suite in ("ops", "graphs"):
         pair = Python(sys.executable, "strata"), Python(torch, "torch") if torch else None
         for side, library in zip(("ours", "peer"), pair, strict=True):
             if library:
                 print(f"{side}: {library.ask(op='about')}")
+        if args.suite == "graphs":
+            return graphs.main(*pair, measure, args.only, args.blocks or 5)
         print(f"{'operator':<24}{'ours':>12}{'peer':>12}{'ours/peer':>11}{'goal':>8}  result", flush=True)
         return operators(*pair, args.only, args.blocks or 5, args.hot)
     args.blocks = args.blocks or 11

@@ -8,6 +8,8 @@ import json
 import sys
 import time
 
+import graphs
+
 import ops
 
 lib = sys.argv[1]
@@ -97,15 +99,19 @@ def step_of(model, optimizer, x, y):
     return run
 
 
-def mlp():
-    model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
-    return step_of(model, torch.optim.SGD(model.parameters(), lr=0.01), torch.randn(64, 784), torch.randint(0, 10, (64,))), 20
-
-
-def gpt():
+def parts(name: str):
+    """A model, its optimiser, a batch, and how many steps make a block."""
+    if name == "mlp_step":
+        model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+        return model, torch.optim.SGD(model.parameters(), lr=0.01), torch.randn(64, 784), torch.randint(0, 10, (64,)), 20
     model = GPT()
     tokens = torch.randint(0, 4096, (2, 128))
-    return step_of(model, torch.optim.AdamW(model.parameters(), lr=1e-4), tokens, tokens), 3
+    return model, torch.optim.AdamW(model.parameters(), lr=1e-4), tokens, tokens, 3
+
+
+def training(name: str):
+    model, optimizer, x, y, count = parts(name)
+    return step_of(model, optimizer, x, y), count
 
 
 def unary(f):
@@ -138,7 +144,7 @@ def copy():
 
 WORK = {
     "add": overhead_add, "add_grad": overhead_add_grad, "view": overhead_view, "empty": overhead_empty, "linear_4x4": overhead_linear,
-    "chain_1000": chain, "mlp_step": mlp, "gpt_step": gpt, "softmax": lambda: unary(lambda x: F.softmax(x, -1)),
+    "chain_1000": chain, "mlp_step": lambda: training("mlp_step"), "gpt_step": lambda: training("gpt_step"), "softmax": lambda: unary(lambda x: F.softmax(x, -1)),
     "layernorm": lambda: unary(lambda x: F.layer_norm(x, (1024,))), "sum": lambda: unary(lambda x: x.sum(-1)),
     "gelu": lambda: unary(F.gelu), "matmul_1024": lambda: matmul(1024, torch.float32), "matmul_2048": lambda: matmul(2048, torch.float32),
     "matmul_2048_bf16": lambda: matmul(2048, torch.bfloat16), "conv_3x3": conv, "adamw_10m": adamw, "copy_16m": copy,
@@ -161,7 +167,9 @@ def operator(name: str):
 
 def seconds(name: str) -> float:
     if name not in ready:
-        ready[name] = WORK[name]() if name in WORK else operator(name)
+        kind, _, of = name.partition(":")
+        made = graphs.calls(lib, torch, globals(), kind == "compiled", of) if of else WORK[name]() if name in WORK else operator(name)
+        ready[name] = made
         for _ in range(3):
             ready[name][0]()
     f, n = ready[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 import strata
@@ -26,7 +27,7 @@ def _modules(f: Any, args: tuple) -> list:
             continue
     names = getattr(getattr(f, "__code__", None), "co_names", ())
     held += [f.__globals__[n] for n in names if n in getattr(f, "__globals__", {})]
-    if not any(type(h).__module__.startswith("strata.nn") or hasattr(h, "named_modules") for h in held):
+    if "strata.nn" not in sys.modules:
         return []
     return [m for h in held if isinstance(h, strata.nn.Module) for m in h.modules()]
 
@@ -188,6 +189,11 @@ class Graph:
             outputs = self._outputs + len(self._grads)
             self._compiled = _C._compiled(self._graph, self._nodes, outputs, self._tangent_of, self._wanted, bool(self._grads_before or self._grads))
         return self._compiled
+
+    def draw(self, path: str) -> None:
+        """Writes the graph as an SVG picture."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(_C._graph_draw(self._graph))
 
     def compile(self) -> CompiledGraph:
         """The function with fused kernels, which are compiled at the first call."""

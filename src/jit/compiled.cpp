@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dispatch/seen.h"
 #include "grad/function.h"
 #include "jit/joint/split.h"
 #include "run/copy.h"
@@ -93,6 +94,17 @@ std::vector<Tensor> Compiled::call(TensorList given) {
   ir::check_inputs(forward_, given);
   STRATA_CHECK(default_dtype() == captured_.dtype, "graph: the default dtype was ", captured_.dtype,
                " when the graph was captured, and is ", default_dtype(), "; capture it again");
+  const AutocastState now = autocast_state(0), then = captured_.autocast;
+  STRATA_CHECK(now.enabled == then.enabled && (!now.enabled || now.dtype == then.dtype), "graph: autocast was ",
+               then.enabled ? "on" : "off", " when the graph was captured, and is ",
+               now.enabled ? str_cat("on, to ", now.dtype) : std::string("off"), "; capture it again");
+  bool shapes = false;
+  for (const Tensor& t : params) {
+    t.check_memory();
+    shapes |= t.is_meta();
+  }
+  // Where a graph is being captured, this one becomes part of it, operator by operator.
+  if (recording_here() || shapes || MetaGuard::active()) return ir::Interpreter(forward_).run(params);
   const bool grads = !captured_.step && grad_enabled() &&
                      std::any_of(params.begin(), params.end(), [](const Tensor& t) { return needs_grad(t); });
   if (!grads) return inference().run(params);

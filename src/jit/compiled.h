@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/dtype.h"
+#include "dispatch/autocast.h"
 #include "jit/compile/plan.h"
 
 namespace strata::jit {
@@ -17,6 +18,7 @@ struct Captured {
   std::vector<int> wanted;        // per gradient, the results after the outputs: the forward's parameter that it is of
   bool step = false;              // it computed gradients itself: results need none
   DType dtype = default_dtype();  // the default one, that new tensors had
+  AutocastState autocast = autocast_state(0);
 };
 
 class Compiled : public std::enable_shared_from_this<Compiled> {

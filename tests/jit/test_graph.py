@@ -320,6 +320,71 @@ def test_memory_goes_back():
     del node
 
 
+def test_compiled_graphs_inside_of_a_capture():
+    w = strata.randn(8, requires_grad=True)
+    x = strata.randn(8)
+    inner = strata.graph(lambda x: (x * w).sin(), x).compile()
+    g = strata.graph(lambda x: inner(x) * 2, x)
+    assert "aten::sin" in str(g)
+    outer = g.compile()
+    y = strata.randn(8)
+    (got,), (want,) = strata.autograd.grad(outer(y).sum(), w), strata.autograd.grad(((y * w).sin() * 2).sum(), w)
+    assert same(got, want)
+
+
+def test_errors_of_values_are_eagers():
+    table, ids = strata.randn(4, 3), strata.tensor([0, 1])
+    cf = strata.graph(lambda t, i: F.embedding(i, t) * 2, table, ids).compile()
+    with pytest.raises(IndexError, match="embedding got index 9 for a table of 4 rows"):
+        cf(table, strata.tensor([0, 9]))
+    assert same(cf(table, ids), F.embedding(ids, table) * 2)
+    divide = strata.graph(lambda a, b: (a + 1) // b * 2, strata.arange(8), strata.ones(8, dtype=strata.int64)).compile()
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        divide(strata.arange(8), strata.zeros(8, dtype=strata.int64))
+
+
+def test_autocast_is_a_mode():
+    x = strata.randn(4, 4)
+    cf = strata.graph(lambda x: x @ x, x).compile()
+    with strata.autocast("cpu", dtype=strata.bfloat16):
+        with pytest.raises(RuntimeError, match="autocast was off when the graph was captured"):
+            cf(x)
+        lower = strata.graph(lambda x: x @ x, x).compile()
+        assert lower(x).dtype == strata.bfloat16 and same(lower(x), x @ x)
+
+
+def test_long_and_wide_functions():
+    def chain(x):
+        for _ in range(150):
+            x = x * 1.0001 + 0.1
+        return x
+
+    def wide(*xs):
+        total = xs[0]
+        for x in xs[1:]:
+            total = total + x
+        return total
+
+    x, xs = strata.randn(100), [strata.randn(50) for _ in range(40)]
+    assert same(strata.graph(chain, x).compile()(x), chain(x))
+    assert same(strata.graph(wide, *xs).compile()(*xs), wide(*xs))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (), (1,), (2, 1, 2, 3, 1, 2, 2)])
+def test_shapes_of_no_and_many_dims(shape):
+    def f(x):
+        return (x * 2 + 1).sum() if not shape else (x * 2 + 1).sum(0) + x.sin().sum()
+
+    x = strata.ones(shape)
+    assert same(strata.graph(f, x).compile()(x), f(x))
+
+
+def test_without_a_compiler(monkeypatch, recwarn):
+    monkeypatch.setenv("STRATA_COMPILER", "none")
+    cf = strata.graph(lambda x: (x * 2.125).exp() - x, strata.ones(3)).compile()
+    assert same(cf(strata.ones(3)), (strata.ones(3) * 2.125).exp() - strata.ones(3))
+
+
 def test_texts():
     x = strata.randn(6, 4)
     g = strata.graph(trig, x)
@@ -329,3 +394,8 @@ def test_texts():
     with pytest.raises(ValueError, match="expected the stage"):
         cf.ir("nothing")
     assert same(g.run(x), trig(x))
+
+
+def test_drawing(tmp_path):
+    strata.graph(trig, strata.randn(3)).draw(str(tmp_path / "graph.svg"))
+    assert "aten::sin" in (tmp_path / "graph.svg").read_text()

@@ -247,11 +247,11 @@ class Optimizer:
         """Drops every parameter's gradient, or fills it with zeros where `set_to_none` is False."""
         for group in self.param_groups:
             for parameter in group["params"]:
+                if set_to_none:
+                    parameter.grad = None  # also where there is none: a graph that is being captured takes note
+                    continue
                 gradient = parameter.grad
                 if gradient is None:
-                    continue
-                if set_to_none:
-                    parameter.grad = None
                     continue
                 if gradient.grad_fn is not None:
                     gradient.detach_()

@@ -42,7 +42,8 @@ const Piece* Pieces::find(const char* kernel, DType dtype) {
 
 namespace {
 
-constexpr size_t kMaxNodes = 800, kMaxParams = 16, kMaxReductions = 8, kMaxScratch = 12;
+constexpr int64_t kGathered = 4096;  // elements that are gathered without a thought
+constexpr size_t kMaxNodes = 800, kMaxParams = 256, kMaxReductions = 8, kMaxScratch = 12;
 
 struct Refused {
   std::string why;
@@ -301,7 +302,21 @@ class Fuser {
     for (const lower::Pass& p : k.passes) reductions += p.reductions.size();
     if (reductions > kMaxReductions || k.scratch.size() > kMaxScratch)
       throw Refused{"it would need too much beside a row"};
+    check_worth();
     return std::move(made_);
+  }
+
+  // Rows that lie across memory have a form of their own for plain sums; any other kernel would gather them.
+  void check_worth() const {
+    if (made_.reduced.empty() || lower::reduces_columns(made_.kernel)) return;
+    int64_t elements = 1;
+    for (int64_t n : made_.shape) elements *= n;
+    if (elements < kGathered) return;
+    for (const auto* list : {&made_.outs, &made_.ins})
+      for (const FusedOperand& o : *list)
+        for (size_t d = 0; d < made_.shape.size(); ++d)
+          if (!o.per_row && !is_reduced_[d] && made_.shape[d] > 1 && o.strides[d] == 1)
+            throw Refused{"its rows lie across memory"};
   }
 
   // Rows of temporaries have elements of the kernel's compute type: the widest at hand.

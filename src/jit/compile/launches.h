@@ -65,6 +65,9 @@ struct LaunchList {
 // Raises Value for what cannot be lowered: blocks of control flow.
 LaunchList lower(const ir::Graph& graph);
 
+// Copies of whole blocks that nobody could tell from what was copied are left out.
+void forward_copies(LaunchList& list);
+
 std::string print(const LaunchList& list);
 
 }  // namespace strata::jit

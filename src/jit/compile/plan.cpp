@@ -49,6 +49,7 @@ struct Plan::Frame {
 };
 
 Plan::Plan(ir::Graph graph, bool fused) : graph_(std::move(graph)), list_(lower(graph_)) {
+  forward_copies(list_);
   Pieces pieces;
   groups_ = group(list_, pieces);
   if (!fused)
@@ -285,6 +286,7 @@ std::vector<Tensor> Plan::run(TensorList params) const {
   const KeySet all((1u << kKeyCount) - 1), kept = all.below(Key::Autograd);
   ExcludeGuard below((all - kept) | KeySet(Key::Tracer));
   GradModeGuard off(false);
+  for (int w : written_params_) params[size_t(w)].check_writable("a compiled graph");
   // A write that another argument would see moves nothing in the graph's own order.
   for (int w : written_params_)
     for (size_t i = 0; i < params.size(); ++i)

@@ -40,7 +40,10 @@ struct KernelInfo {
 // Raise Value where the expression makes no sense for the dtype.
 KernelInfo describe(const KernelDesc& desc, DType dtype);
 std::string print_kernel(const KernelDesc& desc, DType dtype, Isa isa);  // a whole C file, table symbol included
-std::string kernel_symbol(const Kernel& kernel, Isa isa);                // "v4_add_Tensor_f32"
+// Whether a kernel has a form for rows that lie across memory: one sum, product or extremum of cheap text, and what is
+// made of it.
+bool reduces_columns(const Kernel& kernel);
+std::string kernel_symbol(const Kernel& kernel, Isa isa);  // "v4_add_Tensor_f32"
 
 // Parts, for files of many kernels.
 using Needs = std::set<std::string>;  // helpers of the prelude by name, "fma_vf32"

@@ -28,6 +28,23 @@ std::string kernel_symbol(const Kernel& k, Isa isa) {
   return std::string(isa_name(isa)) + "_" + k.name + "_" + traits(k.dtype).cname;
 }
 
+static bool is_sum(const Reduction& r) { return r.combine == Combine::Add || r.combine == Combine::Mul; }
+
+bool reduces_columns(const Kernel& k) {
+  constexpr size_t kLongest = 40;  // nodes
+  if (k.kind != KernelKind::Rows || k.passes.size() != 2) return false;
+  const Pass &first = k.passes[0], &last = k.passes[1];
+  if (first.reductions.size() != 1 || !first.stores.empty() || first.nodes.size() > kLongest || last.elementwise ||
+      !last.reductions.empty())
+    return false;
+  const Reduction& r = first.reductions[0];
+  const bool extremum = r.combine == Combine::Max || r.combine == Combine::Min;
+  if ((!is_sum(r) && !extremum) || r.value[1] >= 0 || first.nodes[size_t(r.value[0])].type == DType::Bool) return false;
+  return std::none_of(first.nodes.begin(), first.nodes.end(), [](const Node& n) {
+    return n.op == Op::Index || n.op == Op::Call || n.op == Op::Rare || (n.op == Op::Load && n.uniform);
+  });
+}
+
 namespace {
 
 bool has_pairs(const Operand& o) { return is_complex(o.storage); }
@@ -155,25 +172,6 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   }
   if (loop) out += reductions.inside() + "  }\n" + reductions.after();
   return out + per_row + "}\n\n";
-}
-
-bool is_sum(const Reduction& r) { return r.combine == Combine::Add || r.combine == Combine::Mul; }
-
-// Whether a kernel has a form for rows that lie across memory: one sum, product or extremum of cheap text, and what is
-// made of it.
-bool reduces_columns(const Kernel& k) {
-  constexpr size_t kLongest = 40;  // nodes
-  if (k.kind != KernelKind::Rows || k.passes.size() != 2) return false;
-  const Pass &first = k.passes[0], &last = k.passes[1];
-  if (first.reductions.size() != 1 || !first.stores.empty() || first.nodes.size() > kLongest || last.elementwise ||
-      !last.reductions.empty())
-    return false;
-  const Reduction& r = first.reductions[0];
-  const bool extremum = r.combine == Combine::Max || r.combine == Combine::Min;
-  if ((!is_sum(r) && !extremum) || r.value[1] >= 0 || first.nodes[size_t(r.value[0])].type == DType::Bool) return false;
-  return std::none_of(first.nodes.begin(), first.nodes.end(), [](const Node& n) {
-    return n.op == Op::Index || n.op == Op::Call || n.op == Op::Rare || (n.op == Op::Load && n.uniform);
-  });
 }
 
 // For neighbouring columns: of a sum positions first, first + 1, ... first + 15 of tree T, of an extremum those of 16

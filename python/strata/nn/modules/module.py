@@ -366,11 +366,11 @@ class Module(MembersMixin, StateMixin, ConversionMixin):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops every parameter's gradient, or fills it with zeros where `set_to_none` is False."""
         for parameter in self.parameters():
+            if set_to_none:
+                parameter.grad = None  # also where there is none: a graph that is being captured takes note
+                continue
             gradient = parameter.grad
             if gradient is None:
-                continue
-            if set_to_none:
-                parameter.grad = None
                 continue
             if gradient.grad_fn is not None:
                 gradient.detach_()

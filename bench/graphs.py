@@ -1,0 +1,87 @@
+"""Workloads that are timed eager and compiled, on both sides. `./run bench graphs` prints ours, compiled, beside the peer's
+compiled and the better of its two modes; numerics are exact on our side: compiled results have eager's bits."""
+
+from __future__ import annotations
+
+import statistics
+
+# name: (goal as a share of the peer's time, of its compiled time or of its better mode, bytes moved at least or 0)
+ROWS = {
+    "trig_2p24": (1 / 7, "compiled", 2 * 4 * 2**24),
+    "trig_both_2p24": (1 / 1.5, "compiled", 0),
+    "layernorm_gelu": (1 / 1.8, "compiled", 2 * 4 * 4096 * 1024),
+    "softmax": (1 / 1.2, "better", 2 * 4 * 4096 * 1024),
+    "cross_entropy": (1 / 1.3, "better", 0),
+    "mlp_step": (1 / 1.5, "better", 0),
+    "gpt_step": (1 / 1.6, "better", 0),
+    "tiny_call": (1.5 / 13.8, "compiled", 0),
+}
+
+
+def calls(lib: str, torch, worker: dict, compiled: bool, name: str):
+    """(a function without arguments, how many calls make a block)."""
+    functional = worker["F"]
+
+    def ready(f, *args):
+        """f on these arguments, compiled where that is asked for."""
+        if not compiled:
+            return lambda: f(*args)
+        made = torch.graph(f, *args).compile() if lib == "strata" else torch.compile(f)
+        return lambda: made(*args)
+
+    def trig(x):
+        return x.sin() ** 2 + x.cos() ** 2
+
+    if name == "trig_2p24":
+        return ready(trig, torch.randn(2**24)), 3
+    if name == "trig_both_2p24":
+        x = torch.randn(2**24, requires_grad=True)
+        forward, ones = ready(trig, x), torch.ones(2**24)
+        return (lambda: torch.autograd.grad(forward(), x, ones)), 2
+    if name == "layernorm_gelu":
+        weight, bias = torch.rand(1024), torch.rand(1024)
+        return ready(lambda x: functional.gelu(functional.layer_norm(x, (1024,), weight, bias)), torch.randn(4096, 1024)), 5
+    if name == "softmax":
+        return ready(lambda x: functional.softmax(x, -1), torch.randn(4096, 1024)), 10
+    if name == "cross_entropy":
+        x, y = torch.randn(2048, 32000, requires_grad=True), torch.randint(0, 32000, (2048,))
+        forward = ready(functional.cross_entropy, x, y)
+        return (lambda: torch.autograd.grad(forward(), x)), 1
+    if name == "tiny_call":
+        return ready(trig, torch.randn(10)), 20000
+    model, optimizer, x, y, count = worker["parts"](name)
+
+    def step(x, y, forward=model):
+        optimizer.zero_grad()
+        out = forward(x)
+        loss = functional.cross_entropy(out.view(-1, out.shape[-1]), y.view(-1))
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    if lib == "strata":
+        optimizer.init_state()
+        return ready(step, x, y), count
+    forward = torch.compile(model) if compiled else model
+    return (lambda: step(x, y, forward)), count
+
+
+def main(ours, theirs, measure, only: list[str] | None, blocks: int) -> None:
+    copy = 2 * 16 * 2**20 / min(ours.seconds("copy_16m") for _ in range(blocks))
+    print(f"best copy of 16 MiB: {copy / 1e9:.1f} GB/s; our results have eager's bits")
+    print(f"{'work':<16}{'eager':>11}{'compiled':>11}{'peer eager':>12}{'compiled':>11}{'ours/peer':>11}{'goal':>7}{'of copy':>9}  result", flush=True)
+    for name, (goal, against, moved) in ROWS.items():
+        if only and name not in only:
+            continue
+        mine, peer = measure(f"compiled:{name}", ours, theirs, blocks)
+        eager, peer_eager = measure(f"eager:{name}", ours, theirs, blocks)
+        unit, scale = ("us", 1e6) if name == "tiny_call" else ("ms", 1e3)
+        times = [statistics.median(t) * scale if t else None for t in (eager, mine, peer_eager, peer)]
+        row = f"{name:<16}" + "".join(f"{t:>8.2f} {unit}" if t else f"{'':>11}" for t in times)
+        if peer:
+            best = times[3] if against == "compiled" else min(times[2:])
+            row += f"{times[1] / best:>12.2f}{goal:>7.2f}"
+        row += f"{moved / (times[1] / scale) / copy:>9.0%}" if moved else f"{'':>9}"
+        if peer:
+            row += f"  {'met' if times[1] / best <= goal else 'MISSED'}"
+        print(row + ("; SLOWER than our eager" if times[1] > 1.03 * times[0] else ""), flush=True)
