@@ -9,8 +9,15 @@ import random
 import sys
 import time
 
-import strata
-from tqdm import tqdm
+if "--sanitize" in sys.argv[:-1] and "clang_rt" not in os.environ.get("LD_PRELOAD", ""):
+    # The sanitizer's runtime must be there before strata is.
+    import sanitizer
+
+    settings = sanitizer.for_python(sys.argv[sys.argv.index("--sanitize") + 1])
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], settings)
+
+import strata  # noqa: E402
+from tqdm import tqdm  # noqa: E402
 
 UNARY = ("sin", "cos", "exp", "tanh", "sigmoid", "relu", "neg", "abs", "square", "rsqrt", "log1p", "erf", "floor", "sign", "reciprocal")
 FUNCTIONS = ("gelu", "silu", "softplus", "elu", "hardtanh", "leaky_relu", "logsigmoid", "relu6", "mish", "hardswish")
@@ -232,6 +239,7 @@ def main() -> int:
     parse.add_argument("--graphs", type=int, default=200)
     parse.add_argument("--seed", type=int, default=1)
     parse.add_argument("--replay", type=int, help="one program, with all that is known of it")
+    parse.add_argument("--sanitize", help="the sanitizer that the library was built with")
     parse.add_argument("--unfused", action="store_true", help="launches one by one")
     a = parse.parse_args()
     if a.replay is not None:

@@ -343,6 +343,23 @@ def test_errors_of_values_are_eagers():
         divide(strata.arange(8), strata.zeros(8, dtype=strata.int64))
 
 
+def test_operators_that_give_none():
+    model = strata.nn.Sequential(strata.nn.Conv2d(1, 4, 3), strata.nn.BatchNorm2d(4), strata.nn.ReLU())
+    x = strata.randn(2, 1, 8, 8)  # which needs no gradient: convolution_backward gives None for it
+    cf = strata.graph(model, x).compile()
+    running = [b.clone() for b in model.buffers()]
+    with strata.no_grad():
+        for b, r in zip(model.buffers(), running, strict=True):
+            b.copy_(r)
+    got = strata.autograd.grad(cf(x).sum(), list(model.parameters()))
+    after = [b.clone() for b in model.buffers()]
+    with strata.no_grad():
+        for b, r in zip(model.buffers(), running, strict=True):
+            b.copy_(r)
+    want = strata.autograd.grad(model(x).sum(), list(model.parameters()))
+    assert all(same(a, b) for a, b in zip([*got, *after], [*want, *model.buffers()], strict=True))
+
+
 def test_autocast_is_a_mode():
     x = strata.randn(4, 4)
     cf = strata.graph(lambda x: x @ x, x).compile()

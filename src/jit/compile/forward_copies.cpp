@@ -29,8 +29,8 @@ bool is_twin(const LaunchList& list, size_t at) {
   const Operand &to = copy.outs[0], &from = copy.ins[0];
   const Block &to_block = list.blocks[size_t(to.block)], &from_block = list.blocks[size_t(from.block)];
   if (to.block == from.block || to.dtype != from.dtype || !(to.sizes == from.sizes) || !(to.strides == from.strides) ||
-      to_block.param >= 0 || from_block.param >= 0 || from_block.constant.defined() || to_block.bytes != from_block.bytes ||
-      !to.covers_block(to_block.bytes) || !from.covers_block(from_block.bytes))
+      to_block.param >= 0 || from_block.param >= 0 || from_block.constant.defined() ||
+      to_block.bytes != from_block.bytes || !to.covers_block(to_block.bytes) || !from.covers_block(from_block.bytes))
     return false;
   if (is_result(list, to.block) && is_result(list, from.block)) return false;
   bool made = false, from_used = is_result(list, from.block), written = false;

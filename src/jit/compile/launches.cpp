@@ -233,10 +233,12 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     });
   }
 
+  // None stands for an undefined tensor.
   template <class F>
   static void each_tensor(const Stack& stack, F&& f) {
     for (const IValue& v : stack) {
       if (v.is_tensor()) f(v.get<Tensor>());
+      if (v.is_none()) f(Tensor());
       if (v.is_tensors())
         for (const Tensor& t : v.get<IValue::TensorVec>()) f(t);
     }
@@ -250,6 +252,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     l.name = node.op->name.c_str();
     const Schema& schema = node.op->schema();
     for (size_t i = 0; i < args.size(); ++i) {
+      if (node.args[i].kind == ir::Arg::Constant) continue;
       const bool writes = schema.args[i].type.written;
       each_tensor({args[i]}, [&](const Tensor& t) {
         l.ins.push_back(operand(t));

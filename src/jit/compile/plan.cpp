@@ -229,6 +229,7 @@ void Plan::run_call(const Launch& l, Frame& f) const {
     if (v.is_tensor()) result(v.get<Tensor>());
     if (v.is_tensors())
       for (const Tensor& t : v.get<IValue::TensorVec>()) result(t);
+    if (v.is_none()) result(Tensor());
   }
 }
 
