@@ -6,13 +6,14 @@
 #include "llvm/Analysis/BasicAliasAnalysis.h"
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/BranchProbabilityInfo.h"
-#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/DemandedBits.h"
+#include "llvm/Analysis/LoopAccessAnalysis.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/MemorySSA.h"
 #include "llvm/Analysis/OptimizationRemarkEmitter.h"
 #include "llvm/Analysis/PostDominators.h"
 #include "llvm/Analysis/ProfileSummaryInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Dominators.h"
@@ -21,23 +22,39 @@
 #include "llvm/IR/PassManager.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/LowerExpectIntrinsic.h"
 #include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Vectorize/LoopVectorize.h"
 
 namespace strata_clang {
 
 using namespace llvm;
 
-void run_passes(Module& module, TargetMachine& machine) {
+void run_passes(Module& module, TargetMachine& machine, bool vectorize) {
+  // The managers end in the reverse order: results of each hold the ones before it.
+  LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   ModuleAnalysisManager modules;
+  loops.registerPass([] { return PassInstrumentationAnalysis(); });
+  loops.registerPass([&] { return FunctionAnalysisManagerLoopProxy(functions); });
   functions.registerPass([] { return PassInstrumentationAnalysis(); });
   functions.registerPass([] { return AssumptionAnalysis(); });
   functions.registerPass([] { return DominatorTreeAnalysis(); });
   functions.registerPass([] { return PostDominatorTreeAnalysis(); });
   functions.registerPass([] { return LoopAnalysis(); });
+  functions.registerPass([] { return ScalarEvolutionAnalysis(); });
   functions.registerPass([] { return BranchProbabilityAnalysis(); });
   functions.registerPass([] { return BlockFrequencyAnalysis(); });
+  functions.registerPass([] { return OptimizationRemarkEmitterAnalysis(); });
+  functions.registerPass([] { return DemandedBitsAnalysis(); });
+  functions.registerPass([] { return LoopAccessAnalysis(); });
+  functions.registerPass([] { return ShouldRunExtraVectorPasses(); });
   functions.registerPass([] { return TargetLibraryAnalysis(); });
   functions.registerPass([&] { return machine.getTargetIRAnalysis(); });
   functions.registerPass([] { return BasicAA(); });
@@ -46,16 +63,33 @@ void run_passes(Module& module, TargetMachine& machine) {
     manager.registerFunctionAnalysis<BasicAA>();
     return manager;
   });
+  functions.registerPass([&] { return LoopAnalysisManagerFunctionProxy(loops); });
+  functions.registerPass([&] { return ModuleAnalysisManagerFunctionProxy(modules); });
   modules.registerPass([] { return PassInstrumentationAnalysis(); });
   modules.registerPass([] { return ProfileSummaryAnalysis(); });
   modules.registerPass([&] { return FunctionAnalysisManagerModuleProxy(functions); });
-  functions.registerPass([&] { return ModuleAnalysisManagerFunctionProxy(modules); });
 
   ModulePassManager passes;
   passes.addPass(AlwaysInlinerPass(false));
   FunctionPassManager each;
+  // Conditions that inlining made constant go first, with what they guard: of every load the part for ends of rows.
+  each.addPass(LowerExpectIntrinsicPass());
   each.addPass(SROAPass(SROAOptions::ModifyCFG));
   each.addPass(EarlyCSEPass(false));
+  each.addPass(SimplifyCFGPass());
+  // Accumulators are arrays that loops marked WHOLLY walk over; registers once these are unrolled. The loop over the
+  // lanes of a block, of one turn, disappears here too.
+  each.addPass(createFunctionToLoopPassAdaptor(LoopFullUnrollPass(2, false, false)));
+  each.addPass(SROAPass(SROAOptions::ModifyCFG));
+  each.addPass(EarlyCSEPass(false));
+  each.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass(true, false)));
+  each.addPass(SimplifyCFGPass());
+  each.addPass(InstCombinePass());
+  if (vectorize) {
+    each.addPass(LoopVectorizePass());
+    each.addPass(SimplifyCFGPass());
+    each.addPass(InstCombinePass());
+  }
   passes.addPass(createModuleToFunctionPassAdaptor(std::move(each)));
   passes.run(module, modules);
 }

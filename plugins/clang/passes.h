@@ -8,6 +8,7 @@ class TargetMachine;
 
 namespace strata_clang {
 
-void run_passes(llvm::Module& module, llvm::TargetMachine& machine);
+// vectorize: texts without vectors, whose loops say that they may be.
+void run_passes(llvm::Module& module, llvm::TargetMachine& machine, bool vectorize);
 
 }  // namespace strata_clang

@@ -97,13 +97,12 @@ void start() {
                              "-disable-branch-fold",
                              "-disable-tail-duplicate",
                              "-disable-early-taildup",
-                             "-disable-block-placement",
                              "-disable-post-ra"};
     llvm::cl::ParseCommandLineOptions(std::size(options), options);
   });
 }
 
-Worker::Worker(uint32_t isa) {
+Worker::Worker(uint32_t isa) : vectorize_(isa == 0) {
   const char* cpu = kCpu[isa];
   std::vector<const char*> args = {"-triple",
                                    kTriple,
@@ -187,7 +186,7 @@ llvm::SmallVector<char, 0> Worker::compile(llvm::StringRef text) {
     clang.setASTConsumer(nullptr);
   }
   if (!module) throw WrongText{errors.text};
-  run_passes(*module, *machine_);
+  run_passes(*module, *machine_, vectorize_);
 
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);

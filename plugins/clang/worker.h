@@ -28,6 +28,7 @@ class Worker {
   llvm::SmallVector<char, 0> compile(llvm::StringRef text);
 
  private:
+  bool vectorize_;
   std::shared_ptr<clang::CompilerInvocation> invocation_;
   llvm::IntrusiveRefCntPtr<clang::FileManager> files_;
   std::unique_ptr<llvm::TargetMachine> machine_;

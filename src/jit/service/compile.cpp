@@ -1,7 +1,6 @@
 #include "jit/service/compile.h"
 
 #include <limits.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -11,12 +10,12 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <shared_mutex>
 
 #include "base/env.h"
 #include "core/parallel.h"
 #include "jit/service/compilers.h"
 #include "jit/service/disk_cache.h"
+#include "jit/service/gate.h"
 #include "jit/service/hash.h"
 
 namespace strata::jit {
@@ -26,17 +25,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-// Held by whoever is at work here. A fork waits for them: a child would have copies of their locks, and nobody to open
-// them. Nothing below waits for the interpreter's lock while it holds the gate, since who forks may hold that.
-std::shared_mutex& gate() {
-  static std::shared_mutex* one = [] {
-    auto* made = new std::shared_mutex;
-    pthread_atfork([] { gate().lock(); }, [] { gate().unlock(); }, [] { gate().unlock(); });
-    return made;
-  }();
-  return *one;
 }
 
 class Service {
@@ -217,7 +205,7 @@ ProgramRef compile(const Request& request, Origin* origin) {
   std::string warning;
   ProgramRef program;
   {
-    std::shared_lock lock(gate());
+    AtWork at_work;
     program = service().compile(request, origin ? *origin : unasked, warning);
   }
   if (!warning.empty()) warn(warning);
@@ -246,19 +234,19 @@ std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Orig
 }
 
 std::string compiler_report() {
-  std::shared_lock lock(gate());
+  AtWork at_work;
   return service().report();
 }
 bool has_compiler() {
-  std::shared_lock lock(gate());
+  AtWork at_work;
   return service().has_compiler();
 }
 CacheStats cache_stats() {
-  std::shared_lock lock(gate());
+  AtWork at_work;
   return service().stats();
 }
 void cache_clear() {
-  std::shared_lock lock(gate());
+  AtWork at_work;
   service().clear();
 }
 

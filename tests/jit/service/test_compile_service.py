@@ -1,0 +1,191 @@
+"""The compile service across processes: one folder for many, what is absent, what is broken; each in processes of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import strata
+
+TEXT = "int answer(int x) { return x + %d; }\\n"
+CALL = f"""
+import ctypes, strata, sys
+def make(n):
+    return strata._C._compile_text("{TEXT}" % n, "base")
+def answer(record, x):
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(record[1]["answer"])(x)
+"""
+
+
+def run(code: str, folder: Path, check: bool = True, **env: str) -> subprocess.CompletedProcess:
+    env = {**os.environ, "STRATA_CACHE_DIR": str(folder), **env}
+    done = subprocess.run([sys.executable, "-c", CALL + code], capture_output=True, text=True, timeout=120, env=env)
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.kernel"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiler(tmp_path_factory):
+    if run("print(strata.cache.compiler())", tmp_path_factory.mktemp("probe")).stdout.startswith("none"):
+        pytest.skip("needs a compiler")
+
+
+def test_a_new_process_loads_without_opening_a_compiler(tmp_path):
+    code = """
+record = make(1)
+maps = open("/proc/self/maps").read()
+print(record[2], answer(record, 41), "libstrata_clang" in maps)
+"""
+    first = run(code, tmp_path).stdout.split()
+    assert first[0] in ("clang", "system") and first[1] == "42"
+    assert run(code, tmp_path).stdout.split() == ["disk", "42", "False"]
+    assert len(files(tmp_path)) == 1
+
+
+def test_statistics(tmp_path):
+    out = run("make(1); r = make(2); make(2); print(strata.cache.stats()); strata.cache.clear(); "
+              "print(strata.cache.stats()['files']); print(strata.cache.folder())", tmp_path).stdout.splitlines()
+    stats = eval(out[0])
+    assert (stats["misses"], stats["memory_hits"], stats["disk_hits"], stats["files"]) == (2, 1, 0, 2)
+    assert stats["live"] == 1 and stats["bytes"] > 0 and stats["limit"] == 1 << 30 and stats["compile_ms"] > 0
+    assert out[1:] == ["0", str(tmp_path)]
+
+
+def test_the_folder_is_where_the_environment_says(tmp_path):
+    env = {"STRATA_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path / "xdg"), "HOME": str(tmp_path / "home")}
+    where = "print(strata.cache.folder())"
+    assert run(where, tmp_path, **env).stdout.strip() == str(tmp_path / "xdg/strata")
+    assert run(where, tmp_path, **{**env, "XDG_CACHE_HOME": ""}).stdout.strip() == str(tmp_path / "home/.cache/strata")
+    assert "number of bytes" in run(where, tmp_path, check=False, STRATA_CACHE_BYTES="much").stderr
+
+
+def test_many_processes_compile_one_text_at_once(tmp_path):
+    """On an empty folder; STRATA_TEST_ALL takes 20 rounds."""
+    code = "print(answer(make(1), 41), answer(make(2), 40))"
+    for round_ in range(20 if os.environ.get("STRATA_TEST_ALL") else 3):
+        folder = tmp_path / str(round_)
+        env = {**os.environ, "STRATA_CACHE_DIR": str(folder), "OMP_NUM_THREADS": "1"}
+        processes = [subprocess.Popen([sys.executable, "-c", CALL + code], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True, env=env) for _ in range(16)]
+        for process in processes:
+            out, errors = process.communicate(timeout=120)
+            assert (process.returncode, out, errors) == (0, "42 42\n", "")
+        assert len(files(folder)) == 2
+        assert {f.name for f in folder.iterdir()} - {f.name for f in files(folder)} <= {"total"}
+
+
+def test_a_damaged_file_never_gives_a_wrong_result(tmp_path):
+    run("make(1)", tmp_path)
+    (path,) = files(tmp_path)
+    good = path.read_bytes()
+    code = f"""
+import random
+draw = random.Random(7)
+path, good = {str(path)!r}, open({str(path)!r}, "rb").read()
+for k in range(1000):
+    bad = bytearray(good)
+    if k % 3:
+        bad[draw.randrange(len(bad))] ^= 1 << draw.randrange(8)
+    else:
+        del bad[draw.randrange(len(bad)):]
+    open(path, "wb").write(bad)
+    record = make(1)
+    assert record[2] != "memory" and answer(record, 41) == 42
+    del record
+stats = strata.cache.stats()
+print(stats["refused"], stats["misses"])
+"""
+    if run("print(strata.cache.compiler())", tmp_path).stdout.startswith("Clang"):  # another takes a minute
+        assert run(code, tmp_path).stdout.split() == ["1000", "1000"]
+    assert path.read_bytes() == good
+
+
+def test_a_folder_that_cannot_be_written_is_one_warning(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run("print(*(answer(make(n), 1) for n in range(3)))", tmp_path / "file")
+    assert done.stdout == "1 2 3\n"
+    assert done.stderr.count("cannot be written") == 1 and "STRATA_CACHE_DIR" in done.stderr
+    assert run("print(answer(make(1), 1))", tmp_path / "file", STRATA_CACHE_BYTES="0").stderr == ""
+
+
+def test_the_cache_stays_within_its_bound(tmp_path):
+    code = "records = [make(n) for n in range(60)]; print(strata.cache.stats())"
+    stats = eval(run(code, tmp_path, STRATA_CACHE_BYTES="20000").stdout)
+    assert stats["misses"] == 60 and stats["evictions"] > 10
+    assert 0 < stats["bytes"] <= 20000 and stats["files"] == len(files(tmp_path))
+
+
+def test_without_the_plugin_the_systems_compiler_serves(tmp_path):
+    code = "r = make(1); print(r[2], answer(r, 41), r[4])"
+    for env in ({"STRATA_CLANG": "off"}, {"STRATA_COMPILER": "system"}):
+        how, value, name = run(code, tmp_path, STRATA_CACHE_BYTES="0", **env).stdout.split()
+        assert (how, value) == ("system", "42") and name.startswith("/")
+
+
+def test_a_plugin_that_does_not_open_is_as_good_as_none(tmp_path):
+    broken = tmp_path / "broken.so"
+    broken.write_text("no library")
+    own = Path(strata.__file__).parent / "libstrata_clang.so"
+    done = run("r = make(1); print(r[2], answer(r, 41))", tmp_path, STRATA_CLANG=str(broken)).stdout
+    assert done == ("clang 42\n" if own.exists() else "system 42\n")
+
+
+def test_without_any_compiler_one_clear_message(tmp_path):
+    code = """
+for n in range(2):
+    try:
+        make(n)
+    except NotImplementedError as e:
+        print(e)
+print(strata.cache.compiler())
+"""
+    for env in ({"STRATA_CLANG": "off", "PATH": "/nowhere"}, {"STRATA_COMPILER": "none"}):
+        lines = run(code, tmp_path, **env).stdout.splitlines()
+        assert len(lines) == 3 and lines[0] == lines[1]
+        assert "there is no compiler" in lines[0] and "apt install gcc" in lines[0]
+        assert lines[2].startswith("none: ")
+    assert "expected clang, system or none" in run("make(1)", tmp_path, check=False, STRATA_COMPILER="gcc").stderr
+
+
+def test_a_compiler_that_is_named(tmp_path):
+    code = "r = make(1); print(r[2], answer(r, 41), r[4])"
+    assert "/gcc" in run(code, tmp_path, STRATA_COMPILER="system", STRATA_CC="gcc").stdout
+    assert "no program" in run(code, tmp_path, check=False, STRATA_COMPILER="system", STRATA_CC="no-such-program").stderr
+    failing = run("make(2)", tmp_path, check=False, STRATA_COMPILER="system", STRATA_CC="false")
+    assert "made no object" in failing.stderr and "RuntimeError" in failing.stderr
+    (tmp_path / "locked").mkdir()
+    assert "TMPDIR" in run("make(3)", tmp_path, check=False, STRATA_COMPILER="system", TMPDIR="/nowhere").stderr
+
+
+@pytest.mark.parametrize("way", ["clang", "system"])
+def test_a_wrong_text_says_where(tmp_path, way):
+    code = """
+try:
+    strata._C._compile_text("int good;\\nint bad(int a) { return a + ; }", "base")
+except Exception as e:
+    print(type(e).__name__, str(e).replace(chr(10), "|"))
+"""
+    out = run(code, tmp_path, STRATA_COMPILER=way).stdout
+    if "there is no compiler" not in out:
+        assert out.startswith("ValueError compile: line 2:") and out.rstrip().endswith("|  int bad(int a) { return a + ; }")
+
+
+def test_ignored_children(tmp_path):
+    """A program that ignores its children's ends gets no status of the compiler's: the object says how it went."""
+    code = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); r = make(1); print(r[2], answer(r, 41))"
+    assert run(code, tmp_path, STRATA_COMPILER="system").stdout == "system 42\n"
+
+
+def test_the_temporary_folder_is_left_empty(tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    run("make(1)\ntry: strata._C._compile_text('wrong', 'base')\nexcept ValueError: pass", tmp_path, STRATA_COMPILER="system",
+        TMPDIR=str(scratch))
+    assert not list(scratch.iterdir())
