@@ -1,10 +1,11 @@
-"""`./run bench [overhead|cpu|ops|graphs|instructions]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
+"""`./run bench [overhead|cpu|ops|graphs|compile|instructions]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
 
 PyTorch runs in a process of its own, since two OpenMP runtimes in one would disturb each other; blocks alternate, with a
 pause between them in which waiting threads go to sleep, and each figure is the median of its blocks' ratios. STRATA_TORCH
 names the interpreter that has torch; without it only our times are shown. `ops` times the operators of ops.py, shows the
 worst ratios first and takes `--only` as parts of names; `graphs` times compiled graphs; these run when they are named alone. `instructions` counts with callgrind instead of
-timing and compares with the committed baseline (bench/results/instructions.json; `--save` writes it).
+timing and compares with the committed baseline (bench/results/instructions.json; `--save` writes it). `compile` times the
+compile service (compiling.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import compiling
 import graphs
 import instructions
 
@@ -83,11 +85,11 @@ class Import:
         return run(f"import {self.library}") - run("pass")
 
 
-def build_calls(library: str, torch_python: str | None = None) -> Path:
-    """Compiles the C++ worker when it is older than its source or the library."""
-    source, folder = HERE / "cpp/calls.cpp", ROOT / "build/bench"
+def build_calls(library: str, torch_python: str | None = None, name: str = "calls") -> Path:
+    """Compiles a C++ worker when it is older than its source or the library."""
+    source, folder = HERE / f"cpp/{name}.cpp", ROOT / "build/bench"
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder / f"calls_{library}"
+    program = folder / f"{name}_{library}"
     command = ["clang++-19", "-std=c++20", "-O2", "-DNDEBUG", str(source), "-o", str(program)]
     if library == "torch":
         home = subprocess.run([torch_python, "-c", "import torch; print(torch.__path__[0])"], check=True, capture_output=True,
@@ -161,7 +163,7 @@ def stripped_size(library: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", "instructions"])
+    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", "compile", "instructions"])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--hot", action="store_true", help="of ops: many values that meet in few places, and in many")
     parser.add_argument("--blocks", type=int, help="measurements of each figure; 11, for operators 5")
@@ -169,6 +171,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.suite == "instructions":
         sys.exit(instructions.main(build_calls("strata"), args.save))
+    if args.suite == "compile":
+        return compiling.main(build_calls("strata", name="compiling"), args.blocks or 11)
     torch = os.environ.get("STRATA_TORCH")
     if args.suite in ("ops", "graphs"):
         pair = Python(sys.executable, "strata"), Python(torch, "torch") if torch else None

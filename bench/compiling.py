@@ -1,0 +1,46 @@
+"""`./run bench compile`: what it takes to have a kernel: the first of a process, further ones, from disk, by the system.
+
+Every figure is the median over fresh processes. Texts are whole printed files; further ones differ in a comment.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+KERNELS = ("sincos", "silu", "add_Tensor", "softmax_rows", "sum")
+GOALS = {"first of a process": 15, "each further one": 6, "from disk, the first": 1, "from disk, each further one": 0.1}
+
+
+def milliseconds(program: Path, kernel: str, count: int, how: str, folder: str, **env: str) -> tuple[list[float], int]:
+    env = {**os.environ, "STRATA_CACHE_DIR": folder, "OMP_NUM_THREADS": "1", **env}
+    lines = subprocess.run([str(program), kernel, str(count)], check=True, capture_output=True, text=True, env=env).stdout.splitlines()
+    rows = [line.split() for line in lines]
+    if {row[0] for row in rows} != {how}:
+        raise SystemExit(f"{kernel}: expected texts from {how}, got {sorted({row[0] for row in rows})}")
+    return [float(row[1]) for row in rows], int(rows[0][2])
+
+
+def main(program: Path, blocks: int) -> None:
+    print(f"{'kernel':<14}{'what':<30}{'ours':>12}{'goal':>12}  result")
+    for kernel in KERNELS:
+        found: dict[str, list[float]] = {}
+        for _ in range(blocks):
+            with tempfile.TemporaryDirectory() as folder:
+                cold, size = milliseconds(program, kernel, 15, "clang", folder, STRATA_COMPILER="clang")
+                warm, _ = milliseconds(program, kernel, 15, "disk", folder, STRATA_COMPILER="clang")
+            found.setdefault("first of a process", []).append(cold[0])
+            found.setdefault("each further one", []).append(statistics.median(cold[1:]))
+            found.setdefault("from disk, the first", []).append(warm[0])
+            found.setdefault("from disk, each further one", []).append(statistics.median(warm[1:]))
+        with tempfile.TemporaryDirectory() as folder:
+            system, _ = milliseconds(program, kernel, 5, "system", folder, STRATA_COMPILER="system")
+        found["by the system's compiler"] = system
+        for what, times in found.items():
+            mine, goal = statistics.median(times), GOALS.get(what)
+            row = f"{kernel:<14}{what:<30}{mine:>9.3f} ms"
+            print(row + (f"{goal:>9} ms  {'met' if mine <= goal else 'MISSED'}" if goal else ""), flush=True)
+        print(f"{kernel:<14}{'bytes of text':<30}{size:>9}", flush=True)
