@@ -53,28 +53,37 @@ int fail(int status, std::string why) {
   return status;
 }
 
+std::optional<llvm::SmallVector<char, 0>> compile_for(uint32_t isa, llvm::StringRef text) {
+  std::unique_ptr<Worker> worker = workers().take(isa);
+  try {
+    auto object = worker->compile(text);
+    workers().give_back(isa, std::move(worker));
+    return object;
+  } catch (const WrongText&) {
+    workers().give_back(isa, std::move(worker));
+    throw;
+  } catch (...) {
+    // Its parts are in no state to be taken down.
+    (void)worker.release();
+    throw;
+  }
+}
+
 int compile(const StrataCompilerJob* job, StrataCompilerObject* out) {
   try {
     if (!job || !out || job->size < sizeof(StrataCompilerJob) || out->size < sizeof(StrataCompilerObject) ||
         !job->text || job->isa >= kIsas || job->text[job->bytes] != 0)
       return fail(STRATA_LIBRARY_INVALID, "error: compile: the job is not filled in");
     start();
-    std::unique_ptr<Worker> worker = workers().take(job->isa);
-    try {
-      auto object = std::make_unique<llvm::SmallVector<char, 0>>(worker->compile({job->text, job->bytes}));
-      workers().give_back(job->isa, std::move(worker));
-      out->data = object->data();
-      out->bytes = object->size();
-      out->owner = object.release();
-      return STRATA_LIBRARY_OK;
-    } catch (const WrongText&) {
-      workers().give_back(job->isa, std::move(worker));
-      throw;
-    } catch (...) {
-      // Its parts are in no state to be taken down.
-      (void)worker.release();
-      throw;
-    }
+    for (uint32_t isa = job->isa; isa < kIsas; --isa)
+      if (auto made = compile_for(isa, {job->text, job->bytes})) {
+        auto object = std::make_unique<llvm::SmallVector<char, 0>>(std::move(*made));
+        out->data = object->data();
+        out->bytes = object->size();
+        out->owner = object.release();
+        return STRATA_LIBRARY_OK;
+      }
+    return fail(STRATA_LIBRARY_FAILED, "LLVM's code cannot be trusted at any instruction set");
   } catch (const WrongText& wrong) {
     return fail(STRATA_LIBRARY_INVALID, wrong.what);
   } catch (const Fatal& fatal) {

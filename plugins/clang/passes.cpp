@@ -36,7 +36,7 @@ namespace strata_clang {
 
 using namespace llvm;
 
-void run_passes(Module& module, TargetMachine& machine, bool vectorize) {
+void run_passes(Module& module, TargetMachine& machine, bool vectorize, bool combine) {
   // The managers end in the reverse order: results of each hold the ones before it.
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
@@ -84,7 +84,7 @@ void run_passes(Module& module, TargetMachine& machine, bool vectorize) {
   each.addPass(EarlyCSEPass(false));
   each.addPass(createFunctionToLoopPassAdaptor(LoopRotatePass(true, false)));
   each.addPass(SimplifyCFGPass());
-  each.addPass(InstCombinePass());
+  if (combine) each.addPass(InstCombinePass());
   if (vectorize) {
     each.addPass(LoopVectorizePass());
     each.addPass(SimplifyCFGPass());

@@ -14,10 +14,10 @@
 #include "clang/Lex/Preprocessor.h"
 #include "clang/Parse/ParseAST.h"
 #include "clang/Sema/Sema.h"
+#include "emit.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CommandLine.h"
@@ -102,7 +102,7 @@ void start() {
   });
 }
 
-Worker::Worker(uint32_t isa) : vectorize_(isa == 0) {
+Worker::Worker(uint32_t isa) : isa_(isa) {
   const char* cpu = kCpu[isa];
   std::vector<const char*> args = {"-triple",
                                    kTriple,
@@ -146,14 +146,20 @@ Worker::Worker(uint32_t isa) : vectorize_(isa == 0) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   options.NoTrappingFPMath = true;
-  machine_.reset(target->createTargetMachine(kTriple, cpu, "", options, llvm::Reloc::PIC_, std::nullopt,
-                                             llvm::CodeGenOptLevel::Default));
+  machine_.reset(static_cast<llvm::LLVMTargetMachine*>(target->createTargetMachine(
+      kTriple, cpu, "", options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default)));
   if (!machine_) throw Fatal{"LLVM made no code generator for " + std::string(cpu)};
 }
 
 Worker::~Worker() = default;
 
-llvm::SmallVector<char, 0> Worker::compile(llvm::StringRef text) {
+std::optional<llvm::SmallVector<char, 0>> Worker::compile(llvm::StringRef text) {
+  // Most often it is a choice of masks that leads there, and combining makes it.
+  if (auto object = attempt(text, true)) return object;
+  return attempt(text, false);
+}
+
+std::optional<llvm::SmallVector<char, 0>> Worker::attempt(llvm::StringRef text, bool combine) {
   Errors errors;
   std::string back_end;
   llvm::LLVMContext context;
@@ -186,15 +192,12 @@ llvm::SmallVector<char, 0> Worker::compile(llvm::StringRef text) {
     clang.setASTConsumer(nullptr);
   }
   if (!module) throw WrongText{errors.text};
-  run_passes(*module, *machine_, vectorize_);
+  run_passes(*module, *machine_, isa_ == 0, combine);
 
   llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream out(object);
-  llvm::legacy::PassManager passes;
-  llvm::MCContext* unused = nullptr;
-  if (machine_->addPassesToEmitMC(passes, unused, out, true)) throw Fatal{"LLVM emits no objects for this target"};
-  passes.run(*module);
+  const bool good = emit(*module, *machine_, object);
   if (!back_end.empty()) throw WrongText{back_end};
+  if (!good) return std::nullopt;
   return object;
 }
 

@@ -2,6 +2,7 @@
 // much as a small kernel.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "clang/Basic/FileManager.h"
@@ -24,14 +25,17 @@ class Worker {
  public:
   explicit Worker(uint32_t isa);
   ~Worker();
+  // Nothing where LLVM's code for this instruction set cannot be trusted (emit.h): the set below gives the same bits.
   // Raises WrongText, Fatal or std::bad_alloc; after Fatal the worker must not be used again.
-  llvm::SmallVector<char, 0> compile(llvm::StringRef text);
+  std::optional<llvm::SmallVector<char, 0>> compile(llvm::StringRef text);
 
  private:
-  bool vectorize_;
+  std::optional<llvm::SmallVector<char, 0>> attempt(llvm::StringRef text, bool combine);
+
+  uint32_t isa_;
   std::shared_ptr<clang::CompilerInvocation> invocation_;
   llvm::IntrusiveRefCntPtr<clang::FileManager> files_;
-  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<llvm::LLVMTargetMachine> machine_;
 };
 
 // Once in the process: registers the one target and trims its code generation.

@@ -152,7 +152,7 @@ class Service {
     throw_error(
         ErrorKind::NotImplemented,
         str_cat("compile: there is no compiler: ", reasons(),
-                ". Install one (Debian: apt install gcc; any of clang-19, clang, gcc, cc on the PATH, or STRATA_CC "
+                ". Install one (Debian: apt install gcc; any of gcc, clang-19, clang, cc on the PATH, or STRATA_CC "
                 "naming one) or build Strata's Clang plugin (./run build, with llvm-19-dev and libclang-19-dev)"));
   }
   std::string reasons() {

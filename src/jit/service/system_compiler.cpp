@@ -1,4 +1,6 @@
-// The compiler that the system has, as a program beside this one: clang-19, clang, gcc or cc, or what STRATA_CC names.
+// The compiler that the system has, as a program beside this one: gcc, clang-19, clang or cc, or what STRATA_CC names.
+// Clang's code for AVX-512 is not taken: LLVM's masked logic with an operand from memory computes another function
+// (plugins/clang/emit.cpp finds it while it compiles; in an object it can no longer be told). AVX2 gives the same bits.
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -7,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -93,7 +96,8 @@ int run(const std::vector<std::string>& command, const std::string& errors) {
 
 class SystemCompiler : public Compiler {
  public:
-  explicit SystemCompiler(std::string file) : file_(std::move(file)), identity_(file_identity(file_)) {}
+  explicit SystemCompiler(std::string file)
+      : file_(std::move(file)), identity_(file_identity(file_)), gcc_(identity_.find("gcc") != identity_.npos) {}
 
   std::string identity(lower::Isa isa) const override {
     return str_cat("system ", lower::isa_name(isa), ' ', identity_, '\n', lower::kCompileFlags, ' ',
@@ -131,7 +135,13 @@ class SystemCompiler : public Compiler {
   }
 
  private:
+  std::string flags(lower::Isa isa) const {
+    const lower::Isa highest = gcc_ ? lower::Isa::V4 : lower::Isa::V3;
+    return str_cat(lower::kCompileFlags, ' ', lower::isa_flags(std::min(isa, highest)), ' ', kObjectFlags);
+  }
+
   const std::string file_, identity_;
+  const bool gcc_;
 };
 
 }  // namespace
@@ -144,9 +154,9 @@ std::unique_ptr<Compiler> system_compiler(std::string* why) {
     *why = str_cat("STRATA_CC names ", wanted, ", which is no program");
     return nullptr;
   }
-  for (const char* name : {"clang-19", "clang", "gcc", "cc"})
+  for (const char* name : {"gcc", "clang-19", "clang", "cc"})
     if (std::string file = in_path(name); !file.empty()) return std::make_unique<SystemCompiler>(std::move(file));
-  *why = "no C compiler (clang-19, clang, gcc, cc) is on the PATH";
+  *why = "no C compiler (gcc, clang-19, clang, cc) is on the PATH";
   return nullptr;
 }
 

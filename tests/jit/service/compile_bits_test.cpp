@@ -197,5 +197,35 @@ TEST(Bits, TheSystemsCompilerGivesThoseOfTheBuild) {
   EXPECT_GT(compared, 5);
 }
 
+// Masked logic of three operands, one of them a constant, which LLVM 19 gets wrong for AVX-512.
+TEST(Bits, SignsUnderAMask) {
+  const char* const text = R"(
+typedef float vf32 __attribute__((vector_size(64)));
+typedef int vi32 __attribute__((vector_size(64)));
+void signs(float* p, const float* t, const float* a, const float* e) {
+  for (long i = 0; i < 64; i += 16) {
+    const vi32 b = *(const vi32*)(t + i), m = *(const vf32*)(e + i) < 0.0f;
+    const vi32 o = (*(const vi32*)(a + i) & 2147483647) | (b & (-2147483647 - 1));
+    *(vi32*)(p + i) = (o & m) | (b & ~m);
+  }
+}
+)";
+  std::string why;
+  std::unique_ptr<Compiler> compilers[] = {clang_compiler(&why), system_compiler(&why)};
+  alignas(64) float p[64], t[64], a[64], e[64];
+  for (int i = 0; i < 64; ++i)
+    t[i] = float(i % 3 ? i + 1 : -i - 1), a[i] = float(i % 5 ? 100 + i : -100 - i), e[i] = i % 7 ? 1 : -1;
+  for (const auto& compiler : compilers)
+    for (Isa isa : {Isa::Base, Isa::V3, Isa::V4})
+      if (compiler && compiler->open().empty() && machine_has(isa)) {
+        Program program({text, isa}, compiler->name(), compiler->object({text, isa}));
+        reinterpret_cast<void (*)(float*, const float*, const float*, const float*)>(program.symbol("signs"))(p, t, a,
+                                                                                                              e);
+        for (int i = 0; i < 64; ++i)
+          EXPECT_EQ(p[i], e[i] < 0 ? std::copysign(a[i], t[i]) : t[i])
+              << compiler->name() << ' ' << lower::isa_name(isa);
+      }
+}
+
 }  // namespace
 }  // namespace strata::jit::test
