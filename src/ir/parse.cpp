@@ -459,6 +459,7 @@ class Parser {
 Graph parse(std::string_view text, TensorList captured) {
   Graph g = Parser(text).graph(captured);
   verify(g);
+  verify_types(g);
   return g;
 }
 

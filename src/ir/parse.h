@@ -10,7 +10,7 @@
 
 namespace strata::ir {
 
-// Raises Value with line, column and what was expected, and for a graph that verify() refuses.
+// Raises Value with line, column and what was expected, and for a graph that verify() or verify_types() refuses.
 Graph parse(std::string_view text, TensorList captured = {});
 
 }  // namespace strata::ir

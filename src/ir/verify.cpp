@@ -4,6 +4,9 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "dispatch/info.h"
+#include "ir/effect.h"
+#include "ir/rewrite.h"
 
 namespace strata::ir {
 
@@ -335,6 +338,40 @@ bool same(const Type& a, const Type& b) {
   return a.kind != Type::Tensor || (a.dtype == b.dtype && a.device == b.device && a.number == b.number &&
                                     same(a.sizes, b.sizes) && same(a.strides, b.strides));
 }
+
+namespace {
+
+bool told_by_shapes(const Operator& op) {
+  const std::optional<OpInfo> i = info(op);
+  if (!i || !i->size.empty() || (!i->acts.empty() && i->acts != "raises")) return false;
+  for (const Argument& r : op.schema().returns)
+    if (!r.type.is_tensor() || r.type.list) return false;
+  return i->kind != "plan" && i->kind != "composite" && i->kind != "cpu";
+}
+
+void types_of_block(const Graph& g, const Memory& memory, const Block& b) {
+  for (const Node& n : b.nodes) {
+    for (const Block& inner : n.blocks) types_of_block(g, memory, inner);
+    if (n.kind != Node::Call || !told_by_shapes(*n.op)) continue;
+    bool changed = false;  // a header that a type does not tell
+    for (const Arg& a : n.args)
+      for (Id v : a.values) changed |= v != kNone && memory.reshaped(v);
+    if (changed) continue;
+    const std::optional<std::vector<Type>> types = types_of_call(g, n);
+    if (!types || types->size() != n.results.size()) continue;  // it raises in a run, too
+    for (size_t i = 0; i < types->size(); ++i) {
+      const Id v = n.results[i];
+      STRATA_CHECK_VALUE(v != kNone && same((*types)[i], g.values[size_t(v)].type), "graph: ", n.op->name,
+                         n.span.empty() ? "" : " (" + n.span + ")", ": gives ", to_string((*types)[i]),
+                         ", where the graph says %", v, ": ",
+                         v == kNone ? "None" : to_string(g.values[size_t(v)].type));
+    }
+  }
+}
+
+}  // namespace
+
+void verify_types(const Graph& graph) { types_of_block(graph, Memory(graph), graph.body); }
 
 void verify(const Graph& graph, Stage stage) { Verifier(graph, stage).graph(); }
 

@@ -114,6 +114,24 @@ TEST(Verify, BlocksAgreeWithTheirNodes) {
         "%3 is not defined before");
 }
 
+TEST(Verify, TypesAreWhatRunsGive) {
+  auto types = [](const std::string& result, const std::string& call) {
+    try {
+      parse("graph(%0: f32[2, 3], %1: i64[2]) {\n%2: " + result + " = " + call + "\nreturn %0\n}");
+    } catch (const Error& e) {
+      return e.message();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(types("f32[2]", "aten::neg(%0)  # m.py:3 in f"),
+            "graph: aten::neg (m.py:3 in f): gives f32[2, 3], where the graph says %2: f32[2]");
+  EXPECT_EQ(types("f32[2, 3]", "aten::neg(%0)"), "");
+  EXPECT_NE(types("f64[2, 3]", "aten::neg(%0)").find("gives f32[2, 3]"), std::string::npos);
+  EXPECT_NE(types("f32[3, 2]", "aten::permute(%0, [1, 0])").find("gives f32[3, 2; 1, 3]"), std::string::npos);
+  EXPECT_NE(types("number f64", "aten::sum(%0, dtype=None)").find("gives f32[]"), std::string::npos);
+  EXPECT_EQ(types("f32[7]", "aten::mm(%0, %0)"), "");  // which raises when it is run
+}
+
 TEST(Verify, FunctionalGraphsEndWithCopies) {
   EXPECT_EQ(
       functional("graph(%0: f32[2], %1: f32[2]) { %2: f32[2] = aten::neg(%0) %3: f32[2] = aten::copy_(%0, %2, False) "
