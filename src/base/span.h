@@ -16,10 +16,13 @@ struct SourceMark {
 struct SourceProvider {
   SourceMark (*take)() = nullptr;
   std::string (*text)(SourceMark mark) = nullptr;  // "file.py:12 in function"
+  // Where the program is now, through its calls: "model.py:12 in forward < train.py:40 in step".
+  std::string (*chain)() = nullptr;
 };
 
 void set_source_provider(SourceProvider provider);
 SourceMark take_source_mark();
+std::string source_chain();                // empty without a provider, or where it is nowhere
 std::string source_text(SourceMark mark);  // "an unknown line" when there is no mark
 
 }  // namespace strata

@@ -88,11 +88,46 @@ std::string text(SourceMark mark) {
   return result;
 }
 
+// The innermost frames of the user's, those of this package left out; where there are none, the innermost of all.
+std::string chain() {
+  constexpr int kFrames = 3;
+  if (!Py_IsInitialized() || !PyGILState_Check()) return {};
+  static const std::string own = [] {
+    Own module(PyImport_ImportModule("strata"));
+    Own file(module ? PyObject_GetAttrString(module.get(), "__file__") : nullptr);
+    const char* path = file ? PyUnicode_AsUTF8(file.get()) : nullptr;
+    PyErr_Clear();
+    const std::string s = path ? path : "";
+    return s.substr(0, s.rfind('/') + 1);
+  }();
+  std::string out, innermost;
+  int count = 0;
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  while (frame && count < kFrames) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    const char* file = PyUnicode_AsUTF8(code->co_filename);
+    const char* name = PyUnicode_AsUTF8(code->co_name);
+    const std::string line = str_cat(file ? file : "?", ":", PyFrame_GetLineNumber(frame), " in ", name ? name : "?");
+    if (innermost.empty()) innermost = line;
+    if (file && (own.empty() || std::string_view(file).substr(0, own.size()) != own)) {
+      out += (out.empty() ? "" : " < ") + line;
+      ++count;
+    }
+    Py_DECREF(code);
+    PyFrameObject* back = PyFrame_GetBack(frame);
+    Py_DECREF(frame);
+    frame = back;
+  }
+  Py_XDECREF(frame);
+  PyErr_Clear();
+  return out.empty() ? innermost : out;
+}
+
 }  // namespace
 
 void init_source(PyObject*) {
   kept = new CodeSet;
-  set_source_provider({take, text});
+  set_source_provider({take, text, chain});
 }
 
 }  // namespace strata::py

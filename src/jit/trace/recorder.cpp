@@ -6,6 +6,7 @@
 #include "core/watch.h"
 #include "dispatch/host_reads.h"
 #include "dispatch/seen.h"
+#include "grad/engine.h"
 #include "ir/verify.h"
 
 namespace strata {
@@ -126,7 +127,9 @@ void Recording::call(Operator& op, Dispatch d, Stack& stack) {
 void Recording::record(Operator& op, Dispatch d, Stack& stack) {
   ir::Node node;
   node.op = &op;
-  if (const SourceMark mark = take_source_mark()) node.span = source_text(mark);
+  // What a backward does stands for the line of the forward.
+  const Node* running = current_node();
+  node.span = running && running->mark ? source_text(running->mark) + ", backward" : source_chain();
   for (const IValue& v : stack) {
     if (v.is_tensor()) {
       node.args.push_back(ir::Arg::one(value(v.get<Tensor>())));
