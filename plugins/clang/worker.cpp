@@ -116,6 +116,7 @@ Worker::Worker(uint32_t isa) : isa_(isa) {
                                    "-std=gnu11",
                                    "-O2",
                                    "-disable-llvm-passes",
+                                   "-disable-lifetime-markers",
                                    "-w",
                                    "-nostdsysteminc",
                                    "-nobuiltininc",
