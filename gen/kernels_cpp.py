@@ -318,7 +318,6 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
     out.write("space_families.txt", "\n".join(sorted({k.family for k in [*entries, *kernels] if k.kind == "space" and "cpu" not in k.row.said})) + "\n")
     described = [describe(e) for e in entries if e.kind in ("pointwise", "rows", "space")] + [describe_kernel(k) for k in kernels]
     out.write("table_kernels.cpp", HEADER + '#include "lower/desc.h"\n\nnamespace strata::lower {\n\n'
-              "extern const KernelDesc table_kernels[];\nextern const int64_t table_kernel_count;\n"
               "const KernelDesc table_kernels[] = {\n" + "\n".join(described) + "\n};\n"
               f"const int64_t table_kernel_count = {len(described)};\n\n}}  // namespace strata::lower\n")
     decls = []

@@ -28,4 +28,8 @@ struct KernelDesc {
   bool by_hand = false;   // C++ runs it on the CPU: no kernel of it is linked
 };
 
+// The table's own, printed by gen/.
+extern const KernelDesc table_kernels[];
+extern const int64_t table_kernel_count;
+
 }  // namespace strata::lower

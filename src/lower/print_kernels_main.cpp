@@ -15,9 +15,6 @@
 #include "lower/print/print_spaces.h"
 
 namespace strata::lower {
-extern const KernelDesc table_kernels[];
-extern const int64_t table_kernel_count;
-
 namespace {
 
 // Every dtype but float16 has one-lane kernels; these have all three instruction sets. Float16 has the kernels of

@@ -4,9 +4,6 @@
 
 namespace strata::lower {
 
-extern const KernelDesc table_kernels[];
-extern const int64_t table_kernel_count;
-
 namespace {
 
 // "ops/pointwise.yaml:12: aten::add.Tensor" ends with the operator's name, or with the kernel's own.

@@ -5,11 +5,6 @@
 
 #include "harness.h"
 
-namespace strata::lower {
-extern const KernelDesc table_kernels[];
-extern const int64_t table_kernel_count;
-}  // namespace strata::lower
-
 int main(int argc, char** argv) {
   using namespace strata::lower;
   using namespace strata::lower::test;

@@ -9,11 +9,6 @@
 #include "run/loop/pointwise_loop.h"
 #include "strata/generated/ops/copy.h"
 
-namespace strata::lower {
-extern const KernelDesc table_kernels[];
-extern const int64_t table_kernel_count;
-}  // namespace strata::lower
-
 namespace strata::jit {
 
 using lower::Graph;

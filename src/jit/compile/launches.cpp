@@ -7,11 +7,6 @@
 #include "dispatch/boxed.h"
 #include "lower/desc.h"
 
-namespace strata::lower {
-extern const KernelDesc table_kernels[];
-extern const int64_t table_kernel_count;
-}  // namespace strata::lower
-
 namespace strata::jit {
 
 bool Operand::covers_block(int64_t bytes) const {

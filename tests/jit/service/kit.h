@@ -14,11 +14,6 @@
 #include "lower/print/print_c.h"
 #include "run/isa.h"
 
-namespace strata::lower {
-extern const KernelDesc table_kernels[];
-extern const int64_t table_kernel_count;
-}  // namespace strata::lower
-
 namespace strata::jit::test {
 
 // A folder of this test's own, which the service uses as its cache when it is made before the service is first asked.

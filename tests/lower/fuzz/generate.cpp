@@ -7,11 +7,6 @@
 #include "lower/fuzz/program.h"
 #include "lower/pass/space_nest.h"
 
-namespace strata::lower {
-extern const KernelDesc table_kernels[];
-extern const int64_t table_kernel_count;
-}  // namespace strata::lower
-
 namespace strata::lower::fuzz {
 namespace {
 
