@@ -91,7 +91,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=datetime.date.today().toordinal())
     parser.add_argument("--sanitize", choices=["asan", "tsan"])
     args, rest = parser.parse_known_args()
-    env = dict(os.environ, STRATA_TEST_SEED=str(args.seed))
+    # Kernels that tests compile stay in the build's folder.
+    env = dict(os.environ, STRATA_TEST_SEED=str(args.seed), STRATA_CACHE_DIR=str(args.build.resolve() / "tests/kernels"))
     if args.all:
         env["STRATA_TEST_ALL"] = "1"
     cpp_env = dict(env)
