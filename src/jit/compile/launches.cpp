@@ -170,9 +170,10 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
       all = false;
     };
     each_tensor(results, [&](const Tensor& t) {
+      if (!t.defined()) return;
       bool given = false;  // or it is a view of what was there
       each_tensor(args, [&](const Tensor& a) { given |= a.defined() && a.storage().get() == t.storage().get(); });
-      if (t.defined() && !given) is_written(t);
+      if (!given) is_written(t);
     });
     const Schema& schema = node.op->schema();
     for (size_t i = 0; i < args.size(); ++i)
