@@ -1,7 +1,6 @@
 #include "ir/pass.h"
 
 #include <chrono>
-#include <cmath>
 
 #include "base/error.h"
 #include "ir/pass/common.h"
@@ -34,7 +33,7 @@ const Pass& pass_named(std::string_view name) {
 std::string PassLog::text() const {
   std::string out;
   for (const Line& l : lines)
-    out += str_cat(l.pass, ": ", l.before, " -> ", l.after, " nodes, ", std::lround(l.microseconds), " us",
+    out += str_cat(l.pass, ": ", l.before, " -> ", l.after, " nodes, ", int64_t(l.microseconds + 0.5), " us",
                    l.note.empty() ? "" : "; " + l.note, "\n");
   return out;
 }
