@@ -41,7 +41,8 @@ std::vector<std::string> objects() {
 
 TEST(Loader, PlacesCodeConstantsDataAndCalls) {
   const std::vector<std::string> all = objects();
-  for (size_t k = 0; k < std::min<size_t>(all.size(), 2); ++k) {
+  const size_t ours = std::max<size_t>(all.size(), 2) - 1;  // the last one is a printed kernel, where there is a second
+  for (size_t k = 0; k < std::min(ours, all.size()); ++k) {
     Image image(all[k]);
     auto call = reinterpret_cast<float (*)(float, float, float)>(image.symbol("call"));
     auto sum = reinterpret_cast<float (*)(int)>(image.symbol("sum"));
