@@ -170,6 +170,8 @@ class Graph:
                     f"graph: the .grad of a parameter of shape {tuple(t.shape)} was {'None' if grad is None else 'another tensor'} when the "
                     "graph was captured; reset gradients in what is captured"
                 )
+        for t in self._grads:  # what is captured resets them or found none: their memory serves this call
+            t.grad = None
 
     def _result(self, results: list) -> Any:
         for t, grad in zip(self._grads, results[self._outputs :], strict=True):
