@@ -50,15 +50,7 @@ def calls(lib: str, torch, worker: dict, compiled: bool, name: str):
     if name == "tiny_call":
         return ready(trig, torch.randn(10)), 20000
     model, optimizer, x, y, count = worker["parts"](name)
-
-    def step(x, y, forward=model):
-        optimizer.zero_grad()
-        out = forward(x)
-        loss = functional.cross_entropy(out.view(-1, out.shape[-1]), y.view(-1))
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    step = worker["step_of"](model, optimizer)
     if lib == "strata":
         optimizer.init_state()
         return ready(step, x, y), count

@@ -88,15 +88,18 @@ class Block(nn.Module):
         return x + self.down(F.gelu(self.up(self.second(x))))
 
 
-def step_of(model, optimizer, x, y):
-    def run():
+def step_of(model, optimizer):
+    """A training step of a batch; `forward` stands for the model where it is given."""
+
+    def step(x, y, forward=model):
         optimizer.zero_grad()
-        out = model(x)
+        out = forward(x)
         loss = F.cross_entropy(out.view(-1, out.shape[-1]), y.view(-1))
         loss.backward()
         optimizer.step()
+        return loss
 
-    return run
+    return step
 
 
 def parts(name: str):
@@ -111,7 +114,8 @@ def parts(name: str):
 
 def training(name: str):
     model, optimizer, x, y, count = parts(name)
-    return step_of(model, optimizer, x, y), count
+    step = step_of(model, optimizer)
+    return (lambda: step(x, y)), count
 
 
 def unary(f):

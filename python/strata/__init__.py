@@ -149,8 +149,8 @@ def typename(obj: object) -> str:
 def compile(model: object = None, **_: object) -> NoReturn:  # noqa: A001
     """Raises NotImplementedError: the compiler is not part of this version."""
     raise NotImplementedError(
-        "strata.compile: not there yet; use strata.graph in the versions that have it. Until then call the function as it "
-        "is: eager results are the ones that a compiled function will give, bit for bit"
+        "strata.compile: not there yet; use strata.graph(f, *example_inputs).compile(), which compiles for inputs of one shape. Or "
+        "call it as it is: eager results are the ones that a compiled function gives, bit for bit"
     )
 
 

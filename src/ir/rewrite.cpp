@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "dispatch/boxed.h"
+#include "ir/call.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 
@@ -56,37 +57,14 @@ std::string constant_key(const IValue& value) {
 
 namespace {
 
-// As a graph runs: below autograd and everything outside of it.
-struct Below {
-  static constexpr KeySet all{(1u << kKeyCount) - 1};
-  ExcludeGuard keys{(all - all.below(Key::Autograd)) | KeySet(Key::Tracer)};
-  GradModeGuard off{false};
-};
-
 // The results of a call that are tensors; none where it raises.
 template <class F>
 std::optional<std::vector<Tensor>> called(const Node& call, F&& operand) {
   try {
-    Stack stack;
-    for (const Arg& a : call.args) {
-      if (a.kind == Arg::List) {
-        IValue::TensorVec list;
-        for (Id v : a.values) list.push_back(v == kNone ? Tensor() : operand(v));
-        stack.push_back(IValue(std::move(list)));
-      } else {
-        stack.push_back(a.kind == Arg::Constant ? a.constant
-                        : a.values[0] == kNone  ? IValue()
-                                                : IValue(operand(a.values[0])));
-      }
-    }
+    Stack stack = stack_of(call, [&](Id v) { return v == kNone ? Tensor() : Tensor(operand(v)); });
     call_boxed(*call.op, stack);
     std::vector<Tensor> results;
-    for (const IValue& v : stack) {
-      if (v.is_tensor()) results.push_back(v.get<Tensor>());
-      if (v.is_tensors())
-        results.insert(results.end(), v.get<IValue::TensorVec>().begin(), v.get<IValue::TensorVec>().end());
-      if (v.is_none()) results.emplace_back();
-    }
+    each_tensor(stack, [&](const Tensor& t) { results.push_back(t); });
     return results;
   } catch (const Error&) {
     return std::nullopt;
@@ -96,7 +74,7 @@ std::optional<std::vector<Tensor>> called(const Node& call, F&& operand) {
 }  // namespace
 
 std::optional<std::vector<Type>> types_of_call(const Graph& g, const Node& call) {
-  const Below below;
+  const BelowAutograd below;
   const MetaGuard no_memory;
   std::optional<std::vector<Tensor>> results = called(call, [&](Id v) {
     const Type& t = g.values[size_t(v)].type;
@@ -118,7 +96,7 @@ std::optional<std::vector<Type>> types_of_call(const Graph& g, const Node& call)
 }
 
 std::optional<Tensor> result_of_call(const Node& call, TensorList operands) {
-  const Below below;
+  const BelowAutograd below;
   size_t at = 0;
   std::optional<std::vector<Tensor>> results = called(call, [&](Id) { return operands[at++]; });
   if (!results || results->size() != 1 || !(*results)[0].defined()) return std::nullopt;
@@ -126,7 +104,7 @@ std::optional<Tensor> result_of_call(const Node& call, TensorList operands) {
 }
 
 Scalar number_in(const Tensor& t) {
-  const Below below;
+  const BelowAutograd below;
   return ops::item(t);
 }
 

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "dispatch/boxed.h"
+#include "ir/call.h"
 #include "ir/graph.h"
 
 namespace strata::ir {
@@ -58,30 +59,15 @@ void Interpreter::node(const Node& n) {
   if (n.kind == Node::Loop) return loop(n);
   if (n.kind == Node::Constant)
     return give(n.results, {n.constant.defined() ? IValue(n.constant) : n.args[0].constant});
-  Stack stack;
-  for (const Arg& a : n.args) {
-    if (a.kind == Arg::List) {
-      IValue::TensorVec list;
-      for (Id v : a.values) list.push_back(read(v).get<Tensor>());
-      stack.push_back(IValue(std::move(list)));
-    } else {
-      stack.push_back(a.kind == Arg::Constant ? a.constant : read(a.values[0]));
-    }
-  }
+  Stack stack = stack_of(n, [&](Id v) { return read(v); });
   call(n, stack);
   size_t i = 0;
-  auto result = [&](const Tensor& t) {
+  each_tensor(stack, [&](const Tensor& t) {
     STRATA_INTERNAL(i < n.results.size() && t.defined() == (n.results[i] != kNone), n.op->name,
                     ": gave other results than the graph says");
     if (t.defined()) values_[size_t(n.results[i])] = IValue(t);
     ++i;
-  };
-  for (const IValue& v : stack) {
-    if (v.is_tensor()) result(v.get<Tensor>());
-    if (v.is_tensors())
-      for (const Tensor& t : v.get<IValue::TensorVec>()) result(t);
-    if (v.is_none()) result(Tensor());
-  }
+  });
   STRATA_INTERNAL(i == n.results.size(), n.op->name, ": gave fewer results than the graph says");
 }
 
@@ -107,9 +93,7 @@ std::vector<Tensor> run(const Graph& graph, TensorList inputs) {
   check_inputs(graph, inputs);
   std::vector<Tensor> params(inputs.begin(), inputs.end());
   params.insert(params.end(), graph.captured.begin(), graph.captured.end());
-  const KeySet all((1u << kKeyCount) - 1), kept = all.below(Key::Autograd);
-  ExcludeGuard below((all - kept) | KeySet(Key::Tracer));
-  GradModeGuard off(false);
+  const BelowAutograd below;
   return Interpreter(graph).run(params);
 }
 

@@ -4,6 +4,7 @@
 
 #include "dispatch/seen.h"
 #include "grad/function.h"
+#include "ir/rewrite.h"
 #include "jit/joint/split.h"
 #include "run/copy.h"
 
@@ -72,10 +73,7 @@ struct Compiled::Node {
       const ir::Type& type = c.backward_->graph().values[size_t(c.backward_->graph().body.params[params.size()])].type;
       Tensor g = grads[size_t(output)];
       if (!ir::fits(g, type)) {
-        DimVec sizes, strides;
-        for (const SymInt& n : type.sizes) sizes.push_back(n.hint());
-        for (const SymInt& n : type.strides) strides.push_back(n.hint());
-        Tensor laid = make_tensor_strided(sizes, strides, type.dtype, type.device);
+        Tensor laid = make_tensor_strided(ir::numbers(type.sizes), ir::numbers(type.strides), type.dtype, type.device);
         eager::copy_values(laid, g);
         g = laid;
       }

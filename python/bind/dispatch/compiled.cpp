@@ -125,20 +125,20 @@ PyObject* compiled(PyObject*, PyObject* args) {
   });
 }
 
+// A call, which gives the interpreter's lock to others where it is long.
+std::vector<Tensor> called(jit::Compiled& c, const std::vector<Tensor>& inputs) {
+  int64_t elements = 0;
+  for (const Tensor& t : inputs) elements += elements_of(t);
+  ReleaseLock lock(elements >= kLongWork);
+  return c.call(inputs);
+}
+
 // _compiled_call(compiled, inputs) -> outputs
 PyObject* call(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
     STRATA_CHECK_TYPE(count == 2, "_compiled_call: expected a compiled graph and its inputs");
     const CompiledRef c = in_capsule<CompiledRef>(args[0], kCompiled);
-    const std::vector<Tensor> inputs = to_TensorList(args[1]);
-    std::vector<Tensor> results;
-    {
-      int64_t elements = 0;
-      for (const Tensor& t : inputs) elements += elements_of(t);
-      ReleaseLock lock(elements >= kLongWork);
-      results = c->call(inputs);
-    }
-    return tensor_list(results);
+    return tensor_list(called(*c, to_TensorList(args[1])));
   });
 }
 
@@ -151,18 +151,12 @@ PyObject* run_plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
     const long form = PyLong_AsLong(args[1]);
     std::vector<Tensor> inputs;
     inputs.reserve(size_t(count) - 2);
-    int64_t elements = 0;
     for (Py_ssize_t i = 2; i < count; ++i) {
       STRATA_CHECK_VALUE(is_tensor(args[i]), "graph: expected a tensor as argument ", i - 2,
                          ", as it was captured, got ", Py_TYPE(args[i])->tp_name);
       inputs.push_back(tensor_of(args[i]));
-      elements += elements_of(inputs.back());
     }
-    std::vector<Tensor> results;
-    {
-      ReleaseLock lock(elements >= kLongWork);
-      results = c->call(inputs);
-    }
+    std::vector<Tensor> results = called(*c, inputs);
     if (form == 0) return wrap(std::move(results[0]));
     Own list(tensor_list(results));
     return form == 2 ? list.release() : checked(PyList_AsTuple(list.get()));

@@ -3,8 +3,9 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "core/shape/strides.h"
 #include "dispatch/boxed.h"
+#include "ir/call.h"
+#include "ir/rewrite.h"
 #include "lower/desc.h"
 
 namespace strata::jit {
@@ -78,9 +79,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     }
     eager::LaunchObserver::Scope observed(*this);
     MetaGuard shapes;
-    const KeySet all((1u << kKeyCount) - 1), kept = all.below(Key::Autograd);
-    ExcludeGuard below((all - kept) | KeySet(Key::Tracer));
-    GradModeGuard off(false);
+    const ir::BelowAutograd below;
     for (const Tensor& t : run(params_)) {
       list_.results.push_back(operand(t));
       int same = -1;
@@ -169,15 +168,15 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
           if (o.block == known->second) return;
       all = false;
     };
-    each_tensor(results, [&](const Tensor& t) {
+    ir::each_tensor(results, [&](const Tensor& t) {
       if (!t.defined()) return;
       bool given = false;  // or it is a view of what was there
-      each_tensor(args, [&](const Tensor& a) { given |= a.defined() && a.storage().get() == t.storage().get(); });
+      ir::each_tensor(args, [&](const Tensor& a) { given |= a.defined() && a.storage().get() == t.storage().get(); });
       if (!given) is_written(t);
     });
     const Schema& schema = node.op->schema();
     for (size_t i = 0; i < args.size(); ++i)
-      if (schema.args[i].type.written) each_tensor({args[i]}, is_written);
+      if (schema.args[i].type.written) ir::each_tensor({args[i]}, is_written);
     return all;
   }
 
@@ -200,15 +199,12 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
   }
 
   static Tensor shape_of(const ir::Type& type) {
-    DimVec sizes, strides;
-    for (const SymInt& n : type.sizes) sizes.push_back(n.hint());
-    for (const SymInt& n : type.strides) strides.push_back(n.hint());
-    return make_tensor_strided(sizes, strides, type.dtype, type.device, true);
+    return make_tensor_strided(ir::numbers(type.sizes), ir::numbers(type.strides), type.dtype, type.device, true);
   }
 
   void check_types(const ir::Node& node, const Stack& results) {
     size_t i = 0;
-    each_tensor(results, [&](const Tensor& t) {
+    ir::each_tensor(results, [&](const Tensor& t) {
       const ir::Id v = node.results[i++];
       if (v == ir::kNone || !t.defined()) return;
       const ir::Type& type = graph_.values[size_t(v)].type;
@@ -219,7 +215,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
 
   // A resize or another geometry of what the caller holds is no launch.
   void check_geometry(const ir::Node& node, const Stack& args) {
-    each_tensor(args, [&](const Tensor& t) {
+    ir::each_tensor(args, [&](const Tensor& t) {
       if (!t.defined() || !t.is_meta()) return;
       STRATA_CHECK_NOT_IMPLEMENTED(int64_t(t.storage()->bytes()) == list_.blocks[size_t(block_of(t))].bytes,
                                    node.op->name, ": cannot be compiled: it changes how much memory a tensor has");
@@ -227,17 +223,6 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
         STRATA_CHECK_NOT_IMPLEMENTED(!t.is_same(params_[i]) || operand(t) == list_.params[i], node.op->name,
                                      ": cannot be compiled: it gives an argument of the graph other sizes or memory");
     });
-  }
-
-  // None stands for an undefined tensor.
-  template <class F>
-  static void each_tensor(const Stack& stack, F&& f) {
-    for (const IValue& v : stack) {
-      if (v.is_tensor()) f(v.get<Tensor>());
-      if (v.is_none()) f(Tensor());
-      if (v.is_tensors())
-        for (const Tensor& t : v.get<IValue::TensorVec>()) f(t);
-    }
   }
 
   // Blocks from `before` on are of this operator.
@@ -250,12 +235,12 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     for (size_t i = 0; i < args.size(); ++i) {
       if (node.args[i].kind == ir::Arg::Constant) continue;
       const bool writes = schema.args[i].type.written;
-      each_tensor({args[i]}, [&](const Tensor& t) {
+      ir::each_tensor({args[i]}, [&](const Tensor& t) {
         l.ins.push_back(operand(t));
         l.written.push_back(writes);
       });
     }
-    each_tensor(results, [&](const Tensor& t) {
+    ir::each_tensor(results, [&](const Tensor& t) {
       l.fresh.push_back(t.defined() && size_t(block_of(t)) >= before);
       l.outs.push_back(operand(t));
     });

@@ -4,6 +4,7 @@
 
 #include "core/promote.h"
 #include "dispatch/boxed.h"
+#include "ir/call.h"
 #include "run/copy.h"
 #include "run/kernels.h"
 #include "run/loop/cast.h"
@@ -41,7 +42,6 @@ void each_block(const LaunchList& list, const Group& g, F&& fn) {
 
 // What one run needs: where each block is.
 struct Plan::Frame {
-  TensorList params;
   Ref<Storage> arena;
   std::vector<char*> base;
   std::vector<Ref<Storage>> storage;
@@ -194,7 +194,6 @@ void Plan::run_single(const Launch& l, Frame& f) const {
 
 void Plan::run_call(const Launch& l, Frame& f) const {
   const ir::Node& node = *l.node;
-  Stack stack;
   size_t next = 0;
   auto argument = [&]() -> Tensor {
     const Operand& o = l.ins[next++];
@@ -203,18 +202,10 @@ void Plan::run_call(const Launch& l, Frame& f) const {
     if (b.constant.defined()) return b.constant;
     return tensor_at(o, f.storage[size_t(o.block)], f.offset[size_t(o.block)]);
   };
-  for (const ir::Arg& a : node.args) {
-    if (a.kind == ir::Arg::List) {
-      IValue::TensorVec list;
-      for (size_t i = 0; i < a.values.size(); ++i) list.push_back(argument());
-      stack.push_back(IValue(std::move(list)));
-    } else {
-      stack.push_back(a.kind == ir::Arg::Constant ? a.constant : IValue(argument()));
-    }
-  }
+  Stack stack = ir::stack_of(node, [&](ir::Id) { return argument(); });
   call_boxed(*node.op, stack);
   size_t k = 0;
-  auto result = [&](const Tensor& t) {
+  ir::each_tensor(stack, [&](const Tensor& t) {
     const Operand& o = l.outs[k];
     const bool fresh = l.fresh[k++];
     if (!fresh || o.block < 0) return;
@@ -224,13 +215,7 @@ void Plan::run_call(const Launch& l, Frame& f) const {
     f.storage[size_t(o.block)] = t.storage();
     f.offset[size_t(o.block)] = (t.storage_offset() - o.offset) * t.itemsize();
     f.base[size_t(o.block)] = t.bytes() - o.offset * t.itemsize();
-  };
-  for (const IValue& v : stack) {
-    if (v.is_tensor()) result(v.get<Tensor>());
-    if (v.is_tensors())
-      for (const Tensor& t : v.get<IValue::TensorVec>()) result(t);
-    if (v.is_none()) result(Tensor());
-  }
+  });
 }
 
 void Plan::run_step(const Step& s, Frame& f) const {
@@ -284,9 +269,7 @@ void Plan::run_step(const Step& s, Frame& f) const {
 }
 
 std::vector<Tensor> Plan::run(TensorList params) const {
-  const KeySet all((1u << kKeyCount) - 1), kept = all.below(Key::Autograd);
-  ExcludeGuard below((all - kept) | KeySet(Key::Tracer));
-  GradModeGuard off(false);
+  const ir::BelowAutograd below;
   for (int w : written_params_) params[size_t(w)].check_writable("a compiled graph");
   // A write that another argument would see moves nothing in the graph's own order.
   for (int w : written_params_)
@@ -294,7 +277,6 @@ std::vector<Tensor> Plan::run(TensorList params) const {
       if (int(i) != w && params[i].storage().get() == params[size_t(w)].storage().get())
         return ir::Interpreter(graph_).run(params);
   Frame f;
-  f.params = params;
   const size_t n = list_.blocks.size();
   f.base.resize(n);
   f.storage.resize(n);

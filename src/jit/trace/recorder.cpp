@@ -7,6 +7,8 @@
 #include "dispatch/host_reads.h"
 #include "dispatch/seen.h"
 #include "grad/engine.h"
+#include "ir/call.h"
+#include "ir/rewrite.h"
 #include "ir/verify.h"
 
 namespace strata {
@@ -19,22 +21,6 @@ bool writes_out(const Schema& schema) {
   for (const Argument& a : schema.args)
     if (a.type.written && a.keyword_only) return true;
   return false;
-}
-
-Scalar number_in(const Tensor& t) {
-  const char* at = t.bytes();
-  switch (t.dtype()) {
-    case DType::Bool:
-      return *at != 0;
-    case DType::I64:
-      return *reinterpret_cast<const long*>(at);
-    case DType::F64:
-      return *reinterpret_cast<const double*>(at);
-    case DType::C128:
-      return *reinterpret_cast<const std::complex<double>*>(at);
-    default:
-      STRATA_INTERNAL(false, "record: a number of dtype ", t.dtype());
-  }
 }
 
 }  // namespace
@@ -91,7 +77,7 @@ ir::Id Recording::value(const Tensor& t) {
     ir::Node number;
     number.kind = ir::Node::Constant;
     number.constant = t;
-    number.args.push_back({ir::Arg::Constant, IValue(number_in(t)), {}});
+    number.args.push_back({ir::Arg::Constant, IValue(ir::number_in(t)), {}});
     number.results.push_back(v);
     graph_.body.nodes.push_back(std::move(number));
   } else {
@@ -146,17 +132,11 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
   }
   // An operator that writes gives its operand back: a value of its own, which nobody reads, since later nodes find the
   // operand's.
-  auto result = [&](const Tensor& t) {
+  ir::each_tensor(stack, [&](const Tensor& t) {
     if (!t.defined()) return node.results.push_back(ir::kNone);
     const bool known = values_.contains(t.impl());
     node.results.push_back(known ? graph_.add(ir::type_of(t)) : add(t));
-  };
-  for (const IValue& v : stack) {
-    if (v.is_tensor()) result(v.get<Tensor>());
-    if (v.is_tensors())
-      for (const Tensor& t : v.get<IValue::TensorVec>()) result(t);
-    if (v.is_none()) result(Tensor());
-  }
+  });
   graph_.body.nodes.push_back(std::move(node));
 }
 
