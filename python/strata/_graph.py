@@ -110,7 +110,7 @@ class Graph:
             return
         learned = [i for i, t in enumerate(known) if t.requires_grad]
         self._tangent_of = [i for i, y in enumerate(outputs) if y.requires_grad and learned]
-        grads = []
+        self._wanted, grads = learned, []
         if self._tangent_of:
             tangents = [_C._recording_tangent(recording, outputs[i], f"gradient of result {i}") for i in self._tangent_of]
             ends = [outputs[i] for i in self._tangent_of]
@@ -118,10 +118,7 @@ class Graph:
             _, now = _C._recording_seen(recording)
             if len(now) != len(captured):
                 raise NotImplementedError("graph: the backward uses tensors that the forward does not; it cannot be captured yet")
-            for i, g in zip(learned, found, strict=True):
-                if g is not None:
-                    self._wanted.append(i)
-                    grads.append(g)
+            grads = found
         self._graph = _C._recording_finish(recording, [*outputs, *grads])
 
     def _check_state(self, recording: Any, capture: _capture.Capture) -> None:

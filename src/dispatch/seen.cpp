@@ -1,6 +1,7 @@
 #include "dispatch/seen.h"
 
 #include <unordered_map>
+#include <utility>
 
 #include "dispatch/host_reads.h"
 #include "dispatch/operator.h"
@@ -22,6 +23,16 @@ void refuse_reading(const char* what) {
                ": reads the values of a tensor while operators are recorded, and a recording is replayed with others. "
                "Keep them in tensors (strata.where chooses between two), or read them outside of what is recorded");
 }
+
+namespace {
+
+thread_local GradientNote::What gradient_note = GradientNote::Theirs;
+
+}  // namespace
+
+GradientNote::GradientNote(What what) : before_(std::exchange(gradient_note, what)) {}
+GradientNote::~GradientNote() { gradient_note = before_; }
+GradientNote::What GradientNote::here() { return gradient_note; }
 
 namespace {
 

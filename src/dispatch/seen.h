@@ -19,4 +19,21 @@ inline void check_reading(const char* what) {
   if (STRATA_UNLIKELY(dispatch_tls.include.has(Key::Tracer))) refuse_reading(what);
 }
 
+// What a recording notes of the gradient of operators that are called while one lives.
+class GradientNote {
+ public:
+  enum What : uint8_t {
+    Theirs,  // it is the operators' own
+    Given,   // somebody gave one (autograd.Function), so that theirs would be another
+    Saved    // they alias what is saved for a backward, which reads it with its history
+  };
+  explicit GradientNote(What what);
+  ~GradientNote();
+  GradientNote(const GradientNote&) = delete;
+  static What here();
+
+ private:
+  What before_;
+};
+
 }  // namespace strata

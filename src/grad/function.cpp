@@ -30,6 +30,7 @@ Tensor zero_gradient(const OutputMeta& output) {
 }
 
 Tensor take_output(const Ref<Node>& node, Tensor t, const OutputUse& use) {
+  GradientNote own(GradientNote::Given);
   if (use.no_gradient || !is_differentiable(t.dtype())) {
     // An input that is returned unchanged, or a tensor with a history of its own, is shown by an alias without one.
     if (!use.dirty && (use.input || needs_grad(t))) t = recorded_alias(t);

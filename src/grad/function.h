@@ -19,6 +19,7 @@
 #include <typeinfo>
 #include <unordered_set>
 
+#include "dispatch/seen.h"
 #include "dispatch/tls.h"
 #include "grad/saved_tensor.h"
 #include "grad/variable.h"
@@ -43,6 +44,7 @@ class FunctionContext {
   // Tensors that backward reads; inputs and outputs of forward only. In-place writes to them are then detected.
   void save_for_backward(std::vector<Tensor> tensors) { to_save_ = std::move(tensors); }
   std::vector<Tensor> saved_tensors() const;
+  Tensor saved_tensor(size_t i) const { return saved_[i].unpack(node_); }
   // Arguments that forward wrote to; each must be returned.
   void mark_dirty(TensorList tensors) { note(dirty_, tensors); }
   void mark_non_differentiable(TensorList tensors) { note(fixed_, tensors); }
@@ -97,6 +99,7 @@ struct Function {
     (node->take_argument(tensor_in(args)), ...);
     auto outputs = [&] {
       GradModeGuard off(false);
+      GradientNote own(GradientNote::Given);
       return Derived::forward(node->context, std::forward<A>(args)...);
     }();
     if constexpr (std::is_same_v<decltype(outputs), Tensor>)

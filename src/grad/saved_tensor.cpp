@@ -1,6 +1,7 @@
 #include "grad/saved_tensor.h"
 
 #include "core/promote.h"
+#include "dispatch/seen.h"
 #include "dispatch/tls.h"
 #include "grad/variable.h"
 #include "strata/generated/ops/view.h"
@@ -17,10 +18,16 @@ HookStack& hook_stack() {
   return stack;
 }
 
+Tensor alias_of(const Tensor& t) {
+  if (STRATA_LIKELY(!dispatch_tls.include.has(Key::Tracer))) return t.alias();
+  const GradientNote saved(GradientNote::Saved);
+  return recorded_alias(t);
+}
+
 // The same values without history. A tensor that a front end holds (Key::Python) is shown by an object of its own kind,
 // which only its detach can make.
 Tensor without_history(const Tensor& t) {
-  if (STRATA_LIKELY(!t.keys().has(Key::Python))) return recorded_alias(t);
+  if (STRATA_LIKELY(!t.keys().has(Key::Python))) return alias_of(t);
   ExcludeGuard plain(Key::Autograd | Key::InplaceOrView);
   return ops::detach(t);
 }
@@ -68,7 +75,7 @@ Tensor SavedTensor::unpack(Node* owner) const {
     t = packed_->unpack();
     if (is_leaf_ && !is_output_) {
       if (!t.is_same(data_)) {
-        t = recorded_alias(t);
+        t = alias_of(t);
         // Gradients that flow through the unpacked copy belong to the leaf.
         if (requires_grad_) {
           t.impl()->grad_fn_ = gradient_edge(data_).node;
@@ -103,7 +110,7 @@ Tensor SavedTensor::unpack(Node* owner) const {
       t.impl()->keys_ = t.impl()->keys_ | KeySet(Key::Autograd);
     }
   } else if (grad_fn_) {
-    t = recorded_alias(t);
+    t = alias_of(t);
     t.impl()->grad_fn_ = grad_fn_;
     t.impl()->output_nr_ = output_nr_;
     t.impl()->keys_ = t.impl()->keys_ | KeySet(Key::Autograd);

@@ -67,7 +67,11 @@ struct Node {
   std::vector<Arg> args;
   std::vector<Id> results;  // kNone: an undefined tensor
   std::vector<Block> blocks;
-  Tensor constant;   // of a constant: a Python number as a tensor
+  Tensor constant;  // of a constant: a Python number as a tensor
+  // How gradients went when it was recorded: through it; not, since they were off; by a derivative that somebody gave
+  // (autograd.Function); or it is an alias for a backward, which stands for its operand. Runs above autograd heed it.
+  enum Gradient : uint8_t { Through, Off, Own, Saved };
+  Gradient gradient = Through;
   std::string span;  // "model.py:12 in forward"; passes keep it
 };
 

@@ -421,6 +421,12 @@ class Parser {
       } while (accept(","));
       n.blocks.push_back(block());
     } else {
+      if (accept("no_grad"))
+        n.gradient = Node::Off;
+      else if (accept("own_grad"))
+        n.gradient = Node::Own;
+      else if (accept("saved"))
+        n.gradient = Node::Saved;
       call(n);
     }
     define(n.results);

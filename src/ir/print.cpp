@@ -64,6 +64,8 @@ std::string names(const std::vector<Id>& ids) {
   return out;
 }
 
+constexpr const char* kGradientWords[] = {"", "no_grad ", "own_grad ", "saved "};
+
 class Printer {
  public:
   explicit Printer(const Graph& g) : g_(g) {}
@@ -128,6 +130,7 @@ class Printer {
         break;
       }
       case Node::Call: {
+        out_ += kGradientWords[n.gradient];
         out_ += n.op->name + "(";
         const Schema& schema = n.op->schema();
         for (size_t i = 0; i < n.args.size(); ++i) {

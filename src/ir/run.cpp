@@ -19,7 +19,11 @@ std::vector<IValue> Interpreter::block(const Block& b) {
   return results;
 }
 
-void Interpreter::call(const Node& node, Stack& stack) { call_boxed(*node.op, stack); }
+void Interpreter::call(const Node& node, Stack& stack) {
+  if (grad_enabled() && node.gradient == Node::Saved) return stack.resize(1);
+  const GradModeGuard mode(grad_enabled() && node.gradient == Node::Through);
+  call_boxed(*node.op, stack);
+}
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include "dispatch/seen.h"
 #include "grad/function.h"
 #include "ir/rewrite.h"
-#include "jit/joint/split.h"
-#include "run/copy.h"
+#include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
 
 namespace strata::jit {
 
@@ -26,13 +26,19 @@ const Plan& Compiled::inference() {
   return *inference_;
 }
 
-void Compiled::make_training() {
+void Compiled::make_halves() {
   std::lock_guard<std::mutex> hold(lock_);
-  if (training_ || captured_.tangent_of.empty()) return;
-  Halves h = split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(), captured_.outputs);
-  saved_param_ = h.saved_param;
-  backward_ = std::make_unique<Plan>(std::move(h.backward));
-  training_ = std::make_unique<Plan>(std::move(h.forward));
+  if (!halves_ && !captured_.tangent_of.empty())
+    halves_ = std::make_unique<Halves>(
+        split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(), captured_.outputs));
+}
+
+void Compiled::make_training() {
+  make_halves();
+  std::lock_guard<std::mutex> hold(lock_);
+  if (training_ || !halves_) return;
+  backward_ = std::make_unique<Plan>(halves_->backward);
+  training_ = std::make_unique<Plan>(halves_->forward);
 }
 
 const Plan* Compiled::training() { return make_training(), training_.get(); }
@@ -45,42 +51,70 @@ std::vector<std::pair<std::string, const Plan*>> Compiled::plans() {
 
 namespace {
 
-// What a call leaves for its backward. Saved tensors are aliases without history, whose memory's version is watched.
-struct Saved {
-  std::shared_ptr<Compiled> compiled;
-  std::vector<Tensor> tensors;
-  std::vector<uint32_t> versions;
-};
+// Where a graph is being captured, another becomes part of it, operator by operator; over shapes there is nothing to
+// compile.
+bool one_by_one(const std::vector<Tensor>& params) {
+  return recording_here() || MetaGuard::active() ||
+         std::any_of(params.begin(), params.end(), [](const Tensor& t) { return t.is_meta(); });
+}
 
 }  // namespace
 
+std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>& params,
+                                                       const std::vector<Tensor>& tangents) {
+  STRATA_CHECK_NOT_IMPLEMENTED(halves_->written.empty(),
+                               "graph: a second derivative (create_graph=True) of a graph that writes its input ",
+                               halves_->written[0], "; take it of the function itself");
+  check_differentiable(captured_);
+  const std::vector<Tensor> all = captured_.joint_params(params, tangents);
+  if (one_by_one(all)) {
+    const AutocastGuard plain(DType::BF16, false);
+    const std::vector<Tensor> values = ir::Interpreter(captured_.graph).run(all);
+    return {values.begin() + int64_t(captured_.outputs), values.end()};
+  }
+  {
+    std::lock_guard<std::mutex> hold(lock_);
+    if (!derivative_) derivative_ = std::make_shared<Compiled>(differentiate(captured_, all));
+  }
+  std::vector<Tensor> found = derivative_->run(all), gradients;
+  size_t next = 0;
+  for (size_t k = captured_.outputs; k < captured_.graph.body.results.size(); ++k)
+    gradients.push_back(captured_.graph.body.results[k] == ir::kNone ? Tensor() : found[next++]);
+  return gradients;
+}
+
+// A call that a backward may follow. Its context saves all parameters, then what the forward made for the backward.
 struct Compiled::Node {
   static std::vector<Tensor> backward(FunctionContext& ctx, const std::vector<Tensor>& grads) {
-    const auto& saved = std::any_cast<const Saved&>(ctx.values.at("saved"));
-    Compiled& c = *saved.compiled;
-    STRATA_CHECK_NOT_IMPLEMENTED(!grad_enabled(),
-                                 "graph: a second derivative of a compiled graph (create_graph=True) is not there yet; "
-                                 "take it of the function itself");
-    for (size_t i = 0; i < saved.tensors.size(); ++i)
-      STRATA_CHECK(saved.tensors[i].version() == saved.versions[i],
-                   "one of the variables needed for gradient computation has been modified by an inplace operation: a "
-                   "tensor of shape ",
-                   saved.tensors[i].sizes(), ", which a compiled graph saved, is at version ",
-                   saved.tensors[i].version(), "; expected version ", saved.versions[i], " instead");
-    std::vector<Tensor> params = saved.tensors;
-    for (int output : c.captured_.tangent_of) {
-      // A gradient of other strides than the one at hand when the graph was made is laid out like that.
-      const ir::Type& type = c.backward_->graph().values[size_t(c.backward_->graph().body.params[params.size()])].type;
-      Tensor g = grads[size_t(output)];
-      if (!ir::fits(g, type)) {
-        Tensor laid = make_tensor_strided(ir::numbers(type.sizes), ir::numbers(type.strides), type.dtype, type.device);
-        eager::copy_values(laid, g);
-        g = laid;
-      }
-      params.push_back(g);
+    Compiled& c = **std::any_cast<std::shared_ptr<Compiled>>(&ctx.values.at("compiled"));
+    const size_t count = c.forward_.body.params.size();
+    const ir::Graph& backward = c.halves_->backward;
+    std::vector<Tensor> made, params;
+    if (grad_enabled()) {
+      for (size_t i = 0; i < count; ++i) params.push_back(ctx.saved_tensor(i));
+    } else {
+      size_t own = 0;
+      for (int p : c.halves_->saved_param) params.push_back(ctx.saved_tensor(p < 0 ? count + own++ : size_t(p)));
     }
-    const std::vector<Tensor> made = c.backward_->run(params);
-    std::vector<Tensor> out(c.inputs() + c.captured_.graph.captured.size());
+    // A gradient of other strides than the one at hand when the graph was made is laid out like that.
+    std::vector<Tensor> tangents;
+    for (size_t t = 0; t < c.captured_.tangent_of.size(); ++t) {
+      const size_t place = c.halves_->saved_param.size() + t;
+      const ir::Type& type = backward.values[size_t(backward.body.params[place])].type;
+      const Tensor& g = grads[size_t(c.captured_.tangent_of[t])];
+      tangents.push_back(ir::fits(g, type)
+                             ? g
+                             : ops::copy_(ops::empty_strided(ir::numbers(type.sizes), ir::numbers(type.strides),
+                                                             type.dtype, type.device),
+                                          g));
+    }
+    if (grad_enabled()) {
+      made = c.differentiable_gradients(params, tangents);
+    } else {
+      params.insert(params.end(), tangents.begin(), tangents.end());
+      made = one_by_one(params) ? ir::Interpreter(backward).run(params) : c.backward()->run(params);
+    }
+    std::vector<Tensor> out(count);
     for (size_t k = 0; k < made.size(); ++k) out[size_t(c.captured_.wanted[k])] = made[k];
     return out;
   }
@@ -96,26 +130,24 @@ std::vector<Tensor> Compiled::call(TensorList given) {
   STRATA_CHECK(now.enabled == then.enabled && (!now.enabled || now.dtype == then.dtype), "graph: autocast was ",
                then.enabled ? "on" : "off", " when the graph was captured, and is ",
                now.enabled ? str_cat("on, to ", now.dtype) : std::string("off"), "; capture it again");
-  bool shapes = false;
-  for (const Tensor& t : params) {
-    t.check_memory();
-    shapes |= t.is_meta();
-  }
-  // Where a graph is being captured, this one becomes part of it, operator by operator.
-  if (recording_here() || shapes || MetaGuard::active()) return ir::Interpreter(forward_).run(params);
+  for (const Tensor& t : params) t.check_memory();
+  return run(params);
+}
+
+std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
+  const bool single = one_by_one(params);
   const bool grads = !captured_.step && grad_enabled() &&
                      std::any_of(params.begin(), params.end(), [](const Tensor& t) { return needs_grad(t); });
-  if (!grads) return inference().run(params);
+  if (!grads) return single ? ir::Interpreter(forward_).run(params) : inference().run(params);
   for (size_t i = 0; i < params.size(); ++i)
     STRATA_CHECK(!needs_grad(params[i]) ||
-                     std::find(captured_.wanted.begin(), captured_.wanted.end(), int(i)) != captured_.wanted.end() ||
-                     captured_.outputs == 0,
+                     std::find(captured_.wanted.begin(), captured_.wanted.end(), int(i)) != captured_.wanted.end(),
                  "graph: input ", i,
                  " requires a gradient, and did not when the graph was captured; capture it again, or "
                  "call it under no_grad()");
-  make_training();
-  if (!training_) return inference().run(params);  // no result hangs on what requires one
-  for (int w : training_->written())
+  make_halves();
+  if (!halves_) return single ? ir::Interpreter(forward_).run(params) : inference().run(params);
+  for (int w : halves_->written)
     STRATA_CHECK_NOT_IMPLEMENTED(!needs_grad(params[size_t(w)]), "graph: input ", w,
                                  " is written in place and requires a gradient: its history cannot be kept; write a "
                                  "copy of it");
@@ -124,22 +156,19 @@ std::vector<Tensor> Compiled::call(TensorList given) {
   std::vector<Tensor> results;
   {
     GradModeGuard off(false);
-    results = training_->run(params);
+    results = single ? ir::Interpreter(halves_->forward).run(params) : training()->run(params);
   }
-  Saved saved{shared_from_this(), {}, {}};
-  for (size_t i = captured_.outputs; i < results.size(); ++i) {
-    const int param = saved_param_[i - captured_.outputs];
-    const Tensor& t = param < 0 ? results[i] : params[size_t(param)];
-    saved.tensors.push_back(t.alias(t.sizes(), t.strides(), t.storage_offset()));
-    saved.versions.push_back(t.version());
-  }
+  std::vector<Tensor> saved = params;
+  for (size_t i = captured_.outputs; i < results.size(); ++i)
+    if (halves_->saved_param[i - captured_.outputs] < 0) saved.push_back(results[i]);
+  node->context.save_for_backward(std::move(saved));
   results.resize(captured_.outputs);
   std::vector<Tensor> fixed;
   for (size_t i = 0; i < results.size(); ++i)
     if (std::find(captured_.tangent_of.begin(), captured_.tangent_of.end(), int(i)) == captured_.tangent_of.end())
       fixed.push_back(results[i]);
   node->context.mark_non_differentiable(fixed);
-  node->context.values["saved"] = std::move(saved);
+  node->context.values["compiled"] = shared_from_this();
   return node->finish(std::move(results));
 }
 

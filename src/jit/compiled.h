@@ -4,22 +4,11 @@
 #include <memory>
 #include <mutex>
 
-#include "core/dtype.h"
-#include "dispatch/autocast.h"
 #include "jit/compile/plan.h"
+#include "jit/joint/captured.h"
+#include "jit/joint/split.h"
 
 namespace strata::jit {
-
-// What a capture gives: forward and backward in one graph, or the forward alone.
-struct Captured {
-  ir::Graph graph;
-  size_t forward_nodes = 0, outputs = 0;
-  std::vector<int> tangent_of;    // per tangent, the last inputs: the output whose gradient it is
-  std::vector<int> wanted;        // per gradient, the results after the outputs: the forward's parameter that it is of
-  bool step = false;              // it computed gradients itself: results need none
-  DType dtype = default_dtype();  // the default one, that new tensors had
-  AutocastState autocast = autocast_state(0);
-};
 
 class Compiled : public std::enable_shared_from_this<Compiled> {
  public:
@@ -39,18 +28,23 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   const Plan* backward();
   // The least compiled that describes it to people: training and backward where there is a gradient, else inference.
   std::vector<std::pair<std::string, const Plan*>> plans();
-  size_t inputs() const { return captured_.graph.inputs() - captured_.tangent_of.size(); }
+  size_t inputs() const { return captured_.inputs(); }
 
  private:
   struct Node;
-  std::vector<Tensor> run_backward(const std::vector<Tensor>& saved, const std::vector<Tensor>& grads);
+  // On parameters that fit, with a history for the results.
+  std::vector<Tensor> run(const std::vector<Tensor>& params);
+  // The gradients with a history of their own.
+  std::vector<Tensor> differentiable_gradients(const std::vector<Tensor>& params, const std::vector<Tensor>& tangents);
+  void make_halves();
   void make_training();
 
   Captured captured_;
   ir::Graph forward_;
-  std::vector<int> saved_param_;
   std::mutex lock_;
+  std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::unique_ptr<Plan> inference_, training_, backward_;
+  std::shared_ptr<Compiled> derivative_;  // of the gradients
 };
 
 }  // namespace strata::jit

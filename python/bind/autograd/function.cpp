@@ -79,6 +79,7 @@ namespace {
 // Forward runs without recording; `setup_context` marks the form forward(*args).
 Own run_forward(PyObject* cls, PyObject* ctx, PyObject* args) {
   GradModeGuard off(false);
+  GradientNote own(GradientNote::Given);
   Own forward = get_attr(cls, "forward");
   static PyObject* base = import_attr("strata.autograd.function", "Function").release();
   Own setup = get_attr(cls, "setup_context");

@@ -35,17 +35,7 @@ PyObject* tangent(PyObject*, PyObject* args) {
   PyObject *recording, *like;
   const char* name;
   if (!PyArg_ParseTuple(args, "OOs", &recording, &like, &name)) return nullptr;
-  return guarded([&] {
-    const Tensor& t = to_Tensor(like);
-    Tensor made;
-    {
-      ExcludeGuard unrecorded{KeySet(Key::Tracer)};
-      made = make_tensor_strided(t.sizes(), t.strides(), t.dtype(), t.device());
-      eager::fill_values(made, Scalar(1));
-    }
-    recording_in(recording).input(made, name);
-    return wrap(std::move(made));
-  });
+  return guarded([&] { return wrap(recording_in(recording).tangent(to_Tensor(like), name)); });
 }
 
 // _recording_seen(recording) -> (nodes so far, tensors captured so far)

@@ -296,6 +296,20 @@ LaunchList lower(const ir::Graph& graph) {
   return Lowering(graph).lower();
 }
 
+std::vector<int> written_params(const LaunchList& list) {
+  std::vector<char> written(list.blocks.size());
+  for (const Launch& l : list.launches) {
+    for (const Operand& o : l.outs)
+      if (o.block >= 0) written[size_t(o.block)] = true;
+    for (size_t k = 0; k < l.written.size(); ++k)
+      if (l.written[k] && l.ins[k].block >= 0) written[size_t(l.ins[k].block)] = true;
+  }
+  std::vector<int> params;
+  for (size_t b = 0; b < written.size(); ++b)
+    if (written[b] && list.blocks[b].param >= 0) params.push_back(list.blocks[b].param);
+  return params;
+}
+
 std::string print(const LaunchList& list) {
   auto text = [](const Operand& o) {
     if (o.block < 0) return std::string("None");

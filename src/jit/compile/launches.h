@@ -68,6 +68,9 @@ LaunchList lower(const ir::Graph& graph);
 // Copies of whole blocks that nobody could tell from what was copied are left out.
 void forward_copies(LaunchList& list);
 
+// Which of the graph's parameters are written.
+std::vector<int> written_params(const LaunchList& list);
+
 std::string print(const LaunchList& list);
 
 }  // namespace strata::jit

@@ -48,10 +48,17 @@ struct Plan::Frame {
   std::vector<int64_t> offset;  // bytes from the storage's beginning to the block
 };
 
-Plan::Plan(ir::Graph graph, bool fused) : graph_(std::move(graph)), list_(lower(graph_)) {
+Plan::Plan(ir::Graph graph, bool fused) : graph_(std::move(graph)) {
+  if (fused) {
+    static const ir::Pass passes[] = {ir::pass_named("fold"), ir::pass_named("simplify"), ir::pass_named("common"),
+                                      ir::pass_named("dead")};
+    ir::run_passes(graph_, {passes, std::size(passes)}, passes_);
+  }
+  list_ = lower(graph_);
   forward_copies(list_);
   Pieces pieces;
   groups_ = group(list_, pieces);
+  written_params_ = written_params(list_);
   if (!fused)
     for (Group& g : groups_) g.fused.reset();
   compile();
@@ -69,7 +76,6 @@ void Plan::place() {
   result_.assign(n, false);
   made_by_call_.assign(n, false);
   place_.assign(n, -1);
-  std::vector<char> written(n);
   for (size_t s = 0; s < groups_.size(); ++s) {
     each_block(list_, groups_[s], [&](int b) {
       if (first[size_t(b)] < 0) first[size_t(b)] = int(s);
@@ -78,12 +84,8 @@ void Plan::place() {
     for (int i : groups_[s].launches) {
       const Launch& l = list_.launches[size_t(i)];
       for (size_t k = 0; k < l.outs.size(); ++k) {
-        if (l.outs[k].block < 0) continue;
-        written[size_t(l.outs[k].block)] = true;
-        if (l.kind == Launch::Call && l.fresh[k]) made_by_call_[size_t(l.outs[k].block)] = true;
+        if (l.outs[k].block >= 0 && l.kind == Launch::Call && l.fresh[k]) made_by_call_[size_t(l.outs[k].block)] = true;
       }
-      for (size_t k = 0; k < l.written.size(); ++k)
-        if (l.written[k] && l.ins[k].block >= 0) written[size_t(l.ins[k].block)] = true;
     }
   }
   for (const Operand& o : list_.results)
@@ -91,7 +93,6 @@ void Plan::place() {
   std::vector<int> order;
   for (size_t b = 0; b < n; ++b) {
     const Block& block = list_.blocks[b];
-    if (block.param >= 0 && written[b]) written_params_.push_back(block.param);
     if (first[b] < 0 || block.param >= 0 || block.constant.defined() || result_[b] || made_by_call_[b]) continue;
     order.push_back(int(b));
   }

@@ -2,6 +2,7 @@
 // where in one arena what lies between them. A run needs no Python and changes nothing of the plan: several may be
 // under way at once.
 #pragma once
+#include "ir/pass.h"
 #include "jit/compile/group.h"
 #include "jit/service/compile.h"
 
@@ -16,6 +17,7 @@ class Plan {
   std::vector<Tensor> run(TensorList params) const;
 
   const ir::Graph& graph() const { return graph_; }
+  const ir::PassLog& passes() const { return passes_; }  // that the graph went through
   const std::string& without_compiler() const { return without_compiler_; }
   size_t kernels() const;  // fused ones
   const std::vector<int>& written() const { return written_params_; }
@@ -47,6 +49,7 @@ class Plan {
   void run_call(const Launch& l, Frame& f) const;
 
   ir::Graph graph_;
+  ir::PassLog passes_;
   LaunchList list_;
   std::vector<Group> groups_;
   std::vector<Step> steps_;

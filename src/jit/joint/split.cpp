@@ -147,6 +147,8 @@ class Splitter {
     for (const Launch& l : list.launches)
       if (l.node && l.kind != Launch::Pointwise && l.kind != Launch::Copy && l.kind != Launch::Fill)
         cheap_[size_t(l.node - g_.body.nodes.data())] = false;
+    for (int p : written_params(list))
+      if (!is_tangent(g_.body.params[size_t(p)])) written_.push_back(p < int(own_) ? p : p - int(tangents_));
     bool writes = false;
     for (size_t i = 0; i < forward_; ++i)
       writes |= g_.body.nodes[i].kind == ir::Node::Call && g_.body.nodes[i].op->schema().writes();
@@ -179,6 +181,7 @@ class Splitter {
 
   Halves build(const std::vector<ir::Id>& saved) {
     Halves h;
+    h.written = written_;
     Builder forward(g_), backward(g_);
     for (size_t p = 0; p < g_.body.params.size(); ++p)
       if (!is_tangent(g_.body.params[p])) forward.param(g_.body.params[p]);
@@ -225,6 +228,7 @@ class Splitter {
   std::vector<int> maker_, param_;
   std::vector<char> cheap_;
   std::set<ir::Id> needed_;
+  std::vector<int> written_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ struct Halves {
   // forward: parameters are the joint graph's but for the tangents; results are its outputs, then what is saved.
   // backward: parameters are what is saved, then the tangents; results are the gradients.
   ir::Graph forward, backward;
+  std::vector<int> written;      // parameters of the forward that it writes
   std::vector<int> saved_param;  // per saved value: the forward's parameter that it is, or -1
 };
 

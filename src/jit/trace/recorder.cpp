@@ -7,9 +7,11 @@
 #include "dispatch/host_reads.h"
 #include "dispatch/seen.h"
 #include "grad/engine.h"
+#include "grad/variable.h"
 #include "ir/call.h"
 #include "ir/rewrite.h"
 #include "ir/verify.h"
+#include "run/copy.h"
 
 namespace strata {
 
@@ -49,6 +51,14 @@ void Recording::input(const Tensor& t, std::string name) {
   const ir::Id v = add(t);
   graph_.values[size_t(v)].name = std::move(name);
   graph_.body.params.push_back(v);
+}
+
+Tensor Recording::tangent(const Tensor& like, std::string name) {
+  const ExcludeGuard unrecorded{KeySet(Key::Tracer)};
+  const Tensor made = make_tensor_strided(like.sizes(), like.strides(), like.dtype(), like.device());
+  eager::fill_values(made, Scalar(1));
+  input(made, std::move(name));
+  return made;
 }
 
 ir::Graph Recording::finish(TensorList outputs) {
@@ -110,12 +120,26 @@ void Recording::call(Operator& op, Dispatch d, Stack& stack) {
   redispatch_boxed(op, d.below(Key::Tracer), stack);
 }
 
+ir::Node::Gradient Recording::gradient_of(const Stack& args) const {
+  const GradientNote::What note = GradientNote::here();
+  if (note == GradientNote::Saved) return ir::Node::Saved;
+  if (stands_for_) return stands_for_->gradient;
+  // A backward reckons without gradients, unless they are asked for.
+  if (current_node() || (note == GradientNote::Theirs && grad_enabled())) return ir::Node::Through;
+  bool needed = false;
+  ir::each_tensor(args, [&](const Tensor& t) { needed |= needs_grad(t); });
+  return !needed ? ir::Node::Through : note == GradientNote::Given ? ir::Node::Own : ir::Node::Off;
+}
+
 void Recording::record(Operator& op, Dispatch d, Stack& stack) {
   ir::Node node;
   node.op = &op;
   // What a backward does stands for the line of the forward.
   const Node* running = current_node();
-  node.span = running && running->mark ? source_text(running->mark) + ", backward" : source_chain();
+  node.span = stands_for_                ? stands_for_->span
+              : running && running->mark ? source_text(running->mark) + ", backward"
+                                         : source_chain();
+  node.gradient = gradient_of(stack);
   for (const IValue& v : stack) {
     if (v.is_tensor()) {
       node.args.push_back(ir::Arg::one(value(v.get<Tensor>())));

@@ -19,8 +19,10 @@ class Recording {
   explicit Recording(TensorList inputs);
   ~Recording();
   Recording(const Recording&) = delete;
-  // One more input, as the gradient that a backward begins with.
-  void input(const Tensor& t, std::string name = {});
+  // A tensor of ones, laid out like that one, as one more input: a gradient that a backward begins with.
+  Tensor tangent(const Tensor& like, std::string name);
+  // While it is set, recorded nodes stand for this one: its line, and how gradients went.
+  void stand_for(const ir::Node* node) { stands_for_ = node; }
   ir::Graph finish(TensorList outputs);
   const ir::Graph& graph() const { return graph_; }  // so far
   bool made(const Tensor& t) const;                  // whether a node made it
@@ -31,8 +33,10 @@ class Recording {
  private:
   static void call(Operator& op, Dispatch d, Stack& stack);
   void record(Operator& op, Dispatch d, Stack& stack);
+  void input(const Tensor& t, std::string name = {});
   ir::Id value(const Tensor& t);
   ir::Id add(const Tensor& t);
+  ir::Node::Gradient gradient_of(const Stack& args) const;
 
   IncludeGuard key_;
   ir::Graph graph_;
@@ -40,6 +44,7 @@ class Recording {
   std::vector<Tensor> kept_;  // an address stays one tensor's
   std::vector<ir::Id> captured_;
   std::unordered_set<const TensorImpl*> cleared_;
+  const ir::Node* stands_for_ = nullptr;
 };
 
 }  // namespace strata

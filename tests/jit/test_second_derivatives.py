@@ -1,0 +1,174 @@
+"""Gradients of a compiled graph's gradients: captured and compiled in their turn, with eager's bits."""
+
+from __future__ import annotations
+
+import pytest
+import strata
+
+F = strata.nn.functional
+grad = strata.autograd.grad
+
+
+def same(a, b) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and a.stride() == b.stride() and strata.equal(a, b)
+
+
+def cubic(x, w):
+    return (x * w).tanh() * x * x
+
+
+def attention(x, w):
+    q = x @ w
+    return (q @ q.transpose(-1, -2)).softmax(-1) @ x
+
+
+def normed(x, w):
+    middle = x.mean(-1, keepdim=True)
+    return ((x - middle) * ((x - middle) ** 2 + 1e-5).mean(-1, keepdim=True).rsqrt()).sigmoid() @ w
+
+
+def halves_of_it(x, w):
+    a, b = (x @ w).chunk(2)
+    return a.exp() * b.sigmoid()
+
+
+def centred(x, w):
+    with strata.no_grad():
+        middle = (x * w).mean()
+    return (x - middle).pow(3) * w
+
+
+@pytest.mark.parametrize("f", [cubic, attention, normed, halves_of_it, centred])
+def test_second_and_third_derivatives_are_eagers(f):
+    x, w = strata.randn(4, 4, requires_grad=True), strata.randn(4, 4, requires_grad=True)
+    cf = strata.graph(f, x, w).compile()
+    for _ in range(2):  # made, then at hand
+        found = []
+        for g in (cf, f):
+            y = g(x, w)
+            first = grad(y, (x, w), y.detach() + 1, create_graph=True)
+            ends = [t for t in first if t.requires_grad]
+            second = grad(ends, (x, w), [t.detach() for t in ends], create_graph=True, allow_unused=True)
+            ends = [t for t in second if t is not None and t.requires_grad]
+            third = grad(ends, (x, w), [strata.ones_like(t) for t in ends], allow_unused=True)
+            found.append([y, *first, *second, *third])
+        for i, (a, b) in enumerate(zip(*found, strict=True)):
+            assert (a is None) == (b is None) and (a is None or same(a, b)), i
+
+
+def test_gradient_penalty_trains():
+    model = strata.nn.Sequential(strata.nn.Linear(6, 16), strata.nn.Tanh(), strata.nn.Linear(16, 1))
+    x = strata.randn(32, 6, requires_grad=True)
+    cf = strata.graph(model, x).compile()
+    for f in (cf, model):
+        model.zero_grad()
+        (slope,) = grad(f(x).sum(), x, create_graph=True)
+        ((slope.norm(dim=1) - 1) ** 2).mean().backward()
+        if f is cf:
+            wanted = [p.grad for p in model.parameters()]
+    for a, p in zip(wanted, model.parameters(), strict=True):
+        assert (a is None) == (p.grad is None) and (a is None or same(a, p.grad))
+
+
+def test_a_penalty_inside_of_a_capture():
+    x, w = strata.randn(4, 4, requires_grad=True), strata.randn(4, 4, requires_grad=True)
+    inner = strata.graph(centred, x, w).compile()
+
+    def penalty(f, x, w):
+        (slope,) = grad(f(x, w).sum(), x, create_graph=True)
+        return (slope**2).sum()
+
+    cf = strata.graph(lambda x, w: penalty(inner, x, w), x, w).compile()
+    want = penalty(centred, x, w)
+    got = cf(x, w)
+    assert same(got, want)
+    for a, b in zip(grad(got, (x, w)), grad(want, (x, w)), strict=True):
+        assert same(a, b)
+
+
+def test_finite_differences():
+    x, w = (strata.randn(3, 3, dtype=strata.float64, requires_grad=True) for _ in range(2))
+    for f in (cubic, attention, centred):
+        cf = strata.graph(f, x, w).compile()
+        if f is not centred:  # whose middle stands still for gradients alone
+            assert strata.autograd.gradcheck(cf, (x, w))
+            assert strata.autograd.gradgradcheck(cf, (x, w))
+
+
+def test_linear_functions_and_unused_arguments():
+    x, w = strata.randn(3, requires_grad=True), strata.randn(3, requires_grad=True)
+    cf = strata.graph(lambda x, w: x * 2, x, w).compile()
+    v = strata.ones(3, requires_grad=True)
+    (slope,) = grad(cf(x, w), x, v, create_graph=True)
+    assert same(grad(slope.sum(), v)[0], strata.full((3,), 2.0))
+    assert grad(cf(x, w).sum(), w, allow_unused=True) == (None,)
+
+
+class Straight(strata.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 1.0
+
+
+class Reversed(strata.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return -g
+
+
+@pytest.mark.parametrize("function", [Straight, Reversed])
+def test_functions_with_a_derivative_of_their_own(function):
+    x = strata.randn(5, requires_grad=True)
+
+    def f(x):
+        return function.apply(x * 3) * x
+
+    cf = strata.graph(f, x).compile()
+    assert same(grad(cf(x).sum(), x)[0], grad(f(x).sum(), x)[0])
+    with pytest.raises(NotImplementedError, match=r"autograd.Function calls.*take it of the function itself"):
+        grad(cf(x).sum(), x, create_graph=True)
+    outer = strata.graph(lambda x: cf(x) * 2, x).compile()
+    assert same(grad(outer(x).sum(), x)[0], grad((f(x) * 2).sum(), x)[0]), "inside of a capture, too"
+
+
+def test_what_cannot_be_run_again_is_refused():
+    x = strata.randn(5, requires_grad=True)
+    noisy = strata.graph(lambda x: F.dropout(x * x, 0.5), x).compile()
+    with pytest.raises(NotImplementedError, match="other random numbers"):
+        grad(noisy(x).sum(), x, create_graph=True)
+    count = strata.zeros(())
+    counting = strata.graph(lambda x, count: (x * x, count.add_(1))[0], x, count).compile()
+    with pytest.raises(NotImplementedError, match="writes its input 1"):
+        grad(counting(x, count).sum(), x, create_graph=True)
+
+
+def test_inputs_that_are_written_in_between():
+    x, w = strata.randn(3, requires_grad=True), strata.randn(3)
+    cf = strata.graph(lambda x, w: x + w, x, w).compile()
+    y = cf(x, w)
+    w.add_(1)
+    grad(y.sum(), x, retain_graph=True)  # the first derivative does not need it
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        grad(y.sum(), x, create_graph=True)
+    y = cf(x, w)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        strata.graph(cubic, x, w)  # a capture in between changes nothing
+        z = strata.graph(cubic, x, w).compile()(x, w)
+        z.sum().backward()
+        z.sum().backward()
+
+
+def test_how_gradients_went_is_in_the_text():
+    x, w = strata.randn(3, requires_grad=True), strata.randn(3)
+    text = str(strata.graph(lambda x, w: centred(x, w).exp() + Straight.apply(x), x, w))
+    assert " = no_grad aten::mul.Tensor" in text and " = saved aten::detach" in text and " = own_grad aten::round" in text
+    assert strata._C._graph_text(strata._C._graph_parse(text, [])) == text
