@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import statistics
 
-# name: (goal as a share of the peer's time, of its compiled time or of its better mode, bytes moved at least or 0)
+# name: (goal as a share of the peer's time, of its compiled time or of its better mode, bytes moved at least or 0). Shares of the best
+# copy are goals, too: 75 % for trig_2p24, 80 % for adamw_10m.
 ROWS = {
     "trig_2p24": (1 / 7, "compiled", 2 * 4 * 2**24),
     "trig_both_2p24": (1 / 1.5, "compiled", 0),
@@ -14,6 +15,8 @@ ROWS = {
     "cross_entropy": (1 / 1.3, "better", 0),
     "mlp_step": (1 / 1.5, "better", 0),
     "gpt_step": (1 / 1.6, "better", 0),
+    "adamw_10m": (1.0, "better", 28 * 10_000_000),
+    "resnet50": (1 / 1.1, "better", 0),
     "tiny_call": (1.5 / 13.8, "compiled", 0),
 }
 
@@ -49,6 +52,23 @@ def calls(lib: str, torch, worker: dict, compiled: bool, name: str):
         return (lambda: torch.autograd.grad(forward(), x)), 1
     if name == "tiny_call":
         return ready(trig, torch.randn(10)), 20000
+    if name == "resnet50":
+        with torch.no_grad():
+            model, x = worker["resnet50"](), torch.randn(1, 3, 224, 224)
+            run = ready(model, x)
+
+        def inference():
+            with torch.no_grad():
+                return run()
+
+        return inference, 2
+    if name == "adamw_10m":
+        p = torch.nn.Parameter(torch.randn(10_000_000))
+        p.grad = torch.randn(10_000_000)
+        optimizer = torch.optim.AdamW([p], lr=1e-3, **({"fused": True} if lib == "torch" else {}))
+        if lib == "strata":
+            optimizer.init_state()
+        return (ready(optimizer.step) if compiled and lib == "strata" else optimizer.step), 3
     model, optimizer, x, y, count = worker["parts"](name)
     step = worker["step_of"](model, optimizer)
     if lib == "strata":
@@ -58,9 +78,15 @@ def calls(lib: str, torch, worker: dict, compiled: bool, name: str):
     return (lambda: step(x, y, forward)), count
 
 
+def share_of_copy(ours, moved: int, seconds: float, blocks: int) -> str:
+    """How much of the best copy's speed that is which moves as many bytes: a column."""
+    if not moved:
+        return f"{'':>9}"
+    return f"{min(ours.seconds(f'copy:{moved}') for _ in range(blocks)) / seconds:>9.0%}"
+
+
 def main(ours, theirs, measure, only: list[str] | None, blocks: int) -> None:
-    copy = 2 * 16 * 2**20 / min(ours.seconds("copy_16m") for _ in range(blocks))
-    print(f"best copy of 16 MiB: {copy / 1e9:.1f} GB/s; our results have eager's bits")
+    print("numerics of ours: exact, which is eager's bits")
     print(f"{'work':<16}{'eager':>11}{'compiled':>11}{'peer eager':>12}{'compiled':>11}{'ours/peer':>11}{'goal':>7}{'of copy':>9}  result", flush=True)
     for name, (goal, against, moved) in ROWS.items():
         if only and name not in only:
@@ -73,7 +99,7 @@ def main(ours, theirs, measure, only: list[str] | None, blocks: int) -> None:
         if peer:
             best = times[3] if against == "compiled" else min(times[2:])
             row += f"{times[1] / best:>12.2f}{goal:>7.2f}"
-        row += f"{moved / (times[1] / scale) / copy:>9.0%}" if moved else f"{'':>9}"
+        row += share_of_copy(ours, moved, times[1] / scale, blocks)
         if peer:
             row += f"  {'met' if times[1] / best <= goal else 'MISSED'}"
         print(row + ("; SLOWER than our eager" if times[1] > 1.03 * times[0] else ""), flush=True)

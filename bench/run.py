@@ -191,18 +191,13 @@ def main() -> None:
         print(f"peer: {theirs['python'].ask(op='about')}")
     print(f"{'work':<18}{'ours':>12}{'peer':>12}{'ours/peer':>11}{'goal':>8}{'of copy':>9}  result")
     for suite in [args.suite] if args.suite else list(GOALS):
-        copy = 0.0
-        if suite == "cpu":
-            seconds = min(ours["python"].seconds("copy_16m") for _ in range(args.blocks))
-            copy = 2 * 16 * 2**20 / seconds
-            print(f"best copy of 16 MiB: {copy / 1e9:.1f} GB/s")
         for name, (goal, unit, moved) in GOALS[suite].items():
             if args.only and name not in args.only:
                 continue
             kind = "cpp" if name.startswith("cpp_") else "import" if name == "import" else "python"
             a, b = measure(name, ours[kind], theirs.get(kind), args.blocks)
             mine = statistics.median(a)
-            share = f"{moved / mine / copy:>9.0%}" if moved and copy else f"{'':>9}"
+            share = graphs.share_of_copy(ours[kind], moved, mine, args.blocks)
             row = f"{name:<18}{mine * SCALE[unit]:>9.2f} {unit}"
             if name == "import":
                 peer = f"{statistics.median(b) * 1e3:>9.2f} ms" if b else f"{'':>12}"

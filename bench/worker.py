@@ -9,6 +9,7 @@ import sys
 import time
 
 import graphs
+from models import parts, step_of
 
 import ops
 
@@ -57,61 +58,6 @@ def chain():
     return run, 5
 
 
-class GPT(nn.Module):
-    """4 layers, width 256, 8 heads, vocabulary 4,096."""
-
-    def __init__(self):
-        super().__init__()
-        self.token, self.place = nn.Embedding(4096, 256), nn.Embedding(128, 256)
-        self.blocks = nn.ModuleList([Block() for _ in range(4)])
-        self.norm, self.head = nn.LayerNorm(256), nn.Linear(256, 4096, bias=False)
-
-    def forward(self, tokens):
-        x = self.token(tokens) + self.place(torch.arange(tokens.shape[1]))
-        for block in self.blocks:
-            x = block(x)
-        return self.head(self.norm(x))
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = nn.LayerNorm(256), nn.LayerNorm(256)
-        self.qkv, self.out = nn.Linear(256, 768), nn.Linear(256, 256)
-        self.up, self.down = nn.Linear(256, 1024), nn.Linear(1024, 256)
-
-    def forward(self, x):
-        b, t, d = x.shape
-        q, k, v = self.qkv(self.first(x)).view(b, t, 3, 8, 32).permute(2, 0, 3, 1, 4).unbind(0)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(y.transpose(1, 2).reshape(b, t, d))
-        return x + self.down(F.gelu(self.up(self.second(x))))
-
-
-def step_of(model, optimizer):
-    """A training step of a batch; `forward` stands for the model where it is given."""
-
-    def step(x, y, forward=model):
-        optimizer.zero_grad()
-        out = forward(x)
-        loss = F.cross_entropy(out.view(-1, out.shape[-1]), y.view(-1))
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
-
-
-def parts(name: str):
-    """A model, its optimiser, a batch, and how many steps make a block."""
-    if name == "mlp_step":
-        model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
-        return model, torch.optim.SGD(model.parameters(), lr=0.01), torch.randn(64, 784), torch.randint(0, 10, (64,)), 20
-    model = GPT()
-    tokens = torch.randint(0, 4096, (2, 128))
-    return model, torch.optim.AdamW(model.parameters(), lr=1e-4), tokens, tokens, 3
-
-
 def training(name: str):
     model, optimizer, x, y, count = parts(name)
     step = step_of(model, optimizer)
@@ -141,9 +87,10 @@ def adamw():
     return optimizer.step, 3
 
 
-def copy():
-    a, b = torch.zeros(4 * 2**20), torch.zeros(4 * 2**20)
-    return (lambda: b.copy_(a)), 20
+def copy(moved):
+    """Of half as many bytes as are moved."""
+    a, b = torch.zeros(moved // 8), torch.zeros(moved // 8)
+    return (lambda: b.copy_(a)), max(2, 2**29 // moved)
 
 
 WORK = {
@@ -151,7 +98,7 @@ WORK = {
     "chain_1000": chain, "mlp_step": lambda: training("mlp_step"), "gpt_step": lambda: training("gpt_step"), "softmax": lambda: unary(lambda x: F.softmax(x, -1)),
     "layernorm": lambda: unary(lambda x: F.layer_norm(x, (1024,))), "sum": lambda: unary(lambda x: x.sum(-1)),
     "gelu": lambda: unary(F.gelu), "matmul_1024": lambda: matmul(1024, torch.float32), "matmul_2048": lambda: matmul(2048, torch.float32),
-    "matmul_2048_bf16": lambda: matmul(2048, torch.bfloat16), "conv_3x3": conv, "adamw_10m": adamw, "copy_16m": copy,
+    "matmul_2048_bf16": lambda: matmul(2048, torch.bfloat16), "conv_3x3": conv, "adamw_10m": adamw,
 }
 BLOCK = 0.02  # seconds that a block of an operator's calls takes
 ready: dict = {}
@@ -172,7 +119,10 @@ def operator(name: str):
 def seconds(name: str) -> float:
     if name not in ready:
         kind, _, of = name.partition(":")
-        made = graphs.calls(lib, torch, globals(), kind == "compiled", of) if of else WORK[name]() if name in WORK else operator(name)
+        if of:
+            made = copy(int(of)) if kind == "copy" else graphs.calls(lib, torch, globals(), kind == "compiled", of)
+        else:
+            made = WORK[name]() if name in WORK else operator(name)
         ready[name] = made
         for _ in range(3):
             ready[name][0]()

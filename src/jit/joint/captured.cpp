@@ -31,8 +31,8 @@ void check_differentiable(const Captured& c) {
     STRATA_CHECK_NOT_IMPLEMENTED(n.gradient != ir::Node::Own, "graph: a second derivative (create_graph=True) through ",
                                  n.op->name, ", which an autograd.Function calls (", n.span,
                                  "): the graph knows its first derivative alone; take it of the function itself");
-    STRATA_CHECK_NOT_IMPLEMENTED(info(*n.op)->acts.find("draws") == std::string::npos, "graph: a second derivative (create_graph=True) through ",
-                                 n.op->name, " (", n.span,
+    STRATA_CHECK_NOT_IMPLEMENTED(info(*n.op)->acts.find("draws") == std::string::npos,
+                                 "graph: a second derivative (create_graph=True) through ", n.op->name, " (", n.span,
                                  "): it would draw other random numbers; take it of the function itself");
   }
 }
