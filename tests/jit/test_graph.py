@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 
 import pytest
 import strata
@@ -100,52 +99,6 @@ def test_written_arguments_and_views():
     z = x.clone()
     got, want = cf(x, x), f(z, z)
     assert same(x, z) and all(same(p, q) for p, q in zip(got, want, strict=True)), "arguments that share memory"
-
-
-def test_results_are_the_callers():
-    cf = strata.graph(trig, strata.randn(50)).compile()
-    xs = [strata.randn(50) for _ in range(100)]
-    held = [cf(x) for x in xs]
-    assert all(same(y, trig(x)) for x, y in zip(xs, held, strict=True))
-
-
-def test_two_forwards_then_two_backwards_in_both_orders():
-    w = strata.randn(30, requires_grad=True)
-
-    def f(x):
-        return (x * w).tanh() * w
-
-    a, b = strata.randn(30), strata.randn(30)
-    cf = strata.graph(f, a).compile()
-    for order in ((0, 1), (1, 0)):
-        ends, wants = [cf(a), cf(b)], [f(a), f(b)]
-        for k in order:
-            (got,), (want,) = strata.autograd.grad(ends[k].sum(), w), strata.autograd.grad(wants[k].sum(), w)
-            assert same(got, want)
-
-
-def test_threads_share_one_compiled_function():
-    x = strata.randn(20, 70, requires_grad=True)
-
-    def f(x):
-        return x.softmax(-1).log() * x
-
-    cf, wrong = strata.graph(f, x).compile(), []
-
-    def work(seed):
-        y = strata.randn(20, 70, generator=strata.Generator().manual_seed(seed)).requires_grad_()
-        for _ in range(20):
-            a, b = cf(y), f(y)
-            (ga,), (gb,) = strata.autograd.grad(a.sum(), y), strata.autograd.grad(b.sum(), y)
-            if not (same(a, b) and same(ga, gb)):
-                wrong.append(seed)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not wrong
 
 
 def test_nested_arguments_and_results():
