@@ -40,7 +40,7 @@ del _install
 
 # Where names live that are loaded on first use.
 _MODULES = (
-    "__config__ accelerator amp autograd backends cache compiler cpu distributed distributions fft func fx hub jit "
+    "__config__ _logging accelerator amp autograd backends cache compiler cpu distributed distributions fft func fx hub jit "
     "library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
     "special testing types utils"
 )
@@ -53,7 +53,7 @@ _NAMES = {
         "complex32 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu qint8 qint32 "
         "quint8"
     ),
-    "_graph": "CompiledGraph Graph graph",
+    "_graph": "CompiledGraph Graph graph load_graph",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index"

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from strata import _C
 
-__all__ = ["clear", "compiler", "folder", "stats"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from strata._graph import CompiledGraph
+
+__all__ = ["clear", "compiler", "explain", "folder", "stats"]
 
 
 def stats() -> dict[str, int | float | str]:
@@ -35,3 +39,12 @@ def folder() -> str:
 def compiler() -> str:
     """What compiles kernels in this process ("Clang 19.1.7, in the process", "/usr/bin/gcc"), or why nothing does."""
     return _C._compiler_report()
+
+
+def explain(compiled: CompiledGraph) -> str:
+    """Of each kernel of a compiled graph: whether the cache had it, and if not, what of its key differed.
+
+    A key is the kernel's text, the compiler and its version, its flags and the CPU's features. Where the same text was there,
+    made otherwise, what differs is named; else the first line in which the text differs from the nearest that is there now.
+    """
+    return compiled._text("cache")

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/near.h"
 #include "dispatch/boxed.h"
 
 namespace strata {
@@ -82,17 +83,6 @@ Operator& OperatorTable::get(std::string_view name) {
 }
 
 namespace {
-// How many letters have to be put in, taken out or changed to make `b` of `a`.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t corner = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j)
-      corner = std::exchange(row[j + 1], std::min({row[j + 1] + 1, row[j] + 1, corner + (a[i] != b[j])}));
-  }
-  return row[b.size()];
-}
 std::string_view without_overload(std::string_view name) { return name.substr(0, name.find('.')); }
 }  // namespace
 
@@ -102,7 +92,7 @@ std::vector<std::string> OperatorTable::near_names(std::string_view name) {
   if (!found.empty()) return found;
   size_t least = 3;  // more letters are another word
   for (Operator* op : all()) {
-    const size_t d = distance(without_overload(name), without_overload(op->name));
+    const size_t d = letters_apart(without_overload(name), without_overload(op->name));
     if (d < least) found.clear();
     if (d <= least && d < 3) found.push_back(op->name);
     least = std::min(least, d);

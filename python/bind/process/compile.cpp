@@ -1,5 +1,6 @@
 // The compile service: its cache for strata.cache, and texts compiled by hand for tests.
 #include "jit/service/compile.h"
+#include "base/log.h"
 #include "bind/args/args.h"
 #include "bind/process/lock.h"
 #include "bind/tensor/methods.h"
@@ -101,7 +102,28 @@ PyObject* compile_text(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* choose_logs(PyObject*, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(names);
+    if (!text) return nullptr;
+    set_logs(text);
+    Py_RETURN_NONE;
+  });
+}
+PyObject* logs_capture(PyObject*, PyObject*) { return PyBool_FromLong(logs(Log::Capture)); }
+PyObject* log_capture(PyObject*, PyObject* text) {
+  return guarded([&]() -> PyObject* {
+    const char* s = PyUnicode_AsUTF8(text);
+    if (!s) return nullptr;
+    write_log(Log::Capture, s);
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_set_logs", choose_logs, METH_O, "The compiler's logs that are on, with commas between."},
+    {"_logs_capture", logs_capture, METH_NOARGS, "Whether captures are told of."},
+    {"_log_capture", log_capture, METH_O, "Tells of a capture."},
     {"_cache_stats", stats, METH_NOARGS, "Counts of the compile service and the size of its folder."},
     {"_cache_clear", clear, METH_NOARGS, "Removes the compiled kernels on disk."},
     {"_compiler_report", report, METH_NOARGS, "What compiles kernels, or why nothing does."},

@@ -1,4 +1,4 @@
-// From groups to kernels that run: text, compiled, and the steps that call them; and what people are told of it.
+// From groups to kernels that run: text, compiled, and the steps that call them.
 #include <map>
 #include <mutex>
 
@@ -58,44 +58,6 @@ void Plan::compile() {
       entry = static_cast<const StrataKernelFile*>(programs_[size_t(source_of_[g])]->symbol(table))->entries;
     steps_.push_back(step_of(int(g), entry));
   }
-}
-
-std::string Plan::source() const {
-  std::string out;
-  for (const ProgramRef& p : programs_) out += (out.empty() ? "" : "\n") + p->text();
-  return out;
-}
-
-std::string Plan::explain() const {
-  std::string out = str_cat(kernels(), " fused kernels, ", groups_.size() - kernels(), " operators by themselves\n");
-  if (!without_compiler_.empty()) out += "not fused: " + without_compiler_ + "\n";
-  for (size_t i = 0; i < groups_.size(); ++i) {
-    const Group& g = groups_[i];
-    if (g.fused) {
-      const Origin& o = origins_[size_t(source_of_[i])];
-      out += str_cat("kernel over ", g.fused->shape,
-                     g.fused->reduced.empty() ? "" : str_cat(", rows along dims ", g.fused->reduced), ", reads ",
-                     g.fused->ins.size(), ", writes ", g.fused->outs.size(), "; from ", how_name(o.how), " in ", o.ms,
-                     " ms\n");
-    } else {
-      out += "by itself\n";
-    }
-    for (int k : g.launches) {
-      const Launch& l = list_.launches[size_t(k)];
-      out += "  " + std::string(l.node ? l.node->op->name : l.name);
-      if (l.node && !l.node->span.empty()) out += "  # " + l.node->span;
-      out += "\n";
-    }
-    if (i) out += "  not one with what is before it: " + g.alone + "\n";
-  }
-  return out;
-}
-
-std::string Plan::memory() const {
-  std::string out = str_cat("arena of ", arena_, " bytes (", unshared_, " without reuse)\n");
-  for (size_t b = 0; b < place_.size(); ++b)
-    if (place_[b] >= 0) out += str_cat("  b", b, ": ", list_.blocks[b].bytes, " bytes at ", place_[b], "\n");
-  return out;
 }
 
 }  // namespace strata::jit

@@ -1,6 +1,7 @@
 #include "jit/compile/plan.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/promote.h"
 #include "dispatch/boxed.h"
@@ -49,20 +50,32 @@ struct Plan::Frame {
 };
 
 Plan::Plan(ir::Graph graph, bool fused) : graph_(std::move(graph)) {
+  auto start = std::chrono::steady_clock::now();
+  auto stage = [&](const char* name) {
+    const auto now = std::chrono::steady_clock::now();
+    stages_.emplace_back(name, std::chrono::duration<double, std::milli>(now - start).count());
+    start = now;
+  };
   if (fused) {
     static const ir::Pass passes[] = {ir::pass_named("fold"), ir::pass_named("simplify"), ir::pass_named("common"),
                                       ir::pass_named("dead")};
     ir::run_passes(graph_, {passes, std::size(passes)}, passes_);
   }
+  stage("passes");
   list_ = lower(graph_);
   forward_copies(list_);
+  stage("launches");
   Pieces pieces;
   groups_ = group(list_, pieces);
   written_params_ = written_params(list_);
+  stage("fusion");
   if (!fused)
     for (Group& g : groups_) g.fused.reset();
   compile();
+  stage("kernels");
   place();
+  stage("memory");
+  tell();
 }
 
 size_t Plan::kernels() const {

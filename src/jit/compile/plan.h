@@ -27,6 +27,11 @@ class Plan {
   std::string source() const;
   std::string explain() const;
   std::string memory() const;
+  std::string cache() const;  // of each kernel: a hit, or what of its key differed
+  struct Traffic {
+    int64_t moved = 0, least = 0;  // bytes that kernels read and write; those of what comes in and goes out alone
+  };
+  Traffic traffic() const;
 
  private:
   struct Step {
@@ -42,6 +47,8 @@ class Plan {
   struct Frame;
 
   void compile();
+  void tell() const;  // STRATA_LOGS
+  std::string kernel_name(size_t program) const;
   void place();
   Step step_of(int group, const StrataKernelEntry* entry) const;
   void run_step(const Step& s, Frame& f) const;
@@ -55,7 +62,8 @@ class Plan {
   std::vector<Step> steps_;
   std::vector<ProgramRef> programs_;  // one for each different kernel
   std::vector<Origin> origins_;
-  std::vector<int> source_of_;  // per group
+  std::vector<int> source_of_;                          // per group
+  std::vector<std::pair<const char*, double>> stages_;  // of the making, in ms
   std::string without_compiler_;
   std::vector<int> written_params_;
   // Per block: its place in the arena (-1: none), whether it is a result's and made at each run.

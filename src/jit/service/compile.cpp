@@ -15,6 +15,7 @@
 #include "core/parallel.h"
 #include "jit/service/compilers.h"
 #include "jit/service/disk_cache.h"
+#include "jit/service/explain.h"
 #include "jit/service/gate.h"
 #include "jit/service/hash.h"
 
@@ -98,6 +99,11 @@ class Service {
     return s;
   }
   void clear() { disk_.clear(); }
+  std::string explain_miss(const Program& program) {
+    for (const auto& c : compilers_)
+      if (c->name() == program.compiler()) return jit::explain_miss(disk_, c->identity(program.isa()), program.text());
+    return "its compiler is gone";
+  }
 
   bool has_compiler() {
     return std::any_of(compilers_.begin(), compilers_.end(), [](const auto& c) { return c->open().empty(); });
@@ -244,6 +250,12 @@ bool has_compiler() {
 CacheStats cache_stats() {
   AtWork at_work;
   return service().stats();
+}
+std::string explain_origin(const Program& program, const Origin& origin) {
+  if (origin.how == How::Memory) return "hit: this process had it";
+  if (origin.how == How::Disk) return str_cat("hit: loaded from disk in ", origin.ms, " ms");
+  AtWork at_work;
+  return str_cat("miss: compiled by ", program.compiler(), " in ", origin.ms, " ms; ", service().explain_miss(program));
 }
 void cache_clear() {
   AtWork at_work;

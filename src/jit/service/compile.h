@@ -65,6 +65,8 @@ struct CacheStats {
   std::string folder;                                                              // empty: none
 };
 CacheStats cache_stats();
+// Whether a program came from the cache, and if not, what of its key differed from what was there.
+std::string explain_origin(const Program& program, const Origin& origin);
 void cache_clear();  // the files; programs that live stay
 
 }  // namespace strata::jit

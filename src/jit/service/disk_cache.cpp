@@ -102,19 +102,35 @@ std::vector<Entry> entries(const std::string& folder) {
   return found;
 }
 
-// What `bytes` hold as a file of this key, or nothing.
-std::optional<std::string> object_of(std::string_view bytes, std::string_view maker, std::string_view text) {
+struct Content {
+  std::string_view maker, text, object;
+};
+// What a file's bytes hold, or nothing where they are not as they were written.
+std::optional<Content> content_of(std::string_view bytes) {
   Header h;
   if (bytes.size() < sizeof h) return {};
   std::memcpy(&h, bytes.data(), sizeof h);
   constexpr size_t checked = offsetof(Header, maker);
   std::string_view rest = bytes.substr(sizeof h);
   if (std::memcmp(h.magic, kMagic, sizeof kMagic) != 0 || !(h.check == hash(bytes.substr(checked)))) return {};
-  if (h.maker != maker.size() || h.text != text.size() || h.maker > rest.size() || h.text > rest.size() - h.maker ||
-      h.object != rest.size() - h.maker - h.text)
-    return {};
-  if (rest.substr(0, h.maker) != maker || rest.substr(h.maker, h.text) != text) return {};
-  return std::string(rest.substr(h.maker + h.text));
+  if (h.maker > rest.size() || h.text > rest.size() - h.maker || h.object != rest.size() - h.maker - h.text) return {};
+  return Content{rest.substr(0, h.maker), rest.substr(h.maker, h.text), rest.substr(h.maker + h.text)};
+}
+
+// The bytes of a file that may be believed, empty where it cannot be read; nothing where there is none.
+std::optional<std::string> bytes_of(const std::string& path, bool used) {
+  File file(path, O_RDONLY);
+  struct stat s;
+  if (!file || fstat(file.fd(), &s) != 0 || !S_ISREG(s.st_mode)) return {};
+  // What somebody else put here would be run as this user.
+  if (s.st_uid != geteuid() && s.st_uid != 0) return {};
+  std::string bytes;
+  if (s.st_size <= kLargestFile) {
+    bytes.resize(size_t(s.st_size));
+    if (!file.read(bytes.data(), bytes.size())) bytes.clear();
+  }
+  if (used && time(nullptr) - s.st_mtime > kUsed) futimens(file.fd(), nullptr);
+  return bytes;
 }
 
 }  // namespace
@@ -145,20 +161,9 @@ std::string DiskCache::path(std::string_view maker, std::string_view text) const
 DiskCache::Found DiskCache::load(std::string_view maker, std::string_view text) const {
   if (!on()) return {};
   const std::string path = this->path(maker, text);
-  std::string bytes;
-  {
-    File file(path, O_RDONLY);
-    struct stat s;
-    if (!file || fstat(file.fd(), &s) != 0 || !S_ISREG(s.st_mode)) return {};
-    // What somebody else put here would be run as this user.
-    if (s.st_uid != geteuid() && s.st_uid != 0) return {};
-    if (s.st_size <= kLargestFile) {
-      bytes.resize(size_t(s.st_size));
-      if (!file.read(bytes.data(), bytes.size())) bytes.clear();
-    }
-    if (time(nullptr) - s.st_mtime > kUsed) futimens(file.fd(), nullptr);
-  }
-  if (auto object = object_of(bytes, maker, text)) return {std::move(object), false};
+  const std::optional<std::string> bytes = bytes_of(path, true);
+  if (!bytes) return {};
+  if (auto c = content_of(*bytes); c && c->maker == maker && c->text == text) return {std::string(c->object), false};
   unlink(path.c_str());
   return {{}, true};
 }
@@ -237,6 +242,21 @@ DiskCache::Size DiskCache::size() const {
   if (on())
     for (const Entry& e : entries(folder_)) size.files += e.name.ends_with(kSuffix), size.bytes += e.bytes;
   return size;
+}
+
+std::vector<DiskCache::Key> DiskCache::keys(size_t most) const {
+  std::vector<Key> found;
+  if (!on()) return found;
+  std::vector<Entry> all = entries(folder_);
+  std::sort(all.begin(), all.end(), [](const Entry& x, const Entry& y) { return x.used > y.used; });
+  for (const Entry& e : all) {
+    if (found.size() == most) break;
+    if (!e.name.ends_with(kSuffix)) continue;
+    const std::optional<std::string> bytes = bytes_of(str_cat(folder_, '/', e.name), false);
+    if (!bytes) continue;
+    if (auto c = content_of(*bytes)) found.push_back({std::string(c->maker), std::string(c->text)});
+  }
+  return found;
 }
 
 void DiskCache::clear() const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace strata::jit {
 
@@ -31,6 +32,11 @@ class DiskCache {
   };
   Size size() const;
   void clear() const;
+  struct Key {
+    std::string maker, text;
+  };
+  // Of the files that were used last, `most` of them at the most; what is damaged is left out.
+  std::vector<Key> keys(size_t most) const;
   const std::string& folder() const { return folder_; }
   int64_t limit() const { return limit_; }
   bool on() const { return !folder_.empty() && limit_ > 0; }

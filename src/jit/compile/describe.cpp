@@ -1,0 +1,116 @@
+// What people are told of a plan.
+#include <algorithm>
+#include <set>
+
+#include "base/log.h"
+#include "jit/compile/plan.h"
+
+namespace strata::jit {
+
+namespace {
+
+// Of the elements that a place has, each once.
+int64_t bytes_of(const Operand& o) {
+  int64_t n = o.block < 0 ? 0 : itemsize(o.dtype);
+  for (size_t d = 0; d < o.sizes.size(); ++d) n *= o.strides[d] == 0 ? std::min<int64_t>(o.sizes[d], 1) : o.sizes[d];
+  return n;
+}
+
+}  // namespace
+
+Plan::Traffic Plan::traffic() const {
+  Traffic t;
+  std::set<int> read, written;
+  for (const Group& g : groups_) {
+    if (g.fused)
+      for (const auto* list : {&g.fused->outs, &g.fused->ins})
+        for (const FusedOperand& o : *list) t.moved += bytes_of(o.memory);
+    for (int i : g.launches) {
+      const Launch& l = list_.launches[size_t(i)];
+      for (const Operand& o : l.outs) {
+        if (!g.fused) t.moved += bytes_of(o);
+        written.insert(o.block);
+      }
+      for (const Operand& o : l.ins) {
+        if (!g.fused) t.moved += bytes_of(o);
+        read.insert(o.block);
+      }
+    }
+  }
+  std::set<int> counted;
+  for (const Operand& o : list_.params)
+    if (counted.insert(o.block).second)
+      t.least += bytes_of(o) * (int64_t(read.count(o.block)) + int64_t(written.count(o.block)));
+  for (const Operand& o : list_.results)
+    if (counted.insert(o.block).second) t.least += bytes_of(o);
+  return t;
+}
+
+std::string Plan::kernel_name(size_t program) const {
+  for (size_t g = 0; g < groups_.size(); ++g)
+    if (source_of_[g] == int(program)) return groups_[g].fused ? groups_[g].fused->kernel.text : "";
+  return "";
+}
+
+std::string Plan::cache() const {
+  std::string out;
+  if (!without_compiler_.empty())
+    out += "no kernels: " + without_compiler_ + "\n";
+  else if (programs_.empty())
+    out += "no kernels: nothing is fused\n";
+  for (size_t i = 0; i < programs_.size(); ++i)
+    out += str_cat("kernel ", i, " (", kernel_name(i), "): ", explain_origin(*programs_[i], origins_[i]), "\n");
+  return out;
+}
+
+void Plan::tell() const {
+  if (logs(Log::Passes)) write_log(Log::Passes, passes_.text());
+  if (logs(Log::Fusion)) write_log(Log::Fusion, explain());
+  if (logs(Log::OutputCode)) write_log(Log::OutputCode, source());
+  if (logs(Log::Cache)) write_log(Log::Cache, cache());
+}
+
+std::string Plan::source() const {
+  std::string out;
+  for (const ProgramRef& p : programs_) out += (out.empty() ? "" : "\n") + p->text();
+  return out;
+}
+
+std::string Plan::explain() const {
+  const auto [moved, least] = traffic();
+  std::string out = str_cat(kernels(), " fused kernels, ", groups_.size() - kernels(), " operators by themselves\n",
+                            moved, " bytes moved; inputs and results alone are ", least, "\n");
+  for (const auto& [stage, ms] : stages_)
+    out += str_cat(&stage == &stages_[0].first ? "compiled in: " : ", ", stage, ' ', ms, " ms");
+  out += "\n";
+  if (!without_compiler_.empty()) out += "not fused: " + without_compiler_ + "\n";
+  for (size_t i = 0; i < groups_.size(); ++i) {
+    const Group& g = groups_[i];
+    if (g.fused) {
+      const Origin& o = origins_[size_t(source_of_[i])];
+      out += str_cat("kernel over ", g.fused->shape,
+                     g.fused->reduced.empty() ? "" : str_cat(", rows along dims ", g.fused->reduced), ", reads ",
+                     g.fused->ins.size(), ", writes ", g.fused->outs.size(), "; from ", how_name(o.how), " in ", o.ms,
+                     " ms\n");
+    } else {
+      out += "by itself\n";
+    }
+    for (int k : g.launches) {
+      const Launch& l = list_.launches[size_t(k)];
+      out += "  " + std::string(l.node ? l.node->op->name : l.name);
+      if (l.node && !l.node->span.empty()) out += "  # " + l.node->span;
+      out += "\n";
+    }
+    if (i) out += "  not one with what is before it: " + g.alone + "\n";
+  }
+  return out;
+}
+
+std::string Plan::memory() const {
+  std::string out = str_cat("arena of ", arena_, " bytes (", unshared_, " without reuse)\n");
+  for (size_t b = 0; b < place_.size(); ++b)
+    if (place_[b] >= 0) out += str_cat("  b", b, ": ", list_.blocks[b].bytes, " bytes at ", place_[b], "\n");
+  return out;
+}
+
+}  // namespace strata::jit
