@@ -7,36 +7,70 @@ from functools import partial
 
 import strata
 from strata import _C, _capture
-from strata.utils._pytree import tree_flatten, tree_unflatten
+from strata._graph_file import load, save
+from strata._graph_form import Arguments, Results, parameter_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["CompiledGraph", "Graph", "graph"]
+    from strata import Tensor
+
+__all__ = ["CompiledGraph", "Graph", "Node", "graph", "load_graph"]
 
 
-def _modules(f: Any, args: tuple) -> list:
-    """The modules that a function may ask for their mode: itself, what it is bound to or closes over, its arguments."""
-    held = [f, getattr(f, "__self__", None), *args]
-    for cell in getattr(f, "__closure__", None) or ():
+def _held(f: Any, leaves: list) -> list[tuple[str, Any]]:
+    """What a function may use, by name: itself, what it is bound to or closes over, globals that it names, its arguments."""
+    held = [("", f), ("self", getattr(f, "__self__", None))]
+    code = getattr(f, "__code__", None)
+    for name, cell in zip(getattr(code, "co_freevars", ()), getattr(f, "__closure__", None) or (), strict=False):
         try:
-            held.append(cell.cell_contents)
+            held.append((name, cell.cell_contents))
         except ValueError:  # not filled yet
             continue
-    names = getattr(getattr(f, "__code__", None), "co_names", ())
-    held += [f.__globals__[n] for n in names if n in getattr(f, "__globals__", {})]
-    if "strata.nn" not in sys.modules:
-        return []
-    return [m for h in held if isinstance(h, strata.nn.Module) for m in h.modules()]
+    variables = getattr(f, "__globals__", {})
+    held += [(name, variables[name]) for name in getattr(code, "co_names", ()) if name in variables]
+    return held + [("", leaf) for leaf in leaves]
+
+
+def _names(held: list[tuple[str, Any]], capture: _capture.Capture, captured: list) -> list[str]:
+    """What the tensors are called that a function found outside of its arguments; each name is one tensor's."""
+    found: dict[int, str] = {}
+    modules = "strata.nn" in sys.modules
+    for name, value in held:
+        prefix = f"{name}." if name else ""
+        if isinstance(value, strata.Tensor):
+            found.setdefault(id(value), name)
+        elif modules and isinstance(value, strata.nn.Module):
+            for key, t in [*value.named_parameters(), *value.named_buffers()]:
+                found.setdefault(id(t), prefix + key)
+    for k, optimizer in enumerate(capture.optimizers):
+        own = type(optimizer).__name__ + (f" {k}" if k else "")
+        for i, (p, state) in enumerate(optimizer.state.items()):
+            for key, t in state.items():
+                if isinstance(t, strata.Tensor):
+                    found.setdefault(id(t), f"{own}.{found.get(id(p)) or i}.{key}")
+    for group, slot in capture.rates:
+        found[id(slot)] = f"lr {[id(g) for g, _ in capture.rates].index(id(group))}"
+    taken: set[str] = set()
+    names = []
+    for i, t in enumerate(captured):
+        name = found.get(id(t)) or f"captured {i}"
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        names.append(name)
+    return names
 
 
 class _Modes:
     """Modes of modules and numbers of optimisers that a capture used. (What tensors and the default dtype were, the graph knows.)"""
 
-    def __init__(self, f: Any, args: tuple, capture: _capture.Capture):
-        self.training = [(m, m.training) for m in _modules(f, args)]
+    def __init__(self, held: list[tuple[str, Any]], capture: _capture.Capture):
+        modules = [m for _, h in held if isinstance(h, strata.nn.Module) for m in h.modules()] if "strata.nn" in sys.modules else []
+        self.training = [(m, m.training) for m in modules]
         self.rates = capture.rates
         slotted = [id(group) for group, _ in capture.rates]
         self.numbers = [
@@ -66,6 +100,23 @@ class _Modes:
                 slot.fill_(float(group["lr"]))
 
 
+class Node:
+    """A node of a graph, or an input of it.
+
+    name: of its first result, as a graph prints it ("%3"); an input may be called by its name in the program, too.
+    op: the operator ("aten::add.Tensor"), or "input", "constant", "if", "loop". reads, results: names of values.
+    type: of the first result. span: the program's line.
+    """
+
+    def __init__(self, name: str, op: str, type: str, reads: list[str], results: list[str], span: str):
+        self.name, self.op, self.type, self.reads, self.results, self.span = name, op, type, reads, results, span
+
+    def __repr__(self) -> str:
+        if self.op == "input":
+            return f"{self.name}: {self.type}" + (f" {self.span!r}" if self.span else "")
+        return f"{', '.join(self.results)}: {self.type} = {self.op}({', '.join(self.reads)})" + (f"  # {self.span}" if self.span else "")
+
+
 class Graph:
     """A captured function. Call it with arguments like those of the capture.
 
@@ -73,41 +124,53 @@ class Graph:
     differentiable where the function was.
     """
 
-    def __init__(self, f: Any, args: tuple):
-        leaves, self._in = tree_flatten(args)
-        self._constants = [None if isinstance(leaf, strata.Tensor) else leaf for leaf in leaves]
-        self._is_tensor = [isinstance(leaf, strata.Tensor) for leaf in leaves]
-        tensors = [leaf for leaf in leaves if isinstance(leaf, strata.Tensor)]
+    def __init__(self, f: Any, args: tuple, kwargs: dict[str, Any]):
+        self._arguments = Arguments(parameter_names(f), args, kwargs)
+        tensors = self._arguments.tensors
         recording = _C._recording_begin(tensors)
         capture = _capture.begin()
         try:
-            self._record(f, args, tensors, recording, capture)
+            captured = self._record(f, args, kwargs, tensors, recording, capture)
         finally:
             _capture.end()
             _C._recording_stop(recording)
-        self._modes = _Modes(f, args, capture)
-        # Of a function of tensors alone: whether it gives a tensor (0), a tuple (1) or a list (2) of them.
-        plain = all(isinstance(a, strata.Tensor) for a in args) and all(self._out_tensor) and self._outputs
-        self._form = self._form if plain and not self._grads and not self._grads_before else None
+        held = _held(f, self._arguments.leaves)
+        self._modes: _Modes | None = _Modes(held, capture)
+        tangents = [None] * len(self._tangent_of)
+        _C._graph_name(self._graph, [*self._arguments.tensor_names(), *tangents, *_names(held, capture, captured)])
+        self._arguments.leaves, self._arguments.tensors, self._results.tensors = [], [], []
+        autocast = strata.get_autocast_dtype("cpu") if strata.is_autocast_enabled("cpu") else None
+        self._defaults = strata.get_default_dtype(), autocast
+        self._compiled = _C._compiled(self._graph, self._nodes, self._count, self._tangent_of, self._wanted, self._step)
+        if _C._logs_capture():
+            name = getattr(f, "__qualname__", type(f).__name__)
+            _C._log_capture(f"{name}: {len(self.nodes)} nodes, {len(captured)} tensors captured\n{self}")
 
-    def _record(self, f: Any, args: tuple, tensors: list, recording: Any, capture: _capture.Capture) -> None:
-        returned = f(*args)
-        results, self._out = tree_flatten(returned)
-        flat = type(returned) in (tuple, list) and all(isinstance(r, strata.Tensor) for r in returned)
-        self._form = 0 if isinstance(returned, strata.Tensor) else (1 if type(returned) is tuple else 2) if flat else None
-        self._out_constants = [None if isinstance(r, strata.Tensor) else r for r in results]
-        self._out_tensor = [isinstance(r, strata.Tensor) for r in results]
-        outputs = [r for r in results if isinstance(r, strata.Tensor)]
-        self._outputs = len(outputs)
+    def _record(self, f: Any, args: tuple, kwargs: dict[str, Any], tensors: list, recording: Any, capture: _capture.Capture) -> list:
+        returned = f(*args, **kwargs)
+        self._results = Results(returned)
         self._nodes, captured = _C._recording_seen(recording)
         self._check_state(recording, capture)
         known = [*tensors, *captured]
-        left = self._note_gradients(recording, known)
+        self._results.bind(known)
+        outputs = self._results.tensors
+        # What backward() leaves in .grad is handed out at the end of each call: of which inputs, and as which results.
+        self._grads, self._grads_before, left = self._note_gradients(recording, known)
+        places = {id(t): i for i, t in enumerate(outputs)}
+        all_outputs = list(outputs)
+        self._grad_places = []
+        for grad in left:
+            place = places.setdefault(id(grad), len(all_outputs))
+            if place == len(all_outputs):
+                all_outputs.append(grad)
+            self._grad_places.append(place)
+        self._count = len(all_outputs)
+        self._step = bool(left or self._grads_before)
         self._tangent_of: list[int] = []
         self._wanted: list[int] = []
-        if left or self._grads_before:
-            self._graph = _C._recording_finish(recording, [*outputs, *left])
-            return
+        if self._step:
+            self._graph = _C._recording_finish(recording, all_outputs)
+            return captured
         learned = [i for i, t in enumerate(known) if t.requires_grad]
         self._tangent_of = [i for i, y in enumerate(outputs) if y.requires_grad and learned]
         self._wanted, grads = learned, []
@@ -120,6 +183,7 @@ class Graph:
                 raise NotImplementedError("graph: the backward uses tensors that the forward does not; it cannot be captured yet")
             grads = found
         self._graph = _C._recording_finish(recording, [*outputs, *grads])
+        return captured
 
     def _check_state(self, recording: Any, capture: _capture.Capture) -> None:
         for optimizer in capture.optimizers:
@@ -130,64 +194,130 @@ class Graph:
                         "call its init_state(), or one step, before"
                     )
 
-    def _note_gradients(self, recording: Any, known: list) -> list:
-        """What backward() leaves in .grad is handed out at the end of each call."""
-        self._grads: list = []  # tensors that get one
-        self._grads_before: list[tuple] = []  # tensors and what their .grad must be when a call begins
-        left = []
-        for t in known:
+    @staticmethod
+    def _note_gradients(recording: Any, known: list) -> tuple[list[int], list[tuple[int, int | None]], list]:
+        """Inputs that get a .grad; inputs and what their .grad must be when a call begins (None, or another input); the grads."""
+        gets, before, left = [], [], []
+        at = {id(t): i for i, t in enumerate(known)}
+        for i, t in enumerate(known):
             if not t.is_leaf or not t.requires_grad or t.grad is None:
                 continue
             if _C._recording_made(recording, t.grad):
-                self._grads.append(t)
+                gets.append(i)
                 left.append(t.grad)
                 if not _C._recording_cleared(recording, t):
-                    self._grads_before.append((t, None))
-            elif any(t.grad is k for k in known):
-                self._grads_before.append((t, t.grad))
-        return left
+                    before.append((i, None))
+            elif id(t.grad) in at:
+                before.append((i, at[id(t.grad)]))
+        return gets, before, left
 
-    def _tensors(self, args: tuple) -> list:
-        leaves, spec = tree_flatten(args)
-        if spec != self._in:
-            raise ValueError(f"graph: expected arguments of the form {self._in}, as they were captured, got {spec}")
-        tensors = []
-        for leaf, constant, is_tensor in zip(leaves, self._constants, self._is_tensor, strict=True):
-            if is_tensor != isinstance(leaf, strata.Tensor) or not is_tensor and (type(leaf) is not type(constant) or leaf != constant):
-                raise ValueError(f"graph: expected {'a tensor' if is_tensor else repr(constant)}, as it was captured, got {leaf!r}")
-            if is_tensor:
-                tensors.append(leaf)
-        return tensors
-
-    def _begin(self) -> None:
-        self._modes.check()
-        for t, grad in self._grads_before:
-            if t.grad is not grad:
+    def _begin(self, tensors: list) -> list:
+        """Checks what the capture assumed of modes and gradients. Gives the inputs, captured ones too where results need them."""
+        if self._modes is not None:
+            self._modes.check()
+        if not self._step and not self._results.inputs:
+            return tensors
+        known = [*tensors, *_C._graph_captured(self._graph)]
+        for i, grad in self._grads_before:
+            if known[i].grad is not (None if grad is None else known[grad]):
                 raise RuntimeError(
-                    f"graph: the .grad of a parameter of shape {tuple(t.shape)} was {'None' if grad is None else 'another tensor'} when the "
-                    "graph was captured; reset gradients in what is captured"
+                    f"graph: the .grad of a parameter of shape {tuple(known[i].shape)} was {'None' if grad is None else 'another tensor'} "
+                    "when the graph was captured; reset gradients in what is captured"
                 )
-        for t in self._grads:  # what is captured resets them or found none: their memory serves this call
-            t.grad = None
+        for i in self._grads:  # what is captured resets them or found none: their memory serves this call
+            known[i].grad = None
+        return known
 
-    def _result(self, results: list) -> Any:
-        for t, grad in zip(self._grads, results[self._outputs :], strict=True):
-            t.grad = grad
-        rest = iter(results)
-        return tree_unflatten([next(rest) if t else c for t, c in zip(self._out_tensor, self._out_constants, strict=True)], self._out)
+    def _result(self, results: list, known: list) -> Any:
+        for i, place in zip(self._grads, self._grad_places, strict=True):
+            known[i].grad = results[place]
+        return self._results.give(results, known)
 
-    def run(self, *args: Any) -> Any:
-        """Runs the operators one by one, as eager would. Results are below autograd: they need no gradient."""
-        self._begin()
-        return self._result(_C._compiled_interpret(self._handle(), self._tensors(args)))
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tensors = self._arguments.take(args, kwargs)
+        known = self._begin(tensors)
+        return self._result(_C._compiled_interpret(self._compiled, tensors), known)
 
-    __call__ = run
+    def run(self, *args: Any, feed: dict | None = None, fetch: Any = None, **kwargs: Any) -> Any:
+        """Runs the operators one by one, as eager would. Results are below autograd: they need no gradient.
 
-    def _handle(self) -> Any:
-        if not hasattr(self, "_compiled"):
-            outputs = self._outputs + len(self._grads)
-            self._compiled = _C._compiled(self._graph, self._nodes, outputs, self._tangent_of, self._wanted, bool(self._grads_before or self._grads))
-        return self._compiled
+        feed: tensors in place of values of the graph, by name ("%3" as print shows it, or an input's name) or by node of
+        `nodes`; what was only needed for them is not run. fetch: a value, or a list or tuple of values, that are given back
+        instead of the function's results: each as it was when its node had run. Then no more is run than these need: what
+        they are computed from, writes to memory that they or what they read may lie in, and random numbers that are drawn
+        before theirs, so that they have a whole run's bits. Without arguments, what is needed of the inputs must be fed.
+
+        ValueError for names that are none, tensors that do not fit, and inputs that are needed and were not given.
+        """
+        if feed is None and fetch is None:
+            return self(*args, **kwargs)
+        alone = not args and not kwargs and self._arguments.count > 0
+        tensors = [None] * self._arguments.count if alone else self._arguments.take(args, kwargs)
+        fed = {self._value(key): t for key, t in (feed or {}).items()}
+        if len(fed) < len(feed or {}):
+            raise ValueError("run: two keys of feed are one value")
+        params, _ = _C._graph_nodes(self._graph)
+        tensors = [fed.pop(v) if v in fed else t for t, (v, _, _) in zip(tensors, params, strict=False)]
+        graph, wanted, several = self._graph, None, isinstance(fetch, (list, tuple))
+        if fetch is None:
+            graph = _C._compiled_forward(self._compiled)
+            if any(t is None for t in tensors) and (self._step or self._results.inputs):
+                raise ValueError("run: this function needs all of its arguments; feed them, or fetch what does not need them")
+            known = self._begin(tensors)
+        else:
+            if self._modes is not None:
+                self._modes.check()
+            wanted = [self._value(key) for key in (fetch if several else [fetch])]
+            tensors = [*tensors, *[None] * len(self._tangent_of)]
+        given = [*tensors, *_C._graph_captured(graph)]
+        results = _C._graph_part(graph, given, list(fed), list(fed.values()), wanted)
+        if wanted is None:
+            return self._result(results, known)
+        return type(fetch)(results) if several else results[0]
+
+    def _value(self, key: Any) -> int:
+        """The number of a value that is named so."""
+        if isinstance(key, Node):
+            if len(key.results) != 1:
+                raise ValueError(f"run: {key!r} has {len(key.results)} results; name one of them: {', '.join(key.results)}")
+            key = key.results[0]
+        if not isinstance(key, str):
+            raise TypeError(f"run: expected a value's name ('%3'), an input's name or a node of the graph, got {type(key).__name__}")
+        nodes = self.nodes
+        for node in nodes:
+            if key in node.results or (node.op == "input" and node.span and key == node.span):
+                return int((key if key in node.results else node.name)[1:])
+        import difflib
+
+        names = [r for n in nodes for r in n.results] + [n.span for n in nodes if n.op == "input" and n.span]
+        near = difflib.get_close_matches(key, names, 3)
+        raise ValueError(f"run: the graph has no value {key!r}" + (f"; is it {', '.join(near)}?" if near else "; print(g) shows them"))
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Its inputs and nodes in order. (What lies in blocks of `if` and `loop` is theirs.)"""
+        params, nodes = _C._graph_nodes(self._graph)
+        found = [Node(f"%{v}", "input", type, [], [f"%{v}"], name) for v, name, type in params]
+        for op, results, type, reads, span in nodes:
+            named = [f"%{v}" for v in results if v >= 0]
+            found.append(Node(named[0] if named else "", op, type, [f"%{v}" for v in reads], named, span))
+        return found
+
+    @property
+    def captured(self) -> dict[str, Tensor]:
+        """The tensors that the function found outside of its arguments, by name: a call uses them as they are then."""
+        params, _ = _C._graph_nodes(self._graph)
+        tensors = _C._graph_captured(self._graph)
+        return dict(zip([name for _, name, _ in params[len(params) - len(tensors) :]], tensors, strict=True))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the graph as text, and beside it, as `path`.weights, the tensors that it captured. strata.load_graph reads it.
+
+        The text says what arguments are like, which must be tensors, numbers, strings, None, dtypes and devices in tuples,
+        lists and dicts (TypeError names others), then the operators as print(g) shows them. Values are those of now: what
+        an optimiser's learning rate is becomes a tensor among the weights.
+        """
+        save(self, path)
 
     def draw(self, path: str) -> None:
         """Writes the graph as an SVG picture."""
@@ -211,16 +341,19 @@ class CompiledGraph:
 
     def __init__(self, source: Graph):
         self._source = source
-        self._handle = source._handle()
+        self._handle = source._compiled
         # Functions of tensors alone, whose modules have no modes, need nothing of Python at a call.
-        self._plain = None if source._form is None or source._modes.any else partial(_C._compiled_run, self._handle, source._form)
+        bare = source._arguments.plain and source._results.plain is not None and not source._step
+        modes = source._modes is not None and source._modes.any
+        self._plain = partial(_C._compiled_run, self._handle, source._results.plain) if bare and not modes else None
 
-    def __call__(self, *args: Any) -> Any:
-        if self._plain is not None:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._plain is not None and not kwargs:
             return self._plain(*args)
         source = self._source
-        source._begin()
-        return source._result(_C._compiled_call(self._handle, source._tensors(args)))
+        tensors = source._arguments.take(args, kwargs)
+        known = source._begin(tensors)
+        return source._result(_C._compiled_call(self._handle, tensors), known)
 
     def _text(self, what: str) -> str:
         return "\n".join(f"# {name}\n{text}" for name, text in _C._compiled_text(self._handle, what))
@@ -244,14 +377,25 @@ class CompiledGraph:
         return self._text(stage)
 
 
-def graph(f: Callable, *example_inputs: Any) -> Graph:
+def graph(f: Callable, *example_inputs: Any, **example_keywords: Any) -> Graph:
     """Captures f by running it once on the example inputs: the operators that it runs, below autograd.
 
     f: any function of tensors, nested in tuples, lists and dicts, and of constants. Tensors that it finds outside of its
     arguments, as the parameters of a module, are inputs, too: a call uses them as they are then. Python code runs now alone:
-    its branches and numbers are those of the example.
+    its branches and numbers are those of the example, and a call with another number raises ValueError.
 
     Raises RuntimeError, at the line of f, where Python asks for a tensor's value (`if`, `.item()`, `int()`), and for operators
     whose results have sizes that values decide.
     """
-    return Graph(f, example_inputs)
+    return Graph(f, example_inputs, example_keywords)
+
+
+def load_graph(path: str | os.PathLike) -> Graph:
+    """A graph that was saved, with the tensors beside it. It runs and compiles as the one that was saved did.
+
+    Nothing in the files is run but the operators that the text names. RuntimeError where they are damaged or were written by
+    another version, ValueError with line and column where the text is no graph, FileNotFoundError where there are none.
+    """
+    graph = Graph.__new__(Graph)
+    load(graph, path)
+    return graph

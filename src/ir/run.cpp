@@ -87,9 +87,9 @@ void check_inputs(const Graph& graph, TensorList inputs) {
                      inputs.size());
   for (size_t i = 0; i < graph.body.params.size(); ++i) {
     const Tensor& t = i < inputs.size() ? inputs[i] : graph.captured[i - inputs.size()];
-    const Type& type = graph.values[size_t(graph.body.params[i])].type;
-    STRATA_CHECK_VALUE(fits(t, type), "graph: input ", i, ": expected ", to_string(type), ", as it was captured, got ",
-                       t.defined() ? to_string(type_of(t)) : "None");
+    const auto& [type, name] = graph.values[size_t(graph.body.params[i])];
+    STRATA_CHECK_VALUE(fits(t, type), "graph: input ", i, name.empty() ? "" : str_cat(", ", name), ": expected ",
+                       to_string(type), ", as it was captured, got ", t.defined() ? to_string(type_of(t)) : "None");
   }
 }
 

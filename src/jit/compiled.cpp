@@ -10,15 +10,7 @@
 
 namespace strata::jit {
 
-Compiled::Compiled(Captured captured) : captured_(std::move(captured)) {
-  // The forward alone: nodes of the backward and tangents left out.
-  forward_ = captured_.graph;
-  forward_.body.nodes.resize(std::min(captured_.forward_nodes, forward_.body.nodes.size()));
-  forward_.body.results.resize(captured_.outputs);
-  auto& params = forward_.body.params;
-  const auto first = params.begin() + int64_t(inputs());
-  params.erase(first, first + int64_t(captured_.tangent_of.size()));
-}
+Compiled::Compiled(Captured captured) : captured_(std::move(captured)), forward_(captured_.forward()) {}
 
 const Plan& Compiled::inference() {
   std::lock_guard<std::mutex> hold(lock_);

@@ -21,6 +21,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::vector<Tensor> interpret(TensorList inputs) const { return ir::run(forward_, inputs); }
 
   const ir::Graph& graph() const { return captured_.graph; }
+  const ir::Graph& forward() const { return forward_; }
   // Compiled now if they were not: the forward without a backward, with what the backward needs, and the backward
   // (null where none was captured).
   const Plan& inference();

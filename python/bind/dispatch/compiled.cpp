@@ -2,6 +2,7 @@
 #include "jit/compiled.h"
 #include "bind/dispatch/graph.h"
 #include "bind/dispatch/stack.h"
+#include "jit/joint/restore.h"
 #include "jit/trace/recorder.h"
 #include "run/copy.h"
 
@@ -91,17 +92,6 @@ PyObject* stop(PyObject*, PyObject* recording) {
   });
 }
 
-std::vector<int> ints(PyObject* o) {
-  std::vector<int> out;
-  Own items(checked(PySequence_Tuple(o)));
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
-    const long v = PyLong_AsLong(PyTuple_GET_ITEM(items.get(), i));
-    if (v == -1 && PyErr_Occurred()) throw PythonError();
-    out.push_back(int(v));
-  }
-  return out;
-}
-
 // _compiled(graph, forward nodes, outputs, tangent_of, wanted, step): jit/compiled.h says what they are.
 PyObject* compiled(PyObject*, PyObject* args) {
   PyObject *graph, *tangent_of, *wanted;
@@ -113,6 +103,25 @@ PyObject* compiled(PyObject*, PyObject* args) {
     c.step = step;
     return wrap_capsule(std::make_shared<jit::Compiled>(std::move(c)), kCompiled);
   });
+}
+
+// _compiled_restored(graph, forward nodes, outputs, tangent_of, wanted, step): the same of a graph that a file gave,
+// which is checked.
+PyObject* restored(PyObject*, PyObject* args) {
+  PyObject *graph, *tangent_of, *wanted;
+  Py_ssize_t nodes, outputs;
+  int step;
+  if (!PyArg_ParseTuple(args, "OnnOOp", &graph, &nodes, &outputs, &tangent_of, &wanted, &step)) return nullptr;
+  return guarded([&] {
+    return wrap_capsule(std::make_shared<jit::Compiled>(
+                            jit::restore(graph_of(graph), nodes, outputs, ints(tangent_of), ints(wanted), step)),
+                        kCompiled);
+  });
+}
+
+// _compiled_forward(compiled) -> the forward alone, whose values are called as in the whole graph
+PyObject* forward(PyObject*, PyObject* o) {
+  return guarded([&] { return wrap_graph(in_capsule<CompiledRef>(o, kCompiled)->forward()); });
 }
 
 // A call, which gives the interpreter's lock to others where it is long.
@@ -166,10 +175,12 @@ std::string describe(const jit::Plan& p, std::string_view what) {
          : what == "explain"  ? p.explain()
          : what == "memory"   ? p.memory()
          : what == "launches" ? p.launches()
+         : what == "cache"    ? p.cache()
                               : ir::print(p.graph());
 }
 
-// _compiled_text(compiled, what) -> [(name, text)]: of its plans, "source", "explain", "memory", "launches" or "graph"
+// _compiled_text(compiled, what) -> [(name, text)]: of its plans, "source", "explain", "memory", "launches", "cache" or
+// "graph"
 PyObject* compiled_text(PyObject*, PyObject* args) {
   PyObject* o;
   const char* what;
@@ -241,6 +252,8 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_O, nullptr},
                            {"_recording_finish", finish, METH_VARARGS, nullptr},
                            {"_recording_stop", stop, METH_O, nullptr},
                            {"_compiled", compiled, METH_VARARGS, nullptr},
+                           {"_compiled_restored", restored, METH_VARARGS, nullptr},
+                           {"_compiled_forward", forward, METH_O, nullptr},
                            {"_compiled_call", reinterpret_cast<PyCFunction>(call), METH_FASTCALL, nullptr},
                            {"_compiled_interpret", reinterpret_cast<PyCFunction>(interpret), METH_FASTCALL, nullptr},
                            {"_compiled_run", reinterpret_cast<PyCFunction>(run_plain), METH_FASTCALL, nullptr},

@@ -4,6 +4,7 @@
 #include "bind/dispatch/stack.h"
 #include "ir/draw.h"
 #include "ir/parse.h"
+#include "ir/part.h"
 #include "ir/pass.h"
 #include "ir/verify.h"
 #include "jit/trace/recorder.h"
@@ -86,15 +87,84 @@ PyObject* draw(PyObject*, PyObject* graph) {
   return guarded([&] { return to_text(ir::draw(graph_of(graph))); });
 }
 
-PyMethodDef functions[] = {{"_record", record, METH_VARARGS, nullptr},
-                           {"_graph_run", run, METH_VARARGS, nullptr},
-                           {"_graph_text", text, METH_O, nullptr},
-                           {"_graph_captured", captured, METH_O, nullptr},
-                           {"_graph_parse", parse, METH_VARARGS, nullptr},
-                           {"_graph_verify", verify, METH_VARARGS, nullptr},
-                           {"_graph_pass", pass, METH_VARARGS, nullptr},
-                           {"_graph_draw", draw, METH_O, nullptr},
-                           {nullptr, nullptr, 0, nullptr}};
+// _graph_name(graph, names): what its parameters are called, for people; None leaves a name.
+PyObject* name(PyObject*, PyObject* args) {
+  PyObject *graph, *names;
+  if (!PyArg_ParseTuple(args, "OO!", &graph, &PyList_Type, &names)) return nullptr;
+  return guarded([&] {
+    ir::Graph& g = in_capsule<ir::Graph>(graph, kGraph);
+    STRATA_CHECK_VALUE(size_t(PyList_GET_SIZE(names)) == g.body.params.size(), "_graph_name: expected ",
+                       g.body.params.size(), " names");
+    for (size_t i = 0; i < g.body.params.size(); ++i) {
+      PyObject* name = PyList_GET_ITEM(names, Py_ssize_t(i));
+      if (name == Py_None) continue;
+      const char* text = PyUnicode_AsUTF8(name);
+      if (!text) throw PythonError();
+      g.values[size_t(g.body.params[i])].name = text;
+    }
+    return new_reference(Py_None).release();
+  });
+}
+
+Own id_list(const std::vector<ir::Id>& ids) {
+  Own list(checked(PyList_New(0)));
+  for (ir::Id v : ids) {
+    Own id(checked(PyLong_FromLong(v)));
+    if (PyList_Append(list.get(), id.get())) throw PythonError();
+  }
+  return list;
+}
+
+// _graph_nodes(graph) -> ([(value, name, type) of each parameter], [(operator, results, type of the first, what it
+// reads, span) of each node of the body])
+PyObject* nodes(PyObject*, PyObject* graph) {
+  return guarded([&] {
+    const ir::Graph& g = graph_of(graph);
+    auto type = [&](ir::Id v) {
+      return v == ir::kNone ? std::string("None") : ir::to_string(g.values[size_t(v)].type);
+    };
+    Own params(checked(PyList_New(0))), list(checked(PyList_New(0)));
+    for (ir::Id v : g.body.params) {
+      Own item(make_tuple(checked(PyLong_FromLong(v)), to_text(g.values[size_t(v)].name), to_text(type(v))));
+      if (PyList_Append(params.get(), item.get())) throw PythonError();
+    }
+    for (const ir::Node& n : g.body.nodes) {
+      std::vector<ir::Id> reads;
+      ir::each_use(n, [&](ir::Id v) { reads.push_back(v); });
+      static constexpr const char* kinds[] = {"", "constant", "if", "loop"};
+      Own item(make_tuple(to_text(n.kind == ir::Node::Call ? n.op->name : kinds[n.kind]), id_list(n.results).release(),
+                          to_text(n.results.empty() ? "None" : type(n.results[0])), id_list(reads).release(),
+                          to_text(n.span)));
+      if (PyList_Append(list.get(), item.get())) throw PythonError();
+    }
+    return make_tuple(params.release(), list.release()).release();
+  });
+}
+
+// _graph_part(graph, params, fed values, their tensors, fetched values or None) -> tensors
+PyObject* part(PyObject*, PyObject* args) {
+  PyObject *graph, *params, *fed, *tensors, *fetched;
+  if (!PyArg_ParseTuple(args, "OOOOO", &graph, &params, &fed, &tensors, &fetched)) return nullptr;
+  return guarded([&] {
+    const std::vector<int> places = ints(fed);
+    const std::vector<Tensor> given = to_TensorList(tensors);
+    STRATA_CHECK_VALUE(places.size() == given.size(), "_graph_part: expected a tensor for each fed value");
+    std::vector<ir::Feed> feed;
+    for (size_t i = 0; i < places.size(); ++i) feed.emplace_back(places[i], given[i]);
+    const bool whole = fetched == Py_None;
+    const std::vector<int> fetch = whole ? std::vector<int>{} : ints(fetched);
+    return tensor_list(ir::run_part(graph_of(graph), to_OptTensorList(params), {feed.data(), feed.size()},
+                                    {fetch.data(), fetch.size()}, whole));
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_record", record, METH_VARARGS, nullptr},     {"_graph_run", run, METH_VARARGS, nullptr},
+    {"_graph_text", text, METH_O, nullptr},         {"_graph_captured", captured, METH_O, nullptr},
+    {"_graph_parse", parse, METH_VARARGS, nullptr}, {"_graph_verify", verify, METH_VARARGS, nullptr},
+    {"_graph_pass", pass, METH_VARARGS, nullptr},   {"_graph_draw", draw, METH_O, nullptr},
+    {"_graph_name", name, METH_VARARGS, nullptr},   {"_graph_nodes", nodes, METH_O, nullptr},
+    {"_graph_part", part, METH_VARARGS, nullptr},   {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

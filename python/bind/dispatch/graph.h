@@ -30,6 +30,18 @@ inline PyObject* tensor_list(TensorList tensors) {
   return list.release();
 }
 
+inline std::vector<int> ints(PyObject* o) {
+  std::vector<int> out;
+  Own items(checked(PySequence_Tuple(o)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    const long v = PyLong_AsLong(PyTuple_GET_ITEM(items.get(), i));
+    if (v == -1 && PyErr_Occurred()) throw PythonError();
+    if (v != int(v)) throw_error(ErrorKind::Value, "expected a small integer");
+    out.push_back(int(v));
+  }
+  return out;
+}
+
 void init_compiled(PyObject* module);
 
 }  // namespace strata::py

@@ -1,5 +1,7 @@
 #include "jit/joint/captured.h"
 
+#include <algorithm>
+
 #include "dispatch/info.h"
 #include "grad/engine.h"
 #include "grad/variable.h"
@@ -35,6 +37,16 @@ void check_differentiable(const Captured& c) {
                                  "graph: a second derivative (create_graph=True) through ", n.op->name, " (", n.span,
                                  "): it would draw other random numbers; take it of the function itself");
   }
+}
+
+ir::Graph Captured::forward() const {
+  ir::Graph alone = graph;
+  alone.body.nodes.resize(std::min(forward_nodes, alone.body.nodes.size()));
+  alone.body.results.resize(outputs);
+  auto& params = alone.body.params;
+  const auto first = params.begin() + int64_t(inputs());
+  params.erase(first, first + int64_t(tangent_of.size()));
+  return alone;
 }
 
 std::vector<Tensor> Captured::joint_params(TensorList forward_params, TensorList tangents) const {

@@ -16,6 +16,7 @@ struct Captured {
   AutocastState autocast = autocast_state(0);
 
   size_t inputs() const { return graph.inputs() - tangent_of.size(); }
+  ir::Graph forward() const;  // alone: nodes of the backward and tangents left out
   // The graph's parameters: inputs, tangents, captured tensors.
   std::vector<Tensor> joint_params(TensorList forward_params, TensorList tangents) const;
 };
