@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 
-torch = importlib.import_module(sys.argv[1])
-nn = importlib.import_module(sys.argv[1] + ".nn")
-F = importlib.import_module(sys.argv[1] + ".nn.functional")
+lib = sys.argv[1]
+torch = importlib.import_module(lib)
+nn = importlib.import_module(lib + ".nn")
+F = importlib.import_module(lib + ".nn.functional")
 
 
 class GPT(nn.Module):

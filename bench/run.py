@@ -169,11 +169,11 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, help="measurements of each figure; 11, for operators 5")
     parser.add_argument("--save", action="store_true", help="write the counted instructions as the new baseline")
     args = parser.parse_args()
+    torch = os.environ.get("STRATA_TORCH")
     if args.suite == "instructions":
         sys.exit(instructions.main(build_calls("strata"), args.save))
     if args.suite == "compile":
-        return compiling.main(build_calls("strata", name="compiling"), args.blocks or 11)
-    torch = os.environ.get("STRATA_TORCH")
+        return compiling.main(build_calls("strata", name="compiling"), torch, args.blocks or 11)
     if args.suite in ("ops", "graphs"):
         pair = Python(sys.executable, "strata"), Python(torch, "torch") if torch else None
         for side, library in zip(("ours", "peer"), pair, strict=True):

@@ -29,8 +29,9 @@ void Compiled::make_training() {
   make_halves();
   std::lock_guard<std::mutex> hold(lock_);
   if (training_ || !halves_) return;
-  backward_ = std::make_unique<Plan>(halves_->backward);
-  training_ = std::make_unique<Plan>(halves_->forward);
+  std::vector<std::unique_ptr<Plan>> made = Plan::make({halves_->forward, halves_->backward});
+  training_ = std::move(made[0]);
+  backward_ = std::move(made[1]);
 }
 
 const Plan* Compiled::training() { return make_training(), training_.get(); }

@@ -24,39 +24,56 @@ std::string summary(const LaunchList& list, const Group& g) {
 
 }  // namespace
 
-void Plan::compile() {
+void Plan::find_programs(ArrayRef<Plan*> plans) {
   const auto isa = lower::Isa(eager::current_isa());
   std::map<std::string, int> known;
   std::vector<Request> requests;
-  for (Group& g : groups_) {
-    source_of_.push_back(-1);
-    if (!g.fused) continue;
-    g.fused->kernel.source = kName;
-    g.fused->kernel.text = summary(list_, g);
-    std::string text = lower::print_file(kName, {g.fused->kernel}, isa);
-    auto [at, fresh] = known.emplace(text, int(requests.size()));
-    if (fresh) requests.push_back({std::move(text), isa});
-    source_of_.back() = at->second;
-  }
+  for (Plan* p : plans)
+    for (Group& g : p->groups_) {
+      p->source_of_.push_back(-1);
+      if (!g.fused) continue;
+      g.fused->kernel.source = kName;
+      g.fused->kernel.text = summary(p->list_, g);
+      std::string text = lower::print_file(kName, {g.fused->kernel}, isa);
+      auto [at, fresh] = known.emplace(text, int(requests.size()));
+      if (fresh) requests.push_back({std::move(text), isa});
+      p->source_of_.back() = at->second;
+    }
+  std::vector<ProgramRef> programs;
+  std::vector<Origin> origins;
   if (!requests.empty()) {
     try {
-      programs_ = compile_all({requests.data(), requests.size()}, &origins_);
+      programs = compile_all({requests.data(), requests.size()}, &origins);
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::NotImplemented) throw;
-      without_compiler_ = e.what();
+      const std::string why = e.what();
       static std::once_flag once;
-      std::call_once(once, [&] {
-        warn(str_cat("compile: kernels are not fused, each operator runs its own: ", without_compiler_));
-      });
-      for (Group& g : groups_) g.fused.reset();
+      std::call_once(once, [&] { warn(str_cat("compile: kernels are not fused, each operator runs its own: ", why)); });
+      for (Plan* p : plans) {
+        p->without_compiler_ = why;
+        for (Group& g : p->groups_) g.fused.reset();
+      }
     }
   }
   const std::string table = str_cat("strata_kernels_", lower::isa_name(isa), "_", kName);
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    const StrataKernelEntry* entry = nullptr;
-    if (groups_[g].fused)
-      entry = static_cast<const StrataKernelFile*>(programs_[size_t(source_of_[g])]->symbol(table))->entries;
-    steps_.push_back(step_of(int(g), entry));
+  for (Plan* p : plans) {
+    // A plan numbers its own programs.
+    std::map<int, int> number;
+    for (size_t g = 0; g < p->groups_.size(); ++g) {
+      const StrataKernelEntry* entry = nullptr;
+      if (p->groups_[g].fused) {
+        int& source = p->source_of_[g];
+        const ProgramRef& program = programs[size_t(source)];
+        entry = static_cast<const StrataKernelFile*>(program->symbol(table))->entries;
+        const auto [at, fresh] = number.emplace(source, int(p->programs_.size()));
+        if (fresh) {
+          p->programs_.push_back(program);
+          p->origins_.push_back(origins[size_t(source)]);
+        }
+        source = at->second;
+      }
+      p->steps_.push_back(p->step_of(int(g), entry));
+    }
   }
 }
 

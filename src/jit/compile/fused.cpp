@@ -1,9 +1,8 @@
 #include "jit/compile/fused.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "lower/expr/build.h"
+#include "jit/compile/piece.h"
 #include "run/copy.h"
 #include "run/kernels.h"
 #include "run/loop/pointwise_loop.h"
@@ -14,26 +13,6 @@ namespace strata::jit {
 using lower::Graph;
 using lower::Node;
 using lower::Op;
-
-const Piece* Pieces::find(const char* kernel, DType dtype) {
-  auto [at, fresh] = known_.try_emplace({kernel, dtype});
-  if (!fresh) return at->second.get();
-  for (int64_t k = 0; k < lower::table_kernel_count; ++k) {
-    const lower::KernelDesc& desc = lower::table_kernels[k];
-    if (std::strcmp(desc.name, kernel) || !(desc.dtypes >> int(dtype) & 1) || desc.kind == lower::KernelKind::Space)
-      continue;
-    lower::Builder builder(desc, dtype);
-    auto piece = std::make_unique<Piece>();
-    piece->outputs = builder.build();
-    piece->kernel = builder.kernel();
-    piece->graph = std::move(builder.g);
-    const auto alone = [](const Node& n) { return n.op == Op::Call && n.takes_status(); };
-    if (!piece->graph.carries.empty() || std::any_of(piece->graph.nodes.begin(), piece->graph.nodes.end(), alone))
-      break;
-    return (at->second = std::move(piece)).get();
-  }
-  return nullptr;
-}
 
 namespace {
 
@@ -48,8 +27,8 @@ using Pair = std::array<int, 2>;
 
 class Fuser {
  public:
-  Fuser(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores, Pieces& pieces)
-      : list_(list), launches_(launches), stores_(stores), pieces_(pieces) {}
+  Fuser(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores)
+      : list_(list), launches_(launches), stores_(stores) {}
 
   Fused run() {
     find_space();
@@ -220,9 +199,9 @@ class Fuser {
     // Clang 19 gives wrong code for some long texts of complex arithmetic (AVX-512): those stay as they were built and
     // tested.
     if (is_complex(l.dtype)) throw Refused{"it is complex"};
-    const Piece* piece = pieces_.find(l.kernel(), l.dtype);
-    if (!piece) throw Refused{"its kernel has loops or checks of its own"};
-    const lower::Kernel& k = piece->kernel;
+    const Piece* known = piece(l.kernel(), l.dtype);
+    if (!known) throw Refused{"its kernel has loops or checks of its own"};
+    const lower::Kernel& k = known->kernel;
     std::vector<Pair> in;
     for (size_t i = 0; i < l.ins.size(); ++i) {
       const Pair v = read(l.ins[i], row_level(k.inputs[i], l, l.ins[i], level));
@@ -233,10 +212,10 @@ class Fuser {
       param(l.scalars[i], k.scalars[i].type, 0);
       first_param.push_back(int(made_.params.size()) - 1);
     }
-    std::vector<int> at(piece->graph.nodes.size(), -1), reduction(piece->graph.reductions.size(), -1);
-    for (size_t v = 0; v < at.size(); ++v) at[v] = copy(piece->graph, int(v), at, reduction, in, first_param);
+    std::vector<int> at(known->graph.nodes.size(), -1), reduction(known->graph.reductions.size(), -1);
+    for (size_t v = 0; v < at.size(); ++v) at[v] = copy(known->graph, int(v), at, reduction, in, first_param);
     for (size_t i = 0; i < l.outs.size(); ++i) {
-      Pair value = piece->outputs[i];
+      Pair value = known->outputs[i];
       for (int& v : value)
         if (v >= 0) v = at[size_t(v)];
       write(l.outs[i], row_level(k.outputs[i], l, l.outs[i], level), k.outputs[i].storage, value);
@@ -297,21 +276,25 @@ class Fuser {
     for (const lower::Pass& p : k.passes) reductions += p.reductions.size();
     if (reductions > kMaxReductions || k.scratch.size() > kMaxScratch)
       throw Refused{"it would need too much beside a row"};
-    check_worth();
+    check_rows();
     return std::move(made_);
   }
 
   // Rows that lie across memory have a form of their own for plain sums; any other kernel would gather them.
-  void check_worth() const {
-    if (made_.reduced.empty() || lower::reduces_columns(made_.kernel)) return;
+  void check_rows() {
+    if (made_.reduced.empty()) return;
     int64_t elements = 1;
     for (int64_t n : made_.shape) elements *= n;
-    if (elements < kGathered) return;
+    made_.kernel.across = elements >= kGathered && lies_across();
+    if (made_.kernel.across && !lower::reduces_columns(made_.kernel)) throw Refused{"its rows lie across memory"};
+  }
+
+  bool lies_across() const {
     for (const auto* list : {&made_.outs, &made_.ins})
       for (const FusedOperand& o : *list)
         for (size_t d = 0; d < made_.shape.size(); ++d)
-          if (!o.per_row && !is_reduced_[d] && made_.shape[d] > 1 && o.strides[d] == 1)
-            throw Refused{"its rows lie across memory"};
+          if (!o.per_row && !is_reduced_[d] && made_.shape[d] > 1 && o.strides[d] == 1) return true;
+    return false;
   }
 
   // Rows of temporaries have elements of the kernel's compute type: the widest at hand.
@@ -351,7 +334,6 @@ class Fuser {
   const LaunchList& list_;
   const std::vector<int>& launches_;
   const std::vector<char>& stores_;
-  Pieces& pieces_;
   Fused made_;
   Graph g_;
   std::vector<bool> is_reduced_;
@@ -363,9 +345,9 @@ class Fuser {
 }  // namespace
 
 std::optional<Fused> fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
-                          Pieces& pieces, std::string& why_not) {
+                          std::string& why_not) {
   try {
-    return Fuser(list, launches, stores, pieces).run();
+    return Fuser(list, launches, stores).run();
   } catch (const Refused& r) {
     why_not = r.why;
     return std::nullopt;

@@ -5,8 +5,6 @@
 // all of it, or over its rows (a value for each index of the dims that are kept). Bits are those of the launches one by
 // one; so is what remains in memory.
 #pragma once
-#include <map>
-#include <memory>
 #include <optional>
 
 #include "jit/compile/launches.h"
@@ -34,24 +32,9 @@ struct Fused {
   std::vector<FusedParam> params;
 };
 
-// The expression of a table kernel as a graph, parsed once for each kernel and dtype.
-struct Piece {
-  lower::Graph graph;
-  std::vector<std::array<int, 2>> outputs;
-  lower::Kernel kernel;  // operands and scalars
-};
-class Pieces {
- public:
-  // Null where the table has no such expression, or one that cannot be fused.
-  const Piece* find(const char* kernel, DType dtype);
-
- private:
-  std::map<std::pair<std::string, DType>, std::unique_ptr<Piece>> known_;
-};
-
 // The kernel of these launches, in order, or the reason why there is none. `stores`: whether a block's last value is
 // needed afterwards.
 std::optional<Fused> fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
-                          Pieces& pieces, std::string& why_not);
+                          std::string& why_not);
 
 }  // namespace strata::jit

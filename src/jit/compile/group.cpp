@@ -26,7 +26,7 @@ bool meet(const std::vector<int>& a, const std::vector<int>& b) {
 
 class Grouping {
  public:
-  Grouping(const LaunchList& list, Pieces& pieces) : list_(list), pieces_(pieces) {
+  explicit Grouping(const LaunchList& list) : list_(list) {
     for (const Launch& l : list.launches) touched_.emplace_back(l);
     outlives_.assign(list.blocks.size(), false);
     for (size_t b = 0; b < list.blocks.size(); ++b) outlives_[b] = list.blocks[b].param >= 0;
@@ -43,7 +43,7 @@ class Grouping {
     for (Group& g : groups_)
       if (g.launches.size() > 1) {  // one alone has a kernel that is linked
         std::string why;
-        g.fused = fuse(list_, g.launches, stored(g.launches), pieces_, why);
+        g.fused = fuse(list_, g.launches, stored(g.launches), why);
       }
     return std::move(groups_);
   }
@@ -91,7 +91,7 @@ class Grouping {
         if (shares(to, t)) {
           std::vector<int> all = to.launches;
           all.push_back(launch);
-          if (fuse(list_, all, stored(all), pieces_, why)) {
+          if (fuse(list_, all, stored(all), why)) {
             to.launches = std::move(all);
             return;
           }
@@ -114,7 +114,7 @@ class Grouping {
         std::vector<int> all = groups_[i].launches;
         all.insert(all.end(), groups_[j].launches.begin(), groups_[j].launches.end());
         std::string why;
-        if (shared && fuse(list_, all, stored(all), pieces_, why)) {
+        if (shared && fuse(list_, all, stored(all), why)) {
           groups_[i].launches = std::move(all);
           groups_.erase(groups_.begin() + int64_t(j));
           break;
@@ -145,7 +145,6 @@ class Grouping {
   }
 
   const LaunchList& list_;
-  Pieces& pieces_;
   std::vector<Touched> touched_;
   std::vector<char> outlives_, live_;
   std::vector<Group> groups_;
@@ -153,6 +152,6 @@ class Grouping {
 
 }  // namespace
 
-std::vector<Group> group(const LaunchList& list, Pieces& pieces) { return Grouping(list, pieces).run(); }
+std::vector<Group> group(const LaunchList& list) { return Grouping(list).run(); }
 
 }  // namespace strata::jit

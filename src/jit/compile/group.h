@@ -12,6 +12,6 @@ struct Group {
 };
 
 // Launches whose results nobody needs are left out.
-std::vector<Group> group(const LaunchList& list, Pieces& pieces);
+std::vector<Group> group(const LaunchList& list);
 
 }  // namespace strata::jit

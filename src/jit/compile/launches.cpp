@@ -6,7 +6,7 @@
 #include "dispatch/boxed.h"
 #include "ir/call.h"
 #include "ir/rewrite.h"
-#include "lower/desc.h"
+#include "jit/compile/piece.h"
 
 namespace strata::jit {
 
@@ -32,9 +32,8 @@ bool Operand::covers_block(int64_t bytes) const {
 namespace {
 
 const lower::KernelDesc* described(const char* kernel) {
-  for (int64_t k = 0; k < lower::table_kernel_count; ++k)
-    if (!std::strcmp(lower::table_kernels[k].name, kernel)) return &lower::table_kernels[k];
-  return nullptr;
+  const auto all = descriptions(kernel);
+  return all.empty() ? nullptr : all[0];
 }
 
 // Whether a space kernel may find an index outside, so that its operator raises with words of its own, or is not

@@ -49,33 +49,68 @@ struct Plan::Frame {
   std::vector<int64_t> offset;  // bytes from the storage's beginning to the block
 };
 
-Plan::Plan(ir::Graph graph, bool fused) : graph_(std::move(graph)) {
-  auto start = std::chrono::steady_clock::now();
-  auto stage = [&](const char* name) {
+// Notes how long each stage of the making took.
+class Plan::Clock {
+ public:
+  explicit Clock(Plan& plan) : plan_(plan) {}
+  void stage(const char* name) {
     const auto now = std::chrono::steady_clock::now();
-    stages_.emplace_back(name, std::chrono::duration<double, std::milli>(now - start).count());
-    start = now;
-  };
+    plan_.stages_.emplace_back(name, std::chrono::duration<double, std::milli>(now - start_).count());
+    start_ = now;
+  }
+
+ private:
+  Plan& plan_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+void Plan::lower(ir::Graph graph, bool fused) {
+  Clock clock(*this);
+  graph_ = std::move(graph);
   if (fused) {
     static const ir::Pass passes[] = {ir::pass_named("fold"), ir::pass_named("simplify"), ir::pass_named("common"),
                                       ir::pass_named("dead")};
     ir::run_passes(graph_, {passes, std::size(passes)}, passes_);
   }
-  stage("passes");
-  list_ = lower(graph_);
+  clock.stage("passes");
+  list_ = jit::lower(graph_);
   forward_copies(list_);
-  stage("launches");
-  Pieces pieces;
-  groups_ = group(list_, pieces);
   written_params_ = written_params(list_);
-  stage("fusion");
+  clock.stage("launches");
+  groups_ = group(list_);
   if (!fused)
     for (Group& g : groups_) g.fused.reset();
-  compile();
-  stage("kernels");
-  place();
-  stage("memory");
-  tell();
+  clock.stage("fusion");
+}
+
+Plan::Plan(ir::Graph graph, bool fused) {
+  lower(std::move(graph), fused);
+  Plan* self = this;
+  compile({&self, 1});
+}
+
+std::vector<std::unique_ptr<Plan>> Plan::make(std::vector<ir::Graph> graphs) {
+  std::vector<std::unique_ptr<Plan>> plans;
+  std::vector<Plan*> all;
+  for (ir::Graph& g : graphs) {
+    plans.emplace_back(new Plan)->lower(std::move(g), true);
+    all.push_back(plans.back().get());
+  }
+  compile({all.data(), all.size()});
+  return plans;
+}
+
+void Plan::compile(ArrayRef<Plan*> plans) {
+  std::vector<Clock> clocks;
+  for (Plan* p : plans) clocks.emplace_back(*p);
+  find_programs(plans);
+  for (Clock& c : clocks) c.stage("kernels");
+  for (Plan* p : plans) {
+    Clock clock(*p);
+    p->place();
+    clock.stage("memory");
+    p->tell();
+  }
 }
 
 size_t Plan::kernels() const {

@@ -11,7 +11,9 @@ namespace strata::jit {
 class Plan {
  public:
   // Compiles the kernels; where there is no compiler the launches run one by one, and `without_compiler()` says why.
-  Plan(ir::Graph graph, bool fused = true);  // not fused: every launch is eager's
+  explicit Plan(ir::Graph graph, bool fused = true);  // not fused: every launch is eager's
+  // Several, whose kernels are compiled side by side.
+  static std::vector<std::unique_ptr<Plan>> make(std::vector<ir::Graph> graphs);
 
   // Tensors that fit the graph's parameters, captured ones too; the written ones among them are. Below autograd.
   std::vector<Tensor> run(TensorList params) const;
@@ -46,8 +48,13 @@ class Plan {
   };
   struct Frame;
 
-  void compile();
-  void tell() const;  // STRATA_LOGS
+  class Clock;
+
+  Plan() = default;
+  void lower(ir::Graph graph, bool fused);
+  static void compile(ArrayRef<Plan*> plans);
+  static void find_programs(ArrayRef<Plan*> plans);  // and steps
+  void tell() const;                                 // STRATA_LOGS
   std::string kernel_name(size_t program) const;
   void place();
   Step step_of(int group, const StrataKernelEntry* entry) const;

@@ -1,6 +1,7 @@
 // One kernel: its operands, its lines, its outputs, its passes.
 #include "lower/expr/build.h"
 
+#include <map>
 #include <sstream>
 
 #include "lower/expr/types.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "lower/expr/build.h"
 #include "lower/expr/types.h"

@@ -2,6 +2,8 @@
 // holds; then `value`. All but the starts may name them. A start that is a plain number is of the compute type.
 #include "lower/expr/build.h"
 
+#include <map>
+
 namespace strata::lower {
 
 Value Builder::carried_number(Op op, const Value& like, int carry, size_t first) {

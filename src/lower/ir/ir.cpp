@@ -5,9 +5,16 @@
 
 namespace strata::lower {
 
+size_t Graph::KeyHash::operator()(const Key& k) const {
+  uint64_t h = uint64_t(k.op) << 16 | uint64_t(k.type) << 8 | k.part;
+  for (uint64_t word : {uint64_t(uint32_t(k.arg[0])) << 32 | uint32_t(k.arg[1]), uint64_t(uint32_t(k.arg[2])), k.imm})
+    h = (h ^ word) * 0x9e3779b97f4a7c15ul ^ h >> 29;
+  return size_t(h ^ h >> 32);
+}
+
 int Graph::add(Node n) {
   if (int f = fold(*this, n); f >= 0) return f;
-  Key key{n.op, n.type, n.arg, n.imm, n.part};
+  const Key key{n.op, n.type, n.part, n.arg, n.imm};
   auto [at, fresh] = known_.emplace(key, int(nodes.size()));
   if (!fresh) return at->second;
   bool all = true;

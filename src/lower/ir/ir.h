@@ -4,9 +4,8 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <map>
 #include <string>
-#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "core/dtype.h"
@@ -130,6 +129,7 @@ struct Kernel {
   std::vector<DType> scratch;
   std::vector<Pass> passes;
   bool rounds_inside = false;  // to its dtype, before the result: float16 cannot borrow the kernel of float32
+  bool across = true;          // its rows may lie across memory (reduces_columns)
   bool borrowed = false;       // float16: the table has no functions for it, and float32's serve
 };
 
@@ -161,8 +161,18 @@ class Graph {
   bool portable = false;  // half floats are taken apart: for printers that have no instructions for them
 
  private:
-  using Key = std::tuple<Op, DType, std::array<int, 3>, uint64_t, uint8_t>;
-  std::map<Key, int> known_;
+  struct Key {
+    Op op;
+    DType type;
+    uint8_t part;
+    std::array<int, 3> arg;
+    uint64_t imm;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& k) const;
+  };
+  std::unordered_map<Key, int, KeyHash> known_;
 };
 
 // A value of a conversion that always has one: floats saturate and NaN gives 0 in integers, integers wrap, Bool is

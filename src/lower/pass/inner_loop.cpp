@@ -1,6 +1,7 @@
 #include "lower/pass/inner_loop.h"
 
 #include <algorithm>
+#include <map>
 
 namespace strata::lower {
 namespace {

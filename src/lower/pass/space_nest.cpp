@@ -1,6 +1,7 @@
 #include "lower/pass/space_nest.h"
 
 #include <algorithm>
+#include <map>
 
 #include "lower/expr/build.h"
 #include "lower/pass/carry_text.h"

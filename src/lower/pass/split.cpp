@@ -1,6 +1,7 @@
 // Graph -> passes. Level of a value: how many reductions it waits for. A pass makes the reductions of its level; the
 // last one writes the outputs. What a later pass needs again and is dear is kept in a scratch row, the rest is redone.
 #include <algorithm>
+#include <map>
 
 #include "lower/ir/ir.h"
 

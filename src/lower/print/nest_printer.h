@@ -1,6 +1,7 @@
 // What prints a nest (print_nest.h): the loops and values in print_nest.cpp, reductions in print_reductions.cpp; which
 // versions the innermost loop has in plan_innermost.cpp, and what is computed once for it in keep_row.cpp.
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>

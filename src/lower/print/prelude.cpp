@@ -111,10 +111,12 @@ INLINE $V fma_$V($V a, $V b, $V c) {
 }
 #endif
 )C"},
-    {"max", "select", "#define max_$V(a, b) select_$V((b) > (a), b, a)\n"},
-    {"min", "select", "#define min_$V(a, b) select_$V((b) < (a), b, a)\n"},
-    {"max_or_nan", "select", "#define max_or_nan_$V(a, b) select_$V(((b) > (a)) | ((b) != (b)), b, a)\n"},
-    {"min_or_nan", "select", "#define min_or_nan_$V(a, b) select_$V(((b) < (a)) | ((b) != (b)), b, a)\n"},
+    {"max", "select", "#define max_$V(a, b) ({ const $V a_ = (a), b_ = (b); select_$V(b_ > a_, b_, a_); })\n"},
+    {"min", "select", "#define min_$V(a, b) ({ const $V a_ = (a), b_ = (b); select_$V(b_ < a_, b_, a_); })\n"},
+    {"max_or_nan", "select",
+     "#define max_or_nan_$V(a, b) ({ const $V a_ = (a), b_ = (b); select_$V((b_ > a_) | (b_ != b_), b_, a_); })\n"},
+    {"min_or_nan", "select",
+     "#define min_or_nan_$V(a, b) ({ const $V a_ = (a), b_ = (b); select_$V((b_ < a_) | (b_ != b_), b_, a_); })\n"},
     {"add", "", "#define add_$V(a, b) ((a) + (b))\n"},
     {"mul", "", "#define mul_$V(a, b) ((a) * (b))\n"},
     {"or", "", "#define or_$V(a, b) ((a) | (b))\n"},

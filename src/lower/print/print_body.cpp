@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 #include "lower/print/print_c.h"
 

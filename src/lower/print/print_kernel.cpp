@@ -32,7 +32,7 @@ static bool is_sum(const Reduction& r) { return r.combine == Combine::Add || r.c
 
 bool reduces_columns(const Kernel& k) {
   constexpr size_t kLongest = 40;  // nodes
-  if (k.kind != KernelKind::Rows || k.passes.size() != 2) return false;
+  if (!k.across || k.kind != KernelKind::Rows || k.passes.size() != 2) return false;
   const Pass &first = k.passes[0], &last = k.passes[1];
   if (first.reductions.size() != 1 || !first.stores.empty() || first.nodes.size() > kLongest || last.elementwise ||
       !last.reductions.empty())

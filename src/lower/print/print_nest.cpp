@@ -1,6 +1,7 @@
 #include "lower/print/print_nest.h"
 
 #include <algorithm>
+#include <map>
 
 #include "lower/print/nest_printer.h"
 

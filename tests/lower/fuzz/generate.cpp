@@ -1,6 +1,7 @@
 // Random programs: each value's kernel is a map with computed indices, a reduction, a scatter, or one of the table's
 // own.
 #include <algorithm>
+#include <map>
 
 #include "lower/expr/types.h"
 #include "lower/fuzz/expressions.h"

@@ -3,6 +3,7 @@
 // C99 by gcc and, as the build prints them, for each instruction set: equal bits, equal status, and no touch outside of
 // memory.
 #include <unistd.h>
+#include <map>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,7 @@
 // Compiled programs and their runs.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "lower/fuzz/memory.h"

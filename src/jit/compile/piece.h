@@ -1,0 +1,26 @@
+// The table's kernels as fusion sees them.
+#pragma once
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "base/array_ref.h"
+#include "lower/desc.h"
+#include "lower/ir/ir.h"
+
+namespace strata::jit {
+
+// Its descriptions: one for each set of dtypes. Empty where the table has no kernel of that name.
+ArrayRef<const lower::KernelDesc*> descriptions(std::string_view kernel);
+
+// The expression of a kernel as a graph.
+struct Piece {
+  lower::Graph graph;
+  std::vector<std::array<int, 2>> outputs;
+  lower::Kernel kernel;  // operands and scalars
+};
+
+// Parsed once in the process. Null where the table has no such expression, or one that cannot be fused.
+const Piece* piece(std::string_view kernel, DType dtype);
+
+}  // namespace strata::jit
