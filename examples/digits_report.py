@@ -95,6 +95,6 @@ def add_graph(path: Path, speed: dict[str, float], picture: str, compiled) -> No
     texts = {"What became of the operators": compiled.explain(), "Kernels": compiled.source(), "Memory between them": compiled.memory_plan()}
     parts = "".join(f"<details><summary>{name}</summary><pre>{escape(text)}</pre></details>" for name, text in texts.items())
     section = f"""<h2>The training step as a graph</h2>
-<p>After the first epochs the step ran compiled: {speed["eager"]:.2f} ms a step before, {speed["compiled"]:.2f} ms after, with the same bits.
+<p>Compiled, a step takes {speed["compiled"]:.2f} ms, operator by operator {speed["eager"]:.2f} ms, with the same bits.
 Its operators are <a href="{picture}">drawn here</a>.</p>{parts}</html>"""
     path.write_text(path.read_text().removesuffix("</html>") + section)
