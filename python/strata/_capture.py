@@ -8,24 +8,60 @@ from strata import _C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from strata import Tensor
 
 
+class Slot:
+    """A number of an optimiser's group, which each call of the graph reads anew: a 0-dim tensor in its place."""
+
+    def __init__(self, group: dict[str, Any], name: str):
+        self.group, self.name = group, name
+        self.first = self.last = self.read()
+        self.tensor = _C._recording_slot(self.first)
+
+    @property
+    def key(self) -> str:
+        """What of the group it is read from."""
+        return "betas" if self.name in ("beta1", "beta2") else self.name
+
+    def read(self) -> float:
+        value = self.group[self.key]
+        return float(value[self.name == "beta2"] if self.key == "betas" else value)
+
+
 class Capture:
-    def __init__(self) -> None:
+    def __init__(self, recording: Any):
+        self.recording = recording
         self.optimizers: list = []
-        self.rates: list[tuple[dict[str, Any], Tensor]] = []  # groups, and what their learning rates were captured as
+        self.slots: dict[tuple[int, str], Slot] = {}
+
+    def slot(self, group: dict[str, Any], name: str) -> Slot:
+        found = self.slots.get((id(group), name))
+        return found or self.slots.setdefault((id(group), name), Slot(group, name))
 
     def rate(self, group: dict[str, Any]) -> Tensor:
-        """A 0-dim tensor in the place of a learning rate, which each call of the graph fills anew."""
-        for known, slot in self.rates:
-            if known is group:
-                return slot
-        slot = _C._recording_slot(float(group["lr"]))
-        self.rates.append((group, slot))
-        return slot
+        """The learning rate, for operators that take it as a tensor."""
+        return self.slot(group, "lr").tensor
+
+    def call(self, operator: Callable, group: dict[str, Any], lists: tuple[list[Tensor], ...], options: dict[str, Any]) -> None:
+        """An optimiser's operator, whose numbers become slots where they are the group's."""
+        free = [
+            name
+            for name, value in options.items()
+            if (name in group or (name in ("beta1", "beta2") and "betas" in group))
+            and isinstance(value, (int, float))
+            and not isinstance(value, bool)
+        ]
+        known = {name: self.slots.get((id(group), name)) or Slot(group, name) for name in free}
+        _C._recording_bind(self.recording, {name: slot.tensor for name, slot in known.items()})
+        try:
+            operator(*lists, **options)
+        finally:
+            for name in _C._recording_unbind(self.recording):
+                self.slots[id(group), name] = known[name]
 
 
 _here = threading.local()
@@ -35,8 +71,8 @@ def current() -> Capture | None:
     return getattr(_here, "capture", None)
 
 
-def begin() -> Capture:
-    _here.capture = Capture()
+def begin(recording: Any) -> Capture:
+    _here.capture = Capture(recording)
     return _here.capture
 
 

@@ -52,8 +52,9 @@ def _names(held: list[tuple[str, Any]], capture: _capture.Capture, captured: lis
             for key, t in state.items():
                 if isinstance(t, strata.Tensor):
                     found.setdefault(id(t), f"{own}.{found.get(id(p)) or i}.{key}")
-    for group, slot in capture.rates:
-        found[id(slot)] = f"lr {[id(g) for g, _ in capture.rates].index(id(group))}"
+    groups = list(dict.fromkeys(id(slot.group) for slot in capture.slots.values()))
+    for slot in capture.slots.values():
+        found[id(slot.tensor)] = f"{slot.name} {groups.index(id(slot.group))}"
     taken: set[str] = set()
     names = []
     for i, t in enumerate(captured):
@@ -71,16 +72,16 @@ class _Modes:
     def __init__(self, held: list[tuple[str, Any]], capture: _capture.Capture):
         modules = [m for _, h in held if isinstance(h, strata.nn.Module) for m in h.modules()] if "strata.nn" in sys.modules else []
         self.training = [(m, m.training) for m in modules]
-        self.rates = capture.rates
-        slotted = [id(group) for group, _ in capture.rates]
+        self.slots = list(capture.slots.values())
+        slotted = {(id(slot.group), slot.key) for slot in self.slots}
         self.numbers = [
             (optimizer, group, name, value)
             for optimizer in capture.optimizers
             for group in optimizer.param_groups
             for name, value in group.items()
-            if name != "params" and not isinstance(value, strata.Tensor) and not (name == "lr" and id(group) in slotted)
+            if name != "params" and not isinstance(value, strata.Tensor) and (id(group), name) not in slotted
         ]
-        self.any = bool(self.training or self.rates or self.numbers)
+        self.any = bool(self.training or self.slots or self.numbers)
 
     def check(self) -> None:
         for module, training in self.training:
@@ -95,9 +96,17 @@ class _Modes:
                     f"graph: {type(optimizer).__name__}'s {name} was {value!r} when the graph was captured, and is {group[name]!r}; "
                     "capture it again"
                 )
-        for group, slot in self.rates:
-            with strata.no_grad():
-                slot.fill_(float(group["lr"]))
+        for slot in self.slots:
+            value = slot.read()
+            if slot.name == "momentum" and (value == 0) != (slot.first == 0):
+                raise RuntimeError(
+                    f"graph: momentum was {slot.first!r} when the graph was captured, and is {value!r}; a step with momentum is another "
+                    "one than a step without: capture it again"
+                )
+            if value != slot.last or value != value:
+                with strata.no_grad():
+                    slot.tensor.fill_(value)
+                slot.last = value
 
 
 class Node:
@@ -128,7 +137,7 @@ class Graph:
         self._arguments = Arguments(parameter_names(f), args, kwargs)
         tensors = self._arguments.tensors
         recording = _C._recording_begin(tensors)
-        capture = _capture.begin()
+        capture = _capture.begin(recording)
         try:
             captured = self._record(f, args, kwargs, tensors, recording, capture)
         finally:

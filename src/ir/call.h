@@ -13,6 +13,9 @@ class BelowAutograd {
   GradModeGuard off_{false};
 };
 
+// Puts the numbers of a call's slots in their place.
+void read_slots(const Node& call, Stack& stack);
+
 // The arguments of a call; `value(v)` gives those that are values (v may be kNone).
 template <class F>
 Stack stack_of(const Node& call, F&& value) {

@@ -33,6 +33,19 @@ Id Graph::add(Type type, std::string name) {
   return Id(values.size()) - 1;
 }
 
+bool is_slot(const Type& type) {
+  return type.kind == Type::Tensor && type.dtype == DType::F64 && type.sizes.empty() && type.device.is_cpu() &&
+         !type.number;
+}
+
+bool has_slots(const Node& call) {
+  if (call.kind != Node::Call) return false;
+  const Schema& schema = call.op->schema();
+  for (size_t i = 0; i < call.args.size(); ++i)
+    if (call.args[i].kind == Arg::One && schema.args[i].type.base == ArgType::Float) return true;
+  return false;
+}
+
 size_t count_nodes(const Block& block) {
   size_t n = block.nodes.size();
   for (const Node& node : block.nodes)

@@ -60,6 +60,7 @@ namespace {
 // The results of a call that are tensors; none where it raises.
 template <class F>
 std::optional<std::vector<Tensor>> called(const Node& call, F&& operand) {
+  if (has_slots(call)) return std::nullopt;  // it asks for values
   try {
     Stack stack = stack_of(call, [&](Id v) { return v == kNone ? Tensor() : Tensor(operand(v)); });
     call_boxed(*call.op, stack);

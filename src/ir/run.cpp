@@ -5,6 +5,18 @@
 
 namespace strata::ir {
 
+void read_slots(const Node& call, Stack& stack) {
+  if (!has_slots(call)) return;
+  const Schema& schema = call.op->schema();
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (schema.args[i].type.base != ArgType::Float || !stack[i].is_tensor()) continue;
+    const Tensor t = stack[i].get<Tensor>();
+    STRATA_CHECK_VALUE(is_slot(type_of(t)), "graph: expected one float64 in the place of a number, got ",
+                       to_string(type_of(t)));
+    stack[i] = *static_cast<const double*>(static_cast<const void*>(t.bytes()));
+  }
+}
+
 IValue Interpreter::read(Id v) const { return v == kNone ? IValue(Tensor()) : values_[size_t(v)]; }
 
 void Interpreter::give(const std::vector<Id>& to, const std::vector<IValue>& values) {
@@ -22,6 +34,7 @@ std::vector<IValue> Interpreter::block(const Block& b) {
 void Interpreter::call(const Node& node, Stack& stack) {
   if (grad_enabled() && node.gradient == Node::Saved) return stack.resize(1);
   const GradModeGuard mode(grad_enabled() && node.gradient == Node::Through);
+  read_slots(node, stack);
   call_boxed(*node.op, stack);
 }
 

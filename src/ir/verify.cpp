@@ -187,7 +187,8 @@ class Verifier {
         break;
       case Arg::One: {
         const Id v = given.values[0];
-        if (v == kNone ? !t.optional || !t.is_tensor() : t.list || !takes(t, type(v).kind))
+        if (v == kNone ? !t.optional || !t.is_tensor()
+                       : t.list || !(takes(t, type(v).kind) || (t.base == ArgType::Float && is_slot(type(v)))))
           wrong(v == kNone ? "None" : name(v) + ": " + to_string(type(v)));
         break;
       }

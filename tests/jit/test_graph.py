@@ -241,8 +241,8 @@ def test_optimisers_without_state_and_with_other_numbers_are_refused():
         strata.graph(step, strata.ones(3))
     cf = strata.graph(step, strata.ones(3)).compile()  # which it has now
     cf(strata.ones(3))
-    optimiser.param_groups[0]["weight_decay"] = 0.5
-    with pytest.raises(RuntimeError, match="AdamW's weight_decay was 0.01 when the graph was captured, and is 0.5"):
+    optimiser.param_groups[0]["amsgrad"] = True
+    with pytest.raises(RuntimeError, match="AdamW's amsgrad was False when the graph was captured, and is True"):
         cf(strata.ones(3))
 
 

@@ -73,6 +73,35 @@ PyObject* slot(PyObject*, PyObject* number) {
   });
 }
 
+// _recording_bind(recording, {name: tensor}): float arguments of these names are read anew by each run
+PyObject* bind(PyObject*, PyObject* args) {
+  PyObject *recording, *slots;
+  if (!PyArg_ParseTuple(args, "OO!", &recording, &PyDict_Type, &slots)) return nullptr;
+  return guarded([&] {
+    std::vector<std::pair<std::string, Tensor>> named;
+    PyObject *key, *value;
+    for (Py_ssize_t at = 0; PyDict_Next(slots, &at, &key, &value);) {
+      const char* name = PyUnicode_AsUTF8(key);
+      if (!name) throw PythonError();
+      named.emplace_back(name, to_Tensor(value));
+    }
+    recording_in(recording).bind(std::move(named));
+    return new_reference(Py_None).release();
+  });
+}
+
+// _recording_unbind(recording) -> the names that there were
+PyObject* unbind(PyObject*, PyObject* recording) {
+  return guarded([&] {
+    Own list(checked(PyList_New(0)));
+    for (const std::string& name : recording_in(recording).unbind()) {
+      Own text(checked(PyUnicode_FromString(name.c_str())));
+      if (PyList_Append(list.get(), text.get())) throw PythonError();
+    }
+    return list.release();
+  });
+}
+
 // _recording_finish(recording, outputs) -> graph
 PyObject* finish(PyObject*, PyObject* args) {
   PyObject *recording, *outputs;
@@ -249,6 +278,8 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_O, nullptr},
                            {"_recording_made", made, METH_VARARGS, nullptr},
                            {"_recording_cleared", cleared, METH_VARARGS, nullptr},
                            {"_recording_slot", slot, METH_O, nullptr},
+                           {"_recording_bind", bind, METH_VARARGS, nullptr},
+                           {"_recording_unbind", unbind, METH_O, nullptr},
                            {"_recording_finish", finish, METH_VARARGS, nullptr},
                            {"_recording_stop", stop, METH_O, nullptr},
                            {"_compiled", compiled, METH_VARARGS, nullptr},

@@ -52,6 +52,15 @@ def rate(group: dict[str, Any]) -> float | Tensor:
     return as_scalar(value) if capture is None or isinstance(value, Tensor) else capture.rate(group)
 
 
+def call(operator: Callable[..., None], group: dict[str, Any], lists: tuple[list[Tensor], ...], options: dict[str, Any]) -> None:
+    """Calls an optimiser's operator. A capture reads the group's numbers anew each time."""
+    capture = _capture.current()
+    if capture is None:
+        operator(*lists, **options)
+    else:
+        capture.call(operator, group, lists, options)
+
+
 def scaling(optimizer: Optimizer) -> dict[str, Tensor]:
     """What a gradient scaler left on an optimiser whose kernel unscales by itself."""
     own = optimizer.__dict__
@@ -99,4 +108,4 @@ class FusedOptimizer(Optimizer):
         """The operator over each part of the lists that is of one kind."""
         operator = self._operator(group)
         for split in by_kind(lists):
-            operator(*split, **self._arguments(group, split[0][0].dtype), **more)
+            call(operator, group, split, {**self._arguments(group, split[0][0].dtype), **more})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import strata
 from strata import Tensor
 
-from ._fused import by_kind, rate, scaling
+from ._fused import by_kind, call, rate, scaling
 from .optimizer import Optimizer, settings
 
 TYPE_CHECKING = False
@@ -79,16 +79,14 @@ class SGD(Optimizer):
         self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], buffers: list[Tensor], first: bool
     ) -> None:
         for p, g, b in by_kind((params, grads, buffers)):
-            strata._fused_sgd_(
-                p,
-                g,
-                b,
-                weight_decay=float(group["weight_decay"]),
-                momentum=float(group["momentum"]),
-                lr=rate(group),
-                dampening=float(group["dampening"]),
-                nesterov=group["nesterov"],
-                maximize=group["maximize"],
-                is_first_step=first,
+            options = {
+                "weight_decay": float(group["weight_decay"]),
+                "momentum": float(group["momentum"]),
+                "lr": rate(group),
+                "dampening": float(group["dampening"]),
+                "nesterov": group["nesterov"],
+                "maximize": group["maximize"],
+                "is_first_step": first,
                 **scaling(self),
-            )
+            }
+            call(strata._fused_sgd_, group, (p, g, b), options)

@@ -142,6 +142,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     const size_t before = list_.launches.size(), blocks = list_.blocks.size();
     const Stack args = stack;
     try {
+      STRATA_CHECK(!ir::has_slots(node), "it asks for values");
       call_boxed(*node.op, stack);
     } catch (const Error&) {
       // It asks for values.

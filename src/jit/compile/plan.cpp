@@ -252,6 +252,7 @@ void Plan::run_call(const Launch& l, Frame& f) const {
     return tensor_at(o, f.storage[size_t(o.block)], f.offset[size_t(o.block)]);
   };
   Stack stack = ir::stack_of(node, [&](ir::Id) { return argument(); });
+  ir::read_slots(node, stack);
   call_boxed(*node.op, stack);
   size_t k = 0;
   ir::each_tensor(stack, [&](const Tensor& t) {

@@ -61,6 +61,26 @@ Tensor Recording::tangent(const Tensor& like, std::string name) {
   return made;
 }
 
+void Recording::bind(std::vector<std::pair<std::string, Tensor>> slots) {
+  slots_ = std::move(slots);
+  used_.clear();
+}
+
+std::vector<std::string> Recording::unbind() {
+  slots_.clear();
+  return std::exchange(used_, {});
+}
+
+const Tensor* Recording::slot(const Argument& a, const IValue& given) {
+  if (a.type.base != ArgType::Float || !given.is<double>()) return nullptr;
+  for (const auto& [name, tensor] : slots_)
+    if (name == a.name) {
+      if (std::find(used_.begin(), used_.end(), name) == used_.end()) used_.push_back(name);
+      return &tensor;
+    }
+  return nullptr;
+}
+
 ir::Graph Recording::finish(TensorList outputs) {
   current = nullptr;
   watch_results(false);
@@ -146,6 +166,8 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
     } else if (v.is_tensors()) {
       node.args.push_back(ir::Arg::list({}));
       for (const Tensor& t : v.get<IValue::TensorVec>()) node.args.back().values.push_back(value(t));
+    } else if (const Tensor* t = slots_.empty() ? nullptr : slot(op.schema().args[node.args.size()], v)) {
+      node.args.push_back(ir::Arg::one(value(*t)));
     } else {
       node.args.push_back({ir::Arg::Constant, v, {}});
     }

@@ -21,6 +21,10 @@ class Recording {
   Recording(const Recording&) = delete;
   // A tensor of ones, laid out like that one, as one more input: a gradient that a backward begins with.
   Tensor tangent(const Tensor& like, std::string name);
+  // Until unbind(), float arguments of these names are slots: each run of the graph reads what these tensors hold then.
+  // unbind() gives the names that there were.
+  void bind(std::vector<std::pair<std::string, Tensor>> slots);
+  std::vector<std::string> unbind();
   // While it is set, recorded nodes stand for this one: its line, and how gradients went.
   void stand_for(const ir::Node* node) { stands_for_ = node; }
   ir::Graph finish(TensorList outputs);
@@ -36,6 +40,7 @@ class Recording {
   void input(const Tensor& t, std::string name = {});
   ir::Id value(const Tensor& t);
   ir::Id add(const Tensor& t);
+  const Tensor* slot(const Argument& a, const IValue& given);
   ir::Node::Gradient gradient_of(const Stack& args) const;
 
   IncludeGuard key_;
@@ -45,6 +50,8 @@ class Recording {
   std::vector<ir::Id> captured_;
   std::unordered_set<const TensorImpl*> cleared_;
   const ir::Node* stands_for_ = nullptr;
+  std::vector<std::pair<std::string, Tensor>> slots_;
+  std::vector<std::string> used_;
 };
 
 }  // namespace strata
