@@ -151,7 +151,7 @@ class Maker:
         text += f"    return [{', '.join(self.results)}]\n"
         scope = {"strata": strata, "F": strata.nn.functional}
         exec(text, scope)  # noqa: S102
-        plain = scope["f"]
+        plain = self.plain = scope["f"]
         if not self.with_gradients:
             return plain, text
 
@@ -193,6 +193,59 @@ def look(results, inputs) -> list:
     return [(str(t.dtype), tuple(t.shape), t.stride(), raw(t)) for t in [*results, *inputs]]
 
 
+def differentiated(f, xs, ends=None):
+    """f's results, first and second derivatives on leaves; the second ones of those first ones that `ends` names (None: of all
+    that have one). And the names, or why there are no second ones."""
+    xs = [x.requires_grad_() if x.is_floating_point() else x for x in xs]
+    wanted = [x for x in xs if x.requires_grad]
+    ys = f(*xs)
+    roots = [i for i, y in enumerate(ys) if y.requires_grad and y.is_floating_point()] if ends is None else ends[0]
+    if not roots or not wanted:
+        return ys, (roots, []), ""
+    tangents = [strata.ones_like(ys[i]) for i in roots]
+    state = strata.default_generator.get_state()
+    try:
+        first = strata.autograd.grad([ys[i] for i in roots], wanted, tangents, create_graph=True, retain_graph=True, allow_unused=True)
+        of = [i for i, g in enumerate(first) if g is not None and g.requires_grad] if ends is None else ends[1]
+        second = strata.autograd.grad([first[i] for i in of], wanted, [first[i].detach() for i in of], allow_unused=True) if of else ()
+        return [*ys, *first, *second], (roots, of), ""
+    except RuntimeError as e:
+        if "not implemented" not in str(e) and "take it of the function itself" not in str(e):
+            raise
+        strata.default_generator.set_state(state)
+        return [*ys, *strata.autograd.grad([ys[i] for i in roots], wanted, tangents, allow_unused=True)], (roots, []), str(e)
+
+
+def examine_from_outside(maker, number: int, text: str) -> tuple[str, str]:
+    """The function as strata.graph compiles it, differentiated twice from outside."""
+
+    def f(*xs):
+        return maker.plain(*[x * 1 for x in xs])
+
+    def given():
+        return [copy(t) for t in maker.inputs]
+
+    strata.manual_seed(number)
+    try:
+        wanted, ends, _ = differentiated(f, given())
+        cf = strata.graph(f, *[x.requires_grad_() if x.is_floating_point() else x for x in given()]).compile()
+    except ERRORS as e:
+        return "refused", f"{text}{e}"
+    found = []
+    for g, names in ((f, None), (cf, ends)):
+        strata.manual_seed(number + 1)
+        results, known, why = differentiated(g, given(), names)
+        found.append([None if t is None else look([t], [])[0] for t in results])
+        if names is None:
+            ends = known
+        elif why:  # first derivatives alone
+            found[0] = found[0][: len(results)]
+    for i, (a, b) in enumerate(zip(*found, strict=True)):
+        if a != b:
+            return "differs", f"{text}differentiated from outside: result {i} differs: {a and a[:3]} {b and b[:3]}\n{cf.ir()}"
+    return "same", text + "differentiated from outside\n"
+
+
 ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
 
 
@@ -201,6 +254,9 @@ def examine(seed: int, number: int, fused: bool, say=None) -> tuple[str, str]:
     maker = Maker(seed, number)
     maker.grow()
     f, text = maker.function()
+
+    if fused and number % 3 == 0:
+        return examine_from_outside(maker, number, text)
 
     def given():
         return [copy(t) for t in maker.inputs]

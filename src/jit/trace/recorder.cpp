@@ -55,7 +55,10 @@ void Recording::input(const Tensor& t, std::string name) {
 
 Tensor Recording::tangent(const Tensor& like, std::string name) {
   const ExcludeGuard unrecorded{KeySet(Key::Tracer)};
-  const Tensor made = make_tensor_strided(like.sizes(), like.strides(), like.dtype(), like.device());
+  // Gradients of a view of repeated elements differ by element.
+  const Tensor made = like.is_non_overlapping_and_dense()
+                          ? make_tensor_strided(like.sizes(), like.strides(), like.dtype(), like.device())
+                          : make_tensor(like.sizes(), like.dtype(), like.device());
   eager::fill_values(made, Scalar(1));
   input(made, std::move(name));
   return made;

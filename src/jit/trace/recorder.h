@@ -19,7 +19,7 @@ class Recording {
   explicit Recording(TensorList inputs);
   ~Recording();
   Recording(const Recording&) = delete;
-  // A tensor of ones, laid out like that one, as one more input: a gradient that a backward begins with.
+  // A tensor of ones, laid out like that one or contiguous, as one more input: a gradient that a backward begins with.
   Tensor tangent(const Tensor& like, std::string name);
   // Until unbind(), float arguments of these names are slots: each run of the graph reads what these tensors hold then.
   // unbind() gives the names that there were.
