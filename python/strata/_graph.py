@@ -368,11 +368,14 @@ class CompiledGraph:
         return "\n".join(f"# {name}\n{text}" for name, text in _C._compiled_text(self._handle, what))
 
     def source(self) -> str:
-        """The C text of the kernels, forward and backward."""
+        """The C text of the kernels, forward and backward, each a file that compiles by hand (cc -O2 -ffp-contract=off -fopenmp).
+
+        At its end a driver: `run_0(memory)` and so on run a kernel over whole tensors, whose sizes and strides it says.
+        """
         return self._text("source")
 
     def explain(self) -> str:
-        """Which operators became which kernel, with the user's lines, and why no more of them are one."""
+        """Which operators became which kernel, with the user's lines, and why no more of them are one; bytes moved; compile time."""
         return self._text("explain")
 
     def memory_plan(self) -> str:

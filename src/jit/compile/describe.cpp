@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "jit/compile/driver.h"
 #include "jit/compile/plan.h"
 
 namespace strata::jit {
@@ -71,9 +72,18 @@ void Plan::tell() const {
 }
 
 std::string Plan::source() const {
-  std::string out;
-  for (const ProgramRef& p : programs_) out += (out.empty() ? "" : "\n") + p->text();
-  return out;
+  // As compiled, but for names that tell kernels apart, and a driver.
+  std::vector<lower::Kernel> kernels(programs_.size());
+  std::vector<std::pair<const Fused*, int>> uses;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    if (source_of_[g] < 0 || !groups_[g].fused) continue;
+    lower::Kernel& k = kernels[size_t(source_of_[g])];
+    k = groups_[g].fused->kernel;
+    k.name = k.source = str_cat("fused_", source_of_[g]);
+    uses.emplace_back(&*groups_[g].fused, source_of_[g]);
+  }
+  if (uses.empty()) return "";
+  return lower::print_file("fused", kernels, programs_[0]->isa()) + print_driver(uses);
 }
 
 std::string Plan::explain() const {
