@@ -6,8 +6,7 @@ import sys
 from functools import partial
 
 import strata
-from strata import _C, _capture
-from strata._graph_file import load, save
+from strata import _C, _capture, _lazy
 from strata._graph_form import Arguments, Results, parameter_names
 
 TYPE_CHECKING = False
@@ -326,7 +325,7 @@ class Graph:
         lists and dicts (TypeError names others), then the operators as print(g) shows them. Values are those of now: what
         an optimiser's learning rate is becomes a tensor among the weights.
         """
-        save(self, path)
+        _lazy.load("strata._graph_file").save(self, path)  # json and zlib take milliseconds to import
 
     def draw(self, path: str) -> None:
         """Writes the graph as an SVG picture."""
@@ -409,5 +408,5 @@ def load_graph(path: str | os.PathLike) -> Graph:
     another version, ValueError with line and column where the text is no graph, FileNotFoundError where there are none.
     """
     graph = Graph.__new__(Graph)
-    load(graph, path)
+    _lazy.load("strata._graph_file").load(graph, path)
     return graph
