@@ -109,11 +109,13 @@ def operator(name: str):
     """A workload of ops.py, with the number of calls that make a block."""
     if not operators:
         operators.update(ops.work(torch))
-    call = operators[name]
+    call, count = operators[name], 0
+    call()  # the first one may open a library, print a plan and start threads
     start = time.perf_counter()
-    call()
-    call()
-    return call, max(1, min(1000, int(2 * BLOCK / (time.perf_counter() - start))))
+    while time.perf_counter() - start < BLOCK:
+        call()
+        count += 1
+    return call, count
 
 
 def seconds(name: str) -> float:
