@@ -23,6 +23,9 @@ GOALS = {"first of a process": 15, "each further one": 6, "from disk, the first"
 WHOLE = {"sincos": (50, 5), "mlp_step": (150, 30), "gpt_step": (500, 100)}
 
 
+CALL = 1.5  # microseconds of a call
+
+
 def whole(python: str, library: str, name: str, folder: str) -> float:
     env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # modules are compiled once, as when installed
     env |= {"STRATA_CACHE_DIR": folder, "TORCHINDUCTOR_CACHE_DIR": folder, "TRITON_CACHE_DIR": folder, "OMP_NUM_THREADS": "2"}
@@ -31,6 +34,7 @@ def whole(python: str, library: str, name: str, folder: str) -> float:
 
 
 def whole_rows(torch: str | None, blocks: int) -> None:
+    print("numerics of ours: exact, which is eager's bits")
     print(f"{'from call to result':<22}{'cache':<8}{'ours':>12}{'goal':>10}{'peer':>12}{'ours/peer':>11}  result")
     for name, goals in WHOLE.items():
         ours: tuple[list[float], list[float]] = ([], [])
@@ -46,6 +50,11 @@ def whole_rows(torch: str | None, blocks: int) -> None:
             mine = statistics.median(times)
             beside = f"{theirs:>9.0f} ms{mine / theirs:>11.3f}" if theirs else f"{'':>23}"
             print(f"{name:<22}{cache:<8}{mine:>9.1f} ms{goal:>7} ms{beside}  {'met' if mine <= goal else 'MISSED'}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        mine = 1e3 * statistics.median(whole(sys.executable, "strata", "tiny_call", folder) for _ in range(3))
+        theirs = 1e3 * whole(torch, "torch", "tiny_call", folder) if torch else None
+    beside = f"{theirs:>9.2f} us{mine / theirs:>11.3f}" if theirs else f"{'':>23}"
+    print(f"{'tiny_call':<22}{'':<8}{mine:>9.2f} us{CALL:>7} us{beside}  {'met' if mine <= CALL else 'MISSED'}", flush=True)
 
 
 def milliseconds(program: Path, kernel: str, count: int, how: str, folder: str, **env: str) -> tuple[list[float], int]:

@@ -189,3 +189,37 @@ def test_the_temporary_folder_is_left_empty(tmp_path):
     run("make(1)\ntry: strata._C._compile_text('wrong', 'base')\nexcept ValueError: pass", tmp_path, STRATA_COMPILER="system",
         TMPDIR=str(scratch))
     assert not list(scratch.iterdir())
+
+
+GRAPH = """
+import os, threading
+x = strata.arange(5.0)
+def compile_one():
+    g = strata.graph(lambda x: (x * 3 + 1).relu(), x).compile()
+    return g(x).tolist()
+"""
+
+
+def test_the_first_graph_of_a_process(tmp_path):
+    """Whatever else goes on while the compiler opens: forks, the end of the process, no plugin, none at all."""
+    wanted = "[1.0, 4.0, 7.0, 10.0, 13.0]"
+    forked = """
+def fork():
+    for _ in range(8):
+        child = os.fork()
+        if not child:
+            os._exit(compile_one() != [1, 4, 7, 10, 13])
+        assert os.waitpid(child, 0)[1] == 0
+other = threading.Thread(target=fork)
+other.start()
+print(compile_one())
+other.join()
+"""
+    for name, code, env in (("end", "print(compile_one(), flush=True); os.sys.exit(0)", {}),
+                            ("fork", forked, {}),
+                            ("absent", "print(compile_one())", {"STRATA_CLANG": "off"}),
+                            ("none", "import warnings; warnings.simplefilter('ignore'); print(compile_one())", {"STRATA_COMPILER": "none"})):
+        assert run(GRAPH + code, tmp_path / name, **env).stdout.strip() == wanted
+    # What is cached spares opening it.
+    code = "compile_one(); print('libstrata_clang' in open('/proc/self/maps').read())"
+    assert run(GRAPH + code, tmp_path / "end").stdout.strip() == "False"
