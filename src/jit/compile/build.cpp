@@ -2,6 +2,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/parallel.h"
 #include "jit/compile/plan.h"
 #include "jit/service/compile.h"
 #include "run/isa.h"
@@ -28,17 +29,32 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
   const auto isa = lower::Isa(eager::current_isa());
   std::map<std::string, int> known;
   std::vector<Request> requests;
-  for (Plan* p : plans)
-    for (Group& g : p->groups_) {
-      p->source_of_.push_back(-1);
+  struct Printed {
+    lower::Kernel* kernel;
+    int* source;
+    std::string text;
+  };
+  std::vector<Printed> printed;
+  for (Plan* p : plans) {
+    p->source_of_.assign(p->groups_.size(), -1);
+    for (size_t i = 0; i < p->groups_.size(); ++i) {
+      Group& g = p->groups_[i];
       if (!g.fused) continue;
       g.fused->kernel.source = kName;
       g.fused->kernel.text = summary(p->list_, g);
-      std::string text = lower::print_file(kName, {g.fused->kernel}, isa);
-      auto [at, fresh] = known.emplace(text, int(requests.size()));
-      if (fresh) requests.push_back({std::move(text), isa});
-      p->source_of_.back() = at->second;
+      printed.push_back({&g.fused->kernel, &p->source_of_[i], {}});
     }
+  }
+  // About a millisecond each.
+  parallel_for(0, int64_t(printed.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      printed[size_t(i)].text = lower::print_file(kName, {*printed[size_t(i)].kernel}, isa);
+  });
+  for (Printed& p : printed) {
+    auto [at, fresh] = known.emplace(p.text, int(requests.size()));
+    if (fresh) requests.push_back({std::move(p.text), isa});
+    *p.source = at->second;
+  }
   std::vector<ProgramRef> programs;
   std::vector<Origin> origins;
   if (!requests.empty()) {
