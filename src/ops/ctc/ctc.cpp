@@ -1,5 +1,6 @@
 // Connectionist temporal classification (Graves et al., 2006). Of a target of L labels, state 2 i + 1 stands for label
-// i and the even ones for the blanks around them: 2 L + 1 states. Computed in float64, rounded where it is stored.
+// i and the even ones for the blanks around them: 2 L + 1 states. Computed in float64, rounded where it is stored. The
+// states of one place of time are independent of each other: printed kernels make them 16 at a time.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "core/math.h"
 #include "core/parallel.h"
 #include "run/copy.h"
+#include "run/kernels.h"
 #include "strata/generated/by_hand/ctc.h"
 
 namespace strata::eager {
@@ -95,47 +97,93 @@ std::vector<Sample> samples(const Problem& p, int64_t blank) {
 
 int64_t grain(const Problem& p) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(1, p.time * p.width)); }
 
+// A row of float64 in whole blocks of a kernel, between values that no kernel writes: before and after it there are two
+// states that nothing reaches.
+class Row {
+ public:
+  explicit Row(int64_t count, double value = kNever)
+      : values_(size_t(blocks_of(count) * kBlock + 2 * kEdge), value), count_(count) {}
+  static int64_t blocks_of(int64_t count) { return (count + kBlock - 1) / kBlock; }
+  int64_t blocks() const { return blocks_of(count_); }
+  double* data() { return values_.data() + kEdge; }
+  double& operator[](int64_t k) { return data()[k]; }
+  void swap(Row& other) { values_.swap(other.values_); }
+
+ private:
+  static constexpr int64_t kBlock = 16, kEdge = 2;
+  std::vector<double> values_;
+  int64_t count_;
+};
+
+// A kernel of the table over rows of one length.
+class RowsKernel {
+ public:
+  explicit RowsKernel(const char* name, double scalar = 0) : entry_(find_kernel(name, DType::F64)), params_{scalar, 0} {
+    STRATA_INTERNAL(entry_, "no kernel ", name);
+  }
+  template <class... Inputs>
+  void operator()(Row& out, const Inputs*... in) const {
+    char* ptr[] = {bytes(out.data()), bytes(in)...};
+    int64_t step[1 + sizeof...(in)];
+    std::fill(std::begin(step), std::end(step), int64_t(16 * sizeof(double)));
+    int32_t status = 0;
+    entry_->pointwise(ptr, step, params_, out.blocks(), 0, &status);
+  }
+
+ private:
+  static char* bytes(const double* p) { return reinterpret_cast<char*>(const_cast<double*>(p)); }
+  const StrataKernelEntry* entry_;
+  alignas(16) double params_[2];
+};
+
 template <class T>
 double forward(const Problem& p, const Sample& s, int64_t n, T* log_alpha) {
   const T* logs = p.log_probs.data<T>() + n * p.classes;
   const int64_t states = s.states(), step = p.batch * p.classes;
   if (s.time == 0) return states == 1 ? 0 : -kNever;
-  std::vector<double> now(size_t(states), kNever), next(size_t(states), 0.0);
-  for (int64_t k = 0; k < std::min<int64_t>(2, states); ++k) now[size_t(k)] = double(logs[s.label[size_t(k)]]);
+  const RowsKernel reach("ctc_step");
+  Row now(states), next(states), log(states), skips(states, 0);
+  for (int64_t k = 0; k < states; ++k) skips[k] = s.skips(k);
+  for (int64_t k = 0; k < std::min<int64_t>(2, states); ++k) now[k] = double(logs[s.label[size_t(k)]]);
   for (int64_t t = 0;; ++t) {
-    for (int64_t k = 0; k < states; ++k) log_alpha[t * p.width + k] = T(now[size_t(k)]);
+    for (int64_t k = 0; k < states; ++k) log_alpha[t * p.width + k] = T(now[k]);
     if (t + 1 == s.time) break;
     logs += step;
-    for (int64_t k = 0; k < states; ++k)
-      next[size_t(k)] = double(logs[s.label[size_t(k)]]) + log_sum(now[size_t(k)], k ? now[size_t(k - 1)] : kNever,
-                                                                   s.skips(k) ? now[size_t(k - 2)] : kNever);
+    for (int64_t k = 0; k < states; ++k) log[k] = double(logs[s.label[size_t(k)]]);
+    reach(next, now.data(), now.data() - 1, now.data() - 2, skips.data(), log.data());
     now.swap(next);
   }
-  return -log_sum(now[size_t(states - 1)], states > 1 ? now[size_t(states - 2)] : kNever, kNever);
+  return -log_sum(now[states - 1], now[states - 2], kNever);
 }
 
 template <class T>
 void backward(const Problem& p, const Sample& s, int64_t n, double loss, double grad, const T* log_alpha, T* out) {
   const int64_t states = s.states(), step = p.batch * p.classes;
   const T* all = p.log_probs.data<T>() + n * p.classes;
-  std::vector<double> now(size_t(states), kNever), next(size_t(states), 0.0), shares(size_t(p.classes), 0.0);
+  const RowsKernel reach("ctc_step"), share("ctc_share", loss), gradient("ctc_gradient", grad);
+  Row now(states), next(states), log(states), skips(states, 0), alpha(states), through(states);
+  Row class_log(p.classes), weight(p.classes, 0), result(p.classes);
+  for (int64_t k = 2; k < states; ++k) skips[k - 2] = s.skips(k);
   for (int64_t t = s.time; t-- > 0;) {
     const T* logs = all + t * step;
     // What all alignments through a class weigh; no number where the loss or the class is infinite.
-    for (int64_t c = 0; c < p.classes; ++c)
-      shares[size_t(c)] = loss == -kNever || double(logs[c]) == kNever ? std::numeric_limits<double>::quiet_NaN() : 0;
-    for (int64_t k = states; k-- > 0;) {
-      const double log = double(logs[s.label[size_t(k)]]);
-      if (t == s.time - 1)
-        next[size_t(k)] = k >= states - 2 ? log : kNever;
-      else
-        next[size_t(k)] = log + log_sum(now[size_t(k)], k + 1 < states ? now[size_t(k + 1)] : kNever,
-                                        k + 2 < states && s.skips(k + 2) ? now[size_t(k + 2)] : kNever);
-      shares[size_t(s.label[size_t(k)])] += share_of(double(log_alpha[t * p.width + k]) + next[size_t(k)] + loss - log);
+    for (int64_t c = 0; c < p.classes; ++c) {
+      class_log[c] = double(logs[c]);
+      weight[c] = loss == -kNever || class_log[c] == kNever ? std::numeric_limits<double>::quiet_NaN() : 0;
     }
+    for (int64_t k = 0; k < states; ++k) {
+      log[k] = class_log[s.label[size_t(k)]];
+      alpha[k] = double(log_alpha[t * p.width + k]);
+    }
+    if (t == s.time - 1)
+      for (int64_t k = std::max<int64_t>(0, states - 2); k < states; ++k) next[k] = log[k];
+    else
+      reach(next, now.data(), now.data() + 1, now.data() + 2, skips.data(), log.data());
+    share(through, alpha.data(), next.data(), log.data());
+    for (int64_t k = states; k-- > 0;) weight[s.label[size_t(k)]] += through[k];
     now.swap(next);
-    for (int64_t c = 0; c < p.classes; ++c)
-      out[t * step + c] = T((math::exp(double(logs[c])) - shares[size_t(c)]) * grad);
+    gradient(result, class_log.data(), weight.data());
+    for (int64_t c = 0; c < p.classes; ++c) out[t * step + c] = T(result[c]);
   }
 }
 
