@@ -50,6 +50,7 @@ class FunctionContext {
   void mark_non_differentiable(TensorList tensors) { note(fixed_, tensors); }
   // False: backward gets undefined tensors, not zeros, for outputs without a gradient.
   void set_materialize_grads(bool value) { materialize_ = value; }
+  Tensor zero_gradient(size_t output) const { return strata::zero_gradient(node_->outputs[output]); }
   // Whether argument i of forward needs a gradient.
   bool needs_input_grad(size_t i) const { return i < needs_.size() && needs_[i]; }
   // Anything else that backward needs.

@@ -53,27 +53,77 @@ bool one_by_one(const std::vector<Tensor>& params) {
 
 }  // namespace
 
+namespace {
+
+// Which tangents are there; and those alone, after `before`.
+std::pair<std::vector<char>, std::vector<Tensor>> there(const std::vector<Tensor>& tangents,
+                                                        std::vector<Tensor> before) {
+  std::vector<char> given;
+  for (const Tensor& t : tangents) {
+    given.push_back(t.defined());
+    if (t.defined()) before.push_back(t);
+  }
+  return {given, before};
+}
+
+}  // namespace
+
+struct Compiled::Second {
+  std::shared_ptr<Compiled> compiled;
+  std::vector<char> there;  // of its gradients
+};
+
 std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>& params,
                                                        const std::vector<Tensor>& tangents) {
   STRATA_CHECK_NOT_IMPLEMENTED(halves_->written.empty(),
                                "graph: a second derivative (create_graph=True) of a graph that writes its input ",
                                halves_->written[0], "; take it of the function itself");
-  check_differentiable(captured_);
-  const std::vector<Tensor> all = captured_.joint_params(params, tangents);
-  if (one_by_one(all)) {
-    const AutocastGuard plain(DType::BF16, false);
-    const std::vector<Tensor> values = ir::Interpreter(captured_.graph).run(all);
-    return {values.begin() + int64_t(captured_.outputs), values.end()};
-  }
+  const std::string why = why_not_again(captured_);
+  STRATA_CHECK_NOT_IMPLEMENTED(why.empty(), "graph: a second derivative (create_graph=True) ", why,
+                               "; take it of the function itself");
+  if (one_by_one(params)) return jit::differentiable_gradients(captured_, params, tangents);
+  const auto [given, all] = there(tangents, params);
+  std::shared_ptr<Second> second;
   {
     std::lock_guard<std::mutex> hold(lock_);
-    if (!derivative_) derivative_ = std::make_shared<Compiled>(differentiate(captured_, all));
+    std::shared_ptr<Second>& known = second_[given];
+    if (!known) {
+      Derivative made = differentiate(captured_, params, tangents);
+      known = std::make_shared<Second>(Second{std::make_shared<Compiled>(std::move(made.captured)), made.there});
+    }
+    second = known;
   }
-  std::vector<Tensor> found = derivative_->run(all), gradients;
+  std::vector<Tensor> found = second->compiled->run(all), gradients;
   size_t next = 0;
-  for (size_t k = captured_.outputs; k < captured_.graph.body.results.size(); ++k)
-    gradients.push_back(captured_.graph.body.results[k] == ir::kNone ? Tensor() : found[next++]);
+  for (char is_there : second->there) gradients.push_back(is_there ? found[next++] : Tensor());
   return gradients;
+}
+
+// The gradients in one graph, which computes what it needs of the forward again.
+struct Compiled::Narrow {
+  Captured captured;
+  std::unique_ptr<Plan> plan;
+};
+
+std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<Tensor>& params,
+                                                             const std::vector<Tensor>& tangents) {
+  if (one_by_one(params) || !halves_->written.empty() || !why_not_again(captured_).empty()) return {};
+  const auto [given, those] = there(tangents, {});
+  std::shared_ptr<Narrow> narrow;
+  {
+    std::lock_guard<std::mutex> hold(lock_);
+    std::shared_ptr<Narrow>& known = narrow_[given];
+    if (!known) {
+      auto made = std::make_shared<Narrow>(Narrow{jit::narrow(captured_, params, given), nullptr});
+      ir::Graph gradients = made->captured.graph;
+      const auto first = gradients.body.results.begin();
+      gradients.body.results.erase(first, first + int64_t(captured_.outputs));
+      made->plan = std::make_unique<Plan>(std::move(gradients));
+      known = std::move(made);
+    }
+    narrow = known;
+  }
+  return narrow->plan->run(narrow->captured.joint_params(params, those));
 }
 
 // A call that a backward may follow. Its context saves all parameters, then what the forward made for the backward.
@@ -91,17 +141,29 @@ struct Compiled::Node {
     }
     // A gradient of other strides than the one at hand when the graph was made is laid out like that.
     std::vector<Tensor> tangents;
+    bool all = true;
     for (size_t t = 0; t < c.captured_.tangent_of.size(); ++t) {
       const size_t place = c.halves_->saved_param.size() + t;
       const ir::Type& type = backward.values[size_t(backward.body.params[place])].type;
       const Tensor& g = grads[size_t(c.captured_.tangent_of[t])];
-      tangents.push_back(ir::fits(g, type)
+      all &= g.defined();
+      tangents.push_back(!g.defined() || ir::fits(g, type)
                              ? g
                              : ops::copy_(ops::empty_strided(ir::numbers(type.sizes), ir::numbers(type.strides),
                                                              type.dtype, type.device),
                                           g));
     }
-    if (grad_enabled()) {
+    std::optional<std::vector<Tensor>> fewer;
+    if (!all && !grad_enabled()) {
+      std::vector<Tensor> inputs;
+      for (size_t i = 0; i < count; ++i) inputs.push_back(ctx.saved_tensor(i));
+      fewer = c.fewer_gradients(inputs, tangents);
+      for (size_t t = 0; t < tangents.size() && !fewer; ++t)
+        if (!tangents[t].defined()) tangents[t] = ctx.zero_gradient(size_t(c.captured_.tangent_of[t]));
+    }
+    if (fewer) {
+      made = std::move(*fewer);
+    } else if (grad_enabled()) {
       made = c.differentiable_gradients(params, tangents);
     } else {
       params.insert(params.end(), tangents.begin(), tangents.end());
@@ -161,6 +223,7 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
     if (std::find(captured_.tangent_of.begin(), captured_.tangent_of.end(), int(i)) == captured_.tangent_of.end())
       fixed.push_back(results[i]);
   node->context.mark_non_differentiable(fixed);
+  node->context.set_materialize_grads(false);
   node->context.values["compiled"] = shared_from_this();
   return node->finish(std::move(results));
 }

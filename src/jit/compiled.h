@@ -1,8 +1,10 @@
 // A captured graph that is called like the function that it was: compiled when it first runs, differentiable from
 // outside where its gradient was captured, too.
 #pragma once
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "jit/compile/plan.h"
 #include "jit/joint/captured.h"
@@ -35,8 +37,11 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   struct Node;
   // On parameters that fit, with a history for the results.
   std::vector<Tensor> run(const std::vector<Tensor>& params);
-  // The gradients with a history of their own.
+  // The gradients with a history of their own. Undefined tangents: of results that have no gradient.
   std::vector<Tensor> differentiable_gradients(const std::vector<Tensor>& params, const std::vector<Tensor>& tangents);
+  // The gradients where some tangents are undefined. None where the forward cannot be run again.
+  std::optional<std::vector<Tensor>> fewer_gradients(const std::vector<Tensor>& params,
+                                                     const std::vector<Tensor>& tangents);
   void make_halves();
   void make_training();
 
@@ -45,7 +50,11 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::unique_ptr<Plan> inference_, training_, backward_;
-  std::shared_ptr<Compiled> derivative_;  // of the gradients
+  // By the tangents that are there.
+  struct Narrow;
+  struct Second;
+  std::map<std::vector<char>, std::shared_ptr<Narrow>> narrow_;
+  std::map<std::vector<char>, std::shared_ptr<Second>> second_;
 };
 
 }  // namespace strata::jit

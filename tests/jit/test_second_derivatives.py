@@ -38,7 +38,11 @@ def centred(x, w):
     return (x - middle).pow(3) * w
 
 
-@pytest.mark.parametrize("f", [cubic, attention, normed, halves_of_it, centred])
+def layers(x, w):
+    return F.layer_norm(x @ w, (4,), w[0], w[1]).relu() @ F.rms_norm(x, (4,))
+
+
+@pytest.mark.parametrize("f", [cubic, attention, normed, halves_of_it, centred, layers])
 def test_second_and_third_derivatives_are_eagers(f):
     x, w = strata.randn(4, 4, requires_grad=True), strata.randn(4, 4, requires_grad=True)
     cf = strata.graph(f, x, w).compile()
@@ -186,3 +190,33 @@ def test_how_gradients_went_is_in_the_text():
     text = str(strata.graph(lambda x, w: centred(x, w).exp() + Straight.apply(x), x, w))
     assert " = no_grad aten::mul.Tensor" in text and " = saved aten::detach" in text and " = own_grad aten::round" in text
     assert strata._C._graph_text(strata._C._graph_parse(text, [])) == text
+
+
+@pytest.mark.parametrize("create", [False, True])
+def test_results_without_a_gradient(create):
+    """What hangs on them alone gets None, as in eager; the rest has eager's bits, which zeros would change."""
+
+    def f(x, w, v):
+        return x * w, (x / v).log(), v.exp()
+
+    x, w, v = strata.rand(4, requires_grad=True), strata.randn(4, requires_grad=True), strata.zeros(4, requires_grad=True)
+    cf = strata.graph(f, x, w, v).compile()
+    for ends in ((0,), (1,), (0, 2), (2,), (0, 1, 2), (0,)):
+        found = []
+        for g in (cf, f):
+            ys = g(x, w, v)
+            first = grad([ys[i].sum() for i in ends], (x, w, v), allow_unused=True, create_graph=create)
+            second = [grad(t.sum(), (x, w, v), retain_graph=True, allow_unused=True) for t in first if create and t is not None and t.requires_grad and t is not first[2]]
+            found.append([*first, *(t for s in second for t in s)])
+        if not create:
+            assert len(found[0]) == len(found[1])
+        for a, b in zip(*found, strict=False):
+            assert (a is None) == (b is None) and (a is None or strata.equal(a, b) or bool((a.isnan() == b.isnan()).all())), ends
+
+
+def test_parameters_of_results_that_nobody_uses_stay():
+    model = strata.nn.Linear(3, 2), strata.nn.Linear(3, 2)
+    x = strata.randn(5, 3)
+    cf = strata.graph(lambda x: [m(x) for m in model], x).compile()
+    cf(x)[0].sum().backward()
+    assert model[0].weight.grad is not None and model[1].weight.grad is None

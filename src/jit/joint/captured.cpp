@@ -24,19 +24,73 @@ class Rerecording final : public ir::Interpreter {
   Recording& recording_;
 };
 
+// What a recording differentiates: leaves in the place of tensors.
+struct Leaves {
+  std::vector<Tensor> all, learned;
+  std::vector<int> places;  // of the learned
+
+  void add(const Tensor& t, bool learns) {
+    all.push_back(t.alias(t.sizes(), t.strides(), t.storage_offset()));
+    if (!learns) return;
+    set_requires_grad(all.back(), true);
+    places.push_back(int(all.size()) - 1);
+    learned.push_back(all.back());
+  }
+};
+
+// Ends a recording of `results` with their gradients: of those results that `ends` takes.
+template <class F>
+Captured with_gradients(Recording& recording, const Leaves& leaves, std::vector<Tensor> results, F&& ends) {
+  Captured made;
+  made.wanted = leaves.places;
+  made.autocast = {};
+  made.forward_nodes = recording.graph().body.nodes.size();
+  made.outputs = results.size();
+  std::vector<Tensor> roots, ones;
+  for (size_t k = 0; k < made.outputs; ++k) {
+    if (!needs_grad(results[k]) || !ends(k)) continue;
+    made.tangent_of.push_back(int(k));
+    roots.push_back(results[k]);
+    ones.push_back(recording.tangent(results[k], str_cat("gradient of result ", k)));
+  }
+  if (!roots.empty()) {
+    const std::vector<Tensor> found = gradients(roots, leaves.learned, ones, {.accumulate = false}, true);
+    results.insert(results.end(), found.begin(), found.end());
+  }
+  made.graph = recording.finish(results);
+  return made;
+}
+
+std::vector<char> marks(const Captured& c, size_t params) {
+  std::vector<char> learned(params);
+  for (int p : c.wanted) learned[size_t(p)] = true;
+  return learned;
+}
+
+// Of results of the forward, for the tangents that are there.
+std::vector<Tensor> differentiable(const Captured& c, const std::vector<Tensor>& results, TensorList wanted,
+                                   TensorList tangents) {
+  std::vector<Tensor> roots, given;
+  for (size_t t = 0; t < tangents.size(); ++t)
+    if (tangents[t].defined()) {
+      roots.push_back(results[size_t(c.tangent_of[t])]);
+      given.push_back(tangents[t]);
+    }
+  return gradients(roots, wanted, given, {.keep_graph = true, .create_graph = true, .accumulate = false}, true);
+}
+
 }  // namespace
 
-void check_differentiable(const Captured& c) {
-  for (size_t i = 0; i < c.graph.body.nodes.size(); ++i) {
-    const ir::Node& n = c.graph.body.nodes[i];
+std::string why_not_again(const Captured& c) {
+  for (const ir::Node& n : c.graph.body.nodes) {
     if (n.kind != ir::Node::Call) continue;
-    STRATA_CHECK_NOT_IMPLEMENTED(n.gradient != ir::Node::Own, "graph: a second derivative (create_graph=True) through ",
-                                 n.op->name, ", which an autograd.Function calls (", n.span,
-                                 "): the graph knows its first derivative alone; take it of the function itself");
-    STRATA_CHECK_NOT_IMPLEMENTED(info(*n.op)->acts.find("draws") == std::string::npos,
-                                 "graph: a second derivative (create_graph=True) through ", n.op->name, " (", n.span,
-                                 "): it would draw other random numbers; take it of the function itself");
+    if (n.gradient == ir::Node::Own)
+      return str_cat("through ", n.op->name, ", which an autograd.Function calls (", n.span,
+                     "): the graph knows its first derivative alone");
+    if (info(*n.op)->acts.find("draws") != std::string::npos)
+      return str_cat("through ", n.op->name, " (", n.span, "): it would draw other random numbers");
   }
+  return "";
 }
 
 ir::Graph Captured::forward() const {
@@ -56,43 +110,49 @@ std::vector<Tensor> Captured::joint_params(TensorList forward_params, TensorList
   return all;
 }
 
-Captured differentiate(const Captured& c, TensorList joint_params) {
-  const size_t first_tangent = c.inputs(), tangents = c.tangent_of.size();
-  std::vector<char> learned(joint_params.size());
-  for (int p : c.wanted) learned[size_t(p) < first_tangent ? size_t(p) : size_t(p) + tangents] = true;
-  for (size_t t = 0; t < tangents; ++t) learned[first_tangent + t] = true;
+Captured narrow(const Captured& c, TensorList forward_params, const std::vector<char>& given) {
   const AutocastGuard plain(DType::BF16, false);
   const GradModeGuard on(true);
-  std::vector<Tensor> leaves, wanted;
-  Captured made;
-  for (size_t i = 0; i < joint_params.size(); ++i) {
-    const Tensor& t = joint_params[i];
-    leaves.push_back(t.alias(t.sizes(), t.strides(), t.storage_offset()));
-    if (!learned[i]) continue;
-    set_requires_grad(leaves.back(), true);
-    made.wanted.push_back(int(i));
-    wanted.push_back(leaves.back());
+  const std::vector<char> learned = marks(c, forward_params.size());
+  Leaves leaves;
+  for (size_t i = 0; i < forward_params.size(); ++i) leaves.add(forward_params[i], learned[i]);
+  std::vector<char> ends(c.outputs);
+  for (size_t t = 0; t < given.size(); ++t) ends[size_t(c.tangent_of[t])] = given[t];
+  Recording recording(leaves.all);
+  std::vector<Tensor> results = Rerecording(c.forward(), recording).run(leaves.all);
+  return with_gradients(recording, leaves, std::move(results), [&](size_t k) { return ends[k]; });
+}
+
+Derivative differentiate(const Captured& c, TensorList forward_params, TensorList tangents) {
+  const AutocastGuard plain(DType::BF16, false);
+  const GradModeGuard on(true);
+  const std::vector<char> learned = marks(c, forward_params.size());
+  Leaves leaves;
+  for (size_t i = 0; i < forward_params.size(); ++i) leaves.add(forward_params[i], learned[i]);
+  const std::vector<Tensor> wanted = leaves.learned;
+  std::vector<Tensor> given;
+  for (const Tensor& t : tangents) {
+    if (t.defined()) leaves.add(t, true);
+    given.push_back(t.defined() ? leaves.all.back() : t);
   }
-  Recording recording(leaves);
-  const std::vector<Tensor> values = Rerecording(c.graph, recording).run(leaves);
-  std::vector<Tensor> results, ends, ones;
-  for (size_t k = c.outputs; k < values.size(); ++k)
-    if (values[k].defined()) results.push_back(values[k]);
-  made.outputs = results.size();
-  made.forward_nodes = recording.graph().body.nodes.size();
-  for (size_t k = 0; k < made.outputs; ++k) {
-    if (!needs_grad(results[k])) continue;
-    made.tangent_of.push_back(int(k));
-    ends.push_back(results[k]);
-    ones.push_back(recording.tangent(results[k], str_cat("gradient of gradient ", k)));
+  Recording recording(leaves.all);
+  const std::vector<Tensor> params(leaves.all.begin(), leaves.all.begin() + int64_t(forward_params.size()));
+  const std::vector<Tensor> found = differentiable(c, Rerecording(c.forward(), recording).run(params), wanted, given);
+  Derivative made;
+  std::vector<Tensor> results;
+  for (const Tensor& g : found) {
+    made.there.push_back(g.defined());
+    if (g.defined()) results.push_back(g);
   }
-  if (!ends.empty()) {
-    const std::vector<Tensor> found = gradients(ends, wanted, ones, {.accumulate = false}, true);
-    results.insert(results.end(), found.begin(), found.end());
-  }
-  made.graph = recording.finish(results);
-  made.autocast = {};
+  made.captured = with_gradients(recording, leaves, std::move(results), [](size_t) { return true; });
   return made;
+}
+
+std::vector<Tensor> differentiable_gradients(const Captured& c, TensorList forward_params, TensorList tangents) {
+  const AutocastGuard plain(DType::BF16, false);
+  std::vector<Tensor> wanted;
+  for (int p : c.wanted) wanted.push_back(forward_params[size_t(p)]);
+  return differentiable(c, ir::Interpreter(c.forward()).run(forward_params), wanted, tangents);
 }
 
 }  // namespace strata::jit

@@ -21,12 +21,22 @@ struct Captured {
   std::vector<Tensor> joint_params(TensorList forward_params, TensorList tangents) const;
 };
 
-// Raises NotImplemented where the joint graph cannot be run again above autograd, for the derivative of its gradients:
+// Why the forward cannot be run again above autograd, for other gradients than those that were captured, or nothing:
 // its operators' own derivatives would be others than the program's, or running it again does more than compute.
-void check_differentiable(const Captured& captured);
+std::string why_not_again(const Captured& captured);
 
-// The gradients as a function of the joint graph's parameters, forward and backward: captured by running the joint
-// graph on these tensors above autograd. Its outputs are those gradients that are there.
-Captured differentiate(const Captured& captured, TensorList joint_params);
+// With tangents of fewer outputs: of those that `given` marks, by tangent. Gradients that hang on none of them are
+// None, as eager's are; with zeros in the others' place they could differ (-0.0 + 0.0, 0 * inf).
+Captured narrow(const Captured& captured, TensorList forward_params, const std::vector<char>& given);
+
+// The gradients as a function of the forward's parameters and the tangents that are there (the others are undefined),
+// recorded as eager computes them where they are to be differentiated in their turn.
+struct Derivative {
+  Captured captured;
+  std::vector<char> there;  // of the wanted gradients: those that are its outputs; the others are None
+};
+Derivative differentiate(const Captured& captured, TensorList forward_params, TensorList tangents);
+// The same now, without a graph of it.
+std::vector<Tensor> differentiable_gradients(const Captured& captured, TensorList forward_params, TensorList tangents);
 
 }  // namespace strata::jit
