@@ -158,16 +158,24 @@ struct Compiled::Node {
       std::vector<Tensor> inputs;
       for (size_t i = 0; i < count; ++i) inputs.push_back(ctx.saved_tensor(i));
       fewer = c.fewer_gradients(inputs, tangents);
-      for (size_t t = 0; t < tangents.size() && !fewer; ++t)
-        if (!tangents[t].defined()) tangents[t] = ctx.zero_gradient(size_t(c.captured_.tangent_of[t]));
     }
     if (fewer) {
       made = std::move(*fewer);
     } else if (grad_enabled()) {
       made = c.differentiable_gradients(params, tangents);
     } else {
-      params.insert(params.end(), tangents.begin(), tangents.end());
+      // Zeros stand for what is not there.
+      std::vector<char> given(params.size(), false);
+      for (size_t t = 0; t < tangents.size(); ++t) {
+        given.push_back(tangents[t].defined());
+        params.push_back(given.back() ? tangents[t] : ctx.zero_gradient(size_t(c.captured_.tangent_of[t])));
+      }
       made = one_by_one(params) ? ir::Interpreter(backward).run(params) : c.backward()->run(params);
+      if (!all) {
+        const std::vector<char> there = reached(backward, given);
+        for (size_t k = 0; k < made.size(); ++k)
+          if (!there[k]) made[k] = Tensor();
+      }
     }
     std::vector<Tensor> out(count);
     for (size_t k = 0; k < made.size(); ++k) out[size_t(c.captured_.wanted[k])] = made[k];

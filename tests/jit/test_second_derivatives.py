@@ -217,6 +217,7 @@ def test_results_without_a_gradient(create):
 def test_parameters_of_results_that_nobody_uses_stay():
     model = strata.nn.Linear(3, 2), strata.nn.Linear(3, 2)
     x = strata.randn(5, 3)
-    cf = strata.graph(lambda x: [m(x) for m in model], x).compile()
-    cf(x)[0].sum().backward()
-    assert model[0].weight.grad is not None and model[1].weight.grad is None
+    for f in (lambda x: [m(x) for m in model], lambda x: [F.dropout(m(x), 0.5) for m in model]):
+        cf = strata.graph(f, x).compile()
+        cf(x)[0].sum().backward()
+        assert model[0].weight.grad is not None and model[1].weight.grad is None

@@ -5,6 +5,7 @@
 #include "dispatch/info.h"
 #include "grad/engine.h"
 #include "grad/variable.h"
+#include "ir/effect.h"
 #include "jit/trace/recorder.h"
 
 namespace strata::jit {
@@ -121,6 +122,24 @@ Captured narrow(const Captured& c, TensorList forward_params, const std::vector<
   Recording recording(leaves.all);
   std::vector<Tensor> results = Rerecording(c.forward(), recording).run(leaves.all);
   return with_gradients(recording, leaves, std::move(results), [&](size_t k) { return ends[k]; });
+}
+
+std::vector<char> reached(const ir::Graph& backward, const std::vector<char>& given) {
+  const ir::Memory memory(backward);
+  std::vector<char> value(backward.values.size()), written(backward.values.size());  // written: by memory
+  for (size_t p = 0; p < given.size(); ++p) value[size_t(backward.body.params[p])] = given[p];
+  auto hangs = [&](ir::Id v) { return value[size_t(v)] || written[size_t(memory.of(v))]; };
+  for (const ir::Node& n : backward.body.nodes) {
+    bool any = false;
+    ir::each_use(n, [&](ir::Id v) { any |= hangs(v); });
+    if (!any) continue;
+    for (ir::Id v : n.results)
+      if (v != ir::kNone) value[size_t(v)] = true;
+    ir::each_written(n, [&](ir::Id v, const ir::Node&) { written[size_t(memory.of(v))] = true; });
+  }
+  std::vector<char> results;
+  for (ir::Id v : backward.body.results) results.push_back(v != ir::kNone && hangs(v));
+  return results;
 }
 
 Derivative differentiate(const Captured& c, TensorList forward_params, TensorList tangents) {

@@ -29,6 +29,9 @@ std::string why_not_again(const Captured& captured);
 // None, as eager's are; with zeros in the others' place they could differ (-0.0 + 0.0, 0 * inf).
 Captured narrow(const Captured& captured, TensorList forward_params, const std::vector<char>& given);
 
+// Which results of a backward may hang on the parameters that are `given`, by parameter.
+std::vector<char> reached(const ir::Graph& backward, const std::vector<char>& given);
+
 // The gradients as a function of the forward's parameters and the tangents that are there (the others are undefined),
 // recorded as eager computes them where they are to be differentiated in their turn.
 struct Derivative {
