@@ -99,18 +99,19 @@ def test_finite_differences():
             assert strata.autograd.gradgradcheck(cf, (x, w))
 
 
-def test_results_of_repeated_elements():
+def test_results_of_repeated_elements(tmp_path):
     def f(x):
         return (x * x).expand(4, 3), x[:, None].expand(3, 2).t()
 
     x = strata.randn(3, requires_grad=True)
-    cf = strata.graph(f, x).compile()
+    graph = strata.graph(f, x)
+    graph.save(tmp_path / "repeated")
     tangents = strata.randn(4, 3), strata.randn(3, 2).t()
     found = []
-    for g in (cf, f):
+    for g in (graph.compile(), f, strata.load_graph(tmp_path / "repeated").compile()):
         (slope,) = grad(g(x), x, tangents, create_graph=True)
         found.append((slope, *grad(slope.sum(), x)))
-    assert all(same(a, b) for a, b in zip(*found, strict=True))
+    assert all(same(a, b) and same(a, c) for a, b, c in zip(*found, strict=True))
 
 
 def test_linear_functions_and_unused_arguments():

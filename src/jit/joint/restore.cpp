@@ -46,19 +46,22 @@ Captured restore(ir::Graph graph, int64_t forward_nodes, int64_t outputs, std::v
     STRATA_CHECK_VALUE(v != ir::kNone ? type(v).kind == ir::Type::Tensor : r >= size_t(outputs), "graph: result ", r,
                        ": expected a tensor, got ", v == ir::kNone ? "None" : ir::to_string(type(v)));
   }
+  // Whose strides may be others.
+  auto alike = [](const ir::Type& a, const ir::Type& b) {
+    return a.dtype == b.dtype && a.device == b.device && a.sizes.size() == b.sizes.size() &&
+           std::equal(a.sizes.begin(), a.sizes.end(), b.sizes.begin(),
+                      [](const SymInt& x, const SymInt& y) { return x.hint() == y.hint(); });
+  };
   for (size_t t = 0; t < tangent_of.size(); ++t)
-    STRATA_CHECK_VALUE(ir::same(type(body.params[inputs + t]), type(body.results[size_t(tangent_of[t])])),
+    STRATA_CHECK_VALUE(alike(type(body.params[inputs + t]), type(body.results[size_t(tangent_of[t])])),
                        "graph: the gradient of result ", tangent_of[t], " is another kind of tensor");
   for (size_t k = 0; k < gradients; ++k) {
     const ir::Id v = body.results[size_t(outputs) + k];
     if (v == ir::kNone) continue;
     const size_t w = size_t(wanted[k]);
     const ir::Type &of = type(body.params[w < inputs ? w : w + tangent_of.size()]), &is = type(v);
-    STRATA_CHECK_VALUE(of.dtype == is.dtype && of.device == is.device && of.sizes.size() == is.sizes.size() &&
-                           std::equal(of.sizes.begin(), of.sizes.end(), is.sizes.begin(),
-                                      [](const SymInt& a, const SymInt& b) { return a.hint() == b.hint(); }),
-                       "graph: the gradient of input ", wanted[k], ": expected ", ir::to_string(of), ", got ",
-                       ir::to_string(is));
+    STRATA_CHECK_VALUE(alike(of, is), "graph: the gradient of input ", wanted[k], ": expected ", ir::to_string(of),
+                       ", got ", ir::to_string(is));
   }
   Captured captured;
   captured.graph = std::move(graph);
