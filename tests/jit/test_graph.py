@@ -369,3 +369,15 @@ def test_texts():
 def test_drawing(tmp_path):
     strata.graph(trig, strata.randn(3)).draw(str(tmp_path / "graph.svg"))
     assert "aten::sin" in (tmp_path / "graph.svg").read_text()
+
+
+def test_copies_that_nobody_could_tell_are_left_out():
+    def f(x):
+        y = (x @ x.t()).clone()
+        y.add_(1)
+        return y, x.repeat(2, 1), x.clone()
+
+    x = strata.randn(3, 4)
+    cf = strata.graph(f, x).compile()
+    assert all(same(a, b) for a, b in zip(cf(x), f(x), strict=True))
+    assert "aten::clone" not in cf.ir("launches") and cf.ir("launches").count(" = copy ") == 1
