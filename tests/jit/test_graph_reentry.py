@@ -11,6 +11,14 @@ import strata
 from graph_models import same
 
 
+def in_four_threads(work):
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
 def trig(x):
     return x.sin() ** 2 + x.cos() ** 2
 
@@ -53,11 +61,7 @@ def test_threads_share_one_compiled_function():
             if not (same(a, b) and same(ga, gb)):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_four_threads(work)
     assert not wrong
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -116,9 +120,5 @@ def test_a_compiled_step_from_threads_of_their_own():
         if not all(same(a, b) for a, b in zip(*found, strict=True)):
             wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    in_four_threads(work)
     assert not wrong
