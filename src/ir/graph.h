@@ -7,9 +7,8 @@
 //
 // Spec, which verify() executes:
 //   - a value is defined before it is used, in the same block or one around it;
-//   - a call has an argument for each of its schema, and a result for each tensor that it returns; a value of one
-//   float64
-//     may stand where the schema has a float: a slot, whose number is read when the call is made;
+//   - a call has an argument for each of its schema, and a result for each tensor that it returns;
+//   - where the schema has a float may stand a value of one float64: a slot, read when the call is made;
 //   - `if` has a condition and two blocks without parameters, whose results are as many as the node's;
 //   - `loop` has a count, a condition and what it carries, and one block: its parameters are the turn's number (an
 //     int) and what is carried, its results a condition and what is carried on; the node's results are the last ones;

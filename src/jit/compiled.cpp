@@ -20,9 +20,10 @@ const Plan& Compiled::inference() {
 
 void Compiled::make_halves() {
   std::lock_guard<std::mutex> hold(lock_);
-  if (!halves_ && !captured_.tangent_of.empty())
-    halves_ = std::make_unique<Halves>(
-        split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(), captured_.outputs));
+  if (halves_ || captured_.tangent_of.empty()) return;
+  not_again_ = why_not_again(captured_);
+  halves_ = std::make_unique<Halves>(
+      split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(), captured_.outputs));
 }
 
 void Compiled::make_training() {
@@ -78,8 +79,7 @@ std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>
   STRATA_CHECK_NOT_IMPLEMENTED(halves_->written.empty(),
                                "graph: a second derivative (create_graph=True) of a graph that writes its input ",
                                halves_->written[0], "; take it of the function itself");
-  const std::string why = why_not_again(captured_);
-  STRATA_CHECK_NOT_IMPLEMENTED(why.empty(), "graph: a second derivative (create_graph=True) ", why,
+  STRATA_CHECK_NOT_IMPLEMENTED(not_again_.empty(), "graph: a second derivative (create_graph=True) ", not_again_,
                                "; take it of the function itself");
   if (one_by_one(params)) return jit::differentiable_gradients(captured_, params, tangents);
   const auto [given, all] = there(tangents, params);
@@ -107,7 +107,7 @@ struct Compiled::Narrow {
 
 std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<Tensor>& params,
                                                              const std::vector<Tensor>& tangents) {
-  if (one_by_one(params) || !halves_->written.empty() || !why_not_again(captured_).empty()) return {};
+  if (one_by_one(params) || !halves_->written.empty() || !not_again_.empty()) return {};
   const auto [given, those] = there(tangents, {});
   std::shared_ptr<Narrow> narrow;
   {

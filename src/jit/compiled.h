@@ -49,6 +49,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   ir::Graph forward_;
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
+  std::string not_again_;           // why_not_again, once there are halves
   std::unique_ptr<Plan> inference_, training_, backward_;
   // By the tangents that are there.
   struct Narrow;

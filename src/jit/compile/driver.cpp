@@ -6,12 +6,11 @@
 #include "base/error.h"
 #include "core/dtype.h"
 #include "run/loop/cast.h"
+#include "run/loop/rows_fold.h"
 
 namespace strata::jit {
 
 namespace {
-
-constexpr int64_t kPart = 65536;  // elements of a row that one call of a pass takes
 
 constexpr const char* kHelpers = R"(
 // ---- Whole tensors. memory: of each output, then of each input, where its first element lies; types, sizes and strides
@@ -126,8 +125,8 @@ std::string print_use(const Fused& f, int entry, size_t number) {
   const std::string name = str_cat("run_", number);
   std::string out = str_cat("\n// ", f.kernel.text, "\n"), places, strides;
   const bool rows = !f.reduced.empty();
-  if (rows && product(reduced) > kPart)
-    return out + str_cat("// over rows of ", product(reduced), " elements: in parts of ", kPart,
+  if (rows && product(reduced) > eager::kPart)
+    return out + str_cat("// over rows of ", product(reduced), " elements: in parts of ", eager::kPart,
                          ", whose results are folded in pairs, by the runtime alone.\n");
   if (rows && product(reduced) == 0) return out + "// over empty rows, which the runtime alone fills.\n";
   size_t k = 0;
