@@ -16,6 +16,11 @@ bool has_effect(const Operator& op) {
   return !i || op.schema().writes() || !i->acts.empty();
 }
 
+bool may_draw(const Operator& op) {
+  const std::optional<OpInfo> i = info(op);
+  return !i || i->acts.find("draws") != std::string::npos || i->acts.find("untold") != std::string::npos;
+}
+
 bool repeats(const Operator& op) {
   const std::optional<OpInfo> i = info(op);
   return i && !op.schema().writes() && (i->acts.empty() || i->acts == "raises") && i->size.empty() &&

@@ -9,6 +9,9 @@ namespace strata::ir {
 // says what it does (OpInfo::acts).
 bool has_effect(const Operator& op);
 
+// Whether it draws from a generator or tells its state, or may do so.
+bool may_draw(const Operator& op);
+
 // Whether the same operands give the same bits each time, in memory of their own or as a view, or the same error.
 bool repeats(const Operator& op);
 

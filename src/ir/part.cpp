@@ -19,11 +19,7 @@ std::string name_of(const Graph& g, Id v) {
 }
 
 bool draws(const Node& n) {
-  bool found = false;
-  if (n.kind == Node::Call) {
-    const std::optional<OpInfo> i = info(*n.op);
-    found = !i || i->acts.find("draws") != std::string::npos || i->acts.find("untold") != std::string::npos;
-  }
+  bool found = n.kind == Node::Call && may_draw(*n.op);
   for (const Block& b : n.blocks) found |= std::any_of(b.nodes.begin(), b.nodes.end(), draws);
   return found;
 }

@@ -10,6 +10,8 @@ namespace strata::eager {
 struct PointwiseOp;
 struct RowsOp;
 struct SpaceCall;
+struct DrawOp;
+struct DrawNumber;
 
 class LaunchObserver {
  public:
@@ -19,6 +21,9 @@ class LaunchObserver {
   virtual void rows(const RowsOp& op, DType dtype, ArrayRef<Tensor> outs, ArrayRef<const Tensor*> in,
                     ArrayRef<Scalar> scalars, const DimVec& dims) = 0;
   virtual void space(const SpaceCall& call) = 0;
+  // From the default generator, as draw_at() takes it (run/random.h).
+  virtual void draw(const DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
+                    ArrayRef<DrawNumber> numbers) = 0;
   virtual void copy(const Tensor& to, const Tensor& from) = 0;
   virtual void fill(const Tensor& to, const Scalar& value) = 0;
   virtual void other() = 0;

@@ -13,6 +13,7 @@
 #include "run/launch.h"
 #include "run/loop/cast.h"
 #include "run/loop/pointwise_loop.h"
+#include "run/observe.h"
 #include "strata/generated/by_hand/random.h"
 
 namespace strata::eager {
@@ -22,7 +23,7 @@ namespace {
 constexpr size_t kMaxNumbers = 4, kMaxEach = 2;
 
 // Into all of `out`, which is contiguous and has the kernel's output dtype.
-void draw_words(const DrawOp& op, const StrataKernelEntry& entry, const Tensor& out, ArrayRef<Tensor> each,
+void draw_words(const DrawOp& op, const StrataKernelEntry& entry, const Tensor& out, TensorList each,
                 const void* params, int64_t words, PhiloxState state) {
   const int64_t n = out.numel(), width = out.itemsize();
   const DType made = static_cast<DType>(entry.output_dtype[0]);  // float16 is drawn as float32
@@ -81,23 +82,33 @@ void draw(const DrawOp& op, const Tensor& out, ArrayRef<DrawOperand> operands, A
                                  "\" not implemented for '", scalar_type_name(dtype), "'; expected a floating dtype");
     dtype = DType(std::countr_zero(op.dtypes));
   }
-  if (!eager::to_fill(out)) return;
-  const int64_t words = op.pairs >> int(dtype) & 1 ? 2 : 1;
-  const PhiloxState state = or_default(generator, out).reserve(out.numel() * words);
-  alignas(16) char params[16 * kMaxNumbers];
+  if (shapes_alone(out)) return;
   Tensor each[kMaxEach];
-  STRATA_INTERNAL(numbers.size() <= kMaxNumbers && operands.size() <= kMaxEach, op.kernel.name, ": too many operands");
-  for (size_t k = 0; k < numbers.size(); ++k)
-    store_scalar(numbers[k].value, traits(numbers[k].dtype < 0 ? dtype : DType(numbers[k].dtype)).compute,
-                 params + 16 * k);
+  STRATA_INTERNAL(operands.size() <= kMaxEach, op.kernel.name, ": too many operands");
   for (size_t k = 0; k < operands.size(); ++k) {
     each[k] = new_tensor(out, out.sizes(), operands[k].dtype);
     copy_values(each[k], operands[k].tensor);
   }
   const bool direct = out.is_contiguous() && out.dtype() == dtype;
   const Tensor to = direct ? out : new_tensor(out, out.sizes(), dtype);
-  draw_words(op, kernel_for(op.kernel, dtype), to, {each, operands.size()}, params, words, state);
+  const TensorList given(each, operands.size());
+  if (has_elements_in_memory(out))
+    draw_at(op, dtype, to, given, numbers, or_default(generator, out).reserve(out.numel() * words_each(op, dtype)));
+  else if (generator.defined())  // whose state is its own
+    tell_other();
+  else
+    LaunchObserver::current()->draw(op, dtype, to, given, numbers);
   if (!direct) copy_values(out, to);
+}
+
+void draw_at(const DrawOp& op, DType dtype, const Tensor& out, TensorList operands, ArrayRef<DrawNumber> numbers,
+             PhiloxState state) {
+  alignas(16) char params[16 * kMaxNumbers];
+  STRATA_INTERNAL(numbers.size() <= kMaxNumbers, op.kernel.name, ": too many numbers");
+  for (size_t k = 0; k < numbers.size(); ++k)
+    store_scalar(numbers[k].value, traits(numbers[k].dtype < 0 ? dtype : DType(numbers[k].dtype)).compute,
+                 params + 16 * k);
+  draw_words(op, kernel_for(op.kernel, dtype), out, operands, params, words_each(op, dtype), state);
 }
 
 }  // namespace strata::eager

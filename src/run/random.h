@@ -22,7 +22,7 @@ struct DrawOperand {
 };
 
 struct DrawNumber {
-  const Scalar& value;
+  Scalar value;
   int8_t dtype;  // -1: that of the elements
 };
 
@@ -30,5 +30,12 @@ struct DrawNumber {
 // NotImplementedError. A tensor without elements or without memory consumes nothing.
 void draw(const DrawOp& op, const Tensor& out, ArrayRef<DrawOperand> operands, ArrayRef<DrawNumber> numbers,
           const Generator& generator);
+
+// A draw as LaunchObserver::draw tells it, by the words from `state` on: `out` is contiguous, of the kernel's dtype,
+// and so are the operands, which have its sizes.
+void draw_at(const DrawOp& op, DType dtype, const Tensor& out, TensorList operands, ArrayRef<DrawNumber> numbers,
+             PhiloxState state);
+// The number of 32-bit words that an element takes.
+inline int64_t words_each(const DrawOp& op, DType dtype) { return op.pairs >> int(dtype) & 1 ? 2 : 1; }
 
 }  // namespace strata::eager

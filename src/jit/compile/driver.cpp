@@ -137,7 +137,7 @@ std::string print_use(const Fused& f, int entry, size_t number) {
     places += str_cat(places.empty() ? "" : ", ", "{", itemsize(o.memory.dtype), ", ", int(o.per_row), ", ", name,
                       "_stride_", k, "}");
     out += str_cat("//   ", k < f.outs.size() ? "out" : "in", " ", k, ": ", traits(o.memory.dtype).cname, " ",
-                   o.memory.sizes, "\n");
+                   o.memory.sizes, o.words ? ", of the random stream" : "", "\n");
     ++k;
   };
   for (const FusedOperand& o : f.outs) add(o);

@@ -122,6 +122,20 @@ class Fuser {
     return value;
   }
 
+  // The words of a draw, in row-major order of what it fills.
+  int words(const Launch& l, DType type, Level level) {
+    if (level != Full) throw Refused{"it draws for rows what others do for elements"};
+    Operand o{-1, 0, l.outs[0].sizes, {}, type};
+    int64_t step = 1;
+    o.strides.resize(o.sizes.size());
+    for (size_t d = o.sizes.size(); d-- > 0; step *= o.sizes[d]) o.strides[d] = step;
+    FusedOperand f = place(o, level);
+    f.words = l.draw.get();
+    const int v = load(f, 0);
+    made_.ins.push_back(std::move(f));
+    return v;
+  }
+
   int load(const FusedOperand& f, uint8_t part) {
     Node n{Op::Load, part_type(f.memory.dtype), {-1, -1, -1}, made_.ins.size(), part};
     n.uniform = f.per_row;
@@ -203,9 +217,11 @@ class Fuser {
     if (!known) throw Refused{"its kernel has loops or checks of its own"};
     const lower::Kernel& k = known->kernel;
     std::vector<Pair> in;
+    if (l.draw) in.push_back({words(l, k.inputs[0].storage, level), -1});
     for (size_t i = 0; i < l.ins.size(); ++i) {
-      const Pair v = read(l.ins[i], row_level(k.inputs[i], l, l.ins[i], level));
-      in.push_back(converted(v, l.ins[i].dtype, k.inputs[i].storage));
+      const lower::Operand& o = k.inputs[in.size()];
+      const Pair v = read(l.ins[i], row_level(o, l, l.ins[i], level));
+      in.push_back(converted(v, l.ins[i].dtype, o.storage));
     }
     std::vector<int> first_param;
     for (size_t i = 0; i < l.scalars.size(); ++i) {

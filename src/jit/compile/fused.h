@@ -13,11 +13,13 @@
 
 namespace strata::jit {
 
-// An operand of the kernel: a place in memory with a stride for each dim of the space, 0 along dims that it lacks.
+// An operand of the kernel: a place in memory with a stride for each dim of the space, 0 along dims that it lacks. Or,
+// of no block, the words of a draw.
 struct FusedOperand {
   Operand memory;
   DimVec strides;
   bool per_row = false;
+  const DrawData* words = nullptr;
 };
 
 struct FusedParam {

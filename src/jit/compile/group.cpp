@@ -139,6 +139,8 @@ class Grouping {
   bool blocks_way(int moved, int passed) const {
     const Touched &t = touched_[size_t(moved)], &p = touched_[size_t(passed)];
     if (minds(t, p)) return true;
+    // What is drawn has its words when the call has drawn.
+    if (list_.launches[size_t(passed)].draws && list_.launches[size_t(moved)].kind == Launch::Draw) return true;
     // What a call may refuse is refused before memory that is anybody's changes.
     return list_.launches[size_t(passed)].kind == Launch::Call &&
            std::any_of(t.writes.begin(), t.writes.end(), [&](int b) { return list_.blocks[size_t(b)].param >= 0; });

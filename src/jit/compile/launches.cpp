@@ -5,6 +5,7 @@
 
 #include "dispatch/boxed.h"
 #include "ir/call.h"
+#include "ir/effect.h"
 #include "ir/rewrite.h"
 #include "jit/compile/piece.h"
 
@@ -123,6 +124,19 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     l.space->extents.assign(c.extents.begin(), c.extents.end());
     l.space->index = c.index;
   }
+  void draw(const eager::DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
+            ArrayRef<eager::DrawNumber> numbers) override {
+    const Tensor* outs = &out;
+    std::vector<const Tensor*> in;
+    for (const Tensor& t : operands) in.push_back(&t);
+    Launch& l = add(Launch::Draw, {&outs, 1}, {in.data(), in.size()});
+    l.name = op.kernel.name;
+    l.dtype = dtype;
+    l.draw = std::make_shared<DrawData>(
+        DrawData{&op, {numbers.begin(), numbers.end()}, list_.stretches.size() - 1, list_.stretches.back()});
+    for (const eager::DrawNumber& n : numbers) l.scalars.push_back(n.value);
+    list_.stretches.back() += (out.numel() * eager::words_each(op, dtype) + 3) / 4;
+  }
   void copy(const Tensor& to, const Tensor& from) override {
     const Tensor *outs = &to, *ins = &from;
     add(Launch::Copy, {&outs, 1}, {&ins, 1}).name = "copy";
@@ -141,6 +155,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     node_ = &node;
     whole_ = false;
     const size_t before = list_.launches.size(), blocks = list_.blocks.size();
+    const int64_t drawn = list_.stretches.back();
     const Stack args = stack;
     try {
       STRATA_CHECK(!ir::has_slots(node), "it asks for values");
@@ -154,6 +169,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     check_types(node, stack);
     if (!whole_ && told(node, args, stack, before)) return;
     list_.launches.resize(before);
+    list_.stretches.back() = drawn;
     call_whole(node, args, stack, blocks);
   }
 
@@ -245,6 +261,8 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
       l.fresh.push_back(t.defined() && size_t(block_of(t)) >= before);
       l.outs.push_back(operand(t));
     });
+    l.draws = ir::may_draw(*node.op);
+    if (l.draws) list_.stretches.push_back(0);
     list_.launches.push_back(std::move(l));
   }
 
@@ -318,7 +336,7 @@ std::string print(const LaunchList& list) {
   };
   std::string out;
   for (size_t i = 0; i < list.params.size(); ++i) out += str_cat("param ", i, " = ", text(list.params[i]), "\n");
-  static constexpr const char* kinds[] = {"pointwise", "rows", "space", "copy", "fill", "call"};
+  static constexpr const char* kinds[] = {"pointwise", "rows", "space", "draw", "copy", "fill", "call"};
   for (const Launch& l : list.launches) {
     for (size_t i = 0; i < l.outs.size(); ++i) out += (i ? ", " : "") + text(l.outs[i]);
     out += str_cat(l.outs.empty() ? "" : " = ", kinds[l.kind], " ", l.kind == Launch::Call ? l.name : l.kernel(), "(");

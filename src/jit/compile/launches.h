@@ -6,6 +6,7 @@
 #include "ir/graph.h"
 #include "run/launch.h"
 #include "run/pointwise.h"
+#include "run/random.h"
 #include "run/rows.h"
 
 namespace strata::jit {
@@ -37,8 +38,17 @@ struct SpaceData {
   int index;
 };
 
+// Of a draw: its words begin at a counter of its stretch. A run reserves a stretch from the default generator at once:
+// all that is drawn between two calls that draw by themselves, whether or not it is needed.
+struct DrawData {
+  const eager::DrawOp* op;
+  std::vector<eager::DrawNumber> numbers;
+  size_t stretch;
+  int64_t counter;
+};
+
 struct Launch {
-  enum Kind : uint8_t { Pointwise, Rows, Space, Copy, Fill, Call };
+  enum Kind : uint8_t { Pointwise, Rows, Space, Draw, Copy, Fill, Call };
   Kind kind = Pointwise;
   const ir::Node* node = nullptr;  // the operator that asked for it
   const char* name = "";           // for errors
@@ -49,16 +59,21 @@ struct Launch {
   const eager::RowsOp* rows = nullptr;
   DimVec dims;  // that rows reduces
   std::shared_ptr<SpaceData> space;
+  std::shared_ptr<DrawData> draw;
   // Of a call: its tensor arguments are `ins`, in order (None: block -1), its results `outs`; which of the arguments it
   // writes, and of each result whether it is new memory.
   std::vector<bool> written, fresh;
-  const char* kernel() const { return pointwise ? pointwise->kernel : rows ? rows->kernel : ""; }
+  bool draws = false;  // a call after which another stretch of draws begins
+  const char* kernel() const {
+    return pointwise ? pointwise->kernel : rows ? rows->kernel : draw ? draw->op->kernel.kernel : "";
+  }
 };
 
 struct LaunchList {
   std::vector<Block> blocks;
   std::vector<Launch> launches;
   std::vector<Operand> params, results;  // results: block -1 for None
+  std::vector<int64_t> stretches = {0};  // of draws: counters of the stream that each takes
   std::vector<int> same_as_param;        // per result: the parameter that is the same tensor object, or -1
 };
 

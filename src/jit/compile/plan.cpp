@@ -11,6 +11,7 @@
 #include "run/loop/cast.h"
 #include "run/loop/pointwise_loop.h"
 #include "run/loop/rows_loop.h"
+#include "run/loop/words.h"
 
 namespace strata::jit {
 
@@ -30,7 +31,8 @@ std::vector<const FusedOperand*> operands_of(const Fused& f) {
 template <class F>
 void each_block(const LaunchList& list, const Group& g, F&& fn) {
   if (g.fused) {
-    for (const FusedOperand* o : operands_of(*g.fused)) fn(o->memory.block);
+    for (const FusedOperand* o : operands_of(*g.fused))
+      if (o->memory.block >= 0) fn(o->memory.block);
     return;
   }
   for (int i : g.launches)
@@ -41,12 +43,13 @@ void each_block(const LaunchList& list, const Group& g, F&& fn) {
 
 }  // namespace
 
-// What one run needs: where each block is.
+// What one run needs: where each block is, and the state of the generator at the beginning of each stretch of draws.
 struct Plan::Frame {
   Ref<Storage> arena;
   std::vector<char*> base;
   std::vector<Ref<Storage>> storage;
   std::vector<int64_t> offset;  // bytes from the storage's beginning to the block
+  std::vector<PhiloxState> stretches;
 };
 
 // Notes how long each stage of the making took.
@@ -184,6 +187,7 @@ Plan::Step Plan::step_of(int group, const StrataKernelEntry* entry) const {
   for (const FusedOperand* o : operands_of(f)) {
     DimVec bytes;
     int64_t step = 1;
+    s.dense &= !o->words;
     for (int64_t d = int64_t(f.shape.size()); d-- > 0;) {
       s.dense &= f.shape[size_t(d)] == 1 || o->strides[size_t(d)] == step;
       step *= f.shape[size_t(d)];
@@ -220,6 +224,8 @@ void Plan::run_single(const Launch& l, Frame& f) const {
       return eager::launch(*l.pointwise, l.dtype, to, from, l.scalars);
     case Launch::Rows:
       return eager::launch(*l.rows, l.dtype, outs, from, l.scalars, l.dims);
+    case Launch::Draw:
+      return eager::draw_at(*l.draw->op, l.dtype, outs[0], ins, l.draw->numbers, words_of(*l.draw, f));
     case Launch::Copy:
       return eager::copy_values(outs[0], ins[0]);
     case Launch::Fill:
@@ -266,6 +272,18 @@ void Plan::run_call(const Launch& l, Frame& f) const {
     f.offset[size_t(o.block)] = (t.storage_offset() - o.offset) * t.itemsize();
     f.base[size_t(o.block)] = t.bytes() - o.offset * t.itemsize();
   });
+  if (l.draws) reserve(f.stretches.size(), f);
+}
+
+void Plan::reserve(size_t stretch, Frame& f) const {
+  const int64_t counters = list_.stretches[stretch];
+  f.stretches.push_back(counters ? default_generator().reserve(4 * counters) : PhiloxState{});
+}
+
+PhiloxState Plan::words_of(const DrawData& draw, const Frame& f) {
+  PhiloxState s = f.stretches[draw.stretch];
+  s.offset += uint64_t(draw.counter);
+  return s;
 }
 
 void Plan::run_step(const Step& s, Frame& f) const {
@@ -280,6 +298,7 @@ void Plan::run_step(const Step& s, Frame& f) const {
   const Fused& k = *g.fused;
   const std::vector<const FusedOperand*> operands = operands_of(k);
   auto at = [&](const FusedOperand& o) {
+    if (o.words) return eager::words_base();
     return f.base[size_t(o.memory.block)] + o.memory.offset * itemsize(o.memory.dtype);
   };
   if (s.kind == Step::Rows) {
@@ -295,6 +314,7 @@ void Plan::run_step(const Step& s, Frame& f) const {
       const FusedOperand& o = *operands[i];
       eager::RowOperand row{at(o), {}, {}, o.memory.dtype, o.memory.dtype, i < k.outs.size(), o.per_row};
       for (size_t d = 0; d < k.shape.size(); ++d) (reduced[d] ? row.reduced : row.kept).push_back(s.strides[i][d]);
+      if (o.words) row.words = true, row.state = words_of(*o.words, f);
       loop.operands.push_back(std::move(row));
     }
     loop.merge_dims();
@@ -313,8 +333,13 @@ void Plan::run_step(const Step& s, Frame& f) const {
     return;
   }
   eager::PointwiseLoop loop(k.shape);
-  for (size_t i = 0; i < operands.size(); ++i)
-    loop.add(at(*operands[i]), s.strides[i], operands[i]->memory.dtype, i < k.outs.size());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const FusedOperand& o = *operands[i];
+    if (o.words)
+      loop.add_words(words_of(*o.words, f), s.strides[i], o.memory.dtype);
+    else
+      loop.add(at(o), s.strides[i], o.memory.dtype, i < k.outs.size());
+  }
   loop.run(s.entry->pointwise, s.params.data());
 }
 
@@ -348,6 +373,7 @@ std::vector<Tensor> Plan::run(TensorList params) const {
     }
     f.base[b] = static_cast<char*>(f.storage[b]->data()) + f.offset[b];
   }
+  reserve(0, f);
   for (const Step& s : steps_) run_step(s, f);
   for (int w : written_params_) params[size_t(w)].bump_version("a compiled graph");
   std::vector<Tensor> results;

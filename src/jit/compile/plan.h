@@ -61,6 +61,8 @@ class Plan {
   void run_step(const Step& s, Frame& f) const;
   void run_single(const Launch& l, Frame& f) const;
   void run_call(const Launch& l, Frame& f) const;
+  void reserve(size_t stretch, Frame& f) const;
+  static PhiloxState words_of(const DrawData& draw, const Frame& f);
 
   ir::Graph graph_;
   ir::PassLog passes_;

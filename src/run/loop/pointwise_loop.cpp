@@ -10,6 +10,7 @@
 #include "core/parallel.h"
 #include "run/loop/cast.h"
 #include "run/loop/transpose.h"
+#include "run/loop/words.h"
 
 namespace strata::eager {
 
@@ -125,6 +126,12 @@ void PointwiseLoop::add(char* base, DimVec strides, DType kernel, bool output) {
   o.strides = std::move(strides);
 }
 
+void PointwiseLoop::add_words(PhiloxState state, DimVec strides, DType kernel) {
+  add(words_base(), std::move(strides), kernel, false);
+  operands_[count_ - 1].words = true;
+  operands_[count_ - 1].state = state;
+}
+
 // Sorts dims so that the first output is walked in the order of its memory.
 void PointwiseLoop::order_dims() {
   size_t n = shape_.size();
@@ -173,9 +180,16 @@ int64_t PointwiseLoop::offset_at(const Operand& o, int64_t index) const {
   return offset;
 }
 
+// Elements of an input from where they are into a contiguous buffer of the kernel's dtype.
+void PointwiseLoop::take(const Operand& o, const char* from, int64_t stride, char* buffer, int64_t count) {
+  const int64_t width = itemsize(o.kernel);
+  if (o.words) return make_words(o.state, from, stride, width, buffer, width, count);
+  cast_fn(o.dtype, o.kernel)(from, stride, buffer, width, count);
+}
+
 // Moves elements [begin, begin + count) of an operand between its memory and a contiguous buffer of the kernel's dtype.
 void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t count, bool in) const {
-  CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
+  const CastFn cast = cast_fn(o.kernel, o.dtype);
   int64_t width = itemsize(o.kernel), inner = shape_.back(), stride = o.strides.back();
   size_t n = shape_.size();
   SmallVec<int64_t, 8> at(n);
@@ -198,7 +212,7 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
       p += (rows - 1) * width;
       at[n - 2] += rows - 1;
     } else if (in)
-      cast(p, stride, buffer, width, run);
+      take(o, p, stride, buffer, run);
     else
       cast(buffer, width, p, stride, run);
     buffer += run * width;
@@ -239,7 +253,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
     size[i] = itemsize(o.kernel);
     step[i] = size[i] * kBlock;
     cast[i] = o.output ? cast_fn(o.kernel, o.dtype) : cast_fn(o.dtype, o.kernel);
-    bool direct = o.dense || (by_row && o.dtype == o.kernel && o.strides.back() == size[i]);
+    bool direct = o.dense || (by_row && o.dtype == o.kernel && o.strides.back() == size[i] && !o.words);
     staged[i] = !direct && !o.constant;
     // A value that is the same along the row is spread once per row.
     if (o.constant) {
@@ -274,7 +288,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       }
       const char* p = o.base + offset_at(o, begin);
       if (p == held[i] && n == held_count[i]) continue;
-      cast[i](p, o.strides.back(), buffer[i], size[i], step[i] ? n : kBlock);
+      take(o, p, o.strides.back(), buffer[i], step[i] ? n : kBlock);
       held[i] = p;
       held_count[i] = n;
     }
@@ -315,9 +329,10 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
       o.dense = dense;
     }
     const size_t last = o.strides.size() - 1;
+    o.dense &= !o.words;
     o.row = !o.output && last > 0 &&
             std::all_of(o.strides.begin(), o.strides.begin() + last, [](int64_t s) { return s == 0; });
-    o.turned = o.dtype == o.kernel && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
+    o.turned = o.dtype == o.kernel && !o.words && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
     all_dense &= o.dense;
   }
   if (all_dense) {

@@ -1,6 +1,7 @@
 // The iteration below a pointwise kernel: cuts tensors of any strides and dtypes into contiguous runs of blocks. What
 // is already contiguous is passed in place; the rest goes through small buffers.
 #pragma once
+#include "core/generator.h"
 #include "core/tensor.h"
 #include "lower/kernel_abi.h"
 
@@ -21,6 +22,8 @@ class PointwiseLoop {
   void add_input(const Tensor& t, DType kernel) { add(t, kernel, false); }
   // Elements of the kernel's dtype, whose strides are bytes along the dims of the shape.
   void add(char* base, DimVec strides, DType kernel, bool output);
+  // Words of a random stream, of dtype uint32 or uint64, whose strides are those of their row-major numbers.
+  void add_words(PhiloxState state, DimVec strides, DType kernel);
   int32_t run(StrataPointwiseFn fn, const void* params);
 
  private:
@@ -33,12 +36,15 @@ class PointwiseLoop {
     bool constant = false;  // one element
     bool row = false;       // an input that has one row for all
     bool turned = false;    // neighbours in memory belong to different rows
+    bool words = false;     // of `state`: loop/words.h
+    PhiloxState state = {};
   };
   void add(const Tensor& t, DType kernel, bool output);
   void order_dims();
   void coalesce();
   void run_range(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   void stage(const Operand& o, char* buffer, int64_t begin, int64_t count, bool in) const;
+  static void take(const Operand& o, const char* from, int64_t stride, char* buffer, int64_t count);
   int64_t offset_at(const Operand& o, int64_t index) const;
 
   DimVec shape_;

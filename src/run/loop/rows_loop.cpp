@@ -10,6 +10,7 @@
 #include "run/loop/rows_columns.h"
 #include "run/loop/rows_fold.h"
 #include "run/loop/transpose.h"
+#include "run/loop/words.h"
 
 namespace strata::eager {
 
@@ -31,7 +32,7 @@ class Runner {
   explicit Runner(RowsLoop& l) : l_(l), e_(*l.entry), n_(product(l.reduced_sizes)), rows_(product(l.kept_sizes)) {
     for (const RowOperand& o : l_.operands) {
       direct_.push_back(o.per_row || contiguous(o));
-      in_place_ &= direct_.back() && o.dtype == o.kernel;
+      in_place_ &= direct_.back() && lies_ready(o);
     }
     in_place_ &= l_.kept_sizes.size() <= 1;
   }
@@ -55,9 +56,12 @@ class Runner {
   }
 
  private:
+  // In memory, as the kernel takes it.
+  static bool lies_ready(const RowOperand& o) { return o.dtype == o.kernel && !o.words; }
+
   // Elements of a row follow each other and need no conversion.
   bool contiguous(const RowOperand& o) const {
-    if (o.dtype != o.kernel) return false;
+    if (!lies_ready(o)) return false;
     int64_t step = itemsize(o.kernel);
     for (size_t d = l_.reduced_sizes.size(); d-- > 0;) {
       if (l_.reduced_sizes[d] == 1) continue;
@@ -93,21 +97,25 @@ class Runner {
     return p + row * o.kept[0];
   }
 
+  // Elements of an input into a buffer, `width` apart.
+  static void take(const RowOperand& o, const char* from, int64_t stride, char* to, int64_t width, int64_t count) {
+    if (o.words) return make_words(o.state, from, stride, itemsize(o.kernel), to, width, count);
+    cast_fn(o.dtype, o.kernel)(from, stride, to, width, count);
+  }
+
   // Moves elements [first, first + count) of a row between memory and a contiguous buffer.
   void stage(const RowOperand& o, char* base, char* buffer, int64_t first, int64_t count, bool in) const {
     if (count == 0) return;
-    CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
+    const CastFn cast = cast_fn(o.kernel, o.dtype);
     int64_t width = itemsize(o.kernel);
     const DimVec& sizes = l_.reduced_sizes;
     size_t nd = sizes.size();
     if (nd == 0) {
-      in ? cast(base, 0, buffer, width, 1) : cast(buffer, width, base, 0, 1);
-      return;
+      return in ? take(o, base, 0, buffer, width, 1) : cast(buffer, width, base, 0, 1);
     }
     if (nd == 1) {
       char* p = base + first * o.reduced[0];
-      in ? cast(p, o.reduced[0], buffer, width, count) : cast(buffer, width, p, o.reduced[0], count);
-      return;
+      return in ? take(o, p, o.reduced[0], buffer, width, count) : cast(buffer, width, p, o.reduced[0], count);
     }
     SmallVec<int64_t, 8> at(nd);
     int64_t rest = first;
@@ -120,7 +128,7 @@ class Runner {
     while (count > 0) {
       int64_t run = std::min(count, sizes[nd - 1] - at[nd - 1]);
       if (in)
-        cast(p, o.reduced[nd - 1], buffer, width, run);
+        take(o, p, o.reduced[nd - 1], buffer, width, run);
       else
         cast(buffer, width, p, o.reduced[nd - 1], run);
       buffer += run * width;
@@ -139,11 +147,11 @@ class Runner {
 
   // Gathers or scatters `count` neighbouring rows at once: a transpose for each run of the innermost reduced dim.
   void stage_tile(const RowOperand& o, char* base, char* buffer, int64_t count, int64_t row_bytes, bool in) const {
-    const CastFn cast = in ? cast_fn(o.dtype, o.kernel) : cast_fn(o.kernel, o.dtype);
+    const CastFn cast = cast_fn(o.kernel, o.dtype);
     const int64_t width = itemsize(o.kernel), step = o.kept.back();
     const DimVec& sizes = l_.reduced_sizes;
     const size_t nd = sizes.size();
-    const bool plain = o.dtype == o.kernel && step == width;
+    const bool plain = lies_ready(o) && step == width;
     const int64_t run = plain && nd > 0 ? sizes[nd - 1] : 1, apart = nd > 0 ? o.reduced[nd - 1] : 0;
     SmallVec<int64_t, 8> at(nd);
     char* p = base;
@@ -154,7 +162,7 @@ class Runner {
       else if (plain)
         transpose(width, staged, row_bytes, p, apart, count, run);
       else if (in)
-        cast(p, step, staged, row_bytes, count);
+        take(o, p, step, staged, row_bytes, count);
       else
         cast(staged, row_bytes, p, step, count);
       // A whole run leaves the innermost dim where it began.
@@ -240,8 +248,8 @@ class Runner {
           const RowOperand& o = l_.operands[i];
           char* base = j == 0 ? bases[i] : bases[i] + j * o.kept.back();
           if (o.per_row) {
-            ptr[i] = o.dtype == o.kernel ? base : single[i].bytes;
-            if (o.dtype != o.kernel && !o.output) cast_fn(o.dtype, o.kernel)(base, 0, ptr[i], 16, 1);
+            ptr[i] = lies_ready(o) ? base : single[i].bytes;
+            if (!lies_ready(o) && !o.output) take(o, base, 0, ptr[i], 16, 1);
           } else {
             ptr[i] = direct_[i] ? base : memory + stride * (tile * i + j);
           }
@@ -309,8 +317,7 @@ class Runner {
     for (int i = 0; i < count; ++i) {
       const RowOperand& o = l_.operands[i];
       bases[i] = row_base(o, row);
-      if (o.per_row && o.dtype != o.kernel && !o.output)
-        cast_fn(o.dtype, o.kernel)(bases[i], 0, single[i].bytes, 16, 1);
+      if (o.per_row && !lies_ready(o) && !o.output) take(o, bases[i], 0, single[i].bytes, 16, 1);
     }
     int done = 0;
     for (int k = 0; k < e_.passes; ++k) {
@@ -329,7 +336,7 @@ class Runner {
           for (int i = 0; i < count; ++i) {
             const RowOperand& o = l_.operands[i];
             if (o.per_row) {
-              ptr[i] = o.dtype == o.kernel ? bases[i] : single[i].bytes;
+              ptr[i] = lies_ready(o) ? bases[i] : single[i].bytes;
             } else if (direct_[i]) {
               ptr[i] = bases[i] + first * itemsize(o.kernel);
             } else {

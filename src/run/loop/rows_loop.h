@@ -1,6 +1,7 @@
 // The iteration below a row kernel: finds or makes contiguous rows, runs the passes over parts of 65,536 elements,
 // folds partial results pairwise in order (tree T above one part), and divides the work among threads.
 #pragma once
+#include "core/generator.h"
 #include "core/tensor.h"
 #include "lower/kernel_abi.h"
 
@@ -13,6 +14,8 @@ struct RowOperand {
   DimVec kept, reduced;  // strides in bytes
   DType dtype, kernel;
   bool output, per_row;
+  bool words = false;  // of `state`: loop/words.h
+  PhiloxState state = {};
 };
 
 struct RowsLoop {
