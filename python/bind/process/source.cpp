@@ -91,7 +91,8 @@ std::string text(SourceMark mark) {
 // The innermost frames of the user's, those of this package left out; where there are none, the innermost of all.
 std::string chain() {
   constexpr int kFrames = 3;
-  if (!Py_IsInitialized() || !PyGILState_Check()) return {};
+  if (!Py_IsInitialized()) return {};
+  const PyGILState_STATE state = PyGILState_Ensure();  // a long operator of this thread may have let it go
   static const std::string own = [] {
     Own module(PyImport_ImportModule("strata"));
     Own file(module ? PyObject_GetAttrString(module.get(), "__file__") : nullptr);
@@ -120,6 +121,7 @@ std::string chain() {
   }
   Py_XDECREF(frame);
   PyErr_Clear();
+  PyGILState_Release(state);
   return out.empty() ? innermost : out;
 }
 
