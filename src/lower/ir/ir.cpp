@@ -22,6 +22,7 @@ int Graph::add(Node n) {
     if (a >= 0 && !nodes[a].uniform) all = false;
   if (n.leaf()) all = n.op == Op::Const || n.op == Op::Param || n.op == Op::Reduced || n.op == Op::Length || n.uniform;
   n.uniform = all && n.op != Op::Carried;
+  n.origin = origin;
   nodes.push_back(std::move(n));
   return at->second;
 }
@@ -46,6 +47,7 @@ int Graph::reduce(Reduction r) {
         reductions[k].value == r.value && reductions[k].over == r.over && reductions[k].sequence == r.sequence &&
         reductions[k].guard == r.guard && reductions[k].factor == r.factor)
       return int(k);
+  r.origin = origin;
   reductions.push_back(std::move(r));
   return int(reductions.size()) - 1;
 }

@@ -71,6 +71,7 @@ struct Node {
   uint8_t part = 0;
   bool uniform = false;  // one value per call, not per element
   bool own = false;      // named by the kernel's text, not by a function that it calls
+  int origin = -1;       // which of several expressions it came with first, where a graph is made of several
   std::string name{};    // as the expression calls it, or empty
 
   bool leaf() const { return op <= Op::Stride; }
@@ -87,6 +88,7 @@ struct Reduction {
   std::string name;
   uint64_t over = 0;  // in a nest: the ranges that it reduces, a bit each; in order of their numbers, the last fastest
   bool sequence = false;  // in a nest: element after element, in order; else tree T
+  int origin = -1;        // as a node's
   int guard = -1;         // in a nest: a Bool; elements where it is false are absent (their value changes nothing)
   std::array<int, 2> factor{-1, -1};  // in a nest: value is multiplied by it; a sum of products, in chains of fma
   bool multiplies() const { return factor[0] >= 0; }
@@ -128,9 +130,10 @@ struct Kernel {
   std::vector<Scalar> scalars;
   std::vector<DType> scratch;
   std::vector<Pass> passes;
-  bool rounds_inside = false;  // to its dtype, before the result: float16 cannot borrow the kernel of float32
-  bool across = true;          // its rows may lie across memory (reduces_columns)
-  bool borrowed = false;       // float16: the table has no functions for it, and float32's serve
+  std::vector<std::string> lines;  // of each origin: `12 "model.py"`, or nothing; a text with these has #line for them
+  bool rounds_inside = false;      // to its dtype, before the result: float16 cannot borrow the kernel of float32
+  bool across = true;              // its rows may lie across memory (reduces_columns)
+  bool borrowed = false;           // float16: the table has no functions for it, and float32's serve
 };
 
 // The DAG that the builder grows: equal nodes are one, constants are folded with their exact bits.
@@ -158,6 +161,7 @@ class Graph {
   std::vector<Node> nodes;
   std::vector<Reduction> reductions;
   std::vector<Carry> carries;
+  int origin = -1;        // of what is added
   bool portable = false;  // half floats are taken apart: for printers that have no instructions for them
 
  private:

@@ -308,7 +308,9 @@ std::string BodyPrinter::statement(int v, bool vector) {
   return "const " + t + " " + names_[v] + " = " + expression(v, vector) + ";";
 }
 
-void BodyPrinter::line(const std::string& text) { out_ += std::string(indent_, ' ') + text + "\n"; }
+void BodyPrinter::line(const std::string& text, int origin) {
+  out_ += marked(std::string(indent_, ' ') + text + "\n", origin);
+}
 
 std::string BodyPrinter::uniform_part() {
   out_.clear();
@@ -317,10 +319,10 @@ std::string BodyPrinter::uniform_part() {
     const Node& n = pass_.nodes[v];
     if (!n.uniform || n.op == Op::Const) continue;
     emitted_[v] = 1;
-    line(statement(int(v), false));
+    line(statement(int(v), false), n.origin);
     if (!vector_ || !splat_[v] || n.type == DType::Bool) continue;
-    line("const " + type(n.type, true) + " " + names_[v] + "_v = SPLAT(" + type(n.type, true) + ", " + names_[v] +
-         ");");
+    line("const " + type(n.type, true) + " " + names_[v] + "_v = SPLAT(" + type(n.type, true) + ", " + names_[v] + ");",
+         n.origin);
   }
   return std::move(out_);
 }
@@ -341,7 +343,7 @@ void BodyPrinter::emit(int v) {
   emitted_[v] = 1;
   for (int a : n.arg)
     if (a >= 0) emit(a);
-  line(statement(v, vector_));
+  line(statement(v, vector_), n.origin);
 }
 
 // Rare nodes with one condition: `if (any lane) { their slow parts }`.
@@ -361,7 +363,8 @@ void BodyPrinter::emit_group(int group) {
     for (int a : pass_.nodes[v].arg)
       if (inside_[group][v] && a >= 0 && !inside_[group][a]) emit(a);
   for (int m : members)
-    line(type(pass_.nodes[m].type) + " " + names_[m] + " = " + ref(pass_.nodes[m].arg[2], vector_) + ";");
+    line(type(pass_.nodes[m].type) + " " + names_[m] + " = " + ref(pass_.nodes[m].arg[2], vector_) + ";",
+         pass_.nodes[m].origin);
   int bits = vector_ ? mask_bits(condition) : 0;
   std::string test = ref(condition, false);
   if (vector_ && !pass_.nodes[condition].uniform)
@@ -375,7 +378,7 @@ void BodyPrinter::emit_group(int group) {
     if (vector_)
       slow = helper("select", n.type, true) + "(" + mask(n.arg[0], traits(n.type).bits) + ", " + slow + ", " +
              names_[m] + ")";
-    line(names_[m] + " = " + slow + ";");
+    line(names_[m] + " = " + slow + ";", n.origin);
   }
   indent_ -= 2;
   line("}");

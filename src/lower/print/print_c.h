@@ -50,6 +50,8 @@ using Needs = std::set<std::string>;  // helpers of the prelude by name, "fma_vf
 std::string print_function(const Kernel& kernel, Isa isa, Needs& needs);
 std::string print_file(const std::string& family, const std::vector<Kernel>& kernels, Isa isa);
 std::string prelude(const Needs& needs);
+// A file in which BodyPrinter marked lines: each of these after a #line to the user's, the others after one to `name`.
+std::string with_lines(const std::string& text, const std::string& name);
 // The conversions of half floats as C functions of one value: "f16_to_f32", "f32_to_f16", "bf16_to_f32", "f32_to_bf16".
 std::string half_function(const std::string& name);
 // A C file for the core of what C++ needs: these as strata_f16_to_f32 ..., and mathematics as strata_exp_f64 ...
@@ -72,6 +74,8 @@ class BodyPrinter {
   static std::string literal(const Node& n);
   std::string constant(DType t, uint64_t bits);  // as an operand of this body's lanes
   std::string unique(const std::string& wish);
+  // Text whose lines with_lines() gives a #line to where an origin is; as it is where that is not known.
+  std::string marked(std::string text, int origin) const;
 
  private:
   std::string wish(const Node& n) const;  // its name, if that is free
@@ -80,7 +84,7 @@ class BodyPrinter {
   void emit(int v);
   void emit_group(int group);
   void emit_repeat(int carry);
-  void line(const std::string& text);
+  void line(const std::string& text, int origin = -1);
   void find_groups();
   int mask_bits(int v) const;
   std::string load(const Node& n, bool vector);

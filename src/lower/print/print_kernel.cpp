@@ -96,15 +96,15 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   for (const Store& s : pass.stores) {
     const Operand& o = k.outputs[s.operand];
     DType t = pass.nodes[s.value].type;
-    std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = body.ref(s.value, vector);
+    std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = body.ref(s.value, vector), store = pad;
     if (!vector)
-      out += pad + "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") +
-             "] = " + v + ";\n";
+      store += "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") + "] = " + v;
     else if (has_pairs(o))
-      out += pad + body.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
-             bytes(s.part * itemsize(t)) + ", " + v + ", LANES);\n";
+      store += body.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
+               bytes(s.part * itemsize(t)) + ", " + v + ", LANES)";
     else
-      out += pad + "STORE(" + body.type(t, true) + ", " + p + " + l * " + bytes(itemsize(t)) + ", " + v + ");\n";
+      store += "STORE(" + body.type(t, true) + ", " + p + " + l * " + bytes(itemsize(t)) + ", " + v + ")";
+    out += body.marked(store + ";\n", pass.nodes[s.value].origin);
   }
   out += "    }\n" + advance + "  }\n";
   if (vector) out += "  if (stream) __builtin_ia32_sfence();\n";
@@ -158,17 +158,18 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
     bool one = !s.scratch && k.outputs[s.operand].per_row;
     bool pairs = !s.scratch && has_pairs(k.outputs[s.operand]);
     std::string p = s.scratch ? "scratch_" + std::to_string(s.operand) : "p_" + k.outputs[s.operand].name + "_out";
-    std::string v = body.ref(s.value, vector && !one);
+    std::string v = body.ref(s.value, vector && !one), store;
     if (one)
-      per_row += std::string(loop ? "  if (args->first == 0) " : "  ") + "((" + e + "*)" + p + ")[" +
-                 std::to_string(s.part) + "] = " + v + ";\n";
+      store = std::string(loop ? "  if (args->first == 0) " : "  ") + "((" + e + "*)" + p + ")[" +
+              std::to_string(s.part) + "] = " + v;
     else if (!vector)
-      out += "    ((" + e + "*)" + p + ")[" + (pairs ? "2 * i + " + std::to_string(s.part) : "i") + "] = " + v + ";\n";
+      store = "    ((" + e + "*)" + p + ")[" + (pairs ? "2 * i + " + std::to_string(s.part) : "i") + "] = " + v;
     else if (pairs)
-      out += "    " + body.helper("store_pairs", t, true) + "(" + p + " + i * " + bytes(2 * itemsize(t)) + " + " +
-             bytes(s.part * itemsize(t)) + ", " + v + ", left);\n";
+      store = "    " + body.helper("store_pairs", t, true) + "(" + p + " + i * " + bytes(2 * itemsize(t)) + " + " +
+              bytes(s.part * itemsize(t)) + ", " + v + ", left)";
     else
-      out += "    " + body.helper("store", t, true) + "((" + e + "*)" + p + " + i, " + v + ", left);\n";
+      store = "    " + body.helper("store", t, true) + "((" + e + "*)" + p + " + i, " + v + ", left)";
+    (one ? per_row : out) += body.marked(store + ";\n", pass.nodes[s.value].origin);
   }
   if (loop) out += reductions.inside() + "  }\n" + reductions.after();
   return out + per_row + "}\n\n";
@@ -327,10 +328,12 @@ std::string print_file(const std::string& family, const std::vector<Kernel>& ker
     entries += table_entry(k, isa, tables);
   }
   std::string name = std::string(isa_name(isa)) + "_" + family;
-  return "// " + name + ": kernels printed by lower/ from the operator table. Do not edit.\n" + lanes(kernels, isa) +
-         prelude(needs) + functions + tables + "static const StrataKernelEntry entries[] = {\n" + entries +
-         "};\nconst StrataKernelFile strata_kernels_" + name + " = {entries, " + std::to_string(kernels.size()) +
-         "};\n";
+  std::string file =
+      "// " + name + ": kernels printed by lower/ from the operator table. Do not edit.\n" + lanes(kernels, isa) +
+      prelude(needs) + functions + tables + "static const StrataKernelEntry entries[] = {\n" + entries +
+      "};\nconst StrataKernelFile strata_kernels_" + name + " = {entries, " + std::to_string(kernels.size()) + "};\n";
+  const bool lines = std::any_of(kernels.begin(), kernels.end(), [](const Kernel& k) { return !k.lines.empty(); });
+  return lines ? with_lines(file, "kernel.c") : file;
 }
 
 std::string print_kernel(const KernelDesc& desc, DType dtype, Isa isa) {

@@ -107,7 +107,7 @@ template <class F>
 std::string ReductionPrinter::each(F text) {
   std::string out;
   for (size_t k = 0; k < pass_.reductions.size(); ++k)
-    for (const Part& p : parts(k)) out += fill(text(p), p.holes);
+    for (const Part& p : parts(k)) out += body_.marked(fill(text(p), p.holes), pass_.reductions[k].origin);
   return out;
 }
 
