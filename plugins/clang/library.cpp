@@ -1,4 +1,5 @@
 // The exported symbol, and workers that are lent out: as many as compile at once, one context each.
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -19,25 +20,26 @@ thread_local std::string error;
 
 class Workers {
  public:
-  std::unique_ptr<Worker> take(uint32_t isa) {
+  std::unique_ptr<Worker> take(uint32_t isa, bool lines) {
     {
       std::lock_guard lock(mutex_);
-      if (!idle_[isa].empty()) {
-        std::unique_ptr<Worker> worker = std::move(idle_[isa].back());
-        idle_[isa].pop_back();
+      std::vector<std::unique_ptr<Worker>>& idle = idle_[lines][isa];
+      if (!idle.empty()) {
+        std::unique_ptr<Worker> worker = std::move(idle.back());
+        idle.pop_back();
         return worker;
       }
     }
-    return std::make_unique<Worker>(isa);
+    return std::make_unique<Worker>(isa, lines);
   }
-  void give_back(uint32_t isa, std::unique_ptr<Worker> worker) {
+  void give_back(uint32_t isa, bool lines, std::unique_ptr<Worker> worker) {
     std::lock_guard lock(mutex_);
-    idle_[isa].push_back(std::move(worker));
+    idle_[lines][isa].push_back(std::move(worker));
   }
 
  private:
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Worker>> idle_[kIsas];
+  std::vector<std::unique_ptr<Worker>> idle_[2][kIsas];
 };
 
 // Never destroyed: threads may still compile while the process ends.
@@ -53,14 +55,14 @@ int fail(int status, std::string why) {
   return status;
 }
 
-std::optional<llvm::SmallVector<char, 0>> compile_for(uint32_t isa, llvm::StringRef text) {
-  std::unique_ptr<Worker> worker = workers().take(isa);
+std::optional<llvm::SmallVector<char, 0>> compile_for(uint32_t isa, bool lines, llvm::StringRef text) {
+  std::unique_ptr<Worker> worker = workers().take(isa, lines);
   try {
     auto object = worker->compile(text);
-    workers().give_back(isa, std::move(worker));
+    workers().give_back(isa, lines, std::move(worker));
     return object;
   } catch (const WrongText&) {
-    workers().give_back(isa, std::move(worker));
+    workers().give_back(isa, lines, std::move(worker));
     throw;
   } catch (...) {
     // Its parts are in no state to be taken down.
@@ -71,12 +73,15 @@ std::optional<llvm::SmallVector<char, 0>> compile_for(uint32_t isa, llvm::String
 
 int compile(const StrataCompilerJob* job, StrataCompilerObject* out) {
   try {
-    if (!job || !out || job->size < sizeof(StrataCompilerJob) || out->size < sizeof(StrataCompilerObject) ||
-        !job->text || job->isa >= kIsas || job->text[job->bytes] != 0)
+    // A caller of 1.0 has no word about lines.
+    constexpr size_t kFirst = offsetof(StrataCompilerJob, lines);
+    if (!job || !out || job->size < kFirst || out->size < sizeof(StrataCompilerObject) || !job->text ||
+        job->isa >= kIsas || job->text[job->bytes] != 0)
       return fail(STRATA_LIBRARY_INVALID, "error: compile: the job is not filled in");
     start();
+    const bool lines = job->size > kFirst && job->lines;
     for (uint32_t isa = job->isa; isa < kIsas; --isa)
-      if (auto made = compile_for(isa, {job->text, job->bytes})) {
+      if (auto made = compile_for(isa, lines, {job->text, job->bytes})) {
         auto object = std::make_unique<llvm::SmallVector<char, 0>>(std::move(*made));
         out->data = object->data();
         out->bytes = object->size();

@@ -102,7 +102,7 @@ void start() {
   });
 }
 
-Worker::Worker(uint32_t isa) : isa_(isa) {
+Worker::Worker(uint32_t isa, bool lines) : isa_(isa) {
   const char* cpu = kCpu[isa];
   std::vector<const char*> args = {"-triple",
                                    kTriple,
@@ -132,6 +132,10 @@ Worker::Worker(uint32_t isa) : isa_(isa) {
                                    "-main-file-name",
                                    "kernel.c"};
   if (isa == 2) args.push_back("-mprefer-vector-width=512");
+  // What is inlined has the line of its call: that is the user's, and helpers are not.
+  if (lines)
+    args.insert(args.end(), {"-debug-info-kind=line-tables-only", "-dwarf-version=4", "-debugger-tuning=gdb",
+                             "-gno-inline-line-tables"});
   args.push_back("kernel.c");
   clang::IgnoringDiagConsumer ignore;
   clang::DiagnosticsEngine diagnostics(new clang::DiagnosticIDs, new clang::DiagnosticOptions, &ignore, false);

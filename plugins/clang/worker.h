@@ -23,7 +23,7 @@ struct WrongText {
 
 class Worker {
  public:
-  explicit Worker(uint32_t isa);
+  Worker(uint32_t isa, bool lines);
   ~Worker();
   // Nothing where LLVM's code for this instruction set cannot be trusted (emit.h): the set below gives the same bits.
   // Raises WrongText, Fatal or std::bad_alloc; after Fatal the worker must not be used again.

@@ -332,9 +332,13 @@ class Graph:
         with open(path, "w", encoding="utf-8") as file:
             file.write(_C._graph_draw(self._graph))
 
-    def compile(self) -> CompiledGraph:
-        """The function with fused kernels, which are compiled at the first call."""
-        return CompiledGraph(self)
+    def compile(self, *, lines: bool = False) -> CompiledGraph:
+        """The function with fused kernels, which are compiled at the first call.
+
+        lines: the kernels know the program's lines that they come from, which a debugger (gdb) then shows and stops at. They
+        have the same bits, and are compiled and kept apart from those without.
+        """
+        return CompiledGraph(self, lines)
 
     def __str__(self) -> str:
         return _C._graph_text(self._graph)
@@ -347,9 +351,9 @@ class CompiledGraph:
     where a module's mode or the default dtype has changed since.
     """
 
-    def __init__(self, source: Graph):
+    def __init__(self, source: Graph, lines: bool = False):
         self._source = source
-        self._handle = source._compiled
+        self._handle = _C._compiled_with(source._compiled, lines) if lines else source._compiled
         # Functions of tensors alone, whose modules have no modes, need nothing of Python at a call.
         bare = source._arguments.plain and source._results.plain is not None and not source._step
         modes = source._modes is not None and source._modes.any
@@ -366,12 +370,14 @@ class CompiledGraph:
     def _text(self, what: str) -> str:
         return "\n".join(f"# {name}\n{text}" for name, text in _C._compiled_text(self._handle, what))
 
-    def source(self) -> str:
+    def source(self, *, lines: bool = False) -> str:
         """The C text of the kernels, forward and backward, each a file that compiles by hand (cc -O2 -ffp-contract=off -fopenmp).
 
         At its end a driver: `run_0(memory)` and so on run a kernel over whole tensors, whose sizes and strides it says.
+        lines: before each statement of an operator, a #line to the program's line that called it, so that what is compiled
+        with -g shows these. An expression that several operators share has the first one's.
         """
-        return self._text("source")
+        return self._text("lines" if lines else "source")
 
     def explain(self) -> str:
         """Which operators became which kernel, with the user's lines, and why no more of them are one; bytes moved; compile time."""

@@ -10,11 +10,12 @@
 
 namespace strata::jit {
 
-Compiled::Compiled(Captured captured) : captured_(std::move(captured)), forward_(captured_.forward()) {}
+Compiled::Compiled(Captured captured, PlanOptions options)
+    : captured_(std::move(captured)), options_(options), forward_(captured_.forward()) {}
 
 const Plan& Compiled::inference() {
   std::lock_guard<std::mutex> hold(lock_);
-  if (!inference_) inference_ = std::make_unique<Plan>(forward_);
+  if (!inference_) inference_ = std::make_unique<Plan>(forward_, options_);
   return *inference_;
 }
 
@@ -30,7 +31,7 @@ void Compiled::make_training() {
   make_halves();
   std::lock_guard<std::mutex> hold(lock_);
   if (training_ || !halves_) return;
-  std::vector<std::unique_ptr<Plan>> made = Plan::make({halves_->forward, halves_->backward});
+  std::vector<std::unique_ptr<Plan>> made = Plan::make({halves_->forward, halves_->backward}, options_);
   training_ = std::move(made[0]);
   backward_ = std::move(made[1]);
 }
@@ -89,7 +90,8 @@ std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>
     std::shared_ptr<Second>& known = second_[given];
     if (!known) {
       Derivative made = differentiate(captured_, params, tangents);
-      known = std::make_shared<Second>(Second{std::make_shared<Compiled>(std::move(made.captured)), made.there});
+      known =
+          std::make_shared<Second>(Second{std::make_shared<Compiled>(std::move(made.captured), options_), made.there});
     }
     second = known;
   }
@@ -118,7 +120,7 @@ std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<T
       ir::Graph gradients = made->captured.graph;
       const auto first = gradients.body.results.begin();
       gradients.body.results.erase(first, first + int64_t(captured_.outputs));
-      made->plan = std::make_unique<Plan>(std::move(gradients));
+      made->plan = std::make_unique<Plan>(std::move(gradients), options_);
       known = std::move(made);
     }
     narrow = known;

@@ -14,7 +14,9 @@ namespace strata::jit {
 
 class Compiled : public std::enable_shared_from_this<Compiled> {
  public:
-  explicit Compiled(Captured captured);
+  explicit Compiled(Captured captured, PlanOptions options = {});
+  // The same function, to be compiled with others.
+  std::shared_ptr<Compiled> with(PlanOptions options) const { return std::make_shared<Compiled>(captured_, options); }
 
   // Raises Value for tensors that do not fit what was captured, Runtime where a gradient is asked for that was not.
   std::vector<Tensor> call(TensorList inputs);
@@ -45,8 +47,9 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   void make_halves();
   void make_training();
 
-  Captured captured_;
-  ir::Graph forward_;
+  const Captured captured_;
+  const PlanOptions options_;
+  const ir::Graph forward_;
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::string not_again_;           // why_not_again, once there are halves

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define STRATA_COMPILER_MAJOR 1
-#define STRATA_COMPILER_MINOR 0
+#define STRATA_COMPILER_MINOR 1
 #define STRATA_COMPILER_SYMBOL "strata_compiler_v1"
 
 typedef struct StrataCompilerJob {
@@ -23,6 +23,7 @@ typedef struct StrataCompilerJob {
   uint32_t isa; /* 0 x86-64, 1 x86-64-v3, 2 x86-64-v4 with vectors of 512 bits: never what the machine has beyond it */
   const char* text; /* ends with a zero */
   uint64_t bytes;   /* without the zero */
+  uint32_t lines;   /* since 1.1: not 0: the object has a table of the text's lines (DWARF), as #line names them */
 } StrataCompilerJob;
 
 typedef struct StrataCompilerObject {

@@ -148,6 +148,15 @@ PyObject* restored(PyObject*, PyObject* args) {
   });
 }
 
+// _compiled_with(compiled, lines) -> the same function, to be compiled so
+PyObject* with_options(PyObject*, PyObject* args) {
+  PyObject* o;
+  int lines;
+  if (!PyArg_ParseTuple(args, "Op", &o, &lines)) return nullptr;
+  return guarded(
+      [&] { return wrap_capsule(in_capsule<CompiledRef>(o, kCompiled)->with({.lines = bool(lines)}), kCompiled); });
+}
+
 // _compiled_forward(compiled) -> the forward alone, whose values are called as in the whole graph
 PyObject* forward(PyObject*, PyObject* o) {
   return guarded([&] { return wrap_graph(in_capsule<CompiledRef>(o, kCompiled)->forward()); });
@@ -200,7 +209,8 @@ PyObject* interpret(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 std::string describe(const jit::Plan& p, std::string_view what) {
-  return what == "source"     ? p.source()
+  return what == "source"     ? p.source(false)
+         : what == "lines"    ? p.source(true)
          : what == "explain"  ? p.explain()
          : what == "memory"   ? p.memory()
          : what == "launches" ? p.launches()
@@ -208,8 +218,8 @@ std::string describe(const jit::Plan& p, std::string_view what) {
                               : ir::print(p.graph());
 }
 
-// _compiled_text(compiled, what) -> [(name, text)]: of its plans, "source", "explain", "memory", "launches", "cache" or
-// "graph"
+// _compiled_text(compiled, what) -> [(name, text)]: of its plans, "source", "lines" (source with #line), "explain",
+// "memory", "launches", "cache" or "graph"
 PyObject* compiled_text(PyObject*, PyObject* args) {
   PyObject* o;
   const char* what;
@@ -242,7 +252,7 @@ PyObject* compile(PyObject*, PyObject* args) {
     PlanRef plan;
     {
       ReleaseLock lock(true);
-      plan = std::make_shared<const jit::Plan>(g, fused);
+      plan = std::make_shared<const jit::Plan>(g, jit::PlanOptions{.fused = bool(fused)});
     }
     return wrap_capsule(std::move(plan), kPlan);
   });
@@ -284,6 +294,7 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_O, nullptr},
                            {"_recording_stop", stop, METH_O, nullptr},
                            {"_compiled", compiled, METH_VARARGS, nullptr},
                            {"_compiled_restored", restored, METH_VARARGS, nullptr},
+                           {"_compiled_with", with_options, METH_VARARGS, nullptr},
                            {"_compiled_forward", forward, METH_O, nullptr},
                            {"_compiled_call", reinterpret_cast<PyCFunction>(call), METH_FASTCALL, nullptr},
                            {"_compiled_interpret", reinterpret_cast<PyCFunction>(interpret), METH_FASTCALL, nullptr},

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "core/parallel.h"
+#include "jit/compile/lines.h"
 #include "jit/compile/plan.h"
 #include "jit/service/compile.h"
 #include "run/isa.h"
@@ -42,6 +43,7 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
       if (!g.fused) continue;
       g.fused->kernel.source = kName;
       g.fused->kernel.text = summary(p->list_, g);
+      if (p->options_.lines) g.fused->kernel.lines = source_lines(p->list_, g);
       printed.push_back({&g.fused->kernel, &p->source_of_[i], {}});
     }
   }
@@ -52,7 +54,7 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
   });
   for (Printed& p : printed) {
     auto [at, fresh] = known.emplace(p.text, int(requests.size()));
-    if (fresh) requests.push_back({std::move(p.text), isa});
+    if (fresh) requests.push_back({std::move(p.text), isa, !p.kernel->lines.empty()});
     *p.source = at->second;
   }
   std::vector<ProgramRef> programs;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "jit/compile/driver.h"
+#include "jit/compile/lines.h"
 #include "jit/compile/plan.h"
 
 namespace strata::jit {
@@ -67,11 +68,11 @@ std::string Plan::cache() const {
 void Plan::tell() const {
   if (logs(Log::Passes)) write_log(Log::Passes, passes_.text());
   if (logs(Log::Fusion)) write_log(Log::Fusion, explain());
-  if (logs(Log::OutputCode)) write_log(Log::OutputCode, source());
+  if (logs(Log::OutputCode)) write_log(Log::OutputCode, source(options_.lines));
   if (logs(Log::Cache)) write_log(Log::Cache, cache());
 }
 
-std::string Plan::source() const {
+std::string Plan::source(bool lines) const {
   // As compiled, but for names that tell kernels apart, and a driver.
   std::vector<lower::Kernel> kernels(programs_.size());
   std::vector<std::pair<const Fused*, int>> uses;
@@ -80,6 +81,7 @@ std::string Plan::source() const {
     lower::Kernel& k = kernels[size_t(source_of_[g])];
     k = groups_[g].fused->kernel;
     k.name = k.source = str_cat("fused_", source_of_[g]);
+    k.lines = lines ? source_lines(list_, groups_[g]) : std::vector<std::string>();
     uses.emplace_back(&*groups_[g].fused, source_of_[g]);
   }
   if (uses.empty()) return "";

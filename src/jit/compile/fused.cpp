@@ -32,7 +32,10 @@ class Fuser {
 
   Fused run() {
     find_space();
-    for (int i : launches_) add(list_.launches[size_t(i)]);
+    for (int i : launches_) {
+      g_.origin = i;
+      add(list_.launches[size_t(i)]);
+    }
     return finish();
   }
 

@@ -67,10 +67,10 @@ class Plan::Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-void Plan::lower(ir::Graph graph, bool fused) {
+void Plan::lower(ir::Graph graph) {
   Clock clock(*this);
   graph_ = std::move(graph);
-  if (fused) {
+  if (options_.fused) {
     static const ir::Pass passes[] = {ir::pass_named("fold"), ir::pass_named("simplify"), ir::pass_named("common"),
                                       ir::pass_named("dead")};
     ir::run_passes(graph_, {passes, std::size(passes)}, passes_);
@@ -81,22 +81,22 @@ void Plan::lower(ir::Graph graph, bool fused) {
   written_params_ = written_params(list_);
   clock.stage("launches");
   groups_ = group(list_);
-  if (!fused)
+  if (!options_.fused)
     for (Group& g : groups_) g.fused.reset();
   clock.stage("fusion");
 }
 
-Plan::Plan(ir::Graph graph, bool fused) {
-  lower(std::move(graph), fused);
+Plan::Plan(ir::Graph graph, PlanOptions options) : options_(options) {
+  lower(std::move(graph));
   Plan* self = this;
   compile({&self, 1});
 }
 
-std::vector<std::unique_ptr<Plan>> Plan::make(std::vector<ir::Graph> graphs) {
+std::vector<std::unique_ptr<Plan>> Plan::make(std::vector<ir::Graph> graphs, PlanOptions options) {
   std::vector<std::unique_ptr<Plan>> plans;
   std::vector<Plan*> all;
   for (ir::Graph& g : graphs) {
-    plans.emplace_back(new Plan)->lower(std::move(g), true);
+    plans.emplace_back(new Plan(options))->lower(std::move(g));
     all.push_back(plans.back().get());
   }
   compile({all.data(), all.size()});

@@ -8,12 +8,17 @@
 
 namespace strata::jit {
 
+struct PlanOptions {
+  bool lines = false;  // kernels have the user's lines, for debuggers and profilers
+  bool fused = true;   // else every launch is eager's
+};
+
 class Plan {
  public:
   // Compiles the kernels; where there is no compiler the launches run one by one, and `without_compiler()` says why.
-  explicit Plan(ir::Graph graph, bool fused = true);  // not fused: every launch is eager's
+  explicit Plan(ir::Graph graph, PlanOptions options = {});
   // Several, whose kernels are compiled side by side.
-  static std::vector<std::unique_ptr<Plan>> make(std::vector<ir::Graph> graphs);
+  static std::vector<std::unique_ptr<Plan>> make(std::vector<ir::Graph> graphs, PlanOptions options);
 
   // Tensors that fit the graph's parameters, captured ones too; the written ones among them are. Below autograd.
   std::vector<Tensor> run(TensorList params) const;
@@ -26,7 +31,7 @@ class Plan {
 
   // For people.
   std::string launches() const { return print(list_); }
-  std::string source() const;
+  std::string source(bool lines) const;  // with #line to the user's
   std::string explain() const;
   std::string memory() const;
   std::string cache() const;  // of each kernel: a hit, or what of its key differed
@@ -50,8 +55,8 @@ class Plan {
 
   class Clock;
 
-  Plan() = default;
-  void lower(ir::Graph graph, bool fused);
+  explicit Plan(PlanOptions options) : options_(options) {}
+  void lower(ir::Graph graph);
   static void compile(ArrayRef<Plan*> plans);
   static void find_programs(ArrayRef<Plan*> plans);  // and steps
   void tell() const;                                 // STRATA_LOGS
@@ -64,6 +69,7 @@ class Plan {
   void reserve(size_t stretch, Frame& f) const;
   static PhiloxState words_of(const DrawData& draw, const Frame& f);
 
+  const PlanOptions options_;
   ir::Graph graph_;
   ir::PassLog passes_;
   LaunchList list_;

@@ -16,8 +16,8 @@ class ClangCompiler : public Compiler {
  public:
   explicit ClangCompiler(std::string file) : file_(std::move(file)), identity_(file_identity(file_)) {}
 
-  std::string identity(lower::Isa isa) const override {
-    return str_cat("clang ", lower::isa_name(isa), ' ', identity_);
+  std::string identity(lower::Isa isa, bool lines) const override {
+    return str_cat("clang ", lower::isa_name(isa), lines ? " lines " : " ", identity_);
   }
   How how() const override { return How::Clang; }
   std::string name() const override {
@@ -28,7 +28,10 @@ class ClangCompiler : public Compiler {
     return why_;
   }
   std::string object(const Request& request) override {
-    const StrataCompilerJob job{sizeof job, uint32_t(request.isa), request.text.c_str(), request.text.size()};
+    STRATA_CHECK_NOT_IMPLEMENTED(!request.lines || table_->minor >= 1,
+                                 "compile: this Clang plugin makes no tables of lines; build it anew");
+    const StrataCompilerJob job{sizeof job, uint32_t(request.isa), request.text.c_str(), request.text.size(),
+                                uint32_t(request.lines)};
     StrataCompilerObject out{sizeof out, 0, nullptr, 0, nullptr};
     switch (table_->compile(&job, &out)) {
       case STRATA_LIBRARY_OK:

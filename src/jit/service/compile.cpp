@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <tuple>
 
 #include "base/env.h"
 #include "core/parallel.h"
@@ -53,11 +54,12 @@ class Service {
   // `warning` is for the caller to give once it holds no lock.
   ProgramRef compile(const Request& request, Origin& origin, std::string& warning) {
     const auto start = Clock::now();
-    const Hash key = hash(request.text, {uint64_t(request.isa), 0});
+    const Hash key = hash(request.text, {uint64_t(request.isa), request.lines});
     std::unique_lock lock(mutex_);
     while (true) {
       Slot& slot = programs_[{key.a, key.b}];
-      if (ProgramRef live = slot.program.lock(); live && live->isa() == request.isa && live->text() == request.text) {
+      if (ProgramRef live = slot.program.lock();
+          live && live->isa() == request.isa && live->lines() == request.lines && live->text() == request.text) {
         ++stats_.memory_hits;
         origin = {How::Memory, ms_since(start)};
         return live;
@@ -102,7 +104,8 @@ class Service {
   void clear() { disk_.clear(); }
   std::string explain_miss(const Program& program) {
     for (const auto& c : compilers_)
-      if (c->name() == program.compiler()) return jit::explain_miss(disk_, c->identity(program.isa()), program.text());
+      if (c->name() == program.compiler())
+        return jit::explain_miss(disk_, c->identity(program.isa(), program.lines()), program.text());
     return "its compiler is gone";
   }
 
@@ -130,7 +133,7 @@ class Service {
   Made make(const Request& request, std::string& warning) {
     Made made;
     for (const auto& compiler : compilers_) {
-      const std::string maker = compiler->identity(request.isa);
+      const std::string maker = compiler->identity(request.isa, request.lines);
       DiskCache::Found found = disk_.load(maker, request.text);
       made.refused += found.refused;
       if (found.object) {
@@ -200,6 +203,15 @@ const char* how_name(How how) {
   return names[int(how)];
 }
 
+std::string_view Program::title() const {
+  constexpr size_t kLongest = 200;
+  const std::string_view text = request_.text, sign = "\n//   ";
+  size_t at = text.find(sign);
+  if (at == text.npos) return {};
+  at += sign.size();
+  return text.substr(at, std::min(text.find('\n', at) - at, kLongest));
+}
+
 void* Program::symbol(std::string_view name) const {
   if (void* found = image_.symbol(name)) return found;
   std::string all;
@@ -220,10 +232,11 @@ ProgramRef compile(const Request& request, Origin* origin) {
 }
 
 std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Origin>* origins) {
-  std::map<std::pair<std::string_view, lower::Isa>, size_t> index;
+  std::map<std::tuple<std::string_view, lower::Isa, bool>, size_t> index;
   std::vector<size_t> first, which(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
-    auto [at, is_new] = index.emplace(std::pair{std::string_view(requests[i].text), requests[i].isa}, first.size());
+    const Request& r = requests[i];
+    auto [at, is_new] = index.emplace(std::tuple{std::string_view(r.text), r.isa, r.lines}, first.size());
     if (is_new) first.push_back(i);
     which[i] = at->second;
   }

@@ -16,6 +16,7 @@ namespace strata::jit {
 struct Request {
   std::string text;  // a whole C file
   lower::Isa isa;
+  bool lines = false;  // with a table of its lines, which debuggers and profilers of this process are told of
 };
 
 enum class How : uint8_t { Memory, Disk, Clang, System };
@@ -30,24 +31,26 @@ struct Origin {
 class Program {
  public:
   Program(Request request, std::string compiler, std::string_view object)
-      : request_(std::move(request)), compiler_(std::move(compiler)), image_(object) {}
+      : request_(std::move(request)), compiler_(std::move(compiler)), image_(object, request_.lines, title()) {}
 
   // A function or object that the text defines and that is not static. Raises Value where it defines none of that name.
   void* symbol(std::string_view name) const;
   const std::vector<std::string>& symbols() const { return image_.names(); }
   const std::string& text() const { return request_.text; }
   lower::Isa isa() const { return request_.isa; }
+  bool lines() const { return request_.lines; }
   const std::string& compiler() const { return compiler_; }  // "Clang 19.1.7 (...)"
   size_t bytes() const { return image_.bytes(); }            // of memory
 
  private:
+  std::string_view title() const;  // what its first comment on a function says: the operators of a fused kernel
   Request request_;
   std::string compiler_;
   Image image_;
 };
 using ProgramRef = std::shared_ptr<const Program>;
 
-// Functions of a program may be called while it lives. Equal texts for one instruction set share a program.
+// Functions of a program may be called while it lives. Equal requests share a program.
 // Raises Value with the compiler's message where the text is wrong, NotImplemented where there is no compiler.
 ProgramRef compile(const Request& request, Origin* origin = nullptr);
 // In parallel, equal texts once. With an error of the first that failed.

@@ -12,7 +12,7 @@ class Compiler {
  public:
   virtual ~Compiler() = default;
   // Changes whenever the same text might give another object; known without opening or running anything.
-  virtual std::string identity(lower::Isa isa) const = 0;
+  virtual std::string identity(lower::Isa isa, bool lines) const = 0;
   virtual How how() const = 0;
   virtual std::string name() const = 0;
   // Nothing, or why it cannot be used. May open it.

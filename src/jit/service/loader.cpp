@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "jit/service/debugger.h"
 #include "jit/service/externals.h"
 
 namespace strata::jit {
@@ -34,6 +35,7 @@ uint64_t rounded(uint64_t n, uint64_t to) { return (n + to - 1) & ~(to - 1); }
 class Bytes {
  public:
   explicit Bytes(std::string_view all) : all_(all) {}
+  uint64_t size() const { return all_.size(); }
   std::string_view part(uint64_t offset, uint64_t size) const {
     check(offset <= all_.size() && size <= all_.size() - offset, "a part lies outside of it");
     return all_.substr(offset, size);
@@ -120,6 +122,25 @@ class Linker {
       names.emplace_back(name);
       addresses.push_back(where);
     }
+  }
+  // The object with the places of its sections, as debuggers want it.
+  std::string for_debuggers(const char* base) const {
+    std::string object(bytes_.part(0, bytes_.size()));
+    const auto header = bytes_.read<Elf64_Ehdr>(0);
+    for (size_t i = 0; i < sections_.size(); ++i) {
+      Elf64_Shdr s = sections_[i];
+      s.sh_addr = placed_[i] ? uint64_t(base + at_[i]) : 0;
+      if (!placed_[i]) s.sh_flags &= ~uint64_t{SHF_ALLOC};
+      std::memcpy(object.data() + header.e_shoff + i * sizeof s, &s, sizeof s);
+    }
+    return object;
+  }
+  std::vector<LoadedFunction> functions(const char* base) const {
+    std::vector<LoadedFunction> all;
+    for (const Elf64_Sym& s : symbols_)
+      if (ELF64_ST_TYPE(s.st_info) == STT_FUNC && is_inside(s))
+        all.push_back({std::string(name_of(s)), base + at_[s.st_shndx] + s.st_value, s.st_size});
+    return all;
   }
 
  private:
@@ -282,7 +303,7 @@ class Linker {
 
 }  // namespace
 
-Image::Image(std::string_view object) {
+Image::Image(std::string_view object, bool lines, std::string_view title) {
   Linker linker(object);
   bytes_ = linker.total();
   check(bytes_ > 0, "it is empty");
@@ -293,13 +314,18 @@ Image::Image(std::string_view object) {
     linker.fill(base_);
     linker.list(base_, names_, addresses_);
     linker.protect(base_);
+    if (lines) entry_ = std::make_unique<DebuggerEntry>(linker.for_debuggers(base_));
+    if (profiled()) tell_profiler(linker.functions(base_), title);
   } catch (...) {
     munmap(base_, bytes_);
     throw;
   }
 }
 
-Image::~Image() { munmap(base_, bytes_); }
+Image::~Image() {
+  entry_.reset();
+  munmap(base_, bytes_);
+}
 
 void* Image::symbol(std::string_view name) const {
   auto at = std::lower_bound(names_.begin(), names_.end(), name);

@@ -27,6 +27,9 @@ namespace {
 // Beside kCompileFlags, what distributions add to C that kernels have no use for, and what their loader does not know.
 constexpr const char* kObjectFlags =
     "-c -x c -fvisibility=hidden -fno-asynchronous-unwind-tables -fno-stack-protector -fcf-protection=none -fno-lto";
+// Of kernels with lines: a table of these and no more; of functions that are inlined, the line of their call.
+constexpr const char* kLineFlags = " -g1";
+constexpr const char* kClangLineFlags = " -gline-tables-only -gno-inline-line-tables";
 
 std::string in_path(const std::string& name) {
   if (name.find('/') != name.npos) return access(name.c_str(), X_OK) == 0 ? name : "";
@@ -99,9 +102,8 @@ class SystemCompiler : public Compiler {
   explicit SystemCompiler(std::string file)
       : file_(std::move(file)), identity_(file_identity(file_)), gcc_(identity_.find("gcc") != identity_.npos) {}
 
-  std::string identity(lower::Isa isa) const override {
-    return str_cat("system ", lower::isa_name(isa), ' ', identity_, '\n', lower::kCompileFlags, ' ',
-                   lower::isa_flags(isa), ' ', kObjectFlags);
+  std::string identity(lower::Isa isa, bool lines) const override {
+    return str_cat("system ", lower::isa_name(isa), ' ', identity_, '\n', flags(isa, lines));
   }
   How how() const override { return How::System; }
   std::string name() const override { return file_; }
@@ -115,8 +117,8 @@ class SystemCompiler : public Compiler {
       STRATA_CHECK(out, "compile: ", folder.file("kernel.c"), " could not be written; is the disk full?");
     }
     std::vector<std::string> command{file_};
-    std::stringstream flags(str_cat(lower::kCompileFlags, ' ', lower::isa_flags(request.isa), ' ', kObjectFlags));
-    for (std::string flag; flags >> flag;) command.push_back(flag);
+    std::stringstream words(flags(request.isa, request.lines));
+    for (std::string flag; words >> flag;) command.push_back(flag);
     for (const std::string& word : {folder.file("kernel.c"), std::string("-o"), folder.file("kernel.o")})
       command.push_back(word);
     const int status = run(command, folder.file("errors"));
@@ -135,9 +137,12 @@ class SystemCompiler : public Compiler {
   }
 
  private:
-  std::string flags(lower::Isa isa) const {
+  std::string flags(lower::Isa isa, bool lines) const {
     const lower::Isa highest = gcc_ ? lower::Isa::V4 : lower::Isa::V3;
-    return str_cat(lower::kCompileFlags, ' ', lower::isa_flags(std::min(isa, highest)), ' ', kObjectFlags);
+    return str_cat(lower::kCompileFlags, ' ', lower::isa_flags(std::min(isa, highest)), ' ', kObjectFlags,
+                   !lines ? ""
+                   : gcc_ ? kLineFlags
+                          : kClangLineFlags);
   }
 
   const std::string file_, identity_;
