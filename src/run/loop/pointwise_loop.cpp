@@ -85,8 +85,10 @@ int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* si
   int64_t step[kMaxOperands];
   for (int i = 0; i < count; ++i) step[i] = size[i] * kBlock;
   std::atomic<int32_t> status{0};
-  int64_t flags = n * size[0] > cache_bytes() && reinterpret_cast<uintptr_t>(ptr[0]) % 64 == 0;
-  for (int i = 1; flags && i < outputs; ++i) flags = reinterpret_cast<uintptr_t>(ptr[i]) % 64 == 0;
+  // What is written where it was read lies in the cache already: streaming it takes half as long again.
+  int64_t flags = n * size[0] > cache_bytes();
+  for (int i = 0; flags && i < outputs; ++i)
+    flags = reinterpret_cast<uintptr_t>(ptr[i]) % 64 == 0 && std::find(ptr + outputs, ptr + count, ptr[i]) == ptr + count;
   if (n <= kGrain) {
     int32_t s = 0;
     run_span(fn, ptr, size, step, outputs, count, params, n, flags, &s);
