@@ -19,17 +19,14 @@ class Slot:
 
     def __init__(self, group: dict[str, Any], name: str):
         self.group, self.name = group, name
+        self.key = "betas" if name in ("beta1", "beta2") else name  # what of the group it is read from
+        self.at = None if self.key == name else int(name == "beta2")
         self.first = self.last = self.read()
         self.tensor = _C._recording_slot(self.first)
 
-    @property
-    def key(self) -> str:
-        """What of the group it is read from."""
-        return "betas" if self.name in ("beta1", "beta2") else self.name
-
     def read(self) -> float:
         value = self.group[self.key]
-        return float(value[self.name == "beta2"] if self.key == "betas" else value)
+        return float(value if self.at is None else value[self.at])
 
 
 class Capture:

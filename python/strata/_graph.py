@@ -97,15 +97,16 @@ class _Modes:
                 )
         for slot in self.slots:
             value = slot.read()
+            if value == slot.last:
+                continue
             if slot.name == "momentum" and (value == 0) != (slot.first == 0):
                 raise RuntimeError(
                     f"graph: momentum was {slot.first!r} when the graph was captured, and is {value!r}; a step with momentum is another "
                     "one than a step without: capture it again"
                 )
-            if value != slot.last or value != value:
-                with strata.no_grad():
-                    slot.tensor.fill_(value)
-                slot.last = value
+            with strata.no_grad():
+                slot.tensor.fill_(value)
+            slot.last = value
 
 
 class Node:
@@ -357,7 +358,8 @@ class CompiledGraph:
         # Functions of tensors alone, whose modules have no modes, need nothing of Python at a call.
         bare = source._arguments.plain and source._results.plain is not None and not source._step
         modes = source._modes is not None and source._modes.any
-        self._plain = partial(_C._compiled_run, self._handle, source._results.plain) if bare and not modes else None
+        results = source._results
+        self._plain = partial(_C._compiled_run, self._handle, results.plain, results.order) if bare and not modes else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._plain is not None and not kwargs:

@@ -112,6 +112,8 @@ class Arguments:
 
     def take(self, args: tuple, kwargs: dict[str, Any]) -> list:
         """The tensors of a call. ValueError where it is another one than the capture."""
+        if self.plain and not kwargs and len(args) == self.count and all(isinstance(a, strata.Tensor) for a in args):
+            return list(args)
         leaves, spec = tree_flatten(self._ordered(args, kwargs))
         if spec != self.spec:
             raise ValueError(f"graph: expected arguments of the form {self._form(self.spec)}, as they were captured, got {self._form(spec)}")
@@ -171,13 +173,14 @@ class Results:
 
     def finish(self) -> None:
         self.inputs = any(p < -1 for p in self.places)
-        # Whether it is a tensor (0), a tuple (1) or a list (2) of different ones.
+        # Whether it is a tensor (0), a tuple (1) or a list (2) of them, and which, where these are not what is made in order.
         forms = {tuple: 1, list: 2}
         form = 0 if self.spec.is_leaf() else forms.get(self.spec.type)
         deep = any(not child.is_leaf() for child in self.spec.children_specs)
-        self.plain = form if self.places and self.places == list(range(len(self.places))) and not deep else None
+        self.plain = form if self.places and -1 not in self.places and not deep else None
+        self.order = None if self.places == list(range(len(self.places))) else tuple(self.places)
 
     def give(self, made: list, known: list) -> Any:
         """The function's result of what the graph made and of its inputs."""
         leaves = [c if p == -1 else made[p] if p >= 0 else known[-2 - p] for p, c in zip(self.places, self.constants, strict=True)]
-        return tree_unflatten(leaves, self.spec)
+        return leaves[0] if self.spec.is_leaf() else tree_unflatten(leaves, self.spec)

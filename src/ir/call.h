@@ -20,10 +20,17 @@ void read_slots(const Node& call, Stack& stack);
 template <class F>
 Stack stack_of(const Node& call, F&& value) {
   Stack stack;
+  stack.reserve(call.args.size());
   for (const Arg& a : call.args) {
     if (a.kind == Arg::List) {
       IValue::TensorVec list;
-      for (Id v : a.values) list.push_back(IValue(value(v)).template get<Tensor>());
+      list.reserve(a.values.size());
+      for (Id v : a.values) {
+        if constexpr (std::is_same_v<decltype(value(v)), Tensor>)
+          list.push_back(value(v));
+        else
+          list.push_back(IValue(value(v)).template get<Tensor>());
+      }
       stack.push_back(IValue(std::move(list)));
     } else {
       stack.push_back(a.kind == Arg::Constant ? a.constant : IValue(value(a.values[0])));

@@ -14,8 +14,10 @@ Compiled::Compiled(Captured captured, PlanOptions options)
     : captured_(std::move(captured)), options_(options), forward_(captured_.forward()) {}
 
 const Plan& Compiled::inference() {
+  if (const Plan* made = inference_made_.load(std::memory_order_acquire)) return *made;
   std::lock_guard<std::mutex> hold(lock_);
   if (!inference_) inference_ = std::make_unique<Plan>(forward_, options_);
+  inference_made_.store(inference_.get(), std::memory_order_release);
   return *inference_;
 }
 
@@ -185,10 +187,9 @@ struct Compiled::Node {
   }
 };
 
-std::vector<Tensor> Compiled::call(TensorList given) {
-  std::vector<Tensor> params(given.begin(), given.end());
+std::vector<Tensor> Compiled::call(std::vector<Tensor> params) {
+  ir::check_inputs(forward_, params);
   params.insert(params.end(), forward_.captured.begin(), forward_.captured.end());
-  ir::check_inputs(forward_, given);
   STRATA_CHECK(default_dtype() == captured_.dtype, "graph: the default dtype was ", captured_.dtype,
                " when the graph was captured, and is ", default_dtype(), "; capture it again");
   const AutocastState now = autocast_state(0), then = captured_.autocast;

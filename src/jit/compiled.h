@@ -1,6 +1,7 @@
 // A captured graph that is called like the function that it was: compiled when it first runs, differentiable from
 // outside where its gradient was captured, too.
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,7 +20,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::shared_ptr<Compiled> with(PlanOptions options) const { return std::make_shared<Compiled>(captured_, options); }
 
   // Raises Value for tensors that do not fit what was captured, Runtime where a gradient is asked for that was not.
-  std::vector<Tensor> call(TensorList inputs);
+  std::vector<Tensor> call(std::vector<Tensor> inputs);
 
   // The operators of the forward one by one. Below autograd.
   std::vector<Tensor> interpret(TensorList inputs) const { return ir::run(forward_, inputs); }
@@ -54,6 +55,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::string not_again_;           // why_not_again, once there are halves
   std::unique_ptr<Plan> inference_, training_, backward_;
+  std::atomic<const Plan*> inference_made_{nullptr};  // for calls, which need no lock then
   // By the tangents that are there.
   struct Narrow;
   struct Second;

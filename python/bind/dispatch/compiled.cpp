@@ -163,11 +163,11 @@ PyObject* forward(PyObject*, PyObject* o) {
 }
 
 // A call, which gives the interpreter's lock to others where it is long.
-std::vector<Tensor> called(jit::Compiled& c, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> called(jit::Compiled& c, std::vector<Tensor> inputs) {
   int64_t elements = 0;
   for (const Tensor& t : inputs) elements += elements_of(t);
   ReleaseLock lock(elements >= kLongWork);
-  return c.call(inputs);
+  return c.call(std::move(inputs));
 }
 
 // _compiled_call(compiled, inputs) -> outputs
@@ -179,23 +179,41 @@ PyObject* call(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// _compiled_run(compiled, form, *tensors) -> a tensor (form 0), a tuple (1) or a list (2) of them: calls of functions
-// of tensors alone.
+// _compiled_run(compiled, form, places, *tensors) -> a tensor (form 0), a tuple (1) or a list (2) of them: calls of
+// functions of tensors alone. places: of each, which result of the graph it is, or -2 - i for its i-th input; None
+// where they are the results in order.
 PyObject* run_plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
-    STRATA_CHECK_TYPE(count >= 2, "_compiled_run: expected a compiled graph, a form and tensors");
+    STRATA_CHECK_TYPE(count >= 3, "_compiled_run: expected a compiled graph, a form, places and tensors");
     const CompiledRef& c = in_capsule<CompiledRef>(args[0], kCompiled);
     const long form = PyLong_AsLong(args[1]);
+    PyObject* places = args[2];
+    PyObject* const* given = args + 3;
+    count -= 3;
     std::vector<Tensor> inputs;
-    inputs.reserve(size_t(count) - 2);
-    for (Py_ssize_t i = 2; i < count; ++i) {
-      STRATA_CHECK_VALUE(is_tensor(args[i]), "graph: expected a tensor as argument ", i - 2,
-                         ", as it was captured, got ", Py_TYPE(args[i])->tp_name);
-      inputs.push_back(tensor_of(args[i]));
+    inputs.reserve(size_t(count) + c->graph().captured.size());
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      STRATA_CHECK_VALUE(is_tensor(given[i]), "graph: expected a tensor as argument ", i,
+                         ", as it was captured, got ", Py_TYPE(given[i])->tp_name);
+      inputs.push_back(tensor_of(given[i]));
     }
-    std::vector<Tensor> results = called(*c, inputs);
-    if (form == 0) return wrap(std::move(results[0]));
-    Own list(tensor_list(results));
+    std::vector<Tensor> results = called(*c, std::move(inputs));
+    auto result = [&](Py_ssize_t i) {
+      const Py_ssize_t place = places == Py_None ? i : PyLong_AsSsize_t(PyTuple_GET_ITEM(places, i));
+      const Py_ssize_t input = -2 - place;
+      if (place < 0 && input >= 0 && input < count) return new_reference(given[input]).release();
+      const std::vector<Tensor>& found = place >= 0 ? results : c->graph().captured;
+      const size_t at = size_t(place >= 0 ? place : input - count);
+      STRATA_CHECK_INDEX(at < found.size(), "graph: there is no result ", place);
+      return wrap(found[at]);
+    };
+    if (form == 0) return result(0);
+    if (places == Py_None) {
+      Own list(tensor_list(results));
+      return form == 2 ? list.release() : checked(PyList_AsTuple(list.get()));
+    }
+    Own list(checked(PyList_New(PyTuple_GET_SIZE(places))));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); ++i) PyList_SET_ITEM(list.get(), i, result(i));
     return form == 2 ? list.release() : checked(PyList_AsTuple(list.get()));
   });
 }

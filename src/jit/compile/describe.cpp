@@ -119,7 +119,7 @@ std::string Plan::explain() const {
 }
 
 std::string Plan::memory() const {
-  std::string out = str_cat("arena of ", arena_, " bytes (", unshared_, " without reuse)\n");
+  std::string out = str_cat("arena of ", std::max<int64_t>(arena_, 0), " bytes (", unshared_, " without reuse)\n");
   for (size_t b = 0; b < place_.size(); ++b)
     if (place_[b] >= 0) out += str_cat("  b", b, ": ", list_.blocks[b].bytes, " bytes at ", place_[b], "\n");
   return out;

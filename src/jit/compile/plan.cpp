@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/inline_vec.h"
 #include "core/promote.h"
 #include "dispatch/boxed.h"
 #include "ir/call.h"
@@ -45,11 +46,14 @@ void each_block(const LaunchList& list, const Group& g, F&& fn) {
 
 // What one run needs: where each block is, and the state of the generator at the beginning of each stretch of draws.
 struct Plan::Frame {
-  Ref<Storage> arena;
-  std::vector<char*> base;
-  std::vector<Ref<Storage>> storage;
-  std::vector<int64_t> offset;  // bytes from the storage's beginning to the block
-  std::vector<PhiloxState> stretches;
+  struct Place {
+    char* base = nullptr;
+    Ref<Storage> storage;
+    int64_t offset = 0;  // bytes from the storage's beginning to the block
+  };
+  TensorList params;
+  InlineVec<Place, 12> at;
+  InlineVec<PhiloxState, 2> stretches;
 };
 
 // Notes how long each stage of the making took.
@@ -170,51 +174,122 @@ void Plan::place() {
   }
 }
 
+namespace {
+
+// Whether all operands lie side by side, and how many elements there are.
+template <class Places>
+void find_dense(const DimVec& shape, const Places& operands, bool* dense, int64_t* elements) {
+  *elements = 1;
+  for (int64_t n : shape) *elements *= n;
+  *dense = true;
+  for (const auto& o : operands) {
+    *dense &= !o.words;
+    int64_t step = itemsize(o.dtype);
+    for (size_t d = shape.size(); d-- > 0;) {
+      *dense &= shape[d] == 1 || o.strides[d] == step;
+      step *= shape[d];
+    }
+  }
+}
+
+}  // namespace
+
 Plan::Step Plan::step_of(int group, const StrataKernelEntry* entry) const {
   Step s;
   s.group = group;
   const Group& g = groups_[size_t(group)];
-  if (!g.fused || !entry) return s;
+  if (!g.fused || !entry) {
+    if (g.launches.size() == 1) run_linked(list_.launches[size_t(g.launches[0])], s);
+    return s;
+  }
   const Fused& f = *g.fused;
   s.entry = entry;
   s.params.resize(16 * f.params.size());
   for (size_t i = 0; i < f.params.size(); ++i)
     eager::store_scalar(f.params[i].value, f.params[i].type, &s.params[16 * i]);
   s.kind = f.reduced.empty() ? Step::Pointwise : Step::Rows;
-  s.elements = 1;
-  for (int64_t n : f.shape) s.elements *= n;
-  s.dense = true;
+  s.outputs = int(f.outs.size());
+  s.shape = f.shape;
   for (const FusedOperand* o : operands_of(f)) {
     DimVec bytes;
-    int64_t step = 1;
-    s.dense &= !o->words;
-    for (int64_t d = int64_t(f.shape.size()); d-- > 0;) {
-      s.dense &= f.shape[size_t(d)] == 1 || o->strides[size_t(d)] == step;
-      step *= f.shape[size_t(d)];
-    }
     for (int64_t st : o->strides) bytes.push_back(st * itemsize(o->memory.dtype));
-    s.strides.push_back(std::move(bytes));
+    s.operands.push_back(
+        {o->memory.block, o->memory.offset * itemsize(o->memory.dtype), o->memory.dtype, bytes, o->words});
   }
+  if (s.kind == Step::Pointwise) {
+    find_dense(s.shape, s.operands, &s.dense, &s.elements);
+    return s;
+  }
+  s.rows.entry = entry;
+  s.rows.compute = traits(f.kernel.dtype).compute;
+  std::vector<bool> reduced(f.shape.size());
+  for (int64_t d : f.reduced) reduced[size_t(d)] = true;
+  for (size_t d = 0; d < f.shape.size(); ++d)
+    (reduced[d] ? s.rows.reduced_sizes : s.rows.kept_sizes).push_back(f.shape[d]);
+  const std::vector<const FusedOperand*> operands = operands_of(f);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Step::Place& o = s.operands[i];
+    eager::RowOperand row{nullptr, {}, {}, o.dtype, o.dtype, i < f.outs.size(), operands[i]->per_row};
+    row.words = o.words;
+    for (size_t d = 0; d < f.shape.size(); ++d) (reduced[d] ? row.reduced : row.kept).push_back(o.strides[d]);
+    s.rows.operands.push_back(std::move(row));
+  }
+  s.rows.merge_dims();
   return s;
 }
 
-namespace {
-
-Tensor tensor_at(const Operand& o, const Ref<Storage>& storage, int64_t bytes) {
-  return make_tensor_over(storage, o.sizes, o.strides, bytes / itemsize(o.dtype) + o.offset, o.dtype);
+// A launch by itself whose linked kernel takes the operands as they are runs as a fused one does, without headers of
+// tensors. Not so where a run is to check something.
+bool Plan::run_linked(const Launch& l, Step& s) const {
+  if (l.kind != Launch::Pointwise) return false;
+  const eager::PointwiseOp& op = *l.pointwise;
+  const StrataKernelEntry& entry = eager::kernel_for(op, l.dtype);
+  if (entry.dtype != uint8_t(l.dtype) || entry.sets_status) return false;
+  for (size_t i = 0; i < l.scalars.size(); ++i)
+    if ((op.checked >> i & 1) && !fits(l.scalars[i], op.narrow >> i & 1 ? l.dtype : traits(l.dtype).compute))
+      return false;
+  const DimVec& shape = l.outs[0].sizes;
+  std::vector<Step::Place> places;
+  auto add = [&](const Operand& o, DType kernel) {
+    if (o.dtype != kernel || o.block < 0 || list_.blocks[size_t(o.block)].constant.defined()) return false;
+    Step::Place p{o.block, o.offset * itemsize(kernel), kernel, {}, nullptr};
+    const size_t lead = shape.size() - o.sizes.size();
+    for (size_t d = 0; d < shape.size(); ++d)
+      p.strides.push_back(d < lead || o.sizes[d - lead] == 1 ? 0 : o.strides[d - lead] * itemsize(kernel));
+    places.push_back(std::move(p));
+    return true;
+  };
+  for (size_t i = 0; i < l.outs.size(); ++i)
+    if (l.outs[i].sizes != shape || !add(l.outs[i], static_cast<DType>(entry.output_dtype[i]))) return false;
+  for (size_t i = 0; i < l.ins.size(); ++i)
+    if (!add(l.ins[i], op.fixed >> i & 1 ? op.fixed_dtype : l.dtype)) return false;
+  s.kind = Step::Pointwise;
+  s.entry = &entry;
+  s.params.resize(16 * l.scalars.size());
+  for (size_t i = 0; i < l.scalars.size(); ++i)
+    eager::store_scalar(l.scalars[i], traits(l.dtype).compute, &s.params[16 * i]);
+  s.outputs = int(l.outs.size());
+  s.shape = shape;
+  s.operands = std::move(places);
+  find_dense(s.shape, s.operands, &s.dense, &s.elements);
+  return true;
 }
 
-}  // namespace
+Tensor Plan::argument(const Operand& o, const Frame& f) const {
+  if (o.block < 0) return {};
+  const Block& b = list_.blocks[size_t(o.block)];
+  if (b.constant.defined()) return b.constant;
+  if (b.param >= 0 && o == list_.params[size_t(b.param)]) return f.params[size_t(b.param)];
+  const Frame::Place& at = f.at[size_t(o.block)];
+  return make_tensor_over(at.storage, o.sizes, o.strides, at.offset / itemsize(o.dtype) + o.offset, o.dtype);
+}
 
 void Plan::run_single(const Launch& l, Frame& f) const {
-  auto tensor = [&](const Operand& o) {
-    const Block& b = list_.blocks[size_t(o.block)];
-    if (b.constant.defined()) return b.constant;
-    return tensor_at(o, f.storage[size_t(o.block)], f.offset[size_t(o.block)]);
-  };
   std::vector<Tensor> outs, ins;
-  for (const Operand& o : l.outs) outs.push_back(tensor(o));
-  for (const Operand& o : l.ins) ins.push_back(tensor(o));
+  outs.reserve(l.outs.size());
+  ins.reserve(l.ins.size());
+  for (const Operand& o : l.outs) outs.push_back(argument(o, f));
+  for (const Operand& o : l.ins) ins.push_back(argument(o, f));
   std::vector<const Tensor*> out_list, in_list;
   for (const Tensor& t : outs) out_list.push_back(&t);
   for (const Tensor& t : ins) in_list.push_back(&t);
@@ -250,14 +325,7 @@ void Plan::run_single(const Launch& l, Frame& f) const {
 void Plan::run_call(const Launch& l, Frame& f) const {
   const ir::Node& node = *l.node;
   size_t next = 0;
-  auto argument = [&]() -> Tensor {
-    const Operand& o = l.ins[next++];
-    if (o.block < 0) return {};
-    const Block& b = list_.blocks[size_t(o.block)];
-    if (b.constant.defined()) return b.constant;
-    return tensor_at(o, f.storage[size_t(o.block)], f.offset[size_t(o.block)]);
-  };
-  Stack stack = ir::stack_of(node, [&](ir::Id) { return argument(); });
+  Stack stack = ir::stack_of(node, [&](ir::Id) { return argument(l.ins[next++], f); });
   ir::read_slots(node, stack);
   call_boxed(*node.op, stack);
   size_t k = 0;
@@ -268,9 +336,10 @@ void Plan::run_call(const Launch& l, Frame& f) const {
     STRATA_INTERNAL(t.defined() && t.sizes() == IntArrayRef(o.sizes) && t.strides() == IntArrayRef(o.strides) &&
                         t.dtype() == o.dtype,
                     l.name, ": gave another result than its shape rule says");
-    f.storage[size_t(o.block)] = t.storage();
-    f.offset[size_t(o.block)] = (t.storage_offset() - o.offset) * t.itemsize();
-    f.base[size_t(o.block)] = t.bytes() - o.offset * t.itemsize();
+    Frame::Place& at = f.at[size_t(o.block)];
+    at.storage = t.storage();
+    at.offset = (t.storage_offset() - o.offset) * t.itemsize();
+    at.base = t.bytes() - o.offset * t.itemsize();
   });
   if (l.draws) reserve(f.stretches.size(), f);
 }
@@ -295,88 +364,86 @@ void Plan::run_step(const Step& s, Frame& f) const {
     }
     return;
   }
-  const Fused& k = *g.fused;
-  const std::vector<const FusedOperand*> operands = operands_of(k);
-  auto at = [&](const FusedOperand& o) {
-    if (o.words) return eager::words_base();
-    return f.base[size_t(o.memory.block)] + o.memory.offset * itemsize(o.memory.dtype);
-  };
+  auto at = [&](const Step::Place& o) { return o.words ? eager::words_base() : f.at[size_t(o.block)].base + o.offset; };
+  const size_t count = s.operands.size();
   if (s.kind == Step::Rows) {
-    eager::RowsLoop loop;
-    loop.entry = s.entry;
+    eager::RowsLoop loop = s.rows;
     loop.params = s.params.data();
-    loop.compute = traits(k.kernel.dtype).compute;
-    std::vector<bool> reduced(k.shape.size());
-    for (int64_t d : k.reduced) reduced[size_t(d)] = true;
-    for (size_t d = 0; d < k.shape.size(); ++d)
-      (reduced[d] ? loop.reduced_sizes : loop.kept_sizes).push_back(k.shape[d]);
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const FusedOperand& o = *operands[i];
-      eager::RowOperand row{at(o), {}, {}, o.memory.dtype, o.memory.dtype, i < k.outs.size(), o.per_row};
-      for (size_t d = 0; d < k.shape.size(); ++d) (reduced[d] ? row.reduced : row.kept).push_back(s.strides[i][d]);
-      if (o.words) row.words = true, row.state = words_of(*o.words, f);
-      loop.operands.push_back(std::move(row));
+    for (size_t i = 0; i < count; ++i) {
+      loop.operands[i].base = at(s.operands[i]);
+      if (s.operands[i].words) loop.operands[i].state = words_of(*s.operands[i].words, f);
     }
-    loop.merge_dims();
     loop.run();
     return;
   }
   if (s.dense) {
     char* ptr[eager::kMaxOperands];
     int64_t size[eager::kMaxOperands];
-    for (size_t i = 0; i < operands.size(); ++i) {
-      ptr[i] = at(*operands[i]);
-      size[i] = itemsize(operands[i]->memory.dtype);
+    for (size_t i = 0; i < count; ++i) {
+      ptr[i] = at(s.operands[i]);
+      size[i] = itemsize(s.operands[i].dtype);
     }
-    eager::run_contiguous(s.entry->pointwise, ptr, size, int(k.outs.size()), int(k.ins.size()), s.params.data(),
+    eager::run_contiguous(s.entry->pointwise, ptr, size, s.outputs, int(count) - s.outputs, s.params.data(),
                           s.elements);
     return;
   }
-  eager::PointwiseLoop loop(k.shape);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const FusedOperand& o = *operands[i];
+  eager::PointwiseLoop loop(s.shape);
+  for (size_t i = 0; i < count; ++i) {
+    const Step::Place& o = s.operands[i];
     if (o.words)
-      loop.add_words(words_of(*o.words, f), s.strides[i], o.memory.dtype);
+      loop.add_words(words_of(*o.words, f), o.strides, o.dtype);
     else
-      loop.add(at(o), s.strides[i], o.memory.dtype, i < k.outs.size());
+      loop.add(at(o), o.strides, o.dtype, int(i) < s.outputs);
   }
   loop.run(s.entry->pointwise, s.params.data());
+}
+
+// Whether a parameter that is written shares its memory with another. An optimiser's step has hundreds of both.
+bool Plan::written_shared(TensorList params) const {
+  if (written_params_.empty()) return false;
+  std::vector<const Storage*> others, written;
+  for (const Tensor& t : params) others.push_back(t.storage().get());
+  for (int w : written_params_) written.push_back(std::exchange(others[size_t(w)], nullptr));
+  if (written.size() == 1) return std::find(others.begin(), others.end(), written[0]) != others.end();
+  std::sort(written.begin(), written.end());
+  return std::adjacent_find(written.begin(), written.end()) != written.end() ||
+         std::any_of(others.begin(), others.end(),
+                     [&](const Storage* s) { return s && std::binary_search(written.begin(), written.end(), s); });
 }
 
 std::vector<Tensor> Plan::run(TensorList params) const {
   const ir::BelowAutograd below;
   for (int w : written_params_) params[size_t(w)].check_writable("a compiled graph");
   // A write that another argument would see moves nothing in the graph's own order.
-  for (int w : written_params_)
-    for (size_t i = 0; i < params.size(); ++i)
-      if (int(i) != w && params[i].storage().get() == params[size_t(w)].storage().get())
-        return ir::Interpreter(graph_).run(params);
+  if (written_shared(params)) return ir::Interpreter(graph_).run(params);
   Frame f;
   const size_t n = list_.blocks.size();
-  f.base.resize(n);
-  f.storage.resize(n);
-  f.offset.resize(n);
-  f.arena = Storage::make(allocator_for(Device{}), size_t(arena_));
+  f.params = params;
+  f.at.resize(n);
+  Ref<Storage> arena;
+  if (arena_ >= 0) arena = Storage::make(allocator_for(Device{}), size_t(arena_));
   for (size_t b = 0; b < n; ++b) {
     const Block& block = list_.blocks[b];
+    Frame::Place& at = f.at[b];
     if (block.param >= 0) {
       const Tensor& t = params[size_t(block.param)];
-      f.storage[b] = t.storage();
-      f.offset[b] = t.storage_offset() * t.itemsize();
+      at.storage = t.storage();
+      at.offset = t.storage_offset() * t.itemsize();
     } else if (place_[b] >= 0) {
-      f.storage[b] = f.arena;
-      f.offset[b] = place_[b];
+      at.storage = arena;
+      at.offset = place_[b];
     } else if (result_[b] && !made_by_call_[b]) {
-      f.storage[b] = Storage::make(allocator_for(Device{}), size_t(block.bytes));
+      at.storage = Storage::make(allocator_for(Device{}), size_t(block.bytes));
     } else {
       continue;
     }
-    f.base[b] = static_cast<char*>(f.storage[b]->data()) + f.offset[b];
+    at.base = static_cast<char*>(at.storage->data()) + at.offset;
   }
   reserve(0, f);
   for (const Step& s : steps_) run_step(s, f);
   for (int w : written_params_) params[size_t(w)].bump_version("a compiled graph");
   std::vector<Tensor> results;
+  results.reserve(list_.results.size());
   for (size_t r = 0; r < list_.results.size(); ++r) {
     const Operand& o = list_.results[r];
     if (o.block < 0) {
@@ -385,8 +452,10 @@ std::vector<Tensor> Plan::run(TensorList params) const {
       results.push_back(params[size_t(list_.same_as_param[r])]);
     } else {
       const Block& block = list_.blocks[size_t(o.block)];
+      const Frame::Place& at = f.at[size_t(o.block)];
       results.push_back(block.constant.defined() ? block.constant
-                                                 : tensor_at(o, f.storage[size_t(o.block)], f.offset[size_t(o.block)]));
+                                                 : make_tensor_over(at.storage, o.sizes, o.strides,
+                                                                    at.offset / itemsize(o.dtype) + o.offset, o.dtype));
     }
   }
   return results;

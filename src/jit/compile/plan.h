@@ -5,6 +5,7 @@
 #include "ir/pass.h"
 #include "jit/compile/group.h"
 #include "jit/service/compile.h"
+#include "run/loop/rows_loop.h"
 
 namespace strata::jit {
 
@@ -48,8 +49,17 @@ class Plan {
     std::vector<char> params;  // scalars as kernels take them
     bool dense = false;        // all operands lie side by side
     int64_t elements = 0;
-    std::vector<DimVec> strides;  // bytes, by operand, outputs first
-    DimVec kept, reduced;         // of rows: sizes, of merged dims
+    int outputs = 0;
+    DimVec shape;
+    struct Place {
+      int block;
+      int64_t offset;  // bytes from the block's beginning
+      DType dtype;
+      DimVec strides;         // bytes
+      const DrawData* words;  // of a draw, in place of memory
+    };
+    std::vector<Place> operands;  // outputs first
+    eager::RowsLoop rows;         // but for where operands are
   };
   struct Frame;
 
@@ -63,6 +73,9 @@ class Plan {
   std::string kernel_name(size_t program) const;
   void place();
   Step step_of(int group, const StrataKernelEntry* entry) const;
+  bool run_linked(const Launch& l, Step& s) const;
+  bool written_shared(TensorList params) const;
+  Tensor argument(const Operand& o, const Frame& f) const;
   void run_step(const Step& s, Frame& f) const;
   void run_single(const Launch& l, Frame& f) const;
   void run_call(const Launch& l, Frame& f) const;
@@ -84,7 +97,7 @@ class Plan {
   // Per block: its place in the arena (-1: none), whether it is a result's and made at each run.
   std::vector<int64_t> place_;
   std::vector<char> result_, made_by_call_;
-  int64_t arena_ = 0, unshared_ = 0;
+  int64_t arena_ = -1, unshared_ = 0;  // bytes of the arena; -1: nothing lies there
 };
 
 }  // namespace strata::jit
