@@ -296,7 +296,15 @@ class Fuser {
     if (reductions > kMaxReductions || k.scratch.size() > kMaxScratch)
       throw Refused{"it would need too much beside a row"};
     check_rows();
+    k.length = length();
     return std::move(made_);
+  }
+
+  // Of a row.
+  int64_t length() const {
+    int64_t n = 1;
+    for (int64_t d : made_.reduced) n *= made_.shape[size_t(d)];
+    return made_.reduced.empty() ? 0 : n;
   }
 
   // Rows that lie across memory have a form of their own for plain sums; any other kernel would gather them.

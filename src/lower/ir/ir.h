@@ -134,6 +134,10 @@ struct Kernel {
   bool rounds_inside = false;      // to its dtype, before the result: float16 cannot borrow the kernel of float32
   bool across = true;              // its rows may lie across memory (reduces_columns)
   bool borrowed = false;           // float16: the table has no functions for it, and float32's serve
+  // Elements of every row, where that is known; else 0. Texts differ only by what divides it and whether it is short,
+  // so that lengths share them.
+  int64_t length = 0;
+  bool whole(int64_t lanes) const { return length > 0 && length % lanes == 0; }
 };
 
 // The DAG that the builder grows: equal nodes are one, constants are folded with their exact bits.

@@ -311,23 +311,27 @@ std::string replace(std::string text, const std::string& from, const std::string
 
 int width(const std::string& e) { return std::stoi(e.substr(1)); }
 
-std::string fill(std::string text, const std::string& e) {
+// A type's name begins with its kind: "v" has LANES lanes, "w" WIDE of them.
+std::string fill(std::string text, const std::string& e, char kind = 'v') {
   std::string w = std::to_string(width(e));
-  text = replace(text, "$V", "v" + e);
+  if (kind == 'w') text = replace(text, "LANES", "WIDE");
+  text = replace(text, "$V", kind + e);
   text = replace(text, "$E", e);
-  text = replace(text, "$M", "vi" + w);
+  text = replace(text, "$M", kind + ("i" + w));
   text = replace(text, "$U", "u" + w);
   return replace(text, "$B", e == "f32" ? "f" : "");
 }
 
-std::string vector_type(const std::string& e) {
-  std::string element = std::to_string(width(e) / 8), size = "LANES * " + element, upper = e;
+std::string vector_type(const std::string& name) {
+  const std::string e = name.substr(1), element = std::to_string(width(e) / 8);
+  const std::string size = (name[0] == 'w' ? "WIDE * " : "LANES * ") + element;
+  std::string upper = name;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return std::toupper(c); });
-  return (e == "f16" ? "typedef _Float16 f16;\n" : "") + std::string("typedef ") + e + " v" + e +
-         " __attribute__((vector_size(" + size + ")));\n" + "typedef " + e + " v" + e +
+  return (e == "f16" ? "typedef _Float16 f16;\n" : "") + std::string("typedef ") + e + " " + name +
+         " __attribute__((vector_size(" + size + ")));\n" + "typedef " + e + " " + name +
          "_u __attribute__((vector_size(" + size + "), aligned(" + element + "), may_alias));\n" + "typedef " + e +
-         " v" + e + "_s __attribute__((vector_size(" + size + "), aligned(" + size + " < 64 ? " + size +
-         " : 64), may_alias));\n" + "#define V" + upper + "(x) SPLAT(v" + e + ", x)\n";
+         " " + name + "_s __attribute__((vector_size(" + size + "), aligned(" + size + " < 64 ? " + size +
+         " : 64), may_alias));\n" + "#define " + upper + "(x) SPLAT(" + name + ", x)\n";
 }
 
 // Writes helpers, those they need first.
@@ -342,11 +346,12 @@ class Prelude {
       return;
     }
     std::string what = name.substr(0, cut), t = name.substr(cut + 1);
-    bool vector = t[0] == 'v';
+    const char kind = t[0];
+    bool vector = kind == 'v' || kind == 'w';
     std::string e = vector ? t.substr(1) : t;
     if (vector) {
-      types_.insert(e);
-      types_.insert("i" + std::to_string(width(e)));
+      types_.insert(t);
+      types_.insert(kind + ("i" + std::to_string(width(e))));
     }
     if (what == "lanes") {
       text_ += "static const v" + e + " LANES_v" + e + " = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};\n";
@@ -366,17 +371,17 @@ class Prelude {
     if (what.substr(0, 8) == "columns_") return columns(what.substr(8), e, vector);
     if (what.substr(0, 5) == "fold_" || what.substr(0, 6) == "lanes_") return fold(what, e, vector);
     if (what == "sqrt" || what == "floor" || what == "ceil" || what == "trunc" || what == "rint")
-      return unary(what, e, vector);
+      return unary(what, e, vector, kind);
     auto need = [&](const std::string& list) {
       for (size_t b = 0; b < list.size();) {
         size_t end = std::min(list.find(',', b), list.size());
-        add(list.substr(b, end - b) + (vector ? "_v" : "_") + e);
+        add(list.substr(b, end - b) + "_" + t);
         b = end + 1;
       }
     };
     auto write = [&](const Template& t) {
       need(t.needs);
-      text_ += fill(t.text, e);
+      text_ += fill(t.text, e, kind);
     };
     if (const ScalarHelper* h = vector ? nullptr : scalar_helper(what)) {
       need(h->needs);
@@ -395,8 +400,8 @@ class Prelude {
 
   std::string text(const Needs& needs) {
     for (const std::string& n : needs) {
-      if (n[0] == 'v' && n.find('_') == std::string::npos)
-        types_.insert(n.substr(1));
+      if (n.find('_') == std::string::npos)
+        types_.insert(n);
       else
         add(n);
     }
@@ -420,7 +425,7 @@ class Prelude {
     text_ += fill(text, e);
   }
 
-  void unary(const std::string& what, const std::string& e, bool vector) {
+  void unary(const std::string& what, const std::string& e, bool vector, char kind) {
     std::string scalar = "__builtin_" + what + (e == "f32" ? "f" : "");
     if (!vector) {
       text_ += "#define " + what + "_" + e + "(x) " + scalar + "(x)\n";
@@ -430,7 +435,7 @@ class Prelude {
         fill("#ifdef __clang__\n#define " + what + "_$V(x) __builtin_elementwise_" + what + "(x)\n#else\nINLINE $V " +
                  what + "_$V($V a) {\n  $V r;\n  for (int k = 0; k < LANES; k++) r[k] = " + scalar +
                  "(a[k]);\n  return r;\n}\n#endif\n",
-             e);
+             e, kind);
   }
 
   void fold(const std::string& what, const std::string& e, bool vector) {
@@ -438,7 +443,7 @@ class Prelude {
     if (combine.substr(0, 3) == "arg") {
       add("select" + of_type);
       std::string index = width(e) == 64 ? "i64" : "i32";
-      types_.insert(index);
+      types_.insert("v" + index);
       text = replace(replace(kFoldArg, "$I", "v" + index), "$O", combine == "argmax" ? ">" : "<");
     } else if (what[0] == 'l') {
       add(combine + "_" + e);

@@ -56,8 +56,8 @@ DType mask_lane(int bits) {
   return bits == 8 ? DType::I8 : bits == 16 ? DType::I16 : bits == 64 ? DType::I64 : DType::I32;
 }
 
-BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs)
-    : kernel_(kernel), pass_(pass), vector_(vector), needs_(needs) {
+BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, bool wide)
+    : kernel_(kernel), pass_(pass), vector_(vector), wide_(wide), needs_(needs) {
   for (const char* word :
        {"int",      "long",     "float",   "double",  "char",    "short",    "void",     "if",       "for",
         "do",       "while",    "else",    "return",  "const",   "static",   "signed",   "unsigned", "switch",
@@ -134,7 +134,7 @@ std::string BodyPrinter::unique(const std::string& wish) {
 
 std::string BodyPrinter::type(DType t, bool vector) {
   if (!vector) return t == DType::Bool ? "bit" : traits(t).cname;
-  std::string name = std::string("v") + traits(t).cname;
+  std::string name = (wide_ ? "w" : "v") + std::string(traits(t).cname);
   needs_.insert(name);
   return name;
 }
@@ -204,6 +204,7 @@ std::string BodyPrinter::load(const Node& n, bool vector) {
     return "load_pairs_" + t + "(" + p + at + part + ", " + (rows ? "left" : "LANES") + ")";
   }
   if (!rows) return "LOAD(" + t + ", " + p + " + l * " + std::to_string(itemsize(n.type)) + ")";
+  if (wide_ || ends_nowhere()) return "LOAD(" + t + ", " + p + " + i * " + std::to_string(itemsize(n.type)) + ")";
   return helper("load", n.type, true) + "((const " + e + "*)" + p + " + i, left)";
 }
 

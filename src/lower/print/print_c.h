@@ -62,7 +62,8 @@ DType mask_lane(int bits);  // the integer type of masks over lanes of that widt
 // One pass as statements. Kept apart from the loop around it, which differs between kinds of kernels.
 class BodyPrinter {
  public:
-  BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs);
+  // wide: with vectors of WIDE lanes in the place of LANES.
+  BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, bool wide = false);
 
   std::string uniform_part();  // scalars, results of reductions, operands with one value per row, and what follows
   std::string element_part(int indent);
@@ -76,6 +77,8 @@ class BodyPrinter {
   std::string unique(const std::string& wish);
   // Text whose lines with_lines() gives a #line to where an origin is; as it is where that is not known.
   std::string marked(std::string text, int origin) const;
+  // Rows are whole vectors wherever this text is used: nothing of it looks for their ends.
+  bool ends_nowhere() const { return vector_ && kernel_.whole(16) && !kernel_.across; }
 
  private:
   std::string wish(const Node& n) const;  // its name, if that is free
@@ -91,7 +94,7 @@ class BodyPrinter {
 
   const Kernel& kernel_;
   const Pass& pass_;
-  bool vector_;
+  bool vector_, wide_;
   Needs& needs_;
   std::vector<std::string> names_;
   std::map<std::string, int> used_;

@@ -59,6 +59,23 @@ bool sets_status(const Kernel& k) {
                      [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
 }
 
+// Long arithmetic over whole vectors goes two of them at a time: their chains hide each other's waiting, and the text
+// is no longer. Where registers are many, and lengths are known, so that no end is to be checked for. (Four take twice
+// as long to compile.)
+constexpr int64_t kWide = 32;
+bool widens(const Kernel& k, const Pass& p, Isa isa) {
+  constexpr size_t kLong = 40;  // nodes
+  auto narrow = [](const Node& n) {
+    return n.op == Op::Index || n.op == Op::Call || traits(n.type).bits > 32 || is_complex(n.type);
+  };
+  auto pairs = [](const Operand& o) { return has_pairs(o); };
+  return isa == Isa::V4 && k.whole(kWide) && p.reductions.empty() && p.carries.empty() && p.nodes.size() > kLong &&
+         p.elementwise &&
+         std::none_of(p.nodes.begin(), p.nodes.end(), [&](const Node& n) { return !n.uniform && narrow(n); }) &&
+         std::none_of(k.outputs.begin(), k.outputs.end(), pairs) &&
+         std::none_of(k.inputs.begin(), k.inputs.end(), pairs);
+}
+
 std::string comment(const Kernel& k, const std::string& what) {
   std::string text = "// " + (k.source.empty() ? k.name : k.source) + what + "\n//   ";
   for (char c : k.text) {
@@ -114,8 +131,9 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
 std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[number];
-  BodyPrinter body(k, pass, vector, needs);
-  ReductionPrinter reductions(pass, body, vector, needs);
+  const bool wide = widens(k, pass, isa);
+  BodyPrinter body(k, pass, vector, needs, wide);
+  ReductionPrinter reductions(k, pass, body, vector, needs);
   std::string title = ", pass " + std::to_string(number + 1) + " of " + std::to_string(k.passes.size());
   std::string out = comment(k, title) + "void " + kernel_symbol(k, isa) + "_p" + std::to_string(number) +
                     "(const StrataRowArgs* args) {\n";
@@ -146,9 +164,12 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
     if (reductions.complete()) return out + "}\n\n";
     out += reductions.before();
     const std::string blocks = reductions.blocks(element);
-    out += blocks + std::string("  for (i64 i = ") + (blocks.empty() ? "0" : "done") +
-           "; i < count; i += " + (vector ? "16" : "1") + ") {\n";
-    if (vector) out += "    const i64 left = count - i;\n";
+    out += blocks + std::string("  for (i64 i = ") + (blocks.empty() ? "0" : "done") + "; i < count; i += " +
+           (wide     ? bytes(kWide)
+            : vector ? "16"
+                     : "1") +
+           ") {\n";
+    if (vector && !wide) out += std::string("    const i64 left = ") + (k.whole(16) ? "16" : "count - i") + ";\n";
     out += element;
   }
   std::string per_row;
@@ -167,6 +188,8 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
     else if (pairs)
       store = "    " + body.helper("store_pairs", t, true) + "(" + p + " + i * " + bytes(2 * itemsize(t)) + " + " +
               bytes(s.part * itemsize(t)) + ", " + v + ", left)";
+    else if (wide || body.ends_nowhere())
+      store = "    *(" + body.type(t) + "_u*)(" + p + " + i * " + bytes(itemsize(t)) + ") = " + v;
     else
       store = "    " + body.helper("store", t, true) + "((" + e + "*)" + p + " + i, " + v + ", left)";
     (one ? per_row : out) += body.marked(store + ";\n", pass.nodes[s.value].origin);
@@ -181,7 +204,7 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[0];
   BodyPrinter body(k, pass, vector, needs);
-  ReductionPrinter reductions(pass, body, vector, needs);
+  ReductionPrinter reductions(k, pass, body, vector, needs);
   const DType t = pass.nodes[pass.reductions[0].value[0]].type;
   const std::string symbol = kernel_symbol(k, isa), lane = traits(t).cname;
   const std::string uniform = body.uniform_part(), element = body.element_part(8);
@@ -293,6 +316,9 @@ std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, I
 std::string lanes(const std::vector<Kernel>& kernels, Isa isa) {
   constexpr size_t kLong = 100;  // nodes
   size_t nodes = 0;
+  for (const Kernel& k : kernels)
+    for (const Pass& p : k.passes)
+      if (widens(k, p, isa)) return "#define WIDE " + bytes(kWide) + "\n";
   for (const Kernel& k : kernels) {
     if (k.kind == KernelKind::Rows) return "";
     for (const Pass& p : k.passes) nodes += p.nodes.size();

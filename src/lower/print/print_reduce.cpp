@@ -43,8 +43,8 @@ DType index_type(DType t) { return traits(t).bits == 64 ? DType::I64 : DType::I3
 
 }  // namespace
 
-ReductionPrinter::ReductionPrinter(const Pass& pass, BodyPrinter& body, bool vector, Needs& needs)
-    : pass_(pass), body_(body), vector_(vector), needs_(needs) {
+ReductionPrinter::ReductionPrinter(const Kernel& kernel, const Pass& pass, BodyPrinter& body, bool vector, Needs& needs)
+    : kernel_(kernel), pass_(pass), body_(body), vector_(vector), needs_(needs) {
   for (const Reduction& r : pass.reductions) names_.push_back(body.unique("acc_" + r.name));
 }
 
@@ -73,9 +73,10 @@ std::vector<ReductionPrinter::Part> ReductionPrinter::parts(size_t k) {
                {"start", body_.constant(t, identity_bits(r, t))},
                {"sign", r.combine == Combine::ArgMax ? ">" : "<"},
                {"slot", "((char*)args->partial + " + std::to_string(16 * k + size_t(p * itemsize(t))) + ")"}};
-    if (vector_) h["present"] = present(t, h["e"], h["start"]);
+    if (vector_ && !body_.ends_nowhere()) h["present"] = present(t, h["e"], h["start"]);
     if (form == Form::Tree || form == Form::Free) h["combine"] = body_.helper(combine_name(r.combine), t, vector_);
-    if (form == Form::Tree) h["fold"] = body_.helper(std::string("fold_") + combine_name(r.combine), t, vector_);
+    if (form == Form::Tree && !(complete_ && unrolled_))
+      h["fold"] = body_.helper(std::string("fold_") + combine_name(r.combine), t, vector_);
     if (form == Form::Tree && vector_)
       h["lanes"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, true);
     if (form == Form::Free) h["fold"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, vector_);
@@ -123,7 +124,11 @@ std::string ReductionPrinter::groups(const std::string& element) {
   }
   if (other || pass_.reductions.empty()) return "";
   unrolled_ = trees && lines <= kShort;
-  complete_ = !trees;
+  // What rows are known to be takes the other cases with it.
+  const bool short_rows = kernel_.length > 0 && kernel_.length <= 1024 && !kernel_.across;
+  const bool long_rows = kernel_.length > 1024 && kernel_.length <= 65536 && !kernel_.across;
+  if (trees && long_rows) return "";
+  complete_ = !trees || short_rows;
   // What becomes of a group's eight values.
   auto fold_group = [&](const char* to) {
     return each([&](const Part& p) -> std::string {
@@ -133,7 +138,30 @@ std::string ReductionPrinter::groups(const std::string& element) {
                          : "");
     });
   };
-  std::string out = trees ? "  if (count <= 1024) {\n" : "  {\n";
+  const std::string ends = body_.ends_nowhere() ? "" : "        if (RARELY(left < 16)) $e = $present;\n";
+  // The group that is not whole.
+  auto last_group = [&] {
+    std::string last = "    if (count & 127) {\n";
+    last += each([](const Part&) {
+      return "      $T g_$acc[8];\n      WHOLLY\n      for (i64 u = 0; u < 8; u++) g_$acc[u] = $start;\n";
+    });
+    last += "      for (i64 i = count & ~127l; i < count; i += 16) {\n        const i64 left = count - i;\n" + element;
+    last +=
+        each([&](const Part&) { return "        $T $e = $value;\n" + ends + "        g_$acc[i >> 4 & 7] = $e;\n"; });
+    last += "      }\n";
+    if (unrolled_)
+      last +=
+          fold_group("const $T last_$acc") + each([](const Part& p) {
+            return p.form == Form::Tree
+                       ? "      WHOLLY\n      for (i64 b = 0; b < 8; b++) if (b == count >> 7) $acc[b] = last_$acc;\n"
+                       : "";
+          });
+    else
+      last += fold_group("$acc[count >> 7]");
+    last += "    }\n";
+    return last;
+  };
+  std::string out = complete_ ? "  {\n" : "  if (count <= 1024) {\n";
   out += each([&](const Part& p) -> std::string {
     if (p.form == Form::Tree) return "    $T $acc[8];\n";
     return std::string("    $T $acc = $start;\n") + (p.is_float ? "    $M nan_$acc = {0};\n" : "");
@@ -150,25 +178,7 @@ std::string ReductionPrinter::groups(const std::string& element) {
   out += "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n" + element;
   out += each([](const Part&) { return "        g_$acc[u] = $value;\n"; }) + "      }\n";
   out += fold_group(unrolled_ ? "$acc[b]" : "$acc[at >> 7]") + "    }\n";
-  // The group that is not whole.
-  out += "    if (count & 127) {\n";
-  out += each([](const Part&) {
-    return "      $T g_$acc[8];\n      WHOLLY\n      for (i64 u = 0; u < 8; u++) g_$acc[u] = $start;\n";
-  });
-  out += "      for (i64 i = count & ~127l; i < count; i += 16) {\n        const i64 left = count - i;\n" + element;
-  out += each([](const Part&) {
-    return "        $T $e = $value;\n        if (RARELY(left < 16)) $e = $present;\n        g_$acc[i >> 4 & 7] = $e;\n";
-  });
-  out += "      }\n";
-  if (unrolled_)
-    out += fold_group("const $T last_$acc") + each([](const Part& p) {
-             return p.form == Form::Tree
-                        ? "      WHOLLY\n      for (i64 b = 0; b < 8; b++) if (b == count >> 7) $acc[b] = last_$acc;\n"
-                        : "";
-           });
-  else
-    out += fold_group("$acc[count >> 7]");
-  out += "    }\n";
+  if (!(body_.ends_nowhere() && kernel_.whole(128))) out += last_group();
   out += each([&](const Part& p) -> std::string {
     if (p.form == Form::Tree && unrolled_) return "    *($E*)$slot = $lanes(" + eight("$acc") + ");\n";
     if (p.form == Form::Tree) return "    *($E*)$slot = $fold($acc, (count + 127) >> 7);\n";
@@ -235,7 +245,7 @@ std::string ReductionPrinter::inside() {
   return each([&](const Part& p) -> std::string {
     // Lanes beyond the row's end, in its last vector, become the identity.
     std::string element = "    $T $e = $value;\n";
-    if (vector_) element += "    if (RARELY(left < 16)) $e = $present;\n";
+    if (vector_ && !body_.ends_nowhere()) element += "    if (RARELY(left < 16)) $e = $present;\n";
     std::string at = p.form == Form::Free  ? vector_ ? "" : "[i & 15]"
                      : p.form == Form::Arg ? "[i >> 4 & 3]"
                      : vector_             ? "[i >> 4 & 63]"

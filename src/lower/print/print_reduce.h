@@ -11,7 +11,7 @@ namespace strata::lower {
 // and argmin keep four vectors or one value: the first of equals needs no order.
 class ReductionPrinter {
  public:
-  ReductionPrinter(const Pass& pass, BodyPrinter& body, bool vector, Needs& needs);
+  ReductionPrinter(const Kernel& kernel, const Pass& pass, BodyPrinter& body, bool vector, Needs& needs);
   // For passes that only reduce, with cheap text: rows of up to 1,024 elements (of any length, where no sum or product
   // is made) are folded in groups of eight vectors, without the array of positions. Returns from the function, or, when
   // complete(), is all that the pass needs. Empty where it does not apply.
@@ -41,6 +41,7 @@ class ReductionPrinter {
   // `value` in the lanes that the row has, `other` beyond.
   std::string present(DType t, const std::string& value, const std::string& other);
 
+  const Kernel& kernel_;
   const Pass& pass_;
   BodyPrinter& body_;
   bool vector_;
