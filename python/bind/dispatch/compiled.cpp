@@ -193,8 +193,8 @@ PyObject* run_plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
     std::vector<Tensor> inputs;
     inputs.reserve(size_t(count) + c->graph().captured.size());
     for (Py_ssize_t i = 0; i < count; ++i) {
-      STRATA_CHECK_VALUE(is_tensor(given[i]), "graph: expected a tensor as argument ", i,
-                         ", as it was captured, got ", Py_TYPE(given[i])->tp_name);
+      STRATA_CHECK_VALUE(is_tensor(given[i]), "graph: expected a tensor as argument ", i, ", as it was captured, got ",
+                         Py_TYPE(given[i])->tp_name);
       inputs.push_back(tensor_of(given[i]));
     }
     std::vector<Tensor> results = called(*c, std::move(inputs));

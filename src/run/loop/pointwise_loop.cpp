@@ -88,7 +88,8 @@ int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* si
   // What is written where it was read lies in the cache already: streaming it takes half as long again.
   int64_t flags = n * size[0] > cache_bytes();
   for (int i = 0; flags && i < outputs; ++i)
-    flags = reinterpret_cast<uintptr_t>(ptr[i]) % 64 == 0 && std::find(ptr + outputs, ptr + count, ptr[i]) == ptr + count;
+    flags =
+        reinterpret_cast<uintptr_t>(ptr[i]) % 64 == 0 && std::find(ptr + outputs, ptr + count, ptr[i]) == ptr + count;
   if (n <= kGrain) {
     int32_t s = 0;
     run_span(fn, ptr, size, step, outputs, count, params, n, flags, &s);
