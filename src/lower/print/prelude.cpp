@@ -221,15 +221,15 @@ const char* const kFoldScalar = R"C(static __attribute__((noinline)) $E fold_$C_
 )C";
 
 // Tree T over columns side by side: `group` gives 16 positions at a time, and groups meet as the digits of a binary
-// counter do, so that slot s holds the sum of 2^s of them. $W: lanes of a value.
+// counter do, so that slot s holds the sum of 2^s of them. $W: lanes of a value. $several: what takes more at a time.
 const char* const kColumns =
     R"C(static __attribute__((noinline)) void columns_$C_$V(const StrataColumnArgs* args,
-                                                    void (*group)(const StrataColumnArgs*, i64, $E*)) {
+                                                    void (*group)(const StrataColumnArgs*, i64, $E*)$form) {
   const i64 w = ((args->columns + 15) & ~15l) / $W, n = 16 * w;
   $V* slots = args->scratch;
   const i64 groups = args->count > 1008 ? 64 : (args->count + 15) >> 4;
   for (i64 g = 0; g < groups; g++) {
-    $V* a = slots + __builtin_ctzl(~g) * n;
+$several    $V* a = slots + __builtin_ctzl(~g) * n;
     group(args, 16 * g, ($E*)a);
     for (const $V* b = slots; b < a; b += n)
       for (i64 k = 0; k < n; k++) a[k] = $C_$V(b[k], a[k]);
@@ -245,6 +245,20 @@ const char* const kColumns =
     for (i64 k = 0; k < h * w; k++) a[k] = $C_$V(a[k], a[k + h * w]);
   for (i64 i = 0; i < args->columns; i++) (($E*)args->partial)[i] = (($E*)a)[i];
 }
+)C";
+
+// Four groups at a time, whose tree stays in registers: where their positions have equally many elements, and few,
+// since each is a run of its own through memory.
+const char* const kSeveralColumns =
+    R"C(    const i64 past = args->count - 16 * g;
+    if (!(g & 3) && args->count <= 4096 && past >= 64 && (past - 64) >> 10 == (past - 1) >> 10) {
+      $V* a = slots + (__builtin_ctzl(~(g >> 2)) + 2) * n;
+      several(args, 16 * g, ($E*)a);
+      for (const $V* b = slots + 2 * n; b < a; b += n)
+        for (i64 k = 0; k < n; k++) a[k] = $C_$V(b[k], a[k]);
+      g += 3;
+      continue;
+    }
 )C";
 
 // The largest (smallest) over columns side by side, in 16 lanes as elsewhere; $N: what stands for any NaN.
@@ -416,6 +430,8 @@ class Prelude {
     const std::string join = nan ? combine + "_or_nan" : combine;
     add(join + (vector ? "_v" : "_") + e);
     std::string text = sum ? kColumns : kExtremumColumns;
+    text = replace(text, "$several", vector ? kSeveralColumns : "");
+    text = replace(text, "$form", vector ? ",\n    void (*several)(const StrataColumnArgs*, i64, $E*)" : "");
     if (!vector) text = replace(text, "$V", "$E");
     for (const auto& [hole, with] : {std::pair<std::string, std::string>{"$C", combine},
                                      {"$J", join},

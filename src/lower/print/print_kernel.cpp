@@ -198,8 +198,12 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   return out + per_row + "}\n\n";
 }
 
+// Positions of tree T whose elements neighbouring columns read together; see kColumns.
+constexpr int kTogether = 4;
+
 // For neighbouring columns: of a sum positions first, first + 1, ... first + 15 of tree T, of an extremum those of 16
-// lanes, which elements go to in turn; the prelude's helper makes one of them.
+// lanes, which elements go to in turn; the prelude's helper makes one of them. Vectors have a second form for sums, of
+// `kTogether` times as many positions.
 std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[0];
@@ -209,19 +213,26 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   const std::string symbol = kernel_symbol(k, isa), lane = traits(t).cname;
   const std::string uniform = body.uniform_part(), element = body.element_part(8);
   const bool sum = is_sum(pass.reductions[0]);
-  auto row = [&](bool begins) {
+  auto rows = [&](const std::string& indent, const std::string& at) {
     std::string text;
     for (size_t i = 0; i < k.inputs.size(); ++i) {
       std::string n = std::to_string(k.outputs.size() + i);
-      text += "      const char* p_" + k.inputs[i].name + " = args->ptr[" + n + "] + at * args->step[" + n + "];\n";
+      text += indent + "const char* p_" + k.inputs[i].name + " = args->ptr[" + n + "] + " + at + " * args->step[" + n +
+              "];\n";
     }
-    text += vector ? "      for (i64 i = 0; i < columns; i += 16) {\n        const i64 left = columns - i;\n"
-                   : "      ANY_ORDER\n      for (i64 i = 0; i < columns; i++) {\n";
-    return text + element + reductions.column(begins) + "      }\n";
+    return text;
   };
-  std::string out = comment(k, ", across memory") + "static void " + symbol +
-                    "_group(const StrataColumnArgs* args, i64 first, " + lane + "* to) {\n" + uniform +
-                    "  const i64 columns = args->columns, wide = (columns + 15) & ~15l;\n";
+  auto row = [&](bool begins) {
+    return rows("      ", "at") +
+           (vector ? "      for (i64 i = 0; i < columns; i += 16) {\n        const i64 left = columns - i;\n"
+                   : "      ANY_ORDER\n      for (i64 i = 0; i < columns; i++) {\n") +
+           element + reductions.column(begins) + "      }\n";
+  };
+  auto head = [&](const char* form) {
+    return "static void " + symbol + form + "(const StrataColumnArgs* args, i64 first, " + lane + "* to) {\n" +
+           uniform + "  const i64 columns = args->columns, wide = (columns + 15) & ~15l;\n";
+  };
+  std::string out = comment(k, ", across memory") + head("_group");
   if (sum)
     out +=
         "  for (i64 l = 0; l < 16; l++, to += wide) {\n"
@@ -240,9 +251,27 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
            "  for (i64 at = 0; at < args->count; at++, to += at & 15 ? wide : -15 * wide)\n"
            "    if (at < 16) {\n" +
            row(true) + "    } else {\n" + row(false) + "    }\n}\n";
+  std::string forms = symbol + "_group";
+  if (sum && vector) {
+    const std::string v = body.type(t), n = std::to_string(kTogether);
+    out += head("_groups") +
+           "  for (i64 l = first; l < first + 16; l++, to += wide)\n"
+           "    for (i64 i = 0; i < columns; i += 16) {\n"
+           "      const i64 left = columns - i;\n"
+           "      " +
+           v + " g[" + n +
+           "];\n"
+           "      WHOLLY\n      for (i64 u = 0; u < " +
+           n + "; u++) g[u] = SPLAT(" + v + ", " + reductions.start() +
+           ");\n"
+           "      for (i64 at = l; at < args->count; at += 1024) {\n"
+           "        WHOLLY\n        for (i64 u = 0; u < " +
+           n + "; u++) {\n" + rows("          ", "(at + 16 * u)") + element + reductions.together() +
+           "        }\n      }\n      *(" + v + "*)(to + i) = " + reductions.tree_of("g", kTogether) + ";\n    }\n}\n";
+    forms += ", " + symbol + "_groups";
+  }
   const std::string helper = body.helper(std::string("columns_") + combine_name(pass.reductions[0].combine), t, vector);
-  return out + "void " + symbol + "_columns(const StrataColumnArgs* args) { " + helper + "(args, " + symbol +
-         "_group); }\n\n";
+  return out + "void " + symbol + "_columns(const StrataColumnArgs* args) { " + helper + "(args, " + forms + "); }\n\n";
 }
 
 std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {

@@ -31,13 +31,12 @@ uint64_t identity_bits(const Reduction& r, DType t) {
   }
 }
 
-// The tree over eight values of an array.
-std::string eight(const std::string& a) {
-  auto pair = [&](int k) {
-    return "$combine(" + a + "[" + std::to_string(k) + "], " + a + "[" + std::to_string(k + 1) + "])";
-  };
-  return "$combine($combine(" + pair(0) + ", " + pair(2) + "), $combine(" + pair(4) + ", " + pair(6) + "))";
+// The tree over a power of two of an array's values.
+std::string tree(const std::string& a, int count, int first = 0) {
+  if (count == 1) return a + "[" + std::to_string(first) + "]";
+  return "$combine(" + tree(a, count / 2, first) + ", " + tree(a, count / 2, first + count / 2) + ")";
 }
+std::string eight(const std::string& a) { return tree(a, 8); }
 
 DType index_type(DType t) { return traits(t).bits == 64 ? DType::I64 : DType::I32; }
 
@@ -310,6 +309,14 @@ std::string ReductionPrinter::column(bool first) {
     return "        " + here + " = " + body_.helper(std::string(combine_name(r.combine)) + "_or_nan", t, vector_) +
            "(" + here + ", $value);\n";
   });
+}
+
+std::string ReductionPrinter::together() {
+  return each([](const Part&) { return "          g[u] = $combine(g[u], $value);\n"; });
+}
+
+std::string ReductionPrinter::tree_of(const std::string& array, int count) {
+  return each([&](const Part&) { return tree(array, count); });
 }
 
 std::string ReductionPrinter::present(DType t, const std::string& value, const std::string& other) {

@@ -26,6 +26,9 @@ class ReductionPrinter {
   // For kernels of one reduction across memory: its identity, and how a value begins or joins the accumulators at `to`.
   std::string start();
   std::string column(bool first);
+  // How a value joins `g[u]`, and the tree over a power of two of an array's values.
+  std::string together();
+  std::string tree_of(const std::string& array, int count);
 
  private:
   enum class Form { Tree, ComplexProduct, Free, Arg };
