@@ -119,7 +119,7 @@ class Maker:
                 f"{new} = {x}.clamp(-0.5, 0.75)", f"{new} = {x}.masked_fill({y} > 0, 0.0)", f"{new} = {x} @ {y}.transpose(-1, -2)",
                 f"{new} = strata.addcmul({x}, {y}, {x}, value=0.5)", f"{new} = strata.lerp({x}, {y}, 0.25)", f"{new} = {x}.contiguous() + 1",
                 f"{new} = F.pad({x}, (1, 1))", f"{new} = {x}.tril() if {x}.dim() > 1 else {x}.clone()"))  # fmt: skip
-        draws = (f"F.dropout({x}, 0.3)", f"strata.rand_like({x})", f"strata.bernoulli({x}.sigmoid())", f"{x} + strata.randn_like({x})",
+        draws = (f"F.dropout({x}, 0.3)", f"strata.rand_like({x})", f"strata.bernoulli({x}.sigmoid().nan_to_num(0.5))", f"{x} + strata.randn_like({x})",
                  f"{x} * strata.empty_like({x}).uniform_(-1, 2)", f"F.dropout({x}.relu(), 0.6).to(strata.{self.main})")
         return f"{new} = {r.choice(draws)}"
 

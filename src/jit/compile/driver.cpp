@@ -137,7 +137,11 @@ std::string print_use(const Fused& f, int entry, size_t number) {
     places += str_cat(places.empty() ? "" : ", ", "{", itemsize(o.memory.dtype), ", ", int(o.per_row), ", ", name,
                       "_stride_", k, "}");
     out += str_cat("//   ", k < f.outs.size() ? "out" : "in", " ", k, ": ", traits(o.memory.dtype).cname, " ",
-                   o.memory.sizes, o.words ? ", of the random stream" : "", "\n");
+                   o.memory.sizes,
+                   !o.made_by                        ? ""
+                   : o.made_by->kind == Launch::Draw ? ", of the random stream"
+                                                     : str_cat(", as ", o.made_by->space->op->name, " gives it"),
+                   "\n");
     ++k;
   };
   for (const FusedOperand& o : f.outs) add(o);

@@ -17,6 +17,8 @@ using lower::Op;
 namespace {
 
 constexpr int64_t kGathered = 4096;  // elements that are gathered without a thought
+// Pieces are worth a call each (their elements, those of a kernel with guards, those of all).
+constexpr int64_t kShortest = 64, kShortestGuarded = 512, kFewest = 8192;
 constexpr size_t kMaxNodes = 800, kMaxParams = 256, kMaxReductions = 8, kMaxScratch = 12;
 
 struct Refused {
@@ -44,7 +46,7 @@ class Fuser {
     const Launch* rows = nullptr;
     for (int i : launches_) {
       const Launch& l = list_.launches[size_t(i)];
-      if (l.kind == Launch::Space || l.kind == Launch::Call) throw Refused{"it is no expression over elements"};
+      if (l.kind == Launch::Call) throw Refused{"it is no expression over elements"};
       if (l.kind != Launch::Rows) continue;
       if (l.dims.empty()) throw Refused{"it reduces no dim"};
       if (rows && (!(rows->ins[0].sizes == l.ins[0].sizes) || !(rows->dims == l.dims)))
@@ -125,18 +127,38 @@ class Fuser {
     return value;
   }
 
-  // The words of a draw, in row-major order of what it fills.
-  int words(const Launch& l, DType type, Level level) {
-    if (level != Full) throw Refused{"it draws for rows what others do for elements"};
+  // What a launch makes for the loops, in row-major order of what it fills.
+  int made(const Launch& l, DType type, Level level) {
+    if (level != Full) throw Refused{"it makes for rows what others do for elements"};
     Operand o{-1, 0, l.outs[0].sizes, {}, type};
     int64_t step = 1;
     o.strides.resize(o.sizes.size());
     for (size_t d = o.sizes.size(); d-- > 0; step *= o.sizes[d]) o.strides[d] = step;
     FusedOperand f = place(o, level);
-    f.words = l.draw.get();
+    f.made_by = &l;
     const int v = load(f, 0);
     made_.ins.push_back(std::move(f));
     return v;
+  }
+
+  // Elements of a space kernel, in pieces along the last dim.
+  void pieces(const Launch& l, Level level) {
+    if (!l.space->in_pieces) throw Refused{"its elements are not made one by one"};
+    if (is_complex(l.outs[0].dtype)) throw Refused{"it is complex"};
+    // Rows are made before their passes, one by one, where a launch would make them all.
+    if (!made_.reduced.empty()) throw Refused{"rows would be made one by one"};
+    int64_t elements = 1;
+    for (int64_t n : l.outs[0].sizes) elements *= n;
+    if (l.outs[0].sizes.empty() || elements < kFewest ||
+        l.outs[0].sizes.back() < (l.space->guards ? kShortestGuarded : kShortest))
+      throw Refused{"its pieces would be short"};
+    for (const Operand& i : l.ins) {
+      for (const Known& k : known_)
+        if (k.written && k.at.memory.block == i.block) throw Refused{"it reads elsewhere what was written"};
+      elsewhere_.push_back(i.block);
+    }
+    checks_ |= l.space->checks;
+    write(l.outs[0], level, l.outs[0].dtype, {made(l, part_type(l.outs[0].dtype), level), -1});
   }
 
   int load(const FusedOperand& f, uint8_t part) {
@@ -188,6 +210,8 @@ class Fuser {
       if (made_.shape[d] > 1 && f.strides[d] == 0 && !(is_reduced_[d] && f.per_row))
         throw Refused{"it writes an element several times"};
     if (!f.per_row && level != Full) throw Refused{"it writes rows in places of elements"};
+    if (std::find(elsewhere_.begin(), elsewhere_.end(), o.block) != elsewhere_.end())
+      throw Refused{"it writes what is read elsewhere"};
     value = converted(value, kernel, o.dtype);
     bool placed = false;
     for (Known& k : known_) {
@@ -213,6 +237,7 @@ class Fuser {
       pending_ = &value;
       return write(l.outs[0], level, t, converted({-1, -1}, t, t));
     }
+    if (l.kind == Launch::Space) return pieces(l, level);
     // Clang 19 gives wrong code for some long texts of complex arithmetic (AVX-512): those stay as they were built and
     // tested.
     if (is_complex(l.dtype)) throw Refused{"it is complex"};
@@ -220,7 +245,7 @@ class Fuser {
     if (!known) throw Refused{"its kernel has loops or checks of its own"};
     const lower::Kernel& k = known->kernel;
     std::vector<Pair> in;
-    if (l.draw) in.push_back({words(l, k.inputs[0].storage, level), -1});
+    if (l.draw) in.push_back({made(l, k.inputs[0].storage, level), -1});
     for (size_t i = 0; i < l.ins.size(); ++i) {
       const lower::Operand& o = k.inputs[in.size()];
       const Pair v = read(l.ins[i], row_level(o, l, l.ins[i], level));
@@ -296,6 +321,7 @@ class Fuser {
     if (reductions > kMaxReductions || k.scratch.size() > kMaxScratch)
       throw Refused{"it would need too much beside a row"};
     check_rows();
+    check_pieces();
     k.length = length();
     return std::move(made_);
   }
@@ -314,6 +340,28 @@ class Fuser {
     for (int64_t n : made_.shape) elements *= n;
     made_.kernel.across = elements >= kGathered && lies_across();
     if (made_.kernel.across && !lower::reduces_columns(made_.kernel)) throw Refused{"its rows lie across memory"};
+  }
+
+  // Pieces are asked for in the order of their elements; what may be refused is refused before anybody's memory
+  // changes.
+  void check_pieces() const {
+    const bool pieces = std::any_of(made_.ins.begin(), made_.ins.end(), [](const FusedOperand& o) {
+      return o.made_by && o.made_by->kind == Launch::Space;
+    });
+    if (!pieces) return;
+    if (std::all_of(launches_.begin(), launches_.end(),
+                    [&](int i) { return list_.launches[size_t(i)].kind == Launch::Space; }))
+      throw Refused{"nothing is computed with it"};
+    int64_t last = 0;
+    for (size_t d = made_.shape.size(); d-- > 0;) {
+      if (made_.shape[d] == 1) continue;
+      const int64_t step = made_.outs[0].strides[d];
+      if (step < last) throw Refused{"its pieces would be taken in another order"};
+      last = step;
+    }
+    for (const FusedOperand& o : made_.outs)
+      if (checks_ && list_.blocks[size_t(o.memory.block)].param >= 0)
+        throw Refused{"it writes an argument, and an index may lie outside"};
   }
 
   bool lies_across() const {
@@ -366,6 +414,8 @@ class Fuser {
   std::vector<bool> is_reduced_;
   DimVec kept_, kept_with_ones_;
   std::vector<Known> known_;
+  std::vector<int> elsewhere_;  // blocks that are read by what makes operands
+  bool checks_ = false;         // an index may be found outside
   const Tensor* pending_ = nullptr;
 };
 

@@ -14,12 +14,13 @@
 namespace strata::jit {
 
 // An operand of the kernel: a place in memory with a stride for each dim of the space, 0 along dims that it lacks. Or,
-// of no block, the words of a draw.
+// of no block, what a launch makes where the kernel's loops ask for it: the words of a draw, elements of a space
+// kernel.
 struct FusedOperand {
   Operand memory;
   DimVec strides;
   bool per_row = false;
-  const DrawData* words = nullptr;
+  const Launch* made_by = nullptr;
 };
 
 struct FusedParam {

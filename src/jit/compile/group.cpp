@@ -20,6 +20,8 @@ struct Touched {
   }
 };
 
+bool may_refuse(const Launch& l) { return l.kind == Launch::Call || (l.space && l.space->checks); }
+
 bool meet(const std::vector<int>& a, const std::vector<int>& b) {
   return std::any_of(a.begin(), a.end(), [&](int x) { return std::find(b.begin(), b.end(), x) != b.end(); });
 }
@@ -54,7 +56,7 @@ class Grouping {
     live_.assign(list_.launches.size(), false);
     for (size_t i = live_.size(); i-- > 0;) {
       const Touched& t = touched_[i];
-      live_[i] = list_.launches[i].kind == Launch::Call ||
+      live_[i] = may_refuse(list_.launches[i]) ||
                  std::any_of(t.writes.begin(), t.writes.end(), [&](int b) { return needed[size_t(b)]; });
       if (live_[i])
         for (int b : t.reads) needed[size_t(b)] = true;
@@ -85,7 +87,7 @@ class Grouping {
     const Launch& l = list_.launches[size_t(launch)];
     const Touched& t = touched_[size_t(launch)];
     std::string why = "nothing before it shares its memory";
-    if (l.kind != Launch::Call && l.kind != Launch::Space)
+    if (l.kind != Launch::Call)
       for (size_t g = groups_.size(); g-- > 0;) {
         Group& to = groups_[g];
         if (shares(to, t)) {
@@ -123,10 +125,7 @@ class Grouping {
       }
   }
 
-  bool fusible(const Group& g) const {
-    const Launch::Kind kind = list_.launches[size_t(g.launches[0])].kind;
-    return kind != Launch::Call && kind != Launch::Space;
-  }
+  bool fusible(const Group& g) const { return list_.launches[size_t(g.launches[0])].kind != Launch::Call; }
 
   // Whether `moved` may not pass `passed`.
   bool between(const Group& moved, const Group& passed) const {
@@ -141,8 +140,8 @@ class Grouping {
     if (minds(t, p)) return true;
     // What is drawn has its words when the call has drawn.
     if (list_.launches[size_t(passed)].draws && list_.launches[size_t(moved)].kind == Launch::Draw) return true;
-    // What a call may refuse is refused before memory that is anybody's changes.
-    return list_.launches[size_t(passed)].kind == Launch::Call &&
+    // What may be refused is refused before memory that is anybody's changes.
+    return may_refuse(list_.launches[size_t(passed)]) &&
            std::any_of(t.writes.begin(), t.writes.end(), [&](int b) { return list_.blocks[size_t(b)].param >= 0; });
   }
 

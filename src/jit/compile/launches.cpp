@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "dispatch/boxed.h"
+#include "dispatch/info.h"
 #include "ir/call.h"
 #include "ir/effect.h"
 #include "ir/rewrite.h"
@@ -37,11 +38,15 @@ const lower::KernelDesc* described(const char* kernel) {
   return all.empty() ? nullptr : all[0];
 }
 
-// Whether a space kernel may find an index outside, so that its operator raises with words of its own, or is not
-// linked.
-bool checks(const char* kernel) {
-  const lower::KernelDesc* desc = described(kernel);
-  return !desc || desc->by_hand || std::strstr(desc->text, "checked(") || std::strstr(desc->text, "wrapped(");
+// Whether a space kernel may find an index outside, so that its operator raises with words of its own.
+bool checks(const lower::KernelDesc& desc) {
+  return std::strstr(desc.text, "checked(") || std::strstr(desc.text, "wrapped(");
+}
+
+// Whether the operator is this kernel and nothing else, and only reads what it is given.
+bool is_reader(const ir::Node& node, const lower::KernelDesc& desc) {
+  const std::optional<OpInfo> i = info(*node.op);
+  return i && i->kind == "space" && !node.op->schema().writes() && !std::strstr(desc.text, "_into(");
 }
 
 // Whether it only moves its operand: "result = self" of "self[p..]".
@@ -112,7 +117,8 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
   }
   void space(const eager::SpaceCall& c) override {
     if (moves(c.op.name) && c.outs[0]->sizes() == c.ins[0]->sizes()) return copy(*c.outs[0], *c.ins[0]);
-    if (checks(c.op.name)) return other();
+    const lower::KernelDesc* desc = described(c.op.name);
+    if (!desc || desc->by_hand || (checks(*desc) && !is_reader(*node_, *desc))) return other();
     Launch& l = add(Launch::Space, c.outs, c.ins);
     l.name = c.name;
     l.dtype = c.dtype;
@@ -123,6 +129,8 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     l.space->lists.assign(c.lists.begin(), c.lists.end());
     l.space->extents.assign(c.extents.begin(), c.extents.end());
     l.space->index = c.index;
+    l.space->checks = checks(*desc);
+    l.space->guards = std::strstr(desc->text, "inside(");
   }
   void draw(const eager::DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
             ArrayRef<eager::DrawNumber> numbers) override {
@@ -167,7 +175,12 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     }
     check_geometry(node, args);
     check_types(node, stack);
-    if (!whole_ && told(node, args, stack, before)) return;
+    if (!whole_ && told(node, args, stack, before)) {
+      for (size_t i = before; i < list_.launches.size(); ++i)
+        if (SpaceData* s = list_.launches[i].space.get(); s && s->checks)
+          each_tensor_argument(node, args, [&](const Tensor& t, bool) { s->args.push_back(operand(t)); });
+      return;
+    }
     list_.launches.resize(before);
     list_.stretches.back() = drawn;
     call_whole(node, args, stack, blocks);
@@ -242,21 +255,25 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     });
   }
 
+  // f(tensor, whether it is written) of each that is a value of the graph.
+  template <class F>
+  static void each_tensor_argument(const ir::Node& node, const Stack& args, F&& f) {
+    const Schema& schema = node.op->schema();
+    for (size_t i = 0; i < args.size(); ++i)
+      if (node.args[i].kind != ir::Arg::Constant)
+        ir::each_tensor({args[i]}, [&](const Tensor& t) { f(t, bool(schema.args[i].type.written)); });
+  }
+
   // Blocks from `before` on are of this operator.
   void call_whole(const ir::Node& node, const Stack& args, const Stack& results, size_t before) {
     Launch l;
     l.kind = Launch::Call;
     l.node = &node;
     l.name = node.op->name.c_str();
-    const Schema& schema = node.op->schema();
-    for (size_t i = 0; i < args.size(); ++i) {
-      if (node.args[i].kind == ir::Arg::Constant) continue;
-      const bool writes = schema.args[i].type.written;
-      ir::each_tensor({args[i]}, [&](const Tensor& t) {
-        l.ins.push_back(operand(t));
-        l.written.push_back(writes);
-      });
-    }
+    each_tensor_argument(node, args, [&](const Tensor& t, bool writes) {
+      l.ins.push_back(operand(t));
+      l.written.push_back(writes);
+    });
     ir::each_tensor(results, [&](const Tensor& t) {
       l.fresh.push_back(t.defined() && size_t(block_of(t)) >= before);
       l.outs.push_back(operand(t));
@@ -308,11 +325,35 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
 
 }  // namespace
 
+std::unique_ptr<eager::SpacePieces> pieces_of(const Launch& l, const std::vector<Tensor>& given) {
+  // Tensors of these sizes, for what is not there.
+  auto nowhere = [](const Operand& o) {
+    return make_tensor({1}, o.dtype).alias(o.sizes, DimVec(o.sizes.size(), 0), 0);
+  };
+  const SpaceData& s = *l.space;
+  const Tensor result = nowhere(l.outs[0]);
+  std::vector<Tensor> ins = given;
+  for (size_t i = given.size(); i < l.ins.size(); ++i) ins.push_back(nowhere(l.ins[i]));
+  std::vector<const Tensor*> outs(l.outs.size(), &result), in_list;
+  for (const Tensor& t : ins) in_list.push_back(&t);
+  return eager::SpacePieces::of({*s.op,
+                                 l.dtype,
+                                 {outs.data(), outs.size()},
+                                 {in_list.data(), in_list.size()},
+                                 {s.places.data(), s.places.size()},
+                                 s.scalars.data(),
+                                 {s.extents.data(), s.extents.size()},
+                                 s.index});
+}
+
 LaunchList lower(const ir::Graph& graph) {
   for (const ir::Node& n : graph.body.nodes)
     STRATA_CHECK_NOT_IMPLEMENTED(n.blocks.empty(),
                                  "compile: control flow in a graph (if, loop) is interpreted, not compiled yet");
-  return Lowering(graph).lower();
+  LaunchList list = Lowering(graph).lower();
+  for (Launch& l : list.launches)
+    if (l.space) l.space->in_pieces = pieces_of(l, {}) != nullptr;
+  return list;
 }
 
 std::vector<int> written_params(const LaunchList& list) {

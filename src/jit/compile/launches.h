@@ -8,6 +8,7 @@
 #include "run/pointwise.h"
 #include "run/random.h"
 #include "run/rows.h"
+#include "run/space_pieces.h"
 
 namespace strata::jit {
 
@@ -36,6 +37,11 @@ struct SpaceData {
   std::vector<uint8_t> lists;
   std::vector<eager::Extent> extents;
   int index;
+  bool in_pieces = false;  // pieces_of() gives them
+  bool guards = false;     // it reads where it may be outside
+  // Where an index may lie outside: the tensor arguments of the operator, in order, which raises in words of its own.
+  bool checks = false;
+  std::vector<Operand> args;
 };
 
 // Of a draw: its words begin at a counter of its stretch. A run reserves a stretch from the default generator at once:
@@ -79,6 +85,9 @@ struct LaunchList {
 
 // Raises Value for what cannot be lowered: blocks of control flow.
 LaunchList lower(const ir::Graph& graph);
+
+// The elements of a space kernel's launch piece by piece, reading `ins`; null where it has none (run/space_pieces.h).
+std::unique_ptr<eager::SpacePieces> pieces_of(const Launch& launch, const std::vector<Tensor>& ins);
 
 // Copies of whole blocks that nobody could tell from what was copied are left out.
 void forward_copies(LaunchList& list);

@@ -56,7 +56,7 @@ class Plan {
       int64_t offset;  // bytes from the block's beginning
       DType dtype;
       DimVec strides;         // bytes
-      const DrawData* words;  // of a draw, in place of memory
+      const Launch* made_by;  // what lies nowhere
     };
     std::vector<Place> operands;  // outputs first
     eager::RowsLoop rows;         // but for where operands are
@@ -80,7 +80,9 @@ class Plan {
   void run_single(const Launch& l, Frame& f) const;
   void run_call(const Launch& l, Frame& f) const;
   void reserve(size_t stretch, Frame& f) const;
-  static PhiloxState words_of(const DrawData& draw, const Frame& f);
+  PhiloxState state_of(const DrawData& draw, const Frame& f) const;
+  struct Makers;
+  [[noreturn]] void refuse(const Launch& l, Frame& f) const;
 
   const PlanOptions options_;
   ir::Graph graph_;

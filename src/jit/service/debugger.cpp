@@ -10,8 +10,8 @@
 #include "base/env.h"
 #include "base/error.h"
 
-// GDB's interface, by names and layouts that debuggers know. Protected: other libraries (LLVM) bring the same names, and
-// a debugger reads each one's list.
+// GDB's interface, by names and layouts that debuggers know. Protected: other libraries (LLVM) bring the same names,
+// and a debugger reads each one's list.
 extern "C" {
 
 enum StrataJitAction : uint32_t { kJitNone, kJitRegister, kJitUnregister };
@@ -27,7 +27,7 @@ struct StrataJitDescriptor {
 };
 
 __attribute__((visibility("protected"), used)) StrataJitDescriptor __jit_debug_descriptor = {1, kJitNone, nullptr,
-                                                                                              nullptr};
+                                                                                             nullptr};
 // Debuggers stop here.
 __attribute__((visibility("protected"), noinline, used)) void __jit_debug_register_code() { __asm__ volatile(""); }
 }

@@ -9,8 +9,8 @@
 
 #include "core/parallel.h"
 #include "run/loop/cast.h"
+#include "run/loop/maker.h"
 #include "run/loop/transpose.h"
-#include "run/loop/words.h"
 
 namespace strata::eager {
 
@@ -129,10 +129,9 @@ void PointwiseLoop::add(char* base, DimVec strides, DType kernel, bool output) {
   o.strides = std::move(strides);
 }
 
-void PointwiseLoop::add_words(PhiloxState state, DimVec strides, DType kernel) {
-  add(words_base(), std::move(strides), kernel, false);
-  operands_[count_ - 1].words = true;
-  operands_[count_ - 1].state = state;
+void PointwiseLoop::add_made(const Maker& maker, DimVec strides, DType kernel) {
+  add(made_base(), std::move(strides), kernel, false);
+  operands_[count_ - 1].maker = &maker;
 }
 
 // Sorts dims so that the first output is walked in the order of its memory.
@@ -186,7 +185,7 @@ int64_t PointwiseLoop::offset_at(const Operand& o, int64_t index) const {
 // Elements of an input from where they are into a contiguous buffer of the kernel's dtype.
 void PointwiseLoop::take(const Operand& o, const char* from, int64_t stride, char* buffer, int64_t count) {
   const int64_t width = itemsize(o.kernel);
-  if (o.words) return make_words(o.state, from, stride, width, buffer, width, count);
+  if (o.maker) return make_elements(*o.maker, from, stride, width, buffer, width, count);
   cast_fn(o.dtype, o.kernel)(from, stride, buffer, width, count);
 }
 
@@ -256,7 +255,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
     size[i] = itemsize(o.kernel);
     step[i] = size[i] * kBlock;
     cast[i] = o.output ? cast_fn(o.kernel, o.dtype) : cast_fn(o.dtype, o.kernel);
-    bool direct = o.dense || (by_row && o.dtype == o.kernel && o.strides.back() == size[i] && !o.words);
+    bool direct = o.dense || (by_row && o.dtype == o.kernel && o.strides.back() == size[i] && !o.maker);
     staged[i] = !direct && !o.constant;
     // A value that is the same along the row is spread once per row.
     if (o.constant) {
@@ -332,10 +331,10 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
       o.dense = dense;
     }
     const size_t last = o.strides.size() - 1;
-    o.dense &= !o.words;
+    o.dense &= !o.maker;
     o.row = !o.output && last > 0 &&
             std::all_of(o.strides.begin(), o.strides.begin() + last, [](int64_t s) { return s == 0; });
-    o.turned = o.dtype == o.kernel && !o.words && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
+    o.turned = o.dtype == o.kernel && !o.maker && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
     all_dense &= o.dense;
   }
   if (all_dense) {

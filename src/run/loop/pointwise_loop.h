@@ -1,11 +1,12 @@
 // The iteration below a pointwise kernel: cuts tensors of any strides and dtypes into contiguous runs of blocks. What
 // is already contiguous is passed in place; the rest goes through small buffers.
 #pragma once
-#include "core/generator.h"
 #include "core/tensor.h"
 #include "lower/kernel_abi.h"
 
 namespace strata::eager {
+
+class Maker;
 
 constexpr int kMaxOperands = 12;
 constexpr int64_t kBlock = 16;  // elements in a block of a pointwise kernel
@@ -22,8 +23,8 @@ class PointwiseLoop {
   void add_input(const Tensor& t, DType kernel) { add(t, kernel, false); }
   // Elements of the kernel's dtype, whose strides are bytes along the dims of the shape.
   void add(char* base, DimVec strides, DType kernel, bool output);
-  // Words of a random stream, of dtype uint32 or uint64, whose strides are those of their row-major numbers.
-  void add_words(PhiloxState state, DimVec strides, DType kernel);
+  // An input that lies nowhere (loop/maker.h).
+  void add_made(const Maker& maker, DimVec strides, DType kernel);
   int32_t run(StrataPointwiseFn fn, const void* params);
 
  private:
@@ -32,12 +33,11 @@ class PointwiseLoop {
     DimVec strides;  // bytes, by dim of shape_
     DType dtype, kernel;
     bool output;
-    bool dense = false;     // contiguous over the whole iteration, without conversion
-    bool constant = false;  // one element
-    bool row = false;       // an input that has one row for all
-    bool turned = false;    // neighbours in memory belong to different rows
-    bool words = false;     // of `state`: loop/words.h
-    PhiloxState state = {};
+    bool dense = false;            // contiguous over the whole iteration, without conversion
+    bool constant = false;         // one element
+    bool row = false;              // an input that has one row for all
+    bool turned = false;           // neighbours in memory belong to different rows
+    const Maker* maker = nullptr;  // makes an input that lies nowhere
   };
   void add(const Tensor& t, DType kernel, bool output);
   void order_dims();

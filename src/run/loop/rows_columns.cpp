@@ -28,7 +28,7 @@ class Columns {
     if (n_ < 2 || inner_ < kBlock || outer_ == 0) return false;
     for (size_t i = e_.outputs; i < l_.operands.size(); ++i) {
       const RowOperand& o = l_.operands[i];
-      if (o.per_row || o.words || o.dtype != o.kernel || o.kept.back() != itemsize(o.kernel)) return false;
+      if (o.per_row || o.maker || o.dtype != o.kernel || o.kept.back() != itemsize(o.kernel)) return false;
     }
     return true;
   }

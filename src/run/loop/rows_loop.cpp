@@ -7,10 +7,10 @@
 
 #include "core/parallel.h"
 #include "run/loop/cast.h"
+#include "run/loop/maker.h"
 #include "run/loop/rows_columns.h"
 #include "run/loop/rows_fold.h"
 #include "run/loop/transpose.h"
-#include "run/loop/words.h"
 
 namespace strata::eager {
 
@@ -57,7 +57,7 @@ class Runner {
 
  private:
   // In memory, as the kernel takes it.
-  static bool lies_ready(const RowOperand& o) { return o.dtype == o.kernel && !o.words; }
+  static bool lies_ready(const RowOperand& o) { return o.dtype == o.kernel && !o.maker; }
 
   // Elements of a row follow each other and need no conversion.
   bool contiguous(const RowOperand& o) const {
@@ -99,7 +99,7 @@ class Runner {
 
   // Elements of an input into a buffer, `width` apart.
   static void take(const RowOperand& o, const char* from, int64_t stride, char* to, int64_t width, int64_t count) {
-    if (o.words) return make_words(o.state, from, stride, itemsize(o.kernel), to, width, count);
+    if (o.maker) return make_elements(*o.maker, from, stride, itemsize(o.kernel), to, width, count);
     cast_fn(o.dtype, o.kernel)(from, stride, to, width, count);
   }
 

@@ -1,11 +1,12 @@
 // The iteration below a row kernel: finds or makes contiguous rows, runs the passes over parts of 65,536 elements,
 // folds partial results pairwise in order (tree T above one part), and divides the work among threads.
 #pragma once
-#include "core/generator.h"
 #include "core/tensor.h"
 #include "lower/kernel_abi.h"
 
 namespace strata::eager {
+
+class Maker;
 
 constexpr int kMaxRowOperands = 12;
 
@@ -14,8 +15,7 @@ struct RowOperand {
   DimVec kept, reduced;  // strides in bytes
   DType dtype, kernel;
   bool output, per_row;
-  bool words = false;  // of `state`: loop/words.h
-  PhiloxState state = {};
+  const Maker* maker = nullptr;  // makes an input that lies nowhere
 };
 
 struct RowsLoop {

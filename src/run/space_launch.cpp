@@ -1,0 +1,218 @@
+#include "run/space_launch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "core/parallel.h"
+
+namespace strata::eager {
+
+namespace {
+
+constexpr int64_t kGrain = 16384;    // elements that are worth a thread
+constexpr int64_t kBlock = 1 << 22;  // elements between two looks for an interrupt
+
+}  // namespace
+
+SpaceLaunch::SpaceLaunch(const StrataSpaceEntry& form, const SpaceArgs& args) : form_(form) {
+  const auto& [op, dtype, outs, ins, places, scalars, extents, index] = args;
+  for (int r = 0; r < form.ranges; ++r) scatters_ |= form.range[r].runs == 2;
+  STRATA_INTERNAL(form.operands == outs.size() + ins.size() && form.operands <= kMaxOperands, form.name, ": takes ",
+                  int(form.operands), " operands");
+  std::fill(std::begin(extent_), std::end(extent_), int64_t(-1));
+  for (size_t k = 0; k < form.operands; ++k) bind(k, k < outs.size() ? *outs[k] : *ins[k - outs.size()], places);
+  for (size_t k = 0; k < form.operands; ++k)
+    if (!operand_[k].has_plain) std::fill_n(operand_[k].plain, std::max(plain_, 0), int64_t(0));
+  for (int r = 0; r < form.ranges; ++r)
+    for (const Extent& e : args.extents)
+      if (std::strcmp(e.name, form.range[r].name) == 0) {
+        extent_[r] = e.values[form.range[r].component];
+        reads_ *= double(std::max<int64_t>(extent_[r], 1));
+      }
+}
+
+void SpaceLaunch::order_plain() {
+  for (int i = 1; i < plain_; ++i)
+    for (int j = i; j > 0 && operand_[0].plain[j - 1] < operand_[0].plain[j]; --j) swap_plain(j - 1, j);
+  int kept = 0;
+  for (int d = 0; d < plain_; ++d) {
+    if (plain_size_[d] == 1 || repeats(d)) continue;
+    bool joins = kept > 0;
+    for (int k = 0; joins && k < form_.operands; ++k)
+      joins = operand_[k].plain[kept - 1] == operand_[k].plain[d] * plain_size_[d];
+    if (joins) {
+      plain_size_[kept - 1] *= plain_size_[d];
+      for (int k = 0; k < form_.operands; ++k) operand_[k].plain[kept - 1] = operand_[k].plain[d];
+    } else {
+      plain_size_[kept] = plain_size_[d];
+      for (int k = 0; k < form_.operands; ++k) operand_[k].plain[kept] = operand_[k].plain[d];
+      ++kept;
+    }
+  }
+  plain_ = kept;
+}
+
+bool SpaceLaunch::wants_inner() const {
+  if (plain_ == 0 || (plain_ == 1 && form_.ranges == 1)) return false;
+  // Of a scatter the first input says, whose dims are loops.
+  const int k = scatters_ ? outputs() : 0;
+  if (k == form_.operands || !operand_[k].has_plain) return true;
+  int64_t own = 0;
+  for (int d = 0; d < form_.operand[k].dims; ++d) {
+    const int r = form_.operand[k].range[d];
+    if (form_.range[r].kind == STRATA_DIM_PLAIN || extent_[r] <= 1) continue;
+    own = own ? std::min(own, operand_[k].stride[d]) : operand_[k].stride[d];
+  }
+  return own == 0 || operand_[k].plain[plain_ - 1] < own;
+}
+
+int64_t SpaceLaunch::contributions() const {
+  int64_t n = 1;
+  for (int r = 0; r < form_.ranges; ++r)
+    if (form_.range[r].runs == 2 && (extent_[r] == 0 || __builtin_mul_overflow(n, extent_[r], &n)))
+      return extent_[r] == 0 ? 0 : std::numeric_limits<int64_t>::max();
+  return n;
+}
+
+// One element goes to one place again and again: once is enough.
+bool SpaceLaunch::repeats(int d) const {
+  for (int k = 0; k < form_.operands; ++k)
+    if (operand_[k].plain[d] != 0) return false;
+  return true;
+}
+
+void SpaceLaunch::swap_plain(int a, int b) {
+  std::swap(plain_size_[a], plain_size_[b]);
+  for (int k = 0; k < form_.operands; ++k) std::swap(operand_[k].plain[a], operand_[k].plain[b]);
+}
+
+int SpaceLaunch::outputs() const {
+  int n = 0;
+  while (n < form_.operands && form_.operand[n].output) ++n;
+  return n;
+}
+
+void SpaceLaunch::bind(size_t k, const Tensor& t, ArrayRef<Place> places) {
+  const StrataSpaceOperand& o = form_.operand[k];
+  Operand& out = operand_[k];
+  const bool beside = form_.chained && (k == 1 || k == 2);  // lies as the result does
+  if (beside) out = operand_[0];
+  out.width = t.itemsize();
+  out.memory = t.numel() ? t.bytes() : nullptr;
+  if (beside) return;
+  out.offset = 0;
+  const int64_t nd = t.dim();
+  uint8_t kinds[kMaxDims];  // of the tensor's dims: 0 plain, else 1 + the operand's dim
+  std::fill_n(kinds, nd, uint8_t(0));
+  int64_t last = nd;
+  bool has_plain = false;
+  for (int d = 0; d < o.dims; ++d) has_plain |= form_.range[o.range[d]].kind == STRATA_DIM_PLAIN;
+  for (int d = o.dims; d-- > 0;) {
+    const StrataSpaceRange& r = form_.range[o.range[d]];
+    if (r.kind == STRATA_DIM_PLAIN) continue;
+    const Place* place = nullptr;
+    for (const Place& p : places)
+      if (has_plain && std::strcmp(p.name, r.name) == 0) place = &p;
+    const int64_t at = place ? place->dims[r.component] : --last;
+    if (place && at < 0) {
+      out.stride[d] = 0;
+      extent_[o.range[d]] = 1;
+      continue;
+    }
+    STRATA_INTERNAL(at >= 0 && at < nd && kinds[at] == 0, form_.name, ": dim ", r.name, " stands at ", at, " of ", nd);
+    kinds[at] = uint8_t(1 + d);
+    if (k == 0) role_[at] = o.range[d];
+    out.stride[d] = t.strides()[at];
+    int64_t& extent = extent_[o.range[d]];
+    // What scatters runs over what all its operands have: the index of a scatter may be smaller than the rest.
+    const bool least = scatters_ && form_.range[o.range[d]].runs;
+    if (extent < 0 || (least && t.sizes()[at] < extent)) extent = t.sizes()[at];
+  }
+  out.has_plain = has_plain;
+  int plain = 0;
+  for (int64_t d = 0; d < nd; ++d) {
+    if (kinds[d] != 0) continue;
+    STRATA_INTERNAL(has_plain, form_.name, ": operand ", k, " has a dim that its pattern lacks");
+    if (plain_ < 0 || (scatters_ && t.sizes()[d] < plain_size_[plain])) plain_size_[plain] = t.sizes()[d];
+    if (k == 0) role_[d] = plain_role(plain);
+    out.plain[plain++] = t.strides()[d];
+  }
+  if (!has_plain) return;
+  STRATA_INTERNAL(plain_ < 0 || plain == plain_, form_.name, ": operand ", k, " has ", plain, " plain dims");
+  plain_ = plain;
+}
+
+void SpaceLaunch::lay_out(int64_t* stride) {
+  for (int k = 0; k < form_.operands; ++k)
+    for (int d = 0; d < form_.operand[k].dims; ++d) {
+      const StrataSpaceRange& r = form_.range[form_.operand[k].range[d]];
+      int64_t s = operand_[k].stride[d];
+      if (r.kind == STRATA_DIM_PLAIN)
+        s = r.component ? operand_[k].plain[inner()] : outer() >= 0 ? operand_[k].plain[outer()] : 0;
+      *stride++ = s;
+    }
+  for (int r = 0; r < form_.ranges; ++r)
+    if (form_.range[r].kind == STRATA_DIM_PLAIN)
+      extent_[r] = form_.range[r].component ? plain_size_[inner()] : outer() >= 0 ? plain_size_[outer()] : 1;
+}
+
+int32_t SpaceLaunch::run(const void* scalars) {
+  const int walked = std::max(outer(), 0);
+  int64_t stride[kMaxOperands * kMaxRanges], begin[kMaxRanges], end[kMaxRanges];
+  int loops = 0;
+  lay_out(stride);
+  int split = -1;
+  int64_t volume = 1;
+  for (int r = 0; r < form_.ranges; ++r) {
+    if (!form_.range[r].runs) continue;
+    begin[loops] = 0;
+    end[loops] = extent_[r];
+    volume *= extent_[r];
+    const bool ordered = form_.range[r].runs >= 2;
+    if (!ordered && (split < 0 || (end[split] < 16 && extent_[r] > end[split]))) split = loops;
+    ++loops;
+  }
+  int64_t times = 1;
+  for (int d = 0; d < walked; ++d) times *= plain_size_[d];
+  if (volume == 0 || times == 0) return 0;
+  // A scatter without a plain dim is one thread's, in blocks, so that it can be interrupted.
+  const bool serial = split < 0 && scatters_ && loops > 0;
+  if (serial) split = 0;
+  const int64_t units = split < 0 ? 1 : end[split];
+  std::atomic<int32_t> status{0};
+  // Elements that a unit reads, those of its reductions counted.
+  const double work = std::max(1.0, double(volume) / double(units) * reads_);
+  auto part = [&](int64_t from, int64_t to) {
+    void* memory[kMaxOperands];
+    int64_t offset[kMaxOperands], first[kMaxRanges], past[kMaxRanges];
+    std::copy(begin, begin + loops, first);
+    std::copy(end, end + loops, past);
+    for (int k = 0; k < form_.operands; ++k) memory[k] = operand_[k].memory;
+    int32_t mine = 0;
+    const StrataNestArgs args{memory, offset, extent_, stride, scalars, first, past, &mine};
+    while (from < to) {
+      int64_t rest = from / units, low = from % units, high = std::min(units, low + to - from);
+      for (int k = 0; k < form_.operands; ++k) offset[k] = operand_[k].offset;
+      for (int d = walked; d-- > 0; rest /= plain_size_[d])
+        for (int k = 0; k < form_.operands; ++k)
+          offset[k] += rest % plain_size_[d] * operand_[k].plain[d] * operand_[k].width;
+      if (split >= 0) first[split] = low, past[split] = high;
+      form_.fn(&args);
+      from += high - low;
+    }
+    if (mine) status.fetch_or(mine, std::memory_order_relaxed);
+  };
+  if (!serial) {
+    parallel_for(0, times * units, std::max<int64_t>(1, int64_t(double(kGrain) / work)), part);
+  } else {
+    const int64_t block = std::max<int64_t>(1, int64_t(double(kBlock) / work));
+    for (int64_t from = 0; from < times * units; from += block) {
+      check_interrupt();
+      part(from, std::min(from + block, times * units));
+    }
+  }
+  return status.load();
+}
+
+}  // namespace strata::eager

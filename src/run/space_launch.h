@@ -1,0 +1,64 @@
+// One launch of a space kernel on the CPU: its operands bound to the ranges of a form. Dims of the plain group that are
+// no range of the kernel are walked here.
+#pragma once
+#include "run/space.h"
+
+namespace strata::eager {
+
+// The printed kernel, or null where it has no such form.
+const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool inner, bool chained = false);
+// The form that a launch begins with. A kernel with a computed group has one for each number of its dims.
+const StrataSpaceEntry* first_form(const SpaceArgs& args);
+
+class SpaceLaunch {
+ public:
+  SpaceLaunch(const StrataSpaceEntry& form, const SpaceArgs& args);
+  // Orders plain dims by the first output's strides and joins those that every operand walks in one step.
+  void order_plain();
+  // Whether the plain dims' fastest one is faster in memory than what the kernel's own innermost loop walks. One plain
+  // dim alone is that loop.
+  bool wants_inner() const;
+  // At most so many contributions meet in one element.
+  int64_t contributions() const;
+  int32_t run(const void* scalars);
+
+ protected:
+  static constexpr int kMaxRanges = 16, kMaxOperands = 8, kMaxDims = TensorImpl::kMaxDims;
+
+  // An operand: memory, and its strides by what its dims are.
+  struct Operand {
+    char* memory;
+    int64_t offset;              // bytes
+    int64_t stride[kMaxRanges];  // elements, per dim of the kernel's operand
+    int64_t plain[kMaxDims];     // elements, per plain dim; 0 where the operand has none
+    bool has_plain;
+    int64_t width;
+  };
+
+  // The strides of the kernel's dims, operand after operand, and the extents of the plain ones: the kernel's inner one
+  // is the last, its outer one the one before.
+  void lay_out(int64_t* stride);
+  int inner() const { return form_.inner ? plain_ - 1 : -1; }
+  int outer() const { return plain_ - 1 - form_.inner; }
+  void bind(size_t k, const Tensor& t, ArrayRef<Place> places);
+  int outputs() const;
+
+  // What the dims of the first output's tensor are: ranges of the kernel (0 and up) or plain dims.
+  static constexpr int kNoDim = -1000;
+  static int plain_role(int p) { return -1 - p; }
+  int role_[kMaxDims];
+
+  const StrataSpaceEntry& form_;
+  Operand operand_[kMaxOperands];
+  int64_t extent_[kMaxRanges];
+  int64_t plain_size_[kMaxDims];
+  int plain_ = -1;
+  double reads_ = 1;  // elements of a reduction
+  bool scatters_ = false;
+
+ private:
+  bool repeats(int d) const;
+  void swap_plain(int a, int b);
+};
+
+}  // namespace strata::eager
