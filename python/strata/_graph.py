@@ -333,28 +333,37 @@ class Graph:
         with open(path, "w", encoding="utf-8") as file:
             file.write(_C._graph_draw(self._graph))
 
-    def compile(self, *, lines: bool = False) -> CompiledGraph:
+    def compile(self, *, lines: bool = False, numerics: str = "exact") -> CompiledGraph:
         """The function with fused kernels, which are compiled at the first call.
+
+        numerics: "exact" has eager's bits. "fast" leaves out roundings of bfloat16 and float16 between operators of one kernel:
+        a value goes on in float32, and what memory holds is rounded as ever. Operators whose results jump (comparisons of
+        two values, floor, argmax, casts to integers) read rounded values in both. `explain()` says where it did so. Results
+        are then closer to those of float32 as a rule, differ from eager's, and change with what becomes one kernel.
 
         lines: the kernels know the program's lines that they come from, which a debugger (gdb) then shows and stops at. They
         have the same bits, and are compiled and kept apart from those without.
         """
-        return CompiledGraph(self, lines)
+        if numerics not in ("exact", "fast"):
+            raise ValueError(f"compile: expected numerics 'exact' or 'fast', got {numerics!r}")
+        return CompiledGraph(self, lines, numerics)
 
     def __str__(self) -> str:
         return _C._graph_text(self._graph)
 
 
 class CompiledGraph:
-    """A captured function as kernels. Results, gradients and written arguments have eager's bits.
+    """A captured function as kernels. Results, gradients and written arguments have eager's bits, where `numerics` is "exact".
 
     Raises ValueError for arguments that differ from the captured ones in form, shape, strides, dtype or device, and RuntimeError
     where a module's mode or the default dtype has changed since.
     """
 
-    def __init__(self, source: Graph, lines: bool = False):
+    def __init__(self, source: Graph, lines: bool = False, numerics: str = "exact"):
+        self.numerics = numerics
         self._source = source
-        self._handle = _C._compiled_with(source._compiled, lines) if lines else source._compiled
+        fast = numerics == "fast"
+        self._handle = _C._compiled_with(source._compiled, lines, fast) if lines or fast else source._compiled
         # Functions of tensors alone, whose modules have no modes, need nothing of Python at a call.
         bare = source._arguments.plain and source._results.plain is not None and not source._step
         modes = source._modes is not None and source._modes.any

@@ -148,13 +148,15 @@ PyObject* restored(PyObject*, PyObject* args) {
   });
 }
 
-// _compiled_with(compiled, lines) -> the same function, to be compiled so
+// _compiled_with(compiled, lines, fast) -> the same function, to be compiled so
 PyObject* with_options(PyObject*, PyObject* args) {
   PyObject* o;
-  int lines;
-  if (!PyArg_ParseTuple(args, "Op", &o, &lines)) return nullptr;
-  return guarded(
-      [&] { return wrap_capsule(in_capsule<CompiledRef>(o, kCompiled)->with({.lines = bool(lines)}), kCompiled); });
+  int lines, fast;
+  if (!PyArg_ParseTuple(args, "Opp", &o, &lines, &fast)) return nullptr;
+  return guarded([&] {
+    return wrap_capsule(in_capsule<CompiledRef>(o, kCompiled)->with({.lines = bool(lines), .fast = bool(fast)}),
+                        kCompiled);
+  });
 }
 
 // _compiled_forward(compiled) -> the forward alone, whose values are called as in the whole graph

@@ -43,6 +43,8 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
       if (!g.fused) continue;
       g.fused->kernel.source = kName;
       g.fused->kernel.text = summary(p->list_, g);
+      // A kernel of another numerics is another text, and so another key of the cache.
+      if (g.fused->dropped[0] + g.fused->dropped[1]) g.fused->kernel.text += "; numerics=\"fast\"";
       if (p->options_.lines) g.fused->kernel.lines = source_lines(p->list_, g);
       printed.push_back({&g.fused->kernel, &p->source_of_[i], {}});
     }

@@ -88,6 +88,18 @@ std::string Plan::source(bool lines) const {
   return lower::print_file("fused", kernels, programs_[0]->isa()) + print_driver(uses);
 }
 
+// What numerics="fast" did to a kernel.
+static std::string dropped_text(const std::array<int, 2>& dropped) {
+  std::string out;
+  const char* types[] = {"bfloat16", "float16"};
+  const int halves[] = {256, 2048};  // of a unit in the last place: a part of the value
+  for (size_t k = 0; k < 2; ++k)
+    if (dropped[k])
+      out += str_cat("  numerics=\"fast\": ", dropped[k], dropped[k] == 1 ? " rounding" : " roundings", " to ",
+                     types[k], " left out, of at most 1/", halves[k], " of the value each\n");
+  return out;
+}
+
 std::string Plan::explain() const {
   const auto [moved, least] = traffic();
   std::string out = str_cat(kernels(), " fused kernels, ", groups_.size() - kernels(), " operators by themselves\n",
@@ -95,6 +107,13 @@ std::string Plan::explain() const {
   for (const auto& [stage, ms] : stages_)
     out += str_cat(&stage == &stages_[0].first ? "compiled in: " : ", ", stage, ' ', ms, " ms");
   out += "\n";
+  if (options_.fast) {
+    int all = 0, kernels = 0;
+    for (const Group& g : groups_)
+      if (const int n = g.fused ? g.fused->dropped[0] + g.fused->dropped[1] : 0) all += n, ++kernels;
+    out += str_cat("numerics=\"fast\": ", all, " roundings left out, in ", kernels,
+                   " kernels; results are eager's but for these\n");
+  }
   if (!without_compiler_.empty()) out += "not fused: " + without_compiler_ + "\n";
   for (size_t i = 0; i < groups_.size(); ++i) {
     const Group& g = groups_[i];
@@ -104,6 +123,7 @@ std::string Plan::explain() const {
                      g.fused->reduced.empty() ? "" : str_cat(", rows along dims ", g.fused->reduced), ", reads ",
                      g.fused->ins.size(), ", writes ", g.fused->outs.size(), "; from ", how_name(o.how), " in ", o.ms,
                      " ms\n");
+      out += dropped_text(g.fused->dropped);
     } else {
       out += "by itself\n";
     }

@@ -1,6 +1,7 @@
 #include "jit/compile/fused.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "jit/compile/piece.h"
 #include "run/copy.h"
@@ -196,12 +197,32 @@ class Fuser {
     if (from == to) return value;
     const bool complex = is_complex(from);
     int re = complex ? value[0] : lower::from_storage(g_, value[0], from);
+    if (is_float(to)) re = handed(re);
     if (!is_complex(to)) {
       if (complex) throw Refused{"it drops imaginary parts"};
-      return {lower::to_storage(g_, re, to), -1};
+      const int rounded = lower::to_storage(g_, re, to);
+      if (is_float(from)) note(rounded, re, to);
+      return {rounded, -1};
     }
     const DType part = traits(to).component;
     return {lower::convert(g_, re, part), complex ? lower::convert(g_, value[1], part) : g_.real(part, 0)};
+  }
+
+  // numerics="fast": `rounded`, as memory of a half type holds it, was `value`.
+  void note(int rounded, int value, DType type) {
+    if (!list_.fast || (type != DType::BF16 && type != DType::F16)) return;
+    const int wide = lower::from_storage(g_, rounded, type);
+    if (g_.type(value) == DType::F64) value = lower::convert(g_, value, DType::F32);
+    if (wide != value) unrounded_.emplace(wide, Unrounded{value, type == DType::F16, false});
+  }
+
+  // A value as a launch reads it: what was noted for it, or itself.
+  int handed(int v) {
+    const auto at = unrounded_.find(v);
+    if (at == unrounded_.end()) return v;
+    if (!at->second.used) ++made_.dropped[at->second.is_f16];
+    at->second.used = true;
+    return at->second.value;
   }
 
   void write(const Operand& o, Level level, DType kernel, Pair value) {
@@ -257,11 +278,15 @@ class Fuser {
       first_param.push_back(int(made_.params.size()) - 1);
     }
     std::vector<int> at(known->graph.nodes.size(), -1), reduction(known->graph.reductions.size(), -1);
-    for (size_t v = 0; v < at.size(); ++v) at[v] = copy(known->graph, int(v), at, reduction, in, first_param);
+    for (size_t v = 0; v < at.size(); ++v) {
+      at[v] = copy(known->graph, int(v), at, reduction, in, first_param);
+      if (!known->jumps && !unrounded_.empty()) at[v] = handed(at[v]);
+    }
     for (size_t i = 0; i < l.outs.size(); ++i) {
       Pair value = known->outputs[i];
       for (int& v : value)
         if (v >= 0) v = at[size_t(v)];
+      if (known->unrounded[i] >= 0) note(value[0], at[size_t(known->unrounded[i])], k.outputs[i].storage);
       write(l.outs[i], row_level(k.outputs[i], l, l.outs[i], level), k.outputs[i].storage, value);
     }
     if (g_.nodes.size() > kMaxNodes) throw Refused{"it would be too long"};
@@ -417,6 +442,11 @@ class Fuser {
   std::vector<int> elsewhere_;  // blocks that are read by what makes operands
   bool checks_ = false;         // an index may be found outside
   const Tensor* pending_ = nullptr;
+  struct Unrounded {
+    int value;
+    bool is_f16, used;
+  };
+  std::unordered_map<int, Unrounded> unrounded_;  // by what is read of the rounded value
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 //
 // All launches of a kernel run over one space: a shape, and the dims of it that are reduced, if any. A launch runs over
 // all of it, or over its rows (a value for each index of the dims that are kept). Bits are those of the launches one by
-// one; so is what remains in memory.
+// one; so is what remains in memory. With LaunchList::fast they are not where values of half types are handed on
+// unrounded. Launches whose results jump (Piece::jumps) read what the memory would have held then, too: a maximum that
+// was rounded would else not be found among values that were not.
 #pragma once
 #include <optional>
 
@@ -33,6 +35,7 @@ struct Fused {
   DimVec shape, reduced;  // sizes; numbers of dims
   std::vector<FusedOperand> outs, ins;
   std::vector<FusedParam> params;
+  std::array<int, 2> dropped{};  // roundings to bfloat16 and to float16 that LaunchList::fast left out
 };
 
 // The kernel of these launches, in order, or the reason why there is none. `stores`: whether a block's last value is

@@ -76,6 +76,8 @@ struct Launch {
 };
 
 struct LaunchList {
+  // numerics="fast": inside of a kernel, values of half types are handed on as they were before they were rounded.
+  bool fast = false;
   std::vector<Block> blocks;
   std::vector<Launch> launches;
   std::vector<Operand> params, results;  // results: block -1 for None

@@ -25,15 +25,43 @@ ArrayRef<const lower::KernelDesc*> descriptions(std::string_view kernel) {
 
 namespace {
 
+bool jumps(const lower::Graph& g, const lower::Kernel& k) {
+  using lower::Op;
+  if (std::any_of(k.outputs.begin(), k.outputs.end(), [](const lower::Operand& o) { return !is_float(o.storage); }))
+    return true;
+  for (const lower::Reduction& r : g.reductions)
+    if (r.combine == lower::Combine::ArgMax || r.combine == lower::Combine::ArgMin) return true;
+  // What each value is computed from: operands, scalars, results of reductions, its place.
+  std::vector<uint64_t> from(g.nodes.size());
+  for (size_t v = 0; v < from.size(); ++v) {
+    const lower::Node& n = g.nodes[v];
+    if (n.op == Op::Load) from[v] = uint64_t(1) << n.imm % 32;
+    if (n.op == Op::Param) from[v] = uint64_t(1) << (32 + n.imm % 16);
+    if (n.op == Op::Reduced) from[v] = uint64_t(1) << (48 + n.imm % 8);
+    if (n.op == Op::Index) from[v] = uint64_t(1) << 63;
+    for (int a : n.arg)
+      if (a >= 0) from[v] |= from[size_t(a)];
+    if (n.op >= Op::Floor && n.op <= Op::Rint) return true;
+    if (n.op == Op::Call && lower::Helper(n.imm) != lower::Helper::Pow) return true;
+    if (n.op >= Op::Eq && n.op <= Op::Ge) {
+      const uint64_t a = from[size_t(n.arg[0])], b = from[size_t(n.arg[1])];
+      if (a && b && a != b) return true;
+    }
+  }
+  return false;
+}
+
 std::unique_ptr<const Piece> make(const lower::KernelDesc& desc, DType dtype) {
   lower::Builder builder(desc, dtype);
   auto made = std::make_unique<Piece>();
   made->outputs = builder.build();
+  made->unrounded = std::move(builder.unrounded);
   made->kernel = builder.kernel();
   made->graph = std::move(builder.g);
   const bool alone = std::any_of(made->graph.nodes.begin(), made->graph.nodes.end(),
                                  [](const lower::Node& n) { return n.op == lower::Op::Call && n.takes_status(); });
   if (alone || !made->graph.carries.empty()) return nullptr;
+  made->jumps = jumps(made->graph, made->kernel);
   return made;
 }
 

@@ -17,6 +17,10 @@ ArrayRef<const lower::KernelDesc*> descriptions(std::string_view kernel);
 struct Piece {
   lower::Graph graph;
   std::vector<std::array<int, 2>> outputs;
+  std::vector<int> unrounded;  // Builder::unrounded
+  // Whether its result may jump where an operand changes by little: it compares two values, rounds to an integer, or is
+  // no float.
+  bool jumps = false;
   lower::Kernel kernel;  // operands and scalars
 };
 

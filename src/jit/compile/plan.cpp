@@ -66,6 +66,7 @@ void Plan::lower(ir::Graph graph) {
   }
   clock.stage("passes");
   list_ = jit::lower(graph_);
+  list_.fast = options_.fast;
   forward_copies(list_);
   written_params_ = written_params(list_);
   clock.stage("launches");

@@ -11,6 +11,7 @@ namespace strata::jit {
 
 struct PlanOptions {
   bool lines = false;  // kernels have the user's lines, for debuggers and profilers
+  bool fast = false;   // numerics="fast" (LaunchList::fast)
   bool fused = true;   // else every launch is eager's
 };
 

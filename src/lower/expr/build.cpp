@@ -117,10 +117,13 @@ std::vector<std::array<int, 2>> Builder::output_nodes() {
     Value v = values_.at(o.name);
     if (!is_complex(o.storage)) {
       DType t = o.storage == DType::F16 || o.storage == DType::BF16 ? DType::F32 : o.storage;
-      outputs.push_back({to_storage(g, cast(v, t).re, o.storage), -1});
+      const int value = cast(v, t).re;
+      outputs.push_back({to_storage(g, value, o.storage), -1});
+      unrounded.push_back(t == o.storage ? -1 : value);
     } else {
       v = cast(v, o.storage);
       outputs.push_back({v.re, v.im});
+      unrounded.push_back(-1);
     }
   }
   return outputs;

@@ -87,6 +87,8 @@ class Builder {
   // Words of the generator's stream are computed, element i's from its number; `seed` and `offset` follow the scalars.
   // Otherwise they are operands, made in blocks by the caller.
   bool streams = false;
+  // Of each output of a half type, once built: its value before it was rounded. Else -1.
+  std::vector<int> unrounded;
 
   [[noreturn]] void fail(const Expr* at, const std::string& message) const;
 
