@@ -122,3 +122,19 @@ def test_a_compiled_step_from_threads_of_their_own():
 
     in_four_threads(work)
     assert not wrong
+
+
+def test_a_capture_needs_the_memory_of_an_eager_run():
+    """Not of all that it ever made: what nobody has any more is let go."""
+    x = strata.zeros(1 << 18)  # 1 MiB
+
+    def f(x):
+        for _ in range(64):
+            x = x + 1
+        return x
+
+    strata._C._reset_peak_memory()
+    start = strata._C._memory_stats()["live_bytes"]
+    graph = strata.graph(f, x)
+    assert strata._C._memory_stats()["peak_bytes"] - start < 8 << 20
+    assert same(graph.compile()(x), f(x))

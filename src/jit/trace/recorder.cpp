@@ -18,6 +18,7 @@ namespace strata {
 namespace {
 
 thread_local Recording* current = nullptr;
+constexpr int64_t kUnheeded = int64_t(1) << 20;  // bytes of tensors that may be dead
 
 bool writes_out(const Schema& schema) {
   for (const Argument& a : schema.args)
@@ -99,7 +100,27 @@ ir::Id Recording::add(const Tensor& t) {
   const ir::Id v = graph_.add(ir::type_of(t));
   values_[t.impl()] = v;
   kept_.push_back(t);
+  added_ += t.nbytes();
   return v;
+}
+
+// Tensors that only the recording holds can be named by nobody any more; without this a recording would need the memory
+// of all that it ever made. Looked through when that may be much, beside what is alive.
+void Recording::let_go() {
+  if (added_ < std::max(kUnheeded, held_ / 8)) return;
+  added_ = held_ = 0;
+  // The last first: views hold what they are views of.
+  for (size_t i = kept_.size(); i-- > 0;) {
+    Tensor& t = kept_[i];
+    if (t.impl()->use_count() > 1) {
+      held_ += t.nbytes();
+      continue;
+    }
+    values_.erase(t.impl());
+    cleared_.erase(t.impl());
+    t.reset();
+  }
+  std::erase_if(kept_, [](const Tensor& t) { return !t.defined(); });
 }
 
 ir::Id Recording::value(const Tensor& t) {
@@ -187,6 +208,7 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
     node.results.push_back(known ? graph_.add(ir::type_of(t)) : add(t));
   });
   graph_.body.nodes.push_back(std::move(node));
+  let_go();
 }
 
 }  // namespace strata

@@ -40,13 +40,15 @@ class Recording {
   void input(const Tensor& t, std::string name = {});
   ir::Id value(const Tensor& t);
   ir::Id add(const Tensor& t);
+  void let_go();
   const Tensor* slot(const Argument& a, const IValue& given);
   ir::Node::Gradient gradient_of(const Stack& args) const;
 
   IncludeGuard key_;
   ir::Graph graph_;
   std::unordered_map<const TensorImpl*, ir::Id> values_;
-  std::vector<Tensor> kept_;  // an address stays one tensor's
+  std::vector<Tensor> kept_;      // an address stays one tensor's, until nobody else has it
+  int64_t added_ = 0, held_ = 0;  // bytes of tensors: of those since they were looked through, and of all then
   std::vector<ir::Id> captured_;
   std::unordered_set<const TensorImpl*> cleared_;
   const ir::Node* stands_for_ = nullptr;
