@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from _thread import _local  # threading.local, without the module's import
 
 from strata import _C
 
@@ -61,7 +61,7 @@ class Capture:
                 self.slots[id(group), name] = known[name]
 
 
-_here = threading.local()
+_here = _local()
 
 
 def current() -> Capture | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
+from _functools import partial  # functools' own; that module takes a millisecond to import
 
 import strata
 from strata import _C, _capture, _lazy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import OrderedDict, defaultdict
+from _collections import OrderedDict, defaultdict  # as in strata.utils._pytree
 
 import strata
 from strata.utils._pytree import TreeSpec, tree_flatten, tree_unflatten

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from _collections import OrderedDict, defaultdict, deque  # collections' own, at a tenth of its import
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,13 @@ __all__ = [
     "tree_unflatten",
 ]
 
-_Node = namedtuple("_Node", ["flatten", "unflatten"])  # value -> (children, context); (children, context) -> value
+
+class _Node:
+    __slots__ = ("flatten", "unflatten")
+
+    def __init__(self, flatten: Callable, unflatten: Callable):
+        self.flatten = flatten  # value -> (children, context)
+        self.unflatten = unflatten  # (children, context) -> value
 
 
 def _dict_with(make: Callable) -> _Node:

@@ -30,8 +30,8 @@ using Pair = std::array<int, 2>;
 
 class Fuser {
  public:
-  Fuser(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores)
-      : list_(list), launches_(launches), stores_(stores) {}
+  Fuser(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores, bool trial)
+      : list_(list), launches_(launches), stores_(stores), trial_(trial) {}
 
   Fused run() {
     find_space();
@@ -340,7 +340,8 @@ class Fuser {
     for (const FusedParam& p : made_.params) k.scalars.push_back({"s" + std::to_string(k.scalars.size()), p.type});
     k.kind = made_.reduced.empty() ? lower::KernelKind::Pointwise : lower::KernelKind::Rows;
     k.name = "fused";
-    lower::split_passes(g_, outputs, k);
+    // Of elements alone there is one pass, which refuses nothing.
+    if (!trial_ || !made_.reduced.empty()) lower::split_passes(g_, outputs, k);
     size_t reductions = 0;
     for (const lower::Pass& p : k.passes) reductions += p.reductions.size();
     if (reductions > kMaxReductions || k.scratch.size() > kMaxScratch)
@@ -434,6 +435,7 @@ class Fuser {
   const LaunchList& list_;
   const std::vector<int>& launches_;
   const std::vector<char>& stores_;
+  const bool trial_;
   Fused made_;
   Graph g_;
   std::vector<bool> is_reduced_;
@@ -454,10 +456,21 @@ class Fuser {
 std::optional<Fused> fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
                           std::string& why_not) {
   try {
-    return Fuser(list, launches, stores).run();
+    return Fuser(list, launches, stores, false).run();
   } catch (const Refused& r) {
     why_not = r.why;
     return std::nullopt;
+  }
+}
+
+bool can_fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
+              std::string& why_not) {
+  try {
+    Fuser(list, launches, stores, true).run();
+    return true;
+  } catch (const Refused& r) {
+    why_not = r.why;
+    return false;
   }
 }
 

@@ -42,5 +42,8 @@ struct Fused {
 // needed afterwards.
 std::optional<Fused> fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
                           std::string& why_not);
+// Whether there is one.
+bool can_fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
+              std::string& why_not);
 
 }  // namespace strata::jit

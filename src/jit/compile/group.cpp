@@ -93,7 +93,7 @@ class Grouping {
         if (shares(to, t)) {
           std::vector<int> all = to.launches;
           all.push_back(launch);
-          if (fuse(list_, all, stored(all), why)) {
+          if (can_fuse(list_, all, stored(all), why)) {
             to.launches = std::move(all);
             return;
           }
@@ -116,7 +116,7 @@ class Grouping {
         std::vector<int> all = groups_[i].launches;
         all.insert(all.end(), groups_[j].launches.begin(), groups_[j].launches.end());
         std::string why;
-        if (shared && fuse(list_, all, stored(all), why)) {
+        if (shared && can_fuse(list_, all, stored(all), why)) {
           groups_[i].launches = std::move(all);
           groups_.erase(groups_.begin() + int64_t(j));
           break;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <mutex>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 
@@ -11,14 +10,14 @@ namespace strata::lower {
 
 namespace {
 
-struct Family {
-  const char* name;
-  const char* text;
-  std::optional<std::vector<Function>> functions;  // once they are asked for
+// A function in its text. Found without parsing: a definition begins a line, "f32 sin(f32 x)", and nothing else begins
+// one with a letter.
+struct Definition {
+  const char* family;
+  std::string_view text;
 };
 
-// Which texts define a name, found without parsing them: a definition begins a line, "f32 sin(f32 x)", and nothing else
-// begins one with a letter.
+// Functions are parsed one by one, when they are asked for: a kernel needs a few of hundreds.
 class Library {
  public:
   Library() {
@@ -30,35 +29,31 @@ class Library {
     static const std::vector<Function> none;
     std::lock_guard<std::mutex> hold(lock_);
     if (auto known = found_.find(name); known != found_.end()) return known->second;
-    const auto where = families_of_.find(name);
-    if (where == families_of_.end()) return none;
+    const auto where = definitions_.find(name);
+    if (where == definitions_.end()) return none;
     std::vector<Function>& all = found_[name];
-    for (size_t f : where->second)
-      for (const Function& function : functions(families_[f]))
-        if (function.name == name) all.push_back(function);
+    for (const Definition& d : where->second)
+      for (Function& f : parse_functions(d.text, d.family)) all.push_back(std::move(f));
     return all;
   }
 
  private:
-  void add(const char* name, const char* text) {
-    const std::string_view all = text;
-    for (size_t at = 0; at < all.size(); at = std::min(all.find('\n', at), all.size() - 1) + 1) {
-      if (!std::isalpha(static_cast<unsigned char>(all[at]))) continue;
-      const size_t end = all.find('(', at), begin = all.rfind(' ', end) + 1;
-      std::vector<size_t>& list = families_of_[std::string(all.substr(begin, end - begin))];
-      if (list.empty() || list.back() != families_.size()) list.push_back(families_.size());
+  void add(const char* family, std::string_view text) {
+    Definition* last = nullptr;
+    size_t began = 0;
+    for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size() - 1) + 1) {
+      if (!std::isalpha(static_cast<unsigned char>(text[at]))) continue;
+      if (last) last->text = text.substr(began, at - began);
+      const size_t end = text.find('(', at), begin = text.rfind(' ', end) + 1;
+      std::vector<Definition>& list = definitions_[text.substr(begin, end - begin)];
+      list.push_back({family, text.substr(at)});
+      last = &list.back();
+      began = at;
     }
-    families_.push_back({name, text, {}});
-  }
-
-  static const std::vector<Function>& functions(Family& f) {
-    if (!f.functions) f.functions = parse_functions(f.text, f.name);
-    return *f.functions;
   }
 
   std::mutex lock_;
-  std::vector<Family> families_;
-  std::unordered_map<std::string, std::vector<size_t>> families_of_;
+  std::unordered_map<std::string_view, std::vector<Definition>> definitions_;
   std::unordered_map<std::string, std::vector<Function>> found_;
 };
 

@@ -15,8 +15,8 @@ struct MathText {
 const MathText* math_texts();  // ends with {nullptr, nullptr}; a generated source, or a test, defines it
 extern const char* const complex_text;
 
-// All functions of that name, in the order of the texts; empty if there is none. Parses a text when a function of it is
-// asked for.
+// All functions of that name, in the order of the texts; empty if there is none. Parses them when they are first asked
+// for.
 const std::vector<Function>& math_functions(const std::string& name);
 
 }  // namespace strata::lower
