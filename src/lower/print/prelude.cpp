@@ -251,7 +251,7 @@ $several    $V* a = slots + __builtin_ctzl(~g) * n;
 // since each is a run of its own through memory.
 const char* const kSeveralColumns =
     R"C(    const i64 past = args->count - 16 * g;
-    if (!(g & 3) && args->count <= 4096 && past >= 64 && (past - 64) >> 10 == (past - 1) >> 10) {
+    if (several && !(g & 3) && args->count <= 4096 && past >= 64 && (past - 64) >> 10 == (past - 1) >> 10) {
       $V* a = slots + (__builtin_ctzl(~(g >> 2)) + 2) * n;
       several(args, 16 * g, ($E*)a);
       for (const $V* b = slots + 2 * n; b < a; b += n)

@@ -201,9 +201,17 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
 // Positions of tree T whose elements neighbouring columns read together; see kColumns.
 constexpr int kTogether = 4;
 
+// Whether sums of floats read and add, and do nothing else: where more is computed the second form is not worth its
+// text.
+bool only_adds(const Pass& pass, DType t) {
+  return is_float(t) && std::all_of(pass.nodes.begin(), pass.nodes.end(), [](const Node& n) {
+           return n.leaf() || n.op == Op::Convert || n.op == Op::WidenHalf || n.op == Op::Bitcast;
+         });
+}
+
 // For neighbouring columns: of a sum positions first, first + 1, ... first + 15 of tree T, of an extremum those of 16
-// lanes, which elements go to in turn; the prelude's helper makes one of them. Vectors have a second form for sums, of
-// `kTogether` times as many positions.
+// lanes, which elements go to in turn; the prelude's helper makes one of them. Vectors have a second form for plain
+// sums, of `kTogether` times as many positions.
 std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[0];
@@ -212,7 +220,7 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   const DType t = pass.nodes[pass.reductions[0].value[0]].type;
   const std::string symbol = kernel_symbol(k, isa), lane = traits(t).cname;
   const std::string uniform = body.uniform_part(), element = body.element_part(8);
-  const bool sum = is_sum(pass.reductions[0]);
+  const bool sum = is_sum(pass.reductions[0]), several = sum && vector && only_adds(pass, t);
   auto rows = [&](const std::string& indent, const std::string& at) {
     std::string text;
     for (size_t i = 0; i < k.inputs.size(); ++i) {
@@ -252,7 +260,7 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
            "    if (at < 16) {\n" +
            row(true) + "    } else {\n" + row(false) + "    }\n}\n";
   std::string forms = symbol + "_group";
-  if (sum && vector) {
+  if (several) {
     const std::string v = body.type(t), n = std::to_string(kTogether);
     out += head("_groups") +
            "  for (i64 l = first; l < first + 16; l++, to += wide)\n"
@@ -268,8 +276,8 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
            "        WHOLLY\n        for (i64 u = 0; u < " +
            n + "; u++) {\n" + rows("          ", "(at + 16 * u)") + element + reductions.together() +
            "        }\n      }\n      *(" + v + "*)(to + i) = " + reductions.tree_of("g", kTogether) + ";\n    }\n}\n";
-    forms += ", " + symbol + "_groups";
   }
+  if (vector && sum) forms += several ? ", " + symbol + "_groups" : ", 0";
   const std::string helper = body.helper(std::string("columns_") + combine_name(pass.reductions[0].combine), t, vector);
   return out + "void " + symbol + "_columns(const StrataColumnArgs* args) { " + helper + "(args, " + forms + "); }\n\n";
 }
