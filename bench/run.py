@@ -200,7 +200,7 @@ def main() -> None:
             kind = "cpp" if name.startswith("cpp_") else "import" if name == "import" else "python"
             a, b = measure(name, ours[kind], theirs.get(kind), args.blocks)
             mine = statistics.median(a)
-            share = graphs.share_of_copy(ours[kind], moved, mine, args.blocks)
+            share = graphs.share_of_copy(ours[kind], moved, mine, args.blocks, name)
             row = f"{name:<18}{mine * SCALE[unit]:>9.2f} {unit}"
             if name == "import":
                 peer = f"{statistics.median(b) * 1e3:>9.2f} ms" if b else f"{'':>12}"
