@@ -44,7 +44,6 @@ class SpaceLaunch {
   int outputs() const;
 
   // What the dims of the first output's tensor are: ranges of the kernel (0 and up) or plain dims.
-  static constexpr int kNoDim = -1000;
   static int plain_role(int p) { return -1 - p; }
   int role_[kMaxDims];
 

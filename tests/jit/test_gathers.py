@@ -112,3 +112,14 @@ def test_what_is_gathered_may_be_written_afterwards():
     compiled = strata.graph(f, x.clone(), i).compile()
     a, b = x.clone(), x.clone()
     assert f(a, i).tolist() == compiled(b, i).tolist() and a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize("width", [64, 4], ids=["fused", "apart"])
+def test_the_error_is_found_where_the_index_was_converted(width):
+    def f(x, i):
+        return F.embedding((i * 2 - i).int(), x).relu() * 2
+
+    x, good = strata.randn(10, width), strata.arange(200) % 10
+    compiled = strata.graph(f, x, good).compile()
+    assert compiled(x, good).tolist() == f(x, good).tolist()
+    assert outside(compiled, x, good + 3) == outside(f, x, good + 3)

@@ -1,5 +1,6 @@
 #include "jit/compile/launches.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -175,12 +176,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     }
     check_geometry(node, args);
     check_types(node, stack);
-    if (!whole_ && told(node, args, stack, before)) {
-      for (size_t i = before; i < list_.launches.size(); ++i)
-        if (SpaceData* s = list_.launches[i].space.get(); s && s->checks)
-          each_tensor_argument(node, args, [&](const Tensor& t, bool) { s->args.push_back(operand(t)); });
-      return;
-    }
+    if (!whole_ && told(node, args, stack, before) && can_raise(node, args, before)) return;
     list_.launches.resize(before);
     list_.stretches.back() = drawn;
     call_whole(node, args, stack, blocks);
@@ -253,6 +249,22 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
         STRATA_CHECK_NOT_IMPLEMENTED(!t.is_same(params_[i]) || operand(t) == list_.params[i], node.op->name,
                                      ": cannot be compiled: it gives an argument of the graph other sizes or memory");
     });
+  }
+
+  // Whether launches that may find an index outside read just what the operator is given, so that it can be called for
+  // its error: a converted index is not that.
+  bool can_raise(const ir::Node& node, const Stack& args, size_t before) {
+    bool all = true;
+    for (size_t i = before; i < list_.launches.size(); ++i) {
+      const Launch& l = list_.launches[i];
+      if (!l.space || !l.space->checks) continue;
+      each_tensor_argument(node, args, [&](const Tensor& t, bool) {
+        const auto at = std::find(l.ins.begin(), l.ins.end(), operand(t));
+        all &= at != l.ins.end();
+        l.space->args.push_back(size_t(at - l.ins.begin()));
+      });
+    }
+    return all;
   }
 
   // f(tensor, whether it is written) of each that is a value of the graph.

@@ -39,9 +39,9 @@ struct SpaceData {
   int index;
   bool in_pieces = false;  // pieces_of() gives them
   bool guards = false;     // it reads where it may be outside
-  // Where an index may lie outside: the tensor arguments of the operator, in order, which raises in words of its own.
+  // Where an index may lie outside: which of the operands the operator's tensor arguments are, in order, for its error.
   bool checks = false;
-  std::vector<Operand> args;
+  std::vector<size_t> args;
 };
 
 // Of a draw: its words begin at a counter of its stretch. A run reserves a stretch from the default generator at once:

@@ -108,7 +108,7 @@ PhiloxState Plan::state_of(const DrawData& draw, const Frame& f) const {
 // A kernel has found an index outside: the operator itself says which.
 void Plan::refuse(const Launch& l, Frame& f) const {
   size_t next = 0;
-  Stack stack = ir::stack_of(*l.node, [&](ir::Id) { return argument(l.space->args[next++], f); });
+  Stack stack = ir::stack_of(*l.node, [&](ir::Id) { return argument(l.ins[l.space->args[next++]], f); });
   call_boxed(*l.node->op, stack);
   STRATA_INTERNAL(false, l.name, ": its kernel found an index outside that the operator accepts");
 }
