@@ -11,14 +11,15 @@
 
 #include "base/error.h"
 #include "base/pool.h"
+#include "core/regions.h"
 
 namespace strata {
 
 namespace {
 
-// Up to 4 KiB: thread-local free lists by power of two. Above: one shared list by rounded size.
+// Up to 4 KiB: thread-local free lists by power of two. Above: one shared list by rounded size, of blocks that are cut
+// out of regions below the size of a huge page and come from the system from there on.
 constexpr size_t kSmallLimit = 4096;
-constexpr size_t kHugePage = size_t(2) << 20;
 
 template <size_t Bytes>
 class SmallList {
@@ -102,9 +103,18 @@ class CpuAllocator final : public Allocator {
 
   void empty_cache() {
     std::lock_guard<std::mutex> hold(lock_);
-    for (auto& [size, p] : cache_) release(p, size);
-    cache_.clear();
+    while (!cache_.empty()) {
+      const auto [size, p] = *cache_.begin();
+      if (size < kHugePage && !kSanitized) {
+        hollow_.insert(cache_.extract(cache_.begin()));
+      } else {
+        std::free(p);
+        cache_.erase(cache_.begin());
+      }
+    }
     cached_ = 0;
+    regions_.give_back(hollow_);
+    for (const auto& [size, p] : hollow_) Regions::hollow(p, size);
   }
   MemoryStats stats() const { return {live_, cached_, peak_, system_calls_}; }
   void reset_peak() { peak_ = live_.load(); }
@@ -118,19 +128,14 @@ class CpuAllocator final : public Allocator {
   void* take_large(size_t size) {
     if (size == 0 || size > (size_t(1) << 47)) return nullptr;
     void* p = nullptr;
-#ifndef STRATA_SANITIZED
-    {
+    if (!kSanitized) {
       std::lock_guard<std::mutex> hold(lock_);
-      // The last one that was given back: the caches still know it.
-      auto it = cache_.upper_bound(size);
-      if (it != cache_.begin() && (--it)->first == size) {
-        p = it->second;
+      if ((p = last(cache_, size)))
         cached_ -= size;
-        cache_.erase(it);
-      }
+      else if (size < kHugePage && !(p = last(hollow_, size)))
+        p = regions_.cut(size, system_calls_);
     }
-#endif
-    if (!p) {
+    if (!p && (size >= kHugePage || kSanitized)) {
       ++system_calls_;
       // Not aligned_alloc, which takes multiples of the alignment only.
       if (posix_memalign(&p, size >= kHugePage ? kHugePage : 64, size) != 0) p = nullptr;
@@ -142,27 +147,43 @@ class CpuAllocator final : public Allocator {
     }
     return p;
   }
+  // The one of this size that was put in last: the caches still know it.
+  static void* last(Blocks& from, size_t size) {
+    auto it = from.upper_bound(size);
+    if (it == from.begin() || (--it)->first != size) return nullptr;
+    void* p = it->second;
+    from.erase(it);
+    return p;
+  }
+  // Called by destructors, so nothing may be thrown: where there is no memory for a note, the block is not kept.
   void give_large(void* p, size_t size) {
     live_ -= size;
-#ifndef STRATA_SANITIZED
-    if (cached_ + size <= kCacheLimit) {
-      // Called by destructors, so nothing may be thrown: where there is no memory for a note, the block is not kept.
-      try {
-        std::lock_guard<std::mutex> hold(lock_);
+    if (kSanitized) return std::free(p);
+    try {
+      std::lock_guard<std::mutex> hold(lock_);
+      if (cached_ + size <= kCacheLimit) {
         cache_.emplace(size, p);
         cached_ += size;
         return;
-      } catch (const std::bad_alloc&) {
       }
+      if (size < kHugePage) {
+        Regions::hollow(p, size);
+        hollow_.emplace(size, p);
+      }
+    } catch (const std::bad_alloc&) {
     }
-#endif
-    release(p, size);
+    if (size >= kHugePage) std::free(p);
   }
-  static void release(void* p, size_t) { std::free(p); }
 
   static constexpr uint64_t kCacheLimit = uint64_t(4) << 30;
+#ifdef STRATA_SANITIZED
+  static constexpr bool kSanitized = true;
+#else
+  static constexpr bool kSanitized = false;
+#endif
   std::mutex lock_;
-  std::multimap<size_t, void*> cache_;
+  Regions regions_;
+  Blocks cache_, hollow_;  // with their memory; places in regions without any
   std::atomic<uint64_t> live_{0}, cached_{0}, peak_{0}, system_calls_{0};
 };
 

@@ -1,8 +1,11 @@
 // core/: dtypes, conversions, promotion, devices, storage reuse, random streams.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <vector>
 
 #include "base/pool.h"
 #include "core/generator.h"
@@ -69,6 +72,44 @@ TEST(Allocator, LargeBlocksAreReused) {
   Tensor again = make_tensor({int64_t(64) << 20}, DType::U8);
   EXPECT_EQ(again.data_ptr(), first);
 }
+
+#ifndef STRATA_SANITIZED
+size_t resident() {
+  size_t all = 0, pages = 0;
+  std::ifstream("/proc/self/statm") >> all >> pages;
+  return pages * 4096;
+}
+
+// Blocks below 2 MiB share regions: each has bytes of its own, and what is idle goes back though another's stays.
+TEST(Allocator, EmptyCacheGivesBackWhatIsIdle) {
+  Allocator& a = cpu_allocator();
+  cpu_empty_cache();
+  const size_t before = resident();
+  std::vector<std::pair<unsigned char*, size_t>> blocks;
+  for (size_t i = 0; i < 300; ++i) {
+    const size_t bytes = 5000 + 700 * i;
+    auto* p = static_cast<unsigned char*>(a.allocate(bytes));
+    EXPECT_EQ(uintptr_t(p) % 64, 0u);
+    std::memset(p, int(i % 251), bytes);
+    blocks.emplace_back(p, bytes);
+  }
+  auto holds = [&](size_t i) {
+    const auto [p, bytes] = blocks[i];
+    return std::all_of(p, p + bytes, [&](unsigned char c) { return c == i % 251; });
+  };
+  for (size_t i = 0; i < blocks.size(); ++i) EXPECT_TRUE(holds(i)) << i;
+  EXPECT_GT(resident(), before + (size_t(25) << 20));
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (i != 150) a.free(blocks[i].first, blocks[i].second);
+  cpu_empty_cache();
+  EXPECT_LT(resident(), before + (size_t(4) << 20));
+  EXPECT_EQ(cpu_memory_stats().cached_bytes, 0u);
+  EXPECT_TRUE(holds(150));
+  a.free(blocks[150].first, blocks[150].second);
+  cpu_empty_cache();
+  EXPECT_LT(resident(), before + (size_t(2) << 20));
+}
+#endif
 
 TEST(Allocator, ImpossibleSizesRaise) {
   EXPECT_THROW(make_tensor({int64_t(1) << 62}, DType::F64), Error);
