@@ -16,6 +16,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::atomic<int> threads_{0};
+std::atomic<bool> started_{false};
 std::atomic<void (*)()> interrupt_hook{nullptr};
 
 // A block is to take some milliseconds: short enough for a signal, long enough that nothing is lost by the cut.
@@ -61,6 +62,7 @@ void set_num_threads(int n) {
 }
 
 bool in_parallel_region() { return omp_in_parallel(); }
+bool threads_started() { return started_.load(std::memory_order_relaxed); }
 
 void run_in_blocks(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context) {
   int64_t block = std::max<int64_t>(grain, 1);
@@ -83,6 +85,7 @@ void parallel_for_raw(int64_t begin, int64_t end, int64_t grain, RangeFn fn, voi
   std::exception_ptr error;
   std::mutex lock;
   std::atomic<bool> stopped{false};
+  if (threads > 1 && !threads_started()) started_.store(true, std::memory_order_relaxed);
 #pragma omp parallel num_threads(threads)
   {
     int64_t team = omp_get_num_threads(), me = omp_get_thread_num();

@@ -10,6 +10,9 @@ namespace strata {
 int num_threads();
 void set_num_threads(int n);
 bool in_parallel_region();
+// Whether threads beside the first one have been started, which takes two milliseconds: work that takes less and can do
+// without them asks.
+bool threads_started();
 
 // Asks, a few times a second at most, whether the calling thread's work is to end, and throws then. For loops that run
 // long inside of one range; parallel_for asks between its blocks. An operator that was stopped leaves what it was

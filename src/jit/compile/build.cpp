@@ -49,8 +49,9 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
       printed.push_back({&g.fused->kernel, &p->source_of_[i], {}});
     }
   }
-  // About a millisecond each.
-  parallel_for(0, int64_t(printed.size()), 1, [&](int64_t begin, int64_t end) {
+  // About half a millisecond each: few are not worth a start of threads.
+  const int64_t count = int64_t(printed.size()), few = threads_started() ? 1 : 8;
+  parallel_for(0, count, few, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       printed[size_t(i)].text = lower::print_file(kName, {*printed[size_t(i)].kernel}, isa);
   });

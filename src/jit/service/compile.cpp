@@ -10,7 +10,6 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <numeric>
 #include <tuple>
 
 #include "base/env.h"
@@ -51,8 +50,8 @@ class Service {
     if (wanted != "clang") add(system_compiler(&why), why);
   }
 
-  // `warning` is for the caller to give once it holds no lock.
-  ProgramRef compile(const Request& request, Origin& origin, std::string& warning) {
+  // `warning` is for the caller to give once it holds no lock. Null where it would have to be compiled and may not be.
+  ProgramRef compile(const Request& request, Origin& origin, std::string& warning, bool may_compile) {
     const auto start = Clock::now();
     const Hash key = hash(request.text, {uint64_t(request.isa), request.lines});
     std::unique_lock lock(mutex_);
@@ -73,7 +72,7 @@ class Service {
     lock.unlock();
     Made made;
     try {
-      made = make(request, warning);
+      made = make(request, warning, may_compile);
     } catch (...) {
       lock.lock();
       programs_.erase({key.a, key.b});
@@ -82,9 +81,14 @@ class Service {
     }
     origin = {made.how, ms_since(start)};
     lock.lock();
+    stats_.refused += made.refused;
+    if (!made.program) {
+      programs_.erase({key.a, key.b});
+      done_.notify_all();
+      return nullptr;
+    }
     (made.how == How::Disk ? stats_.disk_hits : stats_.misses) += 1;
     (made.how == How::Disk ? stats_.load_ms : stats_.compile_ms) += origin.ms;
-    stats_.refused += made.refused;
     stats_.evictions += made.evicted;
     programs_[{key.a, key.b}] = {made.program, false};
     sweep();
@@ -130,7 +134,7 @@ class Service {
   };
 
   // By the first way that has it on disk or can compile it.
-  Made make(const Request& request, std::string& warning) {
+  Made make(const Request& request, std::string& warning, bool may_compile) {
     Made made;
     for (const auto& compiler : compilers_) {
       const std::string maker = compiler->identity(request.isa, request.lines);
@@ -147,6 +151,7 @@ class Service {
           ++made.refused;
         }
       }
+      if (!may_compile) return made;
       if (!compiler->open().empty()) continue;
       const std::string object = compiler->object(request);
       made.program = std::make_shared<Program>(request, compiler->name(), object);
@@ -219,16 +224,24 @@ void* Program::symbol(std::string_view name) const {
   throw_error(ErrorKind::Value, str_cat("symbol: the compiled text defines ", all, "; got '", name, "'"));
 }
 
-ProgramRef compile(const Request& request, Origin* origin) {
-  Origin unasked;
+namespace {
+
+ProgramRef find(const Request& request, Origin& origin, bool may_compile) {
   std::string warning;
   ProgramRef program;
   {
     AtWork at_work;
-    program = service().compile(request, origin ? *origin : unasked, warning);
+    program = service().compile(request, origin, warning, may_compile);
   }
   if (!warning.empty()) warn(warning);
   return program;
+}
+
+}  // namespace
+
+ProgramRef compile(const Request& request, Origin* origin) {
+  Origin unasked;
+  return find(request, origin ? *origin : unasked, true);
 }
 
 std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Origin>* origins) {
@@ -242,9 +255,13 @@ std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Orig
   }
   std::vector<ProgramRef> made(first.size()), all(requests.size());
   std::vector<Origin> how(first.size());
+  // To load one takes less than to start threads.
+  std::vector<size_t> order;
+  for (size_t k = 0; k < first.size(); ++k) {
+    if (!threads_started()) made[k] = find(requests[first[k]], how[k], false);
+    if (!made[k]) order.push_back(k);
+  }
   // Each thread takes the next one, long texts first: what they take differs by much.
-  std::vector<size_t> order(first.size());
-  std::iota(order.begin(), order.end(), size_t(0));
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return requests[first[a]].text.size() > requests[first[b]].text.size(); });
   std::atomic<size_t> next{0};
