@@ -98,6 +98,7 @@ typedef struct StrataSpaceRange {
   uint8_t component;  // which dim of its group; of the plain group 0 is outside, 1 inside
   uint8_t runs;  // 0: a size only; 1: a loop; 2: one whose order matters, since its turns may write one element; 3: one
                  // that nobody divides
+  uint8_t named;  // 1: where along it an operand is read or written, a tensor says
 } StrataSpaceRange;
 
 typedef struct StrataSpaceOperand {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements that are worth a thread
 constexpr int64_t kChain = 1024;   // contributions of a chain (kernels count them so)
-constexpr uint64_t kMostBins = 1 << 20;
+constexpr uint64_t kFewBins = 256, kMostBins = 1 << 20;
 constexpr int64_t kMostTurns = (int64_t(1) << 32) - 1;
 
 struct Tables {
@@ -105,41 +105,52 @@ int32_t run_form(const SpaceArgs& args, const StrataSpaceEntry& form, SpaceLaunc
 }
 
 // Whether it is plain that no place gets more contributions than a chain has: places that agree in their last bits are
-// counted together.
+// counted together, in few bins, which the first cache holds.
 bool few(const SpaceArgs& args) {
   if (args.index < 0) return false;
   const Tensor& index = *args.ins[size_t(args.index)];
   if (index.dim() != 1 || index.dtype() != DType::I64) return false;
   const int64_t n = index.numel(), step = index.strides()[0], *value = index.data<int64_t>();
-  const uint64_t mask = std::bit_ceil(uint64_t(n) / (kChain / 2) + 1) - 1;
+  const uint64_t mask = std::bit_ceil(std::max(uint64_t(n) / (kChain * 3 / 4), kFewBins)) - 1;
   if (mask >= kMostBins) return false;
   // A part has bins of its own, which are added up. Of few places some bin is full after the first elements.
   int64_t done = 0;
   const int64_t soon = std::min(n, 16 * kChain), parts = n > 4 * soon ? num_threads() : 1;
-  std::vector<uint32_t> count(size_t(parts) * (mask + 1));
+  const size_t bins = size_t(mask) + 1;
+  std::vector<uint32_t> count(size_t(parts) * bins);
+  std::atomic<bool> over{false};
+  // Bytes hold what is added between two looks: their sum tells whether one of them ran over.
   auto add = [&](int64_t part, int64_t begin, int64_t end) {
-    uint32_t* mine = count.data() + size_t(part) * (mask + 1);
-    for (int64_t i = begin; i < end; ++i) ++mine[uint64_t(value[i * step]) & mask];
-  };
-  auto full = [&] {
-    for (uint64_t bin = 0; bin <= mask; ++bin) {
-      uint64_t sum = 0;
-      for (int64_t part = 0; part < parts; ++part) sum += count[size_t(part) * (mask + 1) + bin];
-      if (sum > uint64_t(kChain)) return true;
+    uint32_t* mine = count.data() + size_t(part) * bins;
+    std::vector<uint8_t> seen(bins);
+    while (begin < end && !over.load(std::memory_order_relaxed)) {
+      const int64_t stop = std::min(end, begin + 4 * int64_t(bins)), length = stop - begin;
+      for (; begin < stop; ++begin) ++seen[uint64_t(value[begin * step]) & mask];
+      uint32_t sum = 0, most = 0;
+      for (size_t bin = 0; bin < bins; ++bin) {
+        sum += seen[bin];
+        most = std::max(most, mine[bin] += seen[bin]);
+        seen[bin] = 0;
+      }
+      if (sum != length || most > kChain) over.store(true, std::memory_order_relaxed);
     }
-    return false;
   };
   for (int64_t end : {soon, std::max(soon, n / 16)}) {
     add(0, done, end);
     done = end;
-    if (full()) return false;
+    if (over) return false;
   }
   const int64_t length = (n - done + parts - 1) / parts;
   parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
     for (int64_t part = begin; part < end; ++part)
       add(part, done + part * length, std::min(n, done + (part + 1) * length));
   });
-  return !full();
+  for (size_t bin = 0; bin < bins && !over; ++bin) {
+    uint32_t sum = 0;
+    for (int64_t part = 0; part < parts; ++part) sum += count[size_t(part) * bins + bin];
+    if (sum > kChain) over = true;
+  }
+  return !over;
 }
 
 // Two launches: contributions in chains of kChain, then the sums of each element's chains.

@@ -4,22 +4,14 @@
 #include <cstring>
 #include <limits>
 
-#include "core/parallel.h"
-
 namespace strata::eager {
-
-namespace {
-
-constexpr int64_t kGrain = 16384;    // elements that are worth a thread
-constexpr int64_t kBlock = 1 << 22;  // elements between two looks for an interrupt
-
-}  // namespace
 
 SpaceLaunch::SpaceLaunch(const StrataSpaceEntry& form, const SpaceArgs& args) : form_(form) {
   const auto& [op, dtype, outs, ins, places, scalars, extents, index] = args;
   for (int r = 0; r < form.ranges; ++r) scatters_ |= form.range[r].runs == 2;
   STRATA_INTERNAL(form.operands == outs.size() + ins.size() && form.operands <= kMaxOperands, form.name, ": takes ",
                   int(form.operands), " operands");
+  if (index >= 0) index_ = int(outs.size()) + index;
   std::fill(std::begin(extent_), std::end(extent_), int64_t(-1));
   for (size_t k = 0; k < form.operands; ++k) bind(k, k < outs.size() ? *outs[k] : *ins[k - outs.size()], places);
   for (size_t k = 0; k < form.operands; ++k)
@@ -155,64 +147,6 @@ void SpaceLaunch::lay_out(int64_t* stride) {
   for (int r = 0; r < form_.ranges; ++r)
     if (form_.range[r].kind == STRATA_DIM_PLAIN)
       extent_[r] = form_.range[r].component ? plain_size_[inner()] : outer() >= 0 ? plain_size_[outer()] : 1;
-}
-
-int32_t SpaceLaunch::run(const void* scalars) {
-  const int walked = std::max(outer(), 0);
-  int64_t stride[kMaxOperands * kMaxRanges], begin[kMaxRanges], end[kMaxRanges];
-  int loops = 0;
-  lay_out(stride);
-  int split = -1;
-  int64_t volume = 1;
-  for (int r = 0; r < form_.ranges; ++r) {
-    if (!form_.range[r].runs) continue;
-    begin[loops] = 0;
-    end[loops] = extent_[r];
-    volume *= extent_[r];
-    const bool ordered = form_.range[r].runs >= 2;
-    if (!ordered && (split < 0 || (end[split] < 16 && extent_[r] > end[split]))) split = loops;
-    ++loops;
-  }
-  int64_t times = 1;
-  for (int d = 0; d < walked; ++d) times *= plain_size_[d];
-  if (volume == 0 || times == 0) return 0;
-  // A scatter without a plain dim is one thread's, in blocks, so that it can be interrupted.
-  const bool serial = split < 0 && scatters_ && loops > 0;
-  if (serial) split = 0;
-  const int64_t units = split < 0 ? 1 : end[split];
-  std::atomic<int32_t> status{0};
-  // Elements that a unit reads, those of its reductions counted.
-  const double work = std::max(1.0, double(volume) / double(units) * reads_);
-  auto part = [&](int64_t from, int64_t to) {
-    void* memory[kMaxOperands];
-    int64_t offset[kMaxOperands], first[kMaxRanges], past[kMaxRanges];
-    std::copy(begin, begin + loops, first);
-    std::copy(end, end + loops, past);
-    for (int k = 0; k < form_.operands; ++k) memory[k] = operand_[k].memory;
-    int32_t mine = 0;
-    const StrataNestArgs args{memory, offset, extent_, stride, scalars, first, past, &mine};
-    while (from < to) {
-      int64_t rest = from / units, low = from % units, high = std::min(units, low + to - from);
-      for (int k = 0; k < form_.operands; ++k) offset[k] = operand_[k].offset;
-      for (int d = walked; d-- > 0; rest /= plain_size_[d])
-        for (int k = 0; k < form_.operands; ++k)
-          offset[k] += rest % plain_size_[d] * operand_[k].plain[d] * operand_[k].width;
-      if (split >= 0) first[split] = low, past[split] = high;
-      form_.fn(&args);
-      from += high - low;
-    }
-    if (mine) status.fetch_or(mine, std::memory_order_relaxed);
-  };
-  if (!serial) {
-    parallel_for(0, times * units, std::max<int64_t>(1, int64_t(double(kGrain) / work)), part);
-  } else {
-    const int64_t block = std::max<int64_t>(1, int64_t(double(kBlock) / work));
-    for (int64_t from = 0; from < times * units; from += block) {
-      check_interrupt();
-      part(from, std::min(from + block, times * units));
-    }
-  }
-  return status.load();
 }
 
 }  // namespace strata::eager

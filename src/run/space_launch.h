@@ -52,10 +52,28 @@ class SpaceLaunch {
   int64_t extent_[kMaxRanges];
   int64_t plain_size_[kMaxDims];
   int plain_ = -1;
+  int index_ = -1;    // the operand whose values say where contributions go
   double reads_ = 1;  // elements of a reduction
   bool scatters_ = false;
 
  private:
+  // What a run calls the kernel with: strides, and per loop of the kernel its range; which loop threads divide (-1:
+  // none).
+  struct Loops {
+    int64_t stride[kMaxOperands * kMaxRanges];
+    int range[kMaxRanges], count = 0, split = -1;
+    int64_t volume = 1, times = 1;  // turns of the loops, and times that the kernel is called for plain dims outside
+  };
+  // An operand's row along a dim at whose places it is read in no order: fetched before a block of so many rows.
+  struct Row {
+    int operand = -1;
+    int64_t bytes, step, block;
+  };
+  struct Call;  // one thread's arguments
+  void plan(Loops& loops);
+  Row row_to_fetch(const Loops& loops) const;
+  bool own_places(const Loops& loops, int64_t* first, int threads) const;
+  int32_t run_by_place(const void* scalars, Loops& loops, const int64_t* first, int threads);
   bool repeats(int d) const;
   void swap_plain(int a, int b);
 };

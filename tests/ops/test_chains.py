@@ -93,6 +93,33 @@ def test_threads_and_places_do_not_matter():
             strata.set_num_threads(threads)
 
 
+@pytest.mark.parametrize("name", ["even", "sorted", "last", "one"])
+@pytest.mark.parametrize("most", [300, 5000])
+def test_lines_divided_by_their_places(name, most):
+    """Threads that own places give the bits of one; so do those that can't, since most lines go to one place."""
+    count, rows, width = 6000, 70, 40
+    places = np.random.default_rng(13).integers(0, rows, count)
+    places = {"even": places, "sorted": np.sort(places), "last": np.maximum(places, rows - 3), "one": np.where(places, 5, places)}[name][:most]
+    values = numbers((len(places), width), 14)
+    index, start = strata.tensor(places), numbers((rows, width), 15)
+    want = chained(start, places, values)
+    put = start.copy()
+    put[places] = values
+    threads = strata.get_num_threads()
+    try:
+        for n in (1, 2, 3, 7):
+            strata.set_num_threads(n)
+            ours, lines = strata.tensor(start), strata.tensor(values)
+            same(ours.index_add(0, index, lines), want)
+            same(ours.index_copy(0, index, lines), put)
+            turned = ours.unsqueeze(0).expand(3, rows, width).contiguous().index_add(1, index, lines.expand(3, len(places), width))
+            same(turned[2].contiguous(), want)
+            filled = ours.index_fill(0, index - rows * (index % 2), 2.5)
+            same(filled, np.where(np.isin(np.arange(rows), places)[:, None], np.float32(2.5), start))
+    finally:
+        strata.set_num_threads(threads)
+
+
 @pytest.mark.parametrize("count", [5, 3000])
 @pytest.mark.parametrize("width", [None, 1, 3, 40])
 @pytest.mark.parametrize("bad", [-1, 2, 1 << 40])

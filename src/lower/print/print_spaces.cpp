@@ -17,7 +17,7 @@ constexpr uint32_t kWidths = 1u << int(DType::U8) | 1u << int(DType::U16) | 1u <
 // The structs of kernel_abi.h.
 const char* const kEntry = R"C(typedef struct StrataSpaceRange {
   const char* name;
-  u8 kind, component, runs;
+  u8 kind, component, runs, named;
 } StrataSpaceRange;
 typedef struct StrataSpaceOperand {
   u8 dtype, output, dims;
@@ -38,9 +38,27 @@ typedef struct StrataSpaceFile {
 
 std::string number(uint64_t v) { return std::to_string(v); }
 
+// The ranges along which an operand's index hangs on memory, a bit each.
+uint64_t named_ranges(const Nest& nest) {
+  std::vector<char> read(nest.nodes.size(), 0);
+  uint64_t ranges = 0;
+  for (size_t v = 0; v < nest.nodes.size(); ++v) {
+    const Node& n = nest.nodes[v];
+    read[v] = n.op == Op::At;
+    for (int a : n.arg)
+      if (a >= 0) read[v] |= read[size_t(a)];
+    if (n.op != Op::Mul) continue;
+    for (size_t k = 0; k < 2; ++k)
+      if (const Node& s = nest.nodes[size_t(n.arg[k])]; s.op == Op::Stride && read[size_t(n.arg[1 - k])])
+        ranges |= uint64_t(1) << nest.operands[s.imm].dims[s.part];
+  }
+  return ranges;
+}
+
 // The arrays of an entry, and the entry itself into `entries`.
 std::string tables(const KernelDesc& desc, const Nest& nest, SpaceForm form, std::string& entries) {
   const std::string s = nest.symbol();
+  const uint64_t named = named_ranges(nest);
   std::string out = "static const StrataSpaceRange " + s + "_ranges[] = {";
   for (size_t k = 0; k < nest.ranges.size(); ++k) {
     const NestRange& r = nest.ranges[k];
@@ -48,7 +66,7 @@ std::string tables(const KernelDesc& desc, const Nest& nest, SpaceForm form, std
            number(!(nest.loops() >> k & 1) ? 0
                   : r.whole                ? 3
                                            : 1 + r.ordered) +
-           "}";
+           ", " + number(named >> k & 1) + "}";
   }
   out += "};\n";
   std::string operands;
