@@ -4,6 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -43,20 +44,45 @@ class Error : public std::exception {
 // A part of a text, without its type: texts of many shapes share the code that joins them.
 struct TextPart {
   const void* value;
-  void (*print)(std::ostream& out, const void* value);
+  void (*add)(std::string& text, const void* value);
 };
 std::string join_text(const TextPart* parts, size_t count);
+// Most parts are strings and integers, which need no stream: to make one takes longer than to join a text.
+void add_chars(std::string& text, const void* value);
+void add_string(std::string& text, const void* value);
+void add_view(std::string& text, const void* value);
+void add_int(std::string& text, const void* value);
+void add_long(std::string& text, const void* value);
+void add_size(std::string& text, const void* value);
+void add_streamed(std::string& text, const void* value, void (*print)(std::ostream& out, const void* value));
 template <class T>
-[[gnu::visibility("hidden")]] void print_part(std::ostream& out, const void* value) {
-  out << *static_cast<const T*>(value);
+[[gnu::visibility("hidden")]] void add_part(std::string& text, const void* value) {
+  add_streamed(text, value, [](std::ostream& out, const void* v) { out << *static_cast<const T*>(v); });
+}
+template <class T>
+constexpr auto adder() {
+  if constexpr (std::is_same_v<T, const char*>)
+    return &add_chars;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return &add_string;
+  else if constexpr (std::is_same_v<T, std::string_view>)
+    return &add_view;
+  else if constexpr (std::is_same_v<T, int>)
+    return &add_int;
+  else if constexpr (std::is_same_v<T, long>)
+    return &add_long;
+  else if constexpr (std::is_same_v<T, unsigned long>)
+    return &add_size;
+  else
+    return &add_part<T>;
 }
 // One for each list of types, in which all literals are alike.
 template <class... Parts>
 [[gnu::visibility("hidden"), gnu::noinline]] std::string join_parts(Parts... parts) {
-  const TextPart list[] = {{&parts, &print_part<std::remove_cvref_t<Parts>>}...};
+  const TextPart list[] = {{&parts, adder<std::remove_cvref_t<Parts>>()}...};
   return join_text(list, sizeof...(Parts));
 }
-// Joins its arguments with operator<<.
+// Joins its arguments as operator<< prints them.
 template <class... Parts>
 [[gnu::visibility("hidden"), gnu::always_inline]] inline std::string str_cat(const Parts&... parts) {
   if constexpr (sizeof...(Parts) == 0)

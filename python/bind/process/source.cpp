@@ -101,18 +101,21 @@ std::string chain() {
     const std::string s = path ? path : "";
     return s.substr(0, s.rfind('/') + 1);
   }();
+  auto add = [](std::string& to, PyFrameObject* frame, const char* file, PyCodeObject* code) {
+    const char* name = PyUnicode_AsUTF8(code->co_name);
+    to += str_cat(to.empty() ? "" : " < ", file ? file : "?", ":", PyFrame_GetLineNumber(frame), " in ", name ? name : "?");
+  };
   std::string out, innermost;
   int count = 0;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  while (frame && count < kFrames) {
+  for (bool first = true; frame && count < kFrames; first = false) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     const char* file = PyUnicode_AsUTF8(code->co_filename);
-    const char* name = PyUnicode_AsUTF8(code->co_name);
-    const std::string line = str_cat(file ? file : "?", ":", PyFrame_GetLineNumber(frame), " in ", name ? name : "?");
-    if (innermost.empty()) innermost = line;
     if (file && (own.empty() || std::string_view(file).substr(0, own.size()) != own)) {
-      out += (out.empty() ? "" : " < ") + line;
+      add(out, frame, file, code);
       ++count;
+    } else if (first) {
+      add(innermost, frame, file, code);
     }
     Py_DECREF(code);
     PyFrameObject* back = PyFrame_GetBack(frame);
