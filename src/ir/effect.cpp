@@ -1,5 +1,7 @@
 #include "ir/effect.h"
 
+#include <unordered_map>
+
 #include "dispatch/info.h"
 #include "ir/verify.h"
 
@@ -7,37 +9,44 @@ namespace strata::ir {
 
 namespace {
 
-bool is_kernel(const OpInfo& i) { return i.kind == "pointwise" || i.kind == "rows" || i.kind == "space"; }
+// What is asked below; of an operator that the table lacks, the worst.
+struct Facts {
+  bool effect = true, draws = true, repeats = false, view = false, header = false, kernel = false;
+  Sharing sharing = Sharing::Unknown;
+
+  Facts() = default;
+  Facts(const OpInfo& i, const Schema& schema) {
+    auto acts = [&](const char* how) { return i.acts.find(how) != i.acts.npos; };
+    effect = schema.writes() || !i.acts.empty();
+    draws = acts("draws") || acts("untold");
+    kernel = i.kind == "pointwise" || i.kind == "rows" || i.kind == "space";
+    header = i.kind == "header";
+    repeats = !schema.writes() && (i.acts.empty() || i.acts == "raises") && i.size.empty() &&
+              (kernel || i.kind == "view" || (i.kind == "plan" && i.gradient != "parts"));
+    view = i.kind == "view" && schema.arg_index("storage_offset") < 0;
+    if (header || i.kind == "composite" || i.gradient == "parts") return;
+    // C++ that writes may also change the header of what it writes.
+    sharing = i.kind == "cpu" && i.shape.empty() && schema.writes() ? Sharing::Unknown : Sharing::Marked;
+  }
+};
+
+// Passes ask many times for each node, and the table's record is a text. An operator is never freed.
+const Facts& facts(const Operator& op) {
+  thread_local std::unordered_map<const Operator*, Facts> known;
+  const auto at = known.find(&op);
+  if (at != known.end()) return at->second;
+  const std::optional<OpInfo> i = info(op);
+  return known.emplace(&op, i ? Facts(*i, op.schema()) : Facts()).first->second;
+}
 
 }  // namespace
 
-bool has_effect(const Operator& op) {
-  const std::optional<OpInfo> i = info(op);
-  return !i || op.schema().writes() || !i->acts.empty();
-}
-
-bool may_draw(const Operator& op) {
-  const std::optional<OpInfo> i = info(op);
-  return !i || i->acts.find("draws") != std::string::npos || i->acts.find("untold") != std::string::npos;
-}
-
-bool repeats(const Operator& op) {
-  const std::optional<OpInfo> i = info(op);
-  return i && !op.schema().writes() && (i->acts.empty() || i->acts == "raises") && i->size.empty() &&
-         (is_kernel(*i) || i->kind == "view" || (i->kind == "plan" && i->gradient != "parts"));
-}
-
-bool is_view(const Operator& op) {
-  const std::optional<OpInfo> i = info(op);
-  return i && i->kind == "view" && op.schema().arg_index("storage_offset") < 0;
-}
-
-Sharing sharing(const Operator& op) {
-  const std::optional<OpInfo> i = info(op);
-  if (!i || i->kind == "header" || i->kind == "composite" || i->gradient == "parts") return Sharing::Unknown;
-  // C++ that writes may also change the header of what it writes.
-  return i->kind == "cpu" && i->shape.empty() && op.schema().writes() ? Sharing::Unknown : Sharing::Marked;
-}
+bool has_effect(const Operator& op) { return facts(op).effect; }
+bool may_draw(const Operator& op) { return facts(op).draws; }
+bool repeats(const Operator& op) { return facts(op).repeats; }
+bool is_view(const Operator& op) { return facts(op).view; }
+bool is_header(const Operator& op) { return facts(op).header; }
+Sharing sharing(const Operator& op) { return facts(op).sharing; }
 
 Memory::Memory(const Graph& graph) : parents_(graph.values.size()), flags_(graph.values.size()), g_(graph) {
   for (size_t v = 0; v < parents_.size(); ++v) parents_[v] = Id(v);
@@ -118,8 +127,7 @@ void Memory::call(const Node& n) {
 void Memory::mark(const Block& b) {
   for (const Node& n : b.nodes)
     each_written(n, [&](Id v, const Node& by) {
-      const std::optional<OpInfo> i = info(*by.op);
-      bool kept = i && is_kernel(*i);  // as an out= may not be
+      bool kept = facts(*by.op).kernel;  // as an out= may not be
       for (Id r : by.results) kept &= r == kNone || same(g_.values[size_t(r)].type, g_.values[size_t(v)].type);
       flags_[size_t(of(v))] |= kWritten | (kept ? 0 : kReshaped);
     });

@@ -19,6 +19,9 @@ bool repeats(const Operator& op);
 // operand's sizes and strides is the operand. (as_strided reaches further.)
 bool is_view(const Operator& op);
 
+// Whether it makes another header, and C++ says which.
+bool is_header(const Operator& op);
+
 // How the results of a call, and its operands afterwards, share memory with its operands.
 enum class Sharing : uint8_t {
   Marked,   // as the schema's marks say

@@ -103,7 +103,8 @@ std::string chain() {
   }();
   auto add = [](std::string& to, PyFrameObject* frame, const char* file, PyCodeObject* code) {
     const char* name = PyUnicode_AsUTF8(code->co_name);
-    to += str_cat(to.empty() ? "" : " < ", file ? file : "?", ":", PyFrame_GetLineNumber(frame), " in ", name ? name : "?");
+    to += str_cat(to.empty() ? "" : " < ", file ? file : "?", ":", PyFrame_GetLineNumber(frame), " in ",
+                  name ? name : "?");
   };
   std::string out, innermost;
   int count = 0;

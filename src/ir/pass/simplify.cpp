@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "dispatch/info.h"
 #include "ir/effect.h"
 #include "ir/rewrite.h"
 #include "ir/verify.h"
@@ -126,8 +125,7 @@ class Simplify {
   }
   // Another header, of all of its operand.
   static bool is_detach(const Node& n) {
-    const std::optional<OpInfo> i = info(*n.op);
-    return i && i->kind == "header" && n.args.size() == 1 && n.op->schema().returns.size() == 1 &&
+    return is_header(*n.op) && n.args.size() == 1 && n.op->schema().returns.size() == 1 &&
            !n.op->schema().returns[0].type.alias.empty();
   }
 

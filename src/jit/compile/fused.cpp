@@ -33,25 +33,16 @@ class Fuser {
   Fuser(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores, bool trial)
       : list_(list), launches_(launches), stores_(stores), trial_(trial) {}
 
-  Fused run() {
-    find_space();
-    for (int i : launches_) {
-      g_.origin = i;
-      add(list_.launches[size_t(i)]);
-    }
-    return finish();
-  }
-
- private:
-  void find_space() {
+  // Why the launches have no space in common, where they have none. Most trials end here, and an exception takes longer
+  // than they do.
+  const char* find_space() {
     const Launch* rows = nullptr;
     for (int i : launches_) {
       const Launch& l = list_.launches[size_t(i)];
-      if (l.kind == Launch::Call) throw Refused{"it is no expression over elements"};
+      if (l.kind == Launch::Call) return "it is no expression over elements";
       if (l.kind != Launch::Rows) continue;
-      if (l.dims.empty()) throw Refused{"it reduces no dim"};
-      if (rows && (!(rows->ins[0].sizes == l.ins[0].sizes) || !(rows->dims == l.dims)))
-        throw Refused{"they reduce other dims"};
+      if (l.dims.empty()) return "it reduces no dim";
+      if (rows && (!(rows->ins[0].sizes == l.ins[0].sizes) || !(rows->dims == l.dims))) return "they reduce other dims";
       rows = &l;
     }
     if (rows) {
@@ -65,21 +56,31 @@ class Fuser {
     for (size_t d = 0; d < made_.shape.size(); ++d) {
       kept_with_ones_.push_back(is_reduced_[d] ? 1 : made_.shape[d]);
       if (!is_reduced_[d]) kept_.push_back(made_.shape[d]);
-      if (made_.shape[d] == 0) throw Refused{"it has no elements"};
+      if (made_.shape[d] == 0) return "it has no elements";
     }
+    for (int i : launches_)
+      if (level_of(list_.launches[size_t(i)]) == Other) return "it runs over another shape";
+    return nullptr;
   }
 
-  enum Level { Full, Ones, Kept };
+  // Of launches over one space.
+  Fused run() {
+    for (int i : launches_) {
+      g_.origin = i;
+      add(list_.launches[size_t(i)]);
+    }
+    return finish();
+  }
+
+ private:
+  enum Level { Full, Ones, Kept, Other };
 
   Level level_of(const Launch& l) const {
     if (l.kind == Launch::Rows) return Full;
     const DimVec& shape = l.outs[0].sizes;
     if (shape == made_.shape) return Full;
-    if (!made_.reduced.empty()) {
-      if (shape == kept_with_ones_) return Ones;
-      if (shape == kept_) return Kept;
-    }
-    throw Refused{"it runs over another shape"};
+    if (made_.reduced.empty()) return Other;
+    return shape == kept_with_ones_ ? Ones : shape == kept_ ? Kept : Other;
   }
 
   // The operand's strides over the space, from a tensor that broadcasts to a shape of the level.
@@ -451,27 +452,27 @@ class Fuser {
   std::unordered_map<int, Unrounded> unrounded_;  // by what is read of the rounded value
 };
 
+std::optional<Fused> attempt(Fuser&& fuser, std::string& why_not) {
+  try {
+    const char* reason = fuser.find_space();
+    if (!reason) return fuser.run();
+    why_not = reason;
+  } catch (const Refused& r) {
+    why_not = r.why;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Fused> fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
                           std::string& why_not) {
-  try {
-    return Fuser(list, launches, stores, false).run();
-  } catch (const Refused& r) {
-    why_not = r.why;
-    return std::nullopt;
-  }
+  return attempt(Fuser(list, launches, stores, false), why_not);
 }
 
 bool can_fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
               std::string& why_not) {
-  try {
-    Fuser(list, launches, stores, true).run();
-    return true;
-  } catch (const Refused& r) {
-    why_not = r.why;
-    return false;
-  }
+  return attempt(Fuser(list, launches, stores, true), why_not).has_value();
 }
 
 }  // namespace strata::jit

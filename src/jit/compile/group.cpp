@@ -38,6 +38,10 @@ class Grouping {
 
   std::vector<Group> run() {
     find_live();
+    readers_.assign(list_.blocks.size(), 0);
+    for (size_t i = 0; i < touched_.size(); ++i)
+      if (live_[i])
+        for (int b : touched_[i].reads) ++readers_[size_t(b)];
     for (size_t i = 0; i < list_.launches.size(); ++i)
       if (live_[i]) add(int(i));
     join();
@@ -63,12 +67,14 @@ class Grouping {
     }
   }
 
-  // Blocks that are read by others than these launches, or outlive the call.
+  // Of the blocks that these launches write, those that others read; and all that outlive the call.
   std::vector<char> stored(const std::vector<int>& launches) const {
     std::vector<char> out = outlives_;
-    for (size_t i = 0; i < touched_.size(); ++i)
-      if (live_[i] && std::find(launches.begin(), launches.end(), int(i)) == launches.end())
-        for (int b : touched_[i].reads) out[size_t(b)] = true;
+    std::vector<int> others = readers_;
+    for (int i : launches)
+      for (int b : touched_[size_t(i)].reads) --others[size_t(b)];
+    for (int i : launches)
+      for (int b : touched_[size_t(i)].writes) out[size_t(b)] |= others[size_t(b)] > 0;
     return out;
   }
 
@@ -148,6 +154,7 @@ class Grouping {
   const LaunchList& list_;
   std::vector<Touched> touched_;
   std::vector<char> outlives_, live_;
+  std::vector<int> readers_;  // by block: how often live launches read it
   std::vector<Group> groups_;
 };
 
