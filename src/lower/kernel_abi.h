@@ -25,26 +25,33 @@ typedef struct StrataRowArgs {
   const void* reduced;   // results of the reductions of earlier passes, 16-byte slots, accumulator type
   char* const* scratch;  // rows of temporaries in the compute type, this call's part
   void* partial;         // out: this pass's reductions over this part, 16-byte slots, accumulator type
-  int64_t count;         // elements in this part, 1 to 65,536
+  int64_t count;         // elements in this part, 1 to 65,536; or rows, see below
   int64_t first;         // logical index in the row of the first of them
   int64_t length;        // elements of the whole row
   int32_t* status;       // as a pointwise kernel's
 } StrataRowArgs;
 
+// A pass that only writes outputs with one value per row does it for `count` rows: their values follow each other, at
+// inputs too, and so do their reductions, in memory as wide as the accumulator where there is one alone.
 typedef void (*StrataRowFn)(const StrataRowArgs* args);
 
 // The same reduction for neighbouring rows whose elements lie across memory, as columns side by side: columns begin an
-// element apart, elements of a column `step` bytes. For kernels of one sum or product without values per row.
+// element apart, elements of a column `step` bytes. For kernels of one sum, product or extremum without values per row.
+// One call joins `rows` elements of every column, `jump` elements from each other, in order; those of a sum may also be
+// `tree` such runs that begin 16 elements from each other and become one as tree T has them.
 typedef struct StrataColumnArgs {
   char* const* ptr;     // outputs (unused), then inputs: the first element of the first column
   const int64_t* step;  // by operand, like ptr
   const void* params;
-  void* partial;  // out: the columns' results, accumulator type
-  void* scratch;  // STRATA_COLUMN_ROWS accumulators for each column, whose number is rounded up to 16; aligned to 64
-  int64_t count;  // elements in this part, as above
-  int64_t columns, length;
+  void* to;           // an accumulator for each column
+  const void* lower;  // `lowers` earlier results, `apart` bytes from each other, that join it in order at last
+  int64_t lowers, apart;
+  int64_t columns;  // a multiple of 16; all are in memory
+  int64_t rows, jump, length;
+  int64_t tree;    // 1; or STRATA_COLUMN_TREE, with `begins`, for at least STRATA_TREE_BYTES of accumulators
+  int64_t begins;  // 0: what is at `to` is joined first
 } StrataColumnArgs;
-enum { STRATA_COLUMN_ROWS = 7 * 16 };
+enum { STRATA_COLUMN_TREE = 4, STRATA_TREE_BYTES = 256 };
 
 typedef void (*StrataColumnsFn)(const StrataColumnArgs* args);
 
@@ -68,9 +75,9 @@ typedef struct StrataReduction {
 
 typedef struct StrataRowPass {
   StrataRowFn fn;
-  uint8_t reductions;  // how many it makes
-  uint8_t
-      elementwise;  // 1: writes outputs with one value per element; 0: reductions only, or (count 1) per-row outputs
+  uint8_t reductions;       // how many it makes
+  uint8_t elementwise;      // 1: writes outputs with one value per element; 0: reductions only, or per-row outputs
+  uint8_t trees;            // 1: `columns` takes trees
   StrataColumnsFn columns;  // of the first pass, or null
 } StrataRowPass;
 

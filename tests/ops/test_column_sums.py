@@ -1,4 +1,5 @@
-"""Sums across memory have the bits of sums along it, at lengths where groups of tree T are taken in other numbers."""
+"""Sums across memory have the bits of sums along it, at lengths where groups of tree T are taken in other numbers, and
+wherever the elements lie."""
 
 from __future__ import annotations
 
@@ -6,15 +7,81 @@ import pytest
 import strata
 
 LENGTHS = (2, 15, 16, 17, 63, 64, 65, 127, 128, 130, 256, 1000, 1008, 1023, 1024, 1025, 1087, 1088, 1100, 2047, 2048, 2100, 4095, 4096, 4097)
+DTYPES = ["float32", "float64", "int64", "int32", "bool", "bfloat16", "float16"]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16", "float16"])
+def along(f, x):
+    """f over dim 0, each of its rows alone: long enough, by what changes nothing, that they are not brought together."""
+    return [f(x.select(1, c).contiguous(), 0).item() for c in range(x.shape[1])]
+
+
+def same(a, b):
+    return a == pytest.approx(b, rel=0, abs=0, nan_ok=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_columns_and_rows(dtype):
     strata.manual_seed(3)
     for n in LENGTHS:
         x = (strata.randn(n, 37) * 3).to(getattr(strata, dtype))
         rows = x.t().contiguous()
         for f in (strata.sum, strata.mean, strata.prod) if x.is_floating_point() else (strata.sum, strata.prod):
-            assert f(x, 0).tolist() == pytest.approx(f(rows, 1).tolist(), rel=0, abs=0, nan_ok=True), (f, n)
+            assert same(f(x, 0).tolist(), f(rows, 1).tolist()), (f, n)
         if x.is_floating_point():
             assert strata.equal(x.norm(dim=0), rows.norm(dim=1)), n
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("columns", [2, 3, 10, 16, 20, 33, 64, 100, 1025])
+def test_widths_and_layouts(dtype, columns):
+    strata.manual_seed(columns)
+    for n in (1, 4, 7, 16, 40, 100, 1030, 4100, 70000):
+        if n * columns > 1_500_000:
+            continue
+        x = (strata.randn(n, columns) * 3).to(getattr(strata, dtype))
+        wide = strata.zeros(2 * n, 2 * columns, dtype=x.dtype)
+        wide[::2, ::2] = x
+        wide[1::2, :columns] = x
+        turned = x.t().contiguous().t()
+        some = x[:, :3]
+        for f in (strata.sum, strata.prod, *([] if dtype == "bool" else [strata.amax, strata.amin])):
+            want = f(x, 0).tolist()
+            assert same(want[:3], along(f, some)), (f, n)
+            for y in (turned, wide[::2, ::2], wide[1::2, :columns]):
+                assert same(f(y, 0).tolist(), want), (f, n)
+
+
+def test_zeros_keep_their_signs_and_nans_are_found():
+    for n in (3, 16, 50, 2000):
+        for columns in (3, 17, 64):
+            x = strata.full((n, columns), -0.0)
+            assert strata.equal(x.sum(0).signbit(), strata.ones(columns, dtype=strata.bool))
+            x[n // 2] = 0.0
+            assert strata.equal(x.amax(0).signbit(), x.t().contiguous().amax(1).signbit())
+            x[n - 1, 1] = float("nan")
+            assert x.amax(0).isnan().tolist() == x.sum(0).isnan().tolist() == [c == 1 for c in range(columns)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_few_columns_for_many_threads(threads):
+    strata.manual_seed(1)
+    before = strata.get_num_threads()
+    try:
+        for shape in ((40000, 16), (100000, 3), (3000, 100), (1000, 1000), (1, 5000, 20), (66000, 2)):
+            x = strata.randn(*shape)
+            strata.set_num_threads(1)
+            want = x.sum(-2)
+            strata.set_num_threads(threads)
+            assert strata.equal(x.sum(-2), want), shape
+    finally:
+        strata.set_num_threads(before)
+
+
+def test_middle_dims_and_dims_in_another_order():
+    strata.manual_seed(2)
+    x = strata.randn(5, 12, 6, 40)
+    for y in (x, x.permute(3, 0, 2, 1), x.permute(2, 1, 0, 3)):
+        for dims in ((1,), (2,), (0, 2), (1, 3), (0, 1), (0, 1, 2)):
+            kept = [d for d in range(4) if d not in dims]
+            rows = y.permute(*kept, *dims).reshape(*[y.shape[d] for d in kept], -1).contiguous()
+            assert strata.equal(y.sum(dims), rows.sum(-1)), dims

@@ -37,12 +37,13 @@ typedef struct StrataColumnArgs {
   char* const* ptr;
   const i64* step;
   const void* params;
-  void *partial, *scratch;
-  i64 count, columns, length;
+  void* to;
+  const void* lower;
+  i64 lowers, apart, columns, rows, jump, length, tree, begins;
 } StrataColumnArgs;
 typedef void (*StrataColumnsFn)(const StrataColumnArgs* args);
 typedef struct StrataReduction { u8 combine, accumulator; } StrataReduction;
-typedef struct StrataRowPass { StrataRowFn fn; u8 reductions, elementwise; StrataColumnsFn columns; } StrataRowPass;
+typedef struct StrataRowPass { StrataRowFn fn; u8 reductions, elementwise, trees; StrataColumnsFn columns; } StrataRowPass;
 typedef struct StrataKernelEntry {
   const char* name;
   u8 dtype, kind, outputs, inputs, scalars, scratch_rows, passes, reductions, sets_status;
@@ -220,63 +221,6 @@ const char* const kFoldScalar = R"C(static __attribute__((noinline)) $E fold_$C_
 }
 )C";
 
-// Tree T over columns side by side: `group` gives 16 positions at a time, and groups meet as the digits of a binary
-// counter do, so that slot s holds the sum of 2^s of them. $W: lanes of a value. $several: what takes more at a time.
-const char* const kColumns =
-    R"C(static __attribute__((noinline)) void columns_$C_$V(const StrataColumnArgs* args,
-                                                    void (*group)(const StrataColumnArgs*, i64, $E*)$form) {
-  const i64 w = ((args->columns + 15) & ~15l) / $W, n = 16 * w;
-  $V* slots = args->scratch;
-  const i64 groups = args->count > 1008 ? 64 : (args->count + 15) >> 4;
-  for (i64 g = 0; g < groups; g++) {
-$several    $V* a = slots + __builtin_ctzl(~g) * n;
-    group(args, 16 * g, ($E*)a);
-    for (const $V* b = slots; b < a; b += n)
-      for (i64 k = 0; k < n; k++) a[k] = $C_$V(b[k], a[k]);
-  }
-  const $V* low = slots + __builtin_ctzl(groups) * n;
-  for (i64 rest = groups & (groups - 1); rest; rest &= rest - 1) {
-    $V* a = slots + __builtin_ctzl(rest) * n;
-    for (i64 k = 0; k < n; k++) a[k] = $C_$V(a[k], low[k]);
-    low = a;
-  }
-  $V* a = ($V*)low;
-  for (i64 h = 8; h; h /= 2)
-    for (i64 k = 0; k < h * w; k++) a[k] = $C_$V(a[k], a[k + h * w]);
-  for (i64 i = 0; i < args->columns; i++) (($E*)args->partial)[i] = (($E*)a)[i];
-}
-)C";
-
-// Four groups at a time, whose tree stays in registers: where their positions have equally many elements, and few,
-// since each is a run of its own through memory.
-const char* const kSeveralColumns =
-    R"C(    const i64 past = args->count - 16 * g;
-    if (several && !(g & 3) && args->count <= 4096 && past >= 64 && (past - 64) >> 10 == (past - 1) >> 10) {
-      $V* a = slots + (__builtin_ctzl(~(g >> 2)) + 2) * n;
-      several(args, 16 * g, ($E*)a);
-      for (const $V* b = slots + 2 * n; b < a; b += n)
-        for (i64 k = 0; k < n; k++) a[k] = $C_$V(b[k], a[k]);
-      g += 3;
-      continue;
-    }
-)C";
-
-// The largest (smallest) over columns side by side, in 16 lanes as elsewhere; $N: what stands for any NaN.
-const char* const kExtremumColumns =
-    R"C(static __attribute__((noinline)) void columns_$C_$V(const StrataColumnArgs* args,
-                                                    void (*group)(const StrataColumnArgs*, i64, $E*)) {
-  const i64 w = ((args->columns + 15) & ~15l) / $W;
-  $V* a = args->scratch;
-  group(args, 0, ($E*)a);
-  for (i64 h = 8; h; h /= 2)
-    for (i64 k = 0; k < h * w; k++) a[k] = $J_$V(a[k], a[k + h * w]);
-  for (i64 i = 0; i < args->columns; i++) {
-    const $E x = (($E*)a)[i];
-    (($E*)args->partial)[i] = $N;
-  }
-}
-)C";
-
 // Products of complex values over the positions that are present.
 const char* const kFoldComplex =
     R"C(static __attribute__((noinline)) void fold_complex_$E($E* re, $E* im, i64 count, $E* slot) {
@@ -382,7 +326,6 @@ class Prelude {
       text_ += fill(kFoldComplex, e);
       return;
     }
-    if (what.substr(0, 8) == "columns_") return columns(what.substr(8), e, vector);
     if (what.substr(0, 5) == "fold_" || what.substr(0, 6) == "lanes_") return fold(what, e, vector);
     if (what == "sqrt" || what == "floor" || what == "ceil" || what == "trunc" || what == "rint")
       return unary(what, e, vector, kind);
@@ -425,22 +368,6 @@ class Prelude {
   }
 
  private:
-  void columns(const std::string& combine, const std::string& e, bool vector) {
-    const bool sum = combine == "add" || combine == "mul", nan = !sum && e[0] == 'f';
-    const std::string join = nan ? combine + "_or_nan" : combine;
-    add(join + (vector ? "_v" : "_") + e);
-    std::string text = sum ? kColumns : kExtremumColumns;
-    text = replace(text, "$several", vector ? kSeveralColumns : "");
-    text = replace(text, "$form", vector ? ",\n    void (*several)(const StrataColumnArgs*, i64, $E*)" : "");
-    if (!vector) text = replace(text, "$V", "$E");
-    for (const auto& [hole, with] : {std::pair<std::string, std::string>{"$C", combine},
-                                     {"$J", join},
-                                     {"$W", vector ? "16" : "1"},
-                                     {"$N", nan ? "x != x ? __builtin_nan$B(\"\") : x" : "x"}})
-      text = replace(text, hole, with);
-    text_ += fill(text, e);
-  }
-
   void unary(const std::string& what, const std::string& e, bool vector, char kind) {
     std::string scalar = "__builtin_" + what + (e == "f32" ? "f" : "");
     if (!vector) {

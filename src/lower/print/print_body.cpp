@@ -64,7 +64,7 @@ BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Ne
         "case",     "break",    "default", "auto",    "enum",    "struct",   "union",    "goto",     "inline",
         "register", "restrict", "sizeof",  "typedef", "extern",  "volatile", "continue", "bit",      "ptr",
         "step",     "params",   "blocks",  "flags",   "status",  "args",     "i",        "l",        "left",
-        "count",    "first",    "stream",  "used",    "columns", "wide",     "at",       "to"})
+        "count",    "first",    "stream",  "used",    "columns", "row",      "at",       "to"})
     used_[word] = 1;
   for (int k = 0; k < kDTypeCount; ++k) used_[traits(DType(k)).cname] = 1;
   for (const Operand& o : kernel.outputs) used_["p_" + o.name + "_out"] = used_["s_" + o.name + "_out"] = 1;
@@ -186,12 +186,27 @@ std::string BodyPrinter::mask(int v, int bits) {
   return mask_bits(v) == bits ? names_[v] : "CONVERT(" + t + ", " + names_[v] + ")";
 }
 
+bool writes_rows(const Pass& pass) { return !pass.elementwise && pass.reductions.empty(); }
+
+int64_t reduced_bytes(const Kernel& kernel) {
+  std::vector<Reduction> all;
+  for (const Pass& p : kernel.passes) all.insert(all.end(), p.reductions.begin(), p.reductions.end());
+  const bool alone = all.size() == 1 && all[0].combine != Combine::ArgMax && all[0].combine != Combine::ArgMin;
+  return alone ? itemsize(all[0].accumulator) : 16 * int64_t(all.size());
+}
+
+std::string BodyPrinter::place_of(int part, bool pairs) const {
+  const std::string n = std::to_string(part);
+  if (kernel_.kind != KernelKind::Rows || !writes_rows(pass_)) return n;
+  return pairs ? "2 * row + " + n : "row";
+}
+
 std::string BodyPrinter::load(const Node& n, bool vector) {
   bool scratch = n.op == Op::Scratch;
   bool pairs = !scratch && is_complex(kernel_.inputs[n.imm].storage);
   std::string p = scratch ? "scratch_" + std::to_string(n.imm) : "p_" + kernel_.inputs[n.imm].name;
   std::string t = type(n.type, vector), e = traits(n.type).cname;
-  if (n.uniform) return "((const " + e + "*)" + p + ")[" + std::to_string(n.part) + "]";
+  if (n.uniform) return "((const " + e + "*)" + p + ")[" + place_of(n.part, pairs) + "]";
   bool rows = kernel_.kind == KernelKind::Rows;
   if (!vector) {
     std::string at = rows ? "i" : "l";
@@ -223,7 +238,8 @@ std::string BodyPrinter::expression(int v, bool vector) {
     case Op::Reduced: {
       bool index = n.part && !is_float(n.type);
       return "*(const " + t + "*)((const char*)args->reduced + " +
-             std::to_string(16 * n.imm + (index ? 8 : n.part * itemsize(n.type))) + ")";
+             std::to_string(16 * n.imm + (index ? 8 : n.part * itemsize(n.type))) +
+             (writes_rows(pass_) ? " + row * " + std::to_string(reduced_bytes(kernel_)) : "") + ")";
     }
     case Op::Load:
     case Op::Scratch:

@@ -59,6 +59,11 @@ std::string host_file();
 
 DType mask_lane(int bits);  // the integer type of masks over lanes of that width
 
+// Whether a pass of a row kernel only writes outputs with one value per row; it does so for many rows, whose reductions
+// are so many bytes from each other (kernel_abi.h).
+bool writes_rows(const Pass& pass);
+int64_t reduced_bytes(const Kernel& kernel);
+
 // One pass as statements. Kept apart from the loop around it, which differs between kinds of kernels.
 class BodyPrinter {
  public:
@@ -67,8 +72,9 @@ class BodyPrinter {
 
   std::string uniform_part();  // scalars, results of reductions, operands with one value per row, and what follows
   std::string element_part(int indent);
-  std::string ref(int v, bool vector);  // a node as an operand
-  std::string mask(int v, int bits);    // a Bool node as a mask of that lane width
+  std::string place_of(int part, bool pairs) const;  // of a value per row, among such values
+  std::string ref(int v, bool vector);               // a node as an operand
+  std::string mask(int v, int bits);                 // a Bool node as a mask of that lane width
   std::string type(DType t, bool vector);
   std::string type(DType t) { return type(t, vector_); }
   std::string helper(const std::string& name, DType t, bool vector);  // notes the need

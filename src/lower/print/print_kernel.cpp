@@ -4,6 +4,8 @@
 #include <map>
 
 #include "lower/expr/build.h"
+#include "lower/kernel_abi.h"
+#include "lower/print/fill.h"
 #include "lower/print/print_c.h"
 #include "lower/print/print_reduce.h"
 
@@ -155,8 +157,11 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
       out += "  char* scratch_" + std::to_string(i) + " = args->scratch[" + std::to_string(i) + "];\n";
   }
   if (calls_helpers(pass)) out += "  i32* status = args->status;\n";
+  const bool loop = !writes_rows(pass);
+  if (!loop)
+    out += std::string("  ") + (reduces_columns(k) ? "ANY_ORDER" : "IN_ORDER") +
+           "\n  for (i64 row = 0; row < args->count; row++) {\n";
   out += body.uniform_part();
-  bool loop = pass.elementwise || !pass.reductions.empty();
   if (loop) {
     std::string element = body.element_part(4);
     out += "  const i64 count = args->count;\n";
@@ -182,7 +187,7 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
     std::string v = body.ref(s.value, vector && !one), store;
     if (one)
       store = std::string(loop ? "  if (args->first == 0) " : "  ") + "((" + e + "*)" + p + ")[" +
-              std::to_string(s.part) + "] = " + v;
+              body.place_of(s.part, pairs) + "] = " + v;
     else if (!vector)
       store = "    ((" + e + "*)" + p + ")[" + (pairs ? "2 * i + " + std::to_string(s.part) : "i") + "] = " + v;
     else if (pairs)
@@ -194,92 +199,113 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
       store = "    " + body.helper("store", t, true) + "((" + e + "*)" + p + " + i, " + v + ", left)";
     (one ? per_row : out) += body.marked(store + ";\n", pass.nodes[s.value].origin);
   }
-  if (loop) out += reductions.inside() + "  }\n" + reductions.after();
-  return out + per_row + "}\n\n";
+  if (!loop) return out + per_row + "  }\n}\n\n";
+  return out + reductions.inside() + "  }\n" + reductions.after() + per_row + "}\n\n";
 }
 
-// Positions of tree T whose elements neighbouring columns read together; see kColumns.
-constexpr int kTogether = 4;
-
-// Whether sums of floats read and add, and do nothing else: where more is computed the second form is not worth its
-// text.
-bool only_adds(const Pass& pass, DType t) {
-  return is_float(t) && std::all_of(pass.nodes.begin(), pass.nodes.end(), [](const Node& n) {
-           return n.leaf() || n.op == Op::Convert || n.op == Op::WidenHalf || n.op == Op::Bitcast;
-         });
+// Whether sums read and add and do little else: where more is computed a second form is not worth its text.
+bool takes_trees(const Kernel& k) {
+  constexpr size_t kLongest = 5;  // nodes
+  const Pass& pass = k.passes[0];
+  return is_sum(pass.reductions[0]) && pass.nodes.size() <= kLongest;
 }
 
-// For neighbouring columns: of a sum positions first, first + 1, ... first + 15 of tree T, of an extremum those of 16
-// lanes, which elements go to in turn; the prelude's helper makes one of them. Vectors have a second form for plain
-// sums, of `kTogether` times as many positions.
+// What neighbouring columns have at one element, and how it is joined. Plain sums in vectors have a second form:
+// several positions of tree T for several vectors at a time, all in registers.
 std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
-  bool vector = isa != Isa::Base;
+  const bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[0];
   BodyPrinter body(k, pass, vector, needs);
   ReductionPrinter reductions(k, pass, body, vector, needs);
   const DType t = pass.nodes[pass.reductions[0].value[0]].type;
-  const std::string symbol = kernel_symbol(k, isa), lane = traits(t).cname;
-  const std::string uniform = body.uniform_part(), element = body.element_part(8);
-  const bool sum = is_sum(pass.reductions[0]), several = sum && vector && only_adds(pass, t);
-  auto rows = [&](const std::string& indent, const std::string& at) {
-    std::string text;
-    for (size_t i = 0; i < k.inputs.size(); ++i) {
-      std::string n = std::to_string(k.outputs.size() + i);
-      text += indent + "const char* p_" + k.inputs[i].name + " = args->ptr[" + n + "] + " + at + " * args->step[" + n +
-              "];\n";
-    }
-    return text;
-  };
-  auto row = [&](bool begins) {
-    return rows("      ", "at") +
-           (vector ? "      for (i64 i = 0; i < columns; i += 16) {\n        const i64 left = columns - i;\n"
-                   : "      ANY_ORDER\n      for (i64 i = 0; i < columns; i++) {\n") +
-           element + reductions.column(begins) + "      }\n";
-  };
-  auto head = [&](const char* form) {
-    return "static void " + symbol + form + "(const StrataColumnArgs* args, i64 first, " + lane + "* to) {\n" +
-           uniform + "  const i64 columns = args->columns, wide = (columns + 15) & ~15l;\n";
-  };
-  std::string out = comment(k, ", across memory") + head("_group");
-  if (sum)
-    out +=
-        "  for (i64 l = 0; l < 16; l++, to += wide) {\n"
-        "    i64 at = first + l;\n"
-        "    if (at < args->count) {\n" +
-        row(true) +
-        "    } else {\n"
-        "      for (i64 i = 0; i < wide; i++) to[i] = " +
-        reductions.start() +
-        ";\n    }\n"
-        "    for (at += 1024; at < args->count; at += 1024) {\n" +
-        row(false) + "    }\n  }\n}\n";
-  else
-    out += "  for (i64 i = args->count * wide; i < 16 * wide; i++) to[i] = " + reductions.start() +
-           ";\n"
-           "  for (i64 at = 0; at < args->count; at++, to += at & 15 ? wide : -15 * wide)\n"
-           "    if (at < 16) {\n" +
-           row(true) + "    } else {\n" + row(false) + "    }\n}\n";
-  std::string forms = symbol + "_group";
-  if (several) {
-    const std::string v = body.type(t), n = std::to_string(kTogether);
-    out += head("_groups") +
-           "  for (i64 l = first; l < first + 16; l++, to += wide)\n"
-           "    for (i64 i = 0; i < columns; i += 16) {\n"
-           "      const i64 left = columns - i;\n"
-           "      " +
-           v + " g[" + n +
-           "];\n"
-           "      WHOLLY\n      for (i64 u = 0; u < " +
-           n + "; u++) g[u] = SPLAT(" + v + ", " + reductions.start() +
-           ");\n"
-           "      for (i64 at = l; at < args->count; at += 1024) {\n"
-           "        WHOLLY\n        for (i64 u = 0; u < " +
-           n + "; u++) {\n" + rows("          ", "(at + 16 * u)") + element + reductions.together() +
-           "        }\n      }\n      *(" + v + "*)(to + i) = " + reductions.tree_of("g", kTogether) + ";\n    }\n}\n";
+  const std::string symbol = kernel_symbol(k, isa), v = body.type(t), uniform = body.uniform_part();
+  std::string parameters, memory, names, moves;
+  for (size_t i = 0; i < k.inputs.size(); ++i) {
+    const std::string n = "[" + std::to_string(k.outputs.size() + i) + "]", p = "p_" + k.inputs[i].name,
+                      s = "s_" + k.inputs[i].name;
+    parameters += ", const char* " + p + ", i64 " + s;
+    memory += "  const char* " + p + " = args->ptr" + n + ";\n  const i64 " + s + " = args->step" + n + ";\n";
+    names += ", " + p + ", " + s;
+    moves += "  " + p + " += at * " + s + ";\n";
   }
-  if (vector && sum) forms += several ? ", " + symbol + "_groups" : ", 0";
-  const std::string helper = body.helper(std::string("columns_") + combine_name(pass.reductions[0].combine), t, vector);
-  return out + "void " + symbol + "_columns(const StrataColumnArgs* args) { " + helper + "(args, " + forms + "); }\n\n";
+  const std::string element = body.element_part(2), value = reductions.value();
+  std::string out = comment(k, ", across memory") + "INLINE " + v + " " + symbol + "_at(const StrataColumnArgs* args" +
+                    parameters + ", i64 at, i64 i) {\n" + (vector ? "  const i64 left = 16;\n" : "") + uniform + moves +
+                    element + "  return " + value + ";\n}\n";
+  auto at = [&](const std::string& row) { return symbol + "_at(args" + names + ", " + row + ", i)"; };
+  out += "void " + symbol + "_columns(const StrataColumnArgs* args) {\n" + memory +
+         "  const i64 columns = args->columns, rows = args->rows, jump = args->jump;\n  " + traits(t).cname +
+         "* to = args->to;\n";
+  if (!vector)
+    return out +
+           "  i64 r = 0;\n  if (args->begins) {\n    r = 1;\n    ANY_ORDER\n    for (i64 i = 0; i < columns; i++) "
+           "to[i] = " +
+           at("0") + ";\n  }\n  for (; r < rows; r++)\n    ANY_ORDER\n    for (i64 i = 0; i < columns; i++) to[i] = " +
+           reductions.joined("to[i]", at("r * jump")) +
+           ";\n  const char* b = args->lower;\n  for (i64 n = args->lowers; n > 0; n--, b += args->apart)\n    "
+           "ANY_ORDER\n"
+           "    for (i64 i = 0; i < columns; i++) to[i] = " +
+           reductions.joined("((const " + std::string(traits(t).cname) + "*)b)[i]", "to[i]") + ";\n}\n\n";
+  if (takes_trees(k)) {
+    const Holes holes = {
+        {"v", v},
+        {"tree", std::to_string(STRATA_COLUMN_TREE)},
+        {"vectors", bytes(STRATA_TREE_BYTES / 16 / itemsize(t))},
+        {"wide", bytes(STRATA_TREE_BYTES / itemsize(t))},
+        {"bytes", bytes(itemsize(t))},
+        {"first", at("16 * u")},
+        {"add", reductions.joined("g[u]", at("16 * u + r * jump"))},
+        {"all", reductions.joined(reductions.joined("g[0]", "g[1]"), reductions.joined("g[2]", "g[3]"))},
+        {"lower", reductions.joined("*(const " + v + "_u*)(b + k * sizeof(" + v + "))", "sum[k]")}};
+    out += fill(R"C(  if (args->tree == $tree) {
+    for (i64 next = 0; next < columns; next += $wide) {
+      const i64 first = next + $wide > columns ? columns - $wide : next;
+      $v sum[$vectors];
+      WHOLLY
+      for (i64 k = 0; k < $vectors; k++) {
+        const i64 i = first + 16 * k;
+        $v g[$tree];
+        WHOLLY
+        for (i64 u = 0; u < $tree; u++) g[u] = $first;
+        if (RARELY(rows > 1))
+          for (i64 r = 1; r < rows; r++) {
+            WHOLLY
+            for (i64 u = 0; u < $tree; u++) g[u] = $add;
+          }
+        sum[k] = $all;
+      }
+      const char* b = (const char*)args->lower + first * $bytes;
+      for (i64 n = args->lowers; n > 0; n--, b += args->apart) {
+        WHOLLY
+        for (i64 k = 0; k < $vectors; k++) sum[k] = $lower;
+      }
+      WHOLLY
+      for (i64 k = 0; k < $vectors; k++) *(${v}_u*)(to + first + 16 * k) = sum[k];
+    }
+    return;
+  }
+)C",
+                holes);
+  }
+  return out + fill(R"C(  for (i64 i = 0; i < columns; i += 16) {
+    $v sum = $first;
+    if (!args->begins) sum = $before;
+    IN_ORDER
+    for (i64 r = 1; r < rows; r++) sum = $next;
+    const char* b = (const char*)args->lower + i * $bytes;
+    IN_ORDER
+    for (i64 n = args->lowers; n > 0; n--, b += args->apart) sum = $lower;
+    *(${v}_u*)(to + i) = sum;
+  }
+}
+
+)C",
+                    {{"v", v},
+                     {"bytes", bytes(itemsize(t))},
+                     {"first", at("0")},
+                     {"before", reductions.joined("*(const " + v + "_u*)(to + i)", "sum")},
+                     {"next", reductions.joined("sum", at("r * jump"))},
+                     {"lower", reductions.joined("*(const " + v + "_u*)b", "sum")}});
 }
 
 std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
@@ -301,9 +327,12 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   if (is_rows) {
     tables += "static const StrataRowPass " + symbol + "_passes[] = {";
     for (size_t p = 0; p < k.passes.size(); ++p)
-      tables += std::string(p ? ", " : "") + "{" + symbol + "_p" + std::to_string(p) + ", " +
-                std::to_string(k.passes[p].reductions.size()) + ", " + (k.passes[p].elementwise ? "1" : "0") + ", " +
-                (p == 0 && reduces_columns(k) ? symbol + "_columns" : "0") + "}";
+      tables +=
+          std::string(p ? ", " : "") + "{" + symbol + "_p" + std::to_string(p) + ", " +
+          std::to_string(k.passes[p].reductions.size()) + ", " + (k.passes[p].elementwise ? "1" : "0") + ", " +
+          (p == 0 && reduces_columns(k) ? (isa != Isa::Base && takes_trees(k) ? "1, " : "0, ") + symbol + "_columns"
+                                        : "0, 0") +
+          "}";
     tables += "};\n";
   }
   if (reductions) {

@@ -293,30 +293,11 @@ std::string ReductionPrinter::after() {
   });
 }
 
-std::string ReductionPrinter::start() {
+std::string ReductionPrinter::joined(const std::string& a, const std::string& b) {
   const Reduction& r = pass_.reductions[0];
   const DType t = pass_.nodes[r.value[0]].type;
-  return "(" + std::string(traits(t).cname) + ")" + BodyPrinter::literal({Op::Const, t, {}, identity_bits(r, t)});
-}
-
-std::string ReductionPrinter::column(bool first) {
-  return each([&](const Part& p) -> std::string {
-    const std::string here = vector_ ? "*($T*)(to + i)" : "to[i]";
-    if (first) return "        " + here + " = $value;\n";
-    if (p.form != Form::Free || !p.is_float) return "        " + here + " = $combine(" + here + ", $value);\n";
-    const Reduction& r = pass_.reductions[0];
-    const DType t = pass_.nodes[r.value[0]].type;
-    return "        " + here + " = " + body_.helper(std::string(combine_name(r.combine)) + "_or_nan", t, vector_) +
-           "(" + here + ", $value);\n";
-  });
-}
-
-std::string ReductionPrinter::together() {
-  return each([](const Part&) { return "          g[u] = $combine(g[u], $value);\n"; });
-}
-
-std::string ReductionPrinter::tree_of(const std::string& array, int count) {
-  return each([&](const Part&) { return tree(array, count); });
+  const std::string nan = form_of(r) == Form::Free && is_float(t) ? "_or_nan" : "";
+  return body_.helper(combine_name(r.combine) + nan, t, vector_) + "(" + a + ", " + b + ")";
 }
 
 std::string ReductionPrinter::present(DType t, const std::string& value, const std::string& other) {

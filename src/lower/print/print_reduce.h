@@ -23,12 +23,9 @@ class ReductionPrinter {
   std::string before();
   std::string inside();
   std::string after();
-  // For kernels of one reduction across memory: its identity, and how a value begins or joins the accumulators at `to`.
-  std::string start();
-  std::string column(bool first);
-  // How a value joins `g[u]`, and the tree over a power of two of an array's values.
-  std::string together();
-  std::string tree_of(const std::string& array, int count);
+  // For kernels of one reduction across memory: the value of an element, and what two accumulators become.
+  std::string value() { return body_.ref(pass_.reductions[0].value[0], vector_); }
+  std::string joined(const std::string& a, const std::string& b);
 
  private:
   enum class Form { Tree, ComplexProduct, Free, Arg };

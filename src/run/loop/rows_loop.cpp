@@ -274,6 +274,13 @@ class Runner {
     }
   }
 
+  // From one row's reductions to the next one's, as a pass over several rows has them.
+  int64_t reduced_bytes() const {
+    const StrataReduction& r = e_.reduction[0];
+    const bool alone = e_.reductions == 1 && r.combine < STRATA_COMBINE_ARGMAX;
+    return alone ? itemsize(static_cast<DType>(r.accumulator)) : 16 * int64_t(e_.reductions);
+  }
+
   // Rows at one distance from each other, all operands where they are.
   void run_in_place(int64_t begin, int64_t end, char* const* scratch, int32_t* status) const {
     size_t count = l_.operands.size();
@@ -287,14 +294,26 @@ class Runner {
     const bool one_value = e_.passes == 2 && pass[0].reductions > 0 && !pass[0].elementwise &&  //
                            pass[1].reductions == 0 && !pass[1].elementwise;
     if (one_value && n_ > 0 && n_ <= kPart) {
-      // Sums, maxima, norms: rows short enough that a loop over passes would show.
-      alignas(16) Value reduced[kMaxReductions];
-      const StrataRowArgs part{ptr, l_.params, reduced, scratch, reduced, n_, 0, n_, status};
-      const StrataRowArgs whole{ptr, l_.params, reduced, scratch, nullptr, 1, 0, n_, status};
-      for (int64_t row = begin; row < end; ++row) {
-        pass[0].fn(&part);
+      // Sums, maxima, norms: rows short enough that a loop over passes would show. The second pass is for many of them.
+      constexpr int64_t kTogether = 32;
+      const int64_t apart = reduced_bytes();
+      bool side_by_side = true;
+      for (size_t i = 0; i < count; ++i)
+        side_by_side &= !l_.operands[i].per_row || step[i] == itemsize(l_.operands[i].kernel);
+      alignas(16) Value reduced[kTogether * kMaxReductions];
+      char* made[kMaxRowOperands];
+      while (begin < end) {
+        const int64_t rows = side_by_side ? std::min(kTogether, end - begin) : 1;
+        std::copy_n(ptr, count, made);
+        char* to = reduced[0].bytes;
+        for (int64_t row = 0; row < rows; ++row, to += apart) {
+          const StrataRowArgs part{ptr, l_.params, reduced, scratch, to, n_, 0, n_, status};
+          pass[0].fn(&part);
+          for (size_t i = 0; i < count; ++i) ptr[i] += step[i];
+        }
+        const StrataRowArgs whole{made, l_.params, reduced, scratch, nullptr, rows, 0, n_, status};
         pass[1].fn(&whole);
-        for (size_t i = 0; i < count; ++i) ptr[i] += step[i];
+        begin += rows;
       }
       return;
     }

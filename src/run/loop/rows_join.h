@@ -1,0 +1,19 @@
+// Runs of accumulators that become one, element by element, as a reduction joins two values.
+#pragma once
+#include <cstdint>
+
+#include "lower/kernel_abi.h"
+
+namespace strata::eager {
+
+struct Joiner {
+  void (*join)(char* to, const char* earlier, const char* later, int64_t n);
+  void (*lanes)(char* all,
+                int64_t n);           // 16 runs of n, which follow each other, by tree T's bits 3 to 0; into the first
+  void (*fill)(char* to, int64_t n);  // with what changes nothing that it joins
+};
+
+// Of sums, products and extrema of real numbers.
+Joiner joiner_of(const StrataReduction& how);
+
+}  // namespace strata::eager
