@@ -10,18 +10,13 @@
 
 namespace strata {
 
-namespace {
-
-// "CubeBackward" of a class `somewhere::Cube`.
-std::string node_name(const std::type_info& function) {
+const char* function_node_name(const std::type_info& function) {
   int status = 0;
   std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(function.name(), nullptr, nullptr, &status),
                                               std::free);
   std::string name = status == 0 ? text.get() : function.name();
-  return name.substr(name.rfind(':') + 1) + "Backward";  // npos + 1 is 0
+  return lasting_text(name.substr(name.rfind(':') + 1) + "Backward");  // npos + 1 is 0
 }
-
-}  // namespace
 
 Tensor zero_gradient(const OutputMeta& output) {
   if (!output.meta) return ops::zeros(output.sizes, output.dtype, output.device);
@@ -55,8 +50,7 @@ std::vector<Tensor> FunctionContext::saved_tensors() const {
   return out;
 }
 
-FunctionNode::FunctionNode(const std::type_info& function, FunctionBackward backward)
-    : name_(node_name(function)), backward_(backward) {
+FunctionNode::FunctionNode(const char* name, FunctionBackward backward) : name_(name), backward_(backward) {
   context.node_ = this;
 }
 
@@ -71,17 +65,18 @@ void FunctionNode::take_argument(const Tensor* t) {
 }
 
 std::vector<Tensor> FunctionNode::finish(std::vector<Tensor> results) {
-  const char* lasting = lasting_text(name_);
   const Ref<Node> self(this);
   for (Tensor& t : results) {
     STRATA_CHECK(t.defined(), name_, ": forward returned an undefined tensor as output ", outputs.size());
     const bool input = std::find(inputs_.begin(), inputs_.end(), t.impl()) != inputs_.end();
-    const bool dirty = context.dirty_.erase(t.impl()) > 0;
-    t = take_output(self, t, {input, dirty, !record_ || context.fixed_.count(t.impl()) > 0, lasting});
+    const bool dirty = std::erase(context.dirty_, t.impl()) > 0;
+    const bool fixed = std::find(context.fixed_.begin(), context.fixed_.end(), t.impl()) != context.fixed_.end();
+    t = take_output(self, t, {input, dirty, !record_ || fixed, name_});
   }
   STRATA_CHECK(context.dirty_.empty(), name_,
                ": Some elements marked as dirty during the forward method were not returned as output. The inputs that "
                "are modified inplace must all be outputs of the Function.");
+  if (record_) context.saved_.reserve(context.to_save_.size());
   if (record_)
     for (const Tensor& t : context.to_save_)
       context.saved_.push_back(t.defined() ? SavedTensor(t, t.impl()->grad_fn_.get() == static_cast<NodeBase*>(this))

@@ -15,9 +15,9 @@
 #pragma once
 #include <any>
 #include <map>
+#include <memory>
 #include <optional>
 #include <typeinfo>
-#include <unordered_set>
 
 #include "dispatch/seen.h"
 #include "dispatch/tls.h"
@@ -55,25 +55,31 @@ class FunctionContext {
   bool needs_input_grad(size_t i) const { return i < needs_.size() && needs_[i]; }
   // Anything else that backward needs.
   std::map<std::string, std::any> values;
+  std::shared_ptr<void> owner;  // the one thing of a function that keeps no other
 
  private:
   friend class FunctionNode;
-  static void note(std::unordered_set<TensorImpl*>& set, TensorList tensors) {
-    for (const Tensor& t : tensors) set.insert(t.impl());
+  using Impls = std::vector<TensorImpl*>;  // few, if any
+  static void note(Impls& list, TensorList tensors) {
+    for (const Tensor& t : tensors) list.push_back(t.impl());
   }
   Node* node_ = nullptr;
   std::vector<Tensor> to_save_;
   std::vector<SavedTensor> saved_;
-  std::unordered_set<TensorImpl*> dirty_, fixed_;
-  std::vector<bool> needs_;
+  Impls dirty_, fixed_;
+  InlineVec<char, 8> needs_;
   bool materialize_ = true;
 };
 
 using FunctionBackward = std::vector<Tensor> (*)(FunctionContext&, const std::vector<Tensor>&);
 
+// "CubeBackward" of a class `somewhere::Cube`; a text that stays.
+const char* function_node_name(const std::type_info& function);
+
 class FunctionNode final : public Node {
  public:
-  FunctionNode(const std::type_info& function, FunctionBackward backward);
+  // The name must outlive all tensors.
+  FunctionNode(const char* name, FunctionBackward backward);
   std::string name() const override { return name_; }
   Grads apply(Grads&& grads) override;
   void release_saved() override;
@@ -85,10 +91,10 @@ class FunctionNode final : public Node {
   std::vector<Tensor> finish(std::vector<Tensor> outputs);
 
  private:
-  std::string name_;
+  const char* name_;
   FunctionBackward backward_;
-  std::vector<bool> input_is_tensor_;
-  std::vector<TensorImpl*> inputs_;
+  InlineVec<char, 8> input_is_tensor_;
+  InlineVec<TensorImpl*, 8> inputs_;
   bool record_ = false;
 };
 
@@ -96,7 +102,8 @@ template <class Derived>
 struct Function {
   template <class... A>
   static auto apply(A&&... args) {
-    Ref<FunctionNode> node = make_node<FunctionNode>(typeid(Derived), &Derived::backward);
+    static const char* const name = function_node_name(typeid(Derived));
+    Ref<FunctionNode> node = make_node<FunctionNode>(name, &Derived::backward);
     (node->take_argument(tensor_in(args)), ...);
     auto outputs = [&] {
       GradModeGuard off(false);

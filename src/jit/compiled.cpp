@@ -22,20 +22,24 @@ const Plan& Compiled::inference() {
 }
 
 void Compiled::make_halves() {
+  if (halves_made_.load(std::memory_order_acquire)) return;
   std::lock_guard<std::mutex> hold(lock_);
   if (halves_ || captured_.tangent_of.empty()) return;
   not_again_ = why_not_again(captured_);
   halves_ = std::make_unique<Halves>(
       split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(), captured_.outputs));
+  halves_made_.store(true, std::memory_order_release);
 }
 
 void Compiled::make_training() {
+  if (training_made_.load(std::memory_order_acquire)) return;
   make_halves();
   std::lock_guard<std::mutex> hold(lock_);
   if (training_ || !halves_) return;
   std::vector<std::unique_ptr<Plan>> made = Plan::make({halves_->forward, halves_->backward}, options_);
   training_ = std::move(made[0]);
   backward_ = std::move(made[1]);
+  training_made_.store(true, std::memory_order_release);
 }
 
 const Plan* Compiled::training() { return make_training(), training_.get(); }
@@ -133,10 +137,11 @@ std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<T
 // A call that a backward may follow. Its context saves all parameters, then what the forward made for the backward.
 struct Compiled::Node {
   static std::vector<Tensor> backward(FunctionContext& ctx, const std::vector<Tensor>& grads) {
-    Compiled& c = **std::any_cast<std::shared_ptr<Compiled>>(&ctx.values.at("compiled"));
+    Compiled& c = *static_cast<Compiled*>(ctx.owner.get());
     const size_t count = c.forward_.body.params.size();
     const ir::Graph& backward = c.halves_->backward;
     std::vector<Tensor> made, params;
+    params.reserve(backward.body.params.size());
     if (grad_enabled()) {
       for (size_t i = 0; i < count; ++i) params.push_back(ctx.saved_tensor(i));
     } else {
@@ -145,6 +150,7 @@ struct Compiled::Node {
     }
     // A gradient of other strides than the one at hand when the graph was made is laid out like that.
     std::vector<Tensor> tangents;
+    tangents.reserve(c.captured_.tangent_of.size());
     bool all = true;
     for (size_t t = 0; t < c.captured_.tangent_of.size(); ++t) {
       const size_t place = c.halves_->saved_param.size() + t;
@@ -169,20 +175,20 @@ struct Compiled::Node {
       made = c.differentiable_gradients(params, tangents);
     } else {
       // Zeros stand for what is not there.
-      std::vector<char> given(params.size(), false);
-      for (size_t t = 0; t < tangents.size(); ++t) {
-        given.push_back(tangents[t].defined());
-        params.push_back(given.back() ? tangents[t] : ctx.zero_gradient(size_t(c.captured_.tangent_of[t])));
-      }
+      const size_t saved = params.size();
+      for (size_t t = 0; t < tangents.size(); ++t)
+        params.push_back(tangents[t].defined() ? tangents[t] : ctx.zero_gradient(size_t(c.captured_.tangent_of[t])));
       made = one_by_one(params) ? ir::Interpreter(backward).run(params) : c.backward()->run(params);
       if (!all) {
+        std::vector<char> given(saved, false);
+        for (const Tensor& t : tangents) given.push_back(t.defined());
         const std::vector<char> there = reached(backward, given);
         for (size_t k = 0; k < made.size(); ++k)
           if (!there[k]) made[k] = Tensor();
       }
     }
     std::vector<Tensor> out(count);
-    for (size_t k = 0; k < made.size(); ++k) out[size_t(c.captured_.wanted[k])] = made[k];
+    for (size_t k = 0; k < made.size(); ++k) out[size_t(c.captured_.wanted[k])] = std::move(made[k]);
     return out;
   }
 };
@@ -217,14 +223,17 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
     STRATA_CHECK_NOT_IMPLEMENTED(!needs_grad(params[size_t(w)]), "graph: input ", w,
                                  " is written in place and requires a gradient: its history cannot be kept; write a "
                                  "copy of it");
-  Ref<FunctionNode> node = make_node<FunctionNode>(typeid(Compiled), &Node::backward);
+  static const char* const name = function_node_name(typeid(Compiled));
+  Ref<FunctionNode> node = make_node<FunctionNode>(name, &Node::backward);
   for (const Tensor& t : params) node->take_argument(&t);
   std::vector<Tensor> results;
   {
     GradModeGuard off(false);
     results = single ? ir::Interpreter(halves_->forward).run(params) : training()->run(params);
   }
-  std::vector<Tensor> saved = params;
+  std::vector<Tensor> saved;
+  saved.reserve(params.size() + results.size());
+  saved = params;
   for (size_t i = captured_.outputs; i < results.size(); ++i)
     if (halves_->saved_param[i - captured_.outputs] < 0) saved.push_back(results[i]);
   node->context.save_for_backward(std::move(saved));
@@ -235,7 +244,7 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
       fixed.push_back(results[i]);
   node->context.mark_non_differentiable(fixed);
   node->context.set_materialize_grads(false);
-  node->context.values["compiled"] = shared_from_this();
+  node->context.owner = shared_from_this();
   return node->finish(std::move(results));
 }
 

@@ -55,7 +55,9 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::string not_again_;           // why_not_again, once there are halves
   std::unique_ptr<Plan> inference_, training_, backward_;
-  std::atomic<const Plan*> inference_made_{nullptr};  // for calls, which need no lock then
+  // For calls, which need no lock then.
+  std::atomic<const Plan*> inference_made_{nullptr};
+  std::atomic<bool> halves_made_{false}, training_made_{false};
   // By the tangents that are there.
   struct Narrow;
   struct Second;
