@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from _functools import partial  # functools' own; that module takes a millisecond to import
 
 import strata
 from strata import _C, _capture, _lazy
@@ -352,7 +351,7 @@ class Graph:
         return _C._graph_text(self._graph)
 
 
-class CompiledGraph:
+class CompiledGraph(_C._Compiled):
     """A captured function as kernels. Results, gradients and written arguments have eager's bits, where `numerics` is "exact".
 
     Raises ValueError for arguments that differ from the captured ones in form, shape, strides, dtype or device, and RuntimeError
@@ -368,11 +367,11 @@ class CompiledGraph:
         bare = source._arguments.plain and source._results.plain is not None and not source._step
         modes = source._modes is not None and source._modes.any
         results = source._results
-        self._plain = partial(_C._compiled_run, self._handle, results.plain, results.order) if bare and not modes else None
+        if bare and not modes:
+            self._plain(self._handle, results.plain, results.order)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._plain is not None and not kwargs:
-            return self._plain(*args)
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call does that is not of tensors alone."""
         source = self._source
         tensors = source._arguments.take(args, kwargs)
         known = source._begin(tensors)

@@ -181,17 +181,36 @@ PyObject* call(PyObject*, PyObject* const* args, Py_ssize_t count) {
   });
 }
 
-// _compiled_run(compiled, form, places, *tensors) -> a tensor (form 0), a tuple (1) or a list (2) of them: calls of
-// functions of tensors alone. places: of each, which result of the graph it is, or -2 - i for its i-th input; None
-// where they are the results in order.
-PyObject* run_plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
+// A compiled graph as it is called: the base of strata.CompiledGraph. Functions of tensors alone are called without
+// Python's help, all others by the method _call.
+struct Callable {
+  PyObject_HEAD;
+  PyObject* compiled;  // null: not of tensors alone
+  long form;           // the result: a tensor (0), a tuple (1) or a list (2) of them
+  PyObject* places;    // of each, which result of the graph it is, or -2 - i for its i-th input; None: as they are made
+};
+
+// _plain(compiled, form, places): calls are of tensors alone.
+PyObject* set_plain(PyObject* self, PyObject* args) {
+  auto& own = *reinterpret_cast<Callable*>(self);
+  PyObject *compiled, *places;
+  long form;
+  if (!PyArg_ParseTuple(args, "OlO", &compiled, &form, &places)) return nullptr;
+  return guarded([&] {
+    in_capsule<CompiledRef>(compiled, kCompiled);
+    STRATA_CHECK_TYPE(places == Py_None || PyTuple_Check(places), "_plain: expected places in a tuple, or None");
+    own.form = form;
+    Py_XSETREF(own.compiled, Py_NewRef(compiled));
+    Py_XSETREF(own.places, Py_NewRef(places));
+    return new_reference(Py_None).release();
+  });
+}
+
+PyObject* run_plain(const Callable& own, PyObject* const* given, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
-    STRATA_CHECK_TYPE(count >= 3, "_compiled_run: expected a compiled graph, a form, places and tensors");
-    const CompiledRef& c = in_capsule<CompiledRef>(args[0], kCompiled);
-    const long form = PyLong_AsLong(args[1]);
-    PyObject* places = args[2];
-    PyObject* const* given = args + 3;
-    count -= 3;
+    const CompiledRef& c = in_capsule<CompiledRef>(own.compiled, kCompiled);
+    const long form = own.form;
+    PyObject* places = own.places;
     std::vector<Tensor> inputs;
     inputs.reserve(size_t(count) + c->graph().captured.size());
     for (Py_ssize_t i = 0; i < count; ++i) {
@@ -219,6 +238,25 @@ PyObject* run_plain(PyObject*, PyObject* const* args, Py_ssize_t count) {
     return form == 2 ? list.release() : checked(PyList_AsTuple(list.get()));
   });
 }
+
+PyObject* call_compiled(PyObject* self, PyObject* args, PyObject* keywords) {
+  auto& own = *reinterpret_cast<Callable*>(self);
+  if (own.compiled && (!keywords || PyDict_GET_SIZE(keywords) == 0))
+    return run_plain(own, &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args));
+  static PyObject* const name = PyUnicode_InternFromString("_call");
+  Own method(PyObject_GetAttr(self, name));
+  return method ? PyObject_Call(method.get(), args, keywords) : nullptr;
+}
+
+void dealloc_compiled(PyObject* self) {
+  auto& own = *reinterpret_cast<Callable*>(self);
+  Py_CLEAR(own.compiled);
+  Py_CLEAR(own.places);
+  Py_TYPE(self)->tp_free(self);
+}
+
+PyMethodDef callable_methods[] = {{"_plain", set_plain, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyTypeObject callable_type = {PyVarObject_HEAD_INIT(nullptr, 0) "strata._C._Compiled"};
 
 // _compiled_interpret(compiled, inputs) -> outputs: operator by operator.
 PyObject* interpret(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -318,7 +356,6 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_O, nullptr},
                            {"_compiled_forward", forward, METH_O, nullptr},
                            {"_compiled_call", reinterpret_cast<PyCFunction>(call), METH_FASTCALL, nullptr},
                            {"_compiled_interpret", reinterpret_cast<PyCFunction>(interpret), METH_FASTCALL, nullptr},
-                           {"_compiled_run", reinterpret_cast<PyCFunction>(run_plain), METH_FASTCALL, nullptr},
                            {"_compiled_text", compiled_text, METH_VARARGS, nullptr},
                            {"_graph_compile", compile, METH_VARARGS, nullptr},
                            {"_plan_run", run_plan, METH_VARARGS, nullptr},
@@ -327,6 +364,16 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_O, nullptr},
 
 }  // namespace
 
-void init_compiled(PyObject* module) { add_functions(module, functions); }
+void init_compiled(PyObject* module) {
+  add_functions(module, functions);
+  callable_type.tp_basicsize = sizeof(Callable);
+  callable_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
+  callable_type.tp_new = PyType_GenericNew;
+  callable_type.tp_dealloc = dealloc_compiled;
+  callable_type.tp_call = call_compiled;
+  callable_type.tp_methods = callable_methods;
+  if (PyType_Ready(&callable_type)) throw PythonError();
+  if (PyModule_AddObjectRef(module, "_Compiled", reinterpret_cast<PyObject*>(&callable_type))) throw PythonError();
+}
 
 }  // namespace strata::py
