@@ -7,12 +7,37 @@ import sys
 from _collections import OrderedDict, defaultdict  # as in strata.utils._pytree
 
 import strata
-from strata.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+
+    from strata.utils._pytree import TreeSpec
+
+
+def _flattened(nest: Any) -> tuple[list, TreeSpec]:
+    """Loaded here: a function of tensors, the first use of a graph as a rule, has no nests."""
+    from strata.utils._pytree import tree_flatten
+
+    return tree_flatten(nest)
+
+
+class _Form:
+    """With a spec of its leaves' nest, which is made when it is asked for where there are tensors alone."""
+
+    _spec: TreeSpec | None = None
+    _bare: Any  # a nest of that form, where there is no spec yet
+
+    @property
+    def spec(self) -> TreeSpec:
+        if self._spec is None:
+            self._spec = _flattened(self._bare)[1]
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: TreeSpec) -> None:
+        self._spec = spec
 
 
 def parameter_names(f: Any) -> list[str]:
@@ -73,13 +98,16 @@ def places_of(leaves: list) -> tuple[list, list[int]]:
     return tensors, places
 
 
-class Arguments:
+class Arguments(_Form):
     """The arguments of a capture: their form, which are tensors, what the others were."""
 
     def __init__(self, names: list[str], args: tuple, kwargs: dict[str, Any]):
         self.parameters = names
         args, kwargs = self._ordered(args, kwargs)
-        leaves, self.spec = tree_flatten((args, kwargs))
+        if kwargs or not all(isinstance(a, strata.Tensor) for a in args):
+            leaves, self.spec = _flattened((args, kwargs))
+        else:
+            leaves, self._bare = list(args), ((0,) * len(args), {})
         self.leaves = leaves
         self.tensors, self.places = places_of(leaves)
         self.constants = [None if isinstance(leaf, strata.Tensor) else leaf for leaf in leaves]
@@ -88,11 +116,15 @@ class Arguments:
 
     def finish(self) -> None:
         """What follows from the form."""
+        if self._spec is None:
+            self.plain = self.places == list(range(len(self.places)))
+            self.names = [self.parameters[i] if i < len(self.parameters) else f"args[{i}]" for i in range(len(self.places))]
+            return
         positional, keywords = self.spec.children_specs
         # Of different tensors alone.
         deep = any(not child.is_leaf() for child in positional.children_specs)
         self.plain = keywords.num_children == 0 and not deep and self.places == list(range(len(self.places)))
-        self.names: list[str] = []
+        self.names = []
         for i, child in enumerate(positional.children_specs):
             self.names += leaf_names(child, self.parameters[i] if i < len(self.parameters) else f"args[{i}]")
         for key, child in zip(keywords.context, keywords.children_specs, strict=True):
@@ -114,7 +146,7 @@ class Arguments:
         """The tensors of a call. ValueError where it is another one than the capture."""
         if self.plain and not kwargs and len(args) == self.count and all(isinstance(a, strata.Tensor) for a in args):
             return list(args)
-        leaves, spec = tree_flatten(self._ordered(args, kwargs))
+        leaves, spec = _flattened(self._ordered(args, kwargs))
         if spec != self.spec:
             raise ValueError(f"graph: expected arguments of the form {self._form(self.spec)}, as they were captured, got {self._form(spec)}")
         tensors: list = [None] * self.count
@@ -153,11 +185,14 @@ class Arguments:
         return f"({', '.join(words)})"
 
 
-class Results:
+class Results(_Form):
     """What a captured function returns: its form, which leaves are tensors, what the others were."""
 
     def __init__(self, returned: Any):
-        leaves, self.spec = tree_flatten(returned)
+        if isinstance(returned, strata.Tensor):
+            leaves, self._bare = [returned], 0
+        else:
+            leaves, self.spec = _flattened(returned)
         self.tensors, self.places = places_of(leaves)
         self.constants = [None if isinstance(leaf, strata.Tensor) else leaf for leaf in leaves]
 
@@ -175,12 +210,17 @@ class Results:
         self.inputs = any(p < -1 for p in self.places)
         # Whether it is a tensor (0), a tuple (1) or a list (2) of them, and which, where these are not what is made in order.
         forms = {tuple: 1, list: 2}
-        form = 0 if self.spec.is_leaf() else forms.get(self.spec.type)
-        deep = any(not child.is_leaf() for child in self.spec.children_specs)
+        single = self._spec is None or self._spec.is_leaf()
+        form = 0 if single else forms.get(self.spec.type)
+        deep = not single and any(not child.is_leaf() for child in self.spec.children_specs)
         self.plain = form if self.places and -1 not in self.places and not deep else None
         self.order = None if self.places == list(range(len(self.places))) else tuple(self.places)
 
     def give(self, made: list, known: list) -> Any:
         """The function's result of what the graph made and of its inputs."""
         leaves = [c if p == -1 else made[p] if p >= 0 else known[-2 - p] for p, c in zip(self.places, self.constants, strict=True)]
-        return leaves[0] if self.spec.is_leaf() else tree_unflatten(leaves, self.spec)
+        if self._spec is None or self._spec.is_leaf():
+            return leaves[0]
+        from strata.utils._pytree import tree_unflatten
+
+        return tree_unflatten(leaves, self._spec)

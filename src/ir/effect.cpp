@@ -1,5 +1,6 @@
 #include "ir/effect.h"
 
+#include <memory>
 #include <unordered_map>
 
 #include "dispatch/info.h"
@@ -32,11 +33,12 @@ struct Facts {
 
 // Passes ask many times for each node, and the table's record is a text. An operator is never freed.
 const Facts& facts(const Operator& op) {
-  thread_local std::unordered_map<const Operator*, Facts> known;
-  const auto at = known.find(&op);
-  if (at != known.end()) return at->second;
+  thread_local std::unique_ptr<std::unordered_map<const Operator*, Facts>> known;  // a pointer: that room is scarce
+  if (!known) known = std::make_unique<std::unordered_map<const Operator*, Facts>>();
+  const auto at = known->find(&op);
+  if (at != known->end()) return at->second;
   const std::optional<OpInfo> i = info(op);
-  return known.emplace(&op, i ? Facts(*i, op.schema()) : Facts()).first->second;
+  return known->emplace(&op, i ? Facts(*i, op.schema()) : Facts()).first->second;
 }
 
 }  // namespace

@@ -224,6 +224,7 @@ int match(const Builder& b, const std::string& param, const Value& v, bool with_
 
 std::vector<Value> Builder::eval_all(const std::vector<ExprPtr>& args) {
   std::vector<Value> out;
+  out.reserve(args.size());
   for (const ExprPtr& a : args) out.push_back(eval(*a));
   return out;
 }

@@ -15,7 +15,7 @@ size_t Graph::KeyHash::operator()(const Key& k) const {
 int Graph::add(Node n) {
   if (int f = fold(*this, n); f >= 0) return f;
   const Key key{n.op, n.type, n.part, n.arg, n.imm};
-  auto [at, fresh] = known_.emplace(key, int(nodes.size()));
+  auto [at, fresh] = known_.try_emplace(key, int(nodes.size()));  // looks before it makes an entry
   if (!fresh) return at->second;
   bool all = true;
   for (int a : n.arg)
