@@ -121,9 +121,9 @@ int32_t SpaceLaunch::run(const void* scalars) {
   return status.load();
 }
 
-// Whether a scatter of lines, to places that a one-dimensional index names, is divided by these places: then each thread
-// adds whole lines, which memory brings and caches keep better than parts of all lines. Of thread t are the places from
-// first[t] to first[t + 1].
+// Whether a scatter of lines, to places that a one-dimensional index names, is divided by these places: then each
+// thread adds whole lines, which memory brings and caches keep better than parts of all lines. Of thread t are the
+// places from first[t] to first[t + 1].
 bool SpaceLaunch::own_places(const Loops& loops, int64_t* first, int threads) const {
   if (index_ < 0 || threads < 2 || threads > kMostOwners || loops.split < 0) return false;
   const StrataSpaceOperand& index = form_.operand[index_];

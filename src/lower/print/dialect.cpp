@@ -45,8 +45,10 @@ namespace {
 const std::string hinted_head = std::string(c99.head) + R"C(#define SELDOM(c) __builtin_expect(c, 0)
 #ifdef __clang__
 #define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) interleave_count(1) unroll(disable)")
+#define EACH_LANE _Pragma("clang loop vectorize(disable) unroll(full)")
 #else
 #define ANY_ORDER _Pragma("GCC ivdep")
+#define EACH_LANE
 #endif
 )C";
 
@@ -54,6 +56,7 @@ Dialect hinted() {
   Dialect d = c99;
   d.head = hinted_head.c_str();
   d.any_order = "ANY_ORDER";
+  d.each_lane = "EACH_LANE";
   d.seldom = "SELDOM";
   d.apart = "restrict ";
   return d;

@@ -5,26 +5,23 @@
 #include "lower/print/nest_printer.h"
 
 namespace strata::lower {
-namespace {
 
-bool dear(const Nest& nest, const Node& n) {
+bool NestPrinter::dear(const Node& n) const {
   switch (n.op) {
     case Op::Div:
     case Op::Sqrt:
     case Op::Call:
       return true;
     case Op::Convert:
-      return is_float(nest.nodes[size_t(n.arg[0])].type) && !is_float(n.type);
+      return is_float(nest_.nodes[size_t(n.arg[0])].type) && !is_float(n.type);
     default:
       return false;
   }
 }
 
-}  // namespace
-
 void NestPrinter::plan_kept() {
   const uint64_t loops = nest_.loops();
-  if (std::popcount(loops) < 2 || !strips_.empty()) return;
+  if (std::popcount(loops) < 2 || !strips_.empty() || !lanes_.empty()) return;
   for (const NestStore& s : nest_.stores)
     if (s.into != NestStore::None || nest_.runs_over(s) != loops) return;
   const int range = 63 - std::countl_zero(loops);
@@ -39,7 +36,7 @@ void NestPrinter::plan_kept() {
     alone[v] = (nest_.depends[v] & ~own) == 0 && n.op != Op::At && n.op != Op::Check && n.op != Op::Reduced &&
                n.op != Op::Carried && n.op != Op::State && !(n.op == Op::Call && n.takes_status());
     if (n.op == Op::Range) continue;
-    is_dear[v] = nest_.depends[v] == own && dear(nest_, n);
+    is_dear[v] = nest_.depends[v] == own && dear(n);
     for (int a : n.arg) {
       if (a < 0) continue;
       alone[v] &= alone[size_t(a)];
@@ -64,6 +61,7 @@ void NestPrinter::plan_kept() {
   kept_begin_ = names_.unique("row");
   kept_end_ = names_.unique("row_end");
   for (auto& [v, name] : kept_) name = names_.unique(value_names_[size_t(v)] + "_row");
+  plan_shared();
 }
 
 // Before the loops over the others: the strip, and its values.
@@ -85,6 +83,7 @@ void NestPrinter::open_kept() {
   statements(roots, uint64_t(1) << kept_range_, done);
   for (const auto& [v, name] : kept_) line(name + "[" + r + " - " + kept_begin_ + "] = " + ref(v) + ";");
   close();
+  open_shared();
   keeps_ = true;
 }
 

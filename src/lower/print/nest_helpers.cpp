@@ -77,6 +77,22 @@ $head inline $E lesser($E a, $E b) { return b < a ? b : a; }
 $head inline $E greater($E a, $E b) { return b > a ? b : a; }
 )C";
 
+// Which of `count` kept rows is the one of `key`; where it is not there, `count` more than one that nobody wants now.
+const char* const kSharedRow = R"C($head int shared_row($E* have, const $E* want, int count, $E key) {
+  for (int k = 0; k < count; k++)
+    if (have[k] == key) return k;
+  for (int k = 0; k < count; k++) {
+    bit wanted = 0;
+    for (int j = 0; j < count; j++) wanted |= have[k] == want[j];
+    if (!wanted) {
+      have[k] = key;
+      return count + k;
+    }
+  }
+  return count;
+}
+)C";
+
 // The largest (smallest) of 16 lanes that a chunk's elements went to in turn, and then of chunks: the first of equals.
 const char* const kLanes = R"C($head $E lanes_${name}_$E($E* lane) {
   for (int h = 8; h; h /= 2)
@@ -110,6 +126,8 @@ void NestHelpers::add(const std::string& what, DType type) {
     text = kComplexTree;
   } else if (what == "limits") {
     text = kLimits;
+  } else if (what == "shared_row") {
+    text = kSharedRow;
   } else if (what == "lanes_max" || what == "lanes_min") {
     text = kLanes;
     holes["O"] = what == "lanes_max" ? ">" : "<";

@@ -1,12 +1,15 @@
 // What prints a nest (print_nest.h): the loops and values in print_nest.cpp, reductions in print_reductions.cpp; which
-// versions the innermost loop has in plan_innermost.cpp, and what is computed once for it in keep_row.cpp.
+// versions the innermost loop has in plan_innermost.cpp, and what is computed once for it in keep_row.cpp,
+// lanes.cpp and share_rows.cpp.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "lower/pass/inner_loop.h"
+#include "lower/print/fill.h"
 #include "lower/print/print_nest.h"
 #include "lower/print/values.h"
 
@@ -58,6 +61,7 @@ class NestPrinter {
     bool any_order;  // of the innermost loop, whose strides are 1; else the last loop of a reduction
     std::string where;
   };
+  void limits(const InnerPiece& piece);
   void piece_loop(const InnerLoop& loop, const InnerPiece& piece, const Span& span, uint64_t ranges, Done done,
                   int reduction);
   int step_of(const InnerPiece& piece) const;
@@ -66,12 +70,40 @@ class NestPrinter {
   // ---- kept values
   void plan_kept();
   void open_kept();
-  bool is_kept(int v) const { return keeps_ && kept_.count(v); }
+  bool dear(const Node& n) const;
+  bool is_kept(int v) const { return (keeps_ && kept_.count(v)) || (in_lanes_ && lane_kept_.count(v)); }
   std::string begin_of(int range) const {
     return keeps_ && range == kept_range_ ? kept_begin_ : parameter(NestParameter::Begin, range, 0);
   }
   std::string end_of(int range) const {
     return keeps_ && range == kept_range_ ? kept_end_ : parameter(NestParameter::End, range, 0);
+  }
+
+  // ---- rows that are kept by where they come from
+  struct SharedRows {
+    std::vector<int> values, keys;  // by row that is wanted at once
+    std::string name;               // of their memory
+  };
+  void plan_shared();
+  void open_shared();
+  void shared_rows(uint64_t ranges, Done& done);
+  Holes shared_holes(const SharedRows& s) const;
+  std::string shared_at(int v) const;
+  bool is_shared(int v) const { return shares_ && shared_at_.count(v); }
+
+  // ---- windows side by side
+  void plan_lanes();
+  void lanes(uint64_t ranges, const Done& done);
+  void lanes_of(int reduction, uint64_t ranges, const Done& done);
+  void lanes_piece(int reduction, const InnerPiece& piece, uint64_t ranges, Done done);
+  void open_lanes();
+  // The array and its index where a value is kept for the loop at hand.
+  std::string kept_at(int v) const {
+    if (lane_kept_.count(v)) return lane_kept_.at(v) + "[lane]";
+    return kept_.at(v) + "[" + nest_.ranges[size_t(kept_range_)].name + " - " + kept_begin_ + "]";
+  }
+  bool is_lane(const Node& n) const {
+    return in_lanes_ && n.op == Op::Reduced && std::find(lanes_.begin(), lanes_.end(), int(n.imm)) != lanes_.end();
   }
 
   // ---- carries
@@ -113,6 +145,13 @@ class NestPrinter {
   int kept_range_ = -1;
   std::string kept_begin_, kept_end_;
   bool keeps_ = false;  // in the strip's loops
+  std::vector<SharedRows> shared_;
+  std::map<int, std::pair<int, int>> shared_at_;  // by value: its rows, and which of them
+  bool shares_ = false;
+  // Reductions whose windows go side by side, and the arrays of what is kept for them.
+  std::vector<int> lanes_;
+  std::map<int, std::string> lane_kept_;
+  bool in_lanes_ = false;
   Nest nest_;
   ValuePrinter values_;
   NestHelpers& helpers_;

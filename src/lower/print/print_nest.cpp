@@ -13,8 +13,9 @@ NestPrinter::NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& 
   for (const NestParameter& p : parameters_) names_.reserve(p.name);
   for (const NestRange& r : nest.ranges) names_.reserve(r.name);
   for (const NestOperand& o : nest.operands) names_.reserve("p_" + o.label());
-  for (const char* word : {"at", "used", "depth", "chunk", "part", "waiting", "lane", "none", "x", "y", "found",
-                           "first", "strip", "stop", "l", "past"})
+  for (const char* word :
+       {"at",    "used", "depth", "chunk", "part",  "waiting", "lane", "none", "x",   "y",      "found", "first",
+        "strip", "stop", "l",     "past",  "block", "most",    "from", "to",   "all", "row_at", "k"})
     names_.reserve(word);
   for (const NestStore& s : nest.stores)
     for (const char* word : {"to", "turn", "sum", "re", "im"})
@@ -27,6 +28,8 @@ NestPrinter::NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& 
       carry_names_[&c - nest.carries.data()].push_back(names_.unique(c.names[k]));
   value_names_.resize(nest_.nodes.size());
   for (size_t v = 0; v < nest_.nodes.size(); ++v) value_names_[v] = name_of(int(v));
+  if (!strips_.empty()) plan_lanes();
+  for (int k : lanes_) strip_names_[k] = names_.unique(combine_name(nest_.reductions[size_t(k)].combine));
   for (const auto& [k, loop] : strips_)
     strip_names_[k] = names_.unique(combine_name(nest_.reductions[size_t(k)].combine));
   if (dialect.any_order && nest.carries.empty()) plan_kept();
@@ -191,11 +194,11 @@ NestPrinter::Done NestPrinter::needed(const std::vector<int>& roots) const {
   };
   auto mark = [&](size_t v) {
     const Node& n = nest_.nodes[v];
-    if (is_kept(int(v))) return;
+    if (is_kept(int(v)) || is_shared(int(v))) return;
     const bool stepped = piece_ && n.op == Op::At && piece_->reads.count(int(v));
     for (size_t k = stepped ? 1 : 0; k < n.arg.size(); ++k)
       if (n.arg[k] >= 0) in[size_t(same(n.arg[k]))] = 1;
-    if (n.op == Op::Reduced && !(side_by_side_ && strips_.count(int(n.imm))))
+    if (n.op == Op::Reduced && !(side_by_side_ && strips_.count(int(n.imm))) && !is_lane(n))
       for (int a : nest_.reductions[n.imm].reads())
         if (a >= 0) in[size_t(a)] = 1;
     if (n.op == Op::Carried)
@@ -223,12 +226,15 @@ void NestPrinter::statements(const std::vector<int>& roots, uint64_t ranges, Don
     done[v] = 1;
     const std::string& name = value_names_[v];
     if (is_kept(int(v))) {
-      line("const " + values_.type(n.type) + " " + name + " = " + kept_.at(int(v)) + "[" +
-           nest_.ranges[size_t(kept_range_)].name + " - " + kept_begin_ + "];");
+      line("const " + values_.type(n.type) + " " + name + " = " + kept_at(int(v)) + ";");
     } else if (n.op == Op::Reduced && side_by_side_ && strips_.count(int(n.imm))) {
       const std::string& index = nest_.ranges[size_t(inner_range_)].name;
       line("const " + values_.type(n.type) + " " + name + " = " +
            state_of(int(n.imm), "[" + index + " - strip]")[n.part ? 1 : 0] + ";");
+    } else if (is_shared(int(v))) {
+      line("const " + values_.type(n.type) + " " + name + " = " + shared_at(int(v)) + ";");
+    } else if (is_lane(n)) {
+      line("const " + values_.type(n.type) + " " + name + " = " + state_of(int(n.imm), "[lane]")[n.part ? 1 : 0] + ";");
     } else if (n.op == Op::Reduced) {
       reduction(int(n.imm), ranges, done);
     } else if (n.op == Op::Carried) {
@@ -280,6 +286,7 @@ void NestPrinter::loops(size_t next, uint64_t ranges, Done done) {
   statements(roots(), ranges, done);
   stores(ranges);
   if (next == nest_.ranges.size()) return;
+  if (!lanes_.empty() && int(next) == inner_range_) return lanes(ranges, done);
   const std::string& r = nest_.ranges[next].name;
   open_carries(next);
   open("for (i64 " + r + " = " + begin_of(int(next)) + "; " + r + " < " + end_of(int(next)) + "; " + r + "++) {");
@@ -297,8 +304,11 @@ void NestPrinter::innermost(uint64_t ranges, Done done) {
     for (const auto& [k, loop] : strips_) strip_of(k, loop, ranges, done);
   }
   const bool strip = !strips_.empty();
+  if (!shared_.empty()) shared_rows(ranges, done);
+  shares_ = true;
   const Span span{inner_range_, strip ? "strip" : begin, strip ? "stop" : end, true, ""};
   for (const InnerPiece& piece : last_->pieces()) piece_loop(*last_, piece, span, ranges, done, -1);
+  shares_ = false;
   if (!strips_.empty()) close();
 }
 
@@ -311,6 +321,15 @@ int NestPrinter::step_of(const InnerPiece& piece) const {
     factor = s.factor;
   }
   return factor;
+}
+
+void NestPrinter::limits(const InnerPiece& piece) {
+  helpers_.add("limits", DType::I64);
+  for (const InnerPiece::Limit& l : piece.limits) {
+    std::string limit = ref(l.node);
+    if (l.divisor >= 0) limit = "ceil_div(" + limit + ", " + ref(l.divisor) + ")";
+    line(l.upper ? "past = lesser(past, " + limit + ");" : "first = greater(first, " + limit + ");");
+  }
 }
 
 // A piece of the loop of the stores, or of a reduction.
@@ -337,14 +356,7 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, con
   statements(wanted, ranges, done);
   if (!piece.limits.empty()) {
     line("i64 first = " + span.begin + ", past = " + span.end + ";");
-    helpers_.add("limits", DType::I64);
-    for (const InnerPiece::Limit& l : piece.limits) {
-      std::string limit = ref(l.node);
-      if (l.divisor >= 0) {
-        limit = "ceil_div(" + limit + ", " + ref(l.divisor) + ")";
-      }
-      line(l.upper ? "past = lesser(past, " + limit + ");" : "first = greater(first, " + limit + ");");
-    }
+    limits(piece);
   }
   if (before) open("if (" + ref(guard) + ") {");
   guarded_ = before;

@@ -1,0 +1,168 @@
+// Windows of the innermost loop whose bounds are dear, as those of adaptive pooling are: a few of them go side by side,
+// one chain each, and their bounds are computed once. Note [Innermost loop].
+#include <bit>
+
+#include "lower/print/fill.h"
+#include "lower/print/nest_printer.h"
+
+namespace strata::lower {
+namespace {
+
+constexpr const char* kLanes = "4";  // an addition waits for the one before it for about so many turns
+
+}  // namespace
+
+// In place of strips: where the values by which these are guarded are dear, and where the last loop of each reduction
+// is one piece with limits.
+void NestPrinter::plan_lanes() {
+  const uint64_t own = uint64_t(1) << inner_range_;
+  uint64_t over = 0;
+  for (const auto& [k, strip] : strips_) {
+    const auto row = rows_.find(k);
+    if (row == rows_.end()) return;
+    for (const InnerPiece& piece : row->second.pieces())
+      if (!row->second.never(piece, nest_.reductions[size_t(k)].guard) && piece.limits.empty()) return;
+    over |= nest_.reductions[size_t(k)].over;
+  }
+  const size_t count = nest_.nodes.size();
+  std::vector<char> is_dear(count, 0), used(count, 0);
+  bool any = false;
+  for (size_t v = 0; v < count; ++v) {
+    const Node& n = nest_.nodes[v];
+    if (n.op == Op::Check || (n.op == Op::Call && n.takes_status()) || n.op == Op::Carried) return;
+    if (!(nest_.depends[v] & own) || (nest_.depends[v] & over) || n.op == Op::Reduced || n.op == Op::At) continue;
+    is_dear[v] = dear(n);
+    for (int a : n.arg) is_dear[v] |= a >= 0 && is_dear[size_t(a)];
+  }
+  auto use = [&](int v) {
+    if (v >= 0 && is_dear[size_t(v)]) any = used[size_t(v)] = 1;
+  };
+  for (size_t v = 0; v < count; ++v)
+    for (int a : nest_.nodes[v].arg)
+      if (nest_.depends[v] & over) use(a);
+  if (!any) return;
+  for (const auto& [k, row] : rows_)
+    for (const InnerPiece& piece : row.pieces()) {
+      for (const InnerPiece::Limit& l : piece.limits) use(l.node), use(l.divisor);
+      for (const auto& [read, step] : piece.reads) use(step.start), use(step.factor);
+    }
+  for (size_t v = 0; v < count; ++v)
+    if (used[v]) lane_kept_[int(v)] = names_.unique(value_names_[v] + "_lane");
+  for (const auto& [k, strip] : strips_) lanes_.push_back(k);
+  strips_.clear();
+  last_.reset();
+}
+
+// A loop over lanes: those that are not there do what the last one does.
+void NestPrinter::open_lanes() {
+  lines(fill("$each\nfor (int lane = 0; lane < $n; lane++) {\n  const i64 $i = block + (lane < most ? lane : most);",
+             {{"each", values_.dialect().each_lane}, {"n", kLanes}, {"i", nest_.ranges[size_t(inner_range_)].name}}));
+  ++depth_;
+}
+
+void NestPrinter::lanes(uint64_t ranges, const Done& done) {
+  const uint64_t inside = ranges | uint64_t(1) << inner_range_;
+  Holes holes = {{"begin", begin_of(inner_range_)},
+                 {"end", end_of(inner_range_)},
+                 {"n", kLanes},
+                 {"i", nest_.ranges[size_t(inner_range_)].name}};
+  lines(
+      fill("for (i64 block = $begin; block < $end; block += $n) {\n"
+           "  const i64 most = ($end - block < $n ? $end - block : $n) - 1;",
+           holes));
+  ++depth_;
+  std::vector<int> kept;
+  auto each_kept = [&](const char* text) {
+    for (const auto& [v, name] : lane_kept_) {
+      holes["e"] = values_.type(nest_.nodes[size_t(v)].type);
+      holes["v"] = ref(v);
+      holes["a"] = name;
+      line(fill(text, holes));
+    }
+  };
+  each_kept("$e $a[$n];");
+  for (const auto& [v, name] : lane_kept_) kept.push_back(v);
+  open_lanes();
+  Done mine = done;
+  statements(kept, inside, mine);
+  each_kept("$a[lane] = $v;");
+  close();
+  in_lanes_ = true;
+  for (int k : lanes_) lanes_of(k, ranges, done);
+  // Each lane that there is: what is stored.
+  lines(fill("for (i64 lane = 0; lane <= most; lane++) {\n  const i64 $i = block + lane;", holes));
+  ++depth_;
+  mine = done;
+  statements(roots(), inside, mine);
+  stores(inside);
+  close();
+  in_lanes_ = false;
+  close();
+}
+
+void NestPrinter::lanes_of(int number, uint64_t ranges, const Done& done) {
+  const Reduction& r = nest_.reductions[size_t(number)];
+  const int last = 63 - std::countl_zero(r.over);
+  const uint64_t outer = r.over & ~(uint64_t(1) << last);
+  const std::vector<std::string> names = state_of(number, "[lane]"),
+                                 sizes = state_of(number, std::string("[") + kLanes + "]"), types = state_types(number),
+                                 first = starts(number);
+  for (size_t k = 0; k < names.size(); ++k) line(types[k] + " " + sizes[k] + ";");
+  open_lanes();
+  for (size_t k = 0; k < names.size(); ++k) line(names[k] + " = " + first[k] + ";");
+  close();
+  const Span span{last, "", "", false, "[lane]"};
+  range_loops(outer);
+  span_ = &span;
+  for (const InnerPiece& piece : rows_.at(number).pieces())
+    if (!rows_.at(number).never(piece, r.guard)) lanes_piece(number, piece, ranges | outer, done);
+  span_ = nullptr;
+  close_loops(outer);
+}
+
+// The last loop of a reduction, for all lanes: together as far as all go, then each to its end.
+void NestPrinter::lanes_piece(int number, const InnerPiece& piece, uint64_t ranges, Done done) {
+  const Reduction& r = nest_.reductions[size_t(number)];
+  const uint64_t in_lane = ranges | uint64_t(1) << inner_range_;
+  piece_ = &piece;
+  std::vector<int> wanted;
+  for (int v : rows_.at(number).roots()) wanted.push_back(same(v));
+  const int guard = r.guard < 0 ? -1 : same(r.guard);
+  const bool guarded = guard >= 0 && nest_.nodes[size_t(guard)].op != Op::Const;
+  const bool before = guarded && !(nest_.depends[size_t(guard)] >> span_->range & 1);
+  const Holes holes = {{"k", nest_.ranges[size_t(span_->range)].name},
+                       {"n", kLanes},
+                       {"end", parameter(NestParameter::Extent, span_->range, 0)}};
+  open("{");
+  statements(wanted, ranges, done);
+  line(fill("i64 from[$n], to[$n], all = INT64_MAX;", holes));
+  open_lanes();
+  Done mine = done;
+  statements(wanted, in_lane, mine);
+  line(fill("i64 first = 0, past = $end;", holes));
+  limits(piece);
+  if (before) line("if (!" + ref(guard) + ") past = first;");
+  lines("from[lane] = first, to[lane] = past;\nall = first == from[0] ? lesser(all, past) : INT64_MIN;");
+  close();
+  auto element = [&] {
+    mine = done;
+    guarded_ = before;
+    statements(wanted, in_lane, mine);  // where a step starts is no argument of what is read there
+    statements(wanted, in_lane | uint64_t(1) << span_->range, mine);
+    step(number, span_->where, ref(r.value[0]), r.value[1] >= 0 ? ref(r.value[1]) : "",
+         guarded && !before ? ref(guard) : "");
+    guarded_ = false;
+    close();
+    close();
+  };
+  open(fill("for (i64 $k = from[0]; $k < all; $k++) {", holes));
+  open_lanes();
+  element();
+  open_lanes();
+  open(fill("for (i64 $k = greater(from[lane], all); $k < to[lane]; $k++) {", holes));
+  element();
+  close();
+  piece_ = nullptr;
+}
+
+}  // namespace strata::lower
