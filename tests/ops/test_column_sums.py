@@ -85,3 +85,25 @@ def test_middle_dims_and_dims_in_another_order():
             kept = [d for d in range(4) if d not in dims]
             rows = y.permute(*kept, *dims).reshape(*[y.shape[d] for d in kept], -1).contiguous()
             assert strata.equal(y.sum(dims), rows.sum(-1)), dims
+
+
+def test_all_of_a_turned_tensor():
+    strata.manual_seed(4)
+    for shape in ((300, 400), (1024, 700), (3, 70000), (70000, 3), (40, 50, 60)):
+        x = strata.randn(*shape)
+        y = x.transpose(-1, -2)
+        assert strata.equal(y.sum(), y.contiguous().sum()), shape
+        if len(shape) == 3:
+            y = x.permute(2, 1, 0)
+            assert strata.equal(y.sum(), y.contiguous().sum())
+
+
+def test_a_gradient_of_two_summands_has_a_place_for_each():
+    x, y = (strata.zeros(3, 4, requires_grad=True) for _ in range(2))
+    for times in (1, 2):
+        (x + y).backward(strata.ones(3, 4))
+        x.grad.mul_(3)
+        assert y.grad.tolist() == [[float(times)] * 4] * 3
+    row = strata.zeros(4, requires_grad=True)
+    strata.add(x, row, alpha=2).backward(strata.ones(3, 4))
+    assert row.grad.tolist() == [6.0] * 4

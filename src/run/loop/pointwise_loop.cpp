@@ -271,8 +271,24 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       any_staged |= staged[i];
     }
   }
+  // Where the row at hand begins, by operand, and its place in the dims outside of it.
+  const size_t outer = shape_.size() - 1;
+  int64_t column = begin % inner, row[kMaxOperands];
+  SmallVec<int64_t, 8> at(outer);
+  for (int64_t d = int64_t(outer) - 1, rest = begin / inner; d >= 0; rest /= shape_[size_t(d--)])
+    at[size_t(d)] = rest % shape_[size_t(d)];
+  for (int i = 0; i < count_; ++i) row[i] = offset_at(operands_[i], begin - column);
+  auto next_row = [&] {
+    column = 0;
+    for (size_t d = outer; d-- > 0;) {
+      for (int i = 0; i < count_; ++i) row[i] += operands_[i].strides[d];
+      if (++at[d] < shape_[d]) return;
+      for (int i = 0; i < count_; ++i) row[i] -= shape_[d] * operands_[i].strides[d];
+      at[d] = 0;
+    }
+  };
+  auto place = [&](int i) { return operands_[i].base + row[i] + column * operands_[i].strides.back(); };
   while (begin < end) {
-    int64_t column = begin % inner;
     int64_t n = end - begin;
     if (by_row) n = std::min(n, inner - column);
     if (any_staged) n = std::min(n, column && chunk % inner == 0 && !by_row ? inner - column : chunk);
@@ -280,7 +296,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       const Operand& o = operands_[i];
       if (o.constant) continue;
       if (!staged[i]) {
-        ptr[i] = o.dense ? o.base + begin * size[i] : o.base + offset_at(o, begin);
+        ptr[i] = o.dense ? o.base + begin * size[i] : place(i);
         continue;
       }
       ptr[i] = buffer[i];
@@ -291,7 +307,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
         held_count[i] = o.row && column == 0 ? n : 0;
         continue;
       }
-      const char* p = o.base + offset_at(o, begin);
+      const char* p = place(i);
       if (p == held[i] && n == held_count[i]) continue;
       take(o, p, o.strides.back(), buffer[i], step[i] ? n : kBlock);
       held[i] = p;
@@ -302,11 +318,15 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       const Operand& o = operands_[i];
       if (!staged[i]) continue;
       if (by_row)
-        cast[i](buffer[i], size[i], o.base + offset_at(o, begin), o.strides.back(), n);
+        cast[i](buffer[i], size[i], place(i), o.strides.back(), n);
       else
         stage(o, buffer[i], begin, n, false);
     }
     begin += n;
+    if (!by_row)
+      column = begin % inner;
+    else if ((column += n) == inner)
+      next_row();
   }
 }
 

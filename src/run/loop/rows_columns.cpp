@@ -43,8 +43,7 @@ class Columns {
 
   bool fit() {
     if (e_.passes != 2 || !e_.pass[0].columns || l_.kept_sizes.empty() || l_.reduced_sizes.empty()) return false;
-    for (size_t i = first_; i < count_; ++i)
-      if (l_.operands[i].per_row || l_.operands[i].maker) return false;
+    if (std::any_of(l_.operands.begin(), l_.operands.end(), [](const RowOperand& o) { return o.maker; })) return false;
     for (int64_t n : l_.reduced_sizes) n_ *= n;
     nearest_last();
     inner_ = l_.kept_sizes.back();
@@ -54,6 +53,7 @@ class Columns {
     bool side_by_side = l_.reduced_sizes.size() == 1, along = false;
     for (size_t i = first_; i < count_; ++i) {
       const RowOperand& o = l_.operands[i];
+      if (o.per_row) continue;
       const int64_t width = itemsize(o.kernel), step = o.reduced.back();
       side_by_side &= o.dtype == o.kernel && o.kept.back() == width;
       dense_ &= step == inner_ * width;
@@ -76,7 +76,7 @@ class Columns {
     joiner_ = joiner_of(e_.reduction[0]);
     if (staged_) {
       int64_t bytes = 0;
-      for (size_t i = first_; i < count_; ++i) bytes += itemsize(l_.operands[i].kernel);
+      for (size_t i = first_; i < count_; ++i) bytes += l_.operands[i].per_row ? 0 : itemsize(l_.operands[i].kernel);
       tile_ = std::clamp<int64_t>(kStagedBytes / (bytes * std::min(n_, kChunk)) / kBlock * kBlock, kBlock, tile_);
       dense_ = true;
     }
@@ -119,7 +119,10 @@ class Columns {
 
   // A kept dim along which the first input lies becomes the last one.
   void nearest_last() {
-    const RowOperand& o = l_.operands[first_];
+    const auto input = std::find_if(l_.operands.begin() + int64_t(first_), l_.operands.end(),
+                                    [](const RowOperand& o) { return !o.per_row; });
+    if (input == l_.operands.end()) return;
+    const RowOperand& o = *input;
     const size_t last = l_.kept_sizes.size() - 1;
     const int64_t width = itemsize(o.dtype);
     if (o.kept.back() == width) return;
@@ -168,17 +171,19 @@ class Columns {
 
   // The second pass for a tile whose reductions are at `made`.
   void finish(int64_t row, int64_t first, const char* made) const {
-    static thread_local Workspace space;
     const int64_t count = std::min(tile_, inner_ - first), room = count * 16;
     char* ptr[kMaxRowOperands] = {};
-    char* buffer = nullptr;
+    std::unique_ptr<char[]> buffer;
     auto lies_ready = [](const RowOperand& o) { return o.dtype == o.kernel && o.kept.back() == itemsize(o.kernel); };
-    for (size_t i = 0; i < first_; ++i) {
+    for (size_t i = 0; i < count_; ++i) {
       const RowOperand& o = l_.operands[i];
+      if (!o.per_row) continue;
       ptr[i] = at(o, row, first);
       if (lies_ready(o)) continue;
-      if (!buffer) buffer = space.get(size_t(room) * first_);
-      ptr[i] = buffer + room * int64_t(i);
+      if (!buffer) buffer.reset(new char[size_t(room) * count_]);
+      char* own = buffer.get() + room * int64_t(i);
+      if (i >= first_) cast_fn(o.dtype, o.kernel)(ptr[i], o.kept.back(), own, itemsize(o.kernel), count);
+      ptr[i] = own;
     }
     const StrataRowArgs args{ptr, l_.params, made, nullptr, nullptr, count, 0, n_, nullptr};
     e_.pass[1].fn(&args);
@@ -204,6 +209,7 @@ class Columns {
       all_positions_ = c.sum_ && c.dense_ && n_ > kChunk && (c.staged_ || kChunk * wide_ * c.width_ <= kPositionsBytes);
       for (size_t i = c.first_; i < c.count_; ++i) {
         const RowOperand& o = c.l_.operands[i];
+        if (o.per_row) continue;  // the second pass alone reads it
         base_.ptr[i] = c.at(o, row_, c.begin_of(tile_));
         base_.step[i] = o.reduced.back();
       }
@@ -247,6 +253,7 @@ class Columns {
       Source s;
       char* to = staging_;
       for (size_t i = c_.first_; i < c_.count_; ++i, to += staged_room_) {
+        if (c_.l_.operands[i].per_row) continue;
         s.ptr[i] = to;
         s.step[i] = wide_ * itemsize(c_.l_.operands[i].kernel);
         stage(c_.l_.operands[i], base_.ptr[i], first, count, to);
@@ -312,6 +319,7 @@ class Columns {
       Source tail;
       char* memory = tails_;
       for (size_t i = c_.first_; i < c_.count_; ++i, memory += rest_room_) {
+        if (s.step[i] == 0) continue;  // a value per row
         tail.ptr[i] = memory;
         tail.step[i] = s.step[i];
         std::memcpy(memory, s.ptr[i] + p * s.step[i], size_t(count * s.step[i]));

@@ -127,7 +127,15 @@ class Runner {
     }
     while (count > 0) {
       int64_t run = std::min(count, sizes[nd - 1] - at[nd - 1]);
-      if (in)
+      // Neighbours in memory belong to different runs: many of these at a time.
+      const bool turned = in && at[nd - 1] == 0 && lies_ready(o) && o.reduced[nd - 2] == width;
+      if (const int64_t runs = turned ? std::min(count / run, sizes[nd - 2] - at[nd - 2]) : 0; runs > 1) {
+        transpose(width, p, o.reduced[nd - 1], buffer, run * width, run, runs);
+        p += (runs - 1) * width;
+        at[nd - 2] += runs - 1;
+        buffer += (runs - 1) * run * width;
+        count -= (runs - 1) * run;
+      } else if (in)
         take(o, p, o.reduced[nd - 1], buffer, width, run);
       else
         cast(buffer, width, p, o.reduced[nd - 1], run);
