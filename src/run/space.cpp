@@ -15,7 +15,6 @@ namespace strata::eager {
 namespace {
 
 constexpr int64_t kGrain = 16384;  // elements that are worth a thread
-constexpr int64_t kChain = 1024;   // contributions of a chain (kernels count them so)
 constexpr uint64_t kFewBins = 256, kMostBins = 1 << 20;
 constexpr int64_t kMostTurns = (int64_t(1) << 32) - 1;
 
@@ -153,6 +152,17 @@ bool few(const SpaceArgs& args) {
   return !over;
 }
 
+// Chains of whole lines; none where they are no such, or where an index is outside.
+std::optional<int32_t> in_lines(const SpaceArgs& args, const StrataSpaceEntry& form, SpaceLaunch& launch,
+                                bool products) {
+  launch.order_plain();
+  const StrataSpaceEntry* inner = launch.wants_inner() ? find_form(args.op, args.dtype, form.rank, true) : nullptr;
+  if (!inner) return std::nullopt;
+  SpaceLaunch within(*inner, args);
+  within.order_plain();
+  return within.run_lines(args.scalars, args.outs[0]->dtype(), products);
+}
+
 // Two launches: contributions in chains of kChain, then the sums of each element's chains.
 int32_t in_chains(const SpaceArgs& args, const StrataSpaceEntry& form) {
   static const SpaceOp sums{"fold_chain_sums"}, products{"fold_chain_products"};
@@ -215,6 +225,7 @@ int32_t space(const SpaceArgs& args) {
     if (const StrataSpaceEntry* chained = find_form(args.op, args.dtype, form->rank, false, true)) {
       STRATA_CHECK_NOT_IMPLEMENTED(launch.contributions() <= kMostTurns, args.op.name, ": ", launch.contributions(),
                                    " contributions to one element at once; divide the operands into parts");
+      if (std::optional<int32_t> status = in_lines(args, *form, launch, chained->chained == 2)) return *status;
       if (!few(args)) return in_chains(args, *chained);
     }
   return run_form(args, *form, launch);

@@ -1,9 +1,14 @@
 // One launch of a space kernel on the CPU: its operands bound to the ranges of a form. Dims of the plain group that are
 // no range of the kernel are walked here.
 #pragma once
+#include <optional>
+#include <utility>
+
 #include "run/space.h"
 
 namespace strata::eager {
+
+constexpr int64_t kChain = 1024;  // contributions of a chain (kernels count them so)
 
 // The printed kernel, or null where it has no such form.
 const StrataSpaceEntry* find_form(const SpaceOp& op, DType dtype, int rank, bool inner, bool chained = false);
@@ -21,6 +26,9 @@ class SpaceLaunch {
   // At most so many contributions meet in one element.
   int64_t contributions() const;
   int32_t run(const void* scalars);
+  // Of sums (products) in chains, where an index names whole lines: by this form, which counts nothing. `t`: the
+  // result's dtype. None where it can't.
+  std::optional<int32_t> run_lines(const void* scalars, DType t, bool products);
 
  protected:
   static constexpr int kMaxRanges = 16, kMaxOperands = 8, kMaxDims = TensorImpl::kMaxDims;
@@ -52,8 +60,9 @@ class SpaceLaunch {
   int64_t extent_[kMaxRanges];
   int64_t plain_size_[kMaxDims];
   int plain_ = -1;
-  int index_ = -1;    // the operand whose values say where contributions go
-  double reads_ = 1;  // elements of a reduction
+  int64_t turns_from_ = 0, turns_to_ = -1;  // of the range that the index runs over; -1: all
+  int index_ = -1;                          // the operand whose values say where contributions go
+  double reads_ = 1;                        // elements of a reduction
   bool scatters_ = false;
 
  private:
@@ -72,6 +81,9 @@ class SpaceLaunch {
   struct Call;  // one thread's arguments
   void plan(Loops& loops);
   Row row_to_fetch(const Loops& loops) const;
+  int columns_loop(const Loops& loops) const;
+  int named_range() const;
+  std::pair<int64_t, int64_t> turns(int range) const;  // that a run of the range has
   bool own_places(const Loops& loops, int64_t* first, int threads) const;
   int32_t run_by_place(const void* scalars, Loops& loops, const int64_t* first, int threads);
   bool repeats(int d) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <tuple>
 #include <utility>
 
 #include "core/parallel.h"
@@ -28,7 +29,7 @@ struct SpaceLaunch::Call {
   Call(const SpaceLaunch& of, const Loops& loops, const void* scalars)
       : of(of), args{memory, offset, of.extent_, loops.stride, scalars, begin, end, &status} {
     for (int k = 0; k < of.form_.operands; ++k) memory[k] = of.operand_[k].memory;
-    for (int l = 0; l < loops.count; ++l) begin[l] = 0, end[l] = of.extent_[loops.range[l]];
+    for (int l = 0; l < loops.count; ++l) std::tie(begin[l], end[l]) = of.turns(loops.range[l]);
   }
   // To a turn of the plain dims that are no range of the kernel.
   void walk(int64_t turn) {
@@ -49,11 +50,25 @@ struct SpaceLaunch::Call {
   StrataNestArgs args;
 };
 
+std::pair<int64_t, int64_t> SpaceLaunch::turns(int range) const {
+  const bool limited = turns_to_ >= 0 && range == form_.operand[index_].range[0];
+  return limited ? std::pair{turns_from_, turns_to_} : std::pair{int64_t(0), extent_[range]};
+}
+
+// The one range along which a tensor names places; -1 where there is none, or are several.
+int SpaceLaunch::named_range() const {
+  int named = -1;
+  for (int r = 0; r < form_.ranges; ++r)
+    if (form_.range[r].named && std::exchange(named, r) >= 0) return -1;
+  return named;
+}
+
 void SpaceLaunch::plan(Loops& loops) {
   lay_out(loops.stride);
   for (int r = 0; r < form_.ranges; ++r) {
     if (!form_.range[r].runs) continue;
-    loops.volume *= extent_[r];
+    const auto [from, to] = turns(r);
+    loops.volume *= to - from;
     const bool ordered = form_.range[r].runs >= 2;
     int& split = loops.split;
     if (!ordered && (split < 0 || (extent_[loops.range[split]] < 16 && extent_[r] > extent_[loops.range[split]])))
@@ -78,6 +93,18 @@ SpaceLaunch::Row SpaceLaunch::row_to_fetch(const Loops& loops) const {
   return {};
 }
 
+// The loop that goes from line to line of a scatter whose columns are divided: a thread takes its columns together, in
+// blocks of lines, since memory brings parts of lines that are wide. -1 where there is no such loop.
+int SpaceLaunch::columns_loop(const Loops& loops) const {
+  int found = -1;
+  if (loops.split < 0 || form_.range[loops.range[loops.split]].kind != STRATA_DIM_PLAIN ||
+      form_.range[loops.range[loops.split]].component != 1)
+    return -1;
+  for (int l = 0; l < loops.count; ++l)
+    if (form_.range[loops.range[l]].runs == 2 && std::exchange(found, l) >= 0) return -1;
+  return found;
+}
+
 int32_t SpaceLaunch::run(const void* scalars) {
   Loops loops;
   plan(loops);
@@ -89,7 +116,8 @@ int32_t SpaceLaunch::run(const void* scalars) {
   const bool serial = loops.split < 0 && scatters_ && loops.count > 0;
   if (serial) loops.split = 0;
   const int64_t units = loops.split < 0 ? 1 : extent_[loops.range[loops.split]];
-  const Row row = row_to_fetch(loops);
+  const int columns = columns_loop(loops);
+  const Row row = columns >= 0 ? Row{} : row_to_fetch(loops);
   std::atomic<int32_t> status{0};
   // Elements that a unit reads, those of its reductions counted.
   const double work = std::max(1.0, double(loops.volume) / double(units) * reads_);
@@ -98,7 +126,17 @@ int32_t SpaceLaunch::run(const void* scalars) {
     while (from < to) {
       const int64_t low = from % units, high = std::min(units, low + to - from);
       call.walk(from / units);
-      if (row.operand < 0) call.run(loops.split, low, high);
+      if (columns >= 0) {
+        const int64_t block = std::max<int64_t>(1, kBlock / (high - low));
+        for (int64_t i = call.begin[columns], past = call.end[columns]; i < past; i += block) {
+          call.begin[columns] = i, call.end[columns] = std::min(past, i + block);
+          call.run(loops.split, low, high);
+          check_interrupt();
+        }
+        std::tie(call.begin[columns], call.end[columns]) = turns(loops.range[columns]);
+      } else if (row.operand < 0) {
+        call.run(loops.split, low, high);
+      }
       for (int64_t at = low; row.operand >= 0 && at < high; at += row.block) {
         const int64_t past = std::min(high, at + row.block);
         const char* rows = operand_[row.operand].memory + call.offset[row.operand];
@@ -110,7 +148,9 @@ int32_t SpaceLaunch::run(const void* scalars) {
     if (call.status) status.fetch_or(call.status, std::memory_order_relaxed);
   };
   if (!serial) {
-    parallel_for(0, loops.times * units, std::max<int64_t>(1, int64_t(double(kGrain) / work)), part);
+    int64_t grain = std::max<int64_t>(1, int64_t(double(kGrain) / work));
+    if (columns >= 0) grain = std::max(grain, (units + num_threads() - 1) / num_threads());
+    parallel_for(0, loops.times * units, grain, part);
   } else {
     const int64_t block = std::max<int64_t>(1, int64_t(double(kBlock) / work));
     for (int64_t from = 0; from < loops.times * units; from += block) {
@@ -131,19 +171,18 @@ bool SpaceLaunch::own_places(const Loops& loops, int64_t* first, int threads) co
   if (index.dims != 1 || operand_[index_].width != sizeof(int64_t) || inside.kind != STRATA_DIM_PLAIN ||
       inside.component != 1)
     return false;
-  int named = -1;
-  for (int r = 0; r < form_.ranges; ++r) {
+  for (int r = 0; r < form_.ranges; ++r)
     if (form_.range[r].runs >= 2 && r != index.range[0]) return false;
-    if (form_.range[r].named && std::exchange(named, r) >= 0) return false;
-  }
+  const int named = named_range();
   const int64_t line = extent_[loops.range[loops.split]] * operand_[0].width;
   if (named < 0 || line < kLine || line > 4 * kFetched || loops.volume * loops.times < 2 * kGrain) return false;
-  const int64_t turns = extent_[index.range[0]], places = extent_[named], step = operand_[index_].stride[0];
+  const auto [from, to] = this->turns(index.range[0]);
+  const int64_t turns = to - from, places = extent_[named], step = operand_[index_].stride[0];
   const auto* value = reinterpret_cast<const int64_t*>(operand_[index_].memory + operand_[index_].offset);
   uint32_t count[256] = {};
   if (places < threads || turns > UINT32_MAX) return false;
   const int shift = std::max(0, int(std::bit_width(uint64_t(places - 1))) - 8);
-  for (int64_t i = 0; i < turns; ++i) {
+  for (int64_t i = from; i < to; ++i) {
     const auto at = uint64_t(value[i * step]);
     if (at >= uint64_t(places)) return false;  // negative, or an error
     ++count[at >> shift];
@@ -167,7 +206,8 @@ int32_t SpaceLaunch::run_by_place(const void* scalars, Loops& loops, const int64
   constexpr int64_t kNobody = INT64_MIN / 4;  // negative when a size is added, too
   const int range = form_.operand[index_].range[0];
   const int loop = int(std::find(loops.range, loops.range + loops.count, range) - loops.range);
-  const int64_t turns = extent_[range], step = operand_[index_].stride[0];
+  const auto [start, stop] = turns(range);
+  const int64_t step = operand_[index_].stride[0];
   const auto* value = reinterpret_cast<const int64_t*>(operand_[index_].memory + operand_[index_].offset);
   int64_t* stride = loops.stride;
   for (int k = 0; k < index_; ++k) stride += form_.operand[k].dims;
@@ -180,8 +220,8 @@ int32_t SpaceLaunch::run_by_place(const void* scalars, Loops& loops, const int64
     for (int64_t t = begin; t < end; ++t)
       for (int64_t turn = 0; turn < loops.times; ++turn) {
         call.walk(turn);
-        for (int64_t from = 0; from < turns; from += kTurns) {
-          const int64_t to = std::min(turns, from + kTurns);
+        for (int64_t from = start; from < stop; from += kTurns) {
+          const int64_t to = std::min(stop, from + kTurns);
           for (int64_t i = from; i < to; ++i) {
             const int64_t at = value[i * step];
             mine[i - from] = at >= first[t] && at < first[t + 1] ? at : kNobody;
