@@ -30,7 +30,7 @@ class ArrayRef {
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
   ArrayRef slice(size_t begin, size_t count) const { return {data_ + begin, count}; }
-  std::vector<T> vec() const { return {begin(), end()}; }
+  std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
 
  private:
   const T* data_ = nullptr;
@@ -123,7 +123,7 @@ class SmallVec {
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
   operator ArrayRef<T>() const { return {data_, size_}; }
-  std::vector<T> vec() const { return {begin(), end()}; }
+  std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
   bool operator==(const SmallVec& o) const { return ArrayRef<T>(*this) == ArrayRef<T>(o); }
 
  private:
