@@ -92,14 +92,15 @@ bool overlaps_itself(const Tensor& t) {
 
 Overlap overlap_between(const Tensor& a, const Tensor& b) {
   if (a.impl() == b.impl()) return Overlap::Full;
-  if (a.numel() == 0 || b.numel() == 0 || a.storage().get() != b.storage().get() || a.is_meta()) return Overlap::None;
+  if (a.numel() == 0 || b.numel() == 0 || a.storage().get() != b.storage().get()) return Overlap::None;
   if (!a.is_non_overlapping_and_dense() || !b.is_non_overlapping_and_dense()) {
     // As PyTorch does: only dense tensors are judged, and equal geometry is full overlap.
     return a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() && a.strides() == b.strides()
                ? Overlap::Full
                : Overlap::None;
   }
-  const char *ab = a.bytes(), *ae = ab + a.nbytes(), *bb = b.bytes(), *be = bb + b.nbytes();
+  const int64_t ab = a.storage_offset() * a.itemsize(), ae = ab + a.nbytes();
+  const int64_t bb = b.storage_offset() * b.itemsize(), be = bb + b.nbytes();
   if (ab == bb && ae == be && a.strides() == b.strides()) return Overlap::Full;
   return ab < be && bb < ae ? Overlap::Partial : Overlap::None;
 }

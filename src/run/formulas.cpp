@@ -109,7 +109,7 @@ Tensor wrapped_number(const Scalar& value, const Tensor& like) {
   const Tensor number = strata::wrapped_number(value);
   if (!like.is_meta() && like.device().is_cpu()) return number;
   Tensor made = eager::new_tensor(like, {}, number.dtype());
-  if (!made.is_meta()) eager::fill_values(made, value);
+  eager::fill_values(made, value);
   made.impl()->wrapped_number_ = true;
   return made;
 }

@@ -1,7 +1,6 @@
 #include "run/launch.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "dispatch/seen.h"
 #include "run/observe.h"
@@ -9,21 +8,17 @@
 namespace strata::eager {
 namespace {
 
-int32_t on_cpu(const SpaceCall& c) {
-  return space({c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data(), c.extents, c.index});
-}
-
-// Over shapes alone.
-int32_t nothing(const SpaceCall& c) {
+// On the CPU; of shapes alone it is told.
+int32_t run(const SpaceCall& c) {
+  if (c.outs[0]->filled_by() != 1)
+    return space({c.op, c.dtype, c.outs, c.ins, c.places, c.scalars.data(), c.extents, c.index});
   if (LaunchObserver* o = observer_of(*c.outs[0])) o->space(c);
   return 0;
 }
 
-std::atomic<Launcher> launchers[kMaxDeviceTypes] = {on_cpu, nothing};
-
 // The kernel over a computed group of many dims, so many of them at a time: what was done before is the next turn's
 // input.
-int32_t in_turns(const SpaceCall& c, size_t rank, Launcher launcher) {
+int32_t in_turns(const SpaceCall& c, size_t rank) {
   STRATA_INTERNAL(c.outs.size() == 1 && c.ins.size() == 1, c.name, ": turns take one tensor");
   const Tensor& to = *c.outs[0];
   Tensor from = *c.ins[0];
@@ -47,18 +42,18 @@ int32_t in_turns(const SpaceCall& c, size_t rank, Launcher launcher) {
       for (size_t k = list ? first : 0; k < (list ? past : n); ++k) slots.push_back(slot[k]);
       slot += n;
     }
-    const Tensor part = past == rank ? to : make_tensor(sizes, to.dtype(), to.device());
+    const Tensor part = past == rank ? to : make_tensor_as(to, sizes, to.dtype());
     const Tensor *outs = &part, *ins = &from;
-    status |= launcher({c.op,
-                        c.name,
-                        c.dtype,
-                        {&outs, 1},
-                        {&ins, 1},
-                        {places.data(), places.size()},
-                        {slots.data(), slots.size()},
-                        {},
-                        c.extents,
-                        c.index});
+    status |= run({c.op,
+                   c.name,
+                   c.dtype,
+                   {&outs, 1},
+                   {&ins, 1},
+                   {places.data(), places.size()},
+                   {slots.data(), slots.size()},
+                   {},
+                   c.extents,
+                   c.index});
     from = part;
   }
   return status;
@@ -66,19 +61,11 @@ int32_t in_turns(const SpaceCall& c, size_t rank, Launcher launcher) {
 
 }  // namespace
 
-void register_launcher(int device_type, Launcher launcher) {
-  launchers[device_type].store(launcher, std::memory_order_release);
-}
-
 int32_t launch(const SpaceCall& c) {
   check_seen(c.name);
-  const Device device = c.outs[0]->device();
-  const Launcher launcher = launchers[c.outs[0]->filled_by()].load(std::memory_order_acquire);
-  STRATA_CHECK_NOT_IMPLEMENTED(launcher, c.name, ": device ", device,
-                               " runs no printed kernels; move the operands to the CPU with .to(\"cpu\")");
   size_t rank = 0;
   for (const Place& p : c.places) rank = std::max(rank, p.dims.size());
-  return rank > size_t(kMaxGroup) ? in_turns(c, rank, launcher) : launcher(c);
+  return rank > size_t(kMaxGroup) ? in_turns(c, rank) : run(c);
 }
 
 }  // namespace strata::eager

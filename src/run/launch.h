@@ -1,5 +1,5 @@
-// Launch: hands a prepared space kernel to the device of its operands. Preparation (checks, sizes, memory) is the same
-// for all devices; a device type registers one function that runs printed kernels there.
+// Launch: runs a prepared space kernel. Preparation (checks, sizes, memory) is the same for all devices: what is
+// launched over shapes alone is told (run/observe.h), and a device runs that (device/).
 #pragma once
 #include "run/observe.h"
 #include "run/space.h"
@@ -23,9 +23,6 @@ struct SpaceCall {
   int index = -1;            // the input whose values say where a scatter's contributions go
 };
 
-using Launcher = int32_t (*)(const SpaceCall& call);  // gives the status word
-void register_launcher(int device_type, Launcher launcher);
-
 // Whether there is something to fill in `out`: elements, and not a shape alone.
 inline bool has_elements_in_memory(const Tensor& out) { return out.numel() != 0 && !out.is_meta(); }
 // The same for C++ that fills by hand, whose work no launch tells.
@@ -45,9 +42,8 @@ inline bool to_run(std::initializer_list<const Tensor*> results) {
   return false;
 }
 
-// Runs the kernel on the device of its first output and gives the status word. Computed groups of more than kMaxGroup
-// dims are done in turns: the kernel's index at a dim depends on that dim alone. Raises NotImplementedError for a
-// device that runs no kernels.
+// Runs the kernel and gives the status word. Computed groups of more than kMaxGroup dims are done in turns: the
+// kernel's index at a dim depends on that dim alone.
 int32_t launch(const SpaceCall& call);
 
 }  // namespace strata::eager

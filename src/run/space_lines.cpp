@@ -1,5 +1,5 @@
-// Chains of lines: where a one-dimensional index names whole lines, all elements of a line are as far in their chain. So
-// chains are counted by line, here, and kernels that count nothing run from the end of one chain to the next: Note
+// Chains of lines: where a one-dimensional index names whole lines, all elements of a line are as far in their chain.
+// So chains are counted by line, here, and kernels that count nothing run from the end of one chain to the next: Note
 // [Chains].
 #include <vector>
 

@@ -176,15 +176,24 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     }
     check_geometry(node, args);
     check_types(node, stack);
-    if (!whole_ && told(node, args, stack, before) && can_raise(node, args, before)) return;
+    if (!whole_ && told(node, args, stack, before, blocks) && can_raise(node, args, before)) return;
     list_.launches.resize(before);
     list_.stretches.back() = drawn;
     call_whole(node, args, stack, blocks);
   }
 
-  // Whether launches account for all memory that the operator makes or writes.
-  bool told(const ir::Node& node, const Stack& args, const Stack& results, size_t before) {
+  // Whether launches account for all memory that the operator makes or writes. Blocks from `made` on are its own.
+  bool told(const ir::Node& node, const Stack& args, const Stack& results, size_t before, size_t made) {
     bool all = true;
+    std::vector<char> filled(list_.blocks.size() - made);
+    for (size_t i = before; i < list_.launches.size(); ++i) {
+      const Launch& l = list_.launches[i];
+      for (const Operand& o : l.ins)
+        if (o.block >= int(made))
+          all &= filled[size_t(o.block) - made] || list_.blocks[size_t(o.block)].constant.defined();
+      for (const Operand& o : l.outs)
+        if (o.block >= int(made)) filled[size_t(o.block) - made] = true;
+    }
     auto is_written = [&](const Tensor& t) {
       if (!t.defined() || t.numel() == 0) return;
       const Storage* s = t.storage().get();
