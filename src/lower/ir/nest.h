@@ -73,9 +73,14 @@ struct Nest {
   std::string symbol() const;  // "add_Tensor_f32"
 };
 
+// How many ranges a pointwise or row kernel has over its rows, and over elements.
+struct BlockForm {
+  int kept = 1, elements = 1;
+};
+
 // The kernel of `desc` for tensors of `dtype` as a nest. Raises Value for a text that makes no sense. `streams`: random
 // words are computed from the scalars seed and offset, and are no operands.
-Nest build_nest(const KernelDesc& desc, DType dtype, bool streams = false);
+Nest build_nest(const KernelDesc& desc, DType dtype, bool streams = false, BlockForm form = {});
 
 // Fills `depends` from nodes and reductions.
 void find_dependences(Nest& nest);

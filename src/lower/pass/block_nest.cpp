@@ -1,4 +1,5 @@
-// Pointwise and row kernels as nests: one range, or a row's own and one over its elements, which the reductions bind.
+// Pointwise and row kernels as nests: ranges over their elements, or over the rows and, bound by the reductions, over
+// the elements of a row.
 #include "lower/expr/build.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 class BlockNest {
  public:
-  BlockNest(const KernelDesc& desc, DType dtype, bool streams) : builder_(desc, dtype) {
+  BlockNest(const KernelDesc& desc, DType dtype, bool streams, BlockForm form) : builder_(desc, dtype) {
     builder_.g.portable = true;
     builder_.streams = streams;
     outputs_ = builder_.build();
@@ -22,8 +23,10 @@ class BlockNest {
     nest_.dtype = dtype;
     nest_.scalars = k.scalars;
     rows_ = k.kind == KernelKind::Rows;
-    if (rows_) nest_.ranges.push_back({"row"});
-    nest_.ranges.push_back({"i"});
+    rows_dims_ = rows_ ? form.kept : 0;
+    for (int d = 0; d < rows_dims_; ++d) nest_.ranges.push_back({form.kept > 1 ? str_cat("row", d) : "row"});
+    for (int d = 0; d < form.elements; ++d) nest_.ranges.push_back({form.elements > 1 ? str_cat("i", d) : "i"});
+    element_end_ = int(nest_.ranges.size());
     for (const Operand& o : k.outputs) add_operand(o, true);
     for (const Operand& o : k.inputs) add_operand(o, false);
   }
@@ -51,12 +54,15 @@ class BlockNest {
 
  private:
   void add_operand(const Operand& o, bool output) {
-    std::vector<int> dims{0};
-    if (rows_ && !o.per_row) dims.push_back(1);
+    std::vector<int> dims;
+    for (int d = 0; d < (rows_ && o.per_row ? rows_dims_ : int(nest_.ranges.size())); ++d) dims.push_back(d);
     nest_.operands.push_back({o.name, o.storage, output, dims});
   }
 
   int range(int k) { return g_.add({Op::Range, DType::I64, {-1, -1, -1}, uint64_t(k)}); }
+  int extent(int k) { return g_.add({Op::Extent, DType::I64, {-1, -1, -1}, uint64_t(k)}); }
+  // The ranges over elements: those of carries follow.
+  std::pair<int, int> elements() const { return {rows_dims_, element_end_}; }
 
   int offset(int operand) {
     int sum = -1;
@@ -79,15 +85,23 @@ class BlockNest {
         n.imm = uint64_t(operand);
         break;
       }
-      case Op::Index:
-        return range(rows_ ? 1 : 0);
-      case Op::Length:
-        return g_.add({Op::Extent, DType::I64, {-1, -1, -1}, 1});
+      case Op::Index: {  // row-major
+        int index = range(elements().first);
+        for (int d = elements().first + 1; d < elements().second; ++d)
+          index = g_.bin(Op::Add, g_.bin(Op::Mul, index, extent(d)), range(d));
+        return index;
+      }
+      case Op::Length: {
+        int length = extent(elements().first);
+        for (int d = elements().first + 1; d < elements().second; ++d) length = g_.bin(Op::Mul, length, extent(d));
+        return length;
+      }
       case Op::Reduced: {
         Reduction r = builder_.g.reductions[n.imm];
         for (int& v : r.value)
           if (v >= 0) v = at_[v];
-        r.over = 2;
+        r.over = 0;
+        for (int d = elements().first; d < elements().second; ++d) r.over |= uint64_t(1) << d;
         n.imm = uint64_t(g_.reduce(std::move(r)));
         break;
       }
@@ -104,18 +118,19 @@ class BlockNest {
   Graph g_;
   std::vector<int> at_;
   bool rows_ = false;
+  int rows_dims_ = 0, element_end_ = 0;
 };
 
 }  // namespace
 
-Nest build_nest(const KernelDesc& desc, DType dtype, bool streams) {
+Nest build_nest(const KernelDesc& desc, DType dtype, bool streams, BlockForm form) {
   if (desc.kind == KernelKind::Space) {
     // The first form says all that the others say of more dims or loops; of scatters, the one for any number of chains.
     const std::vector<SpaceForm> forms = space_forms(desc, dtype);
     const auto chained = std::find_if(forms.begin(), forms.end(), [](const SpaceForm& f) { return f.chained; });
     return build_space(desc, dtype, chained == forms.end() ? forms[0] : *chained);
   }
-  return BlockNest(desc, dtype, streams).run();
+  return BlockNest(desc, dtype, streams, form).run();
 }
 
 }  // namespace strata::lower

@@ -22,6 +22,10 @@ struct Dialect {
   // Between type and name of an output's memory: that no other operand reaches it, but for the same elements of a
   // kernel that reads them at their own place.
   const char* apart = "";
+  // Entry points of devices (print/print_entry.h; include/strata/sdk/device.h says what each is).
+  const char* entry = "void ";
+  bool slots = false;
+  const char *first_item = "", *item_step = "", *or_status = "";
 };
 
 // Portable C99: one lane, standard headers only.

@@ -9,9 +9,8 @@ namespace {
 // Tree T. $C: what combines two values a and b. A chunk is 65,536 elements: $E part[1024] by position, `count` of them
 // present. Chunks fold pairwise in order: a binary counter of what is waiting.
 const char* const kTree = R"C($head $E fold_${name}_$E($E* part, i64 count) {
-  static const short width[10] = {16, 32, 64, 128, 256, 512, 8, 4, 2, 1};
   for (int bit = 0; bit < 10; bit++) {
-    const i64 w = width[bit];
+    const i64 w = bit < 6 ? (i64)16 << bit : (i64)1 << (9 - bit);
     for (i64 k = 0; k + w < count; k++)
       if (bit < 6 ? !(k & (2 * w - 16)) : k < w) {
         const $E a = part[k], b = part[k + w];
@@ -41,9 +40,8 @@ $head $E last_${name}_$E(const $E* waiting, i64 depth, $E none) {
 
 // Products of complex values: the parts are not apart.
 const char* const kComplexTree = R"C($head void fold_product_$E($E* re, $E* im, i64 count) {
-  static const short width[10] = {16, 32, 64, 128, 256, 512, 8, 4, 2, 1};
   for (int bit = 0; bit < 10; bit++) {
-    const i64 w = width[bit];
+    const i64 w = bit < 6 ? (i64)16 << bit : (i64)1 << (9 - bit);
     for (i64 k = 0; k + w < count; k++)
       if (bit < 6 ? !(k & (2 * w - 16)) : k < w) {
         const $E x = re[k], y = im[k];

@@ -123,8 +123,8 @@ void NestPrinter::combine_function(int number) {
   for (size_t k = 0; k < c.next.size(); ++k) line("to[" + std::to_string(k) + "] = " + ref(c.next[k]) + ";");
   std::swap(body, text_);
   depth_ = depth;
-  functions_ +=
-      "static void " + name + "(const " + type + "* a, const " + type + "* b, " + type + "* to) {\n" + body + "}\n\n";
+  functions_ += std::string(values_.dialect().helper) + " void " + name + "(const " + type + "* a, const " + type +
+                "* b, " + type + "* to) {\n" + body + "}\n\n";
 }
 
 }  // namespace strata::lower

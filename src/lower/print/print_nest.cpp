@@ -407,8 +407,9 @@ std::vector<NestParameter> parameters(const Nest& nest) {
                      nest.operands[k].label() + "_s" + std::to_string(d)});
   for (size_t k = 0; k < nest.scalars.size(); ++k) {
     const DType t = nest.scalars[k].type, c = storage_node_type(t);
-    out.push_back({NestParameter::Scalar, int(k), 0, c, false, nest.scalars[k].name});
-    if (is_complex(t)) out.push_back({NestParameter::Scalar, int(k), 1, c, false, nest.scalars[k].name + "_im"});
+    const std::string& name = nest.scalars[k].name;
+    out.push_back({NestParameter::Scalar, int(k), 0, c, false, is_word(name) ? name + "_" : name});
+    if (is_complex(t)) out.push_back({NestParameter::Scalar, int(k), 1, c, false, name + "_im"});
   }
   for (size_t k = 0; k < nest.ranges.size(); ++k)
     if (nest.loops() >> k & 1) {

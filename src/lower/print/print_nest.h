@@ -17,7 +17,8 @@ namespace strata::lower {
 
 // What a printed function takes, in order. Sizes and strides are in elements, offsets in bytes.
 struct NestParameter {
-  enum Kind : uint8_t { Memory, Offset, Extent, Stride, Scalar, Begin, End, Status };
+  // Word: which word of the status an entry point's is (print_entry.h).
+  enum Kind : uint8_t { Memory, Offset, Extent, Stride, Scalar, Begin, End, Status, Word };
   Kind kind;
   int index;         // operand, range or scalar
   uint8_t part = 0;  // dim of a stride; 1: the imaginary part of a scalar

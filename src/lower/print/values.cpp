@@ -1,5 +1,6 @@
 #include "lower/print/values.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -11,16 +12,29 @@ std::string unsigned_of(DType t) { return traits(t).bits == 64 ? "u64" : "u32"; 
 
 }  // namespace
 
+// Words of C, of the languages that devices speak, which are near it, and names of <math.h>.
+static const char* const kWords[] = {
+    "int", "long", "float", "double", "char", "short", "void", "if", "for", "do", "while", "else", "return", "const",
+    "static", "signed", "unsigned", "switch", "case", "break", "auto", "enum", "struct", "union", "goto", "inline",
+    "register", "restrict", "sizeof", "default", "extern", "bit", "status", "l", "h", "typedef", "volatile", "continue",
+    "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "INFINITY", "NAN",
+    // Words of devices' dialects of C.
+    "half", "quad", "bool", "uchar", "ushort", "uint", "ulong", "size_t", "global", "local", "constant", "private",
+    "generic", "kernel", "pipe", "uniform", "complex", "imaginary", "event_t", "sampler_t", "true", "false",
+    // Words of C++, which some dialects are.
+    "and", "or", "not", "xor", "bitand", "bitor", "compl", "new", "delete", "class", "this", "template", "typename",
+    "public", "protected", "namespace", "operator", "try", "catch", "throw", "friend", "virtual", "explicit", "export",
+    "mutable", "using", "asm", "concept", "requires",
+    // Names of <math.h>.
+    "sqrt", "floor", "ceil", "trunc", "rint", "fma", "exp", "log", "sin", "cos", "tan", "pow", "fmod", "erf", "gamma",
+    "y0", "y1", "j0", "j1", "yn", "jn", "div", "round", "remainder"};
+
+bool is_word(const std::string& name) {
+  return std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords);
+}
+
 NamePool::NamePool() {
-  for (const char* word :
-       {"int", "long", "float", "double", "char", "short", "void", "if", "for", "do", "while", "else", "return",
-        "const", "static", "signed", "unsigned", "switch", "case", "break", "auto", "enum", "struct", "union", "goto",
-        "inline", "register", "restrict", "sizeof", "default", "extern", "bit", "status", "l", "h", "typedef",
-        "volatile", "continue", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64", "INFINITY", "NAN",
-        // Names of <math.h>.
-        "sqrt", "floor", "ceil", "trunc", "rint", "fma", "exp", "log", "sin", "cos", "tan", "pow", "fmod", "erf",
-        "gamma", "y0", "y1", "j0", "j1", "yn", "jn", "div", "round", "remainder"})
-    used_[word] = 1;
+  for (const char* word : kWords) used_[word] = 1;
 }
 
 std::string NamePool::unique(const std::string& wish) {

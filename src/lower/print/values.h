@@ -10,6 +10,9 @@
 
 namespace strata::lower {
 
+// Whether a name means something in a language that kernels are printed in.
+bool is_word(const std::string& name);
+
 // C's words and what a printer has reserved are never given.
 class NamePool {
  public:

@@ -1,0 +1,91 @@
+#include "lower/print/print_entry.h"
+
+namespace strata::lower {
+
+namespace {
+
+bool divides(const NestRange& r) { return !r.ordered && !r.whole; }
+
+// An argument in a slot of 8 bytes: its first bytes are the value's.
+std::string in_slot(const NestParameter& p, const Dialect& d, size_t slot) {
+  const std::string at = "a + " + std::to_string(slot);
+  if (p.kind == NestParameter::Memory)
+    return std::string("(") + d.memory + (p.output ? "void*" : "const void*") + ")*(" + at + ")";
+  const std::string type = p.kind == NestParameter::Status ? std::string(d.memory) + "i32*" : traits(p.type).cname;
+  return "*(" + type + " const*)(" + at + ")";
+}
+
+}  // namespace
+
+std::vector<NestParameter> entry_parameters(const Nest& nest) {
+  std::vector<NestParameter> out;
+  const bool sets = may_set_status(nest);
+  for (NestParameter& p : parameters(nest))
+    if (p.kind != NestParameter::Begin && p.kind != NestParameter::End && (sets || p.kind != NestParameter::Status))
+      out.push_back(std::move(p));
+  if (sets) out.push_back({NestParameter::Word, 0, 0, DType::I64, false, "word"});
+  return out;
+}
+
+std::vector<int> item_ranges(const Nest& nest) {
+  std::vector<int> out;
+  for (size_t k = 0; k < nest.ranges.size(); ++k)
+    if ((nest.loops() >> k & 1) && divides(nest.ranges[k])) out.push_back(int(k));
+  return out;
+}
+
+bool may_set_status(const Nest& nest) {
+  for (const Node& n : nest.nodes)
+    if (n.op == Op::Check || (n.op == Op::Call && n.takes_status())) return true;
+  return false;
+}
+
+std::string print_entry(const Nest& nest, const Dialect& d, const std::string& entry) {
+  std::string out = print_nests({nest}, d) + d.entry + entry + "(";
+  const std::vector<NestParameter> taken = entry_parameters(nest);
+  std::string fetched, separator;
+  for (size_t k = 0; k < taken.size(); ++k) {
+    const NestParameter& p = taken[k];
+    const std::string type = p.kind == NestParameter::Memory   ? str_cat(d.memory, p.output ? "void*" : "const void*")
+                             : p.kind == NestParameter::Status ? str_cat(d.memory, "i32*")
+                                                               : std::string(traits(p.type).cname);
+    if (d.slots)
+      fetched += str_cat("  ", type, " const ", p.name, " = ", in_slot(p, d, k), ";\n");
+    else
+      out += separator + type + " " + p.name, separator = ", ";
+  }
+  out += d.slots ? str_cat("const u64* a, i64 first, i64 past) {\n", fetched,
+                           "  for (i64 item = first; item < past; item++) {\n")
+                 : str_cat(", i64 items) {\n  for (i64 item = ", d.first_item, "; item < items; item += ", d.item_step,
+                           ") {\n");
+  // The last loop is the fastest.
+  const std::vector<int> ranges = item_ranges(nest);
+  for (size_t k = ranges.size(); k-- > 0;) {
+    const std::string& name = nest.ranges[size_t(ranges[k])].name;
+    std::string rest = k + 1 == ranges.size() ? "item" : "rest_" + nest.ranges[size_t(ranges[k + 1])].name;
+    out += str_cat("    const i64 at_", name, " = ", k ? str_cat(rest, " % n_", name) : rest, ";\n");
+    if (k) out += str_cat("    const i64 rest_", name, " = ", rest, " / n_", name, ";\n");
+  }
+  out += "    i32 found_here = 0;\n    " + nest.symbol() + "(";
+  separator = "";
+  for (const NestParameter& p : parameters(nest)) {
+    out += separator;
+    separator = ", ";
+    const bool loop = p.kind == NestParameter::Begin || p.kind == NestParameter::End;
+    const std::string range = loop ? nest.ranges[size_t(p.index)].name : "";
+    const bool item = loop && divides(nest.ranges[size_t(p.index)]);
+    if (p.kind == NestParameter::Status)
+      out += "&found_here";
+    else if (p.kind == NestParameter::Begin)
+      out += item ? "at_" + range : "0";
+    else if (p.kind == NestParameter::End)
+      out += item ? "at_" + range + " + 1" : "n_" + range;
+    else
+      out += p.name;
+  }
+  out += ");\n";
+  if (may_set_status(nest)) out += str_cat("    if (found_here) ", d.or_status, "(status + word, found_here);\n");
+  return out + "  }\n}\n";
+}
+
+}  // namespace strata::lower

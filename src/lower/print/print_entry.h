@@ -1,0 +1,21 @@
+// A nest as a device's kernel: the printed function, and an entry point whose items are the turns of the loops that may
+// run in any order. An item runs all turns of the loops whose order matters.
+#pragma once
+#include <string>
+
+#include "lower/print/print_nest.h"
+
+namespace strata::lower {
+
+// What the entry point takes: parameters() of the nest but for Begin and End. Of a kernel that may set its status the
+// last two say where: an array, and which of its words; others have none.
+std::vector<NestParameter> entry_parameters(const Nest& nest);
+// The loops that make items, outermost first: their numbers of turns multiply to that of items.
+std::vector<int> item_ranges(const Nest& nest);
+// Whether a run may or something into the status.
+bool may_set_status(const Nest& nest);
+
+// A whole text in the dialect; the entry point is called `entry`.
+std::string print_entry(const Nest& nest, const Dialect& dialect, const std::string& entry);
+
+}  // namespace strata::lower
