@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LAYERS = ["base", "core", "dispatch", "dist", "run", "vendor", "ops", "compose", "grad", "io", "ir", "jit", "lower", "nn", "optim",
+LAYERS = ["base", "core", "dispatch", "dist", "run", "vendor", "ops", "compose", "grad", "io", "ir", "jit", "device", "lower", "nn", "optim",
           "serve"]
 MAX_LINES = 500
 CODE = {".cpp", ".h", ".c", ".py", ".yaml", ".expr", ".md", ".txt"}
@@ -21,9 +21,9 @@ CODE = {".cpp", ".h", ".c", ".py", ".yaml", ".expr", ".md", ".txt"}
 ALLOWED = {(layer, f"lower/{name}.h") for layer in ("run", "ops") for name in ("kernel_abi", "registry")}
 # The layers that generated headers belong to, by how their names under strata/generated/ begin: declarations of operators are
 # dispatch's, kernels, formulas and the C++ that entries name are declared for run/ and what stands on it.
-GENERATED = {"tensor_methods": "core", "op_info": "dispatch", "arg_types": "dispatch", "ops/": "dispatch", "handles/": "dispatch", "kernel_": "run", "formulas": "run", "by_hand/": "run"}
+GENERATED = {"strata/sdk/": "base", "tensor_methods": "core", "op_info": "dispatch", "arg_types": "dispatch", "ops/": "dispatch", "handles/": "dispatch", "kernel_": "run", "formulas": "run", "by_hand/": "run"}
 # Layers that print texts themselves.
-PRINTS = {"jit"}
+PRINTS = {"jit", "device"}
 # lower/ stands beside the layers: it may use these only.
 LOWER_MAY = {"base", "core", "lower"}
 
@@ -31,7 +31,7 @@ LOWER_MAY = {"base", "core", "lower"}
 # What may ask whether a tensor has memory: where launches begin, reads of values on the host, records of autograd, the choice of
 # a device's kernels, files, observers of launches. Those that make results or launch kernels ask by the functions of run/launch.h and core/tensor.h.
 MEMORY_KNOWN = {"run/launch.h", "run/launch.cpp", "run/formulas.cpp", "run/index_args.cpp", "grad/node.h", "dispatch/operator.cpp",
-                "io/safetensors.cpp", "run/observe.h", "jit/compile/launches.cpp", "jit/compiled.cpp"}
+                "io/safetensors.cpp", "run/observe.h", "jit/compile/launches.cpp", "jit/compiled.cpp", "device/operators.cpp", "device/twins.cpp"}
 LAUNCHES = {"run/copy.cpp", "run/launches.cpp", "run/pointwise.cpp", "run/random.cpp", "run/rows.cpp", "run/prepare.cpp",
             "run/prepare.h"}
 

@@ -1,50 +1,106 @@
-"""The device beside the CPU, if a plugin offers one. No plugin is loaded in this version."""
+"""The device beside the CPU, whichever plugin offers it: torch.accelerator's functions.
+
+A plugin is loaded by `load`, by the environment variable STRATA_PLUGINS (files, with colons between), or by an installed
+package's entry point. The first one that was loaded is the current accelerator.
+"""
 
 from __future__ import annotations
 
+import strata
+from strata import _C
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    import os
 
-    import strata
+
+def load(path: str | os.PathLike) -> str:
+    """Opens a device's plugin, a shared object, and gives the name under which its devices are known. Opened before, it is
+    the same one. RuntimeError for what is no plugin of this version of the SDK."""
+    import os
+
+    return _C._device_load(os.path.abspath(path))
+
+
+def _plugins() -> list:
+    found = _C._device_plugins()
+    if not found:
+        _C._device_find()
+        found = _C._device_plugins()
+    return found
 
 
 def is_available() -> bool:
     """Whether a plugin offers a device that is there."""
-    return False
+    return device_count() > 0
 
 
 def device_count() -> int:
-    """The number of its devices."""
-    return 0
+    """The number of the current accelerator's devices."""
+    found = _plugins()
+    return found[0][3] if found else 0
 
 
 def current_accelerator(check_available: bool = False) -> strata.device | None:
     """The device type, or None."""
-    return None
+    found = _plugins()
+    return strata.device(found[0][0]) if found and (found[0][3] > 0 or not check_available) else None
 
 
-def _missing(name: str) -> NoReturn:
-    raise RuntimeError(
-        f"strata.accelerator.{name}: no plugin with a device is loaded; test strata.accelerator.is_available() first"
-    )
+def _device(device: object, name: str) -> strata.device:
+    if device is None or isinstance(device, int):
+        own = current_accelerator()
+        if own is None:
+            raise RuntimeError(
+                f"strata.accelerator.{name}: no plugin with a device is loaded; test strata.accelerator.is_available() first"
+            )
+        return own if device is None else strata.device(own.type, device)
+    return strata.device(device)
 
 
 def current_device_index() -> int:
-    """Raises RuntimeError: there is no device."""
-    _missing("current_device_index")
+    """The number of this thread's current device."""
+    return _C._device_current(_device(None, "current_device_index"))
 
 
-def set_device_index(device: Any) -> None:
-    """Raises RuntimeError: there is no device."""
-    _missing("set_device_index")
+def set_device_index(device: object) -> None:
+    """Makes a device, or that of a number, this thread's current one."""
+    _C._device_set_current(_device(device, "set_device_index"))
 
 
-def current_stream(device: Any = None) -> Any:
-    """Raises RuntimeError: there is no device."""
-    _missing("current_stream")
+def synchronize(device: object = None) -> None:
+    """Waits until the device has done all that it was given; raises what went wrong there, by the operator's name and the
+    line that called it."""
+    _C._device_synchronize(_device(device, "synchronize"))
 
 
-def synchronize(device: Any = None) -> None:
-    """Raises RuntimeError: there is no device."""
-    _missing("synchronize")
+def memory_allocated(device: object = None) -> int:
+    """Bytes that tensors have on the device."""
+    return _C._device_memory(_device(device, "memory_allocated"))["live_bytes"]
+
+
+def max_memory_allocated(device: object = None) -> int:
+    """The most bytes that they had since reset_peak_memory_stats()."""
+    return _C._device_memory(_device(device, "max_memory_allocated"))["peak_bytes"]
+
+
+def memory_reserved(device: object = None) -> int:
+    """Bytes that tensors have or that are kept for the next ones."""
+    stats = _C._device_memory(_device(device, "memory_reserved"))
+    return stats["live_bytes"] + stats["cached_bytes"]
+
+
+def reset_peak_memory_stats(device: object = None) -> None:
+    """Makes the present use the peak."""
+    _C._device_reset_peak(_device(device, "reset_peak_memory_stats"))
+
+
+def empty_cache(device: object = None) -> None:
+    """Gives memory that no tensor has back to the device."""
+    _C._device_empty_cache(_device(device, "empty_cache"))
+
+
+def current_stream(device: object = None) -> object:
+    """NotImplementedError: each device has one queue, which all threads share."""
+    _device(device, "current_stream")
+    raise NotImplementedError("strata.accelerator.current_stream: a device has one queue, without a handle in Python yet")

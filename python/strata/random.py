@@ -18,7 +18,11 @@ default_generator = _C.default_generator
 
 
 def manual_seed(seed: int) -> _C.Generator:
-    """Starts the default generator's stream of that seed, a number in [-2^63, 2^64); returns the generator."""
+    """Starts the default generators' streams of that seed, a number in [-2^63, 2^64), the CPU's and those of all devices;
+    returns the CPU's generator."""
+    for name, _, _, count in _C._device_plugins():
+        for number in range(count):
+            _C._device_generator(f"{name}:{number}").manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))
 
 

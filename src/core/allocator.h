@@ -11,10 +11,13 @@ namespace strata {
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // At least `bytes` bytes at a multiple of 64; null for 0. Raises OutOfMemory.
+  // At least `bytes` bytes at a multiple of 64; null for 0. Raises OutOfMemory. Of memory that the host can't reach it
+  // is a handle.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* data, size_t bytes) = 0;  // `bytes` as it was asked for
   virtual Device device() const = 0;
+  // Of memory that the host can't reach: from one handle to another.
+  virtual void move(void* to, const void* from, size_t bytes);
 };
 
 struct MemoryStats {

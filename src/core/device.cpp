@@ -1,5 +1,7 @@
 #include "core/device.h"
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <mutex>
 
@@ -33,12 +35,23 @@ int intern_device_type(const std::string& name) {
   return n.count++;
 }
 
+namespace {
+std::atomic<void (*)()> device_finder{nullptr};
+}
+
+void set_device_finder(void (*find)()) { device_finder = find; }
+
 Device parse_device(std::string_view text) {
   size_t colon = text.find(':');
   std::string_view name = text.substr(0, colon);
   Names& n = names();
-  std::lock_guard<std::mutex> hold(n.lock);
+  std::unique_lock<std::mutex> hold(n.lock);
   std::string known;
+  if (void (*find)() = device_finder; find && std::find(n.names, n.names + n.count, name) == n.names + n.count) {
+    hold.unlock();
+    find();
+    hold.lock();
+  }
   for (int i = 0; i < n.count; ++i) {
     known += (i ? ", " : "") + n.names[i];
     if (n.names[i] != name) continue;

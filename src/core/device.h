@@ -20,6 +20,8 @@ struct Device {
 
 const std::string& device_type_name(int type);
 int intern_device_type(const std::string& name);  // adds the name when it is new; raises past kMaxDeviceTypes
+// Called once for a name that nobody knows: it may add names (plugins that were not loaded yet).
+void set_device_finder(void (*find)());
 // "cpu", "cpu:0", "name:1". Raises a Runtime error that lists the known names.
 Device parse_device(std::string_view text);
 std::string to_string(Device device);

@@ -1,5 +1,8 @@
 #include "core/generator.h"
 
+#include <algorithm>
+#include <map>
+
 #include "base/error.h"
 
 namespace strata {
@@ -34,8 +37,16 @@ PhiloxState Generator::reserve(int64_t words) {
 
 Generator& default_generator(Device device) {
   static Generator* cpu = new Generator(Generator::make());
-  STRATA_CHECK(device.is_cpu(), "generator: no default generator for ", device);
-  return *cpu;
+  if (STRATA_LIKELY(device.is_cpu())) return *cpu;
+  STRATA_CHECK(!device.is_meta(), "generator: no default generator for ", device);
+  // A device's begins with the CPU's seed: a program draws the same there.
+  static std::mutex* lock = new std::mutex;
+  static auto* others = new std::map<std::pair<int, int>, Generator>;
+  device.index = std::max<int8_t>(device.index, 0);
+  std::lock_guard<std::mutex> hold(*lock);
+  auto [at, fresh] = others->try_emplace({device.type, device.index});
+  if (fresh) at->second = Generator::make(device, cpu->initial_seed());
+  return at->second;
 }
 
 // Printed from src/lower/math/philox.expr (lower/print/print_host.cpp): the words of one counter, and of `count` from

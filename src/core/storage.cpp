@@ -7,11 +7,22 @@
 
 namespace strata {
 
+void Allocator::move(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+
 Ref<Storage> Storage::make(Allocator& allocator, size_t bytes, bool allocate) {
   Ref<Storage> s(new Storage);
   if (allocate) s->data_ = allocator.allocate(bytes);
   s->bytes_ = s->capacity_ = bytes;
   s->shape_only_ = !allocate;
+  s->allocator_ = &allocator;
+  s->device_ = allocator.device();
+  return s;
+}
+
+Ref<Storage> Storage::away(Allocator& allocator, size_t bytes) {
+  Ref<Storage> s(new Storage);
+  s->context_ = allocator.allocate(bytes);
+  s->bytes_ = s->capacity_ = bytes;
   s->allocator_ = &allocator;
   s->device_ = allocator.device();
   return s;
@@ -42,20 +53,25 @@ void Storage::resize(size_t bytes) {
                allocator_ ? "another library looks at its memory, by numpy(), DLPack or a buffer"
                           : "it borrows memory of another library",
                "; clone the tensor first");
-  if (shape_only_ || (bytes != 0 && data_ && bytes <= capacity_)) {
+  const bool away = device_.type > 1;
+  void*& own = away ? context_ : data_;
+  if (shape_only_ || (bytes != 0 && own && bytes <= capacity_)) {
     bytes_ = bytes;
     return;
   }
   void* fresh = bytes ? allocator_->allocate(bytes) : nullptr;
-  if (data_ && fresh) std::memcpy(fresh, data_, std::min(bytes, bytes_));
-  if (data_) allocator_->free(data_, capacity_);
-  data_ = fresh;
+  if (own && fresh && bytes_) allocator_->move(fresh, own, std::min(bytes, bytes_));
+  if (own) allocator_->free(own, capacity_);
+  own = fresh;
   bytes_ = capacity_ = bytes;
 }
 
 Storage::~Storage() {
   if (allocator_) {
-    if (data_) allocator_->free(data_, capacity_);
+    if (STRATA_LIKELY(data_ != nullptr))
+      allocator_->free(data_, capacity_);
+    else if (context_)
+      allocator_->free(context_, capacity_);
   } else if (release_) {
     release_(context_);
   }

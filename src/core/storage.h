@@ -16,10 +16,13 @@ class Storage {
  public:
   // Owns `bytes` fresh bytes of `allocator`. With allocate = false it has no memory (shape-only execution).
   static Ref<Storage> make(Allocator& allocator, size_t bytes, bool allocate = true);
+  // Owns memory of `allocator` that the host can't reach: data() is null, handle() what the allocator gave.
+  static Ref<Storage> away(Allocator& allocator, size_t bytes);
   // Borrows memory; `release(context)` is called when the last tensor is gone, and when this throws.
   static Ref<Storage> borrow(void* data, size_t bytes, Device device, void (*release)(void*), void* context);
 
   void* data() const { return data_; }
+  void* handle() const { return release_ ? nullptr : context_; }
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   bool borrowed() const { return allocator_ == nullptr; }
@@ -65,7 +68,7 @@ class Storage {
   size_t capacity_ = 0;  // of data_, when it is our own
   Allocator* allocator_ = nullptr;
   void (*release_)(void*) = nullptr;
-  void* context_ = nullptr;
+  void* context_ = nullptr;  // release_'s; without it a handle
   const char* write_op_ = nullptr;
   SourceMark write_mark_;
 };

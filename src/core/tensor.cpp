@@ -1,5 +1,7 @@
 #include "core/tensor.h"
 
+#include <atomic>
+
 #include <algorithm>
 
 #include "base/checked.h"
@@ -161,6 +163,8 @@ void Tensor::check_without_memory() const {
       !is_meta(),
       "The tensor has a shape only and no values (meta execution), where values are read, as Tensor.item() and "
       "operands with values do; make all operands on one device");
+  STRATA_CHECK(device().type <= 1 || !storage()->handle(), "The host can't read the memory of a tensor on ", device(),
+               "; copy it with .to(\"cpu\") first");
   throw_error(
       ErrorKind::Runtime,
       "The tensor has a non-zero number of elements, but its data is not allocated: its storage was resized to 0 "
@@ -196,19 +200,20 @@ int64_t strided_span(IntArrayRef sizes, IntArrayRef strides) {
 }
 
 namespace {
-Allocator* allocators[kMaxDeviceTypes];
+std::atomic<Allocator& (*)(int)> allocators[kMaxDeviceTypes];
 // Bit 0: results are watched; above it, how many MetaGuards there are.
 thread_local int modes STRATA_HOT_TLS = 0;
 void (*result_hook)() = nullptr;
 thread_local bool inference_tensors STRATA_HOT_TLS = false;
 }  // namespace
 
-void register_allocator(int device_type, Allocator& allocator) { allocators[device_type] = &allocator; }
+void register_allocators(int device_type, Allocator& (*of)(int index)) { allocators[device_type] = of; }
 
 Allocator& allocator_for(Device device) {
   if (device.is_cpu() || device.is_meta()) return cpu_allocator();  // nothing is allocated for the latter
-  STRATA_CHECK(allocators[device.type], "device: no allocator for ", device, "; load the plugin that offers it");
-  return *allocators[device.type];
+  Allocator& (*of)(int) = allocators[device.type];
+  STRATA_CHECK(of, "device: no allocator for ", device, "; load the plugin that offers it");
+  return of(device.index);
 }
 
 MetaGuard::MetaGuard() { modes += 2; }
@@ -221,7 +226,15 @@ void watch_results(bool on) { modes = on ? modes | 1 : modes & ~1; }
 void set_inference_tensors(bool on) { inference_tensors = on; }
 
 namespace {
+// Of memory, or without it.
+Ref<Storage> fresh_storage(Device device, int64_t bytes, bool meta) {
+  if (STRATA_LIKELY(device.type <= 1)) return Storage::make(cpu_allocator(), size_t(bytes), !meta);
+  Allocator& own = allocator_for(device);
+  return meta ? Storage::make(own, size_t(bytes), false) : Storage::away(own, size_t(bytes));
+}
+
 Tensor fresh_tensor(Ref<Storage> storage, DType dtype, bool meta, Device device) {
+  if (STRATA_UNLIKELY(device.type > 1)) device = storage->device();  // which has a number
   KeySet keys = meta ? Key::Backend | Key::Meta : KeySet(Key::Backend);
   bool inference = inference_tensors;
   if (STRATA_LIKELY(!inference)) keys = keys | KeySet(Key::InplaceOrView);
@@ -234,7 +247,7 @@ Tensor fresh_tensor(Ref<Storage> storage, DType dtype, bool meta, Device device)
 Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device, bool meta) {
   meta |= MetaGuard::active() || device.is_meta();
   int64_t bytes = checked_bytes(checked_numel(sizes, "empty"), itemsize(dtype), "empty");
-  Ref<Storage> storage = Storage::make(allocator_for(device), bytes, !meta);
+  Ref<Storage> storage = fresh_storage(device, bytes, meta);
   Tensor t = fresh_tensor(std::move(storage), dtype, meta, device);
   t.impl()->set_geometry(sizes, 0);
   return t;
@@ -245,8 +258,8 @@ Tensor make_tensor_like(const TensorImpl& shape_of, DType dtype) {
     if (modes & 1) result_hook();
     if (MetaGuard::active()) return make_tensor(shape_of.sizes(), dtype, shape_of.device_, true);
   }
-  Tensor t = fresh_tensor(Storage::make(allocator_for(shape_of.device_), size_t(shape_of.numel_ * itemsize(dtype))),
-                          dtype, false, shape_of.device_);
+  Tensor t = fresh_tensor(fresh_storage(shape_of.device_, shape_of.numel_ * itemsize(dtype), false), dtype, false,
+                          shape_of.device_);
   t.impl()->copy_contiguous_geometry(shape_of);
   return t;
 }
@@ -255,7 +268,7 @@ Tensor make_tensor_strided(IntArrayRef sizes, IntArrayRef strides, DType dtype, 
   meta |= MetaGuard::active() || device.is_meta();
   checked_numel(sizes, "empty_strided");
   int64_t bytes = checked_bytes(strided_span(sizes, strides), itemsize(dtype), "empty_strided");
-  Ref<Storage> storage = Storage::make(allocator_for(device), bytes, !meta);
+  Ref<Storage> storage = fresh_storage(device, bytes, meta);
   Tensor t = fresh_tensor(std::move(storage), dtype, meta, device);
   t.impl()->set_geometry(sizes, strides, 0);
   return t;

@@ -227,8 +227,9 @@ Tensor wrapped_number(const Scalar& value);
 // Bytes that a strided tensor spans from its first element. Raises on overflow.
 int64_t strided_span(IntArrayRef sizes, IntArrayRef strides);
 
-// Allocators by device type. The core registers the CPU's.
-void register_allocator(int device_type, Allocator& allocator);
+// Allocators by device type: `of` gives that of a device of the type; of number -1, of the current one. The CPU's is
+// there.
+void register_allocators(int device_type, Allocator& (*of)(int index));
 Allocator& allocator_for(Device device);
 
 // Shape-only execution: while one is alive on this thread, factories make tensors without memory.

@@ -17,7 +17,7 @@ struct OperatorTable::State {
   std::map<std::string, Operator*, std::less<>> by_name;
   std::vector<Operator*> order;
   Slot fallbacks[kKeyCount], served[kKeyCount];
-  Slot foreign;
+  Slot foreign, devices[kMaxDeviceTypes];
 };
 
 OperatorTable& OperatorTable::instance() {
@@ -201,6 +201,9 @@ const Slot& OperatorTable::fallback_slot(Key key) { return state().served[static
 void OperatorTable::foreign(const BoxedKernel* kernel) { state().foreign.boxed = kernel; }
 const Slot& OperatorTable::foreign_slot() { return state().foreign; }
 
+void OperatorTable::device(int type, const BoxedKernel* kernel) { state().devices[type].boxed = kernel; }
+const Slot& OperatorTable::device_slot(int type) { return state().devices[type]; }
+
 void OperatorTable::refresh(Operator& op) {
   State& s = state();
   uint32_t bits = 1;  // Backend
@@ -217,8 +220,11 @@ const Slot& Operator::key_fallback(Key k, Dispatch) const {
 }
 
 const Slot& Operator::missing(Dispatch d) const {
-  if (d.device == kForeignDevice)
+  if (d.device == kForeignDevice) {
     if (const Slot& slot = OperatorTable::instance().foreign_slot(); !slot.empty()) return slot;
+  } else if (const Slot& slot = OperatorTable::instance().device_slot(d.device); !slot.empty()) {
+    return slot;
+  }
   // Every kernel of the CPU stops at the shape when a tensor has no memory.
   if (Device{int8_t(d.device), -1}.is_meta() && !backend[0].empty()) return backend[0];
   std::string have;

@@ -112,6 +112,9 @@ class OperatorTable {
   // Serves every operator that is not composite for kForeignDevice.
   void foreign(const BoxedKernel* kernel);
   const Slot& foreign_slot();
+  // Serves every operator that is not composite and has no kernel of its own for a device from outside.
+  void device(int type, const BoxedKernel* kernel);
+  const Slot& device_slot(int type);
   std::string dump(const Operator& op);
 
  private:

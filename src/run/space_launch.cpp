@@ -91,7 +91,7 @@ void SpaceLaunch::bind(size_t k, const Tensor& t, ArrayRef<Place> places) {
   const bool beside = form_.chained && (k == 1 || k == 2);  // lies as the result does
   if (beside) out = operand_[0];
   out.width = t.itemsize();
-  out.memory = t.numel() ? t.bytes() : nullptr;
+  out.memory = t.numel() && !t.storage()->handle() ? t.bytes() : nullptr;  // a device has its own
   if (beside) return;
   out.offset = 0;
   const int64_t nd = t.dim();

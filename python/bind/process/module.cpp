@@ -25,6 +25,7 @@ PyObject* make_module() {
   init_profiler(module.get());
   init_io(module.get());
   init_compile(module.get());
+  init_devices(module.get());
   return module.release();
 }
 

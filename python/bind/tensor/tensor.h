@@ -54,6 +54,7 @@ void init_modes(PyObject* module);     // __torch_function__, __torch_dispatch__
 void init_profiler(PyObject* module);
 void init_io(PyObject* module);       // saving and loading
 void init_compile(PyObject* module);  // the compile service
+void init_devices(PyObject* module);  // of plugins
 void init_runtime(PyObject* module);  // threads, seeds, default dtype, memory statistics, io
 
 // Serves calls whose arguments have __torch_function__; returns null without an error set when none has.

@@ -69,6 +69,9 @@ void Plan::lower(ir::Graph graph) {
   list_.fast = options_.fast;
   forward_copies(list_);
   written_params_ = written_params(list_);
+  elsewhere_ = std::any_of(graph_.values.begin(), graph_.values.end(),
+                           [](const ir::Value& v) { return v.type.device.type > 1; });
+  if (elsewhere_) return;
   clock.stage("launches");
   groups_ = group(list_);
   if (!options_.fused)

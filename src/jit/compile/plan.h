@@ -96,6 +96,7 @@ class Plan {
   std::vector<int> source_of_;                          // per group
   std::vector<std::pair<const char*, double>> stages_;  // of the making, in ms
   std::string without_compiler_;
+  bool elsewhere_ = false;  // tensors of a plugin's device: its operators run one by one
   std::vector<int> written_params_;
   // Per block: its place in the arena (-1: none), whether it is a result's and made at each run.
   std::vector<int64_t> place_;

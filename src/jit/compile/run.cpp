@@ -203,7 +203,7 @@ std::vector<Tensor> Plan::run(TensorList params) const {
   const ir::BelowAutograd below;
   for (int w : written_params_) params[size_t(w)].check_writable("a compiled graph");
   // A write that another argument would see moves nothing in the graph's own order.
-  if (written_shared(params)) return ir::Interpreter(graph_).run(params);
+  if (elsewhere_ || written_shared(params)) return ir::Interpreter(graph_).run(params);
   Frame f;
   const size_t n = list_.blocks.size();
   f.params = params;

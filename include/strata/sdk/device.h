@@ -1,0 +1,131 @@
+/* The contract between Strata and a device: what a plugin offers, and what it may call back. A plugin sees this folder
+ * and nothing else of Strata, and nothing of Strata knows it.
+ *
+ * A plugin is a shared object that exports one C symbol, strata_device_v0, which returns a constant table.
+ * Rules of the boundary:
+ *  - every struct begins with its size in bytes as its author compiled it; fields are only appended, and a reader
+ *    looks at a field only where the size covers it. A change of meaning raises the major version and the symbol's
+ *    name. While the major version is 0, a minor version may change meanings too, and must be the host's own;
+ *  - a function returns a StrataStatus; for any but OK, last_error() holds the reason, per thread;
+ *  - nothing is thrown across the boundary, nothing aborts, every function may be called from any thread;
+ *  - the host never looks into a device's memory and does no arithmetic on its handles: a place is a handle and a
+ * number of bytes behind it. This file is C11 and C++. */
+#ifndef STRATA_SDK_DEVICE_H
+#define STRATA_SDK_DEVICE_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define STRATA_SDK_MAJOR 0
+#define STRATA_SDK_MINOR 1
+#define STRATA_DEVICE_SYMBOL "strata_device_v0"
+
+typedef enum StrataStatus {
+  STRATA_OK = 0,
+  STRATA_UNSUPPORTED = 1,   /* not on this device */
+  STRATA_INVALID = 2,       /* the caller broke the contract, or a text does not compile */
+  STRATA_OUT_OF_MEMORY = 3, /* of the device */
+  STRATA_FAILED = 4         /* the device reported an error */
+} StrataStatus;
+
+/* What a device hands out. Null is none of them. */
+typedef struct StrataMemoryObject* StrataMemory;
+typedef struct StrataQueueObject* StrataQueue;
+typedef struct StrataModuleObject* StrataModule;
+typedef struct StrataKernelObject* StrataKernel;
+
+/* How the device's language spells what kernels say. A text is `head`, functions, and entry points. Whatever compiles
+ * it evaluates float arithmetic as written: no contraction, no reassociation, subnormal numbers kept. */
+typedef struct StrataDialect {
+  uint32_t size;
+  uint32_t slots;       /* not 0: an entry point takes (const u64* a, i64 first, i64 past): its arguments in slots of 8
+                           bytes, and the items that it shall run. Else it takes its arguments one by one, then i64 items */
+  const char* name;     /* "C" */
+  const char* head;     /* types i8 u8 ... i64 u64 f32 f64, `bit` (an int that is 0 or 1), functions bits_i32, bits_u32
+                           (of an f32), bits_f32, bits_i64, bits_u64 (of an f64), bits_f64, for NaN and infinity what
+                           the names below need */
+  const char* function; /* before a function that gives nothing: "static void " */
+  const char* entry;    /* before an entry point: "void " */
+  const char* memory;   /* before a pointer into the device's memory: "__global ", or nothing */
+  const char* helper;   /* before a helper function: "static" */
+  const char* real[6][2]; /* sqrt, floor, ceil, trunc, rint, fma: of f32 and f64, correctly rounded */
+  const char* infinity[2];
+  const char* nan[2];
+  const char* first_item; /* of an entry point without slots: the number of the first item that it runs, and how many
+                             lie between its items */
+  const char* item_step;
+  const char* or_status; /* a function of an i32* in the device's memory and an i32: ors it in, whoever else does */
+} StrataDialect;
+
+/* An argument of an entry point. */
+typedef struct StrataArgument {
+  uint32_t bytes; /* of the value: 1, 2, 4 or 8; 0: a memory's handle */
+  uint32_t unused;
+  StrataMemory memory;
+  uint64_t value; /* its first bytes */
+} StrataArgument;
+
+typedef struct StrataDevice {
+  uint32_t size;
+  uint32_t major, minor;
+  const char* name;    /* as users write it: "null"; lower case letters */
+  const char* version; /* of the plugin, for people */
+  const StrataDialect* dialect;
+
+  const char* (*last_error)(void); /* this thread's */
+  int32_t (*count)(void);          /* of devices; their numbers begin at 0 */
+
+  /* Memory, aligned to 256 bytes. OUT_OF_MEMORY leaves everything as it was. */
+  StrataStatus (*allocate)(int32_t device, uint64_t bytes, StrataMemory* memory);
+  StrataStatus (*release)(int32_t device, StrataMemory memory); /* no work that uses it is under way */
+
+  /* Work of a queue runs in order, one after the other. A failure of queued work is told by the next synchronize() or
+   * download() of its queue, once; the queue is usable afterwards. */
+  StrataStatus (*queue_create)(int32_t device, StrataQueue* queue);
+  StrataStatus (*queue_destroy)(StrataQueue queue);
+  StrataStatus (*synchronize)(StrataQueue queue);
+  /* The host's memory may be used again when it returns. */
+  StrataStatus (*upload)(StrataQueue queue, StrataMemory to, uint64_t offset, const void* from, uint64_t bytes);
+  /* Returns when the bytes are there. */
+  StrataStatus (*download)(StrataQueue queue, void* to, StrataMemory from, uint64_t offset, uint64_t bytes);
+  /* The two places do not overlap. */
+  StrataStatus (*copy)(StrataQueue queue, StrataMemory to, uint64_t to_offset, StrataMemory from, uint64_t from_offset,
+                       uint64_t bytes);
+
+  /* A text in the dialect. A wrong text is INVALID, with the compiler's words as the error. */
+  StrataStatus (*compile)(int32_t device, const char* text, StrataModule* module);
+  StrataStatus (*module_release)(StrataModule module); /* no work that uses it is under way */
+  StrataStatus (*kernel)(StrataModule module, const char* entry,
+                         StrataKernel* kernel); /* lives as long as the module */
+  /* Runs the items 0 to items - 1 in any order, any of them at the same time. */
+  StrataStatus (*launch)(StrataQueue queue, StrataKernel kernel, const StrataArgument* arguments, uint32_t count,
+                         int64_t items);
+
+  /* Not 0 where the operator ("aten::neg") may run on the device by printed kernels; the others run on the CPU and go
+   * back. Null: all may. */
+  int32_t (*offers)(int32_t device, const char* op);
+} StrataDevice;
+
+/* What a plugin may call. */
+typedef struct StrataHost {
+  uint32_t size;
+  uint32_t major, minor;
+  /* The host's compiler, for devices that are processors like it: C11 without headers; `*program` gives functions that
+   * any thread may call until it is released. INVALID: a message is copied to `error`, cut to `room` bytes. */
+  StrataStatus (*compile)(const char* text, void** program, char* error, uint64_t room);
+  void* (*symbol)(void* program, const char* name); /* null where there is none */
+  void (*release)(void* program);
+} StrataHost;
+
+/* The one symbol. `host` lives as long as the process. Null: the plugin can't work here, and wrote why to its error,
+ * cut to `room` bytes. */
+typedef const StrataDevice* (*StrataDeviceEntry)(const StrataHost* host, char* error, uint64_t room);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* STRATA_SDK_DEVICE_H */

@@ -1,0 +1,123 @@
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "null.h"
+
+namespace null {
+
+namespace {
+
+constexpr uint64_t kAlign = 256;
+
+// All of a device's memory: a file in memory, mapped for the host without access and for kernels with it.
+struct Arena {
+  std::mutex lock;
+  uint64_t room = 0;
+  char *host = nullptr, *own = nullptr;
+  int file = -1;
+  std::map<uint64_t, uint64_t> free_at, used;  // offset -> bytes
+
+  Arena() {
+    room = setting("STRATA_NULL_MEMORY", uint64_t(8) << 30) / kAlign * kAlign;
+    file = memfd_create("strata_null", MFD_CLOEXEC);
+    if (file < 0 || ftruncate(file, off_t(room)) != 0) return;
+    void* a = mmap(nullptr, room, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    void* b = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (a == MAP_FAILED || b == MAP_FAILED) return;
+    host = static_cast<char*>(a);
+    own = static_cast<char*>(b);
+    free_at[0] = room;
+  }
+};
+
+constexpr int kMost = 16;
+Arena& arena(int32_t device) {
+  static std::mutex lock;
+  static Arena* all[kMost];
+  std::lock_guard<std::mutex> hold(lock);
+  if (!all[device]) all[device] = new Arena;
+  return *all[device];
+}
+
+// The device that the handle belongs to; -1: none.
+int32_t owner(StrataMemory memory) {
+  const char* at = reinterpret_cast<const char*>(memory);
+  for (int32_t d = 0; d < devices(); ++d) {
+    Arena& a = arena(d);
+    if (a.host && at >= a.host && at < a.host + a.room) return d;
+  }
+  return -1;
+}
+
+}  // namespace
+
+int32_t devices() {
+  static const int32_t n = int32_t(setting("STRATA_NULL_DEVICES", 2));
+  return n < 1 ? 1 : n > kMost ? kMost : n;
+}
+
+StrataStatus allocate(int32_t device, uint64_t bytes, StrataMemory* memory) {
+  if (device < 0 || device >= devices()) return fail(STRATA_INVALID, "there is no device of that number");
+  Arena& a = arena(device);
+  if (!a.host) return fail(STRATA_FAILED, "the system gives no memory to map");
+  if (bytes == 0 || bytes > a.room) return fail(STRATA_OUT_OF_MEMORY, "more than the device has");
+  if (fails(Fault::Allocation)) return fail(STRATA_OUT_OF_MEMORY, "a fault that was asked for");
+  const uint64_t size = (bytes + kAlign - 1) / kAlign * kAlign;
+  std::lock_guard<std::mutex> hold(a.lock);
+  for (auto at = a.free_at.begin(); at != a.free_at.end(); ++at) {
+    if (at->second < size) continue;
+    const auto [offset, had] = *at;
+    a.free_at.erase(at);
+    if (had > size) a.free_at[offset + size] = had - size;
+    a.used[offset] = size;
+    std::memset(a.own + offset, 0xCB, size);
+    *memory = reinterpret_cast<StrataMemory>(a.host + offset);
+    return STRATA_OK;
+  }
+  return fail(STRATA_OUT_OF_MEMORY, "no free block of " + std::to_string(bytes) + " bytes");
+}
+
+StrataStatus release(int32_t device, StrataMemory memory) {
+  if (owner(memory) != device) return fail(STRATA_INVALID, "no memory of that device");
+  Arena& a = arena(device);
+  std::lock_guard<std::mutex> hold(a.lock);
+  const auto at = a.used.find(uint64_t(reinterpret_cast<char*>(memory) - a.host));
+  if (at == a.used.end()) return fail(STRATA_INVALID, "no block begins there: given back twice?");
+  auto [offset, size] = *at;
+  a.used.erase(at);
+  fallocate(a.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(offset), off_t(size));
+  auto next = a.free_at.upper_bound(offset);
+  if (next != a.free_at.end() && next->first == offset + size) size += next->second, next = a.free_at.erase(next);
+  if (next != a.free_at.begin()) {
+    auto before = std::prev(next);
+    if (before->first + before->second == offset) {
+      before->second += size;
+      return STRATA_OK;
+    }
+  }
+  a.free_at[offset] = size;
+  return STRATA_OK;
+}
+
+char* address(StrataMemory memory) {
+  const int32_t d = owner(memory);
+  if (d < 0) return nullptr;
+  Arena& a = arena(d);
+  return a.own + (reinterpret_cast<char*>(memory) - a.host);
+}
+
+bool holds(StrataMemory memory, uint64_t offset, uint64_t bytes) {
+  const int32_t d = owner(memory);
+  if (d < 0) return false;
+  Arena& a = arena(d);
+  std::lock_guard<std::mutex> hold(a.lock);
+  const auto at = a.used.find(uint64_t(reinterpret_cast<char*>(memory) - a.host));
+  return at != a.used.end() && offset <= at->second && bytes <= at->second - offset;
+}
+
+}  // namespace null

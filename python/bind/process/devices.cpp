@@ -1,0 +1,199 @@
+// Devices of plugins: loading them, their memory and queues, and the ledger of what they lack.
+#include "bind/args/parse.h"
+#include "bind/types/types.h"
+#include "core/generator.h"
+#include "device/fallback.h"
+#include "device/texts.h"
+#include "device/unit.h"
+
+namespace strata::py {
+
+namespace {
+
+device::Unit& unit_of(PyObject* o) {
+  const Device d = to_Device(o);
+  STRATA_CHECK_VALUE(device::plugin_of(d.type), "expected a device of a plugin, got ", d);
+  return device::unit(d);
+}
+
+PyObject* load(PyObject*, PyObject* path) {
+  return guarded([&] {
+    const std::string file(to_Str(path));
+    const device::Plugin* plugin;
+    {
+      const ReleaseLock free(true);
+      plugin = &device::load(file);
+    }
+    return checked(PyUnicode_FromString(plugin->table->name));
+  });
+}
+
+PyObject* plugins(PyObject*, PyObject*) {
+  return guarded([] {
+    Own list(checked(PyList_New(0)));
+    for (const device::Plugin* p : device::plugins()) {
+      Own row(checked(Py_BuildValue("sssi", p->table->name, p->table->version, p->path.c_str(), device::count(*p))));
+      checked(PyList_Append(list.get(), row.get()));
+    }
+    return list.release();
+  });
+}
+
+// Files of plugins that installed packages offer, found when a device is named that nobody knows.
+std::vector<std::string> installed_plugins() {
+  std::vector<std::string> files;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  {
+    Own module(PyImport_ImportModule("strata._plugins"));
+    Own list(module.get() ? PyObject_CallMethod(module.get(), "files", nullptr) : nullptr);
+    for (Py_ssize_t i = 0; list.get() && i < PyList_GET_SIZE(list.get()); ++i)
+      files.emplace_back(to_Str(PyList_GET_ITEM(list.get(), i)));
+    PyErr_Clear();
+  }
+  PyGILState_Release(state);
+  return files;
+}
+
+PyObject* find(PyObject*, PyObject*) {
+  return guarded([]() -> PyObject* {
+    device::load_known();
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* current(PyObject*, PyObject* device) {
+  return guarded([&] { return wrap(int64_t(device::current_index(to_Device(device).type))); });
+}
+
+PyObject* set_current(PyObject*, PyObject* device) {
+  return guarded([&]() -> PyObject* {
+    unit_of(device);
+    device::set_current(to_Device(device));
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* synchronize(PyObject*, PyObject* device) {
+  return guarded([&]() -> PyObject* {
+    device::Unit& u = unit_of(device);
+    {
+      const ReleaseLock free(true);
+      u.synchronize();
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* memory(PyObject*, PyObject* device) {
+  return guarded([&] {
+    const MemoryStats s = unit_of(device).stats();
+    return checked(Py_BuildValue("{sKsKsKsK}", "live_bytes", s.live_bytes, "cached_bytes", s.cached_bytes, "peak_bytes",
+                                 s.peak_bytes, "allocations", s.allocations));
+  });
+}
+
+PyObject* reset_peak(PyObject*, PyObject* device) {
+  return guarded([&]() -> PyObject* {
+    unit_of(device).reset_peak();
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* empty_cache(PyObject*, PyObject* device) {
+  return guarded([&]() -> PyObject* {
+    device::Unit& u = unit_of(device);
+    {
+      const ReleaseLock free(true);
+      u.empty_cache();
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+// _device_texts(device, dtype, first, step)
+PyObject* texts(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name;
+    PyObject* dtype;
+    long long first, step;
+    if (!PyArg_ParseTuple(args, "sOLL", &name, &dtype, &first, &step)) return nullptr;
+    for (const device::Plugin* p : device::plugins()) {
+      if (std::string_view(p->table->name) != name) continue;
+      Own list(checked(PyList_New(0)));
+      for (const device::KernelText& t : device::kernel_texts(*p, to_DType(dtype), first, step)) {
+        Own row(checked(Py_BuildValue("ss", t.name.c_str(), t.text.c_str())));
+        checked(PyList_Append(list.get(), row.get()));
+      }
+      return list.release();
+    }
+    raise(PyExc_ValueError, str_cat("no plugin offers the device ", name));
+  });
+}
+
+PyObject* generator(PyObject*, PyObject* device) {
+  return guarded([&] { return wrap_generator(default_generator(to_Device(device))); });
+}
+
+PyObject* fallback_rows(PyObject*, PyObject*) {
+  return guarded([] {
+    Own list(checked(PyList_New(0)));
+    for (const device::FallbackRow& r : device::fallback_rows()) {
+      Own row(checked(Py_BuildValue("ssLLd", r.op.c_str(), r.device.c_str(), static_cast<long long>(r.calls),
+                                    static_cast<long long>(r.bytes), r.us)));
+      checked(PyList_Append(list.get(), row.get()));
+    }
+    return list.release();
+  });
+}
+
+PyObject* fallback_reset(PyObject*, PyObject*) {
+  return guarded([]() -> PyObject* {
+    device::reset_fallbacks();
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* fallback_set(PyObject*, PyObject* on) {
+  return guarded([&] {
+    const bool before = device::fallback_on();
+    device::set_fallback(PyObject_IsTrue(on) == 1);
+    return wrap(before);
+  });
+}
+
+PyObject* fallback_budget(PyObject*, PyObject* us) {
+  return guarded([&]() -> PyObject* {
+    const double value = us == Py_None ? -1 : PyFloat_AsDouble(us);
+    if (PyErr_Occurred()) return nullptr;
+    device::set_fallback_budget(value);
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_device_load", load, METH_O, "Opens a device's plugin; gives the device's name."},
+    {"_device_plugins", plugins, METH_NOARGS, "(name, version, file, number of devices) of each plugin."},
+    {"_device_find", find, METH_NOARGS, "Loads plugins that the environment or installed packages name."},
+    {"_device_current", current, METH_O, "This thread's current device of a type: its number."},
+    {"_device_set_current", set_current, METH_O, "Makes a device this thread's current one."},
+    {"_device_synchronize", synchronize, METH_O, "Waits for a device; raises what went wrong there."},
+    {"_device_memory", memory, METH_O, "Bytes of a device in use, cached and at the peak; calls that reached it."},
+    {"_device_reset_peak", reset_peak, METH_O, "Makes the present use of a device's memory the peak."},
+    {"_device_empty_cache", empty_cache, METH_O, "Gives cached memory back to a device."},
+    {"_device_texts", texts, METH_VARARGS, "Names and texts of the table's kernels in a device's dialect."},
+    {"_device_generator", generator, METH_O, "The default generator of a device."},
+    {"_fallback_rows", fallback_rows, METH_NOARGS, "(operator, device, calls, bytes, us), the dearest first."},
+    {"_fallback_reset", fallback_reset, METH_NOARGS, "Forgets them."},
+    {"_fallback_set", fallback_set, METH_O, "Lets operators fall back or not; gives what was set."},
+    {"_fallback_budget", fallback_budget, METH_O, "At most so many us of fallbacks from now on; None: any."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void init_devices(PyObject* module) {
+  device::set_plugin_source(installed_plugins);
+  add_functions(module, functions);
+}
+
+}  // namespace strata::py

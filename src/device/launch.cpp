@@ -1,0 +1,275 @@
+#include "device/launch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/promote.h"
+#include "device/walk.h"
+#include "jit/compile/piece.h"
+#include "run/copy.h"
+#include "run/loop/cast.h"
+
+namespace strata::device {
+
+namespace {
+
+using Tensors = ArrayRef<const Tensor*>;
+
+const lower::KernelDesc* described(const char* kernel, DType dtype) {
+  for (const lower::KernelDesc* d : jit::descriptions(kernel))
+    if (d->dtypes >> int(dtype) & 1) return d;
+  return nullptr;
+}
+
+// The operands as a kernel takes them: on the device, of its dtypes, none of them read elsewhere than it is written.
+class Operands {
+ public:
+  Operands(Unit& unit, const lower::Nest& nest, Tensors outs, Tensors in) : unit_(unit), outs_(outs) {
+    for (size_t k = 0; k < outs.size(); ++k)
+      made_.push_back(outs[k]->dtype() == nest.operands[k].storage
+                          ? *outs[k]
+                          : make_tensor(outs[k]->sizes(), nest.operands[k].storage, unit.device()));
+    for (size_t k = 0; k < in.size(); ++k) made_.push_back(taken(*in[k], nest.operands[outs.size() + k].storage));
+    for (const Tensor& t : made_) list_.push_back(&t);
+  }
+  const Tensor& operator[](size_t k) const { return made_[k]; }
+  Tensors list() const { return {list_.data(), list_.size()}; }
+  // After the kernel: results go where they belong.
+  void give() const {
+    for (size_t k = 0; k < outs_.size(); ++k)
+      if (!made_[k].is_same(*outs_[k])) copy(unit_, *outs_[k], made_[k]);
+  }
+
+ private:
+  Tensor taken(const Tensor& t, DType wanted) const {
+    Tensor given = t.device().is_cpu() ? moved(t, unit_.device()) : t;
+    bool elsewhere = false;
+    for (size_t k = 0; k < outs_.size(); ++k) {
+      const Tensor& o = *outs_[k];
+      const bool same = o.storage_offset() == given.storage_offset() && o.sizes() == given.sizes() &&
+                        o.strides() == given.strides() && o.dtype() == given.dtype();
+      elsewhere |= o.storage().get() == given.storage().get() && !same;
+    }
+    if (given.dtype() == wanted && !elsewhere) return given;
+    Tensor fresh = make_tensor(given.sizes(), wanted, unit_.device());
+    copy(unit_, fresh, given);
+    return fresh;
+  }
+
+  Unit& unit_;
+  Tensors outs_;
+  std::vector<Tensor> made_;
+  std::vector<const Tensor*> list_;
+};
+
+// Numbers in 16-byte slots.
+struct Numbers {
+  explicit Numbers(size_t count) : slots(2 * std::max<size_t>(count, 1)) {}
+  void* at(size_t k) { return &slots[2 * k]; }
+  std::vector<uint64_t> slots;
+};
+
+// Runs a kernel whose operands walk `rows` (none for elements alone) and then `elements`.
+void run(Unit& unit, const Kernel& kernel, const Operands& operands, const Walk& rows, const Walk& elements,
+         const Numbers& numbers, const char* op) {
+  std::vector<int64_t> offset, extent, stride;
+  for (int64_t n : rows.sizes) extent.push_back(n);
+  for (int64_t n : elements.sizes) extent.push_back(n);
+  for (size_t k = 0; k < kernel.nest.operands.size(); ++k) {
+    offset.push_back(operands[k].storage_offset() * operands[k].itemsize());
+    const size_t dims = kernel.nest.operands[k].dims.size();
+    for (size_t d = 0; d < dims; ++d)
+      stride.push_back(d < rows.sizes.size() ? rows.strides[k][d] : elements.strides[k][d - rows.sizes.size()]);
+  }
+  // Carries repeat over ranges of their own, which nobody asks for.
+  extent.resize(std::max(extent.size(), kernel.nest.ranges.size()));
+  unit.launch(kernel, {operands.list(), offset, extent, stride, numbers.slots.data()}, op);
+}
+
+std::string key_of(const char* kernel, DType dtype, int kept, int elements) {
+  return str_cat(kernel, "/", traits(dtype).name, "/", kept, "/", elements);
+}
+
+// A kernel of a table's entry or of a description made here, over so many dims.
+const Kernel& block_kernel(Unit& unit, const lower::KernelDesc& desc, DType dtype, int kept, size_t elements,
+                           bool streams = false) {
+  return unit.kernel(key_of(desc.name, dtype, kept, int(elements)),
+                     [&] { return lower::build_nest(desc, dtype, streams, {std::max(kept, 1), int(elements)}); });
+}
+
+const lower::KernelDesc& kernel_of(const char* kernel, const char* op, DType dtype) {
+  const lower::KernelDesc* desc = described(kernel, dtype);
+  STRATA_CHECK_NOT_IMPLEMENTED(desc, "\"", op, "\" not implemented for '", scalar_type_name(dtype), "'");
+  return *desc;
+}
+
+// Over the elements of `sizes`, each operand broadcast to it.
+void over_elements(Unit& unit, const lower::KernelDesc& desc, DType dtype, IntArrayRef sizes, Tensors outs, Tensors in,
+                   const Numbers& numbers, const char* op, bool streams = false) {
+  // The operands first: what they lie like decides how many dims there are, and the nest says their dtypes.
+  const lower::Nest& types = block_kernel(unit, desc, dtype, 0, 1, streams).nest;
+  const Operands operands(unit, types, outs, in);
+  Walk walk{DimVec(sizes), {}};
+  for (const Tensor* t : operands.list()) walk.strides.push_back(strides_over(*t, sizes));
+  walk.join();
+  run(unit, block_kernel(unit, desc, dtype, 0, walk.sizes.size(), streams), operands, {}, walk, numbers, op);
+  operands.give();
+}
+
+}  // namespace
+
+void pointwise(Unit& unit, const eager::PointwiseOp& op, DType dtype, Tensors outs, Tensors in,
+               ArrayRef<Scalar> scalars) {
+  const lower::KernelDesc& desc = kernel_of(op.kernel, op.name, dtype);
+  Numbers numbers(scalars.size());
+  for (size_t i = 0; i < scalars.size(); ++i) {
+    if (op.checked >> i & 1) check_fits(scalars[i], op.narrow >> i & 1 ? dtype : traits(dtype).compute);
+    eager::store_scalar(scalars[i], traits(dtype).compute, numbers.at(i));
+  }
+  over_elements(unit, desc, dtype, outs[0]->sizes(), outs, in, numbers, op.name);
+}
+
+void rows(Unit& unit, const eager::RowsOp& op, DType dtype, Tensors outs, Tensors in, ArrayRef<Scalar> scalars,
+          const DimVec& dims) {
+  const lower::KernelDesc& desc = kernel_of(op.kernel, op.name, dtype);
+  Numbers numbers(scalars.size());
+  for (size_t i = 0; i < scalars.size(); ++i) eager::store_scalar(scalars[i], traits(dtype).compute, numbers.at(i));
+  const lower::Nest& types = block_kernel(unit, desc, dtype, 1, 1).nest;
+  const Operands operands(unit, types, outs, in);
+  const IntArrayRef sizes = in[0]->sizes();
+  std::vector<char> reduced(sizes.size());
+  for (int64_t d : dims) reduced[size_t(d)] = true;
+  Walk row, elements;
+  DimVec kept_sizes;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    (reduced[d] ? elements : row).sizes.push_back(sizes[d]);
+    if (!reduced[d]) kept_sizes.push_back(sizes[d]);
+  }
+  for (size_t k = 0; k < types.operands.size(); ++k) {
+    const Tensor& t = operands[k];
+    const bool per_row = types.operands[k].dims.size() == 1;
+    DimVec kept, inner;
+    if (per_row && t.sizes() == IntArrayRef(kept_sizes)) {
+      kept = DimVec(t.strides());
+      inner = DimVec(dims.size(), 0);
+    } else {
+      const DimVec all = strides_over(t, sizes);
+      for (size_t d = 0; d < sizes.size(); ++d)
+        (reduced[d] ? inner : kept).push_back(reduced[d] && per_row ? 0 : all[d]);
+    }
+    row.strides.push_back(kept);
+    elements.strides.push_back(inner);
+  }
+  row.join();
+  elements.join();
+  run(unit, block_kernel(unit, desc, dtype, int(row.sizes.size()), elements.sizes.size()), operands, row, elements,
+      numbers, op.name);
+  operands.give();
+}
+
+void draw(Unit& unit, const eager::DrawOp& op, DType dtype, const Tensor& out, Tensors operands,
+          ArrayRef<eager::DrawNumber> given) {
+  const lower::KernelDesc& desc = kernel_of(op.kernel.kernel, op.kernel.name, dtype);
+  const PhiloxState state = default_generator(unit.device()).reserve(out.numel() * eager::words_each(op, dtype));
+  Numbers numbers(given.size() + 2);
+  for (size_t k = 0; k < given.size(); ++k)
+    eager::store_scalar(given[k].value, traits(given[k].dtype < 0 ? dtype : DType(given[k].dtype)).compute,
+                        numbers.at(k));
+  std::memcpy(numbers.at(given.size()), &state.seed, 8);
+  std::memcpy(numbers.at(given.size() + 1), &state.offset, 8);
+  const Tensor* outs = &out;
+  over_elements(unit, desc, dtype, out.sizes(), {&outs, 1}, operands, numbers, op.kernel.name, true);
+}
+
+// ---- copies
+
+namespace {
+
+lower::KernelDesc made_desc(const char* name, const char* inputs, const char* scalars, const char* outputs,
+                            const char* text, DType dtype) {
+  return {name, "device",         lower::KernelKind::Pointwise, inputs, scalars, outputs,
+          text, 1u << int(dtype), "a copy on a device"};
+}
+
+void elements_of(Unit& unit, const lower::KernelDesc& desc, DType dtype, const Tensor& to, const Tensor* from,
+                 const Numbers& numbers) {
+  const Tensor* outs = &to;
+  const Tensor* ins[] = {from};
+  over_elements(unit, desc, dtype, to.sizes(), {&outs, 1}, {ins, from ? 1u : 0u}, numbers, "copy");
+}
+
+// Of one dtype: elements are bits of a width.
+void move_elements(Unit& unit, const Tensor& to, const Tensor& from) {
+  const DType width = eager::width_dtype(to.dtype());
+  auto as = [&](const Tensor& t) {
+    Tensor same = make_tensor_over(t.storage(), t.sizes(), t.strides(), t.storage_offset(), width);
+    return same;
+  };
+  const Tensor wide_to = as(to), wide_from = as(from);
+  elements_of(unit, made_desc("device_move", "self", "", "result", "self", width), width, wide_to, &wide_from,
+              Numbers(0));
+}
+
+void convert_elements(Unit& unit, const Tensor& to, const Tensor& from) {
+  const DType f = from.dtype(), t = to.dtype();
+  const std::string name = str_cat("device_convert_", traits(f).name), word = traits(t).name;
+  if (is_complex(f) != is_complex(t) || is_complex(f)) {
+    // By way of parts: what a complex value becomes is said by its parts.
+    const std::string out = str_cat("result:", word), input = str_cat("self:", traits(f).name);
+    const char* text = !is_complex(f)     ? "complex(self, 0)"
+                       : is_complex(t)    ? "complex(real(self), imag(self))"
+                       : t == DType::Bool ? "real(self) != 0 || imag(self) != 0"
+                                          : "real(self)";
+    const DType kernel = is_complex(t) && (!is_complex(f) || t == DType::C128) ? t : f;
+    return elements_of(unit, made_desc(str_cat(name, "_", word).c_str(), input.c_str(), "", out.c_str(), text, kernel),
+                       kernel, to, &from, Numbers(0));
+  }
+  elements_of(unit,
+              made_desc(str_cat(name, "_", word).c_str(), "self", "", str_cat("result:", word).c_str(), "self", f), f,
+              to, &from, Numbers(0));
+}
+
+}  // namespace
+
+void copy(Unit& unit, const Tensor& to, const Tensor& from) {
+  if (to.numel() == 0) return;
+  if (from.device().is_cpu()) {
+    // Converted by the host, whose bytes are fewer then or as many.
+    const Tensor host = eager::as_contiguous(eager::as_dtype(from, to.dtype()));
+    if (to.is_contiguous() && to.sizes() == host.sizes())
+      return unit.upload(*to.storage(), to.storage_offset() * to.itemsize(), host.bytes(), host.nbytes());
+    return copy(unit, to, moved(host, unit.device()));
+  }
+  if (to.dtype() != from.dtype()) return convert_elements(unit, to, from);
+  move_elements(unit, to, from);
+}
+
+void fill(Unit& unit, const Tensor& to, const Scalar& value) {
+  if (to.numel() == 0) return;
+  const Tensor one = eager::as_dtype(wrapped_number(value), to.dtype());
+  const DType width = eager::width_dtype(to.dtype());
+  Numbers numbers(1);
+  std::memcpy(numbers.at(0), one.bytes(), size_t(one.itemsize()));
+  const Tensor wide = make_tensor_over(to.storage(), to.sizes(), to.strides(), to.storage_offset(), width);
+  elements_of(unit, made_desc("device_fill", "", "value", "result", "value", width), width, wide, nullptr, numbers);
+}
+
+Tensor moved(const Tensor& t, Device to) {
+  const bool up = t.device().is_cpu();
+  Unit& there = unit(up ? to : t.device());
+  if (!t.is_non_overlapping_and_dense()) {
+    if (up) return moved(eager::contiguous_copy(t), to);
+    const Tensor dense = make_tensor(t.sizes(), t.dtype(), t.device());
+    copy(there, dense, t);
+    return moved(dense, to);
+  }
+  const Tensor made = make_tensor_strided(t.sizes(), t.strides(), t.dtype(), up ? there.device() : Device{});
+  if (t.numel() == 0) return made;
+  if (up)
+    there.upload(*made.storage(), 0, t.bytes(), t.nbytes());
+  else
+    there.download(made.bytes(), *t.storage(), t.storage_offset() * t.itemsize(), t.nbytes());
+  return made;
+}
+
+}  // namespace strata::device

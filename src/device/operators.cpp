@@ -1,0 +1,270 @@
+#include "device/operators.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "device/fallback.h"
+#include "device/launch.h"
+#include "device/twins.h"
+#include "dispatch/boxed.h"
+#include "dispatch/info.h"
+#include "ir/call.h"
+#include "run/copy.h"
+
+namespace strata::device {
+
+namespace {
+
+// The launches of an operator, told while it runs over shapes. They run afterwards: an operator whose launches are not
+// all told has changed nothing then.
+class Told final : public eager::LaunchObserver {
+ public:
+  // `given`: the arguments, which have values.
+  explicit Told(const Stack& given) {
+    ir::each_tensor(given, [&](const Tensor& t) {
+      if (t.defined()) known_.push_back(t.storage().get());
+    });
+  }
+  bool whole = true;  // nothing but launches, of what has values
+
+  void pointwise(const eager::PointwiseOp& op, DType dtype, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> in,
+                 ArrayRef<Scalar> scalars) override {
+    auto o = kept(outs), i = kept(in);
+    add(o, i, [=, &op, s = scalars.vec()](Unit& unit, Twins& twins) {
+      const Operands out(twins, o), given(twins, i);
+      device::pointwise(unit, op, dtype, out.list(), given.list(), s);
+    });
+  }
+  void rows(const eager::RowsOp& op, DType dtype, ArrayRef<Tensor> outs, ArrayRef<const Tensor*> in,
+            ArrayRef<Scalar> scalars, const DimVec& dims) override {
+    std::vector<Tensor> o(outs.begin(), outs.end()), i = kept(in);
+    add(o, i, [=, &op, s = scalars.vec()](Unit& unit, Twins& twins) {
+      const Operands out(twins, o), given(twins, i);
+      device::rows(unit, op, dtype, out.list(), given.list(), s, dims);
+    });
+  }
+  void space(const eager::SpaceCall& c) override {
+    if (!can_run(c.op)) return other();
+    auto o = kept(c.outs), i = kept(c.ins);
+    add(o, i,
+        [=, &op = c.op, name = c.name, dtype = c.dtype, index = c.index,
+         places = std::vector<eager::Place>(c.places.begin(), c.places.end()),
+         scalars = std::vector<eager::Slot>(c.scalars.begin(), c.scalars.end()),
+         lists = std::vector<uint8_t>(c.lists.begin(), c.lists.end()),
+         extents = std::vector<eager::Extent>(c.extents.begin(), c.extents.end())](Unit& unit, Twins& twins) {
+          const Operands out(twins, o), given(twins, i);
+          device::space(unit, {op, name, dtype, out.list(), given.list(), places, scalars, lists, extents, index});
+        });
+  }
+  void draw(const eager::DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
+            ArrayRef<eager::DrawNumber> numbers) override {
+    std::vector<Tensor> o{out}, i(operands.begin(), operands.end());
+    add(o, i, [=, &op, n = std::vector<eager::DrawNumber>(numbers.begin(), numbers.end())](Unit& unit, Twins& twins) {
+      const Operands to(twins, o), given(twins, i);
+      device::draw(unit, op, dtype, *to.list()[0], given.list(), n);
+    });
+  }
+  void copy(const Tensor& to, const Tensor& from) override {
+    std::vector<Tensor> o{to}, i{from};
+    add(o, i, [=](Unit& unit, Twins& twins) {
+      const Operands out(twins, o), given(twins, i);
+      device::copy(unit, *out.list()[0], *given.list()[0]);
+    });
+  }
+  void fill(const Tensor& to, const Scalar& value) override {
+    std::vector<Tensor> o{to};
+    add(o, {}, [=](Unit& unit, Twins& twins) { device::fill(unit, *Operands(twins, o).list()[0], value); });
+  }
+  void other() override { whole = false; }
+
+  bool fills(const Tensor& t) const {
+    return std::find(filled_.begin(), filled_.end(), t.storage().get()) != filled_.end();
+  }
+  void run(Unit& unit, Twins& twins) const {
+    for (const auto& launch : launches_) launch(unit, twins);
+  }
+
+ private:
+  using Run = std::function<void(Unit&, Twins&)>;
+
+  // The device's tensors for those that were told.
+  class Operands {
+   public:
+    Operands(Twins& twins, const std::vector<Tensor>& told) {
+      for (const Tensor& t : told) real_.push_back(twins.back(t));
+      for (const Tensor& t : real_) list_.push_back(&t);
+    }
+    ArrayRef<const Tensor*> list() const { return {list_.data(), list_.size()}; }
+
+   private:
+    std::vector<Tensor> real_;
+    std::vector<const Tensor*> list_;
+  };
+
+  static std::vector<Tensor> kept(ArrayRef<const Tensor*> list) {
+    std::vector<Tensor> out;
+    for (const Tensor* t : list) out.push_back(*t);
+    return out;
+  }
+  bool knows(const Tensor& t) const {
+    return !t.is_meta() || t.numel() == 0 || fills(t) ||
+           std::find(known_.begin(), known_.end(), t.storage().get()) != known_.end();
+  }
+  void add(const std::vector<Tensor>& outs, const std::vector<Tensor>& ins, Run run) {
+    for (const Tensor& t : ins) whole = whole && knows(t);
+    for (const Tensor& t : outs) {
+      if (!t.is_meta()) whole = false;  // a result on the CPU
+      filled_.push_back(t.storage().get());
+      alive_.push_back(t);
+    }
+    launches_.push_back(std::move(run));
+  }
+
+  std::vector<Run> launches_;
+  std::vector<const Storage*> known_, filled_;
+  std::vector<Tensor> alive_;  // an address stays one storage's
+};
+
+const Device* device_argument(const IValue& v) { return v.is<Device>() ? &v.get<Device>() : nullptr; }
+
+// The first device of the type among tensors and devices.
+Device device_of(const Stack& args, int type) {
+  Device found{int8_t(type), -1};
+  auto see = [&](Device d) {
+    if (d.type == type && found.index < 0) found = d;
+  };
+  ir::each_tensor(args, [&](const Tensor& t) {
+    if (t.defined()) see(t.device());
+  });
+  for (const IValue& v : args)
+    if (const Device* d = device_argument(v)) see(*d);
+  return found;
+}
+
+// Whether it runs over shapes: some tensor has no memory, or nothing has.
+bool over_shapes(const Stack& args) {
+  bool some = MetaGuard::active();
+  ir::each_tensor(args, [&](const Tensor& t) { some |= t.defined() && t.is_meta(); });
+  return some;
+}
+
+void on_cpu_code(Operator& op, Dispatch d, Stack& stack) {
+  void* typed = op.backend[0].typed.load(std::memory_order_acquire);
+  if (typed) return op.call_typed_boxed(typed, d, stack);
+  const BoxedKernel* boxed = op.backend[0].boxed.load(std::memory_order_acquire);
+  STRATA_CHECK_NOT_IMPLEMENTED(boxed, op.name, ": no kernel for the CPU");
+  boxed->fn(op, d, stack);
+}
+
+// Values that the launches do not fill are nobody's but of what allocates or gives views.
+bool is_filled(const Operator& op, const Told& told, const Stack& args, const Stack& results) {
+  const std::optional<OpInfo> said = info(op);
+  if (said && (said->kind == "allocate" || said->kind == "header" || said->kind == "view")) return true;
+  bool all = true;
+  ir::each_tensor(results, [&](const Tensor& t) {
+    if (!t.defined() || t.numel() == 0) return;
+    bool given = false;
+    ir::each_tensor(args, [&](const Tensor& a) { given |= a.defined() && a.storage().get() == t.storage().get(); });
+    all &= given || told.fills(t);
+  });
+  const Schema& schema = op.schema();
+  for (size_t i = 0; i < args.size(); ++i)
+    if (schema.args[i].type.written)
+      ir::each_tensor({args[i]}, [&](const Tensor& t) { all &= !t.defined() || t.numel() == 0 || told.fills(t); });
+  return all;
+}
+
+// True where the operator ran on the device.
+bool run_by_launches(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
+  Twins twins(unit, Twins::Shapes);
+  const Stack given = twins.of(stack);
+  Told told(given);
+  Stack results = given;
+  try {
+    const eager::LaunchObserver::Scope observed(told);
+    const MetaGuard shapes;
+    const ir::BelowAutograd below;
+    on_cpu_code(op, d, results);
+  } catch (const Error& e) {
+    // It asks for values, or its arguments are wrong, which the CPU's call says as well; but for tensors elsewhere,
+    // which it would find beside it.
+    bool apart = e.kind() == ErrorKind::OutOfMemory;
+    ir::each_tensor(stack,
+                    [&](const Tensor& t) { apart |= t.defined() && t.dim() > 0 && !(t.device() == unit.device()); });
+    if (apart) throw;
+    return false;
+  }
+  if (!told.whole || !is_filled(op, told, given, results)) return false;
+  twins.carry_over(op.schema(), stack);
+  told.run(unit, twins);
+  stack = twins.back(results);
+  return true;
+}
+
+// Copies between devices: by way of the CPU.
+bool crosses(const Stack& stack) {
+  std::optional<Device> first;
+  bool differ = false;
+  auto see = [&](Device d) {
+    differ |= first && (first->type != d.type || (first->index >= 0 && d.index >= 0 && first->index != d.index));
+    if (!first) first = d;
+  };
+  see(stack[0].get<Tensor>().device());
+  for (const IValue& v : stack) {
+    if (v.is_tensor()) see(v.get<Tensor>().device());
+    if (const Device* d = device_argument(v)) see(*d);
+  }
+  return differ;
+}
+
+Tensor on(const Tensor& t, Device device) {
+  if (t.device().type == device.type && (device.index < 0 || t.device() == device)) return t;
+  const Tensor host = t.device().is_cpu() ? t : moved(t, Device{});
+  return device.is_cpu() ? host : moved(host, device);
+}
+
+void call_copy(Operator& op, Stack& stack) {
+  const Tensor self = stack[0].get<Tensor>();
+  stack[1] = IValue(on(stack[1].get<Tensor>(), self.device()));
+  redispatch_boxed(op, dispatch_of_stack(stack), stack);
+}
+
+// aten::_to_copy(Tensor self, *, ScalarType? dtype, Device? device, ...): converted where it is, but on the CPU of the
+// two.
+void call_to_copy(Operator& op, Stack& stack) {
+  const Device to = *device_argument(stack[2]);
+  const Tensor self = stack[0].get<Tensor>();
+  stack[0] = IValue(on(self, Device{}));
+  stack[2] = IValue();
+  redispatch_boxed(op, dispatch_of_stack(stack), stack);
+  stack[0] = IValue(on(stack[0].get<Tensor>(), to));
+}
+
+void run(Operator& op, Dispatch d, Stack& stack) {
+  if (over_shapes(stack)) return on_cpu_code(op, d, stack);
+  const ir::BelowAutograd below;
+  if (op.name == "aten::copy_" && crosses(stack)) return call_copy(op, stack);
+  if (op.name == "aten::_to_copy" && crosses(stack)) return call_to_copy(op, stack);
+  Unit& there = unit(device_of(stack, d.device));
+  if (!there.offers(op.name) || !run_by_launches(there, op, d, stack)) run_on_host(there, op, stack);
+}
+
+Allocator& allocator_of_type(int type, int index) { return unit({int8_t(type), int8_t(index)}); }
+
+template <int Type>
+Allocator& allocator_at(int index) {
+  return allocator_of_type(Type, index);
+}
+
+}  // namespace
+
+void register_operators(const Plugin& plugin) {
+  static constexpr Allocator& (*by_type[kMaxDeviceTypes])(int) = {allocator_at<0>, allocator_at<1>, allocator_at<2>,
+                                                                  allocator_at<3>, allocator_at<4>, allocator_at<5>,
+                                                                  allocator_at<6>, allocator_at<7>};
+  register_allocators(plugin.type, by_type[plugin.type]);
+  OperatorTable::instance().device(
+      plugin.type, new BoxedKernel{[](Operator& op, Dispatch d, Stack& stack) { run(op, d, stack); }, plugin.path});
+}
+
+}  // namespace strata::device

@@ -1,0 +1,172 @@
+// Space kernels on a device: operands bound as on the CPU (run/space_launch.h), to nests that are built when they are
+// first asked for.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "core/promote.h"
+#include "device/launch.h"
+#include "jit/compile/piece.h"
+#include "lower/pass/space_nest.h"
+#include "run/space_launch.h"
+
+namespace strata::device {
+
+namespace {
+
+constexpr int64_t kChain = 1024;  // contributions of a chain
+
+// What run/ knows of a form of a kernel, made from its nest.
+struct Form {
+  lower::Nest nest;
+  std::vector<StrataSpaceRange> ranges;
+  std::vector<StrataSpaceOperand> operands;
+  std::vector<std::vector<uint8_t>> dims;
+  StrataSpaceEntry entry{};
+  std::string key;
+};
+
+const lower::KernelDesc* described(const char* kernel, DType dtype) {
+  for (const lower::KernelDesc* d : jit::descriptions(kernel))
+    if (d->kind == lower::KernelKind::Space && (d->dtypes >> int(dtype) & 1)) return d;
+  return nullptr;
+}
+
+std::unique_ptr<const Form> make_form(const lower::KernelDesc& desc, DType dtype, lower::SpaceForm form,
+                                      std::string key) {
+  auto f = std::make_unique<Form>();
+  f->nest = lower::build_space(desc, dtype, form);
+  f->key = std::move(key);
+  const lower::Nest& n = f->nest;
+  for (size_t k = 0; k < n.ranges.size(); ++k) {
+    const lower::NestRange& r = n.ranges[k];
+    const int runs = !(n.loops() >> k & 1) ? 0 : r.whole ? 3 : 1 + r.ordered;
+    f->ranges.push_back({r.of.c_str(), uint8_t(r.kind), r.component, uint8_t(runs)});
+  }
+  for (const lower::NestOperand& o : n.operands) f->dims.emplace_back(o.dims.begin(), o.dims.end());
+  for (size_t k = 0; k < n.operands.size(); ++k)
+    f->operands.push_back(
+        {uint8_t(n.operands[k].storage), n.operands[k].output, uint8_t(f->dims[k].size()), f->dims[k].data()});
+  const bool products = form.chained && n.stores[0].into == lower::NestStore::Mul;
+  f->entry = {desc.name,
+              uint8_t(dtype),
+              uint8_t(form.rank),
+              form.inner,
+              uint8_t(form.chained ? 1 + products : 0),
+              uint8_t(n.ranges.size()),
+              uint8_t(n.operands.size()),
+              uint8_t(n.scalars.size()),
+              f->ranges.data(),
+              f->operands.data(),
+              nullptr};
+  return f;
+}
+
+// Null where the kernel has no such form.
+const Form* form_of(const char* kernel, DType dtype, int rank, bool inner, bool chained) {
+  static auto& lock = *new std::mutex;
+  static auto& known = *new std::map<std::string, std::unique_ptr<const Form>>;
+  std::string key =
+      str_cat(kernel, "/", traits(dtype).name, "/", rank, inner ? "/inner" : "", chained ? "/chained" : "");
+  std::lock_guard<std::mutex> hold(lock);
+  const auto [at, fresh] = known.try_emplace(key);
+  if (!fresh) return at->second.get();
+  const lower::KernelDesc* desc = described(kernel, dtype);
+  if (!desc) return nullptr;
+  for (const lower::SpaceForm& f : lower::space_forms(*desc, dtype))
+    if (f.rank == rank && f.inner == inner && f.chained == chained) at->second = make_form(*desc, dtype, f, key);
+  return at->second.get();
+}
+
+class DeviceLaunch final : public eager::SpaceLaunch {
+ public:
+  DeviceLaunch(const Form& form, const eager::SpaceArgs& args) : SpaceLaunch(form.entry, args), form_of_(form) {
+    for (const Tensor* t : args.outs) tensors_.push_back(t);
+    for (const Tensor* t : args.ins) tensors_.push_back(t);
+  }
+  int plain() const { return plain_; }
+
+  void run(Unit& unit, const void* scalars, const char* op) {
+    int64_t stride[kMaxOperands * kMaxRanges];
+    lay_out(stride);
+    size_t strides = 0;
+    for (const StrataSpaceOperand& o : form_of_.operands) strides += o.dims;
+    const int walked = std::max(outer(), 0);
+    int64_t times = 1;
+    for (int d = 0; d < walked; ++d) times *= plain_size_[d];
+    const Kernel& kernel = unit.kernel(form_of_.key, [&] { return form_of_.nest; });
+    std::vector<int64_t> offset(tensors_.size());
+    for (int64_t turn = 0; turn < times; ++turn) {
+      for (size_t k = 0; k < tensors_.size(); ++k) offset[k] = tensors_[k]->storage_offset() * operand_[k].width;
+      int64_t rest = turn;
+      for (int d = walked; d-- > 0; rest /= plain_size_[d])
+        for (size_t k = 0; k < tensors_.size(); ++k)
+          offset[k] += rest % plain_size_[d] * operand_[k].plain[d] * operand_[k].width;
+      unit.launch(kernel,
+                  {{tensors_.data(), tensors_.size()}, offset, {extent_, form_.ranges}, {stride, strides}, scalars},
+                  op);
+    }
+  }
+
+ private:
+  const Form& form_of_;
+  std::vector<const Tensor*> tensors_;
+};
+
+void run_form(Unit& unit, const Form& form, const eager::SpaceArgs& args, const char* op) {
+  DeviceLaunch launch(form, args);
+  launch.order_plain();
+  const Form* inner = launch.plain() > 1 || launch.wants_inner()
+                          ? form_of(args.op.name, args.dtype, form.entry.rank, true, form.entry.chained != 0)
+                          : nullptr;
+  if (!inner) return launch.run(unit, args.scalars, op);
+  DeviceLaunch within(*inner, args);
+  within.order_plain();
+  if (within.plain() == 0) return launch.run(unit, args.scalars, op);
+  within.run(unit, args.scalars, op);
+}
+
+// Contributions in chains, then the sums of each element's chains.
+void in_chains(Unit& unit, const Form& form, const eager::SpaceArgs& args, const char* op) {
+  static const eager::SpaceOp sums{"fold_chain_sums"}, products{"fold_chain_products"};
+  const Tensor& result = *args.outs[0];
+  const int64_t span = strided_span(result.sizes(), result.strides());
+  auto like_result = [&](DType t) {
+    return make_tensor(IntArrayRef(span), t, unit.device()).alias(result.sizes(), result.strides(), 0);
+  };
+  const Tensor total = like_result(result.dtype()), count = like_result(DType::U32);
+  fill(unit, count, Scalar(0));
+  const Tensor* outs[] = {&result, &total, &count};
+  eager::SpaceArgs chained = args;
+  chained.outs = {outs, 3};
+  run_form(unit, form, chained, op);
+  const eager::SpaceOp& fold = form.entry.chained == 1 ? sums : products;
+  run_form(unit, *form_of(fold.name, result.dtype(), 0, false, false), {fold, result.dtype(), {outs, 1}, {outs, 3}},
+           op);
+}
+
+}  // namespace
+
+bool can_run(const eager::SpaceOp& op) { return !jit::descriptions(op.name).empty(); }
+
+void space(Unit& unit, const eager::SpaceCall& call) {
+  // Numbers may lie on the CPU.
+  std::vector<Tensor> up;
+  std::vector<const Tensor*> ins(call.ins.begin(), call.ins.end());
+  up.reserve(ins.size());
+  for (const Tensor*& t : ins)
+    if (t->device().is_cpu()) up.push_back(moved(*t, unit.device())), t = &up.back();
+  const eager::SpaceArgs args{call.op,     call.dtype,          call.outs,    {ins.data(), ins.size()},
+                              call.places, call.scalars.data(), call.extents, call.index};
+  size_t rank = 0;
+  for (const eager::Place& p : args.places) rank = std::max(rank, p.dims.size());
+  const Form* form = form_of(args.op.name, args.dtype, int(rank), false, false);
+  if (!form) form = form_of(args.op.name, args.dtype, 0, false, false);
+  STRATA_CHECK_NOT_IMPLEMENTED(form, "\"", call.name, "\" not implemented for '", scalar_type_name(call.dtype), "'");
+  if (const Form* chained = form_of(args.op.name, args.dtype, form->entry.rank, false, true))
+    if (DeviceLaunch(*form, args).contributions() > kChain) return in_chains(unit, *chained, args, call.name);
+  run_form(unit, *form, args, call.name);
+}
+
+}  // namespace strata::device

@@ -1,0 +1,27 @@
+#include "device/texts.h"
+
+#include "lower/desc.h"
+#include "lower/pass/space_nest.h"
+#include "lower/print/print_entry.h"
+
+namespace strata::device {
+
+std::vector<KernelText> kernel_texts(const Plugin& plugin, DType dtype, int64_t first, int64_t step) {
+  STRATA_CHECK_VALUE(first >= 0 && step > 0, "kernel_texts: expected a first kernel and a step, got ", first, " and ",
+                     step);
+  std::vector<KernelText> out;
+  auto add = [&](const lower::Nest& nest) {
+    out.push_back({nest.symbol(), lower::print_entry(nest, plugin.dialect, "run")});
+  };
+  for (int64_t k = first; k < lower::table_kernel_count; k += step) {
+    const lower::KernelDesc& desc = lower::table_kernels[k];
+    if (!(desc.dtypes >> int(dtype) & 1)) continue;
+    if (desc.kind == lower::KernelKind::Space)
+      for (const lower::SpaceForm& form : lower::space_forms(desc, dtype)) add(lower::build_space(desc, dtype, form));
+    else
+      add(lower::build_nest(desc, dtype, true, {2, 2}));
+  }
+  return out;
+}
+
+}  // namespace strata::device

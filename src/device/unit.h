@@ -1,0 +1,92 @@
+// One device of a plugin, as the host holds it: its queue, its memory with what is kept for reuse, its kernels, and the
+// words in which they say what went wrong.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "core/tensor.h"
+#include "device/plugin.h"
+#include "lower/print/print_entry.h"
+
+namespace strata::device {
+
+// A kernel that was compiled for a device.
+struct Kernel {
+  lower::Nest nest;
+  std::vector<lower::NestParameter> parameters;
+  std::vector<int> items;  // ranges
+  StrataModule module = nullptr;
+  StrataKernel kernel = nullptr;
+};
+
+// What a launch takes: by operand of the nest, outputs first; by range; by dim of each operand; 16 bytes a scalar.
+struct Bound {
+  ArrayRef<const Tensor*> operands;
+  ArrayRef<int64_t> offset, extent, stride;  // offsets in bytes, strides in elements
+  const void* scalars = nullptr;
+};
+
+class Unit final : public Allocator {
+ public:
+  Unit(const Plugin& plugin, int index);
+
+  // Memory. Blocks are kept for reuse: work of the one queue runs in order, so that a block may be given again at once.
+  void* allocate(size_t bytes) override;
+  void free(void* data, size_t bytes) override;
+  Device device() const override { return device_; }
+  void move(void* to, const void* from, size_t bytes) override;
+  MemoryStats stats();
+  void reset_peak();
+  void empty_cache();
+
+  void upload(const Storage& to, int64_t offset, const void* from, int64_t bytes);
+  void download(void* to, const Storage& from, int64_t offset, int64_t bytes);
+  // Waits; raises what went wrong since the last time, with the operator's name and the user's line.
+  void synchronize();
+
+  // The kernel of that key, printed and compiled where it is new.
+  const Kernel& kernel(const std::string& key, const std::function<lower::Nest()>& make);
+  void launch(const Kernel& kernel, const Bound& bound, const char* op);
+  size_t kernels();
+
+  const Plugin& plugin() const { return plugin_; }
+  // Whether an operator may run here by printed kernels.
+  bool offers(const std::string& op) const {
+    return !plugin_.table->offers || plugin_.table->offers(device_.index, op.c_str());
+  }
+
+ private:
+  static size_t round(size_t bytes) {
+    return bytes < 1 << 20 ? (bytes + 511) / 512 * 512 : (bytes + 0xfffff) >> 20 << 20;
+  }
+  void* take(size_t size);
+  void release_cached();
+  void check_status();
+
+  const Plugin& plugin_;
+  const Device device_;
+  StrataQueue queue_ = nullptr;
+  std::recursive_mutex lock_;
+  std::multimap<size_t, void*> cached_;
+  MemoryStats stats_;
+  std::map<std::string, std::unique_ptr<Kernel>> kernels_;
+  // Launches that may refuse something have a word each, until somebody waits for them.
+  static constexpr int kWords = 1024;
+  StrataMemory words_ = nullptr;
+  struct Asked {
+    std::string op;
+    SourceMark mark;
+  };
+  std::vector<Asked> asked_;
+};
+
+// Of a device with a number, or (-1) the current one of its type. Raises for a number that there is not.
+Unit& unit(Device device);
+// This thread's current device of a type; 0 at first.
+int current_index(int device_type);
+void set_current(Device device);
+int count(const Plugin& plugin);
+
+}  // namespace strata::device

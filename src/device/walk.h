@@ -1,0 +1,17 @@
+// The dims that a kernel runs over, and the strides of its operands there.
+#pragma once
+#include "core/tensor.h"
+
+namespace strata::device {
+
+struct Walk {
+  DimVec sizes;
+  std::vector<DimVec> strides;  // by operand
+  // Joins neighbours that every operand walks in one step, and leaves out dims of one place; at least one stays.
+  void join();
+};
+
+// Strides of `t` over `sizes`, to which it broadcasts from the right.
+DimVec strides_over(const Tensor& t, IntArrayRef sizes);
+
+}  // namespace strata::device
