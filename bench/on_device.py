@@ -1,0 +1,125 @@
+"""What a device's plugin does, beside the CPU: `python bench/on_device.py PLUGIN [--dtypes float32 bfloat16] [--every N]`.
+
+Bits: every operator's samples, forward and gradient, by the comparison of tests/device/test_operators.py; which of them went to
+the CPU and back. A small network trained for 20 steps with library calls off: losses and weights. GB/s of a few eager operators,
+and PyTorch's on the same machine where STRATA_TORCH names an interpreter that has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import os
+import platform
+import subprocess
+import sys
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+for folder in ("tests/device", "tests/ops", "python", ""):
+    sys.path.insert(0, str(ROOT / folder))
+
+TIMED = {
+    "sin(x)^2 + cos(x)^2, 2^28 float32": ((1 << 28,), "float32", "F.sin(x) ** 2 + F.cos(x) ** 2", 2),
+    "gelu, 32768 x 4096 bfloat16": ((32768, 4096), "bfloat16", "F.nn.functional.gelu(x)", 2),
+    "softmax, 32768 x 4096 bfloat16": ((32768, 4096), "bfloat16", "F.softmax(x, -1)", 2),
+    "layer_norm, 32768 x 4096 bfloat16": ((32768, 4096), "bfloat16", "F.nn.functional.layer_norm(x, (4096,))", 2),
+    "sum of rows, 32768 x 4096 bfloat16": ((32768, 4096), "bfloat16", "x.sum(-1)", 1),
+}
+
+
+def gigabytes(module: str, device: str, sync: str) -> str:
+    """A program that prints GB/s of each timed line."""
+    return f"""
+import time, {module} as F
+wait = {sync}
+for shape, dtype, text, moves in {list(TIMED.values())!r}:
+    x = F.rand(shape, dtype=getattr(F, dtype), device={device!r})
+    run = eval("lambda: " + text, {{"F": F, "x": x}})
+    run(); wait()
+    best = 1e9
+    for _ in range(5):
+        start = time.perf_counter(); run(); wait(); best = min(best, time.perf_counter() - start)
+    print(moves * x.numel() * x.element_size() / best / 1e9)
+"""
+
+
+def compare(strata, device, dtypes: list[str], every: int) -> int:
+    import test_operators as t
+
+    t.TESTED[:] = dtypes
+    entries = t.ENTRIES[::every]
+    same, skipped, wrong = 0, 0, []
+    started = time.time()
+    strata.fallback.reset()
+    for number, entry in enumerate(entries):
+        try:
+            t.test_an_operator_gives_the_cpus_bits(device, entry)
+            same += 1
+        except t.pytest.skip.Exception:
+            skipped += 1
+        except Exception as error:  # told below
+            wrong.append((entry.schema.full, str(error).strip().splitlines()[0][:300]))
+        if number % 100 == 99:
+            print(f"  {number + 1} of {len(entries)} operators, {time.time() - started:.0f} s", flush=True)
+    print(f"bits in {', '.join(dtypes)}: {same} operators equal the CPU's, {len(wrong)} do not, {skipped} without samples; {time.time() - started:.0f} s")
+    for name, why in wrong:
+        print(f"  DIFFERS {name}: {why}")
+    fell = strata.fallback.rows()
+    print(f"  {len({r.op for r in fell})} operators went to the CPU and back: {' '.join(sorted({r.op for r in fell}))}")
+    return len(wrong)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("plugin")
+    parser.add_argument("--dtypes", nargs="+", default=["float32", "bfloat16"])
+    parser.add_argument("--every", type=int, default=1, help="every N-th operator")
+    parser.add_argument("--times", action="store_true", help="GB/s, which take large tensors")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    os.environ["STRATA_TEST_DEVICE"] = options.plugin
+    import strata
+    from strata import _C
+
+    device = strata.device(strata.accelerator.load(options.plugin))
+    name, version, _, count = next(p for p in _C._device_plugins() if p[0] == device.type)
+    print(f"{datetime.date.today()} {name} {version}, {count} devices; strata {strata.__version__}, Python {platform.python_version()}")
+    if not count:
+        print("no device is there")
+        return 1
+    failed = compare(strata, device, options.dtypes, options.every)
+
+    from network import trained
+
+    _C._set_library_enabled(False)
+    for optimizer in ("SGD", "AdamW"):
+        make = partial(getattr(strata.optim, optimizer), lr=0.01)
+        want, weights = trained("cpu", 20, make)
+        got, others = trained(device, 20, make)
+        bits = got == want and all(a.equal(b) for a, b in zip(weights, others))
+        failed += not bits
+        print(f"training, 20 steps of {optimizer}: {'losses and weights equal the CPU bit for bit' if bits else 'DIFFERS'}")
+    _C._set_library_enabled(True)
+
+    if options.times:
+        load = f"__import__('strata').accelerator.load({options.plugin!r})\n"
+        ours = subprocess.run([sys.executable, "-c", load + gigabytes("strata", name, "lambda: F.accelerator.synchronize()")],
+                              capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        print(ours.stderr[-600:], end="")
+        theirs = None
+        if python := os.environ.get("STRATA_TORCH"):
+            theirs = subprocess.run([python, "-c", gigabytes("torch", name, "F.cuda.synchronize")], capture_output=True, text=True)
+            print(theirs.stderr[-600:], end="")
+        peer = theirs.stdout.split() if theirs else []
+        for k, (label, value) in enumerate(zip(TIMED, ours.stdout.split())):
+            beside = f", PyTorch eager {float(peer[k]):.0f}: ratio {float(value) / float(peer[k]):.2f}" if k < len(peer) else ""
+            print(f"  {label}: {float(value):.0f} GB/s{beside}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

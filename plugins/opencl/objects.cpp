@@ -1,0 +1,67 @@
+#include "objects.h"
+
+#include <vector>
+
+namespace opencl {
+
+namespace {
+
+thread_local std::string error;
+
+// Whether its kernels can have the CPU's bits.
+bool exact(cl_device_id id) {
+  cl_device_fp_config single = 0, wide = 0;
+  clGetDeviceInfo(id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single, nullptr);
+  clGetDeviceInfo(id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof wide, &wide, nullptr);
+  const cl_device_fp_config wanted =
+      CL_FP_DENORM | CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST | CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT;
+  return wide != 0 && (single & wanted) == wanted;
+}
+
+const std::vector<Device>& all() {
+  static const std::vector<Device>* found = [] {
+    auto* list = new std::vector<Device>;
+    cl_uint platforms = 0;
+    if (clGetPlatformIDs(0, nullptr, &platforms) != CL_SUCCESS) return list;
+    std::vector<cl_platform_id> ids(platforms);
+    clGetPlatformIDs(platforms, ids.data(), nullptr);
+    for (cl_platform_id platform : ids) {
+      cl_uint devices = 0;
+      if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &devices) != CL_SUCCESS) continue;
+      std::vector<cl_device_id> of(devices);
+      clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, devices, of.data(), nullptr);
+      for (cl_device_id id : of) {
+        cl_int code = CL_SUCCESS;
+        cl_context context = exact(id) ? clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code) : nullptr;
+        if (context && code == CL_SUCCESS) list->push_back({id, context});
+      }
+    }
+    return list;
+  }();
+  return *found;
+}
+
+}  // namespace
+
+StrataStatus fail(StrataStatus status, std::string why) {
+  error = std::move(why);
+  return status;
+}
+
+StrataStatus fail(const char* call, cl_int code) {
+  const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
+                      code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
+  return fail(memory ? STRATA_OUT_OF_MEMORY : STRATA_FAILED, std::string(call) + ": error " + std::to_string(code));
+}
+
+const char* last_error() { return error.c_str(); }
+
+int32_t count() { return int32_t(all().size()); }
+
+const Device* device(int32_t number) {
+  if (number >= 0 && number < count()) return &all()[size_t(number)];
+  fail(STRATA_INVALID, "there is no device of number " + std::to_string(number));
+  return nullptr;
+}
+
+}  // namespace opencl
