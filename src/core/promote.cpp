@@ -60,7 +60,10 @@ DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b) {
 }
 
 void check_same_device(const Tensor& a, const Tensor& b, const char* op) {
-  auto place = [](const Tensor& t) { return t.is_meta() ? std::string("meta") : to_string(t.device()); };
+  // Shapes stand for tensors of a plugin's device while an operator is prepared.
+  auto place = [](const Tensor& t) {
+    return t.is_meta() && t.device().type <= 1 ? std::string("meta") : to_string(t.device());
+  };
   STRATA_CHECK(a.device() == b.device() && a.is_meta() == b.is_meta(), op,
                ": Expected all tensors to be on the same device, but found at least two devices, ", place(a), " and ",
                place(b), "; move one with .to()");

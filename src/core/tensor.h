@@ -181,7 +181,7 @@ class Tensor {
   bool is_view() const { return impl_->base_ != nullptr; }
   // Raises where the memory was given back.
   void check_memory() const {
-    if (!is_meta()) bytes();
+    if (!is_meta() && !impl_->storage_->handle()) bytes();
   }
   // Before an operator writes: raises where the memory is read-only.
   void check_writable(const char* op) const {

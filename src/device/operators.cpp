@@ -201,8 +201,9 @@ bool run_by_launches(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
   return true;
 }
 
-// Copies between devices: by way of the CPU.
+// Whether a copy goes from a device to another, or a result like a tensor shall lie elsewhere: by way of the CPU.
 bool crosses(const Stack& stack) {
+  if (stack.empty() || !stack[0].is_tensor()) return false;
   std::optional<Device> first;
   bool differ = false;
   auto see = [&](Device d) {
@@ -240,11 +241,21 @@ void call_to_copy(Operator& op, Stack& stack) {
   stack[0] = IValue(on(stack[0].get<Tensor>(), to));
 }
 
+// A new tensor like one elsewhere.
+void call_like(Operator& op, Stack& stack) {
+  for (IValue& v : stack)
+    if (v.is_tensor()) v = IValue(on(v.get<Tensor>(), Device{}));
+  redispatch_boxed(op, dispatch_of_stack(stack), stack);
+}
+
 void run(Operator& op, Dispatch d, Stack& stack) {
   if (over_shapes(stack)) return on_cpu_code(op, d, stack);
   const ir::BelowAutograd below;
   if (op.name == "aten::copy_" && crosses(stack)) return call_copy(op, stack);
   if (op.name == "aten::_to_copy" && crosses(stack)) return call_to_copy(op, stack);
+  const bool placed = std::any_of(stack.begin(), stack.end(), [](const IValue& v) { return device_argument(v); });
+  if (placed && !stack.empty() && stack[0].is_tensor() && stack[0].get<Tensor>().device().type > 1 && crosses(stack))
+    return call_like(op, stack);
   Unit& there = unit(device_of(stack, d.device));
   if (!there.offers(op.name) || !run_by_launches(there, op, d, stack)) run_on_host(there, op, stack);
 }

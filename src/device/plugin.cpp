@@ -129,7 +129,7 @@ const Plugin& load(const std::string& path) {
 
 namespace {
 std::atomic<std::vector<std::string> (*)()> plugin_source{nullptr};
-const bool finds = (set_device_finder(load_known), true);
+[[maybe_unused]] const bool finds = (set_device_finder(load_known), true);
 }  // namespace
 
 void set_plugin_source(std::vector<std::string> (*source)()) { plugin_source = source; }

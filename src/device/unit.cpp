@@ -63,7 +63,7 @@ void Unit::free(void* data, size_t bytes) {
 // Nothing may use what is given back.
 void Unit::release_cached() {
   if (cached_.empty()) return;
-  synchronize();
+  check(plugin_, plugin_.table->synchronize(queue_), "waiting for the queue");
   for (auto& [size, block] : cached_)
     check(plugin_, plugin_.table->release(device_.index, static_cast<StrataMemory>(block)), "the release of memory");
   cached_.clear();
@@ -103,22 +103,30 @@ void Unit::upload(const Storage& to, int64_t offset, const void* from, int64_t b
 
 void Unit::download(void* to, const Storage& from, int64_t offset, int64_t bytes) {
   if (bytes == 0) return;
-  std::lock_guard<std::recursive_mutex> hold(lock_);
-  check(plugin_, plugin_.table->download(queue_, to, handle_of(from.handle()), uint64_t(offset), uint64_t(bytes)),
-        str_cat("a copy of ", bytes, " bytes to the host"));
-  check_status();
+  Refusal r;
+  {
+    std::lock_guard<std::recursive_mutex> hold(lock_);
+    check(plugin_, plugin_.table->download(queue_, to, handle_of(from.handle()), uint64_t(offset), uint64_t(bytes)),
+          str_cat("a copy of ", bytes, " bytes to the host"));
+    r = refusal();
+  }
+  raise(r);
 }
 
 // ---- kernels
 
 void Unit::synchronize() {
-  std::lock_guard<std::recursive_mutex> hold(lock_);
-  check(plugin_, plugin_.table->synchronize(queue_), "waiting for the queue");
-  check_status();
+  Refusal r;
+  {
+    std::lock_guard<std::recursive_mutex> hold(lock_);
+    check(plugin_, plugin_.table->synchronize(queue_), "waiting for the queue");
+    r = refusal();
+  }
+  raise(r);
 }
 
-void Unit::check_status() {
-  if (asked_.empty()) return;
+Unit::Refusal Unit::refusal() {
+  if (asked_.empty()) return {};
   const std::vector<Asked> asked = std::exchange(asked_, {});
   std::vector<int32_t> said(asked.size());
   const uint64_t bytes = 4 * asked.size();
@@ -127,10 +135,15 @@ void Unit::check_status() {
     if (!said[i]) continue;
     const std::vector<int32_t> zeros(said.size());
     check(plugin_, plugin_.table->upload(queue_, words_, 0, zeros.data(), bytes), "an upload");
-    const std::string where =
-        asked[i].mark ? str_cat(asked[i].op, " (called at ", source_text(asked[i].mark), ")") : asked[i].op;
-    eager::raise_status(said[i], where.c_str());
+    return {said[i], asked[i]};
   }
+  return {};
+}
+
+void Unit::raise(const Refusal& r) {
+  if (!r.said) return;
+  const std::string where = r.by.mark ? str_cat(r.by.op, " (called at ", source_text(r.by.mark), ")") : r.by.op;
+  eager::raise_status(r.said, where.c_str());
 }
 
 const Kernel& Unit::kernel(const std::string& key, const std::function<lower::Nest()>& make) {
@@ -159,10 +172,15 @@ size_t Unit::kernels() {
 }
 
 void Unit::launch(const Kernel& k, const Bound& b, const char* op) {
-  std::lock_guard<std::recursive_mutex> hold(lock_);
   int64_t items = 1;
   for (int r : k.items) items *= b.extent[size_t(r)];
   if (items == 0) return;
+  std::unique_lock<std::recursive_mutex> hold(lock_);
+  while (asked_.size() == kWords) {
+    hold.unlock();
+    synchronize();
+    hold.lock();
+  }
   std::vector<StrataArgument> arguments;
   arguments.reserve(k.parameters.size() + 1);
   auto number = [&](const void* bytes, int64_t width) {
@@ -191,7 +209,6 @@ void Unit::launch(const Kernel& k, const Bound& b, const char* op) {
         number(static_cast<const char*>(b.scalars) + 16 * i + itemsize(p.type) * p.part, itemsize(p.type));
         break;
       case lower::NestParameter::Word: {
-        if (asked_.size() == kWords) check_status();
         const int64_t word = int64_t(asked_.size());
         asked_.push_back({op, take_source_mark()});
         number(&word, 8);

@@ -63,7 +63,18 @@ class Unit final : public Allocator {
   }
   void* take(size_t size);
   void release_cached();
-  void check_status();
+  struct Asked {
+    std::string op;
+    SourceMark mark;
+  };
+  struct Refusal {
+    int32_t said = 0;
+    Asked by;
+  };
+  // What the first kernel said that refused something since the last time. Raised without the lock: to name the user's
+  // line may wait for a thread that waits for the lock.
+  Refusal refusal();
+  static void raise(const Refusal& r);
 
   const Plugin& plugin_;
   const Device device_;
@@ -75,10 +86,6 @@ class Unit final : public Allocator {
   // Launches that may refuse something have a word each, until somebody waits for them.
   static constexpr int kWords = 1024;
   StrataMemory words_ = nullptr;
-  struct Asked {
-    std::string op;
-    SourceMark mark;
-  };
   std::vector<Asked> asked_;
 };
 

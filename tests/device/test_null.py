@@ -119,6 +119,36 @@ def test_tensors_move_with_their_strides_and_values():
         strata.zeros(1, device="null:7")
 
 
+def test_indices_of_the_cpu_come_along():
+    there = strata.arange(6.0, device=DEVICE).reshape(3, 2)
+    assert there[[2, 0]].tolist() == [[4, 5], [0, 1]] and there[strata.tensor([1])].device.type == "null"
+    with quiet():
+        assert there[there > 3].tolist() == [4, 5]
+    there[[0, 1], [1, 0]] = strata.tensor([7.0, 8.0], device=DEVICE)
+    assert there.tolist() == [[0, 7], [8, 3], [4, 5]]
+
+
+def test_results_lie_where_they_are_asked_for():
+    there = strata.ones(2, 3, device=DEVICE)
+    assert strata.zeros_like(there, device="cpu").device.type == "cpu"
+    assert strata.ones_like(strata.ones(2), device=DEVICE).device == there.device
+    assert there.new_full((2,), 3.0, device="null:1").tolist() == [3, 3]
+
+
+def test_a_compiled_graph_runs_on_the_device():
+    def f(x, w):
+        return (x @ w).softmax(-1).sum()
+
+    x, w = strata.randn(3, 4, device=DEVICE), strata.randn(4, 5, device=DEVICE, requires_grad=True)
+    with quiet():
+        want = f(x, w)
+        (grad,) = strata.autograd.grad(want, w)
+        compiled = strata.graph(f, x, w).compile()
+        got = compiled(x, w)
+        (other,) = strata.autograd.grad(got, w)
+    assert got.equal(want) and other.equal(grad) and got.device == x.device
+
+
 def test_the_host_cannot_read_a_devices_memory():
     there = strata.ones(3, device=DEVICE)
     with pytest.raises((RuntimeError, TypeError), match="null|cpu"):

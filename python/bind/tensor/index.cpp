@@ -205,6 +205,14 @@ Located locate(const Tensor& self, PyObject* index) {
   return r;
 }
 
+// The indices where the tensor lies: those on the CPU may come along.
+const std::vector<Tensor>& beside(Located& at) {
+  if (const Device there = at.view.device(); STRATA_UNLIKELY(there.type > 1))
+    for (Tensor& t : at.indices)
+      if (t.defined() && t.device().is_cpu()) t = converted(t, std::nullopt, there);
+  return at.indices;
+}
+
 Tensor without_leading_ones(const Tensor& t, int64_t keep) {
   size_t first = 0;
   while (int64_t(t.dim() - first) > keep && t.sizes()[first] == 1) ++first;
@@ -248,7 +256,7 @@ void assign(const Tensor& self, PyObject* index, PyObject* value) {
   } else {
     v = without_leading_ones(tensor_of(value), 0);
   }
-  ops::index_put_(at.view, at.indices, v);
+  ops::index_put_(at.view, beside(at), v);
 }
 
 // ---- slots
@@ -258,7 +266,7 @@ PyObject* get_item_body(PyObject* self, PyObject* const* args, Py_ssize_t, PyObj
   if (PyLong_CheckExact(index) && t.dim() > 0) return wrap(select(t, 0, to_Int(index), 0));
   if (PySlice_Check(index) && t.dim() > 0) return wrap(sliced(t, 0, range_of(index)));
   Located at = locate(t, index);
-  if (!at.indices.empty()) return wrap(ops::index(at.view, at.indices));
+  if (!at.indices.empty()) return wrap(ops::index(at.view, beside(at)));
   return wrap(at.view.is_same(t) ? view_of(t) : at.view);
 }
 

@@ -11,7 +11,7 @@
 #include "ir/call.h"
 #include "ir/rewrite.h"
 #include "ir/verify.h"
-#include "run/copy.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata {
 
@@ -60,7 +60,10 @@ Tensor Recording::tangent(const Tensor& like, std::string name) {
   const Tensor made = like.is_non_overlapping_and_dense()
                           ? make_tensor_strided(like.sizes(), like.strides(), like.dtype(), like.device())
                           : make_tensor(like.sizes(), like.dtype(), like.device());
-  eager::fill_values(made, Scalar(1));
+  {
+    const ir::BelowAutograd below;
+    ops::fill_(made, Scalar(1));
+  }
   input(made, std::move(name));
   return made;
 }
