@@ -227,14 +227,17 @@ void set_inference_tensors(bool on) { inference_tensors = on; }
 
 namespace {
 // Of memory, or without it.
-Ref<Storage> fresh_storage(Device device, int64_t bytes, bool meta) {
-  if (STRATA_LIKELY(device.type <= 1)) return Storage::make(cpu_allocator(), size_t(bytes), !meta);
+[[gnu::noinline, gnu::cold]] Ref<Storage> storage_elsewhere(Device device, size_t bytes, bool meta) {
   Allocator& own = allocator_for(device);
-  return meta ? Storage::make(own, size_t(bytes), false) : Storage::away(own, size_t(bytes));
+  return meta ? Storage::make(own, bytes, false) : Storage::away(own, bytes);
+}
+[[gnu::always_inline]] inline Ref<Storage> fresh_storage(Device device, int64_t bytes, bool meta) {
+  if (STRATA_UNLIKELY(device.type > 1)) return storage_elsewhere(device, size_t(bytes), meta);
+  return Storage::make(cpu_allocator(), size_t(bytes), !meta);
 }
 
+// `device`: with its number, where it is a plugin's.
 Tensor fresh_tensor(Ref<Storage> storage, DType dtype, bool meta, Device device) {
-  if (STRATA_UNLIKELY(device.type > 1)) device = storage->device();  // which has a number
   KeySet keys = meta ? Key::Backend | Key::Meta : KeySet(Key::Backend);
   bool inference = inference_tensors;
   if (STRATA_LIKELY(!inference)) keys = keys | KeySet(Key::InplaceOrView);
@@ -248,6 +251,7 @@ Tensor make_tensor(IntArrayRef sizes, DType dtype, Device device, bool meta) {
   meta |= MetaGuard::active() || device.is_meta();
   int64_t bytes = checked_bytes(checked_numel(sizes, "empty"), itemsize(dtype), "empty");
   Ref<Storage> storage = fresh_storage(device, bytes, meta);
+  if (STRATA_UNLIKELY(device.type > 1)) device = storage->device();
   Tensor t = fresh_tensor(std::move(storage), dtype, meta, device);
   t.impl()->set_geometry(sizes, 0);
   return t;
@@ -269,6 +273,7 @@ Tensor make_tensor_strided(IntArrayRef sizes, IntArrayRef strides, DType dtype, 
   checked_numel(sizes, "empty_strided");
   int64_t bytes = checked_bytes(strided_span(sizes, strides), itemsize(dtype), "empty_strided");
   Ref<Storage> storage = fresh_storage(device, bytes, meta);
+  if (STRATA_UNLIKELY(device.type > 1)) device = storage->device();
   Tensor t = fresh_tensor(std::move(storage), dtype, meta, device);
   t.impl()->set_geometry(sizes, strides, 0);
   return t;
