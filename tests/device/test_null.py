@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import random
 import shutil
 import subprocess
@@ -92,7 +93,7 @@ def test_plugins_that_do_not_fit(tmp_path, body, words):
 
 def test_the_environment_names_plugins():
     program = "import strata; print(strata.zeros(2, device='null:1').device, strata.accelerator.current_accelerator())"
-    env = {"STRATA_PLUGINS": str(devices.plugin("null")), "PYTHONPATH": str(devices.ROOT / "python")}
+    env = {**os.environ, "STRATA_PLUGINS": str(devices.plugin("null")), "PYTHONPATH": str(devices.ROOT / "python")}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["null:1", "null"]
     env["STRATA_PLUGINS"] = "/nowhere/libx.so"
