@@ -1,8 +1,7 @@
 #include "core/tensor.h"
 
-#include <atomic>
-
 #include <algorithm>
+#include <atomic>
 
 #include "base/checked.h"
 #include "core/watch.h"
