@@ -70,7 +70,7 @@ struct Numbers {
 };
 
 // Runs a kernel whose operands walk `rows` (none for elements alone) and then `elements`.
-void run(Unit& unit, const Kernel& kernel, const Operands& operands, const Walk& rows, const Walk& elements,
+void run(Unit& unit, const KernelNest& kernel, const Operands& operands, const Walk& rows, const Walk& elements,
          const Numbers& numbers, const char* op) {
   std::vector<int64_t> offset, extent, stride;
   for (int64_t n : rows.sizes) extent.push_back(n);
@@ -86,15 +86,10 @@ void run(Unit& unit, const Kernel& kernel, const Operands& operands, const Walk&
   unit.launch(kernel, {operands.list(), offset, extent, stride, numbers.slots.data()}, op);
 }
 
-std::string key_of(const char* kernel, DType dtype, int kept, int elements) {
-  return str_cat(kernel, "/", traits(dtype).name, "/", kept, "/", elements);
-}
-
-// A kernel of a table's entry or of a description made here, over so many dims.
-const Kernel& block_kernel(Unit& unit, const lower::KernelDesc& desc, DType dtype, int kept, size_t elements,
-                           bool streams = false) {
-  return unit.kernel(key_of(desc.name, dtype, kept, int(elements)),
-                     [&] { return lower::build_nest(desc, dtype, streams, {std::max(kept, 1), int(elements)}); });
+// The kernel of a table's entry or of a description made here, over so many dims. It computes random words itself.
+const KernelNest& block_nest(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements) {
+  return kernel_nest(str_cat(desc.name, "/", traits(dtype).name, "/", kept, "/", elements),
+                     [&] { return lower::build_nest(desc, dtype, true, {std::max(kept, 1), int(elements)}); });
 }
 
 const lower::KernelDesc& kernel_of(const char* kernel, const char* op, DType dtype) {
@@ -105,14 +100,14 @@ const lower::KernelDesc& kernel_of(const char* kernel, const char* op, DType dty
 
 // Over the elements of `sizes`, each operand broadcast to it.
 void over_elements(Unit& unit, const lower::KernelDesc& desc, DType dtype, IntArrayRef sizes, Tensors outs, Tensors in,
-                   const Numbers& numbers, const char* op, bool streams = false) {
+                   const Numbers& numbers, const char* op) {
   // The operands first: what they lie like decides how many dims there are, and the nest says their dtypes.
-  const lower::Nest& types = block_kernel(unit, desc, dtype, 0, 1, streams).nest;
+  const lower::Nest& types = block_nest(desc, dtype, 0, 1).nest;
   const Operands operands(unit, types, outs, in);
   Walk walk{DimVec(sizes), {}};
   for (const Tensor* t : operands.list()) walk.strides.push_back(strides_over(*t, sizes));
   walk.join();
-  run(unit, block_kernel(unit, desc, dtype, 0, walk.sizes.size(), streams), operands, {}, walk, numbers, op);
+  run(unit, block_nest(desc, dtype, 0, walk.sizes.size()), operands, {}, walk, numbers, op);
   operands.give();
 }
 
@@ -134,7 +129,7 @@ void rows(Unit& unit, const eager::RowsOp& op, DType dtype, Tensors outs, Tensor
   const lower::KernelDesc& desc = kernel_of(op.kernel, op.name, dtype);
   Numbers numbers(scalars.size());
   for (size_t i = 0; i < scalars.size(); ++i) eager::store_scalar(scalars[i], traits(dtype).compute, numbers.at(i));
-  const lower::Nest& types = block_kernel(unit, desc, dtype, 1, 1).nest;
+  const lower::Nest& types = block_nest(desc, dtype, 1, 1).nest;
   const Operands operands(unit, types, outs, in);
   const IntArrayRef sizes = in[0]->sizes();
   std::vector<char> reduced(sizes.size());
@@ -162,8 +157,8 @@ void rows(Unit& unit, const eager::RowsOp& op, DType dtype, Tensors outs, Tensor
   }
   row.join();
   elements.join();
-  run(unit, block_kernel(unit, desc, dtype, int(row.sizes.size()), elements.sizes.size()), operands, row, elements,
-      numbers, op.name);
+  run(unit, block_nest(desc, dtype, int(row.sizes.size()), elements.sizes.size()), operands, row, elements, numbers,
+      op.name);
   operands.give();
 }
 
@@ -178,7 +173,7 @@ void draw(Unit& unit, const eager::DrawOp& op, DType dtype, const Tensor& out, T
   std::memcpy(numbers.at(given.size()), &state.seed, 8);
   std::memcpy(numbers.at(given.size() + 1), &state.offset, 8);
   const Tensor* outs = &out;
-  over_elements(unit, desc, dtype, out.sizes(), {&outs, 1}, operands, numbers, op.kernel.name, true);
+  over_elements(unit, desc, dtype, out.sizes(), {&outs, 1}, operands, numbers, op.kernel.name);
 }
 
 // ---- copies

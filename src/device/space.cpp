@@ -19,12 +19,11 @@ constexpr int64_t kChain = 1024;  // contributions of a chain
 
 // What run/ knows of a form of a kernel, made from its nest.
 struct Form {
-  lower::Nest nest;
+  const KernelNest* kernel;
   std::vector<StrataSpaceRange> ranges;
   std::vector<StrataSpaceOperand> operands;
   std::vector<std::vector<uint8_t>> dims;
   StrataSpaceEntry entry{};
-  std::string key;
 };
 
 const lower::KernelDesc* described(const char* kernel, DType dtype) {
@@ -34,11 +33,10 @@ const lower::KernelDesc* described(const char* kernel, DType dtype) {
 }
 
 std::unique_ptr<const Form> make_form(const lower::KernelDesc& desc, DType dtype, lower::SpaceForm form,
-                                      std::string key) {
+                                      const std::string& key) {
   auto f = std::make_unique<Form>();
-  f->nest = lower::build_space(desc, dtype, form);
-  f->key = std::move(key);
-  const lower::Nest& n = f->nest;
+  f->kernel = &kernel_nest(key, [&] { return lower::build_space(desc, dtype, form); });
+  const lower::Nest& n = f->kernel->nest;
   for (size_t k = 0; k < n.ranges.size(); ++k) {
     const lower::NestRange& r = n.ranges[k];
     const int runs = !(n.loops() >> k & 1) ? 0 : r.whole ? 3 : 1 + r.ordered;
@@ -95,7 +93,6 @@ class DeviceLaunch final : public eager::SpaceLaunch {
     const int walked = std::max(outer(), 0);
     int64_t times = 1;
     for (int d = 0; d < walked; ++d) times *= plain_size_[d];
-    const Kernel& kernel = unit.kernel(form_of_.key, [&] { return form_of_.nest; });
     std::vector<int64_t> offset(tensors_.size());
     for (int64_t turn = 0; turn < times; ++turn) {
       for (size_t k = 0; k < tensors_.size(); ++k) offset[k] = tensors_[k]->storage_offset() * operand_[k].width;
@@ -103,7 +100,7 @@ class DeviceLaunch final : public eager::SpaceLaunch {
       for (int d = walked; d-- > 0; rest /= plain_size_[d])
         for (size_t k = 0; k < tensors_.size(); ++k)
           offset[k] += rest % plain_size_[d] * operand_[k].plain[d] * operand_[k].width;
-      unit.launch(kernel,
+      unit.launch(*form_of_.kernel,
                   {{tensors_.data(), tensors_.size()}, offset, {extent_, form_.ranges}, {stride, strides}, scalars},
                   op);
     }

@@ -7,7 +7,8 @@
 
 namespace strata::device {
 
-Unit::Unit(const Plugin& plugin, int index) : plugin_(plugin), device_{int8_t(plugin.type), int8_t(index)} {
+Unit::Unit(const Plugin& plugin, int index)
+    : plugin_(plugin), device_{int8_t(plugin.type), int8_t(index)}, kernels_(plugin, index) {
   check(plugin, plugin.table->queue_create(index, &queue_), "a queue");
   check(plugin, plugin.table->allocate(index, kWords * 4, &words_), "memory for the words of kernels");
   const std::vector<int32_t> zeros(kWords);
@@ -146,35 +147,12 @@ void Unit::raise(const Refusal& r) {
   eager::raise_status(r.said, where.c_str());
 }
 
-const Kernel& Unit::kernel(const std::string& key, const std::function<lower::Nest()>& make) {
-  std::lock_guard<std::recursive_mutex> hold(lock_);
-  auto [at, fresh] = kernels_.try_emplace(key);
-  if (at->second) return *at->second;
-  try {
-    auto k = std::make_unique<Kernel>();
-    k->nest = make();
-    k->parameters = lower::entry_parameters(k->nest);
-    k->items = lower::item_ranges(k->nest);
-    const std::string text = lower::print_entry(k->nest, plugin_.dialect, "run");
-    check(plugin_, plugin_.table->compile(device_.index, text.c_str(), &k->module), str_cat("compiling ", key));
-    check(plugin_, plugin_.table->kernel(k->module, "run", &k->kernel), str_cat("the entry point of ", key));
-    at->second = std::move(k);
-  } catch (...) {
-    kernels_.erase(at);
-    throw;
-  }
-  return *at->second;
-}
-
-size_t Unit::kernels() {
-  std::lock_guard<std::recursive_mutex> hold(lock_);
-  return kernels_.size();
-}
-
-void Unit::launch(const Kernel& k, const Bound& b, const char* op) {
+void Unit::launch(const KernelNest& k, const Bound& b, const char* op) {
   int64_t items = 1;
   for (int r : k.items) items *= b.extent[size_t(r)];
   if (items == 0) return;
+  // Before the lock: a compiler takes its time, and may have a warning to give.
+  const StrataKernel kernel = kernels_.get(k);
   std::unique_lock<std::recursive_mutex> hold(lock_);
   while (asked_.size() == kWords) {
     hold.unlock();
@@ -218,7 +196,7 @@ void Unit::launch(const Kernel& k, const Bound& b, const char* op) {
         memory(words_);
     }
   }
-  check(plugin_, plugin_.table->launch(queue_, k.kernel, arguments.data(), uint32_t(arguments.size()), items),
+  check(plugin_, plugin_.table->launch(queue_, kernel, arguments.data(), uint32_t(arguments.size()), items),
         str_cat("launching ", op));
 }
 

@@ -1,25 +1,13 @@
 // One device of a plugin, as the host holds it: its queue, its memory with what is kept for reuse, its kernels, and the
 // words in which they say what went wrong.
 #pragma once
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 
 #include "core/tensor.h"
-#include "device/plugin.h"
-#include "lower/print/print_entry.h"
+#include "device/kernels.h"
 
 namespace strata::device {
-
-// A kernel that was compiled for a device.
-struct Kernel {
-  lower::Nest nest;
-  std::vector<lower::NestParameter> parameters;
-  std::vector<int> items;  // ranges
-  StrataModule module = nullptr;
-  StrataKernel kernel = nullptr;
-};
 
 // What a launch takes: by operand of the nest, outputs first; by range; by dim of each operand; 16 bytes a scalar.
 struct Bound {
@@ -46,10 +34,8 @@ class Unit final : public Allocator {
   // Waits; raises what went wrong since the last time, with the operator's name and the user's line.
   void synchronize();
 
-  // The kernel of that key, printed and compiled where it is new.
-  const Kernel& kernel(const std::string& key, const std::function<lower::Nest()>& make);
-  void launch(const Kernel& kernel, const Bound& bound, const char* op);
-  size_t kernels();
+  // Runs the nest's kernel, which is printed and compiled where it is new here.
+  void launch(const KernelNest& nest, const Bound& bound, const char* op);
 
   const Plugin& plugin() const { return plugin_; }
   // Whether an operator may run here by printed kernels.
@@ -82,7 +68,7 @@ class Unit final : public Allocator {
   std::recursive_mutex lock_;
   std::multimap<size_t, void*> cached_;
   MemoryStats stats_;
-  std::map<std::string, std::unique_ptr<Kernel>> kernels_;
+  Kernels kernels_;
   // Launches that may refuse something have a word each, until somebody waits for them.
   static constexpr int kWords = 1024;
   StrataMemory words_ = nullptr;
