@@ -9,8 +9,15 @@ from .ops_cpp import includes
 from .schema import Arg, Schema, safe
 
 
-def convert(a: Arg, slot: str) -> str:
+def makes(s: Schema) -> bool:
+    """Whether it makes a tensor from none, where the thread's default says."""
+    return not any(a.is_tensor or a.is_tensors for a in s.args)
+
+
+def convert(a: Arg, slot: str, factory: bool = False) -> str:
     kind = TYPES[a.key].kind
+    if factory and kind == "DeviceOpt":
+        return f"py::to_FactoryDevice({slot})"
     expression = f"py::to_{kind}({slot})"
     if a.default is not None and not (a.default == "None" and kind.endswith(("Opt", "Generator"))):
         given, made = a.cpp_default()[3:], TYPES[a.key].converted
@@ -37,7 +44,7 @@ def invoke(e: Entry, kind: str, s: Schema) -> str:
     for i, a in enumerate(plain):
         kind_name = TYPES[a.key].kind
         type_ = "const Tensor&" if kind_name == "Tensor" and a.default is None else "auto"
-        lines.append(f"  {type_} {safe(a.name)}_v = {convert(a, f's[{i}]')};")
+        lines.append(f"  {type_} {safe(a.name)}_v = {convert(a, f's[{i}]', makes(s))};")
     if many_out:
         for j, a in enumerate(x for x in s.args if x.written):
             lines.append(f"  Tensor {safe(a.name)}_v = py::out_item(s[{len(plain)}], {j}, {sum(x.written for x in s.args)});")
@@ -125,7 +132,8 @@ def write(entries: list[Entry], out: Output) -> None:
             text = f"{name}{signature_text(items[0][2], name)}\n\n{doc}"
             for called in dict.fromkeys([name, *(a for e, kind, _ in items for a in e.aliases(kind))]):
                 table.append(f'{{"{called}", {f"f_{name}" if any_function else "nullptr"}, {f"m_{name}" if any_method else "nullptr"}, {cstring(text)}}},')
-        out.write(f"python/py_{family}.cpp", HEADER + '#include "bind/args/args.h"\n#include "dispatch/call.h"\n#include "grad/variable.h"\n'
+        factory = '#include "bind/args/factory.h"\n' if any("to_FactoryDevice" in text for text in body) else ""
+        out.write(f"python/py_{family}.cpp", HEADER + '#include "bind/args/args.h"\n' + factory + '#include "dispatch/call.h"\n#include "grad/variable.h"\n'
                   + includes(entries, "\n".join(body)) + "\nnamespace strata {\nnamespace {\n\n" + "\n".join(body) +
                   f"\n\n}}  // namespace\n\nextern const py::Entry py_entries_{family}[];\nconst py::Entry py_entries_{family}[] = {{\n  " +
                   "\n  ".join(table) + "\n  {nullptr, nullptr, nullptr, nullptr}};\n\n}  // namespace strata\n")

@@ -31,11 +31,13 @@ from strata import functional  # noqa: E402
 
 globals().update({name: getattr(functional, name) for name in functional.__all__})
 
-from strata._device_words import install as _install  # noqa: E402
+from strata._device_names import install as _install  # noqa: E402
 
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 globals().update({name: module for name, module in _install(Tensor).items() if name not in globals()})
+from strata._device_names import namespace as _namespace  # noqa: E402
+
 del _install
 
 # Where names live that are loaded on first use.
@@ -71,7 +73,7 @@ _NAMES = {
         "set_warn_always"
     ),
 }
-__getattr__, __dir__ = _lazy.of(globals(), _NAMES, _MODULES)
+__getattr__, __dir__ = _lazy.of(globals(), _NAMES, _MODULES, otherwise=_namespace)
 
 
 def is_tensor(obj: object) -> builtins.bool:

@@ -1,9 +1,8 @@
-"""Names of devices that users of PyTorch expect though no plugin offers them.
+"""What programs of PyTorch expect of devices that no plugin offers.
 
-The words stand in one data file, `device_words.json`, and nowhere in this package. For each device of the file there is
-a namespace `strata.<name>` that answers "not available" as PyTorch without that device does, and `Tensor.<name>()` and
-`Module.<name>()` raise an error that says what to do. Settings of `strata.backends.<name>` can be made and read; they
-change nothing.
+The words stand in one data file, `device_words.json`, and nowhere in this package. Of each device of the file
+`strata.<name>` answers "not available" as PyTorch without that device does (strata._device_names asks here). Settings of
+`strata.backends.<name>` can be made and read; they change nothing.
 """
 
 from __future__ import annotations
@@ -43,12 +42,18 @@ def _read() -> dict:
     return {"devices": [], "answers": {}, "silent": [], "raising": [], "backends": {}}
 
 
+def devices() -> list[dict]:
+    """Of each device: its name, the name of the flag of tensors, and whether tensors have a method of its name."""
+    return _load()["devices"]
+
+
 def device_names() -> list[str]:
     """Names of the devices that programs may speak of."""
-    return [device["name"] for device in _load()["devices"]]
+    return [device["name"] for device in devices()]
 
 
-def _way_out(what: str, name: str) -> str:
+def way_out(what: str, name: str) -> str:
+    """What an error says where no plugin offers the device."""
     return (
         f"{what}: no plugin for the device '{name}' is loaded, this program runs on the CPU. Test "
         "strata.accelerator.is_available() and use tensor.to(strata.accelerator.current_accelerator()), or drop the call"
@@ -57,7 +62,7 @@ def _way_out(what: str, name: str) -> str:
 
 def _raising(what: str, name: str) -> Callable:
     def missing(*args: Any, **kwargs: Any) -> NoReturn:
-        raise RuntimeError(_way_out(what, name))
+        raise RuntimeError(way_out(what, name))
 
     missing.__name__ = what.rsplit(".", 1)[-1]
     missing.__doc__ = f"Raises RuntimeError: there is no plugin for '{name}'."
@@ -73,9 +78,9 @@ def _answering(name: str, value: Any) -> Callable:
     return answer
 
 
-def _amp(name: str) -> ModuleType:
+def amp(name: str) -> ModuleType:
     """strata.<name>.amp: strata.amp with the device already said. Members are made when they are first asked for."""
-    module = type(sys)(f"strata.{name}.amp", f"Autocast and gradient scaling on '{name}', which is not there.")
+    module = type(sys)(f"strata.{name}.amp", f"Autocast and gradient scaling on '{name}'.")
 
     def member(attribute: str) -> Any:
         if attribute not in ("autocast", "GradScaler", "custom_fwd", "custom_bwd"):
@@ -86,7 +91,7 @@ def _amp(name: str) -> ModuleType:
         from strata import amp
 
         class autocast(amp.autocast):
-            """Autocast on the device, which is not there: it warns and stays off."""
+            """Autocast on the device; where it is not there it warns and stays off."""
 
             def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
                 super().__init__(name, strata.float16 if dtype is None else dtype, enabled, cache_enabled)
@@ -101,29 +106,34 @@ def _amp(name: str) -> ModuleType:
     return sys.modules.setdefault(module.__name__, module)
 
 
-def _namespace(name: str, words: dict) -> ModuleType:
-    module = type(sys)(f"strata.{name}", f"The device '{name}', which no plugin offers here.")
-    for function, value in words["answers"].items():
-        setattr(module, function, _answering(function, value))
-    for function in words["silent"]:
-        setattr(module, function, _answering(function, None))
-    for function in words["raising"]:
-        raising = _raising(f"strata.{name}.{function}", name)
-        if function[0].isupper():  # a class, which annotations and isinstance may name
-            body = {"__init__": raising, "__doc__": raising.__doc__, "__module__": module.__name__}
-            raising = type(function, (), body)
-        setattr(module, function, raising)
-
-    module.amp = _amp(name)
-    return module
+_given: dict[tuple[str, str], Any] = {}
 
 
-def install_module_methods(module_class: type) -> None:
-    """`Module.<device>()` raises RuntimeError with the way out, as `Tensor.<device>()` does."""
-    for device in _load()["devices"]:
-        name = device["name"]
-        if device["method"] and not hasattr(module_class, name):
-            setattr(module_class, name, _raising(f"Module.{name}", name))
+def answers() -> list[str]:
+    """The names that `answer` knows."""
+    words = _load()
+    return [*words["answers"], *words["silent"], *words["raising"]]
+
+
+def answer(device: str, name: str) -> Any:
+    """`strata.<device>.<name>` where no plugin offers the device; the same object each time. KeyError for other names."""
+    if (device, name) not in _given:
+        _given[device, name] = _made(device, name, _load())
+    return _given[device, name]
+
+
+def _made(device: str, name: str, words: dict) -> Any:
+    if name in words["answers"]:
+        return _answering(name, words["answers"][name])
+    if name in words["silent"]:
+        return _answering(name, None)
+    if name not in words["raising"]:
+        raise KeyError(name)
+    raising = _raising(f"strata.{device}.{name}", device)
+    if name[0].isupper():  # a class, which annotations and isinstance may name
+        body = {"__init__": raising, "__doc__": raising.__doc__, "__module__": f"strata.{device}"}
+        return type(name, (), body)
+    return raising
 
 
 def _context(*args: Any, **kwargs: Any) -> Any:
@@ -166,17 +176,3 @@ def backends() -> dict[str, ModuleType]:
         name: sys.modules.setdefault(f"strata.backends.{name}", _settings(f"strata.backends.{name}", words))
         for name, words in found.items()
     }
-
-
-def install(tensor_class: type) -> dict[str, ModuleType]:
-    """Adds flags and methods to the class and gives the namespaces by name; a plugin may replace them later."""
-    words = _load()
-    namespaces = {}
-    for device in words["devices"]:
-        name = device["name"]
-        if not hasattr(tensor_class, device["flag"]):
-            setattr(tensor_class, device["flag"], property(_answering(device["flag"], False)))
-        if device["method"] and not hasattr(tensor_class, name):
-            setattr(tensor_class, name, _raising(f"Tensor.{name}", name))
-        namespaces[name] = sys.modules.setdefault(f"strata.{name}", _namespace(name, words))
-    return namespaces

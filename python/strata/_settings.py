@@ -47,12 +47,16 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_default_device() -> Any:
-    """Where this thread's factories make tensors unless they are told."""
-    return strata._C._get_default_device()
+    """Where this thread's factories make tensors unless they are told; of a plugin's devices the one that is current."""
+    chosen = strata._C._get_default_device()
+    if chosen.index is None and chosen.type not in ("cpu", "meta"):
+        return strata.device(chosen.type, strata._C._device_current(chosen))
+    return chosen
 
 
 def set_default_device(device: Any) -> None:
-    """Accepts "cpu", "meta" and None (the CPU). NotImplementedError for others: pass device= to the factory."""
+    """Makes this thread's factories, `strata.tensor` and its kin make tensors there unless they are told; None: on the CPU.
+    `with strata.device("name"):` does it for a block."""
     strata._C._set_default_device(strata.device("cpu" if device is None else device))
 
 

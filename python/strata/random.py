@@ -17,18 +17,26 @@ __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "
 default_generator = _C.default_generator
 
 
+def _of_devices() -> list[_C.Generator]:
+    return [
+        _C._device_generator(f"{name}:{number}") for name, _, _, count in _C._device_plugins() for number in range(count)
+    ]
+
+
 def manual_seed(seed: int) -> _C.Generator:
     """Starts the default generators' streams of that seed, a number in [-2^63, 2^64), the CPU's and those of all devices;
     returns the CPU's generator."""
-    for name, _, _, count in _C._device_plugins():
-        for number in range(count):
-            _C._device_generator(f"{name}:{number}").manual_seed(int(seed))
+    for generator in _of_devices():
+        generator.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:
-    """Starts the stream of a seed that the system chose; returns the seed."""
-    return default_generator.seed()
+    """Starts the streams of a seed that the system chose, the CPU's and those of all devices; returns the seed."""
+    chosen = default_generator.seed()
+    for generator in _of_devices():
+        generator.manual_seed(chosen)
+    return chosen
 
 
 def initial_seed() -> int:
@@ -48,12 +56,13 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextmanager
 def fork_rng(devices: object = None, enabled: bool = True, **_: object) -> Iterator[None]:
-    """Restores the default generator's state at the end of the block."""
+    """Restores the states of the default generators, the CPU's and those of all devices, at the end of the block."""
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    before = [(generator, generator.get_state()) for generator in (default_generator, *_of_devices())]
     try:
         yield
     finally:
-        set_rng_state(state)
+        for generator, state in before:
+            generator.set_state(state)

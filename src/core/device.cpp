@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "core/default_device.h"
+#include "core/factory_device.h"
 
 namespace strata {
 
@@ -72,7 +73,7 @@ Device parse_device(std::string_view text) {
 }
 
 namespace {
-thread_local Device default_device_;
+thread_local Device default_device_, factory_device_;
 }
 
 Device default_device() { return default_device_; }
@@ -82,6 +83,13 @@ void set_default_device(Device device) {
                                "set_default_device: factories make tensors on the ", "CPU or on meta; pass device='",
                                device, "' to each of them");
   default_device_ = device;
+}
+
+Device factory_device() { return factory_device_; }
+
+void set_factory_device(Device device) {
+  set_default_device(device.is_meta() ? device : Device{});
+  factory_device_ = device;
 }
 
 std::string to_string(Device d) {

@@ -106,16 +106,17 @@ const StrataDevice* table_of(void* handle, const std::string& path) {
   return table;
 }
 
-}  // namespace
+std::atomic<void (*)(const Plugin&)> plugin_watcher{nullptr};
 
-const Plugin& load(const std::string& path) {
+// Whether it is new, beside it.
+std::pair<const Plugin*, bool> load_once(const std::string& path) {
   Known& k = known();
   std::lock_guard<std::recursive_mutex> hold(k.lock);
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   STRATA_CHECK(handle, "load_device: expected a shared object, got ", dlerror());
   const StrataDevice* table = table_of(handle, path);
   for (const auto& p : k.all) {
-    if (p->table == table) return *p;
+    if (p->table == table) return {p.get(), false};
     STRATA_CHECK(std::strcmp(p->table->name, table->name) != 0, "load_device: ", path, ": the device '", table->name,
                  "' is there already, from ", p->path, "; two plugins can't share a name");
   }
@@ -124,8 +125,19 @@ const Plugin& load(const std::string& path) {
   k.all.push_back(std::make_unique<const Plugin>(
       Plugin{table, path, intern_device_type(table->name), dialect_of(*table->dialect)}));
   register_operators(*k.all.back());
-  return *k.all.back();
+  return {k.all.back().get(), true};
 }
+
+}  // namespace
+
+const Plugin& load(const std::string& path) {
+  const auto [plugin, fresh] = load_once(path);
+  // Without the lock: a front end may wait for one of its own.
+  if (auto* watch = plugin_watcher.load(); watch && fresh) watch(*plugin);
+  return *plugin;
+}
+
+void set_plugin_watcher(void (*watch)(const Plugin& plugin)) { plugin_watcher = watch; }
 
 namespace {
 std::atomic<std::vector<std::string> (*)()> plugin_source{nullptr};

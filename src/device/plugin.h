@@ -24,6 +24,8 @@ const Plugin& load(const std::string& path);
 // done for a device that nobody knows. A plugin that can't be loaded is a warning.
 void load_known();
 void set_plugin_source(std::vector<std::string> (*source)());
+// Called after a plugin was loaded for the first time, on the thread that did it: a front end knows the name then.
+void set_plugin_watcher(void (*watch)(const Plugin& plugin));
 const Plugin* plugin_of(int device_type);  // null where no plugin has the type
 std::vector<const Plugin*> plugins();
 // Raises for any status but OK: what was tried, and the plugin's words.

@@ -1,9 +1,10 @@
 // tensor(), as_tensor(), asarray(), the legacy constructor Tensor(...), and tensors over foreign buffers.
 #include "bind/args/convert.h"
 
+#include "bind/args/factory.h"
 #include "bind/args/parse.h"
 #include "bind/tensor/methods.h"
-#include "core/default_device.h"
+#include "core/factory_device.h"
 #include "grad/variable.h"
 #include "strata/generated/ops/view.h"
 
@@ -40,8 +41,8 @@ PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
     warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         "sourceTensor.detach().clone().requires_grad_(True), rather than strata.tensor(sourceTensor).");
-  std::optional<Device> device = to_DeviceOpt(v[2]);
-  if (!device && default_device().is_meta()) device = default_device();
+  std::optional<Device> device = to_FactoryDevice(v[2]);
+  if (!device && factory_device().is_meta()) device = factory_device();
   return finished(tensor_from_data(v[0], dtype_argument("tensor", v[1]), device), "tensor", v[3]);
 }
 
@@ -49,7 +50,7 @@ PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw
   PyObject* v[3] = {};
   read_args("as_tensor", {"data", "dtype", "device"}, 3, v, args, n, kw, 1);
   std::optional<DType> dtype = dtype_argument("as_tensor", v[1]);
-  std::optional<Device> device = to_DeviceOpt(v[2]);
+  std::optional<Device> device = to_FactoryDevice(v[2]);
   if (is_tensor(v[0])) {
     Tensor t = converted(tensor_of(v[0]), dtype, device);
     return t.is_same(tensor_of(v[0])) ? Py_NewRef(v[0]) : wrap(std::move(t));
@@ -112,7 +113,7 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) 
   PyObject* v[5] = {};
   read_args("asarray", {"obj", "dtype", "device", "copy", "requires_grad"}, 1, v, args, n, kw, 1);
   std::optional<DType> dtype = dtype_argument("asarray", v[1]);
-  std::optional<Device> device = to_DeviceOpt(v[2]);
+  std::optional<Device> device = to_FactoryDevice(v[2]);
   const bool must_copy = v[3] == Py_True, must_share = v[3] == Py_False;
   Tensor source;
   bool shared = true;

@@ -1,8 +1,10 @@
 // Conversions of single arguments and results between Python and C++.
 
+#include "bind/args/factory.h"
 #include "bind/args/parse.h"
 #include "bind/tensor/tensor.h"
 #include "bind/types/types.h"
+#include "core/factory_device.h"
 #include "core/promote.h"
 #include "strata/generated/ops/copy.h"
 #include "structmember.h"
@@ -196,6 +198,11 @@ Device to_Device(PyObject* o) {
 }
 std::optional<Device> to_DeviceOpt(PyObject* o) {
   return absent(o) ? std::nullopt : std::optional<Device>(to_Device(o));
+}
+std::optional<Device> to_FactoryDevice(PyObject* o) {
+  if (!absent(o)) return to_Device(o);
+  const Device d = factory_device();
+  return d.is_cpu() || d.is_meta() ? std::nullopt : std::optional<Device>(d);
 }
 
 MemoryFormat to_Format(PyObject* o) {

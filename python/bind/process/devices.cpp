@@ -54,6 +54,17 @@ std::vector<std::string> installed_plugins() {
   return files;
 }
 
+// The device's names in Python.
+void give_names(const device::Plugin& plugin) {
+  const PyGILState_STATE state = PyGILState_Ensure();
+  {
+    Own module(PyImport_ImportModule("strata._device_names"));
+    Own done(module.get() ? PyObject_CallMethod(module.get(), "loaded", "s", plugin.table->name) : nullptr);
+    if (!done.get()) PyErr_WriteUnraisable(nullptr);
+  }
+  PyGILState_Release(state);
+}
+
 PyObject* find(PyObject*, PyObject*) {
   return guarded([]() -> PyObject* {
     device::load_known();
@@ -193,6 +204,7 @@ PyMethodDef functions[] = {
 
 void init_devices(PyObject* module) {
   device::set_plugin_source(installed_plugins);
+  device::set_plugin_watcher(give_names);
   add_functions(module, functions);
 }
 

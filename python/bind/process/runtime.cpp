@@ -3,7 +3,7 @@
 #include "bind/process/lock.h"
 #include "bind/tensor/methods.h"
 #include "core/allocator.h"
-#include "core/default_device.h"
+#include "core/factory_device.h"
 #include "core/math.h"
 #include "core/parallel.h"
 #include "core/promote.h"
@@ -62,11 +62,11 @@ PyObject* set_isa(PyObject*, PyObject* name) {
 }
 
 PyObject* get_device(PyObject*, PyObject*) {
-  return guarded([&] { return wrap(default_device()); });
+  return guarded([&] { return wrap(factory_device()); });
 }
 PyObject* set_device(PyObject*, PyObject* device) {
   return guarded([&] {
-    set_default_device(to_Device(device));
+    set_factory_device(to_Device(device));
     Py_RETURN_NONE;
   });
 }
@@ -188,7 +188,7 @@ PyMethodDef functions[] = {
     {"cpu_capability", get_isa, METH_NOARGS, "The instruction set of the kernels: 'base', 'v3' or 'v4'."},
     {"set_cpu_capability", set_isa, METH_O, "Makes kernels use another instruction set that the machine has."},
     {"_get_default_device", get_device, METH_NOARGS, "Where this thread's factories make tensors unless told."},
-    {"_set_default_device", set_device, METH_O, "Sets that: the CPU or meta."},
+    {"_set_default_device", set_device, METH_O, "Sets that."},
     {"_library_enabled", get_library, METH_NOARGS, "Whether products and convolutions may use the library."},
     {"_set_library_enabled", set_library, METH_O, "Lets them use it or not; returns what was set."},
     {"_lapack_report", report_lapack, METH_NOARGS, "LAPACK's name and version, or why there is none."},

@@ -3,7 +3,7 @@
 
 #include "bind/args/parse.h"
 #include "bind/tensor/methods.h"
-#include "core/default_device.h"
+#include "core/factory_device.h"
 
 namespace strata::py {
 
@@ -71,8 +71,8 @@ thread_local std::vector<Device> left;  // the defaults of the scopes around
 
 PyObject* enter(PyObject* o, PyObject*) {
   return guarded([&] {
-    Device before = default_device();
-    set_default_device(device_of(o));
+    Device before = factory_device();
+    set_factory_device(device_of(o));
     left.push_back(before);
     return Py_NewRef(o);
   });
@@ -81,7 +81,7 @@ PyObject* enter(PyObject* o, PyObject*) {
 PyObject* leave(PyObject*, PyObject*) {
   return guarded([&] {
     STRATA_CHECK(!left.empty(), "device.__exit__: no scope of a device is open on this thread");
-    set_default_device(left.back());
+    set_factory_device(left.back());
     left.pop_back();
     return Py_NewRef(Py_None);
   });

@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 import strata
 from strata import Tensor
-from strata._device_words import install_module_methods
+from strata._device_names import install_module_methods
 
 from ..hooks import (
     RemovableHandle,
