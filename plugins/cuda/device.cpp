@@ -173,7 +173,7 @@ StrataStatus kernel(StrataModule handle, const char* entry, StrataKernel* out) {
 }
 
 StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument* arguments, uint32_t count,
-                    int64_t items) {
+                    int64_t items, uint32_t group) {
   if (const StrataStatus s = use(of(queue).device)) return s;
   std::vector<void*> values(count + 1);
   std::vector<CUdeviceptr> memory(count);
@@ -184,8 +184,9 @@ StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument
   }
   values[count] = &items;
   constexpr int64_t kBlock = 128, kMostBlocks = 1 << 20;
-  const int64_t blocks = std::min((items + kBlock - 1) / kBlock, kMostBlocks);
-  return told(driver().launch(reinterpret_cast<CUfunction>(kernel), unsigned(blocks), 1, 1, unsigned(kBlock), 1, 1, 0,
+  const int64_t blocks = std::min(group ? items : (items + kBlock - 1) / kBlock, kMostBlocks);
+  const unsigned block = group ? group : unsigned(kBlock);
+  return told(driver().launch(reinterpret_cast<CUfunction>(kernel), unsigned(blocks), 1, 1, block, 1, 1, 0,
                               of(queue).stream, values.data(), nullptr),
               "cuLaunchKernel");
 }
@@ -230,6 +231,15 @@ static __device__ void or_status(i32* status, i32 bits) { atomicOr(status, bits)
     "(i64)blockIdx.x * blockDim.x + threadIdx.x",
     "(i64)gridDim.x * blockDim.x",
     "or_status",
+    "#pragma unroll",
+    256,
+    "extern \"C\" __global__ void __launch_bounds__(GROUP) ",
+    "",
+    "__syncthreads();",
+    "__shared__ ",
+    "(i64)blockIdx.x",
+    "(i64)gridDim.x",
+    "(i32)threadIdx.x",
 };
 
 const StrataDevice table = {

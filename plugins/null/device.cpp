@@ -71,6 +71,15 @@ static inline void or_status(i32* status, i32 bits) { __atomic_fetch_or(status, 
     "",
     "",
     "or_status",
+    "",
+    16,
+    "void ",
+    "",
+    "((void (*)(void))scratch[-1])();",
+    "",
+    "",
+    "",
+    "",
 };
 
 const StrataDevice table = {

@@ -2,6 +2,7 @@
 //   int32_t strata_null_control(const char* what, const char* value)
 //   "fail_allocation", "N": the N-th allocation from now on fails; "fail_kernel", "N": the N-th kernel; "0": none
 //   "delay_us", "T": each piece of work takes so much longer
+//   "skip_barrier", "N": no item waits at the N-th barrier of its group
 //   "hide", "aten::neg aten::exp": operators that the device does not offer
 // It gives 0, or -1 for what it does not know.
 #include <atomic>
@@ -17,7 +18,7 @@ namespace null {
 
 namespace {
 std::atomic<int64_t> countdown[2];
-std::atomic<int64_t> delay{0};
+std::atomic<int64_t> delay{0}, skipped{0};
 std::mutex lock;
 std::set<std::string> hidden;
 }  // namespace
@@ -31,6 +32,7 @@ bool fails(Fault fault) {
 }
 
 int64_t delay_us() { return delay; }
+int64_t skipped_barrier() { return skipped; }
 
 int32_t offers(int32_t, const char* op) {
   std::lock_guard<std::mutex> hold(lock);
@@ -47,6 +49,8 @@ extern "C" __attribute__((visibility("default"))) int32_t strata_null_control(co
     null::countdown[int(null::Fault::Kernel)] = number;
   else if (std::strcmp(what, "delay_us") == 0)
     null::delay = number;
+  else if (std::strcmp(what, "skip_barrier") == 0)
+    null::skipped = number;
   else if (std::strcmp(what, "hide") == 0) {
     std::lock_guard<std::mutex> hold(null::lock);
     null::hidden.clear();

@@ -1,6 +1,7 @@
 // The parts of the null device: memory, queues.
 #pragma once
 #include <cstdint>
+#include <random>
 #include <string>
 
 #include "strata/sdk/device.h"
@@ -15,8 +16,9 @@ int32_t devices();
 
 // ---- faults.cpp: what tests ask for
 enum class Fault { Allocation, Kernel };
-bool fails(Fault fault);  // whether this one shall; counts
-int64_t delay_us();       // of each piece of work of a queue
+bool fails(Fault fault);    // whether this one shall; counts
+int64_t delay_us();         // of each piece of work of a queue
+int64_t skipped_barrier();  // the number of the barrier that items of groups walk through, from 1; 0: none
 int32_t offers(int32_t device, const char* op);
 
 // ---- memory.cpp
@@ -36,8 +38,15 @@ StrataStatus download(StrataQueue queue, void* to, StrataMemory from, uint64_t o
 StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, StrataMemory from, uint64_t from_offset,
                   uint64_t bytes);
 StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument* arguments, uint32_t count,
-                    int64_t items);
+                    int64_t items, uint32_t group);
 
 using Entry = void (*)(const uint64_t* arguments, int64_t first, int64_t past);
+
+// ---- groups.cpp
+using GroupEntry = void (*)(const uint64_t* arguments, int64_t first, int64_t past, int32_t lane, uint64_t* scratch);
+// Runs groups one after the other in the same memory, their items in a random order between barriers; gives what went
+// wrong.
+std::string run_groups(GroupEntry entry, const uint64_t* arguments, int64_t first, int64_t past, int32_t items,
+                       std::mt19937_64& random);
 
 }  // namespace null

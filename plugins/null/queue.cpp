@@ -78,6 +78,13 @@ class Queue {
 
 Queue& of(StrataQueue queue) { return *reinterpret_cast<Queue*>(queue); }
 
+std::vector<int64_t> shuffled(int64_t count, std::mt19937_64& random) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), int64_t(0));
+  std::shuffle(order.begin(), order.end(), random);
+  return order;
+}
+
 StrataStatus wait(StrataQueue queue) {
   const std::string failed = of(queue).wait();
   return failed.empty() ? STRATA_OK : fail(STRATA_FAILED, failed);
@@ -130,7 +137,7 @@ StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, Strata
 }
 
 StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument* arguments, uint32_t count,
-                    int64_t items) {
+                    int64_t items, uint32_t group) {
   auto slots = std::make_shared<std::vector<uint64_t>>();
   for (uint32_t k = 0; k < count; ++k) {
     const StrataArgument& a = arguments[k];
@@ -138,18 +145,24 @@ StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument
     if (!a.bytes && a.memory && !memory) return fail(STRATA_INVALID, "an argument is no memory of the device");
     slots->push_back(a.bytes ? a.value : reinterpret_cast<uint64_t>(memory));
   }
-  const Entry entry = reinterpret_cast<Entry>(kernel);
   Queue& q = of(queue);
   const bool failing = fails(Fault::Kernel);
   q.add([=, &q] {
     if (failing) return std::string("a kernel failed: a fault that was asked for");
+    if (group) {
+      std::string failed;
+      constexpr int64_t kTogether = 2;  // also in the memory that one before them has left
+      for (int64_t p : shuffled((items + kTogether - 1) / kTogether, q.random()))
+        if (failed.empty())
+          failed = run_groups(reinterpret_cast<GroupEntry>(kernel), slots->data(), p * kTogether,
+                              std::min(items, (p + 1) * kTogether), int32_t(group), q.random());
+      return failed;
+    }
     // Pieces in a shuffled order: what an item needs of another one shows.
     constexpr int64_t kPieces = 24;
+    const Entry entry = reinterpret_cast<Entry>(kernel);
     const int64_t pieces = std::min(kPieces, items);
-    std::vector<int64_t> order(static_cast<size_t>(pieces));
-    std::iota(order.begin(), order.end(), int64_t(0));
-    std::shuffle(order.begin(), order.end(), q.random());
-    for (int64_t p : order) entry(slots->data(), items * p / pieces, items * (p + 1) / pieces);
+    for (int64_t p : shuffled(pieces, q.random())) entry(slots->data(), items * p / pieces, items * (p + 1) / pieces);
     return std::string();
   });
   return STRATA_OK;

@@ -105,7 +105,7 @@ StrataStatus kernel(StrataModule module, const char* entry, StrataKernel* out) {
 }
 
 StrataStatus launch(StrataQueue queue, StrataKernel handle, const StrataArgument* arguments, uint32_t count,
-                    int64_t items) {
+                    int64_t items, uint32_t group) {
   Queue& q = of<Queue>(queue);
   cl_kernel kernel = of<Kernel>(handle).kernel;
   // A kernel object keeps its arguments, so that its queues wait for each other here.
@@ -120,8 +120,10 @@ StrataStatus launch(StrataQueue queue, StrataKernel handle, const StrataArgument
   }
   const cl_int code = clSetKernelArg(kernel, count, sizeof items, &items);
   if (code != CL_SUCCESS) return fail("clSetKernelArg", code);
-  const size_t global = size_t(std::min<int64_t>(items, int64_t(1) << 16));  // each takes several where there are more
-  const cl_int started = clEnqueueNDRangeKernel(q.queue, kernel, 1, nullptr, &global, nullptr, 0, nullptr, nullptr);
+  const size_t most = size_t(std::min<int64_t>(items, int64_t(1) << 16));  // each takes several where there are more
+  const size_t global = group ? most * group : most, local = group;
+  const cl_int started =
+      clEnqueueNDRangeKernel(q.queue, kernel, 1, nullptr, &global, group ? &local : nullptr, 0, nullptr, nullptr);
   if (started != CL_SUCCESS) return fail("clEnqueueNDRangeKernel", started);
   clFlush(q.queue);
   return STRATA_OK;
@@ -164,6 +166,15 @@ static inline void or_status(__global i32* status, i32 bits) { atomic_or((volati
     "(i64)get_global_id(0)",
     "(i64)get_global_size(0)",
     "or_status",
+    "",
+    64,
+    "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void ",
+    "__local ",
+    "barrier(CLK_LOCAL_MEM_FENCE);",
+    "__local ",
+    "(i64)get_group_id(0)",
+    "(i64)get_num_groups(0)",
+    "(i32)get_local_id(0)",
 };
 
 const StrataDevice table = {

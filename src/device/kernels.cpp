@@ -7,7 +7,7 @@ StrataKernel Kernels::get(const KernelNest& nest) {
 }
 
 StrataKernel Kernels::made(const KernelNest& nest) const {
-  const std::string text = lower::print_entry(nest.nest, plugin_.dialect, "run");
+  const std::string text = lower::print_entry(nest.nest, plugin_.dialect, "run", nest.group);
   StrataModule module = nullptr;
   StrataKernel kernel = nullptr;
   check(plugin_, plugin_.table->compile(device_, text.c_str(), &module), str_cat("compiling ", nest.key));

@@ -87,9 +87,19 @@ void run(Unit& unit, const KernelNest& kernel, const Operands& operands, const W
 }
 
 // The kernel of a table's entry or of a description made here, over so many dims. It computes random words itself.
-const KernelNest& block_nest(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements) {
-  return kernel_nest(str_cat(desc.name, "/", traits(dtype).name, "/", kept, "/", elements),
-                     [&] { return lower::build_nest(desc, dtype, true, {std::max(kept, 1), int(elements)}); });
+const KernelNest& block_nest(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements, int group = 0) {
+  return kernel_nest(
+      str_cat(desc.name, "/", traits(dtype).name, "/", kept, "/", elements, group ? str_cat("/", group) : ""),
+      [&] { return lower::build_nest(desc, dtype, true, {std::max(kept, 1), int(elements)}); }, group);
+}
+
+// How many items share a row of so many elements; 0: each has one alone. Small groups wait less for each other, where
+// there are rows enough to keep the device busy.
+int group_for(const Unit& unit, int64_t rows, int64_t elements) {
+  constexpr int kSmall = 32, kShort = 1024, kMany = 4096;
+  const int most = unit.plugin().dialect.group;
+  if (elements < 16) return 0;
+  return elements <= most || (elements <= kShort && rows >= kMany) ? std::min(kSmall, most) : most;
 }
 
 const lower::KernelDesc& kernel_of(const char* kernel, const char* op, DType dtype) {
@@ -157,8 +167,9 @@ void rows(Unit& unit, const eager::RowsOp& op, DType dtype, Tensors outs, Tensor
   }
   row.join();
   elements.join();
-  run(unit, block_nest(desc, dtype, int(row.sizes.size()), elements.sizes.size()), operands, row, elements, numbers,
-      op.name);
+  const int group = group_for(unit, row.count(), elements.count());
+  run(unit, block_nest(desc, dtype, int(row.sizes.size()), elements.sizes.size(), group), operands, row, elements,
+      numbers, op.name);
   operands.give();
 }
 

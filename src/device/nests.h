@@ -13,9 +13,11 @@ struct KernelNest {
   lower::Nest nest;
   std::vector<lower::NestParameter> parameters;  // of its entry point
   std::vector<int> items;                        // ranges
+  int group = 0;                                 // items that share a turn of those; 0: an item has it alone
 };
 
-// The nest of that key, made where it is new; it lives for ever.
-const KernelNest& kernel_nest(const std::string& key, const std::function<lower::Nest()>& make);
+// The nest of that key, made where it is new; it lives for ever. `group`: how many items shall share a row, where they
+// can.
+const KernelNest& kernel_nest(const std::string& key, const std::function<lower::Nest()>& make, int group = 0);
 
 }  // namespace strata::device

@@ -81,6 +81,16 @@ lower::Dialect dialect_of(const StrataDialect& d) {
   made.first_item = d.first_item;
   made.item_step = d.item_step;
   made.or_status = d.or_status;
+  made.each_lane = d.unroll;
+  made.group = int(d.group);
+  if (!d.group) return made;
+  made.group_entry = d.group_entry;
+  made.local = d.local;
+  made.barrier = d.barrier;
+  made.group_memory = d.group_memory;
+  made.first_group = d.first_group;
+  made.group_step = d.group_step;
+  made.lane = d.lane;
   return made;
 }
 
@@ -103,6 +113,9 @@ const StrataDevice* table_of(void* handle, const std::string& path) {
       "load_device: ", path, ": expected a name of lower case letters, got '", name, "'");
   STRATA_CHECK(table->dialect && table->dialect->size >= sizeof(StrataDialect), "load_device: ", path,
                ": expected a dialect of ", sizeof(StrataDialect), " bytes");
+  const uint32_t group = table->dialect->group;
+  STRATA_CHECK(group == 0 || (group >= 16 && group <= 1024 && (group & (group - 1)) == 0), "load_device: ", path,
+               ": expected groups of a power of two from 16 to 1024 items, or 0, got ", group);
   return table;
 }
 

@@ -12,6 +12,8 @@ std::vector<KernelText> kernel_texts(const Plugin& plugin, DType dtype, int64_t 
   std::vector<KernelText> out;
   auto add = [&](const lower::Nest& nest) {
     out.push_back({nest.symbol(), lower::print_entry(nest, plugin.dialect, "run")});
+    if (plugin.dialect.group && lower::grouped_ranges(nest))
+      out.push_back({nest.symbol() + "_group", lower::print_entry(nest, plugin.dialect, "run", plugin.dialect.group)});
   };
   for (int64_t k = first; k < lower::table_kernel_count; k += step) {
     const lower::KernelDesc& desc = lower::table_kernels[k];

@@ -196,7 +196,8 @@ void Unit::launch(const KernelNest& k, const Bound& b, const char* op) {
         memory(words_);
     }
   }
-  check(plugin_, plugin_.table->launch(queue_, kernel, arguments.data(), uint32_t(arguments.size()), items),
+  check(plugin_,
+        plugin_.table->launch(queue_, kernel, arguments.data(), uint32_t(arguments.size()), items, uint32_t(k.group)),
         str_cat("launching ", op));
 }
 

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define STRATA_SDK_MAJOR 0
-#define STRATA_SDK_MINOR 1
+#define STRATA_SDK_MINOR 2
 #define STRATA_DEVICE_SYMBOL "strata_device_v0"
 
 typedef enum StrataStatus {
@@ -58,6 +58,22 @@ typedef struct StrataDialect {
                              lie between its items */
   const char* item_step;
   const char* or_status; /* a function of an i32* in the device's memory and an i32: ors it in, whoever else does */
+  const char* unroll;    /* a line before a loop of few turns that should have no turns left, or nothing */
+
+  /* Groups of items. The items of one share memory, in which nothing stands at the start, and wait for each other:
+   * behind a barrier each sees what all wrote before theirs. All items of a group come to the same barriers. In a text
+   * with groups GROUP is how many items one has. */
+  uint32_t group;          /* the most, a power of two from 16 to 1024; 0: there are none */
+  const char* group_entry; /* as `entry`, of an entry point whose items come in groups */
+  const char* local;       /* before a pointer into a group's memory: "__local ", or nothing */
+  const char* barrier;     /* a statement */
+  /* Of an entry point without slots: */
+  const char* group_memory; /* before the declaration of an array: "__local " */
+  const char* first_group;  /* as first_item and item_step, of groups */
+  const char* group_step;
+  const char* lane; /* an item's number in its group, from 0 */
+  /* One with slots takes (const u64* a, i64 first, i64 past, i32 lane, u64* scratch): the groups that it shall run as
+   * item `lane` of each, and 16 bytes an item of the group's memory. */
 } StrataDialect;
 
 /* An argument of an entry point. */
@@ -100,9 +116,10 @@ typedef struct StrataDevice {
   StrataStatus (*module_release)(StrataModule module); /* no work that uses it is under way */
   StrataStatus (*kernel)(StrataModule module, const char* entry,
                          StrataKernel* kernel); /* lives as long as the module */
-  /* Runs the items 0 to items - 1 in any order, any of them at the same time. */
+  /* Runs the items 0 to items - 1 in any order, any of them at the same time. `group` not 0: the items are groups of so
+   * many items each. */
   StrataStatus (*launch)(StrataQueue queue, StrataKernel kernel, const StrataArgument* arguments, uint32_t count,
-                         int64_t items);
+                         int64_t items, uint32_t group);
 
   /* Not 0 where the operator ("aten::neg") may run on the device by printed kernels; the others run on the CPU and go
    * back. Null: all may. */

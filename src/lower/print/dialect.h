@@ -26,6 +26,11 @@ struct Dialect {
   const char* entry = "void ";
   bool slots = false;
   const char *first_item = "", *item_step = "", *or_status = "";
+  // Groups of items, which share memory and wait for each other. `group`: how many items, of a device the most that one
+  // may have; 0: there are none.
+  int group = 0;
+  const char *group_entry = "", *local = "", *group_memory = "";
+  const char *first_group = "", *group_step = "", *lane = "", *barrier = "";
 };
 
 // Portable C99: one lane, standard headers only.

@@ -1,6 +1,6 @@
 // What prints a nest (print_nest.h): the loops and values in print_nest.cpp, reductions in print_reductions.cpp; which
 // versions the innermost loop has in plan_innermost.cpp, and what is computed once for it in keep_row.cpp,
-// lanes.cpp and share_rows.cpp.
+// lanes.cpp and share_rows.cpp; rows that groups of items share in print_group.cpp.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -134,6 +134,19 @@ class NestPrinter {
   void product(const Reduction& r, const int nodes[2], uint64_t ranges, const Done& done);
   void contraction(const Reduction& r, const int nodes[2], uint64_t ranges, const Done& done);
 
+  // ---- rows of groups of items (print_group.cpp)
+  void group_parameters();
+  void group_length();
+  void group_indices();
+  void group_elements(uint64_t ranges, Done done);
+  Holes group_holes() const;
+  void group_values(const Reduction& r, uint64_t ranges, const Done& done, const std::string& text);
+  void group_reduction(int number, const int nodes[2], uint64_t ranges, const Done& done);
+  void group_tree(const Reduction& r, DType t, Holes holes, uint64_t ranges, const Done& done);
+  void group_extremum(const Reduction& r, DType t, Holes holes, uint64_t ranges, const Done& done);
+  void group_arg(const Reduction& r, const int nodes[2], uint64_t ranges, const Done& done);
+  void group_plain(int number, const Reduction& r, Holes holes, uint64_t ranges, const Done& done);
+
   // Where the dialect has versions of the innermost loop: its range; the loop of the stores and, before it, one for
   // each reduction that is computed for a strip of the range at a time.
   int inner_range_ = -1;
@@ -152,6 +165,7 @@ class NestPrinter {
   std::vector<int> lanes_;
   std::map<int, std::string> lane_kept_;
   bool in_lanes_ = false;
+  uint64_t grouped_ = 0;  // the ranges over a row's elements, which the items of a group share
   Nest nest_;
   ValuePrinter values_;
   NestHelpers& helpers_;

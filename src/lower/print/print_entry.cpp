@@ -1,5 +1,7 @@
 #include "lower/print/print_entry.h"
 
+#include <algorithm>
+
 namespace strata::lower {
 
 namespace {
@@ -15,6 +17,11 @@ std::string in_slot(const NestParameter& p, const Dialect& d, size_t slot) {
   return "*(" + type + " const*)(" + at + ")";
 }
 
+// A value and a place by item.
+std::string memory_of_group(const Dialect& d) {
+  return str_cat("  ", d.group_memory, "u64 scratch[", 2 * d.group, "];\n  const i32 lane = ", d.lane, ";\n");
+}
+
 }  // namespace
 
 std::vector<NestParameter> entry_parameters(const Nest& nest) {
@@ -27,10 +34,11 @@ std::vector<NestParameter> entry_parameters(const Nest& nest) {
   return out;
 }
 
-std::vector<int> item_ranges(const Nest& nest) {
+std::vector<int> item_ranges(const Nest& nest, bool groups) {
   std::vector<int> out;
+  const uint64_t loops = nest.loops() & ~(groups ? grouped_ranges(nest) : 0);
   for (size_t k = 0; k < nest.ranges.size(); ++k)
-    if ((nest.loops() >> k & 1) && divides(nest.ranges[k])) out.push_back(int(k));
+    if ((loops >> k & 1) && divides(nest.ranges[k])) out.push_back(int(k));
   return out;
 }
 
@@ -40,8 +48,12 @@ bool may_set_status(const Nest& nest) {
   return false;
 }
 
-std::string print_entry(const Nest& nest, const Dialect& d, const std::string& entry) {
-  std::string out = print_nests({nest}, d) + d.entry + entry + "(";
+std::string print_entry(const Nest& nest, const Dialect& dialect, const std::string& entry, int group) {
+  Dialect d = dialect;
+  d.group = group;
+  std::string out = print_nests({nest}, d);
+  if (group) out += str_cat("#define GROUP ", group, "\n");
+  out += str_cat(group && !d.slots ? d.group_entry : d.entry, entry, "(");
   const std::vector<NestParameter> taken = entry_parameters(nest);
   std::string fetched, separator;
   for (size_t k = 0; k < taken.size(); ++k) {
@@ -54,12 +66,15 @@ std::string print_entry(const Nest& nest, const Dialect& d, const std::string& e
     else
       out += separator + type + " " + p.name, separator = ", ";
   }
-  out += d.slots ? str_cat("const u64* a, i64 first, i64 past) {\n", fetched,
-                           "  for (i64 item = first; item < past; item++) {\n")
-                 : str_cat(", i64 items) {\n  for (i64 item = ", d.first_item, "; item < items; item += ", d.item_step,
-                           ") {\n");
+  if (d.slots)
+    out += str_cat("const u64* a, i64 first, i64 past", group ? ", i32 lane, u64* scratch" : "", ") {\n", fetched,
+                   "  for (i64 item = first; item < past; item++) {\n");
+  else
+    out += str_cat(", i64 items) {\n", group ? memory_of_group(d) : "",
+                   "  for (i64 item = ", group ? d.first_group : d.first_item,
+                   "; item < items; item += ", group ? d.group_step : d.item_step, ") {\n");
   // The last loop is the fastest.
-  const std::vector<int> ranges = item_ranges(nest);
+  const std::vector<int> ranges = item_ranges(nest, group != 0);
   for (size_t k = ranges.size(); k-- > 0;) {
     const std::string& name = nest.ranges[size_t(ranges[k])].name;
     std::string rest = k + 1 == ranges.size() ? "item" : "rest_" + nest.ranges[size_t(ranges[k + 1])].name;
@@ -73,7 +88,7 @@ std::string print_entry(const Nest& nest, const Dialect& d, const std::string& e
     separator = ", ";
     const bool loop = p.kind == NestParameter::Begin || p.kind == NestParameter::End;
     const std::string range = loop ? nest.ranges[size_t(p.index)].name : "";
-    const bool item = loop && divides(nest.ranges[size_t(p.index)]);
+    const bool item = loop && std::find(ranges.begin(), ranges.end(), p.index) != ranges.end();
     if (p.kind == NestParameter::Status)
       out += "&found_here";
     else if (p.kind == NestParameter::Begin)
@@ -83,7 +98,7 @@ std::string print_entry(const Nest& nest, const Dialect& d, const std::string& e
     else
       out += p.name;
   }
-  out += ");\n";
+  out += group ? ", lane, scratch);\n" : ");\n";
   if (may_set_status(nest)) out += str_cat("    if (found_here) ", d.or_status, "(status + word, found_here);\n");
   return out + "  }\n}\n";
 }

@@ -10,12 +10,13 @@ namespace strata::lower {
 // What the entry point takes: parameters() of the nest but for Begin and End. Of a kernel that may set its status the
 // last two say where: an array, and which of its words; others have none.
 std::vector<NestParameter> entry_parameters(const Nest& nest);
-// The loops that make items, outermost first: their numbers of turns multiply to that of items.
-std::vector<int> item_ranges(const Nest& nest);
+// The loops that make items (groups), outermost first: their numbers of turns multiply to that of items.
+std::vector<int> item_ranges(const Nest& nest, bool groups = false);
 // Whether a run may or something into the status.
 bool may_set_status(const Nest& nest);
 
-// A whole text in the dialect; the entry point is called `entry`.
-std::string print_entry(const Nest& nest, const Dialect& dialect, const std::string& entry);
+// A whole text in the dialect; the entry point is called `entry`. Where `group` is not 0, that many items share a turn
+// of the loops that make items otherwise, and its elements: for nests with grouped_ranges().
+std::string print_entry(const Nest& nest, const Dialect& dialect, const std::string& entry, int group = 0);
 
 }  // namespace strata::lower

@@ -10,6 +10,7 @@ namespace strata::lower {
 NestPrinter::NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& helpers)
     : nest_(nest), values_(dialect, helpers), helpers_(helpers), parameters_(parameters(nest)) {
   if (dialect.any_order && nest.carries.empty()) plan_innermost();
+  if (dialect.group) grouped_ = grouped_ranges(nest);
   for (const NestParameter& p : parameters_) names_.reserve(p.name);
   for (const NestRange& r : nest.ranges) names_.reserve(r.name);
   for (const NestOperand& o : nest.operands) names_.reserve("p_" + o.label());
@@ -17,6 +18,8 @@ NestPrinter::NestPrinter(const Nest& nest, const Dialect& dialect, NestHelpers& 
        {"at",    "used", "depth", "chunk", "part",  "waiting", "lane", "none", "x",   "y",      "found", "first",
         "strip", "stop", "l",     "past",  "block", "most",    "from", "to",   "all", "row_at", "k"})
     names_.reserve(word);
+  for (const char* word : {"length", "scratch", "stop", "where", "w", "here", "there", "better", "places"})
+    if (grouped_) names_.reserve(word);
   for (const NestStore& s : nest.stores)
     for (const char* word : {"to", "turn", "sum", "re", "im"})
       if (s.into != NestStore::None) names_.reserve(word);
@@ -96,7 +99,9 @@ void NestPrinter::header() {
     text_ += separator + type + " " + (apart ? values_.dialect().apart : "") + p.name;
     separator = ", ";
   }
+  if (grouped_) group_parameters();
   text_ += ") {\n";
+  if (grouped_) group_length();
   for (size_t k = 0; k < nest_.operands.size(); ++k) {
     const NestOperand& o = nest_.operands[k];
     std::string e = traits(storage_node_type(o.storage)).cname, c = o.output ? "" : "const ";
@@ -272,7 +277,8 @@ void NestPrinter::stores(uint64_t ranges) {
       contribute(int(k));
       continue;
     }
-    line("p_" + o.label() + "[" +
+    const bool once = grouped_ && !(ranges & grouped_);  // by the group's first item
+    line((once ? "if (lane == 0) p_" : "p_") + o.label() + "[" +
          place(piece_ ? &piece_->writes : nullptr, int(k), s.offset, is_complex(o.storage), s.part) +
          "] = " + ref(s.value) + ";");
   }
@@ -286,6 +292,7 @@ void NestPrinter::loops(size_t next, uint64_t ranges, Done done) {
   statements(roots(), ranges, done);
   stores(ranges);
   if (next == nest_.ranges.size()) return;
+  if (grouped_ >> next & 1) return group_elements(ranges, done);
   if (!lanes_.empty() && int(next) == inner_range_) return lanes(ranges, done);
   const std::string& r = nest_.ranges[next].name;
   open_carries(next);

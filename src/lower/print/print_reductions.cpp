@@ -41,6 +41,7 @@ void NestPrinter::reduction(int number, uint64_t ranges, Done& done) {
   const int nodes[2] = {node_of(number, 0), node_of(number, 1)};
   for (int v : nodes)
     if (v >= 0) done[v] = 1;
+  if (grouped_) return group_reduction(number, nodes, ranges, done);
   if (r.multiplies()) return contraction(r, nodes, ranges, done);
   if (r.sequence && !is_complex(r.accumulator)) return sequence(number, nodes, ranges, done);
   if (r.combine == Combine::ArgMax || r.combine == Combine::ArgMin) return arg_reduction(r, nodes, ranges, done);
