@@ -2,7 +2,8 @@
 
 The operator tests are sampled by seed (`--seed`, by default the day's number); `--all` runs every one. `--sanitize KIND`
 runs the C++ tests and the operator tests with the sanitizer's runtime loaded. `graph-library` or `graph-reentry` runs that
-part of the tests alone. Other arguments go to pytest.
+part of the tests alone. `--device NAME` runs the tests of devices alone, on that one; `--schedules N` each of its calls N
+times, under as many orders of the items of kernels. Other arguments go to pytest.
 """
 
 from __future__ import annotations
@@ -92,18 +93,29 @@ def main() -> int:
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--seed", type=int, default=datetime.date.today().toordinal())
     parser.add_argument("--sanitize", choices=["asan", "tsan"])
+    parser.add_argument("--device", help="null, opencl, ...")
+    parser.add_argument("--schedules", type=int)
     args, rest = parser.parse_known_args()
     # Kernels that tests compile stay in the build's folder.
     env = dict(os.environ, STRATA_TEST_SEED=str(args.seed), STRATA_CACHE_DIR=str(args.build.resolve() / "tests/kernels"))
     if args.all:
         env["STRATA_TEST_ALL"] = "1"
+    if args.schedules:
+        env["STRATA_TEST_SCHEDULES"] = str(args.schedules)
+    if args.device:
+        plugin = args.build.resolve() / f"plugins/{args.device}/libstrata_{args.device}.so"
+        if not plugin.exists():
+            parser.error(f"--device: expected a device whose plugin is built, got '{args.device}': there is no {plugin}")
+        env["STRATA_TEST_DEVICE"] = str(plugin)
     cpp_env = dict(env)
     if args.sanitize:
         env, cpp_env = sanitizer.for_python(args.sanitize, env), sanitizer.for_programs(args.sanitize, env)
     print(f"seed {args.seed}" + (" (all operator tests)" if args.all else ""), flush=True)
     start = time.monotonic()
     passed = failed = 0
-    if any(r in PARTS for r in rest):
+    if args.device or args.schedules:
+        rest = rest or ["tests/device"]
+    elif any(r in PARTS for r in rest):
         rest = [PARTS.get(r, r) for r in rest]
     else:
         passed, failed = nothing_to_build(args.build)

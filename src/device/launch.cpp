@@ -97,9 +97,9 @@ const KernelNest& block_nest(const lower::KernelDesc& desc, DType dtype, int kep
 // there are rows enough to keep the device busy.
 int group_for(const Unit& unit, int64_t rows, int64_t elements) {
   constexpr int kSmall = 32, kShort = 1024, kMany = 4096;
-  const int most = unit.plugin().dialect.group;
-  if (elements < 16) return 0;
-  return elements <= most || (elements <= kShort && rows >= kMany) ? std::min(kSmall, most) : most;
+  const int most = unit.plugin().dialect.group, small = std::min(kSmall, most);
+  if (elements < small / 4) return 0;
+  return elements <= most || (elements <= kShort && rows >= kMany) ? small : most;
 }
 
 const lower::KernelDesc& kernel_of(const char* kernel, const char* op, DType dtype) {

@@ -1,9 +1,10 @@
 """Every operator gives the CPU's bits on every device that is there: results, what it writes, gradients; dtypes, strides and errors. What
 runs there by printed kernels and what goes to the CPU and back is compared alike. A sample of the table; all of it with
-STRATA_TEST_ALL=1."""
+STRATA_TEST_ALL=1. STRATA_TEST_SCHEDULES=N runs each call N times, on the null device under as many orders of its items."""
 
 from __future__ import annotations
 
+import os
 import warnings
 
 import devices
@@ -12,6 +13,7 @@ import strata
 from table import ENTRIES, SAMPLES, TESTED, Maker, bits, convert, dtype, operator, sampled, tensor
 
 DEVICES = devices.present()
+SCHEDULES = int(os.environ.get("STRATA_TEST_SCHEDULES", "1"))
 ERRORS = (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError)
 # Why the bits of results are not compared.
 UNDEFINED = {
@@ -102,12 +104,13 @@ def test_an_operator_gives_the_cpus_bits(there, entry):
         for sample in SAMPLES[entry.row.samples](Maker(entry.schema.full, name)):
             for differentiate in (False, True):
                 want, _, args = called(entry, None, sample, differentiate)
-                got, result, _ = called(entry, there, sample, differentiate)
-                if entry.schema.full in TAKES_CPU and got == "RuntimeError":
-                    continue
-                assert got == want, (name, differentiate, args)
-                if not isinstance(want, str) and entry.schema.full not in ELSEWHERE and any(True for _ in tensors_of(args)):
-                    assert all(t.device.type == there.type for t in tensors_of(result))
-                compared += want is not None
+                for _ in range(SCHEDULES):
+                    got, result, _ = called(entry, there, sample, differentiate)
+                    if entry.schema.full in TAKES_CPU and got == "RuntimeError":
+                        break
+                    assert got == want, (name, differentiate, args)
+                    if not isinstance(want, str) and entry.schema.full not in ELSEWHERE and any(True for _ in tensors_of(args)):
+                        assert all(t.device.type == there.type for t in tensors_of(result))
+                    compared += want is not None
     if not compared:
         pytest.skip("no sample")
