@@ -6,6 +6,7 @@
 #include "core/promote.h"
 #include "device/walk.h"
 #include "jit/compile/piece.h"
+#include "lower/pass/split_rows.h"
 #include "run/copy.h"
 #include "run/loop/cast.h"
 
@@ -69,27 +70,33 @@ struct Numbers {
   std::vector<uint64_t> slots;
 };
 
-// Runs a kernel whose operands walk `rows` (none for elements alone) and then `elements`.
-void run(Unit& unit, const KernelNest& kernel, const Operands& operands, const Walk& rows, const Walk& elements,
-         const Numbers& numbers, const char* op) {
+// Runs a kernel whose operands walk `rows` (none for elements alone) and then `elements`, or as many dims of them as
+// the kernel says. `chunks`: of its last range, where it has one for them.
+void run(Unit& unit, const KernelNest& kernel, Tensors operands, const Walk& rows, const Walk& elements,
+         const Numbers& numbers, const char* op, int64_t chunks = 0) {
   std::vector<int64_t> offset, extent, stride;
   for (int64_t n : rows.sizes) extent.push_back(n);
   for (int64_t n : elements.sizes) extent.push_back(n);
   for (size_t k = 0; k < kernel.nest.operands.size(); ++k) {
-    offset.push_back(operands[k].storage_offset() * operands[k].itemsize());
+    offset.push_back(operands[k]->storage_offset() * operands[k]->itemsize());
     const size_t dims = kernel.nest.operands[k].dims.size();
     for (size_t d = 0; d < dims; ++d)
       stride.push_back(d < rows.sizes.size() ? rows.strides[k][d] : elements.strides[k][d - rows.sizes.size()]);
   }
+  if (chunks) extent.push_back(chunks);
   // Carries repeat over ranges of their own, which nobody asks for.
   extent.resize(std::max(extent.size(), kernel.nest.ranges.size()));
-  unit.launch(kernel, {operands.list(), offset, extent, stride, numbers.slots.data()}, op);
+  unit.launch(kernel, {operands, offset, extent, stride, numbers.slots.data()}, op);
+}
+
+std::string key_of(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements) {
+  return str_cat(desc.name, "/", traits(dtype).name, "/", kept, "/", elements);
 }
 
 // The kernel of a table's entry or of a description made here, over so many dims. It computes random words itself.
 const KernelNest& block_nest(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements, int group = 0) {
   return kernel_nest(
-      str_cat(desc.name, "/", traits(dtype).name, "/", kept, "/", elements, group ? str_cat("/", group) : ""),
+      key_of(desc, dtype, kept, elements) + (group ? str_cat("/", group) : ""),
       [&] { return lower::build_nest(desc, dtype, true, {std::max(kept, 1), int(elements)}); }, group);
 }
 
@@ -100,6 +107,45 @@ int group_for(const Unit& unit, int64_t rows, int64_t elements) {
   const int most = unit.plugin().dialect.group, small = std::min(kSmall, most);
   if (elements < small / 4) return 0;
   return elements <= most || (elements <= kShort && rows >= kMany) ? small : most;
+}
+
+// Few long rows: groups reduce a chunk each, then items fold the chunks of a row. False where the kernel is not one of
+// such rows.
+bool run_split(Unit& unit, const lower::KernelDesc& desc, DType dtype, const Operands& operands, size_t outs,
+               const Walk& rows, const Walk& elements, const Numbers& numbers, const char* op) {
+  constexpr int64_t kBusy = 256;  // rows that keep a device busy by themselves
+  const int64_t chunks = (elements.count() + lower::kChunk - 1) / lower::kChunk;
+  if (rows.count() == 0 || rows.count() >= kBusy || chunks < 2 || !unit.plugin().dialect.group) return false;
+  const KernelNest& whole = block_nest(desc, dtype, int(rows.sizes.size()), elements.sizes.size());
+  const std::optional<lower::SplitRows> split = lower::split_rows(whole.nest);
+  if (!split) return false;
+  const std::string key = key_of(desc, dtype, int(rows.sizes.size()), elements.sizes.size());
+  const KernelNest& parts = kernel_nest(key + "/parts", [&] { return split->parts; }, unit.plugin().dialect.group);
+  const KernelNest& fold = kernel_nest(key + "/fold", [&] { return split->fold; });
+  DimVec sizes = rows.sizes, strides(rows.sizes.size() + 1);
+  sizes.push_back(chunks);
+  for (size_t d = sizes.size(), n = 1; d-- > 0; n *= size_t(sizes[d])) strides[d] = int64_t(n);
+  std::vector<Tensor> made;
+  for (const lower::NestOperand& o : parts.nest.operands)
+    if (o.output) made.push_back(make_tensor(sizes, o.storage, unit.device()));
+  // What the chunks gave lies by row and chunk.
+  std::vector<const Tensor*> first, second = {operands.list().begin(), operands.list().end()};
+  Walk first_rows{rows.sizes, {}}, first_elements{elements.sizes, {}}, second_rows = rows, second_elements = elements;
+  const DimVec by_row(IntArrayRef(strides.data(), strides.size() - 1)), by_chunk = {1};
+  for (const Tensor& t : made) {
+    first.push_back(&t);
+    second.push_back(&t);
+    for (Walk* w : {&first_rows, &second_rows}) w->strides.push_back(by_row);
+    for (Walk* w : {&first_elements, &second_elements}) w->strides.push_back(by_chunk);
+  }
+  for (size_t k = outs; k < operands.list().size(); ++k) {
+    first.push_back(&operands[k]);
+    first_rows.strides.push_back(rows.strides[k]);
+    first_elements.strides.push_back(elements.strides[k]);
+  }
+  run(unit, parts, {first.data(), first.size()}, first_rows, first_elements, numbers, op, chunks);
+  run(unit, fold, {second.data(), second.size()}, second_rows, second_elements, numbers, op, chunks);
+  return true;
 }
 
 const lower::KernelDesc& kernel_of(const char* kernel, const char* op, DType dtype) {
@@ -117,7 +163,7 @@ void over_elements(Unit& unit, const lower::KernelDesc& desc, DType dtype, IntAr
   Walk walk{DimVec(sizes), {}};
   for (const Tensor* t : operands.list()) walk.strides.push_back(strides_over(*t, sizes));
   walk.join();
-  run(unit, block_nest(desc, dtype, 0, walk.sizes.size()), operands, {}, walk, numbers, op);
+  run(unit, block_nest(desc, dtype, 0, walk.sizes.size()), operands.list(), {}, walk, numbers, op);
   operands.give();
 }
 
@@ -167,9 +213,11 @@ void rows(Unit& unit, const eager::RowsOp& op, DType dtype, Tensors outs, Tensor
   }
   row.join();
   elements.join();
-  const int group = group_for(unit, row.count(), elements.count());
-  run(unit, block_nest(desc, dtype, int(row.sizes.size()), elements.sizes.size(), group), operands, row, elements,
-      numbers, op.name);
+  if (!run_split(unit, desc, dtype, operands, outs.size(), row, elements, numbers, op.name)) {
+    const int group = group_for(unit, row.count(), elements.count());
+    run(unit, block_nest(desc, dtype, int(row.sizes.size()), elements.sizes.size(), group), operands.list(), row,
+        elements, numbers, op.name);
+  }
   operands.give();
 }
 

@@ -4,6 +4,8 @@
 #include <memory>
 #include <mutex>
 
+#include "lower/pass/grouped.h"
+
 namespace strata::device {
 
 const KernelNest& kernel_nest(const std::string& key, const std::function<lower::Nest()>& make, int group) {

@@ -1,6 +1,7 @@
 #include "device/texts.h"
 
 #include "lower/desc.h"
+#include "lower/pass/grouped.h"
 #include "lower/pass/space_nest.h"
 #include "lower/print/print_entry.h"
 

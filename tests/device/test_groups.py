@@ -13,8 +13,8 @@ import strata
 DEVICE = devices.null()
 CONTROL = ctypes.CDLL(str(devices.plugin("null"))).strata_null_control
 SCHEDULES = int(os.environ.get("STRATA_TEST_SCHEDULES", "6"))
-# Within a group's items, one or several chunks of 1,024 positions and of 65,536 elements; not multiples of anything.
-SHAPES = ((3, 17), (2, 5, 67), (2, 1029), (1, 66001))
+# Within a group's items, one or several chunks of 1,024 positions; rows of several chunks of 65,536 elements; not multiples of anything.
+SHAPES = ((3, 17), (2, 5, 67), (2, 1029), (2, 200003))
 DTYPES = (strata.float32, strata.bfloat16, strata.float64, strata.int64, strata.bool)
 
 

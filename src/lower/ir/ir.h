@@ -91,6 +91,10 @@ struct Reduction {
   int origin = -1;        // as a node's
   int guard = -1;         // in a nest: a Bool; elements where it is false are absent (their value changes nothing)
   std::array<int, 2> factor{-1, -1};  // in a nest: value is multiplied by it; a sum of products, in chains of fma
+  // In a nest, of long rows (pass/split_rows.h). chunk: a range; only the 65,536 elements that it stands for are
+  // reduced. of_chunks: values are what chunks gave, in order, and fold as those of one row.
+  int chunk = -1;
+  bool of_chunks = false;
   bool multiplies() const { return factor[0] >= 0; }
   std::array<int*, 5> nodes() { return {&value[0], &value[1], &guard, &factor[0], &factor[1]}; }
   std::array<int, 5> reads() const { return {value[0], value[1], guard, factor[0], factor[1]}; }

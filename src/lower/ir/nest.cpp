@@ -35,6 +35,7 @@ void find_dependences(Nest& nest) {
       for (int a : r.reads())
         if (a >= 0) d |= nest.depends[a];
       d &= ~r.over;
+      if (r.chunk >= 0) d |= uint64_t(1) << r.chunk;
     }
     if (n.op == Op::Carried) {
       const Carry& c = nest.carries[n.imm];
@@ -210,6 +211,8 @@ std::string dump(const Nest& nest) {
         << ranges(r.over)
         << (r.multiplies() ? " chains"
             : r.sequence   ? " sequence"
+            : r.of_chunks  ? " chunks"
+            : r.chunk >= 0 ? " a chunk"
                            : " tree");
     for (int v : r.value)
       if (v >= 0) out << " %" << v;

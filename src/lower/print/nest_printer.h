@@ -138,6 +138,8 @@ class NestPrinter {
   void group_parameters();
   void group_length();
   void group_indices();
+  void group_blocks(const Reduction& r);
+  void group_all(const Reduction& r);
   void group_elements(uint64_t ranges, Done done);
   Holes group_holes() const;
   void group_values(const Reduction& r, uint64_t ranges, const Done& done, const std::string& text);

@@ -1,6 +1,7 @@
 #include "lower/print/print_entry.h"
 
 #include <algorithm>
+#include "lower/pass/grouped.h"
 
 namespace strata::lower {
 

@@ -11,42 +11,8 @@
 namespace strata::lower {
 
 namespace {
-
 bool is_arg(const Reduction& r) { return r.combine == Combine::ArgMax || r.combine == Combine::ArgMin; }
-
-// Whether items may reduce parts of it: no sequence, no chains of products.
-bool divides(const Reduction& r) {
-  const bool pairs = r.combine == Combine::Mul && is_complex(r.accumulator);
-  return !r.sequence && !r.multiplies() && !pairs && r.guard < 0 && !(is_arg(r) && r.value[1] >= 0);
-}
-
 }  // namespace
-
-uint64_t grouped_ranges(const Nest& nest) {
-  uint64_t over = 0;
-  if (!nest.carries.empty()) return 0;
-  for (size_t v = 0; v < nest.nodes.size(); ++v) {
-    if (nest.nodes[v].op != Op::Reduced) continue;
-    const Reduction& r = nest.reductions[nest.nodes[v].imm];
-    if (!divides(r) || (over && r.over != over)) return 0;
-    over = r.over;
-  }
-  const uint64_t rows = nest.loops() & ~over;
-  for (size_t v = 0; v < nest.nodes.size(); ++v)
-    if (nest.nodes[v].op == Op::Reduced && (nest.depends[v] & over)) return 0;
-  for (size_t k = 0; k < nest.ranges.size(); ++k) {
-    const uint64_t before = (uint64_t(1) << k) - 1;
-    if (!(nest.loops() >> k & 1)) continue;
-    if (nest.ranges[k].ordered || nest.ranges[k].whole) return 0;
-    if ((rows >> k & 1) && (nest.loops() & over & before)) return 0;  // elements are the innermost loops
-  }
-  for (const NestStore& s : nest.stores) {
-    const uint64_t runs = nest.runs_over(s);
-    if (s.into != NestStore::None || s.guard >= 0) return 0;
-    if (runs != rows && runs != (rows | over)) return 0;
-  }
-  return over;
-}
 
 // The group's memory is for a value and a place by item.
 void NestPrinter::group_parameters() { text_ += str_cat(", i32 lane, ", values_.dialect().local, "u64* scratch"); }
@@ -121,22 +87,40 @@ void NestPrinter::group_reduction(int number, const int nodes[2], uint64_t range
   }
 }
 
+// Chunks of a row, one after the other; or the one that the range says.
+void NestPrinter::group_blocks(const Reduction& r) {
+  if (r.chunk < 0) {
+    open("for (i64 block = 0; block < length; block += 65536) {");
+  } else {
+    open("{");
+    line("const i64 block = " + nest_.ranges[size_t(r.chunk)].name + " * 65536;");
+  }
+  line("const i64 stop = block + 65536 < length ? block + 65536 : length;");
+}
+
+// The loop over an item's elements where chunks make no difference.
+void NestPrinter::group_all(const Reduction& r) {
+  const std::string block = r.chunk < 0 ? "" : nest_.ranges[size_t(r.chunk)].name + " * 65536";
+  const std::string first = r.chunk < 0 ? "lane" : block + " + lane";
+  const std::string stop = r.chunk < 0 ? "at < length" : "at < length && at < " + block + " + 65536";
+  open("for (i64 at = " + first + "; " + stop + "; at += " + std::to_string(values_.dialect().group) + ") {");
+}
+
 // An item keeps the positions 16 j + its number mod 16, where j are as many neighbours as it has positions.
 void NestPrinter::group_tree(const Reduction& r, DType t, Holes holes, uint64_t ranges, const Done& done) {
   const bool add = r.combine == Combine::Add;
   holes["c"] = add ? "add" : "mul";
   holes["none"] = add ? "0" : "1";
+  holes["take"] =
+      r.chunk < 0 ? fill("depth = push_${c}_$e(waiting, depth, chunk++, all[0]);", holes) : fill("$r = all[0];", holes);
   helpers_.add(add ? "tree_add" : "tree_mul", t);
   line(fill("$e $r;", holes));
   open("{");
+  line(fill("$e part[$p];", holes));
+  if (r.chunk < 0) lines(fill("$e waiting[48];\ni64 chunk = 0, depth = 0;\n", holes));
+  group_blocks(r);
   lines(
-      fill("$e part[$p], waiting[48];\n"
-           "i64 chunk = 0, depth = 0;\n",
-           holes));
-  open("for (i64 block = 0; block < length; block += 65536) {");
-  lines(
-      fill("const i64 stop = block + 65536 < length ? block + 65536 : length;\n"
-           "const i64 most = stop - block < 1024 ? stop - block : 1024;\n"
+      fill("const i64 most = stop - block < 1024 ? stop - block : 1024;\n"
            "const i64 first = lane / 16 * (16 * $p) + lane % 16;\n",
            holes));
   open("for (i64 from = block + first; from < stop; from += 1024) {");
@@ -164,11 +148,11 @@ void NestPrinter::group_tree(const Reduction& r, DType t, Holes holes, uint64_t 
            "  if (lane < w && lane + w < most) all[lane] = all[lane] $o all[lane + w];\n"
            "  $wait\n"
            "}\n"
-           "depth = push_${c}_$e(waiting, depth, chunk++, all[0]);\n"
+           "$take\n"
            "$wait\n",
            holes));
   close();
-  line(fill("$r = last_${c}_$e(waiting, depth, $none);", holes));
+  if (r.chunk < 0) line(fill("$r = last_${c}_$e(waiting, depth, $none);", holes));
   close();
 }
 
@@ -178,13 +162,13 @@ void NestPrinter::group_extremum(const Reduction& r, DType t, Holes holes, uint6
   const bool wide = t == DType::F64;
   holes["start"] = std::string(r.combine == Combine::Max ? "-" : "") + values_.dialect().infinity[wide];
   holes["nan"] = values_.dialect().nan[wide];
+  holes["take"] = fill(r.chunk < 0 ? "if (block == 0 || x $o $r) $r = x;" : "$r = x;", holes);
   line(fill("$e $r = 0;", holes));
   open("{");
   line("bit none = 0;");
-  open("for (i64 block = 0; block < length; block += 65536) {");
+  group_blocks(r);
   lines(
-      fill("const i64 stop = block + 65536 < length ? block + 65536 : length;\n"
-           "$e x = $start;\n"
+      fill("$e x = $start;\n"
            "i32 where = 65536;\n",
            holes));
   open(fill("for (i64 at = block + lane; at < stop; at += $g) {", holes));
@@ -211,7 +195,7 @@ void NestPrinter::group_extremum(const Reduction& r, DType t, Holes holes, uint6
            "}\n"
            "x = all[0];\n"
            "none = places[0] < 0;\n"
-           "if (block == 0 || x $o $r) $r = x;\n"
+           "$take\n"
            "$wait\n",
            holes));
   close();
@@ -234,7 +218,7 @@ void NestPrinter::group_arg(const Reduction& r, const int nodes[2], uint64_t ran
   lines(fill("$e $b = 0;\ni64 $a = 0;\n", holes));
   open("{");
   lines(fill("$e x = 0;\ni64 where = length;\n", holes));
-  open(fill("for (i64 at = lane; at < length; at += $g) {", holes));
+  group_all(r);
   group_values(r, ranges, done, fill("if (where == length || $better) x = $v, where = at;\n", holes));
   close();
   lines(
@@ -280,7 +264,7 @@ void NestPrinter::group_plain(int number, const Reduction& r, Holes holes, uint6
   holes["join"] = joined("all[lane]", "all[lane + w]");
   line(fill("$e $r = $start;", holes));
   open("{");
-  open(fill("for (i64 at = lane; at < length; at += $g) {", holes));
+  group_all(r);
   group_values(r, ranges, done, fill("$r = $step;\n", holes));
   close();
   lines(

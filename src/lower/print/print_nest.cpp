@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "lower/pass/grouped.h"
 #include "lower/print/nest_printer.h"
 
 namespace strata::lower {

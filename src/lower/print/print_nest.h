@@ -41,11 +41,8 @@ class NestHelpers {
   std::string text_;
 };
 
-// The ranges over a row's elements where a group of items can share the row: one set of ranges that all reductions run
-// over, in the tree's order or in any. 0 where the kernel is not like that.
-uint64_t grouped_ranges(const Nest& nest);
-// Where the dialect has groups, such a kernel is that of a group's item: it takes also the item's number, and the
-// group's memory.
+// Where the dialect has groups, a kernel whose rows they can share (pass/grouped.h) is that of a group's item: it takes
+// also the item's number, and the group's memory.
 std::string print_nest(const Nest& nest, const Dialect& dialect, NestHelpers& helpers);
 
 // `void call_<symbol>(const StrataNestArgs*)`: the same function with its arguments in arrays (lower/kernel_abi.h), for

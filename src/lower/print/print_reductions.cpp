@@ -224,6 +224,15 @@ void NestPrinter::tree(const Reduction& r, const std::string& e, const std::stri
   helpers_.add(add ? "tree_add" : "tree_mul", nest_.nodes[r.value[0]].type);
   line(e + " " + result + ";");
   open("{");
+  if (r.of_chunks) {
+    line(fill("$e waiting[48];", holes));
+    line("i64 used = 0, depth = 0;");
+    reduced_loops(r, ranges, done);
+    line(fill("depth = push_${c}_$e(waiting, depth, used++, $v);", holes));
+    close_loops(r.over);
+    line(fill("$r = last_${c}_$e(waiting, depth, $none);", holes));
+    return close();
+  }
   line(fill("$e part[1024], waiting[48];", holes));
   line("i64 used = 0, chunk = 0, depth = 0;");
   reduced_loops(r, ranges, done);
@@ -249,9 +258,19 @@ void NestPrinter::extremum(const Reduction& r, const std::string& e, const std::
                        {"o", max ? ">" : "<"},
                        {"start", std::string(max ? "-" : "") + values_.dialect().infinity[wide]},
                        {"nan", values_.dialect().nan[wide]}};
-  helpers_.add(max ? "lanes_max" : "lanes_min", nest_.nodes[r.value[0]].type);
   line(e + " " + result + " = 0;");
   open("{");
+  if (r.of_chunks) {
+    line("i64 used = 0;");
+    line("bit none = 0;");
+    reduced_loops(r, ranges, done);
+    line(fill("if (used++ == 0 || $v $o $r) $r = $v;", holes));
+    line(fill("none |= $v != $v;", holes));
+    close_loops(r.over);
+    line(fill("if (none) $r = $nan;", holes));
+    return close();
+  }
+  helpers_.add(max ? "lanes_max" : "lanes_min", nest_.nodes[r.value[0]].type);
   line(fill("$e lane[16];", holes));
   line("i64 used = 0, chunk = 0;");
   line("bit none = 0;");
@@ -285,7 +304,8 @@ void NestPrinter::arg_reduction(const Reduction& r, const int nodes[2], uint64_t
   reduced_loops(r, ranges, done);
   std::string better = v + (r.combine == Combine::ArgMax ? " > " : " < ") + best;
   if (is_float(t)) better = "(" + best + " == " + best + " && (" + better + " || " + v + " != " + v + "))";
-  line("if (used == 0 || " + better + ") " + best + " = " + v + ", " + at + " = used;");
+  const std::string place = r.of_chunks ? ref(r.value[1]) : "used";
+  line("if (used == 0 || " + better + ") " + best + " = " + v + ", " + at + " = " + place + ";");
   line("used++;");
   close_loops(r.over);
   close();
