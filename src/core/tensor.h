@@ -200,6 +200,10 @@ class Tensor {
 // own code goes without them, so that a new operator does not build it anew.
 #ifndef STRATA_BUILD
 #include "strata/generated/tensor_methods.inc"
+  // Of gradients; defined in strata/autograd.h.
+  void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
+  Tensor grad() const;
+  const Tensor& requires_grad_(bool on = true) const;
 #endif
 
  private:

@@ -86,6 +86,22 @@ void set_grad(const Tensor& t, const Tensor& grad) {
   (meta.retained ? *meta.retained : meta.grad) = grad;
 }
 
+void set_data(const Tensor& t, const Tensor& from) {
+  STRATA_CHECK(!t.requires_grad() || is_differentiable(from.dtype()),
+               "data set to a tensor that requires gradients must be floating point or complex dtype");
+  TensorImpl *impl = t.impl(), *other = from.impl();
+  impl->storage_ = other->storage_;
+  impl->dtype_ = other->dtype_;
+  impl->device_ = other->device_;
+  impl->keys_ = (other->keys_ - KeySet(Key::Autograd)) | (impl->keys_ & KeySet(Key::Autograd));
+  impl->set_geometry(DimVec(other->sizes()), DimVec(other->strides()), other->offset_);
+  // An accumulator that exists already was made for the old shape.
+  if (AutogradMeta* meta = find_autograd_meta(t)) {
+    std::lock_guard<std::mutex> hold(meta->lock);
+    meta->accumulator = nullptr;
+  }
+}
+
 void set_history(const Tensor& t, const Ref<Node>& node) {
   if (!t.defined()) {
     node->outputs.push_back(OutputMeta{});

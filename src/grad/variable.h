@@ -33,6 +33,8 @@ void set_requires_grad(const Tensor& t, bool value);  // raises for non-leaves a
 Tensor recorded_alias(const Tensor& t);
 Tensor grad_of(const Tensor& t);
 void set_grad(const Tensor& t, const Tensor& grad);
+// `t` becomes a tensor of `from`'s memory, sizes, dtype and device, and keeps its own place in autograd.
+void set_data(const Tensor& t, const Tensor& from);
 
 // Records `node` as the maker of `t` (output number in the order of calls).
 void set_history(const Tensor& t, const Ref<Node>& node);

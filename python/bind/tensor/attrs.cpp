@@ -128,19 +128,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
     if (!is_tensor(value)) raise(PyExc_TypeError, str_cat("data must be a Tensor, not ", Py_TYPE(value)->tp_name));
     const Tensor &t = self_of(o), &from = tensor_of(value);
     STRATA_CHECK(!recording_here(), "data: cannot be set while operators are recorded; write with copy_() instead");
-    STRATA_CHECK(!t.requires_grad() || is_differentiable(from.dtype()),
-                 "data set to a tensor that requires gradients must be floating point or complex dtype");
-    TensorImpl *impl = t.impl(), *other = from.impl();
-    impl->storage_ = other->storage_;
-    impl->dtype_ = other->dtype_;
-    impl->device_ = other->device_;
-    impl->keys_ = (other->keys_ - KeySet(Key::Autograd)) | (impl->keys_ & KeySet(Key::Autograd));
-    impl->set_geometry(DimVec(other->sizes()), DimVec(other->strides()), other->offset_);
-    // An accumulator that exists already was made for the old shape.
-    if (AutogradMeta* meta = find_autograd_meta(t)) {
-      std::lock_guard<std::mutex> hold(meta->lock);
-      meta->accumulator = nullptr;
-    }
+    strata::set_data(t, from);
     return Py_None;
   });
   return done ? 0 : -1;

@@ -1,0 +1,111 @@
+"""A program in C++ against an installed prefix, built in an empty folder: the demo's model has Python's losses bit for bit."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import strata
+from strata import _C, nn
+from strata.utils.data import DataLoader, TensorDataset
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.path.realpath(_C.__file__)).parent
+sys.path.insert(0, str(ROOT / "examples"))
+EPOCHS = 1
+
+
+def run(*words: object, **more: object) -> str:
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False, **more)
+    assert done.returncode == 0, f"{words}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("cmake") is None:
+        pytest.skip("needs cmake")
+    if strata._C.__file__ and not (BUILD / "CMakeCache.txt").exists():
+        pytest.skip("needs a build folder to install from")
+    there = tmp_path_factory.mktemp("prefix")
+    run("cmake", "--install", BUILD, "--component", "cpp", "--prefix", there, "--strip")
+    return there
+
+
+@pytest.fixture(scope="module")
+def digits_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if importlib.util.find_spec("sklearn") is None:
+        pytest.skip("needs scikit-learn's digits")
+    packed = Path(importlib.util.find_spec("sklearn").origin).parent / "datasets/data/digits.csv.gz"
+    plain = tmp_path_factory.mktemp("data") / "digits.csv"
+    plain.write_bytes(gzip.decompress(packed.read_bytes()))
+    return plain
+
+
+def built(prefix: Path, source: Path, folder: Path, target: str) -> Path:
+    run("cmake", "-S", source, "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
+    run("cmake", "--build", folder)
+    return folder / target
+
+
+def python_run(csv: Path) -> list[str]:
+    """What examples/cpp_digits prints with --hex."""
+    import numpy as np
+    from digits import Net
+
+    strata.manual_seed(0)
+    table = np.loadtxt(csv, delimiter=",", dtype=np.float32)
+    images = strata.from_numpy(table[:, :-1].reshape(-1, 1, 8, 8).copy()) / 16.0
+    labels = strata.from_numpy(table[:, -1].astype(np.int64))
+    order = strata.randperm(len(images), generator=strata.Generator().manual_seed(0))
+    train = order[len(images) // 5 :]
+    loader = DataLoader(TensorDataset(images[train], labels[train]), batch_size=64, shuffle=True)
+    model = Net()
+    optimizer = strata.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=1e-2)
+    schedule = strata.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=4e-3, total_steps=EPOCHS * len(loader), cycle_momentum=False)
+    lines = []
+    for _ in range(EPOCHS):
+        for batch, target in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(batch), target)
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            lines.append(loss.item().hex())
+    for name, value in model.state_dict().items():
+        lines.append(f"{name} {float(value.double().abs().sum()).hex()}")
+    return lines
+
+
+def numbers(lines: list[str]) -> list[tuple[str, float]]:
+    return [(line.rpartition(" ")[0], float.fromhex(line.rpartition(" ")[2])) for line in lines]
+
+
+def test_the_digits_in_cpp_have_the_losses_and_weights_of_python(prefix: Path, digits_csv: Path, tmp_path: Path) -> None:
+    program = built(prefix, ROOT / "examples/cpp_digits", tmp_path / "build", "digits")
+    out = run(program, digits_csv, "--epochs", EPOCHS, "--hex").split("\n")
+    expected = python_run(digits_csv)
+    assert numbers([line for line in out if line]) == numbers(expected)
+
+
+def test_a_program_of_the_core_alone_needs_little(prefix: Path, tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES CXX)\nfind_package(Strata REQUIRED)\n"
+        "add_executable(p p.cpp)\ntarget_link_libraries(p PRIVATE Strata::core)\n"
+    )
+    (tmp_path / "p.cpp").write_text(
+        "#include <strata/autograd.h>\n#include <cstdio>\n#include <strata/tensors.h>\n"
+        "int main() {\n  auto x = strata::ones({2, 3}).requires_grad_();\n  (x * x + 1).sum().backward();\n"
+        '  std::printf("%g\\n", strata::item<double>(x.grad().sum()));\n}\n'
+    )
+    program = built(prefix, tmp_path, tmp_path / "build", "p")
+    assert run(program).strip() == "12"
+    needed = {line.split()[0] for line in run("ldd", program).split("\n") if "=>" in line}
+    allowed = ("libstrata.so", "libomp.so", "libstdc++.so", "libm.so", "libc.so", "libgcc_s.so", "libdl.so", "libpthread.so", "librt.so")
+    assert all(name.startswith(allowed) for name in needed), needed
