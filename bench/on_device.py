@@ -28,6 +28,8 @@ TIMED = {
     "softmax, 32768 x 4096 bfloat16": ((32768, 4096), "bfloat16", "F.softmax(x, -1)", 2),
     "layer_norm, 32768 x 4096 bfloat16": ((32768, 4096), "bfloat16", "F.nn.functional.layer_norm(x, (4096,))", 2),
     "sum of rows, 32768 x 4096 bfloat16": ((32768, 4096), "bfloat16", "x.sum(-1)", 1),
+    "sum of columns, 32768 x 4096 bfloat16": ((32768, 4096), "bfloat16", "x.sum(0)", 1),
+    "sum of all, 2^27 bfloat16": ((1 << 27,), "bfloat16", "x.sum()", 1),
 }
 
 
@@ -73,6 +75,22 @@ def compare(strata, device, dtypes: list[str], every: int) -> int:
     return len(wrong)
 
 
+def compare_rows(strata, device) -> int:
+    """Rows that groups of items share, of lengths from 3 to 200,003."""
+    import test_groups as t
+
+    t.DEVICE, cases = device, [(shape, dtype) for shape in (*t.SHAPES, (5000, 300), (300, 70000)) for dtype in t.DTYPES]
+    wrong = 0
+    for shape, dtype in cases:
+        try:
+            t.test_rows_of_groups_have_the_bits_of_the_cpu(shape, dtype)
+        except AssertionError as error:
+            wrong += 1
+            print(f"  DIFFERS {shape} {dtype}: {str(error).splitlines()[0][:200]}")
+    print(f"rows that groups share: {len(cases) - wrong} cases of {len(t.OPERATORS)} operators equal the CPU's, {wrong} do not")
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plugin")
@@ -91,7 +109,7 @@ def main() -> int:
     if not count:
         print("no device is there")
         return 1
-    failed = compare(strata, device, options.dtypes, options.every)
+    failed = compare(strata, device, options.dtypes, options.every) + compare_rows(strata, device)
 
     from network import trained
 
