@@ -31,8 +31,7 @@ Tensor from_values(ArrayRef<T> values, std::optional<IntArrayRef> sizes = std::n
   const int64_t count = int64_t(values.size());
   const IntArrayRef shape = sizes ? *sizes : IntArrayRef(count);
   Tensor t = make_tensor(shape, dtype_of<T>());
-  STRATA_CHECK_VALUE(t.numel() == count, "from_values: expected sizes of ", count,
-                     " elements, got ", t.numel());
+  STRATA_CHECK_VALUE(t.numel() == count, "from_values: expected sizes of ", count, " elements, got ", t.numel());
   std::memcpy(t.data_ptr(), values.data(), values.size() * sizeof(T));
   return t;
 }
@@ -42,20 +41,20 @@ Tensor tensor(std::initializer_list<T> values) {
 }
 
 // Elementwise, broadcast and promoted; numbers stand for tensors on either side.
-#define STRATA_OPERATOR(SIGN, NAME)                                                                             \
-  inline Tensor operator SIGN(const Tensor& a, const Tensor& b) { return ops::NAME(a, b); }                    \
-  inline Tensor operator SIGN(const Tensor& a, const Scalar& b) { return ops::NAME(a, b); }                    \
-  inline Tensor operator SIGN(const Scalar& a, const Tensor& b) { return ops::NAME(wrapped_number(a), b); }    \
-  inline const Tensor& operator SIGN##=(const Tensor& a, const Tensor& b) { return ops::NAME##_(a, b), a; }    \
-  inline const Tensor& operator SIGN##=(const Tensor& a, const Scalar& b) { return ops::NAME##_(a, b), a; }
+#define STRATA_OPERATOR(SIGN, NAME)                                                                           \
+  inline Tensor operator SIGN(const Tensor& a, const Tensor& b) { return ops::NAME(a, b); }                   \
+  inline Tensor operator SIGN(const Tensor& a, const Scalar& b) { return ops::NAME(a, b); }                   \
+  inline Tensor operator SIGN(const Scalar& a, const Tensor& b) { return ops::NAME(wrapped_number(a), b); }   \
+  inline const Tensor& operator SIGN##=(const Tensor & a, const Tensor & b) { return ops::NAME##_(a, b), a; } \
+  inline const Tensor& operator SIGN##=(const Tensor & a, const Scalar & b) { return ops::NAME##_(a, b), a; }
 STRATA_OPERATOR(+, add)
 STRATA_OPERATOR(-, sub)
 STRATA_OPERATOR(*, mul)
 STRATA_OPERATOR(/, div)
 #undef STRATA_OPERATOR
-#define STRATA_OPERATOR(SIGN, NAME, TURNED)                                                    \
-  inline Tensor operator SIGN(const Tensor& a, const Tensor& b) { return ops::NAME(a, b); }   \
-  inline Tensor operator SIGN(const Tensor& a, const Scalar& b) { return ops::NAME(a, b); }   \
+#define STRATA_OPERATOR(SIGN, NAME, TURNED)                                                 \
+  inline Tensor operator SIGN(const Tensor& a, const Tensor& b) { return ops::NAME(a, b); } \
+  inline Tensor operator SIGN(const Tensor& a, const Scalar& b) { return ops::NAME(a, b); } \
   inline Tensor operator SIGN(const Scalar& a, const Tensor& b) { return ops::TURNED(b, a); }
 STRATA_OPERATOR(<, lt, gt)
 STRATA_OPERATOR(<=, le, ge)

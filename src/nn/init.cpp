@@ -25,8 +25,8 @@ Tensor zeros_(const Tensor& t) { return constant_(t, 0); }
 Tensor ones_(const Tensor& t) { return constant_(t, 1); }
 
 std::pair<int64_t, int64_t> fans(const Tensor& weight) {
-  STRATA_CHECK_VALUE(weight.dim() >= 2,
-                     "fan in and fan out: expected a weight of at least 2 dims, got one of ", weight.dim());
+  STRATA_CHECK_VALUE(weight.dim() >= 2, "fan in and fan out: expected a weight of at least 2 dims, got one of ",
+                     weight.dim());
   int64_t field = 1;
   for (int64_t d = 2; d < weight.dim(); ++d) field *= weight.sizes()[size_t(d)];
   return {weight.sizes()[1] * field, weight.sizes()[0] * field};
@@ -58,8 +58,6 @@ Tensor xavier_uniform_(const Tensor& t, double gain) {
   return uniform_(t, -bound, bound);
 }
 
-Tensor xavier_normal_(const Tensor& t, double gain) {
-  return normal_(t, 0, gain * std::sqrt(2.0 / sum_of_fans(t)));
-}
+Tensor xavier_normal_(const Tensor& t, double gain) { return normal_(t, 0, gain * std::sqrt(2.0 / sum_of_fans(t))); }
 
 }  // namespace strata::nn::init

@@ -146,8 +146,9 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
   for (const auto& [name, value] : state)
     if (std::none_of(own.begin(), own.end(), [&](const auto& p) { return p.first == name; })) unexpected += " " + name;
   if (!strict) missing = unexpected = "";
-  STRATA_CHECK(missing.empty() && unexpected.empty() && sizes.empty(), "load_state_dict:",
-               missing.empty() ? "" : " missing:" + missing, unexpected.empty() ? "" : " not expected:" + unexpected,
+  STRATA_CHECK(missing.empty() && unexpected.empty() && sizes.empty(),
+               "load_state_dict:", missing.empty() ? "" : " missing:" + missing,
+               unexpected.empty() ? "" : " not expected:" + unexpected,
                sizes.empty() ? "" : " sizes that differ:" + sizes);
   const NoGradGuard off;
   for (auto& [to, from] : pairs) ops::copy_(to, from);

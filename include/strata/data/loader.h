@@ -9,8 +9,8 @@ struct DataLoaderOptions {
   bool shuffle = false, drop_last = false;
 };
 
-// `for (const auto& batch : loader)` goes once over all rows: batch[k] has rows of tensor k. Each pass draws a new order
-// where it shuffles; its draws are those of Python's DataLoader, so that the same seed gives the same batches.
+// `for (const auto& batch : loader)` goes once over all rows: batch[k] has rows of tensor k. Each pass draws a new
+// order where it shuffles; its draws are those of Python's DataLoader, so that the same seed gives the same batches.
 class DataLoader {
  public:
   // Raises Value for no tensors, tensors of different sizes of the first dim, and a batch size below 1.

@@ -4,8 +4,8 @@
 
 namespace strata::nn {
 
-// One after the other; their names are their numbers. Written with braces, nn::Sequential{nn::Linear(2, 3), nn::ReLU()},
-// they are made in that order by any compiler, and draw their initial values so.
+// One after the other; their names are their numbers. Written with braces, nn::Sequential{nn::Linear(2, 3),
+// nn::ReLU()}, they are made in that order by any compiler, and draw their initial values so.
 class SequentialImpl : public Module {
  public:
   SequentialImpl() = default;

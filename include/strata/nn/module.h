@@ -1,5 +1,5 @@
-// Module: parameters, buffers and modules by name, in the order in which they were registered. Names of state_dict() are
-// those of Python's modules, so that files serve both.
+// Module: parameters, buffers and modules by name, in the order in which they were registered. Names of state_dict()
+// are those of Python's modules, so that files serve both.
 #pragma once
 #include <functional>
 #include <memory>

@@ -13,7 +13,8 @@ struct AdamOptions {
 // added to the gradient.
 class Adam : public Optimizer {
  public:
-  explicit Adam(std::vector<Tensor> parameters, AdamOptions options = {}) : Adam(std::move(parameters), options, false) {}
+  explicit Adam(std::vector<Tensor> parameters, AdamOptions options = {})
+      : Adam(std::move(parameters), options, false) {}
 
  protected:
   Adam(std::vector<Tensor> parameters, AdamOptions options, bool decoupled);
