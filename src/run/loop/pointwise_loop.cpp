@@ -28,12 +28,13 @@ int64_t cache_bytes() {
 }
 
 // `rest` elements of W bytes into a block whose other lanes repeat the first: no division by zero or slow path that the
-// data does not ask for.
+// data does not ask for. They are at most 15, for which a compiler's vectors cost more than they save.
 template <class W>
 void fill_block(const char* from, int64_t rest, char* block) {
   W first;
   std::memcpy(&first, from, sizeof(W));
   for (int64_t l = 0; l < kBlock; ++l) std::memcpy(block + l * sizeof(W), &first, sizeof(W));
+#pragma clang loop vectorize(disable) unroll(disable)
   for (int64_t l = 1; l < rest; ++l) std::memcpy(block + l * sizeof(W), from + l * sizeof(W), sizeof(W));
 }
 
@@ -56,25 +57,27 @@ void fill_block(const char* from, int64_t size, int64_t rest, char* block) {
   }
 }
 
-// Whole blocks in place, the rest through buffers, since kernels take whole blocks only.
+// The last elements, fewer than a block, through buffers.
+[[gnu::noinline]] void run_rest(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step,
+                                int outputs, int count, const void* params, int64_t blocks, int64_t rest,
+                                int32_t* status) {
+  alignas(64) char buffer[kMaxOperands][kBlock * 16];
+  char* at[kMaxOperands];
+  for (int i = 0; i < outputs; ++i) at[i] = buffer[i];
+  for (int i = outputs; i < count; ++i) {
+    at[i] = step[i] == 0 ? ptr[i] : buffer[i];
+    if (step[i] != 0) fill_block(ptr[i] + blocks * step[i], size[i], rest, buffer[i]);
+  }
+  fn(at, step, params, 1, 0, status);
+  for (int i = 0; i < outputs; ++i) std::memcpy(ptr[i] + blocks * step[i], buffer[i], rest * size[i]);
+}
+
+// Whole blocks in place, since kernels take whole blocks only.
 void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step, int outputs, int count,
               const void* params, int64_t n, int64_t flags, int32_t* status) {
-  int64_t blocks = n / kBlock, rest = n % kBlock;
+  const int64_t blocks = n / kBlock, rest = n % kBlock;
   if (blocks) fn(ptr, step, params, blocks, flags, status);
-  if (rest) {
-    alignas(64) char buffer[kMaxOperands][kBlock * 16];
-    char* at[kMaxOperands];
-    for (int i = 0; i < count; ++i) {
-      at[i] = buffer[i];
-      if (i >= outputs && step[i] == 0) {
-        at[i] = ptr[i];
-      } else if (i >= outputs) {
-        fill_block(ptr[i] + blocks * step[i], size[i], rest, buffer[i]);
-      }
-    }
-    fn(at, step, params, 1, 0, status);
-    for (int i = 0; i < outputs; ++i) std::memcpy(ptr[i] + blocks * step[i], buffer[i], rest * size[i]);
-  }
+  if (rest) run_rest(fn, ptr, size, step, outputs, count, params, blocks, rest, status);
 }
 
 // What is written where it was read lies in the cache already: streaming it takes half as long again.
