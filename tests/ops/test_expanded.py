@@ -51,3 +51,30 @@ def test_products_of_expanded_matrices(dtype, m, k, n):
         assert bits(outputs(x @ y)[0]) == bits(outputs(want)[0])
         assert bits(outputs(x.expand(2, m, k) @ y.expand(2, k, n))[0]) == bits(outputs(want.expand(2, m, n))[0])
         assert bits(outputs((y.t() @ x.t()).t())[0]) == bits(outputs((y.t().contiguous() @ x.t().contiguous()).t())[0])
+
+
+def value(t) -> bytes:
+    return bits(outputs(t)[0])
+
+
+# Rows about the lengths from which they are taken in place, whole blocks and not, and of several outer dims.
+SHAPES = [(7, 15), (40, 16), (3000, 31), (700, 64), (5, 9, 96), (300, 127), (400, 128), (3, 130, 129), (2, 3, 17, 200), (40, 1024), (1, 40000), (70, 1000)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int64", "uint8", "bool", "complex64", "complex128"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_of_values_and_repeated_rows(dtype, threads):
+    t, before = getattr(strata, dtype), strata.get_num_threads()
+    strata.set_num_threads(threads)
+    for shape in SHAPES:
+        x, column, row = ((strata.arange(n) * 37 % 101 - 50).to(t).reshape(s)
+                          for n, s in ((strata.Size(shape).numel(), shape), (shape[0], (shape[0],) + (1,) * (len(shape) - 1)), (shape[-1], (shape[-1],))))
+        other = column.to(strata.float32)
+        wide = strata.empty(shape[:-1] + (shape[-1] + 16,), dtype=t)[..., :-16].copy_(x)
+        for a, b in ((x, column), (column, x), (column, row), (x, row), (wide, column), (x, other), (wide[..., 1:], column), (x.transpose(0, -1), row[: 1])):
+            full = strata.broadcast_shapes(a.shape, b.shape)
+            want = a.expand(full).contiguous() * b.expand(full).contiguous()
+            assert value(a * b) == value(want), (shape, a.stride(), b.stride())
+            made = strata.empty(full[:-1] + (full[-1] + 3,), dtype=want.dtype)[..., :-3]
+            assert value(strata.mul(a, b, out=made)) == value(want), (shape, a.stride(), b.stride())
+    strata.set_num_threads(before)

@@ -18,6 +18,8 @@ namespace {
 
 constexpr int64_t kGrain = 32768;  // elements per piece of work
 constexpr int64_t kChunk = 1024;   // elements staged at a time
+constexpr int64_t kLongRow = 128;  // elements of a row that are worth a kernel's call
+constexpr int64_t kShortRow = 64;  // the same of rows in place that are whole blocks
 
 int64_t cache_bytes() {
   static const int64_t bytes = [] {
@@ -42,19 +44,39 @@ struct Wide {
   uint64_t half[2];
 };
 
-void fill_block(const char* from, int64_t size, int64_t rest, char* block) {
+// f of the type that has so many bytes.
+template <class F>
+void by_width(int64_t size, F&& f) {
   switch (size) {
     case 1:
-      return fill_block<uint8_t>(from, rest, block);
+      return f(uint8_t());
     case 2:
-      return fill_block<uint16_t>(from, rest, block);
+      return f(uint16_t());
     case 4:
-      return fill_block<uint32_t>(from, rest, block);
+      return f(uint32_t());
     case 8:
-      return fill_block<uint64_t>(from, rest, block);
+      return f(uint64_t());
     default:
-      return fill_block<Wide>(from, rest, block);
+      return f(Wide());
   }
+}
+
+void fill_block(const char* from, int64_t size, int64_t rest, char* block) {
+  by_width(size, [&](auto w) { fill_block<decltype(w)>(from, rest, block); });
+}
+
+// `rows` values of `size` bytes, `apart` bytes from each other, each of them `count` times.
+void spread(const char* from, int64_t apart, int64_t size, char* to, int64_t rows, int64_t count) {
+  by_width(size, [&](auto w) {
+    using W = decltype(w);
+    for (W* d = reinterpret_cast<W*>(to); rows-- > 0; from += apart, d += count) {
+      std::memcpy(&w, from, sizeof(W));
+      if (count == kBlock)
+        std::fill_n(d, kBlock, w);
+      else
+        std::fill_n(d, count, w);
+    }
+  });
 }
 
 // The last elements, fewer than a block, through buffers.
@@ -200,6 +222,7 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
   const CastFn cast = cast_fn(o.kernel, o.dtype);
   int64_t width = itemsize(o.kernel), inner = shape_.back(), stride = o.strides.back();
   size_t n = shape_.size();
+  const bool spreads = in && stride == 0 && o.dtype == o.kernel && !o.maker && n > 1;
   SmallVec<int64_t, 8> at(n);
   int64_t rest = begin;
   char* p = o.base;
@@ -219,6 +242,12 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
       run = rows * inner;
       p += (rows - 1) * width;
       at[n - 2] += rows - 1;
+    } else if (const int64_t many = spreads && at[n - 1] == 0 ? std::min(count / inner, shape_[n - 2] - at[n - 2]) : 0;
+               many > 1) {
+      spread(p, o.strides[n - 2], width, buffer, many, inner);
+      run = many * inner;
+      p += (many - 1) * o.strides[n - 2];
+      at[n - 2] += many - 1;
     } else if (in)
       take(o, p, stride, buffer, run);
     else
@@ -237,11 +266,78 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
   }
 }
 
+// Whether no operand's rows go through a buffer: they lie as the kernel takes them, or are one value.
+bool PointwiseLoop::rows_in_place() const {
+  const int64_t inner = shape_.back();
+  if (inner < kShortRow || (inner < kLongRow && inner % kBlock != 0)) return false;
+  return std::all_of(operands_, operands_ + count_, [](const Operand& o) {
+    const int64_t step = o.strides.back();
+    return o.constant || (!o.maker && (step == 0 ? !o.output : o.dtype == o.kernel && step == itemsize(o.kernel)));
+  });
+}
+
+// Row after row. What is one value for a row is spread over a block, for some rows ahead: a kernel that reads what was
+// stored just before, in other pieces, waits for it.
+void PointwiseLoop::run_rows(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end,
+                             int32_t* status) const {
+  constexpr int64_t kAhead = 16;
+  alignas(64) char blocks[kMaxOperands][kAhead * kBlock * 16];
+  const int64_t inner = shape_.back(), outer = int64_t(shape_.size()) - 1;
+  // By operand: where its row begins, the bytes to the next one, and those from a row to the next where a kernel reads.
+  char *row[kMaxOperands], *ptr[kMaxOperands];
+  int64_t apart[kMaxOperands], jump[kMaxOperands], size[kMaxOperands], step[kMaxOperands];
+  int64_t column = begin % inner;
+  DimVec at(size_t(outer), 0);
+  for (int64_t d = outer, rest = begin / inner; d-- > 0; rest /= shape_[size_t(d)])
+    at[size_t(d)] = rest % shape_[size_t(d)];
+  for (int i = 0; i < count_; ++i) {
+    const Operand& o = operands_[i];
+    const bool is_spread = o.strides.back() == 0;
+    size[i] = itemsize(o.kernel);
+    step[i] = is_spread ? 0 : size[i] * kBlock;
+    row[i] = o.base + offset_at(o, begin - column);
+    apart[i] = outer ? o.strides[size_t(outer - 1)] : 0;
+    jump[i] = o.constant ? 0 : is_spread ? size[i] * kBlock : apart[i];
+    if (o.constant) take(o, o.base, 0, blocks[i], kBlock);
+  }
+  while (begin < end) {
+    const bool whole = column == 0 && end - begin >= inner && outer;
+    const int64_t n = whole ? inner : std::min(end - begin, inner - column);
+    const int64_t rows =
+        whole ? std::min({kAhead, shape_[size_t(outer - 1)] - at[size_t(outer - 1)], (end - begin) / inner}) : 1;
+    for (int i = 0; i < count_; ++i) {
+      const Operand& o = operands_[i];
+      ptr[i] = step[i] ? row[i] + column * size[i] : blocks[i];
+      if (step[i] || o.constant) continue;
+      if (o.dtype == o.kernel)
+        spread(row[i], apart[i], size[i], blocks[i], rows, kBlock);
+      else
+        for (int64_t r = 0; r < rows; ++r) take(o, row[i] + r * apart[i], 0, blocks[i] + r * jump[i], kBlock);
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, status);
+      for (int i = 0; i < count_; ++i) ptr[i] += jump[i];
+    }
+    begin += rows * n;
+    column += n;
+    if (column < inner) return;
+    column = 0;
+    for (int i = 0; i < count_; ++i) row[i] += rows * apart[i];
+    if (outer) at[size_t(outer - 1)] += rows;
+    for (int64_t d = outer; d-- > 1 && at[size_t(d)] == shape_[size_t(d)];) {
+      at[size_t(d)] = 0;
+      ++at[size_t(d - 1)];
+      for (int i = 0; i < count_; ++i)
+        row[i] += operands_[i].strides[size_t(d - 1)] - shape_[size_t(d)] * operands_[i].strides[size_t(d)];
+    }
+  }
+}
+
 void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end,
                               int32_t* status) const {
   alignas(64) char buffer[kMaxOperands][kChunk * 16];
   int64_t inner = shape_.back();
-  bool by_row = inner >= 128;
+  bool by_row = inner >= kLongRow;
   if (inner <= kChunk / 4)
     for (int i = 0; i < count_; ++i) by_row &= !operands_[i].turned;
   // Staged in whole rows, if possible in whole blocks: what is a row again and again stays.
@@ -373,9 +469,13 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
     return run_contiguous(fn, ptr, size, outputs_, count_ - outputs_, params, n);
   }
   std::atomic<int32_t> status{0};
+  const bool in_place = rows_in_place();
   parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
     int32_t s = 0;
-    run_range(fn, params, begin, end, &s);
+    if (in_place)
+      run_rows(fn, params, begin, end, &s);
+    else
+      run_range(fn, params, begin, end, &s);
     if (s) status.fetch_or(s);
   });
   return status;

@@ -42,6 +42,8 @@ class PointwiseLoop {
   void add(const Tensor& t, DType kernel, bool output);
   void order_dims();
   void coalesce();
+  bool rows_in_place() const;
+  void run_rows(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   void run_range(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   void stage(const Operand& o, char* buffer, int64_t begin, int64_t count, bool in) const;
   static void take(const Operand& o, const char* from, int64_t stride, char* buffer, int64_t count);
