@@ -52,7 +52,13 @@ const std::vector<Device>& devices() {
   return *all;
 }
 
-int32_t count() { return int32_t(devices().size()); }
+int32_t count() {
+  if (devices().empty())
+    fail(STRATA_UNSUPPORTED,
+         (driver().why.empty() ? "the driver knows no device" : driver().why) +
+             "; to mend it: apt-get install nvidia-driver-570, or start the container with --gpus all");
+  return int32_t(devices().size());
+}
 
 // Makes the device this thread's.
 StrataStatus use(int32_t number) {

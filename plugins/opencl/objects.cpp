@@ -56,7 +56,14 @@ StrataStatus fail(const char* call, cl_int code) {
 
 const char* last_error() { return error.c_str(); }
 
-int32_t count() { return int32_t(all().size()); }
+int32_t count() {
+  if (all().empty())
+    fail(
+        STRATA_UNSUPPORTED,
+        "no platform has a device with double precision, subnormal numbers and correctly rounded division; to mend it: "
+        "apt-get install pocl-opencl-icd");
+  return int32_t(all().size());
+}
 
 const Device* device(int32_t number) {
   if (number >= 0 && number < count()) return &all()[size_t(number)];

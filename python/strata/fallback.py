@@ -49,13 +49,21 @@ def reset() -> None:
     _C._fallback_reset()
 
 
-def on() -> bool:
-    """Lets operators fall back, as they do at first (unless STRATA_FALLBACK=0); returns what was set."""
+def on(failures: bool = False) -> bool:
+    """Lets operators fall back, as they do at first (unless STRATA_FALLBACK=0); returns what was set.
+
+    failures: also operators that the device has and fails at, such as by a kernel that does not compile or run. Each
+    operator is then copied to the CPU before and waited for after, which takes its time.
+    """
+    if not isinstance(failures, bool):
+        raise TypeError(f"fallback.on: failures: expected bool, got {type(failures).__name__}")
+    _C._fallback_rescue(failures)
     return _C._fallback_set(True)
 
 
 def off() -> bool:
     """Makes an operator that a device lacks raise NotImplementedError; returns what was set."""
+    _C._fallback_rescue(False)
     return _C._fallback_set(False)
 
 

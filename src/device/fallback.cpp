@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/env.h"
-#include "device/twins.h"
 #include "dispatch/boxed.h"
 #include "dispatch/info.h"
 #include "ir/call.h"
@@ -21,7 +20,7 @@ struct Ledger {
   std::mutex lock;
   std::map<std::pair<std::string, std::string>, FallbackRow> rows;
   std::set<std::pair<std::string, std::string>> warned;
-  bool on = env_text("STRATA_FALLBACK") != "0";
+  bool on = env_text("STRATA_FALLBACK") != "0", rescues = false;
   double budget = -1, spent = 0;
 };
 Ledger& ledger() {
@@ -64,6 +63,16 @@ bool fallback_on() {
   return ledger().on;
 }
 
+void set_rescue(bool on) {
+  std::lock_guard<std::mutex> hold(ledger().lock);
+  ledger().rescues = on;
+}
+
+bool rescues() {
+  std::lock_guard<std::mutex> hold(ledger().lock);
+  return ledger().rescues;
+}
+
 void set_fallback_budget(double us) {
   std::lock_guard<std::mutex> hold(ledger().lock);
   ledger().budget = us;
@@ -71,6 +80,11 @@ void set_fallback_budget(double us) {
 }
 
 void run_on_host(Unit& unit, Operator& op, Stack& stack) {
+  Twins twins(unit, Twins::Copies);
+  run_on_host(unit, op, stack, twins, {});
+}
+
+void run_on_host(Unit& unit, Operator& op, Stack& stack, Twins& twins, Stack copies) {
   const std::string device = unit.plugin().table->name;
   Ledger& l = ledger();
   const bool counted = !reads_value(op);
@@ -85,9 +99,8 @@ void run_on_host(Unit& unit, Operator& op, Stack& stack) {
                  "; strata.fallback.report() says which operators they are");
   }
   const auto start = std::chrono::steady_clock::now();
-  Twins twins(unit, Twins::Copies);
   const Stack args = stack;
-  stack = twins.of(args);
+  stack = copies.empty() ? twins.of(args) : std::move(copies);
   {
     const ir::BelowAutograd below;
     redispatch_boxed(op, dispatch_of_stack(stack), stack);

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "device/twins.h"
 #include "device/unit.h"
 #include "dispatch/operator.h"
 
@@ -18,11 +19,17 @@ void reset_fallbacks();
 // Off: an operator that a device lacks raises NotImplementedError. On at first, unless STRATA_FALLBACK is 0.
 void set_fallback(bool on);
 bool fallback_on();
+// Also what a device has and fails at: each operator is then waited for, and run on the CPU where it failed. Off at
+// first.
+void set_rescue(bool on);
+bool rescues();
 // At most so many microseconds from now on, then RuntimeError; less than 0: no limit.
 void set_fallback_budget(double us);
 
 // Runs the operator on copies on the CPU; the stack holds its arguments, then its results. Warns at the first call of
 // each operator on each device.
 void run_on_host(Unit& unit, Operator& op, Stack& stack);
+// The same on copies that were made before: `twins` made `copies` of the stack's arguments.
+void run_on_host(Unit& unit, Operator& op, Stack& stack, Twins& twins, Stack copies);
 
 }  // namespace strata::device

@@ -287,6 +287,8 @@ void convert_elements(Unit& unit, const Tensor& to, const Tensor& from) {
 
 void copy(Unit& unit, const Tensor& to, const Tensor& from) {
   if (to.numel() == 0) return;
+  to.check_memory();
+  from.check_memory();
   if (from.device().is_cpu()) {
     // Converted by the host, whose bytes are fewer then or as many.
     const Tensor host = eager::as_contiguous(eager::as_dtype(from, to.dtype()));
@@ -319,6 +321,7 @@ Tensor moved(const Tensor& t, Device to) {
   }
   const Tensor made = make_tensor_strided(t.sizes(), t.strides(), t.dtype(), up ? there.device() : Device{});
   if (t.numel() == 0) return made;
+  t.check_memory();
   if (up)
     there.upload(*made.storage(), 0, t.bytes(), t.nbytes());
   else

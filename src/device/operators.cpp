@@ -44,16 +44,17 @@ class Told final : public eager::LaunchObserver {
     });
   }
   void space(const eager::SpaceCall& c) override {
-    if (!can_run(c.op)) return other();
+    if (!can_run(c.op) || asks_nobody(c)) return other();
     auto o = kept(c.outs), i = kept(c.ins);
     add(o, i,
-        [=, &op = c.op, name = c.name, dtype = c.dtype, index = c.index,
+        [=, &op = c.op, name = c.name, dtype = c.dtype, index = c.index, outside = c.outside,
          places = std::vector<eager::Place>(c.places.begin(), c.places.end()),
          scalars = std::vector<eager::Slot>(c.scalars.begin(), c.scalars.end()),
          lists = std::vector<uint8_t>(c.lists.begin(), c.lists.end()),
          extents = std::vector<eager::Extent>(c.extents.begin(), c.extents.end())](Unit& unit, Twins& twins) {
           const Operands out(twins, o), given(twins, i);
-          device::space(unit, {op, name, dtype, out.list(), given.list(), places, scalars, lists, extents, index});
+          device::space(unit,
+                        {op, name, dtype, out.list(), given.list(), places, scalars, lists, extents, index, outside});
         });
   }
   void draw(const eager::DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
@@ -80,7 +81,9 @@ class Told final : public eager::LaunchObserver {
   bool fills(const Tensor& t) const {
     return std::find(filled_.begin(), filled_.end(), t.storage().get()) != filled_.end();
   }
+  // Memory that was given back is seen before anything is written.
   void run(Unit& unit, Twins& twins) const {
+    for (const Tensor& t : used_) twins.back(t).check_memory();
     for (const auto& launch : launches_) launch(unit, twins);
   }
 
@@ -106,12 +109,19 @@ class Told final : public eager::LaunchObserver {
     for (const Tensor* t : list) out.push_back(*t);
     return out;
   }
+  // Whether indices are to be checked and no item of a kernel would.
+  static bool asks_nobody(const eager::SpaceCall& c) {
+    return c.index >= 0 && c.ins[size_t(c.index)]->numel() > 0 && c.outs[0]->numel() == 0;
+  }
   bool knows(const Tensor& t) const {
     return !t.is_meta() || t.numel() == 0 || fills(t) ||
            std::find(known_.begin(), known_.end(), t.storage().get()) != known_.end();
   }
   void add(const std::vector<Tensor>& outs, const std::vector<Tensor>& ins, Run run) {
     for (const Tensor& t : ins) whole = whole && knows(t);
+    for (const auto* list : {&outs, &ins})
+      for (const Tensor& t : *list)
+        if (std::find(known_.begin(), known_.end(), t.storage().get()) != known_.end()) used_.push_back(t);
     for (const Tensor& t : outs) {
       if (!t.is_meta()) whole = false;  // a result on the CPU
       filled_.push_back(t.storage().get());
@@ -122,6 +132,7 @@ class Told final : public eager::LaunchObserver {
 
   std::vector<Run> launches_;
   std::vector<const Storage*> known_, filled_;
+  std::vector<Tensor> used_;   // of what was given
   std::vector<Tensor> alive_;  // an address stays one storage's
 };
 
@@ -201,6 +212,20 @@ bool run_by_launches(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
   return true;
 }
 
+// Waits for the operator; where the device fails, it runs on the CPU from copies of what it was given.
+void run_rescued(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
+  unit.synchronize();
+  Twins twins(unit, Twins::Copies);
+  const Stack given = stack;
+  Stack copies = twins.of(given);
+  try {
+    if (unit.offers(op.name) && run_by_launches(unit, op, d, stack)) return unit.synchronize();
+  } catch (const Error&) {
+    stack = given;
+  }
+  run_on_host(unit, op, stack, twins, std::move(copies));
+}
+
 // Whether a copy goes from a device to another, or a result like a tensor shall lie elsewhere: by way of the CPU.
 bool crosses(const Stack& stack) {
   if (stack.empty() || !stack[0].is_tensor()) return false;
@@ -257,6 +282,7 @@ void run(Operator& op, Dispatch d, Stack& stack) {
   if (placed && !stack.empty() && stack[0].is_tensor() && stack[0].get<Tensor>().device().type > 1 && crosses(stack))
     return call_like(op, stack);
   Unit& there = unit(device_of(stack, d.device));
+  if (rescues()) return run_rescued(there, op, d, stack);
   if (!there.offers(op.name) || !run_by_launches(there, op, d, stack)) run_on_host(there, op, stack);
 }
 

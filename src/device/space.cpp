@@ -85,7 +85,7 @@ class DeviceLaunch final : public eager::SpaceLaunch {
   }
   int plain() const { return plain_; }
 
-  void run(Unit& unit, const void* scalars, const char* op) {
+  void run(Unit& unit, const void* scalars, const Blame& by) {
     int64_t stride[kMaxOperands * kMaxRanges];
     lay_out(stride);
     size_t strides = 0;
@@ -102,7 +102,7 @@ class DeviceLaunch final : public eager::SpaceLaunch {
           offset[k] += rest % plain_size_[d] * operand_[k].plain[d] * operand_[k].width;
       unit.launch(*form_of_.kernel,
                   {{tensors_.data(), tensors_.size()}, offset, {extent_, form_.ranges}, {stride, strides}, scalars},
-                  op);
+                  by);
     }
   }
 
@@ -111,21 +111,21 @@ class DeviceLaunch final : public eager::SpaceLaunch {
   std::vector<const Tensor*> tensors_;
 };
 
-void run_form(Unit& unit, const Form& form, const eager::SpaceArgs& args, const char* op) {
+void run_form(Unit& unit, const Form& form, const eager::SpaceArgs& args, const Blame& by) {
   DeviceLaunch launch(form, args);
   launch.order_plain();
   const Form* inner = launch.plain() > 1 || launch.wants_inner()
                           ? form_of(args.op.name, args.dtype, form.entry.rank, true, form.entry.chained != 0)
                           : nullptr;
-  if (!inner) return launch.run(unit, args.scalars, op);
+  if (!inner) return launch.run(unit, args.scalars, by);
   DeviceLaunch within(*inner, args);
   within.order_plain();
-  if (within.plain() == 0) return launch.run(unit, args.scalars, op);
-  within.run(unit, args.scalars, op);
+  if (within.plain() == 0) return launch.run(unit, args.scalars, by);
+  within.run(unit, args.scalars, by);
 }
 
 // Contributions in chains, then the sums of each element's chains.
-void in_chains(Unit& unit, const Form& form, const eager::SpaceArgs& args, const char* op) {
+void in_chains(Unit& unit, const Form& form, const eager::SpaceArgs& args, const Blame& by) {
   static const eager::SpaceOp sums{"fold_chain_sums"}, products{"fold_chain_products"};
   const Tensor& result = *args.outs[0];
   const int64_t span = strided_span(result.sizes(), result.strides());
@@ -137,10 +137,10 @@ void in_chains(Unit& unit, const Form& form, const eager::SpaceArgs& args, const
   const Tensor* outs[] = {&result, &total, &count};
   eager::SpaceArgs chained = args;
   chained.outs = {outs, 3};
-  run_form(unit, form, chained, op);
+  run_form(unit, form, chained, by);
   const eager::SpaceOp& fold = form.entry.chained == 1 ? sums : products;
   run_form(unit, *form_of(fold.name, result.dtype(), 0, false, false), {fold, result.dtype(), {outs, 1}, {outs, 3}},
-           op);
+           by);
 }
 
 }  // namespace
@@ -156,14 +156,15 @@ void space(Unit& unit, const eager::SpaceCall& call) {
     if (t->device().is_cpu()) up.push_back(moved(*t, unit.device())), t = &up.back();
   const eager::SpaceArgs args{call.op,     call.dtype,          call.outs,    {ins.data(), ins.size()},
                               call.places, call.scalars.data(), call.extents, call.index};
+  const Blame by(call.name, call.outside);
   size_t rank = 0;
   for (const eager::Place& p : args.places) rank = std::max(rank, p.dims.size());
   const Form* form = form_of(args.op.name, args.dtype, int(rank), false, false);
   if (!form) form = form_of(args.op.name, args.dtype, 0, false, false);
   STRATA_CHECK_NOT_IMPLEMENTED(form, "\"", call.name, "\" not implemented for '", scalar_type_name(call.dtype), "'");
   if (const Form* chained = form_of(args.op.name, args.dtype, form->entry.rank, false, true))
-    if (DeviceLaunch(*form, args).contributions() > kChain) return in_chains(unit, *chained, args, call.name);
-  run_form(unit, *form, args, call.name);
+    if (DeviceLaunch(*form, args).contributions() > kChain) return in_chains(unit, *chained, args, by);
+  run_form(unit, *form, args, by);
 }
 
 }  // namespace strata::device

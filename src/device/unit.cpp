@@ -144,10 +144,10 @@ Unit::Refusal Unit::refusal() {
 void Unit::raise(const Refusal& r) {
   if (!r.said) return;
   const std::string where = r.by.mark ? str_cat(r.by.op, " (called at ", source_text(r.by.mark), ")") : r.by.op;
-  eager::raise_status(r.said, where.c_str());
+  eager::raise_status(r.said, where.c_str(), r.by.outside);
 }
 
-void Unit::launch(const KernelNest& k, const Bound& b, const char* op) {
+void Unit::launch(const KernelNest& k, const Bound& b, const Blame& by) {
   int64_t items = 1;
   for (int r : k.items) items *= b.extent[size_t(r)];
   if (items == 0) return;
@@ -188,7 +188,7 @@ void Unit::launch(const KernelNest& k, const Bound& b, const char* op) {
         break;
       case lower::NestParameter::Word: {
         const int64_t word = int64_t(asked_.size());
-        asked_.push_back({op, take_source_mark()});
+        asked_.push_back({by.op, take_source_mark(), by.outside});
         number(&word, 8);
         break;
       }
@@ -198,7 +198,7 @@ void Unit::launch(const KernelNest& k, const Bound& b, const char* op) {
   }
   check(plugin_,
         plugin_.table->launch(queue_, kernel, arguments.data(), uint32_t(arguments.size()), items, uint32_t(k.group)),
-        str_cat("launching ", op));
+        str_cat("launching ", by.op));
 }
 
 // ---- devices

@@ -16,6 +16,13 @@ struct Bound {
   const void* scalars = nullptr;
 };
 
+// Who launched: the operator, and the kind of its error where an index is outside.
+struct Blame {
+  Blame(const char* op, ErrorKind outside = ErrorKind::Index) : op(op), outside(outside) {}
+  const char* op;
+  ErrorKind outside;
+};
+
 class Unit final : public Allocator {
  public:
   Unit(const Plugin& plugin, int index);
@@ -35,7 +42,7 @@ class Unit final : public Allocator {
   void synchronize();
 
   // Runs the nest's kernel, which is printed and compiled where it is new here.
-  void launch(const KernelNest& nest, const Bound& bound, const char* op);
+  void launch(const KernelNest& nest, const Bound& bound, const Blame& by);
 
   const Plugin& plugin() const { return plugin_; }
   // Whether an operator may run here by printed kernels.
@@ -52,6 +59,7 @@ class Unit final : public Allocator {
   struct Asked {
     std::string op;
     SourceMark mark;
+    ErrorKind outside = ErrorKind::Index;
   };
   struct Refusal {
     int32_t said = 0;

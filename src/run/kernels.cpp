@@ -37,12 +37,12 @@ const StrataKernelEntry* find_kernel(const char* name, DType dtype) {
   return nullptr;
 }
 
-void raise_status(int32_t status, const char* op) {
+void raise_status(int32_t status, const char* op, ErrorKind outside) {
   if (status & 1)
     throw_error(ErrorKind::Runtime, str_cat(op,
                                             ": ZeroDivisionError: expected a divisor of integers other than 0, got 0; "
                                             "mask the zeros or use floating point"));
-  if (status & 2) throw_error(ErrorKind::Index, str_cat(op, ": index out of range"));
+  if (status & 2) throw_error(outside, str_cat(op, ": index out of range"));
 }
 
 }  // namespace strata::eager

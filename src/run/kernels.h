@@ -1,5 +1,6 @@
 // Finds generated kernels: by name and dtype, in the best instruction set that the machine has (or STRATA_CPU names).
 #pragma once
+#include "base/error.h"
 #include "core/dtype.h"
 #include "lower/kernel_abi.h"
 #include "run/isa.h"
@@ -15,6 +16,6 @@ inline DType result_dtype(const StrataKernelEntry& e, size_t output, DType t) {
 }
 
 // Reads and clears what a kernel's status word said, as an ordinary error.
-void raise_status(int32_t status, const char* op);
+void raise_status(int32_t status, const char* op, ErrorKind outside = ErrorKind::Index);
 
 }  // namespace strata::eager

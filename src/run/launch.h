@@ -20,7 +20,8 @@ struct SpaceCall {
   ArrayRef<Slot> scalars;
   ArrayRef<uint8_t> lists;   // per scalar of the text how many slots it has
   ArrayRef<Extent> extents;  // of reduced dims
-  int index = -1;            // the input whose values say where a scatter's contributions go
+  int index = -1;            // the input whose values are places: those of a scatter's contributions, those to read
+  ErrorKind outside = ErrorKind::Index;  // of the error where one of them is none
 };
 
 // Whether there is something to fill in `out`: elements, and not a shape alone.

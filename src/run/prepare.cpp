@@ -280,7 +280,8 @@ void launch_as(DType type, const SpaceInfo& info, std::initializer_list<const Te
                                         {slots.data(), slots.size()},
                                         lists,
                                         {prepared.extents.data(), prepared.extents.size()},
-                                        info.index});
+                                        info.index,
+                                        info.kind});
   if (STRATA_UNLIKELY(status != 0)) {
     check_indices(info, *ins[size_t(info.index)], prepared);
     STRATA_INTERNAL(false, info.name, ": status ", status, " without an index outside");

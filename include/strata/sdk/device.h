@@ -92,7 +92,8 @@ typedef struct StrataDevice {
   const StrataDialect* dialect;
 
   const char* (*last_error)(void); /* this thread's */
-  int32_t (*count)(void);          /* of devices; their numbers begin at 0 */
+  int32_t (*count)(void);          /* of devices; their numbers begin at 0. Where there are none, last_error() says why,
+                                      and what would mend it */
 
   /* Memory, aligned to 256 bytes. OUT_OF_MEMORY leaves everything as it was. */
   StrataStatus (*allocate)(int32_t device, uint64_t bytes, StrataMemory* memory);

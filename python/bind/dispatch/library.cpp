@@ -72,9 +72,16 @@ struct PythonKernel {
  private:
   void run_previous(Operator& op, Dispatch d, Stack& stack) const {
     if (run_saved(op, previous, d, stack)) return;
-    OperatorTable::Saved composite{op.composite.typed.load(), op.composite.boxed.load(), nullptr, false};
-    STRATA_CHECK_NOT_IMPLEMENTED(slot.device != kCompositeSlot && run_saved(op, composite, d, stack), op.name,
-                                 ": called from its own override, and no kernel was there before");
+    auto serves = [&](const Slot& s) {
+      return run_saved(op, {s.typed.load(), s.boxed.load(), nullptr, false}, d, stack);
+    };
+    if (slot.device != kCompositeSlot && serves(op.composite)) return;
+    // Of a plugin's device: what serves all operators there.
+    if (slot.key == Key::Backend && slot.device < kForeignDevice &&
+        serves(OperatorTable::instance().device_slot(slot.device)))
+      return;
+    throw_error(ErrorKind::NotImplemented,
+                str_cat(op.name, ": called from its own override, and no kernel was there before"));
   }
   static std::vector<const PythonKernel*>& active() {
     static thread_local std::vector<const PythonKernel*> kernels;

@@ -39,6 +39,17 @@ PyObject* plugins(PyObject*, PyObject*) {
   });
 }
 
+// Why a plugin has no devices, in its own words.
+PyObject* reason(PyObject*, PyObject* name) {
+  return guarded([&] {
+    const std::string type(to_Str(name));
+    for (const device::Plugin* p : device::plugins())
+      if (p->table->name == type && device::count(*p) == 0)
+        return checked(PyUnicode_FromString(p->table->last_error()));
+    return checked(PyUnicode_FromString(""));
+  });
+}
+
 // Files of plugins that installed packages offer, found when a device is named that nobody knows.
 std::vector<std::string> installed_plugins() {
   std::vector<std::string> files;
@@ -167,8 +178,15 @@ PyObject* fallback_reset(PyObject*, PyObject*) {
 PyObject* fallback_set(PyObject*, PyObject* on) {
   return guarded([&] {
     const bool before = device::fallback_on();
-    device::set_fallback(PyObject_IsTrue(on) == 1);
+    device::set_fallback(to_Bool(on));
     return wrap(before);
+  });
+}
+
+PyObject* fallback_rescue(PyObject*, PyObject* on) {
+  return guarded([&]() -> PyObject* {
+    device::set_rescue(to_Bool(on));
+    Py_RETURN_NONE;
   });
 }
 
@@ -184,6 +202,7 @@ PyObject* fallback_budget(PyObject*, PyObject* us) {
 PyMethodDef functions[] = {
     {"_device_load", load, METH_O, "Opens a device's plugin; gives the device's name."},
     {"_device_plugins", plugins, METH_NOARGS, "(name, version, file, number of devices) of each plugin."},
+    {"_device_reason", reason, METH_O, "Why the plugin of that name has no devices; empty where it has."},
     {"_device_find", find, METH_NOARGS, "Loads plugins that the environment or installed packages name."},
     {"_device_current", current, METH_O, "This thread's current device of a type: its number."},
     {"_device_set_current", set_current, METH_O, "Makes a device this thread's current one."},
@@ -196,6 +215,7 @@ PyMethodDef functions[] = {
     {"_fallback_rows", fallback_rows, METH_NOARGS, "(operator, device, calls, bytes, us), the dearest first."},
     {"_fallback_reset", fallback_reset, METH_NOARGS, "Forgets them."},
     {"_fallback_set", fallback_set, METH_O, "Lets operators fall back or not; gives what was set."},
+    {"_fallback_rescue", fallback_rescue, METH_O, "Lets operators that fail on a device run on the CPU, or not."},
     {"_fallback_budget", fallback_budget, METH_O, "At most so many us of fallbacks from now on; None: any."},
     {nullptr, nullptr, 0, nullptr},
 };
