@@ -1,9 +1,9 @@
 // Faults on demand. Tests call the plugin's second symbol:
 //   int32_t strata_null_control(const char* what, const char* value)
 //   "fail_allocation", "N": the N-th allocation from now on fails; "fail_kernel", "N": the N-th kernel; "0": none
-//   "delay_us", "T": each piece of work takes so much longer
-//   "skip_barrier", "N": no item waits at the N-th barrier of its group
-//   "hide", "aten::neg aten::exp": operators that the device does not offer
+//   "flip_bit", "N": the lowest bit of the first byte that the N-th kernel writes (of its first memory) is wrong
+//   afterwards "delay_us", "T": each piece of work takes so much longer "skip_barrier", "N": no item waits at the N-th
+//   barrier of its group "hide", "aten::neg aten::exp": operators that the device does not offer
 // It gives 0, or -1 for what it does not know.
 #include <atomic>
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace null {
 
 namespace {
-std::atomic<int64_t> countdown[2];
+std::atomic<int64_t> countdown[3];
 std::atomic<int64_t> delay{0}, skipped{0};
 std::mutex lock;
 std::set<std::string> hidden;
@@ -47,6 +47,8 @@ extern "C" __attribute__((visibility("default"))) int32_t strata_null_control(co
     null::countdown[int(null::Fault::Allocation)] = number;
   else if (std::strcmp(what, "fail_kernel") == 0)
     null::countdown[int(null::Fault::Kernel)] = number;
+  else if (std::strcmp(what, "flip_bit") == 0)
+    null::countdown[int(null::Fault::Bit)] = number;
   else if (std::strcmp(what, "delay_us") == 0)
     null::delay = number;
   else if (std::strcmp(what, "skip_barrier") == 0)

@@ -15,7 +15,7 @@ uint64_t setting(const char* name, uint64_t otherwise);
 int32_t devices();
 
 // ---- faults.cpp: what tests ask for
-enum class Fault { Allocation, Kernel };
+enum class Fault { Allocation, Kernel, Bit };
 bool fails(Fault fault);    // whether this one shall; counts
 int64_t delay_us();         // of each piece of work of a queue
 int64_t skipped_barrier();  // the number of the barrier that items of groups walk through, from 1; 0: none

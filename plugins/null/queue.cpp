@@ -139,14 +139,16 @@ StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, Strata
 StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument* arguments, uint32_t count,
                     int64_t items, uint32_t group) {
   auto slots = std::make_shared<std::vector<uint64_t>>();
+  char* first = nullptr;
   for (uint32_t k = 0; k < count; ++k) {
     const StrataArgument& a = arguments[k];
     char* memory = a.bytes || !a.memory ? nullptr : address(a.memory);
     if (!a.bytes && a.memory && !memory) return fail(STRATA_INVALID, "an argument is no memory of the device");
+    if (!first) first = memory;
     slots->push_back(a.bytes ? a.value : reinterpret_cast<uint64_t>(memory));
   }
   Queue& q = of(queue);
-  const bool failing = fails(Fault::Kernel);
+  const bool failing = fails(Fault::Kernel), flips = fails(Fault::Bit);
   q.add([=, &q] {
     if (failing) return std::string("a kernel failed: a fault that was asked for");
     if (group) {
@@ -156,6 +158,7 @@ StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument
         if (failed.empty())
           failed = run_groups(reinterpret_cast<GroupEntry>(kernel), slots->data(), p * kTogether,
                               std::min(items, (p + 1) * kTogether), int32_t(group), q.random());
+      if (flips && first) *first ^= 1;
       return failed;
     }
     // Pieces in a shuffled order: what an item needs of another one shows.
@@ -163,6 +166,7 @@ StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument
     const Entry entry = reinterpret_cast<Entry>(kernel);
     const int64_t pieces = std::min(kPieces, items);
     for (int64_t p : shuffled(pieces, q.random())) entry(slots->data(), items * p / pieces, items * (p + 1) / pieces);
+    if (flips && first) *first ^= 1;
     return std::string();
   });
   return STRATA_OK;

@@ -42,8 +42,8 @@ del _install
 
 # Where names live that are loaded on first use.
 _MODULES = (
-    "__config__ _logging accelerator amp autograd backends cache compiler cpu distributed distributions fallback fft func fx hub jit "
-    "library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
+    "__config__ _logging accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor "
+    "fallback fft func fx hub jit library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
     "special testing types utils"
 )
 _NAMES = {
