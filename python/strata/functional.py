@@ -97,7 +97,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     compute_mode chooses among PyTorch's ways to the same result; here there is one. ValueError for other words.
     """
     if compute_mode not in _CDIST_MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode; expected one of {[*_CDIST_MODES][1:]}")
+        raise ValueError(f"cdist: {compute_mode} is not a valid value for compute_mode; expected one of {[*_CDIST_MODES][1:]}")
     return _table("cdist")(x1, x2, p, _CDIST_MODES[compute_mode])
 
 
@@ -113,7 +113,7 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
 
 def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinates of a grid, one tensor for each 1-d operand; indexing "ij" (the default) or "xy"."""
-    return _table("meshgrid")(_listed(tensors), indexing=indexing or "ij")
+    return _table("meshgrid")(_listed(tensors), indexing="ij" if indexing is None else indexing)
 
 
 def atleast_1d(*tensors: Tensor) -> Any:
@@ -133,7 +133,7 @@ def atleast_3d(*tensors: Tensor) -> Any:
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the tensor along dim: pieces of one size (the last may be smaller), or of the sizes listed."""
-    return tensor.split(split_size_or_sections, dim)
+    return strata._tensor("split", tensor, "tensor").split(split_size_or_sections, dim)
 
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
@@ -181,6 +181,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
             )
         dims_a, dims_b = list(range(a.dim() - dims, a.dim())), list(range(dims))
     else:
+        if not isinstance(dims, (tuple, list)) or len(dims) != 2:
+            raise ValueError(f"tensordot: dims: expected a number or two lists of dims, one for each operand, got {dims!r}")
         dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in dims)
     return _table("tensordot")(a, b, dims_a, dims_b, **({} if out is None else {"out": out}))
 
@@ -190,7 +192,10 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     given = {} if out is None else {"out": out}
     if p == "nuc":
         return _table("linalg_matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, **given)
-    order = 2.0 if p == "fro" or p is None else float(p)
+    try:
+        order = 2.0 if p == "fro" or p is None else float(p)
+    except (TypeError, ValueError):
+        raise TypeError(f'norm: p: expected a real number, "fro" or "nuc", got {p!r}') from None
     return _table("linalg_vector_norm")(input, order, dim, keepdim, dtype=dtype, **given)
 
 

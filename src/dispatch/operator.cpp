@@ -92,7 +92,9 @@ std::vector<std::string> OperatorTable::near_names(std::string_view name) {
   if (!found.empty()) return found;
   size_t least = 3;  // more letters are another word
   for (Operator* op : all()) {
-    const size_t d = letters_apart(without_overload(name), without_overload(op->name));
+    const std::string_view a = without_overload(name), b = without_overload(op->name);
+    if (a.size() > b.size() + 2 || b.size() > a.size() + 2) continue;
+    const size_t d = letters_apart(a, b);
     if (d < least) found.clear();
     if (d <= least && d < 3) found.push_back(op->name);
     least = std::min(least, d);

@@ -95,3 +95,39 @@ def test_smoke():
     run = fuzz("--calls", "400", "--programs", "10", "--seed", "1", "--only", "aten.add")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "400 calls" in run.stdout and "10 programs" in run.stdout
+
+
+OTHERWISE = """
+import strata.nn.functional as F
+def planted_layout(input):
+    return strata.tensor([float(s) for s in input.stride()])
+def planted_device(input):
+    return input.clone() if input.device.type == "cpu" else input.neg()
+def planted_error(input):
+    if input.device.type != "cpu":
+        raise TypeError("planted_error: no")
+    raise ValueError("planted_error: no")
+F.planted_layout, F.planted_device, F.planted_error = planted_layout, planted_device, planted_error
+"""
+
+
+@pytest.mark.parametrize(("device", "names", "rest"), [("cpu", {"planted_layout"}, ()), ("null", {"planted_device", "planted_error"}, ("--device", "null"))])
+def test_what_differs_another_way_is_found(tmp_path, device, names, rest):
+    plant = tmp_path / "plant.py"
+    plant.write_text(OTHERWISE)
+    run = fuzz("--calls", "120", "--seed", "3", "--only", "strata.nn.functional.planted", "--plant", str(plant), *rest)
+    found = dict(re.findall(r"^== strata\.nn\.functional\.(planted_\w+): .*?\n(.*?)^-- \./run fuzz", run.stdout, re.S | re.M))
+    assert set(found) == names and run.returncode == 1, run.stdout + run.stderr
+    for text in found.values():
+        lines = reproducer(text)
+        assert lines[0].startswith("import strata") and len(lines) <= 10, lines
+        env = dict(os.environ, PYTHONPATH=str(ROOT / "python"))
+        shown = subprocess.run([sys.executable, "-c", f"import strata\n{OTHERWISE}\n" + "\n".join(lines)], env=env, capture_output=True, text=True, timeout=60)
+        first, second = shown.stdout.splitlines()[0], shown.stdout.splitlines()[-1]
+        assert shown.returncode == 0 and first != second, shown
+
+
+def test_smoke_on_a_device():
+    run = fuzz("--calls", "160", "--programs", "5", "--seed", "1", "--only", "aten.s", "--device", "null")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "160 calls" in run.stdout and "5 programs" in run.stdout

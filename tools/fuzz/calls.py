@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from fuzz.subjects import SAMPLES, D, Maker, Param, Subject, T
-from fuzz.values import FLOATS, LITERAL, Draw
+from fuzz.values import FLOATS, LARGE, LITERAL, Draw
 
 SAMPLED = ["float32", "float32", "float64", "bfloat16", "float16", "int64", "int32", "uint8", "bool", "complex64"]
 # Neighbouring calls are of one subject, so that its samples are made once.
@@ -74,10 +74,9 @@ def samples(name: str, operator: str, dtype: str) -> list:
 def array_text(t: T, draw: Draw) -> str:
     """A sample's tensor as source, under strides that the draw chooses."""
     shape = list(t.data.shape)
-    end = f".to('{draw.device}')" if draw.device != "cpu" else ""
     if t.data.size == 0 or t.data.size > LITERAL:
         return draw.laid(shape, t.dtype, draw.pick(["plain", "transposed", "stepped"]))
-    plain = f"strata.tensor({t.data.tolist()!r}, dtype=strata.{t.dtype}){end}"
+    plain = f"strata.tensor({t.data.tolist()!r}, dtype=strata.{t.dtype})"
     how = draw.pick(["plain", "plain", "transposed", "stepped", "offset"])
     if how == "plain" or not shape:
         return plain
@@ -235,11 +234,13 @@ def more_or_less(args: list[str], kwargs: dict[str, str], draw: Draw) -> None:
         args.append(draw.pick(["**{'\\ud800': 1}", "**{'a\\0b': 1}", "*[1] * 300", "**{str(i): i for i in range(99)}"]))
 
 
-def made(subjects: list[Subject], seed: int, index: int, device: str = "cpu") -> Call:
+def made(subjects: list[Subject], seed: int, index: int) -> Call:
     """Call number `index` of a seed."""
     group = Draw(f"{seed}/{index // RUN}")
     subject = group.pick(subjects)
-    draw = Draw(f"{seed}:{index}", device)
+    draw = Draw(f"{seed}:{index}")
+    if subject.entry is not None and draw.chance(0.03):
+        draw.large = draw.pick(LARGE)
     owner = ""
     if subject.how == "class":
         return of_class(subject, draw)

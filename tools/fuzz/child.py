@@ -48,6 +48,7 @@ class Finding:
 class Limits:
     seconds: float = 5.0
     memory: int = 2 << 30
+    file: int = 64 << 20
     sanitize: bool = False
 
 
@@ -180,7 +181,7 @@ def confined(limits: Limits, folder: Path) -> None:
         os.dup2(where, stream)
         os.close(where)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file, limits.file))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     if not limits.sanitize:  # which maps terabytes and has a limit of its own
         used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")

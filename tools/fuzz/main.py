@@ -1,7 +1,8 @@
 """Looks for what ends the process, hangs, writes operands before an error, or gives other values by other ways.
 
 Hostile calls (`--calls N`): every operator of the table and every public callable, with wrong, huge, lying and odd
-arguments. Random programs (`--programs N`): chains of operators whose values must not depend on the memory layout of the
+arguments; what computes must give the same from contiguous copies of its operands, on two threads, and on `--device` what it
+gives on the CPU, or an error of the same kind that names the operator. Random programs (`--programs N`): chains of operators whose values must not depend on the memory layout of the
 inputs or on the number of threads. Everything runs in forked children with limits on memory and time; what is found
 prints as a program of a few lines. The same seed gives the same calls.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 import sanitizer
 import strata
 
+from fuzz.agree import compared, load
 from fuzz.calls import made
 from fuzz.child import Board, Child, Finding, Limits, attempt, kind_of
 from fuzz.report import Reporter
@@ -35,14 +37,15 @@ class Calls:
         self.subjects, self.seed, self.device, self.limits, self.without = found, seed, device, limits, without
 
     def call(self, number: int):
-        return made(self.subjects, self.seed, number, self.device)
+        return made(self.subjects, self.seed, number)
 
     def work(self, numbers):
         """What a child does: the calls of these numbers; it ends early after one that changes the process."""
 
         def run(board: Board, tell) -> None:
-            strata.set_num_threads(1)
+            load(self.device)
             for number in numbers:
+                strata.set_num_threads(1)
                 try:
                     call = self.call(number)
                 except MemoryError:  # calls before it keep memory: a child anew goes on here
@@ -52,8 +55,14 @@ class Calls:
                 board.begin(number)
                 if self.without and re.search(self.without, "\n".join([*call.lines, call.statement])):
                     continue
-                signal.setitimer(signal.ITIMER_REAL, self.limits.seconds)
-                attempt(call, number, board, tell)
+                seconds = self.limits.seconds * (4 if "arange(" in "".join(call.lines) else 1)  # results may be large
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                if self.device == "cpu":
+                    attempt(call, number, board, tell)
+                    signal.setitimer(signal.ITIMER_REAL, 2 * seconds)
+                if not call.lasting:
+                    board.begin(number, "another way")
+                    compared(call, number, self.device, board, tell)
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 if call.lasting:
                     return
@@ -76,6 +85,7 @@ class Programs:
         from fuzz.programs import examined
 
         def run(board: Board, tell) -> None:
+            load(self.device)
             for number in numbers:
                 examined(self.seed, number, self.device, board, tell, self.limits.seconds)
 
@@ -138,7 +148,7 @@ def main() -> int:
     parser.add_argument("--only", help="subjects whose path contains this text")
     parser.add_argument("--without", help="leave out calls whose source matches this regular expression")
     parser.add_argument("--replay", help="SEED:NUMBER runs one call alone and prints it; SEED:pNUMBER a program")
-    parser.add_argument("--device", default="cpu", help="where tensors are made")
+    parser.add_argument("--device", default="cpu", help="where tensors are made: a plugin of this build, beside the CPU")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--seconds", type=float, default=5.0, help="time limit of a call")
     parser.add_argument("--sanitize", choices=sanitizer.RUNTIMES, help="run on the build with this sanitizer, which ./run makes")
@@ -146,6 +156,8 @@ def main() -> int:
     args = parser.parse_args()
     sanitized = "clang_rt" in os.environ.get("LD_PRELOAD", "")
     limits = Limits(args.seconds * (4 if sanitized else 1), sanitize=sanitized)
+    if args.device != "cpu":  # whose memory may be mapped files
+        limits.memory, limits.file = 5 << 30, 1 << 30
     if args.plant:  # callables with known faults, which a test of the fuzzer brings
         exec(compile(args.plant.read_text(), str(args.plant), "exec"), {"strata": strata})
     if args.replay:

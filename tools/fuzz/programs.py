@@ -13,7 +13,7 @@ import strata
 from fuzz.calls import SAMPLED, samples
 from fuzz.child import Board, Finding, judged, scope
 from fuzz.subjects import ROOT, SAMPLES, D, T, model
-from fuzz.values import FLOATS, Draw
+from fuzz.values import FLOATS, LARGE, Draw
 
 # A write through a view, which a leaf that is a view itself allows and another refuses; operators that write running statistics, which an input under odd strides cannot hold; results that memory or its layout decides, by PyTorch's own definition; what takes no part in values; other processes.
 BY_MEMORY = ("batch_norm", "instance_norm", "native_batch_norm", "empty", "as_strided", "view", "resize", "set", "new_empty", "is_", "share_memory", "pin_memory", "data_ptr", "record_stream", "_", "stride",
@@ -25,7 +25,6 @@ BIG = 1 << 22  # elements whose values are not compared
 # Results that are as large as the square of an operand.
 GROWING = ("diag", "meshgrid", "cartesian", "combinations", "block_diag", "kron", "outer", "ger", "vander", "cdist", "pdist", "one_hot")
 COPY = "lambda t: t.detach().clone(memory_format=strata.contiguous_format).requires_grad_(t.requires_grad)"
-LARGE = [[40000], [300, 257], [7, 65, 129], [2, 3, 70, 100]]
 # How the values of the variables enter the gradient: real and imaginary part, each by its own weight.
 BACKWARD = "sum((strata.view_as_real(v) if v.is_complex() else v).double().sum() * k for k, v in enumerate(used, 1)).backward()"
 
@@ -48,14 +47,14 @@ def seen(value) -> tuple:
     t = value.detach()
     if t.numel() > BIG:
         return str(value.dtype), tuple(value.shape)
-    if t.is_complex():
-        t = strata.view_as_real(t.contiguous())
     if t.dtype in (strata.bfloat16, strata.float16):
         t = t.float()
-    a = t.contiguous().numpy()
+    a = np.ascontiguousarray(t.reshape(-1).cpu().numpy())
+    if a.dtype.kind == "c":
+        a = a.view(a.real.dtype)
     if a.dtype.kind == "f":
         a = np.where(np.isnan(a), np.array(np.nan, a.dtype), a)
-    return str(value.dtype), tuple(value.shape), value.requires_grad, np.ascontiguousarray(a).tobytes()
+    return str(value.dtype), tuple(value.shape), value.requires_grad, a.tobytes()
 
 
 @dataclass
@@ -91,9 +90,17 @@ class Program:
         return out
 
 
+def settle() -> None:
+    """Waits for the device where there is one, so that a statement raises its own errors."""
+    device = strata.get_default_device()
+    if device.type != "cpu":
+        strata.accelerator.synchronize(device)
+
+
 def step(line: str, names: dict) -> Outcome:
     try:
         exec(compile(line, "<statement>", "exec"), names)
+        settle()
     except Exception as error:
         if text := judged(error):
             return Outcome(("error", text))
@@ -282,7 +289,7 @@ def brief(outcome: Outcome) -> str:
         return " ".join(map(str, outcome.bits))[:300]
     parts = []
     for b in outcome.bits[:3]:
-        if len(b) == 4:
+        if len(b) == 4 and isinstance(b[0], str):
             dtype = {"strata.bfloat16": "float32", "strata.float16": "float32", "strata.complex64": "float32", "strata.complex128": "float64"}.get(b[0], b[0][7:])
             parts.append(f"{b[0]}{list(b[1])} {np.frombuffer(b[3], dtype)[:12].tolist()}")
         else:
@@ -324,13 +331,14 @@ def examined(seed: int, number: int, device: str, board: Board, tell, seconds: f
     """Grows the program of a number, then runs it in the other ways."""
     if not ENTRIES:
         ENTRIES.extend(candidates())
-    draw = Draw(f"program {seed}:{number}", device)
+    draw = Draw(f"program {seed}:{number}")
     large = draw.chance(0.15)
 
     def begun(program: Program, line: str) -> None:
         board.begin(number, program.text() + "\n" + line)
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
+    strata.set_default_device(device)
     strata.set_num_threads(1)
     strata.manual_seed(0)
     grower = Grower(draw, large)

@@ -7,13 +7,14 @@ import signal
 import sys
 from collections import Counter
 
+from fuzz import agree
 from fuzz.child import Finding, alone, kind_of, scope
 from fuzz.values import HELPERS
 
 EXPLAINED = {
     "crash": "ends the process", "hang": "does not end in time", "report": "the sanitizer reports", "operands": "changes an operand and raises",
     "error": "raises what no caller expects", "result": "gives a tensor that is none", "layout": "depends on the memory layout of its inputs",
-    "threads": "depends on the number of threads", "fuzzer": "the fuzzer itself failed",
+    "threads": "depends on the number of threads", "device": "is not what it is on the CPU", "words": "raises an error that does not name it", "fuzzer": "the fuzzer itself failed",
 }
 
 
@@ -122,7 +123,10 @@ class Reporter:
         return lines
 
     def source(self, numbers: list[int], finding: Finding) -> list[str]:
-        lines: list[str] = []
+        lines: list[str] = agree.head(self.calls.device)
+        if finding.kind in ("layout", "threads", "device"):
+            call = self.calls.call(numbers[-1])
+            return program(agree.program(call, finding.kind, used(call), self.calls.device))
         for n in numbers:
             call = self.calls.call(n)
             last = n == numbers[-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import keyword
 import pkgutil
 import sys
 import types
@@ -21,7 +22,7 @@ from kit import SAMPLES, D, Maker, T, load_samples  # noqa: E402
 from gen import model, schema  # noqa: E402
 
 # What reaches beyond the process: other processes, the net, one's own interpreter.
-LEFT_OUT = ("strata.hub", "strata.multiprocessing", "strata.onnx", "strata.distributed.", "strata.utils.model_zoo", "strata.jit", "strata.fx",
+LEFT_OUT = ("strata.hub", "strata.multiprocessing", "strata.onnx", "strata.distributed.", "strata.utils.model_zoo", "strata.doctor", "strata.jit", "strata.fx",
             "strata.library.missing", "strata.testing.default_tolerances", "strata.Tensor.share_memory_", "strata.Tensor.__subclasshook__",
             "strata.Tensor.__init_subclass__", "strata.Tensor.__getattribute__", "strata.Tensor.__class__")
 # What changes the process for the calls after it: its child ends with it.
@@ -94,7 +95,9 @@ def table() -> list[Subject]:
         if entry.derived:
             continue
         for _, s in entry.operators():
-            found.append(Subject(f"strata.ops.{s.ns}.{s.name}.{s.overload or 'default'}", "op", of_schema(s), entry, s))
+            path, overload = f"strata.ops.{s.ns}.{s.name}", s.overload or "default"
+            path = f"getattr({path}, {overload!r})" if keyword.iskeyword(overload) else f"{path}.{overload}"
+            found.append(Subject(path, "op", of_schema(s), entry, s))
             name = f"strata.{s.name}"
             if hasattr(strata, s.name) and callable(getattr(strata, s.name)):
                 found.append(Subject(name, "function", of_schema(s), entry, s))

@@ -14,6 +14,8 @@ RANGES = {"uint8": (0, 255), "int8": (-128, 127), "int16": (-(2**15), 2**15 - 1)
 LAYOUTS = ["plain", "plain", "transposed", "stepped", "offset", "expanded", "overlapping", "channels_last"]
 # Above this many elements a tensor is written as a formula, not as a list.
 LITERAL = 48
+# Large enough that threads share the work.
+LARGE = [[40000], [300, 257], [7, 65, 129], [2, 3, 70, 100]]
 
 # Definitions that hostile values need, one line each.
 HELPERS = {
@@ -67,9 +69,9 @@ TENSORS = ["Freed", "Frozen", "Kept", "Kept * 2", "Kept[0]", "Kept.detach()", "s
 class Draw:
     """Draws operands of one call: `lines` are the definitions made so far, the methods return expressions."""
 
-    def __init__(self, key: str, device: str = "cpu"):
+    def __init__(self, key: str):
         self.random = random.Random(key)
-        self.device = device
+        self.large: list[int] | None = None  # the shape of most operands, where threads share the work
         self.lines: list[str] = []
         self.operands: list[str] = []
 
@@ -97,6 +99,8 @@ class Draw:
 
     # ---- tensors
     def shape(self) -> list[int]:
+        if self.large and self.chance(0.8):
+            return self.large
         rank = self.pick([0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 6, 9])
         return [self.pick([0, 1, 1, 2, 2, 3, 3, 4, 5] if rank < 5 else [0, 1, 1, 1, 1, 2, 2, 3]) for _ in range(rank)]
 
@@ -118,17 +122,16 @@ class Draw:
         count = 1
         for n in shape:
             count *= n
-        end = f".to('{self.device}')" if self.device != "cpu" else ""
         if count == 0:
-            return f"strata.empty({shape}, dtype=strata.{dtype}){end}"
+            return f"strata.empty({shape}, dtype=strata.{dtype})"
         if count > LITERAL:
             low, scale = (0, "") if dtype.startswith(("u", "b")) else (6, " / 4" if dtype in FLOATS or dtype.startswith("complex") else "")
-            return f"((strata.arange({count}) * {self.pick([5, 7, 11])} % 13 - {low}){scale}).to(strata.{dtype}).reshape({shape}){end}"
+            return f"((strata.arange({count}) * {self.pick([5, 7, 11])} % 13 - {low}){scale}).to(strata.{dtype}).reshape({shape})"
         values = [self.element(dtype, tame) for _ in range(count)]
         if len(shape) == 0:
-            return f"strata.tensor({values[0]}, dtype=strata.{dtype}){end}"
+            return f"strata.tensor({values[0]}, dtype=strata.{dtype})"
         reshaped = f".reshape({shape})" if len(shape) > 1 else ""
-        return f"strata.tensor([{', '.join(values)}], dtype=strata.{dtype}){reshaped}{end}"
+        return f"strata.tensor([{', '.join(values)}], dtype=strata.{dtype}){reshaped}"
 
     def laid(self, shape: list[int], dtype: str, layout: str, fill=None) -> str:
         """A tensor of the shape under the named strides; `fill(shape)` writes the memory it looks at."""

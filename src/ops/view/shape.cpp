@@ -172,9 +172,10 @@ std::vector<Tensor> atleast_3d(TensorList tensors) {
 
 Tensor become(const Tensor& self, const Tensor& view) {
   const int64_t elements = checked_add(view.storage_offset(), strided_span(view.sizes(), view.strides()), "_become");
-  STRATA_CHECK(checked_bytes(elements, self.itemsize(), "_become") <= int64_t(self.storage()->bytes()),
-               "_become: a tensor of sizes ", view.sizes(), ", strides ", view.strides(), " at offset ",
-               view.storage_offset(), " does not fit into the storage of ", self.storage()->bytes(), " bytes");
+  STRATA_CHECK(
+      view.numel() == 0 || checked_bytes(elements, self.itemsize(), "_become") <= int64_t(self.storage()->bytes()),
+      "_become: a tensor of sizes ", view.sizes(), ", strides ", view.strides(), " at offset ", view.storage_offset(),
+      " does not fit into the storage of ", self.storage()->bytes(), " bytes");
   self.impl()->set_geometry(DimVec(view.sizes()), DimVec(view.strides()), view.storage_offset());
   return self;
 }
