@@ -13,13 +13,13 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PUBLIC = ("strata/strata.h",)
+PUBLIC = ("strata/strata.h", "strata/function.h", "strata/library.h", "torch/extension.h", "torch/library.h", "torch/torch.h")
 INCLUDE = re.compile(r'^(\s*#include [<"])([^">]+)([">])', re.M)
 
 
 def place(name: str) -> str:
     """Where a header of that name is installed."""
-    return name if name.startswith("strata/") else f"strata/{name}"
+    return name if name.startswith(("strata/", "torch/")) else f"strata/{name}"
 
 
 def closure(folders: list[Path]) -> dict[str, Path]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["OpInfo", "OpOverload", "OpOverloadPacket", "dump", "explain_dispatch", "get", "info", "kernel_source", "names", "schema"]
+__all__ = ["OpInfo", "OpOverload", "OpOverloadPacket", "dump", "explain_dispatch", "get", "info", "kernel_source", "load_library", "names", "schema"]
 
 OpOverload = _C.OpOverload
 
@@ -302,6 +302,16 @@ def kernel_source(op: str | OpOverload | OpOverloadPacket, /, dtype: _C.dtype = 
     """
     name = op if isinstance(op, str) else _named(op)[0][0]._schema_text.split("(")[0]
     return Text(_C._kernel_source(name, dtype, dialect)[0])
+
+
+def load_library(path: str) -> None:
+    """Loads a shared library, whose operators (strata/library.h) are there then. OSError where it can't be loaded,
+    RuntimeError for what it raises."""
+    import ctypes
+
+    ctypes.CDLL(str(path))
+    if failed := _C._library_failures():
+        raise RuntimeError(f"load_library: {path}: " + "; ".join(failed))
 
 
 def _namespace(name: str) -> _Namespace:

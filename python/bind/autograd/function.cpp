@@ -4,6 +4,7 @@
 #include "bind/tensor/tensor.h"
 #include "dispatch/tls.h"
 #include "grad/function.h"
+#include "grad/library.h"
 
 namespace strata::py {
 
@@ -151,16 +152,6 @@ PyObject* apply(PyObject* cls, PyObject* args) {
   });
 }
 
-class ErrorNode final : public Node {
- public:
-  ErrorNode(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {}
-  std::string name() const override { return name_; }
-  Grads apply(Grads&&) override { throw_error(ErrorKind::Runtime, text_); }
-
- private:
-  std::string name_, text_;
-};
-
 // _delayed_error(text, tensors): aliases of the tensors that raise when they are differentiated.
 PyObject* delayed_error(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
@@ -188,19 +179,6 @@ PyMethodDef base_methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
-
-std::vector<Tensor> with_error_node(const std::string& name, const std::string& text, TensorList tensors,
-                                    TensorList inputs) {
-  Ref<ErrorNode> node(make_node<ErrorNode>(name, text));
-  for (const Tensor& t : inputs)
-    if (t.defined() && needs_grad(t)) node->add_edge(t);
-  std::vector<Tensor> out;
-  for (const Tensor& t : tensors) {
-    out.push_back(recorded_alias(t));
-    set_history(out.back(), Ref<Node>(node.get()));
-  }
-  return out;
-}
 
 void init_function(PyObject* module) {
   init_ctx(module);

@@ -43,8 +43,4 @@ Own finish_outputs(PyObject* ctx, PyObject* raw, const std::unordered_map<Tensor
 
 void init_ctx(PyObject* module);
 
-// A node that raises `text` when a gradient reaches it; its outputs are aliases of `tensors`.
-std::vector<Tensor> with_error_node(const std::string& name, const std::string& text, TensorList tensors,
-                                    TensorList inputs);
-
 }  // namespace strata::py

@@ -7,13 +7,11 @@
 #include "bind/dispatch/stack.h"
 #include "bind/tensor/tensor.h"
 #include "dispatch/boxed.h"
-#include "grad/variable.h"
+#include "grad/library.h"
 
 namespace strata::py {
 
 namespace {
-
-constexpr const char* kMadeHere = "strata.library: the operator's definition";
 
 bool any_meta(const Stack& stack) {
   for (const IValue& v : stack) {
@@ -94,72 +92,6 @@ const BoxedKernel* make_kernel(PythonKernel kernel) {
   return new BoxedKernel{[kept](Operator& op, Dispatch d, Stack& stack) { kept->run(op, d, stack); }, kept->source};
 }
 
-// ---- what every operator defined here gets
-
-void each_tensor(const Stack& stack, std::vector<Tensor>& out) {
-  for (const IValue& v : stack) {
-    if (v.is_tensor()) out.push_back(v.get<Tensor>());
-    if (v.is_tensors())
-      for (const Tensor& t : v.get<IValue::TensorVec>()) out.push_back(t);
-  }
-}
-
-// Autograd without a formula: results raise when they are differentiated.
-void autograd_missing(Operator& op, Dispatch d, Stack& stack) {
-  std::vector<Tensor> inputs;
-  each_tensor(stack, inputs);
-  bool record = grad_enabled() && needs_grad_list(inputs);
-  if (record)
-    for (const Tensor& t : written_tensors(op.schema(), stack)) check_inplace(t, op.name.c_str());
-  {
-    ExcludeGuard below{KeySet(Key::Autograd)};
-    redispatch_boxed(op, d.below(Key::Autograd), stack);
-  }
-  if (!record) return;
-  std::string text = str_cat("Trying to backward through ", op.name,
-                             " but no autograd formula was registered. Use "
-                             "strata.library.register_autograd to add one.");
-  auto mark = [&](const Tensor& t) {
-    if (!t.defined() || !is_differentiable(t.dtype())) return t;
-    for (const Tensor& i : inputs)
-      if (i.is_same(t)) return t;
-    return with_error_node("NotImplemented", text, t, inputs)[0];
-  };
-  for (IValue& v : stack) {
-    if (v.is_tensor()) {
-      v = IValue(mark(v.get<Tensor>()));
-    } else if (v.is_tensors()) {
-      IValue::TensorVec list = v.get<IValue::TensorVec>();
-      for (Tensor& t : list) t = mark(t);
-      v = IValue(std::move(list));
-    }
-  }
-}
-
-// Version counters of what the schema says is written, and bases of what it says is a view.
-void bookkeeping(Operator& op, Dispatch d, Stack& stack) {
-  const Schema& schema = op.schema();
-  Stack args = stack;
-  redispatch_boxed(op, d.below(Key::InplaceOrView), stack);
-  for (const Tensor& t : written_tensors(schema, args)) t.bump_version(op.name.c_str());
-  for (size_t r = 0; r < schema.returns.size() && r < stack.size(); ++r) {
-    const TypeSpec& type = schema.returns[r].type;
-    if (type.alias.empty() || type.written || !stack[r].is_tensor()) continue;
-    for (size_t i = 0; i < schema.args.size(); ++i)
-      if (schema.args[i].type.alias == type.alias && args[i].is_tensor())
-        mark_view(stack[r].get<Tensor>(), args[i].get<Tensor>());
-  }
-}
-
-const BoxedKernel* autograd_kernel() {
-  static const BoxedKernel kernel{autograd_missing, kMadeHere};
-  return &kernel;
-}
-const BoxedKernel* bookkeeping_kernel() {
-  static const BoxedKernel kernel{bookkeeping, kMadeHere};
-  return &kernel;
-}
-
 // ---- tokens: what a registration replaced
 
 struct Token {
@@ -174,22 +106,10 @@ PyObject* make_token(Operator& op, KeySlot slot, OperatorTable::Saved saved) {
                                [](PyObject* o) { delete static_cast<Token*>(PyCapsule_GetPointer(o, kToken)); }));
 }
 
-Slot& slot_at(Operator& op, KeySlot s) {
-  if (s.key != Key::Backend) return op.slots[static_cast<int>(s.key)];
-  return s.device == kCompositeSlot ? op.composite : op.backend[s.device];
-}
-
 // _dispatch_define(schema) -> OpOverload
 PyObject* define(PyObject*, PyObject* schema) {
-  return guarded([&] {
-    Operator& op = define_boxed(std::string(to_Str(schema)));
-    OperatorTable& table = OperatorTable::instance();
-    table.impl(op, Key::Autograd, 0, nullptr, autograd_kernel(), kMadeHere, true);
-    bool aliases = op.schema().writes();
-    for (const Argument& r : op.schema().returns) aliases |= !r.type.alias.empty();
-    if (aliases) table.impl(op, Key::InplaceOrView, 0, nullptr, bookkeeping_kernel(), kMadeHere, true);
-    return new_reference(operator_object(op)).release();
-  });
+  return guarded(
+      [&] { return new_reference(operator_object(define_operator(std::string(to_Str(schema))))).release(); });
 }
 
 // _dispatch_undefine(op)
@@ -209,15 +129,12 @@ PyObject* impl(PyObject*, PyObject* args) {
     if (!PyCallable_Check(fn)) raise(PyExc_TypeError, "library: a kernel must be callable, got " + type_name(fn));
     Operator& op = operator_of(o);
     KeySlot slot = parse_key(to_Str(key));
-    OperatorTable& table = OperatorTable::instance();
     Slot& at = slot_at(op, slot);
     PythonKernel kernel{share(fn), callable_source(fn), slot};
     kernel.yields_to_previous = yields != 0;
     kernel.previous = {at.typed.load(), at.boxed.load(), at.source, at.fallthrough};
     const char* source = lasting_text(kernel.source);
-    bool quiet = at.source == kMadeHere;
-    if (slot.implicit && op.slots[static_cast<int>(Key::Autograd)].boxed.load() == autograd_kernel())
-      table.restore(op, Key::Autograd, 0, {nullptr, nullptr, nullptr, false});
+    bool quiet = false;
     if (yields && at.empty() && !op.composite.empty()) {
       warn(str_cat(
           "Overriding a previously registered kernel for the same operator and the same dispatch key: operator ",
@@ -225,9 +142,20 @@ PyObject* impl(PyObject*, PyObject* args) {
           op.composite.source ? op.composite.source : "its definition", ", new kernel from ", source));
       quiet = true;
     }
-    OperatorTable::Saved saved =
-        table.impl(op, slot.key, slot.device, nullptr, make_kernel(std::move(kernel)), source, quiet);
-    return make_token(op, slot, saved);
+    return make_token(op, slot, give_kernel(op, slot, make_kernel(std::move(kernel)), source, quiet));
+  });
+}
+
+// _library_failures(): what libraries in C++ raised while they were loaded.
+PyObject* failures(PyObject*, PyObject*) {
+  return guarded([&] {
+    const std::vector<std::string> texts = library_failures();
+    Own list(checked(PyList_New(0)));
+    for (const std::string& t : texts)
+      if (PyList_Append(list.get(), Own(checked(PyUnicode_FromStringAndSize(t.data(), Py_ssize_t(t.size())))).get()) <
+          0)
+        throw PythonError();
+    return list.release();
   });
 }
 
@@ -330,6 +258,7 @@ PyMethodDef functions[] = {{"_shape_only", shape_only, METH_O, nullptr},
                            {"_dispatch_define", define, METH_O, nullptr},
                            {"_dispatch_undefine", undefine, METH_O, nullptr},
                            {"_dispatch_impl", impl, METH_VARARGS, nullptr},
+                           {"_library_failures", failures, METH_NOARGS, nullptr},
                            {"_dispatch_restore", restore, METH_O, nullptr},
                            {"_dispatch_fallthrough", fallthrough, METH_VARARGS, nullptr},
                            {"_dispatch_fallback", fallback, METH_VARARGS, nullptr},
@@ -341,39 +270,6 @@ PyMethodDef functions[] = {{"_shape_only", shape_only, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
-
-KeySlot parse_key(std::string_view name) {
-  static const std::pair<const char*, KeySlot> names[] = {
-      {"CompositeImplicitAutograd", {Key::Backend, kCompositeSlot, true}},
-      {"CompositeExplicitAutograd", {Key::Backend, kCompositeSlot}},
-      {"Meta", {Key::Meta}},
-      {"Tracer", {Key::Tracer}},
-      {"Functionalize", {Key::Functionalize}},
-      {"InplaceOrView", {Key::InplaceOrView}},
-      {"ADInplaceOrView", {Key::InplaceOrView}},
-      {"Autograd", {Key::Autograd}},
-      {"AutogradCPU", {Key::Autograd}},
-      {"Autocast", {Key::Autocast}},
-      {"AutocastCPU", {Key::Autocast}},
-      {"Vmap", {Key::Vmap}},
-      {"User0", {Key::User0}},
-      {"User1", {Key::User1}},
-      {"User2", {Key::User2}},
-      {"User3", {Key::User3}},
-      {"Python", {Key::Python}},
-  };
-  for (const auto& [text, slot] : names)
-    if (name == text) return slot;
-  std::string lower(name), known;
-  for (char& c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
-  for (int i = 0; i < kMaxDeviceTypes && !device_type_name(i).empty(); ++i) {
-    if (lower == device_type_name(i)) return {Key::Backend, i};
-    known += ", " + device_type_name(i);
-  }
-  for (const auto& [text, slot] : names) known += str_cat(", ", text);
-  throw_error(ErrorKind::Value,
-              str_cat("library: expected a dispatch key, got '", name, "'; keys are ", known.substr(2)));
-}
 
 void init_library(PyObject* module) {
   init_operator(module);

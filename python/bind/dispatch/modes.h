@@ -27,16 +27,6 @@ bool torch_function_enabled();
 
 void init_dispatch_modes(PyObject* module);
 
-// Where a kernel is registered: a key, and for Key::Backend a device type or kCompositeSlot.
-struct KeySlot {
-  Key key;
-  int device = 0;
-  bool implicit = false;  // CompositeImplicitAutograd: made of operators that autograd records
-};
-// "CPU" or another device's name, "Autograd", "Meta", "CompositeImplicitAutograd", ...; raises ValueError with the
-// list.
-KeySlot parse_key(std::string_view name);
-
 // The Python object of an operator: strata.ops.aten.add.Tensor. Borrowed.
 PyObject* operator_object(Operator& op);
 Operator& operator_of(PyObject* o);  // an OpOverload, or the name of one

@@ -6,6 +6,7 @@
 #include "bind/tensor/tensor.h"
 #include "dispatch/boxed.h"
 #include "dispatch/info.h"
+#include "grad/library.h"
 #include "structmember.h"
 
 namespace strata::py {

@@ -1,0 +1,4 @@
+// Functions with a derivative of their own: strata::Function.
+#pragma once
+#include "grad/function.h"
+#include "strata/autograd.h"
