@@ -22,7 +22,7 @@ ALLOWED = {(layer, f"lower/{name}.h") for layer in ("run", "ops") for name in ("
 # The layers that generated headers belong to, by how their names under strata/generated/ begin: declarations of operators are
 # dispatch's, kernels, formulas and the C++ that entries name are declared for run/ and what stands on it.
 # Public headers outside of the SDK are of the library for programs in C++.
-GENERATED = {"strata/sdk/": "base", "strata/optim/": "optim", **dict.fromkeys(("strata/nn/", "strata/data/", "strata/autograd.h", "strata/files.h", "strata/tensors.h"), "nn"), "tensor_methods": "core", "op_info": "dispatch", "arg_types": "dispatch", "ops/": "dispatch", "handles/": "dispatch", "kernel_": "run", "formulas": "run", "by_hand/": "run"}
+GENERATED = {"strata/sdk/": "base", "strata/optim/": "optim", **dict.fromkeys(("strata/nn/", "strata/data/", "strata/autograd.h", "strata/files.h", "strata/graph.h", "strata/tensors.h"), "nn"), "tensor_methods": "core", "op_info": "dispatch", "arg_types": "dispatch", "ops/": "dispatch", "handles/": "dispatch", "kernel_": "run", "formulas": "run", "by_hand/": "run"}
 # Layers that print texts themselves.
 PRINTS = {"jit", "device"}
 # lower/ stands beside the layers: it may use these only.

@@ -10,6 +10,7 @@
 #include "strata/autograd.h"
 #include "strata/data/loader.h"
 #include "strata/files.h"
+#include "strata/graph.h"
 #include "strata/nn/nn.h"
 #include "strata/optim/optim.h"
 #include "strata/tensors.h"

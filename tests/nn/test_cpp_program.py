@@ -94,6 +94,52 @@ def test_the_digits_in_cpp_have_the_losses_and_weights_of_python(prefix: Path, d
     assert numbers([line for line in out if line]) == numbers(expected)
 
 
+class Classifier(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(16, 64), nn.GELU(), nn.LayerNorm(64), nn.Linear(64, 5))
+
+    def forward(self, pair, scale):
+        logits = self.body(pair[0] * scale) + pair[1]
+        return {"probabilities": logits.softmax(-1), "best": logits.argmax(-1), "same": pair[1]}, logits.to(strata.float64).sum()
+
+
+def test_a_saved_graph_runs_without_python(prefix: Path, tmp_path: Path) -> None:
+    import numpy as np
+
+    strata.manual_seed(3)
+    model, x, y = Classifier().eval(), strata.randn(7, 16), strata.randn(7, 5)
+    path = tmp_path / "f.strata"
+    with strata.no_grad():
+        strata.graph(model, (x, y), 0.5).save(path)
+    x, y = strata.randn(7, 16), strata.randn(7, 5)
+    for name, value in (("x", x), ("y", y)):
+        np.save(tmp_path / f"{name}.npy", value.numpy())
+    with strata.no_grad():
+        first, total = model((x, y), 0.5)
+    words = (prefix / "bin/strata_run", path, tmp_path / "x.npy", tmp_path / "y.npy", "--out", tmp_path / "out")
+    run(*words, cwd=tmp_path)
+    for k, expected in enumerate([*first.values(), total]):
+        got = np.load(tmp_path / f"out{k}.npy")
+        assert got.dtype == expected.numpy().dtype and got.tobytes() == expected.numpy().tobytes(), k
+
+    def refused(*words: object) -> str:
+        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False)
+        assert done.returncode == 1, done
+        return done.stderr
+
+    assert "expected 2 tensors, got 1" in refused(*words[:3])
+    np.save(tmp_path / "y.npy", y.numpy()[:3])
+    assert "strata_run: " in refused(*words)
+    np.save(tmp_path / "y.npy", y.numpy())
+    whole = path.read_bytes()
+    for cut in range(1, len(whole), len(whole) // 40):
+        path.write_bytes(whole[:cut])
+        refused(*words)
+        path.write_bytes(whole[:cut] + bytes([whole[cut] ^ 1]) + whole[cut + 1 :])
+        refused(*words)
+
+
 def test_a_program_of_the_core_alone_needs_little(prefix: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES CXX)\nfind_package(Strata REQUIRED)\n"
