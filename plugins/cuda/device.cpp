@@ -1,5 +1,6 @@
 // The table of the CUDA device.
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -75,6 +76,7 @@ Queue& of(StrataQueue queue) { return *reinterpret_cast<Queue*>(queue); }
 struct Module {
   int32_t device;
   CUmodule module;
+  std::string code;
 };
 
 CUdeviceptr at(StrataMemory memory, uint64_t offset) { return reinterpret_cast<CUdeviceptr>(memory) + offset; }
@@ -133,6 +135,15 @@ StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, Strata
   return told(driver().copy(at(to, to_offset), at(from, from_offset), bytes, of(queue).stream), "cuMemcpyDtoDAsync");
 }
 
+StrataStatus load(int32_t device, const void* binary, uint64_t bytes, StrataModule* module) {
+  if (const StrataStatus s = use(device)) return s;
+  CUmodule loaded;
+  if (const StrataStatus s = told(driver().load(&loaded, binary), "cuModuleLoadData")) return s;
+  *module =
+      reinterpret_cast<StrataModule>(new Module{device, loaded, std::string(static_cast<const char*>(binary), bytes)});
+  return STRATA_OK;
+}
+
 StrataStatus compile(int32_t device, const char* text, StrataModule* module) {
   if (const StrataStatus s = use(device)) return s;
   const Compiler& c = compiler();
@@ -154,10 +165,25 @@ StrataStatus compile(int32_t device, const char* text, StrataModule* module) {
     status = fail(STRATA_FAILED, "nvrtcGetCUBIN");
   }
   c.destroy(&program);
-  if (status != STRATA_OK) return status;
-  CUmodule loaded;
-  if (const StrataStatus s = told(driver().load(&loaded, code.data()), "cuModuleLoadData")) return s;
-  *module = reinterpret_cast<StrataModule>(new Module{device, loaded});
+  return status == STRATA_OK ? load(device, code.data(), code.size(), module) : status;
+}
+
+const char* identity(int32_t device) {
+  static const std::vector<std::string>* all = [] {
+    auto* list = new std::vector<std::string>;
+    int major = 0, minor = 0;
+    if (!compiler().why.empty() || compiler().version(&major, &minor) != 0) return list;
+    for (const Device& d : devices())
+      list->push_back("NVRTC " + std::to_string(major) + "." + std::to_string(minor) + " " + d.architecture);
+    return list;
+  }();
+  return device >= 0 && size_t(device) < all->size() ? (*all)[size_t(device)].c_str() : nullptr;
+}
+
+StrataStatus module_binary(StrataModule module, void* to, uint64_t room, uint64_t* bytes) {
+  const std::string& code = reinterpret_cast<Module*>(module)->code;
+  *bytes = code.size();
+  if (room >= code.size()) std::memcpy(to, code.data(), code.size());
   return STRATA_OK;
 }
 
@@ -270,6 +296,9 @@ const StrataDevice table = {
     kernel,
     launch,
     nullptr,
+    identity,
+    module_binary,
+    load,
 };
 
 }  // namespace

@@ -77,6 +77,7 @@ const Compiler& compiler() {
     Library library({setting("STRATA_NVRTC"), "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
                      "/usr/local/cuda/lib64/libnvrtc.so"},
                     c->why);
+    library.find(c->version, "nvrtcVersion");
     library.find(c->create, "nvrtcCreateProgram");
     library.find(c->destroy, "nvrtcDestroyProgram");
     library.find(c->compile, "nvrtcCompileProgram");

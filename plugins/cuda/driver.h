@@ -35,6 +35,7 @@ struct Driver {
 const Driver& driver();
 
 struct Compiler {
+  int (*version)(int*, int*);
   int (*create)(nvrtcProgram*, const char* text, const char* name, int, const char* const*, const char* const*);
   int (*destroy)(nvrtcProgram*);
   int (*compile)(nvrtcProgram, int, const char* const*);

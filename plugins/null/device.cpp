@@ -31,6 +31,9 @@ StrataStatus kernel(StrataModule module, const char* entry, StrataKernel* out) {
   return STRATA_OK;
 }
 
+// The host's compiler keeps its programs itself.
+const char* identity(int32_t) { return "the host's compiler"; }
+
 const StrataDialect dialect = {
     sizeof(StrataDialect),
     1,
@@ -104,6 +107,9 @@ const StrataDevice table = {
     kernel,
     launch,
     offers,
+    identity,
+    nullptr,
+    nullptr,
 };
 
 }  // namespace

@@ -71,23 +71,54 @@ StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, Strata
   return code == CL_SUCCESS ? STRATA_OK : fail("clEnqueueCopyBuffer", code);
 }
 
-StrataStatus compile(int32_t number, const char* text, StrataModule* module) {
-  const Device* d = device(number);
-  if (!d) return STRATA_INVALID;
-  cl_int code = CL_SUCCESS;
-  cl_program program = clCreateProgramWithSource(d->context, 1, &text, nullptr, &code);
-  if (code != CL_SUCCESS) return fail("clCreateProgramWithSource", code);
-  code = clBuildProgram(program, 1, &d->id, "-cl-fp32-correctly-rounded-divide-sqrt -w", nullptr, nullptr);
-  if (code != CL_SUCCESS) {
+constexpr const char* kOptions = "-cl-fp32-correctly-rounded-divide-sqrt -w";
+
+StrataStatus build(const Device& d, cl_program program, StrataModule* module) {
+  if (clBuildProgram(program, 1, &d.id, kOptions, nullptr, nullptr) != CL_SUCCESS) {
     size_t size = 0;
-    clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size);
+    clGetProgramBuildInfo(program, d.id, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size);
     std::string log(size, ' ');
-    clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
+    clGetProgramBuildInfo(program, d.id, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
     clReleaseProgram(program);
     return fail(STRATA_INVALID, log);
   }
   *module = reinterpret_cast<StrataModule>(new Module{program});
   return STRATA_OK;
+}
+
+StrataStatus compile(int32_t number, const char* text, StrataModule* module) {
+  const Device* d = device(number);
+  if (!d) return STRATA_INVALID;
+  cl_int code = CL_SUCCESS;
+  cl_program program = clCreateProgramWithSource(d->context, 1, &text, nullptr, &code);
+  return code == CL_SUCCESS ? build(*d, program, module) : fail("clCreateProgramWithSource", code);
+}
+
+const char* identity(int32_t number) {
+  const Device* d = device(number);
+  return d ? d->identity.c_str() : nullptr;
+}
+
+StrataStatus module_binary(StrataModule module, void* to, uint64_t room, uint64_t* bytes) {
+  cl_program program = of<Module>(module).program;
+  size_t size = 0;
+  cl_int code = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr);
+  if (code != CL_SUCCESS) return fail("clGetProgramInfo", code);
+  *bytes = size;
+  if (room < size || size == 0) return STRATA_OK;
+  auto* place = static_cast<unsigned char*>(to);
+  code = clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof place, &place, nullptr);
+  return code == CL_SUCCESS ? STRATA_OK : fail("clGetProgramInfo", code);
+}
+
+StrataStatus load(int32_t number, const void* binary, uint64_t bytes, StrataModule* module) {
+  const Device* d = device(number);
+  if (!d) return STRATA_INVALID;
+  const auto* place = static_cast<const unsigned char*>(binary);
+  const size_t size = bytes;
+  cl_int code = CL_SUCCESS;
+  cl_program program = clCreateProgramWithBinary(d->context, 1, &d->id, &size, &place, nullptr, &code);
+  return code == CL_SUCCESS ? build(*d, program, module) : fail("clCreateProgramWithBinary", code);
 }
 
 StrataStatus module_release(StrataModule module) {
@@ -199,6 +230,9 @@ const StrataDevice table = {
     kernel,
     launch,
     nullptr,
+    identity,
+    module_binary,
+    load,
 };
 
 }  // namespace

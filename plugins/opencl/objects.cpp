@@ -18,6 +18,16 @@ bool exact(cl_device_id id) {
   return wide != 0 && (single & wanted) == wanted;
 }
 
+std::string identity_of(cl_platform_id platform, cl_device_id id) {
+  std::string all;
+  char text[1024] = "";
+  auto add = [&](cl_int code) { all += code == CL_SUCCESS ? std::string(text) + "; " : "?; "; };
+  add(clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof text, text, nullptr));
+  for (cl_device_info what : {CL_DEVICE_NAME, CL_DEVICE_VERSION, CL_DRIVER_VERSION})
+    add(clGetDeviceInfo(id, what, sizeof text, text, nullptr));
+  return all;
+}
+
 const std::vector<Device>& all() {
   static const std::vector<Device>* found = [] {
     auto* list = new std::vector<Device>;
@@ -33,7 +43,7 @@ const std::vector<Device>& all() {
       for (cl_device_id id : of) {
         cl_int code = CL_SUCCESS;
         cl_context context = exact(id) ? clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code) : nullptr;
-        if (context && code == CL_SUCCESS) list->push_back({id, context});
+        if (context && code == CL_SUCCESS) list->push_back({id, context, identity_of(platform, id)});
       }
     }
     return list;

@@ -12,6 +12,7 @@ namespace opencl {
 struct Device {
   cl_device_id id;
   cl_context context;
+  std::string identity;  // platform, device, driver: versions that decide what a text becomes
 };
 
 // This thread's last error; gives `status`.

@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["clear", "compiler", "explain", "folder", "stats"]
 
 
-def stats() -> dict[str, int | float | str]:
-    """What the compile service did in this process, and what lies on disk.
+def stats(device: object = None) -> dict[str, int | float | str]:
+    """What the compile service did in this process, and what lies on disk; or where the kernels of a plugin's device came from.
 
     memory_hits, disk_hits, misses: texts that were there, loaded, compiled. refused: files that were damaged, removed and
     compiled again. evictions: files that this process removed for room. live: programs in memory. files, bytes, limit,
     folder: the cache on disk. compile_ms, load_ms: milliseconds of all misses, of all loads.
+
+    Of a device: compiled, loaded: kernels whose text was compiled, that were on disk. modules: texts that were compiled, of one
+    kernel or many. refused: modules that the device did not take. kept: whether its kernels are kept on disk.
     """
-    return _C._cache_stats()
+    return _C._cache_stats() if device is None else _C._device_kernels(device)
 
 
 def clear() -> None:

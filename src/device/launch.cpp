@@ -12,6 +12,19 @@
 
 namespace strata::device {
 
+static std::string key_of(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements) {
+  return str_cat(desc.name, "/", traits(dtype).name, "/", kept, "/", elements);
+}
+
+// It computes random words itself.
+const KernelNest& block_nest(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements, int group) {
+  return kernel_nest(
+      key_of(desc, dtype, kept, elements) + (group ? str_cat("/", group) : ""),
+      [&] { return lower::build_nest(desc, dtype, true, {std::max(kept, 1), int(elements)}); }, group);
+}
+
+int small_group(const Plugin& plugin) { return std::min(32, plugin.dialect.group); }
+
 namespace {
 
 using Tensors = ArrayRef<const Tensor*>;
@@ -89,22 +102,11 @@ void run(Unit& unit, const KernelNest& kernel, Tensors operands, const Walk& row
   unit.launch(kernel, {operands, offset, extent, stride, numbers.slots.data()}, op);
 }
 
-std::string key_of(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements) {
-  return str_cat(desc.name, "/", traits(dtype).name, "/", kept, "/", elements);
-}
-
-// The kernel of a table's entry or of a description made here, over so many dims. It computes random words itself.
-const KernelNest& block_nest(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements, int group = 0) {
-  return kernel_nest(
-      key_of(desc, dtype, kept, elements) + (group ? str_cat("/", group) : ""),
-      [&] { return lower::build_nest(desc, dtype, true, {std::max(kept, 1), int(elements)}); }, group);
-}
-
 // How many items share a row of so many elements; 0: each has one alone. Small groups wait less for each other, where
 // there are rows enough to keep the device busy.
 int group_for(const Unit& unit, int64_t rows, int64_t elements) {
-  constexpr int kSmall = 32, kShort = 1024, kMany = 4096;
-  const int most = unit.plugin().dialect.group, small = std::min(kSmall, most);
+  constexpr int kShort = 1024, kMany = 4096;
+  const int most = unit.plugin().dialect.group, small = small_group(unit.plugin());
   if (elements < small / 4) return 0;
   return elements <= most || (elements <= kShort && rows >= kMany) ? small : most;
 }
@@ -245,6 +247,31 @@ lower::KernelDesc made_desc(const char* name, const char* inputs, const char* sc
           text, 1u << int(dtype), "a copy on a device"};
 }
 
+// Calls `use` with a description, whose texts live so long, and its dtype.
+template <class Use>
+void with_move(DType width, Use use) {
+  use(made_desc("device_move", "self", "", "result", "self", width), width);
+}
+template <class Use>
+void with_fill(DType width, Use use) {
+  use(made_desc("device_fill", "", "value", "result", "value", width), width);
+}
+template <class Use>
+void with_conversion(DType from, DType to, Use use) {
+  const std::string word = traits(to).name, name = str_cat("device_convert_", traits(from).name, "_", word),
+                    out = str_cat("result:", word);
+  if (!is_complex(from) && !is_complex(to))
+    return use(made_desc(name.c_str(), "self", "", out.c_str(), "self", from), from);
+  // By way of parts: what a complex value becomes is said by its parts.
+  const std::string input = str_cat("self:", traits(from).name);
+  const char* text = !is_complex(from)   ? "complex(self, 0)"
+                     : is_complex(to)    ? "complex(real(self), imag(self))"
+                     : to == DType::Bool ? "real(self) != 0 || imag(self) != 0"
+                                         : "real(self)";
+  const DType kernel = is_complex(to) && (!is_complex(from) || to == DType::C128) ? to : from;
+  use(made_desc(name.c_str(), input.c_str(), "", out.c_str(), text, kernel), kernel);
+}
+
 void elements_of(Unit& unit, const lower::KernelDesc& desc, DType dtype, const Tensor& to, const Tensor* from,
                  const Numbers& numbers) {
   const Tensor* outs = &to;
@@ -260,27 +287,14 @@ void move_elements(Unit& unit, const Tensor& to, const Tensor& from) {
     return same;
   };
   const Tensor wide_to = as(to), wide_from = as(from);
-  elements_of(unit, made_desc("device_move", "self", "", "result", "self", width), width, wide_to, &wide_from,
-              Numbers(0));
+  with_move(width, [&](const lower::KernelDesc& desc, DType t) {
+    elements_of(unit, desc, t, wide_to, &wide_from, Numbers(0));
+  });
 }
 
 void convert_elements(Unit& unit, const Tensor& to, const Tensor& from) {
-  const DType f = from.dtype(), t = to.dtype();
-  const std::string name = str_cat("device_convert_", traits(f).name), word = traits(t).name;
-  if (is_complex(f) != is_complex(t) || is_complex(f)) {
-    // By way of parts: what a complex value becomes is said by its parts.
-    const std::string out = str_cat("result:", word), input = str_cat("self:", traits(f).name);
-    const char* text = !is_complex(f)     ? "complex(self, 0)"
-                       : is_complex(t)    ? "complex(real(self), imag(self))"
-                       : t == DType::Bool ? "real(self) != 0 || imag(self) != 0"
-                                          : "real(self)";
-    const DType kernel = is_complex(t) && (!is_complex(f) || t == DType::C128) ? t : f;
-    return elements_of(unit, made_desc(str_cat(name, "_", word).c_str(), input.c_str(), "", out.c_str(), text, kernel),
-                       kernel, to, &from, Numbers(0));
-  }
-  elements_of(unit,
-              made_desc(str_cat(name, "_", word).c_str(), "self", "", str_cat("result:", word).c_str(), "self", f), f,
-              to, &from, Numbers(0));
+  with_conversion(from.dtype(), to.dtype(),
+                  [&](const lower::KernelDesc& desc, DType t) { elements_of(unit, desc, t, to, &from, Numbers(0)); });
 }
 
 }  // namespace
@@ -307,7 +321,19 @@ void fill(Unit& unit, const Tensor& to, const Scalar& value) {
   Numbers numbers(1);
   std::memcpy(numbers.at(0), one.bytes(), size_t(one.itemsize()));
   const Tensor wide = make_tensor_over(to.storage(), to.sizes(), to.strides(), to.storage_offset(), width);
-  elements_of(unit, made_desc("device_fill", "", "value", "result", "value", width), width, wide, nullptr, numbers);
+  with_fill(width, [&](const lower::KernelDesc& desc, DType t) { elements_of(unit, desc, t, wide, nullptr, numbers); });
+}
+
+std::vector<const KernelNest*> copy_nests(DType dtype) {
+  std::vector<const KernelNest*> out;
+  auto add = [&](const lower::KernelDesc& desc, DType t) {
+    for (size_t dims : {1, 2}) out.push_back(&block_nest(desc, t, 0, dims));
+  };
+  with_move(eager::width_dtype(dtype), add);
+  with_fill(eager::width_dtype(dtype), add);
+  for (int other = 0; other < kDTypeCount; ++other)
+    if (DType(other) != dtype) with_conversion(dtype, DType(other), add), with_conversion(DType(other), dtype, add);
+  return out;
 }
 
 Tensor moved(const Tensor& t, Device to) {

@@ -25,4 +25,13 @@ void fill(Unit& unit, const Tensor& to, const Scalar& value);
 // `t` on another device or on the CPU, with its strides where it has no gaps. From the CPU or to it.
 Tensor moved(const Tensor& t, Device to);
 
+// Nests of copies, fills and conversions of a dtype, over one dim and over two.
+std::vector<const KernelNest*> copy_nests(DType dtype);
+// The nest of a table's kernel over so many dims of rows (0: none) and of elements, whose rows so many items share; and
+// all forms of a space kernel.
+const KernelNest& block_nest(const lower::KernelDesc& desc, DType dtype, int kept, size_t elements, int group = 0);
+// The lesser of the two groups that share rows on a device; 0: it has none.
+int small_group(const Plugin& plugin);
+std::vector<const KernelNest*> space_nests(const lower::KernelDesc& desc, DType dtype);
+
 }  // namespace strata::device

@@ -8,13 +8,19 @@
 
 namespace strata::device {
 
+namespace {
+std::mutex& lock = *new std::mutex;
+auto& known = *new std::map<std::string, std::unique_ptr<const KernelNest>>;
+}  // namespace
+
+const KernelNest* known_nest(const std::string& key) {
+  std::lock_guard<std::mutex> hold(lock);
+  const auto at = known.find(key);
+  return at == known.end() ? nullptr : at->second.get();
+}
+
 const KernelNest& kernel_nest(const std::string& key, const std::function<lower::Nest()>& make, int group) {
-  static auto& lock = *new std::mutex;
-  static auto& known = *new std::map<std::string, std::unique_ptr<const KernelNest>>;
-  {
-    std::lock_guard<std::mutex> hold(lock);
-    if (const auto at = known.find(key); at != known.end()) return *at->second;
-  }
+  if (const KernelNest* there = known_nest(key)) return *there;
   // Two threads may make the same one; the first stays.
   auto made = std::make_unique<KernelNest>(KernelNest{key, make(), {}, {}, group});
   made->parameters = lower::entry_parameters(made->nest);

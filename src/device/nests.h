@@ -19,5 +19,7 @@ struct KernelNest {
 // The nest of that key, made where it is new; it lives for ever. `group`: how many items shall share a row, where they
 // can.
 const KernelNest& kernel_nest(const std::string& key, const std::function<lower::Nest()>& make, int group = 0);
+// The one that was made under that key; null where none was.
+const KernelNest* known_nest(const std::string& key);
 
 }  // namespace strata::device

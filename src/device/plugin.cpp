@@ -102,7 +102,7 @@ const StrataDevice* table_of(void* handle, const std::string& path) {
   const StrataDevice* table = entry(&host, error, sizeof error);
   STRATA_CHECK(table, "load_device: ", path, ": the device can't be used: ", error);
   STRATA_CHECK(table->size >= offsetof(StrataDevice, name) && table->major == STRATA_SDK_MAJOR &&
-                   table->minor == STRATA_SDK_MINOR && table->size >= sizeof(StrataDevice),
+                   table->minor == STRATA_SDK_MINOR && table->size >= offsetof(StrataDevice, identity),
                "load_device: ", path, ": expected a plugin for version ", STRATA_SDK_MAJOR, ".", STRATA_SDK_MINOR,
                " of the SDK, got one for ", table->major, ".", table->minor, " with a table of ", table->size,
                " bytes; build it anew against this version's headers");
@@ -121,6 +121,13 @@ const StrataDevice* table_of(void* handle, const std::string& path) {
 
 std::atomic<void (*)(const Plugin&)> plugin_watcher{nullptr};
 
+// Lives for ever, as the plugin does.
+const StrataDevice* as_known(const StrataDevice& given) {
+  auto* known = new StrataDevice{};
+  std::memcpy(known, &given, std::min<size_t>(given.size, sizeof *known));
+  return known;
+}
+
 // Whether it is new, beside it.
 std::pair<const Plugin*, bool> load_once(const std::string& path) {
   Known& k = known();
@@ -129,14 +136,14 @@ std::pair<const Plugin*, bool> load_once(const std::string& path) {
   STRATA_CHECK(handle, "load_device: expected a shared object, got ", dlerror());
   const StrataDevice* table = table_of(handle, path);
   for (const auto& p : k.all) {
-    if (p->table == table) return {p.get(), false};
+    if (p->given == table) return {p.get(), false};
     STRATA_CHECK(std::strcmp(p->table->name, table->name) != 0, "load_device: ", path, ": the device '", table->name,
                  "' is there already, from ", p->path, "; two plugins can't share a name");
   }
   for (const char* own : {"cpu", "meta"})
     STRATA_CHECK(std::strcmp(table->name, own) != 0, "load_device: ", path, ": '", own, "' is the core's own");
   k.all.push_back(std::make_unique<const Plugin>(
-      Plugin{table, path, intern_device_type(table->name), dialect_of(*table->dialect)}));
+      Plugin{table, as_known(*table), path, intern_device_type(table->name), dialect_of(*table->dialect)}));
   register_operators(*k.all.back());
   return {k.all.back().get(), true};
 }

@@ -11,7 +11,8 @@
 namespace strata::device {
 
 struct Plugin {
-  const StrataDevice* table;
+  const StrataDevice* given;  // the plugin's own table
+  const StrataDevice* table;  // the same as this version knows it: fields that the plugin's lacks are null
   std::string path;
   int type;  // of its devices (core/device.h)
   lower::Dialect dialect;

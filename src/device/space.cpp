@@ -145,6 +145,13 @@ void in_chains(Unit& unit, const Form& form, const eager::SpaceArgs& args, const
 
 }  // namespace
 
+std::vector<const KernelNest*> space_nests(const lower::KernelDesc& desc, DType dtype) {
+  std::vector<const KernelNest*> out;
+  for (const lower::SpaceForm& f : lower::space_forms(desc, dtype))
+    if (const Form* form = form_of(desc.name, dtype, f.rank, f.inner, f.chained)) out.push_back(form->kernel);
+  return out;
+}
+
 bool can_run(const eager::SpaceOp& op) { return !jit::descriptions(op.name).empty(); }
 
 void space(Unit& unit, const eager::SpaceCall& call) {

@@ -1,9 +1,10 @@
-// The texts of the table's kernels in a device's dialect, for tests and tools.
+// The table's kernels in a device's dialect: their texts, for tests and tools, and those that are compiled ahead.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "core/dtype.h"
+#include "device/nests.h"
 #include "device/plugin.h"
 
 namespace strata::device {
@@ -13,5 +14,8 @@ struct KernelText {
 };
 // Every `step`-th kernel of the table from `first` on that is printed for the dtype, in all its forms.
 std::vector<KernelText> kernel_texts(const Plugin& plugin, DType dtype, int64_t first, int64_t step);
+
+// What programs launch with that dtype: the table's kernels over few dims, copies and conversions.
+std::vector<const KernelNest*> likely_nests(const Plugin& plugin, DType dtype);
 
 }  // namespace strata::device

@@ -44,6 +44,8 @@ class Unit final : public Allocator {
   // Runs the nest's kernel, which is printed and compiled where it is new here.
   void launch(const KernelNest& nest, const Bound& bound, const Blame& by);
 
+  Kernels& kernels() { return kernels_; }
+
   const Plugin& plugin() const { return plugin_; }
   // Whether an operator may run here by printed kernels.
   bool offers(const std::string& op) const {

@@ -125,6 +125,17 @@ typedef struct StrataDevice {
   /* Not 0 where the operator ("aten::neg") may run on the device by printed kernels; the others run on the CPU and go
    * back. Null: all may. */
   int32_t (*offers)(int32_t device, const char* op);
+
+  /* From here on every field may be null, or beyond the size.
+   *
+   * What decides, beside the text, what a text becomes: compiler, its version and options, the device's own kind. What
+   * was compiled is kept on disk under it and the plugin's file. Null: each process compiles anew. */
+  const char* (*identity)(int32_t device);
+  /* A module's binary, which load() takes: `*bytes` is its size; copied where `room` covers it. Null, or null load():
+   * its text is kept, of many kernels together, which compile() takes again and should find in a cache of its own. */
+  StrataStatus (*module_binary)(StrataModule module, void* to, uint64_t room, uint64_t* bytes);
+  /* Any status but OK: the binary isn't of this device or compiler; the text is compiled. */
+  StrataStatus (*load)(int32_t device, const void* binary, uint64_t bytes, StrataModule* module);
 } StrataDevice;
 
 /* What a plugin may call. */

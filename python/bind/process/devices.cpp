@@ -152,6 +152,52 @@ PyObject* texts(PyObject*, PyObject* args) {
   });
 }
 
+// _device_likely(device, dtype): keys of the kernels that are compiled ahead.
+PyObject* likely(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *device, *dtype;
+    if (!PyArg_ParseTuple(args, "OO", &device, &dtype)) return nullptr;
+    Own list(checked(PyList_New(0)));
+    for (const device::KernelNest* n : device::likely_nests(unit_of(device).plugin(), to_DType(dtype))) {
+      Own key(checked(PyUnicode_FromString(n->key.c_str())));
+      checked(PyList_Append(list.get(), key.get()));
+    }
+    return list.release();
+  });
+}
+
+// _device_warm(device, keys): compiles those that are not on disk, together.
+PyObject* warm(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *device, *keys;
+    if (!PyArg_ParseTuple(args, "OO!", &device, &PyList_Type, &keys)) return nullptr;
+    device::Unit& u = unit_of(device);
+    std::vector<const device::KernelNest*> nests;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys); ++i) {
+      const std::string key(to_Str(PyList_GET_ITEM(keys, i)));
+      nests.push_back(device::known_nest(key));
+      STRATA_CHECK_VALUE(nests.back(), "_device_warm: expected a key of _device_likely, got ", key);
+    }
+    int64_t made = 0;
+    {
+      const ReleaseLock free(true);
+      made = u.kernels().warm(nests);
+    }
+    return wrap(made);
+  });
+}
+
+PyObject* kernel_stats(PyObject*, PyObject* device) {
+  return guarded([&] {
+    device::Kernels& kernels = unit_of(device).kernels();
+    const device::KernelStats s = kernels.stats();
+    auto number = [](int64_t n) { return static_cast<long long>(n); };
+    return checked(Py_BuildValue("{sLsLsLsLsdsdsO}", "compiled", number(s.compiled), "loaded", number(s.loaded),
+                                 "modules", number(s.modules), "refused", number(s.refused), "compile_ms", s.compile_ms,
+                                 "load_ms", s.load_ms, "kept", kernels.keeps() ? Py_True : Py_False));
+  });
+}
+
 PyObject* generator(PyObject*, PyObject* device) {
   return guarded([&] { return wrap_generator(default_generator(to_Device(device))); });
 }
@@ -211,6 +257,9 @@ PyMethodDef functions[] = {
     {"_device_reset_peak", reset_peak, METH_O, "Makes the present use of a device's memory the peak."},
     {"_device_empty_cache", empty_cache, METH_O, "Gives cached memory back to a device."},
     {"_device_texts", texts, METH_VARARGS, "Names and texts of the table's kernels in a device's dialect."},
+    {"_device_likely", likely, METH_VARARGS, "Keys of a device's kernels of a dtype that are compiled ahead."},
+    {"_device_warm", warm, METH_VARARGS, "Compiles those of the keys that are not on disk; gives how many."},
+    {"_device_kernels", kernel_stats, METH_O, "What a device's kernels came from in this process."},
     {"_device_generator", generator, METH_O, "The default generator of a device."},
     {"_fallback_rows", fallback_rows, METH_NOARGS, "(operator, device, calls, bytes, us), the dearest first."},
     {"_fallback_reset", fallback_reset, METH_NOARGS, "Forgets them."},

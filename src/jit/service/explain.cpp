@@ -77,6 +77,7 @@ std::string explain_miss(const DiskCache& disk, std::string_view maker, std::str
   const std::string_view isa = parts_of(maker).isa;
   const std::string wanted = plain(text, isa);
   for (const DiskCache::Key& k : keys) {
+    if (k.maker.starts_with("device ")) continue;  // of devices (device/kernel_files.h)
     const std::string_view other = parts_of(k.maker).isa;
     if (k.text == text || (other != isa && plain(k.text, other) == wanted)) {
       if (k.maker != maker) least = std::min(least, differences(k.maker, maker));

@@ -49,12 +49,9 @@ bool may_set_status(const Nest& nest) {
   return false;
 }
 
-std::string print_entry(const Nest& nest, const Dialect& dialect, const std::string& entry, int group) {
-  Dialect d = dialect;
-  d.group = group;
-  std::string out = print_nests({nest}, d);
-  if (group) out += str_cat("#define GROUP ", group, "\n");
-  out += str_cat(group && !d.slots ? d.group_entry : d.entry, entry, "(");
+// The entry point alone, behind its nest's function.
+static std::string entry_text(const Nest& nest, const Dialect& d, const std::string& entry, int group) {
+  std::string out = str_cat(group && !d.slots ? d.group_entry : d.entry, entry, "(");
   const std::vector<NestParameter> taken = entry_parameters(nest);
   std::string fetched, separator;
   for (size_t k = 0; k < taken.size(); ++k) {
@@ -102,6 +99,20 @@ std::string print_entry(const Nest& nest, const Dialect& dialect, const std::str
   out += group ? ", lane, scratch);\n" : ");\n";
   if (may_set_status(nest)) out += str_cat("    if (found_here) ", d.or_status, "(status + word, found_here);\n");
   return out + "  }\n}\n";
+}
+
+std::string print_entry(const Nest& nest, const Dialect& dialect, const std::string& entry, int group) {
+  return print_entries({nest}, dialect, {entry}, group);
+}
+
+std::string print_entries(const std::vector<Nest>& nests, const Dialect& dialect,
+                          const std::vector<std::string>& entries, int group) {
+  Dialect d = dialect;
+  d.group = group;
+  std::string out = print_nests(nests, d);
+  if (group) out += str_cat("#define GROUP ", group, "\n");
+  for (size_t k = 0; k < nests.size(); ++k) out += entry_text(nests[k], d, entries[k], group);
+  return out;
 }
 
 }  // namespace strata::lower

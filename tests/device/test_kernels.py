@@ -1,0 +1,116 @@
+"""Kernels of devices: compiled once in a process, kept on disk for the next one, compiled ahead by strata.warm."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import devices
+import pytest
+import strata
+
+DEVICE = devices.null()
+NAMES = [n for n in ("null", "opencl") if devices.plugin(n).exists()]
+
+# What a process does with kernels of a few names, and where they came from.
+PROGRAM = """
+import json, strata
+device = strata.device(strata.accelerator.load({plugin!r}))
+if not strata.accelerator.device_count():
+    raise SystemExit(7)
+x = strata.arange(6.0).reshape(2, 3)
+there = x.to(device)
+got = [(-there).tolist(), (-there.t()[::2]).contiguous().tolist(), there.sqrt().tolist()]
+want = [(-x).tolist(), (-x.t()[::2]).tolist(), x.sqrt().tolist()]
+print(json.dumps([got == want, strata.cache.stats(device), strata.cache.stats()["misses"]]))
+"""
+
+
+def run(folder, name: str, *command: str, program: str = PROGRAM, **environment: str) -> str:
+    env = {**os.environ, "STRATA_CACHE_DIR": str(folder), "POCL_CACHE_DIR": str(folder / "pocl"), "PYTHONPATH": str(devices.ROOT / "python"), **environment}
+    command = command or ("-c", program.format(plugin=str(devices.plugin(name))))
+    done = subprocess.run([sys.executable, *command], env=env, capture_output=True, text=True, check=False)
+    if done.returncode == 7:
+        pytest.skip(f"no device of {name}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def used(folder, name: str, **environment: str):
+    right, kernels, misses = json.loads(run(folder, name, **environment))
+    assert right
+    return kernels, misses
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_second_process_compiles_nothing(tmp_path, name):
+    first, _ = used(tmp_path, name)
+    assert first["compiled"] == first["modules"] >= 4 and first["loaded"] == 0
+    second, misses = used(tmp_path, name)
+    # The null device has the host's compiler, which keeps its programs itself.
+    assert misses == 0 and (name == "null" or (second["compiled"] == 0 and second["loaded"] == first["compiled"]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_warm_compiles_ahead_many_kernels_in_a_module(tmp_path, name):
+    if name != "null":
+        used(tmp_path / "other", name)  # skips where there is none
+    command = ("-m", "strata.warm", str(devices.plugin(name)), "--only", "neg,sqrt,clone", "--jobs", "2")
+    assert "6 kernels, 6 compiled now" in run(tmp_path, name, *command)
+    assert "6 kernels, 0 compiled now" in run(tmp_path, name, *command)
+    kernels, misses = used(tmp_path, name)
+    assert kernels["compiled"] == 0 and kernels["loaded"] >= 4 and misses == 0
+
+
+def test_damaged_files_are_compiled_anew(tmp_path):
+    run(tmp_path, "null", "-m", "strata.warm", str(devices.plugin("null")), "--only", "neg,sqrt,clone")
+    for turn, at in enumerate((0, 9, 40, -1)):
+        files = sorted(tmp_path.glob("*.kernel"))
+        assert files
+        for f in files:
+            data = bytearray(f.read_bytes())
+            data[min(at, len(data) - 1)] ^= 1 << turn
+            f.write_bytes(data)
+        kernels, misses = used(tmp_path, "null")
+        assert kernels["loaded"] == 0 and misses == kernels["compiled"] >= 4
+
+
+def test_warm_says_what_it_lacks():
+    program = "import strata, strata.warm; strata.warm.warm(strata.accelerator.load({plugin!r}))"
+    with pytest.raises(AssertionError, match="expected a device whose kernels are kept on disk"):
+        run(devices.ROOT / "build", "null", program=program, STRATA_CACHE_BYTES="0")
+    with pytest.raises(AssertionError, match="expected names like float32, got 'float31'"):
+        run(devices.ROOT / "build", "null", "-m", "strata.warm", str(devices.plugin("null")), "--dtypes", "float31")
+
+
+def compiled() -> int:
+    stats = strata.cache.stats(DEVICE)
+    return stats["compiled"] + stats["loaded"]
+
+
+def test_a_launch_compiles_the_kernel_that_it_runs_alone():
+    there = strata.ones(4, 6, device=DEVICE)[:, ::2]
+    before = compiled()
+    strata.special.i0e(there)
+    assert compiled() == before + 1
+
+
+def test_threads_that_ask_for_a_kernel_compile_it_once():
+    there = strata.ones(5, device=DEVICE)
+    before = compiled()
+    start = threading.Barrier(8)
+    got = []
+
+    def work():
+        start.wait()
+        got.append(strata.special.erfcx(there))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(got) == 8 and compiled() == before + 1
