@@ -135,6 +135,59 @@ StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, Strata
   return told(driver().copy(at(to, to_offset), at(from, from_offset), bytes, of(queue).stream), "cuMemcpyDtoDAsync");
 }
 
+struct Event {
+  int32_t device;
+  CUevent event;
+};
+Event& of(StrataEvent event) { return *reinterpret_cast<Event*>(event); }
+
+StrataStatus event_create(int32_t device, int32_t timing, StrataEvent* event) {
+  if (const StrataStatus s = use(device)) return s;
+  CUevent made;
+  const StrataStatus s =
+      told(driver().event_create(&made, timing ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  if (s == STRATA_OK) *event = reinterpret_cast<StrataEvent>(new Event{device, made});
+  return s;
+}
+
+StrataStatus event_destroy(StrataEvent event) {
+  Event* e = &of(event);
+  if (const StrataStatus s = use(e->device)) return s;
+  const StrataStatus s = told(driver().event_destroy(e->event), "cuEventDestroy");
+  delete e;
+  return s;
+}
+
+StrataStatus event_record(StrataEvent event, StrataQueue queue) {
+  if (const StrataStatus s = use(of(event).device)) return s;
+  return told(driver().event_record(of(event).event, of(queue).stream), "cuEventRecord");
+}
+
+StrataStatus event_wait(StrataQueue queue, StrataEvent event) {
+  if (const StrataStatus s = use(of(event).device)) return s;
+  return told(driver().event_wait(of(queue).stream, of(event).event, 0), "cuStreamWaitEvent");
+}
+
+StrataStatus event_query(StrataEvent event, int32_t* done) {
+  if (const StrataStatus s = use(of(event).device)) return s;
+  const CUresult code = driver().event_query(of(event).event);
+  *done = code != CUDA_ERROR_NOT_READY;
+  return *done ? told(code, "cuEventQuery") : STRATA_OK;
+}
+
+StrataStatus event_synchronize(StrataEvent event) {
+  if (const StrataStatus s = use(of(event).device)) return s;
+  return told(driver().event_synchronize(of(event).event), "cuEventSynchronize");
+}
+
+StrataStatus event_elapsed(StrataEvent begin, StrataEvent end, double* ms) {
+  if (const StrataStatus s = use(of(begin).device)) return s;
+  float found = 0;
+  const StrataStatus s = told(driver().event_elapsed(&found, of(begin).event, of(end).event), "cuEventElapsedTime");
+  *ms = double(found);
+  return s;
+}
+
 StrataStatus load(int32_t device, const void* binary, uint64_t bytes, StrataModule* module) {
   if (const StrataStatus s = use(device)) return s;
   CUmodule loaded;
@@ -299,6 +352,13 @@ const StrataDevice table = {
     identity,
     module_binary,
     load,
+    event_create,
+    event_destroy,
+    event_record,
+    event_wait,
+    event_query,
+    event_synchronize,
+    event_elapsed,
 };
 
 }  // namespace

@@ -58,6 +58,13 @@ const Driver& driver() {
     library.find(d->stream_create, "cuStreamCreate");
     library.find(d->stream_destroy, "cuStreamDestroy_v2");
     library.find(d->stream_wait, "cuStreamSynchronize");
+    library.find(d->event_create, "cuEventCreate");
+    library.find(d->event_destroy, "cuEventDestroy_v2");
+    library.find(d->event_record, "cuEventRecord");
+    library.find(d->event_wait, "cuStreamWaitEvent");
+    library.find(d->event_query, "cuEventQuery");
+    library.find(d->event_synchronize, "cuEventSynchronize");
+    library.find(d->event_elapsed, "cuEventElapsedTime");
     library.find(d->upload, "cuMemcpyHtoDAsync_v2");
     library.find(d->download, "cuMemcpyDtoHAsync_v2");
     library.find(d->copy, "cuMemcpyDtoDAsync_v2");

@@ -22,6 +22,13 @@ struct Driver {
   CUresult (*stream_create)(CUstream*, unsigned);
   CUresult (*stream_destroy)(CUstream);
   CUresult (*stream_wait)(CUstream);
+  CUresult (*event_create)(CUevent*, unsigned);
+  CUresult (*event_destroy)(CUevent);
+  CUresult (*event_record)(CUevent, CUstream);
+  CUresult (*event_wait)(CUstream, CUevent, unsigned);
+  CUresult (*event_query)(CUevent);
+  CUresult (*event_synchronize)(CUevent);
+  CUresult (*event_elapsed)(float*, CUevent, CUevent);
   CUresult (*upload)(CUdeviceptr, const void*, size_t, CUstream);
   CUresult (*download)(void*, CUdeviceptr, size_t, CUstream);
   CUresult (*copy)(CUdeviceptr, CUdeviceptr, size_t, CUstream);

@@ -110,6 +110,13 @@ const StrataDevice table = {
     identity,
     nullptr,
     nullptr,
+    event_create,
+    event_destroy,
+    event_record,
+    event_wait,
+    event_query,
+    event_synchronize,
+    event_elapsed,
 };
 
 }  // namespace

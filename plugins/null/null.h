@@ -1,6 +1,7 @@
 // The parts of the null device: memory, queues.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 
@@ -18,6 +19,7 @@ int32_t devices();
 enum class Fault { Allocation, Kernel, Bit };
 bool fails(Fault fault);    // whether this one shall; counts
 int64_t delay_us();         // of each piece of work of a queue
+int64_t delay_copy_us();    // of each copy
 int64_t skipped_barrier();  // the number of the barrier that items of groups walk through, from 1; 0: none
 int32_t offers(int32_t device, const char* op);
 
@@ -39,6 +41,17 @@ StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, Strata
                   uint64_t bytes);
 StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument* arguments, uint32_t count,
                     int64_t items, uint32_t group);
+
+// ---- event.cpp
+StrataStatus event_create(int32_t device, int32_t timing, StrataEvent* event);
+StrataStatus event_destroy(StrataEvent event);
+StrataStatus event_record(StrataEvent event, StrataQueue queue);
+StrataStatus event_wait(StrataQueue queue, StrataEvent event);
+StrataStatus event_query(StrataEvent event, int32_t* done);
+StrataStatus event_synchronize(StrataEvent event);
+StrataStatus event_elapsed(StrataEvent begin, StrataEvent end, double* ms);
+// A task of a queue; it gives what went wrong, or nothing.
+void add(StrataQueue queue, std::function<std::string()> task);
 
 using Entry = void (*)(const uint64_t* arguments, int64_t first, int64_t past);
 

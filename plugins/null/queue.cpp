@@ -105,11 +105,18 @@ StrataStatus queue_destroy(StrataQueue queue) {
 
 StrataStatus synchronize(StrataQueue queue) { return wait(queue); }
 
+void add(StrataQueue queue, std::function<std::string()> task) { of(queue).add(std::move(task)); }
+
+static void take_time() {
+  if (const int64_t us = delay_copy_us()) std::this_thread::sleep_for(std::chrono::microseconds(us));
+}
+
 StrataStatus upload(StrataQueue queue, StrataMemory to, uint64_t offset, const void* from, uint64_t bytes) {
   if (!holds(to, offset, bytes)) return fail(STRATA_INVALID, "the place is no memory of the device");
   auto data =
       std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
   of(queue).add([=] {
+    take_time();
     std::memcpy(address(to) + offset, data->data(), data->size());
     return std::string();
   });
@@ -130,6 +137,7 @@ StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, Strata
   if (!holds(to, to_offset, bytes) || !holds(from, from_offset, bytes))
     return fail(STRATA_INVALID, "a place is no memory of the device");
   of(queue).add([=] {
+    take_time();
     std::memcpy(address(to) + to_offset, address(from) + from_offset, bytes);
     return std::string();
   });

@@ -33,7 +33,7 @@ StrataStatus queue_create(int32_t number, StrataQueue* queue) {
   const Device* d = device(number);
   if (!d) return STRATA_INVALID;
   cl_int code = CL_SUCCESS;
-  cl_command_queue made = clCreateCommandQueue(d->context, d->id, 0, &code);
+  cl_command_queue made = clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &code);
   if (code != CL_SUCCESS) return fail("clCreateCommandQueue", code);
   *queue = reinterpret_cast<StrataQueue>(new Queue{made, {}});
   return STRATA_OK;
@@ -62,6 +62,64 @@ StrataStatus download(StrataQueue queue, void* to, StrataMemory from, uint64_t o
   const cl_int code =
       clEnqueueReadBuffer(of<Queue>(queue).queue, memory_of(from), CL_TRUE, offset, bytes, to, 0, nullptr, nullptr);
   return code == CL_SUCCESS ? STRATA_OK : fail("clEnqueueReadBuffer", code);
+}
+
+// Null until it is recorded.
+struct Event {
+  cl_event event = nullptr;
+};
+
+StrataStatus event_create(int32_t, int32_t, StrataEvent* event) {
+  *event = reinterpret_cast<StrataEvent>(new Event);
+  return STRATA_OK;
+}
+
+StrataStatus event_destroy(StrataEvent event) {
+  Event* e = &of<Event>(event);
+  if (e->event) clReleaseEvent(e->event);
+  delete e;
+  return STRATA_OK;
+}
+
+StrataStatus event_record(StrataEvent event, StrataQueue queue) {
+  Event& e = of<Event>(event);
+  cl_event made = nullptr;
+  const cl_int code = clEnqueueMarkerWithWaitList(of<Queue>(queue).queue, 0, nullptr, &made);
+  if (code != CL_SUCCESS) return fail("clEnqueueMarkerWithWaitList", code);
+  clFlush(of<Queue>(queue).queue);
+  if (e.event) clReleaseEvent(e.event);
+  e.event = made;
+  return STRATA_OK;
+}
+
+StrataStatus event_wait(StrataQueue queue, StrataEvent event) {
+  const cl_int code = clEnqueueBarrierWithWaitList(of<Queue>(queue).queue, 1, &of<Event>(event).event, nullptr);
+  return code == CL_SUCCESS ? STRATA_OK : fail("clEnqueueBarrierWithWaitList", code);
+}
+
+StrataStatus event_query(StrataEvent event, int32_t* done) {
+  cl_int status = CL_COMPLETE;
+  const cl_int code =
+      clGetEventInfo(of<Event>(event).event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  *done = status <= CL_COMPLETE;  // less: it failed
+  return code == CL_SUCCESS ? STRATA_OK : fail("clGetEventInfo", code);
+}
+
+StrataStatus event_synchronize(StrataEvent event) {
+  const cl_int code = clWaitForEvents(1, &of<Event>(event).event);
+  return code == CL_SUCCESS ? STRATA_OK : fail("clWaitForEvents", code);
+}
+
+StrataStatus event_elapsed(StrataEvent begin, StrataEvent end, double* ms) {
+  cl_ulong at[2] = {0, 0};
+  const StrataEvent events[] = {begin, end};
+  for (int k = 0; k < 2; ++k) {
+    const cl_int code =
+        clGetEventProfilingInfo(of<Event>(events[k]).event, CL_PROFILING_COMMAND_END, sizeof at[k], &at[k], nullptr);
+    if (code != CL_SUCCESS) return fail("clGetEventProfilingInfo", code);
+  }
+  *ms = (double(at[1]) - double(at[0])) / 1e6;
+  return STRATA_OK;
 }
 
 StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, StrataMemory from, uint64_t from_offset,
@@ -233,6 +291,13 @@ const StrataDevice table = {
     identity,
     module_binary,
     load,
+    event_create,
+    event_destroy,
+    event_record,
+    event_wait,
+    event_query,
+    event_synchronize,
+    event_elapsed,
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ del _install
 _MODULES = (
     "__config__ _logging accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor "
     "fallback fft func fx hub jit library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
-    "special testing types utils"
+    "special testing types utils warm"
 )
 _NAMES = {
     "_tensor_str": "set_printoptions get_printoptions printoptions",
@@ -55,6 +55,7 @@ _NAMES = {
         "complex32 float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu qint8 qint32 "
         "quint8"
     ),
+    "_streams": "Event Stream",
     "_graph": "CompiledGraph Graph graph load_graph",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strata import _C, accelerator
 from strata._device_names import place
+from strata._streams import Event, Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,9 +103,29 @@ class _Functions:
         """Waits until the device has done all that it was given; raises what went wrong there."""
         accelerator.synchronize(self._device(device, "synchronize"))
 
-    def current_stream(self, device: object = None) -> object:
-        """What strata.accelerator.current_stream gives."""
+    def current_stream(self, device: object = None) -> Stream:
+        """This thread's current stream of the device."""
         return accelerator.current_stream(self._device(device, "current_stream"))
+
+    def default_stream(self, device: object = None) -> Stream:
+        """The stream that is there from the start."""
+        return accelerator.default_stream(self._device(device, "default_stream"))
+
+    def set_stream(self, stream: Stream) -> None:
+        """Makes the stream this thread's current one of its device."""
+        accelerator.set_stream(stream)
+
+    def stream(self, stream: Stream | None) -> accelerator.stream:
+        """A context manager that runs operators on the stream; None changes nothing."""
+        return accelerator.stream(stream)
+
+    def Stream(self, device: object = None, priority: int = 0) -> Stream:  # noqa: N802
+        """A stream of the device."""
+        return Stream(self._device(device, "Stream"), priority=priority)
+
+    def Event(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Event:  # noqa: N802
+        """An event of the device on whose stream it is recorded first."""
+        return Event(self._device(None, "Event"), enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
 
     # ---- memory
     def memory_allocated(self, device: object = None) -> int:

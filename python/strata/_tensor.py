@@ -237,6 +237,12 @@ class Tensor(_C.TensorBase):
             "strata.accelerator.is_available() first"
         )
 
+    def record_stream(self, stream: Any) -> None:
+        """The stream uses the tensor's memory, too: freed, it is given again when the stream has done what it had been given."""
+        if stream.device != self.device:
+            raise RuntimeError(f"record_stream: expected a stream of {self.device}, the tensor's device, got one of {stream.device}")
+        _C._record_stream(self, stream.stream_id)
+
     def is_same_size(self, other: Tensor) -> bool:
         """Whether both have the same shape."""
         return self.shape == other.shape

@@ -100,7 +100,36 @@ def empty_cache(device: object = None) -> None:
     _C._device_empty_cache(_device(device, "empty_cache"))
 
 
-def current_stream(device: object = None) -> object:
-    """NotImplementedError: each device has one queue, which all threads share."""
-    _device(device, "current_stream")
-    raise NotImplementedError("strata.accelerator.current_stream: a device has one queue, without a handle in Python yet")
+def memory_owners(device: object = None) -> list[tuple[int, int, str]]:
+    """(bytes, blocks, line) of what tensors have on the device, by the line that asked for it, the most first."""
+    return _C._device_owners(_device(device, "memory_owners"))
+
+
+def current_stream(device: object = None) -> strata.Stream:
+    """This thread's current stream of the device."""
+    return strata.Stream._of(device, what="current_stream")
+
+
+def default_stream(device: object = None) -> strata.Stream:
+    """The stream that is there from the start: every thread's current one until it sets another."""
+    return strata.Stream._of(device, 0, "default_stream")
+
+
+def set_stream(stream: strata.Stream) -> None:
+    """Makes the stream this thread's current one of its device."""
+    _C._stream_set(stream.device, stream.stream_id)
+
+
+class stream:
+    """`with strata.accelerator.stream(s):` runs operators on the stream; None changes nothing."""
+
+    def __init__(self, stream: strata.Stream | None) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> None:
+        if self._stream is not None:
+            self._stream.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        if self._stream is not None:
+            self._stream.__exit__()

@@ -5,18 +5,20 @@
     print(strata.debug.report("d"))
 
 Each call is run again on the CPU from copies of the same operands, taken before the call, so an error is blamed on the
-operator that made it and not on those after it. Slow: every operand and result of a device is copied to the CPU.
+operator that made it and not on those after it. Slow: every operand and result of a device is copied to the CPU. `blocking` raises a
+device's errors at their lines.
 """
 
 from __future__ import annotations
 
+from strata import _C
 from strata.utils._python_dispatch import TorchDispatchMode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["dump", "report"]
+__all__ = ["blocking", "dump", "report"]
 
 
 class dump(TorchDispatchMode):
@@ -59,3 +61,18 @@ def report(folder: Any, limit: int = 30) -> str:
     from strata._debug_report import write
 
     return write(folder, limit)
+
+
+class blocking:
+    """Every operator on a device waits until it is done, so that an error is raised at its own line and not at the next
+    synchronisation. `with strata.debug.blocking():` for a while, `strata.debug.blocking(True)` and `(False)` for good;
+    for all threads."""
+
+    def __init__(self, mode: bool = True) -> None:
+        self._before = _C._device_blocking(bool(mode))
+
+    def __enter__(self) -> blocking:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _C._device_blocking(self._before)

@@ -6,6 +6,7 @@
 #include "core/promote.h"
 #include "dispatch/tls.h"
 #include "grad/node_map.h"
+#include "grad/streams.h"
 #include "grad/variable.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
@@ -58,6 +59,8 @@ class BackwardRun {
     ready_.push_back(i);
     std::push_heap(ready_.begin(), ready_.end(), Later{this});
   }
+  void use_stream(Device device, int stream);
+  void join_streams();
 
   BackwardOptions options_;
   std::vector<Capture> captures_;
@@ -65,6 +68,13 @@ class BackwardRun {
   bool selective_;
   NodeMap states_;
   std::vector<int32_t> ready_;
+  // Queues of devices that the run has used, beside the caller's.
+  struct Used {
+    Device device;
+    int caller;
+    std::vector<int> others;
+  };
+  std::vector<Used> used_;
   std::vector<bool> runs_;  // by state: whether apply is wanted, when only some inputs are
   bool fresh_ = false;
 };
@@ -150,11 +160,33 @@ void BackwardRun::check_grad(Tensor& grad, const OutputMeta& meta, Node* from, s
   }
 }
 
+// Note [Streams of a backward run].
+void BackwardRun::use_stream(Device device, int stream) {
+  auto at = std::find_if(used_.begin(), used_.end(), [&](const Used& u) { return u.device == device; });
+  if (at == used_.end()) at = used_.insert(at, Used{device, current_stream(device), {}});
+  if (stream == at->caller || std::find(at->others.begin(), at->others.end(), stream) != at->others.end()) return;
+  wait_stream(device, stream, at->caller);
+  at->others.push_back(stream);
+}
+
+void BackwardRun::join_streams() {
+  for (const Used& u : used_)
+    for (int stream : u.others) wait_stream(u.device, u.caller, stream);
+}
+
 void BackwardRun::give(const Edge& edge, Tensor grad, Node* from, size_t index) {
   NodeState& next = states_[states_.index(edge.node.get(), &fresh_)];
   if (selective_ && !next.needed) return;
   if (grad.defined()) {
     Node* node = edge.node.get();
+    std::optional<StreamGuard> queue;
+    if (STRATA_UNLIKELY(grad.device().type > 1)) {
+      const Device device = grad.device();
+      const int there = stream_of(*node), here = current_stream(device);
+      use_stream(device, there);
+      if (there != here) wait_stream(device, there, here);
+      queue.emplace(device, there);
+    }
     if (next.buffer.size() < node->outputs.size()) next.buffer.resize(node->outputs.size());
     STRATA_INTERNAL(edge.input_nr < next.buffer.size(), "edge to output ", edge.input_nr, " of ", node->name());
     check_grad(grad, node->outputs[edge.input_nr], from, index);
@@ -206,6 +238,12 @@ static bool holds_others(const Grads& grads) {
 
 void BackwardRun::execute(NodeState& state) {
   Node* node = state.node;
+  std::optional<StreamGuard> queue;
+  if (!node->outputs.empty() && STRATA_UNLIKELY(node->outputs[0].device.type > 1)) {
+    const Device device = node->outputs[0].device;
+    use_stream(device, stream_of(*node));
+    queue.emplace(device, stream_of(*node));
+  }
   Grads grads = std::move(state.buffer);
   grads.resize(std::max(node->outputs.size(), size_t(1)));
   if (STRATA_UNLIKELY(node->hooks != nullptr)) run_tensor_hooks(*node, grads);
@@ -292,9 +330,11 @@ std::vector<Tensor> BackwardRun::run(const std::vector<Edge>& roots, std::vector
       }
       execute(state);
     }
+    join_streams();
     for (auto& callback : callbacks) callback();
   } catch (...) {
     current_run = outer;
+    join_streams();
     throw;
   }
   current_run = outer;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "dispatch/boxed.h"
+#include "grad/streams.h"
 #include "strata/generated/ops/create.h"
 
 namespace strata {
@@ -30,6 +31,7 @@ Tensor take_output(const Ref<Node>& node, Tensor t, const OutputUse& use) {
     // An input that is returned unchanged, or a tensor with a history of its own, is shown by an alias without one.
     if (!use.dirty && (use.input || needs_grad(t))) t = recorded_alias(t);
     node->outputs.push_back(OutputMeta(t));
+    note_stream(*node, t);
   } else if (use.dirty) {
     STRATA_CHECK(use.input, use.saved_name, ": mark_dirty: output ", node->outputs.size(),
                  " is not an input of forward");

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "grad/streams.h"
 #include "grad/variable.h"
 
 namespace strata {
@@ -29,6 +30,7 @@ uint64_t Node::current_sequence() { return sequence_; }
 
 Node::~Node() {
   if (pyobj && forget_python_node) forget_python_node(pyobj);
+  forget_stream(*this);
 }
 
 // A chain of nodes would be destroyed by as deep a recursion; a thread's outermost destroy works through a list.

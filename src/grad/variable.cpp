@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "dispatch/tls.h"
+#include "grad/streams.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/view.h"
@@ -110,6 +111,7 @@ void set_history(const Tensor& t, const Ref<Node>& node) {
   TensorImpl* impl = t.impl();
   uint32_t nr = uint32_t(node->outputs.size());
   node->outputs.push_back(OutputMeta(t));
+  note_stream(*node, t);
   if (!is_differentiable(t.dtype())) return;
   impl->grad_fn_ = node;
   impl->output_nr_ = nr;
@@ -119,6 +121,7 @@ void set_history(const Tensor& t, const Ref<Node>& node) {
 
 AccumulateGrad::AccumulateGrad(Tensor v) : Node(SourceMark{}), variable(std::move(v)) {
   outputs.push_back(OutputMeta(variable));
+  note_stream(*this, variable);
 }
 
 AccumulateGrad::~AccumulateGrad() {

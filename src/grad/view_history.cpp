@@ -2,6 +2,7 @@
 // recorded operator, the view's node is made anew from the base (as_strided of it), and a recorded write through a view
 // gives the base a CopySlices node.
 #include "dispatch/tls.h"
+#include "grad/streams.h"
 #include "grad/variable.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
@@ -107,6 +108,7 @@ void rebase_history(const Tensor& t, const Ref<Node>& node) {
   Tensor base = base_of(t);
   check_recorded_inplace(t, "in place");  // of a custom function, which has written already
   node->outputs.push_back(OutputMeta(t));
+  note_stream(*node, t);
   Ref<Node> copy(make_node<CopySlices>(base, t, node).get());
   base.impl()->grad_fn_.reset();
   set_history(base, copy);

@@ -36,6 +36,7 @@ typedef struct StrataMemoryObject* StrataMemory;
 typedef struct StrataQueueObject* StrataQueue;
 typedef struct StrataModuleObject* StrataModule;
 typedef struct StrataKernelObject* StrataKernel;
+typedef struct StrataEventObject* StrataEvent;
 
 /* How the device's language spells what kernels say. A text is `head`, functions, and entry points. Whatever compiles
  * it evaluates float arithmetic as written: no contraction, no reassociation, subnormal numbers kept. */
@@ -136,6 +137,19 @@ typedef struct StrataDevice {
   StrataStatus (*module_binary)(StrataModule module, void* to, uint64_t room, uint64_t* bytes);
   /* Any status but OK: the binary isn't of this device or compiler; the text is compiled. */
   StrataStatus (*load)(int32_t device, const void* binary, uint64_t bytes, StrataModule* module);
+
+  /* Points in the work of queues. All of them or none: without event_create the host waits for a queue where it would
+   * record one. An event is recorded before it is waited for or asked. */
+  StrataStatus (*event_create)(int32_t device, int32_t timing, StrataEvent* event);
+  StrataStatus (*event_destroy)(StrataEvent event); /* what waits for it goes on waiting */
+  /* What the queue has been given so far; recorded again it stands for that alone. */
+  StrataStatus (*event_record)(StrataEvent event, StrataQueue queue);
+  /* What the queue is given from now on runs after the event, which is of any queue of the device. The host goes on. */
+  StrataStatus (*event_wait)(StrataQueue queue, StrataEvent event);
+  StrataStatus (*event_query)(StrataEvent event, int32_t* done);
+  StrataStatus (*event_synchronize)(StrataEvent event);
+  /* Milliseconds between two that are over and were made with timing. */
+  StrataStatus (*event_elapsed)(StrataEvent begin, StrataEvent end, double* ms);
 } StrataDevice;
 
 /* What a plugin may call. */

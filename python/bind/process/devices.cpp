@@ -1,20 +1,21 @@
 // Devices of plugins: loading them, their memory and queues, and the ledger of what they lack.
+#include "bind/process/devices.h"
+
 #include "bind/args/parse.h"
 #include "bind/types/types.h"
 #include "core/generator.h"
 #include "device/fallback.h"
 #include "device/texts.h"
-#include "device/unit.h"
 
 namespace strata::py {
-
-namespace {
 
 device::Unit& unit_of(PyObject* o) {
   const Device d = to_Device(o);
   STRATA_CHECK_VALUE(device::plugin_of(d.type), "expected a device of a plugin, got ", d);
   return device::unit(d);
 }
+
+namespace {
 
 PyObject* load(PyObject*, PyObject* path) {
   return guarded([&] {
@@ -108,7 +109,7 @@ PyObject* synchronize(PyObject*, PyObject* device) {
 
 PyObject* memory(PyObject*, PyObject* device) {
   return guarded([&] {
-    const MemoryStats s = unit_of(device).stats();
+    const MemoryStats s = unit_of(device).memory().stats();
     return checked(Py_BuildValue("{sKsKsKsK}", "live_bytes", s.live_bytes, "cached_bytes", s.cached_bytes, "peak_bytes",
                                  s.peak_bytes, "allocations", s.allocations));
   });
@@ -116,7 +117,7 @@ PyObject* memory(PyObject*, PyObject* device) {
 
 PyObject* reset_peak(PyObject*, PyObject* device) {
   return guarded([&]() -> PyObject* {
-    unit_of(device).reset_peak();
+    unit_of(device).memory().reset_peak();
     Py_RETURN_NONE;
   });
 }
@@ -126,7 +127,7 @@ PyObject* empty_cache(PyObject*, PyObject* device) {
     device::Unit& u = unit_of(device);
     {
       const ReleaseLock free(true);
-      u.empty_cache();
+      u.memory().release_cached();
     }
     Py_RETURN_NONE;
   });
@@ -275,6 +276,7 @@ void init_devices(PyObject* module) {
   device::set_plugin_source(installed_plugins);
   device::set_plugin_watcher(give_names);
   add_functions(module, functions);
+  init_streams(module);
 }
 
 }  // namespace strata::py

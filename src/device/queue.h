@@ -1,0 +1,100 @@
+// A queue of one device, and events: points in the work of queues. From any thread.
+#pragma once
+#include <atomic>
+#include <mutex>
+
+#include "core/tensor.h"
+#include "device/nests.h"
+#include "device/plugin.h"
+
+namespace strata::device {
+
+// What a launch takes: by operand of the nest, outputs first; by range; by dim of each operand; 16 bytes a scalar.
+struct Bound {
+  ArrayRef<const Tensor*> operands;
+  ArrayRef<int64_t> offset, extent, stride;  // offsets in bytes, strides in elements
+  const void* scalars = nullptr;
+};
+
+// Who launched: the operator, and the kind of its error where an index is outside.
+struct Blame {
+  Blame(const char* op, ErrorKind outside = ErrorKind::Index) : op(op), outside(outside) {}
+  const char* op;
+  ErrorKind outside;
+};
+
+// Every launch and copy waits until it is done, so that what goes wrong raises at its own line. Process-wide; gives
+// what was set.
+bool set_blocking(bool on);
+bool blocking();
+
+class Queue {
+ public:
+  Queue(const Plugin& plugin, Device device, int number);
+
+  void upload(StrataMemory to, int64_t offset, const void* from, int64_t bytes);
+  void download(void* to, StrataMemory from, int64_t offset, int64_t bytes);
+  void copy(StrataMemory to, StrataMemory from, int64_t bytes);
+  void launch(StrataKernel kernel, const KernelNest& nest, const Bound& bound, int64_t items, const Blame& by);
+  // Waits; raises what went wrong since the last time, with the operator's name and the user's line.
+  void synchronize();
+  // Waits; what went wrong is raised by the next synchronize().
+  void drain() noexcept;
+
+  int number() const { return number_; }
+  StrataQueue handle() const { return queue_; }
+
+ private:
+  struct Asked {
+    std::string op;
+    SourceMark mark;
+    ErrorKind outside = ErrorKind::Index;
+  };
+  struct Refusal {
+    int32_t said = 0;
+    Asked by;
+  };
+  // What the first kernel said that refused something since the last time. Raised without the lock: to name the user's
+  // line may wait for a thread that waits for the lock.
+  Refusal refusal();
+  static void raise(const Refusal& r);
+  void told(StrataStatus status, const std::string& what);
+  void given();
+
+  const Plugin& plugin_;
+  const int number_;
+  StrataQueue queue_ = nullptr;
+  std::mutex lock_;  // of what follows, and of the order in which words are given and launched
+  // Launches that may refuse something have a word each, until somebody waits for them.
+  static constexpr int kWords = 1024;
+  StrataMemory words_ = nullptr;
+  std::vector<Asked> asked_;
+  std::mutex failure_lock_;
+  std::string failure_;
+};
+
+// Without events of the plugin the host waits for the queue where one is recorded.
+class Event {
+ public:
+  Event(const Plugin& plugin, Device device, bool timing);
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(Queue& queue);               // what the queue has been given so far; again: anew
+  void wait(Queue& queue) const;           // what the queue is given from now on runs after it
+  bool query() const;                      // whether it is over; true before it is recorded
+  void synchronize() const;                // waits until it is
+  double elapsed(const Event& end) const;  // milliseconds from here to `end`; both are over, and have timing
+  Device device() const { return device_; }
+
+ private:
+  const Plugin& plugin_;
+  const Device device_;
+  const bool timing_;
+  StrataEvent event_ = nullptr;
+  bool recorded_ = false;
+  double host_ms_ = 0;
+};
+
+}  // namespace strata::device
