@@ -12,7 +12,7 @@ import strata
 
 from fuzz.calls import Call
 from fuzz.child import STEPWISE, Board, Finding, judged, scope
-from fuzz.programs import BY_MEMORY, COPY, Outcome, brief, seen
+from fuzz.programs import BY_MEMORY, COPY, MANY, Outcome, brief, seen
 from fuzz.values import HELPERS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 COMPUTING = ("strata.nn.", "strata.functional.", "strata.linalg.", "strata.fft.", "strata.special.", "strata.Tensor.", "strata.optim.")
 # What tells of memory or of the device, or whose values are nobody's.
 OF_THE_DEVICE = re.compile(r"__.*|data|data_ptr|.*empty.*|is_.*|device|cpu|.*resize.*|.*storage.*|numpy|record_stream|get_device|share_memory_?|pin_memory|to|to_dlpack|"
-                           r"_to_copy|type|set_|apply_|map2?_|grad_fn|register.*|names|_generator_state")
+                           r"_to_copy|type|set_|apply_|map2?_|grad_fn|register.*|names|_generator_state|_cdata|invert_permutation")
 # Errors of one way alone: memory, time, tensors on both devices.
 APART = re.compile(r"out of memory|MemoryError|same device|allocat|on the device|one device|'cpu'|is on |are on|device type|more than \d+ bytes|no memory|default_collate|host", re.I)
 LONG = 0.2  # seconds
@@ -58,7 +58,7 @@ def last_name(call: Call) -> str:
 def ways(call: Call, device: str) -> list[tuple[str, bool, int, str]]:
     """The kinds of comparisons that mean something: (kind, from copies, threads, device)."""
     s, name = call.subject, last_name(call)
-    if ".__hash__(" in call.statement:  # an address
+    if re.search(r"\.__(hash|getstate|reduce\w*)__\(", call.statement):  # addresses, numbers of objects
         return []
     if s.how == "method" and call.statement.startswith("result = ("):  # of something that is no tensor
         return []
@@ -71,7 +71,7 @@ def ways(call: Call, device: str) -> list[tuple[str, bool, int, str]]:
     text = "\n".join([*call.lines, call.statement])
     found = []
     # Copies are leaves of their own and share nothing.
-    if s.how != "class" and not name.startswith((*BY_MEMORY, "detach_", "dim_order")) and not (s.path.startswith(STEPWISE) and "expand" in text) and not any(h in text for h in HELPERS) and not (writes(call) and "requires_grad_" in text):
+    if s.how != "class" and not name.startswith((*BY_MEMORY, "detach_", "dim_order", "storage_offset")) and not (s.path.startswith(STEPWISE) and "expand" in text) and not any(h in text for h in HELPERS) and not (writes(call) and "requires_grad_" in text):
         found.append(("layout", True, 1, "cpu"))
     if "arange(" in text:
         found.append(("threads", False, 2, "cpu"))
@@ -89,9 +89,12 @@ def value_of(value) -> tuple:
         with strata.DisableTorchFunction():
             if value.is_meta or value.numel() and value.untyped_storage().nbytes() == 0:
                 return "no values", str(value.dtype), tuple(value.shape)
-            return seen(value)
+            try:
+                return seen(value)
+            except (ValueError, RuntimeError):  # a parameter that has no shape yet
+                return (type(value).__name__,)
     if isinstance(value, (tuple, list)):
-        return tuple(value_of(v) for v in value)
+        return len(value), *(value_of(v) for v in value[:MANY])
     if isinstance(value, (bool, int, float, complex, str, type(None), strata.dtype)):
         return (repr(value),)
     return (type(value).__name__,)
@@ -124,7 +127,7 @@ def ran(call: Call, copied: bool, device: str) -> Outcome | None:
     except Exception as error:  # noqa: BLE001
         if device != "cpu":
             drained(device)
-        return Outcome(("error", text)) if (text := judged(error)) else Outcome(("raised", type(error).__name__, str(error)[:2000]))
+        return Outcome(("error", text)) if (text := judged(error)) else Outcome(("raised", type(error).__name__, shortened(str(error))))
     got = [value_of(names.get("result"))]
     operands = {n: names[n] for n in call.operands if isinstance(names.get(n), strata.Tensor)}
     got += [value_of(t) for t in operands.values()]
@@ -133,8 +136,13 @@ def ran(call: Call, copied: bool, device: str) -> Outcome | None:
             exec(compile(call.after, "<after>", "exec"), names)
             got += [value_of(t.grad) for t in operands.values() if t.is_leaf]
         except Exception as error:  # noqa: BLE001
-            got.append(("raised", type(error).__name__, str(error)[:2000]))
+            got.append(("raised", type(error).__name__, shortened(str(error))))
     return Outcome(tuple(got))
+
+
+def shortened(text: str) -> str:
+    """Begin and end of a long text; the end may name the operator."""
+    return text if len(text) < 2000 else f"{text[:1000]} ... {text[-1000:]}"
 
 
 def differentiable(result) -> bool:

@@ -3,6 +3,7 @@ arguments replaced by hostile ones, or one too few or too many."""
 
 from __future__ import annotations
 
+import keyword
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -219,7 +220,8 @@ def operator_arguments(subject: Subject, draw: Draw, group: Draw) -> tuple[list[
 
 
 def joined(args: list[str], kwargs: dict[str, str]) -> str:
-    return ", ".join([*args, *(f"{k}={v}" for k, v in kwargs.items())])
+    named = [f"**{{{k!r}: {v}}}" if keyword.iskeyword(k) else f"{k}={v}" for k, v in kwargs.items()]
+    return ", ".join([*args, *named])
 
 
 def more_or_less(args: list[str], kwargs: dict[str, str], draw: Draw) -> None:

@@ -22,6 +22,7 @@ BY_MEMORY = ("batch_norm", "instance_norm", "native_batch_norm", "empty", "as_st
 # Products and factorisations take a library's order of additions above some size.
 LIBRARY = ("matmul", "conv", "linalg", "factor", "decompose", "attention", "compose")
 BIG = 1 << 22  # elements whose values are not compared
+MANY = 1000  # results of one call; those after are not compared
 # Results that are as large as the square of an operand.
 GROWING = ("diag", "meshgrid", "cartesian", "combinations", "block_diag", "kron", "outer", "ger", "vander", "cdist", "pdist", "one_hot")
 COPY = "lambda t: t.detach().clone(memory_format=strata.contiguous_format).requires_grad_(t.requires_grad)"
@@ -37,6 +38,8 @@ class Outcome:
 
     @staticmethod
     def of(value) -> Outcome:
+        if isinstance(value, (tuple, list)) and len(value) > MANY:
+            return Outcome((len(value), *(seen(v) for v in value[:MANY])))
         return Outcome(tuple(seen(v) for v in value) if isinstance(value, (tuple, list)) else (seen(value),))
 
 
