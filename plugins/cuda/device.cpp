@@ -268,7 +268,8 @@ StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument
     values[k] = a.bytes ? const_cast<uint64_t*>(&a.value) : static_cast<void*>(&memory[k]);
   }
   values[count] = &items;
-  constexpr int64_t kBlock = 128, kMostBlocks = 1 << 20;
+  // A thread of a long launch takes several items, whose reads are under way together.
+  constexpr int64_t kBlock = 128, kMostBlocks = 1 << 13;
   const int64_t blocks = std::min(group ? items : (items + kBlock - 1) / kBlock, kMostBlocks);
   const unsigned block = group ? group : unsigned(kBlock);
   return told(driver().launch(reinterpret_cast<CUfunction>(kernel), unsigned(blocks), 1, 1, block, 1, 1, 0,
@@ -317,6 +318,8 @@ static __device__ void or_status(i32* status, i32 bits) { atomicOr(status, bits)
     "(i64)gridDim.x * blockDim.x",
     "or_status",
     "#pragma unroll",
+    "#pragma unroll 4",
+    "__restrict__ ",
     256,
     "extern \"C\" __global__ void __launch_bounds__(GROUP) ",
     "",

@@ -256,6 +256,8 @@ static inline void or_status(__global i32* status, i32 bits) { atomic_or((volati
     "(i64)get_global_size(0)",
     "or_status",
     "",
+    "",
+    "restrict ",
     64,
     "__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void ",
     "__local ",

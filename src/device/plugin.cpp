@@ -82,6 +82,8 @@ lower::Dialect dialect_of(const StrataDialect& d) {
   made.item_step = d.item_step;
   made.or_status = d.or_status;
   made.each_lane = d.unroll;
+  made.each_item = d.unroll_items;
+  made.apart = d.apart;
   made.group = int(d.group);
   if (!d.group) return made;
   made.group_entry = d.group_entry;

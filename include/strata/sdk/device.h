@@ -58,8 +58,10 @@ typedef struct StrataDialect {
   const char* first_item; /* of an entry point without slots: the number of the first item that it runs, and how many
                              lie between its items */
   const char* item_step;
-  const char* or_status; /* a function of an i32* in the device's memory and an i32: ors it in, whoever else does */
-  const char* unroll;    /* a line before a loop of few turns that should have no turns left, or nothing */
+  const char* or_status;    /* a function of an i32* in the device's memory and an i32: ors it in, whoever else does */
+  const char* unroll;       /* a line before a loop of few turns that should have no turns left, or nothing */
+  const char* unroll_items; /* a line before the loop over an entry point's items, or nothing */
+  const char* apart; /* between a pointer's type and its name: nothing else reaches what it points to, or nothing */
 
   /* Groups of items. The items of one share memory, in which nothing stands at the start, and wait for each other:
    * behind a barrier each sees what all wrote before theirs. All items of a group come to the same barriers. In a text

@@ -25,7 +25,7 @@ struct Dialect {
   // Entry points of devices (print/print_entry.h; include/strata/sdk/device.h says what each is).
   const char* entry = "void ";
   bool slots = false;
-  const char *first_item = "", *item_step = "", *or_status = "";
+  const char *first_item = "", *item_step = "", *or_status = "", *each_item = "";
   // Groups of items, which share memory and wait for each other. `group`: how many items, of a device the most that one
   // may have; 0: there are none.
   int group = 0;

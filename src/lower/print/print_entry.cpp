@@ -68,7 +68,7 @@ static std::string entry_text(const Nest& nest, const Dialect& d, const std::str
     out += str_cat("const u64* a, i64 first, i64 past", group ? ", i32 lane, u64* scratch" : "", ") {\n", fetched,
                    "  for (i64 item = first; item < past; item++) {\n");
   else
-    out += str_cat(", i64 items) {\n", group ? memory_of_group(d) : "",
+    out += str_cat(", i64 items) {\n", group ? memory_of_group(d) : str_cat(d.each_item, "\n"),
                    "  for (i64 item = ", group ? d.first_group : d.first_item,
                    "; item < items; item += ", group ? d.group_step : d.item_step, ") {\n");
   // The last loop is the fastest.
