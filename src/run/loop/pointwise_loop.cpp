@@ -36,7 +36,9 @@ void fill_block(const char* from, int64_t rest, char* block) {
   W first;
   std::memcpy(&first, from, sizeof(W));
   for (int64_t l = 0; l < kBlock; ++l) std::memcpy(block + l * sizeof(W), &first, sizeof(W));
+#ifdef __clang__
 #pragma clang loop vectorize(disable) unroll(disable)
+#endif
   for (int64_t l = 1; l < rest; ++l) std::memcpy(block + l * sizeof(W), from + l * sizeof(W), sizeof(W));
 }
 
