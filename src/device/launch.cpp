@@ -123,7 +123,7 @@ bool run_split(Unit& unit, const lower::KernelDesc& desc, DType dtype, const Ope
   if (!split) return false;
   const std::string key = key_of(desc, dtype, int(rows.sizes.size()), elements.sizes.size());
   const KernelNest& parts = kernel_nest(key + "/parts", [&] { return split->parts; }, unit.plugin().dialect.group);
-  const KernelNest& fold = kernel_nest(key + "/fold", [&] { return split->fold; });
+  const KernelNest& fold = kernel_nest(key + "/fold", [&] { return split->fold; }, unit.plugin().dialect.group);
   DimVec sizes = rows.sizes, strides(rows.sizes.size() + 1);
   sizes.push_back(chunks);
   for (size_t d = sizes.size(), n = 1; d-- > 0; n *= size_t(sizes[d])) strides[d] = int64_t(n);

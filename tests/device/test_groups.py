@@ -77,6 +77,18 @@ def test_rows_of_groups_have_the_bits_of_the_cpu(shape: tuple[int, ...], dtype: 
     assert "softmax" not in strata.fallback.report()
 
 
+@pytest.mark.parametrize("dtype", (strata.float32, strata.int32), ids=str)
+def test_rows_of_more_chunks_than_a_group_has_items(dtype: strata.dtype) -> None:
+    """19 whole chunks of 65,536 elements and a piece: one batch of 16 and a rest."""
+    strata.manual_seed(9)
+    x = (strata.randn(2, 1_300_001) * 3).to(dtype)
+    for name in ("sum", "amax", "amin of zeros", "argmax", "max", "norm"):
+        if dtype.is_floating_point or name != "norm":
+            expected, there = OPERATORS[name](x), x.to(DEVICE)
+            for _ in range(SCHEDULES):
+                assert same(expected, OPERATORS[name](there)), name
+
+
 def test_a_missing_barrier_is_seen() -> None:
     """Of a softmax: without one of its 12 barriers some row differs, whatever the order of items."""
     strata.manual_seed(4)

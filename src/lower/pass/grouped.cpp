@@ -6,10 +6,12 @@ namespace {
 
 bool is_arg(const Reduction& r) { return r.combine == Combine::ArgMax || r.combine == Combine::ArgMin; }
 
-// Whether items may reduce parts of it: no sequence, no chains of products.
-bool divides(const Reduction& r) {
+// Whether items may reduce parts of it: no sequence, no chains of products; of chunks no first of equals.
+bool divides(const Reduction& r, DType value) {
   const bool pairs = r.combine == Combine::Mul && is_complex(r.accumulator);
-  return !r.sequence && !r.of_chunks && !r.multiplies() && !pairs && r.guard < 0 && !(is_arg(r) && r.value[1] >= 0);
+  const bool extremum = r.combine == Combine::Max || r.combine == Combine::Min;
+  const bool first = r.of_chunks && (is_arg(r) || (extremum && is_float(value)));
+  return !r.sequence && !first && !r.multiplies() && !pairs && r.guard < 0 && !(is_arg(r) && r.value[1] >= 0);
 }
 
 }  // namespace
@@ -20,7 +22,7 @@ uint64_t grouped_ranges(const Nest& nest) {
   for (size_t v = 0; v < nest.nodes.size(); ++v) {
     if (nest.nodes[v].op != Op::Reduced) continue;
     const Reduction& r = nest.reductions[nest.nodes[v].imm];
-    if (!divides(r) || (over && r.over != over)) return 0;
+    if (!divides(r, nest.nodes[size_t(r.value[0])].type) || (over && r.over != over)) return 0;
     over = r.over;
   }
   const uint64_t rows = nest.loops() & ~over;

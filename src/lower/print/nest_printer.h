@@ -145,6 +145,7 @@ class NestPrinter {
   void group_values(const Reduction& r, uint64_t ranges, const Done& done, const std::string& text);
   void group_reduction(int number, const int nodes[2], uint64_t ranges, const Done& done);
   void group_tree(const Reduction& r, DType t, Holes holes, uint64_t ranges, const Done& done);
+  void group_fold(const Reduction& r, const Holes& holes, uint64_t ranges, const Done& done);
   void group_extremum(const Reduction& r, DType t, Holes holes, uint64_t ranges, const Done& done);
   void group_arg(const Reduction& r, const int nodes[2], uint64_t ranges, const Done& done);
   void group_plain(int number, const Reduction& r, Holes holes, uint64_t ranges, const Done& done);

@@ -115,6 +115,7 @@ void NestPrinter::group_tree(const Reduction& r, DType t, Holes holes, uint64_t 
       r.chunk < 0 ? fill("depth = push_${c}_$e(waiting, depth, chunk++, all[0]);", holes) : fill("$r = all[0];", holes);
   helpers_.add(add ? "tree_add" : "tree_mul", t);
   line(fill("$e $r;", holes));
+  if (r.of_chunks) return group_fold(r, holes, ranges, done);
   open("{");
   line(fill("$e part[$p];", holes));
   if (r.chunk < 0) lines(fill("$e waiting[48];\ni64 chunk = 0, depth = 0;\n", holes));
@@ -153,6 +154,37 @@ void NestPrinter::group_tree(const Reduction& r, DType t, Holes holes, uint64_t 
            holes));
   close();
   if (r.chunk < 0) line(fill("$r = last_${c}_$e(waiting, depth, $none);", holes));
+  close();
+}
+
+// What chunks gave, as many at a time as there are items: they fold pairwise, and wait as one of their number would.
+void NestPrinter::group_fold(const Reduction& r, const Holes& holes, uint64_t ranges, const Done& done) {
+  open("{");
+  lines(
+      fill("$e waiting[48];\n"
+           "i64 depth = 0;\n"
+           "$l$e* const all = ($l$e*)scratch;\n",
+           holes));
+  open(fill("for (i64 block = 0; block < length; block += $g) {", holes));
+  line(fill("const i64 stop = block + $g < length ? block + $g : length;", holes));
+  open(fill("for (i64 at = block + lane; at < stop; at += $g) {", holes));
+  group_values(r, ranges, done, fill("all[lane] = $v;\n", holes));
+  close();
+  lines(
+      fill("$wait\n"
+           "if (stop - block == $g) {\n"
+           "  for (int w = 1; w < $g; w *= 2) {\n"
+           "    if (!(lane & (2 * w - 1))) all[lane] = all[lane] $o all[lane + w];\n"
+           "    $wait\n"
+           "  }\n"
+           "  depth = push_${c}_$e(waiting, depth, block / $g, all[0]);\n"
+           "} else {\n"
+           "  for (i64 k = 0; k < stop - block; k++) depth = push_${c}_$e(waiting, depth, k, all[k]);\n"
+           "}\n"
+           "$wait\n",
+           holes));
+  close();
+  line(fill("$r = last_${c}_$e(waiting, depth, $none);", holes));
   close();
 }
 
