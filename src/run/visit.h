@@ -95,8 +95,10 @@ inline T multiply_values(T a, T b) {
     return a && b;
   else if constexpr (std::is_integral_v<T>)
     return T(uint64_t(a) * uint64_t(b));
-  else
+  else if constexpr (std::is_floating_point_v<T>)
     return a * b;
+  else  // as kernels do: C++'s own makes infinities of some NaN
+    return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
 }
 template <class T>
 inline bool is_nan(T a) {
