@@ -111,7 +111,7 @@ def main() -> int:
         return 1
     failed = compare(strata, device, options.dtypes, options.every) + compare_rows(strata, device)
 
-    from network import trained
+    from strata.testing._device.whole import trained
 
     _C._set_library_enabled(False)
     for optimizer in ("SGD", "AdamW"):

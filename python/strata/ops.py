@@ -11,7 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["OpInfo", "OpOverload", "OpOverloadPacket", "dump", "explain_dispatch", "get", "info", "kernel_source", "load_library", "names", "schema"]
+__all__ = [
+    "OpInfo",
+    "OpOverload",
+    "OpOverloadPacket",
+    "coverage",
+    "dump",
+    "explain_dispatch",
+    "get",
+    "info",
+    "kernel_source",
+    "load_library",
+    "names",
+    "schema",
+]
 
 OpOverload = _C.OpOverload
 
@@ -280,6 +293,12 @@ def info(op: str | Callable | OpOverload | OpOverloadPacket, /) -> OpInfo:
     if made is None:
         raise ValueError(f"info: expected an operator of the table, got {full}, which was defined outside of it; see strata.ops.dump")
     return OpInfo(*made)
+
+
+def coverage(device: str | _C.device, /) -> Any:
+    """How each operator of the table runs on a plugin's device: by printed kernels, as parts, as a view, or on the CPU and back,
+    and why. Printed: counts and what falls back; `rows()` has a row (op, runs, why) of every operator."""
+    return _lazy.load("strata._coverage").of(device)
 
 
 def explain_dispatch(op: str | Callable | OpOverload | OpOverloadPacket, /, *args: Any, **kwargs: Any) -> Text:

@@ -9,7 +9,7 @@ import warnings
 import devices
 import pytest
 import strata
-from network import Net
+from strata.testing._device.whole import Net
 
 DEVICE = devices.null()
 CONTROL = ctypes.CDLL(str(devices.plugin("null"))).strata_null_control

@@ -16,7 +16,7 @@ import warnings
 import devices
 import pytest
 import strata
-from network import Net, trained
+from strata.testing._device.whole import Net, trained
 
 DEVICE = devices.null()
 CONTROL = ctypes.CDLL(str(devices.plugin("null"))).strata_null_control

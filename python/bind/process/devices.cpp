@@ -84,6 +84,16 @@ PyObject* find(PyObject*, PyObject*) {
   });
 }
 
+// _device_offers(device, operator)
+PyObject* offers(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* device;
+    const char* op;
+    if (!PyArg_ParseTuple(args, "Os", &device, &op)) return nullptr;
+    return wrap(unit_of(device).offers(op));
+  });
+}
+
 PyObject* current(PyObject*, PyObject* device) {
   return guarded([&] { return wrap(int64_t(device::current_index(to_Device(device).type))); });
 }
@@ -251,6 +261,7 @@ PyMethodDef functions[] = {
     {"_device_plugins", plugins, METH_NOARGS, "(name, version, file, number of devices) of each plugin."},
     {"_device_reason", reason, METH_O, "Why the plugin of that name has no devices; empty where it has."},
     {"_device_find", find, METH_NOARGS, "Loads plugins that the environment or installed packages name."},
+    {"_device_offers", offers, METH_VARARGS, "Whether a device offers an operator of a name."},
     {"_device_current", current, METH_O, "This thread's current device of a type: its number."},
     {"_device_set_current", set_current, METH_O, "Makes a device this thread's current one."},
     {"_device_synchronize", synchronize, METH_O, "Waits for a device; raises what went wrong there."},

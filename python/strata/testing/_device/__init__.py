@@ -1,0 +1,1 @@
+"""Grading a device's plugin: `python -m strata.backend_test`."""

@@ -1,0 +1,113 @@
+"""Grading a plugin: the null device as it is and with faults, a device made by the steps of docs/add-a-device.md, coverage."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import devices
+import pytest
+import strata
+from strata import backend_test
+from strata.testing._device.calls import difference, shown
+from strata.testing._device.grade import grade
+
+PLUGIN = devices.plugin("null")
+DEVICE = devices.null()
+CONTROL = ctypes.CDLL(str(PLUGIN)).strata_null_control
+
+
+def control(what: str, value: object) -> None:
+    assert CONTROL(what.encode(), str(value).encode()) == 0
+
+
+def test_a_sample_of_all_levels_passes(tmp_path, capsys):
+    seed = os.environ.get("STRATA_TEST_SEED", "0")
+    page, rows = tmp_path / "page.html", tmp_path / "rows.json"
+    status = backend_test.main([str(PLUGIN), "--sample", "4", "--seed", seed, "--dtypes", "float32", "int64", "--html", str(page), "--json", str(rows)])
+    told = capsys.readouterr()
+    assert status == 0, told.out
+    assert "level 5" in told.out and told.out.strip().endswith("reached level 5") and "level 2: " in told.err
+    found = json.loads(rows.read_text())
+    assert found["reached"] == 5 and {r["level"] for r in found["rows"]} == set(range(6))
+    assert {r["form"] for r in found["rows"] if r["level"] == 2} == {"dense", "every second", "turned", "empty", "special"}
+    assert "null" in page.read_text() and page.read_text().count("<table>") == 6
+
+
+def test_a_hidden_operator_is_missing_and_fails_the_last_level(capsys):
+    control("hide", "aten::exp")
+    try:
+        status = backend_test.main([str(PLUGIN), "--only", "aten::exp", "--dtypes", "float32"])
+    finally:
+        control("hide", "")
+    text = capsys.readouterr().out
+    assert status == 1 and "reached level 4" in text
+    assert "FAILED level 5 nothing is hidden: AssertionError: the plugin does not offer aten::exp" in text
+    assert re.search("missing on the device, computed by the CPU: .*aten::exp", text)
+
+
+def test_a_failing_kernel_is_a_failing_row():
+    control("fail_kernel", 1)
+    report = grade(str(PLUGIN), level=1, only="aten::sinh", dtypes=["float32"])
+    assert report.reached == -1 and any("a fault that was asked for" in r.why for r in report.failed)
+    assert grade(str(PLUGIN), level=1, only="aten::sinh", dtypes=["float32"]).reached == 1
+
+
+def test_differences_in_words():
+    a = strata.tensor([1.0, -0.0, float("nan")])
+    assert shown(a) == shown(a.clone()) != shown(a.abs())
+    assert difference(shown(a), shown(a.abs())) == "1 of 3 elements of strata.float32 have other bits, the first is number 1"
+    assert difference([shown(a)], [shown(a.double())]) == "dtype strata.float32, expected strata.float64"
+    assert difference("IndexError", [shown(a)]) == "gave IndexError, expected a result"
+
+
+def test_what_can_not_be_graded(tmp_path, capsys):
+    assert backend_test.main([str(tmp_path / "absent.so")]) == 2
+    assert "expected a shared object" in capsys.readouterr().err
+
+
+def test_levels_above_memory_need_a_clone(tmp_path):
+    report = grade(str(PLUGIN), level=1, named_clone=str(tmp_path))
+    assert report.reached == 0 and "--clone" in report.text()
+
+
+def commands(document: Path) -> str:
+    """What the document's steps type into a shell."""
+    steps = document.read_text().split("\n## Steps\n")[1].split("\n## ")[0]
+    return "\n".join(re.findall(r"```sh\n(.*?)```", steps, re.S))
+
+
+def test_the_documents_steps_make_a_device_of_level_1(tmp_path):
+    root = devices.ROOT
+    shell = "set -e\n" + re.sub(r"^ +", "", commands(root / "docs/add-a-device.md"), flags=re.M)
+    assert "cmake --install" in shell and "strata.backend_test" in shell
+    # The build of these tests in the place of the release build, a few operators in the place of all.
+    shell = shell.replace("$STRATA/build/release", str(PLUGIN.parent.parent.parent))
+    shell = shell.replace("--level 1", "--level 1 --sample 8 --dtypes float32 int64")
+    env = {**os.environ, "STRATA": str(root), "PYTHONPATH": str(root / "python"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split("\n")[-2] == "reached level 1"
+    assert sum(len(f.read_text().splitlines()) for f in (tmp_path / "tiny_device").iterdir()) < 400
+
+
+def test_coverage_of_a_device():
+    found = strata.ops.coverage("null")
+    rows = {r.op: r for r in found.rows()}
+    assert rows["aten::neg"].runs == rows["aten::softmax.int"].runs == rows["aten::add_.Tensor"].runs == "kernels"
+    assert rows["aten::transpose.int"].runs == "view" and rows["aten::conv2d"].runs == "composite" and rows["aten::item"].runs == "host"
+    assert rows["aten::linalg_qr"] == ("aten::linalg_qr", "fallback", "LAPACK computes it, a library")
+    assert "sizes of its results depend on values" in rows["aten::nonzero"].why
+    assert "aten::linalg_qr: fallback; LAPACK computes it, a library" in repr(found) and "kernels printed in its dialect" in repr(found)
+    control("hide", "aten::neg")
+    try:
+        assert {r.op for r in strata.ops.coverage(DEVICE).rows() if r.runs == "hidden"} == {"aten::neg"}
+    finally:
+        control("hide", "")
+    with pytest.raises(RuntimeError, match="no plugin for the device"):
+        strata.ops.coverage("cpu")
