@@ -87,9 +87,9 @@ def value_of(value) -> tuple:
     """What is compared of a result: bits of tensors, numbers and words; of other objects the type alone."""
     if isinstance(value, strata.Tensor):
         with strata.DisableTorchFunction():
-            if value.is_meta or value.numel() and value.untyped_storage().nbytes() == 0:
-                return "no values", str(value.dtype), tuple(value.shape)
             try:
+                if value.is_meta or value.numel() and value.untyped_storage().nbytes() == 0:
+                    return "no values", str(value.dtype), tuple(value.shape)
                 return seen(value)
             except (ValueError, RuntimeError):  # a parameter that has no shape yet
                 return (type(value).__name__,)
