@@ -48,7 +48,7 @@ def test_nothing_differs_where_nothing_is_wrong(tmp_path):
     names = [r["op"] for r in found]
     assert {"aten::linear", "aten::gelu", "aten::gelu_backward", "aten::native_dropout_backward"} <= set(names)
     gelu = found[names.index("aten::gelu")]
-    assert gelu["inputs"] == ["float32[8, 16]"] and "network.py:" in gelu["line"] and gelu["device"] == "null:0"
+    assert gelu["inputs"] == ["float32[8, 16]"] and "test_debug.py:" in gelu["line"] and gelu["device"] == "null:0"
     assert gelu["statistics"][0]["nan"] == 0 and gelu["statistics"][0]["min"] >= -0.2
 
 
