@@ -187,6 +187,8 @@ class KernelRow(Bodied):
     order: str = key("as of operators over an index space", "", beside="space", words="tree sequence chains")
     rank: int = key("as of operators over an index space", 0, beside="space")
     promote: str = key("the dtype of the computation", "first", words=PROMOTE, shown="`first`", beside="compute rows")
+    lie: str = key("how its rows lie: `anywhere`, or `along` memory, as whole tensors do; these need no form for rows across memory",
+                   "anywhere", words="anywhere along", beside="rows", shown="`anywhere`")
     operator: str = key("the name in its errors", "", shown="its own")
     doc: str = key("what it computes", "")
 

@@ -26,6 +26,7 @@ struct KernelDesc {
   bool sequence = false;  // element after element in that order; else tree T
   int rank = 0;           // the only number of dims that its groups have; 0: any
   bool by_hand = false;   // C++ runs it on the CPU: no kernel of it is linked
+  bool across = true;     // of a Rows kernel: its rows may lie across memory
 };
 
 // The table's own, printed by gen/.

@@ -122,7 +122,12 @@ std::string ReductionPrinter::groups(const std::string& element) {
     other |= form_of(r) != Form::Tree && form_of(r) != Form::Free;
   }
   if (other || pass_.reductions.empty()) return "";
-  unrolled_ = trees && lines <= kShort;
+  // Products are not worth a second form for long rows, nor vectors of 64-bit lanes, which are several registers each,
+  // one for short rows that is all in registers.
+  auto narrow = [&](const Reduction& r) { return traits(pass_.nodes[size_t(r.value[0])].type).bits <= 32; };
+  auto product = [](const Reduction& r) { return r.combine == Combine::Mul; };
+  blocked_ = trees && lines <= kShort && std::ranges::none_of(pass_.reductions, product);
+  unrolled_ = blocked_ && std::ranges::all_of(pass_.reductions, narrow);
   // What rows are known to be takes the other cases with it.
   const bool short_rows = kernel_.length > 0 && kernel_.length <= 1024 && !kernel_.across;
   const bool long_rows = kernel_.length > 1024 && kernel_.length <= 65536 && !kernel_.across;
@@ -213,7 +218,7 @@ std::string ReductionPrinter::before() {
 }
 
 std::string ReductionPrinter::blocks(const std::string& element) {
-  if (!unrolled_) return "";
+  if (!blocked_) return "";
   auto free = [&](const Part& p) -> std::string {
     if (p.form == Form::Tree) return "";
     return std::string("      $acc = $combine($acc, $value);\n") +

@@ -17,7 +17,7 @@ class ReductionPrinter {
   // complete(), is all that the pass needs. Empty where it does not apply.
   std::string groups(const std::string& element);
   bool complete() const { return complete_; }
-  // After before(), where groups() was short: whole blocks of 1,024 elements, without a branch. Declares `done`, where
+  // After before(), where the text is short: whole blocks of 1,024 elements, without a branch. Declares `done`, where
   // the loop then begins.
   std::string blocks(const std::string& element);
   std::string before();
@@ -47,7 +47,7 @@ class ReductionPrinter {
   bool vector_;
   Needs& needs_;
   std::vector<std::string> names_;
-  bool unrolled_ = false, complete_ = false;
+  bool blocked_ = false, unrolled_ = false, complete_ = false;
 };
 
 }  // namespace strata::lower
