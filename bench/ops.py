@@ -59,6 +59,23 @@ def reductions(torch):
     }
 
 
+def columns(torch):
+    """Short rows, and rows across memory."""
+    x, short, flags = torch.randn(4096, 4, 64), torch.randn(65536, 8), torch.randn(4096, 4, 64) > 0
+    pixels, square = torch.randn(64, 16, 1024), torch.randn(2048, 1024)
+    return {
+        "softmax_middle": lambda: x.softmax(1),
+        "softmax_channels": lambda: pixels.softmax(1),
+        "log_softmax_short": lambda: short.log_softmax(-1),
+        "logsumexp_middle": lambda: x.logsumexp(1),
+        "std_middle": lambda: x.std(1),
+        "max_middle": lambda: x.max(1),
+        "argmax_channels": lambda: pixels.argmax(1),
+        "any_middle": lambda: flags.any(1),
+        "sum_turned": lambda: square.t().sum(),
+    }
+
+
 def products(torch):
     a, b = torch.randn(64, 32, 32), torch.randn(64, 32, 32)
     c, d = torch.randn(256, 16, 16), torch.randn(256, 16, 16)
@@ -130,7 +147,7 @@ def pictures(torch):
 
 def gradients(torch):
     F = torch.nn.functional
-    x = torch.randn(2048, 1024, requires_grad=True)
+    x, cube = torch.randn(2048, 1024, requires_grad=True), torch.randn(4096, 4, 64, requires_grad=True)
     places, labels = torch.randint(0, 1024, (2048, 1024)), torch.randint(0, 1024, (2048,))
     picture = torch.randn(8, 64, 56, 56, requires_grad=True)
     table, words = torch.randn(4096, 256, requires_grad=True), torch.randint(0, 4096, (2048,))
@@ -145,6 +162,7 @@ def gradients(torch):
         "gather_grad": of(lambda: x.gather(1, places), x),
         "gelu_grad": of(lambda: F.gelu(x), x),
         "softmax_grad": of(lambda: x.softmax(-1), x),
+        "softmax_middle_grad": of(lambda: cube.softmax(1), cube),
         "layer_norm_grad": of(lambda: F.layer_norm(x, (1024,), weight, bias), x, weight, bias),
         "cross_entropy_grad": of(lambda: F.cross_entropy(x, labels), x),
         "embedding_grad": of(lambda: F.embedding(words, table), table),
@@ -153,7 +171,7 @@ def gradients(torch):
     }
 
 
-GROUPS = (conversions, reductions, products, arrangements, pictures, gradients)
+GROUPS = (conversions, reductions, columns, products, arrangements, pictures, gradients)
 
 
 def hot(torch) -> dict:

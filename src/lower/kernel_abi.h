@@ -55,6 +55,21 @@ enum { STRATA_COLUMN_TREE = 4, STRATA_TREE_BYTES = 256 };
 
 typedef void (*StrataColumnsFn)(const StrataColumnArgs* args);
 
+// A whole pass for neighbouring rows side by side: a column is a row, and 16 of them are one vector. What the pass
+// reduces it only writes, an accumulator for each element; the caller folds (run/loop/rows_across.h). For kernels of
+// real numbers that set no status.
+typedef struct StrataAcrossArgs {
+  // Outputs, inputs, rows of temporaries, two for each reduction of the kernel (its result; the index of an argmax),
+  // and one for each reduction of this pass (what it reduces): the first element of the first column.
+  char* const* ptr;
+  const int64_t* step;  // likewise: bytes from one element of a column to the next
+  const void* params;
+  int64_t columns;  // a multiple of 16; all are in memory, side by side
+  int64_t length;   // elements of a column
+} StrataAcrossArgs;
+
+typedef void (*StrataAcrossFn)(const StrataAcrossArgs* args);
+
 enum {
   STRATA_COMBINE_ADD,
   STRATA_COMBINE_MUL,
@@ -78,7 +93,9 @@ typedef struct StrataRowPass {
   uint8_t reductions;       // how many it makes
   uint8_t elementwise;      // 1: writes outputs with one value per element; 0: reductions only, or per-row outputs
   uint8_t trees;            // 1: `columns` takes trees
+  uint8_t plain;            // 1 and the number of an input, if the pass only reduces its elements as they are; or 0
   StrataColumnsFn columns;  // of the first pass, or null
+  StrataAcrossFn across;    // or null; the kernel has the form if each pass has it or is plain
 } StrataRowPass;
 
 // Nests: the arguments of a printed function (lower/print/print_nest.h lists its parameters) in arrays, as its adapter

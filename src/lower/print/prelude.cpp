@@ -42,8 +42,20 @@ typedef struct StrataColumnArgs {
   i64 lowers, apart, columns, rows, jump, length, tree, begins;
 } StrataColumnArgs;
 typedef void (*StrataColumnsFn)(const StrataColumnArgs* args);
+typedef struct StrataAcrossArgs {
+  char* const* ptr;
+  const i64* step;
+  const void* params;
+  i64 columns, length;
+} StrataAcrossArgs;
+typedef void (*StrataAcrossFn)(const StrataAcrossArgs* args);
 typedef struct StrataReduction { u8 combine, accumulator; } StrataReduction;
-typedef struct StrataRowPass { StrataRowFn fn; u8 reductions, elementwise, trees; StrataColumnsFn columns; } StrataRowPass;
+typedef struct StrataRowPass {
+  StrataRowFn fn;
+  u8 reductions, elementwise, trees, plain;
+  StrataColumnsFn columns;
+  StrataAcrossFn across;
+} StrataRowPass;
 typedef struct StrataKernelEntry {
   const char* name;
   u8 dtype, kind, outputs, inputs, scalars, scratch_rows, passes, reductions, sets_status;

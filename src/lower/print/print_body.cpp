@@ -56,8 +56,8 @@ DType mask_lane(int bits) {
   return bits == 8 ? DType::I8 : bits == 16 ? DType::I16 : bits == 64 ? DType::I64 : DType::I32;
 }
 
-BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, bool wide)
-    : kernel_(kernel), pass_(pass), vector_(vector), wide_(wide), needs_(needs) {
+BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, bool wide, bool across)
+    : kernel_(kernel), pass_(pass), vector_(vector), wide_(wide), across_(across), needs_(needs) {
   for (const char* word :
        {"int",      "long",     "float",   "double",  "char",    "short",    "void",     "if",       "for",
         "do",       "while",    "else",    "return",  "const",   "static",   "signed",   "unsigned", "switch",
@@ -94,7 +94,7 @@ BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Ne
   for (const Carry& c : pass.carries)
     for (int v : c.uses()) splat_[size_t(v)] = 1;
   for (const Store& s : pass.stores)
-    if (s.scratch || !kernel.outputs[s.operand].per_row) splat_[s.value] = 1;
+    if (across || s.scratch || !kernel.outputs[s.operand].per_row) splat_[s.value] = 1;
   for (const Reduction& r : pass.reductions)
     for (int v : r.value)
       if (v >= 0) splat_[v] = 1;
@@ -111,6 +111,7 @@ BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Ne
     if (const Node& node = pass.nodes[v]; node.op == Op::State || node.op == Op::Carried)
       names_[v] = carry_names_[node.imm][node.part];
   find_groups();
+  if (across) find_columns();
 }
 
 std::string BodyPrinter::wish(const Node& n) const {
@@ -206,6 +207,13 @@ std::string BodyPrinter::load(const Node& n, bool vector) {
   bool pairs = !scratch && is_complex(kernel_.inputs[n.imm].storage);
   std::string p = scratch ? "scratch_" + std::to_string(n.imm) : "p_" + kernel_.inputs[n.imm].name;
   std::string t = type(n.type, vector), e = traits(n.type).cname;
+  if (across_) {
+    const bool one = !scratch && kernel_.inputs[n.imm].per_row;
+    if (!scratch) p += one ? "" : " + at * s_" + kernel_.inputs[n.imm].name;
+    if (scratch) p += " + at * s_scratch_" + std::to_string(n.imm);
+    if (!vector) return "((const " + e + "*)(" + p + "))[i]";
+    return "LOAD(" + t + ", " + p + " + i * " + std::to_string(itemsize(n.type)) + ")";
+  }
   if (n.uniform) return "((const " + e + "*)" + p + ")[" + place_of(n.part, pairs) + "]";
   bool rows = kernel_.kind == KernelKind::Rows;
   if (!vector) {
@@ -237,6 +245,11 @@ std::string BodyPrinter::expression(int v, bool vector) {
              "))[" + std::to_string(n.part) + "]";
     case Op::Reduced: {
       bool index = n.part && !is_float(n.type);
+      if (across_) {
+        const std::string p = "p_reduced_" + std::to_string(2 * n.imm + index);
+        if (!vector) return "((const " + t + "*)" + p + ")[i]";
+        return "LOAD(" + type(n.type, true) + ", " + p + " + i * " + std::to_string(itemsize(n.type)) + ")";
+      }
       return "*(const " + t + "*)((const char*)args->reduced + " +
              std::to_string(16 * n.imm + (index ? 8 : n.part * itemsize(n.type))) +
              (writes_rows(pass_) ? " + row * " + std::to_string(reduced_bytes(kernel_)) : "") + ")";
@@ -245,6 +258,7 @@ std::string BodyPrinter::expression(int v, bool vector) {
     case Op::Scratch:
       return load(n, vector);
     case Op::Index:
+      if (across_) return vector ? "SPLAT(" + type(DType::I64, true) + ", at)" : "at";
       if (!vector) return "args->first + i";
       needs_.insert("lanes_vi64");
       return "SPLAT(" + type(DType::I64, true) + ", args->first + i) + LANES_vi64";

@@ -43,11 +43,17 @@ std::string print_kernel(const KernelDesc& desc, DType dtype, Isa isa);  // a wh
 // Whether a kernel has a form for rows that lie across memory: one sum, product or extremum of cheap text, and what is
 // made of it.
 bool reduces_columns(const Kernel& kernel);
+// Whether every pass of a row kernel has a form for rows side by side (kernel_abi.h); the input that a pass reduces as
+// it is, or -1.
+bool computes_across(const Kernel& kernel, Isa isa);
+int plain_input(const Pass& pass);
 std::string kernel_symbol(const Kernel& kernel, Isa isa);  // "v4_add_Tensor_f32"
 
 // Parts, for files of many kernels.
 using Needs = std::set<std::string>;  // helpers of the prelude by name, "fma_vf32"
 std::string print_function(const Kernel& kernel, Isa isa, Needs& needs);
+std::string print_across(const Kernel& kernel, size_t pass, Isa isa, Needs& needs);
+std::string comment(const Kernel& kernel, const std::string& what);
 std::string print_file(const std::string& family, const std::vector<Kernel>& kernels, Isa isa);
 std::string prelude(const Needs& needs);
 // A file in which BodyPrinter marked lines: each of these after a #line to the user's, the others after one to `name`.
@@ -62,15 +68,20 @@ DType mask_lane(int bits);  // the integer type of masks over lanes of that widt
 // Whether a pass of a row kernel only writes outputs with one value per row; it does so for many rows, whose reductions
 // are so many bytes from each other (kernel_abi.h).
 bool writes_rows(const Pass& pass);
+// The pass as it is where lanes are rows: values per row are values of lanes.
+Pass side_by_side(Pass pass);
 int64_t reduced_bytes(const Kernel& kernel);
 
 // One pass as statements. Kept apart from the loop around it, which differs between kinds of kernels.
 class BodyPrinter {
  public:
-  // wide: with vectors of WIDE lanes in the place of LANES.
-  BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, bool wide = false);
+  // wide: with vectors of WIDE lanes in the place of LANES. across: lanes are rows (side_by_side() made the pass).
+  BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, bool wide = false,
+              bool across = false);
 
   std::string uniform_part();  // scalars, results of reductions, operands with one value per row, and what follows
+  std::string column_part(int indent);  // across: what is one value for each row, before the elements
+  bool in_columns(int v) const { return hoisted_[size_t(v)]; }
   std::string element_part(int indent);
   std::string place_of(int part, bool pairs) const;  // of a value per row, among such values
   std::string ref(int v, bool vector);               // a node as an operand
@@ -95,12 +106,13 @@ class BodyPrinter {
   void emit_repeat(int carry);
   void line(const std::string& text, int origin = -1);
   void find_groups();
+  void find_columns();
   int mask_bits(int v) const;
   std::string load(const Node& n, bool vector);
 
   const Kernel& kernel_;
   const Pass& pass_;
-  bool vector_, wide_;
+  bool vector_, wide_, across_;
   Needs& needs_;
   std::vector<std::string> names_;
   std::map<std::string, int> used_;
@@ -108,7 +120,7 @@ class BodyPrinter {
   std::vector<int> owner_, group_of_;  // group: Rare nodes with one condition; owner: the innermost a node is inside of
   std::vector<std::vector<int>> groups_;
   std::vector<std::vector<char>> inside_;  // [group][node]: only the group's slow parts use it
-  std::vector<char> emitted_, splat_;
+  std::vector<char> emitted_, splat_, hoisted_;
   std::vector<uint64_t> loops_;  // per node: the carries on whose states it depends, a bit each
   uint64_t open_ = 0;            // those whose loops are being printed
   std::vector<std::vector<std::string>> carry_names_;

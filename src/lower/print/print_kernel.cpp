@@ -32,6 +32,16 @@ std::string kernel_symbol(const Kernel& k, Isa isa) {
 
 static bool is_sum(const Reduction& r) { return r.combine == Combine::Add || r.combine == Combine::Mul; }
 
+std::string comment(const Kernel& k, const std::string& what) {
+  std::string text = "// " + (k.source.empty() ? k.name : k.source) + what + "\n//   ";
+  for (char c : k.text) {
+    text += c;
+    if (c == '\n') text += "//   ";
+  }
+  while (text.back() == ' ' || text.back() == '/' || text.back() == '\n') text.pop_back();
+  return text + "\n";
+}
+
 bool reduces_columns(const Kernel& k) {
   constexpr size_t kLongest = 40;  // nodes
   if (!k.across || k.kind != KernelKind::Rows || k.passes.size() != 2) return false;
@@ -76,16 +86,6 @@ bool widens(const Kernel& k, const Pass& p, Isa isa) {
          std::none_of(p.nodes.begin(), p.nodes.end(), [&](const Node& n) { return !n.uniform && narrow(n); }) &&
          std::none_of(k.outputs.begin(), k.outputs.end(), pairs) &&
          std::none_of(k.inputs.begin(), k.inputs.end(), pairs);
-}
-
-std::string comment(const Kernel& k, const std::string& what) {
-  std::string text = "// " + (k.source.empty() ? k.name : k.source) + what + "\n//   ";
-  for (char c : k.text) {
-    text += c;
-    if (c == '\n') text += "//   ";
-  }
-  while (text.back() == ' ' || text.back() == '/' || text.back() == '\n') text.pop_back();
-  return text + "\n";
 }
 
 std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
@@ -207,7 +207,7 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
 bool takes_trees(const Kernel& k) {
   constexpr size_t kLongest = 5;  // nodes
   const Pass& pass = k.passes[0];
-  return is_sum(pass.reductions[0]) && pass.nodes.size() <= kLongest;
+  return pass.reductions[0].combine == Combine::Add && pass.nodes.size() <= kLongest;
 }
 
 // What neighbouring columns have at one element, and how it is joined. Plain sums in vectors have a second form:
@@ -326,13 +326,16 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   for (const Pass& p : k.passes) reductions += p.reductions.size();
   if (is_rows) {
     tables += "static const StrataRowPass " + symbol + "_passes[] = {";
-    for (size_t p = 0; p < k.passes.size(); ++p)
-      tables +=
-          std::string(p ? ", " : "") + "{" + symbol + "_p" + std::to_string(p) + ", " +
-          std::to_string(k.passes[p].reductions.size()) + ", " + (k.passes[p].elementwise ? "1" : "0") + ", " +
-          (p == 0 && reduces_columns(k) ? (isa != Isa::Base && takes_trees(k) ? "1, " : "0, ") + symbol + "_columns"
-                                        : "0, 0") +
-          "}";
+    const bool across = computes_across(k, isa);
+    for (size_t p = 0; p < k.passes.size(); ++p) {
+      const Pass& pass = k.passes[p];
+      const std::string own = symbol + "_p" + std::to_string(p);
+      const bool columns = p == 0 && reduces_columns(k), plain = across && plain_input(pass) >= 0;
+      tables += std::string(p ? ", " : "") + "{" + own + ", " + std::to_string(pass.reductions.size()) + ", " +
+                (pass.elementwise ? "1, " : "0, ") + (columns && isa != Isa::Base && takes_trees(k) ? "1, " : "0, ") +
+                std::to_string(plain ? plain_input(pass) + 1 : 0) + ", " + (columns ? symbol + "_columns, " : "0, ") +
+                (across && !plain ? own + "_across}" : "0}");
+    }
     tables += "};\n";
   }
   if (reductions) {
@@ -373,7 +376,12 @@ std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, I
   if (k.kind == KernelKind::Pointwise) return {{"", print_pointwise(k, isa, needs)}};
   std::vector<std::pair<std::string, std::string>> out;
   if (reduces_columns(k)) out.emplace_back("_columns", print_columns(k, isa, needs));
-  for (size_t p = 0; p < k.passes.size(); ++p) out.emplace_back("_p" + std::to_string(p), print_pass(k, p, isa, needs));
+  for (size_t p = 0; p < k.passes.size(); ++p) {
+    const std::string suffix = "_p" + std::to_string(p);
+    out.emplace_back(suffix, print_pass(k, p, isa, needs));
+    if (computes_across(k, isa) && plain_input(k.passes[p]) < 0)
+      out.emplace_back(suffix + "_across", print_across(k, p, isa, needs));
+  }
   return out;
 }
 

@@ -93,6 +93,7 @@ Joiner joiner(uint8_t how) {
     case STRATA_COMBINE_MUL:
       return joiner<U, STRATA_COMBINE_MUL>();
     case STRATA_COMBINE_MAX:
+    case STRATA_COMBINE_OR:
       return joiner<T, STRATA_COMBINE_MAX>();
     default:
       return joiner<T, STRATA_COMBINE_MIN>();
@@ -109,6 +110,7 @@ Joiner joiner_of(const StrataReduction& how) {
       return joiner<double>(how.combine);
     case DType::I8:
       return joiner<int8_t>(how.combine);
+    case DType::Bool:
     case DType::U8:
       return joiner<uint8_t>(how.combine);
     case DType::I16:

@@ -13,7 +13,7 @@ struct Joiner {
   void (*fill)(char* to, int64_t n);  // with what changes nothing that it joins
 };
 
-// Of sums, products and extrema of real numbers.
+// Of sums, products, extrema and truths of real numbers.
 Joiner joiner_of(const StrataReduction& how);
 
 }  // namespace strata::eager

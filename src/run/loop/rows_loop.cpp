@@ -8,6 +8,7 @@
 #include "core/parallel.h"
 #include "run/loop/cast.h"
 #include "run/loop/maker.h"
+#include "run/loop/rows_across.h"
 #include "run/loop/rows_columns.h"
 #include "run/loop/rows_fold.h"
 #include "run/loop/transpose.h"
@@ -125,31 +126,56 @@ class Runner {
       rest /= sizes[d];
       p += at[d] * o.reduced[d];
     }
+    const size_t turned = in && lies_ready(o) ? turned_dim(o) : 0;
     while (count > 0) {
-      int64_t run = std::min(count, sizes[nd - 1] - at[nd - 1]);
-      // Neighbours in memory belong to different runs: many of these at a time.
-      const bool turned = in && at[nd - 1] == 0 && lies_ready(o) && o.reduced[nd - 2] == width;
-      if (const int64_t runs = turned ? std::min(count / run, sizes[nd - 2] - at[nd - 2]) : 0; runs > 1) {
-        transpose(width, p, o.reduced[nd - 1], buffer, run * width, run, runs);
-        p += (runs - 1) * width;
-        at[nd - 2] += runs - 1;
-        buffer += (runs - 1) * run * width;
-        count -= (runs - 1) * run;
-      } else if (in)
-        take(o, p, o.reduced[nd - 1], buffer, width, run);
-      else
-        cast(buffer, width, p, o.reduced[nd - 1], run);
-      buffer += run * width;
-      count -= run;
+      const int64_t run = std::min(count, sizes[nd - 1] - at[nd - 1]);
+      size_t moved = nd - 1;  // that dim and those behind it are done, up to where the first of them is
+      int64_t block = 1;
+      bool begins = turned > 0;
+      for (size_t d = turned; d < nd && begins; ++d) block *= sizes[d], begins = at[d] == 0;
+      // Neighbours in memory belong to different blocks: many of these at a time.
+      const int64_t many = begins ? std::min(count / block, sizes[turned - 1] - at[turned - 1]) : 0;
+      if (many > 1) {
+        turn(o, p, turned, block, buffer, many);
+        moved = turned - 1;
+        p += many * width;
+        at[moved] += many;
+      } else {
+        in ? take(o, p, o.reduced[nd - 1], buffer, width, run) : cast(buffer, width, p, o.reduced[nd - 1], run);
+        p += run * o.reduced[nd - 1];
+        at[moved] += run;
+      }
+      buffer += (many > 1 ? many * block : run) * width;
+      count -= many > 1 ? many * block : run;
       if (count == 0) return;
-      p -= at[nd - 1] * o.reduced[nd - 1];
-      at[nd - 1] = 0;
-      for (size_t d = nd - 1; d-- > 0;) {
+      if (at[moved] < sizes[moved]) continue;
+      p -= at[moved] * o.reduced[moved];
+      at[moved] = 0;
+      for (size_t d = moved; d-- > 0;) {
         p += o.reduced[d];
         if (++at[d] < sizes[d]) break;
         p -= sizes[d] * o.reduced[d];
         at[d] = 0;
       }
+    }
+  }
+
+  // 1 and the reduced dim along which the elements lie, where that is not the last one; else 0.
+  size_t turned_dim(const RowOperand& o) const {
+    for (size_t d = l_.reduced_sizes.size() - 1; d-- > 0;)
+      if (o.reduced[d] == itemsize(o.kernel)) return d + 1;
+    return 0;
+  }
+
+  // `many` blocks of the dims from `inside` on that begin an element apart, one after the other into `buffer`.
+  void turn(const RowOperand& o, const char* p, size_t inside, int64_t block, char* buffer, int64_t many) const {
+    const DimVec& sizes = l_.reduced_sizes;
+    const int64_t width = itemsize(o.kernel), run = sizes.back();
+    for (int64_t i = 0; i < block; i += run) {
+      const char* from = p;
+      int64_t rest = i / run;
+      for (size_t d = sizes.size() - 1; d-- > inside; rest /= sizes[d]) from += rest % sizes[d] * o.reduced[d];
+      transpose(width, from, o.reduced.back(), buffer + i * width, block * width, run, many);
     }
   }
 
@@ -352,35 +378,42 @@ class Runner {
       bool whole = pass.reductions == 0 && !pass.elementwise;
       int64_t pieces = whole ? 1 : parts;
       std::vector<Value> partial(pieces * std::max<int>(pass.reductions, 1));
-      parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+      // What is gathered across memory is gathered for some parts at a time, since those share lines and pages.
+      const int64_t together =
+          in_place_ || whole ? 1 : std::min<int64_t>(4, (parts + num_threads() - 1) / num_threads());
+      parallel_for(0, (pieces + together - 1) / together, 1, [&](int64_t begin, int64_t end) {
         static thread_local Workspace space;
         int32_t status = 0;
-        for (int64_t p = begin; p < end; ++p) {
-          int64_t first = p * kPart, here = whole ? 1 : std::min(kPart, n_ - first);
-          char* memory = space.get(count * (kPart * 16 + 64));
-          char* ptr[kMaxRowOperands];
-          char* kept[kMaxRowOperands];
+        for (int64_t group = begin; group < end; ++group) {
+          const int64_t start = group * together * kPart, all = whole ? 1 : std::min(together * kPart, n_ - start);
+          const int64_t room = together * kPart * 16 + 64;
+          char* memory = space.get(count * room);
+          char* own[kMaxRowOperands];
           for (int i = 0; i < count; ++i) {
             const RowOperand& o = l_.operands[i];
-            if (o.per_row) {
-              ptr[i] = lies_ready(o) ? bases[i] : single[i].bytes;
-            } else if (direct_[i]) {
-              ptr[i] = bases[i] + first * itemsize(o.kernel);
-            } else {
-              ptr[i] = memory + i * (kPart * 16 + 64);
-              if (!o.output && !whole) stage(o, bases[i], ptr[i], first, here, true);
-            }
+            own[i] = memory + i * room;
+            if (!o.per_row && !direct_[i] && !o.output && !whole) stage(o, bases[i], own[i], start, all, true);
           }
-          for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + first * itemsize(l_.compute);
-          Value raw[kMaxReductions];
-          StrataRowArgs a{ptr, l_.params, reduced, kept, raw, here, first, n_, &status};
-          pass.fn(&a);
-          for (int r = 0; r < pass.reductions; ++r) partial[r * pieces + p] = raw[r];
-          if (pass.elementwise)
-            for (int i = 0; i < e_.outputs; ++i) {
+          for (int64_t p = group * together; p < std::min(pieces, (group + 1) * together); ++p) {
+            const int64_t first = p * kPart, here = whole ? 1 : std::min(kPart, n_ - first);
+            char* ptr[kMaxRowOperands];
+            char* kept[kMaxRowOperands];
+            for (int i = 0; i < count; ++i) {
               const RowOperand& o = l_.operands[i];
-              if (!o.per_row && !direct_[i]) stage(o, bases[i], ptr[i], first, here, false);
+              ptr[i] =
+                  direct_[i] ? bases[i] + first * itemsize(o.kernel) : own[i] + (first - start) * itemsize(o.kernel);
+              if (o.per_row) ptr[i] = lies_ready(o) ? bases[i] : single[i].bytes;
             }
+            for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + first * itemsize(l_.compute);
+            Value raw[kMaxReductions];
+            StrataRowArgs a{ptr, l_.params, reduced, kept, raw, here, first, n_, &status};
+            pass.fn(&a);
+            for (int r = 0; r < pass.reductions; ++r) partial[r * pieces + p] = raw[r];
+          }
+          for (int i = 0; i < e_.outputs && pass.elementwise; ++i) {
+            const RowOperand& o = l_.operands[i];
+            if (!o.per_row && !direct_[i]) stage(o, bases[i], own[i], start, all, false);
+          }
         }
         if (status) status_.fetch_or(status);
       });
@@ -424,7 +457,7 @@ void RowsLoop::merge_dims() {
 }
 
 int32_t RowsLoop::run() {
-  if (!entry->sets_status && reduce_columns(*this)) return 0;
+  if (!entry->sets_status && (reduce_columns(*this) || run_across(*this))) return 0;
   return Runner(*this).run();
 }
 
