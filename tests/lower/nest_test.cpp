@@ -130,6 +130,20 @@ TEST(Nest, PrintsPiecesOfTheInnermostLoop) {
 )");
 }
 
+TEST(Nest, LoopsThatReadBackwardsHaveAHintOfTheirOwn) {
+  Dialect local = c99;
+  local.any_order = "ANY_ORDER";
+  local.backwards = "BACKWARDS";
+  NestHelpers helpers(local);
+  const KernelDesc turned = space("self[f..]", "", "result[f..]", "self[extent(f) - 1 - f]");
+  const KernelDesc moved = space("self[g..]", "value before[f]", "result[f..]", "inside(self[f - before], value)");
+  const std::string back = print_nest(build_space(turned, DType::F32, {1, false}), local, helpers);
+  const std::string on = print_nest(build_space(moved, DType::F32, {1, false}), local, helpers);
+  EXPECT_NE(back.find("BACKWARDS\n"), std::string::npos);
+  EXPECT_EQ(back.find("ANY_ORDER\n"), std::string::npos);
+  EXPECT_EQ(on.find("BACKWARDS\n"), std::string::npos);
+}
+
 TEST(Nest, PiecesNest) {
   const KernelDesc d = space("self[g..]", "before[f]", "result[f..]",
                              "self[where(f < before, before - f, where(f - before >= extent(g), "

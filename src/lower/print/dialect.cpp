@@ -45,9 +45,11 @@ namespace {
 const std::string hinted_head = std::string(c99.head) + R"C(#define SELDOM(c) __builtin_expect(c, 0)
 #ifdef __clang__
 #define ANY_ORDER _Pragma("clang loop vectorize(assume_safety) interleave_count(1) unroll(disable)")
+#define BACKWARDS _Pragma("clang loop vectorize(assume_safety) interleave_count(2) unroll(disable)")
 #define EACH_LANE _Pragma("clang loop vectorize(disable) unroll(full)")
 #else
 #define ANY_ORDER _Pragma("GCC ivdep")
+#define BACKWARDS ANY_ORDER
 #define EACH_LANE
 #endif
 )C";
@@ -56,6 +58,7 @@ Dialect hinted() {
   Dialect d = c99;
   d.head = hinted_head.c_str();
   d.any_order = "ANY_ORDER";
+  d.backwards = "BACKWARDS";
   d.each_lane = "EACH_LANE";
   d.seldom = "SELDOM";
   d.apart = "restrict ";

@@ -368,8 +368,11 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, con
   }
   if (before) open("if (" + ref(guard) + ") {");
   guarded_ = before;
+  const bool back =
+      std::any_of(piece.reads.begin(), piece.reads.end(), [](const auto& read) { return read.second.sign < 0; });
+  const char* hint = back ? values_.dialect().backwards : values_.dialect().any_order;
   auto loop_once = [&](Done mine) {
-    if (span.any_order && *values_.dialect().any_order) line(values_.dialect().any_order);
+    if (span.any_order && *hint) line(hint);
     open("for (i64 " + r + " = " + (piece.limits.empty() ? span.begin : "first") + "; " + r + " < " +
          (piece.limits.empty() ? span.end : "past") + "; " + r + "++) {");
     statements(wanted, inside, mine);
