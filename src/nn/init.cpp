@@ -6,19 +6,26 @@
 
 namespace strata::nn::init {
 
+namespace {
+thread_local bool unset = false;
+}
+
+Unset::Unset() : before_(unset) { unset = true; }
+Unset::~Unset() { unset = before_; }
+
 Tensor uniform_(const Tensor& t, double a, double b) {
   const NoGradGuard off;
-  return ops::uniform_(t, a, b);
+  return unset ? t : ops::uniform_(t, a, b);
 }
 
 Tensor normal_(const Tensor& t, double mean, double std) {
   const NoGradGuard off;
-  return ops::normal_(t, mean, std);
+  return unset ? t : ops::normal_(t, mean, std);
 }
 
 Tensor constant_(const Tensor& t, double value) {
   const NoGradGuard off;
-  return ops::fill_(t, value);
+  return unset ? t : ops::fill_(t, value);
 }
 
 Tensor zeros_(const Tensor& t) { return constant_(t, 0); }

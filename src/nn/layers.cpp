@@ -1,4 +1,5 @@
 // Layers that have parameters.
+#include <algorithm>
 #include <cmath>
 
 #include "strata/nn/nn.h"
@@ -16,7 +17,8 @@ void reset(const Tensor& weight, const Tensor& bias) {
 }
 }  // namespace
 
-LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool has_bias, DType dtype) {
+LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool has_bias, DType dtype)
+    : in_features(in_features), out_features(out_features) {
   weight = register_parameter("weight", ops::empty({out_features, in_features}, dtype));
   bias = register_parameter("bias", has_bias ? ops::empty({out_features}, dtype) : Tensor());
   reset_parameters();
@@ -24,14 +26,80 @@ LinearImpl::LinearImpl(int64_t in_features, int64_t out_features, bool has_bias,
 
 void LinearImpl::reset_parameters() { reset(weight, bias); }
 
+BilinearImpl::BilinearImpl(int64_t in1_features, int64_t in2_features, int64_t out_features, bool has_bias,
+                           DType dtype) {
+  STRATA_CHECK_VALUE(in1_features > 0, "in1_features must be > 0, but got ", in1_features);
+  weight = register_parameter("weight", ops::empty({out_features, in1_features, in2_features}, dtype));
+  bias = register_parameter("bias", has_bias ? ops::empty({out_features}, dtype) : Tensor());
+  reset_parameters();
+}
+
+void BilinearImpl::reset_parameters() {
+  const double bound = 1 / std::sqrt(double(weight.size(1)));
+  init::uniform_(weight, -bound, bound);
+  if (bias.defined()) init::uniform_(bias, -bound, bound);
+}
+
+PReLUImpl::PReLUImpl(int64_t num_parameters, double initial, DType dtype) {
+  weight = register_parameter("weight", ops::full({num_parameters}, initial, dtype));
+}
+
+Tensor RReLUImpl::forward(const Tensor& input) {
+  STRATA_CHECK(lower <= upper, "rrelu: expected lower <= upper, got ", lower, " and ", upper);
+  if (!is_training()) return ops::leaky_relu(input, (lower + upper) / 2);
+  STRATA_CHECK_NOT_IMPLEMENTED(is_float(input.dtype()), "rrelu is not implemented for ", input.dtype(),
+                               "; convert the input to float32 first");
+  const Tensor drawn = ops::uniform_(ops::empty_like(input), lower, upper);
+  return input * ops::where(ops::gt(ops::detach(input), Scalar(0)), Scalar(1.0), drawn);
+}
+
+// ---- convolutions
+
+namespace {
+void check_groups(int64_t groups, int64_t in_channels, int64_t out_channels) {
+  STRATA_CHECK_VALUE(groups > 0, "groups must be a positive integer, got ", groups);
+  STRATA_CHECK_VALUE(in_channels % groups == 0, "in_channels must be divisible by groups, got ", in_channels, " and ",
+                     groups);
+  STRATA_CHECK_VALUE(out_channels % groups == 0, "out_channels must be divisible by groups, got ", out_channels,
+                     " and ", groups);
+}
+
+template <size_t N>
+DimVec weight_sizes(int64_t first, int64_t second, const PerDim<N>& kernel_size) {
+  DimVec sizes = {first, second};
+  for (int64_t k : kernel_size) sizes.push_back(k);
+  return sizes;
+}
+
+// Before and after each dim, from the last to the first: the odd element of "same" at the end.
+template <size_t N>
+std::vector<int64_t> pad_amounts(const ConvOptions<N>& o, const PerDim<N>& kernel_size) {
+  std::vector<int64_t> amounts;
+  for (size_t d = N; d-- > 0;) {
+    const int64_t total = o.dilation[d] * (kernel_size[d] - 1);
+    const bool same = o.padding.word == "same";
+    amounts.push_back(same ? total / 2 : o.padding[d]);
+    amounts.push_back(same ? total - total / 2 : o.padding[d]);
+  }
+  return amounts;
+}
+}  // namespace
+
 template <size_t N>
 ConvImpl<N>::ConvImpl(int64_t in_channels, int64_t out_channels, PerDim<N> kernel_size, ConvOptions<N> given)
     : options(given) {
-  STRATA_CHECK_VALUE(options.groups > 0 && in_channels % options.groups == 0 && out_channels % options.groups == 0,
-                     "Conv", N, "d: expected a number of groups that divides ", in_channels, " and ", out_channels,
-                     " channels, got ", options.groups);
-  DimVec sizes = {out_channels, in_channels / options.groups};
-  for (int64_t k : kernel_size) sizes.push_back(k);
+  check_groups(options.groups, in_channels, out_channels);
+  const std::string &word = options.padding.word, &mode = options.padding_mode;
+  STRATA_CHECK_VALUE(word.empty() || word == "same" || word == "valid", "Invalid padding string '", word,
+                     "', should be one of 'same', 'valid'");
+  STRATA_CHECK_VALUE(
+      word != "same" || std::all_of(options.stride.begin(), options.stride.end(), [](int64_t s) { return s == 1; }),
+      "padding='same' is not supported for strided convolutions");
+  STRATA_CHECK_VALUE(mode == "zeros" || mode == "reflect" || mode == "replicate" || mode == "circular",
+                     "padding_mode must be one of zeros, reflect, replicate, circular, but got padding_mode='", mode,
+                     "'");
+  amounts_ = pad_amounts(options, kernel_size);
+  const DimVec sizes = weight_sizes(out_channels, in_channels / options.groups, kernel_size);
   weight = this->register_parameter("weight", ops::empty(sizes, options.dtype));
   bias = this->register_parameter("bias", options.bias ? ops::empty({out_channels}, options.dtype) : Tensor());
   reset_parameters();
@@ -45,50 +113,68 @@ void ConvImpl<N>::reset_parameters() {
 template <size_t N>
 Tensor ConvImpl<N>::forward(const Tensor& input) {
   const ConvOptions<N>& o = options;
+  PerDim<N> padding = 0;
+  bool alike = o.padding_mode == "zeros";  // the operator pads both ends alike
+  for (size_t d = 0; d < N; ++d) {
+    padding[d] = amounts_[2 * (N - 1 - d)];
+    alike = alike && padding[d] == amounts_[2 * (N - 1 - d) + 1];
+  }
+  if (!alike) padding = 0;
+  const Tensor x = alike ? input : ops::pad(input, amounts_, o.padding_mode == "zeros" ? "constant" : o.padding_mode);
+  const IntArrayRef stride = o.stride, dilation = o.dilation;
+  if constexpr (N == 1) return ops::conv1d(x, weight, bias, stride, padding, dilation, o.groups);
+  if constexpr (N == 2) return ops::conv2d(x, weight, bias, stride, padding, dilation, o.groups);
+  return ops::conv3d(x, weight, bias, stride, padding, dilation, o.groups);
+}
+
+template <size_t N>
+ConvTransposeImpl<N>::ConvTransposeImpl(int64_t in_channels, int64_t out_channels, PerDim<N> kernel_size,
+                                        ConvTransposeOptions<N> given)
+    : kernel_size(kernel_size), options(given) {
+  check_groups(options.groups, in_channels, out_channels);
+  const DimVec sizes = weight_sizes(in_channels, out_channels / options.groups, kernel_size);
+  weight = this->register_parameter("weight", ops::empty(sizes, options.dtype));
+  bias = this->register_parameter("bias", options.bias ? ops::empty({out_channels}, options.dtype) : Tensor());
+  reset_parameters();
+}
+
+template <size_t N>
+void ConvTransposeImpl<N>::reset_parameters() {
+  reset(weight, bias);
+}
+
+template <size_t N>
+Tensor ConvTransposeImpl<N>::run(const Tensor& input, IntArrayRef output_padding) const {
+  const ConvTransposeOptions<N>& o = options;
   const IntArrayRef stride = o.stride, padding = o.padding, dilation = o.dilation;
-  if constexpr (N == 1) return ops::conv1d(input, weight, bias, stride, padding, dilation, o.groups);
-  if constexpr (N == 2) return ops::conv2d(input, weight, bias, stride, padding, dilation, o.groups);
-  return ops::conv3d(input, weight, bias, stride, padding, dilation, o.groups);
+  if constexpr (N == 1)
+    return ops::conv_transpose1d(input, weight, bias, stride, padding, output_padding, o.groups, dilation);
+  if constexpr (N == 2)
+    return ops::conv_transpose2d(input, weight, bias, stride, padding, output_padding, o.groups, dilation);
+  return ops::conv_transpose3d(input, weight, bias, stride, padding, output_padding, o.groups, dilation);
+}
+
+template <size_t N>
+Tensor ConvTransposeImpl<N>::forward(const Tensor& input, const std::vector<int64_t>& output_size) {
+  const ConvTransposeOptions<N>& o = options;
+  STRATA_CHECK_VALUE(output_size.size() == N || output_size.size() == size_t(input.dim()), "ConvTranspose", N,
+                     "d: expected an output_size of ", N, " or ", input.dim(), " numbers, got ", output_size.size());
+  PerDim<N> more = 0;
+  for (size_t d = 0; d < N; ++d) {
+    const int64_t n = input.size(int64_t(d) - int64_t(N));
+    const int64_t smallest = (n - 1) * o.stride[d] - 2 * o.padding[d] + o.dilation[d] * (kernel_size[d] - 1) + 1;
+    more[d] = output_size[output_size.size() - N + d] - smallest;
+    STRATA_CHECK_VALUE(more[d] >= 0 && more[d] < o.stride[d], "ConvTranspose", N, "d: valid sizes of output dim ", d,
+                       " range from ", smallest, " to ", smallest + o.stride[d] - 1, ", got ", smallest + more[d]);
+  }
+  return run(input, more);
 }
 
 template class ConvImpl<1>;
 template class ConvImpl<2>;
 template class ConvImpl<3>;
-
-BatchNormBase::BatchNormBase(int64_t num_features, BatchNormOptions given, int least, int most)
-    : options(given), least_(least), most_(most) {
-  const DType t = options.dtype;
-  weight = register_parameter("weight", options.affine ? ops::ones({num_features}, t) : Tensor());
-  bias = register_parameter("bias", options.affine ? ops::zeros({num_features}, t) : Tensor());
-  const bool tracks = options.track_running_stats;
-  running_mean = register_buffer("running_mean", tracks ? ops::zeros({num_features}, t) : Tensor());
-  running_var = register_buffer("running_var", tracks ? ops::ones({num_features}, t) : Tensor());
-  num_batches_tracked = register_buffer("num_batches_tracked", tracks ? ops::zeros({}, DType::I64) : Tensor());
-}
-
-Tensor BatchNormBase::forward(const Tensor& input) {
-  STRATA_CHECK_VALUE(input.dim() >= least_ && input.dim() <= most_, "batch norm: expected ", least_,
-                     most_ > least_ ? str_cat(" or ", most_) : "", " dims, got an input of ", input.dim());
-  double momentum = options.momentum.value_or(0.0);
-  const bool track = is_training() && options.track_running_stats;
-  if (track) {
-    ops::add_(num_batches_tracked, 1);
-    if (!options.momentum) momentum = 1.0 / item<double>(num_batches_tracked);
-  }
-  // Training without tracking neither reads nor writes the running values.
-  const bool running = !is_training() || track, by_batch = is_training() || !running_mean.defined();
-  return ops::batch_norm(input, weight, bias, running ? running_mean : Tensor(), running ? running_var : Tensor(),
-                         by_batch, momentum, options.eps, true);
-}
-
-LayerNormImpl::LayerNormImpl(std::vector<int64_t> sizes, double eps, bool elementwise_affine, DType dtype)
-    : normalized_shape(std::move(sizes)), eps(eps) {
-  weight = register_parameter("weight", elementwise_affine ? ops::ones(normalized_shape, dtype) : Tensor());
-  bias = register_parameter("bias", elementwise_affine ? ops::zeros(normalized_shape, dtype) : Tensor());
-}
-
-Tensor LayerNormImpl::forward(const Tensor& input) {
-  return ops::layer_norm(input, normalized_shape, weight, bias, eps);
-}
+template class ConvTransposeImpl<1>;
+template class ConvTransposeImpl<2>;
+template class ConvTransposeImpl<3>;
 
 }  // namespace strata::nn

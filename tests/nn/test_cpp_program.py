@@ -4,38 +4,19 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
-import os
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import strata
-from strata import _C, nn
+from strata import nn
 from strata.utils.data import DataLoader, TensorDataset
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.path.realpath(_C.__file__)).parent
 sys.path.insert(0, str(ROOT / "examples"))
 EPOCHS = 1
-
-
-def run(*words: object, **more: object) -> str:
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False, **more)
-    assert done.returncode == 0, f"{words}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("cmake") is None:
-        pytest.skip("needs cmake")
-    if strata._C.__file__ and not (BUILD / "CMakeCache.txt").exists():
-        pytest.skip("needs a build folder to install from")
-    there = tmp_path_factory.mktemp("prefix")
-    run("cmake", "--install", BUILD, "--component", "cpp", "--prefix", there, "--strip")
-    return there
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +27,6 @@ def digits_csv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plain = tmp_path_factory.mktemp("data") / "digits.csv"
     plain.write_bytes(gzip.decompress(packed.read_bytes()))
     return plain
-
-
-def built(prefix: Path, source: Path, folder: Path, target: str) -> Path:
-    run("cmake", "-S", source, "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release")
-    run("cmake", "--build", folder)
-    return folder / target
 
 
 def python_run(csv: Path) -> list[str]:
@@ -87,8 +62,10 @@ def numbers(lines: list[str]) -> list[tuple[str, float]]:
     return [(line.rpartition(" ")[0], float.fromhex(line.rpartition(" ")[2])) for line in lines]
 
 
-def test_the_digits_in_cpp_have_the_losses_and_weights_of_python(prefix: Path, digits_csv: Path, tmp_path: Path) -> None:
-    program = built(prefix, ROOT / "examples/cpp_digits", tmp_path / "build", "digits")
+def test_the_digits_in_cpp_have_the_losses_and_weights_of_python(
+    built: Callable[..., Path], run: Callable[..., str], digits_csv: Path, tmp_path: Path
+) -> None:
+    program = built(ROOT / "examples/cpp_digits", tmp_path / "build", "digits")
     out = run(program, digits_csv, "--epochs", EPOCHS, "--hex").split("\n")
     expected = python_run(digits_csv)
     assert numbers([line for line in out if line]) == numbers(expected)
@@ -104,7 +81,7 @@ class Classifier(nn.Module):
         return {"probabilities": logits.softmax(-1), "best": logits.argmax(-1), "same": pair[1]}, logits.to(strata.float64).sum()
 
 
-def test_a_saved_graph_runs_without_python(prefix: Path, tmp_path: Path) -> None:
+def test_a_saved_graph_runs_without_python(prefix: Path, run: Callable[..., str], tmp_path: Path) -> None:
     import numpy as np
 
     strata.manual_seed(3)
@@ -140,7 +117,7 @@ def test_a_saved_graph_runs_without_python(prefix: Path, tmp_path: Path) -> None
         refused(*words)
 
 
-def test_a_program_of_the_core_alone_needs_little(prefix: Path, tmp_path: Path) -> None:
+def test_a_program_of_the_core_alone_needs_little(built: Callable[..., Path], run: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES CXX)\nfind_package(Strata REQUIRED)\n"
         "add_executable(p p.cpp)\ntarget_link_libraries(p PRIVATE Strata::core)\n"
@@ -150,7 +127,7 @@ def test_a_program_of_the_core_alone_needs_little(prefix: Path, tmp_path: Path) 
         "int main() {\n  auto x = strata::ones({2, 3}).requires_grad_();\n  (x * x + 1).sum().backward();\n"
         '  std::printf("%g\\n", strata::item<double>(x.grad().sum()));\n}\n'
     )
-    program = built(prefix, tmp_path, tmp_path / "build", "p")
+    program = built(tmp_path, tmp_path / "build", "p")
     assert run(program).strip() == "12"
     needed = {line.split()[0] for line in run("ldd", program).split("\n") if "=>" in line}
     allowed = ("libstrata.so", "libomp.so", "libstdc++.so", "libm.so", "libc.so", "libgcc_s.so", "libdl.so", "libpthread.so", "librt.so")

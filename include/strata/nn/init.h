@@ -5,6 +5,18 @@
 
 namespace strata::nn::init {
 
+// While it lives, the functions here leave tensors of this thread as they are: for modules whose values are copied
+// next.
+class Unset {
+ public:
+  Unset();
+  ~Unset();
+  Unset(const Unset&) = delete;
+
+ private:
+  const bool before_;
+};
+
 Tensor uniform_(const Tensor& t, double a = 0, double b = 1);
 Tensor normal_(const Tensor& t, double mean = 0, double std = 1);
 Tensor constant_(const Tensor& t, double value);
