@@ -308,3 +308,13 @@ def test_threads_share_a_device():
     for t in threads:
         t.join()
     assert got == want
+
+
+def test_a_convolution_without_bias_keeps_the_sign_of_what_underflows():
+    x, w = strata.full((1, 1, 4), -1e-30), strata.full((1, 1, 1), 1e-30)
+    strata._C._set_library_enabled(False)
+    try:
+        expected = strata.conv1d(x, w)
+        assert expected.signbit().all() and strata.conv1d(x.to(DEVICE), w.to(DEVICE)).cpu().signbit().all()
+    finally:
+        strata._C._set_library_enabled(True)
