@@ -99,7 +99,7 @@ Units& units() {
   static Units* u = new Units;
   return *u;
 }
-thread_local int current[kMaxDeviceTypes];
+thread_local int8_t current[kMaxDeviceTypes];  // small: room for thread-local data is short
 
 void wait_on_device(Device device, int waiting, int waited) {
   Unit& u = unit(device);
@@ -119,6 +119,8 @@ Unit& unit(Device device) {
   const Plugin* plugin = plugin_of(device.type);
   STRATA_CHECK(plugin, "device: no plugin offers ", device);
   const int index = device.index < 0 ? current[device.type] : device.index, n = count(*plugin);
+  STRATA_CHECK(n > 0, "device: got ", device, ", and the plugin of ", plugin->table->name,
+               " finds no device here; python -m strata.doctor says why");
   STRATA_CHECK(index < n, "device: expected a number below ", n, ", the number of devices of ", plugin->table->name,
                ", got ", device);
   Units& u = units();
