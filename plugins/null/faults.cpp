@@ -49,7 +49,7 @@ int64_t delay_us() { return delay; }
 int64_t delay_copy_us() { return delay_copy; }
 int64_t skipped_barrier() { return skipped; }
 
-int32_t offers(int32_t, const char* op) {
+bool offers(const char* op) {
   std::lock_guard<std::mutex> hold(lock);
   return !hidden.count(op);
 }

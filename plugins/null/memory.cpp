@@ -23,7 +23,7 @@ struct Arena {
   std::map<uint64_t, uint64_t> free_at, used;  // offset -> bytes
 
   Arena() {
-    room = setting("STRATA_NULL_MEMORY", uint64_t(8) << 30) / kAlign * kAlign;
+    room = sdk::setting("STRATA_NULL_MEMORY", uint64_t(8) << 30) / kAlign * kAlign;
     file = memfd_create("strata_null", MFD_CLOEXEC);
     if (file < 0 || ftruncate(file, off_t(room)) != 0) return;
     void* a = mmap(nullptr, room, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
@@ -45,8 +45,7 @@ Arena& arena(int32_t device) {
 }
 
 // The device that the handle belongs to; -1: none.
-int32_t owner(StrataMemory memory) {
-  const char* at = reinterpret_cast<const char*>(memory);
+int32_t owner(Memory at) {
   for (int32_t d = 0; d < devices(); ++d) {
     Arena& a = arena(d);
     if (a.host && at >= a.host && at < a.host + a.room) return d;
@@ -57,16 +56,20 @@ int32_t owner(StrataMemory memory) {
 }  // namespace
 
 int32_t devices() {
-  static const int32_t n = int32_t(setting("STRATA_NULL_DEVICES", 2));
+  static const int32_t n = int32_t(sdk::setting("STRATA_NULL_DEVICES", 2));
   return n < 1 ? 1 : n > kMost ? kMost : n;
 }
 
-StrataStatus allocate(int32_t device, uint64_t bytes, StrataMemory* memory) {
-  if (device < 0 || device >= devices()) return fail(STRATA_INVALID, "there is no device of that number");
+void check_device(int32_t device) {
+  if (device < 0 || device >= devices()) sdk::fail(STRATA_INVALID, "there is no device of that number");
+}
+
+Memory allocate(int32_t device, uint64_t bytes) {
+  check_device(device);
   Arena& a = arena(device);
-  if (!a.host) return fail(STRATA_FAILED, "the system gives no memory to map");
-  if (bytes == 0 || bytes > a.room) return fail(STRATA_OUT_OF_MEMORY, "more than the device has");
-  if (fails(Fault::Allocation)) return fail(STRATA_OUT_OF_MEMORY, "a fault that was asked for");
+  if (!a.host) sdk::fail(STRATA_FAILED, "the system gives no memory to map");
+  if (bytes == 0 || bytes > a.room) sdk::fail(STRATA_OUT_OF_MEMORY, "more than the device has");
+  if (fails(Fault::Allocation)) sdk::fail(STRATA_OUT_OF_MEMORY, "a fault that was asked for");
   const uint64_t size = (bytes + kAlign - 1) / kAlign * kAlign;
   std::lock_guard<std::mutex> hold(a.lock);
   for (auto at = a.free_at.begin(); at != a.free_at.end(); ++at) {
@@ -76,18 +79,17 @@ StrataStatus allocate(int32_t device, uint64_t bytes, StrataMemory* memory) {
     if (had > size) a.free_at[offset + size] = had - size;
     a.used[offset] = size;
     std::memset(a.own + offset, 0xCB, size);
-    *memory = reinterpret_cast<StrataMemory>(a.host + offset);
-    return STRATA_OK;
+    return a.host + offset;
   }
-  return fail(STRATA_OUT_OF_MEMORY, "no free block of " + std::to_string(bytes) + " bytes");
+  sdk::fail(STRATA_OUT_OF_MEMORY, "no free block of " + std::to_string(bytes) + " bytes");
 }
 
-StrataStatus release(int32_t device, StrataMemory memory) {
-  if (owner(memory) != device) return fail(STRATA_INVALID, "no memory of that device");
+void release(int32_t device, Memory memory) {
+  if (owner(memory) != device) sdk::fail(STRATA_INVALID, "no memory of that device");
   Arena& a = arena(device);
   std::lock_guard<std::mutex> hold(a.lock);
-  const auto at = a.used.find(uint64_t(reinterpret_cast<char*>(memory) - a.host));
-  if (at == a.used.end()) return fail(STRATA_INVALID, "no block begins there: given back twice?");
+  const auto at = a.used.find(uint64_t(memory - a.host));
+  if (at == a.used.end()) sdk::fail(STRATA_INVALID, "no block begins there: given back twice?");
   auto [offset, size] = *at;
   a.used.erase(at);
   fallocate(a.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(offset), off_t(size));
@@ -97,26 +99,23 @@ StrataStatus release(int32_t device, StrataMemory memory) {
     auto before = std::prev(next);
     if (before->first + before->second == offset) {
       before->second += size;
-      return STRATA_OK;
+      return;
     }
   }
   a.free_at[offset] = size;
-  return STRATA_OK;
 }
 
-char* address(StrataMemory memory) {
+char* address(Memory memory) {
   const int32_t d = owner(memory);
-  if (d < 0) return nullptr;
-  Arena& a = arena(d);
-  return a.own + (reinterpret_cast<char*>(memory) - a.host);
+  return d < 0 ? nullptr : arena(d).own + (memory - arena(d).host);
 }
 
-bool holds(StrataMemory memory, uint64_t offset, uint64_t bytes) {
+bool holds(Memory memory, uint64_t offset, uint64_t bytes) {
   const int32_t d = owner(memory);
   if (d < 0) return false;
   Arena& a = arena(d);
   std::lock_guard<std::mutex> hold(a.lock);
-  const auto at = a.used.find(uint64_t(reinterpret_cast<char*>(memory) - a.host));
+  const auto at = a.used.find(uint64_t(memory - a.host));
   return at != a.used.end() && offset <= at->second && bytes <= at->second - offset;
 }
 

@@ -1,19 +1,22 @@
-// The parts of the null device: memory, queues.
+// The parts of the null device: memory, queues, events, faults.
 #pragma once
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 
-#include "strata/sdk/device.h"
+#include "strata/sdk/device.hpp"
 
 namespace null {
 
-// This thread's last error; gives `status`.
-StrataStatus fail(StrataStatus status, std::string why);
-const char* last_error();
-uint64_t setting(const char* name, uint64_t otherwise);
+namespace sdk = strata::sdk;
+
 int32_t devices();
+void check_device(int32_t device);  // throws where there is none of that number
 
 // ---- faults.cpp: what tests ask for
 enum class Fault { Allocation, Kernel, Bit };
@@ -21,37 +24,51 @@ bool fails(Fault fault);    // whether this one shall; counts
 int64_t delay_us();         // of each piece of work of a queue
 int64_t delay_copy_us();    // of each copy
 int64_t skipped_barrier();  // the number of the barrier that items of groups walk through, from 1; 0: none
-int32_t offers(int32_t device, const char* op);
+bool offers(const char* op);
 
-// ---- memory.cpp
-StrataStatus allocate(int32_t device, uint64_t bytes, StrataMemory* memory);
-StrataStatus release(int32_t device, StrataMemory memory);
+// ---- memory.cpp: an address that nobody can read
+using Memory = char*;
+Memory allocate(int32_t device, uint64_t bytes);
+void release(int32_t device, Memory memory);
 // Where kernels find it; null for what is no memory of a device.
-char* address(StrataMemory memory);
+char* address(Memory memory);
 // Whether so many bytes from `offset` on are one block's.
-bool holds(StrataMemory memory, uint64_t offset, uint64_t bytes);
+bool holds(Memory memory, uint64_t offset, uint64_t bytes);
 
-// ---- queue.cpp
-StrataStatus queue_create(int32_t device, StrataQueue* queue);
-StrataStatus queue_destroy(StrataQueue queue);
-StrataStatus synchronize(StrataQueue queue);
-StrataStatus upload(StrataQueue queue, StrataMemory to, uint64_t offset, const void* from, uint64_t bytes);
-StrataStatus download(StrataQueue queue, void* to, StrataMemory from, uint64_t offset, uint64_t bytes);
-StrataStatus copy(StrataQueue queue, StrataMemory to, uint64_t to_offset, StrataMemory from, uint64_t from_offset,
-                  uint64_t bytes);
-StrataStatus launch(StrataQueue queue, StrataKernel kernel, const StrataArgument* arguments, uint32_t count,
-                    int64_t items, uint32_t group);
+// ---- queue.cpp: a thread that does what it is given, in order
+using Kernel = void*;
+class Queue {
+ public:
+  explicit Queue(int32_t device);
+  ~Queue();
+  Queue(const Queue&) = delete;
+  void synchronize();
+  void upload(Memory to, uint64_t offset, const void* from, uint64_t bytes);
+  void download(void* to, Memory from, uint64_t offset, uint64_t bytes);
+  void copy(Memory to, uint64_t to_offset, Memory from, uint64_t from_offset, uint64_t bytes);
+  void launch(Kernel kernel, const StrataArgument* arguments, uint32_t count, int64_t items, uint32_t group);
+  // A task gives what went wrong, or nothing.
+  void add(std::function<std::string()> task);
+
+ private:
+  struct Work;
+  std::shared_ptr<Work> work_;  // its thread's, too
+};
 
 // ---- event.cpp
-StrataStatus event_create(int32_t device, int32_t timing, StrataEvent* event);
-StrataStatus event_destroy(StrataEvent event);
-StrataStatus event_record(StrataEvent event, StrataQueue queue);
-StrataStatus event_wait(StrataQueue queue, StrataEvent event);
-StrataStatus event_query(StrataEvent event, int32_t* done);
-StrataStatus event_synchronize(StrataEvent event);
-StrataStatus event_elapsed(StrataEvent begin, StrataEvent end, double* ms);
-// A task of a queue; it gives what went wrong, or nothing.
-void add(StrataQueue queue, std::function<std::string()> task);
+class Event {
+ public:
+  Event(int32_t device, bool timing);
+  void record(Queue& queue);
+  void wait(Queue& queue);
+  bool done();
+  void synchronize();
+  double since(Event& begin);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // tasks of queues may outlive the handle
+};
 
 using Entry = void (*)(const uint64_t* arguments, int64_t first, int64_t past);
 

@@ -6,8 +6,6 @@ namespace opencl {
 
 namespace {
 
-thread_local std::string error;
-
 // Whether its kernels can have the CPU's bits.
 bool exact(cl_device_id id) {
   cl_device_fp_config single = 0, wide = 0;
@@ -53,32 +51,26 @@ const std::vector<Device>& all() {
 
 }  // namespace
 
-StrataStatus fail(StrataStatus status, std::string why) {
-  error = std::move(why);
-  return status;
-}
-
-StrataStatus fail(const char* call, cl_int code) {
+void check(const char* call, cl_int code) {
+  if (code == CL_SUCCESS) return;
   const bool memory = code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_RESOURCES ||
                       code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE;
-  return fail(memory ? STRATA_OUT_OF_MEMORY : STRATA_FAILED, std::string(call) + ": error " + std::to_string(code));
+  sdk::fail(memory ? STRATA_OUT_OF_MEMORY : STRATA_FAILED, std::string(call) + ": error " + std::to_string(code));
 }
-
-const char* last_error() { return error.c_str(); }
 
 int32_t count() {
   if (all().empty())
-    fail(
+    sdk::fail(
         STRATA_UNSUPPORTED,
         "no platform has a device with double precision, subnormal numbers and correctly rounded division; to mend it: "
         "apt-get install pocl-opencl-icd");
   return int32_t(all().size());
 }
 
-const Device* device(int32_t number) {
-  if (number >= 0 && number < count()) return &all()[size_t(number)];
-  fail(STRATA_INVALID, "there is no device of number " + std::to_string(number));
-  return nullptr;
+const Device& device(int32_t number) {
+  if (number < 0 || number >= count())
+    sdk::fail(STRATA_INVALID, "there is no device of number " + std::to_string(number));
+  return all()[size_t(number)];
 }
 
 }  // namespace opencl

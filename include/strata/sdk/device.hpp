@@ -255,7 +255,12 @@ namespace sdk __attribute__((visibility("hidden"))) {
           q.launch(k, arguments, count, items);
       });
     };
-    if constexpr (requires { D::identity(0); }) t.identity = D::identity;
+    if constexpr (requires { D::identity(0); })
+      t.identity = [](int32_t device) {
+        const char* found = nullptr;
+        status_of([&] { found = D::identity(device); });
+        return found;
+      };
     if constexpr (requires(Module m) { m.binary(); }) {
       t.module_binary = [](StrataModule module, void* to, uint64_t room, uint64_t* bytes) {
         return status_of([&] {
@@ -290,7 +295,11 @@ namespace sdk __attribute__((visibility("hidden"))) {
       };
     }
     if constexpr (requires { D::offers(int32_t(), ""); })
-      t.offers = [](int32_t device, const char* op) { return int32_t(D::offers(device, op)); };
+      t.offers = [](int32_t device, const char* op) {
+        int32_t yes = 0;
+        status_of([&] { yes = D::offers(device, op); });
+        return yes;
+      };
     return t;
   }
 

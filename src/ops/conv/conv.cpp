@@ -133,6 +133,14 @@ Tensor per_channel(const Tensor& bias, int64_t dims) {
   return ops::reshape(bias, sizes);
 }
 
+// Part by part where it is complex: add() multiplies by its alpha, and 1 times an infinity has a NaN there.
+Tensor add_bias(const Tensor& out, const Tensor& bias) {
+  const Tensor b = per_channel(bias, out.dim());
+  if (!out.is_complex()) return ops::add_(out, b);
+  ops::add_(ops::view_as_real(out), ops::view_as_real(b));
+  return out;
+}
+
 // Dense in one of the two orders that results take; other strides are copied.
 Tensor dense(const Tensor& t) { return t.is_contiguous() || channels_last(t) ? t : contiguous_copy(t); }
 
@@ -153,7 +161,7 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
   gemm_kernel(out.dtype(), "convolution");  // for its error
   if (input.numel() == 0 || weight.numel() == 0) {
     fill_values(out, Scalar(0));
-    return bias.defined() ? ops::add_(out, per_channel(bias, out.dim())) : out;
+    return bias.defined() ? add_bias(out, bias) : out;
   }
   Tensor b = bias.defined() ? as_contiguous(bias) : bias, x = dense(input), w = dense(weight);
   if (!transposed) {
@@ -165,10 +173,10 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
     Tensor wide = dense_result(as_dtype(out, DType::F32), out.sizes(), last);
     if (!run_data_widening(x, w, wide, geometry(out, x, w, a)))
       run_data(as_dtype(x, DType::F32), as_dtype(w, DType::F32), wide, a);
-    return as_dtype(ops::add_(wide, per_channel(as_dtype(b, DType::F32), out.dim())), out.dtype());
+    return as_dtype(add_bias(wide, as_dtype(b, DType::F32)), out.dtype());
   }
   run_data(x, w, out, a);
-  return b.defined() ? ops::add_(out, per_channel(b, out.dim())) : out;
+  return b.defined() ? add_bias(out, b) : out;
 }
 
 void convolve(const Tensor& result, const Tensor& input, const Tensor& weight, const Tensor& bias, IntArrayRef stride,
