@@ -168,3 +168,13 @@ def test_functions_without_names():
     assert same(h(x * 2), x - x * 2)
     with pytest.raises(ValueError, match=r"input 0, args\[0\]"):
         h(x.double())
+
+
+def test_what_several_results_come_in_is_a_nest():
+    x = strata.randn(3, 4)
+    g = strata.graph(lambda x: {"max": x.max(1)}, x)
+    y = strata.randn(3, 4)
+    for found in (g(y)["max"], g.compile()(y)["max"]):
+        assert type(found) is type(y.max(1)) and strata.equal(found.values, y.max(1).values) and strata.equal(found.indices, y.max(1).indices)
+    with_max = strata.utils._pytree.tree_map(lambda t: t + 1, y.max(1))
+    assert type(with_max) is type(y.max(1)) and strata.equal(with_max.values, y.max(1).values + 1)

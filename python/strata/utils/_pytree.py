@@ -50,6 +50,7 @@ _nodes: dict[type, _Node] = {
     deque: _Node(lambda d: (list(d), d.maxlen), lambda values, size: deque(values, size)),
 }
 _NAMED = _Node(lambda t: (list(t), type(t)), lambda values, cls: cls(*values))
+_RETURNED = _Node(lambda t: (list(t), type(t)), lambda values, cls: cls(values))  # what max and others return, as strata.return_types.max
 
 
 def register_pytree_node(cls: type, flatten_fn: Callable, unflatten_fn: Callable, **_: Any) -> None:
@@ -63,9 +64,13 @@ def register_pytree_node(cls: type, flatten_fn: Callable, unflatten_fn: Callable
 
 
 def _node_of(value: Any) -> _Node | None:
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return _NAMED
-    return _nodes.get(type(value))
+    return _nodes.get(type(value)) or _named(type(value))
+
+
+def _named(cls: type) -> _Node | None:
+    if not issubclass(cls, tuple):
+        return None
+    return _NAMED if hasattr(cls, "_fields") else _RETURNED if hasattr(cls, "n_sequence_fields") else None
 
 
 class TreeSpec:
@@ -131,7 +136,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
 def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
     if spec.is_leaf():
         return next(leaves)
-    node = _nodes.get(spec.type, _NAMED)
+    node = _nodes.get(spec.type) or _named(spec.type)
     return node.unflatten([_unflatten(leaves, child) for child in spec.children_specs], spec.context)
 
 
