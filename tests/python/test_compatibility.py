@@ -29,7 +29,6 @@ def test_marks_for_a_compiler_change_nothing():
     @strata.jit.export
     @strata.jit.script_if_tracing
     @strata.compiler.disable
-    @strata.fx.wrap
     def f(x):
         return x + 1
 
@@ -51,7 +50,7 @@ def test_compilers_say_what_to_do():
     with pytest.raises(NotImplementedError, match="script is not provided: call the function or module as it is"):
         scripted(1)
     for call in (lambda: strata.jit.script(nn.ReLU()), lambda: strata.jit.trace(nn.ReLU(), strata.ones(1)),
-                 lambda: strata.fx.symbolic_trace(nn.ReLU()), lambda: strata.onnx.export(nn.ReLU(), (), "f"),
+                 lambda: strata.onnx.export(nn.ReLU(), (), "f"),
                  lambda: strata.hub.load("a/b", "c"), lambda: strata.utils.model_zoo.load_url("x")):  # fmt: skip
         with pytest.raises(NotImplementedError, match="is not provided: "):
             call()

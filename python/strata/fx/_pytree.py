@@ -1,0 +1,32 @@
+"""Leaves of a nest that has a known form, as the code of a graph takes its arguments apart."""
+
+from __future__ import annotations
+
+from strata.utils._pytree import tree_flatten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from strata.utils._pytree import TreeSpec
+
+__all__ = ["tree_flatten_spec"]
+
+
+def tree_flatten_spec(pytree: Any, spec: TreeSpec) -> list:
+    """The leaves of a nest by a form. Dicts are read by the form's keys, and what is a leaf there may be any nest.
+
+    RuntimeError where the nest has another form.
+    """
+    if spec.is_leaf():
+        return [pytree]
+    if issubclass(spec.type, dict) and isinstance(spec.context, list):
+        children = [pytree[key] for key in spec.context]
+    elif issubclass(spec.type, (tuple, list)):
+        children = [pytree[i] for i in range(spec.num_children)]
+    else:
+        leaves, real = tree_flatten(pytree)
+        if real != spec:
+            raise RuntimeError(f"tree_flatten_spec: expected the form {spec}, with which it was traced, got {real} of {pytree}")
+        return leaves
+    return [leaf for child, inner in zip(children, spec.children_specs) for leaf in tree_flatten_spec(child, inner)]

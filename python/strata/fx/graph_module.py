@@ -1,0 +1,384 @@
+"""Modules whose forward is a graph: printed as Python code, which runs."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import linecache
+import sys
+import traceback
+from pathlib import Path
+
+import strata
+from strata import nn
+from strata.nn.modules.module import _addindent
+
+from ._codegen import CUSTOM_BUILTINS, PythonCode, _PyTreeCodeGen
+from ._names import is_from_strata
+from .graph import Graph
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from .node import Node
+
+__all__ = ["GraphModule", "reduce_graph_module"]
+
+_HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
+
+
+class _Sources:
+    """Keeps the texts of generated functions, so that tracebacks show their lines."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.numbers = itertools.count()
+
+    def keep(self, text: str, variables: dict[str, Any], origin: dict[str, Any]) -> str:
+        name = f"<eval_with_key>.{next(self.numbers)}"
+        if origin:
+            name += f" from {origin['co_filename']}:{origin['co_firstlineno']} in {origin['co_name']}"
+        self.texts[name] = text
+        linecache.lazycache(name, {**variables, "__file__": name, "__name__": name, "__loader__": self})
+        return name
+
+    def get_source(self, name: str) -> str | None:
+        return self.texts.get(name)
+
+
+_sources = _Sources()
+
+
+def _forward_of(text: str, variables: dict[str, Any], origin: dict[str, Any]) -> Callable:
+    """The function `forward` of a text. It carries its own globals."""
+    variables = dict(variables)
+    exec(compile(text, _sources.keep(text, variables, origin), "exec", dont_inherit=True), variables)
+    return variables.pop("forward")
+
+
+def _import_lines(variables: dict[str, Any]) -> str:
+    """Imports that make the names of a graph's code known where it is read."""
+
+    def line(name: str, obj: Any) -> str:
+        if name in CUSTOM_BUILTINS:
+            return CUSTOM_BUILTINS[name][0]
+        if is_from_strata(obj) and name.startswith("strata."):
+            return "import strata"
+        import pickle
+
+        module, found = pickle.whichmodule(obj, obj.__name__), getattr(obj, "__qualname__", obj.__name__)
+        return f"from {module} import {found.split('.')[0]} as {name}"
+
+    return "\n".join(sorted({line(name, obj) for name, obj in variables.items()}))
+
+
+class _Bare(nn.Module):
+    """What a pickled module held, without its graph, to be traced again."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        super().__init__()
+        self.__dict__ = body
+
+
+def reduce_graph_module(body: dict[str, Any], import_block: str) -> GraphModule:
+    """The module that was pickled: its code is read, and traced for the graph."""
+    from ._symbolic_trace import Tracer
+
+    tracer_cls = body.get("_tracer_cls") or Tracer
+
+    class Bare(_Bare):
+        forward = _forward_of(import_block + body["_code"], {}, {})
+
+    class KeepModules(tracer_cls):
+        def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+            return True
+
+    root = Bare(body)
+    graph = KeepModules().trace(root, **body.get("_tracer_extras", {}))
+    graph._tracer_cls = tracer_cls
+    for node in graph.nodes:
+        if node.name in body.get("_stack_traces", {}):
+            node.meta["stack_trace"] = body["_stack_traces"][node.name]
+    made = GraphModule(root, graph)
+    for name, value in body.items():
+        if not hasattr(made, name):
+            setattr(made, name, value)
+    return made
+
+
+def _copy_attribute(source: nn.Module, to: nn.Module, path: str) -> None:
+    """Gives `to` what `source` has under a path, with empty modules on the way there."""
+    *prefix, field = path.split(".")
+    for name in prefix:
+        inner, target = getattr(source, name), getattr(to, name, None)
+        if inner is target:
+            return
+        if target is None:
+            target = nn.Module()
+            setattr(to, name, target)
+        source, to = inner, target
+    _put(to, field, getattr(source, field))
+
+
+def _put(module: nn.Module, name: str, value: Any) -> None:
+    if isinstance(value, strata.Tensor) and not isinstance(value, nn.Parameter):
+        module.register_buffer(name, value)
+    else:
+        setattr(module, name, value)
+
+
+def _assign_attribute(value: Any, to: nn.Module, path: str) -> None:
+    *prefix, field = path.split(".")
+    for name in prefix:
+        inner = getattr(to, name, None)
+        if inner is None:
+            inner = nn.Module()
+            setattr(to, name, inner)
+        to = inner
+    _put(to, field, value)
+
+
+def _get_attr(model: nn.Module, attr_name: str) -> Any:
+    for name in attr_name.split("."):
+        model = getattr(model, name)
+    return model
+
+
+class GraphModule(nn.Module):
+    """A module made of a graph: `graph`, its Python text `code`, and `forward`, which is that text compiled.
+
+    root: a module, or a dict by path, with what the graph's nodes name; these parts are shared, not copied. Each
+    object has a class of its own, for its own forward. After a change of the graph, `recompile()`.
+
+    RuntimeError where root is another thing or a dict that lacks a path.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> GraphModule:
+        for base in cls.__mro__:  # not from a class that another object has alone
+            if base.__qualname__.rpartition(".")[2] != "GraphModuleImpl":
+                cls = base
+                break
+
+        class GraphModuleImpl(cls):
+            pass
+
+        return super().__new__(GraphModuleImpl)
+
+    def __init__(self, root: nn.Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule") -> None:
+        super().__init__()
+        type(self).__name__ = class_name
+        named = [node for node in graph.nodes if node.op in ("get_attr", "call_module")]
+        if isinstance(root, nn.Module):
+            self.training = getattr(root, "training", True)
+            if isinstance(root, _Bare):
+                for members in (root.named_children(), root.named_buffers(), root.named_parameters()):
+                    for name, _ in members:
+                        _copy_attribute(root, self, name)
+            for node in named:
+                _copy_attribute(root, self, node.target)
+        elif isinstance(root, dict):
+            for node in named:
+                if node.target not in root:
+                    raise RuntimeError(f"Node {node} referenced target {node.target} but that target was not provided in ``root``!")
+            for path in sorted((node.target for node in named), key=lambda path: path.count(".")):
+                _assign_attribute(root[path], self, path)
+        else:
+            raise RuntimeError(f"Unsupported type {root} passed for root!")
+        tracer = graph._tracer_cls
+        self._tracer_cls = tracer if tracer and "<locals>" not in tracer.__qualname__ else None
+        self._tracer_extras = graph._tracer_extras or {}
+        self.meta: dict[str, Any] = {}
+        for kind in _HOOKS:
+            setattr(self, kind, [])
+        self.graph = graph
+
+    @property
+    def graph(self) -> Graph:
+        """Its graph. Assigning one compiles it."""
+        return self._graph
+
+    @graph.setter
+    def graph(self, g: Graph) -> None:
+        if not isinstance(g, Graph):
+            raise AssertionError(f"Expected a Graph instance, but got {type(g)}")
+        self._graph = g
+        g.owning_module = self
+        self.recompile()
+
+    @property
+    def code(self) -> str:
+        """The text of forward."""
+        return self._code
+
+    def recompile(self) -> PythonCode:
+        """Prints and compiles the graph as it is now, and those of graph modules in it."""
+        codegen = self._graph._codegen
+        if isinstance(codegen, _PyTreeCodeGen):
+            self._in_spec, self._out_spec = codegen.in_spec, codegen.out_spec
+        printed = self._graph.python_code(root_module="self")
+        self._code, self._lineno_map, self._prologue_start = printed.src, printed._lineno_map, printed._prologue_start
+        cls = type(self)
+        cls.forward = _forward_of(printed.src, printed.globals, self._graph._co_fields)
+        for child in self.children():
+            if isinstance(child, GraphModule):
+                child.recompile()
+        return printed
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            if "eval_with_key" in last.filename:
+                print(_where(last), file=sys.stderr)
+                raise error.with_traceback(None) from error.__cause__
+            raise
+
+    # ---- submodules
+
+    def add_submodule(self, target: str, m: nn.Module) -> bool:
+        """Adds a module under a path, with empty ones on the way there. False where something else is in the way."""
+        *prefix, field = target.split(".")
+        place: nn.Module = self
+        for name in prefix:
+            inner = getattr(place, name, None)
+            if inner is None:
+                inner = nn.Module()
+                setattr(place, name, inner)
+            if not isinstance(inner, nn.Module):
+                return False
+            place = inner
+        place.add_module(field, m)
+        return True
+
+    def delete_submodule(self, target: str) -> bool:
+        """Takes the module of that path away. False where there is none."""
+        *prefix, field = target.split(".")
+        place: Any = self
+        for name in prefix:
+            place = getattr(place, name, None)
+            if not isinstance(place, nn.Module):
+                return False
+        if not isinstance(getattr(place, field, None), nn.Module):
+            return False
+        delattr(place, field)
+        return True
+
+    def delete_all_unused_submodules(self) -> None:
+        """Takes modules away that no node calls or reads, nor anything in them."""
+        used: set[str] = set()
+        for node in self.graph.nodes:
+            if node.op not in ("call_module", "get_attr"):
+                continue
+            used.update(itertools.accumulate(node.target.split("."), "{}.{}".format))
+            if node.op == "call_module":
+                with contextlib.suppress(AttributeError):
+                    inner = self.get_submodule(node.target)
+                    used.update(f"{node.target}.{name}" for name, _ in inner.named_modules() if name)
+        for name in [name for name, _ in self.named_modules() if name and name not in used]:
+            self.delete_submodule(name)
+
+    # ---- copies and files
+
+    def __reduce__(self) -> tuple:
+        body = dict(self.__dict__)
+        body["_stack_traces"] = {n.name: n.meta["stack_trace"] for n in self.graph.nodes if "stack_trace" in n.meta}
+        lines = _import_lines(self.recompile().globals)
+        del body["_graph"]
+        return reduce_graph_module, (body, lines)
+
+    def __deepcopy__(self, memo: dict) -> GraphModule:
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        root = _Bare(copy.deepcopy(self.__dict__, memo))
+        GraphModule.__init__(made, root, root.__dict__["_graph"])
+        kept = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", *_HOOKS, "meta")
+        made.__dict__.update({name: root.__dict__[name] for name in kept if name in root.__dict__})
+        for hook in self._deepcopy_hooks:
+            hook(made)
+        return made
+
+    def __copy__(self) -> GraphModule:
+        made = GraphModule(self, self.graph, type(self).__name__)
+        made.meta = self.meta
+        return made
+
+    def to_folder(self, folder: str | os.PathLike, module_name: str = "FxModule") -> None:
+        """Writes a Python package there: the class of that name with this forward, and its parameters beside it.
+
+        Layers that their repr builds again are written as text, other submodules are pickled beside it, with a warning.
+        """
+        from ._folder import write
+
+        write(self, Path(folder), module_name)
+
+    # ---- text
+
+    def print_readable(
+        self,
+        print_output: bool = True,
+        include_stride: bool = False,
+        include_device: bool = False,
+        colored: bool = False,
+        *,
+        fast_sympy_print: bool = False,
+    ) -> str:
+        """Prints the module as a class, with dtypes and sizes where they are known and the user's lines. Gives the text, too."""
+        text = _readable(self, self._get_name(), include_stride=include_stride, include_device=include_device, colored=colored)
+        if print_output:
+            print(text)
+        return text
+
+    def __str__(self) -> str:
+        reminder = "# To see more debug info, please use `graph_module.print_readable()`"
+        return "\n".join([super().__str__(), self._code, reminder])
+
+    # ---- hooks, called when nodes change
+
+    @contextlib.contextmanager
+    def _set_replace_hook(self, f: Callable) -> Iterator[None]:
+        self._register_replace_node_hook(f)
+        try:
+            yield
+        finally:
+            self._unregister_replace_node_hook(f)
+
+
+def _add_hooks(verb: str, kind: str) -> None:
+    def register(self: GraphModule, f: Callable[[Node], Any]) -> None:
+        if not callable(f):
+            raise AssertionError(f"{verb} hook must be a callable.")
+        getattr(self, kind).append(f)
+
+    def unregister(self: GraphModule, f: Callable[[Node], Any]) -> None:
+        getattr(self, kind).remove(f)
+
+    setattr(GraphModule, f"_register_{verb}_hook", register)
+    setattr(GraphModule, f"_unregister_{verb}_hook", unregister)
+
+
+for _verb, _kind in zip(("replace_node", "create_node", "erase_node", "deepcopy"), _HOOKS):
+    _add_hooks(_verb, _kind)
+
+
+def _readable(module: GraphModule, name: str, **options: bool) -> str:
+    text = module.graph.python_code(root_module="self", verbose=True, **options).src.lstrip("\n")
+    text = _addindent(f"class {name}(strata.nn.Module):\n{text}", 4)
+    inner = [_readable(child, key, **options) for key, child in module.named_children() if isinstance(child, GraphModule)]
+    return text + _addindent("\n".join(["", *inner]), 4)
+
+
+def _where(last: traceback.FrameSummary) -> str:
+    """An error in generated code, with its line marked."""
+    lines = linecache.getlines(last.filename)
+    return "\n".join([
+        traceback.format_exc(),
+        f"Call using an FX-traced Module, line {last.lineno} of the traced Module's generated forward function:",
+        "".join(lines[last.lineno - 2 : last.lineno]),
+        "~" * len(last.line) + "~~~ <--- HERE",
+        "\n".join(lines[last.lineno : last.lineno + 2]),
+    ])  # fmt: skip
