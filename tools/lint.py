@@ -144,7 +144,8 @@ def texts(files: list[Path]) -> list[str]:
     found = []
     for f in files:
         parts = f.relative_to(ROOT).parts
-        if parts[0] not in ("src", "python") or parts[:2] == ("src", "io") or f.suffix not in (".cpp", ".h", ".py"):
+        ours = parts[0] in ("src", "python") and parts[:2] != ("src", "io") and not f.name.startswith("_pt_")
+        if not ours or f.suffix not in (".cpp", ".h", ".py"):
             continue
         for i, line in enumerate(f.read_text().splitlines(), 1):
             if m := pattern.search(line.partition("//")[0] if f.suffix != ".py" else line):

@@ -31,6 +31,10 @@ def main() -> None:
         lines.append(f"{json.dumps(name)}: {json.dumps(found)}")
     for name, (make, options, _) in cases.REFUSED.items():
         torch.save(make(torch), OUT / f"{name}.pt", **options)
+    torch.save(cases.whole(torch), OUT / "whole.pt")
+    found = cases.run_whole(torch, torch.load(OUT / "whole.pt", weights_only=False))
+    lines.append(f'"whole": {json.dumps(found)}')
+    torch.save({"a": torch.ones(2), "b": torch.arange(3)}, OUT / "legacy.pt", _use_new_zipfile_serialization=False)
     # The same content, packed by another program.
     with zipfile.ZipFile(OUT / "training.pt") as old, zipfile.ZipFile(OUT / "deflated.pt", "w", zipfile.ZIP_DEFLATED) as new:
         for item in old.infolist():

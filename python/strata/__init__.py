@@ -42,9 +42,9 @@ del _install
 
 # Where names live that are loaded on first use.
 _MODULES = (
-    "__config__ _logging accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor "
+    "__config__ _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor "
     "fallback fft func fx hub jit library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
-    "special testing types utils warm"
+    "special storage testing types utils warm"
 )
 _NAMES = {
     "_tensor_str": "set_printoptions get_printoptions printoptions",
@@ -65,6 +65,10 @@ _NAMES = {
     "func": "vmap",
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",
     "serialization": "save load",
+    "storage": (
+        "BFloat16Storage BoolStorage ByteStorage CharStorage ComplexDoubleStorage ComplexFloatStorage DoubleStorage FloatStorage "
+        "HalfStorage IntStorage LongStorage ShortStorage TypedStorage"
+    ),
     "amp": "autocast GradScaler",
     "ops": "explain_dispatch kernel_source",
     "_settings": (

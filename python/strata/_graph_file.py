@@ -126,7 +126,7 @@ def save(graph: Graph, path: str | os.PathLike) -> None:
     }
     lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in held.items())
     text = f"{{\n{lines}\n}}\n{graph}".encode()
-    strata.save(graph.captured, weights_path(path))
+    strata._C._save(graph.captured, weights_path(path))
     new = f"{os.fspath(path)}.new-{os.getpid()}"
     try:
         with open(new, "wb") as file:

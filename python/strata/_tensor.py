@@ -16,13 +16,23 @@ def _rebuild_tensor(storage, dtype, offset, size, stride, requires_grad) -> Tens
     return t.requires_grad_() if requires_grad else t
 
 
-def _rebuild_from_type(function: Callable, cls: type, args: tuple, state: dict) -> Tensor:
+def _rebuild_from_type_v2(function: Callable, cls: type, args: tuple, state: Any) -> Tensor:
+    """What function(*args) gives, as a tensor of the class with the attributes of `state`."""
     t = function(*args)
+    if isinstance(state, dict) and state.get("_is_buffer") is True and cls is Tensor:
+        from strata import nn
+
+        cls, state = nn.Buffer, {name: value for name, value in state.items() if name != "_is_buffer"}
     if type(t) is not cls:
         t = t.as_subclass(cls)
     if state:
         setstate = getattr(t, "__setstate__", None)
-        setstate(state) if setstate else t.__dict__.update(state)
+        if setstate:
+            setstate(state)
+        else:
+            from strata import _utils
+
+            _utils._set_state(t, state)
     return t
 
 
@@ -122,7 +132,7 @@ class Tensor(_C.TensorBase):
         )
         if type(self) is Tensor and not self.__dict__:
             return _rebuild_tensor, args
-        return _rebuild_from_type, (_rebuild_tensor, type(self), args, dict(self.__dict__))
+        return _rebuild_from_type_v2, (_rebuild_tensor, type(self), args, dict(self.__dict__))
 
     # ---- autograd
     def backward(

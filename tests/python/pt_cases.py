@@ -194,9 +194,45 @@ class Custom:
     pass
 
 
+def whole(torch):
+    """Whole objects, which are unpickled: layers that PyTorch has in other files than we, an optimiser with its schedule."""
+    nn = torch.nn
+    torch.manual_seed(0)
+    layers = {
+        "attention": nn.MultiheadAttention(4, 2),
+        "encoder": nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, 0.0, "gelu", batch_first=True), 1),
+        "lstm": nn.LSTM(4, 3, 2, bidirectional=True, proj_size=2),
+        "gru_cell": nn.GRUCell(4, 3),
+        "conv": nn.Sequential(nn.Conv1d(1, 4, 3), nn.ChannelShuffle(2), nn.Upsample(scale_factor=2), nn.BatchNorm1d(4)),
+        "list": nn.ParameterList([torch.ones(2), torch.zeros(1)]),
+    }
+    net = nn.ModuleDict(layers)
+    optimizer = torch.optim.SGD(net["gru_cell"].parameters(), lr=0.1, momentum=0.9)
+    net["gru_cell"](torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    return {"net": net, "optimizer": optimizer, "schedule": schedule, "custom": Custom(), "relu": nn.functional.relu}
+
+
+def run_whole(torch, obj):
+    """What the loaded objects compute, as numbers."""
+    net, found = obj["net"].eval(), {}
+    x = torch.linspace(-1, 1, 12).reshape(1, 3, 4)
+    found["attention"] = net["attention"](x, x, x)[0]
+    found["encoder"] = net["encoder"](x)
+    found["lstm"] = net["lstm"](x)[0]
+    found["conv"] = net["conv"](x.reshape(1, 1, 12))
+    found["list"] = obj["relu"](net["list"][0] - 0.5)
+    net["gru_cell"](x[0]).sum().backward()
+    obj["optimizer"].step()
+    obj["schedule"].step()
+    found["gru_cell"] = net["gru_cell"].weight_ih
+    result = {name: [round(v, 5) for v in value.flatten().tolist()] for name, value in found.items()}
+    return {**result, "lr": obj["schedule"].get_last_lr(), "custom": type(obj["custom"]).__name__}
+
+
 # Files that must raise, and a part of the message.
 REFUSED = {
-    "legacy": (lambda torch: {"a": torch.ones(2)}, {"_use_new_zipfile_serialization": False}, "bare pickle"),
     "sparse": (lambda torch: torch.eye(2).to_sparse(), {}, "torch._utils._rebuild_sparse_tensor"),
     "conj": (lambda torch: torch.ones(2, dtype=torch.complex64).conj(), {}, "resolve_conj"),
     "module": (lambda torch: torch.nn.Linear(1, 1), {}, "torch.nn.modules.linear.Linear"),

@@ -31,6 +31,13 @@ def round_trip(obj, **options):
     return strata.load(io.BytesIO(file.getvalue()), **options)
 
 
+def package(obj):
+    """The package that C++ programs write, too."""
+    file = io.BytesIO()
+    strata._C._save(obj, file.write)
+    return file.getvalue()
+
+
 def sample(name):
     return strata.tensor([0, 1, 3, 2, 0, 5], dtype=strata.float64).to(getattr(strata, name)).reshape(2, 3)
 
@@ -88,9 +95,9 @@ def test_module_and_optimiser_go_on_where_they_were(tmp_path):
 
 def test_views_stay_views_and_only_their_part_is_written(tmp_path):
     base = strata.zeros(1000, 1000)
-    strata.save({"a": base[3], "b": base[3, 10:20]}, tmp_path / "part")
-    assert (tmp_path / "part").stat().st_size < 6000
-    again = strata.load(tmp_path / "part")
+    strata.save({"a": base[3], "b": base[3, 10:20]}, tmp_path / "part.strata")
+    assert (tmp_path / "part.strata").stat().st_size < 6000
+    again = strata.load(tmp_path / "part.strata")
     again["a"][12] = 5
     assert again["b"][2] == 5
 
@@ -156,7 +163,7 @@ class MyTensor(strata.Tensor):
     ids=lambda v: v if isinstance(v, str) else type(v).__name__,
 )
 def test_other_objects_raise_with_their_place(value, hint, tmp_path):
-    path = tmp_path / "f"
+    path = tmp_path / "f.strata"
     strata.save(1, path)
     with pytest.raises(TypeError, match=r"obj\['model'\]\[1\]\[2\]") as info:
         strata.save({"model": [0, (0, 1, value)]}, path)
@@ -168,21 +175,21 @@ def test_odd_containers_raise():
     loop = []
     loop.append(loop)
     with pytest.raises(ValueError, match="contains itself"):
-        round_trip(loop)
+        package(loop)
     deep = None
     for _ in range(64):
         deep = [deep]
-    assert round_trip(deep) == deep
+    assert strata.load(io.BytesIO(package(deep))) == deep
     with pytest.raises(ValueError, match="deeper than 64"):
-        round_trip([deep])
+        package([deep])
     with pytest.raises(TypeError, match="keys"):
-        round_trip({strata.zeros(1): 1})
+        package({strata.zeros(1): 1})
     with pytest.raises(ValueError, match="surrogates"):
-        round_trip(["a\ud800"])
+        package(["a\ud800"])
     parameter = nn.Parameter(strata.zeros(1))
     parameter.hook = print
     with pytest.raises(TypeError, match=r"obj\['p'\]\.hook"):
-        round_trip({"p": parameter})
+        package({"p": parameter})
 
 
 # ---- files and file objects
@@ -298,9 +305,7 @@ def test_map_location():
 
 
 def test_a_device_that_is_not_here():
-    file = io.BytesIO()
-    strata.save(strata.ones(2), file)
-    data = file.getvalue()
+    data = package(strata.ones(2))
     length = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + length])
     header["__metadata__"]["strata"] = header["__metadata__"]["strata"].replace('"shape"', '"device":"warp:1","shape"')
@@ -315,11 +320,9 @@ def test_a_device_that_is_not_here():
 
 def test_files_may_not_hide_names_of_the_class():
     state = collections.OrderedDict(a=1)
-    file = io.BytesIO()
     state.quiet = 1
-    strata.save(state, file)
-    assert strata.load(io.BytesIO(file.getvalue())).quiet == 1
-    hidden = file.getvalue().replace(b"quiet", b"items").replace(b"strata.crc32", b"no.checksums")
+    assert strata.load(io.BytesIO(package(state))).quiet == 1
+    hidden = package(state).replace(b"quiet", b"items").replace(b"strata.crc32", b"no.checksums")
     with pytest.raises(RuntimeError, match="'items'"):
         strata.load(io.BytesIO(hidden))
 

@@ -24,6 +24,8 @@ _MIXED = "Cannot use both regular backward hooks and full backward hooks {where}
 class RemovableHandle:
     """What registering a hook returns: `remove()` takes the hook away; also a context manager that does so."""
 
+    __module__ = "strata.utils.hooks"  # where PyTorch's files have it
+
     next_id: int = 0
 
     def __init__(self, hooks_dict: OrderedDict, *, extra_dict: dict | list[dict] | None = None) -> None:
@@ -69,6 +71,9 @@ def add_hook(
 
 class WrappedHook:
     """A load-state-dict pre-hook, called with its module in front where it was registered so."""
+
+    # PyTorch's files name it so.
+    __module__, __qualname__ = "strata.nn.modules.module", "_WrappedHook"
 
     def __init__(self, hook: Callable, module: Module | None = None) -> None:
         self.hook = hook

@@ -14,18 +14,6 @@ if TYPE_CHECKING:
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
-def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: OrderedDict) -> Parameter:
-    return Parameter(data, requires_grad)
-
-
-def _rebuild_parameter_with_state(
-    data: Tensor, requires_grad: bool, backward_hooks: OrderedDict, state: dict
-) -> Parameter:
-    parameter = Parameter(data, requires_grad)
-    parameter.__dict__.update(state)
-    return parameter
-
-
 class Parameter(Tensor):
     """A tensor that is learned: shares storage with `data`; assigning it to a Module's attribute registers it.
 
@@ -54,6 +42,8 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, proto: int) -> tuple:
+        from strata._utils import _rebuild_parameter, _rebuild_parameter_with_state
+
         state = dict(self.__dict__)
         if state:
             return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state)

@@ -63,6 +63,6 @@ __all__ = _lazy.listed(_HOMES)
 __getattr__, __dir__ = _lazy.of(
     globals(),
     _HOMES,
-    " ".join((*_HOMES, "utils")),
+    " ".join((*_HOMES, "channelshuffle", "upsampling", "utils")),
     lambda name: missing_class("strata.nn", name, _MISSING[name], Module),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import strata
-from strata import Tensor
+from strata import Tensor, _lazy
 
 from .. import functional as F
 from ..parameter import Parameter
@@ -336,3 +336,6 @@ class Softmax2d(Module):
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
         return F.softmax(input, -3, _stacklevel=5)
+
+# Names that PyTorch has in this file.
+__getattr__, __dir__ = _lazy.of(globals(), {".multihead_attention": "MultiheadAttention"})

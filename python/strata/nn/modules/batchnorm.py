@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import strata
-from strata import Tensor
+from strata import Tensor, _lazy
 
 from .. import functional as F
 from .. import init
@@ -165,3 +165,6 @@ class SyncBatchNorm(_BatchNorm):
         for name, child in module.named_children():
             result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
         return result
+
+# Names that PyTorch has in this file.
+__getattr__, __dir__ = _lazy.of(globals(), {".lazy": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d"})

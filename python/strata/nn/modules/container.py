@@ -6,6 +6,8 @@ import operator
 from collections import OrderedDict
 from itertools import chain
 
+from strata import _lazy
+
 from .module import Module, _addindent
 
 TYPE_CHECKING = False
@@ -235,3 +237,6 @@ class ModuleDict(Module):
                 + type(modules).__name__
             )
         update_from_pairs(self, modules.items() if hasattr(modules, "items") else modules, "ModuleDict")
+
+# Names that PyTorch has in this file.
+__getattr__, __dir__ = _lazy.of(globals(), {".parameter_container": "ParameterDict ParameterList"})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import strata
-from strata import Tensor
+from strata import Tensor, _lazy
 
 from .. import functional as F
 from .. import init
@@ -280,3 +280,6 @@ class ConvTranspose3d(_ConvTransposeNd):
 
     _rank = 3
     _function = "conv_transpose3d"
+
+# Names that PyTorch has in this file.
+__getattr__, __dir__ = _lazy.of(globals(), {".lazy": "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d"})

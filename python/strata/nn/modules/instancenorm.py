@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from strata import Tensor
+from strata import Tensor, _lazy
 
 from .. import functional as F
 from .batchnorm import _NormBase
@@ -75,3 +75,6 @@ class InstanceNorm3d(_InstanceNorm):
     """Instance normalisation of (N, C, D, H, W) or (C, D, H, W)."""
 
     _dims = (4, 5)
+
+# Names that PyTorch has in this file.
+__getattr__, __dir__ = _lazy.of(globals(), {".lazy": "LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d"})

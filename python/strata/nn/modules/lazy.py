@@ -68,6 +68,7 @@ class LazyLinear(LazyModuleMixin, Linear):
     """A Linear whose in_features is the last size of its first input."""
 
     cls_to_become = Linear
+    __module__ = Linear.__module__
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         super().__init__(0, 0, False)
@@ -205,7 +206,7 @@ def _lazy(becomes: type[Module], base: type, sized: str) -> type:
     """The lazy form of a class: its own methods, the base's way to a size."""
     name = f"Lazy{becomes.__name__}"
     doc = f"A {becomes.__name__} whose {sized} is the first input's."
-    return type(name, (base, becomes), {"cls_to_become": becomes, "__doc__": doc, "__module__": __name__})
+    return type(name, (base, becomes), {"cls_to_become": becomes, "__doc__": doc, "__module__": becomes.__module__})
 
 
 LazyConv1d = _lazy(Conv1d, _LazyForwardConv, "in_channels")

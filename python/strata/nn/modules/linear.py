@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import strata
-from strata import Tensor
+from strata import Tensor, _lazy
 
 from .. import functional as F
 from .. import init
@@ -103,3 +103,6 @@ class Bilinear(Module):
             f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
             f"out_features={self.out_features}, bias={self.bias is not None}"
         )
+
+# Names that PyTorch has in this file.
+__getattr__, __dir__ = _lazy.of(globals(), {".lazy": "LazyLinear"})

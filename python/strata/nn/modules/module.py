@@ -19,6 +19,7 @@ from strata._device_names import install_module_methods
 
 from ..hooks import (
     RemovableHandle,
+    WrappedHook,
     add_hook,
     call_with_hooks,
     check_backward_kind,
@@ -68,6 +69,9 @@ _HOOK_REGISTRIES = (
     "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks",
 )
+
+
+_WrappedHook = WrappedHook  # the name in PyTorch's files
 
 
 def _addindent(text: str, spaces: int) -> str:

@@ -24,6 +24,8 @@ class MultiheadAttention(Module):
     ValueError for sizes that are not positive; AssertionError where num_heads does not divide embed_dim.
     """
 
+    __module__ = "strata.nn.modules.activation"  # where PyTorch's files have it
+
     def __init__(
         self,
         embed_dim: int,

@@ -34,6 +34,8 @@ def _line(key: Any, value: Any, type_text: Any) -> str:
 class ParameterList(Module):
     """A list whose parameters are registered; other values are kept as they are."""
 
+    __module__ = "strata.nn.modules.container"  # where PyTorch's files have it
+
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
@@ -80,6 +82,8 @@ class ParameterList(Module):
 
 class ParameterDict(Module):
     """A dictionary whose parameters are registered under their keys; it keeps insertion order."""
+
+    __module__ = "strata.nn.modules.container"  # where PyTorch's files have it
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

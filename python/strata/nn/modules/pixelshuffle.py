@@ -39,6 +39,8 @@ class PixelUnshuffle(Module):
 class ChannelShuffle(Module):
     """Interleaves the channels of `groups` groups. Source: arXiv:1707.01083."""
 
+    __module__ = "strata.nn.modules.channelshuffle"  # where PyTorch's files have it
+
     def __init__(self, groups: int) -> None:
         super().__init__()
         self.groups = groups

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strata import Tensor
+from strata import Tensor, _lazy
 
 from .. import functional as F
 from .module import Module
@@ -303,3 +303,6 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     begin at random places (Graham, 2014); return_indices adds where each maximum stands."""
 
     _rank = 3
+
+# Names that PyTorch has in this file.
+__getattr__, __dir__ = _lazy.of(globals(), {".unpooling": "MaxUnpool1d MaxUnpool2d MaxUnpool3d"})

@@ -11,6 +11,8 @@ from .module import Module
 class Upsample(Module):
     """(N, C, spatial...) resampled to `size`, or to its sizes times `scale_factor`; see nn.functional.interpolate."""
 
+    __module__ = "strata.nn.modules.upsampling"  # where PyTorch's files have it
+
     def __init__(
         self,
         size=None,
@@ -41,12 +43,16 @@ class Upsample(Module):
 class UpsamplingNearest2d(Upsample):
     """Upsample of images with mode="nearest"."""
 
+    __module__ = "strata.nn.modules.upsampling"  # where PyTorch's files have it
+
     def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
     """Upsample of images with mode="bilinear" and align_corners=True."""
+
+    __module__ = "strata.nn.modules.upsampling"  # where PyTorch's files have it
 
     def __init__(self, size=None, scale_factor=None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

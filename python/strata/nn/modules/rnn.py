@@ -10,7 +10,7 @@ import math
 import warnings
 
 import strata
-from strata import Tensor
+from strata import Tensor, _lazy
 
 from .. import functional as F
 from .. import init
@@ -80,7 +80,7 @@ class RNNBase(Module):
         self.proj_size = proj_size
         rows = _GATES[mode] * hidden_size
         out_size = proj_size or hidden_size
-        self._weight_names: list[list[str]] = []
+        self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
             in_size = input_size if layer == 0 else out_size * self._directions
             for suffix in (f"_l{layer}", f"_l{layer}_reverse")[: self._directions]:
@@ -91,7 +91,7 @@ class RNNBase(Module):
                     shapes["weight_hr"] = (proj_size, hidden_size)
                 for name, shape in shapes.items():
                     setattr(self, name + suffix, Parameter(strata.empty(shape, device=device, dtype=dtype)))
-                self._weight_names.append([name + suffix for name in shapes])
+                self._all_weights.append([name + suffix for name in shapes])
         self.reset_parameters()
 
     @property
@@ -101,13 +101,25 @@ class RNNBase(Module):
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction, in the order of their names."""
-        return [[getattr(self, name) for name in names] for names in self._weight_names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def reset_parameters(self) -> None:
         """Uniform in +-1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size)
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The last two are for PyTorch, which reads whole modules that strata.save wrote.
+        names = [name for layer in self._all_weights for name in layer]
+        flat = {"_flat_weights_names": names, "_flat_weights": [getattr(self, name) for name in names]}
+        return super().__getstate__() | flat
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for name in ("_flat_weights_names", "_flat_weights"):
+            self.__dict__.pop(name, None)
+        self.__dict__.setdefault("proj_size", 0)
 
     def flatten_parameters(self) -> None:
         """Does nothing: the weights need no common storage here. PyTorch's programs call it."""
@@ -356,3 +368,6 @@ class LSTM(RNNBase):
         """(outputs of the last layer, (final h, final c) of every layer)."""
         output, h, c = self._run(input, (None, None) if hx is None else tuple(hx))
         return output, (h, c)
+
+# Names that PyTorch has in this file.
+__getattr__, __dir__ = _lazy.of(globals(), {".rnn_cell": "GRUCell LSTMCell RNNCell RNNCellBase"})

@@ -55,6 +55,8 @@ def lstm_step(
 class RNNCellBase(Module):
     """Weights of one step: weight_ih (chunks * hidden, input), weight_hh (chunks * hidden, hidden) and two biases."""
 
+    __module__ = "strata.nn.modules.rnn"  # where PyTorch's files have it
+
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
     ) -> None:
@@ -114,6 +116,8 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """h' = tanh(or relu)(weight_ih x + bias_ih + weight_hh h + bias_hh), for x (N, input) or (input)."""
 
+    __module__ = "strata.nn.modules.rnn"  # where PyTorch's files have it
+
     def __init__(
         self,
         input_size: int,
@@ -138,6 +142,8 @@ class RNNCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One step of a gated recurrent unit, for x (N, input) or (input)."""
 
+    __module__ = "strata.nn.modules.rnn"  # where PyTorch's files have it
+
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
@@ -151,6 +157,8 @@ class GRUCell(RNNCellBase):
 
 class LSTMCell(RNNCellBase):
     """One step of a long short-term memory, for x (N, input) or (input); the state is (h, c)."""
+
+    __module__ = "strata.nn.modules.rnn"  # where PyTorch's files have it
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -130,6 +130,19 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and feed-forward, each with a residual and a norm (in front where norm_first)."""
 
+    @property
+    def activation_relu_or_gelu(self) -> int:
+        """1 for relu, 2 for gelu, 0 for others."""
+        return {F.relu: 1, F.gelu: 2}.get(self.activation, 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # For PyTorch, which reads whole modules that strata.save wrote.
+        return super().__getstate__() | {"activation_relu_or_gelu": self.activation_relu_or_gelu}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.pop("activation_relu_or_gelu", None)
+
     def forward(
         self,
         src: Tensor,

@@ -38,16 +38,22 @@ class _MaxUnpool(Module):
 class MaxUnpool1d(_MaxUnpool):
     """Zeros with the values of (N, C, L) at the indices that MaxPool1d(return_indices=True) gave."""
 
+    __module__ = "strata.nn.modules.pooling"  # where PyTorch's files have it
+
     rank = 1
 
 
 class MaxUnpool2d(_MaxUnpool):
     """Zeros with the values of (N, C, H, W) at the indices that MaxPool2d(return_indices=True) gave."""
 
+    __module__ = "strata.nn.modules.pooling"  # where PyTorch's files have it
+
     rank = 2
 
 
 class MaxUnpool3d(_MaxUnpool):
     """Zeros with the values of (N, C, D, H, W) at the indices that MaxPool3d(return_indices=True) gave."""
+
+    __module__ = "strata.nn.modules.pooling"  # where PyTorch's files have it
 
     rank = 3
