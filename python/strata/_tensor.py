@@ -231,14 +231,25 @@ class Tensor(_C.TensorBase):
         return functional.unique_consecutive(self, return_inverse, return_counts, dim)
 
     def is_shared(self) -> bool:
-        """Whether the memory belongs to another library or process, and may be written by it."""
-        return self.untyped_storage().is_borrowed()
+        """Whether processes that get the tensor see its memory: after share_memory_, or when it came from another process."""
+        from strata import _shared_memory
+
+        return _shared_memory.is_shared(self)
 
     def share_memory_(self) -> Tensor:
-        raise NotImplementedError(
-            "share_memory_: tensors travel between processes as copies (DataLoader does it without a second copy); send "
-            "the tensor itself through a queue or pipe"
-        )
+        """Moves the tensor into memory that processes which get it see, too; forked ones get what there is.
+
+        Other tensors that were views of the same memory stay where they were. RuntimeError for other devices than the CPU.
+        """
+        from strata import _shared_memory
+
+        return _shared_memory.share(self)
+
+    def storage(self) -> Any:
+        """The memory under the tensor, as a TypedStorage of its dtype."""
+        from strata.storage import TypedStorage
+
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
     def pin_memory(self, device: Any = None) -> Tensor:
         """Memory that a device beside the CPU reads directly: RuntimeError, there is none."""
