@@ -81,13 +81,24 @@ struct Queue {
     check("cuMemcpyHtoDAsync", driver().upload(to + offset, from, bytes, stream));
   }
   void download(void* to, CUdeviceptr from, uint64_t offset, uint64_t bytes) {
-    use(device);
-    check("cuMemcpyDtoHAsync", driver().download(to, from + offset, bytes, stream));
+    download_later(to, from, offset, bytes);
     check("cuStreamSynchronize", driver().stream_wait(stream));
   }
   void copy(CUdeviceptr to, uint64_t to_offset, CUdeviceptr from, uint64_t from_offset, uint64_t bytes) {
     use(device);
     check("cuMemcpyDtoDAsync", driver().copy(to + to_offset, from + from_offset, bytes, stream));
+  }
+  void upload_later(CUdeviceptr to, uint64_t offset, const void* from, uint64_t bytes) {
+    upload(to, offset, from, bytes);
+  }
+  void download_later(void* to, CUdeviceptr from, uint64_t offset, uint64_t bytes) {
+    use(device);
+    check("cuMemcpyDtoHAsync", driver().download(to, from + offset, bytes, stream));
+  }
+  void peer_copy(CUdeviceptr to, uint64_t to_offset, int32_t other, CUdeviceptr from, uint64_t from_offset,
+                 uint64_t bytes) {
+    const CUcontext theirs = use(other).context, own = use(device).context;
+    check("cuMemcpyPeerAsync", driver().peer_copy(to + to_offset, own, from + from_offset, theirs, bytes, stream));
   }
   void launch(CUfunction kernel, const StrataArgument* arguments, uint32_t count, int64_t items, uint32_t group) {
     use(device);
@@ -231,6 +242,16 @@ struct Cuda {
   static void release(int32_t number, Memory memory) {
     use(number);
     check("cuMemFree", driver().release(memory));
+  }
+  static void* host_allocate(int32_t number, uint64_t bytes) {
+    use(number);
+    void* made = nullptr;
+    check("cuMemHostAlloc", driver().host_allocate(&made, bytes, CU_MEMHOSTALLOC_PORTABLE));
+    return made;
+  }
+  static void host_release(int32_t number, void* memory) {
+    use(number);
+    check("cuMemFreeHost", driver().host_release(memory));
   }
 
   static StrataDialect dialect() {

@@ -55,6 +55,8 @@ const Driver& driver() {
     library.find(d->error_string, "cuGetErrorString");
     library.find(d->allocate, "cuMemAlloc_v2");
     library.find(d->release, "cuMemFree_v2");
+    library.find(d->host_allocate, "cuMemHostAlloc");
+    library.find(d->host_release, "cuMemFreeHost");
     library.find(d->stream_create, "cuStreamCreate");
     library.find(d->stream_destroy, "cuStreamDestroy_v2");
     library.find(d->stream_wait, "cuStreamSynchronize");
@@ -68,6 +70,7 @@ const Driver& driver() {
     library.find(d->upload, "cuMemcpyHtoDAsync_v2");
     library.find(d->download, "cuMemcpyDtoHAsync_v2");
     library.find(d->copy, "cuMemcpyDtoDAsync_v2");
+    library.find(d->peer_copy, "cuMemcpyPeerAsync");
     library.find(d->load, "cuModuleLoadData");
     library.find(d->unload, "cuModuleUnload");
     library.find(d->function, "cuModuleGetFunction");

@@ -19,6 +19,8 @@ struct Driver {
   CUresult (*error_string)(CUresult, const char**);
   CUresult (*allocate)(CUdeviceptr*, size_t);
   CUresult (*release)(CUdeviceptr);
+  CUresult (*host_allocate)(void**, size_t, unsigned);
+  CUresult (*host_release)(void*);
   CUresult (*stream_create)(CUstream*, unsigned);
   CUresult (*stream_destroy)(CUstream);
   CUresult (*stream_wait)(CUstream);
@@ -32,6 +34,7 @@ struct Driver {
   CUresult (*upload)(CUdeviceptr, const void*, size_t, CUstream);
   CUresult (*download)(void*, CUdeviceptr, size_t, CUstream);
   CUresult (*copy)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
+  CUresult (*peer_copy)(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream);
   CUresult (*load)(CUmodule*, const void*);
   CUresult (*unload)(CUmodule);
   CUresult (*function)(CUfunction*, CUmodule, const char*);

@@ -19,6 +19,8 @@ struct Null {
   static int32_t count() { return devices(); }
   static Memory allocate(int32_t device, uint64_t bytes) { return null::allocate(device, bytes); }
   static void release(int32_t device, Memory memory) { null::release(device, memory); }
+  static void* host_allocate(int32_t device, uint64_t bytes) { return null::host_allocate(device, bytes); }
+  static void host_release(int32_t device, void* memory) { null::host_release(device, memory); }
   // The host's compiler keeps its programs itself.
   static const char* identity(int32_t) { return "the host's compiler"; }
   static bool offers(int32_t, const char* op) { return null::offers(op); }

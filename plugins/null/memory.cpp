@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -108,6 +109,38 @@ void release(int32_t device, Memory memory) {
 char* address(Memory memory) {
   const int32_t d = owner(memory);
   return d < 0 ? nullptr : arena(d).own + (memory - arena(d).host);
+}
+
+namespace {
+std::mutex host_lock;
+std::map<const char*, uint64_t> host_blocks;
+}  // namespace
+
+void* host_allocate(int32_t device, uint64_t bytes) {
+  check_device(device);
+  void* made = bytes <= arena(device).room ? std::aligned_alloc(kAlign, (bytes + kAlign) / kAlign * kAlign) : nullptr;
+  if (!made) sdk::fail(STRATA_OUT_OF_MEMORY, "the host has no memory of that size");
+  std::lock_guard<std::mutex> hold(host_lock);
+  host_blocks[static_cast<char*>(made)] = bytes;
+  return made;
+}
+
+void host_release(int32_t, void* memory) {
+  std::lock_guard<std::mutex> hold(host_lock);
+  const auto at = host_blocks.find(static_cast<char*>(memory));
+  if (at == host_blocks.end()) sdk::fail(STRATA_INVALID, "no block of the host begins there: given back twice?");
+  std::memset(memory, 0xCB, at->second);  // a copy that is still under way shows
+  host_blocks.erase(at);
+  std::free(memory);
+}
+
+bool host_holds(const void* memory, uint64_t bytes) {
+  const char* first = static_cast<const char*>(memory);
+  std::lock_guard<std::mutex> hold(host_lock);
+  const auto next = host_blocks.upper_bound(first);
+  if (next == host_blocks.begin()) return false;
+  const auto& [at, size] = *std::prev(next);
+  return bytes <= size && uint64_t(first - at) <= size - bytes;
 }
 
 bool holds(Memory memory, uint64_t offset, uint64_t bytes) {

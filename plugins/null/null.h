@@ -35,6 +35,11 @@ char* address(Memory memory);
 // Whether so many bytes from `offset` on are one block's.
 bool holds(Memory memory, uint64_t offset, uint64_t bytes);
 
+// Of the host, for copies that don't wait; released it is poisoned.
+void* host_allocate(int32_t device, uint64_t bytes);
+void host_release(int32_t device, void* memory);
+bool host_holds(const void* memory, uint64_t bytes);
+
 // ---- queue.cpp: a thread that does what it is given, in order
 using Kernel = void*;
 class Queue {
@@ -46,6 +51,9 @@ class Queue {
   void upload(Memory to, uint64_t offset, const void* from, uint64_t bytes);
   void download(void* to, Memory from, uint64_t offset, uint64_t bytes);
   void copy(Memory to, uint64_t to_offset, Memory from, uint64_t from_offset, uint64_t bytes);
+  void upload_later(Memory to, uint64_t offset, const void* from, uint64_t bytes);
+  void download_later(void* to, Memory from, uint64_t offset, uint64_t bytes);
+  void peer_copy(Memory to, uint64_t to_offset, int32_t device, Memory from, uint64_t from_offset, uint64_t bytes);
   void launch(Kernel kernel, const StrataArgument* arguments, uint32_t count, int64_t items, uint32_t group);
   // A task gives what went wrong, or nothing.
   void add(std::function<std::string()> task);

@@ -58,6 +58,10 @@ void take_time() {
   if (const int64_t us = delay_copy_us()) std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
 
+void check_host(const void* memory, uint64_t bytes) {
+  if (!host_holds(memory, bytes)) sdk::fail(STRATA_INVALID, "the place is no memory of the host that was allocated");
+}
+
 void check_place(Memory memory, uint64_t offset, uint64_t bytes) {
   if (!holds(memory, offset, bytes)) sdk::fail(STRATA_INVALID, "the place is no memory of the device");
 }
@@ -119,6 +123,32 @@ void Queue::copy(Memory to, uint64_t to_offset, Memory from, uint64_t from_offse
     std::memcpy(address(to) + to_offset, address(from) + from_offset, bytes);
     return std::string();
   });
+}
+
+void Queue::upload_later(Memory to, uint64_t offset, const void* from, uint64_t bytes) {
+  check_place(to, offset, bytes);
+  check_host(from, bytes);
+  add([=] {
+    take_time();
+    std::memcpy(address(to) + offset, from, bytes);
+    return std::string();
+  });
+}
+
+void Queue::download_later(void* to, Memory from, uint64_t offset, uint64_t bytes) {
+  check_place(from, offset, bytes);
+  check_host(to, bytes);
+  add([=] {
+    take_time();
+    std::memcpy(to, address(from) + offset, bytes);
+    return std::string();
+  });
+}
+
+void Queue::peer_copy(Memory to, uint64_t to_offset, int32_t device, Memory from, uint64_t from_offset,
+                      uint64_t bytes) {
+  check_device(device);
+  copy(to, to_offset, from, from_offset, bytes);
 }
 
 void Queue::launch(Kernel kernel, const StrataArgument* arguments, uint32_t count, int64_t items, uint32_t group) {

@@ -252,11 +252,25 @@ class Tensor(_C.TensorBase):
         return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
     def pin_memory(self, device: Any = None) -> Tensor:
-        """Memory that a device beside the CPU reads directly: RuntimeError, there is none."""
-        raise RuntimeError(
-            "pin_memory: no accelerator is available, so there is nothing to pin memory for; leave the call out, or test "
-            "strata.accelerator.is_available() first"
-        )
+        """A copy in memory of the host that a device's copies reach by themselves: `to(device, non_blocking=True)` of it
+        goes on without waiting. The tensor itself where it lies there, or where the device offers no such memory.
+
+        device: by default the accelerator. RuntimeError where there is none, and for a tensor that is not on the CPU.
+        """
+        from strata import accelerator
+
+        there = accelerator.current_accelerator() if device is None else _C.device(device)
+        if there is None or there.type == "cpu":
+            raise RuntimeError(
+                "pin_memory: no accelerator is available, so there is nothing to pin memory for; leave the call out, or test "
+                "strata.accelerator.is_available() first"
+            )
+        if self.device.type != "cpu":
+            raise RuntimeError(f"pin_memory: cannot pin '{self.type()}', only dense CPU tensors can be pinned; its device is {self.device}")
+        if self.is_pinned():
+            return self
+        made = _C._pinned_like(self, there)
+        return self if made is None else made.copy_(self)
 
     def record_stream(self, stream: Any) -> None:
         """The stream uses the tensor's memory, too: freed, it is given again when the stream has done what it had been given."""

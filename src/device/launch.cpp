@@ -336,22 +336,33 @@ std::vector<const KernelNest*> copy_nests(DType dtype) {
   return out;
 }
 
-Tensor moved(const Tensor& t, Device to) {
-  const bool up = t.device().is_cpu();
+Tensor moved(const Tensor& t, Device to, bool later) {
+  const bool up = t.device().is_cpu(), across = !up && !to.is_cpu();
   Unit& there = unit(up ? to : t.device());
   if (!t.is_non_overlapping_and_dense()) {
     if (up) return moved(eager::contiguous_copy(t), to);
     const Tensor dense = make_tensor(t.sizes(), t.dtype(), t.device());
     copy(there, dense, t);
-    return moved(dense, to);
+    return moved(dense, to, later);
   }
-  const Tensor made = make_tensor_strided(t.sizes(), t.strides(), t.dtype(), up ? there.device() : Device{});
+  const int64_t offset = t.storage_offset() * t.itemsize();
+  if (across) {
+    t.check_memory();
+    Unit& target = unit(to);
+    const Tensor made = make_tensor_strided(t.sizes(), t.strides(), t.dtype(), target.device());
+    if (target.copy_from(there, *made.storage(), *t.storage(), offset, t.nbytes())) return made;
+    return moved(moved(t, Device{}), to);
+  }
+  const bool pinned = later && !up && there.pinned().offered() && t.numel() > 0;
+  const Tensor made =
+      pinned ? make_tensor_over(Storage::make(there.pinned(), size_t(t.nbytes())), t.sizes(), t.strides(), 0, t.dtype())
+             : make_tensor_strided(t.sizes(), t.strides(), t.dtype(), up ? there.device() : Device{});
   if (t.numel() == 0) return made;
   t.check_memory();
   if (up)
-    there.upload(*made.storage(), 0, t.bytes(), t.nbytes());
+    there.upload(*made.storage(), 0, t.bytes(), t.nbytes(), later);
   else
-    there.download(made.bytes(), *t.storage(), t.storage_offset() * t.itemsize(), t.nbytes());
+    there.download(made.bytes(), *t.storage(), offset, t.nbytes(), later);
   return made;
 }
 

@@ -23,7 +23,8 @@ void copy(Unit& unit, const Tensor& to, const Tensor& from);
 void fill(Unit& unit, const Tensor& to, const Scalar& value);
 
 // `t` on another device or on the CPU, with its strides where it has no gaps. From the CPU or to it.
-Tensor moved(const Tensor& t, Device to);
+// `later`: without waiting where the host's memory is pinned, which a result on the CPU then is.
+Tensor moved(const Tensor& t, Device to, bool later = false);
 
 // Nests of copies, fills and conversions of a dtype, over one dim and over two.
 std::vector<const KernelNest*> copy_nests(DType dtype);

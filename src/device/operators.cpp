@@ -243,23 +243,39 @@ bool crosses(const Stack& stack) {
   return differ;
 }
 
-Tensor on(const Tensor& t, Device device) {
+Tensor on(const Tensor& t, Device device, bool later = false) {
   if (t.device().type == device.type && (device.index < 0 || t.device() == device)) return t;
-  const Tensor host = t.device().is_cpu() ? t : moved(t, Device{});
-  return device.is_cpu() ? host : moved(host, device);
+  return moved(t, device, later);
 }
 
+// aten::copy_(Tensor self, Tensor src, bool non_blocking)
 void call_copy(Operator& op, Stack& stack) {
-  const Tensor self = stack[0].get<Tensor>();
-  stack[1] = IValue(on(stack[1].get<Tensor>(), self.device()));
+  const Tensor self = stack[0].get<Tensor>(), from = stack[1].get<Tensor>();
+  const bool later = stack[2].get<bool>();
+  if (later && self.device().is_cpu() && self.is_contiguous() && from.is_contiguous() && self.dtype() == from.dtype() &&
+      self.sizes() == from.sizes()) {
+    self.check_memory();
+    from.check_memory();
+    unit(from.device())
+        .download(self.bytes(), *from.storage(), from.storage_offset() * from.itemsize(), from.nbytes(), true);
+    stack = {IValue(self)};
+    return;
+  }
+  stack[1] = IValue(on(from, self.device(), later && !self.device().is_cpu()));
   redispatch_boxed(op, dispatch_of_stack(stack), stack);
 }
 
-// aten::_to_copy(Tensor self, *, ScalarType? dtype, Device? device, ...): converted where it is, but on the CPU of the
-// two.
+// aten::_to_copy(Tensor self, *, ScalarType? dtype, Device? device, bool non_blocking, MemoryFormat? memory_format):
+// converted where it is, but on the CPU of the two.
 void call_to_copy(Operator& op, Stack& stack) {
   const Device to = *device_argument(stack[2]);
   const Tensor self = stack[0].get<Tensor>();
+  const bool same_dtype = stack[1].is_none() || stack[1].get<DType>() == self.dtype();
+  const bool same_order = stack[4].is_none() || stack[4].get<MemoryFormat>() == MemoryFormat::Preserve;
+  if (stack[3].get<bool>() && same_dtype && same_order && self.is_non_overlapping_and_dense()) {
+    stack = {IValue(moved(self, to, true))};
+    return;
+  }
   stack[0] = IValue(on(self, Device{}));
   stack[2] = IValue();
   redispatch_boxed(op, dispatch_of_stack(stack), stack);

@@ -39,6 +39,24 @@ void Queue::copy(StrataMemory to, StrataMemory from, int64_t bytes) {
   given();
 }
 
+void Queue::upload_later(StrataMemory to, int64_t offset, const void* from, int64_t bytes) {
+  check(plugin_, plugin_.table->upload_later(queue_, to, uint64_t(offset), from, uint64_t(bytes)),
+        str_cat("a copy of ", bytes, " bytes to the device"));
+  given();
+}
+
+void Queue::download_later(void* to, StrataMemory from, int64_t offset, int64_t bytes) {
+  check(plugin_, plugin_.table->download_later(queue_, to, from, uint64_t(offset), uint64_t(bytes)),
+        str_cat("a copy of ", bytes, " bytes to the host"));
+  given();
+}
+
+void Queue::copy_from(StrataMemory to, Device device, StrataMemory from, int64_t offset, int64_t bytes) {
+  check(plugin_, plugin_.table->peer_copy(queue_, to, 0, device.index, from, uint64_t(offset), uint64_t(bytes)),
+        str_cat("a copy of ", bytes, " bytes from ", device));
+  synchronize();
+}
+
 // ---- waiting
 
 void Queue::synchronize() { told(plugin_.table->synchronize(queue_), "waiting for the queue"); }

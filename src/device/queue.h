@@ -35,6 +35,11 @@ class Queue {
   void upload(StrataMemory to, int64_t offset, const void* from, int64_t bytes);
   void download(void* to, StrataMemory from, int64_t offset, int64_t bytes);
   void copy(StrataMemory to, StrataMemory from, int64_t bytes);
+  // Of pinned memory; they don't wait.
+  void upload_later(StrataMemory to, int64_t offset, const void* from, int64_t bytes);
+  void download_later(void* to, StrataMemory from, int64_t offset, int64_t bytes);
+  // From another device, whose work is over; waits.
+  void copy_from(StrataMemory to, Device device, StrataMemory from, int64_t offset, int64_t bytes);
   void launch(StrataKernel kernel, const KernelNest& nest, const Bound& bound, int64_t items, const Blame& by);
   // Waits; raises what went wrong since the last time, with the operator's name and the user's line.
   void synchronize();

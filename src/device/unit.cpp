@@ -1,11 +1,16 @@
 #include "device/unit.h"
 
+#include <algorithm>
 #include <exception>
 
 namespace strata::device {
 
 Unit::Unit(const Plugin& plugin, int index)
-    : plugin_(plugin), device_{int8_t(plugin.type), int8_t(index)}, memory_(*this), kernels_(plugin, index) {
+    : plugin_(plugin),
+      device_{int8_t(plugin.type), int8_t(index)},
+      memory_(*this),
+      pinned_(plugin, device_),
+      kernels_(plugin, index) {
   queue(0);
 }
 
@@ -67,15 +72,35 @@ void Unit::move(void* to, const void* from, size_t bytes) {
   q.copy(handle_of(to), handle_of(from), int64_t(bytes));
 }
 
-void Unit::upload(const Storage& to, int64_t offset, const void* from, int64_t bytes) {
+void Unit::upload(const Storage& to, int64_t offset, const void* from, int64_t bytes, bool later) {
   if (bytes == 0) return;
   Queue& q = queue();
   use(to.handle(), q);
-  q.upload(handle_of(to.handle()), offset, from, bytes);
+  if (!pinned_.holds(from)) return q.upload(handle_of(to.handle()), offset, from, bytes);
+  q.upload_later(handle_of(to.handle()), offset, from, bytes);
+  if (later)
+    pinned_.used(from, q);
+  else
+    q.synchronize();
 }
 
-void Unit::download(void* to, const Storage& from, int64_t offset, int64_t bytes) {
-  if (bytes != 0) queue().download(to, handle_of(from.handle()), offset, bytes);
+void Unit::download(void* to, const Storage& from, int64_t offset, int64_t bytes, bool later) {
+  if (bytes == 0) return;
+  Queue& q = queue();
+  if (!later || !pinned_.holds(to)) return q.download(to, handle_of(from.handle()), offset, bytes);
+  use(from.handle(), q);
+  q.download_later(to, handle_of(from.handle()), offset, bytes);
+  pinned_.used(to, q);
+}
+
+bool Unit::copy_from(Unit& other, const Storage& to, const Storage& from, int64_t offset, int64_t bytes) {
+  if (!plugin_.table->peer_copy || &plugin_ != &other.plugin_) return false;
+  if (bytes == 0) return true;
+  other.queue().synchronize();
+  Queue& q = queue();
+  use(to.handle(), q);
+  q.copy_from(handle_of(to.handle()), other.device_, handle_of(from.handle()), offset, bytes);
+  return true;
 }
 
 void Unit::launch(const KernelNest& k, const Bound& b, const Blame& by) {
@@ -109,6 +134,12 @@ void wait_on_device(Device device, int waiting, int waited) {
 }
 [[maybe_unused]] const bool waits = (set_stream_wait(wait_on_device), true);
 }  // namespace
+
+bool is_pinned(const void* data) {
+  Units& u = units();
+  std::lock_guard<std::mutex> hold(u.lock);
+  return std::any_of(u.all.begin(), u.all.end(), [&](const auto& made) { return made.second->pinned().holds(data); });
+}
 
 int current_index(int device_type) { return current[device_type]; }
 void set_current(Device device) { current[device.type] = unit(device).device().index; }

@@ -6,6 +6,7 @@
 #include "core/stream.h"
 #include "device/kernels.h"
 #include "device/memory.h"
+#include "device/pinned.h"
 #include "device/queue.h"
 
 namespace strata::device {
@@ -19,9 +20,13 @@ class Unit final : public Allocator {
   Device device() const override { return device_; }
   void move(void* to, const void* from, size_t bytes) override;
   Memory& memory() { return memory_; }
+  Pinned& pinned() { return pinned_; }
 
-  void upload(const Storage& to, int64_t offset, const void* from, int64_t bytes);
-  void download(void* to, const Storage& from, int64_t offset, int64_t bytes);
+  // `later`: they don't wait where the host's memory is pinned.
+  void upload(const Storage& to, int64_t offset, const void* from, int64_t bytes, bool later = false);
+  void download(void* to, const Storage& from, int64_t offset, int64_t bytes, bool later = false);
+  // From another device of the plugin; false where they can't.
+  bool copy_from(Unit& other, const Storage& to, const Storage& from, int64_t offset, int64_t bytes);
   // Runs the nest's kernel, which is printed and compiled where it is new here.
   void launch(const KernelNest& nest, const Bound& bound, const Blame& by);
   // Waits for all queues; raises what went wrong since the last time, with the operator's name and the user's line.
@@ -53,11 +58,14 @@ class Unit final : public Allocator {
   std::atomic<bool> several_{false};
   int last_made_ = 0;
   Memory memory_;
+  Pinned pinned_;
   Kernels kernels_;
 };
 
 // Of a device with a number, or (-1) the current one of its type. Raises for a number that there is not.
 Unit& unit(Device device);
+// Whether a device's copies reach that memory of the host by themselves.
+bool is_pinned(const void* data);
 // This thread's current device of a type; 0 at first.
 int current_index(int device_type);
 void set_current(Device device);

@@ -144,7 +144,9 @@ void BackwardRun::mark_needed(const std::vector<int32_t>& order) {
 }
 
 void BackwardRun::check_grad(Tensor& grad, const OutputMeta& meta, Node* from, size_t index) {
-  if (STRATA_LIKELY(grad.sizes() == IntArrayRef(meta.sizes) && grad.dtype() == meta.dtype)) return;
+  if (STRATA_LIKELY(grad.sizes() == IntArrayRef(meta.sizes) && grad.dtype() == meta.dtype &&
+                    grad.device() == meta.device))
+    return;
   if (!(grad.sizes() == IntArrayRef(meta.sizes))) {
     bool fits = grad.dim() >= int64_t(meta.sizes.size());
     size_t lead = fits ? grad.dim() - meta.sizes.size() : 0;
@@ -158,6 +160,8 @@ void BackwardRun::check_grad(Tensor& grad, const OutputMeta& meta, Node* from, s
     if (grad.is_complex() && !is_complex(meta.dtype)) grad = ops::real(grad);
     if (grad.dtype() != meta.dtype) grad = ops::to(grad, meta.dtype);
   }
+  // Of a copy, or of a number on the CPU that an operator of a device took.
+  if (!(grad.device() == meta.device)) grad = ops::_to_copy(grad, std::nullopt, meta.device);
 }
 
 // Note [Streams of a backward run].

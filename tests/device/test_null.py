@@ -318,3 +318,19 @@ def test_a_convolution_without_bias_keeps_the_sign_of_what_underflows():
         assert expected.signbit().all() and strata.conv1d(x.to(DEVICE), w.to(DEVICE)).cpu().signbit().all()
     finally:
         strata._C._set_library_enabled(True)
+
+
+def test_a_gradient_lies_where_its_tensor_does():
+    for build, want in (
+        (lambda x: x.to(DEVICE), 3.0),
+        (lambda x: x.to(DEVICE, strata.float64), 3.0),
+        (lambda x: strata.empty(3, device=DEVICE).copy_(x), 3.0),
+        (lambda x: strata.ones(3, device=DEVICE) * x.sum(), 9.0),
+        (lambda x: x.to(DEVICE).to(strata.device("null", 1)), 3.0),
+    ):
+        x = strata.randn(3, requires_grad=True)
+        (build(x) * 3).sum().backward()
+        assert x.grad.device.type == "cpu" and x.grad.equal(strata.full((3,), want))
+        there = x.detach().to(DEVICE).requires_grad_()
+        (there.cpu() * 2).sum().backward()
+        assert there.grad.device == there.device and there.grad.cpu().equal(strata.full((3,), 2.0))

@@ -152,6 +152,19 @@ typedef struct StrataDevice {
   StrataStatus (*event_synchronize)(StrataEvent event);
   /* Milliseconds between two that are over and were made with timing. */
   StrataStatus (*event_elapsed)(StrataEvent begin, StrataEvent end, double* ms);
+
+  /* Memory of the host that the device's copies reach by themselves. All four or none: without them memory that a
+   * program asks to have pinned is ordinary, and copies that need not wait do. */
+  StrataStatus (*host_allocate)(int32_t device, uint64_t bytes, void** memory);
+  StrataStatus (*host_release)(int32_t device, void* memory); /* no copy that uses it is under way */
+  /* As upload and download, with such memory, and without waiting: it is used until the queue has come there. */
+  StrataStatus (*upload_later)(StrataQueue queue, StrataMemory to, uint64_t offset, const void* from, uint64_t bytes);
+  StrataStatus (*download_later)(StrataQueue queue, void* to, StrataMemory from, uint64_t offset, uint64_t bytes);
+
+  /* From memory of another device of the plugin, whose work on it is over, to one of the queue's device. Null: by way
+   * of the host. */
+  StrataStatus (*peer_copy)(StrataQueue queue, StrataMemory to, uint64_t to_offset, int32_t device, StrataMemory from,
+                            uint64_t from_offset, uint64_t bytes);
 } StrataDevice;
 
 /* What a plugin may call. */

@@ -294,6 +294,26 @@ namespace sdk __attribute__((visibility("hidden"))) {
         return status_of([&] { *ms = event_of(end).since(event_of(begin)); });
       };
     }
+    if constexpr (requires { D::host_release(0, nullptr); }) {
+      t.host_allocate = [](int32_t device, uint64_t bytes, void** memory) {
+        return status_of([&] { *memory = D::host_allocate(device, bytes); });
+      };
+      t.host_release = [](int32_t device, void* memory) { return status_of([&] { D::host_release(device, memory); }); };
+      t.upload_later = [](StrataQueue queue, StrataMemory to, uint64_t offset, const void* from, uint64_t bytes) {
+        return status_of([&] { queue_of(queue).upload_later(handle_cast<Memory>(to), offset, from, bytes); });
+      };
+      t.download_later = [](StrataQueue queue, void* to, StrataMemory from, uint64_t offset, uint64_t bytes) {
+        return status_of([&] { queue_of(queue).download_later(to, handle_cast<Memory>(from), offset, bytes); });
+      };
+    }
+    if constexpr (requires(Queue q, Memory m) { q.peer_copy(m, 0, 0, m, 0, 0); })
+      t.peer_copy = [](StrataQueue queue, StrataMemory to, uint64_t to_offset, int32_t device, StrataMemory from,
+                       uint64_t from_offset, uint64_t bytes) {
+        return status_of([&] {
+          queue_of(queue).peer_copy(handle_cast<Memory>(to), to_offset, device, handle_cast<Memory>(from), from_offset,
+                                    bytes);
+        });
+      };
     if constexpr (requires { D::offers(int32_t(), ""); })
       t.offers = [](int32_t device, const char* op) {
         int32_t yes = 0;

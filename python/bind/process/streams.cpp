@@ -158,6 +158,18 @@ PyObject* record_stream(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* pinned_like(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *tensor, *device;
+    if (!PyArg_ParseTuple(args, "OO", &tensor, &device)) return nullptr;
+    const Tensor& t = to_Tensor(tensor);
+    device::Pinned& memory = unit_of(device).pinned();
+    if (!memory.offered()) Py_RETURN_NONE;
+    const DimVec strides = t.is_non_overlapping_and_dense() ? DimVec(t.strides()) : contiguous_strides(t.sizes());
+    return wrap(make_tensor_over(Storage::make(memory, size_t(t.nbytes())), t.sizes(), strides, 0, t.dtype()));
+  });
+}
+
 PyObject* owners(PyObject*, PyObject* device) {
   return guarded([&] {
     Own list(checked(PyList_New(0)));
@@ -188,6 +200,8 @@ PyMethodDef functions[] = {
     {"_event_synchronize", event_synchronize, METH_O, "Waits for an event."},
     {"_event_elapsed", event_elapsed, METH_VARARGS, "Milliseconds between two events."},
     {"_record_stream", record_stream, METH_VARARGS, "A stream uses a tensor's memory, too."},
+    {"_pinned_like", pinned_like, METH_VARARGS,
+     "A tensor in pinned memory, of no values; None where the device offers none."},
     {"_device_owners", owners, METH_O, "(bytes, blocks, line) of a device's live memory, the largest first."},
     {"_device_blocking", set_blocking, METH_O, "Launches wait or not; gives what was set."},
     {nullptr, nullptr, 0, nullptr},

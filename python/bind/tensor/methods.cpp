@@ -5,6 +5,7 @@
 
 #include "bind/tensor/methods.h"
 #include "core/promote.h"
+#include "device/unit.h"
 #include "dispatch/seen.h"
 #include "grad/variable.h"
 #include "strata/generated/ops/copy.h"
@@ -56,7 +57,9 @@ PyObject* is_signed(const Tensor& t) {
 }
 PyObject* is_inference(const Tensor& t) { return wrap(bool(t.impl()->inference_)); }
 PyObject* is_view(const Tensor& t) { return wrap(t.is_view()); }
-PyObject* is_pinned(const Tensor&) { return wrap(false); }
+PyObject* is_pinned(const Tensor& t) {
+  return wrap(t.device().is_cpu() && t.storage() && device::is_pinned(t.storage()->data()));
+}
 PyObject* device_index(const Tensor& t) {
   return wrap(int64_t(t.device().is_cpu() || t.is_meta() ? -1 : std::max<int>(0, t.device().index)));
 }
@@ -191,7 +194,7 @@ PyMethodDef tensor_methods[] = {
     {"is_complex", plain<is_complex>, METH_NOARGS, "Its dtype is a complex one."},
     {"is_signed", plain<is_signed>, METH_NOARGS, "Its dtype has negative values."},
     {"is_inference", plain<is_inference>, METH_NOARGS, "It was made in inference mode."},
-    {"is_pinned", plain<is_pinned>, METH_NOARGS, "False: memory is pageable."},
+    {"is_pinned", plain<is_pinned>, METH_NOARGS, "Whether a device's copies reach its memory by themselves."},
     {"_is_view", plain<is_view>, METH_NOARGS, "It is a view that autograd knows of."},
     {"get_device", plain<device_index>, METH_NOARGS, "The device's index; -1 for the CPU."},
     {"untyped_storage", plain<untyped_storage>, METH_NOARGS, "The block of memory that it shares with its views."},
