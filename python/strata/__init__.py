@@ -99,49 +99,32 @@ def _tensor(function: str, value: Any, name: str = "input", position: builtins.i
     return value
 
 
-def is_floating_point(input: Tensor) -> builtins.bool:
-    """Whether the tensor's dtype is a floating-point one."""
-    return _tensor("is_floating_point", input).is_floating_point()
+def _asking(name: str, doc: str) -> Any:
+    """The function of that name, which a tensor's method answers."""
+
+    def asked(input: Tensor) -> Any:
+        if _C._has_torch_function_unary(input):
+            return _C._handle_torch_function(asked, (input,), (input,), {})
+        return getattr(_tensor(name, input), name)()
+
+    asked.__name__ = asked.__qualname__ = name
+    asked.__doc__ = doc
+    return asked
 
 
-def is_complex(input: Tensor) -> builtins.bool:
-    """Whether the tensor's dtype is complex64 or complex128."""
-    return _tensor("is_complex", input).is_complex()
-
-
-def is_signed(input: Tensor) -> builtins.bool:
-    """Whether the tensor's dtype has negative numbers."""
-    return _tensor("is_signed", input).dtype.is_signed
-
-
-def is_conj(input: Tensor) -> builtins.bool:
-    """False: conj() computes its result at once."""
-    return _tensor("is_conj", input).is_conj()
-
-
-def is_neg(input: Tensor) -> builtins.bool:
-    """False: neg() computes its result at once."""
-    return _tensor("is_neg", input).is_neg()
+is_floating_point = _asking("is_floating_point", "Whether the tensor's dtype is a floating-point one.")
+is_complex = _asking("is_complex", "Whether the tensor's dtype is complex64 or complex128.")
+is_signed = _asking("is_signed", "Whether the tensor's dtype has negative numbers.")
+is_conj = _asking("is_conj", "False: conj() computes its result at once.")
+is_neg = _asking("is_neg", "False: neg() computes its result at once.")
+get_device = _asking("get_device", "The index of the tensor's device; -1 for the CPU.")
+numel = _asking("numel", "The number of elements.")
+is_inference = _asking("is_inference", "Whether the tensor was made in inference mode.")
 
 
 def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
     """Whether both have the same shape."""
     return _tensor("is_same_size", input).is_same_size(_tensor("is_same_size", other, "other", 2))
-
-
-def get_device(input: Tensor) -> builtins.int:
-    """The index of the tensor's device; -1 for the CPU."""
-    return _tensor("get_device", input).get_device()
-
-
-def numel(input: Tensor) -> builtins.int:
-    """The number of elements."""
-    return _tensor("numel", input).numel()
-
-
-def is_inference(input: Tensor) -> builtins.bool:
-    """Whether the tensor was made in inference mode."""
-    return _tensor("is_inference", input).is_inference()
 
 
 def typename(obj: object) -> str:
@@ -163,5 +146,7 @@ def compile(model: object = None, **_: object) -> NoReturn:  # noqa: A001
 
 def _assert(condition: Any, message: str) -> NoneType:
     """`assert` as a function."""
+    if not isinstance(condition, Tensor) and _C._has_torch_function_unary(condition):
+        return _C._handle_torch_function(_assert, (condition,), (condition, message), {})
     if not condition:
         raise AssertionError(message)

@@ -47,10 +47,13 @@ def of(
             file = home[name]
             found = load(full(file))
             value = getattr(found, name)
+            values = [value]
             if home.get(file) == file:  # the import has hidden the name that the file shares
                 module[file] = getattr(found, file)
-            if public and getattr(value, "__module__", "").startswith(place):
-                value.__module__ = place
+                values.append(module[file])
+            for v in values:
+                if public and getattr(v, "__module__", "").startswith(place):
+                    v.__module__ = place
         elif name in files:
             return load(full(name))
         else:

@@ -48,6 +48,16 @@ def _table(name: str) -> Any:
         ) from None
 
 
+def _overrides(operands: Sequence) -> bool:
+    """Whether a mode or an operand's class answers the call (strata.overrides)."""
+    return _C._has_torch_function(tuple(operands))
+
+
+def _overridden(function: Any, operands: Sequence, *args: Any, **kwargs: Any) -> Any:
+    """What it answers to function(*args, **kwargs)."""
+    return _C._handle_torch_function(function, tuple(operands), args, kwargs)
+
+
 def _listed(tensors: tuple) -> list:
     """f(a, b) and f([a, b]) alike."""
     return list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
@@ -75,11 +85,15 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> strata.Size:
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of the tensors, all of the shape that they broadcast to."""
+    if _overrides(tensors):
+        return _overridden(broadcast_tensors, tensors, *tensors)
     return _table("broadcast_tensors")(_listed(tensors))
 
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of the elements of 1-d tensors, one a row."""
+    if _overrides(tensors):
+        return _overridden(cartesian_prod, tensors, *tensors)
     return _table("cartesian_prod")(_listed(tensors))
 
 
@@ -103,16 +117,22 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
 
 def block_diag(*tensors: Tensor) -> Tensor:
     """A matrix with the operands along its diagonal and zeros elsewhere."""
+    if _overrides(tensors):
+        return _overridden(block_diag, tensors, *tensors)
     return _table("block_diag")(_listed(tensors))
 
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """The product of the matrices, in the order that costs least."""
+    if _overrides(matrices):
+        return _overridden(chain_matmul, matrices, *matrices, **({} if out is None else {"out": out}))
     return _table("chain_matmul")(_listed(matrices), **({} if out is None else {"out": out}))
 
 
 def meshgrid(*tensors: Tensor, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinates of a grid, one tensor for each 1-d operand; indexing "ij" (the default) or "xy"."""
+    if _overrides(tensors):
+        return _overridden(meshgrid, tensors, *tensors, indexing=indexing)
     return _table("meshgrid")(_listed(tensors), indexing="ij" if indexing is None else indexing)
 
 
@@ -133,6 +153,8 @@ def atleast_3d(*tensors: Tensor) -> Any:
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the tensor along dim: pieces of one size (the last may be smaller), or of the sizes listed."""
+    if _overrides((tensor,)):
+        return _overridden(split, (tensor,), tensor, split_size_or_sections, dim=dim)
     return strata._tensor("split", tensor, "tensor").split(split_size_or_sections, dim)
 
 
@@ -141,6 +163,8 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
 
     The operands may also come interleaved with lists of dims: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
+    if _overrides(operands):
+        return _overridden(einsum, operands, equation, *operands)
     if not operands:
         raise ValueError(
             "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
@@ -172,6 +196,8 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums the products over dims of a and b: their number (the last of a with the first of b), or two lists."""
+    if _overrides((a, b)):
+        return _overridden(tensordot, (a, b), a, b, dims=dims, out=out)
     if isinstance(dims, strata.Tensor):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -189,6 +215,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
 
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out=None, dtype=None) -> Tensor:
     """A vector norm of the elements, or over dims; p is a number, "fro" (2) or "nuc" (nuclear, for matrices)."""
+    if _overrides((input,)):
+        return _overridden(norm, (input,), input, p=p, dim=dim, keepdim=keepdim, out=out, dtype=dtype)
     given = {} if out is None else {"out": out}
     if p == "nuc":
         return _table("linalg_matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, **given)
@@ -201,6 +229,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """linalg.lu_factor as it was called before: (LU, pivots), and with get_infos infos in place of an error."""
+    if _overrides((A,)):
+        return _overridden(lu, (A,), A, pivot=pivot, get_infos=get_infos, out=out)
     found = _table("linalg_lu_factor_ex" if get_infos else "linalg_lu_factor")(A, pivot=pivot)
     if out is None:
         return tuple(found)
@@ -226,6 +256,8 @@ def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The different elements (or slices along dim) in ascending order; with inverse indices and counts if asked for."""
+    if _overrides((input,)):
+        return _overridden(unique, (input,), input, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts, dim=dim)
     if dim is None:
         found = _table("_unique2")(input, sorted, return_inverse, return_counts)
     else:
@@ -237,6 +269,8 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The elements (or slices along dim) that differ from the one before; with inverse indices and counts if asked for."""
+    if _overrides((input,)):
+        return _overridden(unique_consecutive, (input,), input, return_inverse=return_inverse, return_counts=return_counts, dim=dim)
     return _chosen(_table("unique_consecutive")(input, return_inverse, return_counts, dim), return_inverse, return_counts)
 
 

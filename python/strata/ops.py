@@ -119,6 +119,11 @@ class OpOverloadPacket:
         raise TypeError(f"{self._qualified_op_name}: no overload takes ({kinds}); they are\n{shown}")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        given = [*args, *kwargs.values()]
+        given += [v for nest in given if isinstance(nest, (list, tuple)) for v in nest]
+        others = tuple(v for v in given if hasattr(type(v), "__torch_function__") and not isinstance(v, _C.TensorBase))
+        if others:  # a class that is no tensor's, whose values fit no overload, as a tracer's stand-ins
+            return _C._handle_torch_function(self, others, args, kwargs)
         return self._fitting(args, kwargs)(*args, **kwargs)
 
     def __getattr__(self, overload: str) -> OpOverload:
