@@ -17,6 +17,7 @@ _NAMES = {
     "interpreter": "Interpreter Transformer",
     "node": "Node has_side_effect map_aggregate map_arg",
     "proxy": "Attribute Proxy TraceError",
+    "subgraph_rewriter": "Match replace_pattern replace_pattern_with_filters",
 }
-_MODULES = "_pytree graph graph_module immutable_collections interpreter node proxy traceback"
+_MODULES = "_pytree experimental graph graph_module immutable_collections interpreter node passes proxy subgraph_rewriter traceback"
 __getattr__, __dir__ = _lazy.of(globals(), _NAMES, _MODULES)

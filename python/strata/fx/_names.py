@@ -36,6 +36,8 @@ def qualified_name(function: Callable) -> str:
 
     RuntimeError for a lambda whose source is not there, and for what has neither a module nor a place in strata.
     """
+    if isinstance(function, strata.ops.OpOverloadPacket):
+        return f"strata.ops.{function}"
     name = function.__name__
     if getattr(builtins, name, None) is function:
         return name

@@ -8,12 +8,13 @@ import math
 import sys
 import types
 import warnings
+from _thread import get_ident
 
 import strata
 from strata import nn
 from strata.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
-from ._patch import Patcher, wrapped_functions
+from ._patch import Patcher, recorded_method, wrapped_functions
 from .graph import Graph, _PyTreeCodeGen
 from .graph_module import GraphModule
 from .node import Node
@@ -210,10 +211,10 @@ class Tracer(TracerBase):
         self._constants: dict[int, tuple[str, Any]] = {}
         self._collect_constants(self.root, "")
         variables = fn.__globals__
-        annotations = getattr(inspect.unwrap(fn), "__annotations__", {})
         _under_way += 1
         try:
             fn, args = self.create_args_for_root(fn, isinstance(root, nn.Module), concrete_args)
+            annotations = getattr(inspect.unwrap(fn), "__annotations__", {})
             with Patcher() as patcher:
                 self._patch(patcher, variables)
                 result = fn(*args)
@@ -234,20 +235,26 @@ class Tracer(TracerBase):
     def _patch(self, patcher: Patcher, variables: dict[str, Any]) -> None:
         cache: dict[str, Proxy] = {}
         original_getattr, original_call = nn.Module.__getattr__, nn.Module.__call__
+        thread = get_ident()  # modules of others are as ever
 
         def module_getattr(module: nn.Module, name: str) -> Any:
-            return self.getattr(name, original_getattr(module, name), cache)
+            value = original_getattr(module, name)
+            return self.getattr(name, value, cache) if get_ident() == thread else value
 
         @functools.wraps(original_call)
         def module_call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             def forward(*args: Any, **kwargs: Any) -> Any:
                 return original_call(module, *args, **kwargs)
 
+            if get_ident() != thread:
+                return forward(*args, **kwargs)
             patcher.functions_in(getattr(module.forward, "__globals__", {}), self._autowrap_function_ids)
             return self.call_module(module, forward, args, kwargs)
 
         patcher.attribute(nn.Module, "__getattr__", module_getattr)
         patcher.attribute(nn.Module, "__call__", module_call)
+        for name in ("__getitem__", "__setitem__"):  # of tensors, which know no stand-ins as indices
+            patcher.attribute(strata.Tensor, name, recorded_method(strata.Tensor, name))
         patcher.marked()
         patcher.functions_in(variables, self._autowrap_function_ids)
         for module in self._autowrap_modules:
@@ -285,7 +292,7 @@ class Tracer(TracerBase):
             return root_fn, args
         codegen = self.graph._codegen = _PyTreeCodeGen(list(code.co_varnames[:total]), form)
 
-        def of_leaves(*leaves: Any) -> list:
+        def of_leaves(*leaves):  # without annotations, which would be the function's
             results, codegen.out_spec = tree_flatten(root_fn(*tree_unflatten(leaves, form)))
             return results
 

@@ -154,16 +154,9 @@ class Graph:
     def call_module(
         self, module_name: str, args: tuple | None = None, kwargs: dict[str, Any] | None = None, type_expr: Any = None
     ) -> Node:
-        """A call of the submodule of that path. Warns where the owning module has none."""
+        """A call of the submodule of that path. AttributeError where the owning module has none."""
         if self.owning_module is not None:
-            try:
-                self.owning_module.get_submodule(module_name)
-            except AttributeError:
-                warnings.warn(
-                    "Attempted to insert a call_module Node with no underlying reference in the owning GraphModule! Call "
-                    "GraphModule.add_submodule to add the necessary submodule",
-                    stacklevel=2,
-                )
+            self.owning_module.get_submodule(module_name)
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(

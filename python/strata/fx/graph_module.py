@@ -8,6 +8,7 @@ import itertools
 import linecache
 import sys
 import traceback
+import weakref
 from pathlib import Path
 
 import strata
@@ -31,33 +32,20 @@ __all__ = ["GraphModule", "reduce_graph_module"]
 _HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
 
 
-class _Sources:
-    """Keeps the texts of generated functions, so that tracebacks show their lines."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        self.numbers = itertools.count()
-
-    def keep(self, text: str, variables: dict[str, Any], origin: dict[str, Any]) -> str:
-        name = f"<eval_with_key>.{next(self.numbers)}"
-        if origin:
-            name += f" from {origin['co_filename']}:{origin['co_firstlineno']} in {origin['co_name']}"
-        self.texts[name] = text
-        linecache.lazycache(name, {**variables, "__file__": name, "__name__": name, "__loader__": self})
-        return name
-
-    def get_source(self, name: str) -> str | None:
-        return self.texts.get(name)
-
-
-_sources = _Sources()
+_numbers = itertools.count()
 
 
 def _forward_of(text: str, variables: dict[str, Any], origin: dict[str, Any]) -> Callable:
-    """The function `forward` of a text. It carries its own globals."""
+    """The function `forward` of a text. It carries its own globals, and tracebacks show its lines as long as it lives."""
+    name = f"<eval_with_key>.{next(_numbers)}"
+    if origin:
+        name += f" from {origin['co_filename']}:{origin['co_firstlineno']} in {origin['co_name']}"
     variables = dict(variables)
-    exec(compile(text, _sources.keep(text, variables, origin), "exec", dont_inherit=True), variables)
-    return variables.pop("forward")
+    exec(compile(text, name, "exec", dont_inherit=True), variables)
+    function = variables.pop("forward")
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    weakref.finalize(function, linecache.cache.pop, name, None)
+    return function
 
 
 def _import_lines(variables: dict[str, Any]) -> str:
@@ -104,6 +92,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> GraphModule:
         if node.name in body.get("_stack_traces", {}):
             node.meta["stack_trace"] = body["_stack_traces"][node.name]
     made = GraphModule(root, graph)
+    made.meta.update(body.get("meta", {}))
     for name, value in body.items():
         if not hasattr(made, name):
             setattr(made, name, value)

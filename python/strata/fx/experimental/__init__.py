@@ -1,0 +1,7 @@
+"""Passes that programs import from PyTorch's fx.experimental."""
+
+from __future__ import annotations
+
+from strata import _lazy
+
+__getattr__, __dir__ = _lazy.of(globals(), parts="optimization")

@@ -1,0 +1,7 @@
+"""What passes are made of."""
+
+from __future__ import annotations
+
+from strata import _lazy
+
+__getattr__, __dir__ = _lazy.of(globals(), parts="matcher_utils")
