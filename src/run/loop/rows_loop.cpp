@@ -11,6 +11,7 @@
 #include "run/loop/rows_across.h"
 #include "run/loop/rows_columns.h"
 #include "run/loop/rows_fold.h"
+#include "run/loop/rows_turned.h"
 #include "run/loop/transpose.h"
 
 namespace strata::eager {
@@ -381,11 +382,18 @@ class Runner {
       // What is gathered across memory is gathered for some parts at a time, since those share lines and pages.
       const int64_t together =
           in_place_ || whole ? 1 : std::min<int64_t>(4, (parts + num_threads() - 1) / num_threads());
-      parallel_for(0, (pieces + together - 1) / together, 1, [&](int64_t begin, int64_t end) {
+      int64_t done_parts = 0;
+      if (k == 0 && !in_place_) {
+        const TurnedRow turned(l_, bases);
+        done_parts = turned.parts();
+        if (done_parts > 0) turned.run(partial.data());
+      }
+      parallel_for(0, (pieces - done_parts + together - 1) / together, 1, [&](int64_t begin, int64_t end) {
         static thread_local Workspace space;
         int32_t status = 0;
         for (int64_t group = begin; group < end; ++group) {
-          const int64_t start = group * together * kPart, all = whole ? 1 : std::min(together * kPart, n_ - start);
+          const int64_t from = done_parts + group * together;
+          const int64_t start = from * kPart, all = whole ? 1 : std::min(together * kPart, n_ - start);
           const int64_t room = together * kPart * 16 + 64;
           char* memory = space.get(count * room);
           char* own[kMaxRowOperands];
@@ -394,7 +402,7 @@ class Runner {
             own[i] = memory + i * room;
             if (!o.per_row && !direct_[i] && !o.output && !whole) stage(o, bases[i], own[i], start, all, true);
           }
-          for (int64_t p = group * together; p < std::min(pieces, (group + 1) * together); ++p) {
+          for (int64_t p = from; p < std::min(pieces, from + together); ++p) {
             const int64_t first = p * kPart, here = whole ? 1 : std::min(kPart, n_ - first);
             char* ptr[kMaxRowOperands];
             char* kept[kMaxRowOperands];

@@ -1,9 +1,11 @@
 #include "run/loop/transpose.h"
 
-#include <emmintrin.h>
+#include <immintrin.h>
 
 #include <algorithm>
 #include <cstring>
+
+#include "run/isa.h"
 
 namespace strata::eager {
 
@@ -66,15 +68,81 @@ void squares(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
   plain<width>(src + r * src_stride, src_stride, dst + r * width, dst_stride, rows - r, columns);
 }
 
+// Squares of 8 x 8 elements of 4 bytes, 4 x 4 of 8: halves of registers come together as they are read, and the squares
+// of one half each are turned over side by side.
+template <int width>
+[[gnu::target("avx2"), gnu::always_inline]] inline void square_wide(const char* src, int64_t src_stride, char* dst,
+                                                                    int64_t dst_stride) {
+  constexpr int half = 16 / width;
+  auto read = [&](int row, int part) __attribute__((target("avx2"), always_inline)) {
+    const auto* low = reinterpret_cast<const __m128i*>(src + row * src_stride) + part;
+    const auto* high = reinterpret_cast<const __m128i*>(src + (row + half) * src_stride) + part;
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(low)), _mm_loadu_si128(high), 1);
+  };
+  auto write = [&](int row, __m256i v) __attribute__((target("avx2"), always_inline)) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(dst + row * dst_stride), v);
+  };
+  for (int part = 0; part < 2; ++part) {
+    const int first = part * half;
+    if constexpr (width == 8) {
+      const __m256i a = read(0, part), b = read(1, part);
+      write(first, _mm256_unpacklo_epi64(a, b));
+      write(first + 1, _mm256_unpackhi_epi64(a, b));
+    } else {
+      const __m256i a = read(0, part), b = read(1, part), c = read(2, part), d = read(3, part);
+      const __m256i e = _mm256_unpacklo_epi32(a, b), f = _mm256_unpacklo_epi32(c, d);
+      const __m256i g = _mm256_unpackhi_epi32(a, b), h = _mm256_unpackhi_epi32(c, d);
+      write(first, _mm256_unpacklo_epi64(e, f));
+      write(first + 1, _mm256_unpackhi_epi64(e, f));
+      write(first + 2, _mm256_unpacklo_epi64(g, h));
+      write(first + 3, _mm256_unpackhi_epi64(g, h));
+    }
+  }
+}
+
+template <int width>
+[[gnu::target("avx2")]] void squares_wide(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
+                                          int64_t rows, int64_t columns) {
+  constexpr int64_t n = 32 / width;
+  const int64_t whole = columns / n * n, high = rows / n * n;
+  const auto turn = [&](int64_t r, int64_t c) __attribute__((target("avx2"), always_inline)) {
+    square_wide<width>(src + r * src_stride + c * width, src_stride, dst + c * dst_stride + r * width, dst_stride);
+  };
+  // Lines of the result are written whole where many of them would meet in one set of the cache.
+  if (dst_stride % kSameSets == 0 && src_stride % kSameSets != 0) {
+    for (int64_t c = 0; c < whole; c += n)
+      for (int64_t r = 0; r < high; r += n) turn(r, c);
+  } else {
+    for (int64_t r = 0; r < high; r += n)
+      for (int64_t c = 0; c < whole; c += n) turn(r, c);
+  }
+  if (whole < columns)
+    squares<width>(src + whole * width, src_stride, dst + whole * dst_stride, dst_stride, high, columns - whole);
+  if (high < rows)
+    squares<width>(src + high * src_stride, src_stride, dst + high * width, dst_stride, rows - high, columns);
+}
+
+using TransposeFn = void (*)(const char*, int64_t, char*, int64_t, int64_t, int64_t);
+
+TransposeFn transpose_fn(int64_t width) {
+  const bool wide = current_isa() > 0;
+  return width == 1   ? squares<1>
+         : width == 2 ? squares<2>
+         : width == 4 ? (wide ? squares_wide<4> : squares<4>)
+         : width == 8 ? (wide ? squares_wide<8> : squares<8>)
+                      : plain<16>;
+}
+
 }  // namespace
+
+void transpose_near(int64_t width, const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t rows,
+                    int64_t columns) {
+  transpose_fn(width)(src, src_stride, dst, dst_stride, rows, columns);
+}
 
 void transpose(int64_t width, const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t rows,
                int64_t columns) {
-  auto* run = width == 1   ? squares<1>
-              : width == 2 ? squares<2>
-              : width == 4 ? squares<4>
-              : width == 8 ? squares<8>
-                           : plain<16>;
+  const TransposeFn run = transpose_fn(width);
   if (dst_stride % kSameSets != 0 || columns <= 8)  // that many ways a set has
     return run(src, src_stride, dst, dst_stride, rows, columns);
   // Put together on the stack, and written a row at a time.

@@ -1,4 +1,4 @@
-// Transposes in memory, in squares of one 16-byte register a side.
+// Transposes in memory, in squares of one register a side.
 #pragma once
 #include <cstdint>
 
@@ -8,5 +8,8 @@ namespace strata::eager {
 // within a row of dst; the strides, in bytes, are from row to row.
 void transpose(int64_t width, const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t rows,
                int64_t columns);
+// The same where the result lies in a small buffer, in whose sets of the cache its rows have room as they are.
+void transpose_near(int64_t width, const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t rows,
+                    int64_t columns);
 
 }  // namespace strata::eager
