@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include "lower/pass/fuse.h"
 #include "lower/pass/inner_loop.h"
 #include "lower/pass/space_nest.h"
@@ -303,6 +304,26 @@ TEST(Nest, ALargestValueComesWithItsPlace) {
   EXPECT_NE(refusal(space("self[p..,w]", "", "result[p..,x]", "sum(self[p, x])")).find("sum"), std::string::npos);
   d.text = "at = argmax(inside(self[p, x + k]))\nresult = 0";
   EXPECT_NE(refusal(d).find("argmax takes a value and its place"), std::string::npos);
+}
+
+// Places are kept in 32 bits where the guard says that they lie in the operand, and the operand is small enough.
+TEST(Nest, PlacesInsideAreNarrow) {
+  NestHelpers helpers(hinted_c);
+  auto nest = [](const char* place) {
+    const std::string text = std::string("argmax(inside(self[p, f + k]), place(g, ") + place + "))";
+    KernelDesc d = space("self[p..,g..]", "", "at[p..,f..]:int64", text.c_str());
+    d.over = "k..";
+    d.sequence = true;
+    return build_space(d, DType::F32, {2, false});
+  };
+  const Nest inside = nest("f + k");
+  EXPECT_EQ(std::popcount(inside.reductions[0].below), 2);
+  const std::string text = print_nest(inside, hinted_c, helpers);
+  EXPECT_NE(text.find("&& (u64)n_g0 * (u64)n_g1 < (u64)1 << 31) {"), std::string::npos) << text;
+  EXPECT_NE(text.find("i32 argmax_at[64];"), std::string::npos) << text;
+  const Nest beyond = nest("f + k + 1");
+  EXPECT_EQ(beyond.reductions[0].below, 0u);
+  EXPECT_EQ(print_nest(beyond, hinted_c, helpers).find("i32 argmax_at"), std::string::npos);
 }
 
 // A dim of the operands alone that the text is `over`: chains of 1,024, whatever order the operands name their dims in.

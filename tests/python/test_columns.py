@@ -82,3 +82,14 @@ def test_small_products_of_a_batch_are_those_of_its_matrices(dtype, n):
         got = torch.bmm(x, y)
         for i in (0, 33, 69):
             assert torch.equal(got[i], torch.mm(x[i], y[i]))
+
+
+def test_places_beyond_32_bits():
+    """Windows over more than 2^31 places, which lie in one column of memory: of equals the first, wherever it is."""
+    height, width = 65537, 40009
+    for channels, strides in ((16, (0, 1, 0, 0)), (1, (0, 0, 0, 0))):
+        x = torch.arange(16, dtype=torch.float32).as_strided((1, channels, height, width), strides)
+        values, places = torch.nn.functional.max_pool2d(x, 2, (30000, 3000), return_indices=True)
+        rows, columns = torch.arange(3) * 30000, torch.arange(values.shape[-1]) * 3000
+        assert values.shape[-1] > 8 and torch.equal(places[0, -1], rows[:, None] * width + columns)
+        assert torch.equal(values[0, :, 0, 0], torch.arange(channels, dtype=torch.float32))

@@ -41,11 +41,17 @@ int Graph::integer(DType type, int64_t v) {
   return constant(type, bits < 64 ? u & ((uint64_t(1) << bits) - 1) : u);
 }
 
+bool Graph::implies(int guard, int condition) const {
+  if (guard == condition) return true;
+  const Node& n = node(guard);
+  return n.op == Op::And && n.type == DType::Bool && (implies(n.arg[0], condition) || implies(n.arg[1], condition));
+}
+
 int Graph::reduce(Reduction r) {
   for (size_t k = 0; k < reductions.size(); ++k)
     if (reductions[k].combine == r.combine && reductions[k].accumulator == r.accumulator &&
-        reductions[k].value == r.value && reductions[k].over == r.over && reductions[k].sequence == r.sequence &&
-        reductions[k].guard == r.guard && reductions[k].factor == r.factor)
+        reductions[k].value == r.value && reductions[k].over == r.over && reductions[k].below == r.below &&
+        reductions[k].sequence == r.sequence && reductions[k].guard == r.guard && reductions[k].factor == r.factor)
       return int(k);
   r.origin = origin;
   reductions.push_back(std::move(r));

@@ -86,7 +86,8 @@ struct Reduction {
   DType accumulator;  // as in kernel_abi.h: complex accumulators have two values; Or and And are Bool, computed in U8
   std::array<int, 2> value{-1, -1};  // ArgMax and ArgMin in a nest: the second is what stands for the place, 0 or more
   std::string name;
-  uint64_t over = 0;  // in a nest: the ranges that it reduces, a bit each; in order of their numbers, the last fastest
+  uint64_t over = 0;   // in a nest: the ranges that it reduces, a bit each; in order of their numbers, the last fastest
+  uint64_t below = 0;  // in a nest: where the guard holds, a place is below the product of these ranges' extents; or 0
   bool sequence = false;  // in a nest: element after element, in order; else tree T
   int origin = -1;        // as a node's
   int guard = -1;         // in a nest: a Bool; elements where it is false are absent (their value changes nothing)
@@ -155,6 +156,7 @@ class Graph {
   int bin(Op o, int a, int b) { return op(o, type(a), a, b); }
   int compare(Op o, int a, int b) { return op(o, DType::Bool, a, b); }
   int select(int c, int a, int b) { return op(Op::Select, type(a), c, a, b); }
+  bool implies(int guard, int condition) const;  // since it is among those that `guard` joins
   int reduce(Reduction r);
 
   DType type(int v) const { return nodes[v].type; }

@@ -358,6 +358,10 @@ class Fusing {
         for (size_t k = 0; k < s.bound.size(); ++k)
           if (r.over >> k & 1) over |= uint64_t(1) << s.bound[k];
         r.over = over;
+        uint64_t below = 0;
+        for (size_t k = 0; k < s.range.size(); ++k)
+          if (r.below >> k & 1) below |= uint64_t(1) << s.range[k];
+        r.below = below;
         n.imm = uint64_t(g_.reduce(std::move(r)));
         return g_.add(std::move(n));
       }

@@ -1,6 +1,7 @@
 #include "lower/pass/space_nest.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "lower/expr/build.h"
@@ -156,7 +157,28 @@ class SpaceNest : Builder::Operands {
         of.kind == Expr::Call && of.name == "inside" && of.args.size() == 1 && of.args[0]->kind == Expr::Index;
     const Value v = partial ? read(b, *of.args[0], &how.guard) : b.eval(of);
     if (arg) how.value[1] = b.cast(b.eval(*e.args[1]), DType::I64).re;
+    if (arg && partial && e.args[1]->kind == Expr::Call && e.args[1]->name == "place")
+      how.below = known_below(b, *e.args[1], how.guard);
     return b.reduce(e, c, v, how);
+  }
+
+  // The dims of place(g, index), a bit each, if the guard holds only where the index is inside of them; else 0.
+  uint64_t known_below(Builder& b, const Expr& e, int guard) {
+    const int outer = component_;
+    uint64_t dims = 0;
+    for (size_t c = 0; c < ranges_.at(e.args[0]->name).size(); ++c) {
+      const int range = ranges_.at(e.args[0]->name)[c];
+      component_ = int(c);
+      const int v = b.cast(b.eval(*e.args[1]), DType::I64).re, inside = fits(b.g, v, range);
+      if (b.g.implies(guard, inside)) dims |= uint64_t(1) << range;
+    }
+    component_ = outer;
+    return size_t(std::popcount(dims)) == ranges_.at(e.args[0]->name).size() ? dims : 0;
+  }
+
+  int fits(Graph& g, int v, int range) {
+    const int size = leaf(Op::Extent, range), zero = g.integer(DType::I64, 0);
+    return g.op(Op::And, DType::Bool, g.compare(Op::Ge, v, zero), g.compare(Op::Lt, v, size));
   }
 
   // sum_into(result[...], e, condition): the value; where it goes is kept.
@@ -287,10 +309,13 @@ class SpaceNest : Builder::Operands {
       nest_.ranges[size_t(c.range)].whole = c.kind != Carry::Repeat;
     }
     for (Reduction& r : nest_.reductions) {
-      uint64_t over = 0;
-      for (size_t k = 0; k < place.size(); ++k)
-        if (r.over >> k & 1) over |= uint64_t(1) << place[k];
+      uint64_t over = 0, below = 0;
+      for (size_t k = 0; k < place.size(); ++k) {
+        over |= (r.over >> k & 1) << place[k];
+        below |= (r.below >> k & 1) << place[k];
+      }
       r.over = over;
+      r.below = below;
     }
   }
 
@@ -384,12 +409,12 @@ class SpaceNest : Builder::Operands {
                wrapped = e.kind == Expr::Call && e.name == "wrapped";
     if ((checked || wrapped) && e.args.size() != 1) b.fail(&e, e.name + " takes one index");
     int v = b.cast(b.eval(checked || wrapped ? *e.args[0] : e), DType::I64).re;
-    const int size = leaf(Op::Extent, range), zero = g.integer(DType::I64, 0);
-    if (wrapped) v = g.select(g.compare(Op::Lt, v, zero), g.bin(Op::Add, v, size), v);
+    if (wrapped)
+      v = g.select(g.compare(Op::Lt, v, g.integer(DType::I64, 0)), g.bin(Op::Add, v, leaf(Op::Extent, range)), v);
     if (!checked && !wrapped && !inside) return v;
-    int fits = g.op(Op::And, DType::Bool, g.compare(Op::Ge, v, zero), g.compare(Op::Lt, v, size));
-    if (checked || wrapped) fits = g.add({Op::Check, DType::Bool, {fits, -1, -1}, 2});
-    also(fits);
+    int within = fits(g, v, range);
+    if (checked || wrapped) within = g.add({Op::Check, DType::Bool, {within, -1, -1}, 2});
+    also(within);
     return v;
   }
 

@@ -54,6 +54,7 @@ class NestPrinter {
   // ---- loops
   void loops(size_t next, uint64_t ranges, Done done);
   void plan_innermost();
+  std::string side_by_side() const;
   void innermost(uint64_t ranges, Done done);
   struct Span {
     int range;

@@ -65,4 +65,28 @@ void NestPrinter::plan_innermost() {
   }
 }
 
+// When the version for elements side by side is taken.
+std::string NestPrinter::side_by_side() const {
+  std::vector<std::string> terms;
+  const auto also = [&](const std::string& term) {
+    if (std::ranges::find(terms, term) == terms.end()) terms.push_back(term);
+  };
+  for (int s : last_->strides()) also(ref(s) + " == 1");
+  for (const auto& [k, loop] : strips_)
+    for (int s : loop.strides()) also(ref(s) + " == 1");
+  // Short loops: one turn after the other, or the loops of the reduction would run for a few elements each.
+  if (!strips_.empty()) also(end_of(inner_range_) + " - " + begin_of(inner_range_) + " >= " + std::to_string(kShort));
+  // Places are as wide as an element where they can be: a choice between wider ones takes twice the vectors.
+  for (const auto& [k, loop] : strips_) {
+    std::string places;
+    for (size_t d = 0; d < nest_.ranges.size(); ++d)
+      if (nest_.reductions[size_t(k)].below >> d & 1)
+        places += (places.empty() ? "(u64)" : " * (u64)") + parameter(NestParameter::Extent, int(d), 0);
+    if (!places.empty()) also(places + " < (u64)1 << 31");
+  }
+  std::string condition;
+  for (const std::string& term : terms) condition += (condition.empty() ? "" : " && ") + term;
+  return condition;
+}
+
 }  // namespace strata::lower

@@ -47,16 +47,7 @@ std::string NestPrinter::run() {
   const Done none(nest_.nodes.size(), 0);
   if (!kept_.empty()) open_kept();
   if (last_) {
-    std::string condition;
-    std::vector<int> strides = last_->strides();
-    for (const auto& [k, loop] : strips_)
-      for (int s : loop.strides())
-        if (std::find(strides.begin(), strides.end(), s) == strides.end()) strides.push_back(s);
-    for (int s : strides) condition += (condition.empty() ? "" : " && ") + ref(s) + " == 1";
-    // Short loops: one turn after the other, or the loops of the reduction would run for a few elements each.
-    if (!strips_.empty())
-      condition += (condition.empty() ? "" : " && ") + end_of(inner_range_) + " - " + begin_of(inner_range_) +
-                   " >= " + std::to_string(kShort);
+    const std::string condition = side_by_side();
     side_by_side_ = true;
     if (condition.empty()) {
       loops(0, 0, none);
@@ -380,7 +371,8 @@ void NestPrinter::piece_loop(const InnerLoop& loop, const InnerPiece& piece, con
       stores(inside);
     } else {
       const Reduction& of = nest_.reductions[size_t(reduction)];
-      step(reduction, span.where, ref(of.value[0]), of.value[1] >= 0 ? ref(of.value[1]) : "",
+      step(reduction, span.where, ref(of.value[0]),
+           of.value[1] >= 0 ? (of.below && span.any_order ? "(i32)" : "") + ref(of.value[1]) : "",
            guard < 0 || known || before ? "" : ref(guard));
     }
     close();

@@ -157,7 +157,9 @@ void NestPrinter::sequence(int number, const int nodes[2], uint64_t ranges, cons
 // The same for a strip of the innermost loop.
 void NestPrinter::strip_of(int number, const InnerLoop& loop, uint64_t ranges, Done done) {
   const Reduction& r = nest_.reductions[size_t(number)];
-  const std::vector<std::string> names = state_of(number, "[l]"), types = state_types(number), first = starts(number);
+  const std::vector<std::string> names = state_of(number, "[l]"), first = starts(number);
+  std::vector<std::string> types = state_types(number);
+  if (r.below) types[1] = "i32";  // the version is for places below 2^31 alone
   for (size_t k = 0; k < names.size(); ++k)
     line(types[k] + " " + state_of(number, "[" + std::to_string(kStrip) + "]")[k] + ";");
   open("for (i64 l = 0; l < " + std::to_string(kStrip) + "; l++) {");
