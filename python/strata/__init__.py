@@ -20,7 +20,7 @@ from strata.version import __version__ as __version__
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import NoneType
-    from typing import Any, NoReturn
+    from typing import Any
 
 # Everything public of the C++ module: dtypes, Size, Generator, tensor(), settings; then the operators of the table.
 globals().update({name: value for name, value in vars(_C).items() if not name.startswith("_")})
@@ -136,11 +136,24 @@ def typename(obj: object) -> str:
     return module + cls.__qualname__
 
 
-def compile(model: object = None, **_: object) -> NoReturn:  # noqa: A001
-    """Raises NotImplementedError: the compiler is not part of this version."""
-    raise NotImplementedError(
-        "strata.compile: not there yet; use strata.graph(f, *example_inputs).compile(), which compiles for inputs of one shape. Or "
-        "call it as it is: eager results are the ones that a compiled function gives, bit for bit"
+def compile(  # noqa: A001
+    model: Any = None,
+    *,
+    fullgraph: builtins.bool = False,
+    dynamic: builtins.bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: builtins.bool = False,
+) -> Any:
+    """The function or module, compiled: at a call its bytecode is captured to graphs, whose kernels have eager's bits.
+
+    Without a model: a decorator. fullgraph: RuntimeError where the function is not one graph, instead of a break.
+    options: {"numerics": "fast"} leaves out roundings of half types (Graph.compile). docs/compile.md tells how it works.
+    """
+    api = _lazy.load("strata._bytecode.api")
+    return api.compile(
+        model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
     )
 
 

@@ -155,8 +155,11 @@ class Graph:
             _C._log_capture(f"{name}: {len(self.nodes)} nodes, {len(captured)} tensors captured\n{self}")
 
     def _record(self, f: Any, args: tuple, kwargs: dict[str, Any], tensors: list, recording: Any, capture: _capture.Capture) -> list:
-        returned = f(*args, **kwargs)
-        self._results = Results(returned)
+        self._results = Results(f(*args, **kwargs))
+        return self._end(tensors, recording, capture)
+
+    def _end(self, tensors: list, recording: Any, capture: _capture.Capture) -> list:
+        """The graph of what was recorded, with the gradients of what is differentiable. Gives the tensors that it captured."""
         self._nodes, captured = _C._recording_seen(recording)
         self._check_state(recording, capture)
         known = [*tensors, *captured]

@@ -1,9 +1,10 @@
-"""What programs say to PyTorch's compiler. Nothing is compiled in this version, so the marks change nothing."""
+"""What programs say to the compiler: what not to compile, what is constant, when to compile anew."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import sys
 
+from strata import _lazy
 from strata import compile as compile  # noqa: A004
 
 TYPE_CHECKING = False
@@ -16,6 +17,7 @@ __all__ = [
     "assume_constant_result",
     "compile",
     "disable",
+    "graph_break",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
@@ -24,29 +26,52 @@ __all__ = [
     "set_stance",
 ]
 
+_STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
+
+
+def _marked(fn: Any, mark: str) -> Any:
+    """A function that says so of itself."""
+    target = getattr(fn, "__func__", fn)
+    try:
+        target._strata_compile_mark = mark
+    except (AttributeError, TypeError):
+        raise TypeError(f"expected a function of Python, got {type(fn).__name__}") from None
+    return fn
+
 
 def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """The function itself, or a decorator that gives it: a mark for a compiler."""
-    return fn if fn is not None else lambda function: function
+    """The function, which is not compiled from now on: a compiled function that calls it stops before and goes on after.
+
+    Without a function: a decorator. TypeError where it is none of Python.
+    """
+    if fn is None:
+        return lambda function: _marked(function, "disable")
+    inner = getattr(fn, "_torchdynamo_orig_callable", fn)
+    return _marked(inner, "disable")
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """What it is given: a mark for a compiler."""
-    return fn
+    """The function, which is called as it is while it is captured: the operators that it runs are recorded, nothing of it
+    is guarded."""
+    return [_marked(f, "in graph") for f in fn] if isinstance(fn, (list, tuple)) else _marked(fn, "in graph")
 
 
 def assume_constant_result(fn: Callable) -> Callable:
-    """The function itself: a mark for a compiler."""
-    return fn
+    """The function, whose result is a constant of what is captured."""
+    return _marked(fn, "constant")
+
+
+def graph_break(msg: str = "") -> None:
+    """Ends a graph here. Nothing where nothing is compiled."""
 
 
 def is_compiling() -> bool:
-    """False: nothing is being compiled."""
+    """False: what runs is not being captured. (In captured code a call of this is the constant True.)"""
     return False
 
 
 def is_dynamo_compiling() -> bool:
-    """False: nothing is being compiled."""
+    """As is_compiling."""
     return False
 
 
@@ -56,14 +81,30 @@ def is_exporting() -> bool:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """No backends."""
-    return []
+    """The names that compile's `backend` takes."""
+    return sorted(_lazy.load("strata._bytecode.api").BACKENDS)
 
 
 def reset() -> None:
-    """Forgets what was compiled: nothing was."""
+    """Forgets what was compiled: next calls are captured anew."""
+    if "strata._bytecode.entry" in sys.modules:
+        _lazy.load("strata._bytecode.entry").reset()
 
 
-def set_stance(stance: str = "default", **_: Any) -> Any:
-    """A context that changes nothing."""
-    return nullcontext()
+class set_stance:
+    """When to compile: "default", "force_eager" (never), "eager_on_recompile" (only first calls), "fail_on_recompile".
+
+    Holds from the call on, or in a `with` block. ValueError for other names.
+    """
+
+    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None):
+        if stance not in _STANCES:
+            raise ValueError(f"set_stance: expected one of {', '.join(map(repr, _STANCES))}, got {stance!r}")
+        self._api = _lazy.load("strata._bytecode.api")
+        self._before = self._api.set_stance(stance)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        self._api.set_stance(self._before)

@@ -33,6 +33,8 @@ class Storage {
     write_op_ = op;
     write_mark_ = take_source_mark();
   }
+  // After writes that were only told, not done.
+  void restore_version(uint32_t version) { version_.store(version, std::memory_order_relaxed); }
   // Marks memory that no operator may write (see Note [Conjugates are copies]).
   void make_read_only() { read_only_ = true; }
   bool read_only() const { return read_only_; }

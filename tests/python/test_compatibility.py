@@ -54,8 +54,6 @@ def test_compilers_say_what_to_do():
                  lambda: strata.hub.load("a/b", "c"), lambda: strata.utils.model_zoo.load_url("x")):  # fmt: skip
         with pytest.raises(NotImplementedError, match="is not provided: "):
             call()
-    with pytest.raises(NotImplementedError, match=r"use strata\.graph"):
-        strata.compile(nn.ReLU())
 
 
 def test_distributed_is_not_available():

@@ -194,8 +194,6 @@ def test_names_that_do_not_exist():
         strata.nothing_like_it
     with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'nothing_like_it'"):
         strata.ones(1).nothing_like_it
-    with pytest.raises(NotImplementedError, match="not there yet"):
-        strata.compile(lambda x: x)
 
 
 # ---- gradient modes

@@ -23,11 +23,49 @@ Recording& recording_in(PyObject* o) {
   return *r;
 }
 
-// _recording_begin(inputs) -> recording: operators of this thread are recorded until it ends.
-PyObject* begin(PyObject*, PyObject* inputs) {
+// _recording_begin(inputs, shapes=False) -> recording: operators of this thread are recorded until it ends.
+PyObject* begin(PyObject*, PyObject* args) {
+  PyObject* inputs;
+  int shapes = 0;
+  if (!PyArg_ParseTuple(args, "O|p", &inputs, &shapes)) return nullptr;
   return guarded([&] {
     Own given(checked(PySequence_Tuple(inputs)));
-    return wrap_capsule(std::make_unique<Recording>(to_TensorList(given.get())), kRecording);
+    return wrap_capsule(std::make_unique<Recording>(to_TensorList(given.get()), bool(shapes)), kRecording);
+  });
+}
+
+// _recording_input(recording, tensor): one more input, before an operator uses it
+PyObject* also(PyObject*, PyObject* args) {
+  PyObject *recording, *tensor;
+  if (!PyArg_ParseTuple(args, "OO", &recording, &tensor)) return nullptr;
+  return guarded([&] {
+    recording_in(recording).also(to_Tensor(tensor));
+    return new_reference(Py_None).release();
+  });
+}
+
+// _recording_known(recording, tensor) -> whether it is an input, was captured, or was made by a recorded operator
+PyObject* known(PyObject*, PyObject* args) {
+  PyObject *recording, *tensor;
+  if (!PyArg_ParseTuple(args, "OO", &recording, &tensor)) return nullptr;
+  return guarded([&] { return PyBool_FromLong(recording_in(recording).known(to_Tensor(tensor))); });
+}
+
+// _unrecorded(function, args, kwargs) -> function(*args, **kwargs), whose operators are not recorded
+PyObject* unrecorded(PyObject*, PyObject* args) {
+  PyObject *function, *positional, *keywords;
+  if (!PyArg_ParseTuple(args, "OO!O!", &function, &PyTuple_Type, &positional, &PyDict_Type, &keywords)) return nullptr;
+  return guarded([&] {
+    const ExcludeGuard below{KeySet(Key::Tracer)};
+    return PyObject_Call(function, positional, keywords);
+  });
+}
+
+// _recording_histories(recording) -> (whether a tensor from before got another history, whether one has a history)
+PyObject* histories(PyObject*, PyObject* recording) {
+  return guarded([&] {
+    const Recording& r = recording_in(recording);
+    return make_tuple(PyBool_FromLong(r.rewrote_history()), PyBool_FromLong(r.has_history())).release();
   });
 }
 
@@ -340,7 +378,11 @@ PyObject* plan_text(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_recording_begin", begin, METH_O, nullptr},
+PyMethodDef functions[] = {{"_recording_begin", begin, METH_VARARGS, nullptr},
+                           {"_recording_input", also, METH_VARARGS, nullptr},
+                           {"_recording_known", known, METH_VARARGS, nullptr},
+                           {"_unrecorded", unrecorded, METH_VARARGS, nullptr},
+                           {"_recording_histories", histories, METH_O, nullptr},
                            {"_recording_tangent", tangent, METH_VARARGS, nullptr},
                            {"_recording_seen", seen, METH_O, nullptr},
                            {"_recording_made", made, METH_VARARGS, nullptr},

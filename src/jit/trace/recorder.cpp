@@ -28,7 +28,7 @@ bool writes_out(const Schema& schema) {
 
 }  // namespace
 
-Recording::Recording(TensorList inputs) : key_(KeySet(Key::Tracer)) {
+Recording::Recording(TensorList inputs, bool shapes) : key_(KeySet(Key::Tracer)), shapes_(shapes) {
   static std::once_flag once;
   std::call_once(once, [] {
     static const BoxedKernel kernel{&Recording::call, "the recorder"};
@@ -42,6 +42,7 @@ Recording::Recording(TensorList inputs) : key_(KeySet(Key::Tracer)) {
 }
 
 Recording::~Recording() {
+  take_back();
   if (current != this) return;
   current = nullptr;
   watch_results(false);
@@ -49,6 +50,7 @@ Recording::~Recording() {
 
 void Recording::input(const Tensor& t, std::string name) {
   STRATA_CHECK(t.defined(), "record: expected tensors as inputs, got None");
+  remember(t);
   const ir::Id v = add(t);
   graph_.values[size_t(v)].name = std::move(name);
   graph_.body.params.push_back(v);
@@ -138,6 +140,7 @@ ir::Id Recording::value(const Tensor& t) {
     number.results.push_back(v);
     graph_.body.nodes.push_back(std::move(number));
   } else {
+    remember(t);
     captured_.push_back(v);
     graph_.captured.push_back(t);
   }
@@ -154,6 +157,7 @@ bool Recording::made(const Tensor& t) const {
 
 void Recording::note_cleared(const Tensor& t) {
   if (!current) return;
+  current->remember(t);
   current->cleared_.insert(t.impl());
   current->kept_.push_back(t);
 }
@@ -201,7 +205,7 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
   }
   {
     ExcludeGuard at_work{KeySet(Key::Tracer)};
-    redispatch_boxed(op, d.below(Key::Tracer), stack);
+    shapes_ ? run_over_shapes(op, d.below(Key::Tracer), stack) : redispatch_boxed(op, d.below(Key::Tracer), stack);
   }
   // An operator that writes gives its operand back: a value of its own, which nobody reads, since later nodes find the
   // operand's.
@@ -212,6 +216,89 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
   });
   graph_.body.nodes.push_back(std::move(node));
   let_go();
+}
+
+// A tensor of the same memory and geometry, which has a shape alone; tensors that share memory share it there, too.
+Tensor Recording::twin(const Tensor& t) {
+  if (!t.defined() || t.keys().has(Key::Meta) || t.impl()->wrapped_number_) return t;
+  if (const auto at = twins_.find(t.impl()); at != twins_.end()) return at->second;
+  Ref<Storage>& storage = twin_storages_[t.storage().get()];
+  if (!storage) {
+    const int64_t bytes = int64_t(t.storage()->bytes());
+    storage = make_tensor({bytes}, DType::U8, t.device(), true).storage();
+  }
+  Tensor made(Ref<TensorImpl>(new TensorImpl(storage, t.dtype(), t.keys() | KeySet(Key::Meta), t.device())));
+  made.impl()->set_geometry(t.sizes(), t.strides(), t.storage_offset());
+  kept_.push_back(t);
+  return twins_[t.impl()] = made;
+}
+
+void Recording::run_over_shapes(Operator& op, Dispatch d, Stack& stack) {
+  const MetaGuard shapes;
+  std::unordered_map<const TensorImpl*, Tensor> of;
+  auto placed = [&](const Tensor& t) {
+    Tensor made = twin(t);
+    if (!made.is_same(t)) of[made.impl()] = t;
+    return made;
+  };
+  for (IValue& v : stack) {
+    if (v.is_tensor()) {
+      v = IValue(placed(v.get<Tensor>()));
+    } else if (v.is_tensors()) {
+      IValue::TensorVec list;
+      for (const Tensor& t : v.get<IValue::TensorVec>()) list.push_back(placed(t));
+      v = IValue(std::move(list));
+    }
+  }
+  redispatch_boxed(op, d, stack);
+  // What gives an operand back gives the tensor, not its twin.
+  auto back = [&](const Tensor& t) {
+    const auto at = t.defined() ? of.find(t.impl()) : of.end();
+    return at == of.end() ? t : at->second;
+  };
+  for (IValue& v : stack) {
+    if (v.is_tensor()) {
+      v = IValue(back(v.get<Tensor>()));
+    } else if (v.is_tensors()) {
+      IValue::TensorVec list;
+      for (const Tensor& t : v.get<IValue::TensorVec>()) list.push_back(back(t));
+      v = IValue(std::move(list));
+    }
+  }
+}
+
+void Recording::remember(const Tensor& t) {
+  if (!shapes_ || !t.defined() || t.keys().has(Key::Meta) || !remembered_.insert(t.impl()).second) return;
+  TensorImpl* i = t.impl();
+  before_.push_back(
+      {t, grad_of(t), i->grad_fn_, i->output_nr_, i->view_version_, i->storage_->version(), bool(i->requires_grad_)});
+  if (i->base_) remember(Tensor(Ref<TensorImpl>(i->base_)));
+}
+
+bool Recording::rewrote_history() const {
+  for (const Before& b : before_)
+    if (b.tensor.impl()->grad_fn_.get() != b.grad_fn.get() || b.tensor.impl()->requires_grad_ != b.requires_grad)
+      return true;
+  return false;
+}
+
+bool Recording::has_history() const {
+  for (const Before& b : before_)
+    if (b.grad_fn) return true;
+  return false;
+}
+
+void Recording::take_back() {
+  for (Before& b : before_) {
+    TensorImpl* i = b.tensor.impl();
+    i->grad_fn_ = b.grad_fn;
+    i->output_nr_ = b.output_nr;
+    i->view_version_ = b.view_version;
+    i->requires_grad_ = b.requires_grad;
+    i->storage_->restore_version(b.version);
+    if (!grad_of(b.tensor).is_same(b.grad)) set_grad(b.tensor, b.grad);
+  }
+  before_.clear();
 }
 
 }  // namespace strata

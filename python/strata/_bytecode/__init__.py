@@ -1,0 +1,1 @@
+"""Capture of Python functions from their bytecode: docs/compile.md."""

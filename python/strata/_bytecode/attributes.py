@@ -1,0 +1,326 @@
+"""Attributes of captured values, looked up as Python does: each object's own, its class's, descriptors, __getattr__."""
+
+from __future__ import annotations
+
+import types
+
+from . import values
+from .guards import class_lookup
+from .reasons import Break
+from .sources import const
+from .values import Generator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_ABSENT = object()
+# What a tensor says of itself that its guard knows, or that an operator gives.
+_TENSOR_FACTS = frozenset(
+    "shape dtype device ndim requires_grad is_leaf layout itemsize nbytes is_cpu is_meta is_sparse is_quantized names "
+    "is_mkldnn is_nested is_sparse_csr".split()
+)
+_TENSOR_VIEWS = frozenset("T mT H mH real imag".split())
+_C_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+def _is_data(descriptor: Any) -> bool:
+    return hasattr(type(descriptor), "__set__") or hasattr(type(descriptor), "__delete__")
+
+
+class Attributes:
+    def getattr(self, obj: Any, name: str) -> Any:
+        if values.is_tensor(obj):
+            return self.tensor_attribute(obj, name)
+        if isinstance(obj, types.ModuleType):
+            return self.module_attribute(obj, name)
+        if isinstance(obj, super):
+            return self.super_attribute(obj, name)
+        if isinstance(obj, type):
+            return self.class_attribute(obj, name)
+        if isinstance(obj, Generator):
+            raise Break(f"a generator's {name}")
+        if isinstance(obj, types.MethodType):
+            return self.native(getattr, obj, name) if name in ("__self__", "__func__", "__name__", "__doc__") else self.getattr(obj.__func__, name)
+        if isinstance(obj, types.FunctionType) or values.is_partial(obj):
+            value = self.native(getattr, obj, name)
+            return self.load(value, self.known[id(obj)].attr(name)) if self.is_outside(obj) else value
+        if isinstance(obj, values.BUILTIN_FUNCTIONS) or values.is_constant(obj) or isinstance(obj, BaseException):
+            return self.native(getattr, obj, name)
+        return self.instance_attribute(obj, name)
+
+    def instance_attribute(self, obj: Any, name: str) -> Any:
+        kind = type(obj)
+        if isinstance(class_lookup(kind, "__getattribute__"), types.FunctionType):
+            raise Break(f"an attribute of a {kind.__name__}, whose class has its own __getattribute__")
+        source = self.known.get(id(obj))
+        found = class_lookup(kind, name, _ABSENT)
+        if found is not _ABSENT and _is_data(found):
+            return self.described(obj, name, found, source)
+        written = self.attributes.get((id(obj), name))
+        if written is not None:
+            if written[1] is _ABSENT:
+                return self.missing(obj, name)
+            return written[1]
+        own = getattr(obj, "__dict__", None) if kind.__dictoffset__ else None
+        if name == "__dict__" and own is not None:
+            raise Break("an object's __dict__")
+        if own is not None and name in own:
+            if source is None:
+                return own[name]
+            self.guard_class(kind, name, found)
+            return self.load(own[name], source.state(name))
+        if source is not None and own is not None:
+            self.guards.add("has_no_dict_key", source, name)
+        if found is not _ABSENT:
+            self.guard_class(kind, name, found)
+            return self.bound(obj, kind, name, found)
+        return self.missing(obj, name)
+
+    def guard_class(self, kind: type, name: str, found: Any) -> None:
+        """The class still has that attribute, or none. Classes that no program changes need no guard."""
+        if kind.__flags__ & (1 << 9):  # of Python
+            self.guards.add("class", None, self.pinned(kind, name, None if found is _ABSENT else found))
+
+    def pinned(self, kind: type, name: str, found: Any) -> ClassAttribute:
+        key = (kind, name)
+        table = self.__dict__.setdefault("_pinned", {})
+        if key not in table:
+            table[key] = ClassAttribute(kind, name, found)
+        return table[key]
+
+    def described(self, obj: Any, name: str, found: Any, source: Any) -> Any:
+        """By a data descriptor: a property, a slot, a field of a C type."""
+        kind = type(obj)
+        if isinstance(found, property):
+            self.guard_class(kind, name, found)
+            if found.fget is None:
+                return self.native(getattr, obj, name)
+            return self.call(found.fget, (obj,), {})
+        if name == "__class__":
+            return kind
+        if isinstance(found, _C_DESCRIPTORS):
+            if name == "__dict__":
+                raise Break("an object's __dict__")
+            written = self.attributes.get((id(obj), name))
+            if written is not None:
+                return written[1]
+            value = self.native(getattr, obj, name)
+            return value if source is None else self.load(value, source.attr(name))
+        if values.is_enum(obj):
+            return self.native(getattr, obj, name)
+        get = class_lookup(type(found), "__get__")
+        if isinstance(get, types.FunctionType):
+            return self.call(get, (found, obj, kind), {})
+        raise Break(f"an attribute by a {type(found).__name__}")
+
+    def bound(self, obj: Any, kind: type, name: str, found: Any) -> Any:
+        """A class's attribute as its instance, or the class itself (obj None), gives it."""
+        if isinstance(found, types.FunctionType):
+            return found if obj is None else types.MethodType(found, obj)
+        if isinstance(found, staticmethod):
+            return found.__func__
+        if isinstance(found, classmethod):
+            return types.MethodType(found.__func__, kind)
+        if obj is not None and isinstance(found, values.BUILTIN_FUNCTIONS):
+            return self.native(getattr, obj, name)
+        if type(found).__name__ == "cached_property" and type(found).__module__ == "functools":
+            if obj is None:
+                return found
+            value = self.call(found.func, (obj,), {})
+            self.setattr(obj, name, value)
+            return value
+        if obj is not None and values.is_enum(obj):
+            return self.native(getattr, obj, name)
+        get = class_lookup(type(found), "__get__")
+        if isinstance(get, types.FunctionType):
+            return self.call(get, (found, obj, kind), {})
+        if get is not None:
+            if obj is None and isinstance(found, (property, *_C_DESCRIPTORS, *values.BUILTIN_FUNCTIONS)):
+                return found
+            raise Break(f"an attribute by a {type(found).__name__}")
+        owner = next(base for base in kind.__mro__ if name in base.__dict__)
+        return self.load(found, const(owner).attr("__dict__").item(name))
+
+    def missing(self, obj: Any, name: str) -> Any:
+        kind = type(obj)
+        fallback = class_lookup(kind, "__getattr__")
+        if fallback is None:
+            self.guard_class(kind, name, _ABSENT)
+            return self.native(object.__getattribute__, obj, name) if (id(obj), name) not in self.attributes else self.no_attribute(obj, name)
+        if values.is_module(obj) and strata_getattr(fallback):
+            return self.member(obj, name)
+        return self.call(fallback, (obj, name), {})
+
+    def no_attribute(self, obj: Any, name: str) -> Any:
+        from .tracer import Raised
+
+        raise Raised(AttributeError(f"'{type(obj).__name__}' object has no attribute '{name}'"))
+
+    def member(self, module: Any, name: str) -> Any:
+        """A parameter, buffer or module of a module."""
+        source = self.source_of(module)
+        for registry in ("_parameters", "_buffers", "_modules"):
+            members = module.__dict__.get(registry)
+            place = source.state(registry)
+            if members is not None and name in members:
+                return self.load(members[name], place.item(name))
+            self.guards.add("lacks", place, name)
+        return self.no_attribute(module, name)
+
+    def module_attribute(self, module: types.ModuleType, name: str) -> Any:
+        value = self.native(getattr, module, name)
+        source = self.source_of(module)
+        if name in module.__dict__:
+            return self.load(value, source.state(name))
+        return self.load(value, source.attr(name))
+
+    def class_attribute(self, kind: type, name: str) -> Any:
+        if values.is_enum(next(iter(kind.__dict__.get("_member_map_", {}).values()), None)) or name in ("__name__", "__qualname__", "__module__", "__mro__", "__doc__", "__class__"):
+            value = self.native(getattr, kind, name)
+            return value if values.is_enum(value) or values.is_constant(value) else self.load(value, const(kind).attr(name))
+        meta = class_lookup(type(kind), name, _ABSENT)
+        if meta is not _ABSENT and _is_data(meta):
+            raise Break(f"{kind.__name__}.{name}")
+        found = class_lookup(kind, name, _ABSENT)
+        if found is _ABSENT:
+            return self.native(getattr, kind, name)
+        self.guard_class(kind, name, found)
+        return self.bound(None, kind, name, found)
+
+    def super_attribute(self, proxy: super, name: str) -> Any:
+        obj, kind = proxy.__self__, proxy.__self_class__
+        order = kind.__mro__
+        for base in order[order.index(proxy.__thisclass__) + 1 :]:
+            if name in base.__dict__:
+                found = base.__dict__[name]
+                if base.__flags__ & (1 << 9):
+                    self.guards.add("class", None, self.pinned(base, name, found))
+                if isinstance(found, property):
+                    return self.call(found.fget, (obj,), {})
+                if isinstance(found, values.BUILTIN_FUNCTIONS):
+                    return self.native(getattr, proxy, name)
+                return self.bound(None if obj is kind else obj, kind, name, found)
+        return self.native(getattr, proxy, name)
+
+    # ---- tensors
+
+    def tensor_attribute(self, t: Any, name: str) -> Any:
+        if name in _TENSOR_FACTS or (name.startswith("is_") and isinstance(class_lookup(type(t), name), property)):
+            return self.native(getattr, t, name)
+        if name in _TENSOR_VIEWS:
+            return self.call_operator(getattr, (t, name))
+        if name == "grad":
+            value = self.native(getattr, t, name)
+            if value is None and self.is_outside(t) and not self.grad_was_written(t):
+                self.guards.add("is", self.known[id(t)].attr("grad"), None)
+                return None
+            if value is None or self.region.made(value) or self.is_outside(value):
+                return value
+            return self.load(value, self.source_of(t).attr("grad"))
+        if name == "data":
+            return self.call_operator(type(t).detach, (t,)) if not t.requires_grad else self.refuse(t, name)
+        if name == "__class__":
+            return type(t)
+        own = getattr(t, "__dict__", None)
+        if own and name in own:
+            if self.is_outside(t):
+                return self.load(own[name], self.known[id(t)].state(name))
+            return own[name]
+        found = class_lookup(type(t), name, _ABSENT)
+        if found is _ABSENT:
+            return self.native(getattr, t, name)
+        if isinstance(found, types.FunctionType):
+            return types.MethodType(found, t)
+        if isinstance(found, values.BUILTIN_FUNCTIONS):
+            return self.native(getattr, t, name)
+        return self.refuse(t, name)
+
+    def refuse(self, t: Any, name: str) -> Any:
+        raise Break(f"a tensor's attribute {name} cannot be captured")
+
+    def grad_was_written(self, t: Any) -> bool:
+        return id(t) in self.__dict__.setdefault("_grads_written", set())
+
+    # ---- writes
+
+    def setattr(self, obj: Any, name: str, value: Any) -> None:
+        if values.is_tensor(obj):
+            return self.set_tensor_attribute(obj, name, value)
+        if isinstance(obj, (type, types.ModuleType, types.FunctionType, Generator)):
+            raise Break(f"an attribute of a {type(obj).__name__} is set")
+        kind = type(obj)
+        setter = class_lookup(kind, "__setattr__")
+        if setter is not object.__setattr__:
+            if values.is_module(obj) and setter.__module__.startswith("strata.nn"):
+                return self.set_module_attribute(obj, name, value)
+            if isinstance(setter, types.FunctionType):
+                self.call(setter, (obj, name, value), {})
+                return None
+            raise Break(f"an attribute of a {kind.__name__} is set")
+        return self.set_plain_attribute(obj, name, value)
+
+    def set_plain_attribute(self, obj: Any, name: str, value: Any) -> None:
+        """As object.__setattr__ does it."""
+        kind = type(obj)
+        found = class_lookup(kind, name, _ABSENT)
+        if found is not _ABSENT and _is_data(found):
+            if isinstance(found, property) and found.fset is not None:
+                self.call(found.fset, (obj, value), {})
+                return
+            if not isinstance(found, _C_DESCRIPTORS):
+                raise Break(f"the attribute {name} of a {kind.__name__} is set by a {type(found).__name__}")
+        if self.is_outside(obj):
+            if not (kind.__flags__ & (1 << 9)):
+                raise Break(f"an attribute of a {kind.__name__} is set")
+            self.attributes.pop((id(obj), name), None)
+            self.attributes[id(obj), name] = (obj, value)
+            self.keep.append(obj)
+        else:
+            self.native(object.__setattr__, obj, name, value)
+
+    def set_module_attribute(self, module: Any, name: str, value: Any) -> None:
+        if not self.is_outside(module):
+            raise Break("a module is made", "make modules outside of what is compiled")
+        registries = [module.__dict__.get(r, {}) for r in ("_parameters", "_modules")]
+        if values.is_module(value) or type(value).__name__ in ("Parameter", "Buffer") or any(name in r for r in registries):
+            raise Break(f"the parameter or module {name} is assigned")
+        source = self.known[id(module)]
+        for registry in ("_parameters", "_modules"):
+            self.guards.add("lacks", source.state(registry), name)
+        if name in module.__dict__.get("_buffers", {}):
+            if value is not None and not values.is_tensor(value):
+                raise Break(f"the buffer {name} is assigned a {type(value).__name__}")
+            self.attributes.pop((id(module), name), None)
+            self.attributes[id(module), name] = (module, value)
+            return
+        self.guards.add("lacks", source.state("_buffers"), name)
+        self.set_plain_attribute(module, name, value)
+
+    def set_tensor_attribute(self, t: Any, name: str, value: Any) -> None:
+        if name == "grad" and (value is None or values.is_plain_tensor(value)):
+            self.__dict__.setdefault("_grads_written", set()).add(id(t))
+            if value is not None:
+                raise Break("a tensor's grad is set to another tensor")
+            self.native(setattr, t, name, value)
+            return
+        raise Break(f"a tensor's attribute {name} is set", "return the value instead")
+
+    def delattr(self, obj: Any, name: str) -> None:
+        if self.is_outside(obj) or isinstance(obj, (type, types.ModuleType)) or values.is_tensor(obj) or values.is_module(obj):
+            raise Break(f"an attribute of a {type(obj).__name__} is deleted")
+        self.native(delattr, obj, name)
+
+
+def strata_getattr(function: Any) -> bool:
+    return getattr(function, "__module__", "").startswith("strata.nn")
+
+
+class ClassAttribute:
+    """A class's attribute as it was when it was read; None where there was none."""
+
+    def __init__(self, kind: type, name: str, value: Any):
+        self.kind, self.name, self.value = kind, name, value
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}.{self.name}"

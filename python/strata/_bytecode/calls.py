@@ -1,0 +1,371 @@
+"""Calls: functions of the program are executed in their turn, operators recorded, what has no effect is done as it is."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import types
+
+import strata
+from strata import _C
+
+from . import natives, training, values
+from .decode import place, reads_its_frame
+from .frame import bind, frame_of
+from .guards import class_lookup
+from .plain import own_class_and_self
+from .reasons import Break
+from .sources import const
+from .values import Generator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .frame import Frame
+
+_COROUTINE = 0x80 | 0x200  # inspect.CO_COROUTINE, CO_ASYNC_GENERATOR
+_GENERATOR = 0x20
+MAX_DEPTH = 60
+
+
+class Calls:
+    def native(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """As it is; what it raises is the program's."""
+        from .tracer import Raised
+
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            raise Raised(error) from None
+
+    def call(self, function: Any, args: tuple, kwargs: dict[str, Any], f: Frame | None = None) -> Any:
+        special = natives.SPECIAL.get(id(function)) if not isinstance(function, types.MethodType) else None
+        if special is not None:
+            return special(self, args, kwargs, f)
+        if isinstance(function, types.FunctionType):
+            return self.call_function(function, args, kwargs)
+        if isinstance(function, types.MethodType):
+            return self.call(function.__func__, (function.__self__, *args), kwargs, f)
+        if isinstance(function, type):
+            return self.construct(function, args, kwargs, f)
+        if isinstance(function, values.BUILTIN_FUNCTIONS):
+            return self.call_builtin(function, args, kwargs)
+        if values.is_partial(function):
+            given = self.getattr(function, "keywords")
+            return self.call(self.getattr(function, "func"), (*self.getattr(function, "args"), *args), {**given, **kwargs}, f)
+        if isinstance(function, _C.OpOverload):
+            return self.call_operator(function, args, kwargs)
+        if values.is_module(function):
+            return self.call_module(function, args, kwargs)
+        method = class_lookup(type(function), "__call__")
+        if isinstance(method, types.FunctionType):
+            self.guard_class(type(function), "__call__", method)
+            return self.call(method, (function, *args), kwargs, f)
+        raise Break(f"a call of a {type(function).__name__}")
+
+    # ---- functions of Python
+
+    def call_function(self, function: types.FunctionType, args: tuple, kwargs: dict[str, Any]) -> Any:
+        mark = getattr(function, "_strata_compile_mark", None)
+        if mark == "disable":
+            raise Break(f"{function.__qualname__} is marked by strata.compiler.disable")
+        if mark == "constant":
+            return self.constant_result(function, args, kwargs)
+        if mark == "in graph":
+            return self.call_operator(function, args, kwargs)
+        home = values.strata_module_name(function)
+        if home:
+            if home.startswith("strata.optim.") and args and training.is_optimizer(args[0]):
+                return training.call_optimizer(self, function, args, kwargs)
+            how = natives.of_strata(home, function)
+            if how == "operator":
+                return self.call_operator(function, args, kwargs)
+            if how == "break":
+                raise Break(f"{home}.{function.__qualname__} cannot be captured")
+        return self.inline(function, args, kwargs)
+
+    def constant_result(self, function: Any, args: tuple, kwargs: dict) -> Any:
+        if args or kwargs:
+            self.check_simple((args, kwargs), function.__qualname__)
+        found = self.native(_C._unrecorded, function, args, kwargs)
+        if not values.is_constant(found):
+            raise Break(f"{function.__qualname__} is marked as constant and gave a {type(found).__name__}")
+        return found
+
+    def inline(self, function: types.FunctionType, args: tuple, kwargs: dict[str, Any]) -> Any:
+        code = function.__code__
+        if code.co_flags & _COROUTINE:
+            raise Break(f"{function.__qualname__} is a coroutine")
+        name = reads_its_frame(code)
+        if name is not None and not values.strata_module_name(function):
+            raise Break(f"{function.__qualname__} uses {name}, which reads the frame that it runs in")
+        if self.depth > MAX_DEPTH:
+            raise Break(f"calls nest more than {MAX_DEPTH} deep")
+        source = self.known.get(id(function))
+        if source is None and id(function) not in self.fresh_functions:
+            source = self.known[id(function)] = const(function)
+            self.keep.append(function)
+            self.guards.add("is", source.attr("__code__"), code)
+        try:
+            bound = bind(function, args, kwargs, self.default_of)
+        except TypeError as error:
+            raise self.wrap_error(error) from None
+        cells = function.__closure__ or ()
+        if source is not None:
+            for i, cell in enumerate(cells):
+                if id(cell) not in self.known:
+                    self.hold(cell, source.attr("__closure__").item(i))
+        frame = frame_of(self, function, bound, cells)
+        if code.co_flags & _GENERATOR:
+            made = Generator(frame)
+            self.keep.append(made)
+            return made
+        return self.run_frame(frame)[0]
+
+    def default_of(self, function: types.FunctionType, name: str) -> Any:
+        value = getattr(function, name)
+        source = self.known.get(id(function))
+        return value if source is None else self.load(value, source.attr(name))
+
+    def run_frame(self, frame: Frame) -> Any:
+        self.depth += 1
+        try:
+            return frame.run()
+        except Break as why:
+            if not why.place:
+                why.place = place(frame.code, frame.instructions[max(0, frame.index - 1)].offset)
+            raise
+        finally:
+            self.depth -= 1
+
+    # ---- operators
+
+    def has_tensor(self, value: Any) -> bool:
+        if values.is_tensor(value):
+            return True
+        if isinstance(value, (list, tuple)):
+            return any(self.has_tensor(v) for v in value)
+        return isinstance(value, dict) and any(self.has_tensor(v) for v in value.values())
+
+    def call_operator(self, function: Any, args: tuple, kwargs: dict[str, Any] | None = None) -> Any:
+        """Recorded: what it does hangs on its arguments alone, which are tensors, numbers and nests of them."""
+        kwargs = kwargs or {}
+        args = tuple(list_of(self, a) for a in args)
+        name = getattr(function, "__name__", type(function).__name__)
+        for value in (*args, *kwargs.values()):
+            self.check_operand(value, name)
+        natives.check_effect(self, name, args, kwargs)
+        try:
+            found = function(*args, **kwargs)
+        except Exception as error:
+            reason, hint = natives.reason_of(name, error)
+            raise Break(reason, hint) from None
+        self.keep.append(found)
+        return found
+
+    def check_operand(self, value: Any, name: str) -> None:
+        if values.is_tensor(value):
+            if not values.is_plain_tensor(value):
+                raise Break(f"{name} of a {type(value).__name__}")
+            if not self.is_outside(value) and not self.region.made(value):
+                self.unknown_tensor(value)
+        elif isinstance(value, (list, tuple, set)):
+            for v in value:
+                self.check_operand(v, name)
+        elif isinstance(value, dict):
+            for v in value.values():
+                self.check_operand(v, name)
+        elif not (values.is_constant(value) or value is int or value is float or value is bool):
+            if isinstance(value, types.BuiltinFunctionType) or type(value).__module__ in ("strata._C",):
+                return
+            raise Break(f"{name} gets a {type(value).__name__}", "pass tensors and numbers")
+
+    def unknown_tensor(self, t: Any) -> None:
+        """A tensor that neither an operator made nor a source gave."""
+        if not any(t is made for made, *_ in self.fresh_inputs):
+            raise Break("a tensor that is not made by an operator")
+
+    # ---- builtins
+
+    def call_builtin(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        owner = getattr(function, "__self__", None)
+        if owner is not None and not isinstance(owner, (type, types.ModuleType)):
+            if values.is_tensor(owner):
+                return self.call_operator(function, args, kwargs) if natives.is_operator(function) else self.refuse_native(function)
+            if isinstance(function, types.MethodWrapperType):
+                return self.call_method_wrapper(function, owner, args, kwargs)
+            args, function_name = args, function.__name__
+            if type(owner) in values.COPIED or values.is_constant(owner) or isinstance(owner, (tuple, frozenset)):
+                return self.call_container_method(function, owner, function_name, args, kwargs)
+            raise Break(f"the method {function_name} of a {type(owner).__name__}")
+        if natives.is_operator(function):
+            return self.call_operator(function, args, kwargs)
+        if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)) and args:
+            if function is object.__setattr__:
+                return self.set_plain_attribute(*args)
+            if values.is_tensor(args[0]):
+                return self.call_operator(function, args, kwargs)
+            if function is object.__init__:
+                return None
+            if function.__objclass__ in (list, dict, set, str, tuple, int, float):
+                return self.call_container_method(function, args[0], function.__name__, args, kwargs)
+        return natives.call(self, function, args, kwargs)
+
+    def refuse_native(self, function: Any) -> Any:
+        raise Break(f"{natives.name_of(function)} cannot be captured")
+
+    def call_method_wrapper(self, function: Any, owner: Any, args: tuple, kwargs: dict) -> Any:
+        name = function.__name__
+        if isinstance(owner, super):
+            owner = owner.__self__
+        if name == "__init__" and not args and not kwargs:
+            return None
+        if name == "__setattr__":
+            return self.set_plain_attribute(owner, *args)
+        if self.is_native(owner) or isinstance(owner, tuple):
+            self.check_simple((owner, args), name)
+            return self.native(function, *args, **kwargs)
+        raise Break(f"the method {name} of a {type(owner).__name__}")
+
+    def call_container_method(self, function: Any, owner: Any, name: str, args: tuple, kwargs: dict) -> Any:
+        if name in ("sort",) and (kwargs.get("key") is not None):
+            found = self.call(sorted, (list(owner),), kwargs)
+            owner[:] = found
+            return None
+        args = tuple(list_of(self, a) if isinstance(a, Generator) else a for a in args)
+        if name in natives.BY_KEY and args and isinstance(owner, (dict, set)):
+            keys = args[1:2] if args[0] is owner else args[0:1]
+            if not all(self.hash_is_native(k) for k in keys):
+                raise Break(f"a {type(keys[0]).__name__} as a key")
+        elif name not in natives.KEEPS:
+            if self.has_tensor(args) or self.has_tensor(owner) and name in ("remove", "index", "count", "sort"):
+                if name in ("extend", "update", "union", "__add__", "__iadd__"):
+                    return self.native(function, *args, **kwargs)
+                raise Break(f"{type(owner).__name__}.{name} compares values of tensors")
+            self.check_simple((args, kwargs), name)
+        return self.native(function, *args, **kwargs)
+
+    def check_simple(self, value: Any, name: str) -> None:
+        """That native code which gets it calls no code of the program."""
+        if values.is_constant(value) or values.is_enum(value):
+            return
+        if isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque":
+            for v in value:
+                self.check_simple(v, name)
+            return
+        if isinstance(value, dict):
+            for k, v in value.items():
+                self.check_simple(k, name)
+                self.check_simple(v, name)
+            return
+        if values.is_tensor(value):
+            raise Break(f"{name} gets a tensor's value")
+        if isinstance(value, (Generator, types.FunctionType, types.MethodType)):
+            if isinstance(value, types.FunctionType):
+                return
+            raise Break(f"{name} gets a {type(value).__name__}")
+        found = values.has_python_method(type(value), values.DUNDERS)
+        if found:
+            raise Break(f"{name} would call {type(value).__name__}.{found}")
+        if self.is_outside(value) and hasattr(type(value), "__next__"):
+            raise Break(f"{name} asks a {type(value).__name__} from outside for values")
+
+    # ---- classes
+
+    def construct(self, kind: type, args: tuple, kwargs: dict[str, Any], f: Frame | None) -> Any:
+        if kind is super:
+            if not args and f is not None:
+                for place in (f.names.index("__class__"), 0):
+                    value = f.locals[place]
+                    if type(value) is values.Lazy:
+                        f.locals[place] = self.load(value.value, value.source)
+                cell, first = f.locals[f.names.index("__class__")], f.locals[0]
+                if isinstance(first, types.CellType) and f.names[0] in f.code.co_cellvars:
+                    first = self.cell_get(first, f.names[0])
+                args = (self.cell_get(cell, "__class__"), first)
+            return self.native(super, *args)
+        if kind is type and len(args) == 1:
+            return type(args[0])
+        if natives.is_builtin_class(kind):
+            return natives.call(self, kind, args, kwargs)
+        if kind.__module__.startswith("strata"):
+            return natives.construct(self, kind, args, kwargs)
+        if values.is_enum(next(iter(kind.__dict__.get("_member_map_", {}).values()), None)):
+            self.check_simple(args, kind.__name__)
+            return self.native(kind, *args, **kwargs)
+        if issubclass(kind, tuple):
+            if hasattr(kind, "_make") and not isinstance(class_lookup(kind, "__init__"), types.FunctionType):
+                return self.native(kind, *args, **kwargs)
+            raise Break(f"a {kind.__name__}, which derives from tuple, is made")
+        if type(kind) is not type and type(kind).__module__ not in ("abc", "typing"):
+            raise Break(f"a {kind.__name__} is made, whose class has a metaclass")
+        if values.is_module(kind) or (isinstance(kind, type) and any(b.__module__.startswith("strata") for b in kind.__mro__)):
+            raise Break(f"a {kind.__name__} is made", "make modules, optimisers and functions outside of what is compiled")
+        new, init = class_lookup(kind, "__new__"), class_lookup(kind, "__init__")
+        if issubclass(kind, BaseException):
+            made = self.native(kind.__new__, kind, *args)
+            if not isinstance(init, types.FunctionType):
+                return made
+        elif new is object.__new__ or getattr(new, "__module__", "") == "typing":
+            if any(not (b.__flags__ & (1 << 9)) and b is not object for b in kind.__mro__):
+                raise Break(f"a {kind.__name__}, which derives from a builtin type, is made")
+            made = self.native(object.__new__, kind)
+        else:
+            raise Break(f"a {kind.__name__} is made, whose class has its own __new__")
+        self.fresh_objects.add(id(made))
+        self.keep.append(made)
+        self.guard_class(kind, "__init__", init)
+        if isinstance(init, types.FunctionType):
+            self.call(init, (made, *args), kwargs)
+        elif args or kwargs:
+            self.native(kind, *args, **kwargs)
+        return made
+
+    # ---- modules and contexts
+
+    def call_module(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if self.is_outside(module) and natives.is_whole(module) and not self.touched(module):
+            self.guards.add("watch", None, self.watched(module))
+            return self.call_operator(module, args, kwargs)
+        method = class_lookup(type(module), "__call__")
+        self.guard_class(type(module), "__call__", method)
+        return self.inline(method, (module, *args), kwargs)
+
+    def touched(self, module: Any) -> bool:
+        """Whether the capture wrote attributes of one of its modules."""
+        if not self.attributes:
+            return False
+        inner = {id(m) for m in module.modules()}
+        return any(owner in inner for owner, _ in self.attributes)
+
+    def watched(self, module: Any) -> Any:
+        table = self.__dict__.setdefault("_watched", {})
+        if id(module) not in table:
+            source = self.known[id(module)]
+            self.guards.add("is", source, module)
+            table[id(module)] = natives.watch_of(module)
+        return table[id(module)]
+
+    def enter(self, manager: Any) -> tuple[Any, Any]:
+        kind = type(manager)
+        if natives.is_mode(kind):
+            entered = self.native(manager.__enter__)
+            return entered, functools.partial(natives.leave, manager)
+        if kind is contextlib.nullcontext:
+            return self.getattr(manager, "enter_result"), functools.partial(natives.leave, None)
+        enter, leave = class_lookup(kind, "__enter__"), class_lookup(kind, "__exit__")
+        if not isinstance(enter, types.FunctionType) or not isinstance(leave, types.FunctionType) or kind.__module__.startswith("strata"):
+            raise Break(f"the context manager {kind.__name__}")
+        self.guard_class(kind, "__enter__", enter)
+        self.guard_class(kind, "__exit__", leave)
+        bound_leave = types.MethodType(leave, manager)
+        return self.call(enter, (manager,), {}), bound_leave
+
+
+def list_of(tracer: Any, value: Any) -> Any:
+    return tracer.listed(value) if isinstance(value, Generator) else value
+
+
+assert own_class_and_self is not None
+assert strata is not None

@@ -1,0 +1,115 @@
+"""Instructions of a code object, its exception table, and where in the user's text an instruction stands."""
+
+from __future__ import annotations
+
+import dis
+import linecache
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType
+
+# Names by which a function reads its own frame, which is another one while its bytecode is executed here.
+_FRAME_NAMES = frozenset("locals globals eval exec vars dir _getframe currentframe stack breakpoint __import__".split())
+
+
+class Instruction:
+    """One instruction without its caches. arg: as encoded, prefixes included. name: of its opcode."""
+
+    __slots__ = ("arg", "index", "line", "name", "next", "offset")
+
+    def __init__(self, index: int, offset: int, name: str, arg: int, line: int):
+        self.index, self.offset, self.name, self.arg, self.line = index, offset, name, arg, line
+        self.next = offset + 2  # where jumps count from; set beyond the caches
+
+
+class Decoded:
+    """instructions; `at`: of each offset, the index of its instruction; handlers as (start, end, target, depth, lasti)."""
+
+    def __init__(self, code: CodeType):
+        self.instructions: list[Instruction] = []
+        self.at: dict[int, int] = {}
+        text = code.co_code
+        lines: dict[int, int] = {}
+        for start, end, line in code.co_lines():
+            for offset in range(start, end, 2):
+                lines[offset] = line or 0
+        extended, begin = 0, None
+        for offset in range(0, len(text), 2):
+            name, arg = dis.opname[text[offset]], text[offset + 1] | extended
+            if name == "CACHE":
+                self.instructions[-1].next = offset + 2
+                continue
+            begin = offset if begin is None else begin
+            if name == "EXTENDED_ARG":
+                extended = arg << 8
+                continue
+            made = Instruction(len(self.instructions), begin, name, arg, lines.get(offset, 0))
+            made.next = offset + 2
+            for place in range(begin, offset + 2, 2):
+                self.at[place] = made.index
+            self.instructions.append(made)
+            extended, begin = 0, None
+        self.handlers = _exception_table(code.co_exceptiontable)
+
+    def handler(self, offset: int) -> tuple[int, int, bool] | None:
+        """(target, depth of the stack, whether the offset is pushed) for an exception that is raised there."""
+        for start, end, target, depth, lasti in self.handlers:
+            if start <= offset < end:
+                return target, depth, lasti
+        return None
+
+
+def _exception_table(table: bytes) -> list[tuple[int, int, int, int, bool]]:
+    """Its entries in bytes: each of four numbers of six bits a byte, the most significant first."""
+    numbers: list[int] = []
+    value = 0
+    for byte in table:
+        value = (value << 6) | (byte & 63)
+        if not byte & 64:
+            numbers.append(value)
+            value = 0
+    entries = []
+    for i in range(0, len(numbers), 4):
+        start, size, target, depth = numbers[i : i + 4]
+        entries.append((2 * start, 2 * (start + size), 2 * target, depth >> 1, bool(depth & 1)))
+    return entries
+
+
+_known: dict[CodeType, Decoded] = {}
+
+
+def decode(code: CodeType) -> Decoded:
+    """The instructions of a code object, read once."""
+    found = _known.get(code)
+    if found is None:
+        found = _known[code] = Decoded(code)
+    return found
+
+
+def reads_its_frame(code: CodeType) -> str | None:
+    """A name by which the code may read its own frame, if there is one."""
+    return next((name for name in code.co_names if name in _FRAME_NAMES), None)
+
+
+def supported() -> bool:
+    """Whether there is a table of opcodes for this version of Python."""
+    return sys.version_info[:2] == (3, 11)
+
+
+def place(code: CodeType, offset: int) -> str:
+    """File and line of an instruction, the line's text, and a caret under what it stands for."""
+    positions = list(code.co_positions())
+    line, _, begin, end = positions[offset // 2] if offset // 2 < len(positions) else (code.co_firstlineno, None, None, None)
+    text = linecache.getline(code.co_filename, line or 0).rstrip("\n")
+    where = f'File "{code.co_filename}", line {line}, in {code.co_name}'
+    if not text.strip():
+        return where
+    stripped = text.lstrip()
+    shown = f"{where}\n    {stripped}"
+    if begin is None:
+        return shown
+    indent = len(text) - len(stripped)
+    width = max(1, (end if end is not None and end > begin else len(text)) - begin)
+    return f"{shown}\n    {' ' * max(0, begin - indent)}{'^' * min(width, len(text) - begin)}"

@@ -1,0 +1,272 @@
+"""The Python text of a captured stretch: it takes its inputs from the arguments, calls the graph, makes the changes that the
+stretch made, and gives its result, or the state in which it stopped."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import types
+
+import strata
+
+from . import values
+from .attributes import _ABSENT
+from .frame import NULL, UNBOUND
+from .guards import class_lookup
+from .reasons import Break
+from .sources import Text
+from .values import Generator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .frame import Frame
+    from .tracer import Tracer
+
+_ITERATORS = tuple(
+    type(it)
+    for it in (iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter({}), iter({}.values()), iter({}.items()), iter(set()), iter(""), zip(), enumerate([]), reversed([]))
+)
+
+
+class Jump:
+    """What a stretch returns that stopped before its function's end: where, and with which variables and values."""
+
+    __slots__ = ("locals", "offset", "stack")
+
+    def __init__(self, offset: int, variables: list, stack: list):
+        self.offset, self.locals, self.stack = offset, variables, stack
+
+
+class Emitter:
+    def __init__(self, tracer: Tracer):
+        self.tracer, self.text = tracer, Text()
+        self.head: list[str] = []  # sources
+        self.lines: list[str] = []
+        self.outputs: list[Any] = []
+        self.made: dict[int, str] = {}
+        self.open: set[int] = set()
+        self.count = 0
+
+    # ---- values
+
+    def name(self, right: str) -> str:
+        made = f"v{self.count}"
+        self.count += 1
+        self.lines.append(f"{made} = {right}")
+        return made
+
+    def build(self, value: Any) -> str:
+        """An expression for a value of the capture."""
+        if values.is_constant(value):
+            return self.text.literal(value)
+        if value is NULL or value is UNBOUND:
+            return self.text.constant(value)
+        if type(value) is values.Lazy:
+            return self.text.of(value.source, self.head)
+        at = id(value)
+        if at in self.made:
+            return self.made[at]
+        source = self.tracer.known.get(at)
+        if source is not None:
+            return self.text.of(source, self.head)
+        if values.is_tensor(value):
+            return self.tensor(value)
+        if at in self.open:
+            raise Break(f"a {type(value).__name__} that holds itself")
+        self.open.add(at)
+        made = self.made[at] = self.new(value)
+        self.open.discard(at)
+        return made
+
+    def tensor(self, t: Any) -> str:
+        if not self.tracer.region.made(t):
+            raise Break("a tensor that was made by no operator is a result")
+        for i, known in enumerate(self.outputs):
+            if known is t:
+                return f"t[{i}]"
+        if getattr(t, "__dict__", None):
+            raise Break("a result that is a tensor with attributes of its own")
+        self.outputs.append(t)
+        return f"t[{len(self.outputs) - 1}]"
+
+    def items(self, found: Any) -> str:
+        return ", ".join(self.build(v) for v in found)
+
+    def new(self, v: Any) -> str:
+        kind = type(v)
+        constant = self.text.constant
+        if kind is list:
+            return self.name(f"[{self.items(v)}]")
+        if kind is tuple:
+            return self.name(f"({self.items(v)}{',' if len(v) == 1 else ''})")
+        if kind is dict:
+            return self.name("{" + ", ".join(f"{self.build(k)}: {self.build(x)}" for k, x in v.items()) + "}")
+        if kind in (set, frozenset):
+            return self.name(f"{constant(kind)}(({self.items(v)}{',' if v else ''}))")
+        if values.is_named_tuple(v):
+            return self.name(f"{constant(kind)}._make(({self.items(v)},))")
+        if values.is_result_tuple(v):
+            return self.name(f"{constant(kind)}(({self.items(v)},))")
+        if kind is collections.OrderedDict or kind is collections.deque:
+            pairs = ", ".join(f"({self.build(k)}, {self.build(x)})" for k, x in v.items()) if kind is collections.OrderedDict else self.items(v)
+            return self.name(f"{constant(kind)}([{pairs}])")
+        if kind is collections.defaultdict:
+            inner = ", ".join(f"{self.build(k)}: {self.build(x)}" for k, x in v.items())
+            return self.name(f"{constant(kind)}({self.build(v.default_factory)}, {{{inner}}})")
+        if isinstance(v, (type, types.ModuleType)) or values.is_enum(v):
+            return constant(v)
+        if kind is types.FunctionType:
+            return self.function(v) if id(v) in self.tracer.fresh_functions else constant(v)
+        if kind is types.CellType:
+            return self.cell(v)
+        if kind is types.MethodType:
+            return self.name(f"{constant(types.MethodType)}({self.build(v.__func__)}, {self.build(v.__self__)})")
+        if kind is functools.partial:
+            keywords = "".join(f", {k}={self.build(x)}" for k, x in v.keywords.items())
+            return self.name(f"{constant(functools.partial)}({self.build(v.func)}{''.join(', ' + self.build(a) for a in v.args)}{keywords})")
+        if isinstance(v, values.BUILTIN_FUNCTIONS):
+            owner = getattr(v, "__self__", None)
+            if owner is None or isinstance(owner, (types.ModuleType, type)):
+                return constant(v)
+            return self.name(f"{self.build(owner)}.{v.__name__}")
+        if isinstance(v, _ITERATORS) or kind.__module__ == "itertools":
+            return self.iterator(v)
+        if kind in (strata.no_grad, strata.enable_grad):
+            return self.name(f"{constant(kind)}()")
+        if isinstance(v, BaseException) and not v.__dict__ and v.__cause__ is None and v.__context__ is None:
+            return self.name(f"{constant(kind)}({self.items(v.args)})")
+        if id(v) in self.tracer.fresh_objects:
+            return self.object(v)
+        if kind is object:
+            return self.name(f"{constant(object)}()")
+        what = "a generator" if isinstance(v, Generator) else f"a {kind.__name__}"
+        raise Break(f"{what} is alive where the graph ends")
+
+    def function(self, v: types.FunctionType) -> str:
+        closure = "None" if v.__closure__ is None else f"({self.items(v.__closure__)},)"
+        defaults = "None" if v.__defaults__ is None else self.build(v.__defaults__)
+        constant = self.text.constant
+        made = self.name(
+            f"{constant(types.FunctionType)}({constant(v.__code__)}, {constant(v.__globals__)}, {v.__name__!r}, {defaults}, {closure})"
+        )
+        if v.__kwdefaults__:
+            self.lines.append(f"{made}.__kwdefaults__ = {self.build(v.__kwdefaults__)}")
+        if v.__annotations__:
+            self.lines.append(f"{made}.__annotations__ = {self.build(v.__annotations__)}")
+        return made
+
+    def cell(self, cell: types.CellType) -> str:
+        made = self.made[id(cell)] = self.name(f"{self.text.constant(types.CellType)}()")
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            return made
+        self.lines.append(f"{made}.cell_contents = {self.build(value)}")
+        return made
+
+    def iterator(self, v: Any) -> str:
+        parts = v.__reduce__()
+        made = self.name(f"{self.text.constant(parts[0])}({self.items(parts[1])})")
+        if len(parts) > 2 and parts[2] is not None:
+            self.lines.append(f"{made}.__setstate__({self.build(parts[2])})")
+        return made
+
+    def object(self, v: Any) -> str:
+        kind = type(v)
+        made = self.made[id(v)] = self.name(f"{self.text.constant(object)}.__new__({self.text.constant(kind)})")
+        for name, value in getattr(v, "__dict__", {}).items():
+            self.lines.append(f"{made}.__dict__[{name!r}] = {self.build(value)}")
+        for base in kind.__mro__:
+            for name, member in base.__dict__.items():
+                if isinstance(member, types.MemberDescriptorType):
+                    try:
+                        value = member.__get__(v, kind)
+                    except AttributeError:
+                        continue
+                    self.lines.append(f"{self.text.constant(object)}.__setattr__({made}, {name!r}, {self.build(value)})")
+        return made
+
+    # ---- effects
+
+    def effects(self) -> None:
+        t = self.tracer
+        for shadow in t.shadows:
+            if shadow.changed():
+                self.write_back(shadow)
+        for (_, name), (obj, value) in t.attributes.items():
+            target = self.build(obj)
+            setter = class_lookup(type(obj), "__setattr__")
+            if value is _ABSENT:
+                self.lines.append(f"del {target}.{name}")
+            elif setter is object.__setattr__ or values.is_module(obj):
+                self.lines.append(f"{target}.{name} = {self.build(value)}")
+            else:
+                self.lines.append(f"{self.text.constant(object)}.__setattr__({target}, {name!r}, {self.build(value)})")
+        for (_, name), (variables, value) in t.global_writes.items():
+            self.lines.append(f"{self.text.constant(variables)}[{name!r}] = {self.build(value)}")
+        for cell, value in t.cell_writes.values():
+            self.lines.append(f"{self.build(cell)}.cell_contents = {self.build(value)}")
+
+    def write_back(self, shadow: values.Shadow) -> None:
+        target = self.text.of(shadow.source, self.head)
+        now, before = shadow.copy, shadow.before
+        found = values.contents(now)
+        grown = len(found) >= len(before) and all(a is b for a, b in zip(found, before, strict=False))
+        if isinstance(now, (list, collections.deque)):
+            if grown:
+                self.lines.append(f"{target}.extend(({self.items(found[len(before) :])},))")
+            elif isinstance(now, list):
+                self.lines.append(f"{target}[:] = ({self.items(found)}{',' if found else ''})")
+            else:
+                self.lines += [f"{target}.clear()", f"{target}.extend(({self.items(found)}{',' if found else ''}))"]
+        elif isinstance(now, set):
+            self.lines += [f"{target}.clear()", f"{target}.update(({self.items(found)}{',' if found else ''}))"]
+        else:
+            keys = before[::2]
+            if list(now)[: len(keys)] != keys:
+                self.lines.append(f"{target}.clear()")
+                keys, before = [], []
+            old = dict(zip(map(id, before[::2]), before[1::2], strict=True))
+            for key, value in now.items():
+                if id(key) not in old or old[id(key)] is not value:
+                    self.lines.append(f"{target}[{self.build(key)}] = {self.build(value)}")
+
+    # ---- the whole
+
+    def body(self, frame: Frame, result: Any, count: int) -> tuple[list[str], list[Any]]:
+        """The statements, and the tensors that the graph gives."""
+        t = self.tracer
+        for i, (made, *_) in enumerate(t.fresh_inputs):
+            self.made[id(made)] = f"f{i}"
+        self.effects()
+        if t.stopped:
+            variables = f"[{self.items(frame.locals)}]"
+            last = f"return {self.text.constant(Jump)}({frame.offset}, {variables}, [{self.items(frame.stack)}])"
+        else:
+            last = f"return {self.build(result)}"
+        inputs = {id(tensor): self.text.of(source, self.head) for tensor, source in t.tensor_inputs}
+        before: list[str] = []
+        after, self.lines = self.lines, before
+        for made, function, args, kwargs in t.fresh_inputs:
+            keywords = "".join(f", {k}={self.build(v)}" for k, v in kwargs.items())
+            inputs[id(made)] = self.made[id(made)]
+            before.append(f"{self.made[id(made)]} = {self.text.constant(function)}({self.items(args)}{keywords})")
+        for texts, kwargs in t.prints:
+            keywords = "".join(f", {k}={self.build(v)}" for k, v in kwargs.items())
+            before.append(f"print({', '.join(map(repr, texts))}{keywords})")
+        self.lines = after
+        given = ", ".join(inputs[id(tensor)] for tensor in t.region.inputs)
+        call = [f"t = graph({given})"] if t.region.count() or self.outputs else []
+        return [*self.head, *before, *call, *self.lines, last], self.outputs
+
+
+def function_of(lines: list[str], count: int, constants: dict[str, Any], graph: Callable | None, name: str) -> tuple[Callable, str]:
+    """The text as a function."""
+    parameters = ", ".join(f"a{i}" for i in range(count))
+    text = f"def stretch({parameters}):\n" + "\n".join("    " + line for line in lines) + "\n"
+    namespace = {**constants, "graph": graph}
+    exec(compile(text, f"<compiled {name}>", "exec"), namespace)
+    return namespace["stretch"], text

@@ -1,0 +1,350 @@
+"""Compiled functions: tables of entries (guards and a stretch), how one is captured, and how a call goes from one to the next."""
+
+from __future__ import annotations
+
+import threading
+import types
+import warnings
+
+import strata
+from strata import _C, _capture
+
+from . import training, values
+from .decode import decode, place, reads_its_frame
+from .emit import Emitter, Jump, function_of
+from .frame import NULL, UNBOUND, Frame, bind
+from .plain import Plain
+from .reasons import Break, Restart, Unsupported, logs, tell
+from .region import compiled
+from .sources import Text, arg, const
+from .tracer import Raised, Tracer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MAX_RESTARTS = 200
+LIMIT = 8  # entries of one place in a function
+# What only moves values, or asks an iterator for the next: no place for an entry.
+_MOVES = frozenset("FOR_ITER JUMP_FORWARD JUMP_BACKWARD STORE_FAST POP_TOP NOP RESUME SWAP COPY PUSH_NULL PRECALL CALL SEND".split())
+_everything: list[Any] = []  # weak references to what is compiled, for reset()
+_capture_lock = threading.RLock()  # shapes are recorded by one thread at a time, as Python runs
+
+
+class Entry:
+    """Guards, and what to call where they hold. kind: "graph", or "native" where the place cannot be captured."""
+
+    def __init__(self, kind: str, check: Callable, run: Callable | None, guards: Any):
+        self.kind, self.check, self.run, self.guards = kind, check, run, guards
+        self.text = self.guard_text = ""
+        self.region: Any = None
+        self.graph: Any = None
+        self.stops: Break | None = None
+        self.hits = 0
+
+
+class Table:
+    """The entries of one place in a function: its start, or where a break left off.
+
+    `bound` and `filled` say which locals and values of the stack have a value; these are the arguments of the entries.
+    """
+
+    def __init__(self, owner: Compiled, offset: int, bound: tuple[bool, ...], filled: tuple[bool, ...]):
+        self.owner, self.offset, self.bound, self.filled = owner, offset, bound, filled
+        self.entries: list[Entry] = []
+        self.gave_up = False
+
+    def find(self, args: tuple) -> Entry | None:
+        for entry in self.entries:
+            if entry.check(*args):
+                return entry
+        return None
+
+    def frame(self, machine: Any, args: list) -> Frame:
+        """The state that these arguments stand for."""
+        owner = self.owner
+        frame = Frame(machine, owner.code, owner.function.__globals__, owner.function)
+        frame.closure = owner.function.__closure__ or ()
+        values_ = iter(args)
+        frame.locals = [next(values_) if has else UNBOUND for has in self.bound]
+        frame.locals += [UNBOUND] * (len(frame.names) - len(frame.locals))
+        frame.stack = [next(values_) if has else NULL for has in self.filled]
+        frame.jump(self.offset)
+        return frame
+
+
+class Compiled:
+    """A function and its tables. Options are those of strata.compile."""
+
+    def __init__(self, function: types.FunctionType, options: Any):
+        self.function, self.code, self.options = function, function.__code__, options
+        self.breaks: list[Break] = []
+        self.recompiles: list[str] = []
+        self.plain = PlainWithCallees(self)
+        code = self.code
+        count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+        self.start = Table(self, decode(code).instructions[0].offset, (True,) * count, ())
+        self.tables: dict[tuple, Table] = {}
+        self.lock = threading.RLock()
+        self.simple = not (code.co_flags & 12) and not code.co_kwonlyargcount
+        self.refusal = self._refusal()
+        import weakref
+
+        _everything.append(weakref.ref(self))
+
+    def _refusal(self) -> str:
+        """Why it can only run as it is."""
+        if self.code.co_flags & (0x20 | 0x80 | 0x200):
+            return "a generator or a coroutine runs as it is"
+        name = reads_its_frame(self.code)
+        return f"it uses {name}, which reads the frame that it runs in" if name else ""
+
+    def reset(self) -> None:
+        with self.lock:
+            self.start.entries.clear()
+            self.start.gave_up = False
+            self.tables.clear()
+            self.breaks.clear()
+            self.recompiles.clear()
+            self.plain.callees.clear()
+
+    # ---- calls
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.simple and not kwargs and len(args) == self.code.co_argcount:
+            bound = args
+        else:
+            if self.function.__code__ is not self.code:
+                return self.function(*args, **kwargs)
+            bound = tuple(bind(self.function, args, kwargs, getattr))
+        return self.go(bound, args, kwargs)
+
+    def go(self, bound: tuple, args: tuple, kwargs: dict) -> Any:
+        if self.refusal or _capture.current() is not None or self.function.__code__ is not self.code:
+            if self.refusal and self.options.fullgraph:
+                raise Unsupported(f"compile(fullgraph=True): {self.function.__qualname__}: {self.refusal}")
+            return self.function(*args, **kwargs)
+        table = self.start
+        while True:
+            entry = table.find(bound) or self.miss(table, bound)
+            if entry is None or entry.run is None:
+                if table is self.start:
+                    return self.function(*args, **kwargs)
+                return self.finish(table.frame(self.plain, list(bound)))
+            entry.hits += 1
+            result = entry.run(*bound)
+            if type(result) is not Jump:
+                return result
+            frame = self.resumed(result)
+            done, value = self.interrupt(frame)
+            if done:
+                return value
+            table, bound = self.table_at(frame)
+
+    def resumed(self, jump: Jump) -> Frame:
+        frame = Frame(self.plain, self.code, self.function.__globals__, self.function)
+        frame.locals, frame.stack = jump.locals, jump.stack
+        frame.closure = self.function.__closure__ or ()
+        frame.jump(jump.offset)
+        return frame
+
+    def interrupt(self, frame: Frame) -> tuple[bool, Any]:
+        """Does what could not be captured, and on to where capture can begin again. (whether it returned, what)"""
+        while True:
+            result = frame.step()
+            if result is not NotImplemented:
+                return True, result[0]
+            # What an instruction prepares for the next belongs to it.
+            if not frame.covered() and not frame.kw_names and frame.instructions[frame.index].name not in _MOVES:
+                return False, None
+
+    def finish(self, frame: Frame) -> Any:
+        """To the end, as Python does it."""
+        while True:
+            result = frame.step()
+            if result is not NotImplemented:
+                return result[0]
+
+    def table_at(self, frame: Frame) -> tuple[Table, tuple]:
+        bound = tuple(v is not UNBOUND for v in frame.locals)
+        filled = tuple(v is not NULL for v in frame.stack)
+        key = frame.offset, bound, filled
+        table = self.tables.get(key)
+        if table is None:
+            table = self.tables.setdefault(key, Table(self, frame.offset, bound, filled))
+        args = [v for v in frame.locals if v is not UNBOUND] + [v for v in frame.stack if v is not NULL]
+        return table, tuple(args)
+
+    # ---- captures
+
+    def miss(self, table: Table, args: tuple) -> Entry | None:
+        """A new entry for these arguments; None where there are too many."""
+        stance = self.options.stance()
+        if stance == "force_eager" or (stance == "eager_on_recompile" and table.entries):
+            return None
+        if stance == "fail_on_recompile" and table.entries:
+            raise RuntimeError("compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: " + table.entries[-1].guards.failed(args))
+        with self.lock:
+            found = table.find(args)
+            if found is not None or table.gave_up:
+                return found
+            if table.entries:
+                self.note_recompile(table, args)
+                if len(table.entries) >= LIMIT:
+                    table.gave_up = True
+                    name = self.function.__qualname__
+                    reason = table.entries[-1].guards.failed(args)
+                    warnings.warn(
+                        f"strata.compile hit the recompile limit ({LIMIT}) of {name} ({self.code.co_filename}:{self.code.co_firstlineno}); it runs "
+                        f"as it is from now on. Last reason: {reason}. STRATA_LOGS=recompiles shows all",
+                        stacklevel=4,
+                    )
+                    return None
+            with _capture_lock:
+                entry = self.capture(table, args)
+            table.entries.insert(0, entry)
+            return entry
+
+    def note_recompile(self, table: Table, args: tuple) -> None:
+        lines = [f"Recompiling function {self.function.__qualname__} in {self.code.co_filename}:{self.code.co_firstlineno}"]
+        lines += [f"    triggered by: {entry.guards.failed(args)}" for entry in table.entries]
+        self.recompiles.append("\n".join(lines))
+        tell("recompiles", "\n".join(lines))
+
+    def capture(self, table: Table, args: tuple) -> Entry:
+        stop, why = None, None
+        saved = _C.is_grad_enabled(), _C.is_autocast_enabled("cpu"), _C.get_autocast_dtype("cpu"), strata.get_rng_state()
+        for _ in range(MAX_RESTARTS):
+            tracer = Tracer(stop)
+            try:
+                return self.attempt(table, args, tracer, why)
+            except Restart as restart:
+                again = stop is not None and restart.step >= stop
+                stop, why = restart.step, restart.why
+                self.note_break(why)
+                if again or stop == 0:
+                    return self.give_in(tracer, len(args), why)
+            except Break as unbuilt:  # the state at the end cannot be handed on
+                unbuilt.place = unbuilt.place or place(self.code, tracer.top.offset if tracer.top else 0)
+                self.note_break(unbuilt)
+                return self.give_in(tracer, len(args), unbuilt)
+            except Raised as error:
+                return self.give_in(tracer, len(args), Break(f"it raises {type(error.error).__name__}: {error.error}"))
+            finally:
+                tracer.region.stop()
+                _C._set_grad_enabled(saved[0])
+                _C.set_autocast_enabled("cpu", saved[1])
+                _C.set_autocast_dtype("cpu", saved[2])
+                if not strata.equal(strata.get_rng_state(), saved[3]):
+                    strata.set_rng_state(saved[3])
+        return self.give_in(tracer, len(args), why or Break("too many breaks"))
+
+    def note_break(self, why: Break) -> None:
+        self.breaks.append(why)
+        tell("graph_breaks", why.text())
+        if self.options.fullgraph:
+            raise Unsupported(f"compile(fullgraph=True): {self.function.__qualname__} is not one graph\n{why.text()}") from None
+
+    def give_in(self, tracer: Tracer, count: int, why: Break) -> Entry:
+        """An entry for what runs as it is: the guards say when that was found out."""
+        check, text = tracer.guards.compile(count)
+        entry = Entry("native", check, None, tracer.guards)
+        entry.guard_text, entry.stops = text, why
+        return entry
+
+    def attempt(self, table: Table, args: tuple, tracer: Tracer, why: Break | None) -> Entry:
+        given: list[Any] = [values.Lazy(value, arg(i)) for i, value in enumerate(args)]
+        first = len(args) - sum(table.filled)
+        given[first:] = [tracer.load(value, arg(i)) for i, value in enumerate(args) if i >= first]
+        frame = table.frame(tracer, given)
+        for i, cell in enumerate(frame.closure):
+            if id(cell) not in tracer.known:
+                tracer.hold(cell, const(self.function).attr("__closure__").item(i))
+        result = tracer.run(frame)
+        emitter = Emitter(tracer)
+        lines, outputs = emitter.body(frame, result, len(args))
+        training.watch_optimizers(tracer)
+        graph = None
+        if tracer.region.count() or outputs:
+            region = tracer.region.end(outputs)
+            region.check(tracer)
+            graph = compiled(region, self.options.numerics)
+            run = graph
+        else:
+            region, run = None, None
+        tracer.finish_guards()
+        check, guard_text = tracer.guards.compile(len(args))
+        body, text = function_of(lines, len(args), emitter.text.constants, run, self.function.__qualname__)
+        entry = Entry("graph", check, body, tracer.guards)
+        entry.text, entry.guard_text, entry.region, entry.graph = text, guard_text, region, graph
+        entry.stops = why if tracer.stopped else None
+        if logs("bytecode"):
+            tell("bytecode", f"{self.function.__qualname__} from offset {table.offset}\n{text}")
+        if logs("guards"):
+            tell("guards", f"{self.function.__qualname__} from offset {table.offset}\n" + "\n".join(map(repr, tracer.guards.guards)))
+        return entry
+
+
+class PlainWithCallees(Plain):
+    """Between captured stretches, functions of the program that are called get entries of their own."""
+
+    def __init__(self, owner: Compiled):
+        self.owner = owner
+        self.callees: dict[int, tuple[Any, Compiled]] = {}
+
+    def call(self, function: Any, args: tuple, kwargs: dict, f: Frame | None = None) -> Any:
+        target, first = function, ()
+        if values.is_module(target) and _plain_call(target):
+            target = target.forward
+        if isinstance(target, types.MethodType):
+            target, first = target.__func__, (target.__self__,)
+        if isinstance(target, types.FunctionType) and self.compilable(target):
+            return self.callee(target)(*first, *args, **kwargs)
+        return super().call(function, args, kwargs, f)
+
+    @staticmethod
+    def compilable(function: types.FunctionType) -> bool:
+        name = function.__globals__.get("__name__", "")
+        if name.partition(".")[0] in _UNTOUCHED or getattr(function, "_strata_compile_mark", None) or "<locals>" in function.__qualname__:
+            return False
+        return not function.__code__.co_flags & (0x20 | 0x80 | 0x200)
+
+    def callee(self, function: types.FunctionType) -> Compiled:
+        found = self.callees.get(id(function))
+        if found is None:
+            found = self.callees[id(function)] = (function, Compiled(function, self.owner.options.for_callee()))
+        return found[1]
+
+
+def _stdlib() -> frozenset[str]:
+    import sys
+
+    return frozenset(sys.stdlib_module_names) - {"__main__"} | {"strata", "numpy", "pytest", "_pytest", "pluggy"}
+
+
+_UNTOUCHED = _stdlib()
+
+
+def _plain_call(module: Any) -> bool:
+    """Whether calling it is calling its forward."""
+    from strata.nn.hooks import everywhere
+
+    own = module.__dict__
+    hooks = own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
+    if hooks or everywhere.forward or everywhere.forward_pre or everywhere.backward or everywhere.backward_pre:
+        return False
+    return module._compiled_call_impl is None and type(module).__call__ is strata.nn.Module.__call__
+
+
+def reset() -> None:
+    """Forgets all that was compiled."""
+    for reference in list(_everything):
+        found = reference()
+        if found is None:
+            _everything.remove(reference)
+        else:
+            found.reset()
+
+
+assert Text is not None

@@ -1,0 +1,159 @@
+"""A frame whose bytecode is executed here, instruction by instruction, with real objects as values.
+
+What an instruction does with values is a machine's to say: capture (tracer.py) or plain Python (plain.py). Opcodes are in
+the table of the running version (table_311.py).
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+
+from .decode import decode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class _Mark:
+    """A value that no program has."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+NULL = _Mark("NULL")  # what calls find below a function that is no method
+UNBOUND = _Mark("UNBOUND")  # a local that has no value
+
+
+class Returned(Exception):
+    """Never raised: a frame's result."""
+
+
+class Frame:
+    """One call. locals: by place in co_varnames; cells: own ones, then free ones, by their place among the locals."""
+
+    def __init__(self, machine: Any, code: types.CodeType, variables: dict, function: Any = None):
+        self.machine, self.code, self.globals, self.function = machine, code, variables, function
+        builtins = variables.get("__builtins__", __builtins__)
+        self.builtins = builtins.__dict__ if isinstance(builtins, types.ModuleType) else builtins
+        decoded = decode(code)
+        self.decoded, self.instructions = decoded, decoded.instructions
+        self.names = code.co_varnames + tuple(c for c in code.co_cellvars if c not in code.co_varnames) + code.co_freevars
+        self.locals: list[Any] = [UNBOUND] * len(self.names)
+        self.stack: list[Any] = []
+        self.index = 0
+        self.kw_names: tuple[str, ...] = ()
+        self.handled: list[BaseException | None] = []  # exceptions that are being handled
+        self.closure: tuple = ()
+        self.done = False
+
+    def jump(self, offset: int) -> None:
+        self.index = self.decoded.at[offset]
+
+    @property
+    def offset(self) -> int:
+        return self.instructions[self.index].offset
+
+    def covered(self) -> bool:
+        """Whether an exception that is raised here would be handled here, or one is being handled."""
+        return bool(self.handled) or self.decoded.handler(self.offset) is not None
+
+    def step(self) -> Any:
+        """One instruction. NotImplemented: it goes on; else the frame's result, in a tuple: (value, whether it is yielded)."""
+        instruction = self.instructions[self.index]
+        self.index += 1
+        handler = HANDLERS.get(instruction.name)
+        if handler is None:
+            self.index -= 1
+            self.machine.unknown(instruction.name)
+        try:
+            return handler(self, instruction)
+        except self.machine.errors as error:
+            self.unwind(error, instruction.offset)
+            return NotImplemented
+
+    def unwind(self, error: BaseException, offset: int) -> None:
+        """Goes on at the handler of an exception, or raises it."""
+        found = self.decoded.handler(offset)
+        if found is None:
+            self.done = True
+            raise error
+        target, depth, lasti = found
+        del self.stack[depth:]
+        if lasti:
+            self.stack.append(offset // 2)
+        self.stack.append(error)
+        self.jump(target)
+
+    def run(self) -> Any:
+        """To its end, or to the next yield. (value, whether it is yielded)"""
+        machine = self.machine
+        while True:
+            machine.before(self)
+            result = self.step()
+            if result is not NotImplemented:
+                return result
+
+
+def bind(function: types.FunctionType, args: tuple, kwargs: dict[str, Any], read: Callable) -> list[Any]:
+    """The values of a function's parameters, in the order of co_varnames. TypeError where they do not fit.
+
+    read(function, "__defaults__" or "__kwdefaults__") gives the defaults.
+    """
+    code = function.__code__
+    count, only = code.co_argcount, code.co_kwonlyargcount
+    names = code.co_varnames[: count + only]
+    values: list[Any] = [UNBOUND] * (count + only)
+    values[: min(len(args), count)] = args[:count]
+    rest = dict(kwargs)
+    for i, name in enumerate(names):
+        if name in rest and i >= code.co_posonlyargcount:
+            if values[i] is not UNBOUND:
+                raise TypeError(f"{function.__qualname__}() got multiple values for argument '{name}'")
+            values[i] = rest.pop(name)
+    if any(v is UNBOUND for v in values[:count]):
+        defaults = read(function, "__defaults__") or ()
+        for i, value in enumerate(defaults, count - len(defaults)):
+            if values[i] is UNBOUND:
+                values[i] = value
+    if any(v is UNBOUND for v in values[count:]):
+        defaults = read(function, "__kwdefaults__") or {}
+        for i in range(count, count + only):
+            if values[i] is UNBOUND and names[i] in defaults:
+                values[i] = defaults[names[i]]
+    missing = [name for name, value in zip(names, values, strict=True) if value is UNBOUND]
+    if missing:
+        raise TypeError(f"{function.__qualname__}() missing {len(missing)} required arguments: {', '.join(map(repr, missing))}")
+    if code.co_flags & 4:
+        values.append(tuple(args[count:]))
+    elif len(args) > count:
+        raise TypeError(f"{function.__qualname__}() takes {count} positional arguments but {len(args)} were given")
+    if code.co_flags & 8:
+        values.append(rest)
+    elif rest:
+        raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument '{next(iter(rest))}'")
+    return values
+
+
+def frame_of(machine: Any, function: types.FunctionType, values: list[Any], closure: tuple) -> Frame:
+    """A frame at the begin of a call."""
+    frame = Frame(machine, function.__code__, function.__globals__, function)
+    frame.locals[: len(values)] = values
+    frame.closure = closure
+    return frame
+
+
+HANDLERS: dict[str, Callable[[Frame, Any], Any]] = {}
+if sys.version_info[:2] == (3, 11):
+    from . import table_311
+
+    HANDLERS = table_311.HANDLERS

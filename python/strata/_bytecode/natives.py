@@ -1,0 +1,406 @@
+"""Functions that are not executed instruction by instruction: builtins, operators, and what of strata is called as it is."""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import itertools
+import math
+import operator
+import sys
+import types
+
+import strata
+from strata import _C
+
+from . import polyfills, values
+from .reasons import Break
+from .values import Generator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+# What of strata works on its arguments alone, and is recorded as it runs.
+_OPERATOR_HOMES = (
+    "strata.functional", "strata.nn.functional", "strata._composed", "strata.special", "strata.linalg", "strata.fft",
+    "strata._numeric", "strata._lowrank", "strata._tensor", "strata.nn._ops", "strata.nn._reduction",
+)  # fmt: skip
+# What of strata is executed as the program's own functions are.
+_INLINE_HOMES = ("strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills")
+_DENIED = frozenset(
+    "item tolist numpy data_ptr untyped_storage storage __array__ __dlpack__ __dlpack_device__ register_hook retain_grad "
+    "share_memory_ set_ resize_ resize_as_ manual_seed seed initial_seed set_default_dtype set_num_threads set_rng_state get_rng_state "
+    "set_printoptions is_shared pin_memory apply_ map_ register_post_accumulate_grad_hook __reduce_ex__ __deepcopy__ __copy__ "
+    "as_subclass _make_subclass equal allclose is_nonzero __bool__ __int__ __float__ __index__ __complex__ new backward "
+    "set_cpu_capability nonzero_numpy data __hash__ _version _base grad_fn from_numpy from_dlpack frombuffer".split()
+)
+_OF_FRESH_ONLY = frozenset("requires_grad_ detach_ t_ transpose_ squeeze_ unsqueeze_ swapaxes_ swapdims_ as_strided_".split())
+_READS = {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "is_nonzero", "equal", "allclose"}
+KEEPS = frozenset(
+    "append extend insert pop clear reverse copy keys values items popitem appendleft popleft extendleft rotate __len__ __iter__ "
+    "__getitem__ __reversed__ move_to_end".split()
+)
+BY_KEY = frozenset("get setdefault pop add discard remove __contains__ __getitem__ __setitem__ fromkeys".split())
+
+_PURE = {
+    getattr(builtins, name)
+    for name in "abs ascii bin bool bytes chr complex divmod float format hex int len max min oct ord pow range repr round slice "
+    "str sum".split()
+}
+_PURE |= {f for f in vars(math).values() if callable(f)}
+_PURE |= {f for name, f in vars(operator).items() if callable(f) and not name.startswith("_")}
+_STRUCTURE = {list, tuple, dict, set, frozenset, zip, enumerate, reversed, collections.OrderedDict, collections.deque}
+_STRUCTURE |= {f for name, f in vars(itertools).items() if isinstance(f, type) and name not in ("count", "cycle", "_grouper", "_tee")}
+_STRUCTURE |= {itertools.count}
+_LAZY = {zip: polyfills.zip_, enumerate: polyfills.enumerate_}
+_STATE_READS = {
+    _C.is_grad_enabled, _C.get_default_dtype, _C.is_inference_mode_enabled, _C.is_autocast_enabled, _C.get_autocast_dtype,
+    _C.promote_types, _C.can_cast, _C.is_anomaly_enabled,
+}  # fmt: skip
+
+
+def name_of(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or type(function).__name__
+
+
+def of_strata(home: str, function: Any) -> str:
+    """How a function written in strata is captured: "operator", "inline" or "break"."""
+    if any(home == h or home.startswith(h + ".") for h in _OPERATOR_HOMES):
+        return "operator" if function.__name__ not in _DENIED else "break"
+    if any(home == h or home.startswith(h + ".") for h in _INLINE_HOMES):
+        return "inline"
+    if home == "strata" and function.__name__ in ("is_tensor", "is_floating_point", "is_complex", "numel", "is_same_size", "_assert", "_tensor"):
+        return "inline"
+    return "break"
+
+
+def is_operator(function: Any) -> bool:
+    name = function.__name__
+    if name in _DENIED and isinstance(function, types.BuiltinFunctionType) and not values.is_tensor(getattr(function, "__self__", None)):
+        return False
+    if getattr(function, "__module__", None) == "strata" or vars(_C._functions).get(name) is function:
+        return True
+    owner = getattr(function, "__objclass__", None)
+    return owner is _C.TensorBase or values.is_tensor(getattr(function, "__self__", None))
+
+
+def check_effect(tracer: Any, name: str, args: tuple, kwargs: dict) -> None:
+    """Refuses what reads values of tensors, or changes more than operators may."""
+    if name in _DENIED:
+        hint = "keep values in tensors (strata.where), or read them outside" if name in _READS else ""
+        raise Break(f"{name}() reads a tensor's value" if name in _READS else f"{name}() cannot be captured", hint)
+    if name in _OF_FRESH_ONLY and args and values.is_tensor(args[0]) and tracer.is_outside(args[0]):
+        raise Break(f"{name}() of a tensor from outside")
+
+
+def reason_of(name: str, error: Exception) -> tuple[str, str]:
+    text = str(error)
+    if "while operators are recorded" in text:
+        return f"{text.partition(':')[0]} reads a tensor's value", "keep values in tensors (strata.where), or read them outside"
+    return f"{name} raised {type(error).__name__}: {text}", ""
+
+
+def is_builtin_class(kind: type) -> bool:
+    return kind in _STRUCTURE or kind in _PURE or kind is object or kind in (map, filter, type, functools.partial, property, collections.defaultdict, types.SimpleNamespace)
+
+
+def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """A builtin without effects, on what it may read."""
+    if function in _STRUCTURE:
+        return _structure(tracer, function, args, kwargs)
+    if function is functools.partial:
+        return functools.partial(*args, **kwargs)
+    if function is object:
+        made = object()
+        tracer.keep.append(made)
+        return made
+    if function is collections.defaultdict and len(args) == 1 and args[0] in (list, dict, set, int, float):
+        return collections.defaultdict(args[0])
+    if function in _STATE_READS:
+        return tracer.native(function, *args, **kwargs)
+    if function not in _PURE:
+        home = getattr(function, "__module__", None) or getattr(getattr(function, "__objclass__", None), "__name__", "")
+        raise Break(f"the builtin {home + '.' if home else ''}{name_of(function)} may have effects, or reads what is not guarded")
+    args = tuple(tracer.listed(a) if isinstance(a, Generator) or _iterable(tracer, a) else a for a in args)
+    if tracer.has_tensor(args):
+        if function in (sum, abs, pow, round, divmod) or getattr(function, "__module__", "") == "_operator":
+            return tracer.call_operator(function, args, kwargs)
+        if function is len and not values.is_tensor(args[0]):
+            return len(args[0])
+        if function is len:
+            return tracer.native(len, args[0])
+        raise Break(f"{name_of(function)}() reads a tensor's value", "keep values in tensors, or read them outside of what is compiled")
+    if function is len:
+        method = values.has_python_method(type(args[0]), ("__len__",))
+        if method:
+            return tracer.call(type(args[0]).__len__, args, {})
+    elif function in (str, repr, format, int, float, bool) and args and not values.is_constant(args[0]):
+        found = _converted(tracer, function, args)
+        if found is not None:
+            return found[0]
+        if function is bool:
+            return tracer.truth(args[0])
+    elif function in (max, min) and kwargs.get("key") is not None:
+        return tracer.call(polyfills.best, (function is max, list(args[0]) if len(args) == 1 else list(args), kwargs["key"]), {})
+    if function in (len,) and type(args[0]) in (*values.COPIED, tuple):
+        return len(args[0])
+    tracer.check_simple((args, kwargs), name_of(function))
+    return tracer.native(function, *args, **kwargs)
+
+
+def _converted(tracer: Any, function: Any, args: tuple) -> tuple | None:
+    """By a method that the program's class has for it."""
+    names = {str: ("__str__", "__repr__"), repr: ("__repr__",), format: ("__format__",), int: ("__int__",), float: ("__float__",), bool: ("__bool__",)}
+    for name in names[function]:
+        if values.has_python_method(type(args[0]), (name,)):
+            return (tracer.call(getattr(type(args[0]), name), args, {}),)
+    return None
+
+
+def _iterable(tracer: Any, value: Any) -> bool:
+    """Whether its elements come from code of the program."""
+    return not values.is_tensor(value) and not tracer.is_native(value) and bool(values.has_python_method(type(value), ("__iter__",)))
+
+
+def _structure(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
+    """What keeps its arguments' elements as they are."""
+    if function in _LAZY and any(isinstance(a, Generator) for a in args):
+        return tracer.call(_LAZY[function], args, kwargs)
+    given = []
+    for a in args:
+        if isinstance(a, Generator) or values.is_tensor(a) or _iterable(tracer, a):
+            a = tracer.listed(a)
+        elif tracer.is_outside(a) and hasattr(type(a), "__next__"):
+            raise Break(f"a {type(a).__name__} from outside is asked for values", "make the iterator inside of what is compiled")
+        elif not tracer.is_native(a) and not isinstance(a, (tuple, type)):
+            raise Break(f"{name_of(function)}() of a {type(a).__name__}")
+        given.append(a)
+    if function in (set, frozenset) and given:
+        elements = list(given[0])
+        if not all(tracer.hash_is_native(e) for e in elements):
+            raise Break("a set of objects with a hash of their own")
+        given[0] = elements
+    if any(isinstance(a, types.FunctionType) for a in (*given, *kwargs.values())):
+        raise Break(f"{name_of(function)}() gets a function")
+    return tracer.native(function, *given, **kwargs)
+
+
+def construct(tracer: Any, kind: type, args: tuple, kwargs: dict) -> Any:
+    """An instance of one of strata's classes."""
+    if kind in (strata.Size, strata.device) or is_mode(kind):
+        tracer.check_simple((args, kwargs), kind.__name__)
+        return tracer.native(kind, *args, **kwargs)
+    raise Break(f"a {kind.__name__} is made", "make it outside of what is compiled")
+
+
+def is_mode(kind: type) -> bool:
+    """Context managers of strata that change how operators are recorded, for the thread alone."""
+    if kind in (strata.no_grad, strata.enable_grad):
+        return True
+    amp = sys.modules.get("strata.amp.autocast_mode")
+    return amp is not None and issubclass(kind, amp.autocast)
+
+
+def leave(manager: Any, *error: Any) -> None:
+    if manager is not None:
+        manager.__exit__(*error)
+
+
+# ---- modules
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def is_whole(module: Any) -> bool:
+    """Whether a module and all below are strata's own, without hooks, so that its call reads its tree and nothing else."""
+    everywhere = sys.modules["strata.nn.hooks"].everywhere
+    if everywhere.forward or everywhere.forward_pre or everywhere.backward or everywhere.backward_pre:
+        return False
+    for m in module.modules():
+        kind = type(m)
+        if not kind.__module__.startswith("strata.nn.") or kind.__name__.startswith("Lazy"):
+            return False
+        own = m.__dict__
+        if any(own[name] for name in _HOOKS) or "forward" in own or m._compiled_call_impl is not None or "parametrizations" in m._modules:
+            return False
+        for p in m._parameters.values():
+            if p is not None and p._backward_hooks:
+                return False
+    return True
+
+
+def watch_of(module: Any) -> Any:
+    from .guards import Watch
+
+    watch = Watch()
+    for m in module.modules():
+        own = m.__dict__
+        watch.dict(own)
+        for name in ("_parameters", "_buffers", "_modules", *_HOOKS):
+            watch.dict(own[name])
+        for t in (*m._parameters.values(), *m._buffers.values()):
+            watch.tensor(t)
+    everywhere = sys.modules["strata.nn.hooks"].everywhere
+    for registry in (everywhere.forward, everywhere.forward_pre, everywhere.backward, everywhere.backward_pre):
+        watch.dict(registry)
+    return watch
+
+
+# ---- functions that need more than their arguments' values
+
+
+def _print(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
+    if kwargs.get("file") is not None or any(not values.is_constant(v) for v in kwargs.values()):
+        raise Break("print to a file")
+    texts = []
+    for a in args:
+        if tracer.has_tensor(a) or values.is_tensor(a):
+            raise Break("print of a tensor")
+        texts.append(a if isinstance(a, str) else tracer.call(str, (a,), {}))
+    tracer.prints.append((tuple(texts), kwargs))
+
+
+def _isinstance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    value, kinds = args
+    if isinstance(value, Generator):
+        raise Break("isinstance of a generator")
+    for kind in kinds if isinstance(kinds, tuple) else (kinds,):
+        if isinstance(kind, type) and values.has_python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in ("abc", "enum", "typing", "strata.nn.parameter"):
+            raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")
+    return tracer.native(isinstance, value, kinds)
+
+
+def _getattr(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
+    from .tracer import Raised
+
+    try:
+        return tracer.getattr(args[0], args[1])
+    except Raised as error:
+        if len(args) > 2 and isinstance(error.error, AttributeError):
+            return args[2]
+        raise
+
+
+def _hasattr(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    absent = object()
+    return _getattr(tracer, (*args, absent), kwargs, f) is not absent
+
+
+def _setattr(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
+    tracer.setattr(*args)
+
+
+def _next(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
+    found, value = tracer.next(args[0])
+    if found:
+        return value
+    if len(args) > 1:
+        return args[1]
+    raise tracer.wrap_error(StopIteration(value) if value is not None else StopIteration())
+
+
+def _by(polyfill: Callable) -> Callable:
+    return lambda tracer, args, kwargs, f: tracer.call(polyfill, args, kwargs)
+
+
+def _sorted(tracer: Any, args: tuple, kwargs: dict, f: Any) -> list:
+    items = tracer.listed(args[0])
+    key = kwargs.get("key")
+    keys = items if key is None else [tracer.call(key, (item,), {}) for item in items]
+    if tracer.has_tensor(keys):
+        raise Break("sorted() compares values of tensors")
+    tracer.check_simple(keys, "sorted")
+    reverse = bool(kwargs.get("reverse", False))
+    order = tracer.native(sorted, range(len(items)), key=keys.__getitem__, reverse=reverse)
+    return [items[i] for i in order]
+
+
+def _any(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    return _search(tracer, args[0], True)
+
+
+def _all(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    return not _search(tracer, args[0], False)
+
+
+def _search(tracer: Any, values_: Any, wanted: bool) -> bool:
+    if values.is_tensor(values_):
+        raise Break("any() or all() of a tensor's values", "strata.any and strata.all keep them in the graph")
+    it = tracer.iter(values_)
+    while True:
+        more, value = tracer.next(it)
+        if not more:
+            return False
+        if tracer.truth(value) == wanted:
+            return True
+
+
+def _leave(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
+    tracer.native(leave, *args)
+
+
+def _always(value: Any) -> Callable:
+    return lambda tracer, args, kwargs, f: value
+
+
+def _refused(text: str) -> Callable:
+    def refuse(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
+        raise Break(text)
+
+    return refuse
+
+
+def _factory(function: Any) -> Callable:
+    """A tensor of Python data: each call makes it anew, as an input of the graph."""
+
+    def make(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
+        if tracer.has_tensor(args):
+            if function is _C.as_tensor and values.is_tensor(args[0]) and len(args) == 1:
+                return tracer.call_operator(function, args, kwargs)
+            raise Break(f"{function.__name__} of values of tensors", "strata.stack keeps them in the graph")
+        tracer.check_simple((args, kwargs), function.__name__)
+        made = tracer.native(_C._unrecorded, function, args, kwargs)
+        if made.requires_grad:
+            raise Break("a tensor that requires a gradient is made")
+        tracer.fresh_inputs.append((made, function, args, kwargs))
+        tracer.region.input(made, f"{function.__name__}()")
+        tracer.keep.append(made)
+        return made
+
+    return make
+
+
+def _callable(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    return callable(args[0])
+
+
+def _special() -> dict[int, Callable]:
+    table: dict[Any, Callable] = {
+        print: _print, isinstance: _isinstance, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, next: _next, sorted: _sorted,
+        any: _any, all: _all, callable: _callable, leave: _leave, map: _by(polyfills.map_), filter: _by(polyfills.filter_),
+        functools.reduce: _by(polyfills.reduce), iter: lambda tracer, args, kwargs, f: tracer.iter(*args),
+        issubclass: lambda tracer, args, kwargs, f: tracer.native(issubclass, *args),
+        _C.tensor: _factory(_C.tensor), _C.as_tensor: _factory(_C.as_tensor),
+        id: _refused("id() of an object"), input: _refused("input()"), open: _refused("open()"),
+        hash: _refused("hash() of an object"),
+    }  # fmt: skip
+    from strata import compiler
+
+    table[compiler.is_compiling] = table[compiler.is_dynamo_compiling] = _always(True)
+    table[compiler.is_exporting] = _always(False)
+    table[compiler.graph_break] = _refused("a call of graph_break()")
+    from . import training
+
+    table.update(training.SPECIAL)
+    table[strata.is_grad_enabled] = lambda tracer, args, kwargs, f: _C.is_grad_enabled()
+    SPECIAL_KEPT.extend(table)
+    return {id(function): handler for function, handler in table.items()}
+
+
+SPECIAL_KEPT: list[Any] = []
+SPECIAL: dict[int, Callable] = {}
+SPECIAL.update(_special())

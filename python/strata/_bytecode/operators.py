@@ -1,0 +1,243 @@
+"""What operators of Python do with captured values: natively where only tensors and builtin types take part, else by the
+methods of the program's classes, which are executed."""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections.abc import Mapping, Sequence
+
+from . import values
+from .guards import class_lookup
+from .reasons import Break
+from .values import Generator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_DATA_DEPENDENT = "strata.where, or a mask, keeps the choice in the graph"
+
+
+def _method(kind: type, name: str) -> Any:
+    found = class_lookup(kind, name)
+    return found if isinstance(found, types.FunctionType) else None
+
+
+class Operators:
+    def same(self, a: Any, b: Any) -> bool:
+        return a is b
+
+    def truth(self, value: Any) -> bool:
+        if values.is_tensor(value):
+            raise Break("a branch on a tensor's value", _DATA_DEPENDENT)
+        kind = type(value)
+        if kind in (bool, int, float, str, type(None), list, dict, tuple, set) or self.is_native(value):
+            return bool(value)
+        if isinstance(value, (Generator, type, types.FunctionType, types.ModuleType, types.MethodType)):
+            return True
+        for name in ("__bool__", "__len__"):
+            method = _method(kind, name)
+            if method is not None:
+                return bool(self.call(method, (value,), {}))
+        if class_lookup(kind, "__bool__") is None and class_lookup(kind, "__len__") is None:
+            return True
+        raise Break(f"whether a {kind.__name__} is true")
+
+    def is_native(self, value: Any) -> bool:
+        """Whether operators on it run no code of the program."""
+        kind = type(value)
+        if values.is_constant(value) or kind in values.COPIED or values.is_tensor(value):
+            return True
+        return kind.__module__ in ("builtins", "collections", "_collections", "itertools", "enum") and kind.__flags__ & (1 << 9) == 0
+
+    def unary(self, name: str, a: Any) -> Any:
+        if values.is_tensor(a):
+            return self.call_operator(getattr(operator, name), (a,))
+        if not self.is_native(a):
+            method = _method(type(a), f"__{name}__")
+            if method is None:
+                raise Break(f"the operator {name} on a {type(a).__name__}")
+            return self.call(method, (a,), {})
+        return self.native(getattr(operator, name), a)
+
+    def binary(self, name: str, a: Any, b: Any) -> Any:
+        function = getattr(operator, name)
+        for value in (a, b):
+            if not self.is_native(value) and not isinstance(value, (tuple, type, types.FunctionType, types.ModuleType)):
+                return self.binary_by_methods(name, a, b)
+        if self.has_tensor(a) or self.has_tensor(b):
+            return self.call_operator(function, (a, b))
+        self.check_simple((a, b), name)
+        return self.native(function, a, b)
+
+    def binary_by_methods(self, name: str, a: Any, b: Any) -> Any:
+        plain = name.rstrip("_")
+        if name[0] == "i" and hasattr(operator, "i" + plain[1:]) and name not in ("invert", "is_"):
+            found = self.by_method(a, f"__{plain}__", b)
+            if found is not NotImplemented:
+                return found
+            plain = plain[1:]
+        first, second = (a, f"__{plain}__", b), (b, f"__{_REFLECTED.get(plain, 'r' + plain)}__", a)
+        if type(b) is not type(a) and issubclass(type(b), type(a)):
+            first, second = second, first
+        for one, method, other in (first, second):
+            found = self.by_method(one, method, other)
+            if found is not NotImplemented:
+                return found
+        if plain in ("eq", "ne") and not values.is_tensor(a) and not values.is_tensor(b):
+            for value in (a, b):
+                if class_lookup(type(value), "__eq__") is not object.__eq__ and not self.is_native(value):
+                    raise Break(f"a comparison of a {type(value).__name__}")
+            return (a is b) == (plain == "eq")
+        raise Break(f"the operator {plain} of {type(a).__name__} and {type(b).__name__}")
+
+    def by_method(self, value: Any, name: str, other: Any) -> Any:
+        method = _method(type(value), name)
+        return NotImplemented if method is None else self.call(method, (value, other), {})
+
+    def contains(self, container: Any, value: Any) -> bool:
+        method = _method(type(container), "__contains__")
+        if values.is_tensor(container):
+            raise Break("whether a tensor has a value", _DATA_DEPENDENT)
+        if method is not None:
+            return bool(self.call(method, (container, value), {}))
+        if values.is_enum(value) or isinstance(container, type):
+            return self.native(operator.contains, container, value)
+        if not self.is_native(container) and not isinstance(container, tuple):
+            raise Break(f"`in` of a {type(container).__name__}")
+        if isinstance(container, (dict, set, frozenset)):
+            if self.hash_is_native(value):
+                return self.native(operator.contains, container, value)
+            raise Break(f"a {type(value).__name__} as a key")
+        if values.is_tensor(value) or self.has_tensor(container):
+            if any(value is item for item in container):  # the first that is equal may come before it
+                if container[0] is value:
+                    return True
+            raise Break("`in` compares values of tensors", "compare by identity: any(t is u for u in items)")
+        self.check_simple((container, value), "in")
+        return self.native(operator.contains, container, value)
+
+    def hash_is_native(self, value: Any) -> bool:
+        if isinstance(value, tuple):
+            return all(self.hash_is_native(v) for v in value)
+        kind = type(value)
+        return values.is_constant(value) or class_lookup(kind, "__hash__") in (object.__hash__, type.__hash__) or values.is_enum(value) or (
+            self.is_native(value) and not isinstance(value, values.COPIED)
+        )
+
+    # ---- items and iteration
+
+    def getitem(self, obj: Any, key: Any) -> Any:
+        if values.is_tensor(obj) or values.is_tensor(key):
+            return self.call_operator(operator.getitem, (obj, key))
+        method = _method(type(obj), "__getitem__")
+        if method is not None:
+            return self.call(method, (obj, key), {})
+        if isinstance(obj, dict) and not self.hash_is_native(key):
+            raise Break(f"a {type(key).__name__} as a key")
+        if isinstance(obj, type):
+            return self.native(operator.getitem, obj, key)
+        if not self.is_native(obj) and not isinstance(obj, tuple):
+            raise Break(f"an item of a {type(obj).__name__}")
+        if not values.is_constant(key) and not isinstance(obj, dict):
+            index = _method(type(key), "__index__")
+            if index is None:
+                raise Break(f"a {type(key).__name__} as an index")
+            key = self.call(index, (key,), {})
+        return self.native(operator.getitem, obj, key)
+
+    def setitem(self, obj: Any, key: Any, value: Any) -> None:
+        if values.is_tensor(obj):
+            self.call_operator(operator.setitem, (obj, key, value))
+            return
+        method = _method(type(obj), "__setitem__")
+        if method is not None:
+            self.call(method, (obj, key, value), {})
+        elif type(obj) in values.COPIED and self.hash_is_native(key):
+            self.native(operator.setitem, obj, key, value)
+        else:
+            raise Break(f"an item of a {type(obj).__name__} is set")
+
+    def delitem(self, obj: Any, key: Any) -> None:
+        method = _method(type(obj), "__delitem__")
+        if method is not None:
+            self.call(method, (obj, key), {})
+        elif type(obj) in values.COPIED and self.hash_is_native(key):
+            self.native(operator.delitem, obj, key)
+        else:
+            raise Break(f"an item of a {type(obj).__name__} is deleted")
+
+    def iter(self, value: Any) -> Any:
+        if isinstance(value, Generator):
+            return value
+        if values.is_tensor(value):
+            return iter(list(self.call_operator(list, (value,))))
+        kind = type(value)
+        method = _method(kind, "__iter__")
+        if method is not None:
+            return self.call(method, (value,), {})
+        if self.is_outside(value) and hasattr(kind, "__next__"):
+            raise Break(f"a {kind.__name__} from outside is asked for values", "make the iterator inside of what is compiled")
+        if self.is_native(value) or isinstance(value, tuple) or (isinstance(value, type) and values.is_enum(next(iter(value), None))):
+            return self.native(iter, value)
+        length, item = _method(kind, "__len__"), _method(kind, "__getitem__")
+        if item is not None and length is not None:
+            count = self.call(length, (value,), {})
+            return iter([self.call(item, (value, i), {}) for i in range(count)])
+        raise Break(f"a loop over a {kind.__name__}")
+
+    def next(self, it: Any, sent: Any = None) -> tuple[bool, Any]:
+        if isinstance(it, Generator):
+            return self.resume(it, sent)
+        from .tracer import Raised
+
+        if self.is_outside(it):
+            raise Break(f"a {type(it).__name__} from outside is asked for a value", "make the iterator inside of what is compiled")
+        method = _method(type(it), "__next__")
+        try:
+            if method is not None:
+                return True, self.call(method, (it,), {})
+            return True, self.native(next, it)
+        except Raised as stop:
+            if isinstance(stop.error, StopIteration):
+                return False, stop.error.value
+            raise
+
+    def resume(self, generator: Generator, sent: Any = None) -> tuple[bool, Any]:
+        """(whether there is another value, that or what the generator returned)"""
+        frame = generator.frame
+        if frame.done:
+            return False, None
+        if generator.started:
+            frame.stack.append(sent)
+        generator.started = True
+        value, yielded = self.run_frame(frame)
+        return yielded, value
+
+    def listed(self, value: Any) -> list:
+        """All values of an iterable."""
+        if type(value) in (list, tuple):
+            return list(value)
+        it = self.iter(value)
+        found = []
+        while True:
+            more, item = self.next(it)
+            if not more:
+                return found
+            found.append(item)
+
+    def as_dict(self, value: Any) -> dict:
+        if isinstance(value, dict):
+            return value
+        keys = self.call(self.getattr(value, "keys"), (), {})
+        return {key: self.getitem(value, key) for key in self.listed(keys)}
+
+    def matches(self, value: Any, kind: str) -> bool:
+        if kind == "mapping":
+            return isinstance(value, Mapping)
+        return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
+
+    def matches_error(self, error: BaseException, kinds: Any) -> bool:
+        return isinstance(error, kinds)

@@ -1,0 +1,300 @@
+"""The machine of a capture: reads of what lies outside become guards, operators a graph, and nothing outside changes."""
+
+from __future__ import annotations
+
+import collections
+import types
+
+from strata import _C
+
+from . import values
+from .attributes import Attributes
+from .calls import Calls
+from .frame import UNBOUND, Frame
+from .guards import GuardList, global_state, tensor_spec
+from .operators import Operators
+from .reasons import Break, Restart
+from .region import Region
+from .sources import Source, const
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+MAX_STEPS = 2_000_000
+
+
+class Raised(Exception):
+    """An exception of the program itself."""
+
+    def __init__(self, error: BaseException):
+        super().__init__(error)
+        self.error = error
+
+
+class Tracer(Attributes, Calls, Operators):
+    """stop_at: the number of the outermost frame's step before which the capture ends, if it must."""
+
+    errors = (Raised,)
+
+    def __init__(self, stop_at: int | None):
+        self.region = Region()
+        self.guards = GuardList()
+        self.guards.add("state", None, global_state())
+        self.stop_at = stop_at
+        self.known: dict[int, Source] = {}  # values from outside
+        self.by_real: dict[int, Any] = {}  # of a container from outside: its copy
+        self.shadows: list[values.Shadow] = []
+        self.keep: list[Any] = []  # an id stays one object's
+        self.attributes: dict[tuple[int, str], tuple[Any, Any]] = {}  # set on objects from outside
+        self.global_writes: dict[tuple[int, str], tuple[dict, Any]] = {}
+        self.cell_writes: dict[int, tuple[types.CellType, Any]] = {}
+        self.prints: list[tuple[tuple, dict]] = []
+        self.fresh_inputs: list[tuple[Any, Any, tuple, dict]] = []  # tensors that each call makes anew of Python data
+        self.fresh_functions: set[int] = set()
+        self.fresh_objects: set[int] = set()
+        self.tensor_inputs: list[tuple[Any, Source]] = []
+        self.top: Frame | None = None
+        self.step, self.steps, self.clean = 0, 0, 0
+        self.depth = 0
+        self.optimizers: list[Any] = []
+        self.trained = False
+        self.stopped = False
+
+    # ---- steps
+
+    def run(self, frame: Frame) -> Any:
+        """Executes the outermost frame to its end, or to the step where it must stop; then `stopped`."""
+        self.top = frame
+        while True:
+            if frame.index < len(frame.instructions) and not frame.covered():
+                self.clean = self.step
+                if self.step == self.stop_at:
+                    self.stopped = True
+                    return None
+            self.count_step()
+            try:
+                result = frame.step()
+            except Break as why:
+                if not why.place:
+                    self.locate(why, frame)
+                raise Restart(self.clean, why) from None
+            self.step += 1
+            if result is not NotImplemented:
+                return result[0]
+
+    def count_step(self) -> None:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise Break(f"more than {MAX_STEPS} instructions", "compile what is inside of the loop")
+
+    def before(self, f: Frame) -> None:
+        self.count_step()
+
+    def locate(self, why: Break, frame: Frame) -> None:
+        from .decode import place
+
+        instruction = frame.instructions[max(0, frame.index - 1)]
+        why.place = place(frame.code, instruction.offset)
+
+    def unknown(self, name: str) -> NoReturn:
+        raise Break(f"the opcode {name} cannot be captured")
+
+    @staticmethod
+    def wrap_error(error: BaseException) -> BaseException:
+        return Raised(error)
+
+    def finish_guards(self) -> None:
+        """What holds for the entry as a whole: its tensors are different ones, and not those that native code holds."""
+        sources = list({id(t): source for t, source in self.tensor_inputs}.values())
+        if len(sources) > 1:
+            self.guards.add("distinct", None, sources)
+        held = {id(t) for guard in self.guards.guards if guard.kind == "watch" for t, _ in guard.expected.tensors}
+        for t, source in self.tensor_inputs:
+            if id(t) in held:
+                self.guards.add("is", source, t)
+
+    # ---- values from outside
+
+    def hold(self, value: Any, source: Source) -> Any:
+        self.known[id(value)] = source
+        self.keep.append(value)
+        return value
+
+    def source_of(self, value: Any) -> Source:
+        """Of an object that is no constant; one whose identity is guarded already may go without."""
+        return self.known.get(id(value)) or const(value)
+
+    def is_outside(self, value: Any) -> bool:
+        return id(value) in self.known
+
+    def load(self, value: Any, source: Source) -> Any:
+        """A value that is read from a source: guarded by what it is. Containers become copies, which stand for them."""
+        kind = type(value)
+        if values.is_constant(value):
+            self.guards.add("equal", source, value)
+            return value
+        if id(value) in self.by_real:
+            self.same_as(source, self.known[id(self.by_real[id(value)])])
+            return self.by_real[id(value)]
+        if id(value) in self.known:
+            self.same_as(source, self.known[id(value)])
+            return value
+        if values.is_tensor(value):
+            return self.load_tensor(value, source)
+        if kind in values.COPIED:
+            return self.load_container(value, source)
+        if isinstance(value, tuple):
+            return self.load_tuple(value, source)
+        if kind is types.FunctionType:
+            return self.load_function(value, source)
+        if kind is types.MethodType:
+            self.guards.add("type", source, kind)
+            function = self.load(value.__func__, source.attr("__func__"))
+            made = types.MethodType(function, self.load(value.__self__, source.attr("__self__")))
+            return self.hold(made, source)
+        if isinstance(value, (type, types.ModuleType, frozenset, _C.OpOverload)) or kind in values.BUILTIN_FUNCTIONS or values.is_enum(value):
+            owner = getattr(value, "__self__", None) if kind in values.BUILTIN_FUNCTIONS else None
+            if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+                return self.load_bound_method(value, source)
+            self.guards.add("is", source, value)
+            return self.hold(value, source)
+        self.guards.add("type", source, kind)
+        return self.hold(value, source)
+
+    def load_bound_method(self, value: Any, source: Source) -> Any:
+        """Of a container or tensor: the same method of what stands for that."""
+        self.guards.add("type", source, type(value))
+        self.guards.add("equal", source.attr("__name__"), value.__name__)
+        owner = self.load(value.__self__, source.attr("__self__"))
+        return self.hold(getattr(owner, value.__name__), source)
+
+    def same_as(self, source: Source, known: Source) -> None:
+        if source.identity() != known.identity():
+            self.guards.add("same", source, known)
+
+    def load_tensor(self, t: Any, source: Source) -> Any:
+        if not values.is_plain_tensor(t):
+            raise Break(f"a tensor of the class {type(t).__name__}", "classes of your own with __torch_function__ run as they are")
+        self.guards.add("tensor", source, tensor_spec(t))
+        if t._backward_hooks:
+            raise Break("a tensor with backward hooks", "register hooks on what is outside of what is compiled")
+        if not self.region.input(t, repr(source)):  # native code used it before
+            self.guards.add("is", source, t)
+        self.tensor_inputs.append((t, source))
+        return self.hold(t, source)
+
+    def load_tuple(self, value: tuple, source: Source) -> Any:
+        kind = type(value)
+        if kind is not tuple and not values.is_named_tuple(value) and not values.is_result_tuple(value):
+            raise Break(f"an instance of {kind.__name__}, which derives from tuple")
+        self.guards.add("type", source, kind)
+        self.guards.add("len", source, len(value))
+        items = [self.load(item, source.item(i)) for i, item in enumerate(value)]
+        if all(a is b for a, b in zip(items, value, strict=True)):
+            return self.hold(value, source)
+        made = tuple(items) if kind is tuple else kind._make(items) if hasattr(kind, "_make") else kind(items)
+        self.by_real[id(value)] = made
+        self.keep.append(value)
+        return self.hold(made, source)
+
+    def load_container(self, value: Any, source: Source) -> Any:
+        kind = type(value)
+        if len(value) > values.LARGE:
+            raise Break(f"a {kind.__name__} of {len(value)} elements is read", f"more than {values.LARGE} are not guarded one by one")
+        self.guards.add("type", source, kind)
+        if kind is collections.deque and value.maxlen is not None:
+            raise Break("a deque with maxlen")
+        made = collections.defaultdict(value.default_factory) if kind is collections.defaultdict else kind()
+        if kind is collections.defaultdict:
+            self.guards.add("is", source.attr("default_factory"), value.default_factory)
+        self.by_real[id(value)] = made
+        self.keep.append(value)
+        self.hold(made, source)
+        if isinstance(value, dict):
+            keys = tuple(value)
+            if not all(values.is_constant(k) or isinstance(k, (type, types.FunctionType)) or self.plain_tuple(k) for k in keys):
+                raise Break("a dict with keys that are objects", "use strings, numbers or tuples of them")
+            self.guards.add("keys", source, keys)
+            for key in keys:
+                made[key] = self.load(value[key], source.item(key))
+        elif kind is set:
+            if not all(values.is_constant(k) or self.plain_tuple(k) for k in value):
+                raise Break("a set of objects", "use strings, numbers or tuples of them")
+            self.guards.add("keys", source, tuple(value))
+            made |= value
+            if list(made) != list(value):
+                raise Break("a set whose copy has another order")
+        else:
+            self.guards.add("len", source, len(value))
+            for i, item in enumerate(value):
+                made.append(self.load(item, source.item(i)))
+        self.shadows.append(values.Shadow(value, made, source))
+        return made
+
+    def plain_tuple(self, value: Any) -> bool:
+        return isinstance(value, tuple) and all(values.is_constant(v) or self.plain_tuple(v) for v in value)
+
+    def load_function(self, function: types.FunctionType, source: Source) -> Any:
+        self.guards.add("is", source.attr("__code__"), function.__code__)
+        self.guards.add("is", source.attr("__globals__"), function.__globals__)
+        return self.hold(function, source)
+
+    # ---- variables
+
+    def made_cell(self, cell: types.CellType) -> None:
+        self.keep.append(cell)
+
+    def made_function(self, function: types.FunctionType) -> None:
+        self.fresh_functions.add(id(function))
+        self.keep.append(function)
+
+    def cell_get(self, cell: Any, name: str) -> Any:
+        if id(cell) in self.cell_writes:
+            return self.cell_writes[id(cell)][1]
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            raise Raised(
+                NameError(f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope")
+            ) from None
+        source = self.known.get(id(cell))
+        return value if source is None else self.load(value, source.attr("cell_contents"))
+
+    def cell_set(self, cell: Any, value: Any) -> None:
+        if id(cell) in self.known:
+            self.cell_writes[id(cell)] = (cell, value)
+        else:
+            cell.cell_contents = value
+
+    def global_get(self, f: Frame, name: str) -> Any:
+        written = self.global_writes.get((id(f.globals), name))
+        if written is not None:
+            return written[1]
+        variables = const(f.globals)
+        if name in f.globals:
+            return self.load(f.globals[name], variables.item(name))
+        self.guards.add("lacks", variables, name)
+        if name not in f.builtins:
+            raise Raised(NameError(f"name '{name}' is not defined"))
+        return self.load(f.builtins[name], const(f.builtins).item(name))
+
+    def global_set(self, f: Frame, name: str, value: Any) -> None:
+        self.global_writes[id(f.globals), name] = (f.globals, value)
+
+    def import_name(self, f: Frame, name: str, names: Any, level: int) -> Any:
+        import sys
+
+        if level:
+            package = f.globals.get("__package__") or ""
+            parts = package.split(".")
+            base = ".".join(parts[: len(parts) - level + 1])
+            name = f"{base}.{name}" if name else base
+            names = names or ("",)
+        wanted = name if names else name.partition(".")[0]
+        if name not in sys.modules or wanted not in sys.modules:
+            raise Break(f"an import of {name}, which is not loaded yet", "import it outside of what is compiled")
+        return self.load(sys.modules[wanted], const(sys.modules).item(wanted))
+
+    def unbound(self, value: Any) -> bool:
+        return value is UNBOUND

@@ -1,0 +1,138 @@
+"""backward(), autograd.grad and steps of optimisers inside of what is captured."""
+
+from __future__ import annotations
+
+import strata
+from strata import _C, autograd
+
+from . import values
+from .reasons import Break
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+def _check_history(tracer: Any, roots: Any) -> None:
+    """That a backward stays within what was captured."""
+    for t in roots if isinstance(roots, (list, tuple)) else (roots,):
+        if not values.is_tensor(t) or not tracer.region.made(t):
+            raise Break("a backward of a tensor from outside")
+    if _C._recording_histories(tracer.region.recording)[1]:
+        raise Break("a backward that goes on outside of what is captured", "detach() what comes from outside, or run backward() outside")
+
+
+def _backward(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
+    _check_history(tracer, args[0])
+    for value in (*args[1:], *kwargs.values()):
+        tracer.check_operand(value, "backward")
+    try:
+        strata.Tensor.backward(*args, **kwargs)
+    except Exception as error:
+        raise Break(f"backward raised {type(error).__name__}: {error}") from None
+    tracer.trained = True
+
+
+def _grad(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
+    _check_history(tracer, args[0] if args else kwargs["outputs"])
+    for value in (*args, *kwargs.values()):
+        tracer.check_operand(value, "grad")
+    try:
+        found = autograd.grad(*args, **kwargs)
+    except Exception as error:
+        raise Break(f"autograd.grad raised {type(error).__name__}: {error}") from None
+    tracer.keep.append(found)
+    return found
+
+
+def is_optimizer(value: Any) -> bool:
+    import sys
+
+    return "strata.optim" in sys.modules and isinstance(value, strata.optim.Optimizer)
+
+
+def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """A method of an optimiser, as it is: it reads its groups, its state and the gradients of its parameters."""
+    optimizer, name = args[0], function.__name__
+    if not type(optimizer).__module__.startswith("strata.optim.") or not tracer.is_outside(optimizer):
+        raise Break(f"an optimiser of the class {type(optimizer).__name__}")
+    if name not in ("step", "zero_grad") or len(args) > 1 or (name == "step" and kwargs) or kwargs.get("set_to_none", True) is not True:
+        raise Break(f"{type(optimizer).__name__}.{name} with these arguments")
+    source = tracer.known[id(optimizer)]
+    tracer.guards.add("is", source, optimizer)
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if name == "step":
+        from strata.optim import optimizer as home
+
+        if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks or home._global_pre_hooks or home._global_post_hooks:
+            raise Break(f"{type(optimizer).__name__}.step with hooks")
+        without = [p for p in parameters if p.grad is None]
+        for p in parameters:
+            if p.grad is not None and not tracer.region.made(p.grad):
+                raise Break("a step with gradients that were there before", "run zero_grad() and backward() in what is compiled")
+        if without:
+            written = tracer.__dict__.setdefault("_grads_written", set())
+            untouched = [p for p in without if id(p) not in written]
+            tracer.guards.add("call", None, lambda: all(p.grad is None for p in untouched))
+    else:
+        tracer.__dict__.setdefault("_grads_written", set()).update(id(p) for p in parameters)
+    tracer.optimizers.append(optimizer)
+    before = {p: dict(state) for p, state in optimizer.state.items()}
+    error = None
+    try:
+        with strata.no_grad():
+            function(*args, **kwargs)
+    except Exception as raised:
+        error = raised
+    if restore(optimizer, before):
+        keys = state_keys(optimizer, parameters)
+        tracer.guards.add("call", None, lambda: state_keys(optimizer, parameters) == keys)
+        raise Break(f"{type(optimizer).__name__} makes its state at this step", "the next call compiles the step, or call init_state() before")
+    if error is not None:
+        raise Break(f"{name} raised {type(error).__name__}: {error}")
+
+
+def state_keys(optimizer: Any, parameters: list) -> list:
+    return [tuple(optimizer.state.get(p, ())) for p in parameters]
+
+
+def restore(optimizer: Any, before: dict) -> bool:
+    """Puts the state back as it was. Whether anything was added or replaced."""
+    changed = False
+    for p in list(optimizer.state):
+        state = optimizer.state[p]
+        then = before.get(p, {})
+        if len(state) != len(then) or any(then.get(key) is not value for key, value in state.items()):
+            changed = True
+            state.clear()
+            state.update(then)
+        if p not in before:
+            del optimizer.state[p]
+    return changed
+
+
+def watch_optimizers(tracer: Any) -> None:
+    """At the end of a capture, when it is known which numbers are read anew by each call."""
+    from .guards import Watch
+
+    slots = {(id(slot.group), slot.key) for slot in tracer.region.capture.slots.values()}
+    for optimizer in {id(o): o for o in tracer.optimizers}.values():
+        watch = Watch()
+        watch.dict(optimizer.__dict__)
+        watch.dict(optimizer.state)
+        for state in optimizer.state.values():
+            watch.dict(state)
+        watch.list(optimizer.param_groups)
+        for group in optimizer.param_groups:
+            watch.dict(group, frozenset(key for at, key in slots if at == id(group)))
+            watch.list(group["params"])
+            for p in group["params"]:
+                watch.tensor(p)
+        tracer.guards.add("watch", None, watch)
+
+
+SPECIAL: dict[Any, Callable] = {
+    strata.Tensor.backward: _backward,
+    autograd.grad: _grad,
+}

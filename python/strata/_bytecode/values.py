@@ -1,0 +1,136 @@
+"""Kinds of values: which are constants, which are copied before they may be changed, which are tensors."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import types
+
+import strata
+from strata import _C
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .sources import Source
+
+CONSTANTS: set[type] = {
+    int, float, bool, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice,
+    strata.dtype, strata.device, strata.layout, strata.memory_format, strata.Size,
+}  # fmt: skip
+COPIED = (list, dict, set, collections.OrderedDict, collections.defaultdict, collections.deque)
+BUILTIN_FUNCTIONS = (
+    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
+    types.ClassMethodDescriptorType,
+)  # fmt: skip
+LARGE = 2000  # elements of a container, beyond which reading it whole is not worth it
+
+
+def is_constant(value: Any) -> bool:
+    kind = type(value)
+    return kind in CONSTANTS or (_numpy_scalar(kind))
+
+
+def _numpy_scalar(kind: type) -> bool:
+    if kind.__module__ != "numpy":
+        return False
+    import numpy
+
+    return issubclass(kind, (numpy.number, numpy.bool_))
+
+
+def is_tensor(value: Any) -> bool:
+    return isinstance(value, strata.Tensor)
+
+
+def is_plain_tensor(value: Any) -> bool:
+    """Of no class of the program's own."""
+    kind = type(value)
+    return kind is strata.Tensor or kind.__module__ == "strata.nn.parameter"
+
+
+def is_enum(value: Any) -> bool:
+    import sys
+
+    enum = sys.modules.get("enum")
+    return enum is not None and isinstance(value, enum.Enum)
+
+
+def is_module(value: Any) -> bool:
+    import sys
+
+    return "strata.nn" in sys.modules and isinstance(value, strata.nn.Module)
+
+
+def is_named_tuple(value: Any) -> bool:
+    return isinstance(value, tuple) and type(value) is not tuple and hasattr(type(value), "_make")
+
+
+def is_result_tuple(value: Any) -> bool:
+    """What operators with named results give."""
+    return isinstance(value, tuple) and hasattr(type(value), "n_sequence_fields")
+
+
+def has_python_method(kind: type, names: tuple[str, ...]) -> str | None:
+    """One of those special methods that the class, or one that it derives from, wrote in Python."""
+    for base in kind.__mro__:
+        for name in names:
+            if isinstance(base.__dict__.get(name), types.FunctionType):
+                return name
+    return None
+
+
+DUNDERS = (
+    "__eq__", "__hash__", "__len__", "__iter__", "__getitem__", "__bool__", "__str__", "__repr__", "__format__", "__index__",
+    "__int__", "__float__", "__lt__", "__gt__", "__le__", "__ge__", "__add__", "__radd__", "__contains__", "__next__",
+)  # fmt: skip
+
+
+class Shadow:
+    """A copy of a container from outside, which the program reads and writes in its place while it is captured."""
+
+    __slots__ = ("before", "copy", "real", "source")
+
+    def __init__(self, real: Any, copy: Any, source: Source):
+        self.real, self.copy, self.source = real, copy, source
+        self.before = contents(copy)
+
+    def changed(self) -> bool:
+        now = contents(self.copy)
+        return len(now) != len(self.before) or any(a is not b for a, b in zip(now, self.before, strict=True))
+
+
+def contents(container: Any) -> list:
+    if isinstance(container, dict):
+        return [part for item in container.items() for part in item]
+    return list(container)
+
+
+class Lazy:
+    """An argument that nobody has read yet."""
+
+    __slots__ = ("source", "value")
+
+    def __init__(self, value: Any, source: Source):
+        self.value, self.source = value, source
+
+
+class Generator:
+    """A generator whose body is executed as it is asked for values."""
+
+    def __init__(self, frame: Any):
+        self.frame, self.started = frame, False
+
+
+def is_partial(value: Any) -> bool:
+    return type(value) is functools.partial
+
+
+def strata_module_name(function: Any) -> str:
+    """The module of strata that a function is written in; empty for others."""
+    name = getattr(function, "__globals__", {}).get("__name__", "") if hasattr(function, "__globals__") else ""
+    return name if name == "strata" or name.startswith("strata.") else ""
+
+
+assert _C is not None
