@@ -70,6 +70,19 @@ def of(
     return get, names
 
 
+def aliases(module: dict[str, Any], files: dict[str, str]) -> None:
+    """Modules beside (in a package: in) `module` under second names: each reads its names from another file when asked."""
+    from types import ModuleType
+
+    place = module["__name__"]
+    for name, file in files.items():
+        other = ModuleType(f"{place}.{name}", f"The names of {place}.{file}, under the name that PyTorch has for the file.")
+        other.__getattr__ = lambda attribute, file=f"{place}.{file}": getattr(load(file), attribute)
+        other.__dir__ = lambda file=f"{place}.{file}": dir(load(file))
+        sys.modules[other.__name__] = other
+        module.setdefault(name, other)
+
+
 def operators(module: dict[str, Any], same: dict[str, str], plain: bool = False) -> tuple[Callable, Callable]:
     """`__getattr__` and `__dir__` of a namespace of operators: `strata.linalg.norm` is the table's `linalg_norm`.
 

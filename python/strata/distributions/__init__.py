@@ -6,14 +6,18 @@
 from __future__ import annotations
 
 from strata import _lazy
-from strata._missing import missing_class
 
 _HOMES = {
     "bernoulli": "Bernoulli",
     "categorical": "Categorical",
     "cauchy": "Cauchy",
+    "constraint_registry": "biject_to transform_to",
+    "counts": "Binomial Multinomial NegativeBinomial Poisson",
+    "dirichlet": "Beta Dirichlet",
     "distribution": "Distribution",
+    "exp_family": "ExponentialFamily",
     "exponential": "Exponential",
+    "gamma": "Chi2 Gamma InverseGamma",
     "geometric": "Geometric",
     "gumbel": "Gumbel",
     "half_normal": "HalfNormal",
@@ -21,32 +25,32 @@ _HOMES = {
     "kl": "kl_divergence register_kl",
     "laplace": "Laplace",
     "log_normal": "LogNormal",
+    "matrices": "LKJCholesky Wishart",
+    "mixture_same_family": "MixtureSameFamily",
+    "multivariate_normal": "LowRankMultivariateNormal MultivariateNormal",
     "normal": "Normal",
     "one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough",
+    "relaxed": "ContinuousBernoulli LogisticNormal RelaxedBernoulli RelaxedOneHotCategorical",
+    "student_t": "FisherSnedecor StudentT",
+    "tails": "GeneralizedPareto HalfCauchy Kumaraswamy Pareto VonMises Weibull",
+    "transformed_distribution": "TransformedDistribution",
+    "transforms": (
+        "AbsTransform AffineTransform CatTransform ComposeTransform CorrCholeskyTransform CumulativeDistributionTransform "
+        "ExpTransform IndependentTransform LowerCholeskyTransform PositiveDefiniteTransform PowerTransform ReshapeTransform "
+        "SigmoidTransform SoftmaxTransform SoftplusTransform StackTransform StickBreakingTransform TanhTransform Transform "
+        "identity_transform"
+    ),
     "uniform": "Uniform",
 }
-_GAMMA = "samples of gamma variables are not provided; use Normal or LogNormal"
-_MISSING = {
-    "Beta": _GAMMA,
-    "Binomial": "add samples of Bernoulli",
-    "Chi2": _GAMMA,
-    "Dirichlet": _GAMMA,
-    "Gamma": _GAMMA,
-    "MixtureSameFamily": "choose the component with Categorical, and strata.logsumexp over log_prob",
-    "Multinomial": "add samples of OneHotCategorical",
-    "MultivariateNormal": "use Independent(Normal(mean, std), 1), or multiply normal samples by a factor of it",
-    "Poisson": "samples are not provided; the likelihood is strata.nn.functional.poisson_nll_loss",
-    "RelaxedBernoulli": "use strata.nn.functional.gumbel_softmax",
-    "RelaxedOneHotCategorical": "use strata.nn.functional.gumbel_softmax",
-    "StudentT": _GAMMA,
-    "TransformedDistribution": "transform the sample, and subtract the logarithm of the derivative from log_prob",
-    "VonMises": "use Normal",
-}
-
 __all__ = _lazy.listed(_HOMES)
-__getattr__, __dir__ = _lazy.of(
-    globals(),
-    _HOMES,
-    " ".join(("constraints", *_HOMES)),
-    lambda name: missing_class(__name__, name, _MISSING[name]),
-)
+# PyTorch's names of files that hold one class each.
+_FILES = {
+    "beta": "dirichlet", "binomial": "counts", "chi2": "gamma", "continuous_bernoulli": "relaxed", "fishersnedecor": "student_t",
+    "generalized_pareto": "tails", "half_cauchy": "tails", "inverse_gamma": "gamma", "kumaraswamy": "tails",
+    "lkj_cholesky": "matrices", "logistic_normal": "relaxed", "lowrank_multivariate_normal": "multivariate_normal",
+    "multinomial": "counts", "negative_binomial": "counts", "pareto": "tails", "poisson": "counts",
+    "relaxed_bernoulli": "relaxed", "relaxed_categorical": "relaxed", "studentT": "student_t", "von_mises": "tails",
+    "weibull": "tails", "wishart": "matrices",
+}  # fmt: skip
+__getattr__, __dir__ = _lazy.of(globals(), _HOMES, " ".join(("constraints", "utils", *_HOMES)))
+_lazy.aliases(globals(), _FILES)

@@ -43,6 +43,3 @@ class ByProbability(Distribution):
         """log(p / (1 - p))."""
         probs = clamped(self.probs)
         return probs.log() - (-probs).log1p()
-
-    def _shown(self) -> dict[str, Tensor]:
-        return {name: value for name, value in super()._shown().items() if name == getattr(self, "_given", name)}

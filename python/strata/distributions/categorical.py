@@ -50,9 +50,6 @@ class Categorical(Distribution):
         """Logarithms of the probabilities."""
         return clamped(self.probs).log()
 
-    def _shown(self) -> dict[str, Tensor]:
-        return {name: value for name, value in super()._shown().items() if name == getattr(self, "_given", name)}
-
     @property
     def _classes(self) -> int:
         return (self.logits if "logits" in self.__dict__ else self.probs).size(-1)

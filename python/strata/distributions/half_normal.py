@@ -30,6 +30,9 @@ class HalfNormal(Distribution):
         (self.scale,) = broadcast_all(scale)
         super().__init__(self.scale.shape, validate_args=validate_args)
 
+    def _shown(self) -> dict[str, Tensor]:
+        return {}
+
     @property
     def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)

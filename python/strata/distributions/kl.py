@@ -53,11 +53,22 @@ def _no_formula(p: Distribution, q: Distribution) -> NotImplementedError:
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The mean over p of log p - log q, of the batch shape. NotImplementedError where no formula is registered."""
+    formula = _formula(p, q)
+    if formula is None:
+        from . import _kl_more  # noqa: F401  registers the others
+
+        formula = _formula(p, q)
+    if formula is None:
+        raise _no_formula(p, q)
+    return formula(p, q)
+
+
+def _formula(p: Distribution, q: Distribution) -> Callable | None:
     for kind_p in type(p).__mro__:
         for kind_q in type(q).__mro__:
             if (kind_p, kind_q) in _formulas:
-                return _formulas[kind_p, kind_q](p, q)
-    raise _no_formula(p, q)
+                return _formulas[kind_p, kind_q]
+    return None
 
 
 @register_kl(Normal, Normal)

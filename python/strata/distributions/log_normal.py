@@ -24,6 +24,9 @@ class LogNormal(LocScale):
         """The distribution of a sample's logarithm."""
         return Normal(self.loc, self.scale, validate_args=False)
 
+    def _shown(self) -> dict[str, Tensor]:
+        return {}
+
     @property
     def mean(self) -> Tensor:
         return (self.loc + self.scale**2 / 2).exp()

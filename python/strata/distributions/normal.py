@@ -45,7 +45,7 @@ class Normal(LocScale):
 
     def cdf(self, value: Tensor) -> Tensor:
         self._checked(value)
-        return 0.5 * (1 + strata.erf((value - self.loc) / (self.scale * math.sqrt(2))))
+        return 0.5 * (1 + strata.erf((value - self.loc) * self.scale.reciprocal() / math.sqrt(2)))
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * strata.erfinv(2 * value - 1) * math.sqrt(2)

@@ -97,7 +97,7 @@ def test_geometric_sums_to_one():
 @pytest.mark.parametrize("name", ["Normal", "Laplace", "Gumbel", "HalfNormal", "Exponential", "LogNormal"])
 def test_divergence_is_an_integral(name):
     p = CONTINUOUS[name]()
-    q = type(p)(*(v.flip(0) * 1.1 for v in p._shown().values()))
+    q = type(p)(*(getattr(p, name).flip(0) * 1.1 for name in p.arg_constraints if name in vars(p)))
     n = 200_000
     x = p.icdf(((strata.arange(n, dtype=F64)[:, None] + 0.5) / n).expand(n, 2))
     assert_close(D.kl_divergence(p, q), (p.log_prob(x) - q.log_prob(x)).mean(0), rtol=2e-3, atol=1e-3)
@@ -124,8 +124,6 @@ def test_text_and_refusals():
         D.Categorical()
     with pytest.raises(ValueError, match="not broadcastable"):
         D.Normal(LOC, SCALE).log_prob(strata.zeros(7, dtype=F64))
-    with pytest.raises(NotImplementedError, match="Beta is not provided: samples of gamma"):
-        D.Beta(1.0, 1.0)
     assert math.isnan(D.Normal(0.0, 1.0, validate_args=False).log_prob(strata.tensor(math.nan)))
 
 

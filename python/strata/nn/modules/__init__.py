@@ -63,6 +63,7 @@ __all__ = _lazy.listed(_HOMES)
 __getattr__, __dir__ = _lazy.of(
     globals(),
     _HOMES,
-    " ".join((*_HOMES, "channelshuffle", "upsampling", "utils")),
+    " ".join((*_HOMES, "utils")),
     lambda name: missing_class("strata.nn", name, _MISSING[name], Module),
 )
+_lazy.aliases(globals(), {"channelshuffle": "pixelshuffle", "upsampling": "resample"})
