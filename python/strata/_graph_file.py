@@ -103,7 +103,8 @@ def weights_path(path: str | os.PathLike) -> str:
     return os.fspath(path) + ".weights"
 
 
-def save(graph: Graph, path: str | os.PathLike) -> None:
+def save(graph: Graph, path: str | os.PathLike, weights: bool = True) -> None:
+    """Writes the text, and the tensors beside it unless somebody else keeps them."""
     a, r = graph._arguments, graph._results
     args, kwargs = _nest(a.places, a.constants, a.spec)
     named = [*a.parameters[: len(args)], *(f"args[{i}]" for i in range(len(a.parameters), len(args)))]
@@ -126,7 +127,8 @@ def save(graph: Graph, path: str | os.PathLike) -> None:
     }
     lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in held.items())
     text = f"{{\n{lines}\n}}\n{graph}".encode()
-    strata._C._save(graph.captured, weights_path(path))
+    if weights:
+        strata._C._save(graph.captured, weights_path(path))
     new = f"{os.fspath(path)}.new-{os.getpid()}"
     try:
         with open(new, "wb") as file:
@@ -172,7 +174,8 @@ def _pairs(value: Any, first: int, second: int, what: str, none: bool = False) -
     return [tuple(p) for p in value]
 
 
-def load(graph: Graph, path: str | os.PathLike) -> None:
+def load(graph: Graph, path: str | os.PathLike, weights: dict[str, Any] | None = None) -> None:
+    """Fills the graph from a text. weights: the tensors by name, which lie beside it otherwise."""
     held, text = _read(path)
     for key in ("forward_nodes", "outputs"):
         _expect(type(held[key]) is int and 0 <= held[key] < 1 << 31, f"a count as {key}")
@@ -194,7 +197,8 @@ def load(graph: Graph, path: str | os.PathLike) -> None:
     results.finish()
     _expect(results.count <= held["outputs"], "as many results as there are outputs")
 
-    weights = strata.load(weights_path(path))
+    if weights is None:
+        weights = strata.load(weights_path(path))
     _expect(isinstance(weights, dict) and all(isinstance(t, strata.Tensor) for t in weights.values()), f"named tensors in {weights_path(path)}")
     dtype, autocast = _dtype(held["default_dtype"]), None if held["autocast"] is None else _dtype(held["autocast"])
     _expect(dtype.is_floating_point and autocast in (None, strata.bfloat16, strata.float16), "floating-point dtypes as default_dtype and autocast")

@@ -159,6 +159,12 @@ PyObject* stop(PyObject*, PyObject* recording) {
   });
 }
 
+// _recording_aside(function) -> function(), whose operators are not recorded and which may read values of tensors
+PyObject* aside(PyObject*, PyObject* function) {
+  ExcludeGuard guard{KeySet(Key::Tracer)};
+  return PyObject_CallNoArgs(function);
+}
+
 // _compiled(graph, forward nodes, outputs, tangent_of, wanted, step): jit/compiled.h says what they are.
 PyObject* compiled(PyObject*, PyObject* args) {
   PyObject *graph, *tangent_of, *wanted;
@@ -392,6 +398,7 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_VARARGS, nullptr},
                            {"_recording_unbind", unbind, METH_O, nullptr},
                            {"_recording_finish", finish, METH_VARARGS, nullptr},
                            {"_recording_stop", stop, METH_O, nullptr},
+                           {"_recording_aside", aside, METH_O, nullptr},
                            {"_compiled", compiled, METH_VARARGS, nullptr},
                            {"_compiled_restored", restored, METH_VARARGS, nullptr},
                            {"_compiled_with", with_options, METH_VARARGS, nullptr},

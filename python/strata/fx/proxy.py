@@ -11,6 +11,7 @@ import operator
 import sys
 
 import strata
+from strata._frames import line_text, user_frame
 
 from . import traceback as fx_traceback
 from ._codegen import magic_methods, reflectable_magic_methods
@@ -48,28 +49,8 @@ class _LengthError(TraceError, RuntimeError):
     """PyTorch raises RuntimeError where len() is asked for."""
 
 
-def _user_frame() -> FrameType | None:
-    """The innermost frame that is not strata's own."""
-    here = strata.__file__.rpartition("/")[0]
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((here, "<frozen")):
-        frame = frame.f_back
-    return frame
-
-
-def _at_line() -> str:
-    """The user's line, to be put behind a message."""
-    import linecache
-
-    frame = _user_frame()
-    if frame is None:
-        return ""
-    file, number = frame.f_code.co_filename, frame.f_lineno
-    return f'\n  File "{file}", line {number}, in {frame.f_code.co_name}\n    {linecache.getline(file, number).strip()}'
-
-
 def _refuse(kind: type, message: str, way_out: str) -> NoReturn:
-    raise kind(f"{message}{_at_line()}\n{way_out}")
+    raise kind(f"{message}\n{line_text(user_frame())}\n{way_out}")
 
 
 def _instruction(frame: FrameType, ahead: int = 0) -> dis.Instruction:

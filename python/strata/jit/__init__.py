@@ -1,4 +1,4 @@
-"""Marks that PyTorch's script compiler reads, which are honoured by doing nothing; compiling itself is not provided.
+"""jit.trace, and the marks that PyTorch's script compiler reads, which are honoured by doing nothing: it is not provided.
 
 A function decorated with `script` can be imported and raises when it is called.
 """
@@ -6,31 +6,32 @@ A function decorated with `script` can be imported and raises when it is called.
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import Final as Final
 
-from strata._missing import missing_class, missing_decorator, missing_function
+from strata import _lazy
+from strata._missing import missing_decorator, missing_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_WAY_OUT = "call the function or module as it is, without the decorator; graphs come with strata.graph"
+_WAY_OUT = "call the function or module as it is, without the decorator; graphs come with strata.graph or strata.jit.trace"
 
 script = missing_decorator(__name__, "script", _WAY_OUT)
 script_method = missing_decorator(__name__, "script_method", _WAY_OUT)
-trace = missing_function(__name__, "trace", _WAY_OUT)
-trace_module = missing_function(__name__, "trace_module", _WAY_OUT)
-freeze = missing_function(__name__, "freeze", _WAY_OUT)
-optimize_for_inference = missing_function(__name__, "optimize_for_inference", _WAY_OUT)
-load = missing_function(__name__, "load", "save model.state_dict() and build the model in Python")
-save = missing_function(__name__, "save", "save model.state_dict() with strata.save")
+freeze = missing_function(__name__, "freeze", "leave the call out; a trace runs compiled kernels, with the parameters as they are")
+optimize_for_inference = missing_function(__name__, "optimize_for_inference", "leave the call out; a trace runs compiled kernels")
 fork = missing_function(__name__, "fork", "use concurrent.futures")
 wait = missing_function(__name__, "wait", "use concurrent.futures")
-ScriptModule = missing_class(__name__, "ScriptModule", _WAY_OUT)
-ScriptFunction = missing_class(__name__, "ScriptFunction", _WAY_OUT)
-RecursiveScriptModule = missing_class(__name__, "RecursiveScriptModule", _WAY_OUT)
-TopLevelTracedModule = missing_class(__name__, "TopLevelTracedModule", _WAY_OUT)
+
+_NAMES = {
+    "_files": "load save",
+    "_module": "RecursiveScriptModule ScriptFunction ScriptModule TopLevelTracedModule TracedModule trace trace_module",
+    "_trace": "TracerWarning TracingCheckError",
+}
+__getattr__, __dir__ = _lazy.of(globals(), _NAMES)
 
 
 class Error(RuntimeError):
@@ -43,8 +44,9 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: nothing is being traced."""
-    return False
+    """Whether a function is being traced."""
+    tracing = sys.modules.get("strata.jit._trace")
+    return tracing is not None and tracing.is_tracing()
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -68,7 +70,7 @@ def interface(cls: type) -> type:
 
 
 def script_if_tracing(function: Callable) -> Callable:
-    """The function itself, as nothing is ever traced here."""
+    """The function itself: its operators are traced like others."""
     return function
 
 

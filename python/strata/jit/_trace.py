@@ -1,0 +1,344 @@
+"""jit.trace: what a function does to example inputs, as a graph, with guards where Python read a tensor's value.
+
+A read value is a constant of the graph, as in PyTorch's traces. Here a call compares it with what it would be for that call's inputs,
+and raises where it is another one: the operators of the other branch were never seen. Inputs of another shape or dtype are traced
+anew, which must read the same values at the same lines.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from _thread import get_ident
+from typing import NamedTuple
+
+import strata
+from strata import _C
+from strata._frames import line_text, user_frame
+from strata._graph import Graph, _held
+from strata.utils._pytree import tree_flatten, tree_map
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from strata import Tensor
+
+__all__ = ["Read", "Trace", "TracerWarning", "TracingCheckError", "is_tracing"]
+
+# Methods of tensors that give values to Python, and what PyTorch calls what they give.
+_READS = {
+    "__bool__": "a Python boolean",
+    "__int__": "a Python integer",
+    "__float__": "a Python float",
+    "__complex__": "a Python complex number",
+    "__index__": "a Python index",
+    "item": "a Python number",
+    "tolist": "a Python list",
+    "numpy": "a NumPy array",
+    "__array__": "a NumPy array",
+}
+_SHOWN = ("__repr__", "__str__", "__format__")  # texts of tensors decide nothing
+_depth = 0  # traces under way
+
+
+class TracerWarning(Warning):
+    """A traced function reads a tensor's value, draws random numbers, or differs from its trace."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """For PyTorch's programs: warnings name the user's lines here, none of the library."""
+
+
+class TracingCheckError(Exception):
+    """A trace failed its check."""
+
+
+def is_tracing() -> bool:
+    """Whether a function is being traced."""
+    return _depth > 0
+
+
+class Read(NamedTuple):
+    """A value that Python read while it was traced: what it was taken as, the value as text, and the line."""
+
+    kind: str
+    value: str
+    line: str
+
+    def of(self, t: Tensor) -> str:
+        """What would be read of another tensor."""
+        if self.kind == _READS["__bool__"]:
+            return repr(bool(t))
+        return repr(int(t) if self.kind in (_READS["__int__"], _READS["__index__"]) else t.tolist())
+
+
+class _Watch:
+    """A context in which this thread's reads of tensors' values are noted."""
+
+    def __init__(self) -> None:
+        self.reads: list[Read] = []
+        self.kept: list[Tensor] = []  # copies of the tensors that were read, which are results of the graph
+        self.thread, self.busy = get_ident(), False
+
+    def __enter__(self) -> _Watch:
+        global _depth
+        _depth += 1
+        self.before = {name: vars(strata.Tensor).get(name) for name in (*_READS, *_SHOWN)}
+        for name in self.before:
+            setattr(strata.Tensor, name, self._watched(name, getattr(strata.Tensor, name)))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        global _depth
+        _depth -= 1
+        for name, own in self.before.items():
+            if own is None:
+                delattr(strata.Tensor, name)
+            else:
+                setattr(strata.Tensor, name, own)
+
+    def _watched(self, name: str, method: Callable) -> Callable:
+        @functools.wraps(method)
+        def watched(t: Tensor, *args: Any, **kwargs: Any) -> Any:
+            if self.busy or get_ident() != self.thread:
+                return method(t, *args, **kwargs)
+            kept = None if name in _SHOWN else t.detach().clone()
+            self.busy = True
+            try:
+                given = _C._recording_aside(lambda: method(t, *args, **kwargs))
+                if kept is not None:
+                    self._note(_READS[name], kept)
+            finally:
+                self.busy = False
+            return given
+
+        return watched
+
+    def _note(self, kind: str, kept: Tensor) -> None:
+        frame = user_frame()
+        read = Read(kind, "", line_text(frame))
+        self.reads.append(read._replace(value=_C._recording_aside(lambda: read.of(kept))))
+        self.kept.append(kept)
+        warnings.warn_explicit(
+            f"Converting a tensor to {kind} might cause the trace to be incorrect. We can't record the data flow of Python values, so this "
+            "value will be treated as a constant in the future. This means that the trace might not generalize to other inputs!",
+            TracerWarning,
+            frame.f_code.co_filename if frame else "<unknown>",
+            frame.f_lineno if frame else 1,
+        )
+
+
+class _Captured(Graph):
+    """A graph whose results are the function's, and the tensors whose values were read."""
+
+    def __init__(self, f: Any, args: tuple, kwargs: dict[str, Any]):
+        self.reads: list[Read] = []
+        super().__init__(f, args, kwargs)
+
+    def _record(self, f: Any, *rest: Any) -> list:
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            with _Watch() as watch:
+                returned = f(*args, **kwargs)
+            self.reads = watch.reads
+            return returned, watch.kept
+
+        return super()._record(watched, *rest)
+
+
+def _refused(name: str, read: Read, now: str) -> RuntimeError:
+    return RuntimeError(
+        f"{name}: the trace is not one of this call: a tensor became {read.kind}, which was {read.value} for the example inputs and {now} "
+        f"for these, and what depends on it may be other operators.\n{read.line}\n"
+        "Choose with strata.where, keep the value in a tensor, or trace again with inputs like these."
+    )
+
+
+class Trace:
+    """A function's graphs, one for each form of its arguments. Without a function, as after loading, there are no further ones."""
+
+    def __init__(self, f: Callable | None, name: str) -> None:
+        self.f, self.name = f, name
+        self.graphs: list[Any] = []  # each with its reads
+        self.modes: list[tuple[strata.nn.Module, bool]] = []
+        self._by_form: dict[Any, Callable] = {}
+
+    @property
+    def graph(self) -> Graph:
+        """Of the example inputs."""
+        return self.graphs[0]
+
+    def capture(self, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Traces the function with such arguments."""
+        graph = _Captured(self.f, args, kwargs)
+        self.modes = _let_go_of_modes(graph)  # the trace keeps them, whatever modules are set to
+        self.add(graph, form_of(args, kwargs))
+
+    def _capture_again(self, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Traces it for another form of arguments; nothing is changed by that run, so that the call itself has eager's effects."""
+        now = [module.training for module, _ in self.modes]
+        try:
+            for module, training in self.modes:
+                module.training = training
+            with warnings.catch_warnings(), _Unchanged(self.f, self.name):
+                warnings.simplefilter("ignore", TracerWarning)
+                given, keywords = tree_map(_copied, (args, kwargs))
+                graph = _Captured(self.f, given, keywords)
+        finally:
+            for (module, _), training in zip(self.modes, now):
+                module.training = training
+        _let_go_of_modes(graph)
+        self._same_reads(graph.reads)
+        self.add(graph, form_of(args, kwargs))
+
+    def add(self, graph: Any, form: Any) -> None:
+        """One more graph, with its reads, for arguments of that form."""
+        self.graphs.append(graph)
+        self._by_form[form] = self._runner(graph)
+
+    def forms(self) -> list[tuple[Any, Any]]:
+        """Each form of arguments, with its graph."""
+        return list(zip(self._by_form, self.graphs))
+
+    def _same_reads(self, reads: list[Read]) -> None:
+        """Whether other inputs took the same way through the function."""
+        first = self.graph.reads
+        for old, new in zip(first, reads):
+            if old.line != new.line or old.kind != new.kind or old.value != new.value:
+                raise _refused(self.name, old, new.value if old.line == new.line else "another line is read")
+        if len(first) != len(reads):
+            longer = first if len(first) > len(reads) else reads
+            raise _refused(self.name, longer[min(len(first), len(reads))], "not read" if longer is first else "read")
+
+    def _runner(self, graph: Any) -> Callable:
+        compiled, reads, name = graph.compile(), graph.reads, self.name
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            returned, kept = compiled(*args, **kwargs)
+            for read, t in zip(reads, kept):
+                now = read.of(t)
+                if now != read.value:
+                    raise _refused(name, read, now)
+            return returned
+
+        return run
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        form = form_of(args, kwargs)
+        run = self._by_form.get(form)
+        if run is None:
+            if self.f is None:
+                known = "; ".join(map(form_text, self._by_form))
+                raise ValueError(
+                    f"{self.name}: the loaded trace takes ({known}), got ({form_text(form)}). Before it is saved, call the traced module once with "
+                    "such inputs: save keeps the graph of each form"
+                )
+            self._capture_again(args, kwargs)
+            run = self._by_form[form]
+        return run(*args, **kwargs)
+
+    def code(self) -> str:
+        """The example's graph as Python code."""
+        gm = strata.fx.from_graph(self.graph)
+        output = gm.graph.output_node()
+        output.args = (output.args[0][0],)  # without what guards read
+        gm.graph.eliminate_dead_code()
+        gm.recompile()
+        return gm.code.lstrip("\n").rstrip(" ")
+
+
+def _let_go_of_modes(graph: Graph) -> list:
+    """The modules' modes that a graph was captured in, which it asks for no more."""
+    modes = graph._modes
+    training, modes.training = modes.training, []
+    modes.any = bool(modes.slots or modes.numbers)
+    return training
+
+
+class _Unchanged:
+    """A context behind which the buffers and other tensors that a function uses, and the generator, are as before."""
+
+    def __init__(self, f: Any, name: str) -> None:
+        self.name = name
+        held = [value for _, value in _held(f, [])]
+        modules = [v for v in held if isinstance(v, strata.nn.Module)]
+        self.tensors = {id(t): t for m in modules for t in m.buffers()} | {id(v): v for v in held if isinstance(v, strata.Tensor)}
+        self.parameters = [(p, p._version) for m in modules for p in m.parameters()]
+
+    def __enter__(self) -> None:
+        self.copies = [(t, t.detach().clone(), t._version) for t in self.tensors.values()]
+        self.state = strata.get_rng_state()
+
+    def __exit__(self, *exception: object) -> None:
+        strata.set_rng_state(self.state)
+        with strata.no_grad():
+            for t, copy, version in self.copies:
+                if t._version != version or not strata.equal(t, copy):  # batch norm writes its statistics without a new version
+                    t.copy_(copy)
+        if any(p._version != version for p, version in self.parameters) and exception[0] is None:
+            raise NotImplementedError(f"{self.name}: it writes its parameters, so that it cannot be traced anew for other inputs; trace it with those")
+
+
+def _copied(leaf: Any) -> Any:
+    return leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, strata.Tensor) else leaf
+
+
+def form_of(args: tuple, kwargs: dict[str, Any]) -> tuple:
+    """What a graph depends on of its arguments: nests, what tensors are like, and other values."""
+    leaves, spec = tree_flatten((args, dict(sorted(kwargs.items()))))
+    seen: dict[int, int] = {}
+    facts = []
+    for leaf in leaves:
+        if isinstance(leaf, strata.Tensor):
+            place = seen.setdefault(id(leaf), len(seen))  # one tensor twice is another function
+            facts.append((place, tuple(leaf.shape), leaf.stride(), str(leaf.dtype), str(leaf.device), leaf.requires_grad))
+        else:
+            facts.append((type(leaf).__qualname__, repr(leaf)))
+    return repr(spec), tuple(facts)
+
+
+def form_text(form: tuple) -> str:
+    """A form for messages: "float32[2, 3], 4"."""
+    return ", ".join(f"{fact[3].rpartition('.')[2]}{list(fact[1])}" if len(fact) > 2 else fact[1] for fact in form[1])
+
+
+# ---- checking a trace
+
+
+def check(trace: Trace, inputs: tuple[tuple, dict], tolerance: float) -> None:
+    """Runs the function and its trace once more on copies of the inputs, and warns where they differ or draw random numbers."""
+
+    drawing = [node for node in trace.graph.nodes if _draws(node.op)]
+    if drawing:
+        nodes = "\n\t".join(map(repr, drawing))
+        _warn(
+            f"Trace had nondeterministic nodes. Did you forget call .eval() on your model? Nodes:\n\t{nodes}\nThis may cause errors in trace "
+            "checking. To disable trace checking, pass check_trace=False to strata.jit.trace()"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TracerWarning)
+        (args, kwargs), (again, keywords) = tree_map(_copied, inputs), tree_map(_copied, inputs)
+        expected, _ = tree_flatten(trace.f(*args, **kwargs))
+        got, _ = tree_flatten(trace(*again, **keywords))
+    for i, (a, b) in enumerate(zip(got, expected)):
+        if not isinstance(a, strata.Tensor):
+            continue
+        try:
+            strata.testing.assert_close(a.double() if a.is_floating_point() else a, b.double() if b.is_floating_point() else b,
+                                        rtol=tolerance, atol=tolerance, equal_nan=True)  # fmt: skip
+        except AssertionError as error:
+            _warn(f"Output nr {i + 1}. of the traced function does not match the corresponding output of the Python function. Detailed error:\n{error}")
+
+
+def _draws(op: str) -> bool:
+    if "::" not in op:
+        return False
+    info = _C._op_info(_C._op_get(op))
+    return info is not None and "draws" in info[0]["acts"]
+
+
+def _warn(text: str) -> None:
+    frame = user_frame()
+    where = (frame.f_code.co_filename, frame.f_lineno) if frame else ("<unknown>", 1)
+    warnings.warn_explicit(text, TracerWarning, *where)
