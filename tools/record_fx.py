@@ -1,4 +1,4 @@
-"""Records what PyTorch's fx prints: writes tests/data/fx.json, which tests/python/fx/test_texts.py compares with.
+"""Records what PyTorch's fx prints: writes tests/data/fx.json, which tests/python/fx/test_fx_texts.py compares with.
 
 Run with a Python that has torch: `python tools/record_fx.py [out.json]`. The programs are those of
 tests/python/fx/fx_programs.py. Functions of torch._C stand in the texts as those of torch that they are.

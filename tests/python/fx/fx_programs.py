@@ -1,6 +1,6 @@
 """Programs of fx as users write them, each a function of the module torch that gives lines of text.
 
-tools/record_fx.py runs them with PyTorch; test_texts.py runs them with strata and compares.
+tools/record_fx.py runs them with PyTorch; test_fx_texts.py runs them with strata and compares.
 """
 
 import copy
