@@ -57,6 +57,7 @@ _NAMES = {
     ),
     "_streams": "Event Stream",
     "_graph": "CompiledGraph Graph graph load_graph",
+    "_stft": "istft stft",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index"
