@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import math
 import operator
@@ -110,19 +111,32 @@ def _split_types(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _identifier(name: str) -> str:
-    name = re.sub(r"\W+", "_", name).strip("_") or "arg"
+    name = re.sub(r"\W+", "_", name) or "arg"
     return f"_{name}" if name[0].isdigit() else name
 
 
-def _path(name: str, taken: dict[str, Any]) -> str:
-    """Where a captured tensor of that name lies in the module: its own place, or one that is free."""
-    path = ".".join(re.sub(r"\W+", "_", part) or "_" for part in name.split("."))
-    first = path.partition(".")[0]
-    if hasattr(GraphModule, first) or first in ("meta", "training"):
-        path = f"captured_{path}"
-    while any(path == other or path.startswith(f"{other}.") or other.startswith(f"{path}.") for other in taken):
-        path += "_"
-    return path
+class _Paths:
+    """Where captured tensors lie in the module: at their own names, as far as these are free."""
+
+    def __init__(self) -> None:
+        self.leaves: set[str] = set()
+        self.inner: set[str] = set()  # what holds others
+
+    def path(self, name: str) -> str:
+        path = ".".join(re.sub(r"\W+", "_", part) or "_" for part in name.split("."))
+        first = path.partition(".")[0]
+        if hasattr(GraphModule, first) or first in ("meta", "training"):
+            path = f"captured_{path}"
+        while path in self.leaves or path in self.inner or any(above in self.leaves for above in _above(path)):
+            path = path.replace(".", "_") + "_"
+        self.leaves.add(path)
+        self.inner.update(_above(path))
+        return path
+
+
+def _above(path: str) -> list[str]:
+    """("a", "a.b") of "a.b.c"."""
+    return list(itertools.accumulate(path.split(".")[:-1], "{}.{}".format))
 
 
 class _Reader:
@@ -180,6 +194,7 @@ class _Reader:
     def read(self, results: Callable[[list, list], Any]) -> GraphModule:
         """The module. results: makes what it returns of the graph's results and its inputs, captured ones too."""
         lines = _C._graph_text(self.source._graph).splitlines()
+        paths = _Paths()
         params, _ = _C._graph_nodes(self.source._graph)
         captured = _C._graph_captured(self.source._graph)
         own = len(params) - len(captured)
@@ -191,14 +206,14 @@ class _Reader:
         for value, _, _ in params[inputs:own]:
             self.values[f"%{value}"] = None
         for (value, name, kind), tensor in zip(params[own:], captured):
-            path = _path(name, self.root)
+            path = paths.path(name)
             self.root[path] = tensor
             self.values[f"%{value}"] = self.note(self.graph.get_attr(path), kind)
         body = [line[2:] for line in lines[1:-1]]
         if any(line.endswith("{") or line.startswith(" ") for line in body):
             raise NotImplementedError("from_graph: the graph has blocks (if, loop), which nodes of fx cannot hold")
         last = body.pop()
-        for line in body:
+        for line in body[: self.source._nodes]:  # those behind are the backward's
             text, _, span = line.partition("  # ")
             left, equals, right = text.partition(" = ")
             if not equals:
@@ -207,10 +222,11 @@ class _Reader:
                 self.values[left.partition(":")[0]] = _value(_Words(right[9:]), "Scalar", self.values)
             else:
                 self.call(left, right, span)
-        made = [self.values[name] for name in last.removeprefix("return").replace(",", " ").split()][: self.source._count]
+        names = last.removeprefix("return").replace(",", " ").split()[: self.source._count]
+        made = [self.values[name] for name in names]
         known = [self.values[f"%{value}"] for value, _, _ in params[:inputs] + params[own:]]
         self.graph.output(results(made, known))
-        self.graph.eliminate_dead_code()  # what the backward alone reads
+        self.graph.eliminate_dead_code()  # what is saved for the backward
         return GraphModule(self.root, self.graph)
 
 

@@ -54,7 +54,7 @@ def test_inputs_and_results_have_the_functions_form():
     x, y = strata.randn(4, 10), strata.randn(4, 10)
     gm = fx.from_graph(strata.graph(f, x, {"a": y}))
     gm.graph.lint()
-    assert [n.target for n in gm.graph.find_nodes(op="placeholder")] == ["x", "d_a"]
+    assert [n.target for n in gm.graph.find_nodes(op="placeholder")] == ["x", "d_a_"]
     assert {n.target for n in gm.graph.find_nodes(op="get_attr")} >= {"model.0.weight", "model.2.running_mean"}
     x, y = strata.randn(4, 10), strata.randn(4, 10)
     got, expected = gm(x, y), f(x, {"a": y})
