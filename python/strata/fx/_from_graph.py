@@ -160,6 +160,13 @@ class _Reader:
             node.stack_trace = trace
         return node
 
+    def placeholders(self, params: list[tuple[int, str, str]]) -> None:
+        """The graph's inputs: their numbers, names and types."""
+        for value, name, kind in params:
+            node = self.graph.placeholder(_identifier(name))
+            node.target = node.name  # parameters of a function differ
+            self.values[f"%{value}"] = self.note(node, kind)
+
     def call(self, left: str, right: str, span: str) -> None:
         """A line `left = right`, a call of an operator."""
         for mark in _MARKS:
@@ -199,10 +206,7 @@ class _Reader:
         captured = _C._graph_captured(self.source._graph)
         own = len(params) - len(captured)
         inputs = own - len(self.source._tangent_of)
-        for value, name, kind in params[:inputs]:
-            node = self.graph.placeholder(_identifier(name))
-            node.target = node.name  # parameters of a function differ
-            self.values[f"%{value}"] = self.note(node, kind)
+        self.placeholders(params[:inputs])
         for value, _, _ in params[inputs:own]:
             self.values[f"%{value}"] = None
         for (value, name, kind), tensor in zip(params[own:], captured):

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from strata import _lazy
 
-__getattr__, __dir__ = _lazy.of(globals(), parts="optimization")
+__getattr__, __dir__ = _lazy.of(globals(), parts="optimization proxy_tensor")
