@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import functools
 
+from strata._patching import Patches, is_put
+
 from .node import map_aggregate
 from .proxy import Proxy
 
@@ -12,8 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
     from typing import Any
-
-_ABSENT = object()
 
 # Functions that `wrap` marked: the globals that they are called from, by their id and the name.
 wrapped_functions: dict[tuple[int, str], dict[str, Any]] = {}
@@ -39,7 +39,7 @@ def recorded_function(function: Callable) -> Callable:
         made.node.meta["is_wrapped"] = True
         return made
 
-    wrapped.__fx_recorded__ = True
+    wrapped.__fx_recorded__ = function
     return wrapped
 
 
@@ -54,45 +54,25 @@ def recorded_method(cls: type, name: str) -> Callable:
             return method(*args, **kwargs)
         return proxy.tracer.create_proxy("call_method", name, args, kwargs)
 
-    wrapped.__fx_recorded__ = True
+    wrapped.__fx_recorded__ = method
     return wrapped
 
 
-class Patcher:
-    """A context: what was changed in it is as before when it ends."""
+class Patcher(Patches):
+    """What is changed while a function is traced."""
 
     def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
+        super().__init__()
         self._seen: set[int] = set()
-
-    def __enter__(self) -> Patcher:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        while self._undo:
-            self._undo.pop()()
-
-    def item(self, variables: dict[str, Any], name: str, value: Any) -> None:
-        """Changes a global name."""
-        before = variables.get(name, _ABSENT)
-        variables[name] = value
-        self._undo.append(lambda: variables.pop(name, None) if before is _ABSENT else variables.__setitem__(name, before))
-
-    def attribute(self, cls: type, name: str, value: Any) -> None:
-        """Changes a class's attribute."""
-        before = vars(cls).get(name, _ABSENT)
-        setattr(cls, name, value)
-        self._undo.append(lambda: delattr(cls, name) if before is _ABSENT else setattr(cls, name, before))
 
     def marked(self) -> None:
         """Records calls of what `wrap` marked."""
         for (_, name), variables in list(wrapped_functions.items()):
             function = variables.get(name) or getattr(builtins, name, None)
-            if function is not None and not hasattr(function, "__fx_recorded__"):
-                self.item(variables, name, recorded_function(function))
+            if function is not None:
+                self._record(variables, name, function)
         for cls, name in wrapped_methods:
-            if not hasattr(getattr(cls, name), "__fx_recorded__"):
-                self.attribute(cls, name, recorded_method(cls, name))
+            self.put(cls, name, lambda cls=cls, name=name: recorded_method(cls, name))
 
     def functions_in(self, variables: dict[str, Any], ids: Collection[int]) -> None:
         """Records calls of the functions with these ids by the names that they have there."""
@@ -100,5 +80,9 @@ class Patcher:
             return
         self._seen.add(id(variables))
         for name, value in list(variables.items()):
-            if not name.startswith("_") and callable(value) and id(value) in ids and not hasattr(value, "__fx_recorded__"):
-                self.item(variables, name, recorded_function(value))
+            if not name.startswith("_") and callable(value) and id(getattr(value, "__fx_recorded__", value)) in ids:
+                self._record(variables, name, value)
+
+    def _record(self, variables: dict[str, Any], name: str, function: Callable) -> None:
+        if not hasattr(function, "__fx_recorded__") or is_put(variables, name):
+            self.put(variables, name, lambda: recorded_function(function))

@@ -8,7 +8,7 @@ import math
 import sys
 import types
 import warnings
-from _thread import get_ident
+from _thread import _local
 
 import strata
 from strata import nn
@@ -27,14 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
-_under_way = 0  # tracings
-
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def is_fx_tracing() -> bool:
-    """Whether a function is being traced."""
-    return _under_way > 0
+    """Whether a function is being traced on this thread."""
+    return bool(_here.tracers)
 
 
 class ProxyableClassMeta(type):
@@ -71,6 +69,42 @@ def _with_positional(function: types.FunctionType, count: int) -> types.Function
     code = function.__code__
     code = code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=code.co_flags & ~_VARIADIC)
     return types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+
+
+class _Here(_local):
+    """The tracers at work on this thread, outermost first. Modules of other threads are as ever."""
+
+    def __init__(self) -> None:
+        self.tracers: list[Tracer] = []
+
+
+_here = _Here()
+
+
+def _traced_getattr(original: Callable) -> Callable:
+    def module_getattr(module: nn.Module, name: str) -> Any:
+        value = original(module, name)
+        if not _here.tracers:
+            return value
+        tracer = _here.tracers[-1]
+        return tracer.getattr(name, value, tracer._cache)
+
+    return module_getattr
+
+
+def _traced_call(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def module_call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            return original(module, *args, **kwargs)
+
+        if not _here.tracers:
+            return forward(*args, **kwargs)
+        tracer = _here.tracers[-1]
+        tracer._patcher.functions_in(getattr(module.forward, "__globals__", {}), tracer._autowrap_function_ids)
+        return tracer.call_module(module, forward, args, kwargs)
+
+    return module_call
 
 
 class Tracer(TracerBase):
@@ -193,7 +227,6 @@ class Tracer(TracerBase):
 
         TraceError where Python needs a value that is not known, with the user's line.
         """
-        global _under_way
         if isinstance(root, nn.Module):
             self.root = root
             fn = getattr(type(root), self.traced_func_name)
@@ -211,7 +244,7 @@ class Tracer(TracerBase):
         self._constants: dict[int, tuple[str, Any]] = {}
         self._collect_constants(self.root, "")
         variables = fn.__globals__
-        _under_way += 1
+        _here.tracers.append(self)
         try:
             fn, args = self.create_args_for_root(fn, isinstance(root, nn.Module), concrete_args)
             annotations = getattr(inspect.unwrap(fn), "__annotations__", {})
@@ -220,7 +253,7 @@ class Tracer(TracerBase):
                 result = fn(*args)
                 self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=annotations.get("return"))
         finally:
-            _under_way -= 1
+            _here.tracers.pop()
             self.submodule_paths = None
         return self.graph
 
@@ -233,28 +266,12 @@ class Tracer(TracerBase):
             self._collect_constants(child, f"{prefix}{name}.")
 
     def _patch(self, patcher: Patcher, variables: dict[str, Any]) -> None:
-        cache: dict[str, Proxy] = {}
-        original_getattr, original_call = nn.Module.__getattr__, nn.Module.__call__
-        thread = get_ident()  # modules of others are as ever
-
-        def module_getattr(module: nn.Module, name: str) -> Any:
-            value = original_getattr(module, name)
-            return self.getattr(name, value, cache) if get_ident() == thread else value
-
-        @functools.wraps(original_call)
-        def module_call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-            def forward(*args: Any, **kwargs: Any) -> Any:
-                return original_call(module, *args, **kwargs)
-
-            if get_ident() != thread:
-                return forward(*args, **kwargs)
-            patcher.functions_in(getattr(module.forward, "__globals__", {}), self._autowrap_function_ids)
-            return self.call_module(module, forward, args, kwargs)
-
-        patcher.attribute(nn.Module, "__getattr__", module_getattr)
-        patcher.attribute(nn.Module, "__call__", module_call)
+        self._cache: dict[str, Proxy] = {}
+        self._patcher = patcher
+        patcher.put(nn.Module, "__getattr__", lambda: _traced_getattr(nn.Module.__getattr__))
+        patcher.put(nn.Module, "__call__", lambda: _traced_call(nn.Module.__call__))
         for name in ("__getitem__", "__setitem__"):  # of tensors, which know no stand-ins as indices
-            patcher.attribute(strata.Tensor, name, recorded_method(strata.Tensor, name))
+            patcher.put(strata.Tensor, name, lambda name=name: recorded_method(strata.Tensor, name))
         patcher.marked()
         patcher.functions_in(variables, self._autowrap_function_ids)
         for module in self._autowrap_modules:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import warnings
-from _thread import get_ident
+from _thread import _local
 from typing import NamedTuple
 
 import strata
 from strata import _C
 from strata._frames import line_text, user_frame
 from strata._graph import Graph, _held
+from strata._patching import Patches
 from strata.utils._pytree import tree_flatten, tree_map
 
 TYPE_CHECKING = False
@@ -40,7 +41,6 @@ _READS = {
     "__array__": "a NumPy array",
 }
 _SHOWN = ("__repr__", "__str__", "__format__")  # texts of tensors decide nothing
-_depth = 0  # traces under way
 
 
 class TracerWarning(Warning):
@@ -53,11 +53,6 @@ class TracerWarning(Warning):
 
 class TracingCheckError(Exception):
     """A trace failed its check."""
-
-
-def is_tracing() -> bool:
-    """Whether a function is being traced."""
-    return _depth > 0
 
 
 class Read(NamedTuple):
@@ -74,47 +69,38 @@ class Read(NamedTuple):
         return repr(int(t) if self.kind in (_READS["__int__"], _READS["__index__"]) else t.tolist())
 
 
-class _Watch:
+class _Here(_local):
+    watch: _Watch | None = None
+    depth = 0  # traces under way
+
+
+_here = _Here()
+
+
+def is_tracing() -> bool:
+    """Whether a function is being traced on this thread."""
+    return _here.depth > 0
+
+
+class _Watch(Patches):
     """A context in which this thread's reads of tensors' values are noted."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.reads: list[Read] = []
         self.kept: list[Tensor] = []  # copies of the tensors that were read, which are results of the graph
-        self.thread, self.busy = get_ident(), False
 
     def __enter__(self) -> _Watch:
-        global _depth
-        _depth += 1
-        self.before = {name: vars(strata.Tensor).get(name) for name in (*_READS, *_SHOWN)}
-        for name in self.before:
-            setattr(strata.Tensor, name, self._watched(name, getattr(strata.Tensor, name)))
+        self.outer, _here.watch = _here.watch, self
+        _here.depth += 1
+        for name in (*_READS, *_SHOWN):
+            self.put(strata.Tensor, name, lambda name=name: _watched(name, getattr(strata.Tensor, name)))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        global _depth
-        _depth -= 1
-        for name, own in self.before.items():
-            if own is None:
-                delattr(strata.Tensor, name)
-            else:
-                setattr(strata.Tensor, name, own)
-
-    def _watched(self, name: str, method: Callable) -> Callable:
-        @functools.wraps(method)
-        def watched(t: Tensor, *args: Any, **kwargs: Any) -> Any:
-            if self.busy or get_ident() != self.thread:
-                return method(t, *args, **kwargs)
-            kept = None if name in _SHOWN else t.detach().clone()
-            self.busy = True
-            try:
-                given = _C._recording_aside(lambda: method(t, *args, **kwargs))
-                if kept is not None:
-                    self._note(_READS[name], kept)
-            finally:
-                self.busy = False
-            return given
-
-        return watched
+        super().__exit__(*exception)
+        _here.depth -= 1
+        _here.watch = self.outer
 
     def _note(self, kind: str, kept: Tensor) -> None:
         frame = user_frame()
@@ -128,6 +114,27 @@ class _Watch:
             frame.f_code.co_filename if frame else "<unknown>",
             frame.f_lineno if frame else 1,
         )
+
+
+def _watched(name: str, method: Callable) -> Callable:
+    """A tensor's method, which notes what it gives to Python where that is watched."""
+
+    @functools.wraps(method)
+    def watched(t: Tensor, *args: Any, **kwargs: Any) -> Any:
+        watch = _here.watch
+        if watch is None:
+            return method(t, *args, **kwargs)
+        kept = None if name in _SHOWN else t.detach().clone()
+        _here.watch = None  # what it calls in its turn
+        try:
+            given = _C._recording_aside(lambda: method(t, *args, **kwargs))
+            if kept is not None:
+                watch._note(_READS[name], kept)
+        finally:
+            _here.watch = watch
+        return given
+
+    return watched
 
 
 class _Captured(Graph):

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 import strata
-from strata import fx, nn
+from strata import _patching, fx, nn
 from strata.fx import wrap
 
 wrap("len")
@@ -87,7 +87,7 @@ def test_what_needs_a_value_names_the_line(function):
         fx.symbolic_trace(function)
     assert f'File "{__file__}", line {line}, in ' in str(error.value)
     assert any(way in str(error.value) for way in ("strata.fx.wrap", "concrete_args"))
-    assert not hasattr(nn.Module.__call__, "__wrapped__")  # what tracing patches is as before
+    assert not hasattr(nn.Module.__call__, "__wrapped__") and not _patching._installed  # what tracing patches is as before
 
 
 def test_len_raises_pytorchs_class_as_well():
@@ -239,3 +239,35 @@ def test_another_thread_sees_tensors_as_they_are():
 
     fx.symbolic_trace(f)
     assert strata.equal(seen[0], layer(x)[0])
+
+
+def test_threads_trace_at_once():
+    net, x, failed = nn.Sequential(nn.Linear(3, 3), nn.ReLU()), strata.randn(2, 3), []
+    start = threading.Barrier(8)
+
+    def work():
+        try:
+            start.wait()
+            for _ in range(10):
+                gm = fx.symbolic_trace(lambda x: helper(x) * len(x))
+                assert strata.equal(gm(x), (x + 1) * 2) and len(gm.graph.nodes) == 5
+                assert strata.equal(fx.symbolic_trace(net)(x), net(x))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and not _patching._installed
+
+
+def test_a_trace_in_a_trace():
+    def f(x):
+        inner = fx.symbolic_trace(lambda y: helper(y) + 1)
+        assert len(inner.graph.nodes) == 4
+        return inner.forward(x)
+
+    gm = fx.symbolic_trace(f)
+    assert gm(3) == 5 and [n.name for n in gm.graph.nodes] == ["x", "add", "add_1", "output"]

@@ -320,3 +320,25 @@ def test_traces_are_saved_not_pickled():
             call(traced)
     with pytest.warns(UserWarning, match="already a ScriptModule"):
         assert strata.jit.trace(traced, strata.ones(3)) is traced
+
+
+def test_threads_trace_at_once():
+    failed = []
+    start = threading.Barrier(6)
+
+    def work(k):
+        try:
+            start.wait()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                traced = strata.jit.trace(lambda x: x * float(x.sum()), strata.ones(3) * k)
+            assert same(traced(strata.ones(3) * k), strata.ones(3) * 3 * k * k) and len(traced._trace.graph.reads) == 1
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and "__float__" not in vars(strata.Tensor)
