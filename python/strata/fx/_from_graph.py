@@ -196,6 +196,8 @@ class _Reader:
         else:
             self.note(node, "", span)
             for i, (result, kind) in enumerate(results):
+                if result not in self.used:
+                    continue
                 self.values[result] = self.note(self.graph.call_function(operator.getitem, (node, i)), kind, span)
 
     def read(self, results: Callable[[list, list], Any]) -> GraphModule:
@@ -217,6 +219,8 @@ class _Reader:
         if any(line.endswith("{") or line.startswith(" ") for line in body):
             raise NotImplementedError("from_graph: the graph has blocks (if, loop), which nodes of fx cannot hold")
         last = body.pop()
+        read = [line.partition("  # ")[0].partition(" = ")[2] for line in body[: self.source._nodes]]
+        self.used = {*re.findall(r"%\d+", " ".join([*read, last]))}
         for line in body[: self.source._nodes]:  # those behind are the backward's
             text, _, span = line.partition("  # ")
             left, equals, right = text.partition(" = ")

@@ -15,9 +15,9 @@ import strata
 from strata import nn
 from strata.nn.modules.module import _addindent
 
-from ._codegen import CUSTOM_BUILTINS, PythonCode, _PyTreeCodeGen
-from ._names import is_from_strata
+from ._codegen import PythonCode, _PyTreeCodeGen
 from .graph import Graph
+from .node import Node, map_aggregate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from .node import Node
-
 __all__ = ["GraphModule", "reduce_graph_module"]
 
+_KEPT = ("is_wrapped", "stack_trace")  # of nodes' meta, in files
 _HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
 
 
@@ -48,22 +47,6 @@ def _forward_of(text: str, variables: dict[str, Any], origin: dict[str, Any]) ->
     return function
 
 
-def _import_lines(variables: dict[str, Any]) -> str:
-    """Imports that make the names of a graph's code known where it is read."""
-
-    def line(name: str, obj: Any) -> str:
-        if name in CUSTOM_BUILTINS:
-            return CUSTOM_BUILTINS[name][0]
-        if is_from_strata(obj) and name.startswith("strata."):
-            return "import strata"
-        import pickle
-
-        module, found = pickle.whichmodule(obj, obj.__name__), getattr(obj, "__qualname__", obj.__name__)
-        return f"from {module} import {found.split('.')[0]} as {name}"
-
-    return "\n".join(sorted({line(name, obj) for name, obj in variables.items()}))
-
-
 class _Bare(nn.Module):
     """What a pickled module held, without its graph, to be traced again."""
 
@@ -72,26 +55,62 @@ class _Bare(nn.Module):
         self.__dict__ = body
 
 
-def reduce_graph_module(body: dict[str, Any], import_block: str) -> GraphModule:
-    """The module that was pickled: its code is read, and traced for the graph."""
-    from ._symbolic_trace import Tracer
+class _Ref:
+    """A node in what is pickled, by its number."""
 
-    tracer_cls = body.get("_tracer_cls") or Tracer
+    def __init__(self, number: int) -> None:
+        self.number = number
 
-    class Bare(_Bare):
-        forward = _forward_of(import_block + body["_code"], {}, {})
 
-    class KeepModules(tracer_cls):
-        def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-            return True
+class _Operator:
+    """An operator in what is pickled, by its name; without an overload, all of them."""
 
-    root = Bare(body)
-    graph = KeepModules().trace(root, **body.get("_tracer_extras", {}))
-    graph._tracer_cls = tracer_cls
-    for node in graph.nodes:
-        if node.name in body.get("_stack_traces", {}):
-            node.meta["stack_trace"] = body["_stack_traces"][node.name]
-    made = GraphModule(root, graph)
+    def __init__(self, op: Any) -> None:
+        self.name = op.name() if isinstance(op, strata.ops.OpOverload) else str(op)
+        self.packet = isinstance(op, strata.ops.OpOverloadPacket)
+
+    def found(self) -> Any:
+        if not self.packet:
+            return strata.ops.get(self.name)
+        namespace, _, name = self.name.partition(".")
+        return getattr(getattr(strata.ops, namespace), name)
+
+
+def _encoded(value: Any) -> Any:
+    return _Operator(value) if isinstance(value, (strata.ops.OpOverload, strata.ops.OpOverloadPacket)) else value
+
+
+def _written(graph: Graph) -> list[tuple]:
+    """The nodes of a graph, to be pickled: their kinds, names, targets, arguments, types, and what meta their code needs."""
+    places = {node: i for i, node in enumerate(graph.nodes)}
+
+    def encoded(value: Any) -> Any:
+        return map_aggregate(value, lambda v: _Ref(places[v]) if isinstance(v, Node) else _encoded(v))
+
+    return [
+        (n.op, n.name, _encoded(n.target), encoded(n.args), encoded(n.kwargs), n.type, {k: n.meta[k] for k in _KEPT if k in n.meta})
+        for n in graph.nodes
+    ]
+
+
+def _read(written: list[tuple]) -> Graph:
+    graph, nodes = Graph(), []
+
+    def decoded(value: Any) -> Any:
+        return nodes[value.number] if isinstance(value, _Ref) else value.found() if isinstance(value, _Operator) else value
+
+    for op, name, target, args, kwargs, annotation, meta in written:
+        node = graph.create_node(op, decoded(target), map_aggregate(args, decoded), map_aggregate(kwargs, decoded), name, annotation)
+        node.meta.update(meta)
+        nodes.append(node)
+    return graph
+
+
+def reduce_graph_module(body: dict[str, Any], written: list[tuple], codegen: Any) -> GraphModule:
+    """The module that was pickled."""
+    graph = _read(written)
+    graph._codegen, graph._tracer_cls = codegen, body.get("_tracer_cls")
+    made = GraphModule(_Bare(body), graph)
     made.meta.update(body.get("meta", {}))
     for name, value in body.items():
         if not hasattr(made, name):
@@ -274,11 +293,9 @@ class GraphModule(nn.Module):
     # ---- copies and files
 
     def __reduce__(self) -> tuple:
-        body = dict(self.__dict__)
-        body["_stack_traces"] = {n.name: n.meta["stack_trace"] for n in self.graph.nodes if "stack_trace" in n.meta}
-        lines = _import_lines(self.recompile().globals)
-        del body["_graph"]
-        return reduce_graph_module, (body, lines)
+        codegen = copy.copy(self._graph._codegen)
+        codegen._body_transformer = None
+        return reduce_graph_module, ({k: v for k, v in self.__dict__.items() if k != "_graph"}, _written(self._graph), codegen)
 
     def __deepcopy__(self, memo: dict) -> GraphModule:
         made = type(self).__new__(type(self))
