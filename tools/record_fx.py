@@ -12,6 +12,8 @@ from pathlib import Path
 
 import torch
 import torch.fx.experimental.optimization
+import torch.fx.passes.infra.partitioner
+import torch.fx.passes.operator_support
 import torch.fx.passes.shape_prop
 import torch.fx.passes.split_module  # noqa: F401
 

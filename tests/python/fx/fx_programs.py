@@ -6,6 +6,7 @@ tools/record_fx.py runs them with PyTorch; test_fx_texts.py runs them with strat
 import copy
 import operator
 import pickle
+import random
 from collections import namedtuple
 from typing import Dict, List, Optional, Tuple  # noqa: UP035
 
@@ -304,6 +305,58 @@ def folded_norms(torch):
     optimization = __import__(f"{torch.__name__}.fx.experimental.optimization", fromlist=["fuse"])
     net = make_net(torch)().eval()
     return [str(optimization.fuse(net)), optimization.remove_dropout(net.train()).code]
+
+
+def random_graph(torch, rng):
+    functions = [torch.add, torch.mul, torch.sub, torch.sin, torch.cos, torch.maximum]
+    graph = torch.fx.Graph()
+    values = [graph.placeholder("a"), graph.placeholder("b")]
+    for _ in range(rng.randint(5, 18)):
+        f = rng.choice(functions)
+        count = 1 if f in (torch.sin, torch.cos) else 2
+        values.append(graph.call_function(f, tuple(rng.choice(values[-6:]) for _ in range(count))))
+    graph.output((*rng.sample(values, 2), values[-1]))
+    graph.eliminate_dead_code()
+    return torch.fx.GraphModule({}, graph), rng.sample(functions, 3)
+
+
+@program
+def partitions(torch):
+    support = __import__(f"{torch.__name__}.fx.passes.operator_support", fromlist=["chain"])
+    Partitioner = __import__(f"{torch.__name__}.fx.passes.infra.partitioner", fromlist=["Partition"]).CapabilityBasedPartitioner
+    tools = __import__(f"{torch.__name__}.fx.passes.tools_common", fromlist=["legalize_graph"])
+    rng, lines = random.Random(1), []
+
+    def f(a, b, c):
+        x = a + b
+        y = torch.relu(x * c)
+        u = torch.sigmoid(y - a) + x
+        t = torch.max(u, 1)
+        return t[0] * t[1] + u, y
+
+    def supports(functions):
+        return support.create_op_support(lambda modules, node: node.op == "call_function" and node.target in functions)
+
+    cases = [(torch.fx.symbolic_trace(f), functions) for functions in
+             ({operator.add, operator.mul}, {torch.max, operator.add}, {operator.mul, torch.max}, {operator.sub, torch.relu, torch.sigmoid})]
+    for gm, functions in cases + [random_graph(torch, rng) for _ in range(12)]:
+        options = rng.choice(({}, {"allows_single_node_partition": True}, {"skip_horizontal_fusion": True, "allows_single_node_partition": True}))
+        partitioner = Partitioner(gm, supports(functions), **options)
+        found = partitioner.propose_partitions()
+        lines += [str([[n.name for n in part.nodes] for part in found]), partitioner.fuse_partitions(found).print_readable(print_output=False)]
+    gm = torch.fx.symbolic_trace(make_net(torch)().eval())
+    modules = dict(gm.named_modules())
+    lines.append(str([tools.get_node_target(modules, n) for n in gm.graph.nodes if n.op.startswith("call")]))
+    add, once = f"{torch.__name__}.add", torch.fx.symbolic_trace(lambda x: torch.add(torch.add(x, 1), torch.sin(x)))
+    for node in once.graph.nodes:
+        node.meta["type"] = torch.float32 if node.name != "sin" else torch.float64
+    table = support.OperatorSupport({add: (((torch.float32,), (torch.float32,)), {})})
+    for chosen in (table, support.chain(table, support.OpSupports.decline_if_node_in_names({"add"})), support.OpSupports.decline_if_input_dtype(torch.float64),
+                   support.any_chain(table, supports({torch.sin}))):
+        lines.append(str([chosen.is_node_supported({}, n) for n in once.graph.nodes]))
+    last = list(gm.graph.nodes)[-2]
+    next(iter(gm.graph.nodes)).prepend(last)
+    return [*lines, tools.legalize_graph(gm).code]
 
 
 @program

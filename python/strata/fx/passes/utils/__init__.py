@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from strata import _lazy
 
-__getattr__, __dir__ = _lazy.of(globals(), parts="matcher_utils")
+__getattr__, __dir__ = _lazy.of(globals(), parts="fuser_utils matcher_utils")
