@@ -34,6 +34,7 @@ def main() -> None:
     torch.save(cases.whole(torch), OUT / "whole.pt")
     found = cases.run_whole(torch, torch.load(OUT / "whole.pt", weights_only=False))
     lines.append(f'"whole": {json.dumps(found)}')
+    torch.save(torch.eye(2).to_sparse(), OUT / "sparse.pt")
     torch.save({"a": torch.ones(2), "b": torch.arange(3)}, OUT / "legacy.pt", _use_new_zipfile_serialization=False)
     # The same content, packed by another program.
     with zipfile.ZipFile(OUT / "training.pt") as old, zipfile.ZipFile(OUT / "deflated.pt", "w", zipfile.ZIP_DEFLATED) as new:

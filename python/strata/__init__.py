@@ -44,7 +44,7 @@ del _install
 _MODULES = (
     "__config__ _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor "
     "fallback fft func fx hub jit library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
-    "special storage testing types utils warm"
+    "sparse special storage testing types utils warm"
 )
 _NAMES = {
     "_tensor_str": "set_printoptions get_printoptions printoptions",
@@ -57,7 +57,10 @@ _NAMES = {
     ),
     "_streams": "Event Stream",
     "_graph": "CompiledGraph Graph graph load_graph",
+    "_sparse_coo": "sparse_coo_tensor",
+    "_sparse_csr": "sparse_csr_tensor",
     "_stft": "istft stft",
+    "sparse": "spmm",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index"

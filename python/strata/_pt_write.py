@@ -79,7 +79,7 @@ def reduce(obj: Any) -> Any:
         return strata.Size, (tuple(obj),)
     if isinstance(obj, strata.device):
         return strata.device, (obj.type,) if obj.index is None else (obj.type, obj.index)
-    if isinstance(obj, strata.layout):
+    if isinstance(obj, strata.layout) or obj is strata.sparse_coo or obj is strata.sparse_csr:
         return strata.serialization._get_layout, (str(obj).replace("strata.", "torch."),)
     return NotImplemented
 

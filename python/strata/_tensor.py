@@ -7,7 +7,7 @@ from strata import _C
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, NoReturn
+    from typing import Any
 
 
 def _rebuild_tensor(storage, dtype, offset, size, stride, requires_grad) -> Tensor:
@@ -298,12 +298,27 @@ class Tensor(_C.TensorBase):
         """The tensor, of dtype where that is given: every tensor is dense."""
         return self if dtype is None else self.to(dtype)
 
-    def to_sparse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Raises NotImplementedError: there are no sparse tensors."""
-        raise NotImplementedError(
-            "to_sparse: tensors are dense in this version; keep indices (nonzero) and values apart, and sum with index_add "
-            "or scatter_add"
-        )
+    def to_sparse(self, sparse_dim: int | None = None, *, layout: Any = None, **_: Any) -> Tensor:
+        """The elements that are not 0 with their indices. sparse_dim: how many dims, from the left, get indices; layout:
+        strata.sparse_coo or strata.sparse_csr."""
+        from strata import _sparse_coo, sparse_csr
+
+        found = _sparse_coo.from_dense(self, sparse_dim)
+        return found.to_sparse_csr() if layout is sparse_csr else found
+
+    def to_sparse_coo(self) -> Tensor:
+        """to_sparse()."""
+        return self.to_sparse()
+
+    def to_sparse_csr(self, dense_dim: int | None = None) -> Tensor:
+        """The elements of a matrix that are not 0, by rows."""
+        return self.to_sparse().to_sparse_csr()
+
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements where the sparse mask holds one."""
+        from strata import _sparse_functions
+
+        return _sparse_functions.sparse_mask(self, mask)
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """self where condition is true, else other."""

@@ -80,3 +80,13 @@ def _rebuild_device_tensor_from_cpu_tensor(data: Tensor, dtype: strata.dtype, de
     """A tensor with the values of another, on a device."""
     tensor = data.to(device=device, dtype=dtype)
     return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _rebuild_sparse_tensor(layout: Any, data: tuple) -> Tensor:
+    """A sparse tensor of its parts. RuntimeError where they do not fit, ValueError for other layouts."""
+    if layout is strata.sparse_coo:
+        indices, values, size, *coalesced = data
+        return strata.sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
+    if layout is strata.sparse_csr:
+        return strata.sparse_csr_tensor(*data)
+    raise ValueError(f"cannot read a tensor of the layout {layout}; convert it to sparse_coo before saving")

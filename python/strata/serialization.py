@@ -296,7 +296,10 @@ def get_unsafe_globals_in_checkpoint(f: PathOrFile) -> list[str]:
 
 
 def _get_layout(name: str) -> _C.layout:
-    """The layout of that name in a file. ValueError for all but the strided one."""
-    if name.rpartition(".")[2] != "strided":
-        raise ValueError(f"expected a strided layout, got {name!r:.40}")
-    return _C.strided
+    """The layout of that name in a file. ValueError for what is none."""
+    import strata
+
+    known = {"strided": _C.strided, "sparse_coo": strata.sparse_coo, "sparse_csr": strata.sparse_csr}
+    if name.rpartition(".")[2] not in known:
+        raise ValueError(f"expected one of the layouts {sorted(known)}, got {name!r:.40}")
+    return known[name.rpartition(".")[2]]

@@ -169,8 +169,6 @@ def test_what_there_is_none_of():
     assert strata.set_flush_denormal(True) is False and strata.set_warn_always(True) is None
     with pytest.raises(RuntimeError, match="no accelerator is available"):
         x.pin_memory()
-    with pytest.raises(NotImplementedError, match="keep indices"):
-        x.to_sparse()
 
 
 def test_operators_of_python_refuse_as_they_should():

@@ -114,6 +114,12 @@ def test_files_before_1_6():
             strata.load(io.BytesIO(data[:cut]))
 
 
+def test_sparse_tensors_of_pytorch():
+    for weights_only in (True, False):
+        x = strata.load(DATA / "sparse.pt", weights_only=weights_only)
+        assert x.is_sparse and x.is_coalesced() and x.to_dense().tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
 def test_whole_objects_of_pytorch_work():
     with pytest.raises(pickle.UnpicklingError, match="strata.nn.modules.container.ModuleDict was not an allowed global"):
         strata.load(DATA / "whole.pt")

@@ -20,19 +20,8 @@ _HOMES = {
     "rmsprop": "RMSprop",
     "rprop": "Rprop",
     "sgd": "SGD",
+    "sparse_adam": "SparseAdam",
 }
-_MISSING = {
-    "SparseAdam": "use Adam: embeddings give dense gradients",
-}
-
 __all__ = _lazy.listed(_HOMES)
 
-
-def _missing(name: str) -> type:
-    way_out = _MISSING[name]
-    from strata._missing import missing_class
-
-    return missing_class(__name__, name, way_out)
-
-
-__getattr__, __dir__ = _lazy.of(globals(), _HOMES, " ".join(("lr_scheduler", "swa_utils", *_HOMES)), _missing)
+__getattr__, __dir__ = _lazy.of(globals(), _HOMES, " ".join(("lr_scheduler", "swa_utils", *_HOMES)))

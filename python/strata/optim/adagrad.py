@@ -55,3 +55,13 @@ class Adagrad(FusedOptimizer):
         total = state["sum"]
         (strata.view_as_real(total) if total.is_complex() else total).fill_(group["initial_accumulator_value"])
         return state
+
+    def _update_rows(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, values: Tensor) -> None:
+        if group["weight_decay"]:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        state = self.state[parameter]
+        state["step"] += 1
+        rate = float(group["lr"]) / (1 + (float(state["step"]) - 1) * group["lr_decay"])
+        state["sum"].index_add_(0, rows, values.square())
+        deviation = state["sum"].index_select(0, rows).sqrt_().add_(group["eps"])
+        parameter.index_add_(0, rows, values / deviation, alpha=-rate)

@@ -298,10 +298,26 @@ class Optimizer:
                     if grad is not None:
                         params.append(parameter)
                         grads.append(grad)
+                if any(type(grad) is not Tensor and grad.is_sparse for grad in grads):
+                    params, grads = self._step_sparse(group, params, grads)
                 if params:
                     self._make_state(group, params)
                     self._update(group, params, grads)
         return loss
+
+    def _step_sparse(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> tuple[list, list]:
+        """Updates the parameters whose gradients are sparse, and gives the others."""
+        found = [(p, g) for p, g in zip(params, grads, strict=True) if g.is_sparse]
+        self._make_state(group, [p for p, _ in found])
+        for parameter, grad in found:
+            grad = grad.coalesce()
+            self._update_rows(group, parameter, grad.indices()[0], -grad.values() if group.get("maximize") else grad.values())
+        rest = [(p, g) for p, g in zip(params, grads, strict=True) if not g.is_sparse]
+        return [p for p, _ in rest], [g for _, g in rest]
+
+    def _update_rows(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, values: Tensor) -> None:
+        """Updates rows of a parameter by their gradients; the gradient of the others is 0."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead")
 
     # ---- hooks
 

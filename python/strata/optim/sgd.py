@@ -57,6 +57,11 @@ class SGD(Optimizer):
                 if parameter.requires_grad and self.state[parameter].get("momentum_buffer") is None:
                     self.state[parameter]["momentum_buffer"] = strata.zeros_like(parameter)
 
+    def _update_rows(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, values: Tensor) -> None:
+        if group["momentum"] or group["weight_decay"]:
+            raise RuntimeError("SGD: momentum and weight_decay are not provided for sparse gradients; set both to 0")
+        parameter.index_add_(0, rows, values, alpha=-rate(group))
+
     def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
         if group["momentum"] == 0:
             self._call(group, params, grads, [], False)

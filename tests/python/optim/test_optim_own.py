@@ -18,11 +18,6 @@ def test_differentiable_is_refused():
             getattr(optim, name)([leaf()], differentiable=True)
 
 
-def test_missing_optimizers_name_the_way_out():
-    with pytest.raises(NotImplementedError, match="SparseAdam is not provided: use Adam"):
-        optim.SparseAdam([leaf()])
-
-
 def test_lbfgs_says_what_it_takes():
     with pytest.raises(ValueError, match="parameter groups"):
         optim.LBFGS([{"params": [leaf()]}, {"params": [leaf()]}])

@@ -30,7 +30,8 @@ def embedding(
 ) -> Tensor:
     """Rows of `weight` (V, D) at the integers of `input` (any shape S), of shape S + (D,).
 
-    padding_idx: that row gets no gradient. max_norm: the rows used are first scaled down to it, in place.
+    padding_idx: that row gets no gradient. sparse: the gradient of a leaf is a sparse tensor of the rows that were used,
+    put into weight.grad by backward (autograd.grad does not see it). max_norm: the rows used are first scaled down to it, in place.
     AssertionError for a padding_idx outside the table.
     """
     if has_torch_function_variadic(input, weight):
@@ -43,6 +44,10 @@ def embedding(
         padding_idx = padding_idx % weight.size(0)
     if max_norm is not None:
         _limit_rows_(weight.detach(), input, max_norm, norm_type)
+    if sparse and weight.requires_grad and weight.is_leaf and strata.is_grad_enabled():
+        from strata._sparse_embedding import embedding as with_sparse_gradient
+
+        return with_sparse_gradient(weight, input, padding_idx, scale_grad_by_freq)
     return _ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 

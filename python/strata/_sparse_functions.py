@@ -1,0 +1,189 @@
+"""What functions and operators do with sparse tensors: by the function's name."""
+
+from __future__ import annotations
+
+import strata
+from strata import Tensor
+from strata._sparse_coo import SparseTensor, _flat, at, from_dense
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["HANDLED"]
+
+
+def _sparse(x: Any) -> bool:
+    return isinstance(x, SparseTensor)
+
+
+def matmul(a: Any, b: Any) -> Tensor:
+    """A product of which one matrix or both are sparse. Sparse times sparse is sparse, all else dense."""
+    if _sparse(a) and _sparse(b):
+        return from_dense(_left(a, b.to_dense()))
+    if _sparse(a):
+        return _left(a, b)
+    if b.dim() != 2:
+        raise NotImplementedError("matmul: a dense tensor times a sparse one of other than 2 dims; call .to_dense()")
+    if a.dim() == 1:
+        return _left(b.t(), a)
+    return _left(b.t(), a.mT).mT
+
+
+def _left(a: SparseTensor, b: Tensor) -> Tensor:
+    """A sparse matrix times a dense one, or a vector: each value times its row, added where they go."""
+    if a.dim() != 2 or a.dense_dim() or b.dim() not in (1, 2):
+        raise NotImplementedError(f"mm: expected a sparse matrix times a matrix or vector, got {a.dim()} and {b.dim()} dims")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {'x'.join(map(str, b.shape))})"
+        )
+    rows, columns = a._indices()
+    values = a._values()
+    values = values if b.dim() == 1 else values.unsqueeze(1)
+    return values.new_zeros((a.shape[0], *b.shape[1:])).index_add(0, rows, values * b.index_select(0, columns))
+
+
+def addmm(input: Tensor, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta * input + alpha * mat1 @ mat2."""
+    product = matmul(mat1, mat2)
+    return add(product * alpha if alpha != 1 else product, input * beta if beta != 1 else input)
+
+
+def add(a: Any, b: Any, *, alpha: Any = 1) -> Tensor:
+    """a + alpha * b. Both sparse: sparse; one dense tensor: dense. RuntimeError for numbers, which would fill all places."""
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        raise RuntimeError("add: a sparse tensor and a number: the sum would be dense; call .to_dense() first")
+    if alpha != 1:
+        b = mul(b, alpha) if _sparse(b) else b * alpha
+    if not (_sparse(a) and _sparse(b)):
+        return (a.to_dense() if _sparse(a) else a) + (b.to_dense() if _sparse(b) else b)
+    if a.shape != b.shape or a.sparse_dim() != b.sparse_dim():
+        raise RuntimeError(f"add: expected sparse tensors of one size, got {list(a.shape)} and {list(b.shape)}")
+    indices = strata.cat([a._indices(), b._indices()], 1)
+    found = SparseTensor.make(indices, strata.cat([a._values(), b._values()]), a.shape).coalesce()
+    return found.to_sparse_csr() if a.layout is b.layout is strata.sparse_csr else found
+
+
+def sub(a: Any, b: Any, *, alpha: Any = 1) -> Tensor:
+    return add(a, b, alpha=-alpha)
+
+
+def rsub(a: Any, b: Any, *, alpha: Any = 1) -> Tensor:
+    return sub(b, a, alpha=alpha)
+
+
+def mul(a: Any, b: Any) -> Tensor:
+    """Elementwise: with a number, or a dense or sparse tensor of the same size; sparse."""
+    if not _sparse(a):
+        a, b = b, a
+    if isinstance(b, Tensor) and b.dim():
+        if b.shape != a.shape:
+            raise NotImplementedError(f"mul: a sparse tensor of size {list(a.shape)} and a tensor of {list(b.shape)}; call .to_dense()")
+        a = a.coalesce() if a.layout is strata.sparse_coo else a
+        return a._like(a._values() * at(b, a._indices()))
+    return a._like(a._values() * b)
+
+
+def div(a: Any, b: Any, *, rounding_mode: Any = None) -> Tensor:
+    """By a number, or a tensor of one element."""
+    if not _sparse(a) or (isinstance(b, Tensor) and b.dim()):
+        raise NotImplementedError("div: of sparse tensors by numbers alone; call .to_dense()")
+    return a._like(a._values().div(b, rounding_mode=rounding_mode))
+
+
+def _of_values(name: str) -> Callable:
+    """A function that leaves zeros zeros, of each element."""
+
+    def function(x: SparseTensor, *args: Any, **kwargs: Any) -> Tensor:
+        x = x.coalesce() if x.layout is strata.sparse_coo else x
+        return x._like(getattr(x._values(), name)(*args, **kwargs))
+
+    return function
+
+
+def sum_(x: SparseTensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The sum of all, dense; over dims: sparse, or dense where no sparse dim is left."""
+    x = x if dtype is None else x.to(dtype)
+    if dim is None:
+        return x._values().sum()
+    if keepdim:
+        raise NotImplementedError("sum: keepdim of a sparse tensor; call .to_dense()")
+    dims = sorted(d % x.dim() for d in ([dim] if isinstance(dim, int) else dim))
+    n = x.sparse_dim()
+    values, size = x._values(), [s for d, s in enumerate(x.shape) if d not in dims]
+    inner = [d - n + 1 for d in dims if d >= n]
+    values = values.sum(inner) if inner else values
+    left = [d for d in range(n) if d not in dims]
+    if not left:
+        return values.sum(0)
+    return SparseTensor.make(x._indices()[left], values, size, x.is_coalesced() and len(left) == n).coalesce()
+
+
+def softmax(x: SparseTensor, dim: int, dtype: Any = None, log: bool = False) -> SparseTensor:
+    """softmax over the elements that are held, along a sparse dim."""
+    x = (x if dtype is None else x.to(dtype)).coalesce()
+    dim = dim % x.dim()
+    if dim >= x.sparse_dim() or x.dense_dim():
+        raise NotImplementedError("softmax: of a sparse tensor without dense dims; call .to_dense()")
+    others = [d for d in range(x.sparse_dim()) if d != dim]
+    groups = _flat(x._indices()[others], [x.shape[d] for d in others])
+    _, group = strata.unique(groups, return_inverse=True)
+    count = int(group.max()) + 1 if group.numel() else 0
+    values = x._values()
+    highest = values.detach().new_full((count,), -strata.inf).scatter_reduce(0, group, values.detach(), "amax")
+    shifted = values - highest.index_select(0, group)
+    total = shifted.new_zeros(count).index_add(0, group, shifted.exp()).index_select(0, group)
+    return x._like(shifted - total.log() if log else shifted.exp() / total)
+
+
+def cat(tensors: Any, dim: int = 0) -> SparseTensor:
+    """Sparse tensors one after the other along a sparse dim."""
+    first, dim = tensors[0], dim % tensors[0].dim()
+    indices, offset = [], 0
+    for x in tensors:
+        shift = strata.zeros(x.sparse_dim(), 1, dtype=strata.int64)
+        shift[dim] = offset
+        indices.append(x._indices() + shift)
+        offset += x.shape[dim]
+    size = list(first.shape)
+    size[dim] = offset
+    return SparseTensor.make(strata.cat(indices, 1), strata.cat([x._values() for x in tensors]), size)
+
+
+def norm(x: SparseTensor, p: Any = "fro", dim: Any = None, **_: Any) -> Tensor:
+    """Of all elements."""
+    if dim is not None:
+        raise NotImplementedError("norm: of all elements of a sparse tensor alone; call .to_dense()")
+    return strata.norm(x.coalesce()._values() if x.layout is strata.sparse_coo else x._values(), p)
+
+
+def sparse_mask(x: Tensor, mask: SparseTensor) -> SparseTensor:
+    """The elements of x where the mask holds one."""
+    mask = mask.coalesce()
+    return mask._like(at(x, mask._indices()))
+
+
+def zeros_like(x: SparseTensor, **_: Any) -> SparseTensor:
+    return x._like(x._values()[:0].detach(), x._indices()[:, :0], x.shape)
+
+
+def equal(a: Any, b: Any) -> bool:
+    return strata.equal(a.to_dense(), b.to_dense())
+
+
+HANDLED: dict[str, Callable] = {
+    "mm": matmul, "matmul": matmul, "__matmul__": matmul, "spmm": matmul, "mv": matmul, "dot": matmul,
+    "addmm": addmm, "add": add, "__add__": add, "__radd__": lambda a, b: add(b, a), "sub": sub, "rsub": rsub, "mul": mul,
+    "multiply": mul, "div": div, "true_divide": div, "__truediv__": div, "sum": sum_, "cat": cat, "concat": cat,
+    "norm": norm, "sparse_mask": sparse_mask, "zeros_like": zeros_like, "equal": equal, "softmax": softmax,
+    "t": SparseTensor.t, "transpose": SparseTensor.transpose, "to_dense": SparseTensor.to_dense,
+    "to_sparse": SparseTensor.to_sparse, "clone": SparseTensor.clone, "detach": SparseTensor.detach,
+    "numel": SparseTensor.numel, "is_floating_point": SparseTensor.is_floating_point, "is_complex": SparseTensor.is_complex,
+    "is_same_size": lambda a, b: a.shape == b.shape, "is_meta": lambda x: False,
+    "log_softmax": lambda x, dim, dtype=None: softmax(x, dim, dtype, log=True),
+}  # fmt: skip
+HANDLED["neg"] = HANDLED["negative"] = lambda x: mul(x, -1)
+for _name in "abs sqrt relu sin tanh asin atan sinh expm1 log1p ceil floor round sign trunc pow square nan_to_num".split():
+    HANDLED[_name] = _of_values(_name)

@@ -1,0 +1,60 @@
+"""Adam for sparse gradients: moments of rows move only when the rows have a gradient. Source: arXiv:1412.6980."""
+
+from __future__ import annotations
+
+import strata
+from strata import Tensor
+
+from .optimizer import Optimizer, check_betas, check_lr
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .optimizer import Params
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(Optimizer):
+    """Adam over the rows that sparse gradients hold. ValueError for settings out of range; RuntimeError for dense gradients."""
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_betas(betas)
+        if not eps > 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        sparse = [i for group in self.param_groups for i, p in enumerate(group["params"]) if getattr(p, "is_sparse", False)]
+        if sparse:
+            raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+
+    def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
+        zeros = strata.zeros_like(parameter, memory_format=strata.preserve_format)
+        return {"step": 0, "exp_avg": zeros, "exp_avg_sq": zeros.clone()}
+
+    def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:
+        raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+
+    def _update_rows(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, values: Tensor) -> None:
+        if not rows.numel():
+            return
+        state, (beta1, beta2) = self.state[parameter], group["betas"]
+        state["step"] += 1
+        moments = []
+        for name, beta, new in (("exp_avg", beta1, values), ("exp_avg_sq", beta2, values.square())):
+            old = state[name].index_select(0, rows)
+            change = (new - old) * (1 - beta)
+            state[name].index_add_(0, rows, change)
+            moments.append(change + old)
+        first, second = moments
+        step = int(state["step"])
+        rate = float(group["lr"]) * (1 - beta2**step) ** 0.5 / (1 - beta1**step)
+        parameter.index_add_(0, rows, first / second.sqrt().add_(group["eps"]), alpha=-rate)

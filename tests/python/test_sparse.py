@@ -1,0 +1,100 @@
+"""Sparse tensors beside dense ones: the same numbers and gradients, and refusals. What they print is in printed/sparse.py."""
+
+import math
+
+import pytest
+import strata
+from strata import sparse
+from strata.testing import assert_close
+
+
+def random(*size, dtype=strata.float64):
+    dense = strata.randn(*size, dtype=dtype)
+    return dense * (strata.rand(*size) < 0.4)
+
+
+@pytest.mark.parametrize("form", ["to_sparse", "to_sparse_csr"])
+def test_products_and_sums_are_those_of_dense_matrices(form):
+    strata.manual_seed(0)
+    a, b, d = random(7, 5), random(5, 6), strata.randn(5, 3, dtype=strata.float64)
+    x = getattr(a, form)()
+    assert_close(x @ d, a @ d)
+    assert_close(d.t() @ x.t(), d.t() @ a.t())
+    assert_close((x @ b.to_sparse()).to_dense(), a @ b)
+    assert_close((x + x * 2).to_dense(), a * 3)
+    assert_close(x.to_dense(), a)
+    assert_close(sparse.sum(x), a.sum())
+    assert_close(strata.relu(x).to_dense(), a.relu())
+
+
+def test_duplicates_add():
+    strata.manual_seed(0)
+    indices = strata.randint(0, 4, (3, 50))
+    values = strata.randn(50, 2, dtype=strata.float64)
+    x = strata.sparse_coo_tensor(indices, values, (4, 4, 4, 2))
+    dense = strata.zeros(4, 4, 4, 2, dtype=strata.float64).index_put(tuple(indices), values, accumulate=True)
+    assert_close(x.to_dense(), dense)
+    assert_close(x.coalesce().to_dense(), dense)
+    places = x.coalesce().indices()
+    assert bool(((places[0] * 16 + places[1] * 4 + places[2]).diff() > 0).all())
+    assert_close(sparse.sum(x, (0, 3)).to_dense(), dense.sum((0, 3)))
+
+
+def test_gradients():
+    strata.manual_seed(0)
+    indices = strata.tensor([[0, 1, 1, 2, 0], [2, 0, 2, 1, 2]])
+    values = strata.randn(5, dtype=strata.float64, requires_grad=True)
+    dense = strata.randn(3, 2, dtype=strata.float64, requires_grad=True)
+
+    def made(values):
+        return strata.sparse_coo_tensor(indices, values, (3, 3))
+
+    for function in (
+        lambda v, d: sparse.mm(made(v), d),
+        lambda v, d: made(v).coalesce().values() * 2,
+        lambda v, d: sparse.softmax(made(v), 1).to_dense() @ d,
+        lambda v, d: sparse.sum(made(v) * made(v), 0).to_dense(),
+        lambda v, d: (made(v) + made(v).t()).to_dense() @ d,
+        lambda v, d: sparse.sampled_addmm(made(v).coalesce(), d, d.t()).values(),
+    ):
+        assert strata.autograd.gradcheck(function, (values, dense))
+
+
+def test_a_graph_network_learns():
+    strata.manual_seed(0)
+    edges = strata.tensor([[0, 1, 2, 3, 0, 4], [1, 2, 0, 4, 3, 3]])
+    adjacency = strata.sparse_coo_tensor(edges, strata.ones(6), (5, 5)).coalesce()
+    weight = strata.nn.Linear(5, 2)
+    weight.register_buffer("adjacency", adjacency)
+    optimizer = strata.optim.Adam(weight.parameters(), lr=0.1)
+    labels = strata.tensor([0, 0, 0, 1, 1])
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = strata.nn.functional.cross_entropy(strata.spmm(weight.adjacency, weight(strata.eye(5))), labels)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.1 and weight.state_dict()["adjacency"].is_sparse
+
+
+def test_refusals():
+    x = strata.eye(3).to_sparse()
+    for function in (strata.exp, strata.cumsum, lambda x: x + 1, lambda x: x[0:2], lambda x: strata.matmul(x, strata.ones(2, 3, 3))):
+        with pytest.raises((NotImplementedError, RuntimeError, TypeError), match="dense|sparse|cumsum"):
+            function(x)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        sparse.mm(x, strata.ones(2, 2))
+    with pytest.raises(RuntimeError, match="found negative index -1 for dim 0"):
+        strata.sparse_coo_tensor([[-1]], [1.0], (2,))
+    with pytest.raises(RuntimeError, match="size is inconsistent with indices"):
+        strata.sparse_coo_tensor([[2]], [1.0], (2,))
+    with pytest.raises(RuntimeError, match="crow_indices"):
+        strata.sparse_csr_tensor([0, 2], [0], [1.0], (1, 1))
+    with pytest.raises(RuntimeError, match="same nnz"):
+        strata.sparse_coo_tensor([[0, 1]], [1.0], (2,))
+
+
+def test_nothing_reads_the_carrier():
+    """What would compute with the object as if it were dense finds NaN, never zeros that look right."""
+    x = strata.eye(3).to_sparse()
+    with strata._C.DisableTorchFunctionSubclass():
+        assert all(math.isnan(v) for v in strata.Tensor.flatten(x).as_subclass(strata.Tensor).tolist())
