@@ -118,7 +118,7 @@ def reduce_graph_module(body: dict[str, Any], written: list[tuple], codegen: Any
     return made
 
 
-def _copy_attribute(source: nn.Module, to: nn.Module, path: str) -> None:
+def _copy_attr(source: nn.Module, to: nn.Module, path: str) -> None:
     """Gives `to` what `source` has under a path, with empty modules on the way there."""
     *prefix, field = path.split(".")
     for name in prefix:
@@ -139,7 +139,7 @@ def _put(module: nn.Module, name: str, value: Any) -> None:
         setattr(module, name, value)
 
 
-def _assign_attribute(value: Any, to: nn.Module, path: str) -> None:
+def _assign_attr(value: Any, to: nn.Module, path: str) -> None:
     *prefix, field = path.split(".")
     for name in prefix:
         inner = getattr(to, name, None)
@@ -185,15 +185,15 @@ class GraphModule(nn.Module):
             if isinstance(root, _Bare):
                 for members in (root.named_children(), root.named_buffers(), root.named_parameters()):
                     for name, _ in members:
-                        _copy_attribute(root, self, name)
+                        _copy_attr(root, self, name)
             for node in named:
-                _copy_attribute(root, self, node.target)
+                _copy_attr(root, self, node.target)
         elif isinstance(root, dict):
             for node in named:
                 if node.target not in root:
                     raise RuntimeError(f"Node {node} referenced target {node.target} but that target was not provided in ``root``!")
             for path in sorted((node.target for node in named), key=lambda path: path.count(".")):
-                _assign_attribute(root[path], self, path)
+                _assign_attr(root[path], self, path)
         else:
             raise RuntimeError(f"Unsupported type {root} passed for root!")
         tracer = graph._tracer_cls

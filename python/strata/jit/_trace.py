@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from _thread import _local
+from _thread import _local, allocate_lock
 from typing import NamedTuple
 
 import strata
@@ -138,7 +138,7 @@ def _watched(name: str, method: Callable) -> Callable:
 
 
 class _Captured(Graph):
-    """A graph whose results are the function's, and the tensors whose values were read."""
+    """A graph whose results are the function's, with the tensors whose values were read where there are any."""
 
     def __init__(self, f: Any, args: tuple, kwargs: dict[str, Any]):
         self.reads: list[Read] = []
@@ -149,7 +149,7 @@ class _Captured(Graph):
             with _Watch() as watch:
                 returned = f(*args, **kwargs)
             self.reads = watch.reads
-            return returned, watch.kept
+            return (returned, watch.kept) if watch.kept else returned
 
         return super()._record(watched, *rest)
 
@@ -170,6 +170,7 @@ class Trace:
         self.graphs: list[Any] = []  # each with its reads
         self.modes: list[tuple[strata.nn.Module, bool]] = []
         self._by_form: dict[Any, Callable] = {}
+        self._lock = allocate_lock()
 
     @property
     def graph(self) -> Graph:
@@ -203,6 +204,7 @@ class Trace:
         """One more graph, with its reads, for arguments of that form."""
         self.graphs.append(graph)
         self._by_form[form] = self._runner(graph)
+        self._last = form, self._by_form[form]
 
     def forms(self) -> list[tuple[Any, Any]]:
         """Each form of arguments, with its graph."""
@@ -220,6 +222,8 @@ class Trace:
 
     def _runner(self, graph: Any) -> Callable:
         compiled, reads, name = graph.compile(), graph.reads, self.name
+        if not reads:
+            return compiled
 
         def run(*args: Any, **kwargs: Any) -> Any:
             returned, kept = compiled(*args, **kwargs)
@@ -232,26 +236,37 @@ class Trace:
         return run
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        form = form_of(args, kwargs)
-        run = self._by_form.get(form)
-        if run is None:
-            if self.f is None:
-                known = "; ".join(map(form_text, self._by_form))
-                raise ValueError(
-                    f"{self.name}: the loaded trace takes ({known}), got ({form_text(form)}). Before it is saved, call the traced module once with "
-                    "such inputs: save keeps the graph of each form"
-                )
-            self._capture_again(args, kwargs)
-            run = self._by_form[form]
+        last, run = self._last
+        try:
+            return run(*args, **kwargs)  # a graph says itself, before it runs, what it was not captured for
+        except (RuntimeError, ValueError):
+            form = form_of(args, kwargs)
+            if form == last:
+                raise
+        with self._lock:
+            if form not in self._by_form:
+                self._not_seen(form, args, kwargs)
+        self._last = form, run = form, self._by_form[form]
         return run(*args, **kwargs)
+
+    def _not_seen(self, form: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Traces the function for one more form of arguments, where there is a function."""
+        if self.f is None:
+            known = "; ".join(map(form_text, self._by_form))
+            raise ValueError(
+                f"{self.name}: the loaded trace takes ({known}), got ({form_text(form)}). Before it is saved, call the traced module once with "
+                "such inputs: save keeps the graph of each form"
+            )
+        self._capture_again(args, kwargs)
 
     def code(self) -> str:
         """The example's graph as Python code."""
         gm = strata.fx.from_graph(self.graph)
-        output = gm.graph.output_node()
-        output.args = (output.args[0][0],)  # without what guards read
-        gm.graph.eliminate_dead_code()
-        gm.recompile()
+        if self.graph.reads:
+            output = gm.graph.output_node()
+            output.args = (output.args[0][0],)  # without what guards read
+            gm.graph.eliminate_dead_code()
+            gm.recompile()
         return gm.code.lstrip("\n").rstrip(" ")
 
 

@@ -147,6 +147,13 @@ def test_a_module_traced_shows_its_parts():
     assert same(names["forward"](net, x[:2].repeat(4, 1)[:5]), net(x[:2].repeat(4, 1)[:5]))
 
 
+def test_a_convolution_takes_a_larger_picture():
+    conv = nn.Conv2d(1, 1, 3)
+    traced = strata.jit.trace(conv, strata.rand(1, 1, 3, 3))
+    x = strata.rand(1, 1, 28, 28)
+    assert same(traced(x), conv(x))
+
+
 def test_gradients_go_through():
     net = Net().eval()
     traced = strata.jit.trace(net, strata.randn(4, 3))
@@ -342,3 +349,33 @@ def test_threads_trace_at_once():
     for thread in threads:
         thread.join()
     assert not failed and "__float__" not in vars(strata.Tensor)
+
+
+def test_threads_call_one_trace_with_several_shapes():
+    traced, failed = strata.jit.trace(lambda x: x * 2 + x.shape[0], strata.ones(1)), []
+    start = threading.Barrier(6)
+
+    def work(k):
+        try:
+            start.wait()
+            for i in range(50):
+                x = strata.full(((i + k) % 7 + 1,), float(i))
+                assert same(traced(x), x * 2 + x.shape[0])
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and len(traced._trace.graphs) == 7
+
+
+def test_errors_of_operators_come_through():
+    traced = strata.jit.trace(lambda x, i: x[i], (strata.ones(3), strata.tensor([0, 1])))
+    with pytest.raises(IndexError):
+        traced(strata.ones(3), strata.tensor([0, 9]))
+    assert len(traced._trace.graphs) == 1
+    x = strata.ones(3, requires_grad=True)
+    assert traced(x, strata.tensor([0, 1])).requires_grad and not traced(x.detach(), strata.tensor([0, 1])).requires_grad
