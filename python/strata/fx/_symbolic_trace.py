@@ -64,6 +64,14 @@ class PHWithMeta(PHBase):
         self.ph_key = ph_key
 
 
+def _annotation(function: Callable, name: str) -> Any:
+    """The annotation of an argument. The layers of strata.nn say it as text, of which tensors alone are shown."""
+    found = getattr(function, "__annotations__", {}).get(name)
+    if isinstance(found, str) and (function.__module__ or "").startswith("strata."):
+        return strata.Tensor if found == "Tensor" else None
+    return found
+
+
 def _with_positional(function: types.FunctionType, count: int) -> types.FunctionType:
     """The function with its first `count` variables as positional arguments: *args and **kwargs are given as they are."""
     code = function.__code__
@@ -247,11 +255,11 @@ class Tracer(TracerBase):
         _here.tracers.append(self)
         try:
             fn, args = self.create_args_for_root(fn, isinstance(root, nn.Module), concrete_args)
-            annotations = getattr(inspect.unwrap(fn), "__annotations__", {})
+            returned = _annotation(inspect.unwrap(fn), "return")
             with Patcher() as patcher:
                 self._patch(patcher, variables)
                 result = fn(*args)
-                self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=annotations.get("return"))
+                self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=returned)
         finally:
             _here.tracers.pop()
             self.submodule_paths = None
@@ -318,11 +326,11 @@ class Tracer(TracerBase):
     def _argument(self, name: str, concrete: dict[str, Any], signature: inspect.Signature, plain: Callable) -> Any:
         """The stand-in for an argument, or what concrete_args says of it."""
         if name[0] == "*":
-            return self.create_proxy("placeholder", name, (), {}, type_expr=plain.__annotations__.get(name))
+            return self.create_proxy("placeholder", name, (), {}, type_expr=_annotation(plain, name))
         declared = signature.parameters[name].default
         default = () if declared is inspect.Parameter.empty else (declared,)
         if name not in concrete:
-            return self.create_proxy("placeholder", name, default, {}, type_expr=plain.__annotations__.get(name))
+            return self.create_proxy("placeholder", name, default, {}, type_expr=_annotation(plain, name))
         count = 0
 
         def leaf(value: Any) -> Any:

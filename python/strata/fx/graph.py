@@ -132,6 +132,8 @@ class Graph:
         if callable(target):
             name = target.__name__
         else:
+            if not isinstance(target, str):
+                raise AssertionError(f"Expected target to be str, got {type(target)}")
             name = target[2:-2] if target.startswith("__") and target.endswith("__") else target
         return re.sub(r"(?<=[a-z])([A-Z])", r"_\1", name).lower()
 
