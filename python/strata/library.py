@@ -116,6 +116,14 @@ class Library:
         self._defined.append(op)
         return op.name().split("::", 1)[1]
 
+    def expression(self, schema: str, text: str, *, grad: dict[str, str] | None = None, dtypes: Any = None, promote: str = "common") -> OpOverload:
+        """Defines an operator by an expression of its arguments, as strata.library.expression does, for as long as this lasts."""
+        from strata._expression import define
+
+        if self.kind == "IMPL":
+            raise ValueError("Library: expression needs the kind 'DEF' or 'FRAGMENT', this one is of kind 'IMPL'")
+        return define(self, schema, text, grad or {}, dtypes, promote)
+
     def impl(
         self,
         op_name: str | OpOverload,
@@ -342,6 +350,24 @@ def override(op: str | OpOverload, fn: Callable, key: str = "CPU") -> Iterator[N
         yield
     finally:
         _undo(tokens, [])
+
+
+def expression(
+    schema: str, text: str, /, *, grad: dict[str, str] | None = None, dtypes: Any = None, promote: str = "common"
+) -> OpOverload:
+    """Defines an operator that computes each element by an expression, as an entry of the operator table does: it broadcasts,
+    is compiled when it is first called, becomes a part of fused kernels, and runs on every device, with the same bits.
+
+    schema: "mylib::swish(Tensor self, float beta=1.0) -> Tensor", of tensors and numbers. text: of their names, in the
+    table's language (docs/add-an-operator.md): "self * sigmoid(beta * self)"; several lines are `name = expression`, the
+    last one `result = ...`. grad: by argument the expression of its gradient, in which `grad` is the result's. dtypes: of the
+    computation, the floating-point ones by default. promote: "common", or "float" where integers become the default dtype.
+
+    ValueError where schema, text or a derivative make no sense, RuntimeError where the operator exists.
+    """
+    return _library(_name_of(schema.split("(")[0]).split("::")[0], None).expression(
+        schema.split("::", 1)[1], text, grad=grad, dtypes=dtypes, promote=promote
+    )
 
 
 def custom_op(

@@ -1,5 +1,6 @@
 #include "run/kernels.h"
 
+#include <atomic>
 #include <string>
 #include <unordered_map>
 
@@ -24,6 +25,8 @@ struct Tables {
   }
 };
 
+std::atomic<const StrataKernelEntry* (*)(const char*, DType)> kernel_source{nullptr};
+
 }  // namespace
 
 const StrataKernelEntry* find_kernel(const char* name, DType dtype) {
@@ -34,8 +37,11 @@ const StrataKernelEntry* find_kernel(const char* name, DType dtype) {
     if (it == tables->entries[isa].end()) continue;
     return it->second->outputs ? it->second : find_kernel(name, DType::F32);
   }
-  return nullptr;
+  const auto source = kernel_source.load(std::memory_order_relaxed);
+  return source ? source(name, dtype) : nullptr;
 }
+
+void set_kernel_source(const StrataKernelEntry* (*source)(const char* name, DType dtype)) { kernel_source = source; }
 
 void raise_status(int32_t status, const char* op, ErrorKind outside) {
   if (status & 1)

@@ -8,6 +8,7 @@
 #include "bind/tensor/tensor.h"
 #include "dispatch/boxed.h"
 #include "grad/library.h"
+#include "jit/expression.h"
 
 namespace strata::py {
 
@@ -110,6 +111,21 @@ PyObject* make_token(Operator& op, KeySlot slot, OperatorTable::Saved saved) {
 PyObject* define(PyObject*, PyObject* schema) {
   return guarded(
       [&] { return new_reference(operator_object(define_operator(std::string(to_Str(schema))))).release(); });
+}
+
+// _dispatch_expression(schema, text, dtypes, float) -> OpOverload
+PyObject* expression(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *schema, *text, *dtypes;
+    int to_float = 0;
+    if (!PyArg_ParseTuple(args, "UUOp", &schema, &text, &dtypes, &to_float)) return nullptr;
+    jit::Expression e{std::string(to_Str(schema)), std::string(to_Str(text)), 0,
+                      to_float ? eager::Promote::Float : eager::Promote::Common};
+    Own list(checked(PySequence_Fast(dtypes, "expression: dtypes: expected a sequence of dtypes")));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.get()); ++i)
+      e.dtypes |= 1u << int(to_DType(PySequence_Fast_GET_ITEM(list.get(), i)));
+    return new_reference(operator_object(jit::define_expression(e))).release();
+  });
 }
 
 // _dispatch_undefine(op)
@@ -256,6 +272,7 @@ PyObject* shape_only(PyObject*, PyObject* o) {
 
 PyMethodDef functions[] = {{"_shape_only", shape_only, METH_O, nullptr},
                            {"_dispatch_define", define, METH_O, nullptr},
+                           {"_dispatch_expression", expression, METH_VARARGS, nullptr},
                            {"_dispatch_undefine", undefine, METH_O, nullptr},
                            {"_dispatch_impl", impl, METH_VARARGS, nullptr},
                            {"_library_failures", failures, METH_NOARGS, nullptr},

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "lower/added.h"
 #include "lower/expr/build.h"
 
 namespace strata::jit {
@@ -19,8 +20,8 @@ ArrayRef<const lower::KernelDesc*> descriptions(std::string_view kernel) {
     return made;
   }();
   const auto at = table.find(kernel);
-  if (at == table.end()) return {};
-  return {at->second.data(), at->second.size()};
+  if (at != table.end()) return {at->second.data(), at->second.size()};
+  return lower::added_descriptions(kernel);
 }
 
 namespace {
