@@ -107,11 +107,17 @@ class OpOverloadPacket:
             self._known, self._sorted = full, found
         return self._sorted
 
-    def _fitting(self, args: tuple, kwargs: dict) -> OpOverload:
+    def _fitting(self, args: tuple, kwargs: dict) -> Callable:
+        """The overload whose schema the arguments fit, or what the class of an argument answers instead."""
         candidates = self._candidates()
         for op in candidates:
             if _C._op_fits(op, args, kwargs):
                 return op
+        given = [*args, *kwargs.values()]
+        given += [v for nest in given if isinstance(nest, (list, tuple)) for v in nest]
+        others = tuple(v for v in given if hasattr(type(v), "__torch_function__") and not isinstance(v, _C.TensorBase))
+        if others:  # of a class that is no tensor's, as a tracer's stand-ins
+            return lambda *args, **kwargs: _C._handle_torch_function(self, others, args, kwargs)
         if len(candidates) == 1:
             return candidates[0]
         shown = "\n".join(f"  {op._schema_text}" for op in candidates)
@@ -119,11 +125,6 @@ class OpOverloadPacket:
         raise TypeError(f"{self._qualified_op_name}: no overload takes ({kinds}); they are\n{shown}")
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        given = [*args, *kwargs.values()]
-        given += [v for nest in given if isinstance(nest, (list, tuple)) for v in nest]
-        others = tuple(v for v in given if hasattr(type(v), "__torch_function__") and not isinstance(v, _C.TensorBase))
-        if others:  # a class that is no tensor's, whose values fit no overload, as a tracer's stand-ins
-            return _C._handle_torch_function(self, others, args, kwargs)
         return self._fitting(args, kwargs)(*args, **kwargs)
 
     def __getattr__(self, overload: str) -> OpOverload:
