@@ -21,13 +21,12 @@ _WAY_OUT = "call the function or module as it is, without the decorator; graphs 
 
 script = missing_decorator(__name__, "script", _WAY_OUT)
 script_method = missing_decorator(__name__, "script_method", _WAY_OUT)
-freeze = missing_function(__name__, "freeze", "leave the call out; a trace runs compiled kernels, with the parameters as they are")
-optimize_for_inference = missing_function(__name__, "optimize_for_inference", "leave the call out; a trace runs compiled kernels")
 fork = missing_function(__name__, "fork", "use concurrent.futures")
 wait = missing_function(__name__, "wait", "use concurrent.futures")
 
 _NAMES = {
     "_files": "load save",
+    "_freeze": "freeze optimize_for_inference",
     "_module": "RecursiveScriptModule ScriptFunction ScriptModule TopLevelTracedModule TracedModule trace trace_module",
     "_trace": "TracerWarning TracingCheckError",
 }

@@ -379,3 +379,26 @@ def test_errors_of_operators_come_through():
     assert len(traced._trace.graphs) == 1
     x = strata.ones(3, requires_grad=True)
     assert traced(x, strata.tensor([0, 1])).requires_grad and not traced(x.detach(), strata.tensor([0, 1])).requires_grad
+
+
+def test_frozen_modules_keep_their_parameters():
+    net = Net()
+    traced = strata.jit.trace(net.eval(), strata.randn(4, 3))
+    frozen = strata.jit.freeze(traced)
+    x, y = strata.randn(4, 3), strata.randn(7, 3)
+    expected = net(x).detach(), net(y).detach()
+    with strata.no_grad():
+        net.layers[0].weight.zero_()
+        net.norm.running_mean.fill_(3)
+    assert same(frozen(x), expected[0]) and same(frozen(y), expected[1]) and not frozen(x).requires_grad
+    assert not same(traced(x), expected[0]) and not list(frozen.parameters()) and not frozen.state_dict()
+    assert strata.jit.optimize_for_inference(frozen) is frozen
+    assert same(strata.jit.optimize_for_inference(traced)(y), net(y))
+    with pytest.raises(RuntimeError, match="only implemented for modules in eval mode"):
+        strata.jit.freeze(traced.train())
+    with pytest.raises(RuntimeError, match="expects a ScriptModule"):
+        strata.jit.freeze(net)
+    buffer = io.BytesIO()
+    frozen.save(buffer)
+    buffer.seek(0)
+    assert same(strata.jit.load(buffer)(x), expected[0])
