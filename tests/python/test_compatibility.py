@@ -49,7 +49,7 @@ def test_compilers_say_what_to_do():
 
     with pytest.raises(NotImplementedError, match="script is not provided: call the function or module as it is"):
         scripted(1)
-    for call in (lambda: strata.jit.script(nn.ReLU()), 
+    for call in (lambda: strata.jit.script(nn.ReLU()),
                  lambda: strata.onnx.export(nn.ReLU(), (), "f"),
                  lambda: strata.hub.load("a/b", "c"), lambda: strata.utils.model_zoo.load_url("x")):  # fmt: skip
         with pytest.raises(NotImplementedError, match="is not provided: "):
