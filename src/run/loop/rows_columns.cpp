@@ -274,14 +274,29 @@ class Columns {
           cast(from, step, to, width, run * wide_);
         else if (o.dtype == o.kernel && apart == width && step > width)
           transpose(width, from, step, to, wide_ * width, wide_, run);
-        else if (std::abs(apart) < std::abs(step))
-          for (int64_t c = 0; c < wide_; ++c) cast(from + c * step, apart, to + c * width, wide_ * width, run);
+        else if (std::abs(apart) < std::abs(step) && width <= 8)
+          stage_along(cast, from, step, apart, run, to, width);
         else
           for (int64_t r = 0; r < run; ++r) cast(from + r * apart, step, to + r * wide_ * width, width, wide_);
         to += run * wide_ * width;
         first += run;
         count -= run;
       }
+    }
+
+    // `run` elements of each column, which are near each other: taken column by column, some of them, and turned, since
+    // single elements so far apart as they go to would meet in one set of the cache.
+    void stage_along(CastFn cast, const char* from, int64_t step, int64_t apart, int64_t run, char* to,
+                     int64_t width) const {
+      constexpr int64_t kBytes = 8192, kSide = 32;
+      alignas(64) char taken[kBytes];
+      for (int64_t r = 0; r < run; r += kSide)
+        for (int64_t c = 0; c < wide_; c += kSide) {
+          const int64_t high = std::min(kSide, run - r), many = std::min(kSide, wide_ - c);
+          for (int64_t k = 0; k < many; ++k)
+            cast(from + (c + k) * step + r * apart, apart, taken + k * high * width, width, high);
+          transpose(width, taken, high * width, to + (r * wide_ + c) * width, wide_ * width, many, high);
+        }
     }
 
     // ---- calls of the kernel
