@@ -78,6 +78,8 @@ class Told final : public eager::LaunchObserver {
   }
   void other() override { whole = false; }
 
+  bool empty() const { return launches_.empty(); }
+
   bool fills(const Tensor& t) const {
     return std::find(filled_.begin(), filled_.end(), t.storage().get()) != filled_.end();
   }
@@ -185,6 +187,18 @@ bool is_filled(const Operator& op, const Told& told, const Stack& args, const St
   return all;
 }
 
+// Whether an index may be refused though there is nothing to launch: the dim that it names has no places.
+bool may_refuse(const Operator& op, const Stack& args) {
+  const std::optional<OpInfo> said = info(op);
+  if (!said || said->acts.find("raises") == said->acts.npos) return false;
+  const Schema& schema = op.schema();
+  for (size_t i = 0; i < args.size(); ++i)
+    if (schema.args[i].name == "index" && args[i].is_tensor() && args[i].get<Tensor>().defined() &&
+        args[i].get<Tensor>().numel() > 0)
+      return true;
+  return false;
+}
+
 // True where the operator ran on the device.
 bool run_by_launches(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
   Twins twins(unit, Twins::Shapes);
@@ -205,7 +219,7 @@ bool run_by_launches(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
     if (apart) throw;
     return false;
   }
-  if (!told.whole || !is_filled(op, told, given, results)) return false;
+  if (!told.whole || !is_filled(op, told, given, results) || (told.empty() && may_refuse(op, given))) return false;
   twins.carry_over(op.schema(), stack);
   told.run(unit, twins);
   stack = twins.back(results);

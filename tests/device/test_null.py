@@ -183,6 +183,17 @@ def test_an_index_outside_and_a_division_by_zero_name_operator_and_line():
     assert one.tolist() == [1] and table.sum().item() == 6
 
 
+def test_an_index_outside_of_what_has_no_places():
+    """No kernel is launched for a result without elements; the index is refused as on the CPU."""
+    for shape in ((0, 3), (3, 0)):
+        x, index = strata.zeros(shape).to(DEVICE), strata.tensor([5]).to(DEVICE)
+        for fill in (lambda x=x, index=index: x.index_fill_(0, index, 1.0), lambda x=x, index=index: x.index_fill(0, index, 1.0)):
+            with pytest.raises(IndexError, match="index 5 is out of bounds for dimension 0 with size"):
+                fill()
+                strata.accelerator.synchronize()
+        assert x.index_fill_(0, index[:0], 1.0).shape == shape
+
+
 def test_a_failing_kernel_is_told_once_and_the_device_goes_on():
     there = strata.ones(4, device=DEVICE)
     with asked("fail_kernel", 1):
