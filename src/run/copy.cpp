@@ -1,6 +1,7 @@
 #include "run/copy.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/parallel.h"
@@ -69,6 +70,20 @@ void copy_square(CastFn cast, int64_t width, const CopyDims& c, char* dst, const
                c.dst[n - 1], std::min(side, inner - j));
 }
 
+constexpr int64_t kShortRow = 8;  // elements, to which a call for each row costs more than what it does
+constexpr int64_t kRows = 256;    // of such that are copied column by column
+
+// `rows` short rows: each as an element where it is as wide as one, else column by column. `width` as above.
+void copy_columns(CastFn cast, int64_t width, const CopyDims& c, char* dst, const char* src, int64_t rows) {
+  const size_t n = c.sizes.size();
+  const int64_t inner = c.sizes[n - 1], bytes = inner * width;
+  if (width > 0 && bytes <= 16 && std::has_single_bit(uint64_t(bytes)) && c.src[n - 1] == width &&
+      c.dst[n - 1] == width)
+    return move_fn(bytes)(src, c.src[n - 2], dst, c.dst[n - 2], rows);
+  for (int64_t k = 0; k < inner; ++k)
+    cast(src + k * c.src[n - 1], c.src[n - 2], dst + k * c.dst[n - 1], c.dst[n - 2], rows);
+}
+
 }  // namespace
 
 void copy_values(const Tensor& dst, const Tensor& src) {
@@ -115,6 +130,18 @@ void copy_values(const Tensor& dst, const Tensor& src) {
     return;
   }
   int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(inner, 1));
+  if (inner <= kShortRow && c.sizes[n - 2] >= kShortRow) {
+    parallel_for(0, outer, grain, [&](int64_t b, int64_t e) {
+      while (b < e) {
+        const int64_t count = std::min({e - b, kRows, c.sizes[n - 2] - b % c.sizes[n - 2]});
+        int64_t ds, ss;
+        offsets(b, n - 1, &ds, &ss);
+        copy_columns(cast, src.dtype() == dst.dtype() ? itemsize(src.dtype()) : 0, c, d + ds, s + ss, count);
+        b += count;
+      }
+    });
+    return;
+  }
   parallel_for(0, outer, grain, [&](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) {
       int64_t ds, ss;

@@ -93,3 +93,43 @@ def test_places_beyond_32_bits():
         rows, columns = torch.arange(3) * 30000, torch.arange(values.shape[-1]) * 3000
         assert values.shape[-1] > 8 and torch.equal(places[0, -1], rows[:, None] * width + columns)
         assert torch.equal(values[0, :, 0, 0], torch.arange(channels, dtype=torch.float32))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool, torch.complex64])
+def test_scans_of_short_lines(dtype):
+    """Lines are scanned one by one, or some side by side, from left to right in either case."""
+    torch.manual_seed(0)
+    for lines, length in ((16, 1), (17, 3), (100, 4), (70, 64), (33, 1000), (20, 1024), (15, 9), (1000, 17)):
+        x = (torch.randn(lines, length) * (1 if dtype.is_complex else 2)).to(dtype)
+        for scan in (torch.cumsum, torch.cumprod):
+            together = scan(x, -1)
+            assert torch.equal(together.nan_to_num() if dtype.is_floating_point else together,
+                               torch.stack([scan(line, 0).nan_to_num() if dtype.is_floating_point else scan(line, 0) for line in x]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.int32, torch.int64])
+@pytest.mark.parametrize("step", [1, 2])
+def test_short_rows_that_are_converted(dtype, step):
+    """Rows of up to 64 elements, in other dtypes than the sum's or at a distance, for many rows, lie as columns at last."""
+    torch.manual_seed(0)
+    for rows, length in ((4096, 32), (1000, 33), (300, 64), (5000, 5)):
+        x = (torch.randn(rows, step * length) * 100).to(dtype)[:, ::step]
+        want = torch.stack([row.contiguous().sum() for row in x[::97]])
+        assert torch.equal(x.sum(-1)[::97], want), (rows, length)
+
+
+def test_rows_whose_neighbours_lie_in_another_order():
+    torch.manual_seed(0)
+    x = torch.randn(64, 100, 8).transpose(1, 2)
+    for f in (lambda t: t.softmax(0), lambda t: t.var(0), lambda t: t.sum(0), lambda t: t.max(0)[1]):
+        assert torch.equal(f(x), f(x.contiguous()))
+
+
+def test_joins_of_single_elements():
+    for dtype in (torch.uint8, torch.bfloat16, torch.float32, torch.float64, torch.complex128):
+        for count, width in ((2, 1), (3, 1), (2, 2), (2, 3), (5, 4)):
+            parts = [(torch.arange(300 * width) + 7 * k).to(dtype).reshape(300, width) for k in range(count)]
+            joined = torch.cat(parts, 1)
+            for k, part in enumerate(parts):
+                assert torch.equal(joined[:, k * width : (k + 1) * width], part), (dtype, count, width)
+    assert torch.equal(torch.stack([torch.arange(5), torch.arange(5) + 9], -1).flatten(), torch.tensor([0, 9, 1, 10, 2, 11, 3, 12, 4, 13]))

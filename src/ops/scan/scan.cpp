@@ -10,6 +10,7 @@
 #include "ops/scan/scan.h"
 #include "ops/sort/keys.h"
 #include "run/index_args.h"
+#include "run/loop/transpose.h"
 #include "strata/generated/by_hand/scan.h"
 #include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/copy.h"
@@ -151,11 +152,30 @@ void scan_long(const char* in, char* out, const Scan& s, int64_t item, BlockFn b
   each(true);
 }
 
+// Short lines that lie along memory: some of them are turned, scanned side by side, and turned back.
+void scan_turned(const char* in, char* out, const Scan& s, int64_t item, BlockFn block) {
+  constexpr int64_t kBytes = 32 << 10;
+  const int64_t width = std::clamp<int64_t>(kBytes / (s.length * item) / 16 * 16, 16, kColumns), line = s.length * item;
+  parallel_for(0, s.outer, std::max<int64_t>(width, 16384 / s.length / width * width), [&](int64_t b, int64_t e) {
+    const std::unique_ptr<char[]> room(new char[size_t(line * width + 64)]);
+    alignas(16) char total[kColumns * 16];
+    char* rows = room.get() + (64 - reinterpret_cast<uintptr_t>(room.get()) % 64) % 64;
+    for (int64_t i = b; i < e; i += width) {
+      const int64_t n = std::min(width, e - i);
+      transpose(item, in + i * line, line, rows, n * item, n, s.length);
+      block({rows, rows, s.length, n, n, nullptr, total});
+      transpose(item, rows, n * item, out + i * line, line, s.length, n);
+    }
+  });
+}
+
 void scan_tensor(const Tensor& in, const Tensor& out, int64_t dim, BlockFn block) {
   const Scan s(in, dim);
   const int64_t item = itemsize(in.dtype());
   const char* from = in.bytes();
   char* to = out.bytes();
+  if (s.inner == 1 && s.length <= kScanBlock && s.outer >= 16 && item <= 8)
+    return scan_turned(from, to, s, item, block);
   if (s.outer * s.inner < num_threads() && s.inner == 1 && s.length > 16 * kScanBlock) {
     for (int64_t o = 0; o < s.outer; ++o)
       scan_long(from + o * s.length * item, to + o * s.length * item, s, item, block);

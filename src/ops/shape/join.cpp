@@ -1,5 +1,6 @@
 // Joining tensors and repeating one.
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/checked.h"
@@ -8,6 +9,7 @@
 #include "core/shape/shape.h"
 #include "run/copy.h"
 #include "run/formulas.h"
+#include "run/loop/cast.h"
 #include "run/pointwise.h"
 #include "run/prepare.h"
 #include "strata/generated/by_hand/shape.h"
@@ -83,8 +85,15 @@ void join_blocks(const Join& j, TensorList tensors, const Tensor& out) {
       });
     return;
   }
+  // Blocks as short as an element are moved as such, some of one tensor at a time.
+  constexpr int64_t kTogether = 256;
+  const auto is_element = [](const Block& b) { return b.bytes <= 16 && std::has_single_bit(uint64_t(b.bytes)); };
+  const bool elements = std::ranges::all_of(blocks, is_element);
   parallel_for(0, outer, std::max<int64_t>(1, (1 << 18) / std::max<int64_t>(row, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
+    for (int64_t i = begin; elements && i < end; i += kTogether)
+      for (const Block& b : blocks)
+        move_fn(b.bytes)(b.from + i * b.bytes, b.bytes, to + i * row + b.at, row, std::min(kTogether, end - i));
+    for (int64_t i = elements ? end : begin; i < end; ++i)
       for (const Block& b : blocks) std::memcpy(to + i * row + b.at, b.from + i * b.bytes, size_t(b.bytes));
   });
 }

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kGrain = 32768;  // elements per piece of work
 constexpr int64_t kChunk = 1024;   // elements staged at a time
+constexpr int64_t kTinyRow = 8;    // elements of a row that take less time than a call for them
 constexpr int64_t kLongRow = 128;  // elements of a row that are worth a kernel's call
 constexpr int64_t kShortRow = 64;  // the same of rows in place that are whole blocks
 
@@ -224,6 +225,7 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
   const CastFn cast = cast_fn(o.kernel, o.dtype);
   int64_t width = itemsize(o.kernel), inner = shape_.back(), stride = o.strides.back();
   size_t n = shape_.size();
+  const bool tiny = inner <= kTinyRow && !o.maker && n > 1;  // column by column
   const bool spreads = in && stride == 0 && o.dtype == o.kernel && !o.maker && n > 1;
   SmallVec<int64_t, 8> at(n);
   int64_t rest = begin;
@@ -250,6 +252,15 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
       run = many * inner;
       p += (many - 1) * o.strides[n - 2];
       at[n - 2] += many - 1;
+    } else if (const int64_t few = tiny && at[n - 1] == 0 ? std::min(count / inner, shape_[n - 2] - at[n - 2]) : 0;
+               few > 1) {
+      const int64_t apart = o.strides[n - 2], row = inner * width;
+      for (int64_t k = 0; k < inner; ++k)
+        in ? cast_fn(o.dtype, o.kernel)(p + k * stride, apart, buffer + k * width, row, few)
+           : cast(buffer + k * width, row, p + k * stride, apart, few);
+      run = few * inner;
+      p += (few - 1) * apart;
+      at[n - 2] += few - 1;
     } else if (in)
       take(o, p, stride, buffer, run);
     else
