@@ -155,6 +155,7 @@ class _Reader:
         known = _tensor_of(text)
         if known is not None:
             node.meta["val"] = known
+            node.meta["device"] = strata.device(text.partition("@")[2] or "cpu")
         trace = _stack_trace(span)
         if trace:
             node.stack_trace = trace
@@ -242,7 +243,8 @@ def graph_module(source: strata.Graph) -> GraphModule:
     """The forward of a captured graph: a module that takes its inputs in order and gives the tuple of its results.
 
     Parameters and other tensors that the capture found are attributes of the module. Nodes call operators of the table;
-    `meta["val"]` is a tensor without memory of the value's dtype, sizes and strides, `stack_trace` the user's lines.
+    `meta["val"]` is a tensor without memory of the value's dtype, sizes and strides, `meta["device"]` where the value lies,
+    `stack_trace` the user's lines.
     NotImplementedError for graphs with blocks.
     """
     return _Reader(source).read(lambda made, known: tuple(made))

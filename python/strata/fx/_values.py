@@ -44,18 +44,23 @@ class Colors:
         self.dim = _color(2) if on else _plain
 
 
-def annotation(t: strata.Tensor, strides: bool, device: bool, colors: Colors | None = None) -> str:
-    """A tensor's dtype and sizes, with strides and device where they are wanted."""
+def annotation(t: strata.Tensor, strides: bool, device: str, colors: Colors | None = None) -> str:
+    """A tensor's dtype and sizes, with strides where they are wanted, and a device."""
     colors = colors or Colors(False)
     text = colors.dtype(dtype_word(t.dtype)) + colors.sizes(sizes_text(t.shape))
-    return text + colors.strides(sizes_text(t.stride()) if strides else "") + colors.device(str(t.device) if device else "")
+    return text + colors.strides(sizes_text(t.stride()) if strides else "") + colors.device(device)
+
+
+def device_of(meta: dict[str, Any], value: strata.Tensor) -> str:
+    """Where a node's value lies: as it is noted, where the value in meta has no memory."""
+    return str(meta.get("device", value.device))
 
 
 def of_meta(meta: dict[str, Any], strides: bool, device: bool, colors: Colors) -> str:
     """The annotation of a node with this meta: ': "f32[2, 3]"', or "" where nothing is known."""
     value = meta.get("val", meta.get("tensor_meta", meta.get("example_value")))
     if isinstance(value, strata.Tensor):
-        text = annotation(value, strides, device, colors)
+        text = annotation(value, strides, device_of(meta, value) if device else "", colors)
         return f': "{text}"' if type(value) is strata.Tensor else f': "{type(value).__name__}({text})"'
     if isinstance(value, tuple) and hasattr(value, "memory_format"):
         return f': "{dtype_word(value.dtype)}{sizes_text(value.shape)}"'

@@ -290,8 +290,9 @@ class Node:
         value = self.meta.get("val", self.meta.get("tensor_meta", self.meta.get("example_value")))
         if include_tensor_metadata and isinstance(value, strata.Tensor):
             from ._values import annotation as described
+            from ._values import device_of
 
-            head = head.replace(f" : {annotation}[", f' : Tensor "{described(value, True, True)}"[', 1)
+            head = head.replace(f" : {annotation}[", f' : Tensor "{described(value, True, device_of(self.meta, value))}"[', 1)
         return f"{head}(args = {format_arg(self.args)}, kwargs = {format_arg(self.kwargs)})"
 
     def __repr__(self) -> str:

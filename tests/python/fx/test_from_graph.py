@@ -122,3 +122,11 @@ def test_what_fx_cannot_hold_is_refused():
 
     with pytest.raises(NotImplementedError, match="leaves gradients in .grad"):
         fx.from_graph(strata.graph(step, strata.ones(2)))
+
+
+def test_printed_values_say_strides_and_device():
+    gm = graph_module(strata.graph(lambda x: x.t().sin(), strata.randn(2, 3)))
+    text = gm.print_readable(print_output=False, include_stride=True, include_device=True)
+    assert 'x: "f32[2, 3][3, 1]cpu"' in text and 't: "f32[3, 2][1, 3]cpu"' in text
+    node = gm.graph.find_nodes(op="call_function", target=strata.ops.aten.t.default)[0]
+    assert node.format_node(include_tensor_metadata=True).startswith('%t : Tensor "f32[3, 2][1, 3]cpu"[num_users=1] = call_function')
