@@ -43,7 +43,7 @@ del _install
 # Where names live that are loaded on first use.
 _MODULES = (
     "__config__ _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor "
-    "fallback fft func fx hub jit library linalg multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
+    "fallback fft func fx hub jit library linalg masked multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
     "sparse special storage testing types utils warm"
 )
 _NAMES = {
@@ -67,6 +67,12 @@ _NAMES = {
     ),
     "_numeric": "gradient histogram histogramdd",
     "func": "vmap",
+    "_misc": (
+        "AcceleratorError channel_shuffle compiled_with_cxx11_abi detach_ frobenius_norm get_autocast_cpu_dtype "
+        "get_deterministic_debug_mode get_device_module has_lapack has_mkl has_openmp has_spectral is_autocast_cpu_enabled "
+        "is_distributed norm_except_dim nuclear_norm rrelu set_deterministic_debug_mode sym_float sym_int "
+        "sym_ite sym_max sym_min sym_not"
+    ),
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",
     "serialization": "save load",
     "storage": (

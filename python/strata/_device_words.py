@@ -39,12 +39,17 @@ def _read() -> dict:
                 # The json module takes four times as long to import as the rest of this package; as an expression of
                 # Python's, whose words for three values are others, the file of ours is the same.
                 return eval(file.read(), {"__builtins__": {}, "true": True, "false": False, "null": None})
-    return {"devices": [], "answers": {}, "silent": [], "raising": [], "backends": {}}
+    return {"devices": [], "activities": [], "answers": {}, "silent": [], "raising": [], "backends": {}}
 
 
 def devices() -> list[dict]:
     """Of each device: its name, the name of the flag of tensors, and whether tensors have a method of its name."""
     return _load()["devices"]
+
+
+def activities() -> list[str]:
+    """Names of devices that a profiler may be asked to record."""
+    return _load()["activities"]
 
 
 def device_names() -> list[str]:

@@ -31,13 +31,13 @@ def _roots(count: int, exponents: Tensor, sign: int, dtype: strata.dtype) -> Ten
 
 def _primes(n: int) -> list[int]:
     """The prime factors, ascending."""
-    found, p = [], 2
-    while p * p <= n:
-        while n % p == 0:
+    found, p, rest = [], 2, n
+    while p * p <= rest:
+        while rest % p == 0:
             found.append(p)
-            n //= p
+            rest //= p
         p += 1
-    return found + [n] * (n > 1)
+    return found + [rest] * (rest > 1)
 
 
 def _divisor_near(n: int, wanted: float) -> int:

@@ -76,9 +76,13 @@ def aliases(module: dict[str, Any], files: dict[str, str]) -> None:
 
     place = module["__name__"]
     for name, file in files.items():
-        other = ModuleType(f"{place}.{name}", f"The names of {place}.{file}, under the name that PyTorch has for the file.")
-        other.__getattr__ = lambda attribute, file=f"{place}.{file}": getattr(load(file), attribute)
-        other.__dir__ = lambda file=f"{place}.{file}": dir(load(file))
+        if file.startswith(".."):  # beside the package
+            file = f"{place.rpartition('.')[0]}.{file[2:]}"
+        else:
+            file = f"{place}.{file}"
+        other = ModuleType(f"{place}.{name}", f"The names of {file}, under the name that PyTorch has for the file.")
+        other.__getattr__ = lambda attribute, file=file: getattr(load(file), attribute)
+        other.__dir__ = lambda file=file: dir(load(file))
         sys.modules[other.__name__] = other
         module.setdefault(name, other)
 

@@ -1,6 +1,6 @@
 """Derivatives of functions, and calls of modules with other tensors: strata.func.grad(f)(x).
 
-Gradients come from autograd's graphs. vmap is not provided; jacrev and hessian go row by row.
+Gradients come from autograd's graphs; jacrev and hessian go row by row, vmap (in _vmap.py) element by element.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import functools
 import strata
 from strata import Tensor
 from strata._missing import missing_function
+from strata._vmap import vmap
 from strata.nn.utils.stateless import functional_call as _functional_call
 from strata.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -31,11 +32,6 @@ __all__ = [
     "vmap",
 ]
 
-vmap = missing_function(
-    __name__,
-    "vmap",
-    "write the batch as a dimension of its own (operators broadcast and matmul takes batches), or loop",
-)
 linearize = missing_function(__name__, "linearize", "use strata.func.jvp at each tangent")
 
 

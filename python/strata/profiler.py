@@ -11,7 +11,7 @@ import warnings
 from contextlib import ContextDecorator
 from enum import Enum
 
-from strata import _C
+from strata import _C, _device_words
 from strata._profiler_events import USER, EventList, FunctionEvent, FunctionEventAvg
 
 __all__ = [
@@ -28,15 +28,13 @@ __all__ = [
 ]
 
 
-class ProfilerActivity(Enum):
-    """Where events come from."""
-
-    CPU = 0
+# Where events come from: of the names only CPU is recorded, the others may be asked for.
+ProfilerActivity = Enum("ProfilerActivity", ["CPU", *_device_words.activities(), "PrivateUse1"], start=0, module=__name__)
 
 
 def supported_activities():
     """The activities that can be recorded here."""
-    return set(ProfilerActivity)
+    return {ProfilerActivity.CPU}
 
 
 class ProfilerAction(Enum):
@@ -125,7 +123,7 @@ class profile:
     """Context that records every operator and backward node.
 
     Args:
-        activities: what to record, ProfilerActivity.CPU.
+        activities: what to record; of ProfilerActivity's values CPU alone is recorded, the others are accepted.
         schedule: function of the step's number to a ProfilerAction; call `step()` after each step. By default
             everything is recorded.
         on_trace_ready: called with the profile when a recording is complete.
@@ -155,8 +153,8 @@ class profile:
             warnings.warn(f"profile: {', '.join(lacking)}: strata does not record that; the rest is", stacklevel=2)
         self.record_shapes, self.with_stack = bool(record_shapes), bool(with_stack)
         for activity in activities or ():
-            if activity not in supported_activities():
-                raise ValueError(f"profile: activities must be among {supported_activities()}, got {activity!r}")
+            if not isinstance(activity, ProfilerActivity):
+                raise ValueError(f"profile: activities must be values of ProfilerActivity, got {activity!r}")
         self.activities = set(activities) if activities else supported_activities()
         self.schedule = schedule
         self.on_trace_ready = on_trace_ready

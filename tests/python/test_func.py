@@ -59,7 +59,7 @@ def test_refusals():
         func.grad(lambda x: x)(X)
     with pytest.raises(RuntimeError, match="argnum=1"):
         func.grad(cubes, argnums=1)(X)
-    for missing in (func.vmap, strata.vmap, func.linearize):
+    for missing in (func.linearize,):
         with pytest.raises(NotImplementedError, match="is not provided"):
             missing(cubes)
 

@@ -244,7 +244,7 @@ class _Package(type(sys)):
 
 __getattr__, __dir__ = _lazy.of(
     globals(),
-    {".": "profiler", "graph": "GradientEdge", "gradcheck": "gradgradcheck GradcheckError"},
-    "functional graph",
+    {".profiler": "ProfilerActivity", "graph": "GradientEdge", "gradcheck": "gradgradcheck GradcheckError"},
+    "functional graph profiler variable",
 )
 sys.modules[__name__].__class__ = _Package

@@ -24,5 +24,5 @@ def _layer(name: str) -> Any:
 
 
 __getattr__, __dir__ = _lazy.of(
-    globals(), {"parallel": "DataParallel"}, "attention functional hooks init parallel utils", _layer
+    globals(), {"parallel": "DataParallel", "common_types": "factory_kwargs"}, "attention common_types functional grad hooks init parallel utils", _layer
 )

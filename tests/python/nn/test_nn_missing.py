@@ -12,7 +12,7 @@ def test_missing_functions_and_parallel():
     with pytest.raises(NotImplementedError, match=r"parametrizations\.orthogonal is not provided: start from"):
         nn.utils.parametrizations.orthogonal(nn.Linear(1, 1))
     with pytest.raises(NotImplementedError, match="run one process per device"):
-        nn.DataParallel(nn.ReLU())
+        nn.parallel.DistributedDataParallel(nn.ReLU())
     with pytest.raises(NotImplementedError, match="there are no process groups"):
         nn.SyncBatchNorm(2, process_group=object())
     with pytest.raises(TypeError, match="must be a Tensor or a PackedSequence, but got str"):

@@ -23,7 +23,7 @@ _FAMILIES = {
     "grid": "affine_grid grid_sample",
     "loss": (
         "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss huber_loss kl_div "
-        "l1_loss mse_loss multilabel_soft_margin_loss nll_loss poisson_nll_loss smooth_l1_loss "
+        "l1_loss linear_cross_entropy mse_loss multilabel_soft_margin_loss nll_loss poisson_nll_loss smooth_l1_loss "
         "soft_margin_loss"
     ),
     "loss_ctc": "ctc_loss",

@@ -16,6 +16,10 @@ from .. import _ops
 from .. import _reduction as _Reduction
 from .._ops import has_torch_function_variadic, overridden
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """`loss` reduced as asked."""
@@ -326,3 +330,32 @@ def multilabel_soft_margin_loss(
     if weight is not None:
         loss = loss * weight
     return reduced(loss.mean(-1), _Reduction.resolve(size_average, reduce, reduction))
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """cross_entropy of the logits input @ linear_weight^T + linear_bias.
+
+    input: (N, in) or (in). linear_weight: (C, *dims, in); logits are (N, C, *dims). options: accepted; the logits are made
+    whole.
+    """
+    if has_torch_function_variadic(input, linear_weight, target):
+        return overridden(linear_cross_entropy, (input, linear_weight, target), locals())
+    shape = linear_weight.shape[:-1]
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = strata.nn.functional.linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
+    logits = logits.reshape(*input.shape[:-1], *shape)
+    index = -100 if ignore_index is None else ignore_index
+    return cross_entropy(
+        logits, target, weight, ignore_index=index, reduction=reduction, label_smoothing=label_smoothing
+    )

@@ -26,6 +26,7 @@ _HOMES = {
         "LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear"
     ),
     "linear": "Bilinear Identity Linear",
+    "linear_cross_entropy": "LinearCrossEntropyLoss LinearCrossEntropyOptions",
     "loss": (
         "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss "
         "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss MultiLabelMarginLoss "

@@ -3,7 +3,7 @@ text has the formula. `reduction`: "mean", "sum" or "none"; size_average and red
 
 from __future__ import annotations
 
-from strata import Tensor
+from strata import Tensor, _lazy
 
 from .. import _reduction as _Reduction
 from .. import functional as F
@@ -385,3 +385,6 @@ class TripletMarginWithDistanceLoss(_Loss):
             swap=self.swap,
             reduction=self.reduction,
         )
+
+# Names that PyTorch has in this file.
+__getattr__, __dir__ = _lazy.of(globals(), {".linear_cross_entropy": "LinearCrossEntropyLoss LinearCrossEntropyOptions"})

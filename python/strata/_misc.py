@@ -1,0 +1,121 @@
+"""Small names of PyTorch's top level, and settings of autocast and determinism by their older names."""
+
+from __future__ import annotations
+
+import strata
+from strata import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class AcceleratorError(RuntimeError):
+    """What a device reports."""
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """True."""
+    return True
+
+
+def is_distributed(input: Tensor) -> bool:
+    """False."""
+    return False
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2: as use_deterministic_algorithms was last called."""
+    if not strata.are_deterministic_algorithms_enabled():
+        return 0
+    return 1 if strata.is_deterministic_algorithms_warn_only_enabled() else 2
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """use_deterministic_algorithms by a number or a word. RuntimeError for others."""
+    modes = {"default": 0, "warn": 1, "error": 2, 0: 0, 1: 1, 2: 2}
+    if debug_mode not in modes:
+        raise RuntimeError(f"invalid value of debug_mode, expected one of `default`, `warn`, `error` or 0, 1, 2, but got {debug_mode}")
+    strata.use_deterministic_algorithms(modes[debug_mode] > 0, warn_only=modes[debug_mode] == 1)
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module strata.<device>."""
+    name = "cpu" if device is None else strata.device(device).type if not isinstance(device, str) else device.partition(":")[0]
+    return getattr(strata, name)
+
+
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares over dims."""
+    return strata.linalg.vector_norm(input, 2, dim, keepdim)
+
+
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum of the singular values of matrices."""
+    return strata.linalg.matrix_norm(input, "nuc", dim or (-2, -1), keepdim)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A002
+    """The norm over all dims but one, which are kept as 1; of all for dim=-1."""
+    if dim == -1:
+        return v.norm(pow)
+    others = [d for d in range(v.dim()) if d != dim]
+    return strata.linalg.vector_norm(v, pow, others, True)
+
+
+def detach_(input: Tensor) -> Tensor:
+    """input.detach_()."""
+    return input.detach_()
+
+
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """nn.functional.rrelu."""
+    return strata.nn.functional.rrelu(input, lower, upper, training)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """nn.functional.channel_shuffle."""
+    return strata.nn.functional.channel_shuffle(input, groups)
+
+
+def sym_int(a: Any) -> int:
+    """int(a): sizes are ints."""
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """float(a)."""
+    return float(a)
+
+
+def sym_not(a: Any) -> bool:
+    """not a."""
+    return not a
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger one."""
+    return max(a, b)
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller one."""
+    return min(a, b)
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """t if b else f."""
+    return t if b else f
+
+
+def get_autocast_cpu_dtype() -> Any:
+    """The dtype of autocast on the CPU."""
+    return strata.get_autocast_dtype("cpu")
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Whether autocast is on for the CPU."""
+    return strata.is_autocast_enabled("cpu")
+
+
+has_openmp, has_lapack, has_mkl, has_spectral = True, True, False, True

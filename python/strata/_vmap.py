@@ -1,0 +1,114 @@
+"""vmap: a function of single elements over a batch of them, one call after the other."""
+
+from __future__ import annotations
+
+import functools
+
+import strata
+from strata import Tensor
+from strata.utils._pytree import tree_flatten, tree_unflatten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["vmap"]
+
+
+def _flat_dims(in_dims: Any, arg: Any, leaves: list, spec: Any) -> list:
+    """The mapped dim of each leaf of an argument: in_dims is one for all, or of the argument's form."""
+    if in_dims is None or isinstance(in_dims, int):
+        return [in_dims] * len(leaves)
+    if isinstance(in_dims, dict) and isinstance(arg, dict):
+        pairs = [(in_dims[key], value) for key, value in arg.items()]
+    elif isinstance(in_dims, (tuple, list)) and isinstance(arg, (tuple, list)) and len(in_dims) == len(arg):
+        pairs = list(zip(in_dims, arg, strict=True))
+    else:
+        raise ValueError(f"vmap: in_dims is not compatible with the structure of inputs: got {in_dims!r} for {type(arg).__name__}")
+    found = []
+    for dim, value in pairs:
+        part, part_spec = tree_flatten(value)
+        found += _flat_dims(dim, value, part, part_spec)
+    return found
+
+
+def _mapped(in_dims: Any, args: tuple) -> tuple[list, list, Any, int]:
+    """The leaves of the arguments, the mapped dim of each (or None), their spec, and the batch's size."""
+    if not isinstance(in_dims, (int, tuple, list)):
+        raise ValueError(
+            f"vmap: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: {type(in_dims)}."
+        )
+    if not args:
+        raise ValueError("vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function with no inputs.")
+    leaves, spec = tree_flatten(args)
+    dims = _flat_dims(in_dims if isinstance(in_dims, int) else tuple(in_dims), args, leaves, spec)
+    sizes = []
+    for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
+        if dim is None:
+            continue
+        if not isinstance(leaf, Tensor):
+            if isinstance(in_dims, int):
+                dims[i] = None  # numbers among tensors are the same for all
+                continue
+            raise ValueError(f"vmap: Got in_dim={dim} for an input but the input is of type {type(leaf)}, expected a Tensor")
+        if not -leaf.dim() <= dim < leaf.dim():
+            raise ValueError(
+                f"vmap: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {leaf.dim()} so expected "
+                f"in_dim to satisfy -{leaf.dim()} <= in_dim < {leaf.dim()}."
+            )
+        sizes.append(leaf.shape[dim])
+    if not sizes:
+        raise ValueError("vmap: at least one input must be mapped: all in_dims are None")
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+        )
+    return leaves, dims, spec, sizes[0]
+
+
+def vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Callable:
+    """A function that calls `func` with every element of a batch and stacks what it returns.
+
+    in_dims: the dim of each argument that is the batch's, or None; one int for all, or of the arguments' structure.
+    out_dims: where results get the batch's dim. Keyword arguments are the same for all elements. randomness: "same" gives
+    every element the same random numbers; otherwise they differ. chunk_size changes nothing. The calls come one after the
+    other: what PyTorch gains by batched operators is not gained. ValueError where structures or sizes do not fit.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+    @functools.wraps(func)
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        leaves, dims, spec, size = _mapped(in_dims, args)
+        if size == 0:
+            raise RuntimeError("vmap: the batch is empty, and what the function returns for an element is not known")
+        slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
+        state, results = strata.get_rng_state() if randomness == "same" else None, []
+        out_spec: Any = None
+        for i in range(size):
+            if state is not None:
+                strata.set_rng_state(state)
+            element = [part if dim is None else part[i] for part, dim in zip(slices, dims, strict=True)]
+            found, out_spec = tree_flatten(func(*tree_unflatten(element, spec), **kwargs))
+            for value in found:
+                if not isinstance(value, Tensor):
+                    name = getattr(func, "__name__", repr(func))
+                    raise ValueError(
+                        f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set "
+                        "out_dims= to None for output?"
+                    )
+            results.append(found)
+        columns = list(zip(*results, strict=True))
+        if isinstance(out_dims, int):
+            places = [out_dims] * len(columns)
+        else:
+            places = tree_flatten(out_dims, is_leaf=lambda v: v is None)[0]
+            if len(places) != len(columns):
+                raise ValueError(f"vmap: out_dims is not compatible with the structure of outputs: {out_dims!r} for {len(columns)}")
+        stacked = [column[0] if dim is None else strata.stack(column, dim) for column, dim in zip(columns, places, strict=True)]
+        return tree_unflatten(stacked, out_spec)
+
+    return batched
