@@ -22,6 +22,7 @@ __all__ = [
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "register_backend",
     "reset",
     "set_stance",
 ]
@@ -82,7 +83,13 @@ def is_exporting() -> bool:
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     """The names that compile's `backend` takes."""
-    return sorted(_lazy.load("strata._bytecode.api").BACKENDS)
+    return _lazy.load("strata._bytecode.backends").names()
+
+
+def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:
+    """Makes a backend known by a name, its own as a rule: a function of (graph module, example inputs) that gives a function
+    of the inputs. A decorator, too. ValueError where the name is taken."""
+    return _lazy.load("strata._bytecode.backends").register(compiler_fn, name, tags)
 
 
 def reset() -> None:

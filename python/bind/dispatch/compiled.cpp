@@ -229,6 +229,7 @@ PyObject* call(PyObject*, PyObject* const* args, Py_ssize_t count) {
 // Python's help, all others by the method _call.
 struct Callable {
   PyObject_HEAD;
+  vectorcallfunc call;
   PyObject* compiled;  // null: not of tensors alone
   long form;           // the result: a tensor (0), a tuple (1) or a list (2) of them
   PyObject* places;    // of each, which result of the graph it is, or -2 - i for its i-th input; None: as they are made
@@ -281,6 +282,20 @@ PyObject* run_plain(const Callable& own, PyObject* const* given, Py_ssize_t coun
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); ++i) PyList_SET_ITEM(list.get(), i, result(i));
     return form == 2 ? list.release() : checked(PyList_AsTuple(list.get()));
   });
+}
+
+PyObject* vectorcall_compiled(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  auto& own = *reinterpret_cast<Callable*>(self);
+  if (own.compiled && !names) return run_plain(own, args, PyVectorcall_NARGS(flags));
+  static PyObject* const name = PyUnicode_InternFromString("_call");
+  Own method(PyObject_GetAttr(self, name));
+  return method ? PyObject_Vectorcall(method.get(), args, size_t(PyVectorcall_NARGS(flags)), names) : nullptr;
+}
+
+PyObject* new_compiled(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (self) reinterpret_cast<Callable*>(self)->call = vectorcall_compiled;
+  return self;
 }
 
 PyObject* call_compiled(PyObject* self, PyObject* args, PyObject* keywords) {
@@ -416,8 +431,9 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_VARARGS, nullptr},
 void init_compiled(PyObject* module) {
   add_functions(module, functions);
   callable_type.tp_basicsize = sizeof(Callable);
-  callable_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
-  callable_type.tp_new = PyType_GenericNew;
+  callable_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL;
+  callable_type.tp_vectorcall_offset = offsetof(Callable, call);
+  callable_type.tp_new = new_compiled;
   callable_type.tp_dealloc = dealloc_compiled;
   callable_type.tp_call = call_compiled;
   callable_type.tp_methods = callable_methods;

@@ -43,5 +43,6 @@ inline std::vector<int> ints(PyObject* o) {
 }
 
 void init_compiled(PyObject* module);
+void init_guards(PyObject* module);
 
 }  // namespace strata::py

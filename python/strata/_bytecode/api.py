@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
+import time
 import types
 
 import strata
 
-from . import entry, values
+from . import backends, entry, values
 from .decode import supported
 from .guards import class_lookup
 from .reasons import Unsupported
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-BACKENDS = ("inductor",)
 _stance = "default"
 
 
 class Options:
     """What strata.compile was asked for."""
 
-    def __init__(self, fullgraph: bool, numerics: str):
-        self.fullgraph, self.numerics = fullgraph, numerics
+    def __init__(self, fullgraph: bool, numerics: str, backend: Callable | None = None, backend_options: dict | None = None):
+        self.fullgraph, self.numerics, self.backend = fullgraph, numerics, backend
+        self.backend_options = backend_options or {}
 
     @staticmethod
     def stance() -> str:
         return _stance
 
     def for_callee(self) -> Options:
-        return Options(False, self.numerics)
+        return Options(False, self.numerics, self.backend, self.backend_options)
 
 
 def compile(  # noqa: A001
@@ -62,18 +62,17 @@ def compile(  # noqa: A001
         import sys
 
         raise NotImplementedError(f"compile: Python {sys.version_info[0]}.{sys.version_info[1]} is not supported, 3.11 is; use strata.graph")
-    if backend not in BACKENDS:
-        known = ", ".join(map(repr, BACKENDS))
-        if callable(backend):
-            raise NotImplementedError(f"compile: backends that are functions are not there yet; expected one of {known}")
-        raise RuntimeError(f"Invalid backend: {backend!r}, expected one of {known}")
+    chosen = backends.find(backend)
     if dynamic:
         raise NotImplementedError("compile: dynamic=True is not there yet; leave it out: each shape is compiled for itself")
-    known_options = {"numerics"}
-    for name in options or {}:
-        if name not in known_options:
-            raise RuntimeError(f"Unexpected optimization option {name}, known options are {sorted(known_options)}")
-    made = Options(fullgraph, (options or {}).get("numerics", "exact"))
+    if chosen is not None:
+        more = {name: value for name, value in (("mode", mode), ("options", options)) if value is not None}
+        made = Options(fullgraph, "exact", chosen, more)
+    else:
+        for name in options or {}:
+            if name != "numerics":
+                raise RuntimeError(f"Unexpected optimization option {name}, known options are ['numerics']")
+        made = Options(fullgraph, (options or {}).get("numerics", "exact"))
     if values.is_module(model):
         return optimized_module(model, made)
     if isinstance(model, type):
@@ -85,8 +84,7 @@ def wrap(function: Callable, options: Options) -> Callable:
     """The compiled form of a function, a method, or an object that is called."""
     owner: tuple = ()
     target = function
-    inner = getattr(target, "_strata_compiled", None)
-    if inner is not None and isinstance(target, types.FunctionType):
+    if isinstance(target, entry.CompiledFunction):
         return target
     if isinstance(target, types.MethodType):
         target, owner = target.__func__, (target.__self__,)
@@ -97,24 +95,11 @@ def wrap(function: Callable, options: Options) -> Callable:
                 raise Unsupported(f"compile(fullgraph=True): a {type(function).__name__} has no bytecode")
             return function
         target, owner = method, (target,)
-    compiled = entry.Compiled(target, options)
-    if owner:
-        (first,) = owner
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return compiled(first, *args, **kwargs)
-    else:
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return compiled(*args, **kwargs)
-
-    try:
-        functools.update_wrapper(call, function)
-    except (AttributeError, TypeError):
-        pass
-    call._strata_compiled = compiled  # type: ignore[attr-defined]
-    call._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
-    call.guards = lambda: guards_table(compiled)  # type: ignore[attr-defined]
+    call = entry.CompiledFunction(entry.Compiled(target, options), owner)
+    for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+        if hasattr(function, name):
+            call.__dict__[name] = getattr(function, name)
+    call.__dict__.update({"__wrapped__": function, "_torchdynamo_orig_callable": function})
     return call
 
 
@@ -125,20 +110,43 @@ def optimized_module(model: Any, options: Options) -> Any:
 
 
 def guards_table(compiled: entry.Compiled) -> str:
-    """The guards of all entries: what each reads, what it expects, how often it held, and nanoseconds of a check."""
-    lines = [f"{'source':40} {'condition':40} {'hits':>8} {'ns':>8}"]
+    """The guards of all entries: what each reads, what it expects, how often all held, and nanoseconds of its check where it
+    can be asked alone (a dash where it needs the arguments of a call)."""
+    lines = [f"{'source':40} {'condition':48} {'hits':>8} {'ns':>7}"]
     for table in (compiled.start, *compiled.tables.values()):
         for e in table.entries:
-            lines.append(f"-- {compiled.function.__qualname__}, offset {table.offset}, {e.kind}, {e.hits} hits")
+            what = "runs as it is" if e.run is None else "graph"
+            lines.append(f"-- {compiled.function.__qualname__} from offset {table.offset}: {what}")
             for guard in e.guards.guards:
                 shown = repr(guard).removeprefix(str(guard.source or "")).strip()
-                lines.append(f"{guard.source!s:40} {shown[:60]:40} {e.hits:8}")
+                lines.append(f"{str(guard.source or ''):40} {shown[:48]:48} {e.check.hits:8} {_nanoseconds(guard):>7}")
     return "\n".join(lines)
+
+
+def _nanoseconds(guard: Any, rounds: int = 200) -> str:
+    from .guards import GuardList
+
+    if _argument(guard.source) or guard.kind in ("distinct", "same"):
+        return "-"
+    single = GuardList()
+    single.guards = [guard]
+    check = single.compile(0)
+    begin = time.perf_counter_ns()
+    for _ in range(rounds):
+        check()
+    return str((time.perf_counter_ns() - begin) // rounds)
+
+
+def _argument(source: Any) -> bool:
+    while source is not None and source.base is not None:
+        source = source.base
+    return source is not None and source.kind == "arg"
 
 
 def set_stance(stance: str) -> str:
     global _stance
     before, _stance = _stance, stance
+    entry.refresh()
     return before
 
 

@@ -107,7 +107,7 @@ class Attributes:
                 return written[1]
             value = self.native(getattr, obj, name)
             return value if source is None else self.load(value, source.attr(name))
-        if values.is_enum(obj):
+        if values.is_enum(obj) or type(found).__name__ == "_tuplegetter":
             return self.native(getattr, obj, name)
         get = class_lookup(type(found), "__get__")
         if isinstance(get, types.FunctionType):
@@ -186,6 +186,8 @@ class Attributes:
         if found is _ABSENT:
             return self.native(getattr, kind, name)
         self.guard_class(kind, name, found)
+        if isinstance(found, types.ClassMethodDescriptorType):
+            return self.native(getattr, kind, name)
         return self.bound(None, kind, name, found)
 
     def super_attribute(self, proxy: super, name: str) -> Any:
@@ -206,6 +208,8 @@ class Attributes:
     # ---- tensors
 
     def tensor_attribute(self, t: Any, name: str) -> Any:
+        if name == "is_leaf" and self.is_outside(t):
+            return self.was_leaf[id(t)]
         if name in _TENSOR_FACTS or (name.startswith("is_") and isinstance(class_lookup(type(t), name), property)):
             return self.native(getattr, t, name)
         if name in _TENSOR_VIEWS:
@@ -321,6 +325,9 @@ class ClassAttribute:
 
     def __init__(self, kind: type, name: str, value: Any):
         self.kind, self.name, self.value = kind, name, value
+
+    def holds(self) -> bool:
+        return class_lookup(self.kind, self.name) is self.value
 
     def __repr__(self) -> str:
         return f"{self.kind.__name__}.{self.name}"

@@ -9,7 +9,7 @@ import types
 import strata
 from strata import _C
 
-from . import natives, training, values
+from . import custom, natives, training, values
 from .decode import place, reads_its_frame
 from .frame import bind, frame_of
 from .guards import class_lookup
@@ -199,6 +199,14 @@ class Calls:
             if type(owner) in values.COPIED or values.is_constant(owner) or isinstance(owner, (tuple, frozenset)):
                 return self.call_container_method(function, owner, function_name, args, kwargs)
             raise Break(f"the method {function_name} of a {type(owner).__name__}")
+        if function == tuple.__new__ and values.is_named_tuple_class(args[0]):
+            made = self.native(tuple.__new__, args[0], self.listed(args[1]) if len(args) > 1 else ())
+            self.keep.append(made)
+            return made
+        if function == object.__new__ and len(args) == 1:
+            return self.fresh_instance(args[0])
+        if custom.is_apply(function):
+            return custom.apply(self, function, args, kwargs)
         if natives.is_operator(function):
             return self.call_operator(function, args, kwargs)
         if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)) and args:
@@ -289,7 +297,7 @@ class Calls:
             return type(args[0])
         if natives.is_builtin_class(kind):
             return natives.call(self, kind, args, kwargs)
-        if kind.__module__.startswith("strata"):
+        if natives.is_mode(kind) or kind.__module__.startswith("strata") and not natives.is_inlined(kind.__module__):
             return natives.construct(self, kind, args, kwargs)
         if values.is_enum(next(iter(kind.__dict__.get("_member_map_", {}).values()), None)):
             self.check_simple(args, kind.__name__)
@@ -300,7 +308,7 @@ class Calls:
             raise Break(f"a {kind.__name__}, which derives from tuple, is made")
         if type(kind) is not type and type(kind).__module__ not in ("abc", "typing"):
             raise Break(f"a {kind.__name__} is made, whose class has a metaclass")
-        if values.is_module(kind) or (isinstance(kind, type) and any(b.__module__.startswith("strata") for b in kind.__mro__)):
+        if issubclass(kind, strata.nn.Module) or (isinstance(kind, type) and any(b.__module__.startswith("strata") and not natives.is_inlined(b.__module__) for b in kind.__mro__)):
             raise Break(f"a {kind.__name__} is made", "make modules, optimisers and functions outside of what is compiled")
         new, init = class_lookup(kind, "__new__"), class_lookup(kind, "__init__")
         if issubclass(kind, BaseException):
@@ -310,7 +318,7 @@ class Calls:
         elif new is object.__new__ or getattr(new, "__module__", "") == "typing":
             if any(not (b.__flags__ & (1 << 9)) and b is not object for b in kind.__mro__):
                 raise Break(f"a {kind.__name__}, which derives from a builtin type, is made")
-            made = self.native(object.__new__, kind)
+            made = self.fresh_instance(kind)
         else:
             raise Break(f"a {kind.__name__} is made, whose class has its own __new__")
         self.fresh_objects.add(id(made))
@@ -320,6 +328,17 @@ class Calls:
             self.call(init, (made, *args), kwargs)
         elif args or kwargs:
             self.native(kind, *args, **kwargs)
+        return made
+
+    def fresh_instance(self, kind: type) -> Any:
+        if issubclass(kind, strata.nn.Module) or kind.__module__.startswith("strata."):
+            if not natives.is_inlined(kind.__module__) or issubclass(kind, strata.nn.Module):
+                raise Break(f"a {kind.__name__} is made", "make it outside of what is compiled")
+        if type(kind) is not type and type(kind).__module__ not in ("abc", "typing"):
+            raise Break(f"a {kind.__name__} is made, whose class has a metaclass")
+        made = self.native(object.__new__, kind)
+        self.fresh_objects.add(id(made))
+        self.keep.append(made)
         return made
 
     # ---- modules and contexts

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from types import CodeType
 
 # Names by which a function reads its own frame, which is another one while its bytecode is executed here.
-_FRAME_NAMES = frozenset("locals globals eval exec vars dir _getframe currentframe stack breakpoint __import__".split())
+_GLOBAL_NAMES = frozenset("locals globals eval exec vars dir breakpoint __import__ inspect traceback".split())
+_ATTRIBUTES = frozenset("_getframe currentframe".split())
 
 
 class Instruction:
@@ -90,7 +91,12 @@ def decode(code: CodeType) -> Decoded:
 
 def reads_its_frame(code: CodeType) -> str | None:
     """A name by which the code may read its own frame, if there is one."""
-    return next((name for name in code.co_names if name in _FRAME_NAMES), None)
+    for i in decode(code).instructions:
+        if i.name == "LOAD_GLOBAL" and code.co_names[i.arg >> 1] in _GLOBAL_NAMES:
+            return code.co_names[i.arg >> 1]
+        if i.name in ("LOAD_METHOD", "LOAD_ATTR") and code.co_names[i.arg] in _ATTRIBUTES:
+            return code.co_names[i.arg]
+    return None
 
 
 def supported() -> bool:

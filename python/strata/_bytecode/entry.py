@@ -5,17 +5,18 @@ from __future__ import annotations
 import threading
 import types
 import warnings
+import weakref
 
 import strata
 from strata import _C, _capture
 
 from . import training, values
+from .backends import callable_of, direct, single
 from .decode import decode, place, reads_its_frame
 from .emit import Emitter, Jump, function_of
 from .frame import NULL, UNBOUND, Frame, bind
 from .plain import Plain
 from .reasons import Break, Restart, Unsupported, logs, tell
-from .region import compiled
 from .sources import Text, arg, const
 from .tracer import Raised, Tracer
 
@@ -37,11 +38,10 @@ class Entry:
 
     def __init__(self, kind: str, check: Callable, run: Callable | None, guards: Any):
         self.kind, self.check, self.run, self.guards = kind, check, run, guards
-        self.text = self.guard_text = ""
+        self.text = ""
         self.region: Any = None
         self.graph: Any = None
         self.stops: Break | None = None
-        self.hits = 0
 
 
 class Table:
@@ -53,6 +53,17 @@ class Table:
     def __init__(self, owner: Compiled, offset: int, bound: tuple[bool, ...], filled: tuple[bool, ...]):
         self.owner, self.offset, self.bound, self.filled = owner, offset, bound, filled
         self.entries: list[Entry] = []
+        self.pairs: list[tuple] = []  # of the same, guards and what to call, for calls from C
+        self.gave_up = False
+
+    def add(self, entry: Entry) -> None:
+        """The newest is asked first."""
+        self.entries.insert(0, entry)
+        self.pairs.insert(0, (entry.check, entry.run))
+
+    def clear(self) -> None:
+        self.entries.clear()
+        self.pairs.clear()
         self.gave_up = False
 
     def find(self, args: tuple) -> Entry | None:
@@ -89,8 +100,7 @@ class Compiled:
         self.lock = threading.RLock()
         self.simple = not (code.co_flags & 12) and not code.co_kwonlyargcount
         self.refusal = self._refusal()
-        import weakref
-
+        self.faces: list[weakref.ref] = []
         _everything.append(weakref.ref(self))
 
     def _refusal(self) -> str:
@@ -102,8 +112,7 @@ class Compiled:
 
     def reset(self) -> None:
         with self.lock:
-            self.start.entries.clear()
-            self.start.gave_up = False
+            self.start.clear()
             self.tables.clear()
             self.breaks.clear()
             self.recompiles.clear()
@@ -120,24 +129,29 @@ class Compiled:
             bound = tuple(bind(self.function, args, kwargs, getattr))
         return self.go(bound, args, kwargs)
 
+    def go_on(self, jump: Jump) -> Any:
+        """A call whose first stretch stopped there."""
+        done, value = self.interrupt(frame := self.resumed(jump))
+        return value if done else self.run(*self.table_at(frame), (), {})
+
     def go(self, bound: tuple, args: tuple, kwargs: dict) -> Any:
         if self.refusal or _capture.current() is not None or self.function.__code__ is not self.code:
             if self.refusal and self.options.fullgraph:
                 raise Unsupported(f"compile(fullgraph=True): {self.function.__qualname__}: {self.refusal}")
             return self.function(*args, **kwargs)
-        table = self.start
+        return self.run(self.start, bound, args, kwargs)
+
+    def run(self, table: Table, bound: tuple, args: tuple, kwargs: dict) -> Any:
         while True:
             entry = table.find(bound) or self.miss(table, bound)
             if entry is None or entry.run is None:
                 if table is self.start:
                     return self.function(*args, **kwargs)
                 return self.finish(table.frame(self.plain, list(bound)))
-            entry.hits += 1
             result = entry.run(*bound)
             if type(result) is not Jump:
                 return result
-            frame = self.resumed(result)
-            done, value = self.interrupt(frame)
+            done, value = self.interrupt(frame := self.resumed(result))
             if done:
                 return value
             table, bound = self.table_at(frame)
@@ -203,7 +217,7 @@ class Compiled:
                     return None
             with _capture_lock:
                 entry = self.capture(table, args)
-            table.entries.insert(0, entry)
+            table.add(entry)
             return entry
 
     def note_recompile(self, table: Table, args: tuple) -> None:
@@ -226,11 +240,19 @@ class Compiled:
                 if again or stop == 0:
                     return self.give_in(tracer, len(args), why)
             except Break as unbuilt:  # the state at the end cannot be handed on
-                unbuilt.place = unbuilt.place or place(self.code, tracer.top.offset if tracer.top else 0)
+                unbuilt.place = unbuilt.place or place(self.code, tracer.offset())
                 self.note_break(unbuilt)
                 return self.give_in(tracer, len(args), unbuilt)
             except Raised as error:
-                return self.give_in(tracer, len(args), Break(f"it raises {type(error.error).__name__}: {error.error}"))
+                why = Break(f"it raises {type(error.error).__name__}: {error.error}")
+                self.note_break(why)
+                return self.give_in(tracer, len(args), why)
+            except Unsupported:
+                raise
+            except Exception as error:  # a fault of the capture's own: the function runs as it is, and says why
+                why = Break(f"internal error of the capture: {type(error).__name__}: {error}", "please report it")
+                self.note_break(why)
+                return self.give_in(tracer, len(args), why)
             finally:
                 tracer.region.stop()
                 _C._set_grad_enabled(saved[0])
@@ -248,12 +270,12 @@ class Compiled:
 
     def give_in(self, tracer: Tracer, count: int, why: Break) -> Entry:
         """An entry for what runs as it is: the guards say when that was found out."""
-        check, text = tracer.guards.compile(count)
-        entry = Entry("native", check, None, tracer.guards)
-        entry.guard_text, entry.stops = text, why
+        entry = Entry("native", tracer.guards.compile(count), None, tracer.guards)
+        entry.stops = why
         return entry
 
     def attempt(self, table: Table, args: tuple, tracer: Tracer, why: Break | None) -> Entry:
+        tracer.guards.add("is", const(self.function).attr("__code__"), self.code)
         given: list[Any] = [values.Lazy(value, arg(i)) for i, value in enumerate(args)]
         first = len(args) - sum(table.filled)
         given[first:] = [tracer.load(value, arg(i)) for i, value in enumerate(args) if i >= first]
@@ -268,22 +290,56 @@ class Compiled:
         graph = None
         if tracer.region.count() or outputs:
             region = tracer.region.end(outputs)
+            inputs = region.known_inputs
             region.check(tracer)
-            graph = compiled(region, self.options.numerics)
-            run = graph
+            graph = callable_of(region, self.options, inputs)
+            run = direct(graph)
         else:
             region, run = None, None
         tracer.finish_guards()
-        check, guard_text = tracer.guards.compile(len(args))
+        check = tracer.guards.compile(len(args))
         body, text = function_of(lines, len(args), emitter.text.constants, run, self.function.__qualname__)
+        if run is not None and lines == [f"t = graph({', '.join(f'a{i}' for i in range(len(args)))})", "return t[0]"]:
+            body = single(graph) or body
         entry = Entry("graph", check, body, tracer.guards)
-        entry.text, entry.guard_text, entry.region, entry.graph = text, guard_text, region, graph
+        entry.text, entry.region, entry.graph = text, region, graph
         entry.stops = why if tracer.stopped else None
         if logs("bytecode"):
             tell("bytecode", f"{self.function.__qualname__} from offset {table.offset}\n{text}")
         if logs("guards"):
             tell("guards", f"{self.function.__qualname__} from offset {table.offset}\n" + "\n".join(map(repr, tracer.guards.guards)))
         return entry
+
+
+class CompiledFunction(_C._Dispatcher):
+    """What strata.compile gives for a function: calls go from C to the guards and to what they guard."""
+
+    def __init__(self, compiled: Compiled, owner: tuple):
+        self._strata_compiled, self._owner = compiled, owner
+        self.refresh()
+        compiled.faces.append(weakref.ref(self))
+
+    def refresh(self) -> None:
+        """Whether calls may go that way."""
+        c = self._strata_compiled
+        fast = c.simple and not c.refusal and c.options.stance() == "default"
+        self._set(c.start.pairs, c.code.co_argcount if fast else -1, self._owner[0] if self._owner else None, Jump)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        return self._strata_compiled(*self._owner, *args, **kwargs)
+
+    def _resume(self, jump: Jump) -> Any:
+        return self._strata_compiled.go_on(jump)
+
+    def guards(self) -> str:
+        """A table of what each entry's guards read and expect, how often they held, and nanoseconds of a check."""
+        from .api import guards_table
+
+        return guards_table(self._strata_compiled)
+
+    def reset(self) -> None:
+        """Forgets what was compiled of it."""
+        self._strata_compiled.reset()
 
 
 class PlainWithCallees(Plain):
@@ -335,6 +391,15 @@ def _plain_call(module: Any) -> bool:
     if hooks or everywhere.forward or everywhere.forward_pre or everywhere.backward or everywhere.backward_pre:
         return False
     return module._compiled_call_impl is None and type(module).__call__ is strata.nn.Module.__call__
+
+
+def refresh() -> None:
+    """After the stance has changed."""
+    for reference in _everything:
+        found = reference()
+        for face in found.faces if found is not None else ():
+            if face() is not None:
+                face().refresh()
 
 
 def reset() -> None:

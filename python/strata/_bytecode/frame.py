@@ -91,7 +91,7 @@ class Frame:
         del self.stack[depth:]
         if lasti:
             self.stack.append(offset // 2)
-        self.stack.append(error)
+        self.stack.append(self.machine.unwrap_error(error))
         self.jump(target)
 
     def run(self) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import strata
 from strata import _C
 from strata._graph_form import same_constant
 
-from .sources import Source, Text
+from .sources import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,22 +16,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def global_state() -> tuple:
-    """What operators read of the thread and the process."""
-    return (
-        _C.is_grad_enabled(),
-        _C.is_inference_mode_enabled(),
-        _C.get_default_dtype(),
-        _C.is_autocast_enabled("cpu") and _C.get_autocast_dtype("cpu"),
-        strata.get_default_device() if "strata._settings" in _loaded() else None,
-        _C.is_anomaly_enabled(),
-    )
-
-
-def _loaded() -> dict:
-    import sys
-
-    return sys.modules
+_STATE = ("grad mode", "inference mode", "default dtype", "autocast", "default device", "anomaly mode")
+global_state = _C._global_state  # what operators read of the thread and the process
 
 
 def tensor_spec(t: Any) -> tuple:
@@ -113,30 +101,70 @@ def _same_plain(a: Any, b: Any) -> bool:
     return type(a) in (int, float, bool, str, tuple, type(None)) and same_constant(a, b)
 
 
-# How a condition on a source reads in Python, with `{s}` for the source and `{k}` for what it is compared with.
-_FORMS: dict[str, str] = {
-    "is": "{s} is {k}",
-    "type": "type({s}) is {k}",
-    "equal": "same_constant({s}, {k})",
-    "len": "len({s}) == {k}",
-    "keys": "same_list(list({s}), {k})",
-    "lacks": "{k} not in {s}",
-    "has_no_dict_key": "{k} not in {s}.__dict__",
-    "tensor": "not tensor_misfit({s}, {k})",
-    "class": "class_lookup({k}.kind, {k}.name) is {k}.value",
-    "watch": "{k}.same()",
-    "state": "global_state() == {k}",
-    "call": "{k}()",
-    "same": "{s} is {k}",
-    "distinct": "len(set(map(id, {k}))) == len({k})",
-}
-_NAMESPACE = {
-    "same_constant": same_constant,
-    "same_list": _same_list,
-    "tensor_misfit": tensor_misfit,
-    "class_lookup": class_lookup,
-    "global_state": global_state,
-}
+_STEPS = {"arg": 0, "const": 1, "dict item": 2, "item": 3, "dict of": 4, "attr": 5}
+_CHECKS = {
+    "is": 16, "type": 17, "equal": 18, "len": 19, "lacks": 20, "tensor": 21, "class": 22, "watch": 23, "state": 24, "same": 25,
+    "distinct": 26, "ask": 27,
+}  # fmt: skip
+
+
+class Program:
+    """Steps as _C._Guards reads them: (step, register that it sets, register that it reads or -1, object, number)."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[int, int, int, Any, int]] = []
+        self._at: dict[tuple, int] = {}
+
+    def register(self, source: Source) -> int:
+        """Where a source's value lies, after the steps that find it."""
+        identity = source.identity()
+        if identity in self._at:
+            return self._at[identity]
+        if source.kind in ("arg", "const"):
+            step, base, number = _STEPS[source.kind], -1, source.key if source.kind == "arg" else 0
+        else:
+            base, number = self.register(source.base), -1
+            if source.kind == "attr":
+                step = _STEPS["dict of" if source.key == "__dict__" else "attr"]
+            else:
+                if type(source.key) is int and source.key >= 0:
+                    number = source.key
+                of_dict = source.base.kind == "attr" and source.base.key == "__dict__"
+                of_dict |= source.base.kind == "const" and isinstance(source.base.key, dict)
+                step = _STEPS["dict item" if of_dict and not _is_proxy(source.base) else "item"]
+        at = self._at[identity] = len(self._at)
+        self.steps.append((step, at, base, source.key, number))
+        return at
+
+    def check(self, guard: Guard) -> None:
+        kind, expected, number = guard.kind, guard.expected, 0
+        base = -1 if guard.source is None else self.register(guard.source)
+        if kind == "len":
+            number = expected
+        elif kind == "same":
+            number = self.register(expected)
+        elif kind == "distinct":
+            expected = tuple(self.register(s) for s in expected)
+        elif kind == "class":
+            expected = (expected.kind, expected.holds, expected.name)
+        elif kind == "keys":
+            kind, expected = "ask", functools.partial(_same_keys, expected)
+        elif kind == "has_no_dict_key":
+            kind, base = "lacks", self.register(guard.source.attr("__dict__"))
+        elif kind == "call":
+            kind = "ask"
+        elif kind == "is" and expected is None:
+            pass
+        self.steps.append((_CHECKS[kind], 0, base, expected, number))
+
+
+def _is_proxy(source: Source) -> bool:
+    """The __dict__ of a class."""
+    return source.base is not None and source.base.kind == "const" and isinstance(source.base.key, type)
+
+
+def _same_keys(then: tuple, now: Any) -> bool:
+    return _same_list(list(now), then)
 
 
 class Guard:
@@ -166,43 +194,21 @@ class GuardList:
         self._known.add(mark)
         self.guards.append(Guard(kind, source, expected))
 
-    def text(self, count: int, text: Text) -> list[str]:
-        """The statements of a function of `count` arguments that returns whether all hold."""
-        lines: list[str] = []
-        for guard in self.guards:
-            lines.append(f"if not ({self._condition(guard, text, lines)}): return False")
-        return lines
-
-    def _condition(self, guard: Guard, text: Text, lines: list[str]) -> str:
-        source = text.of(guard.source, lines) if guard.source is not None else ""
-        if guard.kind == "same":
-            expected = text.of(guard.expected, lines)
-        elif guard.kind == "distinct":
-            expected = "(" + ", ".join(text.of(s, lines) for s in guard.expected) + ",)"
-        elif guard.kind in ("equal", "lacks", "len", "has_no_dict_key"):
-            expected = text.literal(guard.expected)
-        else:
-            expected = text.constant(guard.expected)
-        return _FORMS[guard.kind].format(s=source, k=expected)
-
-    def compile(self, count: int) -> tuple[Callable[..., bool], str]:
-        text = Text()
-        parameters = ", ".join(f"a{i}" for i in range(count))
-        body = self.text(count, text) or ["pass"]
-        lines = [f"def check({parameters}):", "    try:", *("        " + line for line in body), "        return True"]
-        lines += ["    except (KeyError, AttributeError, IndexError, TypeError, ValueError):", "        return False"]
-        whole = "\n".join(lines) + "\n"
-        namespace = {**_NAMESPACE, **text.constants}
-        exec(compile(whole, "<guards>", "exec"), namespace)
-        return namespace["check"], whole
+    def compile(self, count: int) -> Callable[..., bool]:
+        """The one function of the conditions, for calls of `count` arguments."""
+        program = Program()
+        for guard in sorted(self.guards, key=lambda g: g.source is None and g.kind != "distinct"):
+            program.check(guard)
+        return _C._Guards(tuple(program.steps), count, same_constant)
 
     def failed(self, args: tuple) -> str:
         """Which condition does not hold for these arguments, in words."""
         for guard in self.guards:
+            if guard.kind == "state" and guard.expected == global_state():
+                continue
             single = GuardList()
             single.guards = [guard]
-            check, _ = single.compile(len(args))
-            if check(*args):
+            if guard.kind != "state" and single.compile(len(args))(*args):
                 continue
             value = value_of(guard.source, args) if guard.source is not None else None
             if guard.kind == "tensor" and isinstance(value, strata.Tensor):
@@ -215,8 +221,7 @@ class GuardList:
                 except TypeError:
                     pass
             if guard.kind == "state":
-                names = ("grad mode", "inference mode", "default dtype", "autocast", "default device", "anomaly mode")
-                changed = [n for n, a, b in zip(names, guard.expected, global_state(), strict=True) if a != b]
+                changed = [n for n, a, b in zip(_STATE, guard.expected, global_state(), strict=True) if a != b]
                 return f"global state changed: {', '.join(changed)}"
             return f"guard failed: {guard!r}"
         return ""

@@ -31,16 +31,15 @@ class OptimizedModule(strata.nn.Module):
                 return self._compiled_of(function)(forward.__self__, *args, **kwargs)
         return self._compiled_of(type(model).__call__)(model, *args, **kwargs)
 
-    def _compiled_of(self, function: Any) -> entry.Compiled:
+    def _compiled_of(self, function: Any) -> entry.CompiledFunction:
         found = self._compiled_forward.get(function)
         if found is None:
-            found = self._compiled_forward[function] = entry.Compiled(function, self._compile_options)
+            compiled = entry.Compiled(function, self._compile_options)
+            found = self._compiled_forward[function] = entry.CompiledFunction(compiled, ())
         return found
 
     def guards(self) -> str:
-        from .api import guards_table
-
-        return "\n".join(guards_table(c) for c in self._compiled_forward.values())
+        return "\n".join(c.guards() for c in self._compiled_forward.values())
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)

@@ -66,11 +66,16 @@ def name_of(function: Any) -> str:
     return getattr(function, "__qualname__", None) or type(function).__name__
 
 
+def is_inlined(home: str) -> bool:
+    """Whether what that module of strata holds is executed as the program's own functions are."""
+    return any(home == h or home.startswith(h + ".") for h in _INLINE_HOMES)
+
+
 def of_strata(home: str, function: Any) -> str:
     """How a function written in strata is captured: "operator", "inline" or "break"."""
     if any(home == h or home.startswith(h + ".") for h in _OPERATOR_HOMES):
         return "operator" if function.__name__ not in _DENIED else "break"
-    if any(home == h or home.startswith(h + ".") for h in _INLINE_HOMES):
+    if is_inlined(home):
         return "inline"
     if home == "strata" and function.__name__ in ("is_tensor", "is_floating_point", "is_complex", "numel", "is_same_size", "_assert", "_tensor"):
         return "inline"
@@ -100,6 +105,8 @@ def reason_of(name: str, error: Exception) -> tuple[str, str]:
     text = str(error)
     if "while operators are recorded" in text:
         return f"{text.partition(':')[0]} reads a tensor's value", "keep values in tensors (strata.where), or read them outside"
+    if "cannot be recorded" in text:
+        return f"the size of what {name} gives depends on values", "a form of fixed size (strata.where, a mask) stays in the graph"
     return f"{name} raised {type(error).__name__}: {text}", ""
 
 

@@ -29,6 +29,10 @@ class Plain:
     def wrap_error(error: BaseException) -> BaseException:
         return error
 
+    @staticmethod
+    def unwrap_error(error: BaseException) -> BaseException:
+        return error
+
     def made_cell(self, cell: types.CellType) -> None:
         pass
 

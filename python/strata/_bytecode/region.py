@@ -76,7 +76,13 @@ class Region(Graph):
                 raise Break("a result that requires a gradient of its own is made here", "make it outside of what is compiled")
         self._results = Results(tuple(outputs))
         self._arguments = _TensorsAlone(len(self.inputs), list(self.names))
-        captured = self._end(list(self.inputs), self.recording, self.capture)
+        for t in self.captured():
+            if not t.is_leaf:
+                raise Break("native code reads a tensor that is the result of operators outside", "pass it as an argument")
+        try:
+            captured = self._end(list(self.inputs), self.recording, self.capture)
+        except (RuntimeError, NotImplementedError, ValueError) as error:
+            raise Break(f"its graph cannot be made: {error}") from None
         self._modes = _Modes([], self.capture)
         tangents = [None] * len(self._tangent_of)
         _C._graph_name(self._graph, [*self.names, *tangents, *(f"captured {i}" for i in range(len(captured)))])

@@ -57,6 +57,7 @@ class Tracer(Attributes, Calls, Operators):
         self.top: Frame | None = None
         self.step, self.steps, self.clean = 0, 0, 0
         self.depth = 0
+        self.was_leaf: dict[int, bool] = {}
         self.optimizers: list[Any] = []
         self.trained = False
         self.stopped = False
@@ -67,7 +68,7 @@ class Tracer(Attributes, Calls, Operators):
         """Executes the outermost frame to its end, or to the step where it must stop; then `stopped`."""
         self.top = frame
         while True:
-            if frame.index < len(frame.instructions) and not frame.covered():
+            if frame.index < len(frame.instructions) and not frame.covered() and not frame.kw_names:
                 self.clean = self.step
                 if self.step == self.stop_at:
                     self.stopped = True
@@ -97,6 +98,13 @@ class Tracer(Attributes, Calls, Operators):
         instruction = frame.instructions[max(0, frame.index - 1)]
         why.place = place(frame.code, instruction.offset)
 
+    def offset(self) -> int:
+        """Of the outermost frame's instruction that it is at, or was last."""
+        if self.top is None:
+            return 0
+        instructions = self.top.instructions
+        return instructions[min(self.top.index, len(instructions) - 1)].offset
+
     def unknown(self, name: str) -> NoReturn:
         raise Break(f"the opcode {name} cannot be captured")
 
@@ -113,6 +121,10 @@ class Tracer(Attributes, Calls, Operators):
         for t, source in self.tensor_inputs:
             if id(t) in held:
                 self.guards.add("is", source, t)
+
+    @staticmethod
+    def unwrap_error(error: Any) -> BaseException:
+        return error.error
 
     # ---- values from outside
 
@@ -179,6 +191,7 @@ class Tracer(Attributes, Calls, Operators):
         self.guards.add("tensor", source, tensor_spec(t))
         if t._backward_hooks:
             raise Break("a tensor with backward hooks", "register hooks on what is outside of what is compiled")
+        self.was_leaf[id(t)] = t.is_leaf
         if not self.region.input(t, repr(source)):  # native code used it before
             self.guards.add("is", source, t)
         self.tensor_inputs.append((t, source))

@@ -67,6 +67,10 @@ def is_named_tuple(value: Any) -> bool:
     return isinstance(value, tuple) and type(value) is not tuple and hasattr(type(value), "_make")
 
 
+def is_named_tuple_class(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make")
+
+
 def is_result_tuple(value: Any) -> bool:
     """What operators with named results give."""
     return isinstance(value, tuple) and hasattr(type(value), "n_sequence_fields")

@@ -51,6 +51,7 @@ Recording::~Recording() {
 void Recording::input(const Tensor& t, std::string name) {
   STRATA_CHECK(t.defined(), "record: expected tensors as inputs, got None");
   remember(t);
+  begin_at(t);
   const ir::Id v = add(t);
   graph_.values[size_t(v)].name = std::move(name);
   graph_.body.params.push_back(v);
@@ -270,15 +271,31 @@ void Recording::run_over_shapes(Operator& op, Dispatch d, Stack& stack) {
 void Recording::remember(const Tensor& t) {
   if (!shapes_ || !t.defined() || t.keys().has(Key::Meta) || !remembered_.insert(t.impl()).second) return;
   TensorImpl* i = t.impl();
-  before_.push_back(
-      {t, grad_of(t), i->grad_fn_, i->output_nr_, i->view_version_, i->storage_->version(), bool(i->requires_grad_)});
+  before_.push_back({t, grad_of(t), i->grad_fn_, i->output_nr_, i->view_version_, i->storage_->version(),
+                     bool(i->requires_grad_), nullptr, false});
   if (i->base_) remember(Tensor(Ref<TensorImpl>(i->base_)));
 }
 
+// Gradients of a recording end at its inputs: what led to them is not part of it, and may lead to other inputs.
+void Recording::begin_at(const Tensor& t) {
+  if (!shapes_ || t.is_leaf()) return;
+  auto at = std::find_if(before_.begin(), before_.end(), [&](const Before& b) { return b.tensor.is_same(t); });
+  if (at == before_.end() || at->begins) return;
+  at->begins = true;
+  TensorImpl* i = t.impl();
+  at->base = std::exchange(i->base_, nullptr);
+  i->grad_fn_ = {};
+  i->output_nr_ = 0;
+  i->requires_grad_ = true;
+}
+
 bool Recording::rewrote_history() const {
-  for (const Before& b : before_)
-    if (b.tensor.impl()->grad_fn_.get() != b.grad_fn.get() || b.tensor.impl()->requires_grad_ != b.requires_grad)
+  for (const Before& b : before_) {
+    const TensorImpl* i = b.tensor.impl();
+    if (i->grad_fn_.get() != (b.begins ? nullptr : b.grad_fn.get()) ||
+        i->requires_grad_ != (b.begins || b.requires_grad))
       return true;
+  }
   return false;
 }
 
@@ -291,6 +308,7 @@ bool Recording::has_history() const {
 void Recording::take_back() {
   for (Before& b : before_) {
     TensorImpl* i = b.tensor.impl();
+    if (b.begins) i->base_ = b.base;
     i->grad_fn_ = b.grad_fn;
     i->output_nr_ = b.output_nr;
     i->view_version_ = b.view_version;

@@ -48,6 +48,7 @@ class Recording {
   static void call(Operator& op, Dispatch d, Stack& stack);
   void record(Operator& op, Dispatch d, Stack& stack);
   void input(const Tensor& t, std::string name = {});
+  void begin_at(const Tensor& t);
   ir::Id value(const Tensor& t);
   ir::Id add(const Tensor& t);
   void let_go();
@@ -75,6 +76,8 @@ class Recording {
     Ref<NodeBase> grad_fn;
     uint32_t output_nr, view_version, version;
     bool requires_grad;
+    TensorImpl* base;  // while its place is empty: its own reference
+    bool begins;       // gradients end at it, as at a leaf
   };
   const bool shapes_;
   std::vector<Before> before_;

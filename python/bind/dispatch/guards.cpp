@@ -1,0 +1,484 @@
+// Guards of compiled functions (strata/_bytecode): a flat list of steps that find values from a call's arguments and
+// check what they are. guards.py says what each step means and writes the list; what is rare is asked of Python.
+#include <structmember.h>
+
+#include "bind/dispatch/graph.h"
+#include "core/factory_device.h"
+#include "dispatch/autocast.h"
+#include "grad/variable.h"
+
+namespace strata::py {
+
+namespace {
+
+enum Step : int {
+  // register = ...
+  kArg,       // the argument of that number
+  kConst,     // an object
+  kDictItem,  // base[key], of a dict
+  kItem,      // base[key]
+  kDictOf,    // base.__dict__
+  kAttr,      // base.key
+  // checks of a register
+  kIs = 16,
+  kType,
+  kEqual,
+  kLen,
+  kLacks,
+  kTensor,
+  kClass,
+  kWatch,
+  kState,
+  kSame,
+  kDistinct,
+  kAsk,  // a function of Python, of the register or of nothing
+};
+
+struct TensorFacts {
+  PyTypeObject* type;
+  DType dtype;
+  Device device;
+  bool grad, leaf, inference;
+  DimVec sizes, strides;
+
+  bool fits(PyObject* o) const {
+    if (Py_TYPE(o) != type) return false;
+    const Tensor& t = tensor_of(o);
+    if (t.dtype() != dtype || t.device() != device || t.is_meta()) return false;
+    const IntArrayRef s = t.sizes();
+    if (s.size() != sizes.size() || !std::equal(s.begin(), s.end(), sizes.begin())) return false;
+    const IntArrayRef r = t.strides();
+    if (!std::equal(r.begin(), r.end(), strides.begin())) return false;
+    return needs_grad(t) == grad && t.is_leaf() == leaf && t.impl()->inference_ == inference;
+  }
+};
+
+TensorFacts facts_of(PyObject* spec) {
+  PyObject *type, *shape, *stride, *dtype, *device;
+  int grad, leaf, inference;
+  if (!PyArg_ParseTuple(spec, "OOOOOppp", &type, &shape, &stride, &dtype, &device, &grad, &leaf, &inference))
+    throw PythonError();
+  TensorFacts f{reinterpret_cast<PyTypeObject*>(type),
+                to_DType(dtype),
+                to_Device(device),
+                bool(grad),
+                bool(leaf),
+                bool(inference),
+                {},
+                {}};
+  for (auto [from, to] : {std::pair(shape, &f.sizes), std::pair(stride, &f.strides)})
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(from); ++i) to->push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(from, i)));
+  return f;
+}
+
+uint64_t version_of(PyObject* dict) { return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag; }
+
+// What native code reads: dicts by the version that they had when they were last looked through.
+struct WatchFacts {
+  std::vector<std::pair<PyObject*, uint64_t>> dicts;
+  std::vector<std::pair<PyObject*, std::vector<PyObject*>>> lists;
+  std::vector<std::pair<PyObject*, TensorFacts>> tensors;
+
+  explicit WatchFacts(PyObject* watch) {
+    Own d(checked(PyObject_GetAttrString(watch, "dicts"))), l(checked(PyObject_GetAttrString(watch, "lists"))),
+        t(checked(PyObject_GetAttrString(watch, "tensors")));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(d.get()); ++i)
+      dicts.emplace_back(PyTuple_GET_ITEM(PyList_GET_ITEM(d.get(), i), 0), 0);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(l.get()); ++i) {
+      PyObject* pair = PyList_GET_ITEM(l.get(), i);
+      PyObject* then = PyTuple_GET_ITEM(pair, 1);
+      std::vector<PyObject*> items;
+      for (Py_ssize_t k = 0; k < PyList_GET_SIZE(then); ++k) items.push_back(PyList_GET_ITEM(then, k));
+      lists.emplace_back(PyTuple_GET_ITEM(pair, 0), std::move(items));
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(t.get()); ++i) {
+      PyObject* pair = PyList_GET_ITEM(t.get(), i);
+      tensors.emplace_back(PyTuple_GET_ITEM(pair, 0), facts_of(PyTuple_GET_ITEM(pair, 1)));
+    }
+  }
+
+  bool holds(PyObject* watch) {
+    for (const auto& [list, then] : lists) {
+      if (size_t(PyList_GET_SIZE(list)) != then.size()) return false;
+      for (size_t i = 0; i < then.size(); ++i)
+        if (PyList_GET_ITEM(list, Py_ssize_t(i)) != then[i]) return false;
+    }
+    for (const auto& [t, facts] : tensors)
+      if (!facts.fits(t)) return false;
+    bool same = true;
+    for (const auto& [dict, version] : dicts) same &= version_of(dict) == version;
+    if (STRATA_LIKELY(same)) return true;
+    Own asked(checked(PyObject_CallMethod(watch, "same", nullptr)));
+    if (asked.get() != Py_True) return false;
+    for (auto& [dict, version] : dicts) version = version_of(dict);
+    return true;
+  }
+};
+
+// What operators read of the thread and the process.
+struct StateFacts {
+  bool grad = dispatch_tls.grad_enabled, inference = dispatch_tls.inference, anomaly = anomaly_enabled();
+  bool mode = torch_function_mode_active();
+  DType dtype = default_dtype();
+  AutocastState autocast = autocast_state(0);
+  Device device = factory_device();
+
+  bool operator==(const StateFacts& o) const {
+    return grad == o.grad && inference == o.inference && anomaly == o.anomaly && mode == o.mode && dtype == o.dtype &&
+           autocast.enabled == o.autocast.enabled && (!autocast.enabled || autocast.dtype == o.autocast.dtype) &&
+           device == o.device;
+  }
+};
+
+struct Instruction {
+  int step, at, base;
+  PyObject* object;  // borrowed from the list of steps
+  int64_t number = 0;
+  unsigned version = 0;
+  std::unique_ptr<TensorFacts> tensor;
+  std::unique_ptr<WatchFacts> watch;
+  std::unique_ptr<StateFacts> state;
+  std::vector<int> registers;
+};
+
+struct Program {
+  std::vector<Instruction> steps;
+  int registers = 0;
+  Own same_constant;
+
+  bool run(PyObject* const* args) {
+    constexpr int kInline = 64;
+    PyObject* few[kInline];
+    std::vector<PyObject*> many;
+    PyObject** r = few;
+    if (registers > kInline) {
+      many.resize(size_t(registers));
+      r = many.data();
+    }
+    std::vector<Own> made;  // references that nothing else holds
+    for (Instruction& s : steps) {
+      switch (s.step) {
+        case kArg:
+          r[s.at] = args[s.number];
+          break;
+        case kConst:
+          r[s.at] = s.object;
+          break;
+        case kDictItem:
+          if (!PyDict_Check(r[s.base])) return false;
+          r[s.at] = PyDict_GetItemWithError(r[s.base], s.object);
+          if (!r[s.at]) return false;
+          break;
+        case kItem: {
+          PyObject* base = r[s.base];
+          const bool list = PyList_Check(base), tuple = PyTuple_Check(base);
+          if ((list || tuple) && s.number >= 0) {
+            if (s.number >= Py_SIZE(base)) return false;
+            r[s.at] = list ? PyList_GET_ITEM(base, s.number) : PyTuple_GET_ITEM(base, s.number);
+            break;
+          }
+          made.emplace_back(PyObject_GetItem(base, s.object));
+          if (!(r[s.at] = made.back().get())) return false;
+          break;
+        }
+        case kDictOf: {
+          if (PyModule_Check(r[s.base])) {
+            r[s.at] = PyModule_GetDict(r[s.base]);
+            break;
+          }
+          static PyObject* const name = PyUnicode_InternFromString("__dict__");
+          made.emplace_back(PyObject_GetAttr(r[s.base], name));
+          if (!(r[s.at] = made.back().get())) return false;
+          break;
+        }
+        case kAttr:
+          made.emplace_back(PyObject_GetAttr(r[s.base], s.object));
+          if (!(r[s.at] = made.back().get())) return false;
+          break;
+        default:
+          if (!holds(s, r)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool holds(Instruction& s, PyObject** r) {
+    PyObject* o = s.base >= 0 ? r[s.base] : nullptr;
+    switch (s.step) {
+      case kIs:
+        return o == s.object;
+      case kType:
+        return reinterpret_cast<PyObject*>(Py_TYPE(o)) == s.object;
+      case kEqual:
+        return equal(o, s.object);
+      case kLen:
+        return PyObject_Size(o) == s.number;
+      case kLacks: {
+        const int found = PyDict_Check(o) ? PyDict_Contains(o, s.object) : PySequence_Contains(o, s.object);
+        return found == 0;
+      }
+      case kTensor:
+        return s.tensor->fits(o);
+      case kClass: {
+        // A class whose version is the same has the same attributes, its bases' included.
+        auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(s.object, 0));
+        if (s.version && type->tp_version_tag == s.version) return true;
+        Own asked(checked(PyObject_CallNoArgs(PyTuple_GET_ITEM(s.object, 1))));
+        if (asked.get() != Py_True) return false;
+        _PyType_Lookup(type, PyTuple_GET_ITEM(s.object, 2));  // gives it a version
+        s.version = PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+        return true;
+      }
+      case kWatch:
+        return s.watch->holds(s.object);
+      case kState:
+        return *s.state == StateFacts();
+      case kSame:
+        return o == r[s.number];
+      case kDistinct:
+        for (size_t i = 0; i < s.registers.size(); ++i)
+          for (size_t j = 0; j < i; ++j)
+            if (r[s.registers[i]] == r[s.registers[j]]) return false;
+        return true;
+      default: {
+        Own asked(checked(o ? PyObject_CallOneArg(s.object, o) : PyObject_CallNoArgs(s.object)));
+        const int yes = PyObject_IsTrue(asked.get());
+        if (yes < 0) throw PythonError();
+        return yes;
+      }
+    }
+  }
+
+  bool equal(PyObject* a, PyObject* b) {
+    if (a == b) return true;
+    if (Py_TYPE(a) != Py_TYPE(b)) return false;
+    if (PyUnicode_CheckExact(a)) return PyUnicode_Compare(a, b) == 0;
+    if (PyLong_CheckExact(a)) return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+    Own asked(checked(PyObject_CallFunctionObjArgs(same_constant.get(), a, b, nullptr)));
+    return PyObject_IsTrue(asked.get()) == 1;
+  }
+};
+
+struct Guards {
+  PyObject_HEAD;
+  vectorcallfunc call;
+  Program* program;
+  PyObject* steps;
+  Py_ssize_t count;
+  long long hits;  // calls for which they held
+};
+
+Instruction instruction_of(PyObject* step) {
+  Instruction s;
+  long long number = 0;
+  if (!PyArg_ParseTuple(step, "iiiOL", &s.step, &s.at, &s.base, &s.object, &number)) throw PythonError();
+  s.number = number;
+  if (s.step == kTensor) s.tensor = std::make_unique<TensorFacts>(facts_of(s.object));
+  if (s.step == kWatch) s.watch = std::make_unique<WatchFacts>(s.object);
+  if (s.step == kState) s.state = std::make_unique<StateFacts>();
+  if (s.step == kDistinct) s.registers = ints(s.object);
+  return s;
+}
+
+PyObject* check(PyObject* self, PyObject* const* args, size_t flags, PyObject*) {
+  auto& own = *reinterpret_cast<Guards*>(self);
+  return guarded([&]() -> PyObject* {
+    STRATA_CHECK_TYPE(PyVectorcall_NARGS(flags) == own.count, "guards: expected ", own.count, " arguments, got ",
+                      PyVectorcall_NARGS(flags));
+    const bool held = own.program->run(args);
+    own.hits += held;
+    PyErr_Clear();  // a value that is not there
+    return PyBool_FromLong(held);
+  });
+}
+
+// _Guards(steps, count of arguments, same_constant)
+PyObject* new_guards(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *steps, *same;
+  Py_ssize_t count;
+  if (!PyArg_ParseTuple(args, "O!nO", &PyTuple_Type, &steps, &count, &same)) return nullptr;
+  return guarded([&] {
+    auto program = std::make_unique<Program>();
+    program->same_constant = Own(Py_NewRef(same));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(steps); ++i) {
+      program->steps.push_back(instruction_of(PyTuple_GET_ITEM(steps, i)));
+      program->registers = std::max(program->registers, program->steps.back().at + 1);
+    }
+    PyObject* self = checked(type->tp_alloc(type, 0));
+    auto& own = *reinterpret_cast<Guards*>(self);
+    own.call = check;
+    own.program = program.release();
+    own.steps = Py_NewRef(steps);
+    own.count = count;
+    return self;
+  });
+}
+
+void dealloc_guards(PyObject* self) {
+  auto& own = *reinterpret_cast<Guards*>(self);
+  PyObject_GC_UnTrack(self);
+  delete own.program;
+  Py_CLEAR(own.steps);
+  Py_TYPE(self)->tp_free(self);
+}
+
+int traverse_guards(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(reinterpret_cast<Guards*>(self)->steps);
+  return 0;
+}
+
+// What the entries' first call is: guards, then what they guard. `entries` is a list of pairs, the newest first;
+// `stops` the type of what is returned where a function stopped before its end.
+struct Dispatcher {
+  PyObject_HEAD;
+  vectorcallfunc call;
+  PyObject *entries, *owner, *stops, *dict, *weakrefs;
+  Py_ssize_t count;  // of arguments, that is of positional parameters; -1: calls are Python's
+};
+
+PyObject* slowly(Dispatcher& own, PyObject* const* args, size_t flags, PyObject* names) {
+  static PyObject* const name = PyUnicode_InternFromString("_call");
+  Own method(PyObject_GetAttr(reinterpret_cast<PyObject*>(&own), name));
+  return method ? PyObject_Vectorcall(method.get(), args, size_t(PyVectorcall_NARGS(flags)), names) : nullptr;
+}
+
+PyObject* dispatch(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  auto& own = *reinterpret_cast<Dispatcher*>(self);
+  const Py_ssize_t given = PyVectorcall_NARGS(flags);
+  const bool bound = own.owner != nullptr;
+  if (names || own.count != given + bound || dispatch_tls.include.has(Key::Tracer))
+    return slowly(own, args, flags, names);
+  return guarded([&]() -> PyObject* {
+    constexpr Py_ssize_t kFew = 24;
+    PyObject* few[kFew];
+    std::vector<PyObject*> many;
+    PyObject* const* all = args;
+    if (bound) {
+      PyObject** place = few;
+      if (given + 1 > kFew) {
+        many.resize(size_t(given) + 1);
+        place = many.data();
+      }
+      place[0] = own.owner;
+      std::copy(args, args + given, place + 1);
+      all = place;
+    }
+    Own entries(Py_NewRef(own.entries));  // a guard may run Python, which may forget them
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entries.get()); ++i) {
+      Own pair(Py_NewRef(PyList_GET_ITEM(entries.get(), i)));
+      auto& guards = *reinterpret_cast<Guards*>(PyTuple_GET_ITEM(pair.get(), 0));
+      if (guards.count != own.count || !guards.program->run(all)) {
+        PyErr_Clear();
+        continue;
+      }
+      if (PyTuple_GET_ITEM(pair.get(), 1) == Py_None) break;  // it runs as it is
+      ++guards.hits;
+      PyObject* result = PyObject_Vectorcall(PyTuple_GET_ITEM(pair.get(), 1), all, size_t(own.count), nullptr);
+      if (!result || reinterpret_cast<PyObject*>(Py_TYPE(result)) != own.stops) return result;
+      Own jump(result);
+      static PyObject* const name = PyUnicode_InternFromString("_resume");
+      return PyObject_CallMethodOneArg(self, name, jump.get());
+    }
+    return slowly(own, args, flags, names);
+  });
+}
+
+// _set(entries, count, owner or None, stops)
+PyObject* set_dispatcher(PyObject* self, PyObject* args) {
+  auto& own = *reinterpret_cast<Dispatcher*>(self);
+  PyObject *entries, *owner, *stops;
+  Py_ssize_t count;
+  if (!PyArg_ParseTuple(args, "O!nOO", &PyList_Type, &entries, &count, &owner, &stops)) return nullptr;
+  own.count = count;
+  Py_XSETREF(own.entries, Py_NewRef(entries));
+  Py_XSETREF(own.owner, owner == Py_None ? nullptr : Py_NewRef(owner));
+  Py_XSETREF(own.stops, Py_NewRef(stops));
+  Py_RETURN_NONE;
+}
+
+PyObject* new_dispatcher(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  auto& own = *reinterpret_cast<Dispatcher*>(self);
+  own.call = dispatch;
+  own.count = -1;
+  return self;
+}
+
+int traverse_dispatcher(PyObject* self, visitproc visit, void* arg) {
+  auto& own = *reinterpret_cast<Dispatcher*>(self);
+  for (PyObject* o : {own.entries, own.owner, own.stops, own.dict}) Py_VISIT(o);
+  return 0;
+}
+
+int clear_dispatcher(PyObject* self) {
+  auto& own = *reinterpret_cast<Dispatcher*>(self);
+  own.count = -1;
+  for (PyObject** o : {&own.entries, &own.owner, &own.stops, &own.dict}) Py_CLEAR(*o);
+  return 0;
+}
+
+void dealloc_dispatcher(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  auto& own = *reinterpret_cast<Dispatcher*>(self);
+  if (own.weakrefs) PyObject_ClearWeakRefs(self);
+  clear_dispatcher(self);
+  Py_TYPE(self)->tp_free(self);
+}
+
+// As a function in a class: its method.
+PyObject* bind_method(PyObject* self, PyObject* obj, PyObject*) {
+  return obj && obj != Py_None ? PyMethod_New(self, obj) : Py_NewRef(self);
+}
+
+// _global_state() -> what guards compare of the thread, for people
+PyObject* global_state(PyObject*, PyObject*) {
+  return guarded([&] {
+    const StateFacts s;
+    return checked(Py_BuildValue("(NNNsNN)", PyBool_FromLong(s.grad), PyBool_FromLong(s.inference), wrap(s.dtype),
+                                 s.autocast.enabled ? traits(s.autocast.dtype).name : "off",
+                                 checked(PyUnicode_FromString(str_cat(s.device).c_str())), PyBool_FromLong(s.anomaly)));
+  });
+}
+
+PyMethodDef functions[] = {{"_global_state", global_state, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMemberDef guards_members[] = {{"hits", T_LONGLONG, offsetof(Guards, hits), READONLY, nullptr},
+                                {nullptr, 0, 0, 0, nullptr}};
+PyMethodDef dispatcher_methods[] = {{"_set", set_dispatcher, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef dispatcher_attributes[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                                       {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyTypeObject guards_type = {PyVarObject_HEAD_INIT(nullptr, 0) "strata._C._Guards"};
+PyTypeObject dispatcher_type = {PyVarObject_HEAD_INIT(nullptr, 0) "strata._C._Dispatcher"};
+
+}  // namespace
+
+void init_guards(PyObject* module) {
+  add_functions(module, functions);
+  guards_type.tp_basicsize = sizeof(Guards);
+  guards_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL;
+  guards_type.tp_vectorcall_offset = offsetof(Guards, call);
+  guards_type.tp_call = PyVectorcall_Call;
+  guards_type.tp_new = new_guards;
+  guards_type.tp_members = guards_members;
+  guards_type.tp_dealloc = dealloc_guards;
+  guards_type.tp_traverse = traverse_guards;
+  dispatcher_type.tp_basicsize = sizeof(Dispatcher);
+  dispatcher_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE;
+  dispatcher_type.tp_vectorcall_offset = offsetof(Dispatcher, call);
+  dispatcher_type.tp_dictoffset = offsetof(Dispatcher, dict);
+  dispatcher_type.tp_weaklistoffset = offsetof(Dispatcher, weakrefs);
+  dispatcher_type.tp_call = PyVectorcall_Call;
+  dispatcher_type.tp_new = new_dispatcher;
+  dispatcher_type.tp_dealloc = dealloc_dispatcher;
+  dispatcher_type.tp_traverse = traverse_dispatcher;
+  dispatcher_type.tp_clear = clear_dispatcher;
+  dispatcher_type.tp_methods = dispatcher_methods;
+  dispatcher_type.tp_getset = dispatcher_attributes;
+  dispatcher_type.tp_descr_get = bind_method;
+  for (auto [name, type] : {std::pair("_Guards", &guards_type), std::pair("_Dispatcher", &dispatcher_type)}) {
+    if (PyType_Ready(type)) throw PythonError();
+    if (PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(type))) throw PythonError();
+  }
+}
+
+}  // namespace strata::py

@@ -1,0 +1,97 @@
+"""Backends of strata.compile: what makes a callable of a captured graph."""
+
+from __future__ import annotations
+
+import strata
+
+from .region import compiled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .region import Region
+
+DEFAULT = "inductor"
+_registered: dict[str, Callable] = {}
+_GROUP = "strata_compile_backends"  # of entry points
+
+
+def eager(gm: Any, example_inputs: list, **_: Any) -> Callable:
+    """The graph's operators one by one."""
+    return gm.forward
+
+
+_registered.update({"eager": eager, "aot_eager": eager})
+
+
+def register(compiler_fn: Callable | None = None, name: str | None = None, tags: tuple = ()) -> Any:
+    """Makes a backend known by a name, its own as a rule. ValueError where the name is taken."""
+    if compiler_fn is None:
+        return lambda fn: register(fn, name, tags)
+    name = name or compiler_fn.__name__
+    if name in _registered or name == DEFAULT:
+        raise ValueError(f"register_backend: {name!r} is a backend already")
+    _registered[name] = compiler_fn
+    return compiler_fn
+
+
+def names() -> list[str]:
+    return sorted({DEFAULT, *_registered, *(e.name for e in _entry_points())})
+
+
+def _entry_points() -> list:
+    from importlib.metadata import entry_points
+
+    return list(entry_points(group=_GROUP))
+
+
+def find(backend: str | Callable) -> Callable | None:
+    """The backend; None for the default one. RuntimeError for a name that is none, TypeError for what cannot be called."""
+    if callable(backend):
+        return backend
+    if not isinstance(backend, str):
+        raise TypeError(f"compile: expected a backend's name or a function, got {type(backend).__name__}")
+    if backend == DEFAULT:
+        return None
+    if backend in _registered:
+        return _registered[backend]
+    for point in _entry_points():
+        if point.name == backend:
+            return _registered.setdefault(backend, point.load())
+    raise RuntimeError(f"Invalid backend: {backend!r}, expected one of {', '.join(map(repr, names()))}")
+
+
+def callable_of(region: Region, options: Any, inputs: list) -> Callable:
+    """What a captured stretch calls: with its inputs, for a tuple of its tensors."""
+    if options.backend is None:
+        return compiled(region, options.numerics)
+    from strata.fx._from_graph import graph_module
+
+    region.stop()
+    made = options.backend(graph_module(region), list(inputs), **options.backend_options)
+    if not callable(made):
+        raise TypeError(f"compile: the backend must return a function of the graph's inputs, got {type(made).__name__}")
+    return made
+
+
+def direct(graph: Any) -> Callable:
+    """The graph as it is called fastest, where tensors are all that a call is of."""
+    return _plain(graph, 1) or graph
+
+
+def single(graph: Any) -> Callable | None:
+    """The same of a graph whose one result is given as it is."""
+    return _plain(graph, 0) if hasattr(graph, "_source") and graph._source._results.count == 1 else None
+
+
+def _plain(graph: Any, form: int) -> Any:
+    if not isinstance(graph, strata._C._Compiled):
+        return None
+    source = graph._source
+    if source._step or source._results.inputs or source._modes.slots:
+        return None
+    made = strata._C._Compiled()
+    made._plain(graph._handle, form, source._results.order)
+    return made
