@@ -1,6 +1,7 @@
 """One fresh process: the milliseconds from a call of a function that is to be compiled to its results, its gradient too.
 Arguments: LIBRARY, and sincos, mlp_step or gpt_step. Import, the model and its data come before the clock. With tiny_call: the
-milliseconds of one call of a tiny function, once it is compiled."""
+milliseconds of one call of a tiny function, once it is compiled. Names that begin with code_ are of strata.compile, which reads
+bytecode; the others are of strata.graph. code_tensors20: a call with 20 tensors; code_guards148: the guards of a step."""
 
 from __future__ import annotations
 
@@ -10,14 +11,48 @@ import time
 from models import lib, parts, step_of, torch
 
 torch.set_num_threads(2)
-name = sys.argv[2]
+name = sys.argv[2].removeprefix("code_")
+code = name != sys.argv[2]
 
 
 def trig(x):
     return x.sin() ** 2 + x.cos() ** 2
 
 
-if name == "tiny_call":
+def best_of(call, arguments, count):
+    best = 1e9
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(count):
+            call(*arguments)
+        best = min(best, time.perf_counter() - start)
+    return best / count * 1e3
+
+
+def twenty(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t):
+    return a + b + c + d + e + f + g + h + i + j + k + l + m + n + o + p + q + r + s + t
+
+
+if code and name in ("tiny_call", "tensors20"):
+    function, arguments = (trig, 1) if name == "tiny_call" else (twenty, 20)
+    inputs = [torch.randn(10) for _ in range(arguments)]
+    milliseconds = best_of(torch.compile(function), inputs, 20000)
+elif name == "guards148":
+    net = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(74)])
+    optimizer = torch.optim.AdamW(net.parameters())
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    compiled, x = torch.compile(step), torch.randn(2, 8)
+    for _ in range(3):
+        compiled(x)
+    milliseconds = best_of(compiled._strata_compiled.start.entries[0].check, [x], 2000)
+elif name == "tiny_call":
     x, count, best = torch.randn(10), 20000, 1e9
     compiled = torch.graph(trig, x).compile() if lib == "strata" else torch.compile(trig)
     for _ in range(5):
@@ -29,7 +64,7 @@ if name == "tiny_call":
 elif name == "sincos":
     x, ones = torch.randn(1000, requires_grad=True), torch.ones(1000)
     start = time.perf_counter()
-    compiled = torch.graph(trig, x).compile() if lib == "strata" else torch.compile(trig)
+    compiled = torch.graph(trig, x).compile() if lib == "strata" and not code else torch.compile(trig)
     (slope,) = torch.autograd.grad(compiled(x), x, ones)
     milliseconds = (time.perf_counter() - start) * 1e3
     if slope.abs().max() > 1e-6:
@@ -41,7 +76,7 @@ else:
         optimizer.init_state()
     start = time.perf_counter()
     if lib == "strata":
-        loss = torch.graph(step, x, y).compile()(x, y)
+        loss = (torch.compile(step) if code else torch.graph(step, x, y).compile())(x, y)
     else:
         loss = step(x, y, torch.compile(model))
     loss.item()

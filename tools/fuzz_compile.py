@@ -12,13 +12,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import os
 import random
 import sys
 import time
 import traceback
 import warnings
 
-import strata
+if "--sanitize" in sys.argv[:-1] and "clang_rt" not in os.environ.get("LD_PRELOAD", ""):
+    # The sanitizer's runtime must be there before strata is.
+    import sanitizer
+
+    settings = sanitizer.for_python(sys.argv[sys.argv.index("--sanitize") + 1])
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], settings)
+
+import strata  # noqa: E402
 
 HEAD = '''
 import strata
@@ -234,7 +242,7 @@ def flat(value, seen=None):
         return "dict", [(k, flat(v, seen)) for k, v in value.items()]
     if isinstance(value, strata.nn.Module):
         state = [(k, flat(v)) for k, v in value.state_dict().items()]
-        return "module", state, getattr(value, "count", None), value.training, [flat(p.grad) for p in value.parameters()]
+        return "module", state, getattr(value, "count", None), value.training
     if type(value).__name__ == "Obj":
         seen.add(id(value))
         return "obj", [(k, flat(v, seen)) for k, v in vars(value).items()]
@@ -272,12 +280,13 @@ class Side:
             except Exception as error:
                 found = ("raised", type(error).__name__, str(error))
         space = self.space
-        left = [flat(v) for v in (x, y, x.grad, y.grad, items, d, obj, space["OBJ"], space["NET"])]
+        left = [flat(v) for v in (x, y, items, d, obj, space["OBJ"], space["NET"])]
+        grads = [None if g is None else g.clone() for g in (x.grad, y.grad, *(p.grad for p in space["NET"].parameters()))]
         state = [flat(space[k]) for k in ("G_INT", "G_FLOAT", "G_FLAG", "G_LIST", "G_DICT")]
         drawn = strata.rand(1).item()
         for p in space["NET"].parameters():
             p.grad = None
-        return found, left, state, out.getvalue(), drawn, strata.is_grad_enabled(), str(strata.get_default_dtype())
+        return found, left, state, grads, out.getvalue(), drawn, strata.is_grad_enabled(), str(strata.get_default_dtype())
 
     def mutate(self, r: random.Random) -> str:
         """Changes something that the function may have read. What it was, in words."""
@@ -361,6 +370,24 @@ def surroundings(r: random.Random, mutate: bool):
         yield
 
 
+def graded(grads: list, like: list, exact: bool) -> list:
+    """Gradients to be compared with those: bit for bit, or as those where they are close."""
+    if exact:
+        return [flat(g) for g in grads]
+    near = [
+        a is not None and b is not None and a.shape == b.shape and strata.allclose(a.double(), b.double(), rtol=1e-3, atol=1e-4, equal_nan=True)
+        for a, b in zip(grads, like, strict=True)
+    ]
+    return [flat(b if same else a) for a, b, same in zip(grads, like, near, strict=True)]
+
+
+def compiled_parts(c):
+    """A compiled function and those that it called between its stretches."""
+    yield c
+    for _, callee in c.plain.callees.values():
+        yield from compiled_parts(callee)
+
+
 def run(seed: int, mutate: bool, show: bool) -> tuple[str, int, int]:
     """What differs in the program of that seed (nothing, as a rule), its entries and how many of them run as they are."""
     text = Writer(seed).program()
@@ -380,8 +407,13 @@ def run(seed: int, mutate: bool, show: bool) -> tuple[str, int, int]:
             want = plain.call(given)
         with surroundings(random.Random(around), mutate):
             got = compiled.call(given)
+        # Where a function stopped, what its stretches add to one gradient is added stretch by stretch.
+        exact = not any(c.breaks for c in compiled_parts(compiled.f._strata_compiled))
+        want, got = [list(w[:3]) + [graded(w[3], v[3], exact)] + list(w[4:]) for w, v in ((want, want), (got, want))]
         if want != got:
-            names = "result left globals printed drawn grad-mode dtype".split()
+            names = "result left globals gradients printed drawn grad-mode dtype".split()
+            places = [(n, i) for n, a, b in zip(names, want, got, strict=True) if isinstance(a, list) for i, (p, q) in enumerate(zip(a, b, strict=True)) if p != q]
+            said.append(f"differs at {places}")
             parts = [f"{n}:\n  eager    {a}\n  compiled {b}" for n, a, b in zip(names, want, got, strict=True) if a != b]
             return f"seed {seed}, call {call}, {said}\n{text}\n" + "\n".join(parts), 0, 0
     c = compiled.f._strata_compiled
@@ -396,6 +428,7 @@ def main() -> int:
     parser.add_argument("--mutate-state", action="store_true")
     parser.add_argument("--show", action="store_true", help="print each program")
     parser.add_argument("--most", type=int, default=3, help="stop after so many differences")
+    parser.add_argument("--sanitize", help="the sanitizer that the library was built with")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     begin, bad, entries, native = time.perf_counter(), 0, 0, 0

@@ -43,10 +43,8 @@ bool eligible(const Tensor& t, int device_type) {
 Tensor cast(const Tensor& t, DType wanted, int device_type) {
   if (!eligible(t, device_type) || t.dtype() == wanted) return t;
   ThreadState& state = thread_state();
-  // A recording needs the cast itself.
-  bool keep = !dispatch_tls.include.has(Key::Tracer) && state.cache_enabled && dispatch_tls.grad_enabled &&
-              wanted == state.devices[device_type].dtype && t.dtype() == DType::F32 && t.requires_grad() &&
-              t.is_leaf() && !t.is_view() && !t.keys().has(Key::Python);
+  bool keep = state.cache_enabled && dispatch_tls.grad_enabled && wanted == state.devices[device_type].dtype &&
+              t.dtype() == DType::F32 && t.requires_grad() && t.is_leaf() && !t.is_view() && !t.keys().has(Key::Python);
   if (!keep) return ops::to(t, wanted);
   auto at = state.cache.find(t.impl());
   if (at != state.cache.end() && at->second.version == t.version()) return at->second.copy;

@@ -165,9 +165,14 @@ struct Compiled::Node {
     }
     std::optional<std::vector<Tensor>> fewer;
     if (!all && !grad_enabled()) {
+      // All inputs are asked for, also those that no gradient needs and that may have been written since.
       std::vector<Tensor> inputs;
-      for (size_t i = 0; i < count; ++i) inputs.push_back(ctx.saved_tensor(i));
-      fewer = c.fewer_gradients(inputs, tangents);
+      try {
+        for (size_t i = 0; i < count; ++i) inputs.push_back(ctx.saved_tensor(i));
+      } catch (const Error&) {
+        inputs.clear();
+      }
+      if (inputs.size() == count) fewer = c.fewer_gradients(inputs, tangents);
     }
     if (fewer) {
       made = std::move(*fewer);

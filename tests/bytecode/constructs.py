@@ -260,7 +260,7 @@ def f_string(x):
 
 @row()
 def string_methods(x):
-    return {"-".join(["a", "b"]).upper(): x, f"k{3}": x + 1, "%d" % 4: x + 2}
+    return {"-".join(["a", "b"]).upper(): x, f"k{3}": x + 1, "%d" % 4: x + 2}  # noqa: UP031
 
 
 @row()
@@ -685,6 +685,8 @@ def getattr_and_hasattr(x):
     return x * getattr(b, "m") + getattr(b, "none", 1) + hasattr(b, "n")  # noqa: B009
 
 
+exec(  # a statement of later versions than the oldest that the linter reads
+    """
 @row()
 def match_statement(x):
     match x.shape[0]:
@@ -692,6 +694,8 @@ def match_statement(x):
             return x + 4
         case _:
             return x
+"""
+)
 
 
 @row()

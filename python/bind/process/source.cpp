@@ -51,7 +51,15 @@ class CodeSet {
 };
 CodeSet* kept;
 
+// Frames that are executed by reading their bytecode (strata/_bytecode), which are none of the interpreter's: code
+// objects and positions, the innermost first. Empty as a rule.
+thread_local std::vector<std::pair<PyObject*, int>> executed;
+
 SourceMark take() {
+  if (!executed.empty()) {
+    kept->keep(executed[0].first);
+    return {executed[0].first, int32_t(executed[0].second)};
+  }
   // Without the lock there is no Python frame to speak of.
 #ifdef STRATA_HAS_FRAMES
   PyThreadState* state = _PyThreadState_UncheckedGet();  // of the thread that holds the lock, whichever it is
@@ -92,6 +100,12 @@ std::string text(SourceMark mark) {
 std::string chain() {
   constexpr int kFrames = 3;
   if (!Py_IsInitialized()) return {};
+  if (!executed.empty()) {
+    std::string out;
+    for (const auto& [code, position] : executed)
+      out += str_cat(out.empty() ? "" : " < ", text({code, int32_t(position)}));
+    return out;
+  }
   const PyGILState_STATE state = PyGILState_Ensure();  // a long operator of this thread may have let it go
   static const std::string own = [] {
     Own module(PyImport_ImportModule("strata"));
@@ -129,9 +143,28 @@ std::string chain() {
   return out.empty() ? innermost : out;
 }
 
+// _executed_frames(((code, position), ...)): what marks and lines are of on this thread, from now on; () ends that.
+PyObject* set_executed(PyObject*, PyObject* frames) {
+  return guarded([&]() -> PyObject* {
+    std::vector<std::pair<PyObject*, int>> now;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(frames); ++i) {
+      PyObject* code;
+      int position;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(frames, i), "O!i", &PyCode_Type, &code, &position)) throw PythonError();
+      kept->keep(code);  // for ever, so that it is there as long as it is named here
+      now.emplace_back(code, position);
+    }
+    executed = std::move(now);
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef functions[] = {{"_executed_frames", set_executed, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+
 }  // namespace
 
-void init_source(PyObject*) {
+void init_source(PyObject* module) {
+  add_functions(module, functions);
   kept = new CodeSet;
   set_source_provider({take, text, chain});
 }

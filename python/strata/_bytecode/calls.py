@@ -130,6 +130,7 @@ class Calls:
 
     def run_frame(self, frame: Frame) -> Any:
         self.depth += 1
+        self.frames.append(frame)
         try:
             return frame.run()
         except Break as why:
@@ -138,6 +139,7 @@ class Calls:
             raise
         finally:
             self.depth -= 1
+            self.frames.pop()
 
     # ---- operators
 
@@ -156,6 +158,7 @@ class Calls:
         for value in (*args, *kwargs.values()):
             self.check_operand(value, name)
         natives.check_effect(self, name, args, kwargs)
+        self.say_where()
         try:
             found = function(*args, **kwargs)
         except Exception as error:
@@ -163,6 +166,14 @@ class Calls:
             raise Break(reason, hint) from None
         self.keep.append(found)
         return found
+
+    def say_where(self) -> None:
+        """The lines that operators stand for from now on: of the innermost frames of the program's."""
+        found = []
+        for frame in reversed(self.frames):
+            if not frame.globals.get("__name__", "").startswith("strata.") and len(found) < 3:
+                found.append((frame.code, frame.instructions[frame.index - 1].offset))
+        _C._executed_frames(tuple(found))
 
     def check_operand(self, value: Any, name: str) -> None:
         if values.is_tensor(value):

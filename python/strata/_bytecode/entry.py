@@ -255,6 +255,7 @@ class Compiled:
                 return self.give_in(tracer, len(args), why)
             finally:
                 tracer.region.stop()
+                _C._executed_frames(())
                 _C._set_grad_enabled(saved[0])
                 _C.set_autocast_enabled("cpu", saved[1])
                 _C.set_autocast_dtype("cpu", saved[2])

@@ -53,6 +53,7 @@ class Frame:
         self.index = 0
         self.kw_names: tuple[str, ...] = ()
         self.handled: list[BaseException | None] = []  # exceptions that are being handled
+        self.exits: list[Any] = []  # what leaves the contexts that were entered, while it is on the stack
         self.closure: tuple = ()
         self.done = False
 
@@ -64,8 +65,10 @@ class Frame:
         return self.instructions[self.index].offset
 
     def covered(self) -> bool:
-        """Whether an exception that is raised here would be handled here, or one is being handled."""
-        return bool(self.handled) or self.decoded.handler(self.offset) is not None
+        """Whether an exception that is raised here would be handled here, one is being handled, or a context is open."""
+        if self.exits:
+            self.exits = [leave for leave in self.exits if any(leave is v for v in self.stack)]
+        return bool(self.handled or self.exits) or self.decoded.handler(self.offset) is not None
 
     def step(self) -> Any:
         """One instruction. NotImplemented: it goes on; else the frame's result, in a tuple: (value, whether it is yielded)."""

@@ -105,6 +105,7 @@ def YIELD_VALUE(f: Frame, i: Instruction) -> Any:
 def BEFORE_WITH(f: Frame, i: Instruction) -> Any:
     entered, leave = f.machine.enter(f.stack.pop())
     f.stack += [leave, entered]
+    f.exits.append(leave)
     return NotImplemented
 
 

@@ -57,6 +57,7 @@ class Tracer(Attributes, Calls, Operators):
         self.top: Frame | None = None
         self.step, self.steps, self.clean = 0, 0, 0
         self.depth = 0
+        self.frames: list[Frame] = []  # the outermost first
         self.was_leaf: dict[int, bool] = {}
         self.optimizers: list[Any] = []
         self.trained = False
@@ -67,6 +68,7 @@ class Tracer(Attributes, Calls, Operators):
     def run(self, frame: Frame) -> Any:
         """Executes the outermost frame to its end, or to the step where it must stop; then `stopped`."""
         self.top = frame
+        self.frames.append(frame)
         while True:
             if frame.index < len(frame.instructions) and not frame.covered() and not frame.kw_names:
                 self.clean = self.step

@@ -25,6 +25,7 @@ def _check_history(tracer: Any, roots: Any) -> None:
 
 def _backward(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     _check_history(tracer, args[0])
+    tracer.say_where()
     for value in (*args[1:], *kwargs.values()):
         tracer.check_operand(value, "backward")
     try:
@@ -78,6 +79,7 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
     else:
         tracer.__dict__.setdefault("_grads_written", set()).update(id(p) for p in parameters)
     tracer.optimizers.append(optimizer)
+    tracer.say_where()
     before = {p: dict(state) for p, state in optimizer.state.items()}
     error = None
     try:

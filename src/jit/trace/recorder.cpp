@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/watch.h"
+#include "dispatch/autocast.h"
 #include "dispatch/host_reads.h"
 #include "dispatch/seen.h"
 #include "grad/engine.h"
@@ -36,6 +37,7 @@ Recording::Recording(TensorList inputs, bool shapes) : key_(KeySet(Key::Tracer))
     set_result_hook([] { check_seen("a kernel"); });
   });
   STRATA_CHECK(!current, "record: operators are recorded on this thread already");
+  clear_autocast_cache();  // the casts are part of it
   for (const Tensor& t : inputs) input(t);
   current = this;
   watch_results(true);
@@ -43,6 +45,7 @@ Recording::Recording(TensorList inputs, bool shapes) : key_(KeySet(Key::Tracer))
 
 Recording::~Recording() {
   take_back();
+  clear_autocast_cache();
   if (current != this) return;
   current = nullptr;
   watch_results(false);
