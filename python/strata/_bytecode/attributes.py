@@ -69,7 +69,7 @@ class Attributes:
             if source is None:
                 return own[name]
             self.guard_class(kind, name, found)
-            return self.load(own[name], source.state(name))
+            return self.count(own[name], source.state(name))
         if source is not None and own is not None:
             self.guards.add("has_no_dict_key", source, name)
         if found is not _ABSENT:
@@ -281,7 +281,7 @@ class Attributes:
             self.attributes[id(obj), name] = (obj, value)
             self.keep.append(obj)
         else:
-            self.native(object.__setattr__, obj, name, value)
+            self.native(object.__setattr__, obj, name, self.settled(value))
 
     def set_module_attribute(self, module: Any, name: str, value: Any) -> None:
         if not self.is_outside(module):

@@ -381,6 +381,7 @@ class Calls:
         kind = type(manager)
         if natives.is_mode(kind):
             entered = self.native(manager.__enter__)
+            self.entered.append(manager)
             return entered, functools.partial(natives.leave, manager)
         if kind is contextlib.nullcontext:
             return self.getattr(manager, "enter_result"), functools.partial(natives.leave, None)

@@ -64,6 +64,8 @@ class Emitter:
             return self.text.literal(value)
         if value is NULL or value is UNBOUND:
             return self.text.constant(value)
+        if type(value) is values.Number:
+            return self.number(value)
         if type(value) is values.Lazy:
             return self.text.of(value.source, self.head)
         at = id(value)
@@ -80,6 +82,14 @@ class Emitter:
         made = self.made[at] = self.new(value)
         self.open.discard(at)
         return made
+
+    def number(self, n: Any) -> str:
+        if not isinstance(n, values.Number):
+            return self.text.literal(n)
+        if not isinstance(n.parts, tuple):
+            return self.text.of(n.parts, self.head)
+        sign, a, b = n.parts
+        return f"({self.number(a)} {sign} {self.number(b)})"
 
     def tensor(self, t: Any) -> str:
         if not self.tracer.region.made(t):

@@ -166,7 +166,7 @@ class Compiled:
     def interrupt(self, frame: Frame) -> tuple[bool, Any]:
         """Does what could not be captured, and on to where capture can begin again. (whether it returned, what)"""
         while True:
-            result = frame.step()
+            result = self.plainly(frame)
             if result is not NotImplemented:
                 return True, result[0]
             # What an instruction prepares for the next belongs to it.
@@ -176,9 +176,18 @@ class Compiled:
     def finish(self, frame: Frame) -> Any:
         """To the end, as Python does it."""
         while True:
-            result = frame.step()
+            result = self.plainly(frame)
             if result is not NotImplemented:
                 return result[0]
+
+    @staticmethod
+    def plainly(frame: Frame) -> Any:
+        """One instruction, whose line is what operators stand for meanwhile."""
+        _C._executed_frames(((frame.code, frame.offset),))
+        try:
+            return frame.step()
+        finally:
+            _C._executed_frames(())
 
     def table_at(self, frame: Frame) -> tuple[Table, tuple]:
         bound = tuple(v is not UNBOUND for v in frame.locals)
@@ -198,7 +207,7 @@ class Compiled:
         if stance == "force_eager" or (stance == "eager_on_recompile" and table.entries):
             return None
         if stance == "fail_on_recompile" and table.entries:
-            raise RuntimeError("compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: " + table.entries[-1].guards.failed(args))
+            raise RuntimeError("compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: " + table.entries[0].guards.failed(args))
         with self.lock:
             found = table.find(args)
             if found is not None or table.gave_up:
@@ -208,7 +217,7 @@ class Compiled:
                 if len(table.entries) >= LIMIT:
                     table.gave_up = True
                     name = self.function.__qualname__
-                    reason = table.entries[-1].guards.failed(args)
+                    reason = table.entries[0].guards.failed(args)
                     warnings.warn(
                         f"strata.compile hit the recompile limit ({LIMIT}) of {name} ({self.code.co_filename}:{self.code.co_firstlineno}); it runs "
                         f"as it is from now on. Last reason: {reason}. STRATA_LOGS=recompiles shows all",
@@ -254,8 +263,7 @@ class Compiled:
                 self.note_break(why)
                 return self.give_in(tracer, len(args), why)
             finally:
-                tracer.region.stop()
-                _C._executed_frames(())
+                tracer.stop()
                 _C._set_grad_enabled(saved[0])
                 _C.set_autocast_enabled("cpu", saved[1])
                 _C.set_autocast_dtype("cpu", saved[2])
@@ -352,6 +360,8 @@ class PlainWithCallees(Plain):
 
     def call(self, function: Any, args: tuple, kwargs: dict, f: Frame | None = None) -> Any:
         target, first = function, ()
+        if not isinstance(function, values.BUILTIN_FUNCTIONS):
+            _C._executed_frames(())  # it has frames of its own
         if values.is_module(target) and _plain_call(target):
             target = target.forward
         if isinstance(target, types.MethodType):

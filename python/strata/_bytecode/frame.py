@@ -78,6 +78,8 @@ class Frame:
         if handler is None:
             self.index -= 1
             self.machine.unknown(instruction.name)
+        if self.machine.counted and instruction.name not in COUNTING:
+            self.machine.settle(self)
         try:
             return handler(self, instruction)
         except self.machine.errors as error:
@@ -155,6 +157,11 @@ def frame_of(machine: Any, function: types.FunctionType, values: list[Any], clos
     return frame
 
 
+# What numbers that are not settled may go through.
+COUNTING = frozenset(
+    "LOAD_FAST LOAD_GLOBAL LOAD_ATTR LOAD_DEREF LOAD_CONST LOAD_METHOD LOAD_CLOSURE STORE_FAST STORE_ATTR STORE_GLOBAL STORE_DEREF "
+    "BINARY_OP SWAP COPY POP_TOP NOP RESUME PUSH_NULL JUMP_FORWARD JUMP_BACKWARD RETURN_VALUE".split()
+)
 HANDLERS: dict[str, Callable[[Frame, Any], Any]] = {}
 if sys.version_info[:2] == (3, 11):
     from . import table_311

@@ -285,7 +285,7 @@ def _getattr(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     from .tracer import Raised
 
     try:
-        return tracer.getattr(args[0], args[1])
+        return tracer.settled(tracer.getattr(args[0], args[1]))
     except Raised as error:
         if len(args) > 2 and isinstance(error.error, AttributeError):
             return args[2]
@@ -347,6 +347,8 @@ def _search(tracer: Any, values_: Any, wanted: bool) -> bool:
 
 
 def _leave(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
+    if args[0] is not None:
+        tracer.entered.remove(args[0])
     tracer.native(leave, *args)
 
 

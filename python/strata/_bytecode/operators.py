@@ -63,6 +63,8 @@ class Operators:
         return self.native(getattr(operator, name), a)
 
     def binary(self, name: str, a: Any, b: Any) -> Any:
+        if type(a) is values.Number or type(b) is values.Number:
+            return self.count_with(name, a, b)
         function = getattr(operator, name)
         for value in (a, b):
             if not self.is_native(value) and not isinstance(value, (tuple, type, types.FunctionType, types.ModuleType)):

@@ -18,12 +18,17 @@ class Plain:
     """Operations as they are. Calls run natively."""
 
     errors = (BaseException,)
+    counted = False  # there are no numbers that are not settled
 
     def before(self, f: Frame) -> None:
         pass
 
     def unknown(self, name: str) -> NoReturn:
         raise NotImplementedError(f"compile: opcode {name} inside of a function that was interrupted; use strata.compiler.disable")
+
+    @staticmethod
+    def returned(f: Frame, value: Any) -> Any:
+        return value
 
     @staticmethod
     def wrap_error(error: BaseException) -> BaseException:

@@ -71,6 +71,8 @@ class Region(Graph):
                 "a tensor from outside that takes part in autograd is written in place",
                 "write to a copy of it (clone()), or write under no_grad()",
             )
+        if not _C.is_grad_enabled() and any(t.requires_grad for t in outputs):
+            raise Break("a result that requires a gradient, where gradients are off", "turn them on around the call, not inside")
         for t in outputs:
             if t.is_leaf and t.requires_grad and self.made(t):
                 raise Break("a result that requires a gradient of its own is made here", "make it outside of what is compiled")

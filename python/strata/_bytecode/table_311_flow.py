@@ -84,7 +84,7 @@ def MAKE_FUNCTION(f: Frame, i: Instruction) -> Any:
 @_opcode
 def RETURN_VALUE(f: Frame, i: Instruction) -> Any:
     f.done = True
-    return f.stack.pop(), False
+    return f.machine.returned(f, f.stack.pop()), False
 
 
 @_opcode

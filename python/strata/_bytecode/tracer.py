@@ -58,6 +58,8 @@ class Tracer(Attributes, Calls, Operators):
         self.step, self.steps, self.clean = 0, 0, 0
         self.depth = 0
         self.frames: list[Frame] = []  # the outermost first
+        self.entered: list[Any] = []  # modes of strata that are on
+        self.counted = False  # whether there are numbers that are not settled
         self.was_leaf: dict[int, bool] = {}
         self.optimizers: list[Any] = []
         self.trained = False
@@ -99,6 +101,13 @@ class Tracer(Attributes, Calls, Operators):
 
         instruction = frame.instructions[max(0, frame.index - 1)]
         why.place = place(frame.code, instruction.offset)
+
+    def stop(self) -> None:
+        """Ends the capture, wherever it is: nothing of it is left on the thread."""
+        while self.entered:
+            self.entered.pop().__exit__(None, None, None)
+        self.region.stop()
+        _C._executed_frames(())
 
     def offset(self) -> int:
         """Of the outermost frame's instruction that it is at, or was last."""
@@ -255,6 +264,40 @@ class Tracer(Attributes, Calls, Operators):
         self.guards.add("is", source.attr("__globals__"), function.__globals__)
         return self.hold(function, source)
 
+    def count(self, value: Any, source: Source) -> Any:
+        """A value that may be a counter: an int is not guarded until more is asked of it than a sum."""
+        if type(value) is not int:
+            return self.load(value, source)
+        self.guards.add("type", source, int)
+        self.counted = True
+        return values.Number(value, source)
+
+    def returned(self, f: Frame, value: Any) -> Any:
+        """A function's result; the outermost one may be a number that each call computes."""
+        return value if f is self.top else self.settled(value)
+
+    def settled(self, value: Any) -> Any:
+        """Of a number its value, which is guarded now."""
+        if type(value) is not values.Number:
+            return value
+        for source, known in value.sources():
+            self.guards.add("equal", source, known)
+        return value.value
+
+    def settle(self, f: Frame) -> None:
+        for i, value in enumerate(f.stack):
+            if type(value) is values.Number:
+                f.stack[i] = self.settled(value)
+
+    def count_with(self, name: str, a: Any, b: Any) -> Any:
+        """An operator of which a number takes part."""
+        x, y = (v.value if type(v) is values.Number else v for v in (a, b))
+        deep = 1 + max(getattr(a, "depth", 0), getattr(b, "depth", 0))
+        if type(x) is int and type(y) is int and name in values.COUNTS and deep < 20:
+            sign = values.COUNTS[name]
+            return values.Number(x + y if sign == "+" else x - y if sign == "-" else x * y, (sign, a, b), deep)
+        return self.binary(name, self.settled(a), self.settled(b))
+
     # ---- variables
 
     def made_cell(self, cell: types.CellType) -> None:
@@ -274,7 +317,7 @@ class Tracer(Attributes, Calls, Operators):
                 NameError(f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope")
             ) from None
         source = self.known.get(id(cell))
-        return value if source is None else self.load(value, source.attr("cell_contents"))
+        return value if source is None else self.count(value, source.attr("cell_contents"))
 
     def cell_set(self, cell: Any, value: Any) -> None:
         if id(cell) in self.known:
@@ -288,7 +331,7 @@ class Tracer(Attributes, Calls, Operators):
             return written[1]
         variables = const(f.globals)
         if name in f.globals:
-            return self.load(f.globals[name], variables.item(name))
+            return self.count(f.globals[name], variables.item(name))
         self.guards.add("lacks", variables, name)
         if name not in f.builtins:
             raise Raised(NameError(f"name '{name}' is not defined"))

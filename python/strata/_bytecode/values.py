@@ -120,6 +120,35 @@ class Lazy:
         self.value, self.source = value, source
 
 
+class Number:
+    """An int from outside that has only been counted with: its value now, and how it is computed from sources.
+
+    parts: a source, or (operator, part, part) where a part is a Number or an int. What asks for more than a sum, a difference or
+    a product gets the value, and its sources are guarded.
+    """
+
+    __slots__ = ("depth", "parts", "value")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: int, parts: Any, depth: int = 0):
+        self.value, self.parts, self.depth = value, parts, depth
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("a number that is not settled")
+
+    def sources(self) -> Any:
+        """(source, value) of all that it is computed from."""
+        if not isinstance(self.parts, tuple):
+            yield self.parts, self.value
+            return
+        for part in self.parts[1:]:
+            if isinstance(part, Number):
+                yield from part.sources()
+
+
+COUNTS = {"add": "+", "sub": "-", "mul": "*", "iadd": "+", "isub": "-", "imul": "*"}
+
+
 class Generator:
     """A generator whose body is executed as it is asked for values."""
 

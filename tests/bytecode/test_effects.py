@@ -1,0 +1,205 @@
+"""What a capture leaves alone, and what compiled calls do of a function's effects."""
+
+import pytest
+import strata
+from strata import nn
+
+
+def parts(compiled):
+    c = compiled._strata_compiled
+    return [e for table in (c.start, *c.tables.values()) for e in table.entries]
+
+
+def test_counters_do_not_recompile():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls, self.scale = 0, 2
+
+        def forward(self, x):
+            self.calls += 1
+            return x * self.scale
+
+    net = Net()
+    compiled = strata.compile(net)
+    for _ in range(20):
+        compiled(strata.ones(2))
+    (inner,) = compiled._compiled_forward.values()
+    assert net.calls == 20 and len(parts(inner)) == 1
+    net.scale = 3
+    assert compiled(strata.ones(2)).tolist() == [3, 3] and len(parts(inner)) == 2
+
+
+def test_gradients_end_at_the_inputs():
+    w = strata.ones(3, requires_grad=True)
+
+    @strata.compile
+    def f(y):
+        return (y * w).sum()
+
+    x = strata.arange(3.0, requires_grad=True)
+    y = x * w
+    f(y).backward()
+    assert x.grad.tolist() == [1, 1, 1] and w.grad.tolist() == [0, 2, 4]
+
+
+def test_a_capture_that_stops_in_a_context_leaves_no_mode():
+    @strata.compile
+    def f(x):
+        with strata.autocast("cpu", dtype=strata.bfloat16):
+            with strata.no_grad():
+                y = x @ x
+                print(float(y.sum()))
+        return y
+
+    y = f(strata.ones(2, 2, requires_grad=True))
+    assert y.dtype == strata.bfloat16 and strata.is_grad_enabled() and not strata.is_autocast_enabled("cpu")
+
+
+def test_gradients_that_are_off_outside():
+    def f(x):
+        with strata.enable_grad():
+            return x * 2
+
+    compiled = strata.compile(f)
+    x = strata.ones(2, requires_grad=True)
+    with strata.no_grad():
+        assert compiled(x).requires_grad == f(x).requires_grad
+
+
+def test_casts_of_autocast_are_shared_as_in_eager():
+    w = strata.randn(4, 4, requires_grad=True)
+
+    def f(x):
+        with strata.autocast("cpu", dtype=strata.bfloat16):
+            return ((x @ w) @ w).float().sum()
+
+    x = strata.randn(2, 4)
+    f(x).backward()
+    want, w.grad = w.grad, None
+    strata.compile(f)(x).backward()
+    assert strata.equal(want, w.grad)
+
+
+@pytest.mark.parametrize("change", range(8))
+def test_changed_state_is_seen(change):
+    class Holder:
+        kind = 2
+
+        def __init__(self):
+            self.n, self.items, self.table = 2.0, [1, 2], {"a": 1, "b": 2}
+
+        def act(self, x):
+            return x * self.n
+
+    h, net, cell = Holder(), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), [1]
+    net.eval()
+
+    def f(x):
+        keys = [k for k in h.table]
+        y = h.act(net(x)) + len(h.items) * h.kind + cell[0]
+        return y, keys, x.requires_grad, strata.is_grad_enabled()
+
+    compiled = strata.compile(f)
+    x = strata.ones(1, 2)
+
+    def text(g):
+        strata.manual_seed(1)
+        return repr([v.tolist() if isinstance(v, strata.Tensor) else v for v in g(x)])
+
+    assert text(f) == text(compiled)
+
+    def other(self, x):
+        return x - self.n
+
+    changes = [
+        lambda: setattr(h, "n", 3.0), lambda: h.items.append(4), lambda: setattr(h, "table", {"b": 2, "a": 1}), lambda: net.train(),
+        lambda: setattr(Holder, "kind", 5), lambda: setattr(Holder, "act", other), lambda: cell.__setitem__(0, 7),
+        lambda: net.__setitem__(0, nn.Linear(2, 2)),
+    ]  # fmt: skip
+    changes[change]()
+    assert text(f) == text(compiled)
+    c = compiled._strata_compiled
+    assert len(c.start.entries) == 2 and len(c.recompiles) == 1
+
+
+def test_recompiles_end_with_one_warning():
+    @strata.compile
+    def f(x, n):
+        return x + n
+
+    with pytest.warns(UserWarning, match=r"recompile limit \(8\).*Last reason: arg1: expected 7, actual 8"):
+        for n in range(12):
+            assert f(strata.zeros(1), n).item() == n
+    assert len(parts(f)) == 8
+
+
+def test_a_reason_in_words():
+    @strata.compile
+    def f(x):
+        return x + 1
+
+    f(strata.zeros(3))
+    f(strata.zeros(4))
+    assert "arg0: size mismatch at index 0. expected 3, actual 4" in f._strata_compiled.recompiles[0]
+
+
+def test_threads():
+    import threading
+
+    @strata.compile
+    def f(x):
+        return strata.sin(x) + x.shape[0]
+
+    wrong = []
+
+    def work(k):
+        for i in range(50):
+            x = strata.ones(1 + (i + k) % 4)
+            if f(x).tolist() != (strata.sin(x) + x.shape[0]).tolist():
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong and len(parts(f)) == 4
+
+
+def test_backends():
+    seen = []
+
+    def inspect(gm, example_inputs):
+        seen.append([n.name for n in gm.graph.nodes])
+        return gm.forward
+
+    @strata.compile(backend=inspect)
+    def f(x):
+        return strata.sin(x) ** 2 + strata.cos(x) ** 2
+
+    assert not seen
+    x = strata.randn(5, requires_grad=True)
+    for _ in range(2):
+        y = f(x)
+    y.sum().backward()
+    assert len(seen) == 1 and seen[0][1:] == ["sin", "pow_1", "cos", "pow_2", "add", "output"] and bool((x.grad == 0).all())
+    assert strata.compiler.list_backends()[:2] == ["aot_eager", "eager"]
+
+
+def test_marks_and_stances():
+    @strata.compiler.disable
+    def outside(x):
+        return x * 2
+
+    def f(x):
+        return outside(x + 1) + 1
+
+    compiled = strata.compile(f)
+    assert compiled(strata.ones(1)).item() == 5
+    assert [e.stops and e.stops.reason for e in parts(compiled)][0].endswith("is marked by strata.compiler.disable")
+    told = strata._dynamo.explain(f)(strata.ones(1))
+    assert told.graph_count == 2 and told.graph_break_count == 1 and "test_effects.py" in str(told)
+    with strata.compiler.set_stance("fail_on_recompile"):
+        with pytest.raises(RuntimeError, match="a recompile is needed"):
+            compiled(strata.ones(2))
+    compiled.reset()
+    assert not parts(compiled)
