@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 import torch.fx.experimental.optimization
+import torch.fx.operator_schemas
 import torch.fx.passes.infra.partitioner
 import torch.fx.passes.operator_support
 import torch.fx.passes.shape_prop

@@ -19,5 +19,5 @@ _NAMES = {
     "proxy": "Attribute Proxy TraceError",
     "subgraph_rewriter": "Match replace_pattern replace_pattern_with_filters",
 }
-_MODULES = "_compatibility _pytree _symbolic_trace experimental graph graph_module immutable_collections interpreter node passes proxy subgraph_rewriter traceback"
+_MODULES = "_compatibility _pytree _symbolic_trace experimental graph graph_module immutable_collections interpreter node operator_schemas passes proxy subgraph_rewriter traceback"
 __getattr__, __dir__ = _lazy.of(globals(), _NAMES, _MODULES)

@@ -255,6 +255,27 @@ class Node:
             return getattr(self.graph.owning_module.get_submodule(self.target), "_is_impure", False)
         return False
 
+    def normalized_arguments(
+        self,
+        root: strata.nn.Module,
+        arg_types: tuple | None = None,
+        kwarg_types: dict[str, Any] | None = None,
+        normalize_to_only_use_kwargs: bool = False,
+    ) -> Any:
+        """(args, kwargs) of a call with defaults filled in, by the names that the function or module gives them; None where it does not say.
+
+        See operator_schemas.normalize_function.
+        """
+        from . import operator_schemas
+
+        if self.op == "call_function":
+            return operator_schemas.normalize_function(
+                self.target, self.args, self.kwargs, arg_types, kwarg_types, normalize_to_only_use_kwargs
+            )
+        if self.op == "call_module":
+            return operator_schemas.normalize_module(root, self.target, self.args, self.kwargs, normalize_to_only_use_kwargs)
+        return None
+
     def _rename(self, candidate: str) -> None:
         if candidate != self.name:
             self.name = self.graph._graph_namespace.create_name(candidate, None)

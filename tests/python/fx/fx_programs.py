@@ -321,6 +321,44 @@ def random_graph(torch, rng):
 
 
 @program
+def normalized_arguments(torch):
+    F, lines = torch.nn.functional, []
+
+    def f(x, w):
+        a, b = torch.relu(x), F.relu(x) + F.dropout(x, 0.2) + F.max_pool2d(x, 2) + x.view(2)
+        c = torch.flatten(x, 1), torch.softmax(x, 1), torch.cat([x, w], 1), torch.transpose(x, 0, 1), torch.mean(x)
+        return a, b, c, torch.ops.aten.add.Tensor(x, w), operator.neg(x)
+
+    class Layers(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.own = torch.nn.Conv2d(1, 1, 1), make_net(torch)().inner
+
+        def forward(self, x):
+            return self.own(self.conv(x))
+
+    class Leaves(torch.fx.Tracer):
+        def is_leaf_module(self, m, name):
+            return True
+
+    layers = Layers()
+    for gm in (torch.fx.symbolic_trace(f), torch.fx.GraphModule(layers, Leaves().trace(layers))):
+        for node in gm.graph.nodes:
+            if node.target is operator.neg or node.target is operator.add:
+                continue
+            for by_name in (False, True):
+                found = node.normalized_arguments(gm, normalize_to_only_use_kwargs=by_name)
+                lines.append(f"{node} {found and tuple(found)}")
+    x, T = next(iter(gm.graph.nodes)), torch.Tensor
+    lines.append(str(tuple(torch.fx.operator_schemas.normalize_function(torch.add, (x, x), {}, (T, T)))))
+    try:
+        torch.fx.operator_schemas.normalize_function(torch.add, (x, x))
+    except RuntimeError as error:
+        lines.append(str("ambiguous" in str(error)))
+    return lines
+
+
+@program
 def partitions(torch):
     support = __import__(f"{torch.__name__}.fx.passes.operator_support", fromlist=["chain"])
     Partitioner = __import__(f"{torch.__name__}.fx.passes.infra.partitioner", fromlist=["Partition"]).CapabilityBasedPartitioner

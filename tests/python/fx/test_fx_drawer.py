@@ -70,6 +70,12 @@ def test_labels_say_what_is_known():
     assert not any(e.get_source() == "w" for e in bare.get_edges())
 
 
+def test_arguments_by_name():
+    gm = fx.symbolic_trace(lambda x: strata.nn.functional.dropout(strata.flatten(x, 1), 0.25) + x)
+    label = {n.get_name(): n.get_label() for n in FxGraphDrawer(gm, "f", normalize_args=True).get_dot_graph().get_nodes()}
+    assert r"kwargs=\{\lstart_dim: 1,\nend_dim: -1,\n\}\l" in label["flatten"] and "p: 0.25" in label["dropout"] and "args=" not in label["add"]
+
+
 def test_submodules_that_are_graphs_have_drawings():
     from strata.fx.passes.split_module import split_module
 

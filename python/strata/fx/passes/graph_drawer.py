@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from hashlib import md5
 from itertools import chain
 
@@ -12,6 +13,7 @@ from .._codegen import stack_summary
 from .._names import qualified_name, target_name
 from ..graph_module import GraphModule, _get_attr
 from ..node import Node, format_arg
+from ..operator_schemas import normalize_function
 from . import _dot
 from .shape_prop import TensorMetadata
 
@@ -44,7 +46,7 @@ class FxGraphDrawer:
 
     ignore_getattr: without get_attr nodes. ignore_parameters_and_buffers: without boxes for what submodules hold.
     skip_node_names_in_args: arguments that are nodes are arrows alone. parse_stack_trace: with the user's lines.
-    dot_graph_shape: the shape of boxes in the DOT text.
+    dot_graph_shape: the shape of boxes in the DOT text. normalize_args: arguments of functions by name, defaults too.
     """
 
     def __init__(
@@ -58,9 +60,7 @@ class FxGraphDrawer:
         dot_graph_shape: str | None = None,
         normalize_args: bool = False,
     ) -> None:
-        if normalize_args:
-            raise NotImplementedError("FxGraphDrawer: normalize_args is not provided; arguments are shown as the nodes have them")
-        self._name = name
+        self._name, self._normalize = name, normalize_args
         self.dot_graph_shape = dot_graph_shape or "record"
         self._attributes, self._weights = not ignore_getattr, not ignore_parameters_and_buffers
         self._skip_nodes, self._lines = skip_node_names_in_args, parse_stack_trace
@@ -128,13 +128,23 @@ class FxGraphDrawer:
         else:
             target = node.target if isinstance(node.target, str) else qualified_name(node.target)
             label += rf"|target={_escaped(target)}\n"
-            label += self._arguments("args", "(", ")", map(format_arg, node.args))
-            label += self._arguments("kwargs", "{", "}", (f"{k}: {format_arg(v)}" for k, v in node.kwargs.items()))
+            args, kwargs = self._given(node)
+            label += self._arguments("args", "(", ")", map(format_arg, args))
+            label += self._arguments("kwargs", "{", "}", (f"{k}: {format_arg(v)}" for k, v in kwargs.items()))
             label += rf"|num_users={len(node.users)}\n"
         label += self._tensors(node.meta.get("tensor_meta"))
         if self._lines and node.stack_trace is not None:
             label += rf"|{_escaped(stack_summary(node.stack_trace))}\n"
         return label + "}"
+
+    def _given(self, node: Node) -> tuple[tuple, dict[str, Any]]:
+        """The node's arguments, all by name where that is wanted and the function says them."""
+        if self._normalize and node.op == "call_function":
+            with suppress(RuntimeError, ValueError, TypeError):  # of several overloads, builtins, wrong calls
+                found = normalize_function(node.target, node.args, node.kwargs, normalize_to_only_use_kwargs=True)
+                if found is not None:
+                    return found
+        return node.args, node.kwargs
 
     def _arguments(self, name: str, opening: str, closing: str, texts: Any) -> str:
         shown = [text for text in texts if not (self._skip_nodes and "%" in text)]
