@@ -245,6 +245,6 @@ class _Package(type(sys)):
 __getattr__, __dir__ = _lazy.of(
     globals(),
     {".profiler": "ProfilerActivity", "graph": "GradientEdge", "gradcheck": "gradgradcheck GradcheckError"},
-    "functional graph profiler variable",
+    "forward_ad functional graph profiler variable",
 )
 sys.modules[__name__].__class__ = _Package
