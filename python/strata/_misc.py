@@ -118,4 +118,34 @@ def is_autocast_cpu_enabled() -> bool:
     return strata.is_autocast_enabled("cpu")
 
 
+def segment_reduce(
+    data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None,
+    axis: int = 0, unsafe: bool = False, initial: float | None = None,
+) -> Tensor:  # fmt: skip
+    """sum, mean, max, min or prod of consecutive pieces of dim 0, of `lengths`, or between `offsets`.
+
+    initial: where a piece begins; by default the neutral value (for means of empty pieces NaN). NotImplementedError for
+    indices and other axes.
+    """
+    if indices is not None or axis != 0 or (lengths is None) == (offsets is None) or (lengths if lengths is not None else offsets).dim() != 1:
+        raise NotImplementedError("segment_reduce: axis 0 with lengths or offsets of one dim is provided; use scatter_reduce for others")
+    lengths = offsets.diff() if lengths is None else lengths
+    if not unsafe and int(lengths.sum()) != data.shape[0]:
+        raise RuntimeError(f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1), got {int(lengths.sum())} and {data.shape[0]}")
+    starts = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -strata.inf, "min": strata.inf}
+    if reduce not in starts:
+        raise RuntimeError(f"segment_reduce: expected reduce to be one of {sorted(starts)}, got {reduce!r}")
+    count = lengths.shape[0]
+    piece = strata.arange(count).repeat_interleave(lengths)
+    start = starts[reduce] if initial is None else initial
+    made = data.new_full((count, *data.shape[1:]), start)
+    if reduce in ("sum", "mean"):
+        found = made.index_add(0, piece, data)
+        shape = (count, *[1] * (data.dim() - 1))
+        return found / lengths.reshape(shape) if reduce == "mean" and initial is None else found
+    kind = {"prod": "prod", "max": "amax", "min": "amin"}[reduce]
+    index = piece.reshape(-1, *[1] * (data.dim() - 1)).expand_as(data)
+    return made.scatter_reduce(0, index, data, kind)
+
+
 has_openmp, has_lapack, has_mkl, has_spectral = True, True, False, True

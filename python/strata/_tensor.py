@@ -344,6 +344,31 @@ class Tensor(_C.TensorBase):
             values = [callable(v) for v in self.flatten().tolist()]
             return self.copy_(self.new_tensor(values).reshape(self.shape))
 
+    def map_(self, tensor: Tensor, callable: Callable) -> Tensor:
+        """Puts callable(element, other element) in place of every element, one by one in Python; for small CPU tensors."""
+        with _grad_off():
+            others = tensor.expand(self.shape).flatten().tolist()
+            values = [callable(a, b) for a, b in zip(self.flatten().tolist(), others, strict=True)]
+            return self.copy_(self.new_tensor(values).reshape(self.shape))
+
+    def set_(self, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+        """Makes this tensor one over the memory of another tensor or storage; without a source, one of no elements."""
+        if source is None:
+            self.data = self.new_empty(0)
+        elif isinstance(source, Tensor) and size is None:
+            self.data = source.detach()
+        else:
+            untyped = source.untyped_storage() if isinstance(source, Tensor) else getattr(source, "_untyped_storage", source)
+            size = (untyped.nbytes() // self.element_size() - storage_offset,) if size is None else tuple(size)
+            if stride is None:
+                stride, step = [], 1
+                for n in reversed(size):
+                    stride.append(step)
+                    step *= max(n, 1)
+                stride = tuple(stride[::-1])
+            self.data = _C._tensor_over_storage(untyped, self.dtype, storage_offset, size, tuple(stride))
+        return self
+
     def dim_order(self) -> tuple[int, ...]:
         """The dims from the outermost in memory to the innermost."""
         return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))

@@ -9,7 +9,6 @@ import functools
 
 import strata
 from strata import Tensor
-from strata._missing import missing_function
 from strata._vmap import vmap
 from strata.nn.utils.stateless import functional_call as _functional_call
 from strata.utils._pytree import tree_flatten, tree_map, tree_unflatten
@@ -26,13 +25,14 @@ __all__ = [
     "hessian",
     "jacfwd",
     "jacrev",
+    "functionalize",
     "jvp",
+    "linearize",
     "stack_module_state",
     "vjp",
     "vmap",
 ]
 
-linearize = missing_function(__name__, "linearize", "use strata.func.jvp at each tangent")
 
 
 def functional_call(
@@ -239,6 +239,31 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     values = tree_unflatten(_outside(outputs, keep), result_spec)
     products = tree_unflatten(_outside(products, keep), result_spec)
     return (values, products, _aux_outside(aux, keep)) if has_aux else (values, products)
+
+
+def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
+    """func(*primals), and a function that gives its derivative there along tangents; each call computes func anew."""
+    output = func(*primals)
+
+    def along(*tangents: Any) -> Any:
+        return jvp(func, primals, tangents)[1]
+
+    return output, along
+
+
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """The function: what it gives is the same; graphs of it are made functional where they are captured.
+
+    RuntimeError for a `remove` other than "mutations" and "mutations_and_views".
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(f"functionalize(f, remove='mutations'): valid options for argument \"remove\" are: [\"mutations\", \"mutations_and_views\"], got {remove}")
+
+    @functools.wraps(func)
+    def same(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return same
 
 
 def jacfwd(

@@ -1,11 +1,16 @@
-"""Models and weights from the network: not provided, nothing here downloads."""
+"""Models and weights from the network: nothing here downloads. Files that are in the folder already are found."""
 
 from __future__ import annotations
 
+import os
 import re
 from urllib.parse import urlparse as urlparse
 
 from strata._missing import missing_function
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["download_url_to_file", "get_dir", "list", "load", "load_state_dict_from_url", "set_dir"]
 
@@ -15,8 +20,35 @@ HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _FILE = "download the file by other means and give it to strata.load"
 
 download_url_to_file = missing_function(__name__, "download_url_to_file", _FILE)
-get_dir = missing_function(__name__, "get_dir", "there is no folder of downloads")
 list = missing_function(__name__, "list", "import the model's own package")  # noqa: A001
 load = missing_function(__name__, "load", "import the model's own package, and load its weights with strata.load")
-load_state_dict_from_url = missing_function(__name__, "load_state_dict_from_url", _FILE)
-set_dir = missing_function(__name__, "set_dir", "there is no folder of downloads")
+
+def load_state_dict_from_url(
+    url: str, model_dir: str | None = None, map_location: Any = None, progress: bool = True, check_hash: bool = False,
+    file_name: str | None = None, weights_only: bool = False,
+) -> Any:  # fmt: skip
+    """The file of that name in model_dir (by default `checkpoints` in get_dir()). NotImplementedError where it is not there."""
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    path = os.path.join(folder, file_name or os.path.basename(urlparse(url).path))
+    if not os.path.exists(path):
+        raise NotImplementedError(f"hub.load_state_dict_from_url is not provided: nothing is downloaded; put the file of {url} at {path}")
+    from strata.serialization import load as read
+
+    return read(path, map_location=map_location, weights_only=weights_only)
+
+
+_folder: str | None = None
+
+
+def get_dir() -> str:
+    """The folder where weights are looked for: what set_dir was given, or that of the environment."""
+    if _folder is not None:
+        return _folder
+    cache = os.path.join(os.getenv("XDG_CACHE_HOME", "~/.cache"), "torch")
+    return os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", cache)), "hub")
+
+
+def set_dir(d: str | os.PathLike) -> None:
+    """Sets the folder."""
+    global _folder
+    _folder = os.path.expanduser(os.fspath(d))

@@ -59,9 +59,24 @@ def test_refusals():
         func.grad(lambda x: x)(X)
     with pytest.raises(RuntimeError, match="argnum=1"):
         func.grad(cubes, argnums=1)(X)
-    for missing in (func.linearize,):
-        with pytest.raises(NotImplementedError, match="is not provided"):
-            missing(cubes)
+    with pytest.raises(RuntimeError, match="valid options"):
+        func.functionalize(cubes, remove="all")
+
+
+def test_linearize():
+    output, along = func.linearize(cubes, X)
+    tangent = strata.ones_like(X)
+    assert_close(output, cubes(X))
+    assert_close(along(tangent), func.jvp(cubes, (X,), (tangent,))[1])
+    assert_close(func.functionalize(cubes)(X), cubes(X))
+
+
+def test_gradients_of_batches():
+    x = X.clone().requires_grad_()
+    y = x * x
+    rows = strata.eye(len(X), dtype=X.dtype)
+    (jacobian,) = strata.autograd.grad(y, x, rows, is_grads_batched=True)
+    assert_close(jacobian, strata.diag(2 * X))
 
 
 def test_functional_call():

@@ -154,14 +154,13 @@ def grad(
     """The gradients of the sum of `outputs` with respect to `inputs`, as a tuple; no `.grad` changes.
 
     grad_outputs: one gradient per output, or None for a single real element. allow_unused: give None instead of an
-    error for an input that no output came from. materialize_grads: zeros instead of None.
-    ValueError where allow_unused=False meets materialize_grads=True; NotImplementedError for is_grads_batched=True.
+    error for an input that no output came from. materialize_grads: zeros instead of None. is_grads_batched: grad_outputs
+    have one more dim in front, and so have the gradients; row after row.
+    ValueError where allow_unused=False meets materialize_grads=True.
     """
     if is_grads_batched:
-        raise NotImplementedError(
-            "autograd.grad: is_grads_batched=True is not there yet; call grad once per row of grad_outputs with "
-            "retain_graph=True"
-        )
+        options = (create_graph, only_inputs, allow_unused, materialize_grads)
+        return _grad_of_rows(outputs, inputs, grad_outputs, retain_graph, *options)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: False.")
     if not only_inputs:
@@ -177,6 +176,26 @@ def grad(
     if not materialize_grads:
         return found
     return tuple(_zeros_for(x, create_graph) if g is None else g for g, x in zip(found, wanted, strict=True))
+
+
+def _grad_of_rows(
+    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool, only_inputs: bool,
+    allow_unused: bool | None, materialize_grads: bool,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """`grad` for every row of grad_outputs, stacked."""
+    many = isinstance(grad_outputs, (tuple, list))
+    given = list(grad_outputs) if many else [grad_outputs]
+    count = next((len(g) for g in given if g is not None), 0)
+    if not count:
+        raise ValueError("autograd.grad: is_grads_batched=True needs grad_outputs of at least one row")
+    rows = []
+    for i in range(count):
+        row = [None if g is None else g[i] for g in given]
+        keep = True if i + 1 < count else retain_graph
+        rows.append(
+            grad(outputs, inputs, row if many else row[0], keep, create_graph, only_inputs, allow_unused, False, materialize_grads)
+        )
+    return tuple(None if column[0] is None else strata.stack(column) for column in zip(*rows, strict=True))
 
 
 def _zeros_for(x: Tensor | GradientEdge, grad: bool) -> Tensor:

@@ -136,9 +136,9 @@ def test_gradient_edges_stand_for_tensors():
     assert x.grad.tolist() == [2.0] * 3
 
 
-def test_batched_grads_say_so():
+def test_batched_grads_need_a_batch():
     x = leaf(2)
-    with pytest.raises(NotImplementedError, match="is_grads_batched"):
+    with pytest.raises(ValueError, match="is_grads_batched"):
         torch.autograd.grad(x.sum(), x, is_grads_batched=True)
 
 

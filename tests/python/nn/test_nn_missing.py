@@ -9,8 +9,6 @@ from strata import nn
 
 
 def test_missing_functions_and_parallel():
-    with pytest.raises(NotImplementedError, match=r"parametrizations\.orthogonal is not provided: start from"):
-        nn.utils.parametrizations.orthogonal(nn.Linear(1, 1))
     with pytest.raises(NotImplementedError, match="run one process per device"):
         nn.parallel.DistributedDataParallel(nn.ReLU())
     with pytest.raises(NotImplementedError, match="there are no process groups"):

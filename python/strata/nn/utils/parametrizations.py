@@ -1,21 +1,17 @@
-"""Ready parametrizations of weights: weight_norm and spectral_norm."""
+"""Ready parametrizations of weights: orthogonal, weight_norm and spectral_norm."""
 
 from __future__ import annotations
 
 import strata
 from strata import Tensor
-from strata._missing import missing_function
 
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
+from ._orthogonal import orthogonal
 from .parametrize import register_parametrization
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
-
-orthogonal = missing_function(
-    __name__, "orthogonal", "start from strata.nn.init.orthogonal_ and add ||W W^T - I||^2 to the loss"
-)
 
 
 def norm_except(value: Tensor, dim: int) -> Tensor:
