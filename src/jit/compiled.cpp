@@ -11,7 +11,14 @@
 namespace strata::jit {
 
 Compiled::Compiled(Captured captured, PlanOptions options)
-    : captured_(std::move(captured)), options_(options), forward_(captured_.forward()) {}
+    : captured_(std::move(captured)),
+      options_(options),
+      forward_(captured_.forward()),
+      reaches_(forward_.body.params.size()) {
+  const auto& results = captured_.graph.body.results;
+  for (size_t k = 0; k < captured_.wanted.size() && captured_.outputs + k < results.size(); ++k)
+    reaches_[size_t(captured_.wanted[k])] = results[captured_.outputs + k] != ir::kNone;
+}
 
 const Plan& Compiled::inference() {
   if (const Plan* made = inference_made_.load(std::memory_order_acquire)) return *made;
@@ -230,7 +237,8 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
                                  "copy of it");
   static const char* const name = function_node_name(typeid(Compiled));
   Ref<FunctionNode> node = make_node<FunctionNode>(name, &Node::backward);
-  for (const Tensor& t : params) node->take_argument(&t);
+  // What no result's gradient hangs on has no place in the graph of autograd, as in eager's.
+  for (size_t i = 0; i < params.size(); ++i) node->take_argument(reaches_[i] ? &params[i] : nullptr);
   std::vector<Tensor> results;
   {
     GradModeGuard off(false);

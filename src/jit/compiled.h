@@ -51,6 +51,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   const Captured captured_;
   const PlanOptions options_;
   const ir::Graph forward_;
+  std::vector<char> reaches_;  // of its parameters, whether a result's gradient hangs on it
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::string not_again_;           // why_not_again, once there are halves

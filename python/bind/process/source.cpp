@@ -9,6 +9,7 @@
 #define STRATA_HAS_FRAMES 1
 #endif
 
+#include <utility>
 #include <vector>
 
 #include "base/span.h"
@@ -52,13 +53,15 @@ class CodeSet {
 CodeSet* kept;
 
 // Frames that are executed by reading their bytecode (strata/_bytecode), which are none of the interpreter's: code
-// objects and positions, the innermost first. Empty as a rule.
-thread_local std::vector<std::pair<PyObject*, int>> executed;
+// objects and positions, the innermost first. Null as a rule.
+using Executed = std::vector<std::pair<PyObject*, int>>;
+thread_local Executed* executed = nullptr;
 
 SourceMark take() {
-  if (!executed.empty()) {
-    kept->keep(executed[0].first);
-    return {executed[0].first, int32_t(executed[0].second)};
+  if (executed) {
+    const auto& [code, position] = executed->front();
+    kept->keep(code);
+    return {code, int32_t(position)};
   }
   // Without the lock there is no Python frame to speak of.
 #ifdef STRATA_HAS_FRAMES
@@ -100,9 +103,9 @@ std::string text(SourceMark mark) {
 std::string chain() {
   constexpr int kFrames = 3;
   if (!Py_IsInitialized()) return {};
-  if (!executed.empty()) {
+  if (executed) {
     std::string out;
-    for (const auto& [code, position] : executed)
+    for (const auto& [code, position] : *executed)
       out += str_cat(out.empty() ? "" : " < ", text({code, int32_t(position)}));
     return out;
   }
@@ -146,7 +149,7 @@ std::string chain() {
 // _executed_frames(((code, position), ...)): what marks and lines are of on this thread, from now on; () ends that.
 PyObject* set_executed(PyObject*, PyObject* frames) {
   return guarded([&]() -> PyObject* {
-    std::vector<std::pair<PyObject*, int>> now;
+    Executed now;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(frames); ++i) {
       PyObject* code;
       int position;
@@ -154,7 +157,7 @@ PyObject* set_executed(PyObject*, PyObject* frames) {
       kept->keep(code);  // for ever, so that it is there as long as it is named here
       now.emplace_back(code, position);
     }
-    executed = std::move(now);
+    delete std::exchange(executed, now.empty() ? nullptr : new Executed(std::move(now)));
     Py_RETURN_NONE;
   });
 }

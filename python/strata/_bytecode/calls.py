@@ -257,6 +257,10 @@ class Calls:
             keys = args[1:2] if args[0] is owner else args[0:1]
             if not all(self.hash_is_native(k) for k in keys):
                 raise Break(f"a {type(keys[0]).__name__} as a key")
+        elif name == "update" and isinstance(owner, dict):
+            for given in args[1:] if args and args[0] is owner else args:
+                if not isinstance(given, dict):
+                    self.check_simple(given, name)
         elif name not in natives.KEEPS:
             if self.has_tensor(args) or self.has_tensor(owner) and name in ("remove", "index", "count", "sort"):
                 if name in ("extend", "update", "union", "__add__", "__iadd__"):

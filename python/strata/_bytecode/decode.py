@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dis
-import linecache
+import opcode
 import sys
 
 TYPE_CHECKING = False
@@ -38,7 +37,7 @@ class Decoded:
                 lines[offset] = line or 0
         extended, begin = 0, None
         for offset in range(0, len(text), 2):
-            name, arg = dis.opname[text[offset]], text[offset + 1] | extended
+            name, arg = opcode.opname[text[offset]], text[offset + 1] | extended
             if name == "CACHE":
                 self.instructions[-1].next = offset + 2
                 continue
@@ -106,6 +105,8 @@ def supported() -> bool:
 
 def place(code: CodeType, offset: int) -> str:
     """File and line of an instruction, the line's text, and a caret under what it stands for."""
+    import linecache  # which takes longer to import than all of this package
+
     positions = list(code.co_positions())
     line, _, begin, end = positions[offset // 2] if offset // 2 < len(positions) else (code.co_firstlineno, None, None, None)
     text = linecache.getline(code.co_filename, line or 0).rstrip("\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dis
+import opcode
 
 from . import frame as frames
 from .steps import copy_free_variables, own_cell, raised, unpack_rest
@@ -232,7 +232,7 @@ def BINARY_OP(f: Frame, i: Instruction) -> Any:
 def COMPARE_OP(f: Frame, i: Instruction) -> Any:
     a, b = _take(f, 2)
     names = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
-    f.stack.append(f.machine.binary(names[dis.cmp_op[i.arg]], a, b))
+    f.stack.append(f.machine.binary(names[opcode.cmp_op[i.arg]], a, b))
     return NotImplemented
 
 
