@@ -43,7 +43,7 @@ del _install
 # Where names live that are loaded on first use.
 _MODULES = (
     "__config__ _dynamo _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor "
-    "fallback fft func fx hub jit library linalg masked multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
+    "fallback fft func futures fx hub jit library linalg masked multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
     "sparse special storage testing types utils warm"
 )
 _NAMES = {

@@ -63,3 +63,15 @@ weight, image = torch.ones(1, 1, 2, 2), torch.arange(9.0).reshape(1, 1, 3, 3)
 print(torch.nn.grad.conv2d_input(image.shape, weight, torch.ones(1, 1, 2, 2)), torch.nn.grad.conv2d_weight(image, weight.shape, torch.ones(1, 1, 2, 2)))
 print(torch.norm_except_dim(x, 2, 0), torch.frobenius_norm(x, 1), torch.get_deterministic_debug_mode(), torch.sym_max(2, 3))
 print(x.storage().size(), x.storage()[3], torch.FloatStorage([1, 2]).tolist())
+
+# Futures.
+future = torch.futures.Future()
+doubled = future.then(lambda f: f.value() * 2)
+future.set_result(torch.tensor(3.0))
+print(doubled.wait(), doubled.done(), torch.futures.wait_all([future, doubled]))
+failed = torch.futures.Future()
+failed.set_exception(ValueError("no"))
+try:
+    failed.wait()
+except ValueError as error:
+    print(error)
