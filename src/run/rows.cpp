@@ -1,6 +1,7 @@
 #include "run/rows.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/checked.h"
 #include "core/promote.h"
@@ -116,6 +117,27 @@ const StrataKernelEntry& entry_for(const RowsOp& op, DType t) {
   return *e;
 }
 
+// The real and the imaginary parts of a complex sum are two sums by the same tree, of rows side by side; they are taken
+// where elements lie next to each other in memory.
+void sum_parts(const RowsOp& op, RowsLoop& loop) {
+  for (const RowOperand& o : loop.operands)
+    if (!is_complex(o.kernel) || o.dtype != o.kernel) return;
+  const RowOperand& in = loop.operands.back();
+  const int64_t width = itemsize(in.kernel);
+  const bool along = !in.reduced.empty() && (in.reduced.back() == width || in.reduced.back() == 0);
+  const bool across = in.reduced.size() == 1 && std::ranges::find(in.kept, width) != in.kept.end();
+  if (!along && !across) return;
+  const DType part = traits(loop.operands[0].kernel).component;
+  loop.entry = find_kernel(op.kernel, part);
+  loop.compute = part;
+  loop.kept_sizes.push_back(2);
+  for (RowOperand& o : loop.operands) {
+    o.dtype = o.kernel = part;
+    o.kept.push_back(itemsize(part));
+  }
+  loop.merge_dims();
+}
+
 void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in, Scalars scalars, const Shapes& s,
             const DimVec& dims, ArrayRef<Tensor> outs) {
   check_seen(op.name);
@@ -150,6 +172,7 @@ void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in
     loop.operands.push_back(make_operand(*in[i], *in[0], s, dims, op.fixed >> i & 1 ? op.fixed_dtype : kernel, false,
                                          entry.per_row[outs.size() + i], op.name));
   loop.merge_dims();
+  if (std::string_view(op.name) == "sum") sum_parts(op, loop);
   raise_status(loop.run(), op.name);
 }
 

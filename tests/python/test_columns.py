@@ -133,3 +133,20 @@ def test_joins_of_single_elements():
             for k, part in enumerate(parts):
                 assert torch.equal(joined[:, k * width : (k + 1) * width], part), (dtype, count, width)
     assert torch.equal(torch.stack([torch.arange(5), torch.arange(5) + 9], -1).flatten(), torch.tensor([0, 9, 1, 10, 2, 11, 3, 12, 4, 13]))
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_complex_sums_are_sums_of_parts(dtype):
+    torch.manual_seed(0)
+    real = torch.float32 if dtype == torch.complex64 else torch.float64
+    for shape in ((3, 70000), (200, 33), (33, 200), (1500, 4), (1, 1), (0, 3), (4, 5, 300)):
+        x = torch.complex(torch.randn(*shape).to(real), torch.randn(*shape).to(real) * 1e3)
+        for y in (x, x.transpose(0, 1), x[..., ::2], x[..., :1].expand(*shape)):
+            for sums in ((lambda t: t.sum()), (lambda t: t.sum(0)), (lambda t: t.sum(-1)), (lambda t: t.sum((0, 1), keepdim=True))):
+                got = sums(y)
+                assert got.dtype == dtype
+                assert torch.equal(got.real, sums(y.real.contiguous())) and torch.equal(got.imag, sums(y.imag.contiguous())), shape
+    minus = torch.complex(torch.full((40,), -0.0, dtype=real), torch.full((40,), -0.0, dtype=real)).sum()
+    assert torch.signbit(minus.real) and torch.signbit(minus.imag)
+    wide = torch.randn(1000, 3).sum(0, dtype=dtype)  # of another dtype's elements
+    assert wide.dtype == dtype and torch.equal(wide.imag, torch.zeros(3, dtype=real))

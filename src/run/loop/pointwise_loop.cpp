@@ -20,7 +20,7 @@ constexpr int64_t kGrain = 32768;  // elements per piece of work
 constexpr int64_t kChunk = 1024;   // elements staged at a time
 constexpr int64_t kTinyRow = 8;    // elements of a row that take less time than a call for them
 constexpr int64_t kLongRow = 128;  // elements of a row that are worth a kernel's call
-constexpr int64_t kShortRow = 64;  // the same of rows in place that are whole blocks
+constexpr int64_t kShortRow = 32;  // the same of rows in place that are whole blocks
 
 int64_t cache_bytes() {
   static const int64_t bytes = [] {
