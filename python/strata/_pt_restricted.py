@@ -41,11 +41,11 @@ def _encode(text: str, codec: str) -> bytes:
     return _codecs.encode(text, codec)
 
 
-def _make_dict(kind: type) -> Callable:
-    def make(*args: Any) -> Any:
-        return kind(*args)
-
-    return make
+def _bytearray(*args: Any) -> bytearray:
+    """bytearray of bytes, or of text: of a number it would take as much memory as the file says."""
+    if not all(isinstance(arg, (bytes, str)) for arg in args):
+        raise pickle.UnpicklingError("expected bytes or text for a bytearray")
+    return bytearray(_encode(*args) if len(args) == 2 else args[0] if args else b"")
 
 
 def _layout(name: str) -> Any:
@@ -98,7 +98,8 @@ def _known() -> tuple[dict[str, Any], dict[int, Callable]]:
     names.update({f"torch.{n}": v for n, v in vars(_C).items() if isinstance(v, strata.dtype)})
     rebuild = [name for name in vars(_utils) if name.startswith("_rebuild_")]
     names.update({f"torch._utils.{name}": getattr(_utils, name) for name in rebuild})
-    calls = {id(f): f for f in (OrderedDict, Counter, strata.Size, strata.device, _layout, bytearray, set, complex)}
+    calls = {id(f): f for f in (OrderedDict, Counter, strata.Size, strata.device, _layout, set, complex)}
+    calls[id(bytearray)] = _bytearray
     calls.update({id(names[f"torch._utils.{name}"]): names[f"torch._utils.{name}"] for name in rebuild})
     calls[id(_codecs.encode)] = _encode
     calls[id(_rebuild_from_type_v2)] = _from_type

@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import pickle
 import pickletools
+import random
 import zipfile
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import numpy as np
 import pt_cases
 import pytest
 import strata
-from strata import nn
+from strata import _pt_restricted, nn
 
 DATA = Path(__file__).parent.parent / "data" / "io"
 RECORDED = json.loads((DATA / "recorded.json").read_text())
@@ -204,6 +206,7 @@ HOSTILE = {
     "a new function": b"ctorch._utils\n_rebuild_tensor_v2\n)\x81.",
     "rebuilds by another function": b"ctorch._tensor\n_rebuild_from_type_v2\n(" + PLAIN + b"ctorch\nTensor\n(K\x01t}tR.",
     "another class": b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_tensor\nctorch\nSize\n)}tR.",
+    "a great bytearray": b"c__builtin__\nbytearray\n\x8a\x05\x00\x00\x00\x00\x7f\x85R.",
     "codec": b"c_codecs\nencode\n(X\x01\x00\x00\x00aX\x05\x00\x00\x00rot13tR.",
     "a module as persistent id": b"(X\x06\x00\x00\x00moduleK\x01tQ.",
     "a persistent id of another class": b"(X\x07\x00\x00\x00storage" + PLAIN + b"X\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x02tQ.",
@@ -230,8 +233,6 @@ def test_hostile_pickles(name):
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
 def test_the_restricted_reader_alone_refuses_them_too():
     """It sees what the C++ reader refuses; it must not lean on that."""
-    from strata import _pt_restricted
-
     for name, data in HOSTILE.items():
         with strata.serialization.safe_globals([Plain]), pytest.raises(Exception) as info:
             _pt_restricted.read_zip(archive_of(b"\x80\x02" + data).getvalue(), None)
@@ -260,3 +261,23 @@ def test_which_reader(monkeypatch):
     assert load(pickle_module=pickle).value == 1
     with pytest.raises(RuntimeError, match="explicit pickle_module"):
         load(pickle_module=pickle, weights_only=True)
+
+
+def test_random_pickles_only_raise():
+    """Names that are known, names that are not and opcodes in any order: RuntimeError or an object, and nothing else runs."""
+    rng = random.Random(int(os.environ.get("STRATA_TEST_SEED", "0")))
+    names = [f"c{module}\n{name}\n".encode() for module, name in (full.rsplit(".", 1) for full in _pt_restricted._known()[0])]
+    names += [PLAIN, b"ctest_serialization_pt\nEvil\n", b"cos\nsystem\n", b"c__builtin__\neval\n"]
+    storage = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpuK\x02tQ"
+    codes = [*b"()}]tRbsuaeNQ\x81\x85\x86\x87\x88"]
+    parts = [bytes([code]) for code in codes] + [b"K\x01", b"q\x00", b"h\x00", b"X\x05\x00\x00\x00items", storage]
+    Evil.ran, read = False, 0
+    with strata.serialization.safe_globals([Plain]):
+        for _ in range(4000 if os.environ.get("STRATA_TEST_ALL") else 400):
+            body = b"".join(rng.choice(names if rng.random() < 0.3 else parts) for _ in range(rng.randint(3, 20)))
+            try:
+                strata.load(archive_of(b"\x80\x02" + body + b"."))
+                read += 1
+            except RuntimeError:
+                continue
+    assert not Evil.ran and read
