@@ -39,7 +39,7 @@ def _read() -> dict:
                 # The json module takes four times as long to import as the rest of this package; as an expression of
                 # Python's, whose words for three values are others, the file of ours is the same.
                 return eval(file.read(), {"__builtins__": {}, "true": True, "false": False, "null": None})
-    return {"devices": [], "activities": [], "answers": {}, "silent": [], "raising": [], "backends": {}}
+    return {"devices": [], "activities": [], "answers": {}, "silent": [], "raising": [], "same": {}, "backends": {}}
 
 
 def devices() -> list[dict]:
@@ -117,7 +117,7 @@ _given: dict[tuple[str, str], Any] = {}
 def answers() -> list[str]:
     """The names that `answer` knows."""
     words = _load()
-    return [*words["answers"], *words["silent"], *words["raising"]]
+    return [*words["answers"], *words["silent"], *words["raising"], *words["same"]]
 
 
 def answer(device: str, name: str) -> Any:
@@ -132,6 +132,10 @@ def _made(device: str, name: str, words: dict) -> Any:
         return _answering(name, words["answers"][name])
     if name in words["silent"]:
         return _answering(name, None)
+    if name in words["same"]:
+        import strata
+
+        return getattr(strata, words["same"][name])
     if name not in words["raising"]:
         raise KeyError(name)
     raising = _raising(f"strata.{device}.{name}", device)
