@@ -286,6 +286,8 @@ class Side:
         drawn = strata.rand(1).item()
         for p in space["NET"].parameters():
             p.grad = None
+        # Results of one graph are freed by one backward: what a call leaves must not lead back into it.
+        space["OBJ"].t = space["OBJ"].t.detach()
         return found, left, state, grads, out.getvalue(), drawn, strata.is_grad_enabled(), str(strata.get_default_dtype())
 
     def mutate(self, r: random.Random) -> str:

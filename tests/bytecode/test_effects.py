@@ -203,3 +203,50 @@ def test_marks_and_stances():
             compiled(strata.ones(2))
     compiled.reset()
     assert not parts(compiled)
+
+
+@pytest.mark.parametrize("clip", [False, True])
+def test_a_step_with_a_schedule_compiles_whole(clip):
+    def run(compile):
+        strata.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+        opt = strata.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        schedule = strata.optim.lr_scheduler.StepLR(opt, 2, 0.5)
+
+        def step(x):
+            opt.zero_grad()
+            loss = net(x).pow(2).mean()
+            loss.backward()
+            if clip:
+                nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+            opt.step()
+            return loss.detach()
+
+        f, losses = compile(step), []
+        for _ in range(7):
+            losses.append(f(strata.ones(2, 4)).item())
+            schedule.step()
+        return losses, [p.tolist() for p in net.parameters()], f
+
+    *want, _ = run(lambda f: f)
+    *got, f = run(strata.compile)
+    assert want == got
+    assert parts(f)[0].stops is None and parts(f)[0].region.step and len(f._strata_compiled.start.entries) == 2
+
+
+def test_views_that_are_handed_on_know_of_each_other():
+    def f(x, w):
+        base = x * 2
+        part = base[:2]
+        print(float(x.detach().sum()))
+        part.mul_(w)
+        return base, x.view(2, 2)
+
+    def outcome(g):
+        x, w = strata.arange(4.0, requires_grad=True), strata.ones(2, requires_grad=True)
+        base, view = g(x, w)
+        (base * base).sum().backward()
+        assert view.data_ptr() == x.data_ptr() and view._base is x
+        return base.tolist(), x.grad.tolist(), w.grad.tolist()
+
+    assert outcome(f) == outcome(strata.compile(f))

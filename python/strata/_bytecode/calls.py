@@ -76,6 +76,9 @@ class Calls:
             return self.call_operator(function, args, kwargs)
         home = values.strata_module_name(function)
         if home:
+            if getattr(function, "_wrapped_by_lr_sched", False) and not args:
+                self.guards.add("is", self.source_of(function), function)
+                return training.call_noted(self, function, kwargs)
             if home.startswith("strata.optim.") and args and training.is_optimizer(args[0]):
                 return training.call_optimizer(self, function, args, kwargs)
             how = natives.of_strata(home, function)
@@ -309,7 +312,7 @@ class Calls:
                 args = (self.cell_get(cell, "__class__"), first)
             return self.native(super, *args)
         if kind is type and len(args) == 1:
-            return type(args[0])
+            return types.GeneratorType if isinstance(args[0], Generator) else type(args[0])
         if natives.is_builtin_class(kind):
             return natives.call(self, kind, args, kwargs)
         if natives.is_mode(kind) or kind.__module__.startswith("strata") and not natives.is_inlined(kind.__module__):

@@ -88,6 +88,11 @@ def decode(code: CodeType) -> Decoded:
     return found
 
 
+def forget() -> None:
+    """Lets go of the code objects that were read."""
+    _known.clear()
+
+
 def reads_its_frame(code: CodeType) -> str | None:
     """A name by which the code may read its own frame, if there is one."""
     for i in decode(code).instructions:

@@ -41,8 +41,8 @@ class Jump:
 
 
 class Emitter:
-    def __init__(self, tracer: Tracer):
-        self.tracer, self.text = tracer, Text()
+    def __init__(self, tracer: Tracer, shared: frozenset[int] = frozenset()):
+        self.tracer, self.text, self.shared = tracer, Text(), shared
         self.head: list[str] = []  # sources
         self.lines: list[str] = []
         self.outputs: list[Any] = []
@@ -99,8 +99,20 @@ class Emitter:
                 return f"t[{i}]"
         if getattr(t, "__dict__", None):
             raise Break("a result that is a tensor with attributes of its own")
+        if t._is_view() and id(t._base) in self.shared:
+            made = self.made[id(t)] = self.view(t)
+            return made
         self.outputs.append(t)
         return f"t[{len(self.outputs) - 1}]"
+
+    def view(self, t: Any) -> str:
+        """A view beside others of one tensor, or of an argument: made of that anew, so that they know of each other's writes."""
+        root = t._base
+        of = next((known for known in self.tracer.region.inputs if known is root or root_of(known) == id(root)), root)
+        if of.dtype is not t.dtype or (of is root and not (self.tracer.region.made(of) or self.tracer.is_outside(of))):
+            raise Break("a view of another dtype, or of a tensor that was made by no operator, is a result")
+        geometry = f"{tuple(t.shape)}, {t.stride()}, {t.storage_offset()}"
+        return self.name(f"{self.text.constant(strata.as_strided)}({self.build(of)}, {geometry})")
 
     def items(self, found: Any) -> str:
         return ", ".join(self.build(v) for v in found)
@@ -271,6 +283,24 @@ class Emitter:
         given = ", ".join(inputs[id(tensor)] for tensor in t.region.inputs)
         call = [f"t = graph({given})"] if t.region.count() or self.outputs else []
         return [*self.head, *before, *call, *self.lines, last], self.outputs
+
+
+def root_of(t: Any) -> int:
+    """What identifies the tensor that it is a view of, or itself."""
+    return id(t._base) if t._is_view() else id(t)
+
+
+def shared_roots(tracer: Tracer, outputs: list[Any]) -> frozenset[int]:
+    """Of which tensors several views, or one and the tensor itself, are results or arguments. A write to one changes the history of
+    all, which results of a graph would not know."""
+    roots = {root_of(t) for t in tracer.region.inputs}
+    shared = set()
+    for t in outputs:
+        root = root_of(t)
+        if root in roots:
+            shared.add(root)
+        roots.add(root)
+    return frozenset(shared)
 
 
 def function_of(lines: list[str], count: int, constants: dict[str, Any], graph: Callable | None, name: str) -> tuple[Callable, str]:

@@ -12,8 +12,8 @@ from strata import _C, _capture
 
 from . import training, values
 from .backends import callable_of, direct, single
-from .decode import decode, place, reads_its_frame
-from .emit import Emitter, Jump, function_of
+from .decode import decode, forget, place, reads_its_frame
+from .emit import Emitter, Jump, function_of, shared_roots
 from .frame import NULL, UNBOUND, Frame, bind
 from .plain import Plain
 from .reasons import Break, Restart, Unsupported, logs, tell
@@ -243,12 +243,15 @@ class Compiled:
             try:
                 return self.attempt(table, args, tracer, why)
             except Restart as restart:
-                again = stop is not None and restart.step >= stop
+                again = stop is not None and restart.step >= stop  # it cannot get that far
                 stop, why = restart.step, restart.why
                 self.note_break(why)
                 if again or stop == 0:
                     return self.give_in(tracer, len(args), why)
             except Break as unbuilt:  # the state at the end cannot be handed on
+                if tracer.stopped and stop:
+                    stop -= 1
+                    continue
                 unbuilt.place = unbuilt.place or place(self.code, tracer.offset())
                 self.note_break(unbuilt)
                 return self.give_in(tracer, len(args), unbuilt)
@@ -292,9 +295,15 @@ class Compiled:
         for i, cell in enumerate(frame.closure):
             if id(cell) not in tracer.known:
                 tracer.hold(cell, const(self.function).attr("__closure__").item(i))
+        if why is not None and why.while_ is not None:
+            tracer.guards.add("call", None, why.while_)
         result = tracer.run(frame)
         emitter = Emitter(tracer)
         lines, outputs = emitter.body(frame, result, len(args))
+        shared = shared_roots(tracer, outputs) if _C.is_grad_enabled() else frozenset()
+        if shared:
+            emitter = Emitter(tracer, shared)
+            lines, outputs = emitter.body(frame, result, len(args))
         training.watch_optimizers(tracer)
         graph = None
         if tracer.region.count() or outputs:
@@ -415,6 +424,7 @@ def refresh() -> None:
 
 def reset() -> None:
     """Forgets all that was compiled."""
+    forget()
     for reference in list(_everything):
         found = reference()
         if found is None:

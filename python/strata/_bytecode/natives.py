@@ -274,7 +274,7 @@ def _print(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
 def _isinstance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
     value, kinds = args
     if isinstance(value, Generator):
-        raise Break("isinstance of a generator")
+        return tracer.native(issubclass, types.GeneratorType, kinds)
     for kind in kinds if isinstance(kinds, tuple) else (kinds,):
         if isinstance(kind, type) and values.has_python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in ("abc", "enum", "typing", "strata.nn.parameter"):
             raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")

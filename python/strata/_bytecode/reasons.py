@@ -10,12 +10,13 @@ if TYPE_CHECKING:
 class Break(Exception):
     """An operation that cannot be captured: it runs as it is, and what follows is captured anew.
 
-    reason: what it is. hint: what to write instead, if anything. place: where, as decode.place tells it.
+    reason: what it is. hint: what to write instead, if anything. place: where, as decode.place tells it. while_: a function that
+    says whether the reason still holds.
     """
 
-    def __init__(self, reason: str, hint: str = ""):
+    def __init__(self, reason: str, hint: str = "", while_: Any = None):
         super().__init__(reason)
-        self.reason, self.hint, self.place = reason, hint, ""
+        self.reason, self.hint, self.place, self.while_ = reason, hint, "", while_
 
     def text(self) -> str:
         parts = [f"Graph break: {self.reason}"]

@@ -62,6 +62,7 @@ class Tracer(Attributes, Calls, Operators):
         self.counted = False  # whether there are numbers that are not settled
         self.was_leaf: dict[int, bool] = {}
         self.optimizers: list[Any] = []
+        self.stepped: list[Any] = []  # those of them whose step was captured
         self.trained = False
         self.stopped = False
 

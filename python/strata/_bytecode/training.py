@@ -64,6 +64,7 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
     tracer.guards.add("is", source, optimizer)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if name == "step":
+        tracer.stepped.append(optimizer)
         from strata.optim import optimizer as home
 
         if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks or home._global_pre_hooks or home._global_post_hooks:
@@ -89,10 +90,23 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
         error = raised
     if restore(optimizer, before):
         keys = state_keys(optimizer, parameters)
-        tracer.guards.add("call", None, lambda: state_keys(optimizer, parameters) == keys)
-        raise Break(f"{type(optimizer).__name__} makes its state at this step", "the next call compiles the step, or call init_state() before")
+        raise Break(
+            f"{type(optimizer).__name__} makes its state at this step",
+            "the next call compiles the step, or call init_state() before",
+            lambda: state_keys(optimizer, parameters) == keys,
+        )
     if error is not None:
         raise Break(f"{name} raised {type(error).__name__}: {error}")
+
+
+def call_noted(tracer: Any, function: Callable, kwargs: dict) -> Any:
+    """A step that a schedule has wrapped, to know that it was called."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    optimizer = cells["reference"].cell_contents()
+    if kwargs or optimizer is None or not tracer.is_outside(optimizer):
+        raise Break("an optimiser's step with a closure")
+    tracer.attributes[id(optimizer), "_opt_called"] = (optimizer, True)
+    call_optimizer(tracer, cells["function"].cell_contents, (optimizer,), {})
 
 
 def state_keys(optimizer: Any, parameters: list) -> list:
@@ -121,13 +135,16 @@ def watch_optimizers(tracer: Any) -> None:
     slots = {(id(slot.group), slot.key) for slot in tracer.region.capture.slots.values()}
     for optimizer in {id(o): o for o in tracer.optimizers}.values():
         watch = Watch()
-        watch.dict(optimizer.__dict__)
-        watch.dict(optimizer.state)
-        for state in optimizer.state.values():
-            watch.dict(state)
+        steps = any(optimizer is o for o in tracer.stepped)
+        if steps:
+            watch.dict(optimizer.__dict__, frozenset({"_opt_called"}))
+            watch.dict(optimizer.state)
+            for state in optimizer.state.values():
+                watch.dict(state)
         watch.list(optimizer.param_groups)
         for group in optimizer.param_groups:
-            watch.dict(group, frozenset(key for at, key in slots if at == id(group)))
+            if steps:
+                watch.dict(group, frozenset(key for at, key in slots if at == id(group)))
             watch.list(group["params"])
             for p in group["params"]:
                 watch.tensor(p)
