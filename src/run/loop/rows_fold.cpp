@@ -114,6 +114,11 @@ Value fold(const StrataReduction& how, Value* v, int64_t n) {
   return v[0];
 }
 
+Workspace& part_workspace() {
+  static thread_local Workspace space;
+  return space;
+}
+
 Value identity(const StrataReduction& how) {
   Value v{};
   bool one = how.combine == STRATA_COMBINE_MUL || how.combine == STRATA_COMBINE_AND;

@@ -33,4 +33,7 @@ struct Workspace {
   }
 };
 
+// The calling thread's, for whoever works on parts of long rows.
+Workspace& part_workspace();
+
 }  // namespace strata::eager

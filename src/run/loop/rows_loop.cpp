@@ -390,7 +390,7 @@ class Runner {
         if (done_parts > 0) turned.run(partial.data());
       }
       parallel_for(0, (pieces - done_parts + together - 1) / together, 1, [&](int64_t begin, int64_t end) {
-        static thread_local Workspace space;
+        Workspace& space = part_workspace();
         int32_t status = 0;
         for (int64_t group = begin; group < end; ++group) {
           const int64_t from = done_parts + group * together;

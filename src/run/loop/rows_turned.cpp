@@ -87,12 +87,11 @@ void TurnedRow::run(Value* partial) const {
 }
 
 void TurnedRow::group(int64_t first, int64_t count, Value* partial) const {
-  static thread_local Workspace space;
   const int64_t elements = count * kPart / common_ * together_, columns = kChunk / common_ * together_;
   const bool casts = width_ != kernel_width_ || l_.operands[input_].dtype != l_.operands[input_].kernel;
   const int64_t slot = kLanes * accumulator_, run = count * slot;
-  char* memory = space.get(size_t(elements * (kernel_width_ + (casts ? width_ : 0)) + kChunk * accumulator_ +
-                                  kGroups * run + 4 * kLineBytes));
+  char* memory = part_workspace().get(size_t(elements * (kernel_width_ + (casts ? width_ : 0)) + kChunk * accumulator_ +
+                                             kGroups * run + 4 * kLineBytes));
   auto take = [&](int64_t bytes) {
     char* p = memory;
     memory += (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
