@@ -156,7 +156,7 @@ class Writer:
         elif kind == "loop":
             i = self.fresh()
             put(r.choice([
-                f"for {i} in range({self.small()}):", f"for {i} in G_LIST:", f"for {i}, _ in enumerate(list(items)):",
+                f"for {i} in range({self.small()}):", f"for {i} in G_LIST[:3]:", f"for {i}, _ in enumerate(list(items)):",
                 f"for {i}, _ in zip([1, 2], d):", f"for {i} in [1, 3][:{self.small()}]:",
             ]))  # fmt: skip
             put(f"    {v} = {v} + {i}")
