@@ -117,10 +117,11 @@ def main() -> int:
     for optimizer in ("SGD", "AdamW"):
         make = partial(getattr(strata.optim, optimizer), lr=0.01)
         want, weights = trained("cpu", 20, make)
-        got, others = trained(device, 20, make)
-        bits = got == want and all(a.equal(b) for a, b in zip(weights, others))
-        failed += not bits
-        print(f"training, 20 steps of {optimizer}: {'losses and weights equal the CPU bit for bit' if bits else 'DIFFERS'}")
+        for how in ("eager", "compiled"):
+            got, others = trained(device, 20, make, compiled=how == "compiled")
+            bits = got == want and all(a.equal(b) for a, b in zip(weights, others))
+            failed += not bits
+            print(f"training, {how}, 20 steps of {optimizer}: {'losses and weights equal the CPU bit for bit' if bits else 'DIFFERS'}")
     _C._set_library_enabled(True)
 
     if options.times:
