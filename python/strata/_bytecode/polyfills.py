@@ -20,9 +20,10 @@ def filter_(function: Callable | None, iterable: Iterable) -> Iterator:
 
 
 def enumerate_(iterable: Iterable, start: int = 0) -> Iterator:
+    at = start
     for item in iterable:
-        yield start, item
-        start += 1
+        yield at, item
+        at += 1
 
 
 def zip_(*iterables: Iterable, strict: bool = False) -> Iterator:
