@@ -244,7 +244,7 @@ class Attributes:
         raise Break(f"a tensor's attribute {name} cannot be captured")
 
     def grad_was_written(self, t: Any) -> bool:
-        return id(t) in self.__dict__.setdefault("_grads_written", set())
+        return id(t) in self.grads_written
 
     # ---- writes
 
@@ -303,7 +303,7 @@ class Attributes:
 
     def set_tensor_attribute(self, t: Any, name: str, value: Any) -> None:
         if name == "grad" and (value is None or values.is_plain_tensor(value)):
-            self.__dict__.setdefault("_grads_written", set()).add(id(t))
+            self.grads_written[id(t)] = t
             if value is not None:
                 raise Break("a tensor's grad is set to another tensor")
             self.native(setattr, t, name, value)

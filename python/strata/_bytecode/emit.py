@@ -227,6 +227,11 @@ class Emitter:
                 self.lines.append(f"{target}.{name} = {self.build(value)}")
             else:
                 self.lines.append(f"{self.text.constant(object)}.__setattr__({target}, {name!r}, {self.build(value)})")
+        for at, tensor in t.grads_written.items():
+            if tensor.grad is None and not t.region.made(tensor):  # else the graph leaves one
+                source = t.known.get(at)
+                target = self.text.constant(tensor) if source is None else self.text.of(source, self.head)
+                self.lines.append(f"{target}.grad = None")
         for (_, name), (variables, value) in t.global_writes.items():
             self.lines.append(f"{self.text.constant(variables)}[{name!r}] = {self.build(value)}")
         for cell, value in t.cell_writes.values():

@@ -47,6 +47,7 @@ class Tracer(Attributes, Calls, Operators):
         self.shadows: list[values.Shadow] = []
         self.keep: list[Any] = []  # an id stays one object's
         self.attributes: dict[tuple[int, str], tuple[Any, Any]] = {}  # set on objects from outside
+        self.grads_written: dict[int, Any] = {}  # tensors whose .grad was set to None
         self.global_writes: dict[tuple[int, str], tuple[dict, Any]] = {}
         self.cell_writes: dict[int, tuple[types.CellType, Any]] = {}
         self.prints: list[tuple[tuple, dict]] = []

@@ -74,11 +74,10 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
             if p.grad is not None and not tracer.region.made(p.grad):
                 raise Break("a step with gradients that were there before", "run zero_grad() and backward() in what is compiled")
         if without:
-            written = tracer.__dict__.setdefault("_grads_written", set())
-            untouched = [p for p in without if id(p) not in written]
+            untouched = [p for p in without if id(p) not in tracer.grads_written]
             tracer.guards.add("call", None, lambda: all(p.grad is None for p in untouched))
     else:
-        tracer.__dict__.setdefault("_grads_written", set()).update(id(p) for p in parameters)
+        tracer.grads_written.update((id(p), p) for p in parameters)
     tracer.optimizers.append(optimizer)
     tracer.say_where()
     before = {p: dict(state) for p, state in optimizer.state.items()}

@@ -197,7 +197,7 @@ def test_marks_and_stances():
     assert compiled(strata.ones(1)).item() == 5
     assert [e.stops and e.stops.reason for e in parts(compiled)][0].endswith("is marked by strata.compiler.disable")
     told = strata._dynamo.explain(f)(strata.ones(1))
-    assert told.graph_count == 2 and told.graph_break_count == 1 and "test_effects.py" in str(told)
+    assert told.graph_count == 2 and told.graph_break_count == 1 and "test_captured_effects.py" in str(told)
     with strata.compiler.set_stance("fail_on_recompile"):
         with pytest.raises(RuntimeError, match="a recompile is needed"):
             compiled(strata.ones(2))
