@@ -29,3 +29,26 @@ def test_gradients_reset_before_a_break_do_not_grow():
         for _ in range(4):
             compiled(strata.ones(1, 2))
             assert layer.bias.grad.equal(strata.ones(2)), kind
+
+
+def test_a_parameter_that_is_written_and_read_is_eagers():
+    """An average of weights, written without gradients, and a result that is differentiable in it."""
+    model, average = strata.nn.Linear(2, 2), strata.nn.Linear(2, 2)
+
+    def f(decay):
+        with strata.no_grad():
+            for p, q in zip(model.parameters(), average.parameters()):  # noqa: B905
+                q.mul_(decay).add_(p, alpha=1 - decay)
+        return sum(q.sum() for q in average.parameters())
+
+    start = [q.detach().clone() for q in average.parameters()]
+    seen = []
+    for g in (f, strata.compile(f)):
+        with strata.no_grad():
+            for q, s in zip(average.parameters(), start, strict=True):
+                q.copy_(s)
+        average.zero_grad()
+        results = [g(d) for d in (0.9, 0.8, 0.8)]
+        results[-1].backward()
+        seen.append([r.item() for r in results] + [v for q in average.parameters() for v in (q.tolist(), q.grad.tolist())])
+    assert seen[0] == seen[1]

@@ -85,6 +85,8 @@ class Region(Graph):
             captured = self._end(list(self.inputs), self.recording, self.capture)
         except (RuntimeError, NotImplementedError, ValueError) as error:
             raise Break(f"its graph cannot be made: {error}") from None
+        if self._tangent_of and not self._step and self._writes_learned():
+            raise Break("a tensor that requires a gradient is written in place where a result has a gradient", "write to a copy of it (clone())")
         self._modes = _Modes([], self.capture)
         tangents = [None] * len(self._tangent_of)
         _C._graph_name(self._graph, [*self.names, *tangents, *(f"captured {i}" for i in range(len(captured)))])
@@ -94,6 +96,13 @@ class Region(Graph):
         self._compiled = made
         self.known_inputs, self.inputs = self.inputs, []
         return self
+
+    def _writes_learned(self) -> bool:
+        """Whether an operator writes an input that requires a gradient: the compiled graph could not keep its history."""
+        params, nodes = _C._graph_nodes(self._graph)
+        count, tangents = len(self.inputs), len(self._tangent_of)
+        learned = {params[i if i < count else i + tangents][0] for i in self._wanted}
+        return any(op.partition(".")[0].endswith("_") and reads and reads[0] in learned for op, _, _, reads, _ in nodes)
 
     def check(self, tracer: Any) -> None:
         """Guards of what a graph assumes beside its inputs: gradients that are there when it begins, its optimisers' numbers."""
