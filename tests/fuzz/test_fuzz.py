@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import strata
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PLANTED = """
@@ -27,6 +28,14 @@ def planted_error(input):
 strata.planted_crash, strata.planted_hang = planted_crash, planted_hang
 strata.planted_write, strata.planted_error = planted_write, planted_error
 """
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before():
+    """Calls are compared on several numbers of threads."""
+    before = strata.get_num_threads()
+    yield
+    strata.set_num_threads(before)
 
 
 def fuzz(*args: str) -> subprocess.CompletedProcess:
