@@ -58,7 +58,23 @@ class LogitRelaxedBernoulli(ByProbability):
         return _as_temperature(self.temperature, diff).log() + diff - 2 * diff.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    """Parameters are those of the distribution that is transformed."""
+
+    @property
+    def temperature(self) -> Any:
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        return self.base_dist.probs
+
+
+class RelaxedBernoulli(_Relaxed):
     """Values between 0 and 1 that near a Bernoulli's as the temperature falls. Source: arXiv:1611.00712."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -72,18 +88,6 @@ class RelaxedBernoulli(TransformedDistribution):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> RelaxedBernoulli:
         given = self.base_dist._given
         return RelaxedBernoulli(self.temperature, **{given: getattr(self, given).expand(batch_shape)})
-
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        return self.base_dist.probs
 
 
 class ExpRelaxedCategorical(Distribution):
@@ -130,7 +134,7 @@ class ExpRelaxedCategorical(Distribution):
         return (score - score.logsumexp(-1, keepdim=True)).sum(-1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """Parts of 1 that near a OneHotCategorical's rows as the temperature falls. Source: arXiv:1611.00712."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -147,18 +151,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         given = self.base_dist._given
         value = getattr(self, given).expand(*batch_shape, -1)
         return RelaxedOneHotCategorical(self.temperature, **{given: value}, validate_args=False)
-
-    @property
-    def temperature(self) -> Any:
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        return self.base_dist.probs
 
 
 class LogisticNormal(TransformedDistribution):
