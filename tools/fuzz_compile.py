@@ -27,6 +27,7 @@ if "--sanitize" in sys.argv[:-1] and "clang_rt" not in os.environ.get("LD_PRELOA
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], settings)
 
 import strata  # noqa: E402
+from strata._bytecode import reasons  # noqa: E402
 
 HEAD = '''
 import strata
@@ -435,6 +436,7 @@ def main() -> int:
     parser.add_argument("--sanitize", help="the sanitizer that the library was built with")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    reasons.internal_errors = "raise"
     begin, bad, entries, native = time.perf_counter(), 0, 0, 0
     for k in range(options.programs):
         try:

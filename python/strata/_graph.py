@@ -150,9 +150,9 @@ class Graph:
         autocast = strata.get_autocast_dtype("cpu") if strata.is_autocast_enabled("cpu") else None
         self._defaults = strata.get_default_dtype(), autocast
         self._compiled = _C._compiled(self._graph, self._nodes, self._count, self._tangent_of, self._wanted, self._step)
-        if _C._logs_capture():
+        if _C._logs("capture"):
             name = getattr(f, "__qualname__", type(f).__name__)
-            _C._log_capture(f"{name}: {len(self.nodes)} nodes, {len(captured)} tensors captured\n{self}")
+            _C._log("capture", f"{name}: {len(self.nodes)} nodes, {len(captured)} tensors captured\n{self}")
 
     def _record(self, f: Any, args: tuple, kwargs: dict[str, Any], tensors: list, recording: Any, capture: _capture.Capture) -> list:
         self._results = Results(f(*args, **kwargs))

@@ -1,7 +1,9 @@
-"""What the compiler tells of its work, on stderr: `set_logs`, or STRATA_LOGS=capture,passes,fusion,output_code,cache.
+"""What the compiler tells of its work, on stderr: `set_logs`, or STRATA_LOGS=capture,graph_breaks and so on.
 
 capture: each captured graph. passes: what each pass did, nodes before and after, microseconds. fusion: the kernels, what is
 fused in each, and why not more. output_code: the kernels' text. cache: of each kernel whether it was there.
+Of strata.compile: graph_breaks: where a graph ends, and why. recompiles: what a call did not meet. guards: what each entry asks.
+bytecode: the Python text of each entry.
 """
 
 from __future__ import annotations

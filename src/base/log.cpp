@@ -12,7 +12,8 @@ namespace strata {
 
 namespace {
 
-constexpr const char* kNames[] = {"capture", "passes", "fusion", "output_code", "cache"};
+constexpr const char* kNames[] = {"capture",      "passes",     "fusion", "output_code", "cache",
+                                  "graph_breaks", "recompiles", "guards", "bytecode"};
 
 // Bits of the logs that are named; `wrong` tells of the others.
 uint32_t bits_of(std::string_view names, std::string& wrong) {
@@ -53,6 +54,13 @@ std::atomic<uint32_t>& chosen() {
 }  // namespace
 
 bool logs(Log log) { return chosen().load(std::memory_order_relaxed) >> int(log) & 1; }
+
+Log log_named(std::string_view name) {
+  for (size_t i = 0; i < std::size(kNames); ++i)
+    if (name == kNames[i]) return Log(i);
+  STRATA_CHECK_VALUE(false, "there is no log '", name, "'");
+  return {};
+}
 
 void write_log(Log log, std::string_view text) {
   std::string out;

@@ -38,10 +38,32 @@ def test_each_log_by_itself(capfd, name, text):
     assert capfd.readouterr().err == ""
 
 
+OF_COMPILE = {
+    "graph_breaks": "Graph break: print of a tensor",
+    "recompiles": "triggered by: arg0: dtype mismatch",
+    "guards": "arg0 tensor",
+    "bytecode": "def stretch(a0):",
+}
+
+
+@pytest.mark.parametrize("name", OF_COMPILE)
+def test_each_log_of_compile_by_itself(capfd, name):
+    def f(x):
+        print("x", x.sum())
+        return x + 1
+
+    strata._logging.set_logs(**{name: True})
+    compiled = strata.compile(f)
+    compiled(strata.ones(3)), compiled(strata.ones(4, dtype=strata.int64))
+    told = capfd.readouterr().err
+    assert OF_COMPILE[name] in told
+    assert all(line.startswith(f"[strata {name}] ") for line in told.splitlines())
+
+
 def test_names_that_are_none():
     with pytest.raises(ValueError, match=r"set_logs: there is no log 'fusoin'; is it 'fusion'"):
         strata._logging.set_logs(fusoin=True)
-    with pytest.raises(ValueError, match=r"no log 'everything'; expected some of capture, passes, fusion, output_code, cache"):
+    with pytest.raises(ValueError, match=r"no log 'everything'; expected some of capture, passes, fusion, output_code, cache, graph_breaks, recompiles, guards, bytecode"):
         strata._logging.set_logs(everything=False)
     with pytest.raises(TypeError, match="expected cache=True or False, got 1"):
         strata._logging.set_logs(cache=1)

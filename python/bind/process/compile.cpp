@@ -110,20 +110,26 @@ PyObject* choose_logs(PyObject*, PyObject* names) {
     Py_RETURN_NONE;
   });
 }
-PyObject* logs_capture(PyObject*, PyObject*) { return PyBool_FromLong(logs(Log::Capture)); }
-PyObject* log_capture(PyObject*, PyObject* text) {
+PyObject* logs_named(PyObject*, PyObject* name) {
   return guarded([&]() -> PyObject* {
-    const char* s = PyUnicode_AsUTF8(text);
+    const char* s = PyUnicode_AsUTF8(name);
     if (!s) return nullptr;
-    write_log(Log::Capture, s);
+    return PyBool_FromLong(logs(log_named(s)));
+  });
+}
+PyObject* log_named_text(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char *name, *text;
+    if (!PyArg_ParseTuple(args, "ss", &name, &text)) return nullptr;
+    write_log(log_named(name), text);
     Py_RETURN_NONE;
   });
 }
 
 PyMethodDef functions[] = {
     {"_set_logs", choose_logs, METH_O, "The compiler's logs that are on, with commas between."},
-    {"_logs_capture", logs_capture, METH_NOARGS, "Whether captures are told of."},
-    {"_log_capture", log_capture, METH_O, "Tells of a capture."},
+    {"_logs", logs_named, METH_O, "Whether the log of that name is on."},
+    {"_log", log_named_text, METH_VARARGS, "_log(name, text)\n\nWrites lines of a log, on or off."},
     {"_cache_stats", stats, METH_NOARGS, "Counts of the compile service and the size of its folder."},
     {"_cache_clear", clear, METH_NOARGS, "Removes the compiled kernels on disk."},
     {"_compiler_report", report, METH_NOARGS, "What compiles kernels, or why nothing does."},

@@ -16,7 +16,7 @@ from .decode import decode, forget, place, reads_its_frame
 from .emit import Emitter, Jump, function_of, shared_roots
 from .frame import NULL, UNBOUND, Frame, bind
 from .plain import Plain
-from .reasons import Break, Restart, Unsupported, logs, tell
+from .reasons import Break, Restart, Unsupported, internal, logs, tell
 from .sources import Text, arg, const
 from .tracer import Raised, Tracer
 
@@ -262,7 +262,7 @@ class Compiled:
             except Unsupported:
                 raise
             except Exception as error:  # a fault of the capture's own: the function runs as it is, and says why
-                why = Break(f"internal error of the capture: {type(error).__name__}: {error}", "please report it")
+                why = internal(error, place(self.code, tracer.offset()))
                 self.note_break(why)
                 return self.give_in(tracer, len(args), why)
             finally:

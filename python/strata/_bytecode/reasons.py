@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from strata import _C
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -41,25 +43,37 @@ class Unsupported(RuntimeError):
 
 def logs(kind: str) -> bool:
     """Whether STRATA_LOGS, or set_logs, asks for that kind."""
-    return kind in _asked()
-
-
-_set: set[str] | None = None
-
-
-def _asked() -> set[str]:
-    global _set
-    if _set is None:
-        import os
-
-        _set = {word.strip() for word in os.environ.get("STRATA_LOGS", "").split(",")}
-    return _set
+    return _C._logs(kind)
 
 
 def tell(kind: str, text: Any) -> None:
-    """Writes a line of a log on stderr, where it is asked for."""
-    if kind in _asked():
-        import sys
+    """Writes lines of a log on stderr, where it is asked for."""
+    if _C._logs(kind):
+        _C._log(kind, str(text))
 
-        for line in str(text).splitlines():
-            print(f"[{kind}] {line}", file=sys.stderr)
+
+internal_errors = "warn"  # or "raise", which tests do: a fault of the capture must not hide behind eager's right answer
+
+
+class InternalError(RuntimeError):
+    """A fault of strata.compile itself."""
+
+
+def internal(error: Exception, where: str) -> Break:
+    """What stands for an exception of the capture's own: the function runs as it is, after a warning that says so."""
+    line = traceback_of(error)
+    text = f"strata.compile: an internal error of the capture: {type(error).__name__}: {error} ({line}). Please report it, with\n{where}"
+    if internal_errors == "raise":
+        raise InternalError(text) from error
+    import warnings
+
+    warnings.warn(f"{text}\nThe function runs as it is", RuntimeWarning, stacklevel=5)
+    return Break(f"internal error of the capture: {type(error).__name__}: {error} ({line})", "please report it")
+
+
+def traceback_of(error: Exception) -> str:
+    """File and line where it was raised."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return "nowhere" if at is None else f"{at.tb_frame.f_code.co_filename.rpartition('/')[2]}:{at.tb_lineno}"
