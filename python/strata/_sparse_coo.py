@@ -26,6 +26,9 @@ class SparseTensor(Tensor):
     is_sparse = True
     is_sparse_csr = False
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{cls.__name__}: it has no constructor; use sparse_coo_tensor, sparse_csr_tensor, to_sparse() or to_sparse_csr()")
+
     @staticmethod
     def make(indices: Tensor, values: Tensor, size: Sequence[int], coalesced: bool = False, kind: type | None = None) -> SparseTensor:
         """The tensor of parts that fit each other."""

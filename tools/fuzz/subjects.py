@@ -21,10 +21,11 @@ from kit import SAMPLES, D, Maker, T, load_samples  # noqa: E402
 
 from gen import model, schema  # noqa: E402
 
-# What reaches beyond the process: other processes, the net, one's own interpreter.
-LEFT_OUT = ("strata.hub", "strata.multiprocessing", "strata.onnx", "strata.distributed.", "strata.utils.model_zoo", "strata.doctor", "strata.jit", "strata.fx",
-            "strata.library.missing", "strata.testing.default_tolerances", "strata.Tensor.share_memory_", "strata.Tensor.__subclasshook__",
-            "strata.Tensor.__init_subclass__", "strata.Tensor.__getattribute__", "strata.Tensor.__class__")
+# What reaches beyond the process (other processes, the net, one's own interpreter), or takes the time that it is told to.
+LEFT_OUT = ("strata.hub", "strata.multiprocessing", "strata.onnx", "strata.distributed.", "strata.utils.model_zoo", "strata.doctor", "strata.backend_test", "strata.warm",
+            "strata.jit", "strata.fx", "strata.library.missing", "strata.testing.default_tolerances", "strata.Tensor.share_memory_", "strata.Tensor.__subclasshook__",
+            "strata.Tensor.__init_subclass__", "strata.Tensor.__getattribute__", "strata.Tensor.__class__", "strata.utils.benchmark.Timer",
+            "strata.futures.Future")
 # What changes the process for the calls after it: its child ends with it.
 LASTING = ("set_", "register", "use_", "manual_seed", "seed", "_enter", "__enter__", "__exit__", "install", "start", "impl", "define", "fork_rng", "override",
            "add_hook", "allow_in_graph", "wrap", "step", "push", "pop", "fallthrough", "reset", "Library", "custom_op", "detect_anomaly", "profile", "handle")

@@ -13,14 +13,17 @@ __all__ = ["standard_gamma"]
 
 
 def _draw(alpha: Tensor) -> Tensor:
-    """Rejection sampling, in float64. Source: doi:10.1145/358407.358414 (Marsaglia and Tsang)."""
+    """Rejection sampling, in float64. Source: doi:10.1145/358407.358414 (Marsaglia and Tsang).
+
+    Nothing would ever be accepted of a concentration that is negative, NaN or infinite: NaN, and infinity of the last.
+    """
     a = alpha.detach().double()
     small = a < 1
     d = strata.where(small, a + 1, a) - 1 / 3
     c = (9 * d).rsqrt()
-    result = strata.empty_like(d)
-    left = strata.arange(d.numel(), device=d.device)
-    flat, d_all, c_all = result.view(-1), d.reshape(-1), c.reshape(-1)
+    flat = strata.where(a == float("inf"), a, strata.nan).reshape(-1)
+    left = ((a >= 0) & (a < float("inf"))).reshape(-1).nonzero()[:, 0]
+    d_all, c_all = d.reshape(-1), c.reshape(-1)
     while left.numel():
         dk, ck = d_all[left], c_all[left]
         x = strata.randn(left.shape, dtype=strata.float64, device=d.device)
@@ -31,6 +34,7 @@ def _draw(alpha: Tensor) -> Tensor:
         left = left[~taken]
     # A variable of concentration a is one of a + 1 times U ** (1 / a).
     u = 1 - strata.rand(a.shape, dtype=strata.float64, device=a.device)
+    result = flat.view(a.shape)
     return strata.where(small, result * u.pow(1 / a), result)
 
 

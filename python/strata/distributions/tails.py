@@ -209,10 +209,15 @@ class VonMises(Distribution):
         shape = self._extended_shape(sample_shape)
         with strata.no_grad():
             loc, k = (p.double().expand(shape) for p in (self.loc, self.concentration))
+            k = strata.where(k < 0, strata.nan, k.clamp(min=1e-300))  # so small that 1 / k is still finite: uniform
             tau = 1 + (1 + 4 * k**2).sqrt()
             rho = (tau - (2 * tau).sqrt()) / (2 * k)
             r = strata.where(k < 1e-5, 1 / k + k, (1 + rho**2) / (2 * rho))
-            x, done = strata.zeros_like(k), strata.zeros(shape, dtype=strata.bool, device=k.device)
+            # Where 1 + rho**2 rounds to 2 * rho, nothing would ever be accepted; it is a normal distribution by then.
+            narrow = k > 1e8
+            x = strata.randn_like(k) / k.sqrt() if bool(narrow.any()) else strata.zeros_like(k)
+            done = narrow | k.isnan()
+            x = x.masked_fill(k.isnan(), strata.nan)
             while not bool(done.all()):
                 u1, u2, u3 = strata.rand((3, *shape), dtype=strata.float64, device=k.device).unbind()
                 z = strata.cos(math.pi * u1)

@@ -160,3 +160,14 @@ def test_categories_and_rows_do_not_compare():
         with pytest.raises(NotImplementedError, match="register_kl"):
             D.kl_divergence(a, b)
     assert D.kl_divergence(rows, rows).item() == 0
+
+
+def test_draws_end_whatever_the_concentration_is():
+    odd = strata.tensor([0.0, -0.5, math.nan, math.inf, 1e-310, 1e30], dtype=F64)
+    x = D.Gamma(odd, 1.0, validate_args=False).sample()
+    assert x[1:3].isnan().all() and x[3] == math.inf and (x[[0, 4, 5]] >= 0).all()
+    x = D.VonMises(strata.zeros(6, dtype=F64), odd, validate_args=False).sample((20,))
+    assert x[:, 1:3].isnan().all() and (x[:, [0, 3, 4, 5]].abs() <= math.pi).all()
+    assert_close(x[:, 5], strata.zeros(20, dtype=F64), atol=1e-13, rtol=0)
+    wide = D.VonMises(strata.zeros(2, dtype=F64), strata.tensor([0.9e8, 1.1e8], dtype=F64)).sample((20000,)) * 1e4
+    assert_close(wide.std(0), strata.tensor([1 / 0.9**0.5, 1 / 1.1**0.5], dtype=F64), atol=0.03, rtol=0)
