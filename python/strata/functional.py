@@ -110,7 +110,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
 
     compute_mode chooses among PyTorch's ways to the same result; here there is one. ValueError for other words.
     """
-    if compute_mode not in _CDIST_MODES:
+    if not isinstance(compute_mode, (str, type(None))) or compute_mode not in _CDIST_MODES:
         raise ValueError(f"cdist: {compute_mode} is not a valid value for compute_mode; expected one of {[*_CDIST_MODES][1:]}")
     return _table("cdist")(x1, x2, p, _CDIST_MODES[compute_mode])
 
@@ -177,6 +177,10 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     def letter(d: Any) -> str:
         if d is Ellipsis:
             return "..."
+        try:
+            operator.index(d)
+        except TypeError:
+            raise TypeError(f"einsum(): a subscripts list: expected numbers and Ellipsis, got {type(d).__name__}") from None
         if not 0 <= operator.index(d) < 52:
             raise ValueError(f"einsum(): subscript in subscripts list is not within the valid range [0, 52): got {d}")
         return chr(ord("A") + d if d < 26 else ord("a") + d - 26)

@@ -1,5 +1,7 @@
 #include "run/view_rules.h"
 
+#include <algorithm>
+
 #include "base/checked.h"
 
 namespace strata::eager {
@@ -62,9 +64,8 @@ std::optional<DimVec> view_strides(const Tensor& self, IntArrayRef wanted) {
 }
 
 std::optional<DimVec> view_strides(IntArrayRef sizes, IntArrayRef strides, IntArrayRef wanted) {
-  int64_t numel = 1;
-  for (int64_t s : sizes) numel *= s;
-  if (numel == 0) return sizes == wanted ? DimVec(strides) : contiguous_strides(wanted);
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end())  // the other sizes may be any
+    return sizes == wanted ? DimVec(strides) : contiguous_strides(wanted);
   DimVec out(wanted.size());
   int64_t w = int64_t(wanted.size()) - 1;
   if (sizes.empty()) {

@@ -121,3 +121,10 @@ def test_numbers_beside_tensors_wrap():
     assert strata.zeros(1, dtype=strata.bool).fill_(1j).item() is True
     assert strata.where(u8 > 0, 1e10, strata.ones(2, dtype=strata.float16)).tolist() == [math.inf, math.inf]
     assert (strata.ones(2, dtype=strata.float16) * 1e10).tolist() == [math.inf, math.inf]
+
+
+def test_empty_tensors_have_any_sizes_beside_the_empty_one():
+    huge = strata.empty(0, dtype=strata.bool).repeat(5, 2**31, 2**31 - 1, 2)
+    assert huge.shape == (5, 2**31, 2**31 - 1, 0)
+    with pytest.raises(TypeError, match=r"einsum\(\): a subscripts list: expected numbers and Ellipsis, got Tensor"):
+        strata.einsum(strata.ones(2), [strata.ones(2), 1])

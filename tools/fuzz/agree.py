@@ -80,7 +80,10 @@ def ways(call: Call, device: str) -> list[tuple[str, bool, int, str]]:
 
 def writes(call: Call) -> bool:
     s = call.subject
-    return (s.schema is not None and any(a.written for a in s.schema.args)) or last_name(call).endswith("_") or "out=" in call.statement
+    if (s.schema is not None and any(a.written for a in s.schema.args)) or s.path.startswith(STEPWISE):
+        return True
+    told = any(p.name == "inplace" for p in s.params or []) and "True" in call.statement
+    return told or last_name(call).endswith("_") or "out=" in call.statement
 
 
 def value_of(value) -> tuple:

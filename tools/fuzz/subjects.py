@@ -25,7 +25,7 @@ from gen import model, schema  # noqa: E402
 LEFT_OUT = ("strata.hub", "strata.multiprocessing", "strata.onnx", "strata.distributed.", "strata.utils.model_zoo", "strata.doctor", "strata.backend_test", "strata.warm",
             "strata.jit", "strata.fx", "strata.library.missing", "strata.testing.default_tolerances", "strata.Tensor.share_memory_", "strata.Tensor.__subclasshook__",
             "strata.Tensor.__init_subclass__", "strata.Tensor.__getattribute__", "strata.Tensor.__class__", "strata.utils.benchmark.Timer",
-            "strata.futures.Future")
+            "strata.futures.Future", "strata.nn.ParameterList")
 # What changes the process for the calls after it: its child ends with it.
 LASTING = ("set_", "register", "use_", "manual_seed", "seed", "_enter", "__enter__", "__exit__", "install", "start", "impl", "define", "fork_rng", "override",
            "add_hook", "allow_in_graph", "wrap", "step", "push", "pop", "fallthrough", "reset", "Library", "custom_op", "detect_anomaly", "profile", "handle")
@@ -163,7 +163,7 @@ def walk(covered: set[str]) -> list[Subject]:
 def attributes() -> list[Subject]:
     """Properties of tensors, read and written."""
     return [Subject(f"strata.Tensor.{n}", "attribute", owner="strata.Tensor") for n in sorted(dir(strata.Tensor))
-            if n not in DUNDERS and not n.startswith("__") and not callable(getattr(strata.Tensor, n, None))]
+            if n not in (*DUNDERS, "_cdata") and not n.startswith("__") and not callable(getattr(strata.Tensor, n, None))]
 
 
 def subjects(only: str | None = None) -> list[Subject]:
