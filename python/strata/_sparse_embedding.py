@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import strata
-from strata import Tensor
+from strata import Tensor, _capture
 from strata._sparse_coo import SparseTensor
 
 TYPE_CHECKING = False
@@ -44,5 +44,7 @@ class _Embedding(strata.autograd.Function):
 
 
 def embedding(weight: Tensor, input: Tensor, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
-    """Rows of a leaf, whose gradient backward puts into weight.grad as a sparse tensor."""
+    """Rows of a leaf, whose gradient backward puts into weight.grad as a sparse tensor. NotImplementedError in a graph."""
+    if _capture.current() is not None:
+        raise NotImplementedError("embedding: a sparse gradient cannot be part of a graph; leave out sparse=True, or look up outside of it")
     return _Embedding.apply(weight, input, padding_idx, scale_grad_by_freq)

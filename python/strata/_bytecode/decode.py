@@ -7,6 +7,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
     from types import CodeType
 
 # Names by which a function reads its own frame, which is another one while its bytecode is executed here.
@@ -101,6 +102,11 @@ def reads_its_frame(code: CodeType) -> str | None:
         if i.name in ("LOAD_METHOD", "LOAD_ATTR") and code.co_names[i.arg] in _ATTRIBUTES:
             return code.co_names[i.arg]
     return None
+
+
+def unknown(code: CodeType, known: Container[str]) -> str | None:
+    """An opcode of the code that is not among the known ones, if there is one."""
+    return next((i.name for i in decode(code).instructions if i.name not in known), None)
 
 
 def supported() -> bool:

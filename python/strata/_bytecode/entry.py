@@ -12,9 +12,9 @@ from strata import _C, _capture
 
 from . import training, values
 from .backends import callable_of, direct, single
-from .decode import decode, forget, place, reads_its_frame
+from .decode import decode, forget, place, reads_its_frame, unknown
 from .emit import Emitter, Jump, function_of, shared_roots
-from .frame import NULL, UNBOUND, Frame, bind
+from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
 from .plain import Plain
 from .reasons import Break, Restart, Unsupported, internal, logs, tell
 from .sources import Text, arg, const
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MAX_RESTARTS = 200
 LIMIT = 8  # entries of one place in a function
 # What only moves values, or asks an iterator for the next: no place for an entry.
-_MOVES = frozenset("FOR_ITER JUMP_FORWARD JUMP_BACKWARD STORE_FAST POP_TOP NOP RESUME SWAP COPY PUSH_NULL PRECALL CALL SEND".split())
+_MOVES = frozenset("FOR_ITER JUMP_FORWARD JUMP_BACKWARD STORE_FAST POP_TOP NOP RESUME SWAP COPY PUSH_NULL PRECALL CALL SEND LOAD_BUILD_CLASS".split())
 _everything: list[Any] = []  # weak references to what is compiled, for reset()
 _capture_lock = threading.RLock()  # shapes are recorded by one thread at a time, as Python runs
 
@@ -108,7 +108,10 @@ class Compiled:
         if self.code.co_flags & (0x20 | 0x80 | 0x200):
             return "a generator or a coroutine runs as it is"
         name = reads_its_frame(self.code)
-        return f"it uses {name}, which reads the frame that it runs in" if name else ""
+        if name:
+            return f"it uses {name}, which reads the frame that it runs in"
+        name = unknown(self.code, HANDLERS)
+        return f"the opcode {name} cannot be captured" if name else ""
 
     def reset(self) -> None:
         with self.lock:

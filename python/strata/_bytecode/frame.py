@@ -123,7 +123,7 @@ def bind(function: types.FunctionType, args: tuple, kwargs: dict[str, Any], read
     for i, name in enumerate(names):
         if name in rest and i >= code.co_posonlyargcount:
             if values[i] is not UNBOUND:
-                raise TypeError(f"{function.__qualname__}() got multiple values for argument '{name}'")
+                raise misfit(function, args, kwargs)
             values[i] = rest.pop(name)
     if any(v is UNBOUND for v in values[:count]):
         defaults = read(function, "__defaults__") or ()
@@ -135,18 +135,35 @@ def bind(function: types.FunctionType, args: tuple, kwargs: dict[str, Any], read
         for i in range(count, count + only):
             if values[i] is UNBOUND and names[i] in defaults:
                 values[i] = defaults[names[i]]
-    missing = [name for name, value in zip(names, values, strict=True) if value is UNBOUND]
-    if missing:
-        raise TypeError(f"{function.__qualname__}() missing {len(missing)} required arguments: {', '.join(map(repr, missing))}")
+    if any(v is UNBOUND for v in values):
+        raise misfit(function, args, kwargs)
     if code.co_flags & 4:
         values.append(tuple(args[count:]))
     elif len(args) > count:
-        raise TypeError(f"{function.__qualname__}() takes {count} positional arguments but {len(args)} were given")
+        raise misfit(function, args, kwargs)
     if code.co_flags & 8:
         values.append(rest)
     elif rest:
-        raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument '{next(iter(rest))}'")
+        raise misfit(function, args, kwargs)
     return values
+
+
+_NOTHING = compile("def f(): pass", "", "exec").co_consts[0]
+
+
+def misfit(function: types.FunctionType, args: tuple, kwargs: dict[str, Any]) -> TypeError:
+    """What Python raises for arguments that do not fit, told by a function of the same parameters that does nothing."""
+    code = function.__code__.replace(
+        co_code=_NOTHING.co_code, co_consts=_NOTHING.co_consts, co_exceptiontable=b"", co_cellvars=(), co_freevars=(),
+        co_flags=function.__code__.co_flags & (4 | 8 | 1 | 2), co_stacksize=1,
+    )  # fmt: skip
+    same = types.FunctionType(code, {}, code.co_name, function.__defaults__)
+    same.__kwdefaults__, same.__qualname__ = function.__kwdefaults__, function.__qualname__
+    try:
+        same(*args, **kwargs)
+    except TypeError as error:
+        return error.with_traceback(None)
+    return TypeError(f"{function.__qualname__}() gets arguments that do not fit")
 
 
 def frame_of(machine: Any, function: types.FunctionType, values: list[Any], closure: tuple) -> Frame:

@@ -63,6 +63,14 @@ class Plain:
     def global_set(self, f: Frame, name: str, value: Any) -> None:
         f.globals[name] = value
 
+    def global_delete(self, f: Frame, name: str) -> None:
+        if name not in f.globals:
+            raise NameError(f"name '{name}' is not defined")
+        del f.globals[name]
+
+    def cell_delete(self, cell: types.CellType) -> None:
+        del cell.cell_contents
+
     getattr = staticmethod(builtins.getattr)
     setattr = staticmethod(builtins.setattr)
     delattr = staticmethod(builtins.delattr)

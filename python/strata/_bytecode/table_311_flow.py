@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 
 from . import frame as frames
-from .steps import raised
+from .steps import delete_cell, match_class, match_keys, raised
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +78,12 @@ def MAKE_FUNCTION(f: Frame, i: Instruction) -> Any:
     made.__annotations__ = dict(zip(annotations[::2], annotations[1::2], strict=True))
     f.machine.made_function(made)
     f.stack.append(made)
+    return NotImplemented
+
+
+@_opcode
+def LOAD_BUILD_CLASS(f: Frame, i: Instruction) -> Any:
+    f.stack.append(f.machine.global_get(f, "__build_class__"))
     return NotImplemented
 
 
@@ -158,3 +164,31 @@ def RAISE_VARARGS(f: Frame, i: Instruction) -> Any:
     elif f.handled and error is not f.handled[-1] and error.__context__ is None:
         error.__context__ = f.handled[-1]
     raise raised(f, error)
+
+
+# ---- what is deleted, and patterns
+
+
+@_opcode
+def DELETE_GLOBAL(f: Frame, i: Instruction) -> Any:
+    f.machine.global_delete(f, f.code.co_names[i.arg])
+    return NotImplemented
+
+
+@_opcode
+def DELETE_DEREF(f: Frame, i: Instruction) -> Any:
+    delete_cell(f, i.arg)
+    return NotImplemented
+
+
+@_opcode
+def MATCH_CLASS(f: Frame, i: Instruction) -> Any:
+    subject, kind, names = _take(f, 3)
+    f.stack.append(match_class(f, subject, kind, i.arg, names))
+    return NotImplemented
+
+
+@_opcode
+def MATCH_KEYS(f: Frame, i: Instruction) -> Any:
+    f.stack.append(match_keys(f, f.stack[-2], f.stack[-1]))
+    return NotImplemented

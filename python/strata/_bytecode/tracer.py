@@ -342,6 +342,14 @@ class Tracer(Attributes, Calls, Operators):
     def global_set(self, f: Frame, name: str, value: Any) -> None:
         self.global_writes[id(f.globals), name] = (f.globals, value)
 
+    def global_delete(self, f: Frame, name: str) -> None:
+        raise Break(f"the global {name} is deleted")
+
+    def cell_delete(self, cell: Any) -> None:
+        if id(cell) in self.known:
+            raise Break("a variable of an enclosing function is deleted")
+        del cell.cell_contents
+
     def import_name(self, f: Frame, name: str, names: Any, level: int) -> Any:
         import sys
 
