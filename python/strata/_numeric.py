@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import strata
 from strata import Tensor
+from strata._into import stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def histogram(
                 f"histogram: input tensor and out= should have the same dtype, but got {input.dtype} and "
                 f"{target.dtype}"
             )
-        target.resize_(value.shape).copy_(value)
+        stored("histogram", value, target)
     return Histogram(*out)
 
 

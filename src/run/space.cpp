@@ -8,6 +8,7 @@
 
 #include "core/parallel.h"
 #include "lower/registry.h"
+#include "run/copy.h"
 #include "run/isa.h"
 #include "run/space_launch.h"
 
@@ -215,7 +216,36 @@ DType width_dtype(DType t) {
   }
 }
 
+namespace {
+
+// An input that says one element again and again along the dim which the result walks fastest: kernels' innermost loops
+// are vectors only over elements that lie side by side, and a copy of it is quicker made than read from in their way.
+bool repeats_inside(const Tensor& in, const Tensor& result) {
+  constexpr int64_t kWorth = 1024;
+  if (in.dim() == 0 || result.dim() == 0 || in.strides().back() != 0 || in.sizes().back() <= 1) return false;
+  return result.strides().back() == 1 && in.numel() >= kWorth && in.numel() <= 2 * result.numel();
+}
+
+int32_t space_of_copies(const SpaceArgs& args) {
+  std::vector<Tensor> copies(args.ins.size());
+  std::vector<const Tensor*> ins(args.ins.begin(), args.ins.end());
+  for (size_t k = 0; k < ins.size(); ++k) {
+    if (!repeats_inside(*ins[k], *args.outs[0])) continue;
+    copies[k] = make_tensor(ins[k]->sizes(), ins[k]->dtype());
+    copy_values(copies[k], *ins[k]);
+    ins[k] = &copies[k];
+  }
+  SpaceArgs other = args;
+  other.ins = {ins.data(), ins.size()};
+  return space(other);
+}
+
+}  // namespace
+
 int32_t space(const SpaceArgs& args) {
+  if (args.index < 0)
+    for (const Tensor* t : args.ins)
+      if (STRATA_UNLIKELY(repeats_inside(*t, *args.outs[0]))) return space_of_copies(args);
   const StrataSpaceEntry* form = first_form(args);
   STRATA_INTERNAL(form, args.op.name, ": no space kernel for ", args.dtype, " and places ", args.places.size());
   if (form->operands == 1 && form->ranges == 1 && form->operand[0].dims == 1 && args.outs[0]->is_contiguous())

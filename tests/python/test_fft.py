@@ -90,3 +90,15 @@ def test_errors():
     with pytest.raises(RuntimeError, match="window overlap add min"):
         spectrum = strata.stft(strata.ones(40), 8, 8, center=False, return_complex=True)
         strata.istft(spectrum, 8, 8, window=strata.hann_window(8), center=False)
+
+
+@pytest.mark.parametrize("out, text", [
+    (lambda: strata.ones(3, 4, dtype=strata.complex64, device="meta"), "out: expected a tensor on cpu"),
+    (lambda: strata.ones(3, 4), "can't be cast to the desired output type"),
+    (lambda: 3, "out: expected a Tensor, got int"),
+])  # fmt: skip
+def test_out_that_cannot_hold_the_result_stays_as_it_was(out, text):
+    given = out()
+    with pytest.raises((RuntimeError, TypeError), match=text):
+        strata.fft.fftn(strata.ones(2, 3), out=given)
+    assert getattr(given, "shape", (3, 4)) == (3, 4)

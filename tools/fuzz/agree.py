@@ -149,7 +149,8 @@ def shortened(text: str) -> str:
 
 
 def differentiable(result) -> bool:
-    return any(isinstance(r, strata.Tensor) and r.requires_grad for r in (result if isinstance(result, (tuple, list)) else [result]))
+    with strata.DisableTorchFunction():
+        return any(isinstance(r, strata.Tensor) and r.requires_grad for r in (result if isinstance(result, (tuple, list)) else [result]))
 
 
 def drained(device: str) -> None:

@@ -78,7 +78,8 @@ std::vector<ReductionPrinter::Part> ReductionPrinter::parts(size_t k) {
       h["fold"] = body_.helper(std::string("fold_") + combine_name(r.combine), t, vector_);
     if (form == Form::Tree && vector_)
       h["lanes"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, true);
-    if (form == Form::Free) h["fold"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, vector_);
+    if (form == Form::Free && (vector_ || is_float(t)))
+      h["fold"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, vector_);
     if (form == Form::Free && is_float(t)) {
       h["any"] = vector_ ? body_.helper("any", mask_lane(traits(t).bits), true) : "";
       h["nan"] = t == DType::F32 ? "__builtin_nanf(\"\")" : "__builtin_nan(\"\")";
@@ -200,9 +201,10 @@ std::string ReductionPrinter::before() {
         return vector_ ? "  $T $acc[64];\n" : "  $T $acc[1024];\n";
       case Form::ComplexProduct:
         return vector_ ? "  $T $acc[64], ${acc}_im[64];\n" : "  $T $acc[1024], ${acc}_im[1024];\n";
-      case Form::Free:
-        return std::string(vector_ ? "  $T $acc = $start;\n"
-                                   : "  $T $acc[16];\n  for (int l = 0; l < 16; l++) $acc[l] = $start;\n") +
+      case Form::Free:  // of integers in one variable, which compilers make vectors of
+        return std::string(vector_ || !p.is_float
+                               ? "  $T $acc = $start;\n"
+                               : "  $T $acc[16];\n  for (int l = 0; l < 16; l++) $acc[l] = $start;\n") +
                (p.is_float ? vector_ ? "  $M nan_$acc = {0};\n" : "  $M nan_$acc = 0;\n" : "");
       default:
         return vector_ ? "  $T $acc[4] = {$start, $start, $start, $start};\n  $I ${acc}_at[4] = {0};\n"
@@ -250,7 +252,7 @@ std::string ReductionPrinter::inside() {
     // Lanes beyond the row's end, in its last vector, become the identity.
     std::string element = "    $T $e = $value;\n";
     if (vector_ && !body_.ends_nowhere()) element += "    if (RARELY(left < 16)) $e = $present;\n";
-    std::string at = p.form == Form::Free  ? vector_ ? "" : "[i & 15]"
+    std::string at = p.form == Form::Free  ? vector_ || !p.is_float ? "" : "[i & 15]"
                      : p.form == Form::Arg ? "[i >> 4 & 3]"
                      : vector_             ? "[i >> 4 & 63]"
                                            : "[i & 1023]";
@@ -290,7 +292,8 @@ std::string ReductionPrinter::after() {
       case Form::ComplexProduct:
         return "  fold_complex_$E(($E*)$acc, ($E*)${acc}_im, count, ($E*)$slot);\n";
       case Form::Free:
-        return p.is_float ? "  *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n" : "  *($E*)$slot = $fold($acc);\n";
+        if (!p.is_float) return vector_ ? "  *($E*)$slot = $fold($acc);\n" : "  *($E*)$slot = $acc;\n";
+        return "  *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n";
       default:
         return vector_ ? "  $fold($acc, ${acc}_at, args->first, $slot);\n"
                        : "  *($E*)$slot = $acc;\n  *(i64*)($slot + 8) = args->first + ${acc}_at;\n";
