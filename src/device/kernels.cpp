@@ -1,6 +1,7 @@
 #include "device/kernels.h"
 
 #include <chrono>
+#include <map>
 #include <set>
 
 namespace strata::device {
@@ -75,13 +76,27 @@ void Kernels::keep(StrataModule module, const std::string& module_text, const st
     files_.store(module_text, binary, texts, entries);
 }
 
+// Kernels of one text, which have different names there.
+struct Kernels::Batch {
+  std::vector<lower::Nest> nests;
+  std::vector<std::string> texts, entries;
+  std::vector<int> groups;
+  std::vector<const KernelNest*> of;
+
+  void add(const KernelNest& n, std::string text) {
+    nests.push_back(n.nest);
+    nests.back().name += str_cat("_", nests.size());  // the forms of a kernel share its name
+    entries.push_back(str_cat("run_", nests.size()));
+    groups.push_back(n.group);
+    texts.push_back(std::move(text));
+    of.push_back(&n);
+  }
+  std::string what() const { return str_cat(nests.size(), " kernels from ", nests[0].symbol()); }
+};
+
 int64_t Kernels::warm(const std::vector<const KernelNest*>& nests) {
-  struct Batch {
-    std::vector<lower::Nest> nests;
-    std::vector<std::string> texts, entries;
-  };
   std::set<std::string> there, seen;
-  std::map<int, Batch> batches;  // by group: a text has one
+  Batch b;
   for (const KernelNest* n : nests) {
     std::string text = lower::print_entry(n->nest, plugin_.dialect, "run", n->group);
     if (!seen.insert(text).second) continue;
@@ -92,22 +107,44 @@ int64_t Kernels::warm(const std::vector<const KernelNest*>& nests) {
         continue;
       }
     }
-    Batch& b = batches[n->group];
-    b.nests.push_back(n->nest);
-    b.nests.back().name += str_cat("_", b.nests.size());  // the forms of a kernel share its name
-    b.entries.push_back(str_cat("run_", b.nests.size()));
-    b.texts.push_back(std::move(text));
+    b.add(*n, std::move(text));
   }
-  int64_t made = 0;
-  for (const auto& [group, b] : batches) {
-    const std::string text = lower::print_entries(b.nests, plugin_.dialect, b.entries, group);
-    const StrataModule module =
-        compiled(text, b.nests.size(), str_cat(b.nests.size(), " kernels from ", b.nests[0].symbol()));
+  if (b.nests.empty()) return 0;
+  const std::string text = lower::print_entries(b.nests, plugin_.dialect, b.entries, b.groups);
+  const StrataModule module = compiled(text, b.nests.size(), b.what());
+  keep(module, text, b.texts, b.entries);
+  check(plugin_, plugin_.table->module_release(module), "the release of a module");
+  return int64_t(b.nests.size());
+}
+
+std::vector<StrataKernel> Kernels::get(const std::vector<const KernelNest*>& nests, int64_t* made) {
+  Batch b;
+  std::map<const KernelNest*, StrataKernel> known;
+  for (const KernelNest* n : nests) {
+    if (known.count(n) || (known[n] = all_.find(n))) continue;
+    std::string text = lower::print_entry(n->nest, plugin_.dialect, "run", n->group);
+    if (StrataKernel kept = on_disk(*n, text))
+      known[n] = all_.get(n, [&] { return kept; });
+    else
+      b.add(*n, std::move(text));
+  }
+  if (made) *made = int64_t(b.nests.size());
+  if (b.nests.size() == 1) {
+    known[b.of[0]] = get(*b.of[0]);
+  } else if (!b.nests.empty()) {
+    const std::string text = lower::print_entries(b.nests, plugin_.dialect, b.entries, b.groups);
+    const StrataModule module = compiled(text, b.nests.size(), b.what());
+    for (size_t k = 0; k < b.of.size(); ++k) {
+      StrataKernel kernel = nullptr;
+      check(plugin_, plugin_.table->kernel(module, b.entries[k].c_str(), &kernel),
+            str_cat("the entry point of ", b.of[k]->key));
+      known[b.of[k]] = all_.get(b.of[k], [&] { return kernel; });
+    }
     keep(module, text, b.texts, b.entries);
-    check(plugin_, plugin_.table->module_release(module), "the release of a module");
-    made += int64_t(b.nests.size());
   }
-  return made;
+  std::vector<StrataKernel> out;
+  for (const KernelNest* n : nests) out.push_back(known.at(n));
+  return out;
 }
 
 KernelStats Kernels::stats() {

@@ -21,6 +21,8 @@ class Kernels {
  public:
   Kernels(const Plugin& plugin, int device) : plugin_(plugin), device_(device), files_(plugin, device) {}
   StrataKernel get(const KernelNest& nest);
+  // All at once: those that are new here and not on disk are compiled as one module. `compiled`: how many these were.
+  std::vector<StrataKernel> get(const std::vector<const KernelNest*>& nests, int64_t* compiled = nullptr);
   // Compiles those that are not on disk as one module, and keeps it there. Gives how many they were.
   int64_t warm(const std::vector<const KernelNest*>& nests);
   bool keeps() const { return files_.on(); }
@@ -28,6 +30,7 @@ class Kernels {
 
  private:
   StrataKernel made(const KernelNest& nest);
+  struct Batch;
   StrataKernel on_disk(const KernelNest& nest, const std::string& text);
   StrataModule compiled(const std::string& text, size_t kernels, const std::string& what);
   void keep(StrataModule module, const std::string& module_text, const std::vector<std::string>& texts,

@@ -97,19 +97,23 @@ void run(Unit& unit, const KernelNest& kernel, Tensors operands, const Walk& row
       stride.push_back(d < rows.sizes.size() ? rows.strides[k][d] : elements.strides[k][d - rows.sizes.size()]);
   }
   if (chunks) extent.push_back(chunks);
+  std::vector<const Storage*> memory;
+  for (const Tensor* t : operands) memory.push_back(t->storage().get());
   // Carries repeat over ranges of their own, which nobody asks for.
   extent.resize(std::max(extent.size(), kernel.nest.ranges.size()));
-  unit.launch(kernel, {operands, offset, extent, stride, numbers.slots.data()}, op);
+  unit.launch(kernel, {{memory.data(), memory.size()}, offset, extent, stride, numbers.slots.data()}, op);
 }
 
-// How many items share a row of so many elements; 0: each has one alone. Small groups wait less for each other, where
-// there are rows enough to keep the device busy.
+}  // namespace
+
 int group_for(const Unit& unit, int64_t rows, int64_t elements) {
   constexpr int kShort = 1024, kMany = 4096;
   const int most = unit.plugin().dialect.group, small = small_group(unit.plugin());
   if (elements < small / 4) return 0;
   return elements <= most || (elements <= kShort && rows >= kMany) ? small : most;
 }
+
+namespace {
 
 // Few long rows: groups reduce a chunk each, then items fold the chunks of a row. False where the kernel is not one of
 // such rows.
@@ -224,9 +228,8 @@ void rows(Unit& unit, const eager::RowsOp& op, DType dtype, Tensors outs, Tensor
 }
 
 void draw(Unit& unit, const eager::DrawOp& op, DType dtype, const Tensor& out, Tensors operands,
-          ArrayRef<eager::DrawNumber> given) {
+          ArrayRef<eager::DrawNumber> given, PhiloxState state) {
   const lower::KernelDesc& desc = kernel_of(op.kernel.kernel, op.kernel.name, dtype);
-  const PhiloxState state = default_generator(unit.device()).reserve(out.numel() * eager::words_each(op, dtype));
   Numbers numbers(given.size() + 2);
   for (size_t k = 0; k < given.size(); ++k)
     eager::store_scalar(given[k].value, traits(given[k].dtype < 0 ? dtype : DType(given[k].dtype)).compute,

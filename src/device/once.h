@@ -35,6 +35,13 @@ class OnceMap {
     }
   }
 
+  // One that is made; nothing (Value()) where it is new or at work.
+  Value find(const Key& key) {
+    std::lock_guard<std::mutex> hold(lock_);
+    const auto at = all_.find(key);
+    return at != all_.end() && at->second ? *at->second : Value();
+  }
+
  private:
   std::mutex lock_;
   std::condition_variable done_;

@@ -62,7 +62,9 @@ class Told final : public eager::LaunchObserver {
     std::vector<Tensor> o{out}, i(operands.begin(), operands.end());
     add(o, i, [=, &op, n = std::vector<eager::DrawNumber>(numbers.begin(), numbers.end())](Unit& unit, Twins& twins) {
       const Operands to(twins, o), given(twins, i);
-      device::draw(unit, op, dtype, *to.list()[0], given.list(), n);
+      const Tensor& made = *to.list()[0];
+      const int64_t words = made.numel() * eager::words_each(op, dtype);
+      device::draw(unit, op, dtype, made, given.list(), n, default_generator(unit.device()).reserve(words));
     });
   }
   void copy(const Tensor& to, const Tensor& from) override {

@@ -137,7 +137,7 @@ void Queue::launch(StrataKernel kernel, const KernelNest& nest, const Bound& b, 
     const size_t i = size_t(p.index);
     switch (p.kind) {
       case lower::NestParameter::Memory:
-        memory(b.operands[i]->storage()->handle());
+        memory(b.operands[i]->handle());
         break;
       case lower::NestParameter::Offset:
         number(&b.offset[i], 8);

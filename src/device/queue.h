@@ -11,7 +11,7 @@ namespace strata::device {
 
 // What a launch takes: by operand of the nest, outputs first; by range; by dim of each operand; 16 bytes a scalar.
 struct Bound {
-  ArrayRef<const Tensor*> operands;
+  ArrayRef<const Storage*> operands;
   ArrayRef<int64_t> offset, extent, stride;  // offsets in bytes, strides in elements
   const void* scalars = nullptr;
 };

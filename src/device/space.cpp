@@ -80,8 +80,8 @@ const Form* form_of(const char* kernel, DType dtype, int rank, bool inner, bool 
 class DeviceLaunch final : public eager::SpaceLaunch {
  public:
   DeviceLaunch(const Form& form, const eager::SpaceArgs& args) : SpaceLaunch(form.entry, args), form_of_(form) {
-    for (const Tensor* t : args.outs) tensors_.push_back(t);
-    for (const Tensor* t : args.ins) tensors_.push_back(t);
+    for (const auto& list : {args.outs, args.ins})
+      for (const Tensor* t : list) tensors_.push_back(t), memory_.push_back(t->storage().get());
   }
   int plain() const { return plain_; }
 
@@ -101,7 +101,7 @@ class DeviceLaunch final : public eager::SpaceLaunch {
         for (size_t k = 0; k < tensors_.size(); ++k)
           offset[k] += rest % plain_size_[d] * operand_[k].plain[d] * operand_[k].width;
       unit.launch(*form_of_.kernel,
-                  {{tensors_.data(), tensors_.size()}, offset, {extent_, form_.ranges}, {stride, strides}, scalars},
+                  {{memory_.data(), memory_.size()}, offset, {extent_, form_.ranges}, {stride, strides}, scalars},
                   by);
     }
   }
@@ -109,6 +109,7 @@ class DeviceLaunch final : public eager::SpaceLaunch {
  private:
   const Form& form_of_;
   std::vector<const Tensor*> tensors_;
+  std::vector<const Storage*> memory_;
 };
 
 void run_form(Unit& unit, const Form& form, const eager::SpaceArgs& args, const Blame& by) {

@@ -107,9 +107,13 @@ void Unit::launch(const KernelNest& k, const Bound& b, const Blame& by) {
   int64_t items = 1;
   for (int r : k.items) items *= b.extent[size_t(r)];
   if (items == 0) return;
-  const StrataKernel kernel = kernels_.get(k);
+  launch(kernels_.get(k), k, b, items, by);
+}
+
+void Unit::launch(StrataKernel kernel, const KernelNest& k, const Bound& b, int64_t items, const Blame& by) {
+  launches_.fetch_add(1, std::memory_order_relaxed);
   Queue& q = queue();
-  for (const Tensor* t : b.operands) use(t->storage()->handle(), q);
+  for (const Storage* s : b.operands) use(s->handle(), q);
   q.launch(kernel, k, b, items, by);
 }
 

@@ -29,6 +29,9 @@ class Unit final : public Allocator {
   bool copy_from(Unit& other, const Storage& to, const Storage& from, int64_t offset, int64_t bytes);
   // Runs the nest's kernel, which is printed and compiled where it is new here.
   void launch(const KernelNest& nest, const Bound& bound, const Blame& by);
+  // The same with its kernel and the number of its items at hand.
+  void launch(StrataKernel kernel, const KernelNest& nest, const Bound& bound, int64_t items, const Blame& by);
+  int64_t launches() const { return launches_.load(std::memory_order_relaxed); }  // so far
   // Waits for all queues; raises what went wrong since the last time, with the operator's name and the user's line.
   void synchronize();
   void drain() noexcept;  // waits; what went wrong is raised later
@@ -56,6 +59,7 @@ class Unit final : public Allocator {
   std::mutex lock_;  // of making queues
   std::array<std::atomic<Queue*>, kMaxStreams> queues_{};
   std::atomic<bool> several_{false};
+  std::atomic<int64_t> launches_{0};
   int last_made_ = 0;
   Memory memory_;
   Pinned pinned_;

@@ -200,10 +200,11 @@ PyObject* warm(PyObject*, PyObject* args) {
 
 PyObject* kernel_stats(PyObject*, PyObject* device) {
   return guarded([&] {
-    device::Kernels& kernels = unit_of(device).kernels();
+    device::Unit& unit = unit_of(device);
+    device::Kernels& kernels = unit.kernels();
     const device::KernelStats s = kernels.stats();
     auto number = [](int64_t n) { return static_cast<long long>(n); };
-    return checked(Py_BuildValue("{sLsLsLsLsdsdsO}", "compiled", number(s.compiled), "loaded", number(s.loaded),
+    return checked(Py_BuildValue("{sLsLsLsLsLsdsdsO}", "launches", number(unit.launches()), "compiled", number(s.compiled), "loaded", number(s.loaded),
                                  "modules", number(s.modules), "refused", number(s.refused), "compile_ms", s.compile_ms,
                                  "load_ms", s.load_ms, "kept", kernels.keeps() ? Py_True : Py_False));
   });

@@ -58,6 +58,9 @@ std::string Plan::cache() const {
   std::string out;
   if (!without_compiler_.empty())
     out += "no kernels: " + without_compiler_ + "\n";
+  else if (program_)
+    out += str_cat(program_->compiled, " kernels compiled for ", list_.device, " together; strata.cache.stats(\"",
+                   list_.device, "\") has all of them\n");
   else if (programs_.empty())
     out += "no kernels: nothing is fused\n";
   for (size_t i = 0; i < programs_.size(); ++i)
@@ -73,6 +76,7 @@ void Plan::tell() const {
 }
 
 std::string Plan::source(bool lines) const {
+  if (program_) return program_->source();
   // As compiled, but for names that tell kernels apart, and a driver.
   std::vector<lower::Kernel> kernels(programs_.size());
   std::vector<std::pair<const Fused*, int>> uses;
@@ -115,14 +119,21 @@ std::string Plan::explain() const {
                    " kernels; results are eager's but for these\n");
   }
   if (!without_compiler_.empty()) out += "not fused: " + without_compiler_ + "\n";
+  if (!not_planned_.empty()) out += "operator by operator: " + not_planned_ + "\n";
+  if (program_)
+    out += str_cat("on ", list_.device, ": ", program_->compiled, " kernels compiled together in ", program_->ms,
+                   " ms, the others were there\n");
   for (size_t i = 0; i < groups_.size(); ++i) {
     const Group& g = groups_[i];
     if (g.fused) {
-      const Origin& o = origins_[size_t(source_of_[i])];
+      const std::string from =
+          program_ ? str_cat("for ", list_.device) : [&] {
+            const Origin& o = origins_[size_t(source_of_[i])];
+            return str_cat("from ", how_name(o.how), " in ", o.ms, " ms");
+          }();
       out += str_cat("kernel over ", g.fused->shape,
                      g.fused->reduced.empty() ? "" : str_cat(", rows along dims ", g.fused->reduced), ", reads ",
-                     g.fused->ins.size(), ", writes ", g.fused->outs.size(), "; from ", how_name(o.how), " in ", o.ms,
-                     " ms\n");
+                     g.fused->ins.size(), ", writes ", g.fused->outs.size(), "; ", from, "\n");
       out += dropped_text(g.fused->dropped);
     } else {
       out += "by itself\n";

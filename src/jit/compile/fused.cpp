@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "jit/compile/piece.h"
+#include "lower/pass/split_rows.h"
 #include "run/copy.h"
 #include "run/kernels.h"
 #include "run/loop/pointwise_loop.h"
@@ -31,7 +32,9 @@ using Pair = std::array<int, 2>;
 class Fuser {
  public:
   Fuser(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores, bool trial)
-      : list_(list), launches_(launches), stores_(stores), trial_(trial) {}
+      : list_(list), launches_(launches), stores_(stores), trial_(trial), on_device_(list.elsewhere()) {
+    g_.portable = on_device_;
+  }
 
   // Why the launches have no space in common, where they have none. Most trials end here, and an exception takes longer
   // than they do.
@@ -118,6 +121,7 @@ class Fuser {
   Pair read(const Operand& o, Level level) {
     const Block& block = list_.blocks[size_t(o.block)];
     if (block.constant.defined()) return number(block.constant);
+    if (block.on_host) throw Refused{"it reads memory of the CPU"};
     const FusedOperand f = place(o, level);
     for (Known& k : known_)
       if (same(k.at, f)) return k.value;
@@ -145,6 +149,7 @@ class Fuser {
 
   // Elements of a space kernel, in pieces along the last dim.
   void pieces(const Launch& l, Level level) {
+    if (on_device_) throw Refused{"it reads or writes at computed places, which kernels of devices do alone"};
     if (!l.space->in_pieces) throw Refused{"its elements are not made one by one"};
     if (is_complex(l.outs[0].dtype)) throw Refused{"it is complex"};
     // Rows are made before their passes, one by one, where a launch would make them all.
@@ -227,6 +232,7 @@ class Fuser {
   }
 
   void write(const Operand& o, Level level, DType kernel, Pair value) {
+    if (list_.blocks[size_t(o.block)].on_host) throw Refused{"it writes memory of the CPU"};
     const FusedOperand f = place(o, level);
     for (size_t d = 0; d < made_.shape.size(); ++d)
       if (made_.shape[d] > 1 && f.strides[d] == 0 && !(is_reduced_[d] && f.per_row))
@@ -263,11 +269,12 @@ class Fuser {
     // Clang 19 gives wrong code for some long texts of complex arithmetic (AVX-512): those stay as they were built and
     // tested.
     if (is_complex(l.dtype)) throw Refused{"it is complex"};
-    const Piece* known = piece(l.kernel(), l.dtype);
+    const Piece* known = piece(l.kernel(), l.dtype, on_device_);
     if (!known) throw Refused{"its kernel has loops or checks of its own"};
     const lower::Kernel& k = known->kernel;
     std::vector<Pair> in;
-    if (l.draw) in.push_back({made(l, k.inputs[0].storage, level), -1});
+    if (l.draw && on_device_ && level != Full) throw Refused{"it draws for rows what others do for elements"};
+    if (l.draw && !on_device_) in.push_back({made(l, k.inputs[0].storage, level), -1});
     for (size_t i = 0; i < l.ins.size(); ++i) {
       const lower::Operand& o = k.inputs[in.size()];
       const Pair v = read(l.ins[i], row_level(o, l, l.ins[i], level));
@@ -278,6 +285,14 @@ class Fuser {
       param(l.scalars[i], k.scalars[i].type, 0);
       first_param.push_back(int(made_.params.size()) - 1);
     }
+    for (bool seed : {true, false}) {
+      if (!l.draw || !on_device_) break;
+      param(Scalar(0), DType::U64, 0);
+      made_.params.back().drawn_by = &l;
+      made_.params.back().seed = seed;
+      first_param.push_back(int(made_.params.size()) - 1);
+    }
+    draws_ = l.draw != nullptr;
     std::vector<int> at(known->graph.nodes.size(), -1), reduction(known->graph.reductions.size(), -1);
     for (size_t v = 0; v < at.size(); ++v) {
       at[v] = copy(known->graph, int(v), at, reduction, in, first_param);
@@ -306,6 +321,7 @@ class Fuser {
     for (int& a : n.arg)
       if (a >= 0) a = at[size_t(a)];
     if (n.op == Op::Param) n.imm = uint64_t(first_param[n.imm]);
+    if (n.op == Op::Index) n.part = draws_;  // of the word, not of the element in its row
     if (n.op == Op::Reduced) {
       if (reduction[n.imm] < 0) {
         lower::Reduction r = from.reductions[n.imm];
@@ -330,7 +346,7 @@ class Fuser {
     }
     if (outputs.empty()) throw Refused{"nothing of it is needed"};
     drop_unread(outputs);
-    if (made_.ins.size() + made_.outs.size() > size_t(eager::kMaxOperands))
+    if (!on_device_ && made_.ins.size() + made_.outs.size() > size_t(eager::kMaxOperands))
       throw Refused{"it would have too many operands"};
     for (const FusedOperand& o : made_.ins)
       k.inputs.push_back({"x" + std::to_string(k.inputs.size()), o.memory.dtype, o.per_row});
@@ -341,6 +357,7 @@ class Fuser {
     for (const FusedParam& p : made_.params) k.scalars.push_back({"s" + std::to_string(k.scalars.size()), p.type});
     k.kind = made_.reduced.empty() ? lower::KernelKind::Pointwise : lower::KernelKind::Rows;
     k.name = "fused";
+    if (on_device_) return finish_elsewhere(outputs);
     // Of elements alone there is one pass, which refuses nothing.
     if (!trial_ || !made_.reduced.empty()) lower::split_passes(g_, outputs, k);
     size_t reductions = 0;
@@ -350,6 +367,19 @@ class Fuser {
     check_rows();
     check_pieces();
     k.length = length();
+    return std::move(made_);
+  }
+
+  Fused finish_elsewhere(const std::vector<Pair>& outputs) {
+    constexpr size_t kOperand = 4;  // arguments that one takes: its memory, where in it, two strides
+    if (kOperand * (made_.outs.size() + made_.ins.size()) + made_.params.size() > kMaxArguments)
+      throw Refused{"it would have too many operands"};
+    int64_t rows = 1, elements = length();
+    for (int64_t n : kept_) rows *= n;
+    const bool long_rows = rows < kBusyRows && elements > lower::kChunk;
+    if (trial_ && !long_rows) return std::move(made_);
+    made_.elsewhere = device_kernel(g_, outputs, made_);
+    if (long_rows && !made_.elsewhere->in_chunks) throw Refused{"its rows are few and long, and one item group each"};
     return std::move(made_);
   }
 
@@ -406,19 +436,7 @@ class Fuser {
 
   // Operands that only launches read whose values nobody needs.
   void drop_unread(const std::vector<Pair>& outputs) {
-    std::vector<char> used(g_.nodes.size());
-    std::vector<int> todo;
-    for (const Pair& p : outputs)
-      for (int v : p) todo.push_back(v);
-    while (!todo.empty()) {
-      const int v = todo.back();
-      todo.pop_back();
-      if (v < 0 || used[size_t(v)]) continue;
-      used[size_t(v)] = true;
-      for (int a : g_.node(v).arg) todo.push_back(a);
-      if (g_.node(v).op == Op::Reduced)
-        for (int a : g_.reductions[g_.node(v).imm].reads()) todo.push_back(a);
-    }
+    const std::vector<char> used = needed(g_, outputs);
     std::vector<int> number(made_.ins.size(), -1);
     std::vector<FusedOperand> kept;
     for (size_t v = 0; v < used.size(); ++v) {
@@ -436,7 +454,7 @@ class Fuser {
   const LaunchList& list_;
   const std::vector<int>& launches_;
   const std::vector<char>& stores_;
-  const bool trial_;
+  const bool trial_, on_device_;
   Fused made_;
   Graph g_;
   std::vector<bool> is_reduced_;
@@ -444,6 +462,7 @@ class Fuser {
   std::vector<Known> known_;
   std::vector<int> elsewhere_;  // blocks that are read by what makes operands
   bool checks_ = false;         // an index may be found outside
+  bool draws_ = false;          // the launch at hand
   const Tensor* pending_ = nullptr;
   struct Unrounded {
     int value;

@@ -9,6 +9,7 @@
 #pragma once
 #include <optional>
 
+#include "jit/compile/elsewhere.h"
 #include "jit/compile/launches.h"
 #include "lower/ir/ir.h"
 #include "lower/print/print_c.h"
@@ -28,6 +29,9 @@ struct FusedOperand {
 struct FusedParam {
   Scalar value;
   DType type;
+  // Of a draw on a device: the seed, or where its words begin, as a run has them.
+  const Launch* drawn_by = nullptr;
+  bool seed = false;
 };
 
 struct Fused {
@@ -36,6 +40,7 @@ struct Fused {
   std::vector<FusedOperand> outs, ins;
   std::vector<FusedParam> params;
   std::array<int, 2> dropped{};  // roundings to bfloat16 and to float16 that LaunchList::fast left out
+  std::optional<DeviceKernel> elsewhere;  // where the launches are a device's; the kernel has no passes then
 };
 
 // The kernel of these launches, in order, or the reason why there is none. `stores`: whether a block's last value is

@@ -9,6 +9,7 @@
 #include "ir/call.h"
 #include "ir/effect.h"
 #include "ir/rewrite.h"
+#include "jit/compile/elsewhere.h"
 #include "jit/compile/piece.h"
 
 namespace strata::jit {
@@ -75,7 +76,7 @@ bool apart(const Operand& a, const Operand& b) {
 
 class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
  public:
-  explicit Lowering(const ir::Graph& graph) : Interpreter(graph), graph_(graph) {}
+  Lowering(const ir::Graph& graph, Device device) : Interpreter(graph), graph_(graph) { list_.device = device; }
 
   LaunchList lower() {
     for (size_t i = 0; i < graph_.body.params.size(); ++i) {
@@ -119,7 +120,10 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
   void space(const eager::SpaceCall& c) override {
     if (moves(c.op.name) && c.outs[0]->sizes() == c.ins[0]->sizes()) return copy(*c.outs[0], *c.ins[0]);
     const lower::KernelDesc* desc = described(c.op.name);
-    if (!desc || desc->by_hand || (checks(*desc) && !is_reader(*node_, *desc))) return other();
+    // A device tells afterwards which operator found an index outside; here it is called for its error.
+    const bool elsewhere = list_.elsewhere();
+    if (!desc || (!elsewhere && (desc->by_hand || (checks(*desc) && !is_reader(*node_, *desc))))) return other();
+    if (elsewhere && c.index >= 0 && c.ins[size_t(c.index)]->numel() > 0 && c.outs[0]->numel() == 0) return other();
     Launch& l = add(Launch::Space, c.outs, c.ins);
     l.name = c.name;
     l.dtype = c.dtype;
@@ -131,10 +135,12 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     l.space->extents.assign(c.extents.begin(), c.extents.end());
     l.space->index = c.index;
     l.space->checks = checks(*desc);
+    l.space->outside = c.outside;
     l.space->guards = std::strstr(desc->text, "inside(");
   }
   void draw(const eager::DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
             ArrayRef<eager::DrawNumber> numbers) override {
+    if (list_.elsewhere() && out.device().is_cpu()) return other();
     const Tensor* outs = &out;
     std::vector<const Tensor*> in;
     for (const Tensor& t : operands) in.push_back(&t);
@@ -162,7 +168,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
   // Runs the operator over shapes. Where its launches are not the whole of it, it is called at each run.
   void call(const ir::Node& node, Stack& stack) override {
     node_ = &node;
-    whole_ = false;
+    whole_ = list_.elsewhere() && !device_backend().offers(list_.device, node.op->name);
     const size_t before = list_.launches.size(), blocks = list_.blocks.size();
     const int64_t drawn = list_.stretches.back();
     const Stack args = stack;
@@ -263,6 +269,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
   // Whether launches that may find an index outside read just what the operator is given, so that it can be called for
   // its error: a converted index is not that.
   bool can_raise(const ir::Node& node, const Stack& args, size_t before) {
+    if (list_.elsewhere()) return true;
     bool all = true;
     for (size_t i = before; i < list_.launches.size(); ++i) {
       const Launch& l = list_.launches[i];
@@ -324,6 +331,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
       Block b;
       b.bytes = int64_t(t.storage()->bytes());
       if (!t.is_meta()) b.constant = t;
+      b.on_host = list_.elsewhere() && t.device().is_cpu() && t.is_meta();
       list_.blocks.push_back(std::move(b));
       kept_.push_back(t);
     }
@@ -367,13 +375,13 @@ std::unique_ptr<eager::SpacePieces> pieces_of(const Launch& l, const std::vector
                                  s.index});
 }
 
-LaunchList lower(const ir::Graph& graph) {
+LaunchList lower(const ir::Graph& graph, Device device) {
   for (const ir::Node& n : graph.body.nodes)
     STRATA_CHECK_NOT_IMPLEMENTED(n.blocks.empty(),
                                  "compile: control flow in a graph (if, loop) is interpreted, not compiled yet");
-  LaunchList list = Lowering(graph).lower();
+  LaunchList list = Lowering(graph, device).lower();
   for (Launch& l : list.launches)
-    if (l.space) l.space->in_pieces = pieces_of(l, {}) != nullptr;
+    if (l.space && !list.elsewhere()) l.space->in_pieces = pieces_of(l, {}) != nullptr;
   return list;
 }
 

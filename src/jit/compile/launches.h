@@ -16,6 +16,7 @@ struct Block {
   int64_t bytes = 0;
   int param = -1;   // the graph's parameter that it belongs to
   Tensor constant;  // a number
+  bool on_host = false;  // where the launches are a device's: memory of the CPU
 };
 
 struct Operand {
@@ -42,6 +43,7 @@ struct SpaceData {
   // Where an index may lie outside: which of the operands the operator's tensor arguments are, in order, for its error.
   bool checks = false;
   std::vector<size_t> args;
+  ErrorKind outside = ErrorKind::Index;
 };
 
 // Of a draw: its words begin at a counter of its stretch. A run reserves a stretch from the default generator at once:
@@ -78,6 +80,8 @@ struct Launch {
 struct LaunchList {
   // numerics="fast": inside of a kernel, values of half types are handed on as they were before they were rounded.
   bool fast = false;
+  Device device;  // of a plugin, where all that is no number lies there or on the CPU; else the CPU
+  bool elsewhere() const { return device.type > 1; }
   std::vector<Block> blocks;
   std::vector<Launch> launches;
   std::vector<Operand> params, results;  // results: block -1 for None
@@ -85,8 +89,8 @@ struct LaunchList {
   std::vector<int> same_as_param;        // per result: the parameter that is the same tensor object, or -1
 };
 
-// Raises Value for what cannot be lowered: blocks of control flow.
-LaunchList lower(const ir::Graph& graph);
+// Raises Value for what cannot be lowered: blocks of control flow. `device`: LaunchList's.
+LaunchList lower(const ir::Graph& graph, Device device = {});
 
 // The elements of a space kernel's launch piece by piece, reading `ins`; null where it has none (run/space_pieces.h).
 std::unique_ptr<eager::SpacePieces> pieces_of(const Launch& launch, const std::vector<Tensor>& ins);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 
 #include "lower/added.h"
@@ -52,8 +53,9 @@ bool jumps(const lower::Graph& g, const lower::Kernel& k) {
   return false;
 }
 
-std::unique_ptr<const Piece> make(const lower::KernelDesc& desc, DType dtype) {
+std::unique_ptr<const Piece> make(const lower::KernelDesc& desc, DType dtype, bool elsewhere) {
   lower::Builder builder(desc, dtype);
+  builder.g.portable = builder.streams = elsewhere;
   auto made = std::make_unique<Piece>();
   made->outputs = builder.build();
   made->unrounded = std::move(builder.unrounded);
@@ -68,18 +70,34 @@ std::unique_ptr<const Piece> make(const lower::KernelDesc& desc, DType dtype) {
 
 }  // namespace
 
-const Piece* piece(std::string_view kernel, DType dtype) {
+const Piece* piece(std::string_view kernel, DType dtype, bool elsewhere) {
   // Never destroyed: graphs may be compiled while the process ends.
   static auto& lock = *new std::mutex;
-  static auto& known = *new std::map<std::pair<std::string_view, DType>, std::unique_ptr<const Piece>>;
+  static auto& known = *new std::map<std::tuple<std::string_view, DType, bool>, std::unique_ptr<const Piece>>;
   for (const lower::KernelDesc* desc : descriptions(kernel)) {
     if (!(desc->dtypes >> int(dtype) & 1) || desc->kind == lower::KernelKind::Space) continue;
     std::lock_guard<std::mutex> hold(lock);
-    const auto [at, fresh] = known.try_emplace({desc->name, dtype});
-    if (fresh) at->second = make(*desc, dtype);
+    const auto [at, fresh] = known.try_emplace({desc->name, dtype, elsewhere});
+    if (fresh) at->second = make(*desc, dtype, elsewhere);
     return at->second.get();
   }
   return nullptr;
+}
+
+std::vector<char> needed(const lower::Graph& g, const std::vector<std::array<int, 2>>& outputs) {
+  std::vector<char> used(g.nodes.size());
+  auto mark = [&](int v) {
+    if (v >= 0) used[size_t(v)] = true;
+  };
+  for (const auto& o : outputs)
+    for (int v : o) mark(v);
+  for (size_t v = used.size(); v-- > 0;) {
+    if (!used[v]) continue;
+    for (int a : g.node(int(v)).arg) mark(a);
+    if (g.node(int(v)).op == lower::Op::Reduced)
+      for (int a : g.reductions[g.node(int(v)).imm].reads()) mark(a);
+  }
+  return used;
 }
 
 }  // namespace strata::jit

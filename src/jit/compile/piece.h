@@ -24,7 +24,12 @@ struct Piece {
   lower::Kernel kernel;  // operands and scalars
 };
 
-// Parsed once in the process. Null where the table has no such expression, or one that cannot be fused.
-const Piece* piece(std::string_view kernel, DType dtype);
+// Parsed once in the process. Null where the table has no such expression, or one that cannot be fused. `elsewhere`: for
+// printers that have no instructions for half types and make random words themselves: the kernel's last two scalars are
+// their seed and offset then, and nodes of Op::Index the numbers of words.
+const Piece* piece(std::string_view kernel, DType dtype, bool elsewhere = false);
+
+// Of each node of a graph whether some of `outputs` needs it.
+std::vector<char> needed(const lower::Graph& g, const std::vector<std::array<int, 2>>& outputs);
 
 }  // namespace strata::jit

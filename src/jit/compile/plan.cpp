@@ -12,7 +12,7 @@ namespace strata::jit {
 
 namespace {
 
-constexpr int64_t kAlign = 64;
+constexpr int64_t kAlign = 64, kAlignElsewhere = 256;  // what devices read at once
 
 // The operands of a fused kernel, outputs first.
 std::vector<const FusedOperand*> operands_of(const Fused& f) {
@@ -65,13 +65,12 @@ void Plan::lower(ir::Graph graph) {
     ir::run_passes(graph_, {passes, std::size(passes)}, passes_);
   }
   clock.stage("passes");
-  list_ = jit::lower(graph_);
+  find_device();
+  list_ = jit::lower(graph_, list_.device);
   list_.fast = options_.fast;
   forward_copies(list_);
   written_params_ = written_params(list_);
-  elsewhere_ = std::any_of(graph_.values.begin(), graph_.values.end(),
-                           [](const ir::Value& v) { return v.type.device.type > 1; });
-  if (elsewhere_) return;
+  if (!not_planned_.empty()) return;
   clock.stage("launches");
   groups_ = group(list_);
   if (!options_.fused)
@@ -98,8 +97,21 @@ std::vector<std::unique_ptr<Plan>> Plan::make(std::vector<ir::Graph> graphs, Pla
 
 void Plan::compile(ArrayRef<Plan*> plans) {
   std::vector<Clock> clocks;
-  for (Plan* p : plans) clocks.emplace_back(*p);
-  find_programs(plans);
+  std::vector<Plan*> here;
+  std::vector<std::pair<Device, std::vector<Plan*>>> elsewhere;
+  for (Plan* p : plans) {
+    clocks.emplace_back(*p);
+    const Device device = p->list_.device;
+    if (!p->list_.elsewhere())
+      here.push_back(p);
+    else if (const auto at = std::find_if(elsewhere.begin(), elsewhere.end(), [&](auto& e) { return e.first == device; });
+             at != elsewhere.end())
+      at->second.push_back(p);
+    else
+      elsewhere.push_back({device, {p}});
+  }
+  find_programs({here.data(), here.size()});
+  for (const auto& [device, list] : elsewhere) find_device_programs({list.data(), list.size()});
   for (Clock& c : clocks) c.stage("kernels");
   for (Plan* p : plans) {
     Clock clock(*p);
@@ -115,6 +127,8 @@ size_t Plan::kernels() const {
 
 // Offsets in the arena: blocks that are alive together lie apart. Largest first, each at the lowest place that is free.
 void Plan::place() {
+  const int64_t align = list_.elsewhere() ? kAlignElsewhere : kAlign;
+  auto room = [&](int b) { return (list_.blocks[size_t(b)].bytes + align - 1) / align * align; };
   const size_t n = list_.blocks.size();
   std::vector<int> first(n, -1), last(n, -1);
   result_.assign(n, false);
@@ -138,18 +152,21 @@ void Plan::place() {
   for (size_t b = 0; b < n; ++b) {
     const Block& block = list_.blocks[b];
     if (first[b] < 0 || block.param >= 0 || block.constant.defined() || result_[b] || made_by_call_[b]) continue;
+    if (block.on_host) {  // by itself, as a result
+      result_[b] = true;
+      continue;
+    }
     order.push_back(int(b));
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return list_.blocks[size_t(a)].bytes > list_.blocks[size_t(b)].bytes; });
   std::vector<int> placed;
   for (int b : order) {
-    const int64_t bytes = (list_.blocks[size_t(b)].bytes + kAlign - 1) / kAlign * kAlign;
+    const int64_t bytes = room(b);
     std::vector<std::pair<int64_t, int64_t>> taken;
     for (int o : placed)
       if (first[size_t(o)] <= last[size_t(b)] && first[size_t(b)] <= last[size_t(o)])
-        taken.emplace_back(place_[size_t(o)],
-                           place_[size_t(o)] + (list_.blocks[size_t(o)].bytes + kAlign - 1) / kAlign * kAlign);
+        taken.emplace_back(place_[size_t(o)], place_[size_t(o)] + room(o));
     std::sort(taken.begin(), taken.end());
     int64_t at = 0;
     for (const auto& [begin, end] : taken) {
@@ -187,8 +204,8 @@ Plan::Step Plan::step_of(int group, const StrataKernelEntry* entry) const {
   Step s;
   s.group = group;
   const Group& g = groups_[size_t(group)];
-  if (!g.fused || !entry) {
-    if (g.launches.size() == 1) run_linked(list_.launches[size_t(g.launches[0])], s);
+  if (!g.fused || (!entry && !program_)) {
+    if (g.launches.size() == 1 && !list_.elsewhere()) run_linked(list_.launches[size_t(g.launches[0])], s);
     return s;
   }
   const Fused& f = *g.fused;
@@ -196,7 +213,7 @@ Plan::Step Plan::step_of(int group, const StrataKernelEntry* entry) const {
   s.params.resize(16 * f.params.size());
   for (size_t i = 0; i < f.params.size(); ++i)
     eager::store_scalar(f.params[i].value, f.params[i].type, &s.params[16 * i]);
-  s.kind = f.reduced.empty() ? Step::Pointwise : Step::Rows;
+  s.kind = program_ ? Step::Elsewhere : f.reduced.empty() ? Step::Pointwise : Step::Rows;
   s.outputs = int(f.outs.size());
   s.shape = f.shape;
   for (const FusedOperand* o : operands_of(f)) {
@@ -205,6 +222,7 @@ Plan::Step Plan::step_of(int group, const StrataKernelEntry* entry) const {
     s.operands.push_back(
         {o->memory.block, o->memory.offset * itemsize(o->memory.dtype), o->memory.dtype, bytes, o->made_by});
   }
+  if (s.kind == Step::Elsewhere) return s;
   if (s.kind == Step::Pointwise) {
     find_dense(s.shape, s.operands, &s.dense, &s.elements);
     return s;

@@ -44,8 +44,9 @@ class Plan {
 
  private:
   struct Step {
-    enum Kind : uint8_t { Single, Pointwise, Rows } kind = Single;
+    enum Kind : uint8_t { Single, Pointwise, Rows, Elsewhere } kind = Single;
     int group = 0;
+    size_t kernel = 0;  // of the device's program
     const StrataKernelEntry* entry = nullptr;
     std::vector<char> params;  // scalars as kernels take them
     bool dense = false;        // all operands lie side by side
@@ -75,6 +76,11 @@ class Plan {
   void place();
   Step step_of(int group, const StrataKernelEntry* entry) const;
   bool run_linked(const Launch& l, Step& s) const;
+  // On a device: run_elsewhere.cpp.
+  static void find_device_programs(ArrayRef<Plan*> plans);
+  void find_device();
+  void run_elsewhere(const Step& s, Frame& f) const;
+  bool one_by_one() const;
   bool written_shared(TensorList params) const;
   Tensor argument(const Operand& o, const Frame& f) const;
   void run_step(const Step& s, Frame& f) const;
@@ -82,6 +88,7 @@ class Plan {
   void run_call(const Launch& l, Frame& f) const;
   void reserve(size_t stretch, Frame& f) const;
   PhiloxState state_of(const DrawData& draw, const Frame& f) const;
+  Ref<Storage> memory(size_t bytes, bool on_host) const;
   struct Makers;
   [[noreturn]] void refuse(const Launch& l, Frame& f) const;
 
@@ -96,7 +103,9 @@ class Plan {
   std::vector<int> source_of_;                          // per group
   std::vector<std::pair<const char*, double>> stages_;  // of the making, in ms
   std::string without_compiler_;
-  bool elsewhere_ = false;  // tensors of a plugin's device: its operators run one by one
+  // Of a graph whose tensors lie on a device of a plugin; or why its operators run one by one.
+  std::shared_ptr<DeviceProgram> program_;
+  std::string not_planned_;
   std::vector<int> written_params_;
   // Per block: its place in the arena (-1: none), whether it is a result's and made at each run.
   std::vector<int64_t> place_;

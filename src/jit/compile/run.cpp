@@ -1,28 +1,15 @@
 // What a run does: places of blocks, the steps in order, results.
 #include <algorithm>
 
-#include "base/inline_vec.h"
 #include "dispatch/boxed.h"
 #include "ir/call.h"
-#include "jit/compile/plan.h"
+#include "jit/compile/frame.h"
 #include "run/copy.h"
 #include "run/kernels.h"
 #include "run/loop/pointwise_loop.h"
 #include "run/loop/rows_loop.h"
 
 namespace strata::jit {
-
-// What one run needs: where each block is, and the state of the generator at the beginning of each stretch of draws.
-struct Plan::Frame {
-  struct Place {
-    char* base = nullptr;
-    Ref<Storage> storage;
-    int64_t offset = 0;  // bytes from the storage's beginning to the block
-  };
-  TensorList params;
-  InlineVec<Place, 12> at;
-  InlineVec<PhiloxState, 2> stretches;
-};
 
 Tensor Plan::argument(const Operand& o, const Frame& f) const {
   if (o.block < 0) return {};
@@ -42,6 +29,8 @@ void Plan::run_single(const Launch& l, Frame& f) const {
   std::vector<const Tensor*> out_list, in_list;
   for (const Tensor& t : outs) out_list.push_back(&t);
   for (const Tensor& t : ins) in_list.push_back(&t);
+  if (program_ && !list_.blocks[size_t(l.outs[0].block)].on_host)
+    return program_->run(l, outs, ins, l.draw ? state_of(*l.draw, f) : PhiloxState{});
   const ArrayRef<const Tensor*> to(out_list.data(), out_list.size()), from(in_list.data(), in_list.size());
   switch (l.kind) {
     case Launch::Pointwise:
@@ -66,8 +55,8 @@ void Plan::run_single(const Launch& l, Frame& f) const {
                                                             {s.lists.data(), s.lists.size()},
                                                             {s.extents.data(), s.extents.size()},
                                                             s.index});
-      if (status && s.checks) refuse(l, f);
-      return eager::raise_status(status, l.name);
+      if (status && s.checks && !program_) refuse(l, f);
+      return eager::raise_status(status, l.name, s.outside);
     }
   }
 }
@@ -89,14 +78,14 @@ void Plan::run_call(const Launch& l, Frame& f) const {
     Frame::Place& at = f.at[size_t(o.block)];
     at.storage = t.storage();
     at.offset = (t.storage_offset() - o.offset) * t.itemsize();
-    at.base = t.bytes() - o.offset * t.itemsize();
+    if (t.device().is_cpu()) at.base = t.bytes() - o.offset * t.itemsize();
   });
   if (l.draws) reserve(f.stretches.size(), f);
 }
 
 void Plan::reserve(size_t stretch, Frame& f) const {
   const int64_t counters = list_.stretches[stretch];
-  f.stretches.push_back(counters ? default_generator().reserve(4 * counters) : PhiloxState{});
+  f.stretches.push_back(counters ? default_generator(list_.device).reserve(4 * counters) : PhiloxState{});
 }
 
 PhiloxState Plan::state_of(const DrawData& draw, const Frame& f) const {
@@ -143,6 +132,7 @@ void Plan::run_step(const Step& s, Frame& f) const {
     }
     return;
   }
+  if (s.kind == Step::Elsewhere) return run_elsewhere(s, f);
   const Makers makers(*this, s, f);
   size_t made = 0;
   auto at = [&](const Step::Place& o) {
@@ -199,17 +189,22 @@ bool Plan::written_shared(TensorList params) const {
                      [&](const Storage* s) { return s && std::binary_search(written.begin(), written.end(), s); });
 }
 
+Ref<Storage> Plan::memory(size_t bytes, bool on_host) const {
+  return list_.elsewhere() && !on_host ? Storage::away(allocator_for(list_.device), bytes)
+                                       : Storage::make(allocator_for(Device{}), bytes);
+}
+
 std::vector<Tensor> Plan::run(TensorList params) const {
   const ir::BelowAutograd below;
   for (int w : written_params_) params[size_t(w)].check_writable("a compiled graph");
   // A write that another argument would see moves nothing in the graph's own order.
-  if (elsewhere_ || written_shared(params)) return ir::Interpreter(graph_).run(params);
+  if (one_by_one() || written_shared(params)) return ir::Interpreter(graph_).run(params);
   Frame f;
   const size_t n = list_.blocks.size();
   f.params = params;
   f.at.resize(n);
   Ref<Storage> arena;
-  if (arena_ >= 0) arena = Storage::make(allocator_for(Device{}), size_t(arena_));
+  if (arena_ >= 0) arena = memory(size_t(arena_), false);
   for (size_t b = 0; b < n; ++b) {
     const Block& block = list_.blocks[b];
     Frame::Place& at = f.at[b];
@@ -221,11 +216,11 @@ std::vector<Tensor> Plan::run(TensorList params) const {
       at.storage = arena;
       at.offset = place_[b];
     } else if (result_[b] && !made_by_call_[b]) {
-      at.storage = Storage::make(allocator_for(Device{}), size_t(block.bytes));
+      at.storage = memory(size_t(block.bytes), block.on_host);
     } else {
       continue;
     }
-    at.base = static_cast<char*>(at.storage->data()) + at.offset;
+    if (at.storage->data()) at.base = static_cast<char*>(at.storage->data()) + at.offset;
   }
   reserve(0, f);
   for (const Step& s : steps_) run_step(s, f);

@@ -102,17 +102,26 @@ static std::string entry_text(const Nest& nest, const Dialect& d, const std::str
 }
 
 std::string print_entry(const Nest& nest, const Dialect& dialect, const std::string& entry, int group) {
-  return print_entries({nest}, dialect, {entry}, group);
+  return print_entries({nest}, dialect, {entry}, {group});
 }
 
 std::string print_entries(const std::vector<Nest>& nests, const Dialect& dialect,
-                          const std::vector<std::string>& entries, int group) {
+                          const std::vector<std::string>& entries, const std::vector<int>& groups) {
   Dialect d = dialect;
-  d.group = group;
-  std::string out = print_nests(nests, d);
-  if (group) out += str_cat("#define GROUP ", group, "\n");
-  for (size_t k = 0; k < nests.size(); ++k) out += entry_text(nests[k], d, entries[k], group);
-  return out;
+  d.group = 0;
+  NestHelpers helpers(d);
+  std::string functions, all;
+  int defined = 0;
+  for (size_t k = 0; k < nests.size(); ++k) {
+    d.group = groups[k];
+    functions += print_nest(nests[k], d, helpers);
+    if (groups[k] && groups[k] != defined) {
+      all += str_cat(defined ? "#undef GROUP\n" : "", "#define GROUP ", groups[k], "\n");
+      defined = groups[k];
+    }
+    all += entry_text(nests[k], d, entries[k], groups[k]);
+  }
+  return dialect.head + helpers.text() + "\n" + functions + all;
 }
 
 }  // namespace strata::lower

@@ -18,8 +18,8 @@ bool may_set_status(const Nest& nest);
 // A whole text in the dialect; the entry point is called `entry`. Where `group` is not 0, that many items share a turn
 // of the loops that make items otherwise, and its elements: for nests with grouped_ranges().
 std::string print_entry(const Nest& nest, const Dialect& dialect, const std::string& entry, int group = 0);
-// The same of nests of different names together.
+// The same of nests of different names together; `groups`: of each.
 std::string print_entries(const std::vector<Nest>& nests, const Dialect& dialect,
-                          const std::vector<std::string>& entries, int group = 0);
+                          const std::vector<std::string>& entries, const std::vector<int>& groups);
 
 }  // namespace strata::lower
