@@ -1,5 +1,6 @@
 """Random programs over tensors, captured as graphs and compiled: results, written inputs and the generator's state have eager's
-bits. `./run fuzz-graphs --graphs N --seed S [--replay NUMBER]`; half of the programs are taken with their gradients."""
+bits. `./run fuzz-graphs --graphs N --seed S [--replay NUMBER]`; half of the programs are taken with their gradients. With
+`--device PLUGIN` the graphs run on the device of that plugin, and eager on the CPU."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import os
 import random
 import sys
 import time
+import warnings
 
 if "--sanitize" in sys.argv[:-1] and "clang_rt" not in os.environ.get("LD_PRELOAD", ""):
     # The sanitizer's runtime must be there before strata is.
@@ -115,13 +117,15 @@ class Maker:
         if kind < 0.96:
             return r.choice((
                 f"{new} = strata.where({x} > 0, {x}, {y})", f"{new} = strata.cat([{x}, {y}], {d})", f"{new} = strata.stack([{x}, {x}], {d})",
-                f"{new} = F.layer_norm({x}, ({x}.size(-1),))", f"{new} = {x}.index_select({d}, strata.tensor([0, 0]))",
+                f"{new} = F.layer_norm({x}, ({x}.size(-1),))", f"{new} = {x}.index_select({d}, strata.tensor([0, 0], device={x}.device))",
                 f"{new} = {x}.clamp(-0.5, 0.75)", f"{new} = {x}.masked_fill({y} > 0, 0.0)", f"{new} = {x} @ {y}.transpose(-1, -2)",
                 f"{new} = strata.addcmul({x}, {y}, {x}, value=0.5)", f"{new} = strata.lerp({x}, {y}, 0.25)", f"{new} = {x}.contiguous() + 1",
                 f"{new} = F.pad({x}, (1, 1))", f"{new} = {x}.tril() if {x}.dim() > 1 else {x}.clone()"))  # fmt: skip
         draws = (f"F.dropout({x}, 0.3)", f"strata.rand_like({x})", f"strata.bernoulli({x}.sigmoid().nan_to_num(0.5))", f"{x} + strata.randn_like({x})",
                  f"{x} * strata.empty_like({x}).uniform_(-1, 2)", f"F.dropout({x}.relu(), 0.6).to(strata.{self.main})")
-        return f"{new} = {r.choice(draws)}"
+        draw = r.choice(draws)
+        # It draws on the CPU, with the CPU's generator.
+        return f"{new} = {draws[0] if 'bernoulli' in draw and DEVICE != CPU else draw}"
 
     def grow(self) -> None:
         wanted, tries = self.r.randint(5, 30), 0
@@ -173,12 +177,30 @@ class Maker:
         return both, text + "with gradients\n"
 
 
+CPU = strata.device("cpu")
+DEVICE = CPU  # where graphs run
+
+
+def placed(t, device):
+    """A copy of it on the device, which lies as it does."""
+    if device == CPU:
+        return copy(t)
+    if 0 in t.stride():
+        return placed(t[tuple(slice(1) if n == 0 else slice(None) for n in t.stride())], device).expand(t.shape)
+    return strata.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device).copy_(t)
+
+
+def state(device) -> list:
+    """Of the device's generator."""
+    return strata._C._device_generator(device).get_state().tolist()
+
+
 def copy(t):
     return strata.empty_strided(t.shape, t.stride(), dtype=t.dtype).copy_(t) if 0 not in t.stride() else t.clone().expand(t.shape)
 
 
 def raw(t) -> bytes:
-    t = t.detach()
+    t = t.detach().cpu()
     t = t + 0 if t.is_conj() else t
     t = t.resolve_conj() if hasattr(t, "resolve_conj") else t
     t = t.contiguous()
@@ -227,18 +249,18 @@ def examine_from_outside(maker, number: int, text: str) -> tuple[str, str]:
     def f(*xs):
         return maker.plain(*[x * 1 for x in xs])
 
-    def given():
-        return [copy(t) for t in maker.inputs]
+    def given(device=CPU):
+        return [placed(t, device) for t in maker.inputs]
 
     strata.manual_seed(number)
     try:
         differentiated(f, given())
-        cf = strata.graph(f, *[x.requires_grad_() if x.is_floating_point() else x for x in given()]).compile()
+        cf = strata.graph(f, *[x.requires_grad_() if x.is_floating_point() else x for x in given(DEVICE)]).compile()
     except ERRORS as e:
         return "refused", f"{text}{e}"
     def run(g, ends, twice=True):
         strata.manual_seed(number + 1)
-        results, ends, why = differentiated(g, given(), ends, twice)
+        results, ends, why = differentiated(g, given(DEVICE if g is cf else CPU), ends, twice)
         return [None if t is None else look([t], [])[0] for t in results], ends, why
 
     wanted, ends, _ = run(f, None)
@@ -263,12 +285,12 @@ def examine(seed: int, number: int, fused: bool, say=None) -> tuple[str, str]:
     if fused and number % 3 == 0:
         return examine_from_outside(maker, number, text)
 
-    def given():
-        return [copy(t) for t in maker.inputs]
+    def given(device=CPU):
+        return [placed(t, device) for t in maker.inputs]
 
     strata.manual_seed(number)
     try:
-        graph, _ = strata._C._record(f, given())
+        graph, _ = strata._C._record(f, given(DEVICE))
     except ERRORS as e:
         return "refused", f"{text}{e}"
     try:
@@ -278,21 +300,28 @@ def examine(seed: int, number: int, fused: bool, say=None) -> tuple[str, str]:
     strata.manual_seed(number + 1)
     xs = given()
     wanted = look(f(*xs), xs)
-    state = strata.default_generator.get_state().tolist()
+    drawn = state(CPU)
     shown = f"{text}inputs: {[(str(t.dtype), tuple(t.shape), t.stride()) for t in maker.inputs]}\n"
     shown += strata._C._graph_text(graph) + strata._C._plan_text(plan, "launches") + strata._C._plan_text(plan, "explain")
     for turn in range(2):
         strata.manual_seed(number + 1)
-        xs = given()
+        xs = given(DEVICE)
         captured = strata._C._graph_captured(graph)
         got = look(strata._C._plan_run(plan, xs), xs)
-        if strata.default_generator.get_state().tolist() != state:
+        if state(DEVICE) != drawn:
             return "differs", f"{shown}the generator is elsewhere afterwards"
         for i, (a, b) in enumerate(zip(wanted, got)):
             if a != b:
                 what = "geometry" if a[:3] != b[:3] else "bits"
                 return "differs", f"{shown}turn {turn}: {what} of result or input {i} of {len(wanted)} differ: {a[:3]} {b[:3]}; {len(captured)} captured"
     return "same", text if say is None else shown
+
+
+def place_graphs(plugin: str) -> None:
+    global DEVICE
+    file = plugin if "/" in plugin else f"{os.path.dirname(os.path.realpath(strata._C.__file__))}/plugins/{plugin}/libstrata_{plugin}.so"
+    DEVICE = strata.device(strata.accelerator.load(file))
+    warnings.filterwarnings("ignore", message=".*on the CPU")
 
 
 def main() -> int:
@@ -302,7 +331,10 @@ def main() -> int:
     parse.add_argument("--replay", type=int, help="one program, with all that is known of it")
     parse.add_argument("--sanitize", help="the sanitizer that the library was built with")
     parse.add_argument("--unfused", action="store_true", help="launches one by one")
+    parse.add_argument("--device", help="a plugin: its name in this build, or its file")
     a = parse.parse_args()
+    if a.device:
+        place_graphs(a.device)
     if a.replay is not None:
         verdict, words = examine(a.seed, a.replay, not a.unfused, say=True)
         print(words, verdict, sep="\n")

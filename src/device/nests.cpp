@@ -11,6 +11,12 @@ namespace strata::device {
 namespace {
 std::mutex& lock = *new std::mutex;
 auto& known = *new std::map<std::string, std::unique_ptr<const KernelNest>>;
+// An item has a row whole: one that shared it would reduce what another one has written in place already.
+void keep_rows(lower::Nest& nest) {
+  for (const lower::Reduction& r : nest.reductions)
+    for (size_t k = 0; k < nest.ranges.size(); ++k)
+      if ((r.over & nest.loops()) >> k & 1) nest.ranges[k].whole = true;
+}
 }  // namespace
 
 const KernelNest* known_nest(const std::string& key) {
@@ -25,6 +31,7 @@ const KernelNest& kernel_nest(const std::string& key, const std::function<lower:
   auto made = std::make_unique<KernelNest>(KernelNest{key, make(), {}, {}, group});
   made->parameters = lower::entry_parameters(made->nest);
   if (!lower::grouped_ranges(made->nest)) made->group = 0;
+  if (!made->group) keep_rows(made->nest);
   made->items = lower::item_ranges(made->nest, made->group != 0);
   std::lock_guard<std::mutex> hold(lock);
   return *known.try_emplace(key, std::move(made)).first->second;

@@ -147,12 +147,12 @@ class Making {
   int number(Use use) {
     std::vector<size_t> order;
     for (size_t d = 0; d < dims_.size(); ++d)
-      if (use(dims_[d])) order.push_back(d);
+      if (use(dims_[d]) && dims_[d].size != 1) order.push_back(d);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return dims_[a].place > dims_[b].place; });
     int index = -1;
     for (size_t d : order)
       index = index < 0 ? range(d) : g_.bin(Op::Add, g_.bin(Op::Mul, index, extent(d)), range(d));
-    return index;
+    return index < 0 ? g_.integer(DType::I64, 0) : index;
   }
 
   int put(Node n) {
