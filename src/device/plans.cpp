@@ -45,16 +45,14 @@ class Program final : public jit::DeviceProgram {
         u.nest = &known(k.nest, k.rows && groups ? group_for(unit, k.rows, k.row_length) : 0);
       }
       nests.push_back(u.nest);
-      if (u.chunks)
-        u.extent.push_back(u.chunks);
+      if (u.chunks) u.extent.push_back(u.chunks);
       u.items = items(*u.nest, u.extent);
       if (u.fold) u.fold_items = items(*u.fold, u.extent);
       uses_.push_back(std::move(u));
     }
     const auto start = std::chrono::steady_clock::now();
     const std::vector<StrataKernel> made = unit.kernels().get(nests, &compiled);
-    if (compiled)
-      ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    if (compiled) ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     size_t next = 0;
     for (Use& u : uses_) {
       if (u.fold) u.fold_kernel = made[next++];
@@ -88,7 +86,8 @@ class Program final : public jit::DeviceProgram {
         return fill(unit_, outs[0], l.scalars[0]);
       default: {
         const jit::SpaceData& s = *l.space;
-        return space(unit_, {*s.op, l.name, l.dtype, to, from, s.places, s.scalars, s.lists, s.extents, s.index, s.outside});
+        return space(unit_,
+                     {*s.op, l.name, l.dtype, to, from, s.places, s.scalars, s.lists, s.extents, s.index, s.outside});
       }
     }
   }

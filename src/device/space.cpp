@@ -101,8 +101,7 @@ class DeviceLaunch final : public eager::SpaceLaunch {
         for (size_t k = 0; k < tensors_.size(); ++k)
           offset[k] += rest % plain_size_[d] * operand_[k].plain[d] * operand_[k].width;
       unit.launch(*form_of_.kernel,
-                  {{memory_.data(), memory_.size()}, offset, {extent_, form_.ranges}, {stride, strides}, scalars},
-                  by);
+                  {{memory_.data(), memory_.size()}, offset, {extent_, form_.ranges}, {stride, strides}, scalars}, by);
     }
   }
 

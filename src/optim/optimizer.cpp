@@ -54,7 +54,8 @@ Tensor Optimizer::new_buffer(size_t, const std::string&, const Tensor& parameter
 Optimizer::State Optimizer::new_state(size_t group, const Tensor& parameter) const {
   State s;
   s.made = true;
-  if (counts_steps()) s.step = ops::zeros({}, DType::F32, parameter.device());
+  // Numbers of a step are computed on the CPU.
+  if (counts_steps()) s.step = ops::zeros({}, DType::F32, Device{});
   s.names = buffers(group, parameter);
   for (const char* name : s.names) s.buffers.push_back(*name ? new_buffer(group, name, parameter) : Tensor());
   return s;

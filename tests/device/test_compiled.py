@@ -108,7 +108,7 @@ def test_draws_make_their_words_in_the_kernel():
     check(lambda x: F.dropout(x * 2, 0.3) + 1, x, kernels=1)
     check(lambda x: F.dropout(x, 0.3).softmax(-1) + strata.rand_like(x), x, grad=True, kernels=1)
     check(lambda x: strata.randn_like(x) * x.t().contiguous().t() + strata.rand_like(x), x)
-    check(lambda x: strata.randn_like(x) * x + strata.rand_like(x) * 2, x.t(), kernels=2)
+    check(lambda x: strata.randn_like(x) * x + strata.rand_like(x) * 2, x.t(), kernels=1)
     # Two draws of one graph, of which another operator draws by itself in between, go on in eager's order.
     check(lambda x: F.dropout(x, 0.5) + F.dropout(x, 0.5).cumsum(0) + F.dropout(x.tanh(), 0.25), x)
 
@@ -148,6 +148,7 @@ def test_an_optimisers_step_over_many_tensors():
         strata.manual_seed(0)
         params = [strata.randn(n, 3, device=device).requires_grad_() for n in (4, 4, 9, 17)]
         optimizer = strata.optim.AdamW(params, lr=0.01)
+
         def loss():
             return sum((p * p).sum() for p in params)
 
@@ -187,14 +188,18 @@ def test_kernels_of_a_graph_are_one_program_and_equal_ones_are_shared():
     def f(x):
         return (x * 1.375).exp().t().contiguous().cumsum(0) * 2.625 + x.sum() + x.var(1).sum()
 
-    before = strata.cache.stats(DEVICE)
+    def known() -> tuple[int, int]:
+        stats = strata.cache.stats(DEVICE)
+        return stats["compiled"] + stats["loaded"], stats["modules"]
+
+    before = known()
     c = strata.graph(f, x).compile()
     assert same(c(x), f(x.cpu()))
-    after = strata.cache.stats(DEVICE)
-    assert " kernels compiled together" in c.explain()
+    after = known()
+    assert after[0] >= before[0] + 3 and after[1] <= before[1] + 3  # the graph's kernels, the scan's, and eager's in `same`
     again = strata.graph(f, strata.randn(31, 41, device=DEVICE)).compile()
-    assert same(again(x), f(x.cpu()))
-    assert strata.cache.stats(DEVICE)["compiled"] == after["compiled"] > before["compiled"]
+    assert same(again(x), f(x.cpu())) and known() == after
+    assert "0 kernels compiled together" in again.explain()
 
 
 def test_tensors_of_two_devices_run_operator_by_operator():

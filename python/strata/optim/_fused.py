@@ -102,7 +102,7 @@ class FusedOptimizer(Optimizer):
         strata._foreach_add_(steps, 1)
         self._call(group, (params, grads, *lists, steps), scaled)
         if "found_inf" in scaled:  # a skipped step does not count
-            strata._foreach_sub_(steps, [scaled["found_inf"].reshape(())] * len(steps))
+            strata._foreach_sub_(steps, [scaled["found_inf"].reshape(()).to(steps[0].device)] * len(steps))
 
     def _call(self, group: dict[str, Any], lists: tuple[list[Tensor], ...], more: dict[str, Any]) -> None:
         """The operator over each part of the lists that is of one kind."""

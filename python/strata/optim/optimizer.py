@@ -129,8 +129,8 @@ def settings(given: dict[str, Any], not_negative: str = "") -> dict[str, Any]:
 
 
 def new_step(parameter: Tensor) -> Tensor:
-    """A count of steps as kernels read it: a 0-dim float32 tensor on the parameter's device."""
-    return strata.zeros((), dtype=strata.float32, device=parameter.device)
+    """A count of steps: a 0-dim float32 tensor on the CPU, where the numbers of a step are computed."""
+    return strata.zeros((), dtype=strata.float32, device="meta" if parameter.is_meta else "cpu")
 
 
 class Optimizer:
@@ -410,7 +410,7 @@ def _cast(parameter: Tensor, value: Any, key: Any = None) -> Any:
     """`value` with its tensors on the parameter's device and in its dtype; a step count is float32."""
     if isinstance(value, Tensor):
         if key == "step":
-            return value.to(dtype=strata.float32, device=parameter.device)
+            return value.to(dtype=strata.float32, device=new_step(parameter).device)
         if parameter.is_floating_point():
             return value.to(dtype=parameter.dtype, device=parameter.device)
         return value.to(device=parameter.device)

@@ -126,11 +126,10 @@ std::string Plan::explain() const {
   for (size_t i = 0; i < groups_.size(); ++i) {
     const Group& g = groups_[i];
     if (g.fused) {
-      const std::string from =
-          program_ ? str_cat("for ", list_.device) : [&] {
-            const Origin& o = origins_[size_t(source_of_[i])];
-            return str_cat("from ", how_name(o.how), " in ", o.ms, " ms");
-          }();
+      const std::string from = program_ ? str_cat("for ", list_.device) : [&] {
+        const Origin& o = origins_[size_t(source_of_[i])];
+        return str_cat("from ", how_name(o.how), " in ", o.ms, " ms");
+      }();
       out += str_cat("kernel over ", g.fused->shape,
                      g.fused->reduced.empty() ? "" : str_cat(", rows along dims ", g.fused->reduced), ", reads ",
                      g.fused->ins.size(), ", writes ", g.fused->outs.size(), "; ", from, "\n");

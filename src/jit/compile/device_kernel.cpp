@@ -44,8 +44,8 @@ std::vector<Walked> walked_dims(const Fused& f, const std::vector<const FusedOpe
   });
   std::vector<Walked> joined;
   for (Walked& w : all) {
-    bool joins = !joined.empty() && joined.back().reduced == w.reduced &&
-                 (!numbered || joined.back().place == w.place * w.size);
+    bool joins =
+        !joined.empty() && joined.back().reduced == w.reduced && (!numbered || joined.back().place == w.place * w.size);
     for (size_t k = 0; joins && k < operands.size(); ++k) joins = joined.back().strides[k] == w.strides[k] * w.size;
     if (joins) w.size *= joined.back().size, joined.pop_back();
     joined.push_back(std::move(w));
@@ -84,7 +84,8 @@ class Making {
     const bool rows = !f_.reduced.empty();
     for (size_t d = 0; d < dims_.size(); ++d) {
       const bool element = !rows || dims_[d].reduced;
-      const size_t number = element && rows ? d - rows_ : d, count = rows && !element ? rows_ : dims_.size() - (rows ? rows_ : 0);
+      const size_t number = element && rows ? d - rows_ : d,
+                   count = rows && !element ? rows_ : dims_.size() - (rows ? rows_ : 0);
       n.ranges.push_back({str_cat(element ? "i" : "row", count > 1 ? std::to_string(number) : "")});
       made_.extent.push_back(dims_[d].size);
     }
@@ -150,8 +151,7 @@ class Making {
       if (use(dims_[d]) && dims_[d].size != 1) order.push_back(d);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return dims_[a].place > dims_[b].place; });
     int index = -1;
-    for (size_t d : order)
-      index = index < 0 ? range(d) : g_.bin(Op::Add, g_.bin(Op::Mul, index, extent(d)), range(d));
+    for (size_t d : order) index = index < 0 ? range(d) : g_.bin(Op::Add, g_.bin(Op::Mul, index, extent(d)), range(d));
     return index < 0 ? g_.integer(DType::I64, 0) : index;
   }
 

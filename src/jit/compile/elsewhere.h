@@ -1,5 +1,5 @@
-// Plans whose tensors lie on a device of a plugin: their fused kernels as nests, and what the layer of devices offers to
-// compile and run them.
+// Plans whose tensors lie on a device of a plugin: their fused kernels as nests, and what the layer of devices offers
+// to compile and run them.
 #pragma once
 #include <memory>
 #include <string>

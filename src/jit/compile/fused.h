@@ -39,7 +39,7 @@ struct Fused {
   DimVec shape, reduced;  // sizes; numbers of dims
   std::vector<FusedOperand> outs, ins;
   std::vector<FusedParam> params;
-  std::array<int, 2> dropped{};  // roundings to bfloat16 and to float16 that LaunchList::fast left out
+  std::array<int, 2> dropped{};           // roundings to bfloat16 and to float16 that LaunchList::fast left out
   std::optional<DeviceKernel> elsewhere;  // where the launches are a device's; the kernel has no passes then
 };
 

@@ -47,7 +47,8 @@ class Grouping {
     join();
     // What is stored can be told now that all are placed.
     for (Group& g : groups_)
-      if (g.launches.size() > 1) {  // one alone has a kernel that is linked
+      // One alone has a kernel that is linked; on a device it is compiled with the others.
+      if (g.launches.size() > 1 || (list_.elsewhere() && fusible(g))) {
         std::string why;
         g.fused = fuse(list_, g.launches, stored(g.launches), why);
       }

@@ -14,8 +14,8 @@ namespace strata::jit {
 
 struct Block {
   int64_t bytes = 0;
-  int param = -1;   // the graph's parameter that it belongs to
-  Tensor constant;  // a number
+  int param = -1;        // the graph's parameter that it belongs to
+  Tensor constant;       // a number
   bool on_host = false;  // where the launches are a device's: memory of the CPU
 };
 

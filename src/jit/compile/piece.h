@@ -24,9 +24,9 @@ struct Piece {
   lower::Kernel kernel;  // operands and scalars
 };
 
-// Parsed once in the process. Null where the table has no such expression, or one that cannot be fused. `elsewhere`: for
-// printers that have no instructions for half types and make random words themselves: the kernel's last two scalars are
-// their seed and offset then, and nodes of Op::Index the numbers of words.
+// Parsed once in the process. Null where the table has no such expression, or one that cannot be fused. `elsewhere`:
+// for printers that have no instructions for half types and make random words themselves: the kernel's last two scalars
+// are their seed and offset then, and nodes of Op::Index the numbers of words.
 const Piece* piece(std::string_view kernel, DType dtype, bool elsewhere = false);
 
 // Of each node of a graph whether some of `outputs` needs it.

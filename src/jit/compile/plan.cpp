@@ -104,7 +104,8 @@ void Plan::compile(ArrayRef<Plan*> plans) {
     const Device device = p->list_.device;
     if (!p->list_.elsewhere())
       here.push_back(p);
-    else if (const auto at = std::find_if(elsewhere.begin(), elsewhere.end(), [&](auto& e) { return e.first == device; });
+    else if (const auto at =
+                 std::find_if(elsewhere.begin(), elsewhere.end(), [&](auto& e) { return e.first == device; });
              at != elsewhere.end())
       at->second.push_back(p);
     else

@@ -1,5 +1,5 @@
-// Plans of graphs whose tensors lie on a device of a plugin: their fused kernels are one text of the device's, and every
-// launch goes to its current queue.
+// Plans of graphs whose tensors lie on a device of a plugin: their fused kernels are one text of the device's, and
+// every launch goes to its current queue.
 #include <cstring>
 
 #include "jit/compile/frame.h"
@@ -26,9 +26,7 @@ void Plan::find_device() {
   list_.device = found;
 }
 
-bool Plan::one_by_one() const {
-  return !not_planned_.empty() || (list_.elsewhere() && device_backend().rescues());
-}
+bool Plan::one_by_one() const { return !not_planned_.empty() || (list_.elsewhere() && device_backend().rescues()); }
 
 // The kernels of all plans are compiled together: a device's compiler takes long to start.
 void Plan::find_device_programs(ArrayRef<Plan*> plans) {

@@ -9,6 +9,13 @@ namespace {
 
 bool divides(const NestRange& r) { return !r.ordered && !r.whole; }
 
+// A parameter's name in an entry point, which has names of its own.
+std::string name_of(const NestParameter& p) {
+  for (const char* own : {"a", "first", "past", "lane", "scratch", "item", "items", "found_here"})
+    if (p.name == own) return p.name + "_given";
+  return p.name;
+}
+
 // An argument in a slot of 8 bytes: its first bytes are the value's.
 std::string in_slot(const NestParameter& p, const Dialect& d, size_t slot) {
   const std::string at = "a + " + std::to_string(slot);
@@ -60,9 +67,9 @@ static std::string entry_text(const Nest& nest, const Dialect& d, const std::str
                              : p.kind == NestParameter::Status ? str_cat(d.memory, "i32*")
                                                                : std::string(traits(p.type).cname);
     if (d.slots)
-      fetched += str_cat("  ", type, " const ", p.name, " = ", in_slot(p, d, k), ";\n");
+      fetched += str_cat("  ", type, " const ", name_of(p), " = ", in_slot(p, d, k), ";\n");
     else
-      out += separator + type + " " + p.name, separator = ", ";
+      out += separator + type + " " + name_of(p), separator = ", ";
   }
   if (d.slots)
     out += str_cat("const u64* a, i64 first, i64 past", group ? ", i32 lane, u64* scratch" : "", ") {\n", fetched,
@@ -94,7 +101,7 @@ static std::string entry_text(const Nest& nest, const Dialect& d, const std::str
     else if (p.kind == NestParameter::End)
       out += item ? "at_" + range + " + 1" : "n_" + range;
     else
-      out += p.name;
+      out += name_of(p);
   }
   out += group ? ", lane, scratch);\n" : ");\n";
   if (may_set_status(nest)) out += str_cat("    if (found_here) ", d.or_status, "(status + word, found_here);\n");
