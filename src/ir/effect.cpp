@@ -50,10 +50,10 @@ bool is_view(const Operator& op) { return facts(op).view; }
 bool is_header(const Operator& op) { return facts(op).header; }
 Sharing sharing(const Operator& op) { return facts(op).sharing; }
 
-Memory::Memory(const Graph& graph) : parents_(graph.values.size()), flags_(graph.values.size()), g_(graph) {
+Memory::Memory(const Graph& graph, bool apart) : parents_(graph.values.size()), flags_(graph.values.size()), g_(graph) {
   for (size_t v = 0; v < parents_.size(); ++v) parents_[v] = Id(v);
   for (Id v : graph.body.params) {
-    join(v, graph.body.params[0]);
+    if (!apart) join(v, graph.body.params[0]);
     flags_[size_t(of(v))] |= kOutside;
   }
   block(graph.body);

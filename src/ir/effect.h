@@ -43,10 +43,11 @@ void each_written(const Node& node, F&& f) {
     for (const Node& n : b.nodes) each_written(n, f);
 }
 
-// Which values may share memory, without regard to order. The inputs and captured tensors may all share theirs.
+// Which values may share memory, without regard to order. The inputs and captured tensors may all share theirs, if they
+// are not known to lie apart.
 class Memory {
  public:
-  explicit Memory(const Graph& graph);
+  explicit Memory(const Graph& graph, bool apart = false);
   Id of(Id v) const;                                                       // one value of all that may share v's
   void join(Id a, Id b);                                                   // they may share it from now on
   bool written(Id v) const { return flags_[size_t(of(v))] & kWritten; }    // by some node

@@ -3,6 +3,7 @@
 #include "bind/dispatch/modes.h"
 #include "bind/dispatch/stack.h"
 #include "ir/draw.h"
+#include "ir/effect.h"
 #include "ir/parse.h"
 #include "ir/part.h"
 #include "ir/pass.h"
@@ -141,6 +142,18 @@ PyObject* nodes(PyObject*, PyObject* graph) {
   });
 }
 
+// _graph_written(graph) -> the places of the parameters that it writes, also through views of them
+PyObject* written(PyObject*, PyObject* graph) {
+  return guarded([&] {
+    const ir::Graph& g = graph_of(graph);
+    const ir::Memory memory(g, true);
+    std::vector<ir::Id> places;
+    for (size_t p = 0; p < g.body.params.size(); ++p)
+      if (memory.written(g.body.params[p])) places.push_back(ir::Id(p));
+    return id_list(places).release();
+  });
+}
+
 // _graph_part(graph, params, fed values, their tensors, fetched values or None) -> tensors
 PyObject* part(PyObject*, PyObject* args) {
   PyObject *graph, *params, *fed, *tensors, *fetched;
@@ -158,13 +171,19 @@ PyObject* part(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {
-    {"_record", record, METH_VARARGS, nullptr},     {"_graph_run", run, METH_VARARGS, nullptr},
-    {"_graph_text", text, METH_O, nullptr},         {"_graph_captured", captured, METH_O, nullptr},
-    {"_graph_parse", parse, METH_VARARGS, nullptr}, {"_graph_verify", verify, METH_VARARGS, nullptr},
-    {"_graph_pass", pass, METH_VARARGS, nullptr},   {"_graph_draw", draw, METH_O, nullptr},
-    {"_graph_name", name, METH_VARARGS, nullptr},   {"_graph_nodes", nodes, METH_O, nullptr},
-    {"_graph_part", part, METH_VARARGS, nullptr},   {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {{"_record", record, METH_VARARGS, nullptr},
+                           {"_graph_run", run, METH_VARARGS, nullptr},
+                           {"_graph_text", text, METH_O, nullptr},
+                           {"_graph_captured", captured, METH_O, nullptr},
+                           {"_graph_parse", parse, METH_VARARGS, nullptr},
+                           {"_graph_verify", verify, METH_VARARGS, nullptr},
+                           {"_graph_pass", pass, METH_VARARGS, nullptr},
+                           {"_graph_draw", draw, METH_O, nullptr},
+                           {"_graph_name", name, METH_VARARGS, nullptr},
+                           {"_graph_nodes", nodes, METH_O, nullptr},
+                           {"_graph_part", part, METH_VARARGS, nullptr},
+                           {"_graph_written", written, METH_O, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

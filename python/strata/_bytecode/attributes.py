@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 
-from . import values
+from . import training, values
 from .guards import class_lookup
 from .reasons import Break
 from .sources import const
@@ -303,9 +303,10 @@ class Attributes:
 
     def set_tensor_attribute(self, t: Any, name: str, value: Any) -> None:
         if name == "grad" and (value is None or values.is_plain_tensor(value)):
-            self.grads_written[id(t)] = t
             if value is not None:
                 raise Break("a tensor's grad is set to another tensor")
+            training.note_reset(self, t)
+            self.grads_written[id(t)] = t
             self.native(setattr, t, name, value)
             return
         raise Break(f"a tensor's attribute {name} is set", "return the value instead")

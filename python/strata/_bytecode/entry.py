@@ -270,6 +270,7 @@ class Compiled:
                 return self.give_in(tracer, len(args), why)
             finally:
                 tracer.stop()
+                tracer.let_go()
                 _C._set_grad_enabled(saved[0])
                 _C.set_autocast_enabled("cpu", saved[1])
                 _C.set_autocast_dtype("cpu", saved[2])
@@ -278,6 +279,7 @@ class Compiled:
         return self.give_in(tracer, len(args), why or Break("too many breaks"))
 
     def note_break(self, why: Break) -> None:
+        why.__traceback__ = why.__context__ = None  # these hold the capture, and all that it read
         self.breaks.append(why)
         tell("graph_breaks", why.text())
         if self.options.fullgraph:

@@ -98,11 +98,10 @@ class Region(Graph):
         return self
 
     def _writes_learned(self) -> bool:
-        """Whether an operator writes an input that requires a gradient: the compiled graph could not keep its history."""
-        params, nodes = _C._graph_nodes(self._graph)
+        """Whether operators write an input that requires a gradient, or views of it: the compiled graph could not keep its history."""
         count, tangents = len(self.inputs), len(self._tangent_of)
-        learned = {params[i if i < count else i + tangents][0] for i in self._wanted}
-        return any(op.partition(".")[0].endswith("_") and reads and reads[0] in learned for op, _, _, reads, _ in nodes)
+        learned = {i if i < count else i + tangents for i in self._wanted}
+        return not learned.isdisjoint(_C._graph_written(self._graph))
 
     def check(self, tracer: Any) -> None:
         """Guards of what a graph assumes beside its inputs: gradients that are there when it begins, its optimisers' numbers."""

@@ -111,6 +111,10 @@ class Tracer(Attributes, Calls, Operators):
         self.region.stop()
         _C._executed_frames(())
 
+    def let_go(self) -> None:
+        """After the last use: what was read is not kept alive by the machine and its frames, which know each other."""
+        self.__dict__ = {"guards": self.guards, "region": self.region}
+
     def offset(self) -> int:
         """Of the outermost frame's instruction that it is at, or was last."""
         if self.top is None:

@@ -77,6 +77,8 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
             untouched = [p for p in without if id(p) not in tracer.grads_written]
             tracer.guards.add("call", None, lambda: all(p.grad is None for p in untouched))
     else:
+        for p in parameters:
+            note_reset(tracer, p)
         tracer.grads_written.update((id(p), p) for p in parameters)
     tracer.optimizers.append(optimizer)
     tracer.say_where()
@@ -96,6 +98,20 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
         )
     if error is not None:
         raise Break(f"{name} raised {type(error).__name__}: {error}")
+
+
+def note_reset(tracer: Any, t: Any) -> None:
+    """Before t.grad becomes None: where a backward has added to it, what was there when the call began is part of the result."""
+    if not tracer.is_outside(t) and tracer.region.made(t):
+        return
+    grad = t.grad
+    if tracer.trained and grad is not None and not _C._recording_cleared(tracer.region.recording, t):
+        before = None if tracer.region.made(grad) else grad
+        source = tracer.known.get(id(t))
+        if source is not None:
+            tracer.guards.add("is", source.attr("grad"), before)
+        else:
+            tracer.guards.add("call", None, lambda: t.grad is before)
 
 
 def call_noted(tracer: Any, function: Callable, kwargs: dict) -> Any:

@@ -1,0 +1,105 @@
+"""Writes of what takes part in autograd, also through views, gradients that are reset, and what a capture keeps alive."""
+
+import weakref
+
+import strata
+from both import same
+from strata import nn
+
+
+def t():
+    return strata.arange(3.0)
+
+
+def test_views_of_parameters_are_written():
+    w, b = nn.Parameter(strata.ones(3, 3)), strata.ones(3, requires_grad=True)
+
+    def chunks(x):
+        with strata.no_grad():
+            for c in w.chunk(3):
+                c.add_(1)
+            for row in w:
+                row.mul_(2)
+            w.unbind(1)[0].zero_()
+        return (w.t() @ w).sum() + x
+
+    def between(x):
+        y = (w * x).sum()
+        with strata.no_grad():
+            w.view(9)[:3].mul_(0)
+            b.detach().add_(1)
+        return (w * b).sum() + y.detach()
+
+    def twice(x):
+        y = w * w
+        with strata.no_grad():
+            w.view(9).mul_(5)
+        return y.sum() + x.sum()
+
+    def scenario(n):
+        with strata.no_grad():
+            w.copy_(strata.arange(9.0).view(3, 3)), b.fill_(1)
+
+        for f in (chunks, between, twice):
+            g = n.compile(f)
+
+            def step(g=g):
+                w.grad = b.grad = None
+                y = g(t()).sum()
+                try:
+                    y.backward()
+                except RuntimeError:
+                    return "written since"
+                return y, w.grad, b.grad, w, b
+
+            n.call(step), n.call(step)
+
+    reasons = same(scenario)
+    assert "a tensor that requires a gradient is written in place where a result has a gradient" in reasons
+
+
+def test_gradients_that_are_reset_after_a_backward():
+    def scenario(n):
+        w = strata.ones(3, requires_grad=True)
+        o = strata.optim.SGD([w], 0.1)
+
+        def read(x):
+            (w * x).sum().backward()
+            found = w.grad
+            w.grad = None
+            return found
+
+        def step(x):
+            (w * x).sum().backward()
+            o.step()
+            o.zero_grad()
+            return w.detach().clone()
+
+        for f in (read, step):
+            g = n.compile(f)
+            n.call(g, t()), n.call(g, t())
+            w.grad = strata.ones(3)
+            n.call(g, t()), n.call(g, t())
+            n.say(w.grad)
+
+    assert not same(scenario)[2:]
+
+
+def test_nothing_is_kept_alive():
+    class Holder:
+        v = 3
+
+    def scenario(n):
+        held = Holder()
+        ref = weakref.ref(held)
+
+        def f(x):
+            found = ref()
+            return x if found is None else x + found.v
+
+        g = n.compile(f)
+        n.call(g, t())
+        del held
+        n.call(g, t())
+
+    same(scenario)
