@@ -1,10 +1,11 @@
 """Random Python functions, compiled against as they are: values, gradients, written arguments, effects and printed text.
 
-    python tools/fuzz_compile.py --programs 500 --seed 1 [--mutate-state] [--show]
+    python tools/fuzz_compile.py --programs 500 --seed 1 [--mutate-state] [--dynamic] [--show]
 
 A program is a module's text with a function `f`, its globals, a closure's cell, an object and a module that it uses. It is
 executed twice, into two namespaces; one's function is compiled. Both are called with equal arguments, several times;
-with --mutate-state what the function read is changed between calls, in both alike. A difference prints the program.
+with --mutate-state what the function read is changed between calls, in both alike. With --dynamic each call has other sizes.
+A difference prints the program.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ if "--sanitize" in sys.argv[:-1] and "clang_rt" not in os.environ.get("LD_PRELOA
     settings = sanitizer.for_python(sys.argv[sys.argv.index("--sanitize") + 1])
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], settings)
 
+import fuzz_compile_sizes as sizes  # noqa: E402
 import strata  # noqa: E402
 from strata._bytecode import reasons  # noqa: E402
 
@@ -253,23 +255,27 @@ def flat(value, seen=None):
 class Side:
     """One of both: the program in its namespace."""
 
-    def __init__(self, text: str, compiled: bool):
+    def __init__(self, text: str, compiled: bool, dynamic: bool | None = None, rows: bool = False):
+        self.rows = rows
         self.space: dict = {"__name__": "fuzzed"}
         exec(compile(text, "<fuzzed>", "exec"), self.space)
         f, self.set_cell = self.space["make"]()
         self.original = f
-        self.f = strata.compile(f) if compiled else f
+        self.f = strata.compile(f, dynamic=dynamic) if compiled else f
 
     def call(self, seed: int) -> tuple:
         """Everything that a call gives, leaves and prints."""
         r = random.Random(seed)
         strata.manual_seed(seed)
         grad = r.random() < 0.6
-        x = strata.randn(4, requires_grad=grad)
-        y = x if r.random() < 0.05 else strata.randn(4, requires_grad=r.random() < 0.3)
+        if self.rows:
+            x, y, n = sizes.arguments(strata, r, grad)
+        else:
+            x = strata.randn(4, requires_grad=grad)
+            y = x if r.random() < 0.05 else strata.randn(4, requires_grad=r.random() < 0.3)
         items, d = [1, 2][: r.randint(0, 2)], {"a": 1, "b": 2.0}
         obj = self.space["OBJ"] if r.random() < 0.5 else self.space["Obj"]()
-        n = r.choice([1, 1, 2, 3, 5])
+        n = n if self.rows else r.choice([1, 1, 2, 3, 5])
         out = io.StringIO()
         with contextlib.redirect_stdout(out):
             try:
@@ -393,15 +399,16 @@ def compiled_parts(c):
         yield from compiled_parts(callee)
 
 
-def run(seed: int, mutate: bool, show: bool) -> tuple[str, int, int]:
+def run(seed: int, mutate: bool, show: bool, rows: bool = False) -> tuple[str, int, int]:
     """What differs in the program of that seed (nothing, as a rule), its entries and how many of them run as they are."""
-    text = Writer(seed).program()
+    text = (sizes.of_sizes(Writer) if rows else Writer)(seed).program()
     if show:
         print(text)
-    plain, compiled = Side(text, False), Side(text, True)
+    dynamic = True if rows and seed % 3 == 0 else None
+    plain, compiled = Side(text, False, rows=rows), Side(text, True, dynamic, rows)
     r = random.Random(seed + 1)
     said = []
-    for call in range(7 if mutate else 3):
+    for call in range(8 if rows else 7 if mutate else 3):
         if mutate and call:
             at = r.random()
             said.append(plain.mutate(random.Random(at)))
@@ -431,6 +438,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mutate-state", action="store_true")
+    parser.add_argument("--dynamic", action="store_true", help="other sizes at each call")
     parser.add_argument("--show", action="store_true", help="print each program")
     parser.add_argument("--most", type=int, default=3, help="stop after so many differences")
     parser.add_argument("--sanitize", help="the sanitizer that the library was built with")
@@ -440,7 +448,7 @@ def main() -> int:
     begin, bad, entries, native = time.perf_counter(), 0, 0, 0
     for k in range(options.programs):
         try:
-            difference, e, n = run(options.seed * 1_000_003 + k, options.mutate_state, options.show)
+            difference, e, n = run(options.seed * 1_000_003 + k, options.mutate_state, options.show, options.dynamic)
         except Exception:
             difference, e, n = f"seed {options.seed * 1_000_003 + k}\n{traceback.format_exc()}", 0, 0
         entries, native = entries + e, native + n

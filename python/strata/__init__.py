@@ -159,6 +159,7 @@ def compile(  # noqa: A001
     """The function or module, compiled: at a call its bytecode is captured to graphs, whose kernels have eager's bits.
 
     Without a model: a decorator. fullgraph: RuntimeError where the function is not one graph, instead of a break.
+    dynamic: sizes and ints that change are symbols from the second value on (None), from the first (True), or never (False).
     options: {"numerics": "fast"} leaves out roundings of half types (Graph.compile). docs/compile.md tells how it works.
     """
     api = _lazy.load("strata._bytecode.api")

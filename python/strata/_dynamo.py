@@ -57,12 +57,23 @@ def optimize(backend: Any = "inductor", *, nopython: bool = False, **_: Any) -> 
 
 
 def mark_dynamic(t: Any, index: Any, *, min: int | None = None, max: int | None = None) -> None:  # noqa: A002
-    """Changes nothing: each size is compiled for itself in this version."""
+    """What is compiled for that tensor leaves its size at `index` (an int or several) open, from the first call on.
+
+    min, max: the sizes that it may have. Compiling raises ValueError, with the size, the range and the line, where the size is not in
+    the range, or where what is compiled holds for a part of it alone, as it does where a loop runs over that size.
+    IndexError for a dim that the tensor has not.
+    """
+    seen = _lazy.load("strata._bytecode.seen")
+    seen.mark(t, index, seen.Mark("dynamic", min, max))
 
 
 def maybe_mark_dynamic(t: Any, index: Any) -> None:
-    """As mark_dynamic."""
+    """As mark_dynamic, where the program allows it: a size that it asks for is compiled for itself without an error."""
+    seen = _lazy.load("strata._bytecode.seen")
+    seen.mark(t, index, seen.Mark("maybe"))
 
 
 def mark_static(t: Any, index: Any = None) -> None:
-    """Changes nothing: all sizes are static in this version."""
+    """What is compiled for that tensor has its size at `index` (an int or several; all where None) fixed: each is compiled for itself."""
+    seen = _lazy.load("strata._bytecode.seen")
+    seen.mark(t, range(t.dim()) if index is None else index, seen.Mark("static"))

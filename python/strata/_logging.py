@@ -3,7 +3,8 @@
 capture: each captured graph. passes: what each pass did, nodes before and after, microseconds. fusion: the kernels, what is
 fused in each, and why not more. output_code: the kernels' text. cache: of each kernel whether it was there.
 Of strata.compile: graph_breaks: where a graph ends, and why. recompiles: what a call did not meet. guards: what each entry asks.
-bytecode: the Python text of each entry.
+bytecode: the Python text of each entry. sizes: each size that became a symbol, what was asked of it where, and for which sizes
+an entry was made.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ namespace strata {
 namespace {
 
 constexpr const char* kNames[] = {"capture",      "passes",     "fusion", "output_code", "cache",
-                                  "graph_breaks", "recompiles", "guards", "bytecode"};
+                                  "graph_breaks", "recompiles", "guards", "bytecode",    "sizes"};
 
 // Bits of the logs that are named; `wrong` tells of the others.
 uint32_t bits_of(std::string_view names, std::string& wrong) {

@@ -1,13 +1,24 @@
 // What the compiler tells of its work on request: STRATA_LOGS=capture,passes,fusion,output_code,cache, or set_logs();
-// and strata.compile of functions: graph_breaks, recompiles, guards, bytecode. This is the one list of names. Each line
-// goes to stderr behind its log's name. Where a log is off, asking is one load.
+// and strata.compile of functions: graph_breaks, recompiles, guards, bytecode, sizes. This is the one list of names.
+// Each line goes to stderr behind its log's name. Where a log is off, asking is one load.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
 namespace strata {
 
-enum class Log : uint8_t { Capture, Passes, Fusion, OutputCode, Cache, GraphBreaks, Recompiles, Guards, Bytecode };
+enum class Log : uint8_t {
+  Capture,
+  Passes,
+  Fusion,
+  OutputCode,
+  Cache,
+  GraphBreaks,
+  Recompiles,
+  Guards,
+  Bytecode,
+  Sizes
+};
 
 bool logs(Log log);
 // The log of that name. Raises Value for a name that is none.

@@ -124,7 +124,7 @@ def test_changed_state_is_seen(change):
 
 
 def test_recompiles_end_with_one_warning():
-    @strata.compile
+    @strata.compile(dynamic=False)
     def f(x, n):
         return x + n
 
@@ -162,7 +162,7 @@ def test_threads():
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     [t.start() for t in threads]
     [t.join() for t in threads]
-    assert not wrong and len(parts(f)) == 4
+    assert not wrong and len(parts(f)) in (2, 3)  # of the first size, of all, perhaps of size 1
 
 
 def test_backends():

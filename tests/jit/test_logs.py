@@ -63,7 +63,7 @@ def test_each_log_of_compile_by_itself(capfd, name):
 def test_names_that_are_none():
     with pytest.raises(ValueError, match=r"set_logs: there is no log 'fusoin'; is it 'fusion'"):
         strata._logging.set_logs(fusoin=True)
-    with pytest.raises(ValueError, match=r"no log 'everything'; expected some of capture, passes, fusion, output_code, cache, graph_breaks, recompiles, guards, bytecode"):
+    with pytest.raises(ValueError, match=r"no log 'everything'; expected some of capture, passes, fusion, output_code, cache, graph_breaks, recompiles, guards, bytecode, sizes"):
         strata._logging.set_logs(everything=False)
     with pytest.raises(TypeError, match="expected cache=True or False, got 1"):
         strata._logging.set_logs(cache=1)

@@ -3,6 +3,8 @@
 #include <structmember.h>
 
 #include "bind/dispatch/graph.h"
+#include "bind/dispatch/guards.h"
+#include "bind/dispatch/instances.h"
 #include "core/factory_device.h"
 #include "dispatch/autocast.h"
 #include "grad/variable.h"
@@ -32,6 +34,7 @@ enum Step : int {
   kSame,
   kDistinct,
   kAsk,  // a function of Python, of the register or of nothing
+  kInt,  // an int other than 0 and 1, which becomes part of the key
 };
 
 struct TensorFacts {
@@ -39,16 +42,25 @@ struct TensorFacts {
   DType dtype;
   Device device;
   bool grad, leaf, inference;
-  DimVec sizes, strides;
+  DimVec sizes, strides;  // a size of -1: any but 0 and 1; then sizes and strides become part of the key
+  bool open = false;
 
-  bool fits(PyObject* o) const {
+  bool fits(PyObject* o, SizeKey& key) const {
     if (Py_TYPE(o) != type) return false;
     const Tensor& t = tensor_of(o);
     if (t.dtype() != dtype || t.device() != device || t.is_meta()) return false;
-    const IntArrayRef s = t.sizes();
-    if (s.size() != sizes.size() || !std::equal(s.begin(), s.end(), sizes.begin())) return false;
-    const IntArrayRef r = t.strides();
-    if (!std::equal(r.begin(), r.end(), strides.begin())) return false;
+    const IntArrayRef s = t.sizes(), r = t.strides();
+    if (s.size() != sizes.size()) return false;
+    if (!open) {
+      if (!std::equal(s.begin(), s.end(), sizes.begin()) || !std::equal(r.begin(), r.end(), strides.begin()))
+        return false;
+    } else {
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        if (sizes[i] >= 0 ? s[i] != sizes[i] : s[i] < 2) return false;
+        if (sizes[i] < 0) key.push_back(s[i]);
+        key.push_back(r[i]);
+      }
+    }
     return needs_grad(t) == grad && t.is_leaf() == leaf && t.impl()->inference_ == inference;
   }
 };
@@ -67,7 +79,11 @@ TensorFacts facts_of(PyObject* spec) {
                 {},
                 {}};
   for (auto [from, to] : {std::pair(shape, &f.sizes), std::pair(stride, &f.strides)})
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(from); ++i) to->push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(from, i)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(from); ++i) {
+      PyObject* n = PyTuple_GET_ITEM(from, i);
+      f.open |= n == Py_None;
+      to->push_back(n == Py_None ? -1 : PyLong_AsLongLong(n));
+    }
   return f;
 }
 
@@ -103,8 +119,9 @@ struct WatchFacts {
       for (size_t i = 0; i < then.size(); ++i)
         if (PyList_GET_ITEM(list, Py_ssize_t(i)) != then[i]) return false;
     }
+    SizeKey none;
     for (const auto& [t, facts] : tensors)
-      if (!facts.fits(t)) return false;
+      if (!facts.fits(t, none)) return false;
     bool same = true;
     for (const auto& [dict, version] : dicts) same &= version_of(dict) == version;
     if (STRATA_LIKELY(same)) return true;
@@ -146,7 +163,8 @@ struct Program {
   int registers = 0;
   Own same_constant;
 
-  bool run(PyObject* const* args) {
+  // key: what the call's sizes add to it, in the order of the steps.
+  bool run(PyObject* const* args, SizeKey& key) {
     constexpr int kInline = 64;
     PyObject* few[kInline];
     std::vector<PyObject*> many;
@@ -196,13 +214,13 @@ struct Program {
           if (!(r[s.at] = made.back().get())) return false;
           break;
         default:
-          if (!holds(s, r)) return false;
+          if (!holds(s, r, key)) return false;
       }
     }
     return true;
   }
 
-  bool holds(Instruction& s, PyObject** r) {
+  bool holds(Instruction& s, PyObject** r, SizeKey& key) {
     PyObject* o = s.base >= 0 ? r[s.base] : nullptr;
     switch (s.step) {
       case kIs:
@@ -218,7 +236,7 @@ struct Program {
         return found == 0;
       }
       case kTensor:
-        return s.tensor->fits(o);
+        return s.tensor->fits(o, key);
       case kClass: {
         // A class whose version is the same has the same attributes, its bases' included.
         auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(s.object, 0));
@@ -240,6 +258,14 @@ struct Program {
           for (size_t j = 0; j < i; ++j)
             if (r[s.registers[i]] == r[s.registers[j]]) return false;
         return true;
+      case kInt: {
+        if (!PyLong_CheckExact(o)) return false;
+        int overflow = 0;
+        const long long n = PyLong_AsLongLongAndOverflow(o, &overflow);
+        if (overflow || n == 0 || n == 1) return false;
+        key.push_back(n);
+        return true;
+      }
       default: {
         Own asked(checked(o ? PyObject_CallOneArg(s.object, o) : PyObject_CallNoArgs(s.object)));
         const int yes = PyObject_IsTrue(asked.get());
@@ -265,8 +291,14 @@ struct Guards {
   Program* program;
   PyObject* steps;
   Py_ssize_t count;
-  long long hits;  // calls for which they held
+  long long hits;        // calls for which they held
+  Instances* instances;  // where sizes are open: what to call, by the key
 };
+
+bool open_sizes(const Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(),
+                     [](const Instruction& s) { return s.step == kInt || (s.tensor && s.tensor->open); });
+}
 
 Instruction instruction_of(PyObject* step) {
   Instruction s;
@@ -285,7 +317,8 @@ PyObject* check(PyObject* self, PyObject* const* args, size_t flags, PyObject*) 
   return guarded([&]() -> PyObject* {
     STRATA_CHECK_TYPE(PyVectorcall_NARGS(flags) == own.count, "guards: expected ", own.count, " arguments, got ",
                       PyVectorcall_NARGS(flags));
-    const bool held = own.program->run(args);
+    SizeKey key;
+    const bool held = own.program->run(args, key);
     own.hits += held;
     PyErr_Clear();  // a value that is not there
     return PyBool_FromLong(held);
@@ -307,6 +340,7 @@ PyObject* new_guards(PyTypeObject* type, PyObject* args, PyObject*) {
     PyObject* self = checked(type->tp_alloc(type, 0));
     auto& own = *reinterpret_cast<Guards*>(self);
     own.call = check;
+    own.instances = open_sizes(*program) ? new Instances : nullptr;
     own.program = program.release();
     own.steps = Py_NewRef(steps);
     own.count = count;
@@ -318,117 +352,71 @@ void dealloc_guards(PyObject* self) {
   auto& own = *reinterpret_cast<Guards*>(self);
   PyObject_GC_UnTrack(self);
   delete own.program;
+  delete own.instances;
   Py_CLEAR(own.steps);
   Py_TYPE(self)->tp_free(self);
 }
 
 int traverse_guards(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(reinterpret_cast<Guards*>(self)->steps);
+  auto& own = *reinterpret_cast<Guards*>(self);
+  Py_VISIT(own.steps);
+  return own.instances ? own.instances->traverse(visit, arg) : 0;
+}
+
+int clear_guards(PyObject* self) {
+  if (Instances* instances = reinterpret_cast<Guards*>(self)->instances) instances->clear();
   return 0;
 }
 
-// What the entries' first call is: guards, then what they guard. `entries` is a list of pairs, the newest first;
-// `stops` the type of what is returned where a function stopped before its end.
-struct Dispatcher {
-  PyObject_HEAD;
-  vectorcallfunc call;
-  PyObject *entries, *owner, *stops, *dict, *weakrefs;
-  Py_ssize_t count;  // of arguments, that is of positional parameters; -1: calls are Python's
-};
-
-PyObject* slowly(Dispatcher& own, PyObject* const* args, size_t flags, PyObject* names) {
-  static PyObject* const name = PyUnicode_InternFromString("_call");
-  Own method(PyObject_GetAttr(reinterpret_cast<PyObject*>(&own), name));
-  return method ? PyObject_Vectorcall(method.get(), args, size_t(PyVectorcall_NARGS(flags)), names) : nullptr;
-}
-
-PyObject* dispatch(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
-  auto& own = *reinterpret_cast<Dispatcher*>(self);
-  const Py_ssize_t given = PyVectorcall_NARGS(flags);
-  const bool bound = own.owner != nullptr;
-  if (names || own.count != given + bound || dispatch_tls.include.has(Key::Tracer))
-    return slowly(own, args, flags, names);
+// key(args) -> the key of a call, None where a guard does not hold
+PyObject* key_of(PyObject* self, PyObject* args) {
+  auto& own = *reinterpret_cast<Guards*>(self);
   return guarded([&]() -> PyObject* {
-    constexpr Py_ssize_t kFew = 24;
-    PyObject* few[kFew];
-    std::vector<PyObject*> many;
-    PyObject* const* all = args;
-    if (bound) {
-      PyObject** place = few;
-      if (given + 1 > kFew) {
-        many.resize(size_t(given) + 1);
-        place = many.data();
-      }
-      place[0] = own.owner;
-      std::copy(args, args + given, place + 1);
-      all = place;
-    }
-    Own entries(Py_NewRef(own.entries));  // a guard may run Python, which may forget them
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entries.get()); ++i) {
-      Own pair(Py_NewRef(PyList_GET_ITEM(entries.get(), i)));
-      auto& guards = *reinterpret_cast<Guards*>(PyTuple_GET_ITEM(pair.get(), 0));
-      if (guards.count != own.count || !guards.program->run(all)) {
-        PyErr_Clear();
-        continue;
-      }
-      if (PyTuple_GET_ITEM(pair.get(), 1) == Py_None) break;  // it runs as it is
-      ++guards.hits;
-      PyObject* result = PyObject_Vectorcall(PyTuple_GET_ITEM(pair.get(), 1), all, size_t(own.count), nullptr);
-      if (!result || reinterpret_cast<PyObject*>(Py_TYPE(result)) != own.stops) return result;
-      Own jump(result);
-      static PyObject* const name = PyUnicode_InternFromString("_resume");
-      return PyObject_CallMethodOneArg(self, name, jump.get());
-    }
-    return slowly(own, args, flags, names);
+    STRATA_CHECK_TYPE(PyTuple_Check(args) && PyTuple_GET_SIZE(args) == own.count, "guards: expected a tuple of ",
+                      own.count, " arguments");
+    std::vector<PyObject*> all;
+    for (Py_ssize_t i = 0; i < own.count; ++i) all.push_back(PyTuple_GET_ITEM(args, i));
+    SizeKey key;
+    const bool held = own.program->run(all.data(), key);
+    PyErr_Clear();
+    if (!held) Py_RETURN_NONE;
+    Own found(checked(PyTuple_New(Py_ssize_t(key.size()))));
+    for (size_t i = 0; i < key.size(); ++i)
+      PyTuple_SET_ITEM(found.get(), Py_ssize_t(i), checked(PyLong_FromLongLong(key[i])));
+    return found.release();
   });
 }
 
-// _set(entries, count, owner or None, stops)
-PyObject* set_dispatcher(PyObject* self, PyObject* args) {
-  auto& own = *reinterpret_cast<Dispatcher*>(self);
-  PyObject *entries, *owner, *stops;
-  Py_ssize_t count;
-  if (!PyArg_ParseTuple(args, "O!nOO", &PyList_Type, &entries, &count, &owner, &stops)) return nullptr;
-  own.count = count;
-  Py_XSETREF(own.entries, Py_NewRef(entries));
-  Py_XSETREF(own.owner, owner == Py_None ? nullptr : Py_NewRef(owner));
-  Py_XSETREF(own.stops, Py_NewRef(stops));
-  Py_RETURN_NONE;
+SizeKey to_key(PyObject* numbers) {
+  SizeKey key;
+  STRATA_CHECK_TYPE(PyTuple_Check(numbers), "guards: expected a key, a tuple of ints");
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(numbers); ++i) key.push_back(to_Int(PyTuple_GET_ITEM(numbers, i)));
+  return key;
 }
 
-PyObject* new_dispatcher(PyTypeObject* type, PyObject*, PyObject*) {
-  PyObject* self = type->tp_alloc(type, 0);
-  if (!self) return nullptr;
-  auto& own = *reinterpret_cast<Dispatcher*>(self);
-  own.call = dispatch;
-  own.count = -1;
-  return self;
+Instances& instances_of(PyObject* self) {
+  Instances* instances = reinterpret_cast<Guards*>(self)->instances;
+  STRATA_CHECK(instances, "guards: no size is open");
+  return *instances;
 }
 
-int traverse_dispatcher(PyObject* self, visitproc visit, void* arg) {
-  auto& own = *reinterpret_cast<Dispatcher*>(self);
-  for (PyObject* o : {own.entries, own.owner, own.stops, own.dict}) Py_VISIT(o);
-  return 0;
+// get(key) -> what put() was given; NotImplemented where there is nothing
+PyObject* get_instance(PyObject* self, PyObject* numbers) {
+  return guarded([&]() -> PyObject* {
+    PyObject* found = instances_of(self).find(to_key(numbers));
+    return Py_NewRef(found ? found : Py_NotImplemented);
+  });
 }
 
-int clear_dispatcher(PyObject* self) {
-  auto& own = *reinterpret_cast<Dispatcher*>(self);
-  own.count = -1;
-  for (PyObject** o : {&own.entries, &own.owner, &own.stops, &own.dict}) Py_CLEAR(*o);
-  return 0;
-}
-
-void dealloc_dispatcher(PyObject* self) {
-  PyObject_GC_UnTrack(self);
-  auto& own = *reinterpret_cast<Dispatcher*>(self);
-  if (own.weakrefs) PyObject_ClearWeakRefs(self);
-  clear_dispatcher(self);
-  Py_TYPE(self)->tp_free(self);
-}
-
-// As a function in a class: its method.
-PyObject* bind_method(PyObject* self, PyObject* obj, PyObject*) {
-  return obj && obj != Py_None ? PyMethod_New(self, obj) : Py_NewRef(self);
+// put(key, what to call or None, how many of each kind are kept)
+PyObject* put_instance(PyObject* self, PyObject* args) {
+  PyObject *numbers, *run;
+  Py_ssize_t bound;
+  if (!PyArg_ParseTuple(args, "OOn", &numbers, &run, &bound)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    instances_of(self).put(to_key(numbers), run, size_t(bound));
+    Py_RETURN_NONE;
+  });
 }
 
 // _global_state() -> what guards compare of the thread, for people
@@ -442,13 +430,13 @@ PyObject* global_state(PyObject*, PyObject*) {
 }
 
 PyMethodDef functions[] = {{"_global_state", global_state, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef guards_methods[] = {{"key", key_of, METH_O, nullptr},
+                                {"get", get_instance, METH_O, nullptr},
+                                {"put", put_instance, METH_VARARGS, nullptr},
+                                {nullptr, nullptr, 0, nullptr}};
 PyMemberDef guards_members[] = {{"hits", T_LONGLONG, offsetof(Guards, hits), READONLY, nullptr},
                                 {nullptr, 0, 0, 0, nullptr}};
-PyMethodDef dispatcher_methods[] = {{"_set", set_dispatcher, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef dispatcher_attributes[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
-                                       {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyTypeObject guards_type = {PyVarObject_HEAD_INIT(nullptr, 0) "strata._C._Guards"};
-PyTypeObject dispatcher_type = {PyVarObject_HEAD_INIT(nullptr, 0) "strata._C._Dispatcher"};
 
 }  // namespace
 
@@ -460,25 +448,26 @@ void init_guards(PyObject* module) {
   guards_type.tp_call = PyVectorcall_Call;
   guards_type.tp_new = new_guards;
   guards_type.tp_members = guards_members;
+  guards_type.tp_methods = guards_methods;
+  guards_type.tp_clear = clear_guards;
   guards_type.tp_dealloc = dealloc_guards;
   guards_type.tp_traverse = traverse_guards;
-  dispatcher_type.tp_basicsize = sizeof(Dispatcher);
-  dispatcher_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_BASETYPE;
-  dispatcher_type.tp_vectorcall_offset = offsetof(Dispatcher, call);
-  dispatcher_type.tp_dictoffset = offsetof(Dispatcher, dict);
-  dispatcher_type.tp_weaklistoffset = offsetof(Dispatcher, weakrefs);
-  dispatcher_type.tp_call = PyVectorcall_Call;
-  dispatcher_type.tp_new = new_dispatcher;
-  dispatcher_type.tp_dealloc = dealloc_dispatcher;
-  dispatcher_type.tp_traverse = traverse_dispatcher;
-  dispatcher_type.tp_clear = clear_dispatcher;
-  dispatcher_type.tp_methods = dispatcher_methods;
-  dispatcher_type.tp_getset = dispatcher_attributes;
-  dispatcher_type.tp_descr_get = bind_method;
-  for (auto [name, type] : {std::pair("_Guards", &guards_type), std::pair("_Dispatcher", &dispatcher_type)}) {
-    if (PyType_Ready(type)) throw PythonError();
-    if (PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(type))) throw PythonError();
-  }
+  add_type(module, "_Guards", guards_type);
+  init_dispatcher(module);
 }
+
+GuardsAnswer ask_guards(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  auto& own = *reinterpret_cast<Guards*>(self);
+  SizeKey key;
+  if (own.count != count || !own.program->run(args, key)) {
+    PyErr_Clear();
+    return {false, nullptr};
+  }
+  PyObject* run = own.instances ? own.instances->find(key) : nullptr;
+  own.hits += run != Py_None;
+  return {run != Py_None, run};
+}
+
+bool have_open_sizes(PyObject* self) { return reinterpret_cast<Guards*>(self)->instances != nullptr; }
 
 }  // namespace strata::py

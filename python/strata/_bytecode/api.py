@@ -24,8 +24,15 @@ _stance = "default"
 class Options:
     """What strata.compile was asked for."""
 
-    def __init__(self, fullgraph: bool, numerics: str, backend: Callable | None = None, backend_options: dict | None = None):
-        self.fullgraph, self.numerics, self.backend = fullgraph, numerics, backend
+    def __init__(
+        self,
+        fullgraph: bool,
+        numerics: str,
+        backend: Callable | None = None,
+        backend_options: dict | None = None,
+        dynamic: bool | None = None,
+    ):
+        self.fullgraph, self.numerics, self.backend, self.dynamic = fullgraph, numerics, backend, dynamic
         self.backend_options = backend_options or {}
 
     @staticmethod
@@ -33,7 +40,7 @@ class Options:
         return _stance
 
     def for_callee(self) -> Options:
-        return Options(False, self.numerics, self.backend, self.backend_options)
+        return Options(False, self.numerics, self.backend, self.backend_options, self.dynamic)
 
 
 def compile(  # noqa: A001
@@ -63,16 +70,14 @@ def compile(  # noqa: A001
 
         raise NotImplementedError(f"compile: Python {sys.version_info[0]}.{sys.version_info[1]} is not supported, 3.11 is; use strata.graph")
     chosen = backends.find(backend)
-    if dynamic:
-        raise NotImplementedError("compile: dynamic=True is not there yet; leave it out: each shape is compiled for itself")
     if chosen is not None:
         more = {name: value for name, value in (("mode", mode), ("options", options)) if value is not None}
-        made = Options(fullgraph, "exact", chosen, more)
+        made = Options(fullgraph, "exact", chosen, more, dynamic)
     else:
         for name in options or {}:
             if name != "numerics":
                 raise RuntimeError(f"Unexpected optimization option {name}, known options are ['numerics']")
-        made = Options(fullgraph, (options or {}).get("numerics", "exact"))
+        made = Options(fullgraph, (options or {}).get("numerics", "exact"), dynamic=dynamic)
     if values.is_module(model):
         return optimized_module(model, made)
     if isinstance(model, type):
@@ -111,7 +116,8 @@ def optimized_module(model: Any, options: Options) -> Any:
 
 def guards_table(compiled: entry.Compiled) -> str:
     """The guards of all entries: what each reads, what it expects, how often all held, and nanoseconds of its check where it
-    can be asked alone (a dash where it needs the arguments of a call)."""
+    can be asked alone (a dash where it needs the arguments of a call). Below them the entry's symbols, each with its range, and
+    what else must be so of them, each with the line that asked; these are looked at once for each new tuple of sizes."""
     lines = [f"{'source':40} {'condition':48} {'hits':>8} {'ns':>7}"]
     for table in (compiled.start, *compiled.tables.values()):
         for e in table.entries:
@@ -120,6 +126,8 @@ def guards_table(compiled: entry.Compiled) -> str:
             for guard in e.guards.guards:
                 shown = repr(guard).removeprefix(str(guard.source or "")).strip()
                 lines.append(f"{str(guard.source or ''):40} {shown[:48]:48} {e.check.hits:8} {_nanoseconds(guard):>7}")
+            if e.family is not None:
+                lines += [f"   {part!r}" for part in (*e.family.symbols, *e.family.conditions)]
     return "\n".join(lines)
 
 

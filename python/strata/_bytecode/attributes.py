@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import types
 
-from . import training, values
+from . import instances, training, values
 from .guards import class_lookup
 from .reasons import Break
+from .sizes import Sym
 from .sources import const
 from .values import Generator
 
@@ -30,6 +32,8 @@ def _is_data(descriptor: Any) -> bool:
 
 class Attributes:
     def getattr(self, obj: Any, name: str) -> Any:
+        if type(obj) is Sym:
+            return self.native(getattr, obj.settle(), name)
         if values.is_tensor(obj):
             return self.tensor_attribute(obj, name)
         if isinstance(obj, types.ModuleType):
@@ -210,6 +214,10 @@ class Attributes:
     def tensor_attribute(self, t: Any, name: str) -> Any:
         if name == "is_leaf" and self.is_outside(t):
             return self.was_leaf[id(t)]
+        if name == "shape" and self.program is not None:
+            return self.program.shape(t)
+        if name == "nbytes" and self.program is not None:
+            return self.native(operator.mul, self.numel_of(t), t.itemsize)
         if name in _TENSOR_FACTS or (name.startswith("is_") and isinstance(class_lookup(type(t), name), property)):
             return self.native(getattr, t, name)
         if name in _TENSOR_VIEWS:
@@ -220,6 +228,8 @@ class Attributes:
                 self.guards.add("is", self.known[id(t)].attr("grad"), None)
                 return None
             if value is None or self.region.made(value) or self.is_outside(value):
+                if value is not None and self.program is not None and not self.is_outside(value):
+                    self.program.derive(value, getattr, (t, "grad"), "grad")
                 return value
             return self.load(value, self.source_of(t).attr("grad"))
         if name == "data":
@@ -308,6 +318,7 @@ class Attributes:
             training.note_reset(self, t)
             self.grads_written[id(t)] = t
             self.native(setattr, t, name, value)
+            self.do(instances.clear_grad, t)
             return
         raise Break(f"a tensor's attribute {name} is set", "return the value instead")
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import types
 
 import strata
 from strata import _C
 
-from . import custom, natives, training, values
-from .decode import place, reads_its_frame
+from . import custom, instances, natives, training, values
+from .decode import line_of, place, reads_its_frame
 from .frame import bind, frame_of
 from .guards import class_lookup
 from .plain import own_class_and_self
 from .reasons import Break
+from .sizes import Sizes, Sym, concrete, settled, stand_in
 from .sources import const
 from .values import Generator
 
@@ -46,6 +48,8 @@ class Calls:
         if isinstance(function, types.FunctionType):
             return self.call_function(function, args, kwargs)
         if isinstance(function, types.MethodType):
+            if type(function.__self__) is Sizes:
+                return self.native(function, *args, **kwargs)
             return self.call(function.__func__, (function.__self__, *args), kwargs, f)
         if isinstance(function, type):
             return self.construct(function, args, kwargs, f)
@@ -91,7 +95,7 @@ class Calls:
     def constant_result(self, function: Any, args: tuple, kwargs: dict) -> Any:
         if args or kwargs:
             self.check_simple((args, kwargs), function.__qualname__)
-        found = self.native(_C._unrecorded, function, args, kwargs)
+        found = self.native(_C._unrecorded, function, settled(args), settled(kwargs))
         if not values.is_constant(found):
             raise Break(f"{function.__qualname__} is marked as constant and gave a {type(found).__name__}")
         return found
@@ -161,22 +165,58 @@ class Calls:
         for value in (*args, *kwargs.values()):
             self.check_operand(value, name)
         natives.check_effect(self, name, args, kwargs)
-        self.say_where()
+        frames = self.say_where()
+        program = self.program
+        if program is not None and name in ("size", "numel", "nelement"):
+            found = self.asked_size(function, name, args, kwargs)
+            if found is not None:
+                return found
         try:
-            found = function(*args, **kwargs)
+            found = function(*args, **kwargs) if program is None else function(*concrete(args), **concrete(kwargs))
         except Exception as error:
             reason, hint = natives.reason_of(name, error)
-            raise Break(reason, hint) from None
+            raise Break(reason, hint, of_sizes=program is not None and " raised " in reason) from None
         self.keep.append(found)
-        return found
+        return found if program is None else program.operator(function, args, kwargs, found, frames, name)
 
-    def say_where(self) -> None:
+    def asked_size(self, function: Any, name: str, args: tuple, kwargs: dict) -> Any:
+        """What t.size() and t.numel() give, of symbols; None for other functions."""
+        t = getattr(function, "__self__", None)
+        t, rest = (t, args) if values.is_tensor(t) else (args[0], args[1:]) if args else (None, ())
+        if not values.is_tensor(t) or kwargs or len(rest) > 1 or any(type(r) is not int for r in rest):
+            return None
+        if name != "size":
+            return self.numel_of(t)
+        if rest and -t.dim() <= rest[0] < t.dim():
+            return self.size_of(t, rest[0] % t.dim())
+        return None if rest else self.program.shape(t)
+
+    def size_of(self, t: Any, dim: int) -> Any:
+        return self.program.size(t, dim) if self.program is not None else t.shape[dim]
+
+    def numel_of(self, t: Any) -> Any:
+        return self.native(math.prod, [self.size_of(t, i) for i in range(t.dim())])
+
+    def do(self, function: Any, *args: Any) -> None:
+        """Something that a run of the capture's program does, too."""
+        if self.program is not None:
+            self.program.do(function, *args)
+
+    def line(self) -> str:
+        """The line of the program that is executed."""
+        for frame in reversed(self.frames):
+            if not frame.globals.get("__name__", "").startswith("strata."):
+                return line_of(frame.code, frame.instructions[max(0, frame.index - 1)].offset)
+        return ""
+
+    def say_where(self) -> tuple:
         """The lines that operators stand for from now on: of the innermost frames of the program's."""
         found = []
         for frame in reversed(self.frames):
             if not frame.globals.get("__name__", "").startswith("strata.") and len(found) < 3:
                 found.append((frame.code, frame.instructions[frame.index - 1].offset))
         _C._executed_frames(tuple(found))
+        return tuple(found)
 
     def check_operand(self, value: Any, name: str) -> None:
         if values.is_tensor(value):
@@ -256,6 +296,10 @@ class Calls:
             owner[:] = found
             return None
         args = tuple(list_of(self, a) if isinstance(a, Generator) else a for a in args)
+        if type(owner) is Sym or isinstance(owner, (str, bytes)):
+            owner, args, kwargs = settled((owner, args, kwargs))
+            if type(getattr(function, "__self__", None)) is Sym:
+                function = getattr(owner, name)
         if name in natives.BY_KEY and args and isinstance(owner, (dict, set)):
             keys = args[1:2] if args[0] is owner else args[0:1]
             if not all(self.hash_is_native(k) for k in keys):
@@ -312,7 +356,7 @@ class Calls:
                 args = (self.cell_get(cell, "__class__"), first)
             return self.native(super, *args)
         if kind is type and len(args) == 1:
-            return types.GeneratorType if isinstance(args[0], Generator) else type(args[0])
+            return types.GeneratorType if isinstance(args[0], Generator) else type(stand_in(args[0]))
         if natives.is_builtin_class(kind):
             return natives.call(self, kind, args, kwargs)
         if natives.is_mode(kind) or kind.__module__.startswith("strata") and not natives.is_inlined(kind.__module__):
@@ -389,6 +433,7 @@ class Calls:
         if natives.is_mode(kind):
             entered = self.native(manager.__enter__)
             self.entered.append(manager)
+            self.do(instances.enter, manager)
             return entered, functools.partial(natives.leave, manager)
         if kind is contextlib.nullcontext:
             return self.getattr(manager, "enter_result"), functools.partial(natives.leave, None)

@@ -114,6 +114,16 @@ def supported() -> bool:
     return sys.version_info[:2] == (3, 11)
 
 
+def line_of(code: CodeType, offset: int) -> str:
+    """File and line of an instruction, and the line's text."""
+    import linecache
+
+    positions = list(code.co_positions())
+    line = positions[offset // 2][0] if offset // 2 < len(positions) else code.co_firstlineno
+    text = linecache.getline(code.co_filename, line or 0).strip()
+    return f"{code.co_filename}:{line}" + (f": {text}" if text else "")
+
+
 def place(code: CodeType, offset: int) -> str:
     """File and line of an instruction, the line's text, and a caret under what it stands for."""
     import linecache  # which takes longer to import than all of this package

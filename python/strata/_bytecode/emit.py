@@ -14,6 +14,7 @@ from .attributes import _ABSENT
 from .frame import NULL, UNBOUND
 from .guards import class_lookup
 from .reasons import Break
+from .sizes import Sizes, Sym, has_sym
 from .sources import Text
 from .values import Generator
 
@@ -60,6 +61,12 @@ class Emitter:
 
     def build(self, value: Any) -> str:
         """An expression for a value of the capture."""
+        if type(value) is Sym:
+            return self.tracer.program.name(value)
+        if type(value) is Sizes:
+            return self.name(f"{self.text.constant(strata.Size)}([{self.items(value)}])")
+        if type(value) is slice and has_sym(value):
+            return f"slice({self.build(value.start)}, {self.build(value.stop)}, {self.build(value.step)})"
         if values.is_constant(value):
             return self.text.literal(value)
         if value is NULL or value is UNBOUND:
@@ -111,8 +118,14 @@ class Emitter:
         of = next((known for known in self.tracer.region.inputs if known is root or root_of(known) == id(root)), root)
         if of.dtype is not t.dtype or (of is root and not (self.tracer.region.made(of) or self.tracer.is_outside(of))):
             raise Break("a view of another dtype, or of a tensor that was made by no operator, is a result")
+        program = self.tracer.program
         geometry = f"{tuple(t.shape)}, {t.stride()}, {t.storage_offset()}"
-        return self.name(f"{self.text.constant(strata.as_strided)}({self.build(of)}, {geometry})")
+        if program is not None:
+            if of is root and self.tracer.region.made(of):
+                program.derive(of, getattr, (t, "_base"), "base")
+            geometry = "*" + program.geometry(t)
+        make = strata.as_strided if t.requires_grad or not of.requires_grad else _view_without_gradient
+        return self.name(f"{self.text.constant(make)}({self.build(of)}, {geometry})")
 
     def items(self, found: Any) -> str:
         return ", ".join(self.build(v) for v in found)
@@ -288,6 +301,12 @@ class Emitter:
         given = ", ".join(inputs[id(tensor)] for tensor in t.region.inputs)
         call = [f"t = graph({given})"] if t.region.count() or self.outputs else []
         return [*self.head, *before, *call, *self.lines, last], self.outputs
+
+
+def _view_without_gradient(t: Any, *geometry: Any) -> Any:
+    """A view that was made under no_grad()."""
+    with strata.no_grad():
+        return strata.as_strided(t, *geometry)
 
 
 def root_of(t: Any) -> int:

@@ -1,4 +1,4 @@
-"""Compiled functions: tables of entries (guards and a stretch), how one is captured, and how a call goes from one to the next."""
+"""Compiled functions: how their entries are captured, and how a call goes from one to the next."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from . import training, values
 from .backends import callable_of, direct, single
 from .decode import decode, forget, place, reads_its_frame, unknown
 from .emit import Emitter, Jump, function_of, shared_roots
+from .entries import NATIVE, Entry, Table, capture_lock
 from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
+from .instances import BOUND, Family, roots
 from .plain import Plain
-from .reasons import Break, Restart, Unsupported, internal, logs, tell
+from .program import Program
+from .reasons import Break, Fixed, Restart, SizeViolation, Unsupported, internal, logs, tell
 from .sources import Text, arg, const
 from .tracer import Raised, Tracer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 MAX_RESTARTS = 200
@@ -30,59 +32,6 @@ LIMIT = 8  # entries of one place in a function
 # What only moves values, or asks an iterator for the next: no place for an entry.
 _MOVES = frozenset("FOR_ITER JUMP_FORWARD JUMP_BACKWARD STORE_FAST POP_TOP NOP RESUME SWAP COPY PUSH_NULL PRECALL CALL SEND LOAD_BUILD_CLASS".split())
 _everything: list[Any] = []  # weak references to what is compiled, for reset()
-_capture_lock = threading.RLock()  # shapes are recorded by one thread at a time, as Python runs
-
-
-class Entry:
-    """Guards, and what to call where they hold. kind: "graph", or "native" where the place cannot be captured."""
-
-    def __init__(self, kind: str, check: Callable, run: Callable | None, guards: Any):
-        self.kind, self.check, self.run, self.guards = kind, check, run, guards
-        self.text = ""
-        self.region: Any = None
-        self.graph: Any = None
-        self.stops: Break | None = None
-
-
-class Table:
-    """The entries of one place in a function: its start, or where a break left off.
-
-    `bound` and `filled` say which locals and values of the stack have a value; these are the arguments of the entries.
-    """
-
-    def __init__(self, owner: Compiled, offset: int, bound: tuple[bool, ...], filled: tuple[bool, ...]):
-        self.owner, self.offset, self.bound, self.filled = owner, offset, bound, filled
-        self.entries: list[Entry] = []
-        self.pairs: list[tuple] = []  # of the same, guards and what to call, for calls from C
-        self.gave_up = False
-
-    def add(self, entry: Entry) -> None:
-        """The newest is asked first."""
-        self.entries.insert(0, entry)
-        self.pairs.insert(0, (entry.check, entry.run))
-
-    def clear(self) -> None:
-        self.entries.clear()
-        self.pairs.clear()
-        self.gave_up = False
-
-    def find(self, args: tuple) -> Entry | None:
-        for entry in self.entries:
-            if entry.check(*args):
-                return entry
-        return None
-
-    def frame(self, machine: Any, args: list) -> Frame:
-        """The state that these arguments stand for."""
-        owner = self.owner
-        frame = Frame(machine, owner.code, owner.function.__globals__, owner.function)
-        frame.closure = owner.function.__closure__ or ()
-        values_ = iter(args)
-        frame.locals = [next(values_) if has else UNBOUND for has in self.bound]
-        frame.locals += [UNBOUND] * (len(frame.names) - len(frame.locals))
-        frame.stack = [next(values_) if has else NULL for has in self.filled]
-        frame.jump(self.offset)
-        return frame
 
 
 class Compiled:
@@ -146,12 +95,12 @@ class Compiled:
 
     def run(self, table: Table, bound: tuple, args: tuple, kwargs: dict) -> Any:
         while True:
-            entry = table.find(bound) or self.miss(table, bound)
-            if entry is None or entry.run is None:
+            call = table.find(bound) or self.miss(table, bound)
+            if call is None or call is NATIVE:
                 if table is self.start:
                     return self.function(*args, **kwargs)
                 return self.finish(table.frame(self.plain, list(bound)))
-            result = entry.run(*bound)
+            result = call(*bound)
             if type(result) is not Jump:
                 return result
             done, value = self.interrupt(frame := self.resumed(result))
@@ -204,13 +153,13 @@ class Compiled:
 
     # ---- captures
 
-    def miss(self, table: Table, args: tuple) -> Entry | None:
-        """A new entry for these arguments; None where there are too many."""
+    def miss(self, table: Table, args: tuple) -> Any:
+        """What a new entry for these arguments calls, or NATIVE; None where there are too many entries."""
         stance = self.options.stance()
         if stance == "force_eager" or (stance == "eager_on_recompile" and table.entries):
             return None
         if stance == "fail_on_recompile" and table.entries:
-            raise RuntimeError("compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: " + table.entries[0].guards.failed(args))
+            raise RuntimeError("compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: " + table.entries[0].why_not(args))
         with self.lock:
             found = table.find(args)
             if found is not None or table.gave_up:
@@ -220,54 +169,62 @@ class Compiled:
                 if len(table.entries) >= LIMIT:
                     table.gave_up = True
                     name = self.function.__qualname__
-                    reason = table.entries[0].guards.failed(args)
+                    reason = table.entries[0].why_not(args)
                     warnings.warn(
                         f"strata.compile hit the recompile limit ({LIMIT}) of {name} ({self.code.co_filename}:{self.code.co_firstlineno}); it runs "
                         f"as it is from now on. Last reason: {reason}. STRATA_LOGS=recompiles shows all",
                         stacklevel=4,
                     )
                     return None
-            with _capture_lock:
+            with capture_lock:
                 entry = self.capture(table, args)
             table.add(entry)
-            return entry
+            return entry.run or NATIVE
 
     def note_recompile(self, table: Table, args: tuple) -> None:
         lines = [f"Recompiling function {self.function.__qualname__} in {self.code.co_filename}:{self.code.co_firstlineno}"]
-        lines += [f"    triggered by: {entry.guards.failed(args)}" for entry in table.entries]
+        lines += [f"    triggered by: {entry.why_not(args)}" for entry in table.entries]
         self.recompiles.append("\n".join(lines))
         tell("recompiles", "\n".join(lines))
 
     def capture(self, table: Table, args: tuple) -> Entry:
         stop, why = None, None
         saved = _C.is_grad_enabled(), _C.is_autocast_enabled("cpu"), _C.get_autocast_dtype("cpu"), strata.get_rng_state()
+        dynamic = self.options.dynamic
+        symbols, recorded = True, bool(dynamic or (dynamic is None and table.entries))
         for _ in range(MAX_RESTARTS):
-            tracer = Tracer(stop)
+            table.seen.begin(symbols)
+            tracer = Tracer(stop, table.seen, Program(str) if recorded and symbols else None)
             try:
                 return self.attempt(table, args, tracer, why)
+            except Fixed as fixed:
+                symbols, recorded = fixed.again, fixed.again
+                if not fixed.again:
+                    tell("sizes", f"{self.function.__qualname__}: captured for these sizes alone: {fixed}")
             except Restart as restart:
                 again = stop is not None and restart.step >= stop  # it cannot get that far
                 stop, why = restart.step, restart.why
                 self.note_break(why)
                 if again or stop == 0:
-                    return self.give_in(tracer, len(args), why)
+                    return self.give_in(tracer, args, why)
             except Break as unbuilt:  # the state at the end cannot be handed on
                 if tracer.stopped and stop:
                     stop -= 1
                     continue
                 unbuilt.place = unbuilt.place or place(self.code, tracer.offset())
                 self.note_break(unbuilt)
-                return self.give_in(tracer, len(args), unbuilt)
+                return self.give_in(tracer, args, unbuilt)
             except Raised as error:
                 why = Break(f"it raises {type(error.error).__name__}: {error.error}")
                 self.note_break(why)
-                return self.give_in(tracer, len(args), why)
-            except Unsupported:
+                return self.give_in(tracer, args, why)
+            except (Unsupported, SizeViolation):
                 raise
             except Exception as error:  # a fault of the capture's own: the function runs as it is, and says why
                 why = internal(error, place(self.code, tracer.offset()))
+                why.of_sizes = True
                 self.note_break(why)
-                return self.give_in(tracer, len(args), why)
+                return self.give_in(tracer, args, why)
             finally:
                 tracer.stop()
                 tracer.let_go()
@@ -276,7 +233,7 @@ class Compiled:
                 _C.set_autocast_dtype("cpu", saved[2])
                 if not strata.equal(strata.get_rng_state(), saved[3]):
                     strata.set_rng_state(saved[3])
-        return self.give_in(tracer, len(args), why or Break("too many breaks"))
+        return self.give_in(tracer, args, why or Break("too many breaks"))
 
     def note_break(self, why: Break) -> None:
         why.__traceback__ = why.__context__ = None  # these hold the capture, and all that it read
@@ -285,11 +242,18 @@ class Compiled:
         if self.options.fullgraph:
             raise Unsupported(f"compile(fullgraph=True): {self.function.__qualname__} is not one graph\n{why.text()}") from None
 
-    def give_in(self, tracer: Tracer, count: int, why: Break) -> Entry:
+    def give_in(self, tracer: Tracer, args: tuple, why: Break) -> Entry:
         """An entry for what runs as it is: the guards say when that was found out."""
-        entry = Entry("native", tracer.guards.compile(count), None, tracer.guards)
+        entry = Entry("native", tracer.guards.compile(len(args)), None, tracer.guards)
         entry.stops = why
+        if tracer.program is not None and tracer.program.symbols:
+            entry.family = self.family_of(tracer, True)
+            if why.of_sizes:
+                entry.family.only = entry.check.key(args)
         return entry
+
+    def family_of(self, tracer: Tracer, native: bool = False) -> Family:
+        return Family(tracer.program, tracer.guards, native, self.options, self.function.__qualname__)
 
     def attempt(self, table: Table, args: tuple, tracer: Tracer, why: Break | None) -> Entry:
         tracer.guards.add("is", const(self.function).attr("__code__"), self.code)
@@ -310,6 +274,9 @@ class Compiled:
             emitter = Emitter(tracer, shared)
             lines, outputs = emitter.body(frame, result, len(args))
         training.watch_optimizers(tracer)
+        program = tracer.program if tracer.program is not None and tracer.program.symbols else None
+        slots = [program.slot_of(t) for t in outputs] if program is not None else []
+        bases = roots([*tracer.region.inputs, *outputs])
         graph = None
         if tracer.region.count() or outputs:
             region = tracer.region.end(outputs)
@@ -321,12 +288,25 @@ class Compiled:
             region, run = None, None
         tracer.finish_guards()
         check = tracer.guards.compile(len(args))
-        body, text = function_of(lines, len(args), emitter.text.constants, run, self.function.__qualname__)
-        if run is not None and lines == [f"t = graph({', '.join(f'a{i}' for i in range(len(args)))})", "return t[0]"]:
+        constants = emitter.text.constants
+        numbers = tracer.program.now if tracer.program is not None else {}
+        body, text = function_of(lines, len(args), {**constants, **numbers}, run, self.function.__qualname__)
+        code = body.__code__
+        alone = run is not None and lines == [f"t = graph({', '.join(f'a{i}' for i in range(len(args)))})", "return t[0]"]
+        if alone:
             body = single(graph) or body
         entry = Entry("graph", check, body, tracer.guards)
         entry.text, entry.region, entry.graph = text, region, graph
         entry.stops = why if tracer.stopped else None
+        if program is not None:
+            program.check()
+            entry.family = family = self.family_of(tracer)
+            family.finish(slots, bases, region, code, constants, alone)
+            key = check.key(args)
+            if why is not None and why.of_sizes:
+                family.only = key
+            if key is not None:
+                check.put(key, body, BOUND)
         if logs("bytecode"):
             tell("bytecode", f"{self.function.__qualname__} from offset {table.offset}\n{text}")
         if logs("guards"):

@@ -20,8 +20,10 @@ _STATE = ("grad mode", "inference mode", "default dtype", "autocast", "default d
 global_state = _C._global_state  # what operators read of the thread and the process
 
 
-def tensor_spec(t: Any) -> tuple:
-    return (type(t), tuple(t.shape), t.stride(), t.dtype, t.device, t.requires_grad, t.is_leaf, t.is_inference())
+def tensor_spec(t: Any, open_dims: Any = ()) -> tuple:
+    """What must be so of a tensor. The sizes of open dims may be any but 0 and 1; strides are not compared then."""
+    shape = tuple(None if i in open_dims else n for i, n in enumerate(t.shape))
+    return (type(t), shape, t.stride(), t.dtype, t.device, t.requires_grad, t.is_leaf, t.is_inference())
 
 
 def tensor_misfit(t: Any, spec: tuple) -> str:
@@ -37,9 +39,14 @@ def tensor_misfit(t: Any, spec: tuple) -> str:
         return f"requires_grad mismatch. expected requires_grad={int(grad)}, actual requires_grad={int(t.requires_grad)}"
     if len(shape) != t.dim():
         return f"rank mismatch. expected {len(shape)}, actual {t.dim()}"
+    if None in shape:
+        for i, (a, b) in enumerate(zip(shape, t.shape, strict=True)):
+            if a is None and b < 2:
+                return f"size {b} at index {i} has an entry of its own"
+        stride = t.stride()
     for what, then, now in (("size", shape, t.shape), ("stride", stride, t.stride())):
         for i, (a, b) in enumerate(zip(then, now, strict=True)):
-            if a != b:
+            if a != b and a is not None:
                 return f"{what} mismatch at index {i}. expected {a}, actual {b}"
     if t.is_leaf != leaf:
         return f"is_leaf mismatch. expected {leaf}, actual {t.is_leaf}"
@@ -104,7 +111,7 @@ def _same_plain(a: Any, b: Any) -> bool:
 _STEPS = {"arg": 0, "const": 1, "dict item": 2, "item": 3, "dict of": 4, "attr": 5}
 _CHECKS = {
     "is": 16, "type": 17, "equal": 18, "len": 19, "lacks": 20, "tensor": 21, "class": 22, "watch": 23, "state": 24, "same": 25,
-    "distinct": 26, "ask": 27,
+    "distinct": 26, "ask": 27, "int": 28,
 }  # fmt: skip
 
 
@@ -175,6 +182,8 @@ class Guard:
 
     def __repr__(self) -> str:
         shown = repr(self.expected)
+        if self.kind == "int":
+            return f"{self.source} int, not 0 or 1"
         if self.kind == "distinct":
             shown = ", ".join(map(repr, self.expected))
         return f"{self.source or ''} {self.kind} {shown if len(shown) < 100 else shown[:97] + '...'}".strip()
@@ -197,9 +206,25 @@ class GuardList:
     def compile(self, count: int) -> Callable[..., bool]:
         """The one function of the conditions, for calls of `count` arguments."""
         program = Program()
-        for guard in sorted(self.guards, key=lambda g: g.source is None and g.kind != "distinct"):
+        for guard in self.in_order():
             program.check(guard)
         return _C._Guards(tuple(program.steps), count, same_constant)
+
+    def in_order(self) -> list[Guard]:
+        return sorted(self.guards, key=lambda g: g.source is None and g.kind != "distinct")
+
+    def layout(self) -> list[tuple]:
+        """What the numbers of a call's key are: (a source's identity, its dim or -1); strides are (..., None)."""
+        found: list[tuple] = []
+        for guard in self.in_order():
+            if guard.kind == "int":
+                found.append((guard.source.identity(), -1))
+            elif guard.kind == "tensor" and None in guard.expected[1]:
+                for dim, n in enumerate(guard.expected[1]):
+                    if n is None:
+                        found.append((guard.source.identity(), dim))
+                    found.append((guard.source.identity(), None))
+        return found
 
     def failed(self, args: tuple) -> str:
         """Which condition does not hold for these arguments, in words."""
@@ -213,6 +238,8 @@ class GuardList:
             value = value_of(guard.source, args) if guard.source is not None else None
             if guard.kind == "tensor" and isinstance(value, strata.Tensor):
                 return f"{guard.source}: {tensor_misfit(value, guard.expected)}"
+            if guard.kind == "int":
+                return f"{guard.source}: expected an int other than 0 and 1, actual {value!r}"
             if guard.kind == "equal":
                 return f"{guard.source}: expected {guard.expected!r}, actual {value!r}"
             if guard.kind == "len":

@@ -14,8 +14,9 @@ import types
 import strata
 from strata import _C
 
-from . import polyfills, values
+from . import instances, polyfills, sizes, values
 from .reasons import Break
+from .sizes import Sym, best, has_sym
 from .values import Generator
 
 TYPE_CHECKING = False
@@ -52,6 +53,7 @@ _PURE = {
 }
 _PURE |= {f for f in vars(math).values() if callable(f)}
 _PURE |= {f for name, f in vars(operator).items() if callable(f) and not name.startswith("_")}
+_OF_NUMBERS = {int, float, max, min, round, abs, pow, divmod, *(f for f in vars(math).values() if callable(f))}
 _STRUCTURE = {list, tuple, dict, set, frozenset, zip, enumerate, reversed, collections.OrderedDict, collections.deque}
 _STRUCTURE |= {f for name, f in vars(itertools).items() if isinstance(f, type) and name not in ("count", "cycle", "_grouper", "_tee")}
 _STRUCTURE |= {itertools.count}
@@ -128,6 +130,12 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         return collections.defaultdict(args[0])
     if function in _STATE_READS:
         return tracer.native(function, *args, **kwargs)
+    if has_sym(args) and function in _OF_NUMBERS:
+        found = best(function, args) if function in (max, min) and not kwargs else None
+        if found is not None:
+            return found
+        if function not in (max, min) and not kwargs and all(type(a) in (Sym, int, float, bool) for a in args):
+            return tracer.native(next(sizes.syms(args)).program.lift, function, args)
     if function not in _PURE:
         home = getattr(function, "__module__", None) or getattr(getattr(function, "__objclass__", None), "__name__", "")
         raise Break(f"the builtin {home + '.' if home else ''}{name_of(function)} may have effects, or reads what is not guarded")
@@ -138,7 +146,7 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         if function is len and not values.is_tensor(args[0]):
             return len(args[0])
         if function is len:
-            return tracer.native(len, args[0])
+            return tracer.size_of(args[0], 0) if args[0].dim() else tracer.native(len, args[0])
         raise Break(f"{name_of(function)}() reads a tensor's value", "keep values in tensors, or read them outside of what is compiled")
     if function is len:
         method = values.has_python_method(type(args[0]), ("__len__",))
@@ -199,6 +207,8 @@ def construct(tracer: Any, kind: type, args: tuple, kwargs: dict) -> Any:
     """An instance of one of strata's classes."""
     if kind in (strata.Size, strata.device) or is_mode(kind):
         tracer.check_simple((args, kwargs), kind.__name__)
+        if kind is strata.Size and has_sym(args):
+            return sizes.Sizes(args[0])
         return tracer.native(kind, *args, **kwargs)
     raise Break(f"a {kind.__name__} is made", "make it outside of what is compiled")
 
@@ -278,7 +288,7 @@ def _isinstance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
     for kind in kinds if isinstance(kinds, tuple) else (kinds,):
         if isinstance(kind, type) and values.has_python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in ("abc", "enum", "typing", "strata.nn.parameter"):
             raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")
-    return tracer.native(isinstance, value, kinds)
+    return tracer.native(isinstance, sizes.stand_in(value), kinds)
 
 
 def _getattr(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
@@ -349,6 +359,7 @@ def _search(tracer: Any, values_: Any, wanted: bool) -> bool:
 def _leave(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
     if args[0] is not None:
         tracer.entered.remove(args[0])
+        tracer.do(instances.leave, args[0])
     tracer.native(leave, *args)
 
 
@@ -372,11 +383,13 @@ def _factory(function: Any) -> Callable:
                 return tracer.call_operator(function, args, kwargs)
             raise Break(f"{function.__name__} of values of tensors", "strata.stack keeps them in the graph")
         tracer.check_simple((args, kwargs), function.__name__)
-        made = tracer.native(_C._unrecorded, function, args, kwargs)
+        made = tracer.native(_C._unrecorded, function, sizes.concrete(args), sizes.concrete(kwargs))
         if made.requires_grad:
             raise Break("a tensor that requires a gradient is made")
         tracer.fresh_inputs.append((made, function, args, kwargs))
         tracer.region.input(made, f"{function.__name__}()")
+        if tracer.program is not None:
+            tracer.program.fresh(made, function, args, kwargs, f"{function.__name__}()")
         tracer.keep.append(made)
         return made
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from . import values
 from .guards import class_lookup
 from .reasons import Break
+from .sizes import Sizes, Sym, settled, stand_in
 from .values import Generator
 
 TYPE_CHECKING = False
@@ -17,16 +18,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_JOINS = ("add", "iadd", "mul", "imul")  # what does not look at the elements of lists and tuples
 _DATA_DEPENDENT = "strata.where, or a mask, keeps the choice in the graph"
 
 
 def _method(kind: type, name: str) -> Any:
     found = class_lookup(kind, name)
-    return found if isinstance(found, types.FunctionType) else None
+    return found if isinstance(found, types.FunctionType) and kind not in (Sym, Sizes) else None
 
 
 class Operators:
     def same(self, a: Any, b: Any) -> bool:
+        if (type(a) is Sym and type(stand_in(b)) in (int, float)) or (type(b) is Sym and type(a) in (int, float)):
+            return settled(a) is settled(b)
         return a is b
 
     def truth(self, value: Any) -> bool:
@@ -70,6 +74,8 @@ class Operators:
             if not self.is_native(value) and not isinstance(value, (tuple, type, types.FunctionType, types.ModuleType)):
                 return self.binary_by_methods(name, a, b)
         if self.has_tensor(a) or self.has_tensor(b):
+            if name in _JOINS and not values.is_tensor(a) and not values.is_tensor(b):
+                return self.native(function, a, b)
             return self.call_operator(function, (a, b))
         self.check_simple((a, b), name)
         return self.native(function, a, b)

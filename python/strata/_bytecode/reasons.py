@@ -13,12 +13,13 @@ class Break(Exception):
     """An operation that cannot be captured: it runs as it is, and what follows is captured anew.
 
     reason: what it is. hint: what to write instead, if anything. place: where, as decode.place tells it. while_: a function that
-    says whether the reason still holds.
+    says whether the reason still holds. of_sizes: it may hold for the sizes of this capture alone.
     """
 
-    def __init__(self, reason: str, hint: str = "", while_: Any = None):
+    def __init__(self, reason: str, hint: str = "", while_: Any = None, of_sizes: bool = False):
         super().__init__(reason)
         self.reason, self.hint, self.place, self.while_ = reason, hint, "", while_
+        self.of_sizes = of_sizes
 
     def text(self) -> str:
         parts = [f"Graph break: {self.reason}"]
@@ -35,6 +36,18 @@ class Restart(Exception):
     def __init__(self, step: int, why: Break):
         super().__init__(step)
         self.step, self.why = step, why
+
+
+class Fixed(Exception):
+    """A capture that cannot have symbolic sizes begins again without; with them, where `again`."""
+
+    def __init__(self, reason: str, again: bool = False):
+        super().__init__(reason)
+        self.again = again
+
+
+class SizeViolation(ValueError):
+    """A dim that was marked as dynamic is none, or is not in its range."""
 
 
 class Unsupported(RuntimeError):

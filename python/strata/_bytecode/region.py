@@ -120,8 +120,12 @@ class Region(Graph):
         for slot in modes.slots:
             if slot.name == "momentum":
                 tracer.guards.add("call", None, lambda slot=slot: (slot.read() == 0) == (slot.first == 0))
+        self.settle()
+
+    def settle(self) -> None:
+        """Lets go of what guards look after."""
         self.known_inputs = []
-        modes.numbers = []  # the optimisers' dicts are watched
+        self._modes.numbers = []  # the optimisers' dicts are watched
 
 
 def compiled(region: Region, numerics: str) -> CompiledGraph:

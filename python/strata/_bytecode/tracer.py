@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import types
 
+import strata
 from strata import _C
 
 from . import values
@@ -15,11 +16,15 @@ from .guards import GuardList, global_state, tensor_spec
 from .operators import Operators
 from .reasons import Break, Restart
 from .region import Region
+from .seen import Seen, marks_of
+from .sizes import Sizes, has_sym
 from .sources import Source, const
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
+
+    from .program import Program
 
 MAX_STEPS = 2_000_000
 
@@ -33,11 +38,15 @@ class Raised(Exception):
 
 
 class Tracer(Attributes, Calls, Operators):
-    """stop_at: the number of the outermost frame's step before which the capture ends, if it must."""
+    """stop_at: the number of the outermost frame's step before which the capture ends, if it must. seen: which sizes and ints become
+    symbols; program: what is done with them, where it is recorded."""
 
     errors = (Raised,)
 
-    def __init__(self, stop_at: int | None):
+    def __init__(self, stop_at: int | None, seen: Seen, program: Program | None):
+        self.seen, self.program = seen, program
+        if program is not None:
+            program.where, program.outside = self.line, lambda t: not self.region.made(t)
         self.region = Region()
         self.guards = GuardList()
         self.guards.add("state", None, global_state())
@@ -160,6 +169,11 @@ class Tracer(Attributes, Calls, Operators):
     def load(self, value: Any, source: Source) -> Any:
         """A value that is read from a source: guarded by what it is. Containers become copies, which stand for them."""
         kind = type(value)
+        if kind is int and self.seen.open_int(value, source, self.program is not None):
+            self.guards.add("int", source, None)
+            return self.program.open_int(value, source)
+        if kind is strata.Size:
+            return self.load_size(value, source)
         if values.is_constant(value):
             self.guards.add("equal", source, value)
             return value
@@ -205,14 +219,25 @@ class Tracer(Attributes, Calls, Operators):
     def load_tensor(self, t: Any, source: Source) -> Any:
         if not values.is_plain_tensor(t):
             raise Break(f"a tensor of the class {type(t).__name__}", "classes of your own with __torch_function__ run as they are")
-        self.guards.add("tensor", source, tensor_spec(t))
+        name = repr(source)
+        known = not self.region.input(t, name)  # native code used it before
+        dims = [] if known else self.seen.open_dims(t, source, self.program is not None)
+        self.guards.add("tensor", source, tensor_spec(t, dims))
         if t._backward_hooks:
             raise Break("a tensor with backward hooks", "register hooks on what is outside of what is compiled")
         self.was_leaf[id(t)] = t.is_leaf
-        if not self.region.input(t, repr(source)):  # native code used it before
+        if known:
             self.guards.add("is", source, t)
+        elif self.program is not None:
+            self.program.input(t, source, name, dims, marks_of(t))
         self.tensor_inputs.append((t, source))
         return self.hold(t, source)
+
+    def load_size(self, value: Any, source: Source) -> Any:
+        self.guards.add("type", source, strata.Size)
+        self.guards.add("len", source, len(value))
+        items = [self.load(n, source.item(i)) for i, n in enumerate(value)]
+        return Sizes(items) if has_sym(items) else value
 
     def load_tuple(self, value: tuple, source: Source) -> Any:
         kind = type(value)
@@ -286,9 +311,10 @@ class Tracer(Attributes, Calls, Operators):
         """Of a number its value, which is guarded now."""
         if type(value) is not values.Number:
             return value
-        for source, known in value.sources():
-            self.guards.add("equal", source, known)
-        return value.value
+        if isinstance(value.parts, tuple):
+            sign, a, b = value.parts
+            return self.native(values.SIGNS[sign], self.settled(a), self.settled(b))
+        return self.load(value.value, value.parts)
 
     def settle(self, f: Frame) -> None:
         for i, value in enumerate(f.stack):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import strata
 from strata import _C, autograd
 
-from . import values
+from . import instances, values
 from .reasons import Break
+from .sizes import concrete
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def _backward(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     tracer.say_where()
     for value in (*args[1:], *kwargs.values()):
         tracer.check_operand(value, "backward")
+    tracer.do(instances.backward, args, kwargs)
+    args, kwargs = concrete((args, kwargs))
     try:
         strata.Tensor.backward(*args, **kwargs)
     except Exception as error:
@@ -40,10 +43,12 @@ def _grad(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     for value in (*args, *kwargs.values()):
         tracer.check_operand(value, "grad")
     try:
-        found = autograd.grad(*args, **kwargs)
+        found = autograd.grad(*concrete(args), **concrete(kwargs))
     except Exception as error:
         raise Break(f"autograd.grad raised {type(error).__name__}: {error}") from None
     tracer.keep.append(found)
+    if tracer.program is not None:
+        return tracer.program.operator(autograd.grad, args, kwargs, found, (), "grad")
     return found
 
 
@@ -83,6 +88,7 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
     tracer.optimizers.append(optimizer)
     tracer.say_where()
     before = {p: dict(state) for p, state in optimizer.state.items()}
+    tracer.do(instances.step_optimizer, optimizer, function, args, kwargs)
     error = None
     try:
         with strata.no_grad():

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import collections
 import functools
+import operator
 import types
 
 import strata
 from strata import _C
+
+from .sizes import Sizes, Sym
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 CONSTANTS: set[type] = {
     int, float, bool, complex, str, bytes, type(None), type(...), type(NotImplemented), range, slice,
-    strata.dtype, strata.device, strata.layout, strata.memory_format, strata.Size,
+    strata.dtype, strata.device, strata.layout, strata.memory_format, strata.Size, Sym, Sizes,
 }  # fmt: skip
 COPIED = (list, dict, set, collections.OrderedDict, collections.defaultdict, collections.deque)
 BUILTIN_FUNCTIONS = (
@@ -136,16 +139,8 @@ class Number:
     def __eq__(self, other: object) -> bool:
         raise AssertionError("a number that is not settled")
 
-    def sources(self) -> Any:
-        """(source, value) of all that it is computed from."""
-        if not isinstance(self.parts, tuple):
-            yield self.parts, self.value
-            return
-        for part in self.parts[1:]:
-            if isinstance(part, Number):
-                yield from part.sources()
 
-
+SIGNS = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 COUNTS = {"add": "+", "sub": "-", "mul": "*", "iadd": "+", "isub": "-", "imul": "*"}
 
 

@@ -1,0 +1,21 @@
+// Guards of compiled functions, as what asks them sees them.
+#pragma once
+#include "bind/tensor/tensor.h"
+
+namespace strata::py {
+
+struct GuardsAnswer {
+  bool hold;      // for these arguments, as far as it is known
+  PyObject* run;  // where sizes are open: what to call, borrowed; null where these sizes are new
+};
+GuardsAnswer ask_guards(PyObject* guards, PyObject* const* args, Py_ssize_t count);
+bool have_open_sizes(PyObject* guards);
+
+void init_dispatcher(PyObject* module);
+
+inline void add_type(PyObject* module, const char* name, PyTypeObject& type) {
+  if (PyType_Ready(&type)) throw PythonError();
+  if (PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(&type))) throw PythonError();
+}
+
+}  // namespace strata::py

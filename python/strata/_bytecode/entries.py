@@ -1,0 +1,102 @@
+"""Entries of a compiled function (guards, and a stretch that they guard), and tables of them."""
+
+from __future__ import annotations
+
+import threading
+
+from .frame import NULL, UNBOUND, Frame
+from .instances import BOUND, Family
+from .seen import Seen
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .entry import Compiled
+    from .reasons import Break
+
+NATIVE = object()  # where a function runs as it is
+capture_lock = threading.RLock()  # shapes are recorded by one thread at a time, as Python runs
+
+
+class Entry:
+    """Guards, and what to call where they hold. kind: "graph", or "native" where the place cannot be captured."""
+
+    def __init__(self, kind: str, check: Callable, run: Callable | None, guards: Any):
+        self.kind, self.check, self.run, self.guards = kind, check, run, guards
+        self.text = ""
+        self.region: Any = None
+        self.graph: Any = None
+        self.stops: Break | None = None
+        self.family: Family | None = None  # where it is for many sizes
+
+    def select(self, args: tuple) -> Any:
+        """What to call; NATIVE where the function runs as it is, None where the entry is not for these arguments."""
+        if self.family is None:
+            return (self.run or NATIVE) if self.check(*args) else None
+        key = self.check.key(args)
+        if key is None:
+            return None
+        found = self.check.get(key)
+        if found is NotImplemented:
+            with capture_lock:
+                found = self.check.get(key)
+                if found is NotImplemented:
+                    found = self.family.make(key, args)
+                    if found is True:
+                        return NATIVE
+                    self.check.put(key, found, BOUND)
+        return found
+
+    def why_not(self, args: tuple) -> str:
+        """The condition that does not hold for these arguments."""
+        failed = self.guards.failed(args)
+        if failed or self.family is None:
+            return failed
+        return self.family.refusals.get(self.check.key(args), "")
+
+
+class Table:
+    """The entries of one place in a function: its start, or where a break left off.
+
+    `bound` and `filled` say which locals and values of the stack have a value; these are the arguments of the entries.
+    """
+
+    def __init__(self, owner: Compiled, offset: int, bound: tuple[bool, ...], filled: tuple[bool, ...]):
+        self.owner, self.offset, self.bound, self.filled = owner, offset, bound, filled
+        self.entries: list[Entry] = []
+        self.pairs: list[tuple] = []  # of the same, guards and what to call, for calls from C
+        self.gave_up = False
+        self.seen = Seen(owner.options.dynamic)
+
+    def add(self, entry: Entry) -> None:
+        """The newest is asked first."""
+        self.entries.insert(0, entry)
+        self.pairs.insert(0, (entry.check, entry.run))
+
+    def clear(self) -> None:
+        self.entries.clear()
+        self.pairs.clear()
+        self.seen.clear()
+        self.gave_up = False
+
+    def find(self, args: tuple) -> Any:
+        """What to call, as an entry's select gives it."""
+        for entry in self.entries:
+            found = entry.select(args)
+            if found is not None:
+                return found
+        return None
+
+    def frame(self, machine: Any, args: list) -> Frame:
+        """The state that these arguments stand for."""
+        owner = self.owner
+        frame = Frame(machine, owner.code, owner.function.__globals__, owner.function)
+        frame.closure = owner.function.__closure__ or ()
+        values_ = iter(args)
+        frame.locals = [next(values_) if has else UNBOUND for has in self.bound]
+        frame.locals += [UNBOUND] * (len(frame.names) - len(frame.locals))
+        frame.stack = [next(values_) if has else NULL for has in self.filled]
+        frame.jump(self.offset)
+        return frame
