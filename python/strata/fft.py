@@ -4,6 +4,7 @@ both ways ("ortho"); `n` and `s` cut a dim or fill it with zeros first."""
 from __future__ import annotations
 
 import builtins
+import itertools
 import math
 
 import strata
@@ -137,7 +138,7 @@ def _sizes(x: Tensor, s: Sequence[int] | None, dim: Sequence[int] | int | None) 
             raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.dim()} dimensions.")
         dims = list(range(x.dim())) if s is None else list(range(x.dim() - len(s), x.dim()))
     else:
-        dims = [_dim(x, d) for d in dim]
+        dims = [_dim(x, d) for d in itertools.islice(dim, x.dim() + 1)]  # one too many is twice the same
     if len(builtins.set(dims)) != len(dims):
         raise RuntimeError("FFT dims must be unique")
     if s is not None and len(s) != len(dims):

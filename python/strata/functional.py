@@ -214,6 +214,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     else:
         if not isinstance(dims, (tuple, list)) or len(dims) != 2:
             raise ValueError(f"tensordot: dims: expected a number or two lists of dims, one for each operand, got {dims!r}")
+        if not all(isinstance(d, (int, tuple, list)) for d in dims):
+            raise TypeError(f"tensordot: dims: expected numbers or lists of dims, got {dims!r}")
         dims_a, dims_b = ([d] if isinstance(d, int) else list(d) for d in dims)
     return _table("tensordot")(a, b, dims_a, dims_b, **({} if out is None else {"out": out}))
 

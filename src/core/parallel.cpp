@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 
 #include "base/error.h"
+
+extern "C" __attribute__((weak)) void kmp_set_defaults(const char* settings);  // libomp's; other runtimes have none
 
 namespace strata {
 
@@ -32,6 +35,19 @@ struct Thread {
 };
 thread_local Thread this_thread;
 
+// How libomp's threads wait, unless the environment says it. By default they yield with every look, and the scheduler
+// leaves the threads of a region on one core, where they give way to each other: a region of 7 us takes 45. So they
+// only yield where there are more threads than cores, and sleep after 5 ms without work, for the sake of other
+// processes.
+void settle_waiting() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (!kmp_set_defaults) return;
+    if (!std::getenv("KMP_USE_YIELD")) kmp_set_defaults("KMP_USE_YIELD=2");
+    if (!std::getenv("KMP_BLOCKTIME") && !std::getenv("OMP_WAIT_POLICY")) kmp_set_defaults("KMP_BLOCKTIME=5");
+  });
+}
+
 // Thrown on a thread whose region has an error already; never seen outside of it.
 struct Stopped {};
 
@@ -50,6 +66,7 @@ void check_interrupt() { check_interrupt_at(Clock::now()); }
 int num_threads() {
   int n = threads_.load(std::memory_order_relaxed);
   if (STRATA_UNLIKELY(n == 0)) {
+    settle_waiting();
     n = omp_get_max_threads();
     threads_.store(n, std::memory_order_relaxed);
   }
@@ -58,6 +75,7 @@ int num_threads() {
 
 void set_num_threads(int n) {
   STRATA_CHECK(n > 0, "set_num_threads: expected a positive integer, got ", n);
+  settle_waiting();
   threads_.store(n, std::memory_order_relaxed);
 }
 

@@ -87,7 +87,7 @@ SpaceLaunch::Row SpaceLaunch::row_to_fetch(const Loops& loops) const {
     if (o.dims != 2 || o.range[0] != loops.range[loops.split] || !form_.range[o.range[1]].named) continue;
     const int64_t *stride = loops.stride, width = operand_[k].width, bytes = extent_[o.range[1]] * width;
     for (int j = 0; j < k; ++j) stride += form_.operand[j].dims;
-    if (stride[1] != 1 || bytes > 2 * kFetched || loops.volume / turns * kLine < bytes) continue;
+    if (stride[1] != 1 || bytes == 0 || bytes > 2 * kFetched || loops.volume / turns * kLine < bytes) continue;
     return {k, bytes, stride[0] * width, std::max<int64_t>(1, kFetched / std::max(bytes, kLine))};
   }
   return {};

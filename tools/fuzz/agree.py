@@ -73,7 +73,7 @@ def ways(call: Call, device: str) -> list[tuple[str, bool, int, str]]:
     # Copies are leaves of their own and share nothing.
     if s.how != "class" and not name.startswith((*BY_MEMORY, "detach_", "dim_order", "storage_offset")) and not (s.path.startswith(STEPWISE) and "expand" in text) and not any(h in text for h in HELPERS) and not (writes(call) and "requires_grad_" in text):
         found.append(("layout", True, 1, "cpu"))
-    if "arange(" in text:
+    if "arange(" in text and name != "data_ptr":
         found.append(("threads", False, 2, "cpu"))
     return found
 

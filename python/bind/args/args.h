@@ -101,6 +101,8 @@ Device to_Device(PyObject* o);  // strata.device or str
 std::optional<Device> to_DeviceOpt(PyObject* o);
 MemoryFormat to_Format(PyObject* o);
 std::optional<MemoryFormat> to_FormatOpt(PyObject* o);
+// Of a function that converts its own arguments; the error names it.
+std::optional<MemoryFormat> format_argument(const char* function, PyObject* o);
 Generator to_Generator(PyObject* o);
 Tensor out_item(PyObject* tuple, int i, int count);  // out=(a, b)
 // A factory's dtype and device beside its out=: they must be out's; no dtype means out's.

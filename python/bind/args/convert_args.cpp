@@ -214,6 +214,13 @@ std::optional<MemoryFormat> to_FormatOpt(PyObject* o) {
   return absent(o) ? std::nullopt : std::optional<MemoryFormat>(to_Format(o));
 }
 
+std::optional<MemoryFormat> format_argument(const char* function, PyObject* o) {
+  if (!absent(o) && Py_TYPE(o) != memory_format_type)
+    raise(PyExc_TypeError,
+          str_cat(function, "(): argument 'memory_format' must be strata.memory_format, not ", Py_TYPE(o)->tp_name));
+  return to_FormatOpt(o);
+}
+
 Generator to_Generator(PyObject* o) {
   if (absent(o)) return Generator();
   if (!PyObject_TypeCheck(o, generator_type))

@@ -33,7 +33,7 @@ PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* 
 PyObject* is_contiguous(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
   PyObject* v[1] = {};
   read_args("is_contiguous", {"memory_format"}, 1, v, args, n, kw);
-  return wrap(tensor_of(self).is_contiguous(v[0] ? to_Format(v[0]) : MemoryFormat::Contiguous));
+  return wrap(tensor_of(self).is_contiguous(format_argument("is_contiguous", v[0]).value_or(MemoryFormat::Contiguous)));
 }
 
 template <auto F>

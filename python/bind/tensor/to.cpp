@@ -90,21 +90,21 @@ PyObject* tensor_to(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyO
     if (!is_dtype(v[TypeArg])) wrong("dtype", "strata.dtype", v[TypeArg]);
     dtype = to_DType(v[TypeArg]);
   }
-  return result(self,
-                converted(t, dtype, device, flag("to", "non_blocking", v[NonBlocking]), flag("to", "copy", v[Copy]),
-                          given(v[Format]) ? to_FormatOpt(v[Format]) : std::nullopt));
+  return result(self, converted(t, dtype, device, flag("to", "non_blocking", v[NonBlocking]),
+                                flag("to", "copy", v[Copy]), format_argument("to", v[Format])));
 }
 
 PyObject* convert_method(PyObject* self, DType dtype, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   PyObject* v[1] = {};
   read_args(traits(dtype).name, {"memory_format"}, 0, v, args, nargs, kwnames);
-  return result(self, converted(tensor_of(self), dtype, std::nullopt, false, false, to_FormatOpt(v[0])));
+  return result(
+      self, converted(tensor_of(self), dtype, std::nullopt, false, false, format_argument(traits(dtype).name, v[0])));
 }
 
 PyObject* tensor_cpu(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
   PyObject* v[1] = {};
   read_args("cpu", {"memory_format"}, 0, v, args, nargs, kwnames);
-  return result(self, converted(tensor_of(self), std::nullopt, Device{}, false, false, to_FormatOpt(v[0])));
+  return result(self, converted(tensor_of(self), std::nullopt, Device{}, false, false, format_argument("cpu", v[0])));
 }
 
 PyObject* tensor_type(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {

@@ -23,6 +23,8 @@ def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
     """The arguments of a factory (device, dtype, memory_format) among others. TypeError where one is given twice."""
     if kwargs is None:
         return {}
+    if not isinstance(kwargs, dict):
+        raise TypeError(f"factory_kwargs: kwargs: expected a dict or None, got {type(kwargs).__name__}")
     simple = {name: kwargs[name] for name in ("device", "dtype", "memory_format") if name in kwargs}
     for name, value in kwargs.get("factory_kwargs", {}).items():
         if name in simple:

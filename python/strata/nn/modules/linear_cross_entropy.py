@@ -55,6 +55,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if not 0.0 <= label_smoothing <= 1.0:
             raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
+        if not isinstance(out_features, (tuple, list)):
+            raise TypeError(f"LinearCrossEntropyLoss: out_features: expected a tuple of numbers, got {type(out_features).__name__}")
         super().__init__(weight=weight, reduction=reduction)
         self.num_classes = num_classes
         self.out_features = out_features
