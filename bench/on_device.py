@@ -1,8 +1,8 @@
 """What a device's plugin does, beside the CPU: `python bench/on_device.py PLUGIN [--dtypes float32 bfloat16] [--every N]`.
 
 Bits: every operator's samples, forward and gradient, by the comparison of tests/device/test_operators.py; which of them went to
-the CPU and back. A small network trained for 20 steps with library calls off: losses and weights. GB/s of a few eager operators,
-and PyTorch's on the same machine where STRATA_TORCH names an interpreter that has it.
+the CPU and back. A small network trained for 20 steps with library calls off: losses and weights. GB/s and launches of a few
+operators, eager and compiled, and PyTorch's on the same machine where STRATA_TORCH names an interpreter that has it.
 """
 
 from __future__ import annotations
@@ -34,18 +34,28 @@ TIMED = {
 
 
 def gigabytes(module: str, device: str, sync: str) -> str:
-    """A program that prints GB/s of each timed line."""
+    """A program that prints, for each timed line, GB/s; of strata also those of the compiled graph, and launches of each."""
     return f"""
 import time, {module} as F
 wait = {sync}
-for shape, dtype, text, moves in {list(TIMED.values())!r}:
-    x = F.rand(shape, dtype=getattr(F, dtype), device={device!r})
-    run = eval("lambda: " + text, {{"F": F, "x": x}})
+def best_of(run):
     run(); wait()
     best = 1e9
     for _ in range(5):
         start = time.perf_counter(); run(); wait(); best = min(best, time.perf_counter() - start)
-    print(moves * x.numel() * x.element_size() / best / 1e9)
+    return best
+def launched(run):
+    before = F.cache.stats({device!r})["launches"]; run()
+    return F.cache.stats({device!r})["launches"] - before
+for shape, dtype, text, moves in {list(TIMED.values())!r}:
+    x = F.rand(shape, dtype=getattr(F, dtype), device={device!r})
+    f = eval("lambda x: " + text, {{"F": F}})
+    size = moves * x.numel() * x.element_size() / 1e9
+    told = [size / best_of(lambda: f(x))]
+    if {module!r} == "strata":
+        compiled = F.graph(f, x).compile()
+        told += [size / best_of(lambda: compiled(x)), launched(lambda: f(x)), launched(lambda: compiled(x))]
+    print(*told)
 """
 
 
@@ -133,10 +143,11 @@ def main() -> int:
         if python := os.environ.get("STRATA_TORCH"):
             theirs = subprocess.run([python, "-c", gigabytes("torch", name, "F.cuda.synchronize")], capture_output=True, text=True)
             print(theirs.stderr[-600:], end="")
-        peer = theirs.stdout.split() if theirs else []
-        for k, (label, value) in enumerate(zip(TIMED, ours.stdout.split())):
-            beside = f", PyTorch eager {float(peer[k]):.0f}: ratio {float(value) / float(peer[k]):.2f}" if k < len(peer) else ""
-            print(f"  {label}: {float(value):.0f} GB/s{beside}")
+        peer = [float(n) for n in theirs.stdout.split()] if theirs else []
+        for k, (label, line) in enumerate(zip(TIMED, ours.stdout.splitlines())):
+            value, compiled, launches, fewer = (float(n) for n in line.split())
+            beside = f"; PyTorch eager {peer[k]:.0f}: ratios {value / peer[k]:.2f} and {compiled / peer[k]:.2f}" if k < len(peer) else ""
+            print(f"  {label}: {value:.0f} GB/s in {launches:.0f} launches, compiled {compiled:.0f} in {fewer:.0f}{beside}")
     return 1 if failed else 0
 
 
