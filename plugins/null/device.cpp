@@ -24,6 +24,12 @@ struct Null {
   // The host's compiler keeps its programs itself.
   static const char* identity(int32_t) { return "the host's compiler"; }
   static bool offers(int32_t, const char* op) { return null::offers(op); }
+  using Operator = null::Operator;
+  static Operator find_operator(int32_t device, const char* name) { return null::find_operator(device, name); }
+  static bool run_operator(Queue* queue, Operator op, const StrataOperand* results, uint32_t result_count,
+                           const StrataOperand* arguments, uint32_t argument_count) {
+    return null::run_operator(queue, op, results, result_count, arguments, argument_count);
+  }
 
   static StrataDialect dialect() {
     StrataDialect d = sdk::host_dialect();

@@ -10,6 +10,9 @@
 //   "skip_barrier", "N": no item waits at the N-th barrier of its group
 //
 //   "hide", "aten::neg aten::exp": operators that the device does not offer
+//
+//   "library", "aten::mm": operators of the library that decline no case that they know; at first all decline.
+//   "fail_library", "N": the N-th run of one
 // It gives 0, or -1 for what it does not know.
 #include <atomic>
 #include <cstdlib>
@@ -23,11 +26,18 @@
 namespace null {
 
 namespace {
-std::atomic<int64_t> countdown[3];
+std::atomic<int64_t> countdown[4];
 std::atomic<int64_t> more{0}, failing{0};  // allocations behind the N-th
 std::atomic<int64_t> delay{0}, delay_copy{0}, skipped{0};
 std::mutex lock;
-std::set<std::string> hidden;
+std::set<std::string> hidden, libraries;
+
+void take_names(std::set<std::string>& to, const char* value) {
+  std::lock_guard<std::mutex> hold(lock);
+  to.clear();
+  std::stringstream names(value);
+  for (std::string name; names >> name;) to.insert(name);
+}
 }  // namespace
 
 // What it was, where that was more than 0; takes one away.
@@ -54,6 +64,11 @@ bool offers(const char* op) {
   return !hidden.count(op);
 }
 
+bool accepts(const char* op) {
+  std::lock_guard<std::mutex> hold(lock);
+  return libraries.count(op);
+}
+
 }  // namespace null
 
 extern "C" __attribute__((visibility("default"))) int32_t strata_null_control(const char* what, const char* value) {
@@ -73,13 +88,13 @@ extern "C" __attribute__((visibility("default"))) int32_t strata_null_control(co
     null::delay_copy = number;
   else if (std::strcmp(what, "skip_barrier") == 0)
     null::skipped = number;
-  else if (std::strcmp(what, "hide") == 0) {
-    std::lock_guard<std::mutex> hold(null::lock);
-    null::hidden.clear();
-    std::stringstream names(value);
-    for (std::string name; names >> name;) null::hidden.insert(name);
-  } else {
+  else if (std::strcmp(what, "fail_library") == 0)
+    null::countdown[int(null::Fault::Library)] = number;
+  else if (std::strcmp(what, "hide") == 0)
+    null::take_names(null::hidden, value);
+  else if (std::strcmp(what, "library") == 0)
+    null::take_names(null::libraries, value);
+  else
     return -1;
-  }
   return 0;
 }

@@ -19,12 +19,13 @@ int32_t devices();
 void check_device(int32_t device);  // throws where there is none of that number
 
 // ---- faults.cpp: what tests ask for
-enum class Fault { Allocation, Kernel, Bit };
+enum class Fault { Allocation, Kernel, Bit, Library };
 bool fails(Fault fault);    // whether this one shall; counts
 int64_t delay_us();         // of each piece of work of a queue
 int64_t delay_copy_us();    // of each copy
 int64_t skipped_barrier();  // the number of the barrier that items of groups walk through, from 1; 0: none
 bool offers(const char* op);
+bool accepts(const char* op);  // whether an operator of the library takes the cases that it knows
 
 // ---- memory.cpp: an address that nobody can read
 using Memory = char*;
@@ -77,6 +78,13 @@ class Event {
   struct State;
   std::shared_ptr<State> state_;  // tasks of queues may outlive the handle
 };
+
+// ---- library.cpp: matrix products whose sums go in order
+struct Product;
+using Operator = const Product*;
+Operator find_operator(int32_t device, const char* name);
+bool run_operator(Queue* queue, Operator op, const StrataOperand* results, uint32_t result_count,
+                  const StrataOperand* arguments, uint32_t argument_count);
 
 using Entry = void (*)(const uint64_t* arguments, int64_t first, int64_t past);
 

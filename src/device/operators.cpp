@@ -5,6 +5,7 @@
 
 #include "device/fallback.h"
 #include "device/launch.h"
+#include "device/library.h"
 #include "device/twins.h"
 #include "dispatch/boxed.h"
 #include "dispatch/info.h"
@@ -203,8 +204,10 @@ bool may_refuse(const Operator& op, const Stack& args) {
   return false;
 }
 
-// True where the operator ran on the device.
-bool run_by_launches(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
+// True where the operator ran on the device, by its library or by printed kernels.
+bool run_there(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
+  const bool offered = unit.offers(op.name), library = has_library(unit, op);
+  if (!offered && !library) return false;
   Twins twins(unit, Twins::Shapes);
   const Stack given = twins.of(stack);
   Told told(given);
@@ -223,6 +226,16 @@ bool run_by_launches(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
     if (apart) throw;
     return false;
   }
+  if (library && library_takes(unit, op, given, results)) {
+    ir::each_tensor(stack, [&](const Tensor& t) {
+      if (t.defined()) t.check_memory();
+    });
+    Stack made = twins.back(results);
+    run_library(unit, op, stack, made);
+    stack = std::move(made);
+    return true;
+  }
+  if (!offered) return false;
   if (!told.whole || !is_filled(op, told, given, results) || (told.empty() && may_refuse(op, given))) return false;
   twins.carry_over(op.schema(), stack);
   told.run(unit, twins);
@@ -237,7 +250,7 @@ void run_rescued(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
   const Stack given = stack;
   Stack copies = twins.of(given);
   try {
-    if (unit.offers(op.name) && run_by_launches(unit, op, d, stack)) return unit.synchronize();
+    if (run_there(unit, op, d, stack)) return unit.synchronize();
   } catch (const Error&) {
     stack = given;
   }
@@ -317,7 +330,7 @@ void run(Operator& op, Dispatch d, Stack& stack) {
     return call_like(op, stack);
   Unit& there = unit(device_of(stack, d.device));
   if (rescues()) return run_rescued(there, op, d, stack);
-  if (!there.offers(op.name) || !run_by_launches(there, op, d, stack)) run_on_host(there, op, stack);
+  if (!run_there(there, op, d, stack)) run_on_host(there, op, stack);
 }
 
 Allocator& allocator_of_type(int type, int index) { return unit({int8_t(type), int8_t(index)}); }

@@ -5,6 +5,7 @@
 #include "core/stream.h"
 #include "device/fallback.h"
 #include "device/launch.h"
+#include "device/library.h"
 #include "jit/compile/elsewhere.h"
 #include "jit/compile/launches.h"
 #include "lower/pass/split_rows.h"
@@ -162,7 +163,12 @@ class Program final : public jit::DeviceProgram {
 };
 
 [[maybe_unused]] const bool set =
-    (jit::set_device_backend({[](Device device, const std::string& op) { return unit(device).offers(op); }, rescues,
+    (jit::set_device_backend({[](Device device, const std::string& op) { return unit(device).offers(op); },
+                              [](Device device, const Operator& op, const Stack& args, const Stack& results) {
+                                Unit& u = unit(device);
+                                return has_library(u, op) && library_takes(u, op, args, results);
+                              },
+                              rescues,
                               [](Device device, std::vector<jit::DeviceKernel> kernels) {
                                 return std::shared_ptr<jit::DeviceProgram>(
                                     std::make_shared<Program>(unit(device), std::move(kernels)));

@@ -169,6 +169,15 @@ void Queue::launch(StrataKernel kernel, const KernelNest& nest, const Bound& b, 
   given();
 }
 
+void Queue::run(StrataOperator op, const std::vector<StrataOperand>& results,
+                const std::vector<StrataOperand>& arguments, const std::string& name) {
+  check(plugin_,
+        plugin_.table->operator_run(queue_, op, results.data(), uint32_t(results.size()), arguments.data(),
+                                    uint32_t(arguments.size())),
+        str_cat("its library's ", name));
+  given();
+}
+
 // ---- events
 
 Event::Event(const Plugin& plugin, Device device, bool timing) : plugin_(plugin), device_(device), timing_(timing) {

@@ -41,6 +41,8 @@ class Queue {
   // From another device, whose work is over; waits.
   void copy_from(StrataMemory to, Device device, StrataMemory from, int64_t offset, int64_t bytes);
   void launch(StrataKernel kernel, const KernelNest& nest, const Bound& bound, int64_t items, const Blame& by);
+  void run(StrataOperator op, const std::vector<StrataOperand>& results, const std::vector<StrataOperand>& arguments,
+           const std::string& name);
   // Waits; raises what went wrong since the last time, with the operator's name and the user's line.
   void synchronize();
   // Waits; what went wrong is raised by the next synchronize().

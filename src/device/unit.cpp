@@ -117,6 +117,16 @@ void Unit::launch(StrataKernel kernel, const KernelNest& k, const Bound& b, int6
   q.launch(kernel, k, b, items, by);
 }
 
+void Unit::run(StrataOperator op, const std::vector<StrataOperand>& results,
+               const std::vector<StrataOperand>& arguments, const std::string& name) {
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  Queue& q = queue();
+  for (const auto* list : {&results, &arguments})
+    for (const StrataOperand& o : *list)
+      if (o.memory) use(o.memory, q);
+  q.run(op, results, arguments, name);
+}
+
 // ---- devices
 
 namespace {

@@ -41,7 +41,12 @@ class Unit final : public Allocator {
   Queue& queue(int number);
   int next_queue();
 
+  // An operator of the plugin's library (device/library.h).
+  void run(StrataOperator op, const std::vector<StrataOperand>& results, const std::vector<StrataOperand>& arguments,
+           const std::string& name);
+
   Kernels& kernels() { return kernels_; }
+  OnceMap<std::string, StrataOperator>& library() { return library_; }  // by name; null: there is none
   const Plugin& plugin() const { return plugin_; }
   // Whether an operator may run here by printed kernels.
   bool offers(const std::string& op) const {
@@ -64,6 +69,7 @@ class Unit final : public Allocator {
   Memory memory_;
   Pinned pinned_;
   Kernels kernels_;
+  OnceMap<std::string, StrataOperator> library_;
 };
 
 // Of a device with a number, or (-1) the current one of its type. Raises for a number that there is not.

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define STRATA_SDK_MAJOR 0
-#define STRATA_SDK_MINOR 2
+#define STRATA_SDK_MINOR 3
 #define STRATA_DEVICE_SYMBOL "strata_device_v0"
 
 typedef enum StrataStatus {
@@ -37,6 +37,7 @@ typedef struct StrataQueueObject* StrataQueue;
 typedef struct StrataModuleObject* StrataModule;
 typedef struct StrataKernelObject* StrataKernel;
 typedef struct StrataEventObject* StrataEvent;
+typedef struct StrataOperatorObject* StrataOperator;
 
 /* How the device's language spells what kernels say. A text is `head`, functions, and entry points. Whatever compiles
  * it evaluates float arithmetic as written: no contraction, no reassociation, subnormal numbers kept. */
@@ -86,6 +87,47 @@ typedef struct StrataArgument {
   StrataMemory memory;
   uint64_t value; /* its first bytes */
 } StrataArgument;
+
+/* Elements of tensors. Of a bool: a byte that is 0 or 1; of a complex number: two parts. */
+typedef enum StrataType {
+  STRATA_BOOL,
+  STRATA_U8,
+  STRATA_I8,
+  STRATA_U16,
+  STRATA_I16,
+  STRATA_U32,
+  STRATA_I32,
+  STRATA_U64,
+  STRATA_I64,
+  STRATA_F16,
+  STRATA_BF16,
+  STRATA_F32,
+  STRATA_F64,
+  STRATA_C64,
+  STRATA_C128
+} StrataType;
+
+/* What a library operator takes and gives: an argument of its schema, or a result. */
+typedef enum StrataKind {
+  STRATA_NOTHING, /* None */
+  STRATA_TENSOR,
+  STRATA_INTEGER, /* `integer`; of a bool 0 or 1. `real` has it, too */
+  STRATA_REAL,    /* `real` */
+  STRATA_INTEGERS /* `dims` of them at `sizes` */
+} StrataKind;
+
+typedef struct StrataOperand {
+  uint32_t size;
+  uint32_t kind; /* StrataKind */
+  uint32_t type; /* StrataType, of a tensor */
+  uint32_t dims;
+  StrataMemory memory;
+  uint64_t offset;        /* of the first element, in bytes */
+  const int64_t* sizes;   /* of each dim */
+  const int64_t* strides; /* in elements; 0 and overlapping ones come */
+  int64_t integer;
+  double real;
+} StrataOperand;
 
 typedef struct StrataDevice {
   uint32_t size;
@@ -165,6 +207,19 @@ typedef struct StrataDevice {
    * of the host. */
   StrataStatus (*peer_copy)(StrataQueue queue, StrataMemory to, uint64_t to_offset, int32_t device, StrataMemory from,
                             uint64_t from_offset, uint64_t bytes);
+
+  /* Operators of a library of the device, by the names and schemas of the operator table ("aten::mm"), those that write
+   * nothing. Both or none: without them operators run by the core's printed kernels. operator_find is asked once a name
+   * and device: UNSUPPORTED where there is none. What it gives lives as long as the process.
+   *
+   * operator_run gives the work to the queue, as a launch. Results are new memory of the sizes and strides that the
+   * operator has on the CPU, and overlap nothing. UNSUPPORTED declines: nothing was given to the queue, and the printed
+   * kernels (or the CPU) do it. A queue that is null only asks, with memory that is null, too: OK or UNSUPPORTED, and
+   * a case that was accepted so is not declined later. No bits are promised; programs switch libraries off where they
+   * want those of printed kernels. */
+  StrataStatus (*operator_find)(int32_t device, const char* name, StrataOperator* op);
+  StrataStatus (*operator_run)(StrataQueue queue, StrataOperator op, const StrataOperand* results,
+                               uint32_t result_count, const StrataOperand* arguments, uint32_t argument_count);
 } StrataDevice;
 
 /* What a plugin may call. */

@@ -37,6 +37,11 @@
 //     static const char* identity(int32_t device);          // each process compiles anew
 //     static bool offers(int32_t device, const char* op);   // all
 //     static void start();                                  // throws where the device can't work
+//     using Operator = ...;                                 // a pointer; operators of a library
+//     static Operator find_operator(int32_t device, const char* name);  // null: none
+//     // False declines. A queue that is null only asks.
+//     static bool run_operator(Queue* queue, Operator op, const StrataOperand* results, uint32_t result_count,
+//                              const StrataOperand* arguments, uint32_t argument_count);
 //   };
 //   STRATA_OFFER_DEVICE(Mine)
 //
@@ -314,6 +319,24 @@ namespace sdk __attribute__((visibility("hidden"))) {
                                     bytes);
         });
       };
+    if constexpr (requires { D::find_operator(int32_t(), ""); }) {
+      using Operator = typename D::Operator;
+      t.operator_find = [](int32_t device, const char* name, StrataOperator* op) {
+        Operator found{};
+        const StrataStatus status = status_of([&] { found = D::find_operator(device, name); });
+        if (status == STRATA_OK) *op = handle_cast<StrataOperator>(found);
+        return status == STRATA_OK && !found ? STRATA_UNSUPPORTED : status;
+      };
+      t.operator_run = [](StrataQueue queue, StrataOperator op, const StrataOperand* results, uint32_t result_count,
+                          const StrataOperand* arguments, uint32_t argument_count) {
+        bool taken = false;
+        const StrataStatus status = status_of([&] {
+          taken = D::run_operator(handle_cast<Queue*>(queue), handle_cast<Operator>(op), results, result_count,
+                                  arguments, argument_count);
+        });
+        return status == STRATA_OK && !taken ? STRATA_UNSUPPORTED : status;
+      };
+    }
     if constexpr (requires { D::offers(int32_t(), ""); })
       t.offers = [](int32_t device, const char* op) {
         int32_t yes = 0;

@@ -7,6 +7,8 @@
 
 #include "core/generator.h"
 #include "core/tensor.h"
+#include "dispatch/ivalue.h"
+#include "dispatch/operator.h"
 #include "lower/ir/nest.h"
 
 namespace strata::jit {
@@ -53,7 +55,9 @@ class DeviceProgram {
 // What a higher layer sets.
 struct DeviceBackend {
   bool (*offers)(Device device, const std::string& op);  // whether an operator may run there by printed kernels
-  bool (*rescues)();                                     // operators are to run one by one, each waited for
+  // Whether the device's library computes it for these shapes: it is called whole then.
+  bool (*by_library)(Device device, const Operator& op, const Stack& args, const Stack& results);
+  bool (*rescues)();  // operators are to run one by one, each waited for
   std::shared_ptr<DeviceProgram> (*compile)(Device device, std::vector<DeviceKernel> kernels);
 };
 void set_device_backend(const DeviceBackend& backend);

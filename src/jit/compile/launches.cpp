@@ -182,6 +182,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     }
     check_geometry(node, args);
     check_types(node, stack);
+    whole_ = whole_ || (list_.elsewhere() && device_backend().by_library(list_.device, *node.op, args, stack));
     if (!whole_ && told(node, args, stack, before, blocks) && can_raise(node, args, before)) return;
     list_.launches.resize(before);
     list_.stretches.back() = drawn;
