@@ -1,6 +1,6 @@
 """What operators do beside giving results, as far as their texts tell: `raises` by values of tensors (a checked index, a zero
-divisor, a value that is looked at), `draws` random numbers, `untold` where C++ alone says what it does. For those that drop or join
-operators of a graph."""
+divisor, a value that is looked at), `draws` random numbers, `writes:ARGUMENT` an operand that the schema does not mark, `untold`
+where C++ alone says what it does. For those that drop or join operators of a graph."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ STATUS = {"checked", "wrapped", "floordiv", "truncdiv", "fmod", "remainder"}  # 
 @cache
 def called(text: str) -> frozenset[str]:
     return frozenset(n.func.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+
+
+@cache
+def written(text: str) -> frozenset[str]:
+    """Names that calls of a text write: `into=name`."""
+    keywords = [k for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call) for k in n.keywords if k.arg == "into"]
+    return frozenset(k.value.id for k in keywords if isinstance(k.value, ast.Name))
 
 
 def of_kernel(text: str, inlined: dict[str, str], seen: frozenset[str] = frozenset()) -> set[str]:
@@ -49,7 +56,7 @@ class Effects:
             for k in self.kernels.get(name, []):
                 found |= {"draws"} if k.draws else self.of_text(k.text)
             for other in self.entries.get(name) or self.entries.get(name.removesuffix("_"), []):  # whichever overload is meant
-                found |= self.own(other)
+                found |= {act for act in self.own(other) if not act.startswith("writes:") or _has(e, act)}
                 todo |= self.calls(other)
             todo |= called(self.formulas.get(name, ""))
         return found
@@ -67,6 +74,13 @@ class Effects:
         found = {"raises"} if e.reads & {"value", "inside"} or e.row.size else set()
         if any(a.type.startswith("Generator") for a in e.schema.args):
             found.add("draws")
+        if e.plan:
+            found |= {f"writes:{name}" for name in written(e.text) if _has(e, f"writes:{name}")}
         if e.kind in ("pointwise", "rows", "space"):
             return found | self.of_text(e.text)
         return found if e.plan or e.kind in ("view", "allocate") or e.row.body == "header" else {*found, "untold"}
+
+
+def _has(e, act: str) -> bool:
+    """Whether an entry has the argument that `act` writes, without a mark."""
+    return any(a.name == act.removeprefix("writes:") and not a.written for a in e.schema.args)

@@ -1,5 +1,5 @@
-// Graphs that Python captured: strata.graph(f, *inputs).save(path) writes one, this runs it, compiled, with the same
-// bits.
+// Graphs that Python captured: strata.graph(f, *inputs).save(path) or strata.export.save(program, path) writes one,
+// this runs it, compiled, with the same bits.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,8 +15,9 @@ class Compiled;
 
 class Graph {
  public:
-  // Reads the text at `path` and the tensors that the graph captured, at path.weights. Raises Runtime for a file that
-  // is damaged, of another version or without its weights, NotImplemented for a whole training step.
+  // Reads the text at `path` and the tensors that the graph captured, at path.weights, or an exported program. Raises
+  // Runtime for a file that is damaged, of another version or without its weights, NotImplemented for a whole training
+  // step.
   static Graph load(const std::string& path);
 
   // The tensors among the function's arguments, in order, to those among its results; a result that is an argument is
@@ -27,6 +28,7 @@ class Graph {
   const std::string& text() const { return text_; }  // its operators
 
  private:
+  static Graph load_program(const std::string& path);
   std::shared_ptr<jit::Compiled> compiled_;
   std::vector<int64_t> results_;  // an output, or -2 - n for known tensor n: inputs, then captured ones
   std::vector<Tensor> captured_;

@@ -42,7 +42,7 @@ del _install
 
 # Where names live that are loaded on first use.
 _MODULES = (
-    "__config__ _dynamo _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor "
+    "__config__ _dynamo _higher_order_ops _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor export "
     "fallback fft func futures fx hub jit library linalg masked multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
     "sparse special storage testing types utils warm"
 )
@@ -57,6 +57,7 @@ _NAMES = {
     ),
     "_streams": "Event Stream",
     "_graph": "CompiledGraph Graph graph load_graph",
+    "_control_flow": "cond while_loop",
     "_sparse_coo": "sparse_coo_tensor",
     "_sparse_csr": "sparse_csr_tensor",
     "_stft": "istft stft",

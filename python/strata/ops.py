@@ -342,6 +342,8 @@ def load_library(path: str) -> None:
 def _namespace(name: str) -> _Namespace:
     if name.startswith("__"):
         raise KeyError(name)
+    if name == "higher_order":
+        return _lazy.load("strata._control_flow")._Namespace
     if name not in _namespaces:
         _namespaces[name] = _Namespace(name)
     return _namespaces[name]

@@ -14,12 +14,17 @@ namespace {
 struct Facts {
   bool effect = true, draws = true, repeats = false, view = false, header = false, kernel = false;
   Sharing sharing = Sharing::Unknown;
+  std::vector<size_t> unmarked;  // arguments that it writes
+  int training = -1;             // the argument that says whether it does
 
   Facts() = default;
   Facts(const OpInfo& i, const Schema& schema) {
     auto acts = [&](const char* how) { return i.acts.find(how) != i.acts.npos; };
     effect = schema.writes() || !i.acts.empty();
     draws = acts("draws") || acts("untold");
+    for (size_t a = 0; a < schema.args.size(); ++a)
+      if (!schema.args[a].type.written && acts(("writes:" + schema.args[a].name).c_str())) unmarked.push_back(a);
+    training = schema.arg_index("training");
     kernel = i.kind == "pointwise" || i.kind == "rows" || i.kind == "space";
     header = i.kind == "header";
     repeats = !schema.writes() && (i.acts.empty() || i.acts == "raises") && i.size.empty() &&
@@ -49,6 +54,16 @@ bool repeats(const Operator& op) { return facts(op).repeats; }
 bool is_view(const Operator& op) { return facts(op).view; }
 bool is_header(const Operator& op) { return facts(op).header; }
 Sharing sharing(const Operator& op) { return facts(op).sharing; }
+
+ArrayRef<size_t> unmarked_writes(const Node& call) {
+  const Facts& known = facts(*call.op);
+  if (known.unmarked.empty()) return {};
+  if (known.training >= 0) {
+    const Arg& training = call.args[size_t(known.training)];
+    if (training.kind == Arg::Constant && training.constant.is<bool>() && !training.constant.get<bool>()) return {};
+  }
+  return {known.unmarked.data(), known.unmarked.size()};
+}
 
 Memory::Memory(const Graph& graph, bool apart) : parents_(graph.values.size()), flags_(graph.values.size()), g_(graph) {
   for (size_t v = 0; v < parents_.size(); ++v) parents_[v] = Id(v);

@@ -22,6 +22,10 @@ bool is_view(const Operator& op);
 // Whether it makes another header, and C++ says which.
 bool is_header(const Operator& op);
 
+// Places of arguments that a call writes although its schema does not mark them (running statistics). Nothing where the
+// call says that it is not training.
+ArrayRef<size_t> unmarked_writes(const Node& call);
+
 // How the results of a call, and its operands afterwards, share memory with its operands.
 enum class Sharing : uint8_t {
   Marked,   // as the schema's marks say
@@ -38,6 +42,9 @@ void each_written(const Node& node, F&& f) {
       if (schema.args[i].type.written)
         for (Id v : node.args[i].values)
           if (v != kNone) f(v, node);
+    for (size_t i : unmarked_writes(node))
+      for (Id v : node.args[i].values)
+        if (v != kNone) f(v, node);
   }
   for (const Block& b : node.blocks)
     for (const Node& n : b.nodes) each_written(n, f);

@@ -125,15 +125,16 @@ class Interpreter {
  protected:
   // A call whose arguments are on the stack; leaves its results there.
   virtual void call(const Node& node, Stack& stack);
+  // By what their conditions hold.
+  virtual void branch(const Node& n);
+  virtual void loop(const Node& n);
   const IValue& value(Id v) const { return values_[size_t(v)]; }
-
- private:
-  std::vector<IValue> block(const Block& b);
-  void node(const Node& n);
-  void branch(const Node& n);
-  void loop(const Node& n);
   IValue read(Id v) const;
   void give(const std::vector<Id>& to, const std::vector<IValue>& values);
+  std::vector<IValue> block(const Block& b);
+
+ private:
+  void node(const Node& n);
   const Graph& graph_;
   std::vector<IValue> values_;
 };

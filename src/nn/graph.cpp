@@ -8,6 +8,7 @@
 #include "ir/parse.h"
 #include "jit/compiled.h"
 #include "jit/joint/restore.h"
+#include "nn/graph_modes.h"
 #include "strata/files.h"
 
 namespace strata {
@@ -111,36 +112,11 @@ class Reader {
   io::JsonReader json_;
 };
 
-DType dtype_named(const std::string& name, const std::string& path) {
-  for (int k = 0; k < kDTypeCount; ++k)
-    if (name == traits(DType(k)).name) return DType(k);
-  damaged(path, "expected a dtype, got '" + name + "'");
-}
-
-// Graphs are checked by running their shapes, under the modes of the capture.
-class Modes {
- public:
-  Modes(DType dtype, std::optional<DType> autocast) : before_(default_dtype()), cast_(autocast_state(0)) {
-    set_default_dtype(dtype);
-    AutocastState state = cast_;
-    state.enabled = autocast.has_value();
-    if (autocast) state.dtype = *autocast;
-    set_autocast_state(0, state);
-  }
-  ~Modes() {
-    set_default_dtype(before_);
-    set_autocast_state(0, cast_);
-  }
-
- private:
-  const DType before_;
-  const AutocastState cast_;
-};
-
 }  // namespace
 
 Graph Graph::load(const std::string& path) {
   const auto source = io::Source::file(path);
+  if (source->size() > 4 && source->text(0, 4) == "PK\x03\x04") return load_program(path);
   const std::string all = source->text(0, source->size());
   const size_t line = all.find('\n');
   const std::string first = all.substr(0, line), rest = line == std::string::npos ? "" : all.substr(line + 1);

@@ -126,6 +126,12 @@ def native_batch_norm(m):
     yield call(m.tensor(4, 3, 2), *vectors(m, 3), *running(m, 3), False, 0.1, 1e-3)
 
 
+@sample("functional_batch_norm")
+def functional_batch_norm(m):
+    yield call(m.tensor(5, 3), *vectors(m, 3), *running(m, 3), True, 0.1, 1e-5)
+    yield call(m.tensor(4, 3, 2), None, None, *running(m, 3), False, 0.1, 1e-3)
+
+
 @sample("native_batch_norm_backward")
 def native_batch_norm_backward(m):
     x, saved = m.tensor(5, 3), statistics(m, 3)

@@ -23,14 +23,15 @@ Recording& recording_in(PyObject* o) {
   return *r;
 }
 
-// _recording_begin(inputs, shapes=False) -> recording: operators of this thread are recorded until it ends.
+// _recording_begin(inputs, shapes=False, whole=False) -> recording: operators of this thread are recorded until it
+// ends.
 PyObject* begin(PyObject*, PyObject* args) {
   PyObject* inputs;
-  int shapes = 0;
-  if (!PyArg_ParseTuple(args, "O|p", &inputs, &shapes)) return nullptr;
+  int shapes = 0, whole = 0;
+  if (!PyArg_ParseTuple(args, "O|pp", &inputs, &shapes, &whole)) return nullptr;
   return guarded([&] {
     Own given(checked(PySequence_Tuple(inputs)));
-    return wrap_capsule(std::make_unique<Recording>(to_TensorList(given.get()), bool(shapes)), kRecording);
+    return wrap_capsule(std::make_unique<Recording>(to_TensorList(given.get()), bool(shapes), bool(whole)), kRecording);
   });
 }
 

@@ -44,5 +44,6 @@ inline std::vector<int> ints(PyObject* o) {
 
 void init_compiled(PyObject* module);
 void init_guards(PyObject* module);
+void init_blocks(PyObject* module);
 
 }  // namespace strata::py

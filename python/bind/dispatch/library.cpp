@@ -292,6 +292,7 @@ void init_library(PyObject* module) {
   init_operator(module);
   init_record(module);
   init_compiled(module);
+  init_blocks(module);
   init_guards(module);
   add_functions(module, functions);
 }

@@ -18,6 +18,8 @@ def tree_flatten_spec(pytree: Any, spec: TreeSpec) -> list:
 
     RuntimeError where the nest has another form.
     """
+    if hasattr(spec, "flatten_call"):  # of an exported program, which says more where the form is another one
+        return spec.flatten_call(pytree)
     if spec.is_leaf():
         return [pytree]
     if issubclass(spec.type, dict) and isinstance(spec.context, list):

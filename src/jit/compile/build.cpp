@@ -19,7 +19,7 @@ std::string summary(const LaunchList& list, const Group& g) {
   std::string out;
   for (int i : g.launches) {
     const Launch& l = list.launches[size_t(i)];
-    out += (out.empty() ? "" : ", ") + std::string(l.node ? l.node->op->name : l.name);
+    out += (out.empty() ? "" : ", ") + l.operator_name();
   }
   return out;
 }

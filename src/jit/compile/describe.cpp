@@ -139,7 +139,7 @@ std::string Plan::explain() const {
     }
     for (int k : g.launches) {
       const Launch& l = list_.launches[size_t(k)];
-      out += "  " + std::string(l.node ? l.node->op->name : l.name);
+      out += "  " + l.operator_name();
       if (l.node && !l.node->span.empty()) out += "  # " + l.node->span;
       out += "\n";
     }

@@ -189,6 +189,31 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     call_whole(node, args, stack, blocks);
   }
 
+  void branch(const ir::Node& node) override { flow(node, "if"); }
+  void loop(const ir::Node& node) override { flow(node, "loop"); }
+  void flow(const ir::Node& node, const char* name) {
+    Launch l;
+    l.kind = Launch::Call;
+    l.node = &node;
+    l.name = name;
+    l.flow = std::make_shared<Flow>(graph_, node);
+    l.draws = l.flow->draws;
+    for (ir::Id v : l.flow->reads) {
+      l.ins.push_back(operand(read(v).get<Tensor>()));
+      l.written.push_back(l.flow->writes);
+    }
+    std::vector<IValue> results;
+    for (ir::Id v : node.results) {
+      const Tensor t = shape_of(graph_.values[size_t(v)].type);
+      l.outs.push_back(operand(t));
+      l.fresh.push_back(true);
+      results.push_back(IValue(t));
+    }
+    give(node.results, results);
+    if (l.draws) list_.stretches.push_back(0);
+    list_.launches.push_back(std::move(l));
+  }
+
   // Whether launches account for all memory that the operator makes or writes. Blocks from `made` on are its own.
   bool told(const ir::Node& node, const Stack& args, const Stack& results, size_t before, size_t made) {
     bool all = true;
@@ -377,9 +402,6 @@ std::unique_ptr<eager::SpacePieces> pieces_of(const Launch& l, const std::vector
 }
 
 LaunchList lower(const ir::Graph& graph, Device device) {
-  for (const ir::Node& n : graph.body.nodes)
-    STRATA_CHECK_NOT_IMPLEMENTED(n.blocks.empty(),
-                                 "compile: control flow in a graph (if, loop) is interpreted, not compiled yet");
   LaunchList list = Lowering(graph, device).lower();
   for (Launch& l : list.launches)
     if (l.space && !list.elsewhere()) l.space->in_pieces = pieces_of(l, {}) != nullptr;

@@ -4,6 +4,7 @@
 // and writes is all that orders it.
 #pragma once
 #include "ir/graph.h"
+#include "jit/compile/flow.h"
 #include "run/launch.h"
 #include "run/pointwise.h"
 #include "run/random.h"
@@ -71,7 +72,9 @@ struct Launch {
   // Of a call: its tensor arguments are `ins`, in order (None: block -1), its results `outs`; which of the arguments it
   // writes, and of each result whether it is new memory.
   std::vector<bool> written, fresh;
-  bool draws = false;  // a call after which another stretch of draws begins
+  bool draws = false;          // a call after which another stretch of draws begins
+  std::shared_ptr<Flow> flow;  // of a call that is an `if` or a `loop`
+  std::string operator_name() const { return node && node->op ? node->op->name : name; }
   const char* kernel() const {
     return pointwise ? pointwise->kernel : rows ? rows->kernel : draw ? draw->op->kernel.kernel : "";
   }
@@ -89,7 +92,7 @@ struct LaunchList {
   std::vector<int> same_as_param;        // per result: the parameter that is the same tensor object, or -1
 };
 
-// Raises Value for what cannot be lowered: blocks of control flow. `device`: LaunchList's.
+// Raises NotImplemented for what cannot be lowered. Flows have no plans yet. `device`: LaunchList's.
 LaunchList lower(const ir::Graph& graph, Device device = {});
 
 // The elements of a space kernel's launch piece by piece, reading `ins`; null where it has none (run/space_pieces.h).

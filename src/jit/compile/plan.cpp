@@ -68,6 +68,9 @@ void Plan::lower(ir::Graph graph) {
   find_device();
   list_ = jit::lower(graph_, list_.device);
   list_.fast = options_.fast;
+  for (Launch& l : list_.launches)
+    if (l.flow)
+      for (ir::Graph& g : l.flow->graphs) l.flow->plans.push_back(std::make_shared<const Plan>(std::move(g), options_));
   forward_copies(list_);
   written_params_ = written_params(list_);
   if (!not_planned_.empty()) return;

@@ -63,10 +63,17 @@ void Plan::run_single(const Launch& l, Frame& f) const {
 
 void Plan::run_call(const Launch& l, Frame& f) const {
   const ir::Node& node = *l.node;
-  size_t next = 0;
-  Stack stack = ir::stack_of(node, [&](ir::Id) { return argument(l.ins[next++], f); });
-  ir::read_slots(node, stack);
-  call_boxed(*node.op, stack);
+  Stack stack;
+  if (l.flow) {
+    std::vector<Tensor> operands;
+    for (const Operand& o : l.ins) operands.push_back(argument(o, f));
+    for (Tensor& t : l.flow->run(operands)) stack.push_back(IValue(std::move(t)));
+  } else {
+    size_t next = 0;
+    stack = ir::stack_of(node, [&](ir::Id) { return argument(l.ins[next++], f); });
+    ir::read_slots(node, stack);
+    call_boxed(*node.op, stack);
+  }
   size_t k = 0;
   ir::each_tensor(stack, [&](const Tensor& t) {
     const Operand& o = l.outs[k];

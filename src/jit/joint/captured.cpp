@@ -84,6 +84,9 @@ std::vector<Tensor> differentiable(const Captured& c, const std::vector<Tensor>&
 
 std::string why_not_again(const Captured& c) {
   for (const ir::Node& n : c.graph.body.nodes) {
+    if (!n.blocks.empty())
+      return str_cat("through a function of cond or while_loop (", n.span,
+                     "): the graph knows its first derivative alone");
     if (n.kind != ir::Node::Call) continue;
     if (n.gradient == ir::Node::Own)
       return str_cat("through ", n.op->name, ", which an autograd.Function calls (", n.span,

@@ -81,6 +81,7 @@ class Builder {
     for (ir::Arg& a : copy.args)
       for (ir::Id& v : a.values)
         if (v != ir::kNone) v = number_[size_t(v)];
+    for (ir::Block& b : copy.blocks) block(b);
     for (ir::Id& v : copy.results)
       if (v != ir::kNone) v = value(v);
     made.body.nodes.push_back(std::move(copy));
@@ -90,6 +91,16 @@ class Builder {
   ir::Graph made;
 
  private:
+  void block(ir::Block& b) {
+    for (ir::Id& v : b.params) v = value(v);
+    std::vector<ir::Node> inner;
+    std::swap(inner, made.body.nodes);
+    for (const ir::Node& n : b.nodes) node(n);
+    std::swap(inner, made.body.nodes);
+    b.nodes = std::move(inner);
+    for (ir::Id& v : b.results)
+      if (v != ir::kNone) v = number_[size_t(v)];
+  }
   ir::Id value(ir::Id v) {
     return number_[size_t(v)] = made.add(from_.values[size_t(v)].type, from_.values[size_t(v)].name);
   }

@@ -29,7 +29,10 @@ bool writes_out(const Schema& schema) {
 
 }  // namespace
 
-Recording::Recording(TensorList inputs, bool shapes) : key_(KeySet(Key::Tracer)), shapes_(shapes) {
+Recording* Recording::here() { return current; }
+
+Recording::Recording(TensorList inputs, bool shapes, bool whole)
+    : key_(KeySet(Key::Tracer)), shapes_(shapes), whole_(whole) {
   static std::once_flag once;
   std::call_once(once, [] {
     static const BoxedKernel kernel{&Recording::call, "the recorder"};
@@ -108,6 +111,7 @@ ir::Graph Recording::finish(TensorList outputs) {
 ir::Id Recording::add(const Tensor& t) {
   const ir::Id v = graph_.add(ir::type_of(t));
   values_[t.impl()] = v;
+  if (!open_.empty()) open_.back().made.insert(t.impl());
   kept_.push_back(t);
   added_ += t.nbytes();
   return v;
@@ -126,6 +130,8 @@ void Recording::let_go() {
       continue;
     }
     values_.erase(t.impl());
+    past_.erase(t.impl());
+    for (Open& o : open_) o.made.erase(t.impl());
     cleared_.erase(t.impl());
     t.reset();
   }
@@ -135,6 +141,9 @@ void Recording::let_go() {
 ir::Id Recording::value(const Tensor& t) {
   if (!t.defined()) return ir::kNone;
   if (auto at = values_.find(t.impl()); at != values_.end()) return at->second;
+  STRATA_CHECK(!past_.contains(t.impl()),
+               "record: a tensor that was made inside of a function of cond or while_loop is ",
+               "used outside of it; return it from the function");
   const ir::Id v = add(t);
   if (t.impl()->wrapped_number_) {
     ir::Node number;
@@ -142,8 +151,9 @@ ir::Id Recording::value(const Tensor& t) {
     number.constant = t;
     number.args.push_back({ir::Arg::Constant, IValue(ir::number_in(t)), {}});
     number.results.push_back(v);
-    graph_.body.nodes.push_back(std::move(number));
+    nodes().push_back(std::move(number));
   } else {
+    for (Open& o : open_) o.made.erase(t.impl());
     remember(t);
     captured_.push_back(v);
     graph_.captured.push_back(t);
@@ -167,7 +177,8 @@ void Recording::note_cleared(const Tensor& t) {
 }
 
 void Recording::call(Operator& op, Dispatch d, Stack& stack) {
-  const bool decomposed = op.is_composite() && op.backend[d.device].empty() && !writes_out(op.schema());
+  const bool whole = current && current->whole_;
+  const bool decomposed = op.is_composite() && !whole && op.backend[d.device].empty() && !writes_out(op.schema());
   if (current) check_recordable(op, stack);
   if (decomposed) return redispatch_boxed(op, d.below(Key::Tracer), stack);
   if (current) return current->record(op, d, stack);
@@ -179,6 +190,7 @@ ir::Node::Gradient Recording::gradient_of(const Stack& args) const {
   const GradientNote::What note = GradientNote::here();
   if (note == GradientNote::Saved) return ir::Node::Saved;
   if (stands_for_) return stands_for_->gradient;
+  if (whole_) return grad_enabled() ? ir::Node::Through : ir::Node::Off;
   // A backward reckons without gradients, unless they are asked for.
   if (current_node() || (note == GradientNote::Theirs && grad_enabled())) return ir::Node::Through;
   bool needed = false;
@@ -187,6 +199,7 @@ ir::Node::Gradient Recording::gradient_of(const Stack& args) const {
 }
 
 void Recording::record(Operator& op, Dispatch d, Stack& stack) {
+  if (!open_.empty()) check_writes(op, stack);
   ir::Node node;
   node.op = &op;
   // What a backward does stands for the line of the forward.
@@ -209,7 +222,8 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
   }
   {
     ExcludeGuard at_work{KeySet(Key::Tracer)};
-    shapes_ ? run_over_shapes(op, d.below(Key::Tracer), stack) : redispatch_boxed(op, d.below(Key::Tracer), stack);
+    over_shapes() ? run_over_shapes(op, d.below(Key::Tracer), stack)
+                  : redispatch_boxed(op, d.below(Key::Tracer), stack);
   }
   // An operator that writes gives its operand back: a value of its own, which nobody reads, since later nodes find the
   // operand's.
@@ -218,7 +232,7 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
     const bool known = values_.contains(t.impl());
     node.results.push_back(known ? graph_.add(ir::type_of(t)) : add(t));
   });
-  graph_.body.nodes.push_back(std::move(node));
+  nodes().push_back(std::move(node));
   let_go();
 }
 
@@ -233,7 +247,7 @@ Tensor Recording::twin(const Tensor& t) {
   }
   Tensor made(Ref<TensorImpl>(new TensorImpl(storage, t.dtype(), t.keys() | KeySet(Key::Meta), t.device())));
   made.impl()->set_geometry(t.sizes(), t.strides(), t.storage_offset());
-  kept_.push_back(t);
+  twinned_.push_back(t);
   return twins_[t.impl()] = made;
 }
 

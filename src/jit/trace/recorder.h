@@ -7,9 +7,16 @@
 //
 // With `shapes`, operators run over shapes alone: nothing is computed, written or drawn. What autograd notes meanwhile
 // of tensors that were there before (histories, gradients, versions) is taken back at the end.
+//
+// With `whole`, composite operators are one node each, so that a run of the graph decides anew, by the sizes that it
+// meets, what they are made of; nodes say whether gradients were on.
+//
+// Blocks: what is recorded between begin_block() and end_block() becomes a block of an `if` or a `loop`. Operators run
+// over shapes there, and may write nothing that was there before. What a block gives lies in memory of its own.
 #pragma once
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "dispatch/boxed.h"
 #include "ir/graph.h"
@@ -19,7 +26,8 @@ namespace strata {
 class Recording {
  public:
   // Raises where this thread records already.
-  explicit Recording(TensorList inputs, bool shapes = false);
+  explicit Recording(TensorList inputs, bool shapes = false, bool whole = false);
+  static Recording* here();  // this thread's, or null
   ~Recording();
   Recording(const Recording&) = delete;
   // One more input, before an operator uses it.
@@ -36,12 +44,24 @@ class Recording {
   void bind(std::vector<std::pair<std::string, Tensor>> slots);
   std::vector<std::string> unbind();
   // While it is set, recorded nodes stand for this one: its line, and how gradients went.
-  void stand_for(const ir::Node* node) { stands_for_ = node; }
+  const ir::Node* stand_for(const ir::Node* node) { return std::exchange(stands_for_, node); }  // gives the last one
   ir::Graph finish(TensorList outputs);
   const ir::Graph& graph() const { return graph_; }  // so far
   bool made(const Tensor& t) const;                  // whether a node made it
   // `t.grad = None` was said on a thread that records; and whether it was.
   static void note_cleared(const Tensor& t);
+  void begin_block();
+  // Tensors of the types of these, contiguous: parameters of the open block, after the turn's number.
+  std::vector<Tensor> block_params(TensorList like);
+  ir::Block end_block(TensorList results);
+  void drop_block();  // instead, after an error
+  // The nodes of such blocks. What they give: `values`, as a run found them, or tensors of shapes alone.
+  std::vector<Tensor> branch(const Tensor& pred, ir::Block yes, ir::Block no, std::vector<Tensor> values);
+  // One block, whose results are whether it goes on and what it carries on.
+  std::vector<Tensor> loop(const Tensor& going, TensorList carried, ir::Block body, std::vector<Tensor> values);
+  std::vector<Tensor> read_by(const ir::Block& block) const;  // of what was there before
+  bool whole() const { return whole_; }
+  bool over_shapes() const { return shapes_ || !open_.empty(); }
   bool cleared(const Tensor& t) const { return cleared_.contains(t.impl()); }
 
  private:
@@ -57,6 +77,11 @@ class Recording {
   void remember(const Tensor& t);
   void take_back();
   const Tensor* slot(const Argument& a, const IValue& given);
+  std::vector<ir::Node>& nodes() { return open_.empty() ? graph_.body.nodes : open_.back().block.nodes; }
+  bool from_outside(const Tensor& t) const;
+  void check_writes(const Operator& op, const Stack& args) const;
+  void make_alike(ir::Block& block, size_t result, bool contiguous);
+  std::vector<Tensor> give(ir::Node node, const std::vector<ir::Type>& types, std::vector<Tensor> values);
   ir::Node::Gradient gradient_of(const Stack& args) const;
 
   IncludeGuard key_;
@@ -79,10 +104,18 @@ class Recording {
     TensorImpl* base;  // while its place is empty: its own reference
     bool begins;       // gradients end at it, as at a leaf
   };
-  const bool shapes_;
+  // Blocks that are not ended, and what was made in each.
+  struct Open {
+    ir::Block block;
+    std::unordered_set<const TensorImpl*> made;
+  };
+  std::vector<Open> open_;
+  std::unordered_set<const TensorImpl*> past_;  // made in blocks that have ended
+  const bool shapes_, whole_;
   std::vector<Before> before_;
   std::unordered_set<const TensorImpl*> remembered_;
   std::unordered_map<const TensorImpl*, Tensor> twins_;
+  std::vector<Tensor> twinned_;  // an address stays one tensor's
   std::unordered_map<const Storage*, Ref<Storage>> twin_storages_;
 };
 

@@ -138,6 +138,11 @@ def _check_bags(input, weight, offsets, per_sample_weights, mode: str, scale_gra
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if offsets.dim() != 1:
         raise ValueError("offsets has to be a 1D Tensor")
+    if offsets.numel() and strata._C._recording() is not None:  # checked by each run of the graph
+        check = strata.ops.strata._check
+        check(offsets[0] == 0, "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0")
+        check(offsets[-1] <= input.numel(), f"offsets[-1] can not be greater than input's length ({input.numel()})")
+        return
     if offsets.numel() and int(offsets[0]) != 0:
         raise RuntimeError(
             f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0; got {int(offsets[0])}"

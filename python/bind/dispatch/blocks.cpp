@@ -1,0 +1,119 @@
+// Control flow in recordings, for strata/_control_flow.py; and graphs made anew for other shapes.
+#include "bind/dispatch/graph.h"
+#include "bind/dispatch/stack.h"
+#include "dispatch/seen.h"
+#include "jit/trace/instantiate.h"
+#include "jit/trace/recorder.h"
+
+namespace strata::py {
+
+namespace {
+
+constexpr const char* kBlock = "strata.block";
+
+Recording& here() {
+  Recording* r = Recording::here();
+  STRATA_CHECK(r, "cond: no operators are recorded on this thread");
+  return *r;
+}
+
+// _recording() -> None where no operators are recorded on this thread, else whether they run over shapes alone, and
+// whether composites are whole
+PyObject* recording(PyObject*, PyObject*) {
+  if (!Recording::here() || !recording_here()) Py_RETURN_NONE;
+  const Recording& r = *Recording::here();
+  return Py_BuildValue("OO", r.over_shapes() ? Py_True : Py_False, r.whole() ? Py_True : Py_False);
+}
+
+// _block_reads(block) -> the tensors from outside of it that it reads
+PyObject* reads(PyObject*, PyObject* block) {
+  return guarded([&] { return tensor_list(here().read_by(in_capsule<ir::Block>(block, kBlock))); });
+}
+
+// _block_begin(carried=None) -> the tensors that the block is given in the place of what is carried
+PyObject* begin(PyObject*, PyObject* args) {
+  PyObject* carried = Py_None;
+  if (!PyArg_ParseTuple(args, "|O", &carried)) return nullptr;
+  return guarded([&] {
+    here().begin_block();
+    return tensor_list(carried == Py_None ? std::vector<Tensor>() : here().block_params(to_TensorList(carried)));
+  });
+}
+
+// _block_end(results) -> block
+PyObject* end(PyObject*, PyObject* results) {
+  return guarded([&] { return wrap_capsule(here().end_block(to_TensorList(results)), kBlock); });
+}
+
+// _block_drop(): after an error
+PyObject* drop(PyObject*, PyObject*) {
+  return guarded([&] {
+    here().drop_block();
+    return new_reference(Py_None).release();
+  });
+}
+
+// _block_if(pred, block, block, values) -> results. values: of a run, where the recording computes.
+PyObject* branch(PyObject*, PyObject* args) {
+  PyObject *pred, *yes, *no, *values;
+  if (!PyArg_ParseTuple(args, "OOOO", &pred, &yes, &no, &values)) return nullptr;
+  return guarded([&] {
+    return tensor_list(here().branch(to_Tensor(pred), in_capsule<ir::Block>(yes, kBlock),
+                                     in_capsule<ir::Block>(no, kBlock), to_TensorList(values)));
+  });
+}
+
+// _block_loop(going, carried, block, values) -> results
+PyObject* loop(PyObject*, PyObject* args) {
+  PyObject *going, *carried, *body, *values;
+  if (!PyArg_ParseTuple(args, "OOOO", &going, &carried, &body, &values)) return nullptr;
+  return guarded([&] {
+    return tensor_list(here().loop(to_Tensor(going), to_TensorList(carried), in_capsule<ir::Block>(body, kBlock),
+                                   to_TensorList(values)));
+  });
+}
+
+// _graph_instantiate(graph) -> the graph whose composite operators fell apart, for the types of its inputs
+PyObject* instantiated(PyObject*, PyObject* graph) {
+  return guarded([&] {
+    const ir::Graph& g = graph_of(graph);
+    return wrap_graph(instantiate(g, inputs_like(g)));
+  });
+}
+
+// _graph_results(graph) -> the type of each result of the body, as text
+PyObject* results(PyObject*, PyObject* graph) {
+  return guarded([&] {
+    const ir::Graph& g = graph_of(graph);
+    Own list(checked(PyList_New(0)));
+    for (ir::Id v : g.body.results) {
+      const std::string type = v == ir::kNone ? "None" : ir::to_string(g.values[size_t(v)].type);
+      Own text(checked(PyUnicode_FromString(type.c_str())));
+      if (PyList_Append(list.get(), text.get())) throw PythonError();
+    }
+    return list.release();
+  });
+}
+
+// _type_text(tensor): its type as graphs print it
+PyObject* type_text(PyObject*, PyObject* tensor) {
+  return guarded([&] { return checked(PyUnicode_FromString(ir::to_string(ir::type_of(to_Tensor(tensor))).c_str())); });
+}
+
+PyMethodDef functions[] = {{"_recording", recording, METH_NOARGS, nullptr},
+                           {"_block_begin", begin, METH_VARARGS, nullptr},
+                           {"_block_end", end, METH_O, nullptr},
+                           {"_block_reads", reads, METH_O, nullptr},
+                           {"_block_drop", drop, METH_NOARGS, nullptr},
+                           {"_block_if", branch, METH_VARARGS, nullptr},
+                           {"_block_loop", loop, METH_VARARGS, nullptr},
+                           {"_graph_instantiate", instantiated, METH_O, nullptr},
+                           {"_graph_results", results, METH_O, nullptr},
+                           {"_type_text", type_text, METH_O, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+void init_blocks(PyObject* module) { add_functions(module, functions); }
+
+}  // namespace strata::py
