@@ -120,9 +120,14 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: tuple | lis
     if recording is None:
         return (true_fn if pred.item() else false_fn)(*operands)
     shapes, whole = recording
-    if pred.dtype != strata.bool or pred.dim() != 0:
-        pred = pred.reshape(()).ne(0) if pred.dtype != strata.bool else pred.reshape(())
+    pred = _plain(pred if pred.dtype == strata.bool else pred.ne(0))
     return _recorded_cond(pred, (true_fn, false_fn), operands, whole, shapes)
+
+
+def _plain(condition: Tensor) -> Tensor:
+    """As a graph's condition has to be: without dims, on the CPU."""
+    condition = condition if condition.device.type == "cpu" else condition.cpu()
+    return condition if condition.dim() == 0 else condition.reshape(())
 
 
 def _condition(value: Any) -> Any:
@@ -152,7 +157,7 @@ def _recorded_loop(cond_fn: Callable, body_fn: Callable, inputs: tuple, whole: b
         held = _condition(cond_fn(*values))
         if not isinstance(held, Tensor):
             raise RuntimeError(f"while_loop: cond_fn gave {held}, whatever the tensors are, so that the loop would {'never end' if held else 'not turn'}")
-        return held if held.dim() == 0 else held.reshape(())
+        return _plain(held)
 
     if not whole and strata.is_grad_enabled() and any(t.requires_grad for t in leaves):
         raise NotImplementedError(

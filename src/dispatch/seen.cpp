@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/span.h"
 #include "dispatch/host_reads.h"
 #include "dispatch/operator.h"
 
@@ -19,9 +20,13 @@ void refuse_unseen(const char* what) {
 }
 
 void refuse_reading(const char* what) {
-  STRATA_CHECK(!recording_here(), what,
-               ": reads the values of a tensor while operators are recorded, and a recording is replayed with others. "
-               "Keep them in tensors (strata.where chooses between two), or read them outside of what is recorded");
+  if (!recording_here()) return;
+  const std::string place = source_chain();
+  STRATA_CHECK(false, what,
+               ": reads the values of a tensor while operators are recorded, and a recording is replayed with others",
+               place.empty() ? "" : " (" + place + ")",
+               ". Keep them in tensors (strata.where chooses between two, strata.cond between two functions), or read "
+               "them outside of what is recorded");
 }
 
 namespace {

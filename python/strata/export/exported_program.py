@@ -65,7 +65,7 @@ class GuardError(AssertionError, ValueError):
 
 
 def _type_text(t: Any) -> str:
-    return _C._type_text(t) if isinstance(t, strata.Tensor) else repr(t)
+    return _C._type_text(t).removesuffix("@meta") if isinstance(t, strata.Tensor) else repr(t)
 
 
 class _Checks(strata.nn.Module):
