@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 from strata import _lazy
 from strata import compile as _compile
+from strata._bytecode.config import config
 from strata.compiler import (
     allow_in_graph,
     assume_constant_result,
@@ -38,13 +37,6 @@ __all__ = [
     "register_backend",
     "reset",
 ]
-
-# Settings that programs write; none of them changes what is captured here.
-config = SimpleNamespace(
-    cache_size_limit=8, recompile_limit=8, accumulated_cache_size_limit=256, suppress_errors=False, verbose=False,
-    automatic_dynamic_shapes=True, capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False,
-)  # fmt: skip
-
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Any:
     """explain(f)(*args): what compiling f would make of that call: graphs, breaks with their reasons, guards."""

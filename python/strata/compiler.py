@@ -27,7 +27,7 @@ __all__ = [
     "set_stance",
 ]
 
-_STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile")
+_STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile")
 
 
 def _marked(fn: Any, mark: str) -> Any:
@@ -99,15 +99,19 @@ def reset() -> None:
 
 
 class set_stance:
-    """When to compile: "default", "force_eager" (never), "eager_on_recompile" (only first calls), "fail_on_recompile".
+    """When to compile: "default", "force_eager" (never), "eager_on_recompile" (only first calls), "fail_on_recompile",
+    "eager_then_compile" (the first call runs as it is, later ones are compiled; also by the name "aot_eager_then_compile").
 
-    Holds from the call on, or in a `with` block. ValueError for other names.
+    Holds from the call on, or in a `with` block, or in the calls of a function that it decorates. ValueError for other names.
+    All guards are asked always, whatever skip_guard_eval_unsafe says. NotImplementedError for force_backend.
     """
 
     def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None):
         if stance not in _STANCES:
             raise ValueError(f"set_stance: expected one of {', '.join(map(repr, _STANCES))}, got {stance!r}")
-        self._api = _lazy.load("strata._bytecode.api")
+        if force_backend is not None:
+            raise NotImplementedError("set_stance: force_backend is not there; give compile() its backend")
+        self._api, self._stance = _lazy.load("strata._bytecode.api"), stance
         self._before = self._api.set_stance(stance)
 
     def __enter__(self) -> None:
@@ -115,3 +119,15 @@ class set_stance:
 
     def __exit__(self, *error: object) -> None:
         self._api.set_stance(self._before)
+
+    def __call__(self, fn: Callable) -> Callable:
+        """The function, which sets the stance for its time; the decorator itself leaves it as it was."""
+        self._api.set_stance(self._before)
+        functools = _lazy.load("functools")
+
+        @functools.wraps(fn)
+        def staying(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(self._stance):
+                return fn(*args, **kwargs)
+
+        return staying

@@ -55,6 +55,8 @@ class Attributes:
 
     def instance_attribute(self, obj: Any, name: str) -> Any:
         kind = type(obj)
+        if is_optimized(obj) and name not in ("_orig_mod", "__class__", "__dict__"):
+            return self.getattr(self.original(obj), name)
         if isinstance(class_lookup(kind, "__getattribute__"), types.FunctionType):
             raise Break(f"an attribute of a {kind.__name__}, whose class has its own __getattribute__")
         source = self.known.get(id(obj))
@@ -69,6 +71,8 @@ class Attributes:
         own = getattr(obj, "__dict__", None) if kind.__dictoffset__ else None
         if name == "__dict__" and own is not None:
             raise Break("an object's __dict__")
+        if source is not None and own is not None and not self.lies_apart(own):
+            raise Break(f"an attribute of a {kind.__name__}, whose __dict__ is read as a dict, too")
         if own is not None and name in own:
             if source is None:
                 return own[name]
@@ -172,6 +176,10 @@ class Attributes:
             self.guards.add("lacks", place, name)
         return self.no_attribute(module, name)
 
+    def original(self, optimized: Any) -> Any:
+        """The module of a compiled one, which stands for it."""
+        return self.load(optimized.__dict__["_modules"]["_orig_mod"], self.source_of(optimized).state("_modules").item("_orig_mod"))
+
     def module_attribute(self, module: types.ModuleType, name: str) -> Any:
         value = self.native(getattr, module, name)
         source = self.source_of(module)
@@ -263,12 +271,15 @@ class Attributes:
             return self.set_tensor_attribute(obj, name, value)
         if isinstance(obj, (type, types.ModuleType, types.FunctionType, Generator)):
             raise Break(f"an attribute of a {type(obj).__name__} is set")
+        if is_optimized(obj):
+            return self.setattr(self.original(obj), name, value)
         kind = type(obj)
         setter = class_lookup(kind, "__setattr__")
         if setter is not object.__setattr__:
             if values.is_module(obj) and setter.__module__.startswith("strata.nn"):
                 return self.set_module_attribute(obj, name, value)
-            if isinstance(setter, types.FunctionType):
+            if isinstance(setter, (types.FunctionType, types.WrapperDescriptorType)):
+                self.guard_class(kind, "__setattr__", setter)
                 self.call(setter, (obj, name, value), {})
                 return None
             raise Break(f"an attribute of a {kind.__name__} is set")
@@ -287,6 +298,8 @@ class Attributes:
         if self.is_outside(obj):
             if not (kind.__flags__ & (1 << 9)):
                 raise Break(f"an attribute of a {kind.__name__} is set")
+            if kind.__dictoffset__ and not self.lies_apart(obj.__dict__):
+                raise Break(f"an attribute of a {kind.__name__}, whose __dict__ is read as a dict, too, is set")
             self.attributes.pop((id(obj), name), None)
             self.attributes[id(obj), name] = (obj, value)
             self.keep.append(obj)
@@ -326,6 +339,11 @@ class Attributes:
         if self.is_outside(obj) or isinstance(obj, (type, types.ModuleType)) or values.is_tensor(obj) or values.is_module(obj):
             raise Break(f"an attribute of a {type(obj).__name__} is deleted")
         self.native(delattr, obj, name)
+
+
+def is_optimized(obj: Any) -> bool:
+    """A module that was compiled."""
+    return type(obj).__name__ == "OptimizedModule" and type(obj).__module__ == "strata._bytecode.module"
 
 
 def strata_getattr(function: Any) -> bool:

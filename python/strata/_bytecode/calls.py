@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import math
@@ -11,7 +12,9 @@ import strata
 from strata import _C
 
 from . import custom, instances, natives, training, values
+from .attributes import is_optimized
 from .decode import line_of, place, reads_its_frame
+from .derived import base_of
 from .frame import bind, frame_of
 from .guards import class_lookup
 from .plain import own_class_and_self
@@ -62,11 +65,25 @@ class Calls:
             return self.call_operator(function, args, kwargs)
         if values.is_module(function):
             return self.call_module(function, args, kwargs)
+        if isinstance(function, _C._Dispatcher):
+            return self.call_compiled(function, args, kwargs)
         method = class_lookup(type(function), "__call__")
         if isinstance(method, types.FunctionType):
             self.guard_class(type(function), "__call__", method)
             return self.call(method, (function, *args), kwargs, f)
         raise Break(f"a call of a {type(function).__name__}")
+
+    def call_compiled(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A function that was compiled is captured as what it was made of."""
+        if not hasattr(function, "_strata_compiled"):
+            raise Break(f"a call of a {type(function).__name__}")
+        if self.is_outside(function):
+            self.guards.add("is", self.known[id(function)], function)
+        compiled = function._strata_compiled
+        self.guards.add("is", const(compiled.function).attr("__code__"), compiled.code)
+        owners = self.source_of(function).attr("_owner")
+        first = [self.load(owner, owners.item(i)) for i, owner in enumerate(function._owner)]
+        return self.call_function(compiled.function, (*first, *args), kwargs)
 
     # ---- functions of Python
 
@@ -250,6 +267,8 @@ class Calls:
             if isinstance(function, types.MethodWrapperType):
                 return self.call_method_wrapper(function, owner, args, kwargs)
             args, function_name = args, function.__name__
+            if base_of(type(owner)) is not None:
+                return self.call_container_method(function, owner, function_name, args, kwargs)
             if type(owner) in values.COPIED or values.is_constant(owner) or isinstance(owner, (tuple, frozenset)):
                 return self.call_container_method(function, owner, function_name, args, kwargs)
             raise Break(f"the method {function_name} of a {type(owner).__name__}")
@@ -270,7 +289,9 @@ class Calls:
                 return self.call_operator(function, args, kwargs)
             if function is object.__init__:
                 return None
-            if function.__objclass__ in (list, dict, set, str, tuple, int, float):
+            if function is object.__new__ or function is object.__getattribute__:
+                raise Break(f"object.{function.__name__} is called")
+            if function.__objclass__ in (list, dict, set, str, tuple, int, float, collections.OrderedDict):
                 return self.call_container_method(function, args[0], function.__name__, args, kwargs)
         return natives.call(self, function, args, kwargs)
 
@@ -285,6 +306,8 @@ class Calls:
             return None
         if name == "__setattr__":
             return self.set_plain_attribute(owner, *args)
+        if base_of(type(owner)) is not None and function.__objclass__ is not object:
+            return self.call_container_method(function, owner, name, args, kwargs)
         if self.is_native(owner) or isinstance(owner, tuple):
             self.check_simple((owner, args), name)
             return self.native(function, *args, **kwargs)
@@ -295,6 +318,12 @@ class Calls:
             found = self.call(sorted, (list(owner),), kwargs)
             owner[:] = found
             return None
+        if type(owner) not in values.COPIED and isinstance(owner, values.COPIED):
+            found = self.call_derived(function, owner, name, args, kwargs)
+            if found is not NotImplemented:
+                return found
+            if name in ("__init__", "update"):
+                kwargs = {k: self.settled(v) for k, v in kwargs.items()}
         args = tuple(list_of(self, a) if isinstance(a, Generator) else a for a in args)
         if type(owner) is Sym or isinstance(owner, (str, bytes)):
             owner, args, kwargs = settled((owner, args, kwargs))
@@ -377,6 +406,14 @@ class Calls:
             made = self.native(kind.__new__, kind, *args)
             if not isinstance(init, types.FunctionType):
                 return made
+        elif base_of(kind) is not None:
+            made = self.new_derived(kind)
+            self.guard_class(kind, "__init__", init)
+            if isinstance(init, types.FunctionType):
+                self.call(init, (made, *args), kwargs)
+            elif args or kwargs:
+                self.call_container_method(init, made, "__init__", (made, *args), kwargs)
+            return made
         elif new is object.__new__ or getattr(new, "__module__", "") == "typing":
             if any(not (b.__flags__ & (1 << 9)) and b is not object for b in kind.__mro__):
                 raise Break(f"a {kind.__name__}, which derives from a builtin type, is made")
@@ -406,6 +443,8 @@ class Calls:
     # ---- modules and contexts
 
     def call_module(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if is_optimized(module):
+            return self.call_module(self.original(module), args, kwargs)
         if self.is_outside(module) and natives.is_whole(module) and not self.touched(module):
             self.guards.add("watch", None, self.watched(module))
             return self.call_operator(module, args, kwargs)

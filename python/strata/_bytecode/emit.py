@@ -11,6 +11,7 @@ import strata
 
 from . import values
 from .attributes import _ABSENT
+from .derived import base_of
 from .frame import NULL, UNBOUND
 from .guards import class_lookup
 from .reasons import Break
@@ -174,7 +175,7 @@ class Emitter:
         if isinstance(v, BaseException) and not v.__dict__ and v.__cause__ is None and v.__context__ is None:
             return self.name(f"{constant(kind)}({self.items(v.args)})")
         if id(v) in self.tracer.fresh_objects:
-            return self.object(v)
+            return self.object(v, base_of(kind) or object)
         if kind is object:
             return self.name(f"{constant(object)}()")
         what = "a generator" if isinstance(v, Generator) else f"a {kind.__name__}"
@@ -209,9 +210,14 @@ class Emitter:
             self.lines.append(f"{made}.__setstate__({self.build(parts[2])})")
         return made
 
-    def object(self, v: Any) -> str:
-        kind = type(v)
-        made = self.made[id(v)] = self.name(f"{self.text.constant(object)}.__new__({self.text.constant(kind)})")
+    def object(self, v: Any, base: type) -> str:
+        kind, constant = type(v), self.text.constant
+        made = self.made[id(v)] = self.name(f"{constant(base)}.__new__({constant(kind)})")
+        if isinstance(v, dict):
+            for key, value in v.items():
+                self.lines.append(f"{constant(base.__setitem__)}({made}, {self.build(key)}, {self.build(value)})")
+        elif isinstance(v, list) and v:
+            self.lines.append(f"{constant(list.extend)}({made}, ({self.items(v)},))")
         for name, value in getattr(v, "__dict__", {}).items():
             self.lines.append(f"{made}.__dict__[{name!r}] = {self.build(value)}")
         for base in kind.__mro__:
@@ -254,6 +260,15 @@ class Emitter:
         target = self.text.of(shadow.source, self.head)
         now, before = shadow.copy, shadow.before
         found = values.contents(now)
+        kind = type(now)
+        if kind not in values.COPIED:  # past what its class overrides
+            base = self.text.constant(base_of(kind))
+            self.lines.append(f"{base}.clear({target})")
+            if isinstance(now, list):
+                self.lines.append(f"{base}.extend({target}, ({self.items(found)}{',' if found else ''}))")
+            else:
+                self.lines += [f"{base}.__setitem__({target}, {self.build(k)}, {self.build(v)})" for k, v in now.items()]
+            return
         grown = len(found) >= len(before) and all(a is b for a, b in zip(found, before, strict=False))
         if isinstance(now, (list, collections.deque)):
             if grown:

@@ -67,7 +67,7 @@ class Table:
         self.owner, self.offset, self.bound, self.filled = owner, offset, bound, filled
         self.entries: list[Entry] = []
         self.pairs: list[tuple] = []  # of the same, guards and what to call, for calls from C
-        self.gave_up = False
+        self.gave_up = self.asked = False
         self.seen = Seen(owner.options.dynamic)
 
     def add(self, entry: Entry) -> None:
@@ -79,7 +79,7 @@ class Table:
         self.entries.clear()
         self.pairs.clear()
         self.seen.clear()
-        self.gave_up = False
+        self.gave_up = self.asked = False
 
     def find(self, args: tuple) -> Any:
         """What to call, as an entry's select gives it."""

@@ -12,6 +12,7 @@ from strata import _C, _capture
 
 from . import training, values
 from .backends import callable_of, direct, single
+from .config import config
 from .decode import decode, forget, place, reads_its_frame, unknown
 from .emit import Emitter, Jump, function_of, shared_roots
 from .entries import NATIVE, Entry, Table, capture_lock
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_RESTARTS = 200
-LIMIT = 8  # entries of one place in a function
+_of_code: weakref.WeakKeyDictionary[types.CodeType, weakref.WeakSet] = weakref.WeakKeyDictionary()  # what is compiled of each
 # What only moves values, or asks an iterator for the next: no place for an entry.
 _MOVES = frozenset("FOR_ITER JUMP_FORWARD JUMP_BACKWARD STORE_FAST POP_TOP NOP RESUME SWAP COPY PUSH_NULL PRECALL CALL SEND LOAD_BUILD_CLASS".split())
 _everything: list[Any] = []  # weak references to what is compiled, for reset()
@@ -51,6 +52,7 @@ class Compiled:
         self.refusal = self._refusal()
         self.faces: list[weakref.ref] = []
         _everything.append(weakref.ref(self))
+        _of_code.setdefault(code, weakref.WeakSet()).add(self)
 
     def _refusal(self) -> str:
         """Why it can only run as it is."""
@@ -87,8 +89,9 @@ class Compiled:
         return value if done else self.run(*self.table_at(frame), (), {})
 
     def go(self, bound: tuple, args: tuple, kwargs: dict) -> Any:
-        if self.refusal or _capture.current() is not None or self.function.__code__ is not self.code:
-            if self.refusal and self.options.fullgraph:
+        eager = self.options.stance() == "force_eager"
+        if eager or self.refusal or _capture.current() is not None or self.function.__code__ is not self.code:
+            if self.refusal and self.options.fullgraph and not eager:
                 raise Unsupported(f"compile(fullgraph=True): {self.function.__qualname__}: {self.refusal}")
             return self.function(*args, **kwargs)
         return self.run(self.start, bound, args, kwargs)
@@ -156,7 +159,10 @@ class Compiled:
     def miss(self, table: Table, args: tuple) -> Any:
         """What a new entry for these arguments calls, or NATIVE; None where there are too many entries."""
         stance = self.options.stance()
-        if stance == "force_eager" or (stance == "eager_on_recompile" and table.entries):
+        if stance == "force_eager" or (stance == "eager_on_recompile" and table.entries) or _C._torch_function_modes():
+            return None  # what a mode of __torch_function__ sees is up to it
+        if stance.endswith("eager_then_compile") and not table.asked:
+            table.asked = True
             return None
         if stance == "fail_on_recompile" and table.entries:
             raise RuntimeError("compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: " + table.entries[0].why_not(args))
@@ -166,20 +172,29 @@ class Compiled:
                 return found
             if table.entries:
                 self.note_recompile(table, args)
-                if len(table.entries) >= LIMIT:
-                    table.gave_up = True
-                    name = self.function.__qualname__
-                    reason = table.entries[0].why_not(args)
-                    warnings.warn(
-                        f"strata.compile hit the recompile limit ({LIMIT}) of {name} ({self.code.co_filename}:{self.code.co_firstlineno}); it runs "
-                        f"as it is from now on. Last reason: {reason}. STRATA_LOGS=recompiles shows all",
-                        stacklevel=4,
-                    )
-                    return None
+            if self.beyond(table, args):
+                return None
             with capture_lock:
                 entry = self.capture(table, args)
             table.add(entry)
             return entry.run or NATIVE
+
+    def beyond(self, table: Table, args: tuple) -> bool:
+        """Whether there are too many entries, which is told once."""
+        made = sum(len(t.entries) for c in list(_of_code[self.code]) for t in (c.start, *c.tables.values()))
+        few, accumulated = len(table.entries) < config.recompile_limit, made >= config.accumulated_recompile_limit
+        if few and not accumulated:
+            return False
+        table.gave_up = True
+        name = self.function.__qualname__
+        limit = f"accumulated recompile limit ({made})" if few else f"recompile limit ({len(table.entries)})"
+        reason = f"Last reason: {table.entries[0].why_not(args)}. " if table.entries else ""
+        warnings.warn(
+            f"strata.compile hit the {limit} of {name} ({self.code.co_filename}:{self.code.co_firstlineno}); it runs "
+            f"as it is from now on. {reason}STRATA_LOGS=recompiles shows all",
+            stacklevel=5,
+        )
+        return True
 
     def note_recompile(self, table: Table, args: tuple) -> None:
         lines = [f"Recompiling function {self.function.__qualname__} in {self.code.co_filename}:{self.code.co_firstlineno}"]

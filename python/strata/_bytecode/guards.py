@@ -138,6 +138,7 @@ class Program:
                     number = source.key
                 of_dict = source.base.kind == "attr" and source.base.key == "__dict__"
                 of_dict |= source.base.kind == "const" and isinstance(source.base.key, dict)
+                of_dict |= source.kind == "raw dict"
                 step = _STEPS["dict item" if of_dict and not _is_proxy(source.base) else "item"]
         at = self._at[identity] = len(self._at)
         self.steps.append((step, at, base, source.key, number))
@@ -262,6 +263,8 @@ def value_of(source: Source, args: tuple) -> Any:
         if source.kind == "const":
             return source.key
         base = value_of(source.base, args)
+        if source.kind in ("raw dict", "raw list"):
+            return (dict if source.kind == "raw dict" else list).__getitem__(base, source.key)
         return getattr(base, source.key) if source.kind == "attr" else base[source.key]
     except (KeyError, AttributeError, IndexError, TypeError):
         return None

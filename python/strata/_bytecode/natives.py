@@ -144,6 +144,8 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         if function in (sum, abs, pow, round, divmod) or getattr(function, "__module__", "") == "_operator":
             return tracer.call_operator(function, args, kwargs)
         if function is len and not values.is_tensor(args[0]):
+            if type(args[0]) not in values.COPIED and isinstance(args[0], values.COPIED) and tracer.held_base(args[0]) is None:
+                raise Break(f"len() of a {type(args[0]).__name__}")
             return len(args[0])
         if function is len:
             return tracer.size_of(args[0], 0) if args[0].dim() else tracer.native(len, args[0])
@@ -160,7 +162,7 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
             return tracer.truth(args[0])
     elif function in (max, min) and kwargs.get("key") is not None:
         return tracer.call(polyfills.best, (function is max, list(args[0]) if len(args) == 1 else list(args), kwargs["key"]), {})
-    if function in (len,) and type(args[0]) in (*values.COPIED, tuple):
+    if function in (len,) and (type(args[0]) in (*values.COPIED, tuple) or tracer.held_base(args[0]) is not None):
         return len(args[0])
     tracer.check_simple((args, kwargs), name_of(function))
     return tracer.native(function, *args, **kwargs)
@@ -190,7 +192,9 @@ def _structure(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
             a = tracer.listed(a)
         elif tracer.is_outside(a) and hasattr(type(a), "__next__"):
             raise Break(f"a {type(a).__name__} from outside is asked for values", "make the iterator inside of what is compiled")
-        elif not tracer.is_native(a) and not isinstance(a, (tuple, type)):
+        elif isinstance(a, dict) and function in (dict, collections.OrderedDict) and values.has_python_method(type(a), ("__getitem__",)):
+            a = dict(tracer.as_dict(a))
+        elif not tracer.is_native(a) and tracer.held_base(a) is None and not isinstance(a, (tuple, type)):
             raise Break(f"{name_of(function)}() of a {type(a).__name__}")
         given.append(a)
     if function in (set, frozenset) and given:

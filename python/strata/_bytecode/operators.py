@@ -41,6 +41,8 @@ class Operators:
             return bool(value)
         if isinstance(value, (Generator, type, types.FunctionType, types.ModuleType, types.MethodType)):
             return True
+        if self.held_base(value) is not None and _method(kind, "__bool__") is None:
+            return len(value) > 0
         for name in ("__bool__", "__len__"):
             method = _method(kind, name)
             if method is not None:
@@ -53,6 +55,8 @@ class Operators:
         """Whether operators on it run no code of the program."""
         kind = type(value)
         if values.is_constant(value) or kind in values.COPIED or values.is_tensor(value):
+            return True
+        if self.acts_natively(value):
             return True
         return kind.__module__ in ("builtins", "collections", "_collections", "itertools", "enum") and kind.__flags__ & (1 << 9) == 0
 
@@ -113,7 +117,7 @@ class Operators:
             return bool(self.call(method, (container, value), {}))
         if values.is_enum(value) or isinstance(container, type):
             return self.native(operator.contains, container, value)
-        if not self.is_native(container) and not isinstance(container, tuple):
+        if not self.is_native(container) and not isinstance(container, tuple) and self.held_base(container) is None:
             raise Break(f"`in` of a {type(container).__name__}")
         if isinstance(container, (dict, set, frozenset)):
             if self.hash_is_native(value):
@@ -147,7 +151,7 @@ class Operators:
             raise Break(f"a {type(key).__name__} as a key")
         if isinstance(obj, type):
             return self.native(operator.getitem, obj, key)
-        if not self.is_native(obj) and not isinstance(obj, tuple):
+        if not self.is_native(obj) and not isinstance(obj, tuple) and self.held_base(obj) is None:
             raise Break(f"an item of a {type(obj).__name__}")
         if not values.is_constant(key) and not isinstance(obj, dict):
             index = _method(type(key), "__index__")
@@ -163,7 +167,7 @@ class Operators:
         method = _method(type(obj), "__setitem__")
         if method is not None:
             self.call(method, (obj, key, value), {})
-        elif type(obj) in values.COPIED and self.hash_is_native(key):
+        elif (type(obj) in values.COPIED or self.held_base(obj) is not None) and self.hash_is_native(key):
             self.native(operator.setitem, obj, key, value)
         else:
             raise Break(f"an item of a {type(obj).__name__} is set")
@@ -172,7 +176,7 @@ class Operators:
         method = _method(type(obj), "__delitem__")
         if method is not None:
             self.call(method, (obj, key), {})
-        elif type(obj) in values.COPIED and self.hash_is_native(key):
+        elif (type(obj) in values.COPIED or self.held_base(obj) is not None) and self.hash_is_native(key):
             self.native(operator.delitem, obj, key)
         else:
             raise Break(f"an item of a {type(obj).__name__} is deleted")
@@ -188,7 +192,7 @@ class Operators:
             return self.call(method, (value,), {})
         if self.is_outside(value) and hasattr(kind, "__next__"):
             raise Break(f"a {kind.__name__} from outside is asked for values", "make the iterator inside of what is compiled")
-        if self.is_native(value) or isinstance(value, tuple) or (isinstance(value, type) and values.is_enum(next(iter(value), None))):
+        if self.is_native(value) or self.held_base(value) is not None or isinstance(value, tuple) or (isinstance(value, type) and values.is_enum(next(iter(value), None))):
             return self.native(iter, value)
         length, item = _method(kind, "__len__"), _method(kind, "__getitem__")
         if item is not None and length is not None:
@@ -237,7 +241,7 @@ class Operators:
             found.append(item)
 
     def as_dict(self, value: Any) -> dict:
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not (type(value) not in values.COPIED and values.has_python_method(type(value), ("__getitem__",))):
             return value
         keys = self.call(self.getattr(value, "keys"), (), {})
         return {key: self.getitem(value, key) for key in self.listed(keys)}

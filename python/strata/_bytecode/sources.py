@@ -8,7 +8,8 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """kind "arg" (key: number), "const" (key: the object), "item" (base[key]) or "attr" (base.key)."""
+    """kind "arg" (key: number), "const" (key: the object), "item" (base[key]), "attr" (base.key), or "raw dict" or "raw list": an
+    item of a container whose class may override how items are read."""
 
     __slots__ = ("base", "key", "kind")
 
@@ -92,6 +93,9 @@ class Text:
         if name is None:
             base = self.of(source.base, lines)
             name = self.names[identity] = f"s{len(self.names)}"
-            right = f"{base}.{source.key}" if source.kind == "attr" else f"{base}[{self.literal(source.key)}]"
+            if source.kind in ("raw dict", "raw list"):
+                right = f"{self.constant((dict if source.kind == 'raw dict' else list).__getitem__)}({base}, {self.literal(source.key)})"
+            else:
+                right = f"{base}.{source.key}" if source.kind == "attr" else f"{base}[{self.literal(source.key)}]"
             lines.append(f"{name} = {right}")
         return name

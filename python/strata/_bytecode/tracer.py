@@ -11,6 +11,7 @@ from strata import _C
 from . import values
 from .attributes import Attributes
 from .calls import Calls
+from .derived import Derived, base_of, raw
 from .frame import UNBOUND, Frame
 from .guards import GuardList, global_state, tensor_spec
 from .operators import Operators
@@ -37,7 +38,7 @@ class Raised(Exception):
         self.error = error
 
 
-class Tracer(Attributes, Calls, Operators):
+class Tracer(Attributes, Calls, Operators, Derived):
     """stop_at: the number of the outermost frame's step before which the capture ends, if it must. seen: which sizes and ints become
     symbols; program: what is done with them, where it is recorded."""
 
@@ -63,6 +64,8 @@ class Tracer(Attributes, Calls, Operators):
         self.fresh_inputs: list[tuple[Any, Any, tuple, dict]] = []  # tensors that each call makes anew of Python data
         self.fresh_functions: set[int] = set()
         self.fresh_objects: set[int] = set()
+        self.own_dicts: set[int] = set()  # the __dict__ of objects from outside
+        self.copies: set[int] = set()  # containers that stand for ones from outside, of classes that derive from builtin ones
         self.tensor_inputs: list[tuple[Any, Source]] = []
         self.top: Frame | None = None
         self.step, self.steps, self.clean = 0, 0, 0
@@ -185,7 +188,7 @@ class Tracer(Attributes, Calls, Operators):
             return value
         if values.is_tensor(value):
             return self.load_tensor(value, source)
-        if kind in values.COPIED:
+        if kind in values.COPIED or base_of(kind) is not None:
             return self.load_container(value, source)
         if isinstance(value, tuple):
             return self.load_tuple(value, source)
@@ -260,9 +263,15 @@ class Tracer(Attributes, Calls, Operators):
         self.guards.add("type", source, kind)
         if kind is collections.deque and value.maxlen is not None:
             raise Break("a deque with maxlen")
-        made = collections.defaultdict(value.default_factory) if kind is collections.defaultdict else kind()
+        base = None if kind in values.COPIED else base_of(kind)
+        if base is not None:
+            made = self.empty_copy(value, base)
+        else:
+            made = collections.defaultdict(value.default_factory) if kind is collections.defaultdict else kind()
         if kind is collections.defaultdict:
             self.guards.add("is", source.attr("default_factory"), value.default_factory)
+        if id(value) in self.own_dicts:
+            raise Break("a dict in which attributes of an object lie")
         self.by_real[id(value)] = made
         self.keep.append(value)
         self.hold(made, source)
@@ -272,7 +281,10 @@ class Tracer(Attributes, Calls, Operators):
                 raise Break("a dict with keys that are objects", "use strings, numbers or tuples of them")
             self.guards.add("keys", source, keys)
             for key in keys:
-                made[key] = self.load(value[key], source.item(key))
+                if base is None:
+                    made[key] = self.load(value[key], source.item(key))
+                else:
+                    base.__setitem__(made, key, self.load(dict.__getitem__(value, key), raw(source, base, key)))
         elif kind is set:
             if not all(values.is_constant(k) or self.plain_tuple(k) for k in value):
                 raise Break("a set of objects", "use strings, numbers or tuples of them")
@@ -283,7 +295,8 @@ class Tracer(Attributes, Calls, Operators):
         else:
             self.guards.add("len", source, len(value))
             for i, item in enumerate(value):
-                made.append(self.load(item, source.item(i)))
+                place = source.item(i) if base is None else raw(source, base, i)
+                (list if base is list else kind).append(made, self.load(item, place))
         self.shadows.append(values.Shadow(value, made, source))
         return made
 

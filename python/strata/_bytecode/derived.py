@@ -1,0 +1,109 @@
+"""Containers of classes that derive from list, dict or OrderedDict: they are copied and written back as those are, raw, while
+what their classes override is executed.
+
+One of those is `held` where the capture made it, or copied it from outside. Others are objects like any: their contents are not
+touched.
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+
+from .guards import class_lookup
+from .reasons import Break
+from .values import has_python_method
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .sources import Source
+
+_BASES = (collections.OrderedDict, dict, list)
+# Overridden, these are called by native code of the base.
+_OUT_OF_REACH = ("__new__", "__getattribute__", "__iter__", "__len__", "__missing__", "keys", "items", "values", "__reversed__")
+# What native methods of an OrderedDict call of its class.
+_CALLED = ("__setitem__", "__getitem__", "__delitem__", "__contains__", "pop", "update", "setdefault", "__eq__", "copy", "__init__")
+_RAW = frozenset(
+    "keys values items __iter__ __len__ __contains__ __getitem__ __setitem__ __delitem__ get move_to_end __init__ update".split()
+)
+_OPERATORS = ("__eq__", "__ne__", "__add__", "__iadd__", "__or__", "__ior__", "__ror__", "__contains__", "__bool__", "__lt__", "__mul__")
+
+
+def base_of(kind: type) -> type | None:
+    """The builtin container that a class derives from, where its instances can be held."""
+    if kind in _BASES or kind.__flags__ & (1 << 9) == 0 or not issubclass(kind, _BASES):
+        return None
+    if type(kind) is not type and type(kind).__module__ not in ("abc", "typing"):
+        return None
+    base = next(b for b in kind.__mro__ if b in _BASES)
+    before = kind.__mro__[: kind.__mro__.index(base)]
+    if any(not b.__flags__ & (1 << 9) for b in before) or collections.defaultdict in kind.__mro__:
+        return None
+    if any(name in b.__dict__ for b in before for name in _OUT_OF_REACH) or any("__slots__" in b.__dict__ for b in before):
+        return None
+    return base
+
+
+class Derived:
+    """Of the machine of captures."""
+
+    def held_base(self, value: Any) -> type | None:
+        """The builtin base of a held container; None for all else."""
+        return base_of(type(value)) if id(value) in self.fresh_objects or id(value) in self.copies else None
+
+    def acts_natively(self, value: Any) -> bool:
+        """Whether it is held, and operators on it run no code of the program."""
+        return self.held_base(value) is not None and not has_python_method(type(value), _OPERATORS)
+
+    def new_derived(self, kind: type) -> Any:
+        made = base_of(kind).__new__(kind)
+        self.fresh_objects.add(id(made))
+        self.keep.append(made)
+        return made
+
+    def empty_copy(self, value: Any, base: type) -> Any:
+        """A container of the class, which has the attributes of the one from outside: writes of those go elsewhere."""
+        made = base.__new__(type(value))
+        self.copies.add(id(made))
+        if hasattr(value, "__dict__"):
+            if not self.lies_apart(value.__dict__) or value.__dict__ is value:
+                raise Break(f"a {type(value).__name__} whose attributes are the items of a dict", "keep one of both")
+            object.__setattr__(made, "__dict__", value.__dict__)
+        return made
+
+    def lies_apart(self, own: dict) -> bool:
+        """Notes that attributes of an object lie in that dict: whether none of the containers that were copied is it."""
+        self.own_dicts.add(id(own))
+        return id(own) not in self.by_real
+
+    def call_derived(self, function: Any, owner: Any, name: str, args: tuple, kwargs: dict) -> Any:
+        """A native method of a held container's base; args begin with the container where the function is not bound to it."""
+        base = self.held_base(owner)
+        if base is None:
+            raise Break(f"the method {name} of a {type(owner).__name__}")
+        if base is collections.OrderedDict and has_python_method(type(owner), _CALLED):
+            if name not in _RAW:
+                raise Break(f"OrderedDict.{name} of a {type(owner).__name__}, which overrides what that calls")
+            if name in ("__init__", "update"):
+                given = args[1:] if args and args[0] is owner else args
+                for source in (*given, kwargs):
+                    pairs = list(source.items()) if isinstance(source, dict) else [self.listed(pair) for pair in self.listed(source)]
+                    for key, item in pairs:
+                        self.setitem(owner, key, item)
+                return None
+        if name in ("copy", "fromkeys") and base is collections.OrderedDict:
+            raise Break(f"OrderedDict.{name} of a {type(owner).__name__}")
+        return NotImplemented
+
+    def emptied(self, kind: type) -> bool:
+        """Whether making one runs no code but that of the base."""
+        return isinstance(class_lookup(kind, "__init__"), types.WrapperDescriptorType)
+
+
+def raw(source: Source, base: type, key: Any) -> Source:
+    """An item as the base has it."""
+    made = source.item(key)
+    made.kind = "raw dict" if issubclass(base, dict) else "raw list"
+    return made

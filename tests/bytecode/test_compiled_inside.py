@@ -1,0 +1,111 @@
+"""What is compiled is called by what is compiled; stances, limits, modes of __torch_function__."""
+
+import pytest
+import strata
+from both import same
+from strata import nn
+from strata._dynamo import config
+
+
+def t():
+    return strata.arange(3.0)
+
+
+def test_compiled_functions_and_modules_are_captured():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin, self.k = nn.Linear(3, 3), 2
+
+        def forward(self, x, n=1):
+            self.k += 1
+            return self.lin(x) * self.k + n
+
+    class Holder:
+        n = 1
+
+        def go(self, x):
+            self.n += 1
+            return x * self.n
+
+    def scenario(n):
+        strata.manual_seed(0)
+        net, held = Net(), Holder()
+        inner, go, double = strata.compile(net), strata.compile(held.go), strata.compile(lambda x: x * 2)
+
+        def f(x):
+            inner.k = inner.k + 1
+            return double(go(inner(x, n=3))), inner.training, inner.lin.weight.shape
+
+        g = n.compile(f)
+        n.call(g, t()), n.call(g, t())
+        net.eval(), setattr(held, "n", 10)
+        n.call(g, t())
+        net.lin = nn.Linear(3, 3, bias=False)
+        n.call(g, t())
+        handle = net.register_forward_hook(lambda m, i, o: o * 2)
+        n.call(g, t())
+        handle.remove()
+        n.call(g, t())
+        n.say(net.k, held.n)
+
+    assert not same(scenario)
+
+
+def entries(f):
+    c = f._strata_compiled
+    return sum(len(table.entries) for table in (c.start, *c.tables.values()))
+
+
+def test_stances():
+    f = strata.compile(lambda x: x + 1)
+    with strata.compiler.set_stance("force_eager"):
+        f(t())
+    assert entries(f) == 0
+    with strata.compiler.set_stance("eager_then_compile"):
+        f(t())
+        assert entries(f) == 0
+        f(t())
+    assert entries(f) == 1
+
+    @strata.compiler.set_stance("force_eager")
+    def calls():
+        return f(strata.ones(5))
+
+    assert calls().tolist() == [2] * 5 and entries(f) == 1
+    f(strata.ones(5, dtype=strata.int64))
+    assert entries(f) == 2
+    with pytest.raises(NotImplementedError, match="set_stance: force_backend"):
+        strata.compiler.set_stance("default", force_backend="eager")
+
+
+def test_limits(monkeypatch):
+    def f(x, n):
+        return x + n
+
+    monkeypatch.setattr(config, "recompile_limit", 2)
+    g = strata.compile(f)
+    with pytest.warns(UserWarning, match=r"recompile limit \(2\) of .*Last reason: arg1: expected 1, actual 2"):
+        assert [g(t(), n)[0].item() for n in range(4)] == [0, 1, 2, 3]
+    assert entries(g) == 2 and config.cache_size_limit == 2
+    monkeypatch.setattr(config, "accumulated_cache_size_limit", 4)
+    others = [strata.compile(f) for _ in range(3)]
+    with pytest.warns(UserWarning, match=r"accumulated recompile limit \(4\) of"):
+        assert [h(t(), 5)[0].item() for h in others] == [5] * 3
+    assert [entries(h) for h in others] == [1, 1, 0]
+
+
+def test_modes_of_torch_function_see_all():
+    from strata.overrides import TorchFunctionMode
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, f, types, args=(), kwargs=None):
+            seen.append(getattr(f, "__name__", ""))
+            return f(*args, **(kwargs or {}))
+
+    f, seen = strata.compile(lambda x: x.sin() + 1), []
+    x = t()
+    f(x)
+    with Mode():
+        f(x)
+    assert seen == ["sin", "add"]
