@@ -1,10 +1,15 @@
 """Sizes and ints that differ from call to call: one entry for many, with eager's bits, and what splits it."""
 
+import collections
+import functools
 import math
+import operator
+import threading
 
 import pytest
 import strata
 import strata.nn.functional as F
+from sized_constructs import ANSWER, SYMBOL, VALUE
 from strata import nn
 
 
@@ -122,44 +127,23 @@ def test_comparisons_split_by_range():
     assert "arg0.size(0) in [11, inf]" in compiled.guards() and "arg0.size(0) in [2, 10]" in compiled.guards()
 
 
-ARITHMETIC = [
-    lambda x: x.view(-1, x.shape[0] * 2),
-    lambda x: x.reshape(x.numel() // 2, 2).sum(1),
-    lambda x: (x, x.shape[0] * 2, x.shape[0] / 3, -x.shape[0], x.shape[0] % 3, 2 ** (x.shape[0] % 5), divmod(x.shape[0], 3)),
-    lambda x: (x * math.sqrt(x.shape[0]), math.floor(x.shape[0] / 2), math.log2(x.shape[0]), int(x.shape[0] * 0.3), float(len(x))),
-    lambda x: (x.shape, x.size(), x.shape[1:], x.shape[:1] + (3,), x.size(0), x.numel(), x.nbytes, x.stride(), x.shape.numel()),
-    lambda x: (max(x.shape[0], 3), min(x.shape), round(x.shape[0] / 4), abs(2 - x.shape[0]), sum(x.shape), math.prod(x.shape)),
-    lambda x: {"n": x.shape[0], "all": [x.shape, slice(0, x.shape[0], None)], "t": x.new_zeros(x.shape[0], 2)},
-    lambda x: strata.cat([x[: x.shape[0] // 2], x[x.shape[0] // 2 :]]) + strata.arange(x.shape[0])[:, None],
-    lambda x: x.expand(3, *x.shape).sum(0) + strata.full(x.shape, x.shape[0]),
-    lambda x: (isinstance(x.shape[0], int), type(x.shape[0]) is int, isinstance(x.shape, strata.Size), type(x.shape) is strata.Size),
-    lambda x: x + strata.tensor([1.0, 2.0, 3.0, x.shape[0]]),
-    lambda x: x[x.shape[0] - 1] + x.select(0, -x.shape[0]),
-    lambda x: F.layer_norm(x, x.shape[1:]) + F.pad(x, (0, 0, 0, x.shape[0]))[x.shape[0] :],
-]
+Point = collections.namedtuple("Point", "a b")
 
 
-@pytest.mark.parametrize("number", range(len(ARITHMETIC)))
-def test_what_is_computed_of_sizes_is_computed_anew(number):
-    agrees(ARITHMETIC[number], rows(5, 7, 4, 13, 8), 2)
-
-
-SPECIALISED = [
-    lambda x: sum(x[i] for i in range(x.shape[0])),
-    lambda x: (x, f"{x.shape[0]} rows"),
-    lambda x: (x, str(x.shape)),
-    lambda x: (x, [0] * x.shape[0]),
-    lambda x: (x, {x.shape[0]: 1}),
-    lambda x: sum(row for row in x),
-    lambda x: (x, [10, 20, 30, 40, 50, 60, 70, 80][x.shape[0]]),
-    lambda x: (x, x.shape[0].bit_length(), x.shape[0].real),
-    lambda x: (x, format(x.shape[0], "03d"), x.shape[0] + 1j),
-]
-
-
-@pytest.mark.parametrize("number", range(len(SPECIALISED)))
-def test_what_needs_the_number_has_an_entry_for_each(number):
-    agrees(SPECIALISED[number], rows(3, 4, 5, 6, 3, 4), 4)
+@pytest.mark.parametrize("text", [*SYMBOL, *ANSWER, *VALUE])
+def test_construct_of_sizes(text):
+    space = {"strata": strata, "F": F, "math": math, "functools": functools, "operator": operator, "Point": Point}
+    f = eval(f"lambda x, n: ({text})", space)
+    calls = [(strata.randn(n, 4), n) for n in (9, 13, 5, 7, 9, 5)]
+    compiled = strata.compile(f)
+    for x, n in calls:
+        strata.manual_seed(n)
+        want = f(x.clone(), n)
+        strata.manual_seed(n)
+        assert _same(want, compiled(x.clone(), n))
+    assert not compiled._strata_compiled.breaks
+    entries = len(parts(compiled))
+    assert entries == 2 if text in SYMBOL else entries == 3 if text in ANSWER else entries == 4
 
 
 def test_ints_of_arguments_and_attributes():
@@ -323,3 +307,76 @@ def test_random_numbers_and_dropout_are_eagers():
         strata.manual_seed(n)
         assert strata.equal(compiled(x), want) and strata.equal(strata.rand(2), after)
     assert len(parts(compiled)) == 2
+
+
+def test_what_lies_around_a_tensor_is_not_guarded():
+    base = strata.arange(12.0)
+
+    def f(x):
+        return x.as_strided((2,), (1,), 4) + 0
+
+    compiled = strata.compile(lambda x: (x.storage_offset(), x[1:].storage_offset(), f(x)))
+    for i in (1, 2, 3):
+        assert _same((i, i + 1, f(base[i : i + 3])), compiled(base[i : i + 3]))
+
+
+def test_a_tensor_from_outside_gets_other_sizes():
+    def f(x):
+        x.t_()
+        return x * 2, x.shape
+
+    compiled = strata.compile(f)
+    for n in (2, 3, 4):
+        x = strata.ones(n, 5)
+        assert compiled(x)[1] == (5, n) and x.shape == (5, n)
+
+
+def test_a_backend_gets_a_graph_for_each_size():
+    given = []
+
+    def backend(gm, inputs):
+        given.append(inputs[0].shape[0])
+        return gm.forward
+
+    def f(x):
+        return x.view(-1, x.shape[0]) * 2
+
+    compiled = strata.compile(f, backend=backend)
+    for n in (3, 4, 5, 6, 5):
+        x = strata.randn(n, 4)
+        assert strata.equal(compiled(x), f(x))
+    assert given == [3, 4, 5, 6] and len(parts(compiled)) == 2
+
+
+def test_threads_make_instances():
+    def f(x):
+        return (x * x.shape[0]).cumsum(0) + len(x)
+
+    compiled, wrong = strata.compile(f), []
+
+    def work(k):
+        for i in range(60):
+            x = strata.ones(2 + (i * 7 + k) % 40)
+            if not strata.equal(compiled(x), f(x)):
+                wrong.append((k, i))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong and len(parts(compiled)) == 2
+
+
+def test_compilers_are_asked_for_nothing_at_other_sizes():
+    from strata import cache
+
+    def f(x):
+        return F.softmax(x.tanh() * x.shape[0], dim=1).sum(0)
+
+    compiled = strata.compile(f)
+    compiled(strata.randn(40, 6))
+    compiled(strata.randn(50, 6))
+    before = cache.stats()
+    for n in range(51, 60):
+        compiled(strata.randn(n, 6))
+    after = cache.stats()
+    assert after["misses"] == before["misses"] and after["disk_hits"] == before["disk_hits"]

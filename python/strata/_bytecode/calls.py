@@ -19,7 +19,7 @@ from .frame import bind, frame_of
 from .guards import class_lookup
 from .plain import own_class_and_self
 from .reasons import Break
-from .sizes import Sizes, Sym, concrete, settled, stand_in
+from .sizes import Sizes, Sym, concrete, has_sym, settled, stand_in
 from .sources import const
 from .values import Generator
 
@@ -42,6 +42,8 @@ class Calls:
         try:
             return function(*args, **kwargs)
         except Exception as error:
+            if isinstance(error, TypeError) and function in natives.OF_OPERATORS and has_sym(args):
+                return self.native(function, *settled(args))  # which says it of the number's type
             raise Raised(error) from None
 
     def call(self, function: Any, args: tuple, kwargs: dict[str, Any], f: Frame | None = None) -> Any:
@@ -71,7 +73,7 @@ class Calls:
         if isinstance(method, types.FunctionType):
             self.guard_class(type(function), "__call__", method)
             return self.call(method, (function, *args), kwargs, f)
-        raise Break(f"a call of a {type(function).__name__}")
+        raise Break(f"a call of a {type(stand_in(function)).__name__}")
 
     def call_compiled(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A function that was compiled is captured as what it was made of."""
@@ -181,7 +183,8 @@ class Calls:
         name = getattr(function, "__name__", type(function).__name__)
         for value in (*args, *kwargs.values()):
             self.check_operand(value, name)
-        natives.check_effect(self, name, args, kwargs)
+        owner = getattr(function, "__self__", None)
+        natives.check_effect(self, name, (owner, *args) if values.is_tensor(owner) else args, kwargs)
         frames = self.say_where()
         program = self.program
         if program is not None and name in ("size", "numel", "nelement"):

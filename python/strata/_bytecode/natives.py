@@ -36,7 +36,7 @@ _DENIED = frozenset(
     "share_memory_ set_ resize_ resize_as_ manual_seed seed initial_seed set_default_dtype set_num_threads set_rng_state get_rng_state "
     "set_printoptions is_shared pin_memory apply_ map_ register_post_accumulate_grad_hook __reduce_ex__ __deepcopy__ __copy__ "
     "as_subclass _make_subclass equal allclose is_nonzero __bool__ __int__ __float__ __index__ __complex__ new backward "
-    "set_cpu_capability nonzero_numpy data __hash__ _version _base grad_fn from_numpy from_dlpack frombuffer".split()
+    "set_cpu_capability nonzero_numpy data __hash__ _version _base grad_fn from_numpy from_dlpack frombuffer storage_offset".split()
 )
 _OF_FRESH_ONLY = frozenset("requires_grad_ detach_ t_ transpose_ squeeze_ unsqueeze_ swapaxes_ swapdims_ as_strided_".split())
 _READS = {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "is_nonzero", "equal", "allclose"}
@@ -54,6 +54,7 @@ _PURE = {
 _PURE |= {f for f in vars(math).values() if callable(f)}
 _PURE |= {f for name, f in vars(operator).items() if callable(f) and not name.startswith("_")}
 _OF_NUMBERS = {int, float, max, min, round, abs, pow, divmod, *(f for f in vars(math).values() if callable(f))}
+OF_OPERATORS = {f for f in vars(operator).values() if callable(f)}
 _STRUCTURE = {list, tuple, dict, set, frozenset, zip, enumerate, reversed, collections.OrderedDict, collections.deque}
 _STRUCTURE |= {f for name, f in vars(itertools).items() if isinstance(f, type) and name not in ("count", "cycle", "_grouper", "_tee")}
 _STRUCTURE |= {itertools.count}
@@ -101,6 +102,9 @@ def check_effect(tracer: Any, name: str, args: tuple, kwargs: dict) -> None:
         raise Break(f"{name}() reads a tensor's value" if name in _READS else f"{name}() cannot be captured", hint)
     if name in _OF_FRESH_ONLY and args and values.is_tensor(args[0]) and tracer.is_outside(args[0]):
         raise Break(f"{name}() of a tensor from outside")
+    if name.startswith("as_strided") and args and values.is_tensor(args[0]):
+        if tracer.is_outside(args[0]) or (args[0]._is_view() and tracer.is_outside(args[0]._base)):
+            raise Break(f"{name}() of a tensor from outside, whose place in its memory is not guarded", "slices and view() know their tensor's")
 
 
 def reason_of(name: str, error: Exception) -> tuple[str, str]:

@@ -158,7 +158,7 @@ class Operators:
             if index is None:
                 raise Break(f"a {type(key).__name__} as an index")
             key = self.call(index, (key,), {})
-        return self.native(operator.getitem, obj, key)
+        return self.native(operator.getitem, obj, settled(key))
 
     def setitem(self, obj: Any, key: Any, value: Any) -> None:
         if values.is_tensor(obj):

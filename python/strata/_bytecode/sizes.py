@@ -34,7 +34,11 @@ class Sym:
         return self.program.settle(self)
 
     # What needs the number: native code by __index__, texts, keys of dicts.
-    __index__ = __int__ = lambda self: int(self.settle())
+    def __index__(self) -> int:
+        return operator.index(self.settle())
+
+    def __int__(self) -> int:
+        return int(self.settle())
 
     def __float__(self) -> float:
         return float(self.settle())
