@@ -1,17 +1,15 @@
 #include "core/parallel.h"
 
 #include <omp.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
 
 #include "base/error.h"
-
-extern "C" __attribute__((weak)) void kmp_set_defaults(const char* settings);  // libomp's; other runtimes have none
 
 namespace strata {
 
@@ -35,17 +33,20 @@ struct Thread {
 };
 thread_local Thread this_thread;
 
-// How libomp's threads wait, unless the environment says it. By default they yield with every look, and the scheduler
-// leaves the threads of a region on one core, where they give way to each other: a region of 7 us takes 45. So they
-// only yield where there are more threads than cores, and sleep after 5 ms without work, for the sake of other
-// processes.
-void settle_waiting() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    if (!kmp_set_defaults) return;
-    if (!std::getenv("KMP_USE_YIELD")) kmp_set_defaults("KMP_USE_YIELD=2");
-    if (!std::getenv("KMP_BLOCKTIME") && !std::getenv("OMP_WAIT_POLICY")) kmp_set_defaults("KMP_BLOCKTIME=5");
-  });
+// Threads of one region on one core give way to each other, which takes a region of 7 us 45 or, where they don't yield,
+// a slice of the scheduler; and it may leave them there. So a worker that finds itself on the core of the thread that
+// began the region leaves it. Where there is no other core, or others are no better, it asks again after a while.
+void leave_core(int core) {
+  constexpr auto kAgain = std::chrono::milliseconds(1);
+  thread_local Clock::time_point left{};
+  const Clock::time_point now = Clock::now();
+  if (now - left < kAgain) return;
+  left = now;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(core, &others);
+  if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
 }
 
 // Thrown on a thread whose region has an error already; never seen outside of it.
@@ -66,7 +67,6 @@ void check_interrupt() { check_interrupt_at(Clock::now()); }
 int num_threads() {
   int n = threads_.load(std::memory_order_relaxed);
   if (STRATA_UNLIKELY(n == 0)) {
-    settle_waiting();
     n = omp_get_max_threads();
     threads_.store(n, std::memory_order_relaxed);
   }
@@ -75,7 +75,6 @@ int num_threads() {
 
 void set_num_threads(int n) {
   STRATA_CHECK(n > 0, "set_num_threads: expected a positive integer, got ", n);
-  settle_waiting();
   threads_.store(n, std::memory_order_relaxed);
 }
 
@@ -104,8 +103,10 @@ void parallel_for_raw(int64_t begin, int64_t end, int64_t grain, RangeFn fn, voi
   std::mutex lock;
   std::atomic<bool> stopped{false};
   if (threads > 1 && !threads_started()) started_.store(true, std::memory_order_relaxed);
+  const int core = sched_getcpu();
 #pragma omp parallel num_threads(threads)
   {
+    if (omp_get_thread_num() != 0 && sched_getcpu() == core) leave_core(core);
     int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
     int64_t first = pieces * me / team, last = pieces * (me + 1) / team;
     if (first < last) {
