@@ -62,7 +62,7 @@ class Attributes:
         source = self.known.get(id(obj))
         found = class_lookup(kind, name, _ABSENT)
         if found is not _ABSENT and _is_data(found):
-            return self.described(obj, name, found, source)
+            return self.or_fallback(self.described, obj, name, found, source)
         written = self.attributes.get((id(obj), name))
         if written is not None:
             if written[1] is _ABSENT:
@@ -82,13 +82,24 @@ class Attributes:
             self.guards.add("has_no_dict_key", source, name)
         if found is not _ABSENT:
             self.guard_class(kind, name, found)
-            return self.bound(obj, kind, name, found)
+            return self.or_fallback(self.bound, obj, kind, name, found)
         return self.missing(obj, name)
+
+    def or_fallback(self, way: Any, obj: Any, *more: Any) -> Any:
+        """What a descriptor gives; where it raises AttributeError, what the class's __getattr__ does."""
+        from .tracer import Raised
+
+        try:
+            return way(obj, *more)
+        except Raised as error:
+            if not isinstance(error.error, AttributeError) or class_lookup(type(obj), "__getattr__") is None:
+                raise
+        return self.missing(obj, more[0] if isinstance(more[0], str) else more[1])
 
     def guard_class(self, kind: type, name: str, found: Any) -> None:
         """The class still has that attribute, or none. Classes that no program changes need no guard."""
         if kind.__flags__ & (1 << 9):  # of Python
-            self.guards.add("class", None, self.pinned(kind, name, None if found is _ABSENT else found))
+            self.guards.add("class", None, self.pinned(kind, name, found))
 
     def pinned(self, kind: type, name: str, found: Any) -> ClassAttribute:
         key = (kind, name)
@@ -99,6 +110,8 @@ class Attributes:
 
     def described(self, obj: Any, name: str, found: Any, source: Any) -> Any:
         """By a data descriptor: a property, a slot, a field of a C type."""
+        from .tracer import Raised
+
         kind = type(obj)
         if isinstance(found, property):
             self.guard_class(kind, name, found)
@@ -113,7 +126,12 @@ class Attributes:
             written = self.attributes.get((id(obj), name))
             if written is not None:
                 return written[1]
-            value = self.native(getattr, obj, name)
+            try:
+                value = found.__get__(obj, kind)
+            except AttributeError as error:
+                if source is not None:
+                    self.guards.add("unset", source, name)
+                raise Raised(error) from None
             return value if source is None else self.load(value, source.attr(name))
         if values.is_enum(obj) or type(found).__name__ == "_tuplegetter":
             return self.native(getattr, obj, name)
@@ -250,6 +268,7 @@ class Attributes:
                 return self.load(own[name], self.known[id(t)].state(name))
             return own[name]
         found = class_lookup(type(t), name, _ABSENT)
+        self.pin_method(type(t), name, found)
         if found is _ABSENT:
             return self.native(getattr, t, name)
         if isinstance(found, types.FunctionType):
@@ -257,6 +276,12 @@ class Attributes:
         if isinstance(found, values.BUILTIN_FUNCTIONS):
             return self.native(getattr, t, name)
         return self.refuse(t, name)
+
+    def pin_method(self, kind: type, name: str, found: Any) -> None:
+        """A class of tensors still has that method: one guard for all of them."""
+        pinned = self.__dict__.setdefault("_methods", {}).setdefault(kind, ClassAttributes(kind))
+        pinned.found[name] = found
+        self.guards.add("class", None, pinned)
 
     def refuse(self, t: Any, name: str) -> Any:
         raise Break(f"a tensor's attribute {name} cannot be captured")
@@ -351,13 +376,26 @@ def strata_getattr(function: Any) -> bool:
 
 
 class ClassAttribute:
-    """A class's attribute as it was when it was read; None where there was none."""
+    """A class's attribute as it was when it was read; _ABSENT where there was none."""
 
     def __init__(self, kind: type, name: str, value: Any):
         self.kind, self.name, self.value = kind, name, value
 
     def holds(self) -> bool:
-        return class_lookup(self.kind, self.name) is self.value
+        return class_lookup(self.kind, self.name, _ABSENT) is self.value
 
     def __repr__(self) -> str:
         return f"{self.kind.__name__}.{self.name}"
+
+
+class ClassAttributes:
+    """The same of several names."""
+
+    def __init__(self, kind: type):
+        self.kind, self.name, self.found = kind, "__class__", {}
+
+    def holds(self) -> bool:
+        return all(class_lookup(self.kind, name, _ABSENT) is value for name, value in self.found.items())
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}'s {', '.join(self.found)}"

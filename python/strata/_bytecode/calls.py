@@ -145,6 +145,7 @@ class Calls:
         frame = frame_of(self, function, bound, cells)
         if code.co_flags & _GENERATOR:
             made = Generator(frame)
+            self.generators.append(made)
             self.keep.append(made)
             return made
         return self.run_frame(frame)[0]
@@ -468,6 +469,9 @@ class Calls:
             source = self.known[id(module)]
             self.guards.add("is", source, module)
             table[id(module)] = natives.watch_of(module)
+            for kind in {type(m) for m in module.modules()}:
+                for name in ("forward", "__call__"):
+                    self.guard_class(kind, name, class_lookup(kind, name))
         return table[id(module)]
 
     def enter(self, manager: Any) -> tuple[Any, Any]:

@@ -282,6 +282,7 @@ class Compiled:
         if why is not None and why.while_ is not None:
             tracer.guards.add("call", None, why.while_)
         result = tracer.run(frame)
+        tracer.check_generators()
         emitter = Emitter(tracer)
         lines, outputs = emitter.body(frame, result, len(args))
         shared = shared_roots(tracer, outputs) if _C.is_grad_enabled() else frozenset()

@@ -155,6 +155,8 @@ class Program:
             expected = tuple(self.register(s) for s in expected)
         elif kind == "class":
             expected = (expected.kind, expected.holds, expected.name)
+        elif kind == "unset":
+            kind, expected = "ask", functools.partial(_is_unset, expected)
         elif kind == "keys":
             kind, expected = "ask", functools.partial(_same_keys, expected)
         elif kind == "has_no_dict_key":
@@ -169,6 +171,15 @@ class Program:
 def _is_proxy(source: Source) -> bool:
     """The __dict__ of a class."""
     return source.base is not None and source.base.kind == "const" and isinstance(source.base.key, type)
+
+
+def _is_unset(name: str, obj: Any) -> bool:
+    """Whether a slot has no value."""
+    try:
+        class_lookup(type(obj), name).__get__(obj, type(obj))
+    except AttributeError:
+        return True
+    return False
 
 
 def _same_keys(then: tuple, now: Any) -> bool:

@@ -11,6 +11,8 @@ import operator
 
 import strata
 
+from .reasons import Break
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -137,16 +139,21 @@ class Sizes(tuple):
     __str__ = __repr__
 
 
-def has_sym(value: Any) -> bool:
-    """Whether one is in it, within what operators take."""
+MOST_NESTED = 50
+
+
+def has_sym(value: Any, depth: int = 0) -> bool:
+    """Whether one is in it, within what operators take. Break where it holds itself."""
     kind = type(value)
+    if depth > MOST_NESTED:
+        raise Break("a container that holds itself, or containers that nest too deep")
     if kind is Sym:
         return True
     if kind is slice:
         return has_sym(value.start) or has_sym(value.stop) or has_sym(value.step)
     if isinstance(value, (list, tuple, set, frozenset)):
-        return any(map(has_sym, value))
-    return isinstance(value, dict) and any(map(has_sym, value.values()))
+        return any(has_sym(v, depth + 1) for v in value)
+    return isinstance(value, dict) and any(has_sym(v, depth + 1) for v in value.values())
 
 
 def concrete(value: Any) -> Any:

@@ -67,6 +67,7 @@ class Tracer(Attributes, Calls, Operators, Derived):
         self.own_dicts: set[int] = set()  # the __dict__ of objects from outside
         self.copies: set[int] = set()  # containers that stand for ones from outside, of classes that derive from builtin ones
         self.tensor_inputs: list[tuple[Any, Source]] = []
+        self.generators: list[values.Generator] = []
         self.top: Frame | None = None
         self.step, self.steps, self.clean = 0, 0, 0
         self.depth = 0
@@ -101,6 +102,12 @@ class Tracer(Attributes, Calls, Operators, Derived):
             self.step += 1
             if result is not NotImplemented:
                 return result[0]
+
+    def check_generators(self) -> None:
+        """Break where a generator was left inside of a `try` or `with`: its end, which Python runs then, may do anything."""
+        for made in self.generators:
+            if made.started and not made.frame.done and made.frame.covered():
+                raise Break(f"a generator, {made.frame.code.co_name}, is left inside of a try or with")
 
     def count_step(self) -> None:
         self.steps += 1
@@ -146,10 +153,32 @@ class Tracer(Attributes, Calls, Operators, Derived):
         sources = list({id(t): source for t, source in self.tensor_inputs}.values())
         if len(sources) > 1:
             self.guards.add("distinct", None, sources)
+        self.guard_aliases()
         held = {id(t) for guard in self.guards.guards if guard.kind == "watch" for t, _ in guard.expected.tensors}
         for t, source in self.tensor_inputs:
             if id(t) in held:
                 self.guards.add("is", source, t)
+
+    def guard_aliases(self) -> None:
+        """What is written is not what another source gives: reads of that would have seen the writes."""
+        written = {id(s.copy) for s in self.shadows if s.changed()} | {at for at, _ in self.attributes} | set(self.cell_writes)
+        if not written:
+            return
+        by_type: dict[type, dict[int, Source]] = {}
+        for value in self.keep:
+            source = self.known.get(id(value))
+            if source is not None:
+                by_type.setdefault(type(value), {})[id(value)] = source
+        for alike in by_type.values():
+            hit = [at for at in alike if at in written]
+            if not hit or len(alike) == 1:
+                continue
+            if len(hit) == len(alike):
+                self.guards.add("distinct", None, list(alike.values()))
+                continue
+            for i, at in enumerate(hit):
+                for other in [o for o in alike if o not in hit[: i + 1]]:
+                    self.guards.add("distinct", None, [alike[at], alike[other]])
 
     @staticmethod
     def unwrap_error(error: Any) -> BaseException:
