@@ -1,5 +1,6 @@
 // Plans of compiled graphs on a device (jit/compile/elsewhere.h): their fused kernels as one text, launched with what
 // eager's launches are.
+#include <algorithm>
 #include <chrono>
 
 #include "core/stream.h"
@@ -93,7 +94,14 @@ class Program final : public jit::DeviceProgram {
     }
   }
 
-  std::string source() const override {
+  std::string source(const std::string& device) const override {
+    const Plugin* plugin = &unit_.plugin();
+    if (!device.empty()) {
+      const std::vector<const Plugin*> all = plugins();
+      const auto at = std::find_if(all.begin(), all.end(), [&](const Plugin* p) { return device == p->table->name; });
+      STRATA_CHECK_VALUE(at != all.end(), "source: no plugin offers the device ", device);
+      plugin = *at;
+    }
     std::vector<lower::Nest> nests;
     std::vector<std::string> entries;
     std::vector<int> groups;
@@ -103,9 +111,9 @@ class Program final : public jit::DeviceProgram {
         nests.push_back(n->nest);
         nests.back().name += str_cat("_", nests.size());
         entries.push_back(str_cat("run_", nests.size()));
-        groups.push_back(n->group);
+        groups.push_back(n->group && plugin != &unit_.plugin() ? plugin->dialect.group : n->group);
       }
-    return nests.empty() ? "" : lower::print_entries(nests, unit_.plugin().dialect, entries, groups);
+    return nests.empty() ? "" : lower::print_entries(nests, plugin->dialect, entries, groups);
   }
 
  private:

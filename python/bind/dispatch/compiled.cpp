@@ -327,17 +327,18 @@ PyObject* interpret(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 std::string describe(const jit::Plan& p, std::string_view what) {
-  return what == "source"     ? p.source(false)
-         : what == "lines"    ? p.source(true)
-         : what == "explain"  ? p.explain()
-         : what == "memory"   ? p.memory()
-         : what == "launches" ? p.launches()
-         : what == "cache"    ? p.cache()
-                              : ir::print(p.graph());
+  return what == "source"              ? p.source(false)
+         : what == "lines"             ? p.source(true)
+         : what.starts_with("source ") ? p.source_for(std::string(what.substr(7)))
+         : what == "explain"           ? p.explain()
+         : what == "memory"            ? p.memory()
+         : what == "launches"          ? p.launches()
+         : what == "cache"             ? p.cache()
+                                       : ir::print(p.graph());
 }
 
 // _compiled_text(compiled, what) -> [(name, text)]: of its plans, "source", "lines" (source with #line), "explain",
-// "memory", "launches", "cache" or "graph"
+// "memory", "launches", "cache", "graph", or "source NAME" of a device's graph in the dialect of another device
 PyObject* compiled_text(PyObject*, PyObject* args) {
   PyObject* o;
   const char* what;

@@ -46,7 +46,8 @@ class DeviceProgram {
   // A launch by itself, as eager makes it. `state`: of a draw.
   virtual void run(const Launch& l, const std::vector<Tensor>& outs, const std::vector<Tensor>& ins,
                    PhiloxState state) const = 0;
-  virtual std::string source() const = 0;
+  // In the device's dialect, or in that of another one, by name.
+  virtual std::string source(const std::string& device = "") const = 0;
   // How many kernels were compiled now, and in which time; the others were there.
   int64_t compiled = 0;
   double ms = 0;

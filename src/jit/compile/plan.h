@@ -34,6 +34,8 @@ class Plan {
   // For people.
   std::string launches() const { return print(list_); }
   std::string source(bool lines) const;  // with #line to the user's
+  // Of a device's plan, in the dialect of another device.
+  std::string source_for(const std::string& device) const;
   std::string explain() const;
   std::string memory() const;
   std::string cache() const;  // of each kernel: a hit, or what of its key differed

@@ -47,6 +47,11 @@ void Plan::find_device_programs(ArrayRef<Plan*> plans) {
   }
 }
 
+std::string Plan::source_for(const std::string& device) const {
+  STRATA_CHECK_VALUE(program_, "source: expected a graph of a device's tensors, to print it for ", device);
+  return program_->source(device);
+}
+
 void Plan::run_elsewhere(const Step& s, Frame& f) const {
   const Group& g = groups_[size_t(s.group)];
   const Fused& fused = *g.fused;
