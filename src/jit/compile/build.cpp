@@ -11,11 +11,11 @@
 namespace strata::jit {
 
 namespace {
-
 constexpr const char* kName = "fused";
+}
 
 // The operators that a kernel does the work of. No lines of the user's: equal kernels have equal texts.
-std::string summary(const LaunchList& list, const Group& g) {
+std::string operators_of(const LaunchList& list, const Group& g) {
   std::string out;
   for (int i : g.launches) {
     const Launch& l = list.launches[size_t(i)];
@@ -23,8 +23,6 @@ std::string summary(const LaunchList& list, const Group& g) {
   }
   return out;
 }
-
-}  // namespace
 
 void Plan::find_programs(ArrayRef<Plan*> plans) {
   const auto isa = lower::Isa(eager::current_isa());
@@ -42,7 +40,7 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
       Group& g = p->groups_[i];
       if (!g.fused) continue;
       g.fused->kernel.source = kName;
-      g.fused->kernel.text = summary(p->list_, g);
+      g.fused->kernel.text = operators_of(p->list_, g);
       // A kernel of another numerics is another text, and so another key of the cache.
       if (g.fused->dropped[0] + g.fused->dropped[1]) g.fused->kernel.text += "; numerics=\"fast\"";
       if (p->options_.lines) g.fused->kernel.lines = source_lines(p->list_, g);

@@ -93,7 +93,10 @@ class Making {
       made_.rows = made_.row_length = 1;
       for (const Walked& w : dims_) (w.reduced ? made_.row_length : made_.rows) *= w.size;
     }
+    // A row's size decides how it is walked, and items are divided by all sizes but the first.
     made_.in_chunks = rows && made_.rows < kBusyRows && made_.row_length > lower::kChunk;
+    for (size_t d = 0; d < dims_.size(); ++d)
+      if (!made_.in_chunks && (dims_[d].reduced || d > 0)) n.ranges[d].known = dims_[d].size;
     for (size_t k = 0; k < operands_.size(); ++k) add_operand(k);
     std::vector<int>& at = at_;
     at.assign(from_.nodes.size(), -1);

@@ -18,7 +18,7 @@ struct Fused;
 
 constexpr int64_t kBusyRows = 256;  // that keep a device busy by themselves
 
-// A fused kernel as a nest, and its shape. Strides that are 0 or 1 are constants of the text.
+// A fused kernel as a nest, and its shape. Strides that are 0 or 1 are constants of the text, and so are sizes of rows.
 struct DeviceKernel {
   lower::Nest nest;
   std::vector<int64_t> extent;       // by range

@@ -11,6 +11,9 @@ struct Group {
   std::string alone;           // why the first of them did not join an earlier group; for people
 };
 
+// The operators that a group does the work of, for people.
+std::string operators_of(const LaunchList& list, const Group& g);
+
 // Launches whose results nobody needs are left out.
 std::vector<Group> group(const LaunchList& list);
 

@@ -32,9 +32,12 @@ bool Plan::one_by_one() const { return !not_planned_.empty() || (list_.elsewhere
 void Plan::find_device_programs(ArrayRef<Plan*> plans) {
   if (plans.empty()) return;
   std::vector<DeviceKernel> kernels;
-  for (const Plan* p : plans)
-    for (const Group& g : p->groups_)
-      if (g.fused) kernels.push_back(*g.fused->elsewhere);
+  for (Plan* p : plans)
+    for (Group& g : p->groups_) {
+      if (!g.fused) continue;
+      g.fused->kernel.text = g.fused->elsewhere->nest.text = operators_of(p->list_, g);
+      kernels.push_back(*g.fused->elsewhere);
+    }
   const std::shared_ptr<DeviceProgram> program = device_backend().compile(plans[0]->list_.device, std::move(kernels));
   size_t next = 0;
   for (Plan* p : plans) {

@@ -177,6 +177,8 @@ std::string dump(const Nest& nest) {
     return "[" + text + "]";
   };
   out << "nest " << nest.symbol() << '\n';
+  for (const NestRange& r : nest.ranges)
+    if (r.known) out << " range " << r.name << ' ' << r.known << '\n';
   for (const NestOperand& o : nest.operands) {
     uint64_t dims = 0;
     for (int d : o.dims) dims |= uint64_t(1) << d;

@@ -48,6 +48,7 @@ struct NestRange {
   uint8_t component = 0;
   bool ordered = false;  // contributions of several of its indices may meet in one element
   bool whole = false;    // a carry goes along it: nobody divides it
+  int64_t known = 0;     // of a device's kernel: its size is a constant of the text; 0: an argument
 };
 
 struct Nest {

@@ -35,9 +35,11 @@ std::string memory_of_group(const Dialect& d) {
 std::vector<NestParameter> entry_parameters(const Nest& nest) {
   std::vector<NestParameter> out;
   const bool sets = may_set_status(nest);
-  for (NestParameter& p : parameters(nest))
-    if (p.kind != NestParameter::Begin && p.kind != NestParameter::End && (sets || p.kind != NestParameter::Status))
-      out.push_back(std::move(p));
+  for (NestParameter& p : parameters(nest)) {
+    const bool known = p.kind == NestParameter::Extent && nest.ranges[size_t(p.index)].known;
+    const bool status = p.kind == NestParameter::Status && !sets;
+    if (p.kind != NestParameter::Begin && p.kind != NestParameter::End && !known && !status) out.push_back(std::move(p));
+  }
   if (sets) out.push_back({NestParameter::Word, 0, 0, DType::I64, false, "word"});
   return out;
 }
@@ -71,11 +73,14 @@ static std::string entry_text(const Nest& nest, const Dialect& d, const std::str
     else
       out += separator + type + " " + name_of(p), separator = ", ";
   }
+  std::string sizes;
+  for (const NestRange& r : nest.ranges)
+    if (r.known) sizes += str_cat("  const i64 n_", r.name, " = ", r.known, ";\n");
   if (d.slots)
-    out += str_cat("const u64* a, i64 first, i64 past", group ? ", i32 lane, u64* scratch" : "", ") {\n", fetched,
+    out += str_cat("const u64* a, i64 first, i64 past", group ? ", i32 lane, u64* scratch" : "", ") {\n", sizes, fetched,
                    "  for (i64 item = first; item < past; item++) {\n");
   else
-    out += str_cat(", i64 items) {\n", group ? memory_of_group(d) : str_cat(d.each_item, "\n"),
+    out += str_cat(", i64 items) {\n", sizes, group ? memory_of_group(d) : str_cat(d.each_item, "\n"),
                    "  for (i64 item = ", group ? d.first_group : d.first_item,
                    "; item < items; item += ", group ? d.group_step : d.item_step, ") {\n");
   // The last loop is the fastest.
