@@ -42,7 +42,7 @@ del _install
 
 # Where names live that are loaded on first use.
 _MODULES = (
-    "__config__ _dynamo _higher_order_ops _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor export "
+    "__config__ _dynamo _functorch _higher_order_ops _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor export "
     "fallback fft func futures fx hub jit library linalg masked multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
     "sparse special storage testing types utils warm"
 )

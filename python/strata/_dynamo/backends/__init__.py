@@ -1,0 +1,1 @@
+"""Makers of compilers for strata.compile."""
