@@ -103,3 +103,31 @@ def test_nothing_is_kept_alive():
         n.call(g, t())
 
     same(scenario)
+
+
+def test_results_of_a_whole_step_have_used_up_their_history():
+    def scenario(n):
+        w = strata.ones(3, requires_grad=True)
+        o = strata.optim.SGD([w], 0.1)
+
+        def f(x):
+            o.zero_grad()
+            y = w * x
+            loss = y.sum()
+            loss.backward()
+            o.step()
+            return loss, y, loss.detach(), {"a": loss}
+
+        g, total = n.compile(f), 0
+        for _ in range(3):
+            loss, y, free, d = g(t())
+            n.say(loss.requires_grad, y.requires_grad, free.requires_grad, loss.grad_fn is None, loss.is_leaf, d["a"] is loss)
+            total += loss
+            loss /= 2
+            try:
+                (loss + y.sum()).backward()
+            except RuntimeError as error:
+                n.say(str(error).partition(":")[0][:40])
+        n.say(total)
+
+    assert not same(scenario)

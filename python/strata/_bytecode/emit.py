@@ -17,6 +17,7 @@ from .guards import class_lookup
 from .reasons import Break
 from .sizes import Sizes, Sym, has_sym
 from .sources import Text
+from .training import spent
 from .values import Generator
 
 TYPE_CHECKING = False
@@ -314,7 +315,11 @@ class Emitter:
             before.append(f"print({', '.join(map(repr, texts))}{keywords})")
         self.lines = after
         given = ", ".join(inputs[id(tensor)] for tensor in t.region.inputs)
-        call = [f"t = graph({given})"] if t.region.count() or self.outputs else []
+        graph = f"graph({given})"
+        ends = tuple(i for i, output in enumerate(self.outputs) if output.requires_grad) if t.trained else ()
+        if ends:
+            graph = f"{self.text.constant(spent)}({graph}, {ends})"
+        call = [f"t = {graph}"] if t.region.count() or self.outputs else []
         return [*self.head, *before, *call, *self.lines, last], self.outputs
 
 

@@ -52,6 +52,33 @@ def _grad(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     return found
 
 
+class Spent(autograd.Function):
+    """The history of a result whose backward was captured with it."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Any, leaf: Any) -> Any:
+        ctx.mark_dirty(t)
+        return t
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        raise RuntimeError(
+            "Trying to backward through the graph a second time: the backward of this result of a compiled function ran inside of it. "
+            "Run backward() outside of what is compiled to go through it again (with retain_graph=True)."
+        )
+
+
+def spent(results: tuple, places: tuple[int, ...]) -> list:
+    """A graph's results; those that have used up their history require a gradient as they do in eager."""
+    found = list(results)
+    if _C.is_grad_enabled():
+        leaf = strata.empty((), requires_grad=True)
+        for i in places:
+            if not found[i].requires_grad:
+                found[i] = Spent.apply(found[i], leaf)
+    return found
+
+
 def is_optimizer(value: Any) -> bool:
     import sys
 

@@ -38,7 +38,8 @@ std::vector<NestParameter> entry_parameters(const Nest& nest) {
   for (NestParameter& p : parameters(nest)) {
     const bool known = p.kind == NestParameter::Extent && nest.ranges[size_t(p.index)].known;
     const bool status = p.kind == NestParameter::Status && !sets;
-    if (p.kind != NestParameter::Begin && p.kind != NestParameter::End && !known && !status) out.push_back(std::move(p));
+    if (p.kind != NestParameter::Begin && p.kind != NestParameter::End && !known && !status)
+      out.push_back(std::move(p));
   }
   if (sets) out.push_back({NestParameter::Word, 0, 0, DType::I64, false, "word"});
   return out;
@@ -77,8 +78,8 @@ static std::string entry_text(const Nest& nest, const Dialect& d, const std::str
   for (const NestRange& r : nest.ranges)
     if (r.known) sizes += str_cat("  const i64 n_", r.name, " = ", r.known, ";\n");
   if (d.slots)
-    out += str_cat("const u64* a, i64 first, i64 past", group ? ", i32 lane, u64* scratch" : "", ") {\n", sizes, fetched,
-                   "  for (i64 item = first; item < past; item++) {\n");
+    out += str_cat("const u64* a, i64 first, i64 past", group ? ", i32 lane, u64* scratch" : "", ") {\n", sizes,
+                   fetched, "  for (i64 item = first; item < past; item++) {\n");
   else
     out += str_cat(", i64 items) {\n", sizes, group ? memory_of_group(d) : str_cat(d.each_item, "\n"),
                    "  for (i64 item = ", group ? d.first_group : d.first_item,

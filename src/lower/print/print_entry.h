@@ -7,8 +7,8 @@
 
 namespace strata::lower {
 
-// What the entry point takes: parameters() of the nest but for Begin, End and sizes that are known. Of a kernel that may set its status the
-// last two say where: an array, and which of its words; others have none.
+// What the entry point takes: parameters() of the nest but for Begin, End and sizes that are known. Of a kernel that
+// may set its status the last two say where: an array, and which of its words; others have none.
 std::vector<NestParameter> entry_parameters(const Nest& nest);
 // The loops that make items (groups), outermost first: their numbers of turns multiply to that of items.
 std::vector<int> item_ranges(const Nest& nest, bool groups = false);
