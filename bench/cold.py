@@ -1,7 +1,8 @@
 """One fresh process: the milliseconds from a call of a function that is to be compiled to its results, its gradient too.
 Arguments: LIBRARY, and sincos, mlp_step or gpt_step. Import, the model and its data come before the clock. With tiny_call: the
 milliseconds of one call of a tiny function, once it is compiled. Names that begin with code_ are of strata.compile, which reads
-bytecode; the others are of strata.graph. code_tensors20: a call with 20 tensors; code_guards148: the guards of a step."""
+bytecode; the others are of strata.graph. code_tensors20: a call with 20 tensors; code_guards148: the guards of a step. code_sizes_STEP: what
+a step of a new size takes more than the same again, the median over sizes; code_sizes_call: a call of one of two sizes in turn."""
 
 from __future__ import annotations
 
@@ -37,6 +38,23 @@ if code and name in ("tiny_call", "tensors20"):
     function, arguments = (trig, 1) if name == "tiny_call" else (twenty, 20)
     inputs = [torch.randn(10) for _ in range(arguments)]
     milliseconds = best_of(torch.compile(function), inputs, 20000)
+elif name == "sizes_call":
+    compiled, a, b = torch.compile(trig, dynamic=True), torch.randn(10), torch.randn(11)
+    milliseconds = best_of(lambda: (compiled(a), compiled(b)), (), 20000) / 2
+elif name.startswith("sizes_"):
+    model, optimizer, x, y, _ = parts(name.removeprefix("sizes_"))
+    compiled, times = torch.compile(step_of(model, optimizer)), []
+    optimizer.init_state()
+    for n in range(20, 52):
+        batch = (x[:n], y[:n]) if x.dim() == 2 and x.is_floating_point() else (x[:, :n].contiguous(), y[:, :n].contiguous())
+        start = time.perf_counter()
+        compiled(*batch)
+        middle = time.perf_counter()
+        compiled(*batch)
+        times.append(2 * middle - start - time.perf_counter())
+    if len(compiled._strata_compiled.start.entries) != 2:
+        raise SystemExit("sizes were compiled for themselves")
+    milliseconds = sorted(times[2:])[len(times) // 2 - 1] * 1e3
 elif name == "guards148":
     net = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(74)])
     optimizer = torch.optim.AdamW(net.parameters())

@@ -380,3 +380,32 @@ def test_compilers_are_asked_for_nothing_at_other_sizes():
         compiled(strata.randn(n, 6))
     after = cache.stats()
     assert after["misses"] == before["misses"] and after["disk_hits"] == before["disk_hits"]
+
+
+def test_ints_that_no_operator_gets_need_no_graph(monkeypatch):
+    from strata._bytecode import instances
+
+    made, replay = [], instances.Family.replay
+    monkeypatch.setattr(instances.Family, "replay", lambda self, *args: made.append(1) or replay(self, *args))
+
+    class Holder:
+        def __init__(self):
+            self.step, self.tokens = 5, 7
+
+    def f(x, h):
+        h.step += 1
+        h.tokens += x.numel()
+        return (x + 1 if h.step % 4 == 0 else x * 2), h.step, h.tokens
+
+    compiled, h, other = strata.compile(f), Holder(), Holder()
+    for i in range(20):
+        x = strata.ones(3 + i % 3)
+        assert _same(f(x, h), compiled(x, other)) and (h.step, h.tokens) == (other.step, other.tokens)
+    assert len(made) <= 6 and len(parts(compiled)) == 3
+
+
+def test_keys_of_many_numbers():
+    def f(a, b, c, d, e):
+        return a + b + c + d + e * a.shape[0]
+
+    agrees(f, [tuple(strata.randn(n, 2, n) for _ in range(5)) for n in (3, 4, 5, 3, 6)], 2)

@@ -10,6 +10,7 @@ from strata import _C
 from . import values
 from .decode import decode
 from .reasons import Break
+from .sizes import settled
 from .sources import const
 
 TYPE_CHECKING = False
@@ -61,5 +62,5 @@ def check(tracer: Any, kind: type, method: types.FunctionType) -> None:
             if not (values.is_constant(value) or library or (harmless and not own)):
                 raise Break(f"{what}, which reads {name}", _HINT)
             if own:
-                tracer.load(value, const(method.__globals__).item(name))
+                settled(tracer.load(value, const(method.__globals__).item(name)))
         before = i

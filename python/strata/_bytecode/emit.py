@@ -94,7 +94,7 @@ class Emitter:
 
     def number(self, n: Any) -> str:
         if not isinstance(n, values.Number):
-            return self.text.literal(n)
+            return self.build(n)
         if not isinstance(n.parts, tuple):
             return self.text.of(n.parts, self.head)
         sign, a, b = n.parts

@@ -56,6 +56,10 @@ class Family:
         self.steps = [] if native else [s for s in program.steps if s[0] != CONDITION or not s[1].pure]
         places = {(source, dim): slot for source, dim, slot in program.places}
         self.layout = [places.get(place) for place in guards.layout()]
+        # Graphs, by what they hang on: ints that are only compared, or handed on, are not among it.
+        self.graphs: dict[tuple, tuple[Any, dict[int, Any]]] = {}
+        self.geometry = [i for i, (_, dim) in enumerate(guards.layout()) if dim != -1]
+        self.used = sorted(program.read_by_others())
         self.refusals: dict[tuple, str] = {}
         self.only: tuple | None = None  # the one key that it is for
         self.outputs: list[int] = []
@@ -95,7 +99,16 @@ class Family:
             env = self.numbers(key)
             if self.native:
                 return True
-            made = self.replay(env, args)
+            at = tuple(key[i] for i in self.geometry), tuple((type(env[slot]), env[slot]) for slot in self.used)
+            if at not in self.graphs:
+                graph = self.replay(env, args)
+                if len(self.graphs) >= BOUND:
+                    self.graphs.pop(next(iter(self.graphs)))
+                self.graphs[at] = graph, {slot: env[slot] for slot in self.wanted}
+            else:
+                self.graphs[at] = self.graphs.pop(at)  # the last used
+            graph, numbers = self.graphs[at]
+            made = self.function([numbers[i] if n is None and i in numbers else n for i, n in enumerate(env)], graph)
         except Unfit as why:
             if len(self.refusals) > 4 * BOUND:
                 self.refusals.pop(next(iter(self.refusals)))
@@ -135,7 +148,8 @@ class Family:
         except Exception as error:
             raise Unfit(f"{getattr(function, '__name__', 'a function')} raised {type(error).__name__}: {error}") from None
 
-    def replay(self, env: list, args: tuple) -> Callable:
+    def replay(self, env: list, args: tuple) -> Any:
+        """The graph of these sizes, None where there is none; sets what is not decided by symbols alone."""
         saved = *modes(), strata.get_rng_state()
         region = Region() if any(step[0] in (OPERATOR, INPUT, FRESH, DO) for step in self.steps) else None
         entered: list[Any] = []
@@ -143,7 +157,7 @@ class Family:
             self.run(env, args, region, entered)
             outputs = [env[slot] for slot in self.outputs]
             if self.begins is None:
-                return self.function(env, None)
+                return None
             if roots([*region.inputs, *outputs]) != self.roots:
                 raise Unfit("other results are views of each other")
             try:
@@ -154,7 +168,7 @@ class Family:
                 raise Unfit("its graph begins from other gradients, or uses other tensors")
             inputs = region.known_inputs
             region.settle()
-            return self.function(env, callable_of(region, self.options, inputs))
+            return callable_of(region, self.options, inputs)
         finally:
             for manager in reversed(entered):
                 manager.__exit__(None, None, None)

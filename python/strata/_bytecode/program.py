@@ -354,6 +354,17 @@ class Program:
         self.steps.append((OPERATOR, what, forms, keywords, frames, result, modes(), name))
         return seen
 
+    def read_by_others(self) -> set[int]:
+        """Slots that symbols alone decide, and that steps read which need more than symbols."""
+        found: set[int] = set()
+        for step in self.steps:
+            if step[0] == LIFT and step[1] not in self.pure:
+                _slots_in(step[3], found)
+            elif step[0] in (OPERATOR, FRESH, DO):
+                for form in step[1:5]:
+                    _slots_in(form, found)
+        return found & self.pure
+
     def reads_tainted(self, form: Any) -> bool:
         kind = type(form)
         if kind is Ref:
@@ -431,6 +442,17 @@ class Program:
         if id(t) not in self.slots:
             raise Fixed("a result that no operator of the program gave")
         return self.slots[id(t)]
+
+
+def _slots_in(form: Any, found: set[int]) -> None:
+    kind = type(form)
+    if kind is Ref:
+        found.add(form.slot)
+    elif kind is Method:
+        _slots_in(form.owner, found)
+    elif kind is tuple or kind is Nest:
+        for part in form if kind is tuple else form.items:
+            _slots_in(part, found)
 
 
 def _geometry(t: Any) -> tuple:

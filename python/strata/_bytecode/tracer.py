@@ -18,7 +18,7 @@ from .operators import Operators
 from .reasons import Break, Restart
 from .region import Region
 from .seen import Seen, marks_of
-from .sizes import Sizes, has_sym
+from .sizes import Sizes, Sym, has_sym
 from .sources import Source, const
 
 TYPE_CHECKING = False
@@ -365,7 +365,7 @@ class Tracer(Attributes, Calls, Operators, Derived):
 
     def count_with(self, name: str, a: Any, b: Any) -> Any:
         """An operator of which a number takes part."""
-        x, y = (v.value if type(v) is values.Number else v for v in (a, b))
+        x, y = (v.value if type(v) in (values.Number, Sym) else v for v in (a, b))
         deep = 1 + max(getattr(a, "depth", 0), getattr(b, "depth", 0))
         if type(x) is int and type(y) is int and name in values.COUNTS and deep < 20:
             sign = values.COUNTS[name]
