@@ -157,11 +157,11 @@ class Tensor(_C.TensorBase):
 
         Returns a handle whose `remove()` takes the hook away. RuntimeError where no gradient is required.
         """
-        return _C._register_hook(self, hook)
+        return _noted(self, hook, _C._register_hook(self, hook))
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> Any:
         """Calls `hook(tensor)` after `.grad` of this leaf was added to. Returns a handle with `remove()`."""
-        return _C._register_post_accumulate_grad_hook(self, hook)
+        return _noted(self, hook, _C._register_post_accumulate_grad_hook(self, hook))
 
     def retain_grad(self) -> None:
         """Makes backward fill `.grad` of this tensor though it is no leaf."""
@@ -391,3 +391,11 @@ def _keeps_type() -> set:
 _plain: set | None = None
 _C._set_tensor_class(Tensor)
 Tensor.__module__ = "strata"
+
+
+def _noted(t: Tensor, hook: Callable, handle: Any) -> Any:
+    """The handle, after a note in `_backward_hooks`, which captures of graphs ask."""
+    if t._backward_hooks is None:
+        t._backward_hooks = {}
+    t._backward_hooks[id(handle)] = hook
+    return handle

@@ -131,3 +131,28 @@ def test_results_of_a_whole_step_have_used_up_their_history():
         n.say(total)
 
     assert not same(scenario)
+
+
+def test_what_a_stretch_reads_of_tensors_from_before(capsys):
+    def f(x, w):
+        y = x * w
+        print(float(y.detach().sum()))
+        return y.requires_grad, y.is_leaf
+
+    def out(x, o):
+        return strata.add(x, 1, out=o) + 1, o
+
+    def scenario(n):
+        w, h = strata.ones(3, requires_grad=True), strata.ones(3, requires_grad=True)
+        h.register_hook(lambda g: g * 10)
+        g, hooked, into = n.compile(f), n.compile(lambda x: (x * h).sum()), n.compile(out)
+        for _ in range(3):
+            n.call(g, t(), w)
+            hooked(t()).backward()
+            n.say(h.grad)
+        n.call(into, t(), strata.empty(3)), n.call(into, t(), strata.empty(0))
+        if n.compiles:
+            assert all(len(table.entries) == 1 for table in g._strata_compiled.tables.values())
+
+    reasons = same(scenario)
+    assert "a tensor with backward hooks" in reasons and "add resizes its out=" in reasons

@@ -17,7 +17,6 @@ from .decode import line_of, place, reads_its_frame
 from .derived import base_of
 from .frame import bind, frame_of
 from .guards import class_lookup
-from .plain import own_class_and_self
 from .reasons import Break
 from .sizes import Sizes, Sym, concrete, has_sym, settled, stand_in
 from .sources import const
@@ -186,6 +185,10 @@ class Calls:
             self.check_operand(value, name)
         owner = getattr(function, "__self__", None)
         natives.check_effect(self, name, (owner, *args) if values.is_tensor(owner) else args, kwargs)
+        outs = values.out_tensors(kwargs)
+        sizes = [tuple(t.shape) for t in outs]
+        if any(self.is_outside(t) and not t.numel() for t in outs):
+            raise Break(f"{name} resizes its out=")
         frames = self.say_where()
         program = self.program
         if program is not None and name in ("size", "numel", "nelement"):
@@ -197,6 +200,8 @@ class Calls:
         except Exception as error:
             reason, hint = natives.reason_of(name, error)
             raise Break(reason, hint, of_sizes=program is not None and " raised " in reason) from None
+        if outs and sizes != [tuple(t.shape) for t in outs]:
+            raise Break(f"{name} resizes its out=")
         self.keep.append(found)
         return found if program is None else program.operator(function, args, kwargs, found, frames, name)
 
@@ -326,8 +331,6 @@ class Calls:
             found = self.call_derived(function, owner, name, args, kwargs)
             if found is not NotImplemented:
                 return found
-            if name in ("__init__", "update"):
-                kwargs = {k: self.settled(v) for k, v in kwargs.items()}
         args = tuple(list_of(self, a) if isinstance(a, Generator) else a for a in args)
         if type(owner) is Sym or isinstance(owner, (str, bytes)):
             owner, args, kwargs = settled((owner, args, kwargs))
@@ -494,7 +497,3 @@ class Calls:
 
 def list_of(tracer: Any, value: Any) -> Any:
     return tracer.listed(value) if isinstance(value, Generator) else value
-
-
-assert own_class_and_self is not None
-assert strata is not None

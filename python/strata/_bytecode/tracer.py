@@ -252,12 +252,13 @@ class Tracer(Attributes, Calls, Operators, Derived):
         if not values.is_plain_tensor(t):
             raise Break(f"a tensor of the class {type(t).__name__}", "classes of your own with __torch_function__ run as they are")
         name = repr(source)
-        known = not self.region.input(t, name)  # native code used it before
+        known = _C._recording_known(self.region.recording, t)  # native code used it before
         dims = [] if known else self.seen.open_dims(t, source, self.program is not None)
         self.guards.add("tensor", source, tensor_spec(t, dims))
         if t._backward_hooks:
             raise Break("a tensor with backward hooks", "register hooks on what is outside of what is compiled")
         self.was_leaf[id(t)] = t.is_leaf
+        self.region.input(t, name)  # from here on it has no history
         if known:
             self.guards.add("is", source, t)
         elif self.program is not None:

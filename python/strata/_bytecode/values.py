@@ -47,6 +47,12 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, strata.Tensor)
 
 
+def out_tensors(kwargs: dict[str, Any]) -> list:
+    """The tensors that a call's out= gives."""
+    out = kwargs.get("out") if kwargs else None
+    return [out] if is_tensor(out) else list(out) if isinstance(out, (tuple, list)) else []
+
+
 def is_plain_tensor(value: Any) -> bool:
     """Of no class of the program's own."""
     kind = type(value)
