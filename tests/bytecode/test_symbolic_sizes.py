@@ -409,3 +409,14 @@ def test_keys_of_many_numbers():
         return a + b + c + d + e * a.shape[0]
 
     agrees(f, [tuple(strata.randn(n, 2, n) for _ in range(5)) for n in (3, 4, 5, 3, 6)], 2)
+
+
+def test_the_sign_of_a_zero_is_a_value():
+    calls = [(strata.ones(3), n) for n in (8, 7, 2, 9, 2, 7)]
+    compiled = strata.compile(lambda x, n: (x * ((n // 3 - 1) * 0.0), (n // 3 - 1) * 0.0))
+    printed = strata.compile(lambda x, n: (x, f"{(n // 3 - 1) * 0.0}"))
+    for x, n in calls:
+        zero = (n // 3 - 1) * 0.0
+        result, number = compiled(x, n)
+        assert math.copysign(1, number) == math.copysign(1, zero) == math.copysign(1, result[0].item())
+        assert printed(x, n)[1] == str(zero)

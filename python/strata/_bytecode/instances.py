@@ -10,6 +10,7 @@ import types
 
 import strata
 from strata import _C
+from strata._graph_form import same_constant
 
 from .backends import callable_of, direct, single
 from .guards import value_of
@@ -99,7 +100,7 @@ class Family:
             env = self.numbers(key)
             if self.native:
                 return True
-            at = tuple(key[i] for i in self.geometry), tuple((type(env[slot]), env[slot]) for slot in self.used)
+            at = tuple(key[i] for i in self.geometry), tuple(n if type(n) is int else repr(n) for n in (env[slot] for slot in self.used))
             if at not in self.graphs:
                 graph = self.replay(env, args)
                 if len(self.graphs) >= BOUND:
@@ -138,8 +139,7 @@ class Family:
     def number(step: tuple, env: list) -> None:
         if step[0] == CONDITION:
             condition = step[1]
-            found = env[condition.slot]
-            if found != condition.expected or type(found) is not type(condition.expected):
+            if not same_constant(env[condition.slot], condition.expected):  # 0.0 is not -0.0
                 raise Unfit(f"{condition!r}")
             return
         _, slot, function, forms = step
