@@ -5,6 +5,7 @@
 #include "core/parallel.h"
 #include "jit/compile/lines.h"
 #include "jit/compile/plan.h"
+#include "jit/compile/texts.h"
 #include "jit/service/compile.h"
 #include "run/isa.h"
 
@@ -50,8 +51,7 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
   // About half a millisecond each: few are not worth a start of threads.
   const int64_t count = int64_t(printed.size()), few = threads_started() ? 1 : 8;
   parallel_for(0, count, few, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      printed[size_t(i)].text = lower::print_file(kName, {*printed[size_t(i)].kernel}, isa);
+    for (int64_t i = begin; i < end; ++i) printed[size_t(i)].text = text_of(kName, *printed[size_t(i)].kernel, isa);
   });
   for (Printed& p : printed) {
     auto [at, fresh] = known.emplace(p.text, int(requests.size()));
