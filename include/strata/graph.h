@@ -28,7 +28,10 @@ class Graph {
   const std::string& text() const { return text_; }  // its operators
 
  private:
+  struct Program;  // of an exported program whose sizes vary: what it was for which sizes
   static Graph load_program(const std::string& path);
+  std::vector<Tensor> call(const std::vector<Tensor>& inputs) const;
+  std::shared_ptr<Program> program_;
   std::shared_ptr<jit::Compiled> compiled_;
   std::vector<int64_t> results_;  // an output, or -2 - n for known tensor n: inputs, then captured ones
   std::vector<Tensor> captured_;

@@ -118,7 +118,7 @@ class Drawing {
     for (const Node& n : b.nodes) node(n, outer);
   }
   void node(const Node& n, size_t outer) {
-    const char* words[] = {"", "constant ", "if", "loop"};
+    const char* words[] = {"", "constant ", "if", "loop", "check"};
     std::string title = n.kind == Node::Call ? n.op->name : words[n.kind];
     if (n.kind == Node::Constant) title += print(n.args[0].constant);
     std::string types;

@@ -12,7 +12,10 @@
 //   - `if` has a condition and two blocks without parameters, whose results are as many as the node's;
 //   - `loop` has a count, a condition and what it carries, and one block: its parameters are the turn's number (an
 //     int) and what is carried, its results a condition and what is carried on; the node's results are the last ones;
-//   - a type says what every run gives: kind, dtype, device, sizes, strides.
+//   - a type says what every run gives: kind, dtype, device, sizes, strides;
+//   - in a program (instantiate() makes a graph of it), where an int stands, or several in a list, may stand
+//   expressions of
+//     sizes of values (ir/sizes.h), sizes of a type may vary, and `check` says what of sizes has to hold.
 #pragma once
 #include <string>
 #include <vector>
@@ -32,6 +35,7 @@ struct Type {
   DType dtype = DType::F32;
   Device device;
   SmallVec<SymInt, 5> sizes, strides;  // of elements; expressions of a SymContext that outlives the graph, or numbers
+  uint64_t varies = 0;                 // by dim: in a program, its size is that of the export alone
   bool number = false;                 // a tensor that stands for a Python number: it takes no part in promotion
 };
 Type type_of(const Tensor& t);
@@ -48,9 +52,10 @@ struct Arg {
   enum Kind : uint8_t { Constant, One, List };
   Kind kind = Constant;
   IValue constant;
-  std::vector<Id> values;
-  static Arg one(Id value) { return {One, {}, {value}}; }
-  static Arg list(std::vector<Id> values) { return {List, {}, std::move(values)}; }
+  std::vector<Id> values;          // of a constant with expressions: the values whose sizes these name
+  std::vector<std::string> sizes;  // of a constant: the expression in the place of each of its ints, or ""
+  static Arg one(Id value) { return {One, {}, {value}, {}}; }
+  static Arg list(std::vector<Id> values) { return {List, {}, std::move(values), {}}; }
 };
 
 struct Node;
@@ -62,7 +67,7 @@ struct Block {
 };
 
 struct Node {
-  enum Kind : uint8_t { Call, Constant, If, Loop };
+  enum Kind : uint8_t { Call, Constant, If, Loop, Check };
   Kind kind = Call;
   Operator* op = nullptr;  // of a call
   std::vector<Arg> args;
@@ -132,9 +137,12 @@ class Interpreter {
   IValue read(Id v) const;
   void give(const std::vector<Id>& to, const std::vector<IValue>& values);
   std::vector<IValue> block(const Block& b);
+  int64_t size_of(Id value, int64_t dim) const;
 
  private:
   void node(const Node& n);
+  // What a node gave, where its type does not let it vary.
+  virtual void check_result(const Node&, Id) {}
   const Graph& graph_;
   std::vector<IValue> values_;
 };

@@ -1,9 +1,8 @@
 #include "ir/parse.h"
 
-#include <cctype>
-#include <charconv>
-
+#include "ir/sizes.h"
 #include "ir/verify.h"
+#include "ir/words.h"
 
 namespace strata::ir {
 
@@ -11,11 +10,9 @@ namespace {
 
 constexpr int kDeepest = 64;  // blocks within blocks
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-class Parser {
+class Parser : Words {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  using Words::Words;
 
   Graph graph(TensorList captured) {
     expect("graph");
@@ -38,81 +35,6 @@ class Parser {
   }
 
  private:
-  // ---- words
-  [[noreturn]] void fail(std::string_view what) const {
-    const size_t at = std::min(at_, text_.size());
-    const size_t begin = at ? text_.rfind('\n', at - 1) + 1 : 0;  // npos + 1 is 0
-    size_t line = 1, column = at - begin;
-    for (char c : text_.substr(0, begin)) line += c == '\n';
-    throw_error(ErrorKind::Value, str_cat("graph: line ", line, ", column ", column + 1, ": ", what, "\n  ",
-                                          text_.substr(begin, std::min(text_.find('\n', at), text_.size()) - begin),
-                                          "\n  ", std::string(column, ' '), "^"));
-  }
-  [[noreturn]] void fail_at(size_t at, std::string_view what) {
-    at_ = at;
-    fail(what);
-  }
-  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  void skip() {
-    while (peek() == ' ' || peek() == '\n') ++at_;
-  }
-  bool accept(std::string_view token) {
-    skip();
-    if (text_.substr(at_, token.size()) != token) return false;
-    if (is_word(token.back()) && at_ + token.size() < text_.size() && is_word(text_[at_ + token.size()])) return false;
-    at_ += token.size();
-    return true;
-  }
-  void expect(std::string_view token) {
-    if (!accept(token)) fail(str_cat("expected '", token, "'"));
-  }
-  template <class F>
-  std::string_view span_of(F&& belongs, const char* what) {
-    skip();
-    const size_t begin = at_;
-    while (at_ < text_.size() && belongs(text_[at_])) ++at_;
-    if (at_ == begin) fail(str_cat("expected ", what));
-    return text_.substr(begin, at_ - begin);
-  }
-  std::string_view word(const char* what) { return span_of(is_word, what); }
-
-  // A number of type T that a word spells.
-  template <class T>
-  T number(std::string_view word, const char* what) {
-    T v{};
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), v);
-    if (error != std::errc() || end != word.data() + word.size())
-      fail_at(at_ - word.size(), str_cat("expected ", what, ", got '", word, "'"));
-    return v;
-  }
-  std::string_view numeral(const char* what) {
-    return span_of([](char c) { return is_word(c) || c == '.' || c == '+' || c == '-'; }, what);
-  }
-  int64_t integer() { return number<int64_t>(numeral("an integer"), "an integer of 64 bits"); }
-  double real() { return number<double>(numeral("a number"), "a number"); }
-  bool truth() {
-    if (accept("True")) return true;
-    if (!accept("False")) fail("expected True or False");
-    return false;
-  }
-  std::string quoted() {
-    expect("'");
-    std::string s;
-    while (peek() != '\'') {
-      if (at_ == text_.size()) fail("expected a closing '");
-      if (peek() == '\\') {
-        ++at_;
-        if (peek() != '\'' && peek() != '\\' && peek() != 'n') fail("expected ', \\ or n after \\");
-        s += peek() == 'n' ? '\n' : peek();
-      } else {
-        s += peek();
-      }
-      ++at_;
-    }
-    ++at_;
-    return s;
-  }
-
   // ---- types
   int64_t size() {
     const int64_t n = integer();
@@ -148,6 +70,7 @@ class Parser {
     expect("[");
     if (!accept("]")) {
       do {
+        if (accept("?") && t.sizes.size() < 64) t.varies |= uint64_t(1) << t.sizes.size();
         t.sizes.push_back(size());
       } while (accept(","));
       if (accept(";")) {
@@ -307,11 +230,59 @@ class Parser {
       }
     fail(str_cat("expected ", t.is_tensor() ? "a value, as %0," : "None", " for a ", strata::to_string(t)));
   }
+  // An expression of sizes, which a list of ints or an int may be, or its text where it is more than a number.
+  int64_t expression(std::string& text, std::vector<Id>& named) {
+    skip();
+    const size_t begin = at_;
+    bool sized = false;
+    const SizeOf size = [&](Id v, int64_t dim) {
+      sized = true;
+      if (size_t(v) >= states_.size() || states_[size_t(v)] != Defined)
+        fail_at(begin, str_cat("%", v, " is not defined before, in this block or one around it"));
+      const Type& type = g_.values[size_t(v)].type;
+      if (type.kind != Type::Tensor || dim < 0 || size_t(dim) >= type.sizes.size())
+        fail_at(begin, str_cat("%", v, " has no dim ", dim));
+      named.push_back(v);
+      return type.sizes[size_t(dim)].hint();
+    };
+    size_t used = 0;
+    const int64_t v = evaluate_sizes(text_.substr(at_, text_.find('\n', at_) - at_), size, &used);
+    at_ += used;
+    if (sized) text = text_.substr(begin, used);
+    return v;
+  }
+  bool sized_here() const {
+    const size_t end = text_.find('\n', at_);
+    return text_.substr(at_, end - at_).find(".size(") != std::string_view::npos;
+  }
+  Arg sized_argument(const TypeSpec& t) {
+    Arg a;
+    auto item = [&] {
+      a.sizes.emplace_back();
+      return expression(a.sizes.back(), a.values);
+    };
+    if (t.list)
+      a.constant = IValue(list(item));
+    else if (const int64_t v = item(); t.base == ArgType::Scalar)
+      a.constant = IValue(Scalar(long(v)));
+    else
+      a.constant = IValue(v);
+    if (a.values.empty()) a.sizes.clear();
+    return a;
+  }
+  bool is_value() const {
+    size_t at = at_ + 1;
+    while (at < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at]))) ++at;
+    return peek() == '%' && text_.substr(at, 6) != ".size(";
+  }
   Arg argument(const TypeSpec& t) {
     skip();
-    if (peek() == '%') return Arg::one(use());
+    if (is_value()) return Arg::one(use());
+    const bool ints = t.base == ArgType::Int || t.base == ArgType::SymInt;
+    if (ints && sized_here() && (t.list ? peek() == '[' : peek() != 'N')) return sized_argument(t);
+    if (t.base == ArgType::Scalar && !t.list && (peek() == '%' || peek() == '(')) return sized_argument(t);
     if (t.is_tensor() && t.list && peek() == '[') return Arg::list(list([&] { return use_or_none(); }));
-    return {Arg::Constant, constant(t), {}};
+    return {Arg::Constant, constant(t), {}, {}};
   }
   // Of a loop, which has no schema.
   Arg plain_argument() {
@@ -406,7 +377,14 @@ class Parser {
       if (!accept(",")) break;
     }
     if (!n.results.empty()) expect("=");
-    if (accept("constant")) {
+    if (accept("check")) {
+      n.kind = Node::Check;
+      Arg a;
+      a.sizes.emplace_back();
+      a.constant = IValue(expression(a.sizes.back(), a.values));
+      if (a.values.empty()) fail("expected an expression of sizes");
+      n.args.push_back(std::move(a));
+    } else if (accept("constant")) {
       number_node(n);
     } else if (accept("if")) {
       n.kind = Node::If;
@@ -452,8 +430,6 @@ class Parser {
     expect("}");
   }
 
-  std::string_view text_;
-  size_t at_ = 0;
   int depth_ = 0;
   Graph g_;
   std::vector<State> states_;  // of each value

@@ -92,8 +92,17 @@ class Printer {
     return out;
   }
 
+  static std::string sized(const Arg& a) {
+    if (!a.constant.is<std::vector<int64_t>>()) return a.sizes[0];
+    const auto& list = a.constant.get<std::vector<int64_t>>();
+    std::string out = "[";
+    for (size_t i = 0; i < list.size(); ++i)
+      out += (i ? ", " : "") + (i < a.sizes.size() && !a.sizes[i].empty() ? a.sizes[i] : text_of(list[i]));
+    return out + "]";
+  }
+
   std::string arg(const Arg& a) {
-    if (a.kind == Arg::Constant) return print(a.constant);
+    if (a.kind == Arg::Constant) return a.sizes.empty() ? print(a.constant) : sized(a);
     return a.kind == Arg::List ? "[" + names(a.values) + "]" : name(a.values[0]);
   }
 
@@ -115,6 +124,9 @@ class Printer {
     switch (n.kind) {
       case Node::Constant:
         out_ += "constant " + print(n.args[0].constant);
+        break;
+      case Node::Check:
+        out_ += "check " + n.args[0].sizes[0];
         break;
       case Node::If:
         out_ += "if " + arg(n.args[0]) + " ";
@@ -164,7 +176,8 @@ std::string to_string(const Type& t) {
   }
   if (t.number) return str_cat("number ", traits(t.dtype).cname);
   std::string out = str_cat(traits(t.dtype).cname, "[");
-  for (size_t d = 0; d < t.sizes.size(); ++d) out += (d ? ", " : "") + t.sizes[d].text();
+  for (size_t d = 0; d < t.sizes.size(); ++d)
+    out += str_cat(d ? ", " : "", d < 64 && (t.varies >> d & 1) ? "?" : "", t.sizes[d].text());
   SymInt step = 1;
   bool contiguous = true;
   for (size_t d = t.sizes.size(); d-- > 0;) {

@@ -1,7 +1,10 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "dispatch/boxed.h"
 #include "ir/call.h"
 #include "ir/graph.h"
+#include "ir/sizes.h"
 
 namespace strata::ir {
 
@@ -71,7 +74,31 @@ void Interpreter::loop(const Node& n) {
   give(n.results, carried);
 }
 
+int64_t Interpreter::size_of(Id value, int64_t dim) const {
+  STRATA_CHECK_VALUE(value >= 0 && size_t(value) < values_.size() && values_[size_t(value)].is_tensor(), "graph: %",
+                     value, " has no sizes");
+  const Tensor& t = values_[size_t(value)].get<Tensor>();
+  STRATA_CHECK_VALUE(t.defined() && dim >= 0 && dim < t.dim(), "graph: %", value, " has no dim ", dim);
+  return t.sizes()[size_t(dim)];
+}
+
 void Interpreter::node(const Node& n) {
+  const SizeOf size = [this](Id v, int64_t dim) { return size_of(v, dim); };
+  if (n.kind == Node::Check) {
+    const std::string& text = n.args[0].sizes[0];
+    size_t left = text.size();
+    for (const char* sign : {" == ", " != ", " <= ", " >= ", " < ", " > "}) left = std::min(left, text.rfind(sign));
+    STRATA_CHECK_VALUE(evaluate_sizes(text, size), "Guard failed: ", text, "\nexported program: expected ", text,
+                       ", got ", evaluate_sizes(std::string_view(text).substr(0, left), size),
+                       n.span.empty() ? "" : " (" + n.span + ")");
+    return;
+  }
+  if (std::any_of(n.args.begin(), n.args.end(), [](const Arg& a) { return !a.sizes.empty(); })) {
+    Node plain = n;
+    for (Arg& a : plain.args)
+      if (!a.sizes.empty()) a = {Arg::Constant, evaluated(a, size), {}, {}};
+    return node(plain);
+  }
   if (n.kind == Node::If) return branch(n);
   if (n.kind == Node::Loop) return loop(n);
   if (n.kind == Node::Constant)
@@ -82,7 +109,10 @@ void Interpreter::node(const Node& n) {
   each_tensor(stack, [&](const Tensor& t) {
     STRATA_INTERNAL(i < n.results.size() && t.defined() == (n.results[i] != kNone), n.op->name,
                     ": gave other results than the graph says");
-    if (t.defined()) values_[size_t(n.results[i])] = IValue(t);
+    if (t.defined()) {
+      values_[size_t(n.results[i])] = IValue(t);
+      check_result(n, n.results[i]);
+    }
     ++i;
   });
   STRATA_INTERNAL(i == n.results.size(), n.op->name, ": gave fewer results than the graph says");

@@ -104,7 +104,7 @@ class Verifier {
     return str_cat("node ", number_, ", ", what(*node_), node_->span.empty() ? "" : " (" + node_->span + ")", ": ");
   }
   static std::string what(const Node& n) {
-    const char* words[] = {"", "constant", "if", "loop"};
+    const char* words[] = {"", "constant", "if", "loop", "check"};
     return n.kind == Node::Call ? n.op ? n.op->name : "a call of nothing" : words[n.kind];
   }
   static std::string name(Id v) { return v == kNone ? "None" : str_cat("%", v); }
@@ -136,8 +136,9 @@ class Verifier {
 
   void node(const Node& n) {
     for (const Arg& a : n.args)
-      VERIFY(a.kind == Arg::Constant ? a.values.empty() : a.kind == Arg::List || a.values.size() == 1,
-             "an argument holds neither a constant nor one value nor a list of them");
+      VERIFY(
+          a.kind == Arg::Constant ? a.values.empty() == a.sizes.empty() : a.kind == Arg::List || a.values.size() == 1,
+          "an argument holds neither a constant nor one value nor a list of them");
     for (size_t i = 0; i < n.args.size(); ++i)
       for (Id v : n.args[i].values) use(v, str_cat("argument ", i));
     VERIFY(n.kind == Node::Constant || !n.constant.defined(), "holds a tensor");
@@ -150,6 +151,9 @@ class Verifier {
         return branch(n);
       case Node::Loop:
         return loop(n);
+      case Node::Check:
+        VERIFY(n.args.size() == 1 && n.args[0].sizes.size() == 1 && n.results.empty(), "expected one expression");
+        return;
     }
     VERIFY(false, "is of no kind");
   }
@@ -354,6 +358,7 @@ void types_of_block(const Graph& g, const Memory& memory, const Block& b) {
   for (const Node& n : b.nodes) {
     for (const Block& inner : n.blocks) types_of_block(g, memory, inner);
     if (n.kind != Node::Call || !told_by_shapes(*n.op)) continue;
+    if (std::any_of(n.args.begin(), n.args.end(), [](const Arg& a) { return !a.sizes.empty(); })) continue;
     bool changed = false;  // a header that a type does not tell
     for (const Arg& a : n.args)
       for (Id v : a.values) changed |= v != kNone && memory.reshaped(v);

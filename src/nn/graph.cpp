@@ -157,7 +157,7 @@ Graph Graph::load(const std::string& path) {
 
 std::vector<Tensor> Graph::operator()(const std::vector<Tensor>& inputs) const {
   STRATA_CHECK_VALUE(inputs.size() == inputs_, "graph: expected ", inputs_, " tensors, got ", inputs.size());
-  const std::vector<Tensor> outputs = compiled_->call(inputs);
+  const std::vector<Tensor> outputs = call(inputs);
   std::vector<Tensor> results;
   for (int64_t r : results_) {
     const size_t known = size_t(-2 - r);

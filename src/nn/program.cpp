@@ -1,4 +1,7 @@
 // Programs of strata.export.save: strata/export/_archive.py says what is in the archive.
+#include <map>
+#include <mutex>
+
 #include "io/json.h"
 #include "io/load.h"
 #include "io/zip.h"
@@ -94,7 +97,60 @@ class ModelReader {
   io::JsonReader json_;
 };
 
+std::shared_ptr<jit::Compiled> compiled_for(const ir::Graph& whole, const std::vector<Tensor>& inputs) {
+  jit::Captured captured;
+  captured.graph = instantiate(whole, inputs);
+  captured.autocast = {};  // casts are in the graph
+  captured.forward_nodes = captured.graph.body.nodes.size();
+  captured.outputs = captured.graph.body.results.size();
+  return std::make_shared<jit::Compiled>(std::move(captured));
+}
+
+constexpr size_t kMostSizes = 64;  // for which plans are kept
+
 }  // namespace
+
+struct Graph::Program {
+  ir::Graph whole;
+  DType dtype;
+  std::optional<DType> autocast;
+  std::mutex lock;
+  std::map<std::vector<int64_t>, std::shared_ptr<jit::Compiled>> known;  // by sizes and strides of the inputs
+};
+
+std::vector<Tensor> Graph::call(const std::vector<Tensor>& inputs) const {
+  if (!program_) return compiled_->call(inputs);
+  std::vector<int64_t> key;
+  for (const Tensor& t : inputs) {
+    STRATA_CHECK_VALUE(t.defined(), "graph: expected tensors, got None");
+    key.insert(key.end(), t.sizes().begin(), t.sizes().end());
+    key.insert(key.end(), t.strides().begin(), t.strides().end());
+    key.push_back(int64_t(t.dtype()));
+  }
+  std::shared_ptr<jit::Compiled> found;
+  {
+    std::lock_guard<std::mutex> hold(program_->lock);
+    std::shared_ptr<jit::Compiled>& known = program_->known[key];
+    if (!known) {
+      try {
+        const Modes modes(program_->dtype, program_->autocast);
+        std::vector<Tensor> like;
+        for (const Tensor& t : inputs)
+          like.push_back(make_tensor_strided(t.sizes(), t.strides(), t.dtype(), t.device(), true));
+        known = compiled_for(program_->whole, like);
+      } catch (...) {
+        program_->known.erase(key);
+        throw;
+      }
+    }
+    found = known;
+    if (program_->known.size() > kMostSizes) {
+      program_->known.clear();
+      program_->known[key] = found;
+    }
+  }
+  return found->call(inputs);
+}
 
 Graph Graph::load_program(const std::string& path) {
   const auto source = io::Source::file(path);
@@ -127,15 +183,17 @@ Graph Graph::load_program(const std::string& path) {
       model.autocast.empty() ? std::nullopt : std::optional<DType>(dtype_named(model.autocast, path));
   const Modes modes(dtype_named(model.dtype, path), autocast);
   const ir::Graph whole = ir::parse(made.text_, made.captured_);
-  jit::Captured captured;
-  captured.graph = instantiate(whole, inputs_like(whole));
-  captured.autocast = {};  // casts are in the graph
-  captured.forward_nodes = captured.graph.body.nodes.size();
-  captured.outputs = captured.graph.body.results.size();
-  for (ir::Id v : captured.graph.body.results)
+  for (ir::Id v : whole.body.results)
     if (v == ir::kNone) damaged(path, "a result is None");
-  made.compiled_ = std::make_shared<jit::Compiled>(std::move(captured));
-  made.inputs_ = made.compiled_->inputs();
+  made.inputs_ = whole.inputs();
+  if (varies(whole)) {
+    made.program_ = std::make_shared<Program>();
+    made.program_->whole = whole;
+    made.program_->dtype = default_dtype();
+    made.program_->autocast = autocast;
+  } else {
+    made.compiled_ = compiled_for(whole, inputs_like(whole));
+  }
   made.results_ = model.results;
   for (int64_t r : made.results_)
     if (r < 0 || size_t(r) >= whole.body.results.size()) damaged(path, "a result that is not there");

@@ -50,7 +50,7 @@ def test_damaged_files_are_errors(program: bytes, tmp_path: Path) -> None:
     import numpy as np
 
     np.save(tmp_path / "x.npy", np.zeros((2, 4), np.float32))
-    for k, at in enumerate(range(0, len(program), len(program) // 60)):
+    for k, at in enumerate(range(0, len(program), len(program) // 24)):
         for content in (program[:at], program[:at] + bytes([program[at] ^ 0x55]) + program[at + 1 :]):
             try:
                 strata.export.load(io.BytesIO(content))

@@ -73,12 +73,28 @@ PyObject* loop(PyObject*, PyObject* args) {
   });
 }
 
-// _graph_instantiate(graph) -> the graph whose composite operators fell apart, for the types of its inputs
-PyObject* instantiated(PyObject*, PyObject* graph) {
+// _graph_instantiate(graph, inputs=None) -> the graph whose composite operators fell apart, for the types of its inputs
+// or for these tensors
+PyObject* instantiated(PyObject*, PyObject* args) {
+  PyObject *graph, *inputs = Py_None;
+  if (!PyArg_ParseTuple(args, "O|O", &graph, &inputs)) return nullptr;
   return guarded([&] {
     const ir::Graph& g = graph_of(graph);
-    return wrap_graph(instantiate(g, inputs_like(g)));
+    return wrap_graph(instantiate(g, inputs == Py_None ? inputs_like(g) : to_TensorList(inputs)));
   });
+}
+
+// _recording_value(tensor) -> the number of its value in this thread's recording, or -1
+PyObject* value(PyObject*, PyObject* tensor) {
+  return guarded([&] {
+    const Recording* r = Recording::here();
+    return PyLong_FromLong(r ? r->number(to_Tensor(tensor)) : -1);
+  });
+}
+
+// _recording_count() -> how many values this thread's recording has
+PyObject* count(PyObject*, PyObject*) {
+  return guarded([&] { return PyLong_FromSize_t(here().graph().values.size()); });
 }
 
 // _graph_results(graph) -> the type of each result of the body, as text
@@ -107,7 +123,9 @@ PyMethodDef functions[] = {{"_recording", recording, METH_NOARGS, nullptr},
                            {"_block_drop", drop, METH_NOARGS, nullptr},
                            {"_block_if", branch, METH_VARARGS, nullptr},
                            {"_block_loop", loop, METH_VARARGS, nullptr},
-                           {"_graph_instantiate", instantiated, METH_O, nullptr},
+                           {"_graph_instantiate", instantiated, METH_VARARGS, nullptr},
+                           {"_recording_value", value, METH_O, nullptr},
+                           {"_recording_count", count, METH_NOARGS, nullptr},
                            {"_graph_results", results, METH_O, nullptr},
                            {"_type_text", type_text, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};

@@ -132,7 +132,7 @@ PyObject* nodes(PyObject*, PyObject* graph) {
     for (const ir::Node& n : g.body.nodes) {
       std::vector<ir::Id> reads;
       ir::each_use(n, [&](ir::Id v) { reads.push_back(v); });
-      static constexpr const char* kinds[] = {"", "constant", "if", "loop"};
+      static constexpr const char* kinds[] = {"", "constant", "if", "loop", "check"};
       Own item(make_tuple(to_text(n.kind == ir::Node::Call ? n.op->name : kinds[n.kind]), id_list(n.results).release(),
                           to_text(n.results.empty() ? "None" : type(n.results[0])), id_list(reads).release(),
                           to_text(n.span)));

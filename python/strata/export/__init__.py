@@ -8,8 +8,9 @@ _HOMES = {
     "_export": "export",
     "exported_program": "ExportedProgram ModuleCallEntry ModuleCallSignature default_decompositions",
     "graph_signature": "ExportBackwardSignature ExportGraphSignature",
+    "dynamic_shapes": "Dim dims",
     "_archive": "load save",
     "_dataclass": "register_dataclass",
 }
 __all__ = _lazy.listed(_HOMES)
-__getattr__, __dir__ = _lazy.of(globals(), _HOMES, "exported_program graph_signature")
+__getattr__, __dir__ = _lazy.of(globals(), _HOMES, "dynamic_shapes exported_program graph_signature")

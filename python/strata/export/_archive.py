@@ -27,6 +27,7 @@ from strata.utils._pytree import LeafSpec, TreeSpec, tree_flatten
 
 from . import _dataclass
 from ._held import Held
+from .dynamic_shapes import Symbol
 from .exported_program import ExportedProgram
 
 TYPE_CHECKING = False
@@ -122,6 +123,7 @@ def _model(held: Held) -> dict[str, Any]:
         "forward_names": held.forward_names,
         "positional": held.positional,
         "functional": held.functional,
+        "ranges": [[s.name, s.low, s.high, s.kind] for s in held.ranges.values()],
         "training": held.training,
         "default_dtype": str(held.defaults[0]).removeprefix("strata."),
         "autocast": held.defaults[1] and str(held.defaults[1]).removeprefix("strata."),
@@ -244,7 +246,7 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_ve
     try:
         held = _held(model, text, entries)
         made = ExportedProgram(held)
-    except (KeyError, TypeError, IndexError, AttributeError, RecursionError, StopIteration, AssertionError, OverflowError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, RecursionError, StopIteration, AssertionError, OverflowError, SyntaxError) as error:
         raise RuntimeError(f"load: the program is damaged: {type(error).__name__}: {error}") from None
     for name in extra_files or ():
         content = entries.get(f"extra/{name}")
@@ -278,7 +280,7 @@ def _held(model: Any, text: str, entries: dict[str, bytes]) -> Held:
         value = _decoded(held)
         if isinstance(value, _Tensor):
             _expect(tensors < count, "as many inputs as there are tensors among the arguments")
-            value = _tensor_of(params[tensors][2])
+            value = _tensor_of(params[tensors][2].replace("?", ""))
             tensors += 1
         leaves.append(value)
     _expect(tensors == count and len(leaves) == in_spec.num_leaves, "as many inputs as there are tensors among the arguments")
@@ -302,9 +304,14 @@ def _held(model: Any, text: str, entries: dict[str, bytes]) -> Held:
 
         rest = iter(given)
         example = tree_unflatten([next(rest) if isinstance(leaf, strata.Tensor) else leaf for leaf in leaves], in_spec)
+    ranges = {}
+    for name, low, high, kind in model["ranges"]:
+        _expect(isinstance(name, str) and type(low) is int and (high is None or type(high) is int) and isinstance(kind, str), "ranges of sizes")
+        ranges[name] = Symbol(name, low, high, kind, low)
     return Held(
         graph=graph, count=count, leaves=leaves, paths=paths, results=results, in_spec=in_spec, out_spec=out_spec,
         parameters={p: found[p] for p in requires}, buffers={p: found[p] for p in persistent}, persistent=persistent, constants=constants,
         same=dict(same), forward_names=names, positional=positional, functional=model["functional"], example_inputs=example,
         defaults=(_dtype(model["default_dtype"], False), _dtype(model["autocast"], True)), training=model["training"],
+        ranges=ranges,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from contextlib import nullcontext
 
 import strata
 from strata import _C
@@ -142,7 +143,8 @@ def _input(t: Tensor) -> Tensor:
     return t.detach().requires_grad_(t.requires_grad) if t.is_floating_point() or t.is_complex() else t.detach()
 
 
-def capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any]) -> Captured:
+def capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around: Any = None) -> Captured:
+    """around: gives a context for the run, of the tensors that stand for the inputs."""
     from strata.utils._pytree import tree_unflatten
 
     found = Captured()
@@ -158,10 +160,12 @@ def capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any]) -> Captu
             for name in _MAKERS:
                 patches.put(vars(strata), name, lambda name=name: _made_anew(getattr(strata, name)))
             again, keywords = tree_unflatten(given, found.in_spec)
-            returned = mod(*again, **keywords)
+            with nullcontext() if around is None else around(tensors):
+                returned = mod(*again, **keywords)
             held.write_assigned()
         held.check_assigned()
         results, found.out_spec = tree_flatten(returned)
+        results = [int(leaf) if type(leaf).__name__ == "Sym" else leaf for leaf in results]
         found.results = []
         outputs = []
         for i, leaf in enumerate(results):
@@ -172,12 +176,10 @@ def capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any]) -> Captu
                 found.results.append(("constant", leaf))
             else:
                 raise TypeError(f"export: result {i} is a {type(leaf).__name__}; expected tensors, numbers, strings and None in nests that pytree knows")
-        known = [t for t in _C._recording_seen(recording)[1]]
         found.graph = _C._recording_finish(recording, outputs)
     finally:
         held.restore()
         _C._recording_stop(recording)
-    del known
     captured = _C._graph_captured(found.graph)
     names: dict[int, str] = {}
     for path, t in [*held.parameters.items(), *held.buffers.items()]:

@@ -55,13 +55,18 @@ def export(
         raise NotImplementedError("export: preserve_module_call_signature is not there; the program is called as the whole module")
     del prefer_deferred_runtime_asserts_over_guards
     kwargs = dict(kwargs or {})
+    names = _forward_names(mod, args, kwargs)
     if dynamic_shapes is not None and tree_flatten(dynamic_shapes)[0]:
-        raise NotImplementedError("export: dynamic_shapes is not there yet")
-    found = capture(mod, args, kwargs)
+        from ._dynamic import capture_sizes
+
+        found = capture_sizes(mod, args, kwargs, dynamic_shapes, names)
+    else:
+        found = capture(mod, args, kwargs)
     held = Held(
         graph=found.graph, count=sum(isinstance(leaf, strata.Tensor) for leaf in found.leaves), leaves=found.leaves, paths=found.paths,
         results=found.results, in_spec=found.in_spec, out_spec=found.out_spec, parameters=found.parameters, buffers=found.buffers,
-        persistent=found.persistent, constants=found.constants, same=found.same, forward_names=_forward_names(mod, args, kwargs),
+        persistent=found.persistent, constants=found.constants, same=found.same, forward_names=names,
         positional=len(args), functional=False, example_inputs=(args, kwargs), defaults=found.defaults, training=mod.training,
+        entries=getattr(found, "entries", None), ranges=getattr(found, "ranges", {}),
     )  # fmt: skip
     return ExportedProgram(held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 import re
 
@@ -17,6 +18,22 @@ if TYPE_CHECKING:
     from typing import Any
 
     from strata.fx.node import Node
+
+
+_FUNCTIONS = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+
+
+def sizes_hold(holds: bool, condition: str, place: str, got: int) -> None:
+    """Raises ValueError where the sizes of a call are none that the program was exported for."""
+    if not holds:
+        raise GuardError(f"Guard failed: {condition}\nexported program: expected {condition}, got {got} ({place})")
+
+
+class GuardError(AssertionError, ValueError):
+    """An input of a call is not what the program was exported for."""
 
 
 class Statement:
@@ -94,9 +111,10 @@ class Builder:
         self.graph, self.root = graph, root
         self.values = {"None": None, **values}
         self.counts: dict[str, int] = {}
+        self.sizes: dict[str, Node] = {}
 
     def note(self, node: Node, text: str, span: str = "") -> Node:
-        known = _tensor_of(text)
+        known = _tensor_of(text.replace("?", ""))
         if known is not None:
             node.meta["val"] = known
         trace = _stack_trace(span)
@@ -110,7 +128,9 @@ class Builder:
             used.update(s.uses())
         self.used = used
         for s in statements:
-            if s.right.startswith("constant "):
+            if s.right.startswith("check "):
+                self.check(s)
+            elif s.right.startswith("constant "):
                 self.values[s.results[0][0]] = _value(_Words(s.right[9:]), "Scalar", self.values)
             elif s.right.startswith("if "):
                 self.branch(s)
@@ -137,6 +157,7 @@ class Builder:
         for mark in _MARKS:
             right = right.removeprefix(mark)
         full, _, arguments = right.partition("(")
+        arguments = self.expressions(arguments) if ".size(" in arguments else arguments
         op = _C._op_get(full)
         words = _Words(arguments)
         schema = iter(op._schema.arguments)
@@ -163,6 +184,57 @@ class Builder:
         returns = op._schema.returns
         single = len(s.results) == 1 and len(returns) == 1 and not returns[0].type.endswith("]")
         self.bind(node, s, single)
+
+    # ---- sizes
+
+    def check(self, s: Statement) -> None:
+        """A condition of sizes, which a call of the program may not fulfil."""
+        text = s.right.removeprefix("check ")
+        holds = self.expression(text)
+        left = holds.args[0] if hasattr(holds, "op") and holds.op == "call_function" and holds.args else holds
+        shown = re.sub(r"%\d+", lambda m: self.values[m.group()].name, text)
+        self.graph.call_function(sizes_hold, (holds, shown, s.span, left))
+
+    def expressions(self, arguments: str) -> str:
+        """The arguments of a call, where a value stands in the place of each expression."""
+        parts, depth, last = [], 0, 0
+        for i, c in enumerate(arguments):
+            depth += (c in "([") - (c in ")]")
+            if (c == "," and depth <= 1) or (c == "]" and depth == 0) or (c == ")" and depth < 0):
+                parts += [arguments[last:i], c]
+                last = i + 1
+            elif c == "[":
+                parts += [arguments[last:i], c]
+                last = i + 1
+        parts.append(arguments[last:])
+        return "".join(self.named(p) if ".size(" in p else p for p in parts)
+
+    def named(self, text: str) -> str:
+        before, equals, value = text.rpartition("=")
+        name = f"%{10**9 + len(self.values)}"
+        self.values[name] = self.expression(value)
+        return f"{before}{equals}{name}"
+
+    def expression(self, text: str) -> Any:
+        names = re.sub(r"%(\d+)\.size\((\d+)\)", r"_\1_\2", text.strip())
+        return self.number(ast.parse(names, mode="eval").body)
+
+    def number(self, tree: ast.expr) -> Any:
+        if isinstance(tree, ast.Constant):
+            return tree.value
+        if isinstance(tree, ast.Name):
+            _, value, dim = tree.id.split("_")
+            key = f"{value}.{dim}"
+            if key not in self.sizes:
+                node = self.graph.create_node("call_method", "size", (self.values[f"%{value}"], int(dim)), {}, name="sym_size_int")
+                self.sizes[key] = node
+            return self.sizes[key]
+        if isinstance(tree, ast.UnaryOp):
+            return -self.number(tree.operand)
+        parts = (tree.left, tree.ops[0], tree.comparators[0]) if isinstance(tree, ast.Compare) else (tree.left, tree.op, tree.right)
+        a, b = self.number(parts[0]), self.number(parts[2])
+        function = _FUNCTIONS[type(parts[1])]
+        return self.graph.call_function(function, (a, b)) if hasattr(a, "op") or hasattr(b, "op") else function(a, b)
 
     def erase(self, node: Any) -> None:
         """What computed the condition of the first turn, which the loop computes by itself."""
@@ -289,7 +361,7 @@ def value_types(graph: Any) -> list[tuple[str, str, str]]:
 def placeholder(graph: Graph, name: str, kind: str) -> Node:
     node = graph.placeholder(name)
     node.target = node.name
-    known = _tensor_of(kind)
+    known = _tensor_of(kind.replace("?", ""))
     if known is not None:
         node.meta["val"] = known
     return node

@@ -14,7 +14,7 @@ from strata.utils._pytree import TreeSpec, tree_flatten
 
 from ._capture import node_name
 from ._decompose import decomposed
-from ._to_fx import Builder, guard_modes, placeholder, read_blocks, value_types
+from ._to_fx import Builder, GuardError, guard_modes, placeholder, read_blocks, value_types
 from .graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -60,10 +60,6 @@ def default_decompositions() -> dict:
     return {}
 
 
-class GuardError(AssertionError, ValueError):
-    """An input of a call is not what the program was exported for."""
-
-
 def _type_text(t: Any) -> str:
     return _C._type_text(t).removesuffix("@meta") if isinstance(t, strata.Tensor) else repr(t)
 
@@ -76,17 +72,17 @@ class _Checks(strata.nn.Module):
         self._checks = checks  # of each input: its name, its path, and the value or the tensor without memory that was there
 
     def forward(self, *given: Any) -> None:
-        for value, (name, path, expected) in zip(given, self._checks, strict=True):
+        for value, (name, path, expected, open_sizes) in zip(given, self._checks, strict=True):
             if not isinstance(expected, strata.Tensor):
                 if isinstance(value, strata.Tensor) or not same_constant(value, expected):
                     raise GuardError(f"Guard failed: {name} == {expected!r}\nexported program: argument {path}: expected {expected!r}, got {value!r:.80}")
                 continue
-            wrong = _difference(value, expected, name)
+            wrong = _difference(value, expected, name, open_sizes)
             if wrong:
                 raise GuardError(f"Guard failed: {wrong}\nexported program: argument {path}: expected {_type_text(expected)}, got {_type_text(value):.80}")
 
 
-def _difference(value: Any, expected: Tensor, name: str) -> str:
+def _difference(value: Any, expected: Tensor, name: str, open_sizes: set[int]) -> str:
     """What of a tensor is another thing than was exported, or nothing. (Strides may differ.)"""
     if not isinstance(value, strata.Tensor):
         return f"isinstance({name}, strata.Tensor)"
@@ -95,7 +91,7 @@ def _difference(value: Any, expected: Tensor, name: str) -> str:
     if value.dim() != expected.dim():
         return f"{name}.dim() == {expected.dim()}"
     for d, (now, then) in enumerate(zip(value.shape, expected.shape, strict=True)):
-        if now != then:
+        if now != then and d not in open_sizes:
             return f"{name}.size()[{d}] == {then}"
     return ""
 
@@ -281,6 +277,8 @@ class ExportedProgram:
             raise NotImplementedError("run_decompositions: expected no table of decompositions: operators fall apart by their own definitions")
         del decompose_custom_triton_ops
         held = self._held.copy()
+        if any("?" in kind for _, _, kind in value_types(held.graph)):
+            raise NotImplementedError("run_decompositions: of a program whose sizes vary: composites fall apart by the sizes of a call; export it for given sizes")
         held.graph = decomposed(held.graph)
         held.functional = True
         return ExportedProgram(held)
@@ -308,6 +306,8 @@ def _last_copies(statements: list, params: set[str]) -> int:
 def _lifted(held: Any) -> tuple[GraphModule, ExportGraphSignature]:
     """The graph whose inputs are all that it uses, with its signature."""
     statements, yielded = read_blocks(_C._graph_text(held.graph))
+    while statements and statements[0].right.startswith("check "):  # of inputs: range_constraints tells them
+        del statements[0]
     params = value_types(held.graph)
     user = params[: held.count]
     by_path = {name: value for value, name, _ in params[held.count :]}
@@ -368,7 +368,13 @@ def _lifted(held: Any) -> tuple[GraphModule, ExportGraphSignature]:
 def _meta(kind: str) -> Any:
     from strata.fx._from_graph import _tensor_of
 
-    return _tensor_of(kind)
+    return _tensor_of(kind.replace("?", ""))
+
+
+def _open(kind: str) -> set[int]:
+    """The dims of a printed type whose sizes vary."""
+    sizes = kind.partition("[")[2].partition("]")[0].partition(";")[0].split(",")
+    return {d for d, size in enumerate(sizes) if "?" in size}
 
 
 def _unlifted(held: Any, signature: ExportGraphSignature, check: bool) -> GraphModule:
@@ -388,9 +394,9 @@ def _unlifted(held: Any, signature: ExportGraphSignature, check: bool) -> GraphM
             value, _, kind = next(tensors)
             node.meta["val"] = _meta(kind)
             values[value] = node
-            checks.append((node.name, path, node.meta["val"]))
+            checks.append((node.name, path, node.meta["val"], _open(kind)))
         else:
-            checks.append((node.name, path, leaf))
+            checks.append((node.name, path, leaf, set()))
     for path in [*held.parameters, *held.buffers, *held.constants]:
         value = by_path.get(held.same.get(path, path))
         if value is not None and value not in values:

@@ -1,5 +1,7 @@
 #include "jit/trace/instantiate.h"
 
+#include <algorithm>
+
 #include "ir/rewrite.h"
 #include "jit/trace/recorder.h"
 
@@ -7,11 +9,27 @@ namespace strata {
 
 namespace {
 
+bool as_exported(const Tensor& t, const ir::Type& type) {
+  if (!t.defined() || t.dtype() != type.dtype || t.device() != type.device || size_t(t.dim()) != type.sizes.size())
+    return false;
+  for (size_t d = 0; d < type.sizes.size(); ++d)
+    if (!(d < 64 && (type.varies >> d & 1)) && t.sizes()[d] != type.sizes[d].hint()) return false;
+  return true;
+}
+
 class Again final : public ir::Interpreter {
  public:
-  Again(const ir::Graph& graph, Recording& recording) : Interpreter(graph), recording_(recording) {}
+  Again(const ir::Graph& graph, Recording& recording) : Interpreter(graph), graph_(graph), recording_(recording) {}
 
  private:
+  // A size that Python was told as a number when the program was exported is that number.
+  void check_result(const ir::Node& node, ir::Id v) override {
+    const ir::Type& type = graph_.values[size_t(v)].type;
+    const Tensor& t = value(v).get<Tensor>();
+    STRATA_CHECK_VALUE(as_exported(t, type), "exported program: ", node.op->name, node.span.empty() ? "" : " (",
+                       node.span, node.span.empty() ? "" : ")", ": gives ", ir::to_string(ir::type_of(t)),
+                       " for the sizes of this call, and gave ", ir::to_string(type), " when it was exported");
+  }
   void call(const ir::Node& node, Stack& stack) override {
     recording_.stand_for(&node);
     Interpreter::call(node, stack);
@@ -53,6 +71,7 @@ class Again final : public ir::Interpreter {
     finish(n, recording_.loop(going, carried, std::move(body), {}));
     recording_.stand_for(before);
   }
+  const ir::Graph& graph_;
   Recording& recording_;
 };
 
@@ -67,8 +86,20 @@ std::vector<Tensor> inputs_like(const ir::Graph& graph) {
   return made;
 }
 
+bool varies(const ir::Graph& graph) {
+  return std::any_of(graph.values.begin(), graph.values.end(), [](const ir::Value& v) { return v.type.varies != 0; });
+}
+
 ir::Graph instantiate(const ir::Graph& graph, TensorList params) {
   const GradModeGuard off(false);
+  STRATA_CHECK_VALUE(params.size() == graph.inputs(), "graph: expected ", graph.inputs(), " tensors, got ",
+                     params.size());
+  for (size_t i = 0; i < params.size(); ++i) {
+    const auto& [type, name] = graph.values[size_t(graph.body.params[i])];
+    STRATA_CHECK_VALUE(as_exported(params[i], type), "exported program: argument ", name, ": expected ",
+                       ir::to_string(type), ", got ",
+                       params[i].defined() ? ir::to_string(ir::type_of(params[i])) : "None");
+  }
   Recording recording(params, true);
   std::vector<Tensor> all(params.begin(), params.end());
   for (const Tensor& t : graph.captured) {

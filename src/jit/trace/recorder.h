@@ -33,6 +33,10 @@ class Recording {
   // One more input, before an operator uses it.
   void also(const Tensor& t) { input(t); }
   bool known(const Tensor& t) const { return t.defined() && values_.contains(t.impl()); }
+  ir::Id number(const Tensor& t) const {
+    const auto at = t.defined() ? values_.find(t.impl()) : values_.end();
+    return at == values_.end() ? ir::kNone : at->second;
+  }
   // Whether one that was there before got another history, or does now require a gradient, or not.
   bool rewrote_history() const;
   // Whether one that was there before is the result of an operator that a backward would go through.
