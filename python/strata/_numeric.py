@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import strata
 from strata import Tensor
-from strata._into import stored
+from strata._into import stored as _stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def histogram(
                 f"histogram: input tensor and out= should have the same dtype, but got {input.dtype} and "
                 f"{target.dtype}"
             )
-        stored("histogram", value, target)
+        _stored("histogram", value, target)
     return Histogram(*out)
 
 

@@ -10,7 +10,7 @@ import math
 import strata
 from strata import Tensor
 from strata._dft import dft
-from strata._into import stored
+from strata._into import stored as _stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,22 +83,22 @@ def _along(x: Tensor, n: int | None, dim: int, norm: str | None, sign: int) -> T
 
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """sum over j of input[j] exp(-2 pi i j k / n) along a dim; complex."""
-    return stored("fft", _along(_checked("fft", input), n, dim, norm, _FORTH), out)
+    return _stored("fft", _along(_checked("fft", input), n, dim, norm, _FORTH), out)
 
 
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of fft."""
-    return stored("ifft", _along(_checked("ifft", input), n, dim, norm, _BACK), out)
+    return _stored("ifft", _along(_checked("ifft", input), n, dim, norm, _BACK), out)
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The first n // 2 + 1 values of fft of a real tensor; the others are their conjugates."""
-    return stored("rfft", _one_sided(_real("rfft", input), n, dim, norm, _FORTH), out)
+    return _stored("rfft", _one_sided(_real("rfft", input), n, dim, norm, _FORTH), out)
 
 
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The first n // 2 + 1 values of ifft of a real tensor: the inverse of hfft."""
-    return stored("ihfft", _one_sided(_real("ihfft", input), n, dim, norm, _BACK), out)
+    return _stored("ihfft", _one_sided(_real("ihfft", input), n, dim, norm, _BACK), out)
 
 
 def _one_sided(x: Tensor, n: int | None, dim: int, norm: str | None, sign: int) -> Tensor:
@@ -109,12 +109,12 @@ def _one_sided(x: Tensor, n: int | None, dim: int, norm: str | None, sign: int) 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of rfft: n real values, by default 2 * (size - 1), from the first n // 2 + 1 ones."""
-    return stored("irfft", _to_real(_checked("irfft", input), n, dim, norm, _BACK), out)
+    return _stored("irfft", _to_real(_checked("irfft", input), n, dim, norm, _BACK), out)
 
 
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """fft of values of which the first n // 2 + 1 are given and the others are their conjugates: n real values."""
-    return stored("hfft", _to_real(_checked("hfft", input), n, dim, norm, _FORTH), out)
+    return _stored("hfft", _to_real(_checked("hfft", input), n, dim, norm, _FORTH), out)
 
 
 def _to_real(x: Tensor, n: int | None, dim: int, norm: str | None, sign: int) -> Tensor:
@@ -156,12 +156,12 @@ def _many(x: Tensor, s: Any, dim: Any, norm: str | None, sign: int) -> Tensor:
 
 def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """fft of several dims, all by default. s: their lengths (-1: as they are)."""
-    return stored("fftn", _many(_checked("fftn", input), s, dim, norm, _FORTH), out)
+    return _stored("fftn", _many(_checked("fftn", input), s, dim, norm, _FORTH), out)
 
 
 def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of fftn."""
-    return stored("ifftn", _many(_checked("ifftn", input), s, dim, norm, _BACK), out)
+    return _stored("ifftn", _many(_checked("ifftn", input), s, dim, norm, _BACK), out)
 
 
 def _many_one_sided(x: Tensor, s: Any, dim: Any, norm: str | None, sign: int) -> Tensor:
@@ -185,22 +185,22 @@ def _many_to_real(x: Tensor, s: Any, dim: Any, norm: str | None, sign: int) -> T
 
 def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """rfft of the last of several dims, fft of the others."""
-    return stored("rfftn", _many_one_sided(_real("rfftn", input), s, dim, norm, _FORTH), out)
+    return _stored("rfftn", _many_one_sided(_real("rfftn", input), s, dim, norm, _FORTH), out)
 
 
 def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of rfftn; s says whether the last dim was even or odd."""
-    return stored("irfftn", _many_to_real(_checked("irfftn", input), s, dim, norm, _BACK), out)
+    return _stored("irfftn", _many_to_real(_checked("irfftn", input), s, dim, norm, _BACK), out)
 
 
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """hfft of the last of several dims, fft of the others."""
-    return stored("hfftn", _many_to_real(_checked("hfftn", input), s, dim, norm, _FORTH), out)
+    return _stored("hfftn", _many_to_real(_checked("hfftn", input), s, dim, norm, _FORTH), out)
 
 
 def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of hfftn."""
-    return stored("ihfftn", _many_one_sided(_real("ihfftn", input), s, dim, norm, _BACK), out)
+    return _stored("ihfftn", _many_one_sided(_real("ihfftn", input), s, dim, norm, _BACK), out)
 
 
 def _of_two(many: Any) -> Any:

@@ -7,7 +7,7 @@ import operator
 
 import strata
 from strata import _C
-from strata._into import stored
+from strata._into import stored as _stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
         return tuple(found)
     if len(out) != len(found):
         raise TypeError(f"expected tuple of {len(found)} elements but got {len(out)}")
-    return tuple(stored("lu", made, given) for given, made in zip(out, found))
+    return tuple(_stored("lu", made, given) for given, made in zip(out, found))
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:

@@ -165,7 +165,7 @@ int32_t SpaceLaunch::run(const void* scalars) {
 // thread adds whole lines, which memory brings and caches keep better than parts of all lines. Of thread t are the
 // places from first[t] to first[t + 1].
 bool SpaceLaunch::own_places(const Loops& loops, int64_t* first, int threads) const {
-  if (index_ < 0 || threads < 2 || threads > kMostOwners || loops.split < 0) return false;
+  if (!scatters_ || index_ < 0 || threads < 2 || threads > kMostOwners || loops.split < 0) return false;
   const StrataSpaceOperand& index = form_.operand[index_];
   const StrataSpaceRange& inside = form_.range[loops.range[loops.split]];
   if (index.dims != 1 || operand_[index_].width != sizeof(int64_t) || inside.kind != STRATA_DIM_PLAIN ||
