@@ -22,6 +22,9 @@ class PackageReader {
         refuse_([this](const std::string& what) { source_.refuse("has a damaged tree: " + what); }),
         json_(header.metadata.at(kPackageKey), kJsonDepth, refuse_) {
     for (const SafeEntry& e : header.entries) entries_.emplace(e.name, &e);
+    for (const auto& [key, text] : header.metadata)  // the name of the checksums, damaged, would be no check at all
+      if (key != kPackageKey && key != kChecksumKey)
+        source_.refuse(str_cat("has a damaged header: '", key, "' beside its tree"));
     if (auto checks = header.metadata.find(kChecksumKey); checks != header.metadata.end())
       read_checksums(checks->second, header.metadata.at(kPackageKey));
   }

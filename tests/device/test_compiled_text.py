@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -43,6 +45,7 @@ def compiled(library, text: str) -> str:
 
 
 def texts(name: str) -> list[str]:
+    """Of a forward and a backward in two dtypes, and of long rows. Loads the device's plugin, which stays."""
     strata.accelerator.load(devices.plugin(name))
     x, w = strata.randn(64, 300, device=DEVICE), strata.randn(300, device=DEVICE)
 
@@ -61,7 +64,12 @@ def texts(name: str) -> list[str]:
 def test_nvrtc_compiles_the_kernels_of_graphs():
     if not devices.plugin("cuda").exists():
         pytest.skip("the plugin is not in this build")
-    made = texts("cuda")
+    # In a process of its own: others ask what happens where no plugin offers the device.
+    folder = str(Path(__file__).parent)
+    program = f"import sys, json; sys.path.insert(0, {folder!r}); import test_compiled_text as t; print(json.dumps(t.texts('cuda')))"
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert child.returncode == 0, child.stderr
+    made = json.loads(child.stdout.splitlines()[-1])
     assert len(made) == 5 and all("__global__" in t and "__launch_bounds__" in t for t in made[:4])
     library = nvrtc()
     if library is None:

@@ -83,13 +83,18 @@ def test_damaged_files_of_ours():
 
 
 def test_every_bit_of_a_package():
-    """One flipped bit anywhere is an error, or does not matter (a space in the header, the name of the checksums)."""
+    """One flipped bit anywhere is an error, or does not matter (a space in the header)."""
     data = package()
     sound = read(data)
     for at in range(len(data)):
         other = bytearray(data)
         other[at] ^= 1 << at % 8
         assert read(bytes(other)) in (None, sound), at
+
+
+def test_the_name_of_the_checksums():
+    with pytest.raises(RuntimeError, match="damaged header: 'strata.crc33' beside its tree"):
+        strata.load(io.BytesIO(package().replace(b"strata.crc32", b"strata.crc33")))
 
 
 def test_the_error_names_the_entry(tmp_path):
