@@ -67,7 +67,7 @@ void Plan::run_elsewhere(const Step& s, Frame& f) const {
   }
   InlineVec<uint64_t, 16> numbers;  // 16 bytes each
   numbers.resize(s.params.size() / 8);
-  std::memcpy(numbers.begin(), s.params.data(), s.params.size());
+  if (!s.params.empty()) std::memcpy(numbers.begin(), s.params.data(), s.params.size());
   for (size_t k = 0; k < fused.params.size(); ++k) {
     const FusedParam& p = fused.params[k];
     if (!p.drawn_by) continue;
