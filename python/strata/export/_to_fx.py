@@ -9,7 +9,7 @@ import re
 import strata
 from strata import _C
 from strata._control_flow import _Namespace
-from strata.fx._from_graph import _MARKS, _split_types, _stack_trace, _tensor_of, _value, _Words
+from strata.fx._from_graph import _MARKS, _arguments, _split_types, _stack_trace, _tensor_of, _value, _Words
 from strata.fx.graph import Graph
 from strata.fx.graph_module import GraphModule
 
@@ -159,18 +159,10 @@ class Builder:
         full, _, arguments = right.partition("(")
         arguments = self.expressions(arguments) if ".size(" in arguments else arguments
         op = _C._op_get(full)
-        words = _Words(arguments)
-        schema = iter(op._schema.arguments)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         kept = 0  # of the positional ones: up to the last that differs from its default
-        while words.peek() != ")":
-            described = next(schema)
-            if described.kwarg_only:
-                words.next(), words.next()  # its name and "="
-            value = _value(words, described.type, self.values)
-            if words.peek() == ",":
-                words.next()
+        for described, value in _arguments(op, arguments, self.values):
             default = described.has_default_value() and _same(value, described.default_value)
             if not described.kwarg_only:
                 args.append(value)

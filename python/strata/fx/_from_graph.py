@@ -45,6 +45,19 @@ class _Words:
         return self.words[self.at - 1]
 
 
+def _arguments(op: Any, text: str, values: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """What the text of a call's arguments, up to its ")", gives each argument of the operator's schema."""
+    words = _Words(text)
+    schema = iter(op._schema.arguments)
+    while words.peek() != ")":
+        described = next(schema)
+        if described.kwarg_only:
+            words.next(), words.next()  # its name and "="
+        yield described, _value(words, described.type, values)
+        if words.peek() == ",":
+            words.next()
+
+
 def _value(words: _Words, kind: str, values: dict[str, Any]) -> Any:
     """One argument. kind: its type in the operator's schema, which says what a bare word is."""
     word = words.next()
@@ -174,17 +187,9 @@ class _Reader:
             right = right.removeprefix(mark)
         full, _, arguments = right.partition("(")
         op = _C._op_get(full)
-        words = _Words(arguments)
-        schema = iter(op._schema.arguments)
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        while words.peek() != ")":
-            described = next(schema)
-            if described.kwarg_only:
-                words.next(), words.next()  # its name and "="
-            value = _value(words, described.type, self.values)
-            if words.peek() == ",":
-                words.next()
+        for described, value in _arguments(op, arguments, self.values):
             if not described.kwarg_only:
                 args.append(value)
             elif not (described.has_default_value() and value == described.default_value):
