@@ -64,6 +64,30 @@ void JsonReader::expect(std::string_view word) {
   at_ += word.size();
 }
 
+void JsonReader::skip() {
+  std::string unused;
+  switch (peek()) {
+    case Kind::Null:
+      return null();
+    case Kind::Bool:
+      boolean();
+      return;
+    case Kind::Number:
+      number();
+      return;
+    case Kind::String:
+      string();
+      return;
+    case Kind::Array:
+      begin_array();
+      while (more()) skip();
+      return;
+    default:
+      begin_object();
+      while (key(unused)) skip();
+  }
+}
+
 void JsonReader::null() {
   space();
   expect("null");

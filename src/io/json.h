@@ -32,6 +32,7 @@ class JsonReader {
   std::string string();
   // An array: begin_array(), then for each element `while (more())` one read.
   void begin_array();
+  void skip();  // any value
   bool more();
   // An object: begin_object(), then `while (key(k))` and one read. Keys may repeat; the caller decides.
   void begin_object();

@@ -59,7 +59,7 @@ class Reader {
       else if (key == "autocast" && json_.peek() == io::JsonReader::Kind::String)
         held.autocast = json_.string();
       else
-        skip();
+        json_.skip();
     }
     json_.end();
     return held;
@@ -72,10 +72,6 @@ class Reader {
     json_.begin_array();
     while (json_.more()) all.push_back(int(json_.signed_int()));
     return all;
-  }
-  void skip() {
-    std::vector<int64_t> unused;
-    tensors(unused);
   }
   // {"tensor": n} and {"input": n} wherever they stand.
   void tensors(std::vector<int64_t>& found) {

@@ -50,7 +50,7 @@ class ModelReader {
       } else if (key == "autocast" && json_.peek() == Kind::String) {
         m.autocast = json_.string();
       } else {
-        skip();
+        json_.skip();
       }
     }
     json_.end();
@@ -68,31 +68,8 @@ class ModelReader {
     if (tensor)
       m.results.push_back(json_.signed_int());
     else
-      skip();
+      json_.skip();
     if (json_.more()) json_.fail("expected the end of a result");
-  }
-  void skip() {
-    std::string key;
-    switch (json_.peek()) {
-      case Kind::Null:
-        return json_.null();
-      case Kind::Bool:
-        json_.boolean();
-        return;
-      case Kind::Number:
-        json_.number();
-        return;
-      case Kind::String:
-        json_.string();
-        return;
-      case Kind::Array:
-        json_.begin_array();
-        while (json_.more()) skip();
-        return;
-      default:
-        json_.begin_object();
-        while (json_.key(key)) skip();
-    }
   }
   io::JsonReader json_;
 };
