@@ -252,6 +252,21 @@ def flat(value, seen=None):
     return type(value).__name__, repr(value)
 
 
+# What programs, and strata's own modules, call of strata.
+LIBRARY = [
+    (strata.nn.functional, "linear"), (strata.nn.functional, "dropout"), (strata.nn.functional, "softmax"), (strata.nn.Linear, "forward"),
+    (strata.nn.Tanh, "forward"), (strata, "sin"), (strata, "relu"), (strata, "tanh"), (strata.Tensor, "tanh"), (strata.Tensor, "clamp"),
+    (strata.Tensor, "__mul__"), (strata.nn.Module, "__call__"), (strata.nn.functional, "tanh"),
+]  # fmt: skip
+ORIGINALS = [getattr(owner, name) for owner, name in LIBRARY]
+
+
+def replace_in_library(at: int, factor: int) -> None:
+    """Another function in the place of one of strata's; 0 puts it back."""
+    (owner, name), original = LIBRARY[at], ORIGINALS[at]
+    setattr(owner, name, (lambda *args, **kwargs: original(*args, **kwargs) + factor) if factor else original)
+
+
 class Side:
     """One of both: the program in its namespace."""
 
@@ -300,7 +315,7 @@ class Side:
     def mutate(self, r: random.Random) -> str:
         """Changes something that the function may have read. What it was, in words."""
         s, net = self.space, self.space["NET"]
-        choice = r.randrange(20)
+        choice = r.randrange(24)
         if choice == 0:
             s["G_INT"] = r.randint(0, 4)
         elif choice == 1:
@@ -345,6 +360,8 @@ class Side:
             net.drop.p = r.choice([0.1, 0.5])
         elif choice == 19:
             s["OBJ"].t = strata.ones(4) * r.randint(1, 3)
+        else:
+            replace_in_library(r.randrange(len(LIBRARY)), r.choice([0, 1, 1, 2]))
         return f"mutation {choice}"
 
 
@@ -451,6 +468,8 @@ def main() -> int:
             difference, e, n = run(options.seed * 1_000_003 + k, options.mutate_state, options.show, options.dynamic)
         except Exception:
             difference, e, n = f"seed {options.seed * 1_000_003 + k}\n{traceback.format_exc()}", 0, 0
+        for at in range(len(LIBRARY)):
+            replace_in_library(at, 0)
         entries, native = entries + e, native + n
         if difference:
             bad += 1

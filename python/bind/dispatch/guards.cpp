@@ -5,6 +5,7 @@
 #include "bind/dispatch/graph.h"
 #include "bind/dispatch/guards.h"
 #include "bind/dispatch/instances.h"
+#include "bind/dispatch/watch.h"
 #include "core/factory_device.h"
 #include "dispatch/autocast.h"
 #include "grad/variable.h"
@@ -35,101 +36,6 @@ enum Step : int {
   kDistinct,
   kAsk,  // a function of Python, of the register or of nothing
   kInt,  // an int other than 0 and 1, which becomes part of the key
-};
-
-struct TensorFacts {
-  PyTypeObject* type;
-  DType dtype;
-  Device device;
-  bool grad, leaf, inference;
-  DimVec sizes, strides;  // a size of -1: any but 0 and 1; then sizes and strides become part of the key
-  bool open = false;
-
-  bool fits(PyObject* o, SizeKey& key) const {
-    if (Py_TYPE(o) != type) return false;
-    const Tensor& t = tensor_of(o);
-    if (t.dtype() != dtype || t.device() != device || t.is_meta()) return false;
-    const IntArrayRef s = t.sizes(), r = t.strides();
-    if (s.size() != sizes.size()) return false;
-    if (!open) {
-      if (!std::equal(s.begin(), s.end(), sizes.begin()) || !std::equal(r.begin(), r.end(), strides.begin()))
-        return false;
-    } else {
-      for (size_t i = 0; i < sizes.size(); ++i) {
-        if (sizes[i] >= 0 ? s[i] != sizes[i] : s[i] < 2) return false;
-        if (sizes[i] < 0) key.push_back(s[i]);
-        key.push_back(r[i]);
-      }
-    }
-    return needs_grad(t) == grad && t.is_leaf() == leaf && t.impl()->inference_ == inference;
-  }
-};
-
-TensorFacts facts_of(PyObject* spec) {
-  PyObject *type, *shape, *stride, *dtype, *device;
-  int grad, leaf, inference;
-  if (!PyArg_ParseTuple(spec, "OOOOOppp", &type, &shape, &stride, &dtype, &device, &grad, &leaf, &inference))
-    throw PythonError();
-  TensorFacts f{reinterpret_cast<PyTypeObject*>(type),
-                to_DType(dtype),
-                to_Device(device),
-                bool(grad),
-                bool(leaf),
-                bool(inference),
-                {},
-                {}};
-  for (auto [from, to] : {std::pair(shape, &f.sizes), std::pair(stride, &f.strides)})
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(from); ++i) {
-      PyObject* n = PyTuple_GET_ITEM(from, i);
-      f.open |= n == Py_None;
-      to->push_back(n == Py_None ? -1 : PyLong_AsLongLong(n));
-    }
-  return f;
-}
-
-uint64_t version_of(PyObject* dict) { return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag; }
-
-// What native code reads: dicts by the version that they had when they were last looked through.
-struct WatchFacts {
-  std::vector<std::pair<PyObject*, uint64_t>> dicts;
-  std::vector<std::pair<PyObject*, std::vector<PyObject*>>> lists;
-  std::vector<std::pair<PyObject*, TensorFacts>> tensors;
-
-  explicit WatchFacts(PyObject* watch) {
-    Own d(checked(PyObject_GetAttrString(watch, "dicts"))), l(checked(PyObject_GetAttrString(watch, "lists"))),
-        t(checked(PyObject_GetAttrString(watch, "tensors")));
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(d.get()); ++i)
-      dicts.emplace_back(PyTuple_GET_ITEM(PyList_GET_ITEM(d.get(), i), 0), 0);
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(l.get()); ++i) {
-      PyObject* pair = PyList_GET_ITEM(l.get(), i);
-      PyObject* then = PyTuple_GET_ITEM(pair, 1);
-      std::vector<PyObject*> items;
-      for (Py_ssize_t k = 0; k < PyList_GET_SIZE(then); ++k) items.push_back(PyList_GET_ITEM(then, k));
-      lists.emplace_back(PyTuple_GET_ITEM(pair, 0), std::move(items));
-    }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(t.get()); ++i) {
-      PyObject* pair = PyList_GET_ITEM(t.get(), i);
-      tensors.emplace_back(PyTuple_GET_ITEM(pair, 0), facts_of(PyTuple_GET_ITEM(pair, 1)));
-    }
-  }
-
-  bool holds(PyObject* watch) {
-    for (const auto& [list, then] : lists) {
-      if (size_t(PyList_GET_SIZE(list)) != then.size()) return false;
-      for (size_t i = 0; i < then.size(); ++i)
-        if (PyList_GET_ITEM(list, Py_ssize_t(i)) != then[i]) return false;
-    }
-    SizeKey none;
-    for (const auto& [t, facts] : tensors)
-      if (!facts.fits(t, none)) return false;
-    bool same = true;
-    for (const auto& [dict, version] : dicts) same &= version_of(dict) == version;
-    if (STRATA_LIKELY(same)) return true;
-    Own asked(checked(PyObject_CallMethod(watch, "same", nullptr)));
-    if (asked.get() != Py_True) return false;
-    for (auto& [dict, version] : dicts) version = version_of(dict);
-    return true;
-  }
 };
 
 // What operators read of the thread and the process.
@@ -454,6 +360,7 @@ void init_guards(PyObject* module) {
   guards_type.tp_traverse = traverse_guards;
   add_type(module, "_Guards", guards_type);
   init_dispatcher(module);
+  init_noted(module);
 }
 
 GuardsAnswer ask_guards(PyObject* self, PyObject* const* args, Py_ssize_t count) {

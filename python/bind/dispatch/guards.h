@@ -12,6 +12,7 @@ GuardsAnswer ask_guards(PyObject* guards, PyObject* const* args, Py_ssize_t coun
 bool have_open_sizes(PyObject* guards);
 
 void init_dispatcher(PyObject* module);
+void init_noted(PyObject* module);
 
 inline void add_type(PyObject* module, const char* name, PyTypeObject& type) {
   if (PyType_Ready(&type)) throw PythonError();

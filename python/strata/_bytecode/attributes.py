@@ -283,6 +283,16 @@ class Attributes:
         pinned.found[name] = found
         self.guards.add("class", None, pinned)
 
+    def pin_operator(self, name: str, args: tuple) -> None:
+        """Classes of tensors among the operands still have the operator's own methods."""
+        for kind in {type(a) for a in args if values.is_tensor(a)}:
+            for method in (f"__{name.strip('_')}__", f"__r{name.strip('_')}__"):
+                found = class_lookup(kind, method, _ABSENT)
+                if found is not _ABSENT:
+                    if isinstance(found, types.FunctionType) and not values.strata_module_name(found):
+                        raise Break(f"{kind.__name__}.{method}, which was replaced")
+                    self.pin_method(kind, method, found)
+
     def refuse(self, t: Any, name: str) -> Any:
         raise Break(f"a tensor's attribute {name} cannot be captured")
 

@@ -268,7 +268,7 @@ class Compiled:
         return entry
 
     def family_of(self, tracer: Tracer, native: bool = False) -> Family:
-        return Family(tracer.program, tracer.guards, native, self.options, self.function.__qualname__)
+        return Family(tracer.program, tracer.guards, native, self.options, self.function.__qualname__, tracer.library)
 
     def attempt(self, table: Table, args: tuple, tracer: Tracer, why: Break | None) -> Entry:
         tracer.guards.add("is", const(self.function).attr("__code__"), self.code)

@@ -73,6 +73,7 @@ class Watch:
         self.dicts: list[tuple[dict, list, frozenset]] = []
         self.lists: list[tuple[list, list]] = []
         self.tensors: list[tuple[Any, tuple]] = []
+        self.classes: list[Any] = []
         self._seen: set[int] = set()
 
     def dict(self, d: dict, free: frozenset = frozenset()) -> None:

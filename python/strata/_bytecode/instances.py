@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .guards import GuardList
+    from .library import Library
     from .program import Program
 
 BOUND = 64  # instances of an entry that are kept, and refusals
@@ -48,7 +49,8 @@ def begins(region: Region) -> tuple:
 class Family:
     """The instances of one entry. run_of(numbers, graph) makes the entry's function of what its text names."""
 
-    def __init__(self, program: Program, guards: GuardList, native: bool, options: Any, name: str):
+    def __init__(self, program: Program, guards: GuardList, native: bool, options: Any, name: str, library: Library):
+        self.library = library
         self.symbols, self.conditions, self.name, self.options = program.symbols, program.conditions, name, options
         self.native = native
         self.count, self.wanted = program.count, program.wanted
@@ -194,7 +196,7 @@ class Family:
                 if type(function) is Method:
                     function = getattr(fill(function.owner, env), function.name)
                 try:
-                    found = function(*fill(forms, env), **fill(keywords, env))
+                    found = self.library.call(function, fill(forms, env), fill(keywords, env))
                 except Exception as error:
                     raise Unfit(f"{name} raised {type(error).__name__}: {error}") from None
                 text = differs(result, found, env, known)
@@ -224,7 +226,7 @@ class Family:
             else:
                 _, function, forms = step
                 try:
-                    function(entered, *fill(forms, env))
+                    self.library.call(function, (entered, *fill(forms, env)), {})
                 except Exception as error:
                     raise Unfit(f"{type(error).__name__}: {error}") from None
 

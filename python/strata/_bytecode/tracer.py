@@ -11,9 +11,11 @@ from strata import _C
 from . import values
 from .attributes import Attributes
 from .calls import Calls
+from .classes import Classes
 from .derived import Derived, base_of, raw
 from .frame import UNBOUND, Frame
 from .guards import GuardList, global_state, tensor_spec
+from .library import Library
 from .operators import Operators
 from .reasons import Break, Restart
 from .region import Region
@@ -38,7 +40,7 @@ class Raised(Exception):
         self.error = error
 
 
-class Tracer(Attributes, Calls, Operators, Derived):
+class Tracer(Attributes, Calls, Classes, Operators, Derived):
     """stop_at: the number of the outermost frame's step before which the capture ends, if it must. seen: which sizes and ints become
     symbols; program: what is done with them, where it is recorded."""
 
@@ -76,6 +78,7 @@ class Tracer(Attributes, Calls, Operators, Derived):
         self.counted = False  # whether there are numbers that are not settled
         self.was_leaf: dict[int, bool] = {}
         self.optimizers: list[Any] = []
+        self.library = Library()
         self.stepped: list[Any] = []  # those of them whose step was captured
         self.trained = False
         self.stopped = False
@@ -154,6 +157,8 @@ class Tracer(Attributes, Calls, Operators, Derived):
         if len(sources) > 1:
             self.guards.add("distinct", None, sources)
         self.guard_aliases()
+        if self.library.dicts:
+            self.guards.add("watch", None, self.library)
         held = {id(t) for guard in self.guards.guards if guard.kind == "watch" for t, _ in guard.expected.tensors}
         for t, source in self.tensor_inputs:
             if id(t) in held:

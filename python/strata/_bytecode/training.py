@@ -32,7 +32,7 @@ def _backward(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     tracer.do(instances.backward, args, kwargs)
     args, kwargs = concrete((args, kwargs))
     try:
-        strata.Tensor.backward(*args, **kwargs)
+        tracer.library.call(strata.Tensor.backward, args, kwargs)
     except Exception as error:
         raise Break(f"backward raised {type(error).__name__}: {error}") from None
     tracer.trained = True
@@ -43,7 +43,7 @@ def _grad(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     for value in (*args, *kwargs.values()):
         tracer.check_operand(value, "grad")
     try:
-        found = autograd.grad(*concrete(args), **concrete(kwargs))
+        found = tracer.library.call(autograd.grad, concrete(args), concrete(kwargs))
     except Exception as error:
         raise Break(f"autograd.grad raised {type(error).__name__}: {error}") from None
     tracer.keep.append(found)
@@ -118,8 +118,9 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
     tracer.do(instances.step_optimizer, optimizer, function, args, kwargs)
     error = None
     try:
+        tracer.library.kinds((type(optimizer),))
         with strata.no_grad():
-            function(*args, **kwargs)
+            tracer.library.call(function, args, kwargs)
     except Exception as raised:
         error = raised
     if restore(optimizer, before):

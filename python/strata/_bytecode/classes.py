@@ -1,0 +1,92 @@
+"""Classes that are called: which instances a capture makes, for real, and how."""
+
+from __future__ import annotations
+
+import types
+
+import strata
+
+from . import natives, values
+from .derived import base_of
+from .guards import class_lookup
+from .reasons import Break
+from .sizes import stand_in
+from .values import Generator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .frame import Frame
+
+
+class Classes:
+    """Of the machine of captures."""
+
+    def construct(self, kind: type, args: tuple, kwargs: dict[str, Any], f: Frame | None) -> Any:
+        if kind is super:
+            if not args and f is not None:
+                for place in (f.names.index("__class__"), 0):
+                    value = f.locals[place]
+                    if type(value) is values.Lazy:
+                        f.locals[place] = self.load(value.value, value.source)
+                cell, first = f.locals[f.names.index("__class__")], f.locals[0]
+                if isinstance(first, types.CellType) and f.names[0] in f.code.co_cellvars:
+                    first = self.cell_get(first, f.names[0])
+                args = (self.cell_get(cell, "__class__"), first)
+            return self.native(super, *args)
+        if kind is type and len(args) == 1:
+            return types.GeneratorType if isinstance(args[0], Generator) else type(stand_in(args[0]))
+        if natives.is_builtin_class(kind):
+            return natives.call(self, kind, args, kwargs)
+        if natives.is_mode(kind) or kind.__module__.startswith("strata") and not natives.is_inlined(kind.__module__):
+            return natives.construct(self, kind, args, kwargs)
+        if values.is_enum(next(iter(kind.__dict__.get("_member_map_", {}).values()), None)):
+            self.check_simple(args, kind.__name__)
+            return self.native(kind, *args, **kwargs)
+        if issubclass(kind, tuple):
+            if hasattr(kind, "_make") and not isinstance(class_lookup(kind, "__init__"), types.FunctionType):
+                return self.native(kind, *args, **kwargs)
+            raise Break(f"a {kind.__name__}, which derives from tuple, is made")
+        if type(kind) is not type and type(kind).__module__ not in ("abc", "typing"):
+            raise Break(f"a {kind.__name__} is made, whose class has a metaclass")
+        if issubclass(kind, strata.nn.Module) or (isinstance(kind, type) and any(b.__module__.startswith("strata") and not natives.is_inlined(b.__module__) for b in kind.__mro__)):
+            raise Break(f"a {kind.__name__} is made", "make modules, optimisers and functions outside of what is compiled")
+        new, init = class_lookup(kind, "__new__"), class_lookup(kind, "__init__")
+        if issubclass(kind, BaseException):
+            made = self.native(kind.__new__, kind, *args)
+            if not isinstance(init, types.FunctionType):
+                return made
+        elif base_of(kind) is not None:
+            made = self.new_derived(kind)
+            self.guard_class(kind, "__init__", init)
+            if isinstance(init, types.FunctionType):
+                self.call(init, (made, *args), kwargs)
+            elif args or kwargs:
+                self.call_container_method(init, made, "__init__", (made, *args), kwargs)
+            return made
+        elif new is object.__new__ or getattr(new, "__module__", "") == "typing":
+            if any(not (b.__flags__ & (1 << 9)) and b is not object for b in kind.__mro__):
+                raise Break(f"a {kind.__name__}, which derives from a builtin type, is made")
+            made = self.fresh_instance(kind)
+        else:
+            raise Break(f"a {kind.__name__} is made, whose class has its own __new__")
+        self.fresh_objects.add(id(made))
+        self.keep.append(made)
+        self.guard_class(kind, "__init__", init)
+        if isinstance(init, types.FunctionType):
+            self.call(init, (made, *args), kwargs)
+        elif args or kwargs:
+            self.native(kind, *args, **kwargs)
+        return made
+
+    def fresh_instance(self, kind: type) -> Any:
+        if issubclass(kind, strata.nn.Module) or kind.__module__.startswith("strata."):
+            if not natives.is_inlined(kind.__module__) or issubclass(kind, strata.nn.Module):
+                raise Break(f"a {kind.__name__} is made", "make it outside of what is compiled")
+        if type(kind) is not type and type(kind).__module__ not in ("abc", "typing"):
+            raise Break(f"a {kind.__name__} is made, whose class has a metaclass")
+        made = self.native(object.__new__, kind)
+        self.fresh_objects.add(id(made))
+        self.keep.append(made)
+        return made
