@@ -1,5 +1,5 @@
 """One fresh process: the milliseconds from a call of a function that is to be compiled to its results, its gradient too.
-Arguments: LIBRARY, and sincos, mlp_step or gpt_step. Import, the model and its data come before the clock. With tiny_call: the
+Arguments: LIBRARY, and sincos, mlp_step, gpt_step or resnet18 (inference of one image). Import, the model and its data come before the clock. With tiny_call: the
 milliseconds of one call of a tiny function, once it is compiled. Names that begin with code_ are of strata.compile, which reads
 bytecode; the others are of strata.graph. code_tensors20: a call with 20 tensors; code_guards148: the guards of a step. code_sizes_STEP: what
 a step of a new size takes more than the same again, the median over sizes; code_sizes_call: a call of one of two sizes in turn."""
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 
-from models import lib, parts, step_of, torch
+from models import lib, parts, resnet18, step_of, torch
 
 torch.set_num_threads(2)
 name = sys.argv[2].removeprefix("code_")
@@ -87,6 +87,13 @@ elif name == "sincos":
     milliseconds = (time.perf_counter() - start) * 1e3
     if slope.abs().max() > 1e-6:
         raise SystemExit("a wrong gradient")
+elif name == "resnet18":
+    with torch.no_grad():
+        model, x = resnet18(), torch.randn(1, 3, 224, 224)
+        start = time.perf_counter()
+        compiled = torch.graph(model, x).compile() if lib == "strata" and not code else torch.compile(model)
+        compiled(x)
+        milliseconds = (time.perf_counter() - start) * 1e3
 else:
     model, optimizer, x, y, _ = parts(name)
     step = step_of(model, optimizer)

@@ -66,16 +66,37 @@ def parts(name: str):
     return model, torch.optim.AdamW(model.parameters(), lr=1e-4), tokens, tokens, 3
 
 
-class Bottleneck(nn.Module):
-    """Three convolutions and a way past them."""
+class Residual(nn.Module):
+    """Convolutions and a way past them; WIDER channels come out for each of `width`."""
+
+    WIDER = 1
 
     def __init__(self, inputs: int, width: int, stride: int):
         super().__init__()
+        outputs = self.WIDER * width
+        past = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+        self.past = past if stride > 1 or inputs != outputs else nn.Identity()
+
+
+class Basic(Residual):
+    def __init__(self, inputs: int, width: int, stride: int):
+        super().__init__(inputs, width, stride)
+        self.conv1, self.norm1 = nn.Conv2d(inputs, width, 3, stride, padding=1, bias=False), nn.BatchNorm2d(width)
+        self.conv2, self.norm2 = nn.Conv2d(width, width, 3, padding=1, bias=False), nn.BatchNorm2d(width)
+
+    def forward(self, x):
+        y = F.relu(self.norm1(self.conv1(x)))
+        return F.relu(self.norm2(self.conv2(y)) + self.past(x))
+
+
+class Bottleneck(Residual):
+    WIDER = 4
+
+    def __init__(self, inputs: int, width: int, stride: int):
+        super().__init__(inputs, width, stride)
         self.conv1, self.norm1 = nn.Conv2d(inputs, width, 1, bias=False), nn.BatchNorm2d(width)
         self.conv2, self.norm2 = nn.Conv2d(width, width, 3, stride, padding=1, bias=False), nn.BatchNorm2d(width)
         self.conv3, self.norm3 = nn.Conv2d(width, 4 * width, 1, bias=False), nn.BatchNorm2d(4 * width)
-        past = nn.Sequential(nn.Conv2d(inputs, 4 * width, 1, stride, bias=False), nn.BatchNorm2d(4 * width))
-        self.past = past if stride > 1 or inputs != 4 * width else nn.Identity()
 
     def forward(self, x):
         y = F.relu(self.norm1(self.conv1(x)))
@@ -83,12 +104,20 @@ class Bottleneck(nn.Module):
         return F.relu(self.norm3(self.conv3(y)) + self.past(x))
 
 
-def resnet50():
+def resnet(kind: type[Residual], counts: tuple[int, ...]):
     """He et al. 2015, with the stride in the 3 x 3 convolutions; for inference."""
     layers = [nn.Conv2d(3, 64, 7, 2, padding=3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, padding=1)]
     inputs = 64
-    for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+    for width, count, stride in zip((64, 128, 256, 512), counts, (1, 2, 2, 2), strict=True):
         for i in range(count):
-            layers.append(Bottleneck(inputs, width, stride if i == 0 else 1))
-            inputs = 4 * width
+            layers.append(kind(inputs, width, stride if i == 0 else 1))
+            inputs = kind.WIDER * width
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 1000)).eval()
+
+
+def resnet18():
+    return resnet(Basic, (2, 2, 2, 2))
+
+
+def resnet50():
+    return resnet(Bottleneck, (3, 4, 6, 3))

@@ -1,6 +1,6 @@
 """`./run bench own`: small and middle programs, compiled beside eager, both ours and in one process. A compiled one is never to be
 more than 3 % slower: LIMIT; what it costs to call one shows beside single operators, FIXED. Calls alternate in blocks; what seems slower is measured again before it is reported, since
-another's work on the machine slows single blocks."""
+another's work on the machine slows single blocks. `./run bench captured` is the same of strata.compile beside strata.graph."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import statistics
 import time
 from functools import partial
 
-LIMIT = 1.03
-FIXED = 0.5e-6  # seconds that a compiled call may take more than one small operator
+# suite: what is measured, beside what; how many times its time it may take, and seconds more that a call may cost
+PAIRS = {"own": ("compiled", "eager", 1.03, 0.5e-6), "captured": ("captured", "graph", 1.02, 1e-6)}
 BLOCK = 0.001  # seconds that a block of calls takes at least
 SIZES = (10, 1_000, 30_000, 1_000_000, 10_000_000)
 MIDDLE = SIZES[:-1]  # where a row or a backward makes the largest one slow
@@ -186,26 +186,27 @@ def block(call, count: int) -> float:
     return (time.perf_counter() - start) / count
 
 
-def compare(eager, compiled, blocks: int) -> tuple[float, float, float]:
-    """Seconds of an eager and a compiled call, medians, and the smaller of two ratios: of the medians and of the minima."""
-    for call in (eager, compiled, eager, compiled):
+def compare(old, new, blocks: int) -> tuple[float, float, float]:
+    """Seconds of a call of each, medians, and the smaller of two ratios: of the medians and of the minima."""
+    for call in (old, new, old, new):
         call()
-    count, once = 1, block(eager, 1)
+    count, once = 1, block(old, 1)
     while once * count < BLOCK:
         count = max(2 * count, min(int(BLOCK / once), 8 * count))
-        once = block(eager, count)
+        once = block(old, count)
     times: tuple[list, list] = [], []
     for turn in range(blocks):
         for side in (0, 1) if turn % 2 else (1, 0):
-            times[side].append(block((eager, compiled)[side], count))
+            times[side].append(block((old, new)[side], count))
     a, b = (statistics.median(t) for t in times)
     return a, b, min(b / a, min(times[1]) / min(times[0]))
 
 
-def main(only: list[str] | None, blocks: int) -> None:
+def main(suite: str, only: list[str] | None, blocks: int) -> None:
     import strata as torch
 
-    print(f"{'program':<18}{'elements':>10}{'threads':>9}{'eager':>12}{'compiled':>12}{'ratio':>8}")
+    what, beside, limit, fixed_cost = PAIRS[suite]
+    print(f"{'program':<18}{'elements':>10}{'threads':>9}{beside:>12}{what:>12}{'ratio':>8}")
     ratios, slower, fixed = [], 0, 0
     for name, (sizes, make) in programs(torch).items():
         if only and name not in only:
@@ -213,19 +214,21 @@ def main(only: list[str] | None, blocks: int) -> None:
         for n in sizes:
             f, args, *wrap = make(n)
             graph = torch.graph(f, *args).compile()
-            eager, compiled = (wrap[0](g) if wrap else partial(g, *args) for g in (f, graph))
+            pair = (f, graph) if suite == "own" else (graph, torch.compile(f, fullgraph=True, dynamic=False))
+            old, new = (wrap[0](g) if wrap else partial(g, *args) for g in pair)
             for used in (1, 2):
                 torch.set_num_threads(used)
-                a, b, ratio = compare(eager, compiled, blocks)
+                a, b, ratio = compare(old, new, blocks)
                 for more in (2, 4):
-                    if ratio > LIMIT and b - a > FIXED:
-                        a, b, ratio = compare(eager, compiled, more * blocks)
+                    if ratio > limit and b - a > fixed_cost:
+                        a, b, ratio = compare(old, new, more * blocks)
                 ratios.append(ratio)
-                worse = ratio > LIMIT
-                slower += worse and b - a > FIXED
-                fixed += worse and b - a <= FIXED
-                if only or (worse and b - a > FIXED):
-                    word = "" if not worse else "  SLOWER" if b - a > FIXED else "  a call's cost"
+                worse = ratio > limit
+                slower += worse and b - a > fixed_cost
+                fixed += worse and b - a <= fixed_cost
+                if only or (worse and b - a > fixed_cost):
+                    word = "" if not worse else "  SLOWER" if b - a > fixed_cost else "  a call's cost"
                     print(f"{name:<18}{n:>10}{used:>9}{a * 1e6:>9.2f} us{b * 1e6:>9.2f} us{ratio:>8.2f}{word}", flush=True)
-    print(f"{len(ratios)} comparisons, geometric mean {statistics.geometric_mean(ratios):.2f}; slower by more than {LIMIT - 1:.0%}: {slower}, "
-          f"and by a call's cost of at most {FIXED * 1e6:.1f} us: {fixed}")
+            torch.compiler.reset()
+    print(f"{len(ratios)} comparisons, geometric mean {statistics.geometric_mean(ratios):.2f}; slower by more than {limit - 1:.0%}: {slower}, "
+          f"and by a call's cost of at most {fixed_cost * 1e6:.1f} us: {fixed}")
