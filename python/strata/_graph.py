@@ -176,7 +176,7 @@ class Graph:
                 all_outputs.append(grad)
             self._grad_places.append(place)
         self._count = len(all_outputs)
-        self._step = bool(left or self._grads_before)
+        self._step = bool(left)
         self._tangent_of: list[int] = []
         self._wanted: list[int] = []
         if self._step:
@@ -226,7 +226,7 @@ class Graph:
         """Checks what the capture assumed of modes and gradients. Gives the inputs, captured ones too where results need them."""
         if self._modes is not None:
             self._modes.check()
-        if not self._step and not self._results.inputs:
+        if not self._grads and not self._grads_before and not self._results.inputs:
             return tensors
         known = [*tensors, *_C._graph_captured(self._graph)]
         for i, grad in self._grads_before:
@@ -272,7 +272,7 @@ class Graph:
         graph, wanted, several = self._graph, None, isinstance(fetch, (list, tuple))
         if fetch is None:
             graph = _C._compiled_forward(self._compiled)
-            if any(t is None for t in tensors) and (self._step or self._results.inputs):
+            if any(t is None for t in tensors) and (self._grads or self._grads_before or self._results.inputs):
                 raise ValueError("run: this function needs all of its arguments; feed them, or fetch what does not need them")
             known = self._begin(tensors)
         else:
@@ -367,7 +367,7 @@ class CompiledGraph(_C._Compiled):
         fast = numerics == "fast"
         self._handle = _C._compiled_with(source._compiled, lines, fast) if lines or fast else source._compiled
         # Functions of tensors alone, whose modules have no modes, need nothing of Python at a call.
-        bare = source._arguments.plain and source._results.plain is not None and not source._step
+        bare = source._arguments.plain and source._results.plain is not None and not source._grads and not source._grads_before
         modes = source._modes is not None and source._modes.any
         results = source._results
         if bare and not modes:

@@ -214,7 +214,7 @@ def load(graph: Graph, path: str | os.PathLike, weights: dict[str, Any] | None =
     pairs = _pairs(held["gradients"], params, held["outputs"], "inputs and results as gradients")
     graph._grads, graph._grad_places = [p[0] for p in pairs], [p[1] for p in pairs]
     graph._grads_before = _pairs(held["gradients_before"], params, params, "inputs as gradients_before", none=True)
-    _expect(graph._step == bool(graph._grads or graph._grads_before), "gradients of a whole step, and of none else")
+    _expect(graph._step == bool(graph._grads), "gradients of a whole step, and of none else")
     graph._defaults = dtype, autocast
     before = strata.get_default_dtype()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import strata
 
 
@@ -52,3 +53,58 @@ def test_a_parameter_that_is_written_and_read_is_eagers():
         results[-1].backward()
         seen.append([r.item() for r in results] + [v for q in average.parameters() for v in (q.tolist(), q.grad.tolist())])
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "RAdam", "NAdam"])
+def test_a_step_with_gradients_of_a_backward_outside(kind):
+    """What clips and steps reads each call's .grad; the same ones, new ones, and ones that are reset to zeros in place."""
+
+    def run(way):
+        strata.manual_seed(3)
+        net = strata.nn.Sequential(strata.nn.Linear(3, 4), strata.nn.Tanh(), strata.nn.Linear(4, 1))
+        optimizer = getattr(strata.optim, kind)(net.parameters(), lr=0.1)
+        optimizer.init_state()
+
+        def clip():
+            return strata.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+
+        def step():
+            optimizer.step()
+
+        clip, step = way(clip), way(step)
+        noted = []
+        for i in range(6):
+            net(strata.randn(5, 3)).square().sum().backward()
+            noted.append(clip().item())
+            step()
+            optimizer.zero_grad(set_to_none=i % 2 == 0)
+        entries = [len(f._strata_compiled.start.entries) for f in (clip, step) if way is not plain]
+        return noted + [p.tolist() for p in net.parameters()], entries
+
+    def plain(f):
+        return f
+
+    want, _ = run(plain)
+    got, entries = run(lambda f: strata.compile(f, fullgraph=True))
+    assert got == want
+    assert entries == [1, 1]
+
+
+def test_a_result_beside_a_gradient_that_is_read_has_a_gradient():
+    w = strata.arange(4.0).requires_grad_()
+    x = strata.ones(4)
+    w.grad = strata.full((4,), 2.0)
+    compiled = strata.compile(lambda x, w: (x * w * w.grad).sum())
+    for scale in (2.0, 3.0):
+        w.grad = strata.full((4,), scale)
+        (slope,) = strata.autograd.grad(compiled(x, w), w)
+        assert slope.tolist() == [scale] * 4
+    graph = strata.graph(lambda x, w: (x * w * w.grad).sum(), x, w).compile()
+    (slope,) = strata.autograd.grad(graph(x, w), w)
+    assert slope.tolist() == [3.0] * 4
+
+
+def test_a_builtin_function_compiles():
+    compiled = strata.compile(strata.relu, fullgraph=True)
+    assert compiled(strata.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+    assert len(compiled._strata_compiled.start.entries) == 1

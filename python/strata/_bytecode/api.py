@@ -10,7 +10,6 @@ import strata
 from . import backends, entry, values
 from .decode import supported
 from .guards import class_lookup
-from .reasons import Unsupported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,16 +94,21 @@ def wrap(function: Callable, options: Options) -> Callable:
         target, owner = target.__func__, (target.__self__,)
     if not isinstance(target, types.FunctionType):
         method = class_lookup(type(target), "__call__")
-        if not isinstance(method, types.FunctionType):
-            if options.fullgraph:
-                raise Unsupported(f"compile(fullgraph=True): a {type(function).__name__} has no bytecode")
-            return function
-        target, owner = method, (target,)
+        target, owner = (method, (target,)) if isinstance(method, types.FunctionType) else (calling(function), ())
     call = entry.CompiledFunction(entry.Compiled(target, options), owner)
     for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         if hasattr(function, name):
             call.__dict__[name] = getattr(function, name)
     call.__dict__.update({"__wrapped__": function, "_torchdynamo_orig_callable": function})
+    return call
+
+
+def calling(function: Callable) -> types.FunctionType:
+    """A function with bytecode, for what has none: operators, built-in functions."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
     return call
 
 

@@ -257,7 +257,7 @@ class Attributes:
                 if value is not None and self.program is not None and not self.is_outside(value):
                     self.program.derive(value, getattr, (t, "grad"), "grad")
                 return value
-            return self.load(value, self.source_of(t).attr("grad"))
+            return training.load_gradient(self, t, self.source_of(t))
         if name == "data":
             return self.call_operator(type(t).detach, (t,)) if not t.requires_grad else self.refuse(t, name)
         if name == "__class__":

@@ -113,6 +113,8 @@ class Region(Graph):
         sources = {id(t): source for t, source in tracer.tensor_inputs}
         for i, place in self._grads_before:
             t, before = known[i], None if place is None else known[place]
+            if (id(t), id(before)) in tracer.grads_read:
+                continue
             if id(t) in sources:
                 tracer.guards.add("is", sources[id(t)].attr("grad"), before)
             else:

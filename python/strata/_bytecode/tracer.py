@@ -76,6 +76,7 @@ class Tracer(Attributes, Calls, Classes, Operators, Derived):
         self.frames: list[Frame] = []  # the outermost first
         self.entered: list[Any] = []  # modes of strata that are on
         self.counted = False  # whether there are numbers that are not settled
+        self.grads_read: set[tuple[int, int]] = set()  # a tensor, and its .grad, which each call reads anew
         self.was_leaf: dict[int, bool] = {}
         self.optimizers: list[Any] = []
         self.library = Library()

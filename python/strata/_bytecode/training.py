@@ -102,9 +102,9 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
         if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks or home._global_pre_hooks or home._global_post_hooks:
             raise Break(f"{type(optimizer).__name__}.step with hooks")
         without = [p for p in parameters if p.grad is None]
-        for p in parameters:
+        for p, at in zip(parameters, sources_of(source, optimizer), strict=True):
             if p.grad is not None and not tracer.region.made(p.grad):
-                raise Break("a step with gradients that were there before", "run zero_grad() and backward() in what is compiled")
+                load_gradient(tracer, p, at)
         if without:
             untouched = [p for p in without if id(p) not in tracer.grads_written]
             tracer.guards.add("call", None, lambda: all(p.grad is None for p in untouched))
@@ -132,6 +132,18 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
         )
     if error is not None:
         raise Break(f"{name} raised {type(error).__name__}: {error}")
+
+
+def sources_of(source: Any, optimizer: Any) -> list:
+    """Where an optimiser's parameters are, in order."""
+    groups = source.attr("param_groups")
+    return [groups.item(i).item("params").item(j) for i, group in enumerate(optimizer.param_groups) for j in range(len(group["params"]))]
+
+
+def load_gradient(tracer: Any, t: Any, source: Any) -> Any:
+    """The .grad that a tensor of this source has when the call begins."""
+    tracer.grads_read.add((id(t), id(t.grad)))
+    return tracer.load(t.grad, source.attr("grad"))
 
 
 def note_reset(tracer: Any, t: Any) -> None:
