@@ -1,7 +1,7 @@
 #include "run/copy.h"
 
 #include <algorithm>
-#include <bit>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/parallel.h"
@@ -71,16 +71,12 @@ void copy_square(CastFn cast, int64_t width, const CopyDims& c, char* dst, const
 }
 
 constexpr int64_t kShortRow = 8;  // elements, to which a call for each row costs more than what it does
-constexpr int64_t kRows = 256;    // of such that are copied column by column
+constexpr int64_t kRows = 256;    // that are copied together
 
-// `rows` short rows: each as an element where it is as wide as one, else column by column. `width` as above.
-void copy_columns(CastFn cast, int64_t width, const CopyDims& c, char* dst, const char* src, int64_t rows) {
+// `rows` short rows, column by column.
+void copy_columns(CastFn cast, const CopyDims& c, char* dst, const char* src, int64_t rows) {
   const size_t n = c.sizes.size();
-  const int64_t inner = c.sizes[n - 1], bytes = inner * width;
-  if (width > 0 && bytes <= 16 && std::has_single_bit(uint64_t(bytes)) && c.src[n - 1] == width &&
-      c.dst[n - 1] == width)
-    return move_fn(bytes)(src, c.src[n - 2], dst, c.dst[n - 2], rows);
-  for (int64_t k = 0; k < inner; ++k)
+  for (int64_t k = 0; k < c.sizes[n - 1]; ++k)
     cast(src + k * c.src[n - 1], c.src[n - 2], dst + k * c.dst[n - 1], c.dst[n - 2], rows);
 }
 
@@ -105,7 +101,16 @@ void copy_values(const Tensor& dst, const Tensor& src) {
     });
     return;
   }
-  bool square = c.src[n - 1] > 64 && c.src[n - 2] <= 16 && c.sizes[n - 2] >= 8 && inner >= 8;
+  const bool same = src.dtype() == dst.dtype();
+  const int64_t near = std::abs(c.src[n - 2]);
+  const bool square =
+      near <= 16 && c.sizes[n - 2] >= 8 && inner >= 8 && std::abs(c.src[n - 1]) > (same ? near : int64_t(64));
+  if (square && c.src[n - 2] < 0) {  // squares are read forwards
+    s += (c.sizes[n - 2] - 1) * c.src[n - 2];
+    d += (c.sizes[n - 2] - 1) * c.dst[n - 2];
+    c.src[n - 2] = -c.src[n - 2];
+    c.dst[n - 2] = -c.dst[n - 2];
+  }
   int64_t rows = square ? c.sizes[n - 2] : 1, blocks = outer / rows;
   auto offsets = [&](int64_t index, size_t dims, int64_t* ds, int64_t* ss) {
     *ds = *ss = 0;
@@ -116,7 +121,7 @@ void copy_values(const Tensor& dst, const Tensor& src) {
     }
   };
   if (square) {
-    const int64_t width = src.dtype() == dst.dtype() ? itemsize(src.dtype()) : 0;
+    const int64_t width = same ? itemsize(src.dtype()) : 0;
     int64_t grain = std::max<int64_t>(64, 65536 / std::max<int64_t>(inner, 1));
     int64_t per_block = (rows + grain - 1) / grain;
     parallel_for(0, blocks * per_block, 1, [&](int64_t b, int64_t e) {
@@ -130,23 +135,23 @@ void copy_values(const Tensor& dst, const Tensor& src) {
     return;
   }
   int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(inner, 1));
-  if (inner <= kShortRow && c.sizes[n - 2] >= kShortRow) {
-    parallel_for(0, outer, grain, [&](int64_t b, int64_t e) {
-      while (b < e) {
-        const int64_t count = std::min({e - b, kRows, c.sizes[n - 2] - b % c.sizes[n - 2]});
-        int64_t ds, ss;
-        offsets(b, n - 1, &ds, &ss);
-        copy_columns(cast, src.dtype() == dst.dtype() ? itemsize(src.dtype()) : 0, c, d + ds, s + ss, count);
-        b += count;
-      }
-    });
-    return;
-  }
+  const int64_t width = itemsize(dst.dtype()), many = c.sizes[n - 2];
+  const bool whole = same && c.src[n - 1] == width && c.dst[n - 1] == width;
+  const bool across = inner <= kShortRow && many >= kShortRow;
   parallel_for(0, outer, grain, [&](int64_t b, int64_t e) {
-    for (int64_t i = b; i < e; ++i) {
+    while (b < e) {
+      const int64_t at = b % many, count = whole ? std::min(e - b, many - at) : std::min({e - b, many - at, kRows});
       int64_t ds, ss;
-      offsets(i, n - 1, &ds, &ss);
-      cast(s + ss, c.src[n - 1], d + ds, c.dst[n - 1], inner);
+      offsets(b, n - 1, &ds, &ss);
+      if (whole) {
+        move_rows(inner * width, s + ss, c.src[n - 2], d + ds, c.dst[n - 2], count);
+      } else if (across) {
+        copy_columns(cast, c, d + ds, s + ss, count);
+      } else {
+        for (int64_t i = 0; i < count; ++i)
+          cast(s + ss + i * c.src[n - 2], c.src[n - 1], d + ds + i * c.dst[n - 2], c.dst[n - 1], inner);
+      }
+      b += count;
     }
   });
 }

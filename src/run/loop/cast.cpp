@@ -94,30 +94,6 @@ CastFn from_type(DType to) {
   return nullptr;
 }
 
-struct W16 {
-  uint64_t a, b;
-};
-
-template <class T>
-void move_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
-  constexpr int64_t w = sizeof(T);
-  if (ss == w && ds == w) {
-    std::memcpy(dst, src, n * w);
-    return;
-  }
-  if (ds == w) {
-    T* d = reinterpret_cast<T*>(dst);
-    if (ss == 0) {
-      T v = *reinterpret_cast<const T*>(src);
-      for (int64_t i = 0; i < n; ++i) d[i] = v;
-      return;
-    }
-    for (int64_t i = 0; i < n; ++i, src += ss) d[i] = *reinterpret_cast<const T*>(src);
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i, src += ss, dst += ds) *reinterpret_cast<T*>(dst) = *reinterpret_cast<const T*>(src);
-}
-
 }  // namespace
 
 CastFn cast_fn(DType from, DType to) {
@@ -155,21 +131,6 @@ CastFn cast_fn(DType from, DType to) {
       return from_type<std::complex<double>>(to);
   }
   return nullptr;
-}
-
-CastFn move_fn(int64_t width) {
-  switch (width) {
-    case 1:
-      return move_run<uint8_t>;
-    case 2:
-      return move_run<uint16_t>;
-    case 4:
-      return move_run<uint32_t>;
-    case 8:
-      return move_run<uint64_t>;
-    default:
-      return move_run<W16>;
-  }
 }
 
 void store_scalar(const Scalar& value, DType t, void* dst) {

@@ -15,6 +15,8 @@ constexpr bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
 CastFn half_cast_fn(DType from, DType to);
 // The same dtype: keyed by element width (1, 2, 4, 8, 16 bytes).
 CastFn move_fn(int64_t width);
+// `rows` runs of `bytes` bytes each, without gaps inside, from and to places src_stride and dst_stride bytes apart.
+void move_rows(int64_t bytes, const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t rows);
 // A scalar as element of dtype t, at dst.
 void store_scalar(const Scalar& value, DType t, void* dst);
 

@@ -1,0 +1,91 @@
+// Elements and rows of elements that are moved as they are.
+#include <bit>
+#include <cstring>
+
+#include "run/isa.h"
+#include "run/loop/cast.h"
+
+namespace strata::eager {
+
+namespace {
+
+struct W16 {
+  uint64_t a, b;
+};
+
+// From the last to the first, into elements that follow each other.
+template <class T>
+[[gnu::always_inline]] inline void reverse_run(const char* src, char* dst, int64_t n) {
+  const T* s = reinterpret_cast<const T*>(src);
+  T* d = reinterpret_cast<T*>(dst);
+  for (int64_t i = 0; i < n; ++i) d[i] = s[-i];
+}
+template <class T>
+[[gnu::target("avx2")]] void reverse_wide(const char* src, char* dst, int64_t n) {
+  reverse_run<T>(src, dst, n);
+}
+
+template <class T>
+void move_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
+  constexpr int64_t w = sizeof(T);
+  if (ss == w && ds == w) {
+    std::memcpy(dst, src, size_t(n * w));
+    return;
+  }
+  if (ds == w) {
+    T* d = reinterpret_cast<T*>(dst);
+    if (ss == 0) {
+      T v = *reinterpret_cast<const T*>(src);
+      for (int64_t i = 0; i < n; ++i) d[i] = v;
+      return;
+    }
+    if (ss == -w) return current_isa() > 0 ? reverse_wide<T>(src, dst, n) : reverse_run<T>(src, dst, n);
+    for (int64_t i = 0; i < n; ++i, src += ss) d[i] = *reinterpret_cast<const T*>(src);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i, src += ss, dst += ds) *reinterpret_cast<T*>(dst) = *reinterpret_cast<const T*>(src);
+}
+
+// Of each row the first `many` pieces and the last `many`, which may overlap those.
+template <class T, int many>
+void move_ends(int64_t bytes, const char* src, int64_t ss, char* dst, int64_t ds, int64_t rows) {
+  const int64_t back = bytes - int64_t(many * sizeof(T));
+  for (; rows > 0; --rows, src += ss, dst += ds) {
+    T first[many], last[many];
+    std::memcpy(first, src, sizeof first);
+    std::memcpy(last, src + back, sizeof last);
+    std::memcpy(dst, first, sizeof first);
+    std::memcpy(dst + back, last, sizeof last);
+  }
+}
+
+}  // namespace
+
+CastFn move_fn(int64_t width) {
+  switch (width) {
+    case 1:
+      return move_run<uint8_t>;
+    case 2:
+      return move_run<uint16_t>;
+    case 4:
+      return move_run<uint32_t>;
+    case 8:
+      return move_run<uint64_t>;
+    default:
+      return move_run<W16>;
+  }
+}
+
+void move_rows(int64_t bytes, const char* src, int64_t ss, char* dst, int64_t ds, int64_t rows) {
+  if (bytes <= 16 && std::has_single_bit(uint64_t(bytes))) return move_fn(bytes)(src, ss, dst, ds, rows);
+  const auto move = bytes <= 3    ? move_ends<uint16_t, 1>
+                    : bytes < 8   ? move_ends<uint32_t, 1>
+                    : bytes < 16  ? move_ends<uint64_t, 1>
+                    : bytes <= 32 ? move_ends<W16, 1>
+                    : bytes <= 64 ? move_ends<W16, 2>
+                                  : move_ends<W16, 4>;
+  if (bytes > 0 && bytes <= 128) return move(bytes, src, ss, dst, ds, rows);
+  for (; rows > 0; --rows, src += ss, dst += ds) std::memcpy(dst, src, size_t(bytes));
+}
+
+}  // namespace strata::eager
