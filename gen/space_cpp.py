@@ -34,7 +34,12 @@ def info(e: Entry) -> str:
     array = f"const SpaceInput inputs_{ident}[] = {{{', '.join(inputs)}}};\n" if inputs else ""
     listed = f"{{inputs_{ident}, {len(inputs)}}}" if inputs else "{}"
     flags = [str(flag).lower() for flag in (e.row.moves, result.dtype == "wide", result.dtype in DTYPES)]
-    return (f'{array}const SpaceInfo info_{ident}{{{{"{ident}"}}, "{e.schema.name}", {listed}, {result.fixed_dims}, '
+    moves = e.row.moves and all(dtype for _, dtype in space_scalars(e))
+    op = f'"{ident}", {str(moves).lower()}'
+    if e.row.lines:
+        array += f'const SpaceOp lines_{ident}{{"{e.row.lines}", {str(moves).lower()}}};\n'
+        op += f", &lines_{ident}"
+    return (f'{array}const SpaceInfo info_{ident}{{{{{op}}}, "{e.schema.name}", {listed}, {result.fixed_dims}, '
             f"{', '.join(flags)}, {sum(1 << DTYPES.index(d) for d in e.dtypes)}u, {names.index(found) if found else -1}, {str(wraps).lower()}, "
             f"ErrorKind::{ERRORS[kind]}, {cstring(text)}}};")
 

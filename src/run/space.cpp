@@ -10,6 +10,8 @@
 #include "lower/registry.h"
 #include "run/copy.h"
 #include "run/isa.h"
+#include "run/launch.h"
+#include "run/loop/cast.h"
 #include "run/space_launch.h"
 
 namespace strata::eager {
@@ -93,9 +95,33 @@ int32_t run_line(const StrataSpaceEntry& form, const Tensor& out, const void* sc
   return status.load();
 }
 
-// Runs `form`, prepared as `launch`, or the one with a plain range inside where that walks memory better.
+// The unsigned dtype (complex128 for 16) of elements of so many bytes.
+DType dtype_of_width(int64_t bytes) {
+  switch (bytes) {
+    case 1:
+      return DType::U8;
+    case 2:
+      return DType::U16;
+    case 4:
+      return DType::U32;
+    case 8:
+      return DType::U64;
+    default:
+      return DType::C128;
+  }
+}
+
+// Runs `form`, prepared as `launch`, or the one with a plain range inside where that walks memory better. Of elements
+// that are only moved a few neighbours are one.
 int32_t run_form(const SpaceArgs& args, const StrataSpaceEntry& form, SpaceLaunch& launch) {
   launch.order_plain();
+  if (const int64_t many = args.op.moves && !replaced(args.op) ? launch.as_one() : 0) {
+    const DType dtype = dtype_of_width(many * args.outs[0]->itemsize());
+    if (const StrataSpaceEntry* wide = find_form(args.op, dtype, form.rank, form.inner)) {
+      SpaceLaunch elements(*wide, launch, many);
+      if (!elements.wants_inner()) return elements.run(args.scalars);
+    }
+  }
   const StrataSpaceEntry* inner =
       launch.wants_inner() ? find_form(args.op, args.dtype, form.rank, true, form.chained) : nullptr;
   if (!inner) return launch.run(args.scalars);
@@ -201,20 +227,7 @@ bool replaced(const SpaceOp& op) {
                      [&](const auto& e) { return std::strcmp(e.second->name, op.name) == 0; });
 }
 
-DType width_dtype(DType t) {
-  switch (itemsize(t)) {
-    case 1:
-      return DType::U8;
-    case 2:
-      return DType::U16;
-    case 4:
-      return DType::U32;
-    case 8:
-      return DType::U64;
-    default:
-      return DType::C128;
-  }
-}
+DType width_dtype(DType t) { return dtype_of_width(itemsize(t)); }
 
 namespace {
 
@@ -240,9 +253,47 @@ int32_t space_of_copies(const SpaceArgs& args) {
   return space(other);
 }
 
+// Where the index says one place for whole lines, since it repeats along all other dims: the kernel for lines.
+std::optional<int32_t> space_of_lines(const SpaceArgs& args) {
+  const Tensor& index = *args.ins[size_t(args.index)];
+  if (index.dim() < 2 || args.places.empty() || args.places[0].dims.size() != 1 || replaced()) return std::nullopt;
+  const int64_t at = args.places[0].dims[0];
+  bool repeats = false;
+  for (int64_t d = 0; d < index.dim(); ++d) {
+    if (d == at || index.sizes()[d] == 1) continue;
+    if (index.strides()[d] != 0) return std::nullopt;
+    repeats = true;
+  }
+  Slot one;
+  SpaceArgs lines{*args.op.lines, args.dtype, {}, {}, args.places, one.bytes, args.extents, args.index};
+  const StrataSpaceEntry* form = repeats ? first_form(lines) : nullptr;
+  // A complex number times one is not that number where it is infinite.
+  if (!form || (form->scalars && is_complex(args.dtype))) return std::nullopt;
+  if (form->scalars) store_scalar(Scalar(1), traits(args.dtype).compute, one.bytes);
+  std::vector<Tensor> cut;  // to what the index has along its other dims
+  cut.reserve(args.ins.size() + 1);
+  const auto within = [&](const Tensor& t) {
+    DimVec sizes(index.sizes());
+    sizes[at] = t.sizes()[at];
+    return &cut.emplace_back(t.alias(sizes, t.strides(), t.storage_offset()));
+  };
+  const Tensor* out = within(*args.outs[0]);
+  std::vector<const Tensor*> ins(args.ins.begin(), args.ins.end());
+  for (size_t k = 0; k < ins.size(); ++k)
+    ins[k] = k != size_t(args.index)
+                 ? within(*ins[k])
+                 : &cut.emplace_back(index.alias(IntArrayRef(index.sizes()[at]), IntArrayRef(index.strides()[at]),
+                                                 index.storage_offset()));
+  lines.outs = {&out, 1};
+  lines.ins = {ins.data(), ins.size()};
+  return space(lines);
+}
+
 }  // namespace
 
 int32_t space(const SpaceArgs& args) {
+  if (args.op.lines && args.index >= 0)
+    if (const std::optional<int32_t> status = space_of_lines(args)) return *status;
   if (args.index < 0)
     for (const Tensor* t : args.ins)
       if (STRATA_UNLIKELY(repeats_inside(*t, *args.outs[0]))) return space_of_copies(args);

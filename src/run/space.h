@@ -9,7 +9,10 @@
 namespace strata::eager {
 
 struct SpaceOp {
-  const char* name;  // of the kernel in the table
+  const char* name;    // of the kernel in the table
+  bool moves = false;  // elements as they are, whatever they are
+  // The kernel that does the same with an index of one dim (times a scalar, if it has one).
+  const SpaceOp* lines = nullptr;
   // By dtype and form (rank of a computed group, whether the plain group has a range inside, whether in chains).
   mutable std::atomic<const StrataSpaceEntry*> cache[kDTypeCount][16] = {};
   mutable std::atomic<uint32_t> generation{0};

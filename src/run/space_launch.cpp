@@ -1,6 +1,7 @@
 #include "run/space_launch.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -22,6 +23,47 @@ SpaceLaunch::SpaceLaunch(const StrataSpaceEntry& form, const SpaceArgs& args) : 
         extent_[r] = e.values[form.range[r].component];
         reads_ *= double(std::max<int64_t>(extent_[r], 1));
       }
+}
+
+SpaceLaunch::SpaceLaunch(const StrataSpaceEntry& form, const SpaceLaunch& narrow, int64_t many)
+    : form_(form),
+      plain_(narrow.plain_ - 1),
+      index_(narrow.index_),
+      reads_(narrow.reads_),
+      scatters_(narrow.scatters_) {
+  std::copy(std::begin(narrow.role_), std::end(narrow.role_), role_);
+  std::copy(std::begin(narrow.operand_), std::end(narrow.operand_), operand_);
+  std::copy(std::begin(narrow.extent_), std::end(narrow.extent_), extent_);
+  std::copy(std::begin(narrow.plain_size_), std::end(narrow.plain_size_), plain_size_);
+  for (int k = 0; k < form.operands; ++k) {
+    if (!narrow.is_moved(k)) continue;
+    operand_[k].width *= many;
+    for (int d = 0; d < form.operand[k].dims; ++d) operand_[k].stride[d] /= many;
+    for (int d = 0; d < plain_; ++d) operand_[k].plain[d] /= many;
+  }
+}
+
+int64_t SpaceLaunch::as_one() const {
+  const int last = plain_ - 1;
+  if (last < 0 || plain_size_[last] < 2) return 0;
+  const int64_t many = plain_size_[last], bytes = many * operand_[0].width;
+  if (bytes > 16 || !std::has_single_bit(uint64_t(bytes))) return 0;
+  for (int k = 0; k < form_.operands; ++k) {
+    const Operand& o = operand_[k];
+    if (!is_moved(k)) {
+      if (o.plain[last] != 0) return 0;
+      continue;
+    }
+    if (!o.has_plain || o.plain[last] != 1 || reinterpret_cast<uintptr_t>(o.memory + o.offset) % uint64_t(bytes))
+      return 0;
+    for (int d = 0; d < form_.operand[k].dims; ++d) {
+      const int r = form_.operand[k].range[d];
+      if (form_.range[r].kind != STRATA_DIM_PLAIN && extent_[r] > 1 && o.stride[d] % many) return 0;
+    }
+    for (int d = 0; d < last; ++d)
+      if (o.plain[d] % many) return 0;
+  }
+  return many;
 }
 
 void SpaceLaunch::order_plain() {

@@ -18,11 +18,15 @@ const StrataSpaceEntry* first_form(const SpaceArgs& args);
 class SpaceLaunch {
  public:
   SpaceLaunch(const StrataSpaceEntry& form, const SpaceArgs& args);
+  // `narrow` by the same form for elements that are the `many` of its last plain dim.
+  SpaceLaunch(const StrataSpaceEntry& form, const SpaceLaunch& narrow, int64_t many);
   // Orders plain dims by the first output's strides and joins those that every operand walks in one step.
   void order_plain();
   // Whether the plain dims' fastest one is faster in memory than what the kernel's own innermost loop walks. One plain
   // dim alone is that loop.
   bool wants_inner() const;
+  // How many elements of the last plain dim lie, in every operand that is moved, as one element of 2 to 16 bytes; or 0.
+  int64_t as_one() const;
   // At most so many contributions meet in one element.
   int64_t contributions() const;
   int32_t run(const void* scalars);
@@ -50,6 +54,8 @@ class SpaceLaunch {
   int outer() const { return plain_ - 1 - form_.inner; }
   void bind(size_t k, const Tensor& t, ArrayRef<Place> places);
   int outputs() const;
+  // Whether its elements are of the kernel's dtype (others are indices).
+  bool is_moved(int k) const { return form_.operand[k].dtype == form_.dtype; }
 
   // What the dims of the first output's tensor are: ranges of the kernel (0 and up) or plain dims.
   static int plain_role(int p) { return -1 - p; }
