@@ -8,8 +8,8 @@ import types
 import strata
 
 from . import backends, entry, values
-from .decode import supported
 from .guards import class_lookup
+from .versions import known_versions, supported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def compile(  # noqa: A001
     if not supported():
         import sys
 
-        raise NotImplementedError(f"compile: Python {sys.version_info[0]}.{sys.version_info[1]} is not supported, 3.11 is; use strata.graph")
+        raise NotImplementedError(f"compile: Python {sys.version_info[0]}.{sys.version_info[1]} is not supported; of CPython {known_versions()} are. Use strata.graph")
     chosen = backends.find(backend)
     if chosen is not None:
         more = {name: value for name, value in (("mode", mode), ("options", options)) if value is not None}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import opcode
-import sys
+
+from .versions import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +16,12 @@ _GLOBAL_NAMES = frozenset("locals globals eval exec vars dir breakpoint __import
 _ATTRIBUTES = frozenset("_getframe currentframe".split())
 
 
+_CACHE, _EXTENDED_ARG = opcode.opmap["CACHE"], opcode.opmap["EXTENDED_ARG"]
+
+
 class Instruction:
-    """One instruction without its caches. arg: as encoded, prefixes included. name: of its opcode."""
+    """One instruction without its caches, in terms of table.py. arg: prefixes included. Where one of Python stands for several,
+    those behind the first have odd offsets."""
 
     __slots__ = ("arg", "index", "line", "name", "next", "offset")
 
@@ -38,19 +43,21 @@ class Decoded:
                 lines[offset] = line or 0
         extended, begin = 0, None
         for offset in range(0, len(text), 2):
-            name, arg = opcode.opname[text[offset]], text[offset + 1] | extended
-            if name == "CACHE":
+            if text[offset] == _CACHE:
                 self.instructions[-1].next = offset + 2
                 continue
             begin = offset if begin is None else begin
-            if name == "EXTENDED_ARG":
+            arg = text[offset + 1] | extended
+            if text[offset] == _EXTENDED_ARG:
                 extended = arg << 8
                 continue
-            made = Instruction(len(self.instructions), begin, name, arg, lines.get(offset, 0))
-            made.next = offset + 2
-            for place in range(begin, offset + 2, 2):
-                self.at[place] = made.index
-            self.instructions.append(made)
+            for place in range(begin, offset, 2):
+                self.at[place] = len(self.instructions)
+            for part, (name, value) in enumerate(spelled(text[offset], arg)):
+                made = Instruction(len(self.instructions), offset + part if part else begin, name, value, lines.get(offset, 0))
+                made.next = offset + 2
+                self.at[offset + part] = made.index
+                self.instructions.append(made)
             extended, begin = 0, None
         self.handlers = _exception_table(code.co_exceptiontable)
 
@@ -60,6 +67,20 @@ class Decoded:
             if start <= offset < end:
                 return target, depth, lasti
         return None
+
+    def catches(self, offset: int) -> bool:
+        """Whether a `try` or `with` of the program would get an exception that is raised there.
+
+        Its handlers begin with PUSH_EXC_INFO; others tidy up and raise again: those of comprehensions, and of generators.
+        """
+        while (found := self.handler(offset)) is not None:
+            at = self.at[found[0]]
+            if self.instructions[at].name == "PUSH_EXC_INFO":
+                return True
+            while self.instructions[at].name not in ("RERAISE", "CLEANUP_THROW"):
+                at += 1
+            offset = self.instructions[at].offset
+        return False
 
 
 def _exception_table(table: bytes) -> list[tuple[int, int, int, int, bool]]:
@@ -107,11 +128,6 @@ def reads_its_frame(code: CodeType) -> str | None:
 def unknown(code: CodeType, known: Container[str]) -> str | None:
     """An opcode of the code that is not among the known ones, if there is one."""
     return next((i.name for i in decode(code).instructions if i.name not in known), None)
-
-
-def supported() -> bool:
-    """Whether there is a table of opcodes for this version of Python."""
-    return sys.version_info[:2] == (3, 11)
 
 
 def line_of(code: CodeType, offset: int) -> str:

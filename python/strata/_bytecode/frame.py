@@ -1,12 +1,11 @@
 """A frame whose bytecode is executed here, instruction by instruction, with real objects as values.
 
 What an instruction does with values is a machine's to say: capture (tracer.py) or plain Python (plain.py). Opcodes are in
-the table of the running version (table_311.py).
+table.py; versions.py knows how the running version of Python spells them.
 """
 
 from __future__ import annotations
 
-import sys
 import types
 
 from .decode import decode
@@ -68,7 +67,7 @@ class Frame:
         """Whether an exception that is raised here would be handled here, one is being handled, or a context is open."""
         if self.exits:
             self.exits = [leave for leave in self.exits if any(leave is v for v in self.stack)]
-        return bool(self.handled or self.exits) or self.decoded.handler(self.offset) is not None
+        return bool(self.handled or self.exits) or self.decoded.catches(self.offset)
 
     def step(self) -> Any:
         """One instruction. NotImplemented: it goes on; else the frame's result, in a tuple: (value, whether it is yielded)."""
@@ -179,8 +178,5 @@ COUNTING = frozenset(
     "LOAD_FAST LOAD_GLOBAL LOAD_ATTR LOAD_DEREF LOAD_CONST LOAD_METHOD LOAD_CLOSURE STORE_FAST STORE_ATTR STORE_GLOBAL STORE_DEREF "
     "BINARY_OP SWAP COPY POP_TOP NOP RESUME PUSH_NULL JUMP_FORWARD JUMP_BACKWARD RETURN_VALUE".split()
 )
-HANDLERS: dict[str, Callable[[Frame, Any], Any]] = {}
-if sys.version_info[:2] == (3, 11):
-    from . import table_311
 
-    HANDLERS = table_311.HANDLERS
+from .table import HANDLERS  # noqa: E402

@@ -225,7 +225,14 @@ class Operators:
         if generator.started:
             frame.stack.append(sent)
         generator.started = True
-        value, yielded = self.run_frame(frame)
+        try:
+            value, yielded = self.run_frame(frame)
+        except self.errors as stop:
+            if isinstance(stop.error, StopIteration):
+                error = RuntimeError("generator raised StopIteration")
+                error.__cause__ = error.__context__ = stop.error
+                raise self.wrap_error(error) from None
+            raise
         return yielded, value
 
     def listed(self, value: Any) -> list:

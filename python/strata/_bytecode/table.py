@@ -1,4 +1,4 @@
-"""What each opcode of CPython 3.11 does, in terms of a machine's operations on values."""
+"""What each opcode does, in terms of a machine's operations on values: those of CPython 3.11, and what later versions added."""
 
 from __future__ import annotations
 
@@ -48,8 +48,17 @@ def _nothing(f: Frame, i: Instruction) -> Any:
     return NotImplemented
 
 
-for _name in "RESUME NOP PRECALL CACHE".split():
+# Of STOPITERATION_ERROR's work takes care who asks a generator for values (Operators.resume).
+for _name in "RESUME NOP PRECALL CACHE STOPITERATION_ERROR".split():
     HANDLERS[_name] = _nothing
+
+
+def _never(f: Frame, i: Instruction) -> Any:
+    raise AssertionError(f"{i.name}, behind which loops go on, or which only follows a throw into a generator")
+
+
+for _name in "END_FOR END_SEND CLEANUP_THROW".split():
+    HANDLERS[_name] = _never
 
 
 def _take(f: Frame, count: int) -> list:
@@ -97,8 +106,18 @@ def LOAD_FAST(f: Frame, i: Instruction) -> Any:
 
 
 @_opcode
+def LOAD_FAST_AND_CLEAR(f: Frame, i: Instruction) -> Any:
+    """Puts a variable aside while a comprehension has one of that name. NULL stands for no value."""
+    value = f.locals[i.arg]
+    f.stack.append(frames.NULL if value is frames.UNBOUND else value)
+    f.locals[i.arg] = frames.UNBOUND
+    return NotImplemented
+
+
+@_opcode
 def STORE_FAST(f: Frame, i: Instruction) -> Any:
-    f.locals[i.arg] = f.stack.pop()
+    value = f.stack.pop()
+    f.locals[i.arg] = frames.UNBOUND if value is frames.NULL else value
     return NotImplemented
 
 
@@ -167,6 +186,14 @@ def LOAD_METHOD(f: Frame, i: Instruction) -> Any:
 
 
 @_opcode
+def LOAD_SUPER(f: Frame, i: Instruction) -> Any:
+    """`super(kind, obj)`, or `super()` of which kind and obj are known where that is Python's own."""
+    function, kind, obj = _take(f, 3)
+    f.stack.append(f.machine.call(function, (kind, obj) if i.arg or function is super else (), {}, f))
+    return NotImplemented
+
+
+@_opcode
 def STORE_ATTR(f: Frame, i: Instruction) -> Any:
     value, obj = _take(f, 2)
     f.machine.setattr(obj, f.code.co_names[i.arg], value)
@@ -214,6 +241,15 @@ def IMPORT_NAME(f: Frame, i: Instruction) -> Any:
 def _unary(f: Frame, i: Instruction, name: str) -> Any:
     operation = {"UNARY_POSITIVE": "pos", "UNARY_NEGATIVE": "neg", "UNARY_INVERT": "invert"}[name]
     f.stack.append(f.machine.unary(operation, f.stack.pop()))
+    return NotImplemented
+
+
+
+@_opcode
+def TO_BOOL(f: Frame, i: Instruction) -> Any:
+    """Here what follows asks for the truth itself, as a rule."""
+    if not f.instructions[f.index].name.startswith(("POP_JUMP", "UNARY_NOT")):
+        f.stack[-1] = f.machine.truth(f.stack[-1])
     return NotImplemented
 
 
@@ -422,17 +458,21 @@ def UNPACK_EX(f: Frame, i: Instruction) -> Any:
     return NotImplemented
 
 
+def _converted(f: Frame, how: int) -> Any:
+    convert, value = (None, str, repr, ascii)[how], f.stack.pop()
+    return f.machine.call(convert, (value,), {}) if convert else value
+
+
+HANDLERS["CONVERT_VALUE"] = _pushes(lambda f, i: _converted(f, i.arg))
+
+
 @_opcode
 def FORMAT_VALUE(f: Frame, i: Instruction) -> Any:
     spec = f.stack.pop() if i.arg & 4 else ""
-    value = f.stack.pop()
-    convert = (None, str, repr, ascii)[i.arg & 3]
-    if convert:
-        value = f.machine.call(convert, (value,), {})
-    f.stack.append(f.machine.call(format, (value, spec), {}))
+    f.stack.append(f.machine.call(format, (_converted(f, i.arg & 3), spec), {}))
     return NotImplemented
 
 
-from . import table_311_flow  # noqa: E402
+from . import table_flow  # noqa: E402
 
-HANDLERS.update(table_311_flow.HANDLERS)
+HANDLERS.update(table_flow.HANDLERS)

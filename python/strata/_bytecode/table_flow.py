@@ -1,4 +1,4 @@
-"""Opcodes of CPython 3.11: calls, functions, exceptions, contexts."""
+"""Opcodes of calls, functions, exceptions, contexts."""
 
 from __future__ import annotations
 
@@ -41,6 +41,12 @@ def KW_NAMES(f: Frame, i: Instruction) -> Any:
 
 
 @_opcode
+def POP_KW_NAMES(f: Frame, i: Instruction) -> Any:
+    f.kw_names = f.stack.pop()
+    return NotImplemented
+
+
+@_opcode
 def CALL(f: Frame, i: Instruction) -> Any:
     args = _take(f, i.arg)
     first, second = _take(f, 2)
@@ -68,17 +74,25 @@ def CALL_FUNCTION_EX(f: Frame, i: Instruction) -> Any:
 
 @_opcode
 def MAKE_FUNCTION(f: Frame, i: Instruction) -> Any:
-    code = f.stack.pop()
-    closure = f.stack.pop() if i.arg & 8 else None
-    annotations = f.stack.pop() if i.arg & 4 else ()
-    keywords = f.stack.pop() if i.arg & 2 else None
-    defaults = f.stack.pop() if i.arg & 1 else None
+    code, parts = f.stack.pop(), i.arg
+    while f.instructions[f.index].name == "SET_FUNCTION_ATTRIBUTE":  # each of which has one bit
+        parts |= f.instructions[f.index].arg
+        f.index += 1
+    closure = f.stack.pop() if parts & 8 else None
+    annotations = f.stack.pop() if parts & 4 else ()
+    keywords = f.stack.pop() if parts & 2 else None
+    defaults = f.stack.pop() if parts & 1 else None
     made = types.FunctionType(code, f.globals, code.co_name, defaults, closure)
     made.__kwdefaults__ = keywords
     made.__annotations__ = dict(zip(annotations[::2], annotations[1::2], strict=True))
     f.machine.made_function(made)
     f.stack.append(made)
     return NotImplemented
+
+
+@_opcode
+def SET_FUNCTION_ATTRIBUTE(f: Frame, i: Instruction) -> Any:
+    raise AssertionError("MAKE_FUNCTION does what these do that follow it")
 
 
 @_opcode
