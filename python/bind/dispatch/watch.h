@@ -58,6 +58,21 @@ inline TensorFacts facts_of(PyObject* spec) {
 
 inline uint64_t version_of(PyObject* dict) { return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag; }
 
+// From Python 3.13 on a dict of attributes may lie inside of its object, where `object.name = value` is no change of
+// the dict's version. What takes an item out gives it a place of its own.
+inline void settle(PyObject* dict) {
+#if PY_VERSION_HEX >= 0x030D0000
+  if (!reinterpret_cast<PyDictObject*>(dict)->ma_values) return;
+  const bool empty = PyDict_GET_SIZE(dict) == 0;
+  if (empty && PyDict_SetItemString(dict, "", Py_None) < 0) throw PythonError();
+  const Own last(checked(PyObject_CallMethod(dict, "popitem", nullptr)));
+  if (!empty && PyDict_SetItem(dict, PyTuple_GET_ITEM(last.get(), 0), PyTuple_GET_ITEM(last.get(), 1)) < 0)
+    throw PythonError();
+#else
+  (void)dict;
+#endif
+}
+
 inline unsigned version_of(PyTypeObject* type) {
   return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
 }
@@ -121,6 +136,7 @@ struct WatchFacts {
     classes.clear();
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(dict_list_); ++i) {
       PyObject* dict = PyTuple_GET_ITEM(PyList_GET_ITEM(dict_list_, i), 0);
+      settle(dict);
       dicts.emplace_back(dict, version_of(dict));
     }
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(class_list_); ++i) {
