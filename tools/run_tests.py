@@ -3,7 +3,7 @@
 The operator tests are sampled by seed (`--seed`, by default the day's number); `--all` runs every one. `--sanitize KIND`
 runs the C++ tests and the operator tests with the sanitizer's runtime loaded. `graph-library` or `graph-reentry` runs that
 part of the tests alone. `--device NAME` runs the tests of devices alone, on that one; `--schedules N` each of its calls N
-times, under as many orders of the items of kernels. Other arguments go to pytest.
+times, under as many orders of the items of kernels. `--python-only` leaves the C++ tests out. Other arguments go to pytest.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ def main() -> int:
     parser.add_argument("--sanitize", choices=["asan", "tsan"])
     parser.add_argument("--device", help="null, opencl, ...")
     parser.add_argument("--schedules", type=int)
+    parser.add_argument("--python-only", action="store_true", help="leave the C++ tests out")
     args, rest = parser.parse_known_args()
     # Kernels that tests compile stay in the build's folder.
     env = dict(os.environ, STRATA_TEST_SEED=str(args.seed), STRATA_CACHE_DIR=str(args.build.resolve() / "tests/kernels"))
@@ -117,7 +118,7 @@ def main() -> int:
         rest = rest or ["tests/device"]
     elif any(r in PARTS for r in rest):
         rest = [PARTS.get(r, r) for r in rest]
-    else:
+    elif not args.python_only:
         passed, failed = nothing_to_build(args.build)
         good, bad = cpp_tests(args.build, cpp_env, args.all)
         passed, failed = passed + good, failed + bad
