@@ -104,7 +104,9 @@ def test_a_result_beside_a_gradient_that_is_read_has_a_gradient():
     assert slope.tolist() == [3.0] * 4
 
 
-def test_a_builtin_function_compiles():
-    compiled = strata.compile(strata.relu, fullgraph=True)
-    assert compiled(strata.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+@pytest.mark.parametrize("function", [strata.relu, strata.nn.functional.relu, strata.nn.functional.gelu, strata.Tensor.relu])
+def test_functions_of_the_library_compile(function):
+    x = strata.tensor([-1.0, 2.0])
+    compiled = strata.compile(function, fullgraph=True)
+    assert compiled(x).equal(function(x))
     assert len(compiled._strata_compiled.start.entries) == 1

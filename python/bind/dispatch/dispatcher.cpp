@@ -9,12 +9,104 @@ namespace strata::py {
 namespace {
 
 // What the entries' first call is: guards, then what they guard. `entries` is a list of pairs, the newest first;
-// `stops` the type of what is returned where a function stopped before its end.
+// `stops` the type of what is returned where a function stopped before its end. Without a `function` calls are
+// Python's.
 struct Dispatcher {
   PyObject_HEAD;
   vectorcallfunc call;
-  PyObject *entries, *owner, *stops, *dict, *weakrefs;
-  Py_ssize_t count;  // of arguments, that is of positional parameters; -1: calls are Python's
+  PyObject *entries, *owner, *stops, *function, *code, *names, *dict, *weakrefs;
+};
+
+// The values of a call's parameters, in the order of co_varnames: positional ones, keyword-only ones, *args, **kwargs.
+class Bound {
+ public:
+  Bound(const Dispatcher& own, PyObject* const* args, Py_ssize_t given, PyObject* names)
+      : own_(own), code_(*reinterpret_cast<PyCodeObject*>(own.code)) {
+    const Py_ssize_t plain = code_.co_argcount + code_.co_kwonlyargcount;
+    const bool rest = code_.co_flags & CO_VARARGS, more = code_.co_flags & CO_VARKEYWORDS;
+    count_ = plain + rest + more;
+    const Py_ssize_t first = own.owner != nullptr;
+    if (!names && !first && plain == given && count_ == given) {
+      values_ = args;
+      return;
+    }
+    if (given + first > code_.co_argcount && !rest) return;
+    PyObject** place = few_;
+    if (count_ > kFew) {
+      many_.resize(size_t(count_));
+      place = many_.data();
+    }
+    std::fill_n(place, count_, nullptr);
+    const Py_ssize_t taken = std::min<Py_ssize_t>(given, code_.co_argcount - first);
+    if (taken < 0) return;
+    if (first) place[0] = own.owner;
+    std::copy(args, args + taken, place + first);
+    if (more) place[count_ - 1] = hold(PyDict_New());
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
+      PyObject* name = PyTuple_GET_ITEM(names, i);
+      const Py_ssize_t at = parameter(name, plain);
+      if (at < 0 ? !more : place[at] != nullptr) return;
+      if (at >= 0) {
+        place[at] = args[given + i];
+      } else {
+        checked(PyDict_SetItem(place[count_ - 1], name, args[given + i]));
+      }
+    }
+    if (!defaults(place, plain)) return;
+    if (rest) {
+      PyObject* extra = place[plain] = hold(PyTuple_New(given - taken));
+      for (Py_ssize_t i = taken; i < given; ++i) PyTuple_SET_ITEM(extra, i - taken, Py_NewRef(args[i]));
+    }
+    values_ = place;
+  }
+  Bound(const Bound&) = delete;
+
+  // null where the arguments do not fit: Python says how.
+  PyObject* const* values() const { return values_; }
+  Py_ssize_t count() const { return count_; }
+
+ private:
+  static constexpr Py_ssize_t kFew = 24;
+
+  PyObject* hold(PyObject* made) {
+    held_.emplace_back(checked(made));
+    return made;
+  }
+
+  Py_ssize_t parameter(PyObject* name, Py_ssize_t plain) const {
+    for (Py_ssize_t i = code_.co_posonlyargcount; i < plain; ++i)
+      if (PyTuple_GET_ITEM(own_.names, i) == name) return i;
+    for (Py_ssize_t i = code_.co_posonlyargcount; i < plain; ++i)
+      if (PyUnicode_Compare(PyTuple_GET_ITEM(own_.names, i), name) == 0) return i;
+    return -1;
+  }
+
+  bool defaults(PyObject** place, Py_ssize_t plain) {
+    PyObject* values = PyFunction_GetDefaults(own_.function);
+    const Py_ssize_t from = code_.co_argcount - (values ? PyTuple_GET_SIZE(values) : 0);
+    if (values) hold(Py_NewRef(values));  // a guard may run Python, which may give the function others
+    for (Py_ssize_t i = 0; i < code_.co_argcount; ++i) {
+      if (place[i]) continue;
+      if (i < from) return false;
+      place[i] = PyTuple_GET_ITEM(values, i - from);
+    }
+    PyObject* named = PyFunction_GetKwDefaults(own_.function);
+    for (Py_ssize_t i = code_.co_argcount; i < plain; ++i) {
+      if (place[i]) continue;
+      PyObject* found = named ? PyDict_GetItemWithError(named, PyTuple_GET_ITEM(own_.names, i)) : nullptr;
+      if (!found) return false;
+      place[i] = hold(Py_NewRef(found));
+    }
+    return true;
+  }
+
+  const Dispatcher& own_;
+  const PyCodeObject& code_;
+  PyObject* const* values_ = nullptr;
+  Py_ssize_t count_;
+  PyObject* few_[kFew];
+  std::vector<PyObject*> many_;
+  std::vector<Own> held_;
 };
 
 PyObject* slowly(Dispatcher& own, PyObject* const* args, size_t flags, PyObject* names) {
@@ -25,35 +117,22 @@ PyObject* slowly(Dispatcher& own, PyObject* const* args, size_t flags, PyObject*
 
 PyObject* dispatch(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   auto& own = *reinterpret_cast<Dispatcher*>(self);
-  const Py_ssize_t given = PyVectorcall_NARGS(flags);
-  const bool bound = own.owner != nullptr;
-  if (names || own.count != given + bound || dispatch_tls.include.has(Key::Tracer))
+  if (!own.function || PyFunction_GET_CODE(own.function) != own.code || dispatch_tls.include.has(Key::Tracer))
     return slowly(own, args, flags, names);
   return guarded([&]() -> PyObject* {
-    constexpr Py_ssize_t kFew = 24;
-    PyObject* few[kFew];
-    std::vector<PyObject*> many;
-    PyObject* const* all = args;
-    if (bound) {
-      PyObject** place = few;
-      if (given + 1 > kFew) {
-        many.resize(size_t(given) + 1);
-        place = many.data();
-      }
-      place[0] = own.owner;
-      std::copy(args, args + given, place + 1);
-      all = place;
-    }
+    const Bound bound(own, args, PyVectorcall_NARGS(flags), names);
+    PyObject* const* all = bound.values();
+    if (!all) return slowly(own, args, flags, names);
     Own entries(Py_NewRef(own.entries));  // a guard may run Python, which may forget them
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entries.get()); ++i) {
       Own pair(Py_NewRef(PyList_GET_ITEM(entries.get(), i)));
       PyObject* guards = PyTuple_GET_ITEM(pair.get(), 0);
-      const auto [hold, instance] = ask_guards(guards, all, own.count);
+      const auto [hold, instance] = ask_guards(guards, all, bound.count());
       if (!hold) continue;
       PyObject* run = have_open_sizes(guards) ? instance : PyTuple_GET_ITEM(pair.get(), 1);
       if (!run || run == Py_None) break;  // sizes that were not there yet, or a function that runs as it is
       Own kept(Py_NewRef(run));
-      PyObject* result = PyObject_Vectorcall(run, all, size_t(own.count), nullptr);
+      PyObject* result = PyObject_Vectorcall(run, all, size_t(bound.count()), nullptr);
       if (!result || reinterpret_cast<PyObject*>(Py_TYPE(result)) != own.stops) return result;
       Own jump(result);
       static PyObject* const name = PyUnicode_InternFromString("_resume");
@@ -63,16 +142,26 @@ PyObject* dispatch(PyObject* self, PyObject* const* args, size_t flags, PyObject
   });
 }
 
-// _set(entries, count, owner or None, stops)
+// _set(entries, function or None, owner or None, stops)
 PyObject* set_dispatcher(PyObject* self, PyObject* args) {
   auto& own = *reinterpret_cast<Dispatcher*>(self);
-  PyObject *entries, *owner, *stops;
-  Py_ssize_t count;
-  if (!PyArg_ParseTuple(args, "O!nOO", &PyList_Type, &entries, &count, &owner, &stops)) return nullptr;
-  own.count = count;
+  PyObject *entries, *function, *owner, *stops;
+  if (!PyArg_ParseTuple(args, "O!OOO", &PyList_Type, &entries, &function, &owner, &stops)) return nullptr;
+  Own code, names;
+  if (function != Py_None) {
+    if (!PyFunction_Check(function))
+      return PyErr_Format(PyExc_TypeError, "_set: expected a function, got %R", function);
+    code = Own(Py_NewRef(PyFunction_GET_CODE(function)));
+    names = Own(PyObject_GetAttrString(code.get(), "co_varnames"));
+    if (!names) return nullptr;
+  }
+  Py_XSETREF(own.function, nullptr);
+  Py_XSETREF(own.code, code.release());
+  Py_XSETREF(own.names, names.release());
   Py_XSETREF(own.entries, Py_NewRef(entries));
   Py_XSETREF(own.owner, owner == Py_None ? nullptr : Py_NewRef(owner));
   Py_XSETREF(own.stops, Py_NewRef(stops));
+  own.function = function == Py_None ? nullptr : Py_NewRef(function);
   Py_RETURN_NONE;
 }
 
@@ -81,20 +170,19 @@ PyObject* new_dispatcher(PyTypeObject* type, PyObject*, PyObject*) {
   if (!self) return nullptr;
   auto& own = *reinterpret_cast<Dispatcher*>(self);
   own.call = dispatch;
-  own.count = -1;
   return self;
 }
 
 int traverse_dispatcher(PyObject* self, visitproc visit, void* arg) {
   auto& own = *reinterpret_cast<Dispatcher*>(self);
-  for (PyObject* o : {own.entries, own.owner, own.stops, own.dict}) Py_VISIT(o);
+  for (PyObject* o : {own.entries, own.owner, own.stops, own.function, own.code, own.names, own.dict}) Py_VISIT(o);
   return 0;
 }
 
 int clear_dispatcher(PyObject* self) {
   auto& own = *reinterpret_cast<Dispatcher*>(self);
-  own.count = -1;
-  for (PyObject** o : {&own.entries, &own.owner, &own.stops, &own.dict}) Py_CLEAR(*o);
+  for (PyObject** o : {&own.function, &own.entries, &own.owner, &own.stops, &own.code, &own.names, &own.dict})
+    Py_CLEAR(*o);
   return 0;
 }
 

@@ -9,6 +9,7 @@ import strata
 
 from . import backends, entry, values
 from .guards import class_lookup
+from .natives import of_strata
 from .versions import known_versions, supported
 
 TYPE_CHECKING = False
@@ -95,6 +96,8 @@ def wrap(function: Callable, options: Options) -> Callable:
     if not isinstance(target, types.FunctionType):
         method = class_lookup(type(target), "__call__")
         target, owner = (method, (target,)) if isinstance(method, types.FunctionType) else (calling(function), ())
+    elif (home := values.strata_module_name(target)) and not owner and of_strata(home, target) == "operator":
+        target = calling(function)
     call = entry.CompiledFunction(entry.Compiled(target, options), owner)
     for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         if hasattr(function, name):
@@ -104,7 +107,7 @@ def wrap(function: Callable, options: Options) -> Callable:
 
 
 def calling(function: Callable) -> types.FunctionType:
-    """A function with bytecode, for what has none: operators, built-in functions."""
+    """A function that calls one which is captured by its calls alone: an operator, or a built-in function."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)

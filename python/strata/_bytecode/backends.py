@@ -90,8 +90,16 @@ def _plain(graph: Any, form: int) -> Any:
     if not isinstance(graph, strata._C._Compiled):
         return None
     source = graph._source
-    if source._step or source._results.inputs or source._modes.slots:
+    if source._step or source._results.inputs:
         return None
     made = strata._C._Compiled()
     made._plain(graph._handle, form, source._results.order)
-    return made
+    if not source._modes.slots:
+        return made
+    read = source._modes.check
+
+    def call(*tensors: Any) -> Any:
+        read()
+        return made(*tensors)
+
+    return call

@@ -341,8 +341,8 @@ class CompiledFunction(_C._Dispatcher):
     def refresh(self) -> None:
         """Whether calls may go that way."""
         c = self._strata_compiled
-        fast = c.simple and not c.refusal and c.options.stance() == "default"
-        self._set(c.start.pairs, c.code.co_argcount if fast else -1, self._owner[0] if self._owner else None, Jump)
+        fast = not c.refusal and c.options.stance() == "default" and c.function.__code__ is c.code
+        self._set(c.start.pairs, c.function if fast else None, self._owner[0] if self._owner else None, Jump)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         return self._strata_compiled(*self._owner, *args, **kwargs)
