@@ -2,7 +2,7 @@
 
 import pytest
 import strata
-from strata._bytecode import reasons
+from strata._bytecode import entry, reasons
 from strata._bytecode.tracer import Tracer
 
 
@@ -26,3 +26,15 @@ def test_a_fault_is_told_of(monkeypatch, mode):
     with pytest.warns(RuntimeWarning, match=text):
         assert compiled(strata.ones(2)).item() == 2
     assert "ZeroDivisionError" in compiled._strata_compiled.breaks[0].reason
+
+
+def test_a_capture_that_restarts_too_often_runs_as_it_is(monkeypatch):
+    def f(x):
+        for i in range(4):
+            print(x.sum() > 0, end="")
+            x = x + i
+        return x
+
+    monkeypatch.setattr(entry, "MAX_RESTARTS", 1)
+    x = strata.ones(3)
+    assert strata.equal(strata.compile(f)(x), f(x))

@@ -2,6 +2,8 @@
 // check what they are. guards.py says what each step means and writes the list; what is rare is asked of Python.
 #include <structmember.h>
 
+#include <bit>
+
 #include "bind/dispatch/graph.h"
 #include "bind/dispatch/guards.h"
 #include "bind/dispatch/instances.h"
@@ -34,8 +36,9 @@ enum Step : int {
   kState,
   kSame,
   kDistinct,
-  kAsk,  // a function of Python, of the register or of nothing
-  kInt,  // an int other than 0 and 1, which becomes part of the key
+  kAsk,    // a function of Python, of the register or of nothing
+  kInt,    // an int other than 0 and 1, which becomes part of the key
+  kFloat,  // a float, whose bits become part of the key
 };
 
 // What operators read of the thread and the process.
@@ -172,6 +175,10 @@ struct Program {
         key.push_back(n);
         return true;
       }
+      case kFloat:
+        if (!PyFloat_CheckExact(o)) return false;
+        key.push_back(std::bit_cast<int64_t>(PyFloat_AS_DOUBLE(o)));
+        return true;
       default: {
         Own asked(checked(o ? PyObject_CallOneArg(s.object, o) : PyObject_CallNoArgs(s.object)));
         const int yes = PyObject_IsTrue(asked.get());
@@ -202,8 +209,9 @@ struct Guards {
 };
 
 bool open_sizes(const Program& program) {
-  return std::any_of(program.steps.begin(), program.steps.end(),
-                     [](const Instruction& s) { return s.step == kInt || (s.tensor && s.tensor->open); });
+  return std::any_of(program.steps.begin(), program.steps.end(), [](const Instruction& s) {
+    return s.step == kInt || s.step == kFloat || (s.tensor && s.tensor->open);
+  });
 }
 
 Instruction instruction_of(PyObject* step) {

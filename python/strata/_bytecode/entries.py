@@ -30,6 +30,7 @@ class Entry:
         self.graph: Any = None
         self.stops: Break | None = None
         self.family: Family | None = None  # where it is for many sizes
+        self.of_failing_sizes = False  # an operator raised for these alone
 
     def select(self, args: tuple) -> Any:
         """What to call; NATIVE where the function runs as it is, None where the entry is not for these arguments."""
@@ -43,7 +44,7 @@ class Entry:
             with capture_lock:
                 found = self.check.get(key)
                 if found is NotImplemented:
-                    found = self.family.make(key, args)
+                    found = self.family.make(key, args, self.check.hits)
                     if found is True:
                         return NATIVE
                     self.check.put(key, found, BOUND)
@@ -71,9 +72,13 @@ class Table:
         self.seen = Seen(owner.options.dynamic)
 
     def add(self, entry: Entry) -> None:
-        """The newest is asked first."""
-        self.entries.insert(0, entry)
-        self.pairs.insert(0, (entry.check, entry.run))
+        """The newest is asked first; those of sizes that fail last, and of these the newest are kept."""
+        at = 0
+        if entry.of_failing_sizes:
+            at = sum(not e.of_failing_sizes for e in self.entries)
+            del self.entries[at + BOUND - 1 :], self.pairs[at + BOUND - 1 :]
+        self.entries.insert(at, entry)
+        self.pairs.insert(at, (entry.check, entry.run))
 
     def clear(self) -> None:
         self.entries.clear()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import types
-import warnings
 import weakref
 
 import strata
@@ -20,7 +19,7 @@ from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
 from .instances import BOUND, Family, roots
 from .plain import Plain
 from .program import Program
-from .reasons import Break, Fixed, Restart, SizeViolation, Unsupported, internal, logs, tell
+from .reasons import Break, Fixed, Restart, SizeViolation, Unsupported, internal, logs, tell, warn
 from .sources import Text, arg, const
 from .tracer import Raised, Tracer
 
@@ -182,17 +181,17 @@ class Compiled:
     def beyond(self, table: Table, args: tuple) -> bool:
         """Whether there are too many entries, which is told once."""
         made = sum(len(t.entries) for c in list(_of_code[self.code]) for t in (c.start, *c.tables.values()))
-        few, accumulated = len(table.entries) < config.recompile_limit, made >= config.accumulated_recompile_limit
+        entries = sum(not entry.of_failing_sizes for entry in table.entries)
+        few, accumulated = entries < config.recompile_limit, made >= config.accumulated_recompile_limit
         if few and not accumulated:
             return False
         table.gave_up = True
         name = self.function.__qualname__
-        limit = f"accumulated recompile limit ({made})" if few else f"recompile limit ({len(table.entries)})"
+        limit = f"accumulated recompile limit ({made})" if few else f"recompile limit ({entries})"
         reason = f"Last reason: {table.entries[0].why_not(args)}. " if table.entries else ""
-        warnings.warn(
+        warn(
             f"strata.compile hit the {limit} of {name} ({self.code.co_filename}:{self.code.co_firstlineno}); it runs "
-            f"as it is from now on. {reason}STRATA_LOGS=recompiles shows all",
-            stacklevel=5,
+            f"as it is from now on. {reason}STRATA_LOGS=recompiles shows all"
         )
         return True
 
@@ -265,6 +264,7 @@ class Compiled:
             entry.family = self.family_of(tracer, True)
             if why.of_sizes:
                 entry.family.only = entry.check.key(args)
+                entry.of_failing_sizes = True
         return entry
 
     def family_of(self, tracer: Tracer, native: bool = False) -> Family:
@@ -320,7 +320,7 @@ class Compiled:
             family.finish(slots, bases, region, code, constants, alone)
             key = check.key(args)
             if why is not None and why.of_sizes:
-                family.only = key
+                family.only, entry.of_failing_sizes = key, True
             if key is not None:
                 check.put(key, body, BOUND)
         if logs("bytecode"):

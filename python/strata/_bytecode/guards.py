@@ -112,7 +112,7 @@ def _same_plain(a: Any, b: Any) -> bool:
 _STEPS = {"arg": 0, "const": 1, "dict item": 2, "item": 3, "dict of": 4, "attr": 5}
 _CHECKS = {
     "is": 16, "type": 17, "equal": 18, "len": 19, "lacks": 20, "tensor": 21, "class": 22, "watch": 23, "state": 24, "same": 25,
-    "distinct": 26, "ask": 27, "int": 28,
+    "distinct": 26, "ask": 27, "int": 28, "float": 29,
 }  # fmt: skip
 
 
@@ -197,6 +197,8 @@ class Guard:
         shown = repr(self.expected)
         if self.kind == "int":
             return f"{self.source} int, not 0 or 1"
+        if self.kind == "float":
+            return f"{self.source} float"
         if self.kind == "distinct":
             shown = ", ".join(map(repr, self.expected))
         return f"{self.source or ''} {self.kind} {shown if len(shown) < 100 else shown[:97] + '...'}".strip()
@@ -230,7 +232,7 @@ class GuardList:
         """What the numbers of a call's key are: (a source's identity, its dim or -1); strides are (..., None)."""
         found: list[tuple] = []
         for guard in self.in_order():
-            if guard.kind == "int":
+            if guard.kind in ("int", "float"):
                 found.append((guard.source.identity(), -1))
             elif guard.kind == "tensor" and None in guard.expected[1]:
                 for dim, n in enumerate(guard.expected[1]):
@@ -251,8 +253,8 @@ class GuardList:
             value = value_of(guard.source, args) if guard.source is not None else None
             if guard.kind == "tensor" and isinstance(value, strata.Tensor):
                 return f"{guard.source}: {tensor_misfit(value, guard.expected)}"
-            if guard.kind == "int":
-                return f"{guard.source}: expected an int other than 0 and 1, actual {value!r}"
+            if guard.kind in ("int", "float"):
+                return f"{guard.source}: expected {'an int other than 0 and 1' if guard.kind == 'int' else 'a float'}, actual {value!r}"
             if guard.kind == "equal":
                 return f"{guard.source}: expected {guard.expected!r}, actual {value!r}"
             if guard.kind == "len":

@@ -5,6 +5,7 @@ Kernels have their sizes at run time, so nothing is compiled then that was compi
 
 from __future__ import annotations
 
+import struct
 import time
 import types
 
@@ -15,7 +16,7 @@ from strata._graph_form import same_constant
 from .backends import callable_of, direct, single
 from .guards import value_of
 from .program import CONDITION, DO, FRESH, INPUT, LIFT, OPERATOR, Method, differs, facts, fill, modes
-from .reasons import Break, logs, tell
+from .reasons import Break, logs, tell, warn
 from .region import Region
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 BOUND = 64  # instances of an entry that are kept, and refusals
+PATIENCE = 32  # graphs of new numbers, beyond which most calls must have met one that was there
 
 
 class Unfit(Exception):
@@ -58,11 +60,16 @@ class Family:
         self.pure = pure
         self.steps = [] if native else [s for s in program.steps if s[0] != CONDITION or not s[1].pure]
         places = {(source, dim): slot for source, dim, slot in program.places}
+        self.floats = {place[2] for symbol, place in zip(program.symbols, program.places, strict=True) if type(symbol.value) is float}
         self.layout = [places.get(place) for place in guards.layout()]
         # Graphs, by what they hang on: ints that are only compared, or handed on, are not among it.
         self.graphs: dict[tuple, tuple[Any, dict[int, Any]]] = {}
         self.geometry = [i for i, (_, dim) in enumerate(guards.layout()) if dim != -1]
         self.used = sorted(program.read_by_others())
+        # Where operators get numbers that are no sizes, each new one is a graph of its own.
+        numbers = {slot for _, dim, slot in program.places if dim < 0}
+        self.of_numbers = bool(numbers) and not native
+        self.replays, self.over = 0, False
         self.refusals: dict[tuple, str] = {}
         self.only: tuple | None = None  # the one key that it is for
         self.outputs: list[int] = []
@@ -93,8 +100,9 @@ class Family:
 
     # ---- calls
 
-    def make(self, key: tuple, args: tuple) -> Any:
-        """What to call for these sizes; None where the entry is not for them. True where the function runs as it is."""
+    def make(self, key: tuple, args: tuple, calls: int) -> Any:
+        """What to call for these sizes; None where the entry is not for them. True where the function runs as it is. calls: how
+        many there were of this entry."""
         begin = time.perf_counter()
         try:
             if self.only is not None and self.only != key:
@@ -104,6 +112,9 @@ class Family:
                 return True
             at = tuple(key[i] for i in self.geometry), tuple(n if type(n) is int else repr(n) for n in (env[slot] for slot in self.used))
             if at not in self.graphs:
+                if self.given_up(calls):
+                    return True
+                self.replays += 1
                 graph = self.replay(env, args)
                 if len(self.graphs) >= BOUND:
                     self.graphs.pop(next(iter(self.graphs)))
@@ -123,16 +134,27 @@ class Family:
             tell("sizes", f"{self.name}: {self.shown(key)} in {(time.perf_counter() - begin) * 1e3:.2f} ms")
         return made
 
+    def given_up(self, calls: int) -> bool:
+        """Whether numbers are so often new that graphs of them are not worth their making."""
+        if self.of_numbers and not self.over and self.replays >= PATIENCE and 2 * self.replays > calls:
+            self.over = True
+            warn(
+                f"strata.compile: {self.name} gets a number that is new at almost every call ({', '.join(map(str, self.symbols))}), and each "
+                "takes a graph of its own: it runs as it is for new ones from now on. Pass a tensor instead"
+            )
+        return self.over
+
     def shown(self, key: tuple) -> str:
         names = {slot: s.name for s, slot in zip(self.symbols, sorted(i for i in self.layout if i is not None), strict=False)}
-        return ", ".join(f"{names.get(slot, '?')} = {n}" for slot, n in zip(self.layout, key, strict=True) if slot is not None)
+        pairs = [(slot, n) for slot, n in zip(self.layout, key, strict=True) if slot is not None]
+        return ", ".join(f"{names.get(slot, '?')} = {_float_of(n) if slot in self.floats else n}" for slot, n in pairs)
 
     def numbers(self, key: tuple) -> list:
         """The environment, with what symbols alone decide. Unfit where a condition does not hold."""
         env: list[Any] = [None] * self.count
         for slot, number in zip(self.layout, key, strict=True):
             if slot is not None:
-                env[slot] = number
+                env[slot] = _float_of(number) if slot in self.floats else number
         for step in self.pure:
             self.number(step, env)
         return env
@@ -229,6 +251,11 @@ class Family:
                     self.library.call(function, (entered, *fill(forms, env)), {})
                 except Exception as error:
                     raise Unfit(f"{type(error).__name__}: {error}") from None
+
+
+def _float_of(bits: int) -> float:
+    """A float in a key."""
+    return struct.unpack("d", struct.pack("q", bits))[0]
 
 
 # What steps of the kind DO call, with the managers that are entered.

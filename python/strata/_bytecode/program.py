@@ -79,14 +79,16 @@ class Method:
 
 
 class Symbol:
-    """A size or an int from outside. low, high: the values for which its entry was captured, as far as they are one range."""
+    """A size, an int or a float from outside. low, high: the values for which its entry was captured, as far as they are one range."""
 
-    def __init__(self, name: str, text: str, value: int, low: int | None, mark: Mark | None):
+    def __init__(self, name: str, text: str, value: float, low: int | None, mark: Mark | None):
         self.name, self.text, self.value, self.mark = name, text, value, mark
         self.low: int | None = low
         self.high: int | None = None
 
     def __repr__(self) -> str:
+        if type(self.value) is float:
+            return f"{self.name} = {self.text}, a float"
         low = "-inf" if self.low is None else str(self.low)
         return f"{self.name} = {self.text} in [{low}, {'inf' if self.high is None else self.high}]"
 
@@ -128,7 +130,7 @@ class Program:
         self.slots: dict[int, int] = {}  # of tensors, by id
         self.keep: list[Any] = []
         self.dims: dict[tuple[int, int], Sym] = {}  # of tensors from outside
-        self.ints: dict[tuple, Sym] = {}
+        self.numbers: dict[tuple, Sym] = {}  # of sources
         self.tainted: set[int] = set()  # slots whose value, or sizes, symbols may change
         self.pure: set[int] = set()  # slots that symbols alone decide
         self.fixed: set[int] = set()  # slots whose value is a condition
@@ -145,7 +147,7 @@ class Program:
 
     # ---- symbols
 
-    def symbol(self, text: str, value: int, source: Source, dim: int, mark: Mark | None) -> Sym:
+    def symbol(self, text: str, value: float, source: Source, dim: int, mark: Mark | None) -> Sym:
         made = Symbol(f"s{len(self.symbols)}", text, value, 2 if dim >= 0 else None, mark)
         if mark is not None:
             if mark.low is not None:
@@ -168,11 +170,11 @@ class Program:
             tell("sizes", f"{made!r}: {value}")
         return sym
 
-    def open_int(self, value: int, source: Source) -> Sym:
+    def open_number(self, value: float, source: Source) -> Sym:
         at = source.identity()
-        if at not in self.ints:
-            self.ints[at] = self.symbol(repr(source), value, source, -1, None)
-        return self.ints[at]
+        if at not in self.numbers:
+            self.numbers[at] = self.symbol(repr(source), value, source, -1, None)
+        return self.numbers[at]
 
     def input(self, t: Any, source: Source, name: str, dims: list[int], marks: dict) -> None:
         slot = self.hold(t, name)
@@ -260,7 +262,7 @@ class Program:
         if type(b) is Sym and type(a) is int:
             a, b, sign = b, a, _MIRRORED[sign]
         symbol = self.direct.get(a.slot) if type(a) is Sym else None
-        if symbol is None or type(b) is not int:
+        if symbol is None or type(b) is not int or type(symbol.value) is not int:
             return
         low, high = symbol.low, symbol.high
         if sign in ("<", "<="):

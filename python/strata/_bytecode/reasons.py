@@ -78,10 +78,19 @@ def internal(error: Exception, where: str) -> Break:
     text = f"strata.compile: an internal error of the capture: {type(error).__name__}: {error} ({line}). Please report it, with\n{where}"
     if internal_errors == "raise":
         raise InternalError(text) from error
+    warn(f"{text}\nThe function runs as it is", RuntimeWarning)
+    return Break(f"internal error of the capture: {type(error).__name__}: {error} ({line})", "please report it")
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning of the line of the program that led here."""
+    import sys
     import warnings
 
-    warnings.warn(f"{text}\nThe function runs as it is", RuntimeWarning, stacklevel=5)
-    return Break(f"internal error of the capture: {type(error).__name__}: {error} ({line})", "please report it")
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "strata":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 def traceback_of(error: Exception) -> str:

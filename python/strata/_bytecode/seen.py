@@ -1,6 +1,8 @@
-"""What was seen of the sizes and ints that a place in a function reads: which differ from call to call, and so become symbols."""
+"""What was seen of the sizes and numbers that a place in a function reads: which differ from call to call, and so become symbols."""
 
 from __future__ import annotations
+
+from strata._graph_form import same_constant
 
 from .reasons import Fixed, SizeViolation
 
@@ -41,7 +43,7 @@ class Seen:
     def __init__(self, dynamic: bool | None):
         self.dynamic = dynamic
         self.shapes: dict[tuple, list] = {}
-        self.ints: dict[tuple, Any] = {}
+        self.numbers: dict[tuple, Any] = {}
         self.off = False  # for one capture that cannot have symbols
 
     def begin(self, symbols: bool) -> None:
@@ -49,7 +51,7 @@ class Seen:
 
     def clear(self) -> None:
         self.shapes.clear()
-        self.ints.clear()
+        self.numbers.clear()
 
     def open_dims(self, t: Any, source: Source, recording: bool) -> list[int]:
         """The dims of a tensor that are symbols. Fixed where there are some and no program is recorded."""
@@ -74,14 +76,17 @@ class Seen:
             raise Fixed("", again=True)
         return found
 
-    def open_int(self, value: int, source: Source, recording: bool) -> bool:
-        at = source.identity()
-        before = self.ints.setdefault(at, value)
-        if before is not _VARIES and before != value:
-            self.ints[at] = _VARIES
-        if self.off or self.dynamic is False or value in (0, 1) or not -(1 << 62) < value < 1 << 62:
+    def open_number(self, value: float, source: Source, recording: bool) -> bool:
+        """Whether an int or a float is a symbol. A float is one at its second value alone: most are settings."""
+        at, kind = (*source.identity(), type(value)), type(value)
+        before = self.numbers.setdefault(at, value)
+        if before is not _VARIES and not same_constant(before, value):
+            self.numbers[at] = _VARIES
+        if self.off or self.dynamic is False:
             return False
-        if not (self.dynamic or self.ints[at] is _VARIES):
+        if kind is int and (value in (0, 1) or not -(1 << 62) < value < 1 << 62):
+            return False
+        if not ((self.dynamic and kind is int) or self.numbers[at] is _VARIES):
             return False
         if not recording:
             raise Fixed("", again=True)

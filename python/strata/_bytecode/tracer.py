@@ -136,7 +136,7 @@ class Tracer(Attributes, Calls, Classes, Operators, Derived):
 
     def let_go(self) -> None:
         """After the last use: what was read is not kept alive by the machine and its frames, which know each other."""
-        self.__dict__ = {"guards": self.guards, "region": self.region}
+        self.__dict__ = {"guards": self.guards, "region": self.region, "program": self.program, "library": self.library}
 
     def offset(self) -> int:
         """Of the outermost frame's instruction that it is at, or was last."""
@@ -207,9 +207,9 @@ class Tracer(Attributes, Calls, Classes, Operators, Derived):
     def load(self, value: Any, source: Source) -> Any:
         """A value that is read from a source: guarded by what it is. Containers become copies, which stand for them."""
         kind = type(value)
-        if kind is int and self.seen.open_int(value, source, self.program is not None):
-            self.guards.add("int", source, None)
-            return self.program.open_int(value, source)
+        if kind in (int, float) and self.seen.open_number(value, source, self.program is not None):
+            self.guards.add(kind.__name__, source, None)
+            return self.program.open_number(value, source)
         if kind is strata.Size:
             return self.load_size(value, source)
         if values.is_constant(value):
