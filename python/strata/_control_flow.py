@@ -230,7 +230,7 @@ class HigherOrderOperator:
         return self._function(*args, **kwargs)
 
     def __repr__(self) -> str:
-        return f"strata.ops.higher_order.{self._name}"
+        return self._name
 
     def __reduce__(self) -> tuple:
         return getattr, (_Namespace, self._name)

@@ -156,3 +156,9 @@ def cases() -> dict[str, tuple[nn.Module, tuple, tuple]]:
         "branch": (Branch(), (x.abs(),), (-x.abs(),)),
         "loop": (Loop(), *floats(3)),
     }
+
+
+def recorded(program) -> dict[str, list[str]]:
+    """What of an exported program is PyTorch's, too: the lines of its signature, its nodes' names and what they call."""
+    nodes = [f"{n.op} {n.name.removesuffix('_default')} {'' if n.op == 'output' else str(n.target).removesuffix('.default')}" for n in program.graph.nodes]
+    return {"signature": str(program.graph_signature).splitlines(), "nodes": nodes}

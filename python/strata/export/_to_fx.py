@@ -24,6 +24,8 @@ _FUNCTIONS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
+# With a number, too, PyTorch's programs call the overload of tensors, which takes it for one.
+_ARITHMETIC = frozenset(("add", "sub", "mul", "div"))
 
 
 def sizes_hold(holds: bool, condition: str, place: str, got: int) -> None:
@@ -170,6 +172,8 @@ class Builder:
             elif not default:
                 kwargs[described.name] = value
         name = full.partition("::")[2].partition(".")[0]
+        if name.removesuffix("_") in _ARITHMETIC and full.endswith(".Scalar"):
+            op = _C._op_get(full.removesuffix("Scalar") + "Tensor")
         node = self.graph.create_node("call_function", op, tuple(args[:kept]), kwargs, name=name)
         if off:
             node.meta["no_grad"] = True
