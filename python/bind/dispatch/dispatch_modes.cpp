@@ -2,6 +2,7 @@
 // called. A tensor subclass is asked in the place of a device: after autocast, autograd and bookkeeping, which treat
 // its tensors as they treat others.
 #include "bind/autograd/anomaly.h"
+#include "bind/dispatch/mode_stack.h"
 #include "bind/dispatch/modes.h"
 #include "bind/dispatch/stack.h"
 #include "bind/tensor/tensor.h"
@@ -13,13 +14,13 @@ namespace strata::py {
 namespace {
 
 struct State {
-  std::vector<PyObject*> modes;  // owned references
+  static constexpr const char* kClass = "TorchDispatchMode";
+  std::vector<PyObject*> modes;
   bool subclasses = true;
+  void changed() { refresh_python_key(); }
 };
-State& state() {
-  static thread_local State s;
-  return s;
-}
+using Modes = ModeStack<State>;
+State& state() { return Modes::state(); }
 
 PyObject* name_torch_dispatch = nullptr;
 PyObject* disabled_torch_dispatch = nullptr;
@@ -78,26 +79,10 @@ bool ask(PyObject* who, Operator& op, const std::vector<Own>& tensors, Stack& st
   return true;
 }
 
-class CurrentMode {
- public:
-  CurrentMode() : mode_(state().modes.back()) {
-    state().modes.pop_back();
-    refresh_python_key();
-  }
-  ~CurrentMode() {
-    state().modes.push_back(mode_);
-    refresh_python_key();
-  }
-  PyObject* get() const { return mode_; }
-
- private:
-  PyObject* mode_;
-};
-
 // Serves Key::Python.
 void python_key(Operator& op, Dispatch d, Stack& stack) {
   if (!state().modes.empty()) {
-    CurrentMode mode;
+    Modes::Current mode;
     {
       HoldLock lock;
       if (ask(mode.get(), op, overloaded_tensors(stack), stack)) return;
@@ -131,30 +116,6 @@ void foreign_kernel(Operator& op, Dispatch, Stack& stack) {
 }
 
 // ---- functions
-
-PyObject* push_mode(PyObject*, PyObject* mode) {
-  state().modes.push_back(new_reference(mode).release());
-  refresh_python_key();
-  Py_RETURN_NONE;
-}
-
-PyObject* pop_mode(PyObject*, PyObject*) {
-  return guarded([&] {
-    STRATA_CHECK(!state().modes.empty(), "TorchDispatchMode: exit without enter");
-    PyObject* mode = state().modes.back();
-    state().modes.pop_back();
-    refresh_python_key();
-    return mode;
-  });
-}
-
-PyObject* modes(PyObject*, PyObject*) {
-  return guarded([&] {
-    Own list(checked(PyList_New(0)));
-    for (PyObject* mode : state().modes) checked(PyList_Append(list.get(), mode));
-    return list.release();
-  });
-}
 
 // _set_torch_dispatch_enabled(bool) -> what it was
 PyObject* set_subclasses(PyObject*, PyObject* value) {
@@ -217,9 +178,9 @@ PyObject* make_wrapper(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObj
 }
 
 PyMethodDef functions[] = {
-    {"_push_dispatch_mode", push_mode, METH_O, nullptr},
-    {"_pop_dispatch_mode", pop_mode, METH_NOARGS, nullptr},
-    {"_dispatch_modes", modes, METH_NOARGS, nullptr},
+    {"_push_dispatch_mode", Modes::push, METH_O, nullptr},
+    {"_pop_dispatch_mode", Modes::pop, METH_NOARGS, nullptr},
+    {"_dispatch_modes", Modes::list, METH_NOARGS, nullptr},
     {"_set_torch_dispatch_enabled", set_subclasses, METH_O, nullptr},
     {"_disabled_torch_dispatch_impl", disabled_impl, METH_VARARGS, nullptr},
     {"_make_wrapper_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_wrapper)),

@@ -1,5 +1,6 @@
 // __torch_function__: collecting the arguments that want to be asked, the order of asking, and the stack of modes.
 #include "bind/dispatch/modes.h"
+#include "bind/dispatch/mode_stack.h"
 
 #include <unordered_map>
 
@@ -12,15 +13,14 @@ namespace {
 enum class Overrides : uint8_t { On, NoSubclasses, Off };
 
 struct State {
+  static constexpr const char* kClass = "TorchFunctionMode";
   Overrides overrides = Overrides::On;
   bool mode_active = false;
-  std::vector<PyObject*> modes;  // owned references
-  void refresh() { mode_active = !modes.empty() && overrides != Overrides::Off; }
+  std::vector<PyObject*> modes;
+  void changed() { mode_active = !modes.empty() && overrides != Overrides::Off; }
 };
-State& state() {
-  static thread_local State s;
-  return s;
-}
+using Modes = ModeStack<State>;
+State& state() { return Modes::state(); }
 
 bool has_override(PyObject* o) {
   if (is_tensor(o) && is_plain_tensor(o)) return false;
@@ -49,48 +49,7 @@ Own ask(PyObject* who, PyObject* func, PyObject* types, PyObject* args, PyObject
                          .get());
 }
 
-// The innermost mode, off its stack while it handles a call.
-class CurrentMode {
- public:
-  CurrentMode() : mode_(state().modes.back()) {
-    state().modes.pop_back();
-    state().refresh();
-  }
-  ~CurrentMode() {
-    state().modes.push_back(mode_);
-    state().refresh();
-  }
-  PyObject* get() const { return mode_; }
-
- private:
-  PyObject* mode_;
-};
-
 // ---- functions
-
-PyObject* push_mode(PyObject*, PyObject* mode) {
-  state().modes.push_back(new_reference(mode).release());
-  state().refresh();
-  Py_RETURN_NONE;
-}
-
-PyObject* pop_mode(PyObject*, PyObject*) {
-  return guarded([&] {
-    STRATA_CHECK(!state().modes.empty(), "TorchFunctionMode: exit without enter");
-    PyObject* mode = state().modes.back();
-    state().modes.pop_back();
-    state().refresh();
-    return mode;
-  });
-}
-
-PyObject* modes(PyObject*, PyObject*) {
-  return guarded([&] {
-    Own list(checked(PyList_New(0)));
-    for (PyObject* mode : state().modes) checked(PyList_Append(list.get(), mode));
-    return list.release();
-  });
-}
 
 // _set_torch_function_state(0 on, 1 no subclasses, 2 off) -> the state before
 PyObject* set_overrides(PyObject*, PyObject* value) {
@@ -98,7 +57,7 @@ PyObject* set_overrides(PyObject*, PyObject* value) {
     State& s = state();
     int64_t before = int64_t(s.overrides);
     s.overrides = Overrides(to_Int(value));
-    s.refresh();
+    s.changed();
     return wrap(before);
   });
 }
@@ -164,11 +123,11 @@ PyObject* disabled_impl(PyObject*, PyObject* all) {
       Overrides before;
       ~Restore() {
         s.overrides = before;
-        s.refresh();
+        s.changed();
       }
     } restore{s, s.overrides};
     if (s.overrides == Overrides::On) s.overrides = Overrides::NoSubclasses;
-    s.refresh();
+    s.changed();
     Own no_args = make_tuple();
     Own positional(checked(PySequence_Tuple(args ? args : no_args.get())));
     return call_object(func, positional.get(), kwargs && kwargs != Py_None ? kwargs : nullptr).release();
@@ -176,9 +135,9 @@ PyObject* disabled_impl(PyObject*, PyObject* all) {
 }
 
 PyMethodDef functions[] = {
-    {"_push_torch_function_mode", push_mode, METH_O, nullptr},
-    {"_pop_torch_function_mode", pop_mode, METH_NOARGS, nullptr},
-    {"_torch_function_modes", modes, METH_NOARGS, nullptr},
+    {"_push_torch_function_mode", Modes::push, METH_O, nullptr},
+    {"_pop_torch_function_mode", Modes::pop, METH_NOARGS, nullptr},
+    {"_torch_function_modes", Modes::list, METH_NOARGS, nullptr},
     {"_set_torch_function_state", set_overrides, METH_O, nullptr},
     {"_is_torch_function_enabled", is_enabled, METH_NOARGS, nullptr},
     {"_has_torch_function", has_torch_function, METH_O, nullptr},
@@ -201,12 +160,12 @@ PyObject* enter(PyObject* o, PyObject*) {
   State& s = state();
   reinterpret_cast<Switch*>(o)->before = int(s.overrides);
   if (Wanted > s.overrides) s.overrides = Wanted;
-  s.refresh();
+  s.changed();
   return new_reference(o).release();
 }
 PyObject* leave(PyObject* o, PyObject*) {
   state().overrides = Overrides(reinterpret_cast<Switch*>(o)->before);
-  state().refresh();
+  state().changed();
   Py_RETURN_NONE;
 }
 
@@ -261,7 +220,7 @@ PyObject* ask_torch_function(PyObject* func, const Overloaded& overloaded, PyObj
   if (!s.mode_active && !subclasses) return nullptr;
   Own types = types_of(overloaded);
   if (s.mode_active) {
-    CurrentMode mode;
+    Modes::Current mode;
     Own result = ask(mode.get(), func, types.get(), args, kwargs);
     if (result.get() != Py_NotImplemented) return result.release();
     if (!subclasses)
