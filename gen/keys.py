@@ -163,6 +163,7 @@ class OpRow(Bodied):
     over: str = placed("dims of no output that `sum`, `max`, `argmax` ... of the text run over (`k..` is a group; the rule gives the extents of "
                       "those that no operand has), in the `order`", "", shown="no reductions")
     starts: str = placed("of a text that scatters: what the result begins as, a tensor argument or `0`", "0", shown="required there")
+    fused: bool = placed("of a text beside `cpu`: its kernel is linked, too, since graphs make it a part of others", False, shown="no")
     lines: str = placed("the kernel of the same text for an index of one dim: it runs on the CPU where the index repeats along all others", "",
                         shown="none")
     rank: int = placed("the only number of dims that the entry's groups have; a rule places a dim that the tensors lack at -1", 0, shown="any")
