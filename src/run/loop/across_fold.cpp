@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "base/error.h"
 #include "core/dtype.h"
 #include "run/isa.h"
 #include "run/loop/rows_join.h"
-
-#ifdef __clang__
-#define STRATA_ANY_ORDER _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define STRATA_ANY_ORDER _Pragma("GCC ivdep")
-#endif
 
 namespace strata::eager {
 
@@ -73,42 +68,53 @@ class Tree {
   char* room_;
 };
 
-// The first of equals, and the first NaN.
-template <class T, bool largest>
-[[gnu::always_inline]] inline void first_of(const char* runs, int64_t step, int64_t n, int64_t wide, char* to,
-                                            char* places) {
-  T* best = reinterpret_cast<T*>(to);
-  int64_t* at = reinterpret_cast<int64_t*>(places);
-  std::memcpy(to, runs, size_t(wide) * sizeof(T));
-  std::memset(places, 0, size_t(wide) * sizeof(int64_t));
+// The first of equals, and the first NaN: of `wide` columns, which registers hold. Places are as wide as elements, and
+// at least 16 bits, so that lanes are alike.
+template <class T, bool largest, int64_t wide>
+[[gnu::always_inline]] inline void first_of(const char* runs, int64_t step, int64_t n, T* best_of, int64_t* places) {
+  using At = std::conditional_t<sizeof(T) <= 2, int16_t, std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
+  T best[wide];
+  At at[wide] = {};
+  std::memcpy(best, runs, sizeof best);
   for (int64_t p = 1; p < n; ++p) {
     const T* v = reinterpret_cast<const T*>(runs + p * step);
-    STRATA_ANY_ORDER
     for (int64_t i = 0; i < wide; ++i) {
       const T a = best[i], b = v[i];
       const bool better = (largest ? b > a : b < a) | ((b != b) & (a == a));
       best[i] = better ? b : a;
-      at[i] = better ? p : at[i];
+      at[i] = better ? At(p) : at[i];
     }
   }
+  std::memcpy(best_of, best, sizeof best);
+  for (int64_t i = 0; i < wide; ++i) places[i] = at[i];
+}
+
+template <class T, bool largest, int64_t kTogether>
+[[gnu::always_inline]] inline void first_of(const char* runs, int64_t step, int64_t n, int64_t wide, char* to,
+                                            char* places) {
+  T* best = reinterpret_cast<T*>(to);
+  int64_t* at = reinterpret_cast<int64_t*>(places);
+  int64_t i = 0;
+  for (; i + kTogether <= wide; i += kTogether)
+    first_of<T, largest, kTogether>(runs + i * int64_t(sizeof(T)), step, n, best + i, at + i);
+  for (; i < wide; ++i) first_of<T, largest, 1>(runs + i * int64_t(sizeof(T)), step, n, best + i, at + i);
 }
 
 using FirstFn = void (*)(const char*, int64_t, int64_t, int64_t, char*, char*);
 
 template <class T, bool largest>
 void first(const char* runs, int64_t step, int64_t n, int64_t wide, char* to, char* places) {
-  first_of<T, largest>(runs, step, n, wide, to, places);
+  first_of<T, largest, 8>(runs, step, n, wide, to, places);
 }
 template <class T, bool largest>
 [[gnu::target("avx2")]] void first_wide(const char* runs, int64_t step, int64_t n, int64_t wide, char* to,
                                         char* places) {
-  first_of<T, largest>(runs, step, n, wide, to, places);
+  first_of<T, largest, sizeof(T) <= 2 ? 64 : 128 / sizeof(T)>(runs, step, n, wide, to, places);
 }
 
 template <class T>
 FirstFn first_fn(bool largest) {
-  if constexpr (sizeof(T) >= 4)
-    if (current_isa() > 0) return largest ? first_wide<T, true> : first_wide<T, false>;
+  if (current_isa() > 0) return largest ? first_wide<T, true> : first_wide<T, false>;
   return largest ? first<T, true> : first<T, false>;
 }
 

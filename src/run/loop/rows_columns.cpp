@@ -20,7 +20,7 @@ constexpr int64_t kBlock = 16;       // columns that a kernel takes at a time; p
 constexpr int64_t kChunk = 1024;     // positions of tree T
 constexpr int64_t kTogether = 4;     // chunks or blocks that are read in one go
 constexpr int64_t kSumBytes = 4096;  // of accumulators side by side: 112 such rows stay in the second-level cache
-constexpr int64_t kExtremumBytes = 1024;        // 16 such rows stay in the first-level cache
+constexpr int64_t kExtremumBytes = 4096;        // 16 such rows stay in the first-level cache
 constexpr int64_t kPositionsBytes = 256 << 10;  // of accumulators for all positions
 constexpr int64_t kStagedBytes = 128 << 10;
 constexpr int64_t kSmall = 2048;  // elements, fewer of which are not worth the preparation
@@ -74,6 +74,10 @@ class Columns {
 
   void run() {
     joiner_ = joiner_of(e_.reduction[0]);
+    if (joiner_.wide && e_.pass[0].plain) {
+      const size_t input = first_ + e_.pass[0].plain - 1;
+      if (l_.operands[input].kernel == static_cast<DType>(e_.reduction[0].accumulator)) plain_ = input;
+    }
     if (staged_) {
       int64_t bytes = 0;
       for (size_t i = first_; i < count_; ++i) bytes += l_.operands[i].per_row ? 0 : itemsize(l_.operands[i].kernel);
@@ -206,6 +210,7 @@ class Columns {
       group_ = shard * c.span_;
       span_ = std::min(c.span_, groups_of(n_) - group_);
       bare_ = n_ < kBlock && c.parts_ * c.shards_ == 1;
+      one_run_ = c.plain_ && !c.dense_ && c.parts_ * c.shards_ == 1;
       all_positions_ = c.sum_ && c.dense_ && n_ > kChunk && (c.staged_ || kChunk * wide_ * c.width_ <= kPositionsBytes);
       for (size_t i = c.first_; i < c.count_; ++i) {
         const RowOperand& o = c.l_.operands[i];
@@ -232,7 +237,7 @@ class Columns {
         std::memcpy(c_.partial_.get() + index_ * c_.slot(blocks(c_.tile_)), made, size_t(slot_));
         return;
       }
-      c_.lanes(made, wide_, std::min(n_, kBlock));
+      c_.lanes(made, wide_, one_run_ ? 1 : std::min(n_, kBlock));
       const int64_t first = tile_ * c_.tile_;
       c_.finish(row_, first, made + (first - c_.begin_of(tile_)) * c_.width_);
     }
@@ -275,28 +280,13 @@ class Columns {
         else if (o.dtype == o.kernel && apart == width && step > width)
           transpose(width, from, step, to, wide_ * width, wide_, run);
         else if (std::abs(apart) < std::abs(step) && width <= 8)
-          stage_along(cast, from, step, apart, run, to, width);
+          cast_turned(cast, width, from, step, apart, to, wide_, run);
         else
           for (int64_t r = 0; r < run; ++r) cast(from + r * apart, step, to + r * wide_ * width, width, wide_);
         to += run * wide_ * width;
         first += run;
         count -= run;
       }
-    }
-
-    // `run` elements of each column, which are near each other: taken column by column, some of them, and turned, since
-    // single elements so far apart as they go to would meet in one set of the cache.
-    void stage_along(CastFn cast, const char* from, int64_t step, int64_t apart, int64_t run, char* to,
-                     int64_t width) const {
-      constexpr int64_t kBytes = 8192, kSide = 32;
-      alignas(64) char taken[kBytes];
-      for (int64_t r = 0; r < run; r += kSide)
-        for (int64_t c = 0; c < wide_; c += kSide) {
-          const int64_t high = std::min(kSide, run - r), many = std::min(kSide, wide_ - c);
-          for (int64_t k = 0; k < many; ++k)
-            cast(from + (c + k) * step + r * apart, apart, taken + k * high * width, width, high);
-          transpose(width, taken, high * width, to + (r * wide_ + c) * width, wide_ * width, many, high);
-        }
     }
 
     // ---- calls of the kernel
@@ -317,6 +307,16 @@ class Columns {
     // Elements first, first + jump ... before `end` of `columns` columns; they join `lowers` slots.
     void line(const Source& s, int64_t first, int64_t end, int64_t jump, int64_t columns, char* to, bool begins,
               const char* lower = nullptr, int64_t lowers = 0) const {
+      if (c_.plain_) {
+        for (int64_t p = first; p < end; p += jump) {
+          const char* from = s.ptr[c_.plain_] + p * s.step[c_.plain_];
+          if (begins && p == first)
+            std::memcpy(to, from, size_t(columns * c_.width_));
+          else
+            c_.joiner_.join(to, to, from, columns);
+        }
+        return;
+      }
       for (int64_t p = first; p < end; p += kTogether * jump) {
         StrataColumnArgs args = of(columns, to);
         args.rows = std::min(kTogether, (end - p + jump - 1) / jump);
@@ -444,6 +444,10 @@ class Columns {
           const int64_t m = std::min(kTogether * kBlock, n - q), whole = m / kBlock * kBlock;
           const int64_t at = c_.staged_ ? q : begin_ + q;
           const bool begins = p + q == 0;
+          if (one_run_) {  // of integers, in whatever order
+            line(s, at, at + m, 1, wide_, memory_, begins);
+            continue;
+          }
           if (c_.dense_) {
             line(s, at, at + whole, kBlock, kBlock * wide_, memory_, begins);
             if (m > whole) rest(s, at + whole, m - whole, memory_, begins && whole == 0);
@@ -463,7 +467,7 @@ class Columns {
 
     const Columns& c_;
     int64_t index_, tile_, row_, begin_, n_, wide_, slot_, group_, span_, rest_room_, staged_room_;
-    bool all_positions_, bare_;
+    bool all_positions_, bare_, one_run_;
     Source base_;
     char *memory_, *rest_, *tails_, *staging_;
   };
@@ -471,6 +475,7 @@ class Columns {
   RowsLoop& l_;
   const StrataKernelEntry& e_;
   size_t first_, count_;  // operands: the first input, and all
+  size_t plain_ = 0;      // the input whose elements, as they are, joiner_ joins instead of the kernel
   bool sum_ = false, dense_ = false, staged_ = false;
   int64_t n_ = 1, inner_ = 0, outer_ = 1, width_ = 0, parts_ = 1, tile_ = 0, tiles_ = 0, shards_ = 1, span_ = 1;
   Joiner joiner_{};

@@ -66,10 +66,10 @@ template <class T, int how>
 void lanes(char* all, int64_t n) {
   join_lanes<T, how>(all, n);
 }
-// The same with longer registers, for the sums.
-template <class T>
+// The same with longer registers, for the sums, and for extrema of integers.
+template <class T, int how>
 [[gnu::target("avx2")]] void join_wide(char* to, const char* earlier, const char* later, int64_t n) {
-  join_runs<T, STRATA_COMBINE_ADD>(to, earlier, later, n);
+  join_runs<T, how>(to, earlier, later, n);
 }
 template <class T>
 [[gnu::target("avx2")]] void lanes_wide(char* all, int64_t n) {
@@ -78,6 +78,8 @@ template <class T>
 
 template <class T, int how>
 Joiner joiner() {
+  if constexpr (how > STRATA_COMBINE_MUL && std::is_integral_v<T>)
+    if (current_isa() > 0) return {join_wide<T, how>, lanes<T, how>, fill<T, how>, true};
   return {join<T, how>, lanes<T, how>, fill<T, how>};
 }
 
@@ -88,7 +90,7 @@ Joiner joiner(uint8_t how) {
   switch (how) {
     case STRATA_COMBINE_ADD:
       if constexpr (sizeof(T) >= 4)
-        if (current_isa() > 0) return {join_wide<U>, lanes_wide<U>, fill<U, STRATA_COMBINE_ADD>};
+        if (current_isa() > 0) return {join_wide<U, STRATA_COMBINE_ADD>, lanes_wide<U>, fill<U, STRATA_COMBINE_ADD>};
       return joiner<U, STRATA_COMBINE_ADD>();
     case STRATA_COMBINE_MUL:
       return joiner<U, STRATA_COMBINE_MUL>();

@@ -8,6 +8,7 @@
 
 #include "core/parallel.h"
 #include "run/loop/cast.h"
+#include "run/loop/extremum.h"
 #include "run/loop/maker.h"
 #include "run/loop/rows_across.h"
 #include "run/loop/rows_columns.h"
@@ -38,6 +39,8 @@ class Runner {
       in_place_ &= direct_.back() && lies_ready(o);
     }
     in_place_ &= l_.kept_sizes.size() <= 1;
+    if (e_.reductions && e_.reduction[0].combine > STRATA_COMBINE_MUL && e_.pass[0].plain)
+      extrema_ = Extrema(e_, l_.operands[plain_operand()].kernel);
   }
 
   int32_t run() {
@@ -59,6 +62,13 @@ class Runner {
   }
 
  private:
+  size_t plain_operand() const { return size_t(e_.outputs + e_.pass[0].plain - 1); }
+  // The function of a pass, or what takes its place.
+  void call(int pass, const StrataRowArgs& args) const {
+    if (pass == 0 && extrema_) return extrema_.run(args, args.ptr[plain_operand()]);
+    e_.pass[pass].fn(&args);
+  }
+
   // In memory, as the kernel takes it.
   static bool lies_ready(const RowOperand& o) { return o.dtype == o.kernel && !o.maker; }
 
@@ -230,7 +240,7 @@ class Runner {
       }
       if (parts == 1) {
         StrataRowArgs a{ptr, l_.params, reduced, scratch, reduced + done, n_, 0, n_, status};
-        pass.fn(&a);
+        call(k, a);
       } else {
         std::vector<Value> partial(parts * std::max<int>(pass.reductions, 1));
         for (int64_t p = 0; p < parts; ++p) {
@@ -239,7 +249,7 @@ class Runner {
           advance(ptr, scratch, p, at, kept);
           Value raw[kMaxReductions];
           StrataRowArgs a{at, l_.params, reduced, kept, raw, std::min(kPart, n_ - p * kPart), p * kPart, n_, status};
-          pass.fn(&a);
+          call(k, a);
           for (int r = 0; r < pass.reductions; ++r) partial[r * parts + p] = raw[r];
         }
         for (int r = 0; r < pass.reductions; ++r)
@@ -344,7 +354,7 @@ class Runner {
         char* to = reduced[0].bytes;
         for (int64_t row = 0; row < rows; ++row, to += apart) {
           const StrataRowArgs part{ptr, l_.params, reduced, scratch, to, n_, 0, n_, status};
-          pass[0].fn(&part);
+          call(0, part);
           for (size_t i = 0; i < count; ++i) ptr[i] += step[i];
         }
         const StrataRowArgs whole{made, l_.params, reduced, scratch, nullptr, rows, 0, n_, status};
@@ -416,7 +426,7 @@ class Runner {
             for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + first * itemsize(l_.compute);
             Value raw[kMaxReductions];
             StrataRowArgs a{ptr, l_.params, reduced, kept, raw, here, first, n_, &status};
-            pass.fn(&a);
+            call(k, a);
             for (int r = 0; r < pass.reductions; ++r) partial[r * pieces + p] = raw[r];
           }
           for (int i = 0; i < e_.outputs && pass.elementwise; ++i) {
@@ -441,6 +451,7 @@ class Runner {
   int64_t n_, rows_;
   std::vector<bool> direct_;
   std::atomic<int32_t> status_{0};
+  Extrema extrema_;
   bool in_place_ = true;  // nothing has to be gathered or converted
 };
 

@@ -158,4 +158,17 @@ void transpose(int64_t width, const char* src, int64_t src_stride, char* dst, in
     }
 }
 
+void cast_turned(CastFn cast, int64_t width, const char* src, int64_t step, int64_t apart, char* dst, int64_t wide,
+                 int64_t run) {
+  constexpr int64_t kBytes = 8192, kSide = 32;
+  alignas(64) char taken[kBytes];
+  for (int64_t r = 0; r < run; r += kSide)
+    for (int64_t c = 0; c < wide; c += kSide) {
+      const int64_t high = std::min(kSide, run - r), many = std::min(kSide, wide - c);
+      for (int64_t k = 0; k < many; ++k)
+        cast(src + (c + k) * step + r * apart, apart, taken + k * high * width, width, high);
+      transpose(width, taken, high * width, dst + (r * wide + c) * width, wide * width, many, high);
+    }
+}
+
 }  // namespace strata::eager
