@@ -42,7 +42,7 @@ del _install
 
 # Where names live that are loaded on first use.
 _MODULES = (
-    "__config__ _dynamo _functorch _higher_order_ops _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor export "
+    "__config__ _dynamo _functorch _higher_order_ops _inductor _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor export "
     "fallback fft func futures fx hub jit library linalg masked multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
     "sparse special storage testing types utils warm"
 )
@@ -58,6 +58,10 @@ _NAMES = {
     "_streams": "Event Stream",
     "_graph": "CompiledGraph Graph graph load_graph",
     "_control_flow": "cond while_loop",
+    "_checks": (
+        "_check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_tensor_all_with _check_type _check_value "
+        "_check_with"
+    ),
     "_sparse_coo": "sparse_coo_tensor",
     "_sparse_csr": "sparse_csr_tensor",
     "_stft": "istft stft",

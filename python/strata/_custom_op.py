@@ -62,7 +62,8 @@ class CustomOpDef:
             @functools.wraps(function)
             def kernel(*args: Any, **kwargs: Any) -> Any:
                 result = function(*args, **kwargs)
-                if _storages(result) & _storages((args, kwargs)):
+                # A recording has no storages to compare; its kernels write their results anew.
+                if _C._recording() is None and _storages(result) & _storages((args, kwargs)):
                     raise RuntimeError(
                         f"{self._qualname} (with implementation in {function.__module__}): The output of this custom "
                         "operator (1) must not also be an input to this custom operator and (2) may not alias any inputs "

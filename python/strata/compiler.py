@@ -16,12 +16,14 @@ __all__ = [
     "allow_in_graph",
     "assume_constant_result",
     "compile",
+    "cudagraph_mark_step_begin",
     "disable",
     "graph_break",
     "is_compiling",
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "nested_compile_region",
     "register_backend",
     "reset",
     "set_stance",
@@ -90,6 +92,15 @@ def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any
     """Makes a backend known by a name, its own as a rule: a function of (graph module, example inputs) that gives a function
     of the inputs. A decorator, too. ValueError where the name is taken."""
     return _lazy.load("strata._bytecode.backends").register(compiler_fn, name, tags)
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Accepted: results of a compiled call keep their memory as long as they live, whatever is called next."""
+
+
+def nested_compile_region(fn: Any = None, **_: Any) -> Any:
+    """The function itself, or a decorator that gives it: regions that are equal share their kernels without a mark."""
+    return fn if fn is not None else lambda function: function
 
 
 def reset() -> None:

@@ -43,14 +43,7 @@ def test_marks_for_a_compiler_change_nothing():
 
 
 def test_compilers_say_what_to_do():
-    @strata.jit.script
-    def scripted(x):
-        return x
-
-    with pytest.raises(NotImplementedError, match="script is not provided: call the function or module as it is"):
-        scripted(1)
-    for call in (lambda: strata.jit.script(nn.ReLU()),
-                 lambda: strata.onnx.export(nn.ReLU(), (), "f"),
+    for call in (lambda: strata.onnx.export(nn.ReLU(), (), "f"),
                  lambda: strata.hub.load("a/b", "c"), lambda: strata.utils.model_zoo.load_url("x")):  # fmt: skip
         with pytest.raises(NotImplementedError, match="is not provided: "):
             call()

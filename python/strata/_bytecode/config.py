@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from strata._flags import Flags
 
-class Config:
+_OFF = (
+    "allow_ignore_mark_dynamic allow_rnn allow_unspec_int_on_nn_module capture_dynamic_output_shape_ops capture_scalar_outputs "
+    "compiled_autograd prefer_deferred_runtime_asserts_over_guards specialize_float specialize_int suppress_errors verbose "
+    "verify_correctness"
+)
+_ON = (
+    "assume_static_by_default automatic_dynamic_shapes capture_func_transforms dynamic_shapes force_parameter_static_shapes "
+    "guard_nn_modules inline_inbuilt_nn_modules optimize_ddp report_guard_failures skip_fsdp_guards trace_numpy"
+)
+
+
+class Config(Flags):
     """recompile_limit: entries of one place in a function, beyond which it runs as it is (cache_size_limit is another name of
     it). accumulated_recompile_limit: entries of all that has one code object (accumulated_cache_size_limit). The others
-    change nothing."""
+    keep what is written and change nothing."""
 
     def __init__(self) -> None:
+        super().__init__("strata._dynamo.config", dict.fromkeys(_OFF.split(), False) | dict.fromkeys(_ON.split(), True))
         self.recompile_limit, self.accumulated_recompile_limit = 8, 256
-        self.suppress_errors = self.verbose = self.capture_scalar_outputs = self.capture_dynamic_output_shape_ops = False
-        self.automatic_dynamic_shapes = True
 
     @property
     def cache_size_limit(self) -> int:

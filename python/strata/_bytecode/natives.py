@@ -30,7 +30,10 @@ _OPERATOR_HOMES = (
     "strata._numeric", "strata._lowrank", "strata._tensor", "strata.nn._ops", "strata.nn._reduction",
 )  # fmt: skip
 # What of strata is executed as the program's own functions are.
-_INLINE_HOMES = ("strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills")
+_INLINE_HOMES = (
+    "strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills",
+    "strata._scans", "strata.utils._pytree", "strata._custom_op", "strata.jit._script",
+)  # fmt: skip
 _DENIED = frozenset(
     "item tolist numpy data_ptr untyped_storage storage __array__ __dlpack__ __dlpack_device__ register_hook retain_grad "
     "share_memory_ set_ resize_ resize_as_ manual_seed seed initial_seed set_default_dtype set_num_threads set_rng_state get_rng_state "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from strata import _lazy
 from strata import compile as _compile
 from strata._bytecode.config import config
@@ -37,6 +39,10 @@ __all__ = [
     "register_backend",
     "reset",
 ]
+
+__getattr__, __dir__ = _lazy.of(globals(), parts="backends testing utils")
+sys.modules[f"{__name__}.config"] = config  # import strata._dynamo.config
+
 
 def explain(f: Callable, *args: Any, **kwargs: Any) -> Any:
     """explain(f)(*args): what compiling f would make of that call: graphs, breaks with their reasons, guards."""

@@ -1,7 +1,4 @@
-"""jit.trace, and the marks that PyTorch's script compiler reads, which are honoured by doing nothing: it is not provided.
-
-A function decorated with `script` can be imported and raises when it is called.
-"""
+"""jit.trace; and the names of PyTorch's compiler of source text, which is not here: what is scripted runs as Python."""
 
 from __future__ import annotations
 
@@ -10,24 +7,17 @@ import sys
 from typing import Final as Final
 
 from strata import _lazy
-from strata._missing import missing_decorator, missing_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_WAY_OUT = "call the function or module as it is, without the decorator; graphs come with strata.graph or strata.jit.trace"
-
-script = missing_decorator(__name__, "script", _WAY_OUT)
-script_method = missing_decorator(__name__, "script_method", _WAY_OUT)
-fork = missing_function(__name__, "fork", "use concurrent.futures")
-wait = missing_function(__name__, "wait", "use concurrent.futures")
-
 _NAMES = {
     "_files": "load save",
     "_freeze": "freeze optimize_for_inference",
     "_module": "RecursiveScriptModule ScriptFunction ScriptModule TopLevelTracedModule TracedModule trace trace_module",
+    "_script": "fork script script_method wait",
     "_trace": "TracerWarning TracingCheckError",
 }
 __getattr__, __dir__ = _lazy.of(globals(), _NAMES)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from _collections import OrderedDict, defaultdict, deque  # collections' own, at a tenth of its import
 
+from strata import _lazy
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -12,26 +14,49 @@ if TYPE_CHECKING:
 __all__ = [
     "LeafSpec",
     "TreeSpec",
+    "arg_tree_leaves",
+    "is_namedtuple",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
+    "is_structseq",
+    "is_structseq_class",
+    "is_structseq_instance",
     "register_pytree_node",
     "tree_all",
+    "tree_all_only",
     "tree_any",
+    "tree_any_only",
     "tree_flatten",
+    "tree_is_leaf",
     "tree_iter",
     "tree_leaves",
     "tree_map",
     "tree_map_",
     "tree_map_only",
+    "tree_map_only_",
     "tree_structure",
     "tree_unflatten",
+    "treespec_leaf",
 ]
+__getattr__, __dir__ = _lazy.of(
+    globals(),
+    {
+        "._pytree_keys": (
+            "GetAttrKey MappingKey SequenceKey key_get keystr tree_flatten_with_path tree_leaves_with_path tree_map_with_path "
+            "treespec_dumps treespec_loads treespec_pprint"
+        ),
+    },
+)
 
 
 class _Node:
-    __slots__ = ("flatten", "unflatten")
+    __slots__ = ("flatten", "keyed", "saved_name", "unflatten")
 
-    def __init__(self, flatten: Callable, unflatten: Callable):
+    def __init__(self, flatten: Callable, unflatten: Callable, keyed: Callable | None = None, saved_name: str | None = None):
         self.flatten = flatten  # value -> (children, context)
         self.unflatten = unflatten  # (children, context) -> value
+        self.keyed = keyed  # value -> ([(key, child)], context)
+        self.saved_name = saved_name
 
 
 def _dict_with(make: Callable) -> _Node:
@@ -53,14 +78,23 @@ _NAMED = _Node(lambda t: (list(t), type(t)), lambda values, cls: cls(*values))
 _RETURNED = _Node(lambda t: (list(t), type(t)), lambda values, cls: cls(values))  # what max and others return, as strata.return_types.max
 
 
-def register_pytree_node(cls: type, flatten_fn: Callable, unflatten_fn: Callable, **_: Any) -> None:
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable,
+    unflatten_fn: Callable,
+    *,
+    serialized_type_name: str | None = None,
+    flatten_with_keys_fn: Callable | None = None,
+    **_: Any,
+) -> None:
     """Makes a class a nest: flatten_fn(value) gives (children, context), unflatten_fn(children, context) the value.
 
-    ValueError where the class is one already.
+    flatten_with_keys_fn: gives ([(key, child)], context), for paths. serialized_type_name: by which treespec_dumps writes it; its
+    context must then be what JSON has. ValueError where the class is a nest already.
     """
     if cls in _nodes:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    _nodes[cls] = _Node(flatten_fn, unflatten_fn)
+    _nodes[cls] = _Node(flatten_fn, unflatten_fn, flatten_with_keys_fn, serialized_type_name)
 
 
 def _node_of(value: Any) -> _Node | None:
@@ -98,9 +132,16 @@ class TreeSpec:
         return hash((self.type, self.num_leaves, self.num_children))
 
     def __repr__(self) -> str:
+        return self._text(0)
+
+    def _text(self, indent: int) -> str:
+        """As PyTorch prints it: what follows the first child on lines of their own."""
         if self.is_leaf():
             return "*"
-        return f"TreeSpec({self.type.__name__}, {self.context}, {self.children_specs})"
+        context = list(self.context) if issubclass(self.type, defaultdict) else self.context
+        name = "namedtuple" if is_namedtuple_class(self.type) else self.type.__name__
+        children = (",\n" + " " * (indent + 2)).join(child._text(indent + 2) for child in self.children_specs)
+        return f"TreeSpec({name}, {context}, [{children}])"
 
 
 class LeafSpec(TreeSpec):
@@ -165,15 +206,21 @@ def tree_map_(func: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], b
     return tree
 
 
+def _chosen(kind: Any) -> Callable[[Any], bool]:
+    """The predicate that a type, a tuple or union of types, or a predicate stands for."""
+    return (lambda leaf: isinstance(leaf, kind)) if isinstance(kind, (type, tuple)) or hasattr(kind, "__or__") else kind
+
+
 def tree_map_only(kind: Any, func: Callable, tree: Any = None, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """tree_map over the leaves that are instances of `kind` (a type, a tuple of types, or a predicate)."""
-    if isinstance(kind, (type, tuple)) or hasattr(kind, "__or__"):
-
-        def wanted(leaf: Any) -> bool:
-            return isinstance(leaf, kind)
-    else:
-        wanted = kind
+    wanted = _chosen(kind)
     return tree_map(lambda leaf: func(leaf) if wanted(leaf) else leaf, tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(kind: Any, func: Callable, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """tree_map_ over the leaves that are instances of `kind`."""
+    tree_map_only(kind, func, tree, is_leaf)
+    return tree
 
 
 def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
@@ -182,3 +229,58 @@ def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bo
 
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_all_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether pred holds for every leaf that is an instance of `kind`."""
+    return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if _chosen(kind)(leaf))
+
+
+def tree_any_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether pred holds for some leaf that is an instance of `kind`."""
+    return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if _chosen(kind)(leaf))
+
+
+def tree_is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether it is a leaf, not a nest."""
+    return (is_leaf is not None and is_leaf(tree)) or _node_of(tree) is None
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list:
+    """The leaves of a call's arguments."""
+    return [leaf for value in (*args, *kwargs.values()) for leaf in tree_iter(value)]
+
+
+def treespec_leaf() -> LeafSpec:
+    """The form of a leaf."""
+    return LeafSpec()
+
+
+def is_namedtuple_class(cls: Any) -> bool:
+    """Whether it is a class that collections.namedtuple made."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields") and hasattr(cls, "_make")
+
+
+def is_namedtuple_instance(obj: Any) -> bool:
+    """Whether the class of it is one."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_namedtuple(obj: Any) -> bool:
+    """Whether it is such a class or a value of one."""
+    return is_namedtuple_class(obj) or is_namedtuple_instance(obj)
+
+
+def is_structseq_class(cls: Any) -> bool:
+    """Whether it is a class as max and others return: a tuple with n_sequence_fields."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "n_sequence_fields")
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether the class of it is one."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: Any) -> bool:
+    """Whether it is such a class or a value of one."""
+    return is_structseq_class(obj) or is_structseq_instance(obj)
