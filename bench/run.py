@@ -168,7 +168,7 @@ def main() -> None:
     parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", *own.PAIRS, "compile", "instructions"])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--hot", action="store_true", help="of ops: many values that meet in few places, and in many")
-    parser.add_argument("--blocks", type=int, help="measurements of each figure; 11, for operators 5")
+    parser.add_argument("--blocks", type=int, help="measurements of each figure; 11, for operators 5, for graphs 7")
     parser.add_argument("--save", action="store_true", help="write the counted instructions as the new baseline")
     args = parser.parse_args()
     torch = os.environ.get("STRATA_TORCH")
@@ -184,7 +184,7 @@ def main() -> None:
             if library:
                 print(f"{side}: {library.ask(op='about')}")
         if args.suite == "graphs":
-            return graphs.main(*pair, measure, args.only, args.blocks or 5)
+            return graphs.main(*pair, measure, args.only, args.blocks or 7)
         print(f"{'operator':<24}{'ours':>12}{'peer':>12}{'ours/peer':>11}{'goal':>8}  result", flush=True)
         return operators(*pair, args.only, args.blocks or 5, args.hot)
     args.blocks = args.blocks or 11
@@ -199,9 +199,15 @@ def main() -> None:
             if args.only and name not in args.only:
                 continue
             kind = "cpp" if name.startswith("cpp_") else "import" if name == "import" else "python"
-            a, b = measure(name, ours[kind], theirs.get(kind), args.blocks)
+            a, b, copies = [], [], []
+            for _ in range(args.blocks):
+                once = measure(name, ours[kind], theirs.get(kind), 1)
+                a += once[0]
+                b += once[1]
+                if moved:
+                    copies.append(graphs.copy_seconds(ours[kind], moved, name))
             mine = statistics.median(a)
-            share = graphs.share_of_copy(ours[kind], moved, mine, args.blocks, name)
+            share = graphs.share_of_copy(copies, a)
             row = f"{name:<18}{mine * SCALE[unit]:>9.2f} {unit}"
             if name == "import":
                 peer = f"{statistics.median(b) * 1e3:>9.2f} ms" if b else f"{'':>12}"
