@@ -74,7 +74,7 @@ std::vector<ReductionPrinter::Part> ReductionPrinter::parts(size_t k) {
                {"slot", "((char*)args->partial + " + std::to_string(16 * k + size_t(p * itemsize(t))) + ")"}};
     if (vector_ && !body_.ends_nowhere()) h["present"] = present(t, h["e"], h["start"]);
     if (form == Form::Tree || form == Form::Free) h["combine"] = body_.helper(combine_name(r.combine), t, vector_);
-    if (form == Form::Tree && !(complete_ && unrolled_))
+    if (form == Form::Tree && !(complete_ && narrow_))
       h["fold"] = body_.helper(std::string("fold_") + combine_name(r.combine), t, vector_);
     if (form == Form::Tree && vector_)
       h["lanes"] = body_.helper(std::string("lanes_") + combine_name(r.combine), t, true);
@@ -112,9 +112,47 @@ std::string ReductionPrinter::each(F text) {
   return out;
 }
 
+// Sums of 32-bit values: rows of up to 1,024 in registers, or up to 512 where other passes, which wait for this one,
+// read them, too. Longer ones of those are read in one loop: processors foresee the addresses that one instruction goes
+// through, and so fetch the next row from memory while the other passes run. What is not there is neutral.
+std::string ReductionPrinter::narrow_trees(const std::string& group, const std::string& last) {
+  const auto data_passes =
+      std::ranges::count_if(kernel_.passes, [](const Pass& p) { return !p.reductions.empty() || p.elementwise; });
+  const int kept = data_passes > 1 ? 512 : 1024;
+  const bool any_length = kernel_.length <= 0 || kernel_.across, ends = !(body_.ends_nowhere() && kernel_.whole(128)),
+             choose = any_length && kept < 1024;
+  std::string out = each([](const Part&) { return "    $T all_$acc;\n"; });
+  if (ends)
+    out += each([](const Part&) { return "    $T last_$acc = $start;\n"; }) + "    if (count & 127) {\n" + last +
+           each([](const Part&) { return "      last_$acc = " + eight("g_$acc") + ";\n"; }) + "    }\n";
+  if (choose) out += "    if (count <= 512) {\n";
+  if (any_length || kernel_.length <= kept) {
+    const std::string groups = std::to_string(kept / 128);
+    out += each([&](const Part&) { return "    $T $acc[" + groups + "];\n"; }) +
+           "    WHOLLY\n    for (i64 b = 0; b < " + groups + "; b++) {\n      const i64 at = 128 * b;\n";
+    out += each([&](const Part&) {
+      return ends ? "      $acc[b] = b == count >> 7 ? last_$acc : $start;\n" : "      $acc[b] = $start;\n";
+    });
+    out += "      if (at + 128 > count) continue;\n" + group;
+    out += each([](const Part&) { return "      $acc[b] = " + eight("g_$acc") + ";\n"; }) + "    }\n";
+    out += each([&](const Part&) { return "    all_$acc = " + tree("$acc", kept / 128) + ";\n"; });
+  }
+  if (choose) out += "    } else {\n";
+  if (choose || kernel_.length > kept) {
+    out += each(
+        [](const Part&) { return "    $T $acc[8];\n    WHOLLY\n    for (i64 b = 0; b < 8; b++) $acc[b] = $start;\n"; });
+    out += "    for (i64 at = 0; at + 128 <= count; at += 128) {\n" + group;
+    out += each([](const Part&) { return "      $acc[at >> 7] = " + eight("g_$acc") + ";\n"; }) + "    }\n";
+    if (ends) out += each([](const Part&) { return "    if (count < 1024) $acc[count >> 7] = last_$acc;\n"; });
+    out += each([](const Part&) { return "    all_$acc = " + eight("$acc") + ";\n"; });
+  }
+  if (choose) out += "    }\n";
+  return out + each([](const Part&) { return "    *($E*)$slot = $lanes(all_$acc);\n"; });
+}
+
 std::string ReductionPrinter::groups(const std::string& element) {
   constexpr int kLongest = 12;  // lines of text: more are not worth a second copy,
-  constexpr int kShort = 3;     // nor as many as these eight times unrolled
+  constexpr int kShort = 3;     // nor as many as these one more for long rows
   const auto lines = std::count(element.begin(), element.end(), '\n');
   if (!vector_ || lines > kLongest || element.find("RARELY") != std::string::npos) return "";
   bool trees = false, other = false;
@@ -125,15 +163,33 @@ std::string ReductionPrinter::groups(const std::string& element) {
   if (other || pass_.reductions.empty()) return "";
   // Products are not worth a second form for long rows, nor vectors of 64-bit lanes, which are several registers each,
   // one for short rows that is all in registers.
-  auto narrow = [&](const Reduction& r) { return traits(pass_.nodes[size_t(r.value[0])].type).bits <= 32; };
+  auto narrow_sum = [&](const Reduction& r) {
+    return r.combine == Combine::Add && traits(pass_.nodes[size_t(r.value[0])].type).bits <= 32;
+  };
   auto product = [](const Reduction& r) { return r.combine == Combine::Mul; };
   blocked_ = trees && lines <= kShort && std::ranges::none_of(pass_.reductions, product);
-  unrolled_ = blocked_ && std::ranges::all_of(pass_.reductions, narrow);
+  narrow_ = blocked_ && std::ranges::all_of(pass_.reductions, narrow_sum);
   // What rows are known to be takes the other cases with it.
   const bool short_rows = kernel_.length > 0 && kernel_.length <= 1024 && !kernel_.across;
   const bool long_rows = kernel_.length > 1024 && kernel_.length <= 65536 && !kernel_.across;
   if (trees && long_rows) return "";
   complete_ = !trees || short_rows;
+  const std::string ends = body_.ends_nowhere() ? "" : "        if (RARELY(left < 16)) $e = $present;\n";
+  const std::string group =
+      each([](const Part&) { return "      $T g_$acc[8];\n"; }) +
+      "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n" + element +
+      each([](const Part&) { return "        g_$acc[u] = $value;\n"; }) + "      }\n";
+  // The group that is not whole.
+  const std::string last =
+      each([](const Part&) {
+        return "      $T g_$acc[8];\n      WHOLLY\n      for (i64 u = 0; u < 8; u++) g_$acc[u] = $start;\n";
+      }) +
+      "      for (i64 i = count & ~127l; i < count; i += 16) {\n        const i64 left = count - i;\n" + element +
+      each([&](const Part&) { return "        $T $e = $value;\n" + ends + "        g_$acc[i >> 4 & 7] = $e;\n"; }) +
+      "      }\n";
+  std::string out = complete_ ? "  {\n" : "  if (count <= 1024) {\n";
+  const std::string close = complete_ ? "  }\n" : "    return;\n  }\n";
+  if (narrow_) return out + narrow_trees(group, last) + close;
   // What becomes of a group's eight values.
   auto fold_group = [&](const char* to) {
     return each([&](const Part& p) -> std::string {
@@ -143,53 +199,18 @@ std::string ReductionPrinter::groups(const std::string& element) {
                          : "");
     });
   };
-  const std::string ends = body_.ends_nowhere() ? "" : "        if (RARELY(left < 16)) $e = $present;\n";
-  // The group that is not whole.
-  auto last_group = [&] {
-    std::string last = "    if (count & 127) {\n";
-    last += each([](const Part&) {
-      return "      $T g_$acc[8];\n      WHOLLY\n      for (i64 u = 0; u < 8; u++) g_$acc[u] = $start;\n";
-    });
-    last += "      for (i64 i = count & ~127l; i < count; i += 16) {\n        const i64 left = count - i;\n" + element;
-    last +=
-        each([&](const Part&) { return "        $T $e = $value;\n" + ends + "        g_$acc[i >> 4 & 7] = $e;\n"; });
-    last += "      }\n";
-    if (unrolled_)
-      last +=
-          fold_group("const $T last_$acc") + each([](const Part& p) {
-            return p.form == Form::Tree
-                       ? "      WHOLLY\n      for (i64 b = 0; b < 8; b++) if (b == count >> 7) $acc[b] = last_$acc;\n"
-                       : "";
-          });
-    else
-      last += fold_group("$acc[count >> 7]");
-    last += "    }\n";
-    return last;
-  };
-  std::string out = complete_ ? "  {\n" : "  if (count <= 1024) {\n";
   out += each([&](const Part& p) -> std::string {
     if (p.form == Form::Tree) return "    $T $acc[8];\n";
     return std::string("    $T $acc = $start;\n") + (p.is_float ? "    $M nan_$acc = {0};\n" : "");
   });
-  if (unrolled_) {
-    // Missing groups are neutral, so that the tree stays in registers.
-    out += "    WHOLLY\n    for (i64 b = 0; b < 8; b++) {\n      const i64 at = 128 * b;\n";
-    out += each([](const Part& p) { return p.form == Form::Tree ? "      $acc[b] = $start;\n" : ""; });
-    out += "      if (at + 128 > count) continue;\n";
-  } else {
-    out += "    for (i64 at = 0; at + 128 <= count; at += 128) {\n";
-  }
-  out += each([](const Part&) { return "      $T g_$acc[8];\n"; });
-  out += "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n" + element;
-  out += each([](const Part&) { return "        g_$acc[u] = $value;\n"; }) + "      }\n";
-  out += fold_group(unrolled_ ? "$acc[b]" : "$acc[at >> 7]") + "    }\n";
-  if (!(body_.ends_nowhere() && kernel_.whole(128))) out += last_group();
+  out += "    for (i64 at = 0; at + 128 <= count; at += 128) {\n" + group + fold_group("$acc[at >> 7]") + "    }\n";
+  if (!(body_.ends_nowhere() && kernel_.whole(128)))
+    out += "    if (count & 127) {\n" + last + fold_group("$acc[count >> 7]") + "    }\n";
   out += each([&](const Part& p) -> std::string {
-    if (p.form == Form::Tree && unrolled_) return "    *($E*)$slot = $lanes(" + eight("$acc") + ");\n";
     if (p.form == Form::Tree) return "    *($E*)$slot = $fold($acc, (count + 127) >> 7);\n";
     return p.is_float ? "    *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n" : "    *($E*)$slot = $fold($acc);\n";
   });
-  return out + (complete_ ? "  }\n" : "    return;\n  }\n");
+  return out + close;
 }
 
 std::string ReductionPrinter::before() {

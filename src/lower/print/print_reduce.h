@@ -38,6 +38,8 @@ class ReductionPrinter {
   std::vector<Part> parts(size_t k);
   template <class F>
   std::string each(F text);
+  // groups() of sums of narrow values; group: what reads one from `at` on, last: the one that is not whole.
+  std::string narrow_trees(const std::string& group, const std::string& last);
   // `value` in the lanes that the row has, `other` beyond.
   std::string present(DType t, const std::string& value, const std::string& other);
 
@@ -47,7 +49,7 @@ class ReductionPrinter {
   bool vector_;
   Needs& needs_;
   std::vector<std::string> names_;
-  bool blocked_ = false, unrolled_ = false, complete_ = false;
+  bool blocked_ = false, narrow_ = false, complete_ = false;
 };
 
 }  // namespace strata::lower
