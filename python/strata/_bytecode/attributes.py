@@ -43,7 +43,7 @@ class Attributes:
         if isinstance(obj, type):
             return self.class_attribute(obj, name)
         if isinstance(obj, Generator):
-            raise Break(f"a generator's {name}")
+            return self.generator_attribute(obj, name)
         if isinstance(obj, types.MethodType):
             return self.native(getattr, obj, name) if name in ("__self__", "__func__", "__name__", "__doc__") else self.getattr(obj.__func__, name)
         if isinstance(obj, types.FunctionType) or values.is_partial(obj):
@@ -140,8 +140,8 @@ class Attributes:
             return self.call(get, (found, obj, kind), {})
         raise Break(f"an attribute by a {type(found).__name__}")
 
-    def bound(self, obj: Any, kind: type, name: str, found: Any) -> Any:
-        """A class's attribute as its instance, or the class itself (obj None), gives it."""
+    def bound(self, obj: Any, kind: type, name: str, found: Any, owner: type | None = None) -> Any:
+        """A class's attribute as its instance, or the class itself (obj None), gives it. owner: where it lies, else the first that has it."""
         if isinstance(found, types.FunctionType):
             return found if obj is None else types.MethodType(found, obj)
         if isinstance(found, staticmethod):
@@ -165,7 +165,7 @@ class Attributes:
             if obj is None and isinstance(found, (property, *_C_DESCRIPTORS, *values.BUILTIN_FUNCTIONS)):
                 return found
             raise Break(f"an attribute by a {type(found).__name__}")
-        owner = next(base for base in kind.__mro__ if name in base.__dict__)
+        owner = owner or next(base for base in kind.__mro__ if name in base.__dict__)
         return self.load(found, const(owner).attr("__dict__").item(name))
 
     def missing(self, obj: Any, name: str) -> Any:
@@ -232,7 +232,7 @@ class Attributes:
                     return self.call(found.fget, (obj,), {})
                 if isinstance(found, values.BUILTIN_FUNCTIONS):
                     return self.native(getattr, proxy, name)
-                return self.bound(None if obj is kind else obj, kind, name, found)
+                return self.bound(None if obj is kind else obj, kind, name, found, base)
         return self.native(getattr, proxy, name)
 
     # ---- tensors

@@ -6,6 +6,7 @@ import collections
 import contextlib
 import functools
 import math
+import operator
 import types
 
 from strata import _C
@@ -15,6 +16,7 @@ from .attributes import is_optimized
 from .decode import line_of, place, reads_its_frame
 from .derived import base_of
 from .frame import bind, frame_of
+from .generators import GeneratorMethod
 from .guards import class_lookup
 from .reasons import Break
 from .sizes import Sizes, Sym, concrete, has_sym, settled, stand_in
@@ -58,6 +60,11 @@ class Calls:
             return self.construct(function, args, kwargs, f)
         if isinstance(function, values.BUILTIN_FUNCTIONS):
             return self.call_builtin(function, args, kwargs)
+        if type(function) is GeneratorMethod:
+            return self.call_generator(function, args, kwargs)
+        if type(function) is operator.itemgetter:
+            found = tuple(self.getitem(args[0], key) for key in function.__reduce__()[1])
+            return found if len(found) > 1 else found[0]
         if values.is_partial(function):
             given = self.getattr(function, "keywords")
             return self.call(self.getattr(function, "func"), (*self.getattr(function, "args"), *args), {**given, **kwargs}, f)
@@ -338,6 +345,10 @@ class Calls:
             owner, args, kwargs = settled((owner, args, kwargs))
             if type(getattr(function, "__self__", None)) is Sym:
                 function = getattr(owner, name)
+        if name == "__getitem__" and isinstance(owner, dict) and self.hash_is_native(args[-1]):
+            found = self.missing_item(owner, args[-1])
+            if found is not NotImplemented:
+                return found
         if name in natives.BY_KEY and args and isinstance(owner, (dict, set)):
             keys = args[1:2] if args[0] is owner else args[0:1]
             if not all(self.hash_is_native(k) for k in keys):
@@ -384,6 +395,8 @@ class Calls:
     def call_module(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         if is_optimized(module):
             return self.call_module(self.original(module), args, kwargs)
+        if id(module) in self.fresh_objects and natives.is_whole(module):
+            return self.call_operator(module, args, kwargs)
         if self.is_outside(module) and natives.is_whole(module) and not self.touched(module):
             self.guards.add("watch", None, self.watched(module))
             return self.call_operator(module, args, kwargs)

@@ -10,7 +10,7 @@ from . import natives, values
 from .derived import base_of
 from .guards import class_lookup
 from .reasons import Break
-from .sizes import stand_in
+from .sizes import settled, stand_in
 from .values import Generator
 
 TYPE_CHECKING = False
@@ -39,6 +39,8 @@ class Classes:
             return types.GeneratorType if isinstance(args[0], Generator) else type(stand_in(args[0]))
         if natives.is_builtin_class(kind):
             return natives.call(self, kind, args, kwargs)
+        if issubclass(kind, strata.nn.Module) and kind.__module__.startswith("strata.nn."):
+            return self.new_module(kind, args, kwargs)
         if natives.is_mode(kind) or kind.__module__.startswith("strata") and not natives.is_inlined(kind.__module__):
             return natives.construct(self, kind, args, kwargs)
         if values.is_enum(next(iter(kind.__dict__.get("_member_map_", {}).values()), None)):
@@ -78,6 +80,24 @@ class Classes:
             self.call(init, (made, *args), kwargs)
         elif args or kwargs:
             self.native(kind, *args, **kwargs)
+        return made
+
+    def new_module(self, kind: type, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """One of strata's modules that holds no tensors: activations, losses, dropout."""
+        for value in (*args, *kwargs.values()):
+            if values.has_python_method(type(value), values.DUNDERS) or values.is_tensor(value) or values.is_module(value):
+                raise Break(f"a {kind.__name__} is made of a {type(value).__name__}", "make it outside of what is compiled")
+        args, kwargs = settled((args, kwargs))
+        try:
+            made = self.library.call(kind, args, kwargs)
+        except Exception as error:
+            raise self.wrap_error(error) from None
+        held = (made._parameters, made._buffers, made._modules)
+        if any(value is not None for registry in held for value in registry.values()):
+            raise Break(f"a {kind.__name__} is made", "make modules with parameters outside of what is compiled")
+        self.library.kinds((kind,))
+        self.fresh_objects.add(id(made))
+        self.keep.append(made)
         return made
 
     def fresh_instance(self, kind: type) -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _BASES = (collections.OrderedDict, dict, list)
 # Overridden, these are called by native code of the base.
-_OUT_OF_REACH = ("__new__", "__getattribute__", "__iter__", "__len__", "__missing__", "keys", "items", "values", "__reversed__")
+_OUT_OF_REACH = ("__new__", "__getattribute__", "__iter__", "__len__", "keys", "items", "values", "__reversed__")
 # What native methods of an OrderedDict call of its class.
 _CALLED = ("__setitem__", "__getitem__", "__delitem__", "__contains__", "pop", "update", "setdefault", "__eq__", "copy", "__init__")
 _RAW = frozenset(
@@ -96,6 +96,22 @@ class Derived:
         if name in ("copy", "fromkeys") and base is collections.OrderedDict:
             raise Break(f"OrderedDict.{name} of a {type(owner).__name__}")
         return NotImplemented
+
+    def missing_item(self, held: dict, key: Any) -> Any:
+        """What the container's class gives for a key that is not there; NotImplemented where the key is there, or the class says nothing."""
+        if dict.__contains__(held, key):
+            return NotImplemented
+        if type(held) is collections.defaultdict:
+            if held.default_factory is None:
+                return NotImplemented
+            found = self.call(held.default_factory, (), {})
+            dict.__setitem__(held, key, found)
+            return found
+        method = class_lookup(type(held), "__missing__")
+        if method is None:
+            return NotImplemented
+        self.guard_class(type(held), "__missing__", method)
+        return self.call(method, (held, key), {})
 
     def emptied(self, kind: type) -> bool:
         """Whether making one runs no code but that of the base."""

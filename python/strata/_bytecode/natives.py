@@ -133,8 +133,12 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         made = object()
         tracer.keep.append(made)
         return made
-    if function is collections.defaultdict and len(args) == 1 and args[0] in (list, dict, set, int, float):
-        return collections.defaultdict(args[0])
+    if function is collections.defaultdict and (not args or callable(args[0]) or args[0] is None):
+        made = collections.defaultdict(*args[:1])
+        dict.update(made, _structure(tracer, dict, args[1:], kwargs))
+        return made
+    if function == itertools.chain.from_iterable:  # a new object at each look
+        return tracer.call(polyfills.from_iterable, args, kwargs)
     if function in _STATE_READS:
         return tracer.native(function, *args, **kwargs)
     if has_sym(args) and function in _OF_NUMBERS:
@@ -418,6 +422,7 @@ def _special() -> dict[int, Callable]:
         functools.reduce: _by(polyfills.reduce), iter: lambda tracer, args, kwargs, f: tracer.iter(*args),
         issubclass: lambda tracer, args, kwargs, f: tracer.native(issubclass, *args),
         _C.tensor: _factory(_C.tensor), _C.as_tensor: _factory(_C.as_tensor),
+        collections._count_elements: _by(polyfills.count_elements),
         id: _refused("id() of an object"), input: _refused("input()"), open: _refused("open()"),
         hash: _refused("hash() of an object"),
     }  # fmt: skip

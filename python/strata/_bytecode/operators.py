@@ -3,6 +3,7 @@ methods of the program's classes, which are executed."""
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from collections.abc import Mapping, Sequence
@@ -149,6 +150,10 @@ class Operators:
             return self.call(method, (obj, key), {})
         if isinstance(obj, dict) and not self.hash_is_native(key):
             raise Break(f"a {type(key).__name__} as a key")
+        if isinstance(obj, dict) and type(obj) not in (dict, collections.OrderedDict) and (self.is_native(obj) or self.held_base(obj) is not None):
+            found = self.missing_item(obj, key)
+            if found is not NotImplemented:
+                return found
         if isinstance(obj, type):
             return self.native(operator.getitem, obj, key)
         if not self.is_native(obj) and not isinstance(obj, tuple) and self.held_base(obj) is None:
@@ -216,24 +221,6 @@ class Operators:
             if isinstance(stop.error, StopIteration):
                 return False, stop.error.value
             raise
-
-    def resume(self, generator: Generator, sent: Any = None) -> tuple[bool, Any]:
-        """(whether there is another value, that or what the generator returned)"""
-        frame = generator.frame
-        if frame.done:
-            return False, None
-        if generator.started:
-            frame.stack.append(sent)
-        generator.started = True
-        try:
-            value, yielded = self.run_frame(frame)
-        except self.errors as stop:
-            if isinstance(stop.error, StopIteration):
-                error = RuntimeError("generator raised StopIteration")
-                error.__cause__ = error.__context__ = stop.error
-                raise self.wrap_error(error) from None
-            raise
-        return yielded, value
 
     def listed(self, value: Any) -> list:
         """All values of an iterable."""

@@ -65,3 +65,13 @@ def best(largest: bool, items: list, key: Callable) -> Any:
         if (value > at) if largest else (value < at):
             found, at = item, value
     return found
+
+
+def count_elements(mapping: dict, iterable: Iterable) -> None:
+    for element in iterable:
+        mapping[element] = mapping.get(element, 0) + 1
+
+
+def from_iterable(iterables: Iterable) -> Iterator:
+    for iterable in iterables:
+        yield from iterable

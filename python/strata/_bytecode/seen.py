@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import strata
 from strata._graph_form import same_constant
 
 from .reasons import Fixed, SizeViolation
@@ -63,7 +64,7 @@ class Seen:
                 before[i] = _VARIES
         if self.off or self.dynamic is False:
             return []
-        parameter = type(t).__name__ == "Parameter"
+        parameter = isinstance(t, strata.nn.Parameter)
         found = []
         for i, n in enumerate(shape):
             kind = marks[i].kind if i in marks else ""

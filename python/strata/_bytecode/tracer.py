@@ -14,6 +14,7 @@ from .calls import Calls
 from .classes import Classes
 from .derived import Derived, base_of, raw
 from .frame import UNBOUND, Frame
+from .generators import Generators
 from .guards import GuardList, global_state, tensor_spec
 from .library import Library
 from .operators import Operators
@@ -40,7 +41,7 @@ class Raised(Exception):
         self.error = error
 
 
-class Tracer(Attributes, Calls, Classes, Operators, Derived):
+class Tracer(Attributes, Calls, Classes, Operators, Derived, Generators):
     """stop_at: the number of the outermost frame's step before which the capture ends, if it must. seen: which sizes and ints become
     symbols; program: what is done with them, where it is recorded."""
 

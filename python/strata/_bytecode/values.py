@@ -56,7 +56,15 @@ def out_tensors(kwargs: dict[str, Any]) -> list:
 def is_plain_tensor(value: Any) -> bool:
     """Of no class of the program's own."""
     kind = type(value)
-    return kind is strata.Tensor or kind.__module__ == "strata.nn.parameter"
+    return kind is strata.Tensor or kind.__module__ == "strata.nn.parameter" or _is_parameter_class(kind)
+
+
+def _is_parameter_class(kind: type) -> bool:
+    """A class of parameters of the program's, whose operators are those of tensors."""
+    if not issubclass(kind, strata.nn.Parameter):
+        return False
+    own = kind.__mro__[: kind.__mro__.index(strata.nn.Parameter)]
+    return not any(name in base.__dict__ for base in own for name in ("__torch_function__", "__torch_dispatch__", "__getattribute__", "__getattr__"))
 
 
 def is_enum(value: Any) -> bool:

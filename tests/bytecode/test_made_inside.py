@@ -1,0 +1,255 @@
+"""What a captured function makes and uses up: generators that are sent to, counters, dicts that make what is missing, modules that
+hold no tensors, and parameters of classes of one's own."""
+
+import collections
+
+import pytest
+import strata
+from both import same
+from strata import nn
+
+
+def t():
+    return strata.arange(4.0)
+
+
+def whole(*functions):
+    """Each is one graph, and does what it does as it is."""
+
+    def scenario(n):
+        for f in functions:
+            n.call(n.compile(f), t())
+
+    assert not same(scenario)
+
+
+def test_send():
+    def echo(x):
+        def g():
+            given = yield x
+            while given is not None:
+                given = yield given * 2
+            return "end"
+
+        it = g()
+        first, second, third = next(it), it.send(x + 1), it.send(x)
+        try:
+            it.send(None)
+        except StopIteration as stop:
+            return first, second, third, stop.value
+
+    def too_early(x):
+        def g():
+            yield x
+
+        try:
+            g().send(x)
+        except TypeError as error:
+            return x, str(error)
+
+    def through(x):
+        def inner():
+            given = yield 1
+            return given * 3
+
+        def outer():
+            found = yield from inner()
+            yield found + 1
+
+        it = outer()
+        return next(it), it.send(x)
+
+    whole(echo, too_early, through)
+
+
+def test_throw_and_close():
+    def caught(x):
+        def g():
+            try:
+                yield x
+            except ValueError as error:
+                x2 = x * len(str(error))
+            yield x2
+
+        it = g()
+        next(it)
+        return it.throw(ValueError("abc"))
+
+    def passed_on(x):
+        def g():
+            yield x
+            yield x + 1
+
+        it = g()
+        next(it)
+        try:
+            it.throw(KeyError)
+        except KeyError:
+            return x, next(it, "done")
+
+    def closed(x):
+        log = []
+
+        def g():
+            try:
+                yield x
+            finally:
+                log.append("closed")
+
+        it = g()
+        first = next(it)
+        it.close()
+        it.close()
+        return first, log, list(it)
+
+    def never_begun(x):
+        def g():
+            yield x
+
+        it = g()
+        it.close()
+        return x, list(it)
+
+    def refuses(x):
+        def g():
+            while True:
+                try:
+                    yield x
+                except GeneratorExit:
+                    yield x + 1
+                    return
+
+        it = g()
+        next(it)
+        try:
+            it.close()
+        except RuntimeError as error:
+            return x, str(error), list(it)
+
+    whole(caught, passed_on, closed, never_begun, refuses)
+
+
+def test_a_throw_into_a_generator_that_waits_for_another_breaks():
+    def f(x):
+        def inner():
+            try:
+                yield x
+            except ValueError:
+                yield x * 2
+
+        def outer():
+            yield from inner()
+
+        it = outer()
+        next(it)
+        found = it.throw(ValueError())
+        return found, list(it)
+
+    assert same(lambda n: n.call(n.compile(f), t()))
+
+
+def test_dicts_that_make_what_is_missing():
+    outside = collections.defaultdict(lambda: 2.0, a=1.0)
+
+    class Lengths(dict):
+        def __missing__(self, key):
+            self[key] = len(key)
+            return self[key]
+
+    lengths = Lengths(a=10)
+
+    def lists(x):
+        d = collections.defaultdict(list, {"k": [1]})
+        d["a"].append(x)
+        d["a"].append(x * 2)
+        return d, d["none"], d.get("never"), "never" in d
+
+    def functions(x):
+        d = collections.defaultdict(lambda: x + 1)
+        d["a"] += x
+        return d["a"], d["b"], sorted(d)
+
+    def from_outside(x):
+        return x * outside["a"] + outside["b"]
+
+    def without_factory(x):
+        d = collections.defaultdict()
+        d["a"] = x
+        try:
+            d["b"]
+        except KeyError as error:
+            return d["a"], str(error)
+
+    def classes(x):
+        return x * lengths["a"] + lengths["four"], lengths.get("five")
+
+    def scenario(n):
+        for f in (lists, functions, from_outside, without_factory, classes):
+            n.call(n.compile(f), t())
+        n.say(sorted(outside.items()), sorted(lengths.items()))
+        outside.pop("b", None), lengths.pop("four", None)
+
+    assert not same(scenario)
+
+
+def test_counters():
+    def counts(x):
+        c = collections.Counter("abca")
+        c.update(["b", "b"])
+        c["d"] += 2
+        c.subtract(a=1)
+        return x * c["b"] + c["nothing"], sorted(c.items()), c.most_common(), sum(c.values()), list(c.elements())
+
+    whole(counts)
+
+
+def test_modules_without_tensors():
+    weights = nn.Parameter(strata.ones(4))
+
+    def activations(x):
+        return nn.ReLU()(x) + nn.Softmax(dim=-1)(x) + nn.Dropout(0.5)(x) + nn.LeakyReLU(negative_slope=0.3)(x - 2)
+
+    def losses(x):
+        loss = nn.MSELoss(reduction="sum")
+        return loss(x * weights, x) + nn.CrossEntropyLoss(label_smoothing=0.1)(x[None], strata.tensor([1]))
+
+    def handed_out(x):
+        act = nn.GELU()
+        return act(x), act
+
+    whole(activations, losses, handed_out)
+
+
+def test_modules_with_parameters_break():
+    def f(x):
+        strata.manual_seed(0)
+        return nn.Linear(4, 2)(x)
+
+    assert same(lambda n: n.call(n.compile(f), t()))
+
+
+def test_a_module_class_that_is_replaced_is_seen(monkeypatch):
+    compiled = strata.compile(lambda x: nn.ReLU()(x - 1))
+    compiled(t())
+    monkeypatch.setattr(nn.ReLU, "forward", lambda self, x: x * 7)
+    assert strata.equal(compiled(t()), (t() - 1) * 7)
+
+
+class Scale(nn.Parameter):
+    def twice(self):
+        return self * 2
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_parameters_of_a_class_of_ones_own(grad):
+    p = Scale(strata.arange(4.0), requires_grad=grad)
+
+    def f(x):
+        return (x * p + p.twice()).sum(), type(p).__name__
+
+    compiled = strata.compile(f, fullgraph=True)
+    found, want = compiled(t()), f(t())
+    assert strata.equal(found[0], want[0]) and found[1] == "Scale"
+    if grad:
+        a, b = (strata.autograd.grad(v[0], p)[0] for v in (found, want))
+        assert strata.equal(a, b)
