@@ -79,6 +79,37 @@ void scan_block(const Block& b) {
   std::copy_n(local, b.width, total);
 }
 
+// Some lines along memory, `apart` elements from each other, side by side: each is a chain of operations that wait for
+// each other.
+constexpr int64_t kBeside = 4;
+template <class T, class Op>
+void scan_beside(const void* from, void* to, int64_t length, int64_t apart) {
+  T before[kBeside], local[kBeside];
+  for (int64_t first = 0; first < length; first += kScanBlock) {
+    const T* in = static_cast<const T*>(from) + first;
+    T* out = static_cast<T*>(to) + first;
+    const int64_t n = std::min(kScanBlock, length - first);
+    auto row = [&](int64_t i, bool begins) {
+      for (int64_t c = 0; c < kBeside; ++c) {
+        const T value = in[i + c * apart];
+        local[c] = begins ? value : Op::of(local[c], value);
+        out[i + c * apart] = first ? Op::of(before[c], local[c]) : local[c];
+      }
+    };
+    row(0, true);
+    for (int64_t i = 1; i < n; ++i) row(i, false);
+    for (int64_t c = 0; c < kBeside; ++c) before[c] = first ? Op::of(before[c], local[c]) : local[c];
+  }
+}
+using BesideFn = void (*)(const void* from, void* to, int64_t length, int64_t apart);
+
+struct ScanFns {
+  BlockFn block;
+  BesideFn beside;
+};
+template <class T, class Op>
+constexpr ScanFns kScan = {scan_block<T, Op>, scan_beside<T, Op>};
+
 struct Sum {
   template <class T>
   static T of(T a, T b) {
@@ -94,25 +125,25 @@ struct Product {
 
 // Signed integers have the bits of unsigned ones.
 template <class Op>
-BlockFn block_fn(DType t) {
+ScanFns scan_fns(DType t) {
   switch (t) {
     case DType::Bool:
-      return scan_block<bool, Op>;
+      return kScan<bool, Op>;
     case DType::C64:
-      return scan_block<std::complex<float>, Op>;
+      return kScan<std::complex<float>, Op>;
     case DType::C128:
-      return scan_block<std::complex<double>, Op>;
+      return kScan<std::complex<double>, Op>;
     case DType::F32:
-      return scan_block<float, Op>;
+      return kScan<float, Op>;
     case DType::F64:
-      return scan_block<double, Op>;
+      return kScan<double, Op>;
     default:
-      return visit_width(itemsize(t), [](auto tag) -> BlockFn {
+      return visit_width(itemsize(t), [](auto tag) -> ScanFns {
         using T = typename decltype(tag)::type;
         if constexpr (std::is_integral_v<T>)
-          return scan_block<T, Op>;
+          return kScan<T, Op>;
         else
-          return nullptr;
+          return {};
       });
   }
 }
@@ -169,11 +200,24 @@ void scan_turned(const char* in, char* out, const Scan& s, int64_t item, BlockFn
   });
 }
 
-void scan_tensor(const Tensor& in, const Tensor& out, int64_t dim, BlockFn block) {
+// Lines along memory, some at a time.
+void scan_along(const char* in, char* out, const Scan& s, int64_t item, const ScanFns& fns) {
+  const int64_t line = s.length * item, groups = s.outer / kBeside;
+  parallel_for(0, groups, std::max<int64_t>(1, 16384 / (kBeside * s.length)), [&](int64_t b, int64_t e) {
+    for (int64_t i = b; i < e; ++i) fns.beside(in + i * kBeside * line, out + i * kBeside * line, s.length, s.length);
+  });
+  for (int64_t o = groups * kBeside; o < s.outer; ++o) scan_lines(in + o * line, out + o * line, s, 1, item, fns.block);
+}
+
+void scan_tensor(const Tensor& in, const Tensor& out, int64_t dim, const ScanFns& fns) {
+  constexpr int64_t kShort = 32;  // elements of a line, fewer of which are better turned
+  const BlockFn block = fns.block;
   const Scan s(in, dim);
   const int64_t item = itemsize(in.dtype());
   const char* from = in.bytes();
   char* to = out.bytes();
+  if (s.inner == 1 && s.length >= kShort && s.outer >= kBeside * num_threads())
+    return scan_along(from, to, s, item, fns);
   if (s.inner == 1 && s.length <= kScanBlock && s.outer >= 16 && item <= 8)
     return scan_turned(from, to, s, item, block);
   if (s.outer * s.inner < num_threads() && s.inner == 1 && s.length > 16 * kScanBlock) {
@@ -207,7 +251,7 @@ void scan(const Tensor& out, const Tensor& self, int64_t dim, Lines lines) {
 template <class Op>
 void cumulated(const Tensor& out, const Tensor& self, int64_t dim) {
   scan(out, self, dim,
-       [](const Tensor& in, const Tensor& to, int64_t dim) { scan_tensor(in, to, dim, block_fn<Op>(in.dtype())); });
+       [](const Tensor& in, const Tensor& to, int64_t dim) { scan_tensor(in, to, dim, scan_fns<Op>(in.dtype())); });
 }
 
 // out= decides the dtype of the computation where dtype does not.
