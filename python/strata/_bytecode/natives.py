@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 # What of strata works on its arguments alone, and is recorded as it runs.
 _OPERATOR_HOMES = (
     "strata.functional", "strata.nn.functional", "strata._composed", "strata.special", "strata.linalg", "strata.fft",
-    "strata._numeric", "strata._lowrank", "strata._tensor", "strata.nn._ops", "strata.nn._reduction",
+    "strata._foreach", "strata._numeric", "strata._lowrank", "strata._tensor", "strata.nn._ops", "strata.nn._reduction",
 )  # fmt: skip
 # What of strata is executed as the program's own functions are.
 _INLINE_HOMES = (
-    "strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills",
+    "strata._checks", "strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills",
     "strata._scans", "strata.utils._pytree", "strata._custom_op", "strata.jit._script",
 )  # fmt: skip
 _DENIED = frozenset(
