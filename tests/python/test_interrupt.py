@@ -76,12 +76,13 @@ def test_a_long_sort_ends_before_its_results_are_written(threads):
 
 
 def test_an_error_of_a_worker_ends_the_operator():
+    before = strata.get_num_threads()
     strata.set_num_threads(2)
     try:
         with pytest.raises(IndexError):
             strata.zeros(10)[strata.full((1 << 20,), 99)]
     finally:
-        strata.set_num_threads(1)
+        strata.set_num_threads(before)
 
 
 def test_repeated_places_are_filled_once():
