@@ -1,10 +1,14 @@
-"""Which implementation of scaled_dot_product_attention PyTorch should choose. There is one here."""
+"""Which implementation of scaled_dot_product_attention PyTorch should choose. There is one here.
+
+bias: causal masks that know their corner. flex_attention: attention with scores that a function changes.
+"""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from enum import IntEnum
 
+from strata import _lazy
 from strata._device_words import attention_backends
 
 TYPE_CHECKING = False
@@ -12,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
+__getattr__, __dir__ = _lazy.of(globals(), parts="bias flex_attention")
 
 
 SDPBackend = IntEnum(
