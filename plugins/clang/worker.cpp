@@ -168,6 +168,7 @@ std::optional<llvm::SmallVector<char, 0>> Worker::attempt(llvm::StringRef text, 
   Errors errors;
   std::string back_end;
   llvm::LLVMContext context;
+  context.setDiscardValueNames(true);  // nobody reads the text of what is compiled
   context.setDiagnosticHandler(std::make_unique<BackEndErrors>(back_end));
   std::unique_ptr<llvm::Module> module;
   {
