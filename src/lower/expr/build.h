@@ -2,6 +2,7 @@
 // takes complex values apart. One builder makes one kernel. For lower/ only; others call build_kernel.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ class Builder {
   int condition(const Value& v);         // as a Bool node
   Value select(int condition, const Value& a, const Value& b, Op op = Op::Select);
   Value binary(const std::string& op, const Value& a, const Value& b);
+  std::optional<uint64_t> largest(int v) const;
   Value shift(const std::string& op, const Value& a, const Value& b);
   Value unary(const std::string& op, const Value& a);
   Value apply(const Function& f, const std::vector<Value>& args);

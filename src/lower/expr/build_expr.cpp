@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "lower/expr/build.h"
 #include "lower/expr/types.h"
@@ -154,6 +155,19 @@ Value Builder::binary(const std::string& op, const Value& a, const Value& b) {
   return real(g.bin(op_of(op), x, y));
 }
 
+// The largest value that an integer can have by what made it from constants, where that is plain.
+std::optional<uint64_t> Builder::largest(int v) const {
+  const Node& n = g.node(v);
+  if (n.op == Op::Const) return n.imm;
+  if (n.op == Op::And)
+    for (int a : {n.arg[0], n.arg[1]})
+      if (g.node(a).op == Op::Const) return g.node(a).imm;
+  if (n.op == Op::Convert && is_integral(g.type(n.arg[0]))) return largest(n.arg[0]);
+  if (n.op == Op::Sub && g.node(n.arg[0]).op == Op::Const)
+    if (const auto less = largest(n.arg[1]); less && *less <= g.node(n.arg[0]).imm) return g.node(n.arg[0]).imm;
+  return std::nullopt;
+}
+
 // Total: an amount outside [0, width) shifts everything out.
 Value Builder::shift(const std::string& op, const Value& a, const Value& b) {
   DType t = type_of(a), u = type_of(b);
@@ -164,13 +178,15 @@ Value Builder::shift(const std::string& op, const Value& a, const Value& b) {
     fail(nullptr, "operator '" + op + "' takes integers, got " + type_name(t) + " and " + type_name(u));
   int x = cast(a, t).re, y = cast(b, u).re, width = traits(t).bits;
   if (u == DType::Bool) y = convert(g, y, u = DType::I32);
+  const Op shifts = op == "<<" ? Op::Shl : Op::Shr;
+  if (const auto most = largest(y); most && *most < uint64_t(width)) return real(g.bin(shifts, x, convert(g, y, t)));
   int inside = g.compare(Op::Lt, y, g.integer(u, width));
   if (traits(u).kind == DKind::Signed)
     inside = g.op(Op::And, DType::Bool, inside, g.compare(Op::Ge, y, g.integer(u, 0)));
   int amount = convert(g, g.select(inside, y, g.integer(u, 0)), t);
   int out = g.integer(t, 0);
   if (op == ">>" && traits(t).kind == DKind::Signed) out = g.bin(Op::Shr, x, g.integer(t, width - 1));
-  return real(g.select(inside, g.bin(op == "<<" ? Op::Shl : Op::Shr, x, amount), out));
+  return real(g.select(inside, g.bin(shifts, x, amount), out));
 }
 
 Value Builder::unary(const std::string& op, const Value& a) {
