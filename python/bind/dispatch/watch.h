@@ -86,7 +86,9 @@ struct WatchFacts {
   std::vector<std::pair<PyObject*, TensorFacts>> tensors;
 
   explicit WatchFacts(PyObject* watch) {
-    const Own l(checked(PyObject_GetAttrString(watch, "lists"))), t(checked(PyObject_GetAttrString(watch, "tensors")));
+    static PyObject *const lists_name = PyUnicode_InternFromString("lists"), *const tensors_name =
+                                                                                 PyUnicode_InternFromString("tensors");
+    const Own l(checked(PyObject_GetAttr(watch, lists_name))), t(checked(PyObject_GetAttr(watch, tensors_name)));
     look_at_dicts(watch);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(l.get()); ++i) {
       PyObject* pair = PyList_GET_ITEM(l.get(), i);
@@ -128,7 +130,10 @@ struct WatchFacts {
            *class_list_ = nullptr;  // of the watch, which lives as long; sizes of later calls add to them
 
   void look_at_dicts(PyObject* watch) {
-    const Own d(checked(PyObject_GetAttrString(watch, "dicts"))), c(checked(PyObject_GetAttrString(watch, "classes")));
+    // Interned: Python's cache of attributes keeps names alive that it has seen.
+    static PyObject *const dicts_name = PyUnicode_InternFromString("dicts"), *const classes_name =
+                                                                                 PyUnicode_InternFromString("classes");
+    const Own d(checked(PyObject_GetAttr(watch, dicts_name))), c(checked(PyObject_GetAttr(watch, classes_name)));
     dict_list_ = d.get();
     class_list_ = c.get();
     static PyObject* const any = PyUnicode_InternFromString("__class__");

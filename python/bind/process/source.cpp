@@ -57,6 +57,13 @@ CodeSet* kept;
 using Executed = std::vector<std::pair<PyObject*, int>>;
 thread_local Executed* executed = nullptr;
 
+// What strata/_bytecode/emit.py calls the functions that it writes: a mark is of the line that called them, and they
+// can go.
+PyObject* stretch() {
+  static PyObject* const name = PyUnicode_InternFromString("<stretch>");
+  return name;
+}
+
 SourceMark take() {
   if (executed) {
     const auto& [code, position] = executed->front();
@@ -68,7 +75,7 @@ SourceMark take() {
   PyThreadState* state = _PyThreadState_UncheckedGet();  // of the thread that holds the lock, whichever it is
   if (!state || state->thread_id != PyThread_get_thread_ident()) return {};
   _PyInterpreterFrame* frame = state->cframe ? state->cframe->current_frame : nullptr;
-  while (frame && _PyFrame_IsIncomplete(frame)) frame = frame->previous;
+  while (frame && (_PyFrame_IsIncomplete(frame) || frame->f_code->co_name == stretch())) frame = frame->previous;
   if (!frame) return {};
   auto* code = reinterpret_cast<PyObject*>(frame->f_code);
   kept->keep(code);
@@ -78,6 +85,14 @@ SourceMark take() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   if (!frame) return {};
   auto* code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
+  while (reinterpret_cast<PyCodeObject*>(code)->co_name == stretch()) {
+    PyFrameObject* back = PyFrame_GetBack(frame);
+    if (!back) break;
+    Py_DECREF(frame);
+    Py_DECREF(code);
+    frame = back;
+    code = reinterpret_cast<PyObject*>(PyFrame_GetCode(frame));
+  }
   kept->keep(code);
   SourceMark mark{code, PyFrame_GetLasti(frame)};
   Py_DECREF(code);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import sys
 import types
 
 import strata
@@ -32,6 +33,9 @@ _ITERATORS = tuple(
     type(it)
     for it in (iter([]), iter(()), iter(range(0)), iter(range(1 << 70)), iter(""), zip(), enumerate([]), reversed([]))
 )
+
+
+_STRETCH = sys.intern("<stretch>")
 
 
 class Jump:
@@ -353,4 +357,6 @@ def function_of(lines: list[str], count: int, constants: dict[str, Any], graph: 
     text = f"def stretch({parameters}):\n" + "\n".join("    " + line for line in lines) + "\n"
     namespace = {**constants, "graph": graph}
     exec(compile(text, f"<compiled {name}>", "exec"), namespace)
-    return namespace["stretch"], text
+    made = namespace["stretch"]
+    made.__code__ = made.__code__.replace(co_name=_STRETCH)  # by which marks of lines know it (bind/process/source.cpp)
+    return made, text
