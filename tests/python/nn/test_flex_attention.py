@@ -9,7 +9,15 @@ import strata
 from strata.nn import functional as F
 from strata.nn.attention.bias import CausalBias, causal_lower_right, causal_upper_left
 from strata.nn.attention.flex_attention import (
-    AuxRequest, BlockMask, and_masks, create_block_mask, create_mask, flex_attention, noop_mask, or_masks)  # fmt: skip
+    AuxRequest,  # fmt: skip
+    BlockMask,
+    and_masks,
+    create_block_mask,
+    create_mask,
+    flex_attention,
+    noop_mask,
+    or_masks,
+)
 
 Q = strata.linspace(0, 1, 2 * 4 * 6 * 8).view(2, 4, 6, 8)
 K = strata.linspace(-1, 1, 2 * 4 * 6 * 8).view(2, 4, 6, 8).cos()
