@@ -68,8 +68,17 @@ def cpp_tests(build: Path, env: dict[str, str], every: bool) -> tuple[int, int]:
 
 
 def python_tests(args: argparse.Namespace, env: dict[str, str], rest: list[str]) -> tuple[int, int]:
-    where = ["tests/ops"] if args.sanitize else ["tests"]
-    chosen = rest if any(not r.startswith("-") for r in rest) else [*where, *rest]
+    chosen = any(not r.startswith("-") for r in rest)
+    if chosen or not args.all or args.sanitize:
+        where = [] if chosen else ["tests/ops"] if args.sanitize else ["tests"]
+        return pytest_run(args, env, [*where, *rest])
+    # All operators' kernels of an OpenCL platform that loads a library for each use up what a process may map (vm.max_map_count).
+    parts = (["tests", "--ignore=tests/device"], ["tests/device", "-k", "not opencl"], ["tests/device", "-k", "opencl"])
+    counts = [pytest_run(args, env, [*part, *rest]) for part in parts]
+    return sum(good for good, _ in counts), sum(bad for _, bad in counts)
+
+
+def pytest_run(args: argparse.Namespace, env: dict[str, str], chosen: list[str]) -> tuple[int, int]:
     # A sanitizer's report must not end in pytest's own capture.
     capture = ["--capture=sys"] if args.sanitize else []
     run = subprocess.Popen([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *capture, *chosen], cwd=ROOT, env=env,
@@ -82,7 +91,7 @@ def python_tests(args: argparse.Namespace, env: dict[str, str], rest: list[str])
     text = "".join(tail)
     good = int(m.group(1)) if (m := re.search(r"(\d+) passed", text)) else 0
     bad = sum(int(m) for m in re.findall(r"(\d+) (?:failed|error)", text))
-    if run.returncode != 0 and bad == 0:  # it died
+    if run.returncode not in (0, 5) and bad == 0:  # it died; 5: there is no such test here
         bad = 1
     return good, bad
 
