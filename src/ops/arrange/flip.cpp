@@ -50,7 +50,8 @@ Tensor flipud(const Tensor& self) {
 
 void flip(const Tensor& result, const Tensor& self, IntArrayRef dims) {
   DimVec wrapped;
-  for (int64_t d : dims) wrapped.push_back(wrap_dim(d, self.dim()));
+  for (int64_t d : dims)
+    if (self.dim() > 0) wrapped.push_back(wrap_dim(d, self.dim()));  // a number's only dim, 0 or -1, is none
   copy_values(result, backwards(self, wrapped));
 }
 
