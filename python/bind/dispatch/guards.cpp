@@ -153,7 +153,7 @@ struct Program {
         Own asked(checked(PyObject_CallNoArgs(PyTuple_GET_ITEM(s.object, 1))));
         if (asked.get() != Py_True) return false;
         _PyType_Lookup(type, PyTuple_GET_ITEM(s.object, 2));  // gives it a version
-        s.version = PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+        s.version = version_of(type);
         return true;
       }
       case kWatch:

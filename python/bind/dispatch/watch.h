@@ -73,9 +73,8 @@ inline void settle(PyObject* dict) {
 #endif
 }
 
-inline unsigned version_of(PyTypeObject* type) {
-  return PyType_HasFeature(type, Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
-}
+// 0 where the class has none. (Up to Python 3.12 a flag says so, too.)
+inline unsigned version_of(PyTypeObject* type) { return type->tp_version_tag; }
 
 // A guards.Watch, or a library.Library: dicts and classes by the version that they had when they were last looked
 // through.
