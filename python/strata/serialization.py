@@ -161,6 +161,12 @@ def load(
             raise TypeError("load: the file object gives text; open it in binary mode: open(path, 'rb')")
         source = bytes(source)
     place = _place(map_location)
+    if isinstance(place, _C.device) and place.type == "meta":
+        loaded = load(
+            f if path is not None else _file_of(source), "cpu", pickle_module, weights_only=weights_only,
+            mmap=mmap or (restricted and path is not None), **pickle_load_args,
+        )  # fmt: skip
+        return _without_data(loaded, {})
     if not restricted:
         head = source[:4] if isinstance(source, bytes) else _head(source)
         if head[:2] == b"PK" or head[:1] == b"\x80":
@@ -173,6 +179,33 @@ def load(
             raise
         refused = error
     return _read_restricted(source, place, refused)
+
+
+def _file_of(data: bytes) -> IO[bytes]:
+    from io import BytesIO
+
+    return BytesIO(data)
+
+
+def _without_data(value: Any, done: dict[int, Any]) -> Any:
+    """The value with tensors of the meta device in place of its own, in dicts, lists, tuples and modules. One tensor stays one."""
+    from strata import Tensor, empty_strided, nn
+
+    if isinstance(value, Tensor):
+        if id(value) not in done:
+            made = empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta").requires_grad_(value.requires_grad)
+            done[id(value)] = nn.Parameter(made, value.requires_grad) if isinstance(value, nn.Parameter) else made
+        return done[id(value)]
+    if isinstance(value, dict):
+        for key, item in value.items():
+            value[key] = _without_data(item, done)
+    elif isinstance(value, list):
+        value[:] = [_without_data(item, done) for item in value]
+    elif type(value) is tuple:
+        return tuple(_without_data(item, done) for item in value)
+    elif isinstance(value, nn.Module):
+        return value.to("meta")
+    return value
 
 
 def _head(path: str) -> bytes:
