@@ -109,3 +109,19 @@ def test_the_profiler_names_forward_and_backward():
     value, unit = re.search(r"Self CPU time total: ([\d.]+)(us|ms|s)", text).groups()
     assert abs(float(value) * {"us": 1, "ms": 1e3, "s": 1e6}[unit] - total) <= 0.02 * total
     assert torch.equal(x.grad, torch.full((1000,), 2.0))
+
+
+def test_a_function_s_node_prints_with_its_module():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    y = Double.apply(torch.ones(2, requires_grad=True))
+    assert repr(y) == "tensor([2., 2.], grad_fn=<DoubleBackward>)" and y.grad_fn.name() == "DoubleBackward"
+    assert re.fullmatch(r"<strata\.autograd\.function\.DoubleBackward object at 0x[0-9a-f]+>", repr(y.grad_fn))
+    assert repr(type(y.grad_fn)) == "<class 'strata.autograd.function.DoubleBackward'>"

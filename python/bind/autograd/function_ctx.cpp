@@ -121,7 +121,8 @@ PyGetSetDef getset[] = {
 PyObject* make_ctx_type(PyObject*, PyObject* name) {
   return guarded([&] {
     const PyType_Slot none[] = {{0, nullptr}};
-    return reinterpret_cast<PyObject*>(derive_node_type(text_of(name), ctx_base, none, false, false));
+    return reinterpret_cast<PyObject*>(
+        derive_node_type("function." + std::string(text_of(name)), ctx_base, none, false, false));
   });
 }
 

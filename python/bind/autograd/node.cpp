@@ -71,8 +71,10 @@ void forget_node(void* object) {
   Py_DECREF(reinterpret_cast<PyObject*>(self));
 }
 
+// Nodes of Functions print with their module, as classes that Python made do.
 PyObject* node_repr(PyObject* o) {
-  return PyUnicode_FromFormat("<%s object at %p>", type_name(o).c_str(), static_cast<void*>(o));
+  const std::string name = self_of(o)->function ? Py_TYPE(o)->tp_name : type_name(o);
+  return PyUnicode_FromFormat("<%s object at %p>", name.c_str(), static_cast<void*>(o));
 }
 
 PyObject* node_name(PyObject* o, PyObject*) {
