@@ -119,3 +119,20 @@ def test_a_profiler_of_the_program_goes_on(monkeypatch):
     profile.disable()
     names = {entry.code if isinstance(entry.code, str) else entry.code.co_name for entry in profile.getstats()}
     assert marker == 2 and any("sum" in name for name in names) and "forward" in names
+
+
+def test_modes_see_the_operators_of_what_was_captured():
+    from strata.utils._python_dispatch import TorchDispatchMode
+
+    class Doubles(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            return function(*args, **(kwargs or {})) * 2
+
+    f = lambda x: x.sin() + 1  # noqa: E731
+    compiled, x = strata.compile(f), strata.ones(3)
+    compiled(x)
+    with Doubles():
+        want, found = f(x), compiled(x)
+    assert strata.equal(want, found) and strata.equal(compiled(x), f(x))
+    with strata.device("meta"):
+        assert strata.compile(lambda: strata.ones(2) + 1)().is_meta

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "bind/autograd/anomaly.h"
 #include "bind/dispatch/graph.h"
 #include "bind/dispatch/guards.h"
 #include "bind/dispatch/instances.h"
@@ -44,7 +45,7 @@ enum Step : int {
 // What operators read of the thread and the process.
 struct StateFacts {
   bool grad = dispatch_tls.grad_enabled, inference = dispatch_tls.inference, anomaly = anomaly_enabled();
-  bool mode = torch_function_mode_active();
+  bool mode = torch_function_mode_active() || dispatch_mode_depth() > 0;
   DType dtype = default_dtype();
   AutocastState autocast = autocast_state(0);
   Device device = factory_device();

@@ -160,6 +160,8 @@ class Compiled:
         stance = self.options.stance()
         if stance == "force_eager" or (stance == "eager_on_recompile" and table.entries) or _C._torch_function_modes():
             return None  # what a mode of __torch_function__ sees is up to it
+        if _C._dispatch_modes() or strata.get_default_device().type == "meta":
+            return None  # and what one of __torch_dispatch__ sees; shapes alone need no graph
         if stance.endswith("eager_then_compile") and not table.asked:
             table.asked = True
             return None
