@@ -1,5 +1,8 @@
 """What versions of Python spell in opcodes of their own: comprehensions, super, slices, calls, formats, generators, branches."""
 
+import collections
+import itertools
+
 import strata
 from both import same
 
@@ -257,3 +260,23 @@ def test_attributes_written_between_calls_are_seen():
                 n.call(cg, t() - 3)
 
     whole(scenario)
+
+
+def test_classes_of_c_and_what_derives_from_them():
+    class Line(collections.deque):
+        pass
+
+    def f(x):
+        try:
+            line = Line([1, 2])
+            line.append(3)
+            found = sum(line)
+        except TypeError:
+            found = "no line"
+        starred = list(itertools.starmap(max, [(1, 2), (4, 3)]))
+        return x * len(starred), found, starred, list(itertools.islice(itertools.count(2), 3))
+
+    def scenario(n):
+        n.call(n.compile(f), t())
+
+    same(scenario)

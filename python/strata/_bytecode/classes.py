@@ -68,7 +68,7 @@ class Classes:
                 self.call_container_method(init, made, "__init__", (made, *args), kwargs)
             return made
         elif new is object.__new__ or getattr(new, "__module__", "") == "typing":
-            if any(not (b.__flags__ & (1 << 9)) and b is not object for b in kind.__mro__):
+            if any(values.is_immutable(b) and b is not object for b in kind.__mro__):
                 raise Break(f"a {kind.__name__}, which derives from a builtin type, is made")
             made = self.fresh_instance(kind)
         else:

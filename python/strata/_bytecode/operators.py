@@ -59,7 +59,7 @@ class Operators:
             return True
         if self.acts_natively(value):
             return True
-        return kind.__module__ in ("builtins", "collections", "_collections", "itertools", "enum") and kind.__flags__ & (1 << 9) == 0
+        return kind.__module__ in ("builtins", "collections", "_collections", "itertools", "enum") and values.is_immutable(kind)
 
     def unary(self, name: str, a: Any) -> Any:
         if values.is_tensor(a):

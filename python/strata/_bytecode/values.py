@@ -93,6 +93,11 @@ def is_result_tuple(value: Any) -> bool:
     return isinstance(value, tuple) and hasattr(type(value), "n_sequence_fields")
 
 
+def is_immutable(kind: type) -> bool:
+    """A class of Python's own, or another that is written in C and cannot be changed. (Some of these are heap types from 3.12 on.)"""
+    return bool(kind.__flags__ & (1 << 8))  # Py_TPFLAGS_IMMUTABLETYPE
+
+
 def has_python_method(kind: type, names: tuple[str, ...]) -> str | None:
     """One of those special methods that the class, or one that it derives from, wrote in Python."""
     for base in kind.__mro__:
