@@ -1,6 +1,7 @@
 """What versions of Python spell in opcodes of their own: comprehensions, super, slices, calls, formats, generators, branches."""
 
 import collections
+import functools
 import itertools
 
 import strata
@@ -276,7 +277,16 @@ def test_classes_of_c_and_what_derives_from_them():
         starred = list(itertools.starmap(max, [(1, 2), (4, 3)]))
         return x * len(starred), found, starred, list(itertools.islice(itertools.count(2), 3))
 
+    def sets(x, line):
+        try:
+            line.name = x + 1
+        except AttributeError as error:
+            return x * 2, str(error)
+        return x, line.name
+
     def scenario(n):
         n.call(n.compile(f), t())
+        for line in (itertools.count(), collections.deque([1]), functools.partial(f, 1)):
+            n.call(n.compile(sets), t(), line)
 
     same(scenario)

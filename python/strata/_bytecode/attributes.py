@@ -331,7 +331,7 @@ class Attributes:
             if not isinstance(found, _C_DESCRIPTORS):
                 raise Break(f"the attribute {name} of a {kind.__name__} is set by a {type(found).__name__}")
         if self.is_outside(obj):
-            if not (kind.__flags__ & (1 << 9)):
+            if not kind.__flags__ & (1 << 9) or (values.is_immutable(kind) and not kind.__dictoffset__):
                 raise Break(f"an attribute of a {kind.__name__} is set")
             if kind.__dictoffset__ and not self.lies_apart(obj.__dict__):
                 raise Break(f"an attribute of a {kind.__name__}, whose __dict__ is read as a dict, too, is set")
