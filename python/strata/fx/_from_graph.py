@@ -197,7 +197,8 @@ class _Reader:
         name = full.partition("::")[2].partition(".")[0]
         node = self.graph.create_node("call_function", op, tuple(args), kwargs, name=name)
         results = list(_split_types(left))
-        if len(results) == 1:
+        returns = op._schema.returns  # several, where a graph keeps but one of them
+        if len(results) == 1 and len(returns) == 1 and not returns[0].type.endswith("]"):
             self.values[results[0][0]] = self.note(node, results[0][1], span)
         else:
             self.note(node, "", span)

@@ -159,6 +159,43 @@ uint64_t all_ones(DType t) {
   return t == DType::Bool ? 1 : bits == 64 ? ~uint64_t(0) : (uint64_t(1) << bits) - 1;
 }
 
+// v, where `a` is its absolute value: its bits without the sign. Else -1.
+int magnitude_of(const Graph& g, int a) {
+  const Node& back = g.node(a);
+  if (back.op != Op::Bitcast || !is_float(back.type)) return -1;
+  const Node& masked = g.node(back.arg[0]);
+  if (masked.op != Op::And || !is_const(g, masked.arg[1], (uint64_t(1) << (traits(back.type).bits - 1)) - 1)) return -1;
+  const Node& bits = g.node(masked.arg[0]);
+  return bits.op == Op::Bitcast && g.type(bits.arg[0]) == back.type ? bits.arg[0] : -1;
+}
+
+// |v| compared with zero, as v compared with zero. Clang 19 takes `|v| is NaN, or |v| > 0.0` for `v is NaN, or v > 0.0`.
+int fold_magnitude(Graph& g, Op op, int a, int b) {
+  const int v = magnitude_of(g, a);
+  if (v < 0 || (!is_const(g, b, 0) && !is_const(g, b, minus_zero_bits(g.type(v))))) return -1;
+  switch (op) {
+    case Op::Lt:
+      return g.integer(DType::Bool, 0);
+    case Op::Le:
+    case Op::Eq:
+      return g.compare(Op::Eq, v, b);
+    case Op::Gt: {
+      const int below = g.compare(Op::Lt, v, b), above = g.compare(Op::Gt, v, b);
+      return g.op(Op::Or, DType::Bool, below, above);
+    }
+    case Op::Ge:
+      return g.compare(Op::Eq, v, v);
+    case Op::Ne:
+      return g.compare(Op::Ne, v, b);
+    default:
+      return -1;
+  }
+}
+
+Op turned(Op op) {
+  return op == Op::Lt ? Op::Gt : op == Op::Le ? Op::Ge : op == Op::Gt ? Op::Lt : op == Op::Ge ? Op::Le : op;
+}
+
 }  // namespace
 
 int fold(Graph& g, const Node& n) {
@@ -219,6 +256,15 @@ int fold(Graph& g, const Node& n) {
     case Op::Shr:
       if (is_const(g, b, 0)) return a;
       break;
+    case Op::Lt:
+    case Op::Le:
+    case Op::Gt:
+    case Op::Ge:
+    case Op::Eq:
+    case Op::Ne: {
+      const int found = fold_magnitude(g, n.op, a, b);
+      return found >= 0 ? found : fold_magnitude(g, turned(n.op), b, a);
+    }
     default:
       break;
   }

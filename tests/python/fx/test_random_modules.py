@@ -52,3 +52,21 @@ def test_random_programs():
             inputs = given()
             assert fuzz_graphs.look(g(*inputs), inputs) == wanted, f"{name}, --seed {SEED}, number {number}:\n{text}{gm.code}"
     assert done > COUNT // 2
+
+
+def test_one_of_several_results():
+    """An operator whose other results are None, and one that gives a list of one."""
+
+    def f(x):
+        (y,) = strata.autograd.grad(strata.nn.functional.layer_norm(x, (3,)).exp().sum(), x)
+        return y
+
+    x = strata.randn(2, 3, requires_grad=True)
+    gm = fx.from_graph(strata.graph(f, x))
+    assert strata.equal(gm(x), f(x))
+
+    def g(x):
+        return x.chunk(1)[0] + 1
+
+    gm = fx.from_graph(strata.graph(g, x))
+    assert strata.equal(gm(x), g(x))
