@@ -169,7 +169,8 @@ int magnitude_of(const Graph& g, int a) {
   return bits.op == Op::Bitcast && g.type(bits.arg[0]) == back.type ? bits.arg[0] : -1;
 }
 
-// |v| compared with zero, as v compared with zero. Clang 19 takes `|v| is NaN, or |v| > 0.0` for `v is NaN, or v > 0.0`.
+// |v| compared with zero, as v compared with zero. Clang 19 takes `|v| is NaN, or |v| > 0.0` for `v is NaN, or v >
+// 0.0`.
 int fold_magnitude(Graph& g, Op op, int a, int b) {
   const int v = magnitude_of(g, a);
   if (v < 0 || (!is_const(g, b, 0) && !is_const(g, b, minus_zero_bits(g.type(v))))) return -1;
