@@ -138,7 +138,7 @@ std::string ReductionPrinter::narrow_trees(const std::string& group, const std::
     out += each([&](const Part&) { return "    all_$acc = " + tree("$acc", kept / 128) + ";\n"; });
   }
   if (choose) out += "    } else {\n";
-  if (choose || kernel_.length > kept) {
+  if (choose || (!any_length && kernel_.length > kept)) {
     out += each(
         [](const Part&) { return "    $T $acc[8];\n    WHOLLY\n    for (i64 b = 0; b < 8; b++) $acc[b] = $start;\n"; });
     out += "    for (i64 at = 0; at + 128 <= count; at += 128) {\n" + group;
