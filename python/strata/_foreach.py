@@ -143,14 +143,19 @@ def _foreach_max(self: Sequence[Tensor]) -> list[Tensor]:
     return [t.max() for t in _list("_foreach_max", self)]
 
 
-def _made() -> dict[str, Callable]:
-    both = [(kind, name + end) for kind, names in ((_unary, _UNARY), (_binary, _BINARY), (_lerp, "lerp"), (_fused, "addcmul addcdiv")) for name in names.split() for end in ("", "_")]
-    made = {f"_foreach_{function}": kind(function) for kind, function in both}
-    for name, function in made.items():
-        function.__name__ = function.__qualname__ = name
-        one = name.removeprefix("_foreach_")
-        function.__doc__ = f"Tensor.{one} of every tensor" + (", in place." if name.endswith("_") else ".")
-    return made
+def _kinds() -> dict[str, Callable]:
+    """How each operator that exists in place, too, is made."""
+    return {
+        **dict.fromkeys(_UNARY.split(), _unary), **dict.fromkeys(_BINARY.split(), _binary), "lerp": _lerp, "addcmul": _fused, "addcdiv": _fused,
+    }  # fmt: skip
 
 
-globals().update(_made())
+def __getattr__(name: str) -> Callable:
+    one = name.removeprefix("_foreach_")
+    kind = _kinds().get(one.removesuffix("_"))
+    if kind is None or one == name:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    function = globals()[name] = kind(one)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Tensor.{one} of every tensor" + (", in place." if one.endswith("_") else ".")
+    return function

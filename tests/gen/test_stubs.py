@@ -49,7 +49,7 @@ def parameters(f: ast.FunctionDef) -> list[tuple[str, bool]]:
 
 def by_hand() -> set[str]:
     """Functions and attributes that hand-written code gives in place of the table's."""
-    names = set(strata.functional.__all__)
+    names = {*strata.functional.__all__, *" ".join(strata._NAMES.values()).split()}
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     names |= {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
     hand = ast.parse((ROOT / "python/bind/_C.pyi").read_text())

@@ -65,8 +65,8 @@ def test_names_that_are_none():
         strata._logging.set_logs(fusoin=True)
     with pytest.raises(ValueError, match=r"no log 'everything'; expected some of capture, passes, fusion, output_code, cache, graph_breaks, recompiles, guards, bytecode, sizes"):
         strata._logging.set_logs(everything=False)
-    with pytest.raises(TypeError, match="expected cache=True or False, got 1"):
-        strata._logging.set_logs(cache=1)
+    with pytest.raises(TypeError, match="expected cache=True or False, or a level of logging, got 'yes'"):
+        strata._logging.set_logs(cache="yes")
 
 
 def told_by(logs):
