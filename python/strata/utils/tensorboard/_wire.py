@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def _varint(n: int) -> bytes:
-    n &= 0xFFFFFFFFFFFFFFFF  # negative numbers: two's complement of 64 bits
+    rest = n & 0xFFFFFFFFFFFFFFFF  # negative numbers: two's complement of 64 bits
     out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    out.append(n)
+    while rest > 127:
+        out.append(rest & 127 | 128)
+        rest = rest >> 7
+    out.append(rest)
     return bytes(out)
 
 
