@@ -6,6 +6,8 @@ from table import bits, dtype, outputs, pytest, strata
 
 # Rows of 2,048, 768, 1,000, 1,001 and 33 elements, and such as are longer than a part, once and twice; of one turned column only.
 SHAPES = [(2048, 100), (768, 301), (1000, 333), (1001, 200), (33, 4100), (65536, 20), (131072, 17), (70000, 19), (200000, 1), (16, 9000)]
+# Powers of two, of eight parts and more: a strip of tree T's positions, several, and columns that share one.
+SHAPES += [(2048, 300), (1024, 520), (512, 1100), (4096, 140), (64, 9001), (32, 16400), (8192, 70)]
 SUMS = [lambda x: x.sum(), lambda x: x.mean(), lambda x: x.norm(), lambda x: x.nansum(), lambda x: (1 + x / 65536).prod()]
 ORDERS = [(2, 0, 1), (0, 2, 1), (2, 1, 0), (1, 2, 0), (1, 0, 2)]
 
@@ -63,3 +65,10 @@ def test_the_order_is_the_logical_one():
     x = strata.ones(2048, 64)
     x[0, 1], x[0, 2] = 2.0**30, -(2.0**30)  # in the same position of tree T, 2,048 elements from each other
     assert x.t().sum().item() == x.t().contiguous().sum().item() != x.sum().item()
+
+
+def test_many_parts_and_signs_of_zeros():
+    x = values((1024, 4500), "float32")  # 70 parts, whose accumulators do not fit side by side
+    assert result(x.t().sum()) == result(x.t().contiguous().sum())
+    x = strata.full((2048, 256), -0.0)
+    assert result(x.t().sum()) == result(x.t().contiguous().sum())

@@ -19,6 +19,7 @@ constexpr int64_t kFarBytes = 512 << 10;  // or in the second
 constexpr int64_t kMostBytes = 4 << 20;
 constexpr int64_t kLineBytes = 64, kPageBytes = 4096;
 constexpr int64_t kWidest = 16;
+constexpr int64_t kTilesAtOnce = 64;  // parts, whose accumulators stay in the second-level cache
 
 }  // namespace
 
@@ -56,6 +57,11 @@ bool TurnedRow::fit(char* const* operands) {
   int64_t all = 1;
   for (int64_t n : l_.reduced_sizes) all *= n;
   parts_ = all / kPart;
+  const auto accumulator = static_cast<DType>(e.reduction[0].accumulator);
+  if (dims == 2 && parts_ >= kTurnedLanes && e.pass[0].plain && o.dtype == accumulator && o.kernel == accumulator &&
+      (accumulator == DType::F32 || accumulator == DType::F64))
+    tiles_ = turned_tiles(e.reduction[0].combine == STRATA_COMBINE_MUL, width_, rows_);
+  if (tiles_) parts_ -= parts_ % kTurnedLanes;
   return parts_ > 0 && columns_ * width_ >= kLineBytes / 2;
 }
 
@@ -80,10 +86,31 @@ bool TurnedRow::choose() {
 }
 
 void TurnedRow::run(Value* partial) const {
+  if (tiles_) return by_tiles(partial);
   const int64_t each = std::min(parts_at_once_, std::max<int64_t>(1, parts_ / num_threads()));
   parallel_for(0, (parts_ + each - 1) / each, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) group(i * each, std::min(each, parts_ - i * each), partial);
   });
+}
+
+void TurnedRow::by_tiles(Value* partial) const {
+  const Joiner joiner = joiner_of(l_.entry->reduction[0]);
+  for (int64_t first = 0; first < parts_; first += kTilesAtOnce) {
+    const int64_t count = std::min(kTilesAtOnce, parts_ - first), run = kLanes * count;
+    char* all = part_workspace().get(size_t(kGroups * run * accumulator_));
+    const char* from = base_ + first * (kPart / rows_) * width_;
+    parallel_for(0, std::min(rows_, kChunk), 32, [&](int64_t begin, int64_t end) {
+      tiles_({from, l_.operands[input_].reduced.back(), rows_, count, begin, end, all});
+    });
+    for (int64_t h = 1; h < kGroups; h *= 2)
+      for (int64_t k = 0; k < kGroups; k += 2 * h) {
+        char* to = all + k * run * accumulator_;
+        joiner.join(to, to, to + h * run * accumulator_, run);
+      }
+    joiner.lanes(all, count);
+    for (int64_t i = 0; i < count; ++i)
+      std::memcpy(partial[first + i].bytes, all + i * accumulator_, size_t(accumulator_));
+  }
 }
 
 void TurnedRow::group(int64_t first, int64_t count, Value* partial) const {

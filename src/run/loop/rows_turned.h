@@ -2,6 +2,7 @@
 #pragma once
 #include "run/loop/rows_fold.h"
 #include "run/loop/rows_loop.h"
+#include "run/loop/turned_tiles.h"
 
 namespace strata::eager {
 
@@ -21,6 +22,7 @@ class TurnedRow {
   struct Room;
   bool fit(char* const* operands);
   bool choose();
+  void by_tiles(Value* partial) const;
   void group(int64_t first, int64_t count, Value* partial) const;
   void read(int64_t first, int64_t last, int64_t position, const Room& room) const;
   void block(int64_t row, int64_t height, int64_t first, int64_t last, char* to) const;
@@ -33,6 +35,7 @@ class TurnedRow {
   int64_t common_ = 0;    // positions after which rows and chunks begin together
   int64_t together_ = 0;  // positions, of `common_`, that are read at a time
   int64_t parts_at_once_ = 0;
+  TurnedTilesFn tiles_ = nullptr;  // in the kernel's place, where it joins elements as they are
 };
 
 }  // namespace strata::eager
