@@ -62,6 +62,32 @@ const Device& use(int32_t number) {
   return d;
 }
 
+// A launch as the driver takes it; of arguments that live as long.
+struct Launch {
+  Launch(const StrataArgument* arguments, uint32_t count, int64_t n, uint32_t group)
+      : items(n), memory(count), values(count + 1) {
+    for (uint32_t k = 0; k < count; ++k) {
+      const StrataArgument& a = arguments[k];
+      memory[k] = sdk::memory_of<CUdeviceptr>(a);
+      values[k] = a.bytes ? const_cast<uint64_t*>(&a.value) : static_cast<void*>(&memory[k]);
+    }
+    values[count] = &items;
+    // A thread of a long launch takes several items, whose reads are under way together.
+    constexpr int64_t kBlock = 128, kMostBlocks = 1 << 13;
+    blocks = unsigned(std::min(group ? items : (items + kBlock - 1) / kBlock, kMostBlocks));
+    block = group ? group : unsigned(kBlock);
+  }
+  Launch(const Launch&) = delete;
+  CUDA_KERNEL_NODE_PARAMS_v1 node(CUfunction kernel) {
+    return {kernel, blocks, 1, 1, block, 1, 1, 0, values.data(), nullptr};
+  }
+
+  int64_t items;
+  std::vector<CUdeviceptr> memory;
+  std::vector<void*> values;
+  unsigned blocks, block;
+};
+
 struct Queue {
   explicit Queue(int32_t number) : device(number) {
     use(device);
@@ -102,20 +128,9 @@ struct Queue {
   }
   void launch(CUfunction kernel, const StrataArgument* arguments, uint32_t count, int64_t items, uint32_t group) {
     use(device);
-    std::vector<void*> values(count + 1);
-    std::vector<CUdeviceptr> memory(count);
-    for (uint32_t k = 0; k < count; ++k) {
-      const StrataArgument& a = arguments[k];
-      memory[k] = sdk::memory_of<CUdeviceptr>(a);
-      values[k] = a.bytes ? const_cast<uint64_t*>(&a.value) : static_cast<void*>(&memory[k]);
-    }
-    values[count] = &items;
-    // A thread of a long launch takes several items, whose reads are under way together.
-    constexpr int64_t kBlock = 128, kMostBlocks = 1 << 13;
-    const int64_t blocks = std::min(group ? items : (items + kBlock - 1) / kBlock, kMostBlocks);
-    const unsigned block = group ? group : unsigned(kBlock);
+    Launch l(arguments, count, items, group);
     check("cuLaunchKernel",
-          driver().launch(kernel, unsigned(blocks), 1, 1, block, 1, 1, 0, stream, values.data(), nullptr));
+          driver().launch(kernel, l.blocks, 1, 1, l.block, 1, 1, 0, stream, l.values.data(), nullptr));
   }
   int32_t device;
   CUstream stream = nullptr;
@@ -157,6 +172,56 @@ struct Event {
   }
   int32_t device;
   CUevent event = nullptr;
+};
+
+// Kernels one after the other. The driver copies what they take.
+class Graph {
+ public:
+  Graph(int32_t number, const StrataLaunch* launches, uint32_t count) : device_(number) {
+    use(device_);
+    check("cuGraphCreate", driver().graph_create(&made_.graph, 0));
+    for (uint32_t k = 0; k < count; ++k) {
+      const StrataLaunch& given = sdk::launch_at(launches, k);
+      Node n{nullptr, sdk::handle_cast<CUfunction>(given.kernel), given.count, given.group, given.items};
+      Launch l(given.arguments, n.count, n.items, n.group);
+      const auto params = l.node(n.kernel);
+      check("cuGraphAddKernelNode",
+            driver().graph_add(&n.node, made_.graph, k ? &nodes_.back().node : nullptr, k ? 1 : 0, &params));
+      nodes_.push_back(n);
+    }
+    check("cuGraphInstantiate", driver().graph_instantiate(&made_.exec, made_.graph, 0));
+  }
+  ~Graph() { driver().set_current(devices()[size_t(device_)].context); }
+  void change(uint32_t launch, const StrataArgument* arguments) {
+    use(device_);
+    const Node& n = nodes_.at(launch);
+    Launch l(arguments, n.count, n.items, n.group);
+    const auto params = l.node(n.kernel);
+    check("cuGraphExecKernelNodeSetParams", driver().graph_change(made_.exec, n.node, &params));
+  }
+  void launch(Queue& queue) {
+    use(device_);
+    check("cuGraphLaunch", driver().graph_launch(made_.exec, queue.stream));
+  }
+
+ private:
+  struct Node {
+    CUgraphNode node;
+    CUfunction kernel;
+    uint32_t count, group;
+    int64_t items;
+  };
+  struct Made {
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    ~Made() {
+      if (exec) driver().graph_exec_destroy(exec);
+      if (graph) driver().graph_destroy(graph);
+    }
+  };
+  int32_t device_;
+  Made made_;
+  std::vector<Node> nodes_;
 };
 
 // The text as machine code of the architecture.
@@ -220,6 +285,7 @@ struct Cuda {
   using Kernel = CUfunction;
   using Queue = cuda::Queue;
   using Event = cuda::Event;
+  using Graph = cuda::Graph;
   using Module = cuda::Module;
 
   static int32_t count() {

@@ -75,6 +75,13 @@ const Driver& driver() {
     library.find(d->unload, "cuModuleUnload");
     library.find(d->function, "cuModuleGetFunction");
     library.find(d->launch, "cuLaunchKernel");
+    library.find(d->graph_create, "cuGraphCreate");
+    library.find(d->graph_destroy, "cuGraphDestroy");
+    library.find(d->graph_add, "cuGraphAddKernelNode");
+    library.find(d->graph_instantiate, "cuGraphInstantiateWithFlags");
+    library.find(d->graph_change, "cuGraphExecKernelNodeSetParams");
+    library.find(d->graph_launch, "cuGraphLaunch");
+    library.find(d->graph_exec_destroy, "cuGraphExecDestroy");
     if (d->why.empty() && d->init(0) != CUDA_SUCCESS) d->why = "the driver finds no device that works";
     return d;
   }();

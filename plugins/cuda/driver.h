@@ -40,6 +40,13 @@ struct Driver {
   CUresult (*function)(CUfunction*, CUmodule, const char*);
   CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**,
                      void**);
+  CUresult (*graph_create)(CUgraph*, unsigned);
+  CUresult (*graph_destroy)(CUgraph);
+  CUresult (*graph_add)(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const CUDA_KERNEL_NODE_PARAMS_v1*);
+  CUresult (*graph_instantiate)(CUgraphExec*, CUgraph, unsigned long long);
+  CUresult (*graph_change)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*);
+  CUresult (*graph_launch)(CUgraphExec, CUstream);
+  CUresult (*graph_exec_destroy)(CUgraphExec);
   std::string why;  // it can't be used; empty where it can
 };
 const Driver& driver();

@@ -1,4 +1,7 @@
-// The null device: its dialect is the host compiler's, with groups.
+// The null device: its dialect is the host compiler's, with groups. STRATA_NULL_WITHOUT names parts of the table that
+// it shall not have.
+#include <cstring>
+
 #include "null.h"
 
 namespace null {
@@ -11,6 +14,7 @@ struct Null {
   using Kernel = null::Kernel;
   using Queue = null::Queue;
   using Event = null::Event;
+  using Graph = null::Graph;
   struct Module {
     Module(int32_t device, const char* text) : program((check_device(device), text)) {}
     Kernel kernel(const char* entry) { return reinterpret_cast<Kernel>(program.entry(entry)); }
@@ -41,8 +45,35 @@ struct Null {
   }
 };
 
+StrataDialect without_groups() {
+  StrataDialect d = Null::dialect();
+  d.group = 0;
+  return d;
+}
+
+StrataDevice without(const StrataDevice& whole) {
+  const char* names = std::getenv("STRATA_NULL_WITHOUT");
+  const auto lacks = [&](const char* part) { return names && std::strstr(names, part); };
+  static const StrataDialect plain = without_groups();
+  StrataDevice t = whole;
+  if (lacks("groups")) t.dialect = &plain;
+  if (lacks("identity")) t.identity = nullptr;
+  if (lacks("events")) t.event_create = nullptr;
+  if (lacks("pinned")) t.host_allocate = nullptr;
+  if (lacks("peers")) t.peer_copy = nullptr;
+  if (lacks("library")) t.operator_find = nullptr;
+  if (lacks("graphs")) t.graph_create = nullptr;
+  return t;
+}
+
 }  // namespace
 
 }  // namespace null
 
-STRATA_OFFER_DEVICE(null::Null)
+extern "C" __attribute__((visibility("default"))) const StrataDevice* strata_device_v0(const StrataHost* host,
+                                                                                       char* error, uint64_t room) {
+  const StrataDevice* whole = strata::sdk::offer<null::Null>(host, error, room);
+  if (!whole) return nullptr;
+  static const StrataDevice table = null::without(*whole);
+  return &table;
+}

@@ -13,6 +13,8 @@
 //
 //   "library", "aten::mm": operators of the library that decline no case that they know; at first all decline.
 //   "fail_library", "N": the N-th run of one
+//
+//   "fail_graph", "N": the N-th making or launching of a graph
 // It gives 0, or -1 for what it does not know.
 #include <atomic>
 #include <cstdlib>
@@ -26,7 +28,7 @@
 namespace null {
 
 namespace {
-std::atomic<int64_t> countdown[4];
+std::atomic<int64_t> countdown[5];
 std::atomic<int64_t> more{0}, failing{0};  // allocations behind the N-th
 std::atomic<int64_t> delay{0}, delay_copy{0}, skipped{0};
 std::mutex lock;
@@ -90,6 +92,8 @@ extern "C" __attribute__((visibility("default"))) int32_t strata_null_control(co
     null::skipped = number;
   else if (std::strcmp(what, "fail_library") == 0)
     null::countdown[int(null::Fault::Library)] = number;
+  else if (std::strcmp(what, "fail_graph") == 0)
+    null::countdown[int(null::Fault::Graph)] = number;
   else if (std::strcmp(what, "hide") == 0)
     null::take_names(null::hidden, value);
   else if (std::strcmp(what, "library") == 0)

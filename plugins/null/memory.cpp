@@ -21,7 +21,12 @@ struct Arena {
   uint64_t room = 0;
   char *host = nullptr, *own = nullptr;
   int file = -1;
-  std::map<uint64_t, uint64_t> free_at, used;  // offset -> bytes
+  std::map<uint64_t, uint64_t> free_at;  // offset -> bytes
+  struct Used {
+    uint64_t bytes, serial;
+  };
+  std::map<uint64_t, Used> used;
+  uint64_t serials = 0;
 
   Arena() {
     room = sdk::setting("STRATA_NULL_MEMORY", uint64_t(8) << 30) / kAlign * kAlign;
@@ -78,7 +83,7 @@ Memory allocate(int32_t device, uint64_t bytes) {
     const auto [offset, had] = *at;
     a.free_at.erase(at);
     if (had > size) a.free_at[offset + size] = had - size;
-    a.used[offset] = size;
+    a.used[offset] = {size, ++a.serials};
     std::memset(a.own + offset, 0xCB, size);
     return a.host + offset;
   }
@@ -91,7 +96,7 @@ void release(int32_t device, Memory memory) {
   std::lock_guard<std::mutex> hold(a.lock);
   const auto at = a.used.find(uint64_t(memory - a.host));
   if (at == a.used.end()) sdk::fail(STRATA_INVALID, "no block begins there: given back twice?");
-  auto [offset, size] = *at;
+  uint64_t offset = at->first, size = at->second.bytes;
   a.used.erase(at);
   fallocate(a.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off_t(offset), off_t(size));
   auto next = a.free_at.upper_bound(offset);
@@ -149,7 +154,16 @@ bool holds(Memory memory, uint64_t offset, uint64_t bytes) {
   Arena& a = arena(d);
   std::lock_guard<std::mutex> hold(a.lock);
   const auto at = a.used.find(uint64_t(memory - a.host));
-  return at != a.used.end() && offset <= at->second && bytes <= at->second - offset;
+  return at != a.used.end() && offset <= at->second.bytes && bytes <= at->second.bytes - offset;
+}
+
+uint64_t serial(Memory memory) {
+  const int32_t d = owner(memory);
+  if (d < 0) return 0;
+  Arena& a = arena(d);
+  std::lock_guard<std::mutex> hold(a.lock);
+  const auto at = a.used.find(uint64_t(memory - a.host));
+  return at == a.used.end() ? 0 : at->second.serial;
 }
 
 }  // namespace null

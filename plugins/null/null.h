@@ -8,6 +8,7 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "strata/sdk/device.hpp"
 
@@ -19,7 +20,7 @@ int32_t devices();
 void check_device(int32_t device);  // throws where there is none of that number
 
 // ---- faults.cpp: what tests ask for
-enum class Fault { Allocation, Kernel, Bit, Library };
+enum class Fault { Allocation, Kernel, Bit, Library, Graph };
 bool fails(Fault fault);    // whether this one shall; counts
 int64_t delay_us();         // of each piece of work of a queue
 int64_t delay_copy_us();    // of each copy
@@ -35,14 +36,37 @@ void release(int32_t device, Memory memory);
 char* address(Memory memory);
 // Whether so many bytes from `offset` on are one block's.
 bool holds(Memory memory, uint64_t offset, uint64_t bytes);
+// The number of the allocation that begins there, which no other one has; 0: there is none.
+uint64_t serial(Memory memory);
 
 // Of the host, for copies that don't wait; released it is poisoned.
 void* host_allocate(int32_t device, uint64_t bytes);
 void host_release(int32_t device, void* memory);
 bool host_holds(const void* memory, uint64_t bytes);
 
-// ---- queue.cpp: a thread that does what it is given, in order
+// ---- launch.cpp
 using Kernel = void*;
+struct Launch {
+  Launch(Kernel kernel, const StrataArgument* arguments, uint32_t count, int64_t items, uint32_t group);
+  void ask_faults();      // when it is given
+  bool is_stale() const;  // some of its memory was released since
+  // Gives what went wrong.
+  std::string run(std::mt19937_64& random) const;
+
+  struct Taken {
+    Memory memory;
+    uint64_t serial;
+  };
+  Kernel kernel;
+  int64_t items;
+  uint32_t group;
+  std::vector<uint64_t> slots;
+  std::vector<Taken> memories;
+  char* first = nullptr;  // where the first of them lies
+  bool failing = false, flips = false;
+};
+
+// ---- queue.cpp: a thread that does what it is given, in order
 class Queue {
  public:
   explicit Queue(int32_t device);
@@ -58,6 +82,7 @@ class Queue {
   void launch(Kernel kernel, const StrataArgument* arguments, uint32_t count, int64_t items, uint32_t group);
   // A task gives what went wrong, or nothing.
   void add(std::function<std::string()> task);
+  void add_seeded(std::function<std::string(std::mt19937_64& random)> task);
 
  private:
   struct Work;
@@ -77,6 +102,17 @@ class Event {
  private:
   struct State;
   std::shared_ptr<State> state_;  // tasks of queues may outlive the handle
+};
+
+// ---- graph.cpp
+class Graph {
+ public:
+  Graph(int32_t device, const StrataLaunch* launches, uint32_t count);
+  void change(uint32_t number, const StrataArgument* arguments);
+  void launch(Queue& queue);
+
+ private:
+  std::vector<Launch> launches_;
 };
 
 // ---- library.cpp: matrix products whose sums go in order

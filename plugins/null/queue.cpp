@@ -1,11 +1,8 @@
-#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <deque>
-#include <numeric>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "null.h"
 
@@ -47,13 +44,6 @@ struct Queue::Work {
 
 namespace {
 
-std::vector<int64_t> shuffled(int64_t count, std::mt19937_64& random) {
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), int64_t(0));
-  std::shuffle(order.begin(), order.end(), random);
-  return order;
-}
-
 void take_time() {
   if (const int64_t us = delay_copy_us()) std::this_thread::sleep_for(std::chrono::microseconds(us));
 }
@@ -93,6 +83,11 @@ void Queue::add(std::function<std::string()> task) {
   std::lock_guard<std::mutex> hold(work_->lock);
   work_->tasks.push_back(std::move(task));
   work_->changed.notify_all();
+}
+
+void Queue::add_seeded(std::function<std::string(std::mt19937_64&)> task) {
+  std::mt19937_64& random = work_->random;  // it lives as long as its tasks
+  add([task = std::move(task), &random] { return task(random); });
 }
 
 void Queue::upload(Memory to, uint64_t offset, const void* from, uint64_t bytes) {
@@ -152,34 +147,9 @@ void Queue::peer_copy(Memory to, uint64_t to_offset, int32_t device, Memory from
 }
 
 void Queue::launch(Kernel kernel, const StrataArgument* arguments, uint32_t count, int64_t items, uint32_t group) {
-  char* first = nullptr;
-  const auto slots = sdk::slots_of(arguments, count, [&](StrataMemory memory) {
-    char* found = address(sdk::handle_cast<Memory>(memory));
-    if (!found) sdk::fail(STRATA_INVALID, "an argument is no memory of the device");
-    if (!first) first = found;
-    return found;
-  });
-  const bool failing = fails(Fault::Kernel), flips = fails(Fault::Bit);
-  std::mt19937_64& random = work_->random;  // it lives as long as its tasks
-  add([=, &random] {
-    if (failing) return std::string("a kernel failed: a fault that was asked for");
-    std::string failed;
-    if (group) {
-      constexpr int64_t kTogether = 2;  // also in the memory that one before them has left
-      for (int64_t p : shuffled((items + kTogether - 1) / kTogether, random))
-        if (failed.empty())
-          failed = run_groups(reinterpret_cast<GroupEntry>(kernel), slots.data(), p * kTogether,
-                              std::min(items, (p + 1) * kTogether), int32_t(group), random);
-    } else {
-      // Pieces in a shuffled order: what an item needs of another one shows.
-      constexpr int64_t kPieces = 24;
-      const Entry entry = reinterpret_cast<Entry>(kernel);
-      const int64_t pieces = std::min(kPieces, items);
-      for (int64_t p : shuffled(pieces, random)) entry(slots.data(), items * p / pieces, items * (p + 1) / pieces);
-    }
-    if (flips && first) *first ^= 1;
-    return failed;
-  });
+  Launch launch(kernel, arguments, count, items, group);
+  launch.ask_faults();
+  add_seeded([launch = std::move(launch)](std::mt19937_64& random) { return launch.run(random); });
 }
 
 }  // namespace null

@@ -23,9 +23,9 @@ def stats(device: object = None) -> dict[str, int | float | str]:
     compiled again. evictions: files that this process removed for room. live: programs in memory. files, bytes, limit,
     folder: the cache on disk. compile_ms, load_ms: milliseconds of all misses, of all loads.
 
-    Of a device: launches: how many there were. compiled, loaded: kernels whose text was compiled, that were on disk. modules:
-    texts that were compiled, of one kernel or many. refused: modules that the device did not take. kept: whether its kernels are
-    kept on disk.
+    Of a device: launches: how many there were. replayed: how many of these its graphs gave. compiled, loaded: kernels whose text
+    was compiled, that were on disk. modules: texts that were compiled, of one kernel or many. refused: modules that the device did
+    not take. kept: whether its kernels are kept on disk.
     """
     return _C._cache_stats() if device is None else _C._device_kernels(device)
 

@@ -94,6 +94,7 @@ void Memory::flush() {
       void* const data = blocks.back();
       blocks.pop_back();
       stats_.cached_bytes -= key.second;
+      ++released_;
       check(unit_.plugin(), unit_.plugin().table->release(unit_.device().index, static_cast<StrataMemory>(data)),
             "the release of memory");
     }

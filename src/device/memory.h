@@ -35,6 +35,8 @@ class Memory {
   void reset_peak();
   void release_cached();
   std::vector<Owner> owners();  // the largest first
+  // How often memory was given back to the device. Where it is what it was, a handle that is live is the same memory.
+  int64_t released() const { return released_.load(); }
 
  private:
   struct Block {
@@ -63,6 +65,7 @@ class Memory {
   std::map<std::pair<int, size_t>, std::vector<void*>> cached_;
   std::vector<Busy> busy_;
   MemoryStats stats_;
+  std::atomic<int64_t> released_{0};
 };
 
 }  // namespace strata::device

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/stream.h"
+#include "device/batch.h"
 #include "device/fallback.h"
 #include "device/launch.h"
 #include "device/library.h"
@@ -92,6 +93,10 @@ class Program final : public jit::DeviceProgram {
                      {*s.op, l.name, l.dtype, to, from, s.places, s.scalars, s.lists, s.extents, s.index, s.outside});
       }
     }
+  }
+
+  std::unique_ptr<jit::DeviceReplays> replays() const override {
+    return unit_.plugin().table->graph_create ? std::make_unique<Graphs>(unit_) : nullptr;
   }
 
   std::string source(const std::string& device) const override {

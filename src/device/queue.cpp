@@ -1,8 +1,10 @@
 #include "device/queue.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
+#include "device/batch.h"
 #include "run/kernels.h"
 
 namespace strata::device {
@@ -24,34 +26,40 @@ Queue::Queue(const Plugin& plugin, Device device, int number) : plugin_(plugin),
 // ---- copies
 
 void Queue::upload(StrataMemory to, int64_t offset, const void* from, int64_t bytes) {
+  settle();
   check(plugin_, plugin_.table->upload(queue_, to, uint64_t(offset), from, uint64_t(bytes)),
         str_cat("a copy of ", bytes, " bytes to the device"));
   given();
 }
 
 void Queue::download(void* to, StrataMemory from, int64_t offset, int64_t bytes) {
+  settle();
   told(plugin_.table->download(queue_, to, from, uint64_t(offset), uint64_t(bytes)),
        str_cat("a copy of ", bytes, " bytes to the host"));
 }
 
 void Queue::copy(StrataMemory to, StrataMemory from, int64_t bytes) {
+  settle();
   check(plugin_, plugin_.table->copy(queue_, to, 0, from, 0, uint64_t(bytes)), "a copy");
   given();
 }
 
 void Queue::upload_later(StrataMemory to, int64_t offset, const void* from, int64_t bytes) {
+  settle();
   check(plugin_, plugin_.table->upload_later(queue_, to, uint64_t(offset), from, uint64_t(bytes)),
         str_cat("a copy of ", bytes, " bytes to the device"));
   given();
 }
 
 void Queue::download_later(void* to, StrataMemory from, int64_t offset, int64_t bytes) {
+  settle();
   check(plugin_, plugin_.table->download_later(queue_, to, from, uint64_t(offset), uint64_t(bytes)),
         str_cat("a copy of ", bytes, " bytes to the host"));
   given();
 }
 
 void Queue::copy_from(StrataMemory to, Device device, StrataMemory from, int64_t offset, int64_t bytes) {
+  settle();
   check(plugin_, plugin_.table->peer_copy(queue_, to, 0, device.index, from, uint64_t(offset), uint64_t(bytes)),
         str_cat("a copy of ", bytes, " bytes from ", device));
   synchronize();
@@ -59,7 +67,10 @@ void Queue::copy_from(StrataMemory to, Device device, StrataMemory from, int64_t
 
 // ---- waiting
 
-void Queue::synchronize() { told(plugin_.table->synchronize(queue_), "waiting for the queue"); }
+void Queue::synchronize() {
+  settle();
+  told(plugin_.table->synchronize(queue_), "waiting for the queue");
+}
 
 void Queue::drain() noexcept {
   if (plugin_.table->synchronize(queue_) == STRATA_OK) return;
@@ -115,15 +126,8 @@ void Queue::raise(const Refusal& r) {
 
 // ---- launches
 
-void Queue::launch(StrataKernel kernel, const KernelNest& nest, const Bound& b, int64_t items, const Blame& by) {
-  std::unique_lock<std::mutex> hold(lock_);
-  while (asked_.size() == kWords) {
-    hold.unlock();
-    synchronize();
-    hold.lock();
-  }
-  std::vector<StrataArgument> arguments;
-  arguments.reserve(nest.parameters.size() + 1);
+void Launches::add(StrataKernel kernel, const KernelNest& nest, const Bound& b, int64_t items, const Blame& by) {
+  One made{kernel, uint32_t(nest.group), items, arguments.size(), 0, by, {}};
   auto number = [&](const void* bytes, int64_t width) {
     StrataArgument a{uint32_t(width), 0, nullptr, 0};
     std::memcpy(&a.value, bytes, size_t(width));
@@ -152,30 +156,83 @@ void Queue::launch(StrataKernel kernel, const KernelNest& nest, const Bound& b, 
         number(static_cast<const char*>(b.scalars) + 16 * i + itemsize(p.type) * p.part, itemsize(p.type));
         break;
       case lower::NestParameter::Word: {
-        const int64_t word = int64_t(asked_.size());
-        asked_.push_back({by.op, take_source_mark(), by.outside});
-        number(&word, 8);
+        made.word = int64_t(arguments.size());
+        made.mark = take_source_mark();
+        const int64_t later = 0;
+        number(&later, 8);
         break;
       }
       default:
-        memory(words_);
+        made.words = int64_t(arguments.size());
+        memory(nullptr);
     }
   }
-  check(
-      plugin_,
-      plugin_.table->launch(queue_, kernel, arguments.data(), uint32_t(arguments.size()), items, uint32_t(nest.group)),
-      str_cat("launching ", by.op));
+  made.past = arguments.size();
+  all.push_back(made);
+}
+
+void Queue::launch(StrataKernel kernel, const KernelNest& nest, const Bound& bound, int64_t items, const Blame& by) {
+  if (Batch* mine = own_batch()) return mine->add(kernel, nest, bound, items, by);
+  Launches one;
+  one.arguments.reserve(nest.parameters.size());
+  one.add(kernel, nest, bound, items, by);
+  give(one);
+}
+
+void Queue::give(Launches& l, const std::function<bool()>& together) {
+  const size_t asking = size_t(std::count_if(l.all.begin(), l.all.end(), [](const auto& o) { return o.word >= 0; }));
+  STRATA_INTERNAL(asking <= kWords, "more launches at once than there are words for");
+  std::unique_lock<std::mutex> hold(lock_);
+  while (asked_.size() + asking > kWords) {
+    hold.unlock();
+    synchronize();
+    hold.lock();
+  }
+  for (Launches::One& o : l.all) {
+    if (o.words >= 0) l.arguments[size_t(o.words)].memory = words_;
+    if (o.word < 0) continue;
+    l.arguments[size_t(o.word)].value = asked_.size();
+    asked_.push_back({o.by.op, o.mark, o.by.outside});
+  }
+  if (!together || !together())
+    for (const Launches::One& o : l.all)
+      check(plugin_,
+            plugin_.table->launch(queue_, o.kernel, l.arguments.data() + o.first, uint32_t(o.past - o.first), o.items,
+                                  o.group),
+            str_cat("launching ", o.by.op));
   hold.unlock();
   given();
 }
 
 void Queue::run(StrataOperator op, const std::vector<StrataOperand>& results,
                 const std::vector<StrataOperand>& arguments, const std::string& name) {
+  settle();
   check(plugin_,
         plugin_.table->operator_run(queue_, op, results.data(), uint32_t(results.size()), arguments.data(),
                                     uint32_t(arguments.size())),
         str_cat("its library's ", name));
   given();
+}
+
+// ---- batches
+
+bool Queue::claim() {
+  std::thread::id none{};
+  const std::thread::id mine = std::this_thread::get_id();
+  return batch_thread_.compare_exchange_strong(none, mine) || none == mine;
+}
+
+Batch* Queue::swap_batch(Batch* batch) {
+  Batch* before = std::exchange(batch_, batch);
+  if (!batch) batch_thread_ = std::thread::id{};
+  return before;
+}
+
+bool Queue::settle() {
+  Batch* mine = own_batch();
+  if (!mine || mine->empty()) return false;
+  mine->give();
+  return true;
 }
 
 // ---- events

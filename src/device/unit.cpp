@@ -59,7 +59,16 @@ void Unit::drain() noexcept {
 
 // ---- memory
 
-void* Unit::allocate(size_t bytes) { return bytes ? memory_.allocate(bytes, current_stream(device_)) : nullptr; }
+void* Unit::allocate(size_t bytes) {
+  if (!bytes) return nullptr;
+  try {
+    return memory_.allocate(bytes, current_stream(device_));
+  } catch (const Error& e) {
+    // A batch has memory that is free once its launches are given.
+    if (e.kind() != ErrorKind::OutOfMemory || !queue().settle()) throw;
+  }
+  return memory_.allocate(bytes, current_stream(device_));
+}
 
 void Unit::free(void* data, size_t) {
   if (data) memory_.free(data);
@@ -143,6 +152,8 @@ thread_local int8_t current[kMaxDeviceTypes];  // small: room for thread-local d
 void wait_on_device(Device device, int waiting, int waited) {
   Unit& u = unit(device);
   Event event(u.plugin(), device, false);
+  u.queue(waited).settle();
+  u.queue(waiting).settle();
   event.record(u.queue(waited));
   event.wait(u.queue(waiting));
 }

@@ -32,6 +32,8 @@ class Unit final : public Allocator {
   // The same with its kernel and the number of its items at hand.
   void launch(StrataKernel kernel, const KernelNest& nest, const Bound& bound, int64_t items, const Blame& by);
   int64_t launches() const { return launches_.load(std::memory_order_relaxed); }  // so far
+  int64_t replayed() const { return replayed_.load(std::memory_order_relaxed); }  // of these, by graphs
+  void count_replayed(int64_t n) { replayed_.fetch_add(n, std::memory_order_relaxed); }
   // Waits for all queues; raises what went wrong since the last time, with the operator's name and the user's line.
   void synchronize();
   void drain() noexcept;  // waits; what went wrong is raised later
@@ -64,7 +66,7 @@ class Unit final : public Allocator {
   std::mutex lock_;  // of making queues
   std::array<std::atomic<Queue*>, kMaxStreams> queues_{};
   std::atomic<bool> several_{false};
-  std::atomic<int64_t> launches_{0};
+  std::atomic<int64_t> launches_{0}, replayed_{0};
   int last_made_ = 0;
   Memory memory_;
   Pinned pinned_;

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define STRATA_SDK_MAJOR 0
-#define STRATA_SDK_MINOR 3
+#define STRATA_SDK_MINOR 4
 #define STRATA_DEVICE_SYMBOL "strata_device_v0"
 
 typedef enum StrataStatus {
@@ -38,6 +38,7 @@ typedef struct StrataModuleObject* StrataModule;
 typedef struct StrataKernelObject* StrataKernel;
 typedef struct StrataEventObject* StrataEvent;
 typedef struct StrataOperatorObject* StrataOperator;
+typedef struct StrataGraphObject* StrataGraph;
 
 /* How the device's language spells what kernels say. A text is `head`, functions, and entry points. Whatever compiles
  * it evaluates float arithmetic as written: no contraction, no reassociation, subnormal numbers kept. */
@@ -87,6 +88,17 @@ typedef struct StrataArgument {
   StrataMemory memory;
   uint64_t value; /* its first bytes */
 } StrataArgument;
+
+/* A launch of a graph: what launch() takes. The next of an array lies `size` bytes behind it. */
+typedef struct StrataLaunch {
+  uint32_t size;
+  uint32_t group;
+  StrataKernel kernel;
+  const StrataArgument* arguments;
+  uint32_t count;
+  uint32_t unused;
+  int64_t items;
+} StrataLaunch;
 
 /* Elements of tensors. Of a bool: a byte that is 0 or 1; of a complex number: two parts. */
 typedef enum StrataType {
@@ -220,6 +232,20 @@ typedef struct StrataDevice {
   StrataStatus (*operator_find)(int32_t device, const char* name, StrataOperator* op);
   StrataStatus (*operator_run)(StrataQueue queue, StrataOperator op, const StrataOperand* results,
                                uint32_t result_count, const StrataOperand* arguments, uint32_t argument_count);
+
+  /* Launches as a graph, which is given to a queue at once. All four or none: without them each launch is given by
+   * itself. The host makes a graph of what it has launched before and tells it, before each replay, which launches take
+   * something else this time. Where one of these fails nothing was given to a queue, and the host launches one by one.
+   *
+   * The launches run in order, as those of a queue. graph_create runs nothing. graph_change: from the next graph_launch
+   * on the launch of that number takes these arguments, also where a handle is the one that it had, which may stand for
+   * other memory by now; replays that are under way keep what they had. The memory of a graph may be released while
+   * none is. A replay in one queue runs after those of the graph that were given to other queues before, or beside
+   * them. graph_release: what was given runs to its end. */
+  StrataStatus (*graph_create)(int32_t device, const StrataLaunch* launches, uint32_t count, StrataGraph* graph);
+  StrataStatus (*graph_change)(StrataGraph graph, uint32_t launch, const StrataArgument* arguments);
+  StrataStatus (*graph_launch)(StrataQueue queue, StrataGraph graph);
+  StrataStatus (*graph_release)(StrataGraph graph);
 } StrataDevice;
 
 /* What a plugin may call. */

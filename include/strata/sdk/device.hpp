@@ -34,6 +34,11 @@
 //       void synchronize();
 //       double since(Event& begin);                         // ms
 //     };
+//     struct Graph {                                        // each launch by itself
+//       Graph(int32_t device, const StrataLaunch* launches, uint32_t count);
+//       void change(uint32_t launch, const StrataArgument* arguments);
+//       void launch(Queue& queue);
+//     };
 //     static const char* identity(int32_t device);          // each process compiles anew
 //     static bool offers(int32_t device, const char* op);   // all
 //     static void start();                                  // throws where the device can't work
@@ -119,6 +124,12 @@ namespace sdk __attribute__((visibility("hidden"))) {
       else if (arguments[k].memory)
         slots[k] = handle_cast<uint64_t>(address(arguments[k].memory));
     return slots;
+  }
+
+  // The launch of that number among those of a graph.
+  inline const StrataLaunch& launch_at(const StrataLaunch* launches, uint32_t number) {
+    return *reinterpret_cast<const StrataLaunch*>(reinterpret_cast<const char*>(launches) +
+                                                  uint64_t(number) * launches->size);
   }
 
   // ---- the host
@@ -336,6 +347,20 @@ namespace sdk __attribute__((visibility("hidden"))) {
         });
         return status == STRATA_OK && !taken ? STRATA_UNSUPPORTED : status;
       };
+    }
+    if constexpr (requires { typename D::Graph; }) {
+      using Graph = typename D::Graph;
+      static constexpr auto graph_of = [](StrataGraph g) -> Graph& { return *handle_cast<Graph*>(g); };
+      t.graph_create = [](int32_t device, const StrataLaunch* launches, uint32_t count, StrataGraph* graph) {
+        return status_of([&] { *graph = handle_cast<StrataGraph>(new Graph(device, launches, count)); });
+      };
+      t.graph_change = [](StrataGraph graph, uint32_t launch, const StrataArgument* arguments) {
+        return status_of([&] { graph_of(graph).change(launch, arguments); });
+      };
+      t.graph_launch = [](StrataQueue queue, StrataGraph graph) {
+        return status_of([&] { graph_of(graph).launch(queue_of(queue)); });
+      };
+      t.graph_release = [](StrataGraph graph) { return status_of([&] { delete &graph_of(graph); }); };
     }
     if constexpr (requires { D::offers(int32_t(), ""); })
       t.offers = [](int32_t device, const char* op) {

@@ -204,10 +204,10 @@ PyObject* kernel_stats(PyObject*, PyObject* device) {
     device::Kernels& kernels = unit.kernels();
     const device::KernelStats s = kernels.stats();
     auto number = [](int64_t n) { return static_cast<long long>(n); };
-    return checked(Py_BuildValue("{sLsLsLsLsLsdsdsO}", "launches", number(unit.launches()), "compiled",
-                                 number(s.compiled), "loaded", number(s.loaded), "modules", number(s.modules),
-                                 "refused", number(s.refused), "compile_ms", s.compile_ms, "load_ms", s.load_ms, "kept",
-                                 kernels.keeps() ? Py_True : Py_False));
+    return checked(Py_BuildValue("{sLsLsLsLsLsLsdsdsO}", "launches", number(unit.launches()), "replayed",
+                                 number(unit.replayed()), "compiled", number(s.compiled), "loaded", number(s.loaded),
+                                 "modules", number(s.modules), "refused", number(s.refused), "compile_ms", s.compile_ms,
+                                 "load_ms", s.load_ms, "kept", kernels.keeps() ? Py_True : Py_False));
   });
 }
 

@@ -67,7 +67,9 @@ PyObject* stream_query(PyObject*, PyObject* args) {
     {
       const ReleaseLock free(true);
       device::Event event(p.unit->plugin(), p.unit->device(), false);
-      event.record(p.unit->queue(p.number));
+      device::Queue& queue = p.unit->queue(p.number);
+      queue.settle();
+      event.record(queue);
       done = event.query();
     }
     return wrap(done);
@@ -110,7 +112,9 @@ PyObject* with_queue(PyObject* args, Do act) {
     device::Event& event = event_of(capsule);
     {
       const ReleaseLock free(true);
-      act(event, device::unit(event.device()).queue(number));
+      device::Queue& queue = device::unit(event.device()).queue(number);
+      queue.settle();
+      act(event, queue);
     }
     Py_RETURN_NONE;
   });

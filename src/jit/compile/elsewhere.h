@@ -35,6 +35,19 @@ DeviceKernel device_kernel(const lower::Graph& graph, const std::vector<std::arr
 // The numbers that a launch of it takes beside memory: a device takes so many bytes and no more.
 constexpr size_t kMaxArguments = 120;
 
+// What a plan launched before, for a device that replays launches at less cost than one by one.
+class DeviceReplays {
+ public:
+  // While it lives, launches of this thread may be kept; give() gives them, what was not given is left out.
+  class Run {
+   public:
+    virtual ~Run() = default;
+    virtual void give() = 0;
+  };
+  virtual ~DeviceReplays() = default;
+  virtual std::unique_ptr<Run> begin() = 0;  // null: nothing is kept
+};
+
 // The compiled kernels of one or several plans.
 class DeviceProgram {
  public:
@@ -46,6 +59,8 @@ class DeviceProgram {
   // A launch by itself, as eager makes it. `state`: of a draw.
   virtual void run(const Launch& l, const std::vector<Tensor>& outs, const std::vector<Tensor>& ins,
                    PhiloxState state) const = 0;
+  // Of one plan; null where the device replays nothing.
+  virtual std::unique_ptr<DeviceReplays> replays() const = 0;
   // In the device's dialect, or in that of another one, by name.
   virtual std::string source(const std::string& device = "") const = 0;
   // How many kernels were compiled now, and in which time; the others were there.

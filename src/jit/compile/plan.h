@@ -107,6 +107,7 @@ class Plan {
   std::string without_compiler_;
   // Of a graph whose tensors lie on a device of a plugin; or why its operators run one by one.
   std::shared_ptr<DeviceProgram> program_;
+  std::unique_ptr<DeviceReplays> replays_;
   std::string not_planned_;
   std::vector<int> written_params_;
   // Per block: its place in the arena (-1: none), whether it is a result's and made at each run.

@@ -230,7 +230,9 @@ std::vector<Tensor> Plan::run(TensorList params) const {
     if (at.storage->data()) at.base = static_cast<char*>(at.storage->data()) + at.offset;
   }
   reserve(0, f);
+  const std::unique_ptr<DeviceReplays::Run> kept = replays_ ? replays_->begin() : nullptr;
   for (const Step& s : steps_) run_step(s, f);
+  if (kept) kept->give();
   for (int w : written_params_) params[size_t(w)].bump_version("a compiled graph");
   std::vector<Tensor> results;
   results.reserve(list_.results.size());

@@ -42,6 +42,7 @@ void Plan::find_device_programs(ArrayRef<Plan*> plans) {
   size_t next = 0;
   for (Plan* p : plans) {
     p->program_ = program;
+    p->replays_ = program->replays();
     p->source_of_.assign(p->groups_.size(), -1);
     for (size_t g = 0; g < p->groups_.size(); ++g) {
       p->steps_.push_back(p->step_of(int(g), nullptr));
