@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
+#include "base/pool.h"
+#include "core/generator_scope.h"
 
 namespace strata {
 
@@ -35,9 +38,16 @@ PhiloxState Generator::reserve(int64_t words) {
   return s;
 }
 
+namespace {
+thread_local Generator* instead STRATA_HOT_TLS = nullptr;
+}
+
+GeneratorScope::GeneratorScope(Generator& g) : before_(std::exchange(instead, &g)) {}
+GeneratorScope::~GeneratorScope() { instead = before_; }
+
 Generator& default_generator(Device device) {
   static Generator* cpu = new Generator(Generator::make());
-  if (STRATA_LIKELY(device.is_cpu())) return *cpu;
+  if (STRATA_LIKELY(device.is_cpu())) return STRATA_UNLIKELY(instead != nullptr) ? *instead : *cpu;
   STRATA_CHECK(!device.is_meta(), "generator: no default generator for ", device);
   // A device's begins with the CPU's seed: a program draws the same there.
   static std::mutex* lock = new std::mutex;

@@ -8,9 +8,11 @@
 #include <set>
 
 #include "base/env.h"
+#include "core/generator_scope.h"
 #include "dispatch/boxed.h"
 #include "dispatch/info.h"
 #include "ir/call.h"
+#include "run/random.h"
 
 namespace strata::device {
 
@@ -27,6 +29,40 @@ Ledger& ledger() {
   static Ledger* l = new Ledger;
   return *l;
 }
+
+// Generators of the device, which the CPU's code gets as its own, in their state: what it draws is drawn from them.
+class Lent {
+ public:
+  Lent(Unit& unit, Stack& args) : first_(default_generator(unit.device())), scope_(first_.lent) {
+    for (IValue& v : args) {
+      if (!v.is<Generator>()) continue;
+      eager::check_generator(v.get<Generator>(), unit.device());
+      others_.emplace_back(v.get<Generator>());
+      v = IValue(others_.back().lent);
+    }
+  }
+  void give_back() {
+    first_.give_back();
+    for (Pair& p : others_) p.give_back();
+  }
+
+ private:
+  struct Pair {
+    explicit Pair(const Generator& g) : own(g), lent(Generator::make()), before(g.state()) { lent.set_state(before); }
+    void give_back() {
+      const PhiloxState now = lent.state(), found = own.state();
+      if (found.seed == before.seed && found.offset == before.offset)
+        own.set_state(now);
+      else  // another thread has drawn meanwhile
+        own.reserve(4 * int64_t(now.offset - before.offset));
+    }
+    Generator own, lent;
+    PhiloxState before;
+  };
+  Pair first_;
+  GeneratorScope scope_;
+  std::vector<Pair> others_;
+};
 
 // What gives the host a value that it asked for is no fallback.
 bool reads_value(const Operator& op) {
@@ -79,7 +115,23 @@ void set_fallback_budget(double us) {
   ledger().spent = 0;
 }
 
-void run_on_host(Unit& unit, Operator& op, Stack& stack) {
+namespace {
+// The operator on the CPU; what it gives and writes lies there.
+void on_copies(Unit& unit, Operator& op, Stack& copies) {
+  Lent generators(unit, copies);
+  const ir::BelowAutograd below;
+  redispatch_boxed(op, dispatch_of_stack(copies), copies);
+  generators.give_back();
+}
+}  // namespace
+
+void run_on_host(Unit& unit, Operator& op, Stack& stack, bool refused) {
+  // Where nothing may go to the CPU, a call that it would refuse is told its error still.
+  if (refused && !reads_value(op) && !fallback_on()) {
+    Twins tried(unit, Twins::Copies);
+    Stack copies = tried.of(stack);
+    on_copies(unit, op, copies);
+  }
   Twins twins(unit, Twins::Copies);
   run_on_host(unit, op, stack, twins, {});
 }
@@ -101,10 +153,7 @@ void run_on_host(Unit& unit, Operator& op, Stack& stack, Twins& twins, Stack cop
   const auto start = std::chrono::steady_clock::now();
   const Stack args = stack;
   stack = copies.empty() ? twins.of(args) : std::move(copies);
-  {
-    const ir::BelowAutograd below;
-    redispatch_boxed(op, dispatch_of_stack(stack), stack);
-  }
+  on_copies(unit, op, stack);
   twins.carry_over(op.schema(), args);
   stack = twins.back(stack);
   if (!counted) return;

@@ -27,8 +27,8 @@ bool rescues();
 void set_fallback_budget(double us);
 
 // Runs the operator on copies on the CPU; the stack holds its arguments, then its results. Warns at the first call of
-// each operator on each device.
-void run_on_host(Unit& unit, Operator& op, Stack& stack);
+// each operator on each device. `refused`: over shapes it raised, as it does for arguments that are wrong.
+void run_on_host(Unit& unit, Operator& op, Stack& stack, bool refused = false);
 // The same on copies that were made before: `twins` made `copies` of the stack's arguments.
 void run_on_host(Unit& unit, Operator& op, Stack& stack, Twins& twins, Stack copies);
 

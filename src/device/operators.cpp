@@ -20,13 +20,15 @@ namespace {
 // all told has changed nothing then.
 class Told final : public eager::LaunchObserver {
  public:
-  // `given`: the arguments, which have values.
-  explicit Told(const Stack& given) {
+  // `given`: the arguments, which have values; `twins` stand for the device's tensors. Watches until it is stopped.
+  Told(Unit& unit, Twins& twins, const Stack& given) : unit_(unit), twins_(twins) {
+    watch();
     ir::each_tensor(given, [&](const Tensor& t) {
       if (t.defined()) known_.push_back(t.storage().get());
     });
   }
-  bool whole = true;  // nothing but launches, of what has values
+  bool whole = true;    // nothing but launches, of what has values
+  bool failed = false;  // what it raised is the device's
 
   void pointwise(const eager::PointwiseOp& op, DType dtype, ArrayRef<const Tensor*> outs, ArrayRef<const Tensor*> in,
                  ArrayRef<Scalar> scalars) override {
@@ -59,14 +61,17 @@ class Told final : public eager::LaunchObserver {
         });
   }
   void draw(const eager::DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
-            ArrayRef<eager::DrawNumber> numbers) override {
+            ArrayRef<eager::DrawNumber> numbers, const Generator& generator) override {
     std::vector<Tensor> o{out}, i(operands.begin(), operands.end());
-    add(o, i, [=, &op, n = std::vector<eager::DrawNumber>(numbers.begin(), numbers.end())](Unit& unit, Twins& twins) {
-      const Operands to(twins, o), given(twins, i);
-      const Tensor& made = *to.list()[0];
-      const int64_t words = made.numel() * eager::words_each(op, dtype);
-      device::draw(unit, op, dtype, made, given.list(), n, default_generator(unit.device()).reserve(words));
-    });
+    add(o, i,
+        [=, &op, own = generator, n = std::vector<eager::DrawNumber>(numbers.begin(), numbers.end())](Unit& unit,
+                                                                                                      Twins& twins) {
+          const Operands to(twins, o), given(twins, i);
+          const Tensor& made = *to.list()[0];
+          const int64_t words = made.numel() * eager::words_each(op, dtype);
+          Generator from = own.defined() ? own : default_generator(unit.device());
+          device::draw(unit, op, dtype, made, given.list(), n, from.reserve(words));
+        });
   }
   void copy(const Tensor& to, const Tensor& from) override {
     std::vector<Tensor> o{to}, i{from};
@@ -80,6 +85,31 @@ class Told final : public eager::LaunchObserver {
     add(o, {}, [=](Unit& unit, Twins& twins) { device::fill(unit, *Operands(twins, o).list()[0], value); });
   }
   void other() override { whole = false; }
+  // What was done for a value has written nothing that was given: the operator may still turn out to be another's.
+  bool has_values() const override { return whole && !writes_given_; }
+  std::optional<bool> truth(const Tensor& one) override {
+    stop();
+    std::optional<bool> value;
+    if (has_values() && knows(one) && !MetaGuard::active()) {
+      failed = true;  // or somebody's work that is waited for here
+      run();
+      bool read = false;
+      const Tensor real = twins_.back(one);
+      unit_.download(&read, *real.storage(), real.storage_offset(), 1);
+      value = read;
+      failed = false;
+    }
+    watch();
+    return value;
+  }
+  void watch() {
+    observed_.emplace(*this);
+    shapes_.emplace();
+  }
+  void stop() {
+    shapes_.reset();
+    observed_.reset();
+  }
 
   bool empty() const { return launches_.empty(); }
 
@@ -87,9 +117,9 @@ class Told final : public eager::LaunchObserver {
     return std::find(filled_.begin(), filled_.end(), t.storage().get()) != filled_.end();
   }
   // Memory that was given back is seen before anything is written.
-  void run(Unit& unit, Twins& twins) const {
-    for (const Tensor& t : used_) twins.back(t).check_memory();
-    for (const auto& launch : launches_) launch(unit, twins);
+  void run() {
+    for (const Tensor& t : used_) twins_.back(t).check_memory();
+    while (done_ < launches_.size()) launches_[done_++](unit_, twins_);
   }
 
  private:
@@ -129,13 +159,20 @@ class Told final : public eager::LaunchObserver {
         if (std::find(known_.begin(), known_.end(), t.storage().get()) != known_.end()) used_.push_back(t);
     for (const Tensor& t : outs) {
       if (!t.is_meta()) whole = false;  // a result on the CPU
+      writes_given_ |= std::find(known_.begin(), known_.end(), t.storage().get()) != known_.end();
       filled_.push_back(t.storage().get());
       alive_.push_back(t);
     }
     launches_.push_back(std::move(run));
   }
 
+  Unit& unit_;
+  Twins& twins_;
+  std::optional<eager::LaunchObserver::Scope> observed_;
+  std::optional<MetaGuard> shapes_;
   std::vector<Run> launches_;
+  size_t done_ = 0;
+  bool writes_given_ = false;
   std::vector<const Storage*> known_, filled_;
   std::vector<Tensor> used_;   // of what was given
   std::vector<Tensor> alive_;  // an address stays one storage's
@@ -192,38 +229,27 @@ bool is_filled(const Operator& op, const Told& told, const Stack& args, const St
   return all;
 }
 
-// Whether an index may be refused though there is nothing to launch: the dim that it names has no places.
-bool may_refuse(const Operator& op, const Stack& args) {
-  const std::optional<OpInfo> said = info(op);
-  if (!said || said->acts.find("raises") == said->acts.npos) return false;
-  const Schema& schema = op.schema();
-  for (size_t i = 0; i < args.size(); ++i)
-    if (schema.args[i].name == "index" && args[i].is_tensor() && args[i].get<Tensor>().defined() &&
-        args[i].get<Tensor>().numel() > 0)
-      return true;
-  return false;
-}
-
 // True where the operator ran on the device, by its library or by printed kernels.
-bool run_there(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
+bool run_there(Unit& unit, Operator& op, Dispatch d, Stack& stack, bool* refused = nullptr) {
   const bool offered = unit.offers(op.name), library = has_library(unit, op);
   if (!offered && !library) return false;
   Twins twins(unit, Twins::Shapes);
   const Stack given = twins.of(stack);
-  Told told(given);
+  Told told(unit, twins, given);
   Stack results = given;
   try {
-    const eager::LaunchObserver::Scope observed(told);
-    const MetaGuard shapes;
     const ir::BelowAutograd below;
     on_cpu_code(op, d, results);
+    told.stop();
   } catch (const Error& e) {
+    told.stop();
     // It asks for values, or its arguments are wrong, which the CPU's call says as well; but for tensors elsewhere,
     // which it would find beside it.
-    bool apart = e.kind() == ErrorKind::OutOfMemory;
+    bool apart = told.failed || e.kind() == ErrorKind::OutOfMemory;
     ir::each_tensor(stack,
                     [&](const Tensor& t) { apart |= t.defined() && t.dim() > 0 && !(t.device() == unit.device()); });
     if (apart) throw;
+    if (refused) *refused = true;
     return false;
   }
   if (library && library_takes(unit, op, given, results)) {
@@ -236,9 +262,10 @@ bool run_there(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
     return true;
   }
   if (!offered) return false;
-  if (!told.whole || !is_filled(op, told, given, results) || (told.empty() && may_refuse(op, given))) return false;
+  if (!told.whole || !is_filled(op, told, given, results) || (told.empty() && ir::checks_alone(op, given, results)))
+    return false;
   twins.carry_over(op.schema(), stack);
-  told.run(unit, twins);
+  told.run();
   stack = twins.back(results);
   return true;
 }
@@ -330,7 +357,8 @@ void run(Operator& op, Dispatch d, Stack& stack) {
     return call_like(op, stack);
   Unit& there = unit(device_of(stack, d.device));
   if (rescues()) return run_rescued(there, op, d, stack);
-  if (!run_there(there, op, d, stack)) run_on_host(there, op, stack);
+  bool refused = false;
+  if (!run_there(there, op, d, stack, &refused)) run_on_host(there, op, stack, refused);
 }
 
 Allocator& allocator_of_type(int type, int index) { return unit({int8_t(type), int8_t(index)}); }

@@ -39,6 +39,9 @@ Stack stack_of(const Node& call, F&& value) {
   return stack;
 }
 
+// Whether an operator that looks at indices has some to look at though its results have no elements: no launch does.
+bool checks_alone(const Operator& op, const Stack& args, const Stack& results);
+
 // Calls f with each tensor on a stack, those of lists too, in order; None is an undefined one.
 template <class F>
 void each_tensor(const Stack& stack, F&& f) {

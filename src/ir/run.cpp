@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "dispatch/boxed.h"
+#include "dispatch/info.h"
 #include "ir/call.h"
 #include "ir/graph.h"
 #include "ir/sizes.h"
@@ -18,6 +19,18 @@ void read_slots(const Node& call, Stack& stack) {
                        to_string(type_of(t)));
     stack[i] = *static_cast<const double*>(static_cast<const void*>(t.bytes()));
   }
+}
+
+bool checks_alone(const Operator& op, const Stack& args, const Stack& results) {
+  bool empty = true, indices = false;
+  each_tensor(results, [&](const Tensor& t) { empty = empty && (!t.defined() || t.numel() == 0); });
+  if (!empty) return false;
+  each_tensor(args, [&](const Tensor& t) {
+    indices |= t.defined() && (t.dtype() == DType::I64 || t.dtype() == DType::I32) && t.numel() > 0;
+  });
+  if (!indices) return false;
+  const std::optional<OpInfo> said = info(op);
+  return said && said->kind != "pointwise" && said->acts.find("raises") != said->acts.npos;
 }
 
 IValue Interpreter::read(Id v) const { return v == kNone ? IValue(Tensor()) : values_[size_t(v)]; }

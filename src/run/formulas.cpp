@@ -241,9 +241,22 @@ Scalar last_integer(DType t) {
   }
 }
 
-bool any_true(const Tensor& t) { return !without_values(t) && truth(t.numel() == 1 ? t : ops::any(t)); }
+// Of one bool, whose value an observer may have found though the host runs over shapes; `otherwise` without a value.
+static bool truth_of(Tensor (*one)(const Tensor&), const Tensor& t, bool otherwise) {
+  if (!t.is_meta()) return truth(one(t));
+  eager::LaunchObserver* o = eager::LaunchObserver::current();
+  const std::optional<bool> known = o && o->has_values() ? o->truth(one(t)) : std::nullopt;
+  if (!known) eager::tell_other();
+  return known.value_or(otherwise);
+}
 
-bool all_true(const Tensor& t) { return without_values(t) || truth(ops::all(t)); }
+bool any_true(const Tensor& t) {
+  return truth_of([](const Tensor& x) { return x.numel() == 1 ? x : ops::any(x); }, t, false);
+}
+
+bool all_true(const Tensor& t) {
+  return truth_of([](const Tensor& x) { return ops::all(x); }, t, true);
+}
 
 }  // namespace formulas
 }  // namespace strata

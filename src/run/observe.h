@@ -3,7 +3,13 @@
 // operator are known without a second description of it. An operator whose launches are not all told (C++ by hand, a
 // library, values that the host reads) says so by other().
 #pragma once
+#include <optional>
+
 #include "core/tensor.h"
+
+namespace strata {
+class Generator;
+}
 
 namespace strata::eager {
 
@@ -21,12 +27,15 @@ class LaunchObserver {
   virtual void rows(const RowsOp& op, DType dtype, ArrayRef<Tensor> outs, ArrayRef<const Tensor*> in,
                     ArrayRef<Scalar> scalars, const DimVec& dims) = 0;
   virtual void space(const SpaceCall& call) = 0;
-  // From the default generator, as draw_at() takes it (run/random.h).
-  virtual void draw(const DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
-                    ArrayRef<DrawNumber> numbers) = 0;
+  // As draw_at() takes it (run/random.h); of the default generator where that is undefined.
+  virtual void draw(const DrawOp& op, DType dtype, const Tensor& out, TensorList operands, ArrayRef<DrawNumber> numbers,
+                    const Generator& generator) = 0;
   virtual void copy(const Tensor& to, const Tensor& from) = 0;
   virtual void fill(const Tensor& to, const Scalar& value) = 0;
   virtual void other() = 0;
+  // Whether it can do what it was told so far, so that values are there; and the value of one bool, or none after all.
+  virtual bool has_values() const { return false; }
+  virtual std::optional<bool> truth(const Tensor&) { return {}; }
 
   // This thread's, or null.
   static LaunchObserver* current();

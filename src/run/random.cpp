@@ -64,10 +64,14 @@ void set_generator_state(const Tensor& state, const Generator& generator) {
   Generator(generator.defined() ? generator : default_generator()).set_state(s);
 }
 
+void check_generator(const Generator& generator, Device device) {
+  STRATA_CHECK(generator.device().type == device.type, "Expected a '", device_type_name(device.type),
+               "' device type for generator but found '", device_type_name(generator.device().type), "'");
+}
+
 Generator or_default(const Generator& generator, const Tensor& like) {
   if (!generator.defined()) return default_generator(like.device());
-  STRATA_CHECK(generator.device().type == like.device().type, "Expected a '", like.device(),
-               "' device type for generator but found '", generator.device(), "'");
+  check_generator(generator, like.device());
   return generator;
 }
 
@@ -94,10 +98,9 @@ void draw(const DrawOp& op, const Tensor& out, ArrayRef<DrawOperand> operands, A
   const TensorList given(each, operands.size());
   if (has_elements_in_memory(out))
     draw_at(op, dtype, to, given, numbers, or_default(generator, out).reserve(out.numel() * words_each(op, dtype)));
-  else if (generator.defined())  // whose state is its own
-    tell_other();
   else
-    LaunchObserver::current()->draw(op, dtype, to, given, numbers);
+    LaunchObserver::current()->draw(op, dtype, to, given, numbers,
+                                    generator.defined() ? or_default(generator, out) : generator);
   if (!direct) copy_values(out, to);
 }
 

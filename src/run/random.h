@@ -8,6 +8,8 @@
 namespace strata::eager {
 
 Generator or_default(const Generator& generator, const Tensor& like);
+// Raises for one of another type of device.
+void check_generator(const Generator& generator, Device device);
 
 // A kernel whose first operand is words of the stream.
 struct DrawOp {

@@ -194,6 +194,42 @@ def test_an_index_outside_of_what_has_no_places():
         assert x.index_fill_(0, index[:0], 1.0).shape == shape
 
 
+def test_indices_outside_where_there_is_nothing_to_give():
+    outside = strata.tensor([1, 7])
+
+    def calls(device):
+        table, i = strata.ones(3, 0, device=device), outside.to(device)
+        yield lambda: table.index_select(0, i)
+        yield lambda: strata.nn.functional.embedding(i, table)
+        yield lambda: table.index_add(0, i, strata.ones(2, 0, device=device))
+        yield lambda: table.index_copy(0, i, strata.ones(2, 0, device=device))
+        yield lambda: table[:0].take(i)
+        for f in (lambda i, t: t.index_select(0, i), lambda i, t: strata.nn.functional.embedding(i, t)):
+            compiled = strata.graph(f, i * 0, table).compile()
+            yield lambda compiled=compiled: compiled(i, table)
+
+    for own, there in zip(calls("cpu"), calls(DEVICE), strict=True):
+        for call in (own, there):
+            with pytest.raises((IndexError, RuntimeError), match="index|empty"):
+                call()
+                strata.accelerator.synchronize(DEVICE)
+
+
+def test_without_a_fallback_wrong_arguments_are_told_as_ever():
+    x = strata.ones(3, 4, device=DEVICE)
+    strata.fallback.off()
+    try:
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            x @ x
+        with pytest.raises(RuntimeError, match="Expected p_in"):
+            strata.bernoulli(x + 1)
+        with pytest.raises(NotImplementedError, match="aten::sort.*fallback"):
+            x.sort()
+        assert strata.bernoulli(x).sum().item() == 12
+    finally:
+        strata.fallback.on()
+
+
 def test_a_failing_kernel_is_told_once_and_the_device_goes_on():
     there = strata.ones(4, device=DEVICE)
     with asked("fail_kernel", 1):

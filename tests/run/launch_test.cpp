@@ -25,7 +25,8 @@ class Turns final : public eager::LaunchObserver {
   void rows(const eager::RowsOp&, DType, ArrayRef<Tensor>, ArrayRef<const Tensor*>, ArrayRef<Scalar>,
             const DimVec&) override {}
   void space(const eager::SpaceCall& c) override { dims.push_back(c.places[0].dims.size()); }
-  void draw(const eager::DrawOp&, DType, const Tensor&, TensorList, ArrayRef<eager::DrawNumber>) override {}
+  void draw(const eager::DrawOp&, DType, const Tensor&, TensorList, ArrayRef<eager::DrawNumber>,
+            const Generator&) override {}
   void copy(const Tensor&, const Tensor&) override {}
   void fill(const Tensor&, const Scalar&) override {}
   void other() override {}

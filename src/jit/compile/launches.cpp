@@ -139,8 +139,9 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     l.space->guards = std::strstr(desc->text, "inside(");
   }
   void draw(const eager::DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
-            ArrayRef<eager::DrawNumber> numbers) override {
-    if (list_.elsewhere() && out.device().is_cpu()) return other();
+            ArrayRef<eager::DrawNumber> numbers, const Generator& generator) override {
+    // A generator of one's own has a state of its own.
+    if (generator.defined() || (list_.elsewhere() && out.device().is_cpu())) return other();
     const Tensor* outs = &out;
     std::vector<const Tensor*> in;
     for (const Tensor& t : operands) in.push_back(&t);
@@ -182,7 +183,8 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     }
     check_geometry(node, args);
     check_types(node, stack);
-    whole_ = whole_ || (list_.elsewhere() && device_backend().by_library(list_.device, *node.op, args, stack));
+    whole_ = whole_ || ir::checks_alone(*node.op, args, stack) ||
+             (list_.elsewhere() && device_backend().by_library(list_.device, *node.op, args, stack));
     if (!whole_ && told(node, args, stack, before, blocks) && can_raise(node, args, before)) return;
     list_.launches.resize(before);
     list_.stretches.back() = drawn;

@@ -1,0 +1,18 @@
+// For code of the CPU that works in the place of a device: while a scope lives, this thread's default generator of the
+// CPU is another one.
+#pragma once
+#include "core/generator.h"
+
+namespace strata {
+
+class GeneratorScope {
+ public:
+  explicit GeneratorScope(Generator& instead);
+  ~GeneratorScope();
+  GeneratorScope(const GeneratorScope&) = delete;
+
+ private:
+  Generator* before_;
+};
+
+}  // namespace strata
