@@ -7,10 +7,12 @@
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "dispatch/seen.h"
+#include "dispatch/tls.h"
 #include "run/launch.h"
 #include "run/loop/cast.h"
 #include "run/loop/transpose.h"
 #include "run/pointwise.h"
+#include "strata/generated/ops/copy.h"
 
 namespace strata::eager {
 
@@ -82,12 +84,19 @@ void copy_columns(CastFn cast, const CopyDims& c, char* dst, const char* src, in
 
 }  // namespace
 
+// Of a device, where what is composed of operators copies, such as an out= form.
+[[gnu::cold, gnu::noinline]] static void copy_elsewhere(const Tensor& dst, const Tensor& src) {
+  const GradModeGuard unrecorded(false);
+  ops::copy_(dst, src);
+}
+
 void copy_values(const Tensor& dst, const Tensor& src) {
   check_seen("a copy");
   if (!eager::has_elements_in_memory(dst)) {
     if (LaunchObserver* o = observer_of(dst)) o->copy(dst, src);
     return;
   }
+  if (STRATA_UNLIKELY(dst.device().type > 1)) return copy_elsewhere(dst, src);
   CastFn cast = cast_fn(src.dtype(), dst.dtype());
   CopyDims c = copy_dims(dst, src);
   size_t n = c.sizes.size();

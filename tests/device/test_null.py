@@ -215,6 +215,15 @@ def test_indices_outside_where_there_is_nothing_to_give():
                 strata.accelerator.synchronize(DEVICE)
 
 
+def test_results_that_are_given_and_what_they_are_made_of():
+    x = strata.randn(4, 5)
+    for name in ("softmax", "log_softmax", "cumsum", "logcumsumexp"):
+        want, there, other = getattr(strata, name)(x, 1), x.to(DEVICE), strata.empty(0, device=DEVICE)
+        getattr(strata, name)(there, 1, out=other)
+        getattr(strata, name)(there, 1, out=there)
+        assert there.cpu().equal(want) and other.cpu().equal(want), name
+
+
 def test_without_a_fallback_wrong_arguments_are_told_as_ever():
     x = strata.ones(3, 4, device=DEVICE)
     strata.fallback.off()
