@@ -1,4 +1,4 @@
-"""Grades a device's plugin: `python -m strata.backend_test libmine.so`, in a clone also `./run backend-test libmine.so`.
+"""Grades a device's plugin: `strata backend-test libmine.so`, in a clone also `./run backend-test libmine.so`.
 
 Level 0 is memory and copies, 1 pointwise operators, 2 all operators, 3 gradients, 4 compiled graphs and training, 5 errors,
 threads and whether the plugin hides operators; docs/add-a-device.md says what each asks for. Every call is compared with the
@@ -14,7 +14,7 @@ import sys
 def main(arguments: list[str] | None = None) -> int:
     """0 where no row fails, 1 where one does, 2 where there is nothing to grade."""
     parser = argparse.ArgumentParser(
-        prog="python -m strata.backend_test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="strata backend-test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("plugin", help="the shared object")
     parser.add_argument("--level", type=int, default=5, choices=range(6), help="the highest level to grade (5)")

@@ -1,4 +1,4 @@
-"""`python -m strata.doctor`: what was found on this machine, what is missing, and the line that mends it.
+"""`strata doctor`, or `python -m strata.doctor`: what was found on this machine, what is missing, and the line that mends it.
 
 Ends with 1 where something that was asked for does not work, such as a plugin that is named and does not load. A library
 that may be absent is missing, which is no fault.
@@ -105,7 +105,13 @@ def _plugin(path: str, by: str) -> Finding:
     except (RuntimeError, NotImplementedError) as error:
         why, _, mend = str(error).partition(MEND)
         return Finding(f"device {name}", "fault", f"{count} by the plugin {version} ({path}), but 1 + 1 fails: {why}", mend)
-    return Finding(f"device {name}", "ok", f"{count} by the plugin {version} ({path}, of {by})")
+    parts = _C._device_parts(name)
+    said = "; ".join(
+        f"{word} {', '.join(p for p, there in parts.items() if there == have)}"
+        for word, have in (("with", True), ("without", False))
+        if have in parts.values()
+    )
+    return Finding(f"device {name}", "ok", f"{count} by the plugin {version} ({path}, of {by}); {said}")
 
 
 def findings() -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Compiles a device's kernels ahead, so that programs find them on disk: `python -m strata.warm null --dtypes float32,bfloat16`.
+"""Compiles a device's kernels ahead, so that programs find them on disk: `strata warm null --dtypes float32,bfloat16`.
 
 What is compiled is what operators launch over one dim and over two, copies and conversions, many kernels in one module; what
 the disk has already is left alone. The files lie among the CPU's kernels (strata.cache says where).
@@ -45,7 +45,7 @@ def warm(device: object, dtypes: object = (strata.float32,), only: object = ("*"
 
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="strata.warm", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="strata warm", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("device", help="the device, or a plugin's file")
     parser.add_argument("--dtypes", default="float32", help="with commas between; all: every dtype")
     parser.add_argument("--only", default="*", help="patterns of kernels' names, with commas between: 'add*,mul*'")

@@ -30,6 +30,9 @@ def test_what_is_there(tmp_path):
     assert "'base'" in lines(done, "processor")[0] and "STRATA_CPU=base" in lines(done, "processor")[0]
     assert str(tmp_path) in lines(done, "cache of kernels")[0]
     assert lines(done, "device null")[0].startswith("ok") and "of STRATA_PLUGINS" in lines(done, "device null")[0]
+    assert "; with groups, kernels on disk, events, pinned memory, copies between devices, a library, graphs" in done.stdout
+    bare = run(STRATA_PLUGINS=str(NULL), STRATA_CACHE_DIR=str(tmp_path), STRATA_NULL_WITHOUT="groups graphs")
+    assert "a library; without groups, graphs" in bare.stdout
     assert all(line[:7].strip() in ("ok", "missing", "fault", "") for line in done.stdout.splitlines())
 
 
@@ -63,3 +66,15 @@ def test_every_state_but_ok_has_a_line_that_mends():
         "    assert f.state == 'ok' or f.mend, f\n"
     )
     subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=True)
+
+
+def test_the_commands_of_the_package():
+    def command(*arguments: str) -> subprocess.CompletedProcess:
+        env = {**os.environ, "PYTHONPATH": str(Path(strata.__file__).parent.parent), "STRATA_PLUGINS": ""}
+        return subprocess.run([sys.executable, "-m", "strata", *arguments], env=env, capture_output=True, text=True, check=False, timeout=120)
+
+    assert "ok       strata" in command("doctor").stdout
+    assert "usage: strata warm" in command("warm", "--help").stdout and "--level" in command("backend-test", "--help").stdout
+    assert command().returncode == 0 and "doctor" in command("--help").stdout
+    wrong = command("heal")
+    assert wrong.returncode == 2 and "expected a command, got 'heal'" in wrong.stderr and "doctor" in wrong.stderr

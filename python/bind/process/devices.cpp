@@ -51,6 +51,23 @@ PyObject* reason(PyObject*, PyObject* name) {
   });
 }
 
+// What a plugin may leave out, and whether it is there.
+PyObject* parts(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const std::string type(to_Str(name));
+    for (const device::Plugin* p : device::plugins()) {
+      const StrataDevice& t = *p->table;
+      if (t.name != type) continue;
+      auto there = [](auto f) { return f ? Py_True : Py_False; };
+      return checked(Py_BuildValue("{sOsOsOsOsOsOsO}", "groups", there(p->dialect.group), "kernels on disk",
+                                   there(t.identity), "events", there(t.event_create), "pinned memory",
+                                   there(t.host_allocate), "copies between devices", there(t.peer_copy), "a library",
+                                   there(t.operator_find), "graphs", there(t.graph_create)));
+    }
+    raise(PyExc_ValueError, str_cat("no plugin offers the device ", type));
+  });
+}
+
 // Files of plugins that installed packages offer, found when a device is named that nobody knows.
 std::vector<std::string> installed_plugins() {
   std::vector<std::string> files;
@@ -261,6 +278,7 @@ PyObject* fallback_budget(PyObject*, PyObject* us) {
 PyMethodDef functions[] = {
     {"_device_load", load, METH_O, "Opens a device's plugin; gives the device's name."},
     {"_device_plugins", plugins, METH_NOARGS, "(name, version, file, number of devices) of each plugin."},
+    {"_device_parts", parts, METH_O, "{part: whether the plugin of that name offers it} of what may be left out."},
     {"_device_reason", reason, METH_O, "Why the plugin of that name has no devices; empty where it has."},
     {"_device_find", find, METH_NOARGS, "Loads plugins that the environment or installed packages name."},
     {"_device_offers", offers, METH_VARARGS, "Whether a device offers an operator of a name."},
