@@ -59,6 +59,44 @@ for shape, dtype, text, moves in {list(TIMED.values())!r}:
 """
 
 
+def small_launches(name: str) -> str:
+    """A program that prints, of a chain of small kernels and of a training step, both compiled: launches, and microseconds a call."""
+    return f"""
+import time, strata
+wait = lambda: strata.accelerator.synchronize({name!r})
+def chain(x):
+    for _ in range(12):
+        x = (x * 1.25).softmax(-1).t().contiguous()
+    return x
+x = strata.rand(48, 80, device={name!r})
+g = strata.graph(chain, x).compile()
+strata.manual_seed(0)
+model = strata.nn.Sequential(*[m for n in (32, 64, 96) for m in (strata.nn.Linear(n, n + 32), strata.nn.GELU())]).to({name!r})
+optimizer = strata.optim.AdamW(model.parameters())
+batch = strata.rand(64, 32, device={name!r})
+@strata.compile
+def step():
+    optimizer.zero_grad()
+    model(batch).square().mean().backward()
+    optimizer.step()
+for label, run in (("chain of small rows", lambda: g(x)), ("training step of three layers", step)):
+    for _ in range(5):
+        run()
+    wait()
+    stats = strata.cache.stats({name!r})
+    best = 1e9
+    for _ in range(7):
+        start = time.perf_counter()
+        for _ in range(20):
+            run()
+        wait()
+        best = min(best, time.perf_counter() - start)
+    after = strata.cache.stats({name!r})
+    each = (after["launches"] - stats["launches"]) / 140, (after["replayed"] - stats["replayed"]) / 140
+    print(f"  {{label}}: {{best / 20 * 1e6:.1f}} us a call, {{each[0]:.0f}} launches, {{each[1]:.0f}} of them replayed")
+"""
+
+
 def compare(strata, device, dtypes: list[str], every: int) -> int:
     import test_operators as t
 
@@ -101,6 +139,42 @@ def compare_rows(strata, device) -> int:
     return wrong
 
 
+def compare_replays(strata, device) -> int:
+    """A compiled graph of several launches, called again and again: with other inputs, random words, on two streams, and with all
+    memory that is free given back in between."""
+    F = strata.nn.functional
+
+    def chain(x, w):
+        y = F.dropout(x * w, 0.3).softmax(-1)
+        z = (y.t().contiguous() + strata.rand_like(y).t()).softmax(-1)
+        return (z * z).sum(0).exp() + y.std(1)
+
+    strata.manual_seed(1)
+    given = [(strata.randn(40, 70), strata.randn(70)) for _ in range(4)]
+    there = [[t.to(device) for t in pair] for pair in given]
+    compiled = strata.graph(chain, *there[0]).compile()
+    streams = [strata.accelerator.current_stream(device), strata.Stream(device)]
+    before, want, got = strata.cache.stats(device), [], []
+    strata.manual_seed(2)
+    for call in range(24):
+        want.append(chain(*given[call % 4]))
+    strata.manual_seed(2)
+    for call in range(24):
+        if call % 5 == 4:
+            there[call % 4] = [t.clone() for t in there[call % 4]]
+            strata.accelerator.synchronize(device)
+            strata.accelerator.empty_cache(device)
+        streams[call % 2].wait_stream(streams[1 - call % 2])
+        with streams[call % 2]:
+            got.append(compiled(*there[call % 4]))
+    strata.accelerator.synchronize(device)
+    wrong = sum(not a.equal(b.cpu()) for a, b in zip(want, got))
+    after = strata.cache.stats(device)
+    launched, replayed = (after[n] - before[n] for n in ("launches", "replayed"))
+    print(f"replays: {24 - wrong} of 24 calls equal the CPU's, {replayed} of {launched} launches replayed")
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plugin")
@@ -119,7 +193,7 @@ def main() -> int:
     if not count:
         print("no device is there")
         return 1
-    failed = compare(strata, device, options.dtypes, options.every) + compare_rows(strata, device)
+    failed = compare_replays(strata, device) + compare(strata, device, options.dtypes, options.every) + compare_rows(strata, device)
 
     from strata.testing._device.whole import trained
 
@@ -139,6 +213,10 @@ def main() -> int:
         ours = subprocess.run([sys.executable, "-c", load + gigabytes("strata", name, "lambda: F.accelerator.synchronize()")],
                               capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
         print(ours.stderr[-600:], end="")
+        for replays in ("1", "0"):
+            env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "STRATA_REPLAYS": replays}
+            small = subprocess.run([sys.executable, "-c", load + small_launches(name)], capture_output=True, text=True, env=env)
+            print(f"small launches{', one by one' if replays == '0' else ''}:\n{small.stdout}{small.stderr[-600:]}", end="")
         theirs = None
         if python := os.environ.get("STRATA_TORCH"):
             theirs = subprocess.run([python, "-c", gigabytes("torch", name, "F.cuda.synchronize")], capture_output=True, text=True)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/env.h"
 #include "core/stream.h"
 #include "device/batch.h"
 #include "device/fallback.h"
@@ -96,7 +97,8 @@ class Program final : public jit::DeviceProgram {
   }
 
   std::unique_ptr<jit::DeviceReplays> replays() const override {
-    return unit_.plugin().table->graph_create ? std::make_unique<Graphs>(unit_) : nullptr;
+    static const bool wanted = env_text("STRATA_REPLAYS") != "0";
+    return wanted && unit_.plugin().table->graph_create ? std::make_unique<Graphs>(unit_) : nullptr;
   }
 
   std::string source(const std::string& device) const override {
