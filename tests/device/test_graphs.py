@@ -314,6 +314,33 @@ def test_what_runs_whole_and_what_the_host_computes_in_between():
         assert c(there[0] + k, there[1]).cpu().equal(f(x + k, w))
 
 
+def test_an_operator_of_ones_own_that_works_on_another_thread():
+    """It finds what was launched before it in the queue."""
+
+    @strata.library.custom_op("graphs::elsewhere", mutates_args=())
+    def elsewhere(x: strata.Tensor) -> strata.Tensor:
+        made = []
+        t = threading.Thread(target=lambda: made.append(x * 2))
+        t.start(), t.join()
+        return made[0]
+
+    @elsewhere.register_fake
+    def _(x):
+        return strata.empty_like(x)
+
+    def f(x, w):
+        y = (x * w).softmax(-1)
+        z = (y.t().contiguous() + 1).softmax(-1)
+        return elsewhere(z.t().contiguous().softmax(-1)).t().contiguous().softmax(-1)
+
+    x, w = pair()
+    want = f(x, w)
+    c, there = compiled(f, x, w)
+    for _ in range(4):
+        strata.accelerator.empty_cache(DEVICE)
+        assert c(*there).cpu().equal(want)
+
+
 def test_a_graph_that_goes_while_its_replay_is_under_way():
     x, w = pair()
     c, there = warmed(chain, x, w)

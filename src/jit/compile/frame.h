@@ -15,6 +15,7 @@ struct Plan::Frame {
   TensorList params;
   InlineVec<Place, 12> at;
   InlineVec<PhiloxState, 2> stretches;
+  DeviceReplays::Run* kept = nullptr;  // launches that are given later
 };
 
 }  // namespace strata::jit

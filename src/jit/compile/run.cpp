@@ -62,6 +62,8 @@ void Plan::run_single(const Launch& l, Frame& f) const {
 }
 
 void Plan::run_call(const Launch& l, Frame& f) const {
+  // It may do anything, on other threads as well, which then finds what was launched before.
+  if (f.kept) f.kept->give();
   const ir::Node& node = *l.node;
   Stack stack;
   if (l.flow) {
@@ -231,6 +233,7 @@ std::vector<Tensor> Plan::run(TensorList params) const {
   }
   reserve(0, f);
   const std::unique_ptr<DeviceReplays::Run> kept = replays_ ? replays_->begin() : nullptr;
+  f.kept = kept.get();
   for (const Step& s : steps_) run_step(s, f);
   if (kept) kept->give();
   for (int w : written_params_) params[size_t(w)].bump_version("a compiled graph");
