@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,26 @@ def test_the_documents_steps_make_a_device_of_level_1(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split("\n")[-2] == "reached level 1"
     assert sum(len(f.read_text().splitlines()) for f in (tmp_path / "tiny_device").iterdir()) < 400
+
+
+@pytest.mark.skipif("STRATA_TEST_ALL" not in os.environ, reason="compiles for half a minute")
+@pytest.mark.parametrize("name", ["null", "opencl", "cuda"])
+def test_a_plugin_builds_against_an_installed_prefix_alone(name, tmp_path):
+    if not devices.plugin(name).exists():
+        pytest.skip("this build lacks it, too")
+    build, prefix = PLUGIN.parent.parent.parent, tmp_path / "prefix"
+    shutil.copytree(devices.ROOT / "plugins" / name, tmp_path / name)
+    for command in (
+        ["cmake", "--install", build, "--component", "sdk", "--prefix", prefix],
+        ["cmake", "-S", tmp_path / name, "-B", tmp_path / "build", f"-DSTRATA_SDK={prefix / 'include'}"],
+        ["cmake", "--build", tmp_path / "build"],
+    ):
+        done = subprocess.run([str(c) for c in command], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    program = f"import strata\nprint(strata.accelerator.load({str(tmp_path / 'build' / PLUGIN.name.replace('null', name))!r}))"
+    env = {**os.environ, "PYTHONPATH": str(devices.ROOT / "python")}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{name}\n", done.stderr
 
 
 def test_coverage_of_a_device():
