@@ -90,7 +90,7 @@ class Told final : public eager::LaunchObserver {
   std::optional<bool> truth(const Tensor& one) override {
     stop();
     std::optional<bool> value;
-    if (has_values() && knows(one) && !MetaGuard::active()) {
+    if (has_values() && knows(one) && one.dtype() == DType::Bool && !MetaGuard::active()) {
       failed = true;  // or somebody's work that is waited for here
       run();
       bool read = false;

@@ -16,6 +16,7 @@ APART = {
     "aten::to.device": "to the CPU is a copy from the device and none from the CPU",
     "aten::tensor_split.tensor_indices_or_sections": "takes a tensor on the CPU",
     "aten::baddbmm": "the CPU's library does not read what counts for nothing",
+    "aten::masked_scatter": "the CPU reads no source where the mask chooses nothing",
     "aten::nonzero_static": "of size 0 the device has nothing to do",
 }
 CASES = [e for e in ENTRIES if any(a.is_tensor for a in e.schema.args) and e.schema.full not in APART]
