@@ -133,8 +133,9 @@ def guards_table(compiled: entry.Compiled) -> str:
             for guard in e.guards.guards:
                 shown = repr(guard).removeprefix(str(guard.source or "")).strip()
                 lines.append(f"{str(guard.source or ''):40} {shown[:48]:48} {e.check.hits:8} {_nanoseconds(guard):>7}")
-            if e.family is not None:
-                lines += [f"   {part!r}" for part in (*e.family.symbols, *e.family.conditions)]
+            family = e.family or getattr(e.run, "family", None)
+            if family is not None:
+                lines += [f"   {part!r}" for part in (*family.symbols, *family.conditions)]
     return "\n".join(lines)
 
 

@@ -13,12 +13,13 @@ from strata import _C
 
 from . import custom, instances, natives, training, values
 from .attributes import is_optimized
+from .data import READS
 from .decode import line_of, place, reads_its_frame
 from .derived import base_of
 from .frame import bind, frame_of
 from .generators import GeneratorMethod
 from .guards import class_lookup
-from .reasons import Break
+from .reasons import Break, Control, Failing
 from .sizes import Sizes, Sym, concrete, has_sym, settled, stand_in
 from .sources import const
 from .values import Generator
@@ -41,6 +42,8 @@ class Calls:
 
         try:
             return function(*args, **kwargs)
+        except Control:
+            raise
         except Exception as error:
             if isinstance(error, TypeError) and function in natives.OF_OPERATORS and has_sym(args):
                 return self.native(function, *settled(args))  # which says it of the number's type
@@ -109,6 +112,10 @@ class Calls:
                 return training.call_noted(self, function, kwargs)
             if home.startswith("strata.optim.") and args and training.is_optimizer(args[0]):
                 return training.call_optimizer(self, function, args, kwargs)
+            if home == "strata._checks" and self.reads:
+                if function.__name__ == "_raise":
+                    raise Failing
+                self.note_checks()
             how = natives.of_strata(home, function)
             if how == "operator":
                 return self.call_operator(function, args, kwargs)
@@ -190,6 +197,11 @@ class Calls:
         for value in (*args, *kwargs.values()):
             self.check_operand(value, name)
         owner = getattr(function, "__self__", None)
+        of = owner if values.is_tensor(owner) else args[0] if args and values.is_tensor(args[0]) else None
+        if of is not None and name in READS and len(args) + len(kwargs) == (of is not owner):
+            return self.read_number(name, of)
+        if self.parts and of is owner and of is not None:
+            self.check_operand(of, name)
         if getattr(function, "__module__", "") == "_operator":
             self.pin_operator(name, args)
         natives.check_effect(self, name, (owner, *args) if values.is_tensor(owner) else args, kwargs)
@@ -206,7 +218,11 @@ class Calls:
         try:
             given = (args, kwargs) if program is None else (concrete(args), concrete(kwargs))
             found = self.library.call(function, *given)
+        except Control:
+            raise
         except Exception as error:
+            if natives.by_values(error):
+                return self.run_between(name, function, args, kwargs, natives.reason_of(name, error))
             reason, hint = natives.reason_of(name, error)
             raise Break(reason, hint, of_sizes=program is not None and " raised " in reason) from None
         if outs and sizes != [tuple(t.shape) for t in outs]:
@@ -259,6 +275,7 @@ class Calls:
                 raise Break(f"{name} of a {type(value).__name__}")
             if not self.is_outside(value) and not self.region.made(value):
                 self.unknown_tensor(value)
+            self.bring(value)
         elif isinstance(value, (list, tuple, set)):
             for v in value:
                 self.check_operand(v, name)
@@ -272,7 +289,7 @@ class Calls:
 
     def unknown_tensor(self, t: Any) -> None:
         """A tensor that neither an operator made nor a source gave."""
-        if not any(t is made for made, *_ in self.fresh_inputs):
+        if not any(t is made for made, *_ in self.fresh_inputs) and not (self.parts and id(t) in self.program.slots):
             raise Break("a tensor that is not made by an operator")
 
     # ---- builtins

@@ -5,8 +5,8 @@ from __future__ import annotations
 from strata._flags import Flags
 
 _OFF = (
-    "allow_ignore_mark_dynamic allow_rnn allow_unspec_int_on_nn_module capture_dynamic_output_shape_ops capture_scalar_outputs "
-    "compiled_autograd prefer_deferred_runtime_asserts_over_guards specialize_float specialize_int suppress_errors verbose "
+    "allow_ignore_mark_dynamic allow_rnn allow_unspec_int_on_nn_module compiled_autograd "
+    "prefer_deferred_runtime_asserts_over_guards specialize_float specialize_int suppress_errors verbose "
     "verify_correctness"
 )
 _ON = (
@@ -17,12 +17,15 @@ _ON = (
 
 class Config(Flags):
     """recompile_limit: entries of one place in a function, beyond which it runs as it is (cache_size_limit is another name of
-    it). accumulated_recompile_limit: entries of all that has one code object (accumulated_cache_size_limit). The others
-    keep what is written and change nothing."""
+    it). accumulated_recompile_limit: entries of all that has one code object (accumulated_cache_size_limit).
+    capture_scalar_outputs, capture_dynamic_output_shape_ops: whether numbers that are read of tensors (item, tolist), and operators
+    whose results' sizes are data (nonzero, masks), are captured where they would break; with fullgraph=True they are. The
+    others keep what is written and change nothing."""
 
     def __init__(self) -> None:
         super().__init__("strata._dynamo.config", dict.fromkeys(_OFF.split(), False) | dict.fromkeys(_ON.split(), True))
         self.recompile_limit, self.accumulated_recompile_limit = 8, 256
+        self.capture_scalar_outputs = self.capture_dynamic_output_shape_ops = False
 
     @property
     def cache_size_limit(self) -> int:

@@ -13,6 +13,7 @@ import strata
 from . import values
 from .attributes import _ABSENT
 from .derived import base_of
+from .emit_parts import parts_of
 from .frame import NULL, UNBOUND
 from .guards import class_lookup
 from .reasons import Break
@@ -54,6 +55,9 @@ class Emitter:
         self.lines: list[str] = []
         self.outputs: list[Any] = []
         self.made: dict[int, str] = {}
+        self.numbers: dict[int, str] = {}  # by slot: those that are read late
+        self.between = False  # whether what is built is read before the last graph
+        self.here: list[Any] = []  # the entry, for where it does not fit
         self.open: set[int] = set()
         self.count = 0
 
@@ -68,7 +72,7 @@ class Emitter:
     def build(self, value: Any) -> str:
         """An expression for a value of the capture."""
         if type(value) is Sym:
-            return self.tracer.program.name(value)
+            return self.late(value) if value.slot in self.tracer.program.late else self.tracer.program.name(value)
         if type(value) is Sizes:
             return self.name(f"{self.text.constant(strata.Size)}([{self.items(value)}])")
         if type(value) is slice and has_sym(value):
@@ -106,7 +110,7 @@ class Emitter:
 
     def tensor(self, t: Any) -> str:
         if not self.tracer.region.made(t):
-            raise Break("a tensor that was made by no operator is a result")
+            return self.earlier(t)
         for i, known in enumerate(self.outputs):
             if known is t:
                 return f"t[{i}]"
@@ -118,11 +122,38 @@ class Emitter:
         self.outputs.append(t)
         return f"t[{len(self.outputs) - 1}]"
 
+    def earlier(self, t: Any) -> str:
+        """A tensor of a graph before the last one, or of what runs between them."""
+        tracer = self.tracer
+        slot = tracer.program.slots.get(id(t)) if tracer.parts else None
+        if slot in tracer.program.found if slot is not None else False:
+            return tracer.program.found[slot]
+        part = tracer.made_before(t)
+        if part is None:
+            raise Break("a tensor that was made by no operator is a result")
+        if slot in tracer.parts[part].shared and not self.between:
+            tracer.refuse_reads("views of tensors that were made before it are results")
+        return f"t{part}[{tracer.output(part, t)}]"
+
+    def late(self, number: Any) -> str:
+        """A number that is read, or computed of one that is, when the graphs have run."""
+        made = self.numbers.get(number.slot)
+        if made is None:
+            late = self.tracer.program.late[number.slot]
+            if late.function == "item":
+                t, way = late.args
+                right = f"{self.build(t)}.item()" if way is None else f"{self.text.constant(way)}({self.build(t)}.item())"
+            else:
+                right = f"{self.text.constant(late.function)}({self.items(late.args)})"
+            made = self.numbers[number.slot] = self.name(right)
+        return made
+
     def view(self, t: Any) -> str:
         """A view beside others of one tensor, or of an argument: made of that anew, so that they know of each other's writes."""
         root = t._base
         of = next((known for known in self.tracer.region.inputs if known is root or root_of(known) == id(root)), root)
-        if of.dtype is not t.dtype or (of is root and not (self.tracer.region.made(of) or self.tracer.is_outside(of))):
+        known = self.tracer.region.made(of) or self.tracer.is_outside(of) or self.tracer.was_found(of)
+        if of.dtype is not t.dtype or (of is root and not known):
             raise Break("a view of another dtype, or of a tensor that was made by no operator, is a result")
         program = self.tracer.program
         geometry = f"{tuple(t.shape)}, {t.stride()}, {t.storage_offset()}"
@@ -318,12 +349,14 @@ class Emitter:
             keywords = "".join(f", {k}={self.build(v)}" for k, v in kwargs.items())
             before.append(f"print({', '.join(map(repr, texts))}{keywords})")
         self.lines = after
-        given = ", ".join(inputs[id(tensor)] for tensor in t.region.inputs)
-        graph = f"graph({given})"
+        given = ", ".join(inputs[id(tensor)] if id(tensor) in inputs else self.build(tensor) for tensor in t.region.inputs)
+        graph = f"graph{len(t.parts) or ''}({given})"
         ends = tuple(i for i, output in enumerate(self.outputs) if output.requires_grad) if t.trained else ()
         if ends:
             graph = f"{self.text.constant(spent)}({graph}, {ends})"
         call = [f"t = {graph}"] if t.region.count() or self.outputs else []
+        if t.parts:
+            before += parts_of(self, count)
         return [*self.head, *before, *call, *self.lines, last], self.outputs
 
 

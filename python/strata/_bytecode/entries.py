@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
+from .forms import BOUND
 from .frame import NULL, UNBOUND, Frame
-from .instances import BOUND, Family
+from .instances import Family
 from .seen import Seen
 
 TYPE_CHECKING = False
@@ -27,9 +28,11 @@ class Entry:
         self.kind, self.check, self.run, self.guards = kind, check, run, guards
         self.text = ""
         self.region: Any = None
+        self.regions: list[Any] = []  # all of its graphs, the last one's too
         self.graph: Any = None
         self.stops: Break | None = None
         self.family: Family | None = None  # where it is for many sizes
+        self.reads_data, self.misfits = False, 0  # whether it reads values of tensors; how often these did not fit
         self.of_failing_sizes = False  # an operator raised for these alone
 
     def select(self, args: tuple) -> Any:
@@ -53,9 +56,11 @@ class Entry:
     def why_not(self, args: tuple) -> str:
         """The condition that does not hold for these arguments."""
         failed = self.guards.failed(args)
-        if failed or self.family is None:
+        if failed:
             return failed
-        return self.family.refusals.get(self.check.key(args), "")
+        if self.family is None:
+            return getattr(getattr(self.run, "family", None), "misfit", "")
+        return self.family.refusals.get(self.check.key(args), "") or self.family.misfit
 
 
 class Table:
@@ -68,7 +73,7 @@ class Table:
         self.owner, self.offset, self.bound, self.filled = owner, offset, bound, filled
         self.entries: list[Entry] = []
         self.pairs: list[tuple] = []  # of the same, guards and what to call, for calls from C
-        self.gave_up = self.asked = False
+        self.gave_up = self.asked = self.no_data = False  # no_data: reads of values of tensors break
         self.seen = Seen(owner.options.dynamic)
 
     def add(self, entry: Entry) -> None:
@@ -84,7 +89,7 @@ class Table:
         self.entries.clear()
         self.pairs.clear()
         self.seen.clear()
-        self.gave_up = self.asked = False
+        self.gave_up = self.asked = self.no_data = False
 
     def find(self, args: tuple) -> Any:
         """What to call, as an entry's select gives it."""

@@ -12,15 +12,31 @@ from strata import _C, _capture
 from . import training, values
 from .backends import callable_of, direct, single
 from .config import config
+from .data import Plan
 from .decode import decode, forget, place, reads_its_frame, unknown
 from .emit import Emitter, Jump, function_of, shared_roots
 from .entries import NATIVE, Entry, Table, capture_lock
+from .forms import BOUND
 from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
-from .instances import BOUND, Family, roots
+from .instances import Family, begins, roots
 from .plain import Plain
 from .program import Program
-from .reasons import Break, Fixed, Restart, SizeViolation, Unsupported, internal, logs, tell, warn
+from .reasons import (
+    Asked,
+    Break,
+    Failing,
+    Fixed,
+    Replan,
+    Restart,
+    SizeViolation,
+    Unsupported,
+    internal,
+    logs,
+    tell,
+    warn,
+)
 from .sources import Text, arg, const
+from .stages import Lone, elsewhere
 from .tracer import Raised, Tracer
 
 TYPE_CHECKING = False
@@ -84,6 +100,8 @@ class Compiled:
 
     def go_on(self, jump: Jump) -> Any:
         """A call whose first stretch stopped there."""
+        if jump.offset < 0:
+            return elsewhere(self, jump)
         done, value = self.interrupt(frame := self.resumed(jump))
         return value if done else self.run(*self.table_at(frame), (), {})
 
@@ -105,6 +123,8 @@ class Compiled:
             result = call(*bound)
             if type(result) is not Jump:
                 return result
+            if result.offset < 0:
+                return elsewhere(self, result)
             done, value = self.interrupt(frame := self.resumed(result))
             if done:
                 return value
@@ -177,8 +197,10 @@ class Compiled:
                 return None
             with capture_lock:
                 entry = self.capture(table, args)
+            if entry is None:
+                return NATIVE
             table.add(entry)
-            return entry.run or NATIVE
+            return (entry.select(args) if entry.reads_data else entry.run) or NATIVE
 
     def beyond(self, table: Table, args: tuple) -> bool:
         """Whether there are too many entries, which is told once."""
@@ -203,20 +225,30 @@ class Compiled:
         self.recompiles.append("\n".join(lines))
         tell("recompiles", "\n".join(lines))
 
-    def capture(self, table: Table, args: tuple) -> Entry:
+    def capture(self, table: Table, args: tuple) -> Entry | None:
+        """None where this call runs as it is, and others may not."""
         stop, why = None, None
         saved = _C.is_grad_enabled(), _C.is_autocast_enabled("cpu"), _C.get_autocast_dtype("cpu"), strata.get_rng_state()
         dynamic = self.options.dynamic
         symbols, recorded = True, bool(dynamic or (dynamic is None and table.entries))
+        plan = self.plan(table)
         for _ in range(MAX_RESTARTS):
             table.seen.begin(symbols)
-            tracer = Tracer(stop, table.seen, Program(str) if recorded and symbols else None)
+            tracer = Tracer(stop, table.seen, Program(str) if recorded and symbols else None, plan, saved[3])
             try:
                 return self.attempt(table, args, tracer, why)
             except Fixed as fixed:
                 symbols, recorded = fixed.again, fixed.again
                 if not fixed.again:
+                    plan.scalars = plan.shapes = False
+                if not fixed.again:
                     tell("sizes", f"{self.function.__qualname__}: captured for these sizes alone: {fixed}")
+            except Asked as asked:
+                plan.learn(asked)
+            except Replan:
+                pass
+            except Failing:
+                return None
             except Restart as restart:
                 again = stop is not None and restart.step >= stop  # it cannot get that far
                 stop, why = restart.step, restart.why
@@ -250,6 +282,12 @@ class Compiled:
                 if not strata.equal(strata.get_rng_state(), saved[3]):
                     strata.set_rng_state(saved[3])
         return self.give_in(tracer, args, why or Break("too many breaks"))
+
+    def plan(self, table: Table) -> Plan:
+        """What is captured of values of tensors. A backend of one's own gets graphs without."""
+        able = self.options.backend is None and not table.no_data
+        asked = self.options.fullgraph
+        return Plan(self.options, able and (asked or config.capture_scalar_outputs), able and (asked or config.capture_dynamic_output_shape_ops))
 
     def note_break(self, why: Break) -> None:
         why.__traceback__ = why.__context__ = None  # these hold the capture, and all that it read
@@ -292,9 +330,9 @@ class Compiled:
             emitter = Emitter(tracer, shared)
             lines, outputs = emitter.body(frame, result, len(args))
         training.watch_optimizers(tracer)
-        program = tracer.program if tracer.program is not None and tracer.program.symbols else None
+        program = tracer.program if tracer.program is not None and (tracer.program.symbols or tracer.parts) else None
         slots = [program.slot_of(t) for t in outputs] if program is not None else []
-        bases = roots([*tracer.region.inputs, *outputs])
+        bases = roots([*(t for t in tracer.region.inputs if tracer.made_before(t) is None), *outputs])
         graph = None
         if tracer.region.count() or outputs:
             region = tracer.region.end(outputs)
@@ -304,6 +342,7 @@ class Compiled:
             run = direct(graph)
         else:
             region, run = None, None
+        tracer.check_parts(outputs, shared)
         tracer.finish_guards()
         check = tracer.guards.compile(len(args))
         constants = emitter.text.constants
@@ -315,21 +354,40 @@ class Compiled:
             body = single(graph) or body
         entry = Entry("graph", check, body, tracer.guards)
         entry.text, entry.region, entry.graph = text, region, graph
+        entry.regions = [made for made in (*(part.region for part in tracer.parts), region) if made is not None]
         entry.stops = why if tracer.stopped else None
         if program is not None:
             program.check()
-            entry.family = family = self.family_of(tracer)
-            family.finish(slots, bases, region, code, constants, alone)
+            family = self.family_of(tracer)
+            planned = [tracer.plan.outputs.get(i, []) for i in range(len(tracer.parts))]
+            starts = [made and begins(made) for made in (*(part.region for part in tracer.parts), region)]
+            family.finish([*planned, slots], bases, starts, code, constants, alone)
+            if tracer.parts:
+                return self.in_stages(table, entry, emitter, family)
+            entry.family = family
             key = check.key(args)
             if why is not None and why.of_sizes:
                 family.only, entry.of_failing_sizes = key, True
             if key is not None:
                 check.put(key, body, BOUND)
-        if logs("bytecode"):
-            tell("bytecode", f"{self.function.__qualname__} from offset {table.offset}\n{text}")
-        if logs("guards"):
-            tell("guards", f"{self.function.__qualname__} from offset {table.offset}\n" + "\n".join(map(repr, tracer.guards.guards)))
+        self.tell(table, entry)
         return entry
+
+    def in_stages(self, table: Table, entry: Entry, emitter: Emitter, family: Family) -> Entry:
+        """An entry whose graphs are made by its calls, for the values that they read."""
+        family.named, entry.reads_data = emitter.tracer.program.named, True
+        emitter.here += [table, entry]
+        entry.run = Lone(family, emitter.here)
+        entry.family = family if emitter.tracer.program.symbols else None
+        self.tell(table, entry)
+        return entry
+
+    def tell(self, table: Table, entry: Entry) -> None:
+        name = f"{self.function.__qualname__} from offset {table.offset}"
+        if logs("bytecode"):
+            tell("bytecode", f"{name}\n{entry.text}")
+        if logs("guards"):
+            tell("guards", f"{name}\n" + "\n".join(map(repr, entry.guards.guards)))
 
 
 class CompiledFunction(_C._Dispatcher):

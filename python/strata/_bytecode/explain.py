@@ -16,7 +16,7 @@ class ExplainOutput:
 
     def __init__(self, owners: list[entry.Compiled]):
         entries = [e for c in owners for table in (c.start, *c.tables.values()) for e in table.entries]
-        self.graphs = [e.region for e in entries if e.region is not None]
+        self.graphs = [region for e in entries for region in e.regions]
         self.texts = [e.text for e in entries if e.run is not None]
         self.break_reasons = [b for c in owners for b in c.breaks]
         self.graph_count = len(self.graphs)

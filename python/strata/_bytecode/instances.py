@@ -14,10 +14,27 @@ from strata import _C
 from strata._graph_form import same_constant
 
 from .backends import callable_of, direct, single
+from .forms import (
+    BETWEEN,
+    BOUND,
+    CARRY,
+    CONDITION,
+    CUT,
+    DO,
+    FRESH,
+    INPUT,
+    LIFT,
+    OPERATOR,
+    Method,
+    differs,
+    facts,
+    fill,
+    modes,
+)
 from .guards import value_of
-from .program import CONDITION, DO, FRESH, INPUT, LIFT, OPERATOR, Method, differs, facts, fill, modes
-from .reasons import Break, logs, tell, warn
+from .reasons import Break, Unfit, logs, tell, warn
 from .region import Region
+from .stages import after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +45,7 @@ if TYPE_CHECKING:
     from .library import Library
     from .program import Program
 
-BOUND = 64  # instances of an entry that are kept, and refusals
 PATIENCE = 32  # graphs of new numbers, beyond which most calls must have met one that was there
-
-
-class Unfit(Exception):
-    """An entry is not for the sizes of a call, and why."""
 
 
 def roots(tensors: list) -> list[int]:
@@ -48,6 +60,14 @@ def begins(region: Region) -> tuple:
     return region._grads_before, region._step, [slots.get(id(t), id(t)) for t in _C._graph_captured(region._graph)]
 
 
+def stages_of(steps: list[tuple]) -> list[list[tuple]]:
+    """Steps between cuts."""
+    stages: list[list[tuple]] = [[]]
+    for step in steps:
+        stages.append([]) if step[0] == CUT else stages[-1].append(step)
+    return stages
+
+
 class Family:
     """The instances of one entry. run_of(numbers, graph) makes the entry's function of what its text names."""
 
@@ -58,7 +78,8 @@ class Family:
         self.count, self.wanted = program.count, program.wanted
         pure = [step for step in program.steps if self.is_pure(program, step)]
         self.pure = pure
-        self.steps = [] if native else [s for s in program.steps if s[0] != CONDITION or not s[1].pure]
+        steps = [] if native else [s for s in program.steps if s[0] != CONDITION or not s[1].pure]
+        self.stages, self.between = stages_of(steps), [s[1] for s in steps if s[0] == BETWEEN]
         places = {(source, dim): slot for source, dim, slot in program.places}
         self.floats = {place[2] for symbol, place in zip(program.symbols, program.places, strict=True) if type(symbol.value) is float}
         self.layout = [places.get(place) for place in guards.layout()]
@@ -72,9 +93,13 @@ class Family:
         self.replays, self.over = 0, False
         self.refusals: dict[tuple, str] = {}
         self.only: tuple | None = None  # the one key that it is for
-        self.outputs: list[int] = []
-        self.roots: list[int] = []
-        self.begins: Any = None
+        self.calls = self.makes = 0  # of graphs for numbers that were read
+        self.checked = False  # whether the program raises then
+        self.misfit = ""  # why values of tensors did not fit, the last time
+        self.outs: list[list[int]] = []  # of each stage: the slots of its graph's results
+        self.roots: list[int] = []  # of the last stage
+        self.begins: list[Any] = []
+        self.named: list[list[int]] = []  # of each stage: slots of numbers that it decides and the text names
         self.code: Any = None
         self.constants: dict[str, Any] = {}
         self.single = False
@@ -83,13 +108,16 @@ class Family:
     def is_pure(program: Program, step: tuple) -> bool:
         return (step[0] == LIFT and step[1] in program.pure) or (step[0] == CONDITION and step[1].pure)
 
-    def finish(self, outputs: list[int], bases: list[int], region: Any, code: Any, constants: dict[str, Any], alone: bool) -> None:
-        """outputs: the slots of what the graph gives; bases: roots of its inputs and outputs."""
-        self.outputs, self.roots, self.code, self.constants, self.single = outputs, bases, code, constants, alone
-        self.begins = region and begins(region)
+    def finish(self, outs: list[list[int]], bases: list[int], starts: list[Any], code: Any, constants: dict[str, Any], alone: bool) -> None:
+        """Of each stage: the slots of what its graph gives, and what that begins from. bases: roots of inputs and outputs of the last."""
+        self.outs, self.roots, self.code, self.constants, self.single = outs, bases, code, constants, alone
+        self.begins = starts
+        self.named = [[] for _ in self.stages]
 
-    def function(self, env: list, graph: Any) -> Callable:
+    def function(self, env: list, graph: Any, following: Any = None) -> Callable:
         numbers = {name: env[slot] for slot, name in self.wanted.items()}
+        if following is not None:
+            numbers["part1"] = following
         if graph is None:
             return types.FunctionType(self.code, {**self.constants, **numbers, "graph": None})
         if self.single:
@@ -118,11 +146,14 @@ class Family:
                 graph = self.replay(env, args)
                 if len(self.graphs) >= BOUND:
                     self.graphs.pop(next(iter(self.graphs)))
-                self.graphs[at] = graph, {slot: env[slot] for slot in self.wanted}
+                following = after(self, 0, env)
+                kept = {slot: env[slot] for slot in self.wanted} if following is None else dict(enumerate(following.env))
+                self.graphs[at] = graph, kept
             else:
                 self.graphs[at] = self.graphs.pop(at)  # the last used
             graph, numbers = self.graphs[at]
-            made = self.function([numbers[i] if n is None and i in numbers else n for i, n in enumerate(env)], graph)
+            env = [numbers[i] if n is None and i in numbers else n for i, n in enumerate(env)]
+            made = self.function(env, graph, after(self, 0, env))
         except Unfit as why:
             if len(self.refusals) > 4 * BOUND:
                 self.refusals.pop(next(iter(self.refusals)))
@@ -141,6 +172,17 @@ class Family:
             warn(
                 f"strata.compile: {self.name} gets a number that is new at almost every call ({', '.join(map(str, self.symbols))}), and each "
                 "takes a graph of its own: it runs as it is for new ones from now on. Pass a tensor instead"
+            )
+        return self.over
+
+    def too_new(self) -> bool:
+        """The same of numbers that are read of tensors."""
+        self.makes += 1
+        if not self.over and self.makes >= PATIENCE and 2 * self.makes > self.calls:
+            self.over = True
+            warn(
+                f"strata.compile: {self.name} reads a number of a tensor that is new at almost every call, and each takes a graph of its own: "
+                "reads break from now on. Keep it in a tensor instead"
             )
         return self.over
 
@@ -164,7 +206,7 @@ class Family:
         if step[0] == CONDITION:
             condition = step[1]
             if not same_constant(env[condition.slot], condition.expected):  # 0.0 is not -0.0
-                raise Unfit(f"{condition!r}")
+                raise Unfit(f"{condition!r}", condition.check)
             return
         _, slot, function, forms = step
         try:
@@ -172,23 +214,29 @@ class Family:
         except Exception as error:
             raise Unfit(f"{getattr(function, '__name__', 'a function')} raised {type(error).__name__}: {error}") from None
 
-    def replay(self, env: list, args: tuple) -> Any:
-        """The graph of these sizes, None where there is none; sets what is not decided by symbols alone."""
+    def replay(self, env: list, args: tuple, number: int = 0, known: set[int] | None = None) -> Any:
+        """The graph of a stage for these sizes, None where there is none; sets what is not decided by symbols alone. known: ids of the
+        tensors that lie in the environment already."""
         saved = *modes(), strata.get_rng_state()
-        region = Region() if any(step[0] in (OPERATOR, INPUT, FRESH, DO) for step in self.steps) else None
-        entered: list[Any] = []
+        steps, entered = self.stages[number], []
+        for step in [s for stage in self.stages[:number] for s in stage if s[0] == DO and s[1] in (enter, leave)]:
+            step[1](entered, *fill(step[2], env))
+        region = Region() if any(step[0] in (OPERATOR, INPUT, FRESH, DO, CARRY) for step in steps) else None
         try:
-            self.run(env, args, region, entered)
-            outputs = [env[slot] for slot in self.outputs]
-            if self.begins is None:
+            self.run(steps, env, args, region, entered, known if known is not None else set())
+            outputs = [env[slot] for slot in self.outs[number]]
+            if self.begins[number] is None:
                 return None
-            if roots([*region.inputs, *outputs]) != self.roots:
+            last = number + 1 == len(self.stages)
+            if last and roots([*self.own_inputs(region, env), *outputs]) != self.roots:
                 raise Unfit("other results are views of each other")
             try:
+                if not last:
+                    _C._set_grad_enabled(saved[0])
                 region.end(outputs)
             except Break as why:
                 raise Unfit(why.reason) from None
-            if self.begins != begins(region):
+            if self.begins[number] != begins(region):
                 raise Unfit("its graph begins from other gradients, or uses other tensors")
             inputs = region.known_inputs
             region.settle()
@@ -205,9 +253,13 @@ class Family:
             if not strata.equal(strata.get_rng_state(), saved[3]):
                 strata.set_rng_state(saved[3])
 
-    def run(self, env: list, args: tuple, region: Any, entered: list) -> None:
-        known: set[int] = set()
-        for step in self.steps:
+    def own_inputs(self, region: Region, env: list) -> list:
+        """Without those that earlier stages made."""
+        earlier = {id(env[slot]) for slots in self.outs[:-1] for slot in slots}
+        return [t for t in region.inputs if id(t) not in earlier]
+
+    def run(self, steps: list[tuple], env: list, args: tuple, region: Any, entered: list, known: set[int]) -> None:
+        for step in steps:
             kind = step[0]
             if kind == OPERATOR:
                 _, function, forms, keywords, frames, result, now, name = step
@@ -228,6 +280,10 @@ class Family:
                 if kind == LIFT and env[step[1]] is not None:
                     continue  # it was computed of symbols alone
                 self.number(step, env)
+            elif kind == BETWEEN:
+                pass  # its result was given
+            elif kind == CARRY:
+                region.input(env[step[1]], step[2])
             elif kind == INPUT:
                 _, slot, source, name = step
                 env[slot] = value_of(source, args)

@@ -110,6 +110,11 @@ def check_effect(tracer: Any, name: str, args: tuple, kwargs: dict) -> None:
             raise Break(f"{name}() of a tensor from outside, whose place in its memory is not guarded", "slices and view() know their tensor's")
 
 
+def by_values(error: Exception) -> bool:
+    """Whether an operator can't be recorded since values decide what it gives."""
+    return "while operators are recorded" in str(error) or "cannot be recorded" in str(error)
+
+
 def reason_of(name: str, error: Exception) -> tuple[str, str]:
     text = str(error)
     if "while operators are recorded" in text:
@@ -160,6 +165,8 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
             return len(args[0])
         if function is len:
             return tracer.size_of(args[0], 0) if args[0].dim() else tracer.native(len, args[0])
+        if function in (int, float) and len(args) == 1 and values.is_tensor(args[0]):
+            return tracer.read_number(name_of(function), args[0], function)
         raise Break(f"{name_of(function)}() reads a tensor's value", "keep values in tensors, or read them outside of what is compiled")
     if function is len:
         method = values.has_python_method(type(args[0]), ("__len__",))

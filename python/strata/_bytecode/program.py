@@ -9,11 +9,27 @@ from __future__ import annotations
 import operator
 
 import strata
-from strata import _C
-from strata._graph_form import same_constant
 
 from . import values
-from .reasons import Fixed, SizeViolation, logs, tell
+from .forms import (
+    CONDITION,
+    DO,
+    FRESH,
+    INPUT,
+    LIFT,
+    OPERATOR,
+    Condition,
+    Method,
+    Nest,
+    Ref,
+    Symbol,
+    facts,
+    geometry_of,
+    modes,
+    size_at,
+    slots_in,
+)
+from .reasons import Asked, Fixed, SizeViolation, logs, tell
 from .sizes import Sizes, Sym, concrete, has_sym, remade, syms
 
 TYPE_CHECKING = False
@@ -21,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from .data import Late
     from .seen import Mark
     from .sources import Source
 
-LIFT, CONDITION, OPERATOR, INPUT, FRESH, DO = range(6)
 _SIGNS = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.truediv: "/", operator.mod: "%",
     operator.pow: "**", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==",
@@ -32,90 +48,6 @@ _SIGNS = {
 }  # fmt: skip
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-
-
-class Ref:
-    """A slot in the place of a value."""
-
-    __slots__ = ("slot",)
-
-    def __init__(self, slot: int):
-        self.slot = slot
-
-
-class Nest:
-    """A container some of whose items may be slots. like: one of the kind."""
-
-    __slots__ = ("items", "keys", "like")
-
-    def __init__(self, like: Any, items: list, keys: list | None = None):
-        self.like, self.items, self.keys = like, items, keys
-
-
-def fill(form: Any, env: list) -> Any:
-    kind = type(form)
-    if kind is Ref:
-        return env[form.slot]
-    if kind is not Nest:
-        return form
-    items = [fill(v, env) for v in form.items]
-    like = form.like
-    if form.keys is not None:
-        return dict(zip(form.keys, items, strict=True))
-    if like is list:
-        return items
-    if like is tuple:
-        return tuple(items)
-    return slice(*items) if like is slice else remade(like, items)
-
-
-class Method:
-    """A builtin method of a tensor, to be found again on another."""
-
-    __slots__ = ("name", "owner")
-
-    def __init__(self, owner: Any, name: str):
-        self.owner, self.name = owner, name
-
-
-class Symbol:
-    """A size, an int or a float from outside. low, high: the values for which its entry was captured, as far as they are one range."""
-
-    def __init__(self, name: str, text: str, value: float, low: int | None, mark: Mark | None):
-        self.name, self.text, self.value, self.mark = name, text, value, mark
-        self.low: int | None = low
-        self.high: int | None = None
-
-    def __repr__(self) -> str:
-        if type(self.value) is float:
-            return f"{self.name} = {self.text}, a float"
-        low = "-inf" if self.low is None else str(self.low)
-        return f"{self.name} = {self.text} in [{low}, {'inf' if self.high is None else self.high}]"
-
-
-class Condition:
-    """That a slot holds what it held. text: in terms of symbols; place: the line that asked; pure: symbols alone decide it."""
-
-    __slots__ = ("expected", "place", "pure", "slot", "text")
-
-    def __init__(self, slot: int, expected: Any, text: str, place: str, pure: bool):
-        self.slot, self.expected, self.text, self.place, self.pure = slot, expected, text, place, pure
-
-    def __repr__(self) -> str:
-        return f"{self.text}  # {self.place}"
-
-
-def facts(t: Any) -> tuple:
-    """What a program may read of a tensor that no operator made it ask for."""
-    return type(t), t.dtype, t.device, t.dim(), t.requires_grad, t.is_leaf
-
-
-def modes() -> tuple:
-    return _C.is_grad_enabled(), _C.is_autocast_enabled("cpu"), _C.get_autocast_dtype("cpu")
-
-
-def size_at(t: Any, dim: int) -> int:
-    return t.shape[dim]
 
 
 class Program:
@@ -140,6 +72,11 @@ class Program:
         self.wanted: dict[int, str] = {}  # slots whose values the text names
         self.now: dict[str, Any] = {}  # what these are in the capture
         self.names: dict[int, str] = {}
+        self.late: dict[int, Late] = {}  # numbers that are read when the graphs have run
+        self.data: dict[int, frozenset[int]] = {}  # slots that values of tensors decide: by which reads (data.py)
+        self.ends: list[int] = []  # of each part that was cut off: how many slots there were
+        self.named: list[list[int]] = []  # of each part: numbers that the text names
+        self.found: dict[int, str] = {}  # slots of tensors that are given between parts: what the text calls them
 
     def slot(self) -> int:
         self.count += 1
@@ -197,6 +134,10 @@ class Program:
 
     def lift(self, function: Callable, args: tuple) -> Any:
         """A pure function of numbers, some of which are Syms."""
+        if self.late and any(v.slot in self.late for v in args if type(v) is Sym):
+            from .data import lifted
+
+            return lifted(self, function, args)
         if all(v.slot in self.fixed for v in args if type(v) is Sym):
             return function(*concrete(args))
         try:
@@ -223,10 +164,32 @@ class Program:
         slot = self.slot()
         self.steps.append((LIFT, slot, function, forms))
         used = [f.slot for f in forms if type(f) is Ref]
+        self.decided_by(used, slot)
         if all(s in self.pure for s in used):
             self.pure.add(slot)
         self.tainted.add(slot)
         return slot
+
+    def decided_by(self, used: Any, first: int) -> None:
+        """Slots from `first` on hang on values of tensors where those that were used do."""
+        reads = [self.data[slot] for slot in used if slot in self.data] if self.data else ()
+        if reads:
+            self.data.update(dict.fromkeys(range(first, self.count), frozenset().union(*reads)))
+
+    def part_of(self, slot: int) -> int:
+        """The part in which a slot gets its value."""
+        return sum(slot >= end for end in self.ends)
+
+    def tensor_at(self, slot: int) -> Any:
+        return next(t for t in self.keep if self.slots[id(t)] == slot)
+
+    def places_of(self, form: tuple, text: str) -> None:
+        """Notes what the text calls the tensors of a result."""
+        if form[0] == "tensor":
+            self.found[form[1]] = text
+        elif form[0] == "items":
+            for i, part in enumerate(form[2]):
+                self.places_of(part, f"{text}[{i}]")
 
     def text(self, function: Callable, args: tuple) -> str:
         shown = [v.text if type(v) is Sym else "..." if type(v) is Ref else repr(v) for v in args]
@@ -255,6 +218,11 @@ class Program:
         if logs("sizes"):
             tell("sizes", repr(made))
         return made
+
+    def note_checks(self, place: str) -> None:
+        """What that line has asked is given to one of strata's checks."""
+        for condition in self.conditions:
+            condition.check |= condition.place == place
 
     def narrow(self, args: tuple, sign: str, condition: Condition, place: str) -> None:
         """The range of a symbol that is compared with a number."""
@@ -286,6 +254,9 @@ class Program:
 
     def settle(self, sym: Sym) -> Any:
         if sym.slot not in self.fixed:
+            reads = self.late[sym.slot].reads if sym.slot in self.late else self.data.get(sym.slot)
+            if reads:
+                raise Asked(reads, f"what it gives must be known, here: {self.where()}")
             self.fixed.add(sym.slot)
             condition = self.condition(sym.slot, sym.value, f"{sym.text} == {sym.value!r}")
             if type(sym.value) is int:
@@ -318,6 +289,8 @@ class Program:
         if kind is Ref:
             return value
         if kind is Sym:
+            if value.slot in self.late:
+                raise Asked(self.late[value.slot].reads)
             return Ref(value.slot)
         if values.is_tensor(value):
             slot = self.slots.get(id(value))
@@ -352,7 +325,12 @@ class Program:
             raise Fixed(f"{name}, a method of a container")
         forms, keywords = self.form(args), self.form(kwargs)
         tainted = self.reads_tainted(what) or self.reads_tainted(forms) or self.reads_tainted(keywords)
+        first, used = self.count, set()
         result, seen = self.result(found, tainted, name)
+        if self.data:
+            for form in (what, forms, keywords):
+                slots_in(form, used)
+            self.decided_by(used, first)
         self.steps.append((OPERATOR, what, forms, keywords, frames, result, modes(), name))
         return seen
 
@@ -361,10 +339,10 @@ class Program:
         found: set[int] = set()
         for step in self.steps:
             if step[0] == LIFT and step[1] not in self.pure:
-                _slots_in(step[3], found)
+                slots_in(step[3], found)
             elif step[0] in (OPERATOR, FRESH, DO):
                 for form in step[1:5]:
-                    _slots_in(form, found)
+                    slots_in(form, found)
         return found & self.pure
 
     def reads_tainted(self, form: Any) -> bool:
@@ -435,58 +413,12 @@ class Program:
 
     def geometry(self, t: Any) -> str:
         """What the text calls a tensor's sizes, strides and offset."""
-        slot = self.step(_geometry, (Ref(self.slot_of(t)),))
+        slot = self.step(geometry_of, (Ref(self.slot_of(t)),))
         name = self.wanted[slot] = f"N{slot}"
-        self.now[name] = _geometry(t)
+        self.now[name] = geometry_of(t)
         return name
 
     def slot_of(self, t: Any) -> int:
         if id(t) not in self.slots:
             raise Fixed("a result that no operator of the program gave")
         return self.slots[id(t)]
-
-
-def _slots_in(form: Any, found: set[int]) -> None:
-    kind = type(form)
-    if kind is Ref:
-        found.add(form.slot)
-    elif kind is Method:
-        _slots_in(form.owner, found)
-    elif kind is tuple or kind is Nest:
-        for part in form if kind is tuple else form.items:
-            _slots_in(part, found)
-
-
-def _geometry(t: Any) -> tuple:
-    return tuple(t.shape), t.stride(), t.storage_offset()
-
-
-def differs(form: tuple, found: Any, env: list, known: set[int]) -> str:
-    """How a step's result differs from what was captured; what fits is put into the slots. known: ids of tensors that are there."""
-    kind = form[0]
-    if kind == "tensor":
-        if not values.is_tensor(found):
-            return f"a {type(found).__name__} where a tensor was"
-        if id(found) in known:
-            return "a tensor that was there before"
-        if facts(found) != form[2]:
-            return f"{facts(found)} where {form[2]} was"
-        env[form[1]] = found
-        known.add(id(found))
-    elif kind == "same":
-        return "" if found is env[form[1]] else "another tensor than the one that was there"
-    elif kind == "number":
-        if type(found) is not form[2]:
-            return f"a {type(found).__name__}"
-        env[form[1]] = found
-    elif kind == "items":
-        if type(found) is not form[1] or len(found) != len(form[2]):
-            return f"{len(found)} results where {len(form[2])} were"
-        return next((text for f, v in zip(form[2], found, strict=True) if (text := differs(f, v, env, known))), "")
-    elif kind == "dict":
-        if type(found) is not dict or list(found) != form[1]:
-            return "other keys"
-        return next((text for f, v in zip(form[2], found.values(), strict=True) if (text := differs(f, v, env, known))), "")
-    elif kind == "equal" and not same_constant(found, form[1]):
-        return f"{found!r} where {form[1]!r} was"
-    return ""

@@ -9,7 +9,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Break(Exception):
+class Control(Exception):
+    """What steers captures; no exception of the program's."""
+
+
+class Break(Control):
     """An operation that cannot be captured: it runs as it is, and what follows is captured anew.
 
     reason: what it is. hint: what to write instead, if anything. place: where, as decode.place tells it. while_: a function that
@@ -30,7 +34,7 @@ class Break(Exception):
         return "\n".join(parts)
 
 
-class Restart(Exception):
+class Restart(Control):
     """A capture begins again, to end before the step of that number."""
 
     def __init__(self, step: int, why: Break):
@@ -38,12 +42,36 @@ class Restart(Exception):
         self.step, self.why = step, why
 
 
-class Fixed(Exception):
+class Fixed(Control):
     """A capture that cannot have symbolic sizes begins again without; with them, where `again`."""
 
     def __init__(self, reason: str, again: bool = False):
         super().__init__(reason)
         self.again = again
+
+
+class Unfit(Exception):
+    """An entry is not for the sizes of a call, and why. check: the program raises there."""
+
+    def __init__(self, text: str, check: bool = False):
+        super().__init__(text)
+        self.check = check
+
+
+class Asked(Control):
+    """A capture begins again, prepared for what is asked of values that it reads. reads: which; why: they cannot be captured then."""
+
+    def __init__(self, reads: frozenset[int], why: str = ""):
+        super().__init__(why)
+        self.reads, self.why = reads, why
+
+
+class Replan(Control):
+    """A capture begins again, since it has found what its parts must give each other."""
+
+
+class Failing(Control):
+    """A check of the program's fails, of what was read of tensors: this call runs as it is, which raises."""
 
 
 class SizeViolation(ValueError):

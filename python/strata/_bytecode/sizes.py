@@ -11,7 +11,7 @@ import operator
 
 import strata
 
-from .reasons import Break
+from .reasons import Asked, Break
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,6 +160,8 @@ def concrete(value: Any) -> Any:
     """The same with numbers in the place of Syms, without conditions."""
     kind = type(value)
     if kind is Sym:
+        if value.slot in value.program.late:
+            raise Asked(value.program.late[value.slot].reads)
         return value.value
     if kind is Sizes:
         return strata.Size([concrete(n) for n in value])

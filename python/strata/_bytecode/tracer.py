@@ -12,7 +12,9 @@ from . import values
 from .attributes import Attributes
 from .calls import Calls
 from .classes import Classes
+from .data import Data
 from .derived import Derived, base_of, raw
+from .forms import modes
 from .frame import UNBOUND, Frame
 from .generators import Generators
 from .guards import GuardList, global_state, tensor_spec
@@ -28,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from .data import Part, Plan
     from .program import Program
 
 MAX_STEPS = 2_000_000
@@ -41,14 +44,14 @@ class Raised(Exception):
         self.error = error
 
 
-class Tracer(Attributes, Calls, Classes, Operators, Derived, Generators):
+class Tracer(Attributes, Calls, Classes, Data, Operators, Derived, Generators):
     """stop_at: the number of the outermost frame's step before which the capture ends, if it must. seen: which sizes and ints become
     symbols; program: what is done with them, where it is recorded."""
 
     errors = (Raised,)
 
-    def __init__(self, stop_at: int | None, seen: Seen, program: Program | None):
-        self.seen, self.program = seen, program
+    def __init__(self, stop_at: int | None, seen: Seen, program: Program | None, plan: Plan, random: Any):
+        self.seen, self.program, self.plan, self.random = seen, program, plan, random
         if program is not None:
             program.where, program.outside = self.line, lambda t: not self.region.made(t)
         self.region = Region()
@@ -83,6 +86,12 @@ class Tracer(Attributes, Calls, Classes, Operators, Derived, Generators):
         self.library = Library()
         self.stepped: list[Any] = []  # those of them whose step was captured
         self.trained = False
+        self.began = modes()
+        self.parts: list[Part] = []  # what was recorded before the last cut
+        self.reads = 0  # of values of tensors, so far
+        self.real: dict[int, Any] = {}  # of tensors of earlier parts: what they are in this call
+        self.draws = False  # whether these draw random numbers
+        self.incomplete = False  # whether a part must give more than was planned
         self.stopped = False
 
     # ---- steps
@@ -259,7 +268,7 @@ class Tracer(Attributes, Calls, Classes, Operators, Derived, Generators):
         if not values.is_plain_tensor(t):
             raise Break(f"a tensor of the class {type(t).__name__}", "classes of your own with __torch_function__ run as they are")
         name = repr(source)
-        known = _C._recording_known(self.region.recording, t)  # native code used it before
+        known = _C._recording_known(self.region.recording, t) or self.natively_known(t)  # native code used it before
         dims = [] if known else self.seen.open_dims(t, source, self.program is not None)
         self.guards.add("tensor", source, tensor_spec(t, dims))
         if t._backward_hooks:

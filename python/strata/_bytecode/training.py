@@ -6,7 +6,7 @@ import strata
 from strata import _C, autograd
 
 from . import instances, values
-from .reasons import Break
+from .reasons import Break, Control
 from .sizes import concrete
 
 TYPE_CHECKING = False
@@ -44,6 +44,8 @@ def _grad(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
         tracer.check_operand(value, "grad")
     try:
         found = tracer.library.call(autograd.grad, concrete(args), concrete(kwargs))
+    except Control:
+        raise
     except Exception as error:
         raise Break(f"autograd.grad raised {type(error).__name__}: {error}") from None
     tracer.keep.append(found)

@@ -49,6 +49,8 @@ def _text(value: Any) -> str:
 class Sizing:
     """One capture's symbols: the program of its `Sym`s. varying: dims of each value that are known to vary; None: all may."""
 
+    late: dict = {}  # numbers that are read when the graph has run: there are none
+
     def __init__(self, entries: list[dict[int, Entry]], names: list[str], varying: dict[str, set[int]] | None) -> None:
         self.entries, self.names, self.varying = entries, names, varying
         self.inputs: dict[int, int] = {}  # by id of the tensor

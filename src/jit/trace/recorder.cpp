@@ -171,7 +171,7 @@ bool Recording::made(const Tensor& t) const {
 
 void Recording::note_cleared(const Tensor& t) {
   if (!current) return;
-  current->remember(t);
+  if (!t.keys().has(Key::Meta)) current->remember(t);
   current->cleared_.insert(t.impl());
   current->kept_.push_back(t);
 }
@@ -286,7 +286,7 @@ void Recording::run_over_shapes(Operator& op, Dispatch d, Stack& stack) {
 }
 
 void Recording::remember(const Tensor& t) {
-  if (!shapes_ || !t.defined() || t.keys().has(Key::Meta) || !remembered_.insert(t.impl()).second) return;
+  if (!shapes_ || !t.defined() || !remembered_.insert(t.impl()).second) return;
   TensorImpl* i = t.impl();
   before_.push_back({t, grad_of(t), i->grad_fn_, i->output_nr_, i->view_version_, i->storage_->version(),
                      bool(i->requires_grad_), nullptr, false});
