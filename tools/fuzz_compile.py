@@ -1,10 +1,11 @@
 """Random Python functions, compiled against as they are: values, gradients, written arguments, effects and printed text.
 
-    python tools/fuzz_compile.py --programs 500 --seed 1 [--mutate-state] [--dynamic] [--show]
+    python tools/fuzz_compile.py --programs 500 --seed 1 [--mutate-state] [--dynamic] [--values] [--show]
 
 A program is a module's text with a function `f`, its globals, a closure's cell, an object and a module that it uses. It is
 executed twice, into two namespaces; one's function is compiled. Both are called with equal arguments, several times;
-with --mutate-state what the function read is changed between calls, in both alike. With --dynamic each call has other sizes.
+with --mutate-state what the function read is changed between calls, in both alike. With --dynamic each call has other sizes;
+with --values the program reads values of tensors, which are captured.
 A difference prints the program.
 """
 
@@ -28,8 +29,10 @@ if "--sanitize" in sys.argv[:-1] and "clang_rt" not in os.environ.get("LD_PRELOA
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], settings)
 
 import fuzz_compile_sizes as sizes  # noqa: E402
+import fuzz_compile_values as values  # noqa: E402
 import strata  # noqa: E402
 from strata._bytecode import reasons  # noqa: E402
+from strata._dynamo import config  # noqa: E402
 
 HEAD = '''
 import strata
@@ -416,9 +419,11 @@ def compiled_parts(c):
         yield from compiled_parts(callee)
 
 
-def run(seed: int, mutate: bool, show: bool, rows: bool = False) -> tuple[str, int, int]:
+def run(seed: int, mutate: bool, show: bool, rows: bool = False, reads: bool = False) -> tuple[str, int, int]:
     """What differs in the program of that seed (nothing, as a rule), its entries and how many of them run as they are."""
-    text = (sizes.of_sizes(Writer) if rows else Writer)(seed).program()
+    writer = sizes.of_sizes(Writer) if rows else Writer
+    text = (values.of_values(writer) if reads else writer)(seed).program()
+    config.capture_scalar_outputs = config.capture_dynamic_output_shape_ops = reads
     if show:
         print(text)
     dynamic = True if rows and seed % 3 == 0 else None
@@ -437,7 +442,7 @@ def run(seed: int, mutate: bool, show: bool, rows: bool = False) -> tuple[str, i
         with surroundings(random.Random(around), mutate):
             got = compiled.call(given)
         # Where a function stopped, what its stretches add to one gradient is added stretch by stretch.
-        exact = not any(c.breaks for c in compiled_parts(compiled.f._strata_compiled))
+        exact = not any(c.breaks or any(e.reads_data for e in c.start.entries) for c in compiled_parts(compiled.f._strata_compiled))
         want, got = [list(w[:3]) + [graded(w[3], v[3], exact)] + list(w[4:]) for w, v in ((want, want), (got, want))]
         if want != got:
             names = "result left globals gradients printed drawn grad-mode dtype".split()
@@ -456,6 +461,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--mutate-state", action="store_true")
     parser.add_argument("--dynamic", action="store_true", help="other sizes at each call")
+    parser.add_argument("--values", action="store_true", help="values of tensors are read, and captured")
     parser.add_argument("--show", action="store_true", help="print each program")
     parser.add_argument("--most", type=int, default=3, help="stop after so many differences")
     parser.add_argument("--sanitize", help="the sanitizer that the library was built with")
@@ -465,7 +471,7 @@ def main() -> int:
     begin, bad, entries, native = time.perf_counter(), 0, 0, 0
     for k in range(options.programs):
         try:
-            difference, e, n = run(options.seed * 1_000_003 + k, options.mutate_state, options.show, options.dynamic)
+            difference, e, n = run(options.seed * 1_000_003 + k, options.mutate_state, options.show, options.dynamic, options.values)
         except Exception:
             difference, e, n = f"seed {options.seed * 1_000_003 + k}\n{traceback.format_exc()}", 0, 0
         for at in range(len(LIBRARY)):
