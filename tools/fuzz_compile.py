@@ -29,6 +29,7 @@ if "--sanitize" in sys.argv[:-1] and "clang_rt" not in os.environ.get("LD_PRELOA
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], settings)
 
 import fuzz_compile_sizes as sizes  # noqa: E402
+import fuzz_compile_state as state  # noqa: E402
 import fuzz_compile_values as values  # noqa: E402
 import strata  # noqa: E402
 from strata._bytecode import reasons  # noqa: E402
@@ -43,7 +44,19 @@ G_INT, G_FLOAT, G_FLAG = {g_int}, {g_float}, {g_flag}
 G_LIST = [1, 2, 3]
 G_DICT = {{"a": 1, "b": 2.0}}
 
-class Obj:
+class Base:
+    def __getitem__(self, k):
+        return k + 1
+    def __bool__(self):
+        return True
+    def __call__(self, v):
+        return v * 0.5
+
+class Other:
+    def __getitem__(self, k):
+        return k - 1
+
+class Obj(Base):
     kind = 2
     def __init__(self):
         self.n, self.items, self.scale, self.t = 1, [1], 0.5, strata.ones(4)
@@ -130,7 +143,9 @@ class Writer:
             f"chooser({a}, {self.small()})", f"obj.act({a})", f"sum([{a} * i for i in range({self.small()} + 1)])", f"NET({a})",
             f"NET.lin({a})", f"(lambda q, w=2: q * w + cell)({a})", f"{a}.to(strata.float64).to(x.dtype)", f"strata.stack([{a}, {b}]).mean(0)",
             f"F.dropout({a}, 0.5)", f"{a} + strata.rand(4)", f"{a} + strata.tensor([1.0, 2.0, 3.0, 4.0])", f"{a}.clone()", f"{a}.detach() + {b}",
-            f"F.linear({a}, NET.lin.weight)", f"obj.t * {a}", f"sum(gen({a}, {self.small()} + 1))", f"{a} @ NET.lin.weight", f"{a}.clamp(-1, 1)",
+            f"F.linear({a}, NET.lin.weight)", f"{a} * obj[1]", f"{a} * (2 if obj else 3)", f"obj({a}) if callable(obj) else {a}",
+            f"{a} * (2 if obj is OBJ else 3)", f"{a} + (obj in [OBJ, 1]) + (obj == OBJ)", f"{a} + len({{obj, OBJ}})", f"{a} + len(type(obj).__name__)",
+            f"{a} * (1 + isinstance(obj, Base))", f"obj.t * {a}", f"sum(gen({a}, {self.small()} + 1))", f"{a} @ NET.lin.weight", f"{a}.clamp(-1, 1)",
         ])  # fmt: skip
 
     def condition(self) -> str:
@@ -138,7 +153,7 @@ class Writer:
         return r.choice([
             "n > 2", "G_FLAG", "len(items) > 2", "NET.training", "x.requires_grad", "strata.is_grad_enabled()", "isinstance(n, int) and n < 4",
             "'a' in d", "obj.n > 1", "x.shape[0] == 4", "cell > 3", "k is not None and k % 2", "x.dtype == strata.float32", "G_INT in (1, 2, 3)",
-            "hasattr(obj, 'extra')", "not items", "len(G_LIST) == 3", "x is y", "getattr(obj, 'extra', 0) > 1", "d.get('b', 1) == 2.0",
+            "hasattr(obj, 'extra')", "obj", "obj is not OBJ", "isinstance(obj, (Other, list))", "not items", "len(G_LIST) == 3", "x is y", "getattr(obj, 'extra', 0) > 1", "d.get('b', 1) == 2.0",
         ])  # fmt: skip
 
     def fresh(self) -> str:
@@ -249,25 +264,10 @@ def flat(value, seen=None):
     if isinstance(value, strata.nn.Module):
         state = [(k, flat(v)) for k, v in value.state_dict().items()]
         return "module", state, getattr(value, "count", None), value.training
-    if type(value).__name__ == "Obj":
+    if type(value).__name__ in ("Obj", "Longer"):
         seen.add(id(value))
         return "obj", [(k, flat(v, seen)) for k, v in vars(value).items()]
     return type(value).__name__, repr(value)
-
-
-# What programs, and strata's own modules, call of strata.
-LIBRARY = [
-    (strata.nn.functional, "linear"), (strata.nn.functional, "dropout"), (strata.nn.functional, "softmax"), (strata.nn.Linear, "forward"),
-    (strata.nn.Tanh, "forward"), (strata, "sin"), (strata, "relu"), (strata, "tanh"), (strata.Tensor, "tanh"), (strata.Tensor, "clamp"),
-    (strata.Tensor, "__mul__"), (strata.nn.Module, "__call__"), (strata.nn.functional, "tanh"),
-]  # fmt: skip
-ORIGINALS = [getattr(owner, name) for owner, name in LIBRARY]
-
-
-def replace_in_library(at: int, factor: int) -> None:
-    """Another function in the place of one of strata's; 0 puts it back."""
-    (owner, name), original = LIBRARY[at], ORIGINALS[at]
-    setattr(owner, name, (lambda *args, **kwargs: original(*args, **kwargs) + factor) if factor else original)
 
 
 class Side:
@@ -314,58 +314,6 @@ class Side:
         # Results of one graph are freed by one backward: what a call leaves must not lead back into it.
         space["OBJ"].t = space["OBJ"].t.detach()
         return found, left, state, grads, out.getvalue(), drawn, strata.is_grad_enabled(), str(strata.get_default_dtype())
-
-    def mutate(self, r: random.Random) -> str:
-        """Changes something that the function may have read. What it was, in words."""
-        s, net = self.space, self.space["NET"]
-        choice = r.randrange(24)
-        if choice == 0:
-            s["G_INT"] = r.randint(0, 4)
-        elif choice == 1:
-            s["G_FLAG"] = not s["G_FLAG"]
-        elif choice == 2:
-            s["G_LIST"].append(r.randint(0, 3))
-        elif choice == 3:
-            s["G_DICT"] = dict(reversed(s["G_DICT"].items()))
-        elif choice == 4:
-            s["OBJ"].n = r.randint(0, 3)
-        elif choice == 5:
-            net.train(not net.training)
-        elif choice == 6:
-            net.lin.weight.requires_grad_(not net.lin.weight.requires_grad)
-        elif choice == 7:
-            self.set_cell(r.randint(1, 5))
-        elif choice == 8:
-            strata.manual_seed(9)
-            net.lin = strata.nn.Linear(4, 4)
-        elif choice == 9:
-            factor = r.randint(1, 3)
-            s["Obj"].act = lambda self, v: v * factor
-        elif choice == 10:
-            exec(f"def helper(a, b=3, *rest, k={r.randint(1, 4)}, **more): return a + b * k", s)
-        elif choice == 11:
-            net.lin.register_forward_hook(lambda module, args, output: output * 2)
-        elif choice == 12:
-            net.blocks.append(strata.nn.ReLU()) if len(net.blocks) < 4 else None
-        elif choice == 13:
-            s["Obj"].kind = r.randint(1, 4)
-        elif choice == 14:
-            s["OBJ"].scale = r.choice([0.25, -0.0, 0.0, 1])
-        elif choice == 15:
-            with strata.no_grad():
-                net.lin.weight.mul_(0.5)
-        elif choice == 16:
-            s["chooser"].__defaults__ = None
-            exec("def chooser(v, n): return v - n", s)
-        elif choice == 17:
-            s["helper"].__kwdefaults__ = {"k": r.randint(0, 5)}
-        elif choice == 18:
-            net.drop.p = r.choice([0.1, 0.5])
-        elif choice == 19:
-            s["OBJ"].t = strata.ones(4) * r.randint(1, 3)
-        else:
-            replace_in_library(r.randrange(len(LIBRARY)), r.choice([0, 1, 1, 2]))
-        return f"mutation {choice}"
 
 
 def _tensors(value):
@@ -433,8 +381,8 @@ def run(seed: int, mutate: bool, show: bool, rows: bool = False, reads: bool = F
     for call in range(8 if rows else 7 if mutate else 3):
         if mutate and call:
             at = r.random()
-            said.append(plain.mutate(random.Random(at)))
-            compiled.mutate(random.Random(at))
+            said.append(state.mutate(plain, random.Random(at)))
+            state.mutate(compiled, random.Random(at))
         given = seed * 31 + (call if r.random() < 0.5 else 0)
         around = r.random()
         with surroundings(random.Random(around), mutate):
@@ -474,8 +422,8 @@ def main() -> int:
             difference, e, n = run(options.seed * 1_000_003 + k, options.mutate_state, options.show, options.dynamic, options.values)
         except Exception:
             difference, e, n = f"seed {options.seed * 1_000_003 + k}\n{traceback.format_exc()}", 0, 0
-        for at in range(len(LIBRARY)):
-            replace_in_library(at, 0)
+        for at in range(len(state.LIBRARY)):
+            state.replace_in_library(at, 0)
         entries, native = entries + e, native + n
         if difference:
             bad += 1

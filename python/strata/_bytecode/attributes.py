@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import operator
 import types
+import weakref
 
 from . import instances, training, values
 from .guards import class_lookup
@@ -23,6 +25,7 @@ _TENSOR_FACTS = frozenset(
     "is_mkldnn is_nested is_sparse_csr".split()
 )
 _TENSOR_VIEWS = frozenset("T mT H mH real imag".split())
+_ELSEWHERE = (_thread._local, weakref.ProxyType, weakref.CallableProxyType)  # whose attributes lie elsewhere
 _C_DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
@@ -47,17 +50,26 @@ class Attributes:
         if isinstance(obj, types.MethodType):
             return self.native(getattr, obj, name) if name in ("__self__", "__func__", "__name__", "__doc__") else self.getattr(obj.__func__, name)
         if isinstance(obj, types.FunctionType) or values.is_partial(obj):
-            value = self.native(getattr, obj, name)
-            return self.load(value, self.known[id(obj)].attr(name)) if self.is_outside(obj) else value
-        if isinstance(obj, values.BUILTIN_FUNCTIONS) or values.is_constant(obj) or isinstance(obj, BaseException):
+            return self.function_attribute(obj, name)
+        if isinstance(obj, values.BUILTIN_FUNCTIONS) or values.is_constant(obj) or (isinstance(obj, BaseException) and not self.is_outside(obj)):
             return self.native(getattr, obj, name)
         return self.instance_attribute(obj, name)
+
+    def function_attribute(self, function: Any, name: str) -> Any:
+        """One that no source gave was found in a class, and stands for itself."""
+        source = self.known.get(id(function))
+        if source is None and isinstance(function, types.FunctionType) and id(function) not in self.fresh_functions:
+            source = const(function)
+        if source is not None and name not in function.__dict__ and not hasattr(function, name):
+            self.guards.add("has_no_dict_key", source, name)
+        value = self.native(getattr, function, name)
+        return value if source is None else self.load(value, source.attr(name))
 
     def instance_attribute(self, obj: Any, name: str) -> Any:
         kind = type(obj)
         if is_optimized(obj) and name not in ("_orig_mod", "__class__", "__dict__"):
             return self.getattr(self.original(obj), name)
-        if isinstance(class_lookup(kind, "__getattribute__"), types.FunctionType):
+        if isinstance(self.special(kind, "__getattribute__"), types.FunctionType) or issubclass(kind, _ELSEWHERE):
             raise Break(f"an attribute of a {kind.__name__}, whose class has its own __getattribute__")
         source = self.known.get(id(obj))
         found = class_lookup(kind, name, _ABSENT)
@@ -92,7 +104,7 @@ class Attributes:
         try:
             return way(obj, *more)
         except Raised as error:
-            if not isinstance(error.error, AttributeError) or class_lookup(type(obj), "__getattr__") is None:
+            if not isinstance(error.error, AttributeError) or self.special(type(obj), "__getattr__") is None:
                 raise
         return self.missing(obj, more[0] if isinstance(more[0], str) else more[1])
 
@@ -134,10 +146,11 @@ class Attributes:
                 raise Raised(error) from None
             return value if source is None else self.load(value, source.attr(name))
         if values.is_enum(obj) or type(found).__name__ == "_tuplegetter":
+            self.guard_class(kind, name, found)
             return self.native(getattr, obj, name)
-        get = class_lookup(type(found), "__get__")
+        get = self.special(type(found), "__get__")
         if isinstance(get, types.FunctionType):
-            return self.call(get, (found, obj, kind), {})
+            return self.call(get, (self.of_class(kind, name, found), obj, kind), {})
         raise Break(f"an attribute by a {type(found).__name__}")
 
     def bound(self, obj: Any, kind: type, name: str, found: Any, owner: type | None = None) -> Any:
@@ -158,19 +171,24 @@ class Attributes:
             return value
         if obj is not None and values.is_enum(obj):
             return self.native(getattr, obj, name)
-        get = class_lookup(type(found), "__get__")
+        get = self.special(type(found), "__get__")
         if isinstance(get, types.FunctionType):
-            return self.call(get, (found, obj, kind), {})
+            return self.call(get, (self.of_class(owner or kind, name, found), obj, kind), {})
         if get is not None:
             if obj is None and isinstance(found, (property, *_C_DESCRIPTORS, *values.BUILTIN_FUNCTIONS)):
                 return found
             raise Break(f"an attribute by a {type(found).__name__}")
-        owner = owner or next(base for base in kind.__mro__ if name in base.__dict__)
+        return self.of_class(owner or kind, name, found)
+
+    def of_class(self, kind: type, name: str, found: Any) -> Any:
+        """What lies in a class, or in one that it derives from."""
+        self.guard_class(kind, name, found)
+        owner = next(base for base in kind.__mro__ if name in base.__dict__)
         return self.load(found, const(owner).attr("__dict__").item(name))
 
     def missing(self, obj: Any, name: str) -> Any:
         kind = type(obj)
-        fallback = class_lookup(kind, "__getattr__")
+        fallback = self.special(kind, "__getattr__")
         if fallback is None:
             self.guard_class(kind, name, _ABSENT)
             return self.native(object.__getattribute__, obj, name) if (id(obj), name) not in self.attributes else self.no_attribute(obj, name)
@@ -208,14 +226,15 @@ class Attributes:
     def class_attribute(self, kind: type, name: str) -> Any:
         if values.is_enum(next(iter(kind.__dict__.get("_member_map_", {}).values()), None)) or name in ("__name__", "__qualname__", "__module__", "__mro__", "__doc__", "__class__"):
             value = self.native(getattr, kind, name)
-            return value if values.is_enum(value) or values.is_constant(value) else self.load(value, const(kind).attr(name))
+            return value if values.is_enum(value) or values.is_immutable(kind) else self.load(value, const(kind).attr(name))
         meta = class_lookup(type(kind), name, _ABSENT)
         if meta is not _ABSENT and _is_data(meta):
             raise Break(f"{kind.__name__}.{name}")
         found = class_lookup(kind, name, _ABSENT)
-        if found is _ABSENT:
-            return self.native(getattr, kind, name)
+        self.guard_class(type(kind), name, meta)
         self.guard_class(kind, name, found)
+        if found is _ABSENT:
+            return self.native(getattr, kind, name) if meta is _ABSENT else self.bound(kind, type(kind), name, meta)
         if isinstance(found, types.ClassMethodDescriptorType):
             return self.native(getattr, kind, name)
         return self.bound(None, kind, name, found)
@@ -270,12 +289,21 @@ class Attributes:
         found = class_lookup(type(t), name, _ABSENT)
         self.pin_method(type(t), name, found)
         if found is _ABSENT:
+            if self.is_outside(t):
+                self.guards.add("has_no_dict_key", self.known[id(t)], name)
             return self.native(getattr, t, name)
         if isinstance(found, types.FunctionType):
             return types.MethodType(found, t)
         if isinstance(found, values.BUILTIN_FUNCTIONS):
             return self.native(getattr, t, name)
         return self.refuse(t, name)
+
+    def special(self, kind: type, name: str) -> Any:
+        """A method as Python's operators look it up, None where there is none. The class still has that one, or none."""
+        found = class_lookup(kind, name, _ABSENT)
+        if kind.__flags__ & (1 << 9):
+            self.pin_method(kind, name, found)
+        return None if found is _ABSENT else found
 
     def pin_method(self, kind: type, name: str, found: Any) -> None:
         """A class of tensors still has that method: one guard for all of them."""
@@ -309,7 +337,7 @@ class Attributes:
         if is_optimized(obj):
             return self.setattr(self.original(obj), name, value)
         kind = type(obj)
-        setter = class_lookup(kind, "__setattr__")
+        setter = self.special(kind, "__setattr__")
         if setter is not object.__setattr__:
             if values.is_module(obj) and setter.__module__.startswith("strata.nn"):
                 return self.set_module_attribute(obj, name, value)
@@ -329,7 +357,11 @@ class Attributes:
                 self.call(found.fset, (obj, value), {})
                 return
             if not isinstance(found, _C_DESCRIPTORS):
-                raise Break(f"the attribute {name} of a {kind.__name__} is set by a {type(found).__name__}")
+                method = self.special(type(found), "__set__")
+                if not isinstance(method, types.FunctionType):
+                    raise Break(f"the attribute {name} of a {kind.__name__} is set by a {type(found).__name__}")
+                self.call(method, (self.of_class(kind, name, found), obj, value), {})
+                return
         if self.is_outside(obj):
             if not kind.__flags__ & (1 << 9) or (values.is_immutable(kind) and not kind.__dictoffset__):
                 raise Break(f"an attribute of a {kind.__name__} is set")
@@ -399,13 +431,13 @@ class ClassAttribute:
 
 
 class ClassAttributes:
-    """The same of several names."""
+    """The same of several names, and of the classes that it derives from."""
 
     def __init__(self, kind: type):
-        self.kind, self.name, self.found = kind, "__class__", {}
+        self.kind, self.name, self.found, self.order = kind, "__class__", {}, kind.__mro__
 
     def holds(self) -> bool:
-        return all(class_lookup(self.kind, name, _ABSENT) is value for name, value in self.found.items())
+        return self.kind.__mro__ == self.order and all(class_lookup(self.kind, name, _ABSENT) is value for name, value in self.found.items())
 
     def __repr__(self) -> str:
         return f"{self.kind.__name__}'s {', '.join(self.found)}"

@@ -77,7 +77,7 @@ class Calls:
             return self.call_module(function, args, kwargs)
         if isinstance(function, _C._Dispatcher):
             return self.call_compiled(function, args, kwargs)
-        method = class_lookup(type(function), "__call__")
+        method = self.special(type(function), "__call__")
         if isinstance(method, types.FunctionType):
             self.guard_class(type(function), "__call__", method)
             return self.call(method, (function, *args), kwargs, f)
@@ -380,6 +380,8 @@ class Calls:
                     return self.native(function, *args, **kwargs)
                 raise Break(f"{type(owner).__name__}.{name} compares values of tensors")
             self.check_simple((args, kwargs), name)
+            if name in ("index", "count", "remove"):
+                self.compare(owner, args, True)
         return self.native(function, *args, **kwargs)
 
     def check_simple(self, value: Any, name: str) -> None:
@@ -401,7 +403,9 @@ class Calls:
             if isinstance(value, types.FunctionType):
                 return
             raise Break(f"{name} gets a {type(value).__name__}")
-        found = values.has_python_method(type(value), values.DUNDERS)
+        if type(value) is not object and self.unguarded(value):
+            raise Break(f"{name} reads a {type(value).__name__} from outside", "what it holds is not guarded; read it outside of what is compiled")
+        found = self.python_method(type(value), values.DUNDERS)
         if found:
             raise Break(f"{name} would call {type(value).__name__}.{found}")
         if self.is_outside(value) and hasattr(type(value), "__next__"):
@@ -414,7 +418,7 @@ class Calls:
             return self.call_module(self.original(module), args, kwargs)
         if id(module) in self.fresh_objects and natives.is_whole(module):
             return self.call_operator(module, args, kwargs)
-        if self.is_outside(module) and natives.is_whole(module) and not self.touched(module):
+        if self.is_outside(module) and natives.is_whole(module) and not self.touched(module) and self.seen.stays(module, self.known[id(module)]):
             self.guards.add("watch", None, self.watched(module))
             return self.call_operator(module, args, kwargs)
         method = class_lookup(type(module), "__call__")
@@ -449,7 +453,7 @@ class Calls:
             return entered, functools.partial(natives.leave, manager)
         if kind is contextlib.nullcontext:
             return self.getattr(manager, "enter_result"), functools.partial(natives.leave, None)
-        enter, leave = class_lookup(kind, "__enter__"), class_lookup(kind, "__exit__")
+        enter, leave = self.special(kind, "__enter__"), self.special(kind, "__exit__")
         if not isinstance(enter, types.FunctionType) or not isinstance(leave, types.FunctionType) or kind.__module__.startswith("strata"):
             raise Break(f"the context manager {kind.__name__}")
         self.guard_class(kind, "__enter__", enter)

@@ -11,6 +11,7 @@ from .derived import base_of
 from .guards import class_lookup
 from .reasons import Break
 from .sizes import settled, stand_in
+from .sources import const
 from .values import Generator
 
 TYPE_CHECKING = False
@@ -47,6 +48,9 @@ class Classes:
             self.check_simple(args, kind.__name__)
             return self.native(kind, *args, **kwargs)
         if issubclass(kind, tuple):
+            new = getattr(self.special(kind, "__new__"), "__func__", None)
+            if isinstance(new, types.FunctionType):
+                self.load(new.__defaults__, const(new).attr("__defaults__"))
             if hasattr(kind, "_make") and not isinstance(class_lookup(kind, "__init__"), types.FunctionType):
                 return self.native(kind, *args, **kwargs)
             raise Break(f"a {kind.__name__}, which derives from tuple, is made")
@@ -54,7 +58,7 @@ class Classes:
             raise Break(f"a {kind.__name__} is made, whose class has a metaclass")
         if issubclass(kind, strata.nn.Module) or (isinstance(kind, type) and any(b.__module__.startswith("strata") and not natives.is_inlined(b.__module__) for b in kind.__mro__)):
             raise Break(f"a {kind.__name__} is made", "make modules, optimisers and functions outside of what is compiled")
-        new, init = class_lookup(kind, "__new__"), class_lookup(kind, "__init__")
+        new, init = self.special(kind, "__new__"), self.special(kind, "__init__")
         if issubclass(kind, BaseException):
             made = self.native(kind.__new__, kind, *args)
             if not isinstance(init, types.FunctionType):
@@ -85,7 +89,7 @@ class Classes:
     def new_module(self, kind: type, args: tuple, kwargs: dict[str, Any]) -> Any:
         """One of strata's modules that holds no tensors: activations, losses, dropout."""
         for value in (*args, *kwargs.values()):
-            if values.has_python_method(type(value), values.DUNDERS) or values.is_tensor(value) or values.is_module(value):
+            if self.python_method(type(value), values.DUNDERS) or values.is_tensor(value) or values.is_module(value):
                 raise Break(f"a {kind.__name__} is made of a {type(value).__name__}", "make it outside of what is compiled")
         args, kwargs = settled((args, kwargs))
         try:

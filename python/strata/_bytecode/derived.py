@@ -10,9 +10,7 @@ from __future__ import annotations
 import collections
 import types
 
-from .guards import class_lookup
 from .reasons import Break
-from .values import has_python_method
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ class Derived:
 
     def acts_natively(self, value: Any) -> bool:
         """Whether it is held, and operators on it run no code of the program."""
-        return self.held_base(value) is not None and not has_python_method(type(value), _OPERATORS)
+        return self.held_base(value) is not None and not self.python_method(type(value), _OPERATORS)
 
     def new_derived(self, kind: type) -> Any:
         made = base_of(kind).__new__(kind)
@@ -83,7 +81,7 @@ class Derived:
         base = self.held_base(owner)
         if base is None:
             raise Break(f"the method {name} of a {type(owner).__name__}")
-        if base is collections.OrderedDict and has_python_method(type(owner), _CALLED):
+        if base is collections.OrderedDict and self.python_method(type(owner), _CALLED):
             if name not in _RAW:
                 raise Break(f"OrderedDict.{name} of a {type(owner).__name__}, which overrides what that calls")
             if name in ("__init__", "update"):
@@ -107,7 +105,7 @@ class Derived:
             found = self.call(held.default_factory, (), {})
             dict.__setitem__(held, key, found)
             return found
-        method = class_lookup(type(held), "__missing__")
+        method = self.special(type(held), "__missing__")
         if method is None:
             return NotImplemented
         self.guard_class(type(held), "__missing__", method)
@@ -115,7 +113,7 @@ class Derived:
 
     def emptied(self, kind: type) -> bool:
         """Whether making one runs no code but that of the base."""
-        return isinstance(class_lookup(kind, "__init__"), types.WrapperDescriptorType)
+        return isinstance(self.special(kind, "__init__"), types.WrapperDescriptorType)
 
 
 def raw(source: Source, base: type, key: Any) -> Source:

@@ -11,15 +11,15 @@ from strata import _C, _capture
 
 from . import training, values
 from .backends import callable_of, direct, single
+from .callees import PlainWithCallees
 from .config import config
 from .data import Plan
-from .decode import decode, forget, place, reads_its_frame, unknown
+from .decode import decode, forget, line_of, place, reads_its_frame, unknown
 from .emit import Emitter, Jump, function_of, shared_roots
 from .entries import NATIVE, Entry, Table, capture_lock
 from .forms import BOUND
 from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
 from .instances import Family, begins, roots
-from .plain import Plain
 from .program import Program
 from .reasons import (
     Asked,
@@ -108,8 +108,8 @@ class Compiled:
     def go(self, bound: tuple, args: tuple, kwargs: dict) -> Any:
         eager = self.options.stance() == "force_eager"
         if eager or self.refusal or _capture.current() is not None or self.function.__code__ is not self.code:
-            if self.refusal and self.options.fullgraph and not eager:
-                raise Unsupported(f"compile(fullgraph=True): {self.function.__qualname__}: {self.refusal}")
+            if self.refusal and not eager:
+                self.note_refusal()
             return self.function(*args, **kwargs)
         return self.run(self.start, bound, args, kwargs)
 
@@ -289,6 +289,12 @@ class Compiled:
         asked = self.options.fullgraph
         return Plan(self.options, able and (asked or config.capture_scalar_outputs), able and (asked or config.capture_dynamic_output_shape_ops))
 
+    def note_refusal(self) -> None:
+        if self.options.fullgraph or not self.breaks:
+            why = Break(self.refusal, "compile the functions that it calls")
+            why.place = line_of(self.code, 0)
+            self.note_break(why)
+
     def note_break(self, why: Break) -> None:
         why.__traceback__ = why.__context__ = None  # these hold the capture, and all that it read
         self.breaks.append(why)
@@ -419,59 +425,6 @@ class CompiledFunction(_C._Dispatcher):
     def reset(self) -> None:
         """Forgets what was compiled of it."""
         self._strata_compiled.reset()
-
-
-class PlainWithCallees(Plain):
-    """Between captured stretches, functions of the program that are called get entries of their own."""
-
-    def __init__(self, owner: Compiled):
-        self.owner = owner
-        self.callees: dict[int, tuple[Any, Compiled]] = {}
-
-    def call(self, function: Any, args: tuple, kwargs: dict, f: Frame | None = None) -> Any:
-        target, first = function, ()
-        if not isinstance(function, values.BUILTIN_FUNCTIONS):
-            _C._executed_frames(())  # it has frames of its own
-        if values.is_module(target) and _plain_call(target):
-            target = target.forward
-        if isinstance(target, types.MethodType):
-            target, first = target.__func__, (target.__self__,)
-        if isinstance(target, types.FunctionType) and self.compilable(target):
-            return self.callee(target)(*first, *args, **kwargs)
-        return super().call(function, args, kwargs, f)
-
-    @staticmethod
-    def compilable(function: types.FunctionType) -> bool:
-        name = function.__globals__.get("__name__", "")
-        if name.partition(".")[0] in _UNTOUCHED or getattr(function, "_strata_compile_mark", None) or "<locals>" in function.__qualname__:
-            return False
-        return not function.__code__.co_flags & (0x20 | 0x80 | 0x200)
-
-    def callee(self, function: types.FunctionType) -> Compiled:
-        found = self.callees.get(id(function))
-        if found is None:
-            found = self.callees[id(function)] = (function, Compiled(function, self.owner.options.for_callee()))
-        return found[1]
-
-
-def _stdlib() -> frozenset[str]:
-    import sys
-
-    return frozenset(sys.stdlib_module_names) - {"__main__"} | {"strata", "numpy", "pytest", "_pytest", "pluggy"}
-
-
-_UNTOUCHED = _stdlib()
-
-
-def _plain_call(module: Any) -> bool:
-    """Whether calling it is calling its forward."""
-    from strata.nn.hooks import everywhere
-
-    own = module.__dict__
-    hooks = own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
-    if hooks or everywhere.forward or everywhere.forward_pre or everywhere.backward or everywhere.backward_pre:
-        return False
-    return module._compiled_call_impl is None and type(module).__call__ is strata.nn.Module.__call__
 
 
 def refresh() -> None:

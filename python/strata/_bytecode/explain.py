@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import entry
+from . import callees, entry
 from .api import Options, wrap
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ def explain(f: Callable, *extra: Any, **options: Any) -> Any:
 
         target = f
         if isinstance(f, strata.nn.Module):
-            target = f.forward if entry._plain_call(f) else f._call_impl
+            target = f.forward if callees.plain_call(f) else f._call_impl
         compiled = wrap(target, Options(False, "exact"))
         compiled(*args, **kwargs)
         return ExplainOutput(list(_all_of(compiled._strata_compiled)))

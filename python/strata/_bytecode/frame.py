@@ -82,8 +82,16 @@ class Frame:
         try:
             return handler(self, instruction)
         except self.machine.errors as error:
+            if self.handled:
+                self.chain(self.machine.unwrap_error(error))
             self.unwind(error, instruction.offset)
             return NotImplemented
+
+    def chain(self, error: BaseException) -> None:
+        """An exception that is raised while another one is handled."""
+        handled = self.handled[-1]
+        if error is not handled and error.__context__ is None:
+            error.__context__ = handled
 
     def unwind(self, error: BaseException, offset: int) -> None:
         """Goes on at the handler of an exception, or raises it."""

@@ -208,11 +208,13 @@ class Family:
             if not same_constant(env[condition.slot], condition.expected):  # 0.0 is not -0.0
                 raise Unfit(f"{condition!r}", condition.check)
             return
-        _, slot, function, forms = step
+        _, slot, function, forms, kind = step
         try:
             env[slot] = function(*[fill(f, env) for f in forms])
         except Exception as error:
             raise Unfit(f"{getattr(function, '__name__', 'a function')} raised {type(error).__name__}: {error}") from None
+        if kind is not None and type(env[slot]) is not kind:
+            raise Unfit(f"{getattr(function, '__name__', 'a function')} gives a {type(env[slot]).__name__}, where it gave a {kind.__name__}")
 
     def replay(self, env: list, args: tuple, number: int = 0, known: set[int] | None = None) -> Any:
         """The graph of a stage for these sizes, None where there is none; sets what is not decided by symbols alone. known: ids of the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import strata
 
-from . import entry
+from . import callees, entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class OptimizedModule(strata.nn.Module):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         model = self._modules["_orig_mod"]
-        if entry._plain_call(model):
+        if callees.plain_call(model):
             forward = model.forward
             function = getattr(forward, "__func__", None)
             if function is not None:

@@ -164,12 +164,13 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
                 raise Break(f"len() of a {type(args[0]).__name__}")
             return len(args[0])
         if function is len:
+            tracer.pin_operator("len", args)
             return tracer.size_of(args[0], 0) if args[0].dim() else tracer.native(len, args[0])
         if function in (int, float) and len(args) == 1 and values.is_tensor(args[0]):
             return tracer.read_number(name_of(function), args[0], function)
         raise Break(f"{name_of(function)}() reads a tensor's value", "keep values in tensors, or read them outside of what is compiled")
     if function is len:
-        method = values.has_python_method(type(args[0]), ("__len__",))
+        method = tracer.python_method(type(args[0]), ("__len__",))
         if method:
             return tracer.call(type(args[0]).__len__, args, {})
     elif function in (str, repr, format, int, float, bool) and args and not values.is_constant(args[0]):
@@ -190,14 +191,14 @@ def _converted(tracer: Any, function: Any, args: tuple) -> tuple | None:
     """By a method that the program's class has for it."""
     names = {str: ("__str__", "__repr__"), repr: ("__repr__",), format: ("__format__",), int: ("__int__",), float: ("__float__",), bool: ("__bool__",)}
     for name in names[function]:
-        if values.has_python_method(type(args[0]), (name,)):
+        if tracer.python_method(type(args[0]), (name,)):
             return (tracer.call(getattr(type(args[0]), name), args, {}),)
     return None
 
 
 def _iterable(tracer: Any, value: Any) -> bool:
     """Whether its elements come from code of the program."""
-    return not values.is_tensor(value) and not tracer.is_native(value) and bool(values.has_python_method(type(value), ("__iter__",)))
+    return not values.is_tensor(value) and not tracer.is_native(value) and bool(tracer.python_method(type(value), ("__iter__",)))
 
 
 def _structure(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
@@ -210,7 +211,7 @@ def _structure(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
             a = tracer.listed(a)
         elif tracer.is_outside(a) and hasattr(type(a), "__next__"):
             raise Break(f"a {type(a).__name__} from outside is asked for values", "make the iterator inside of what is compiled")
-        elif isinstance(a, dict) and function in (dict, collections.OrderedDict) and values.has_python_method(type(a), ("__getitem__",)):
+        elif isinstance(a, dict) and function in (dict, collections.OrderedDict) and tracer.python_method(type(a), ("__getitem__",)):
             a = dict(tracer.as_dict(a))
         elif not tracer.is_native(a) and tracer.held_base(a) is None and not isinstance(a, (tuple, type)):
             raise Break(f"{name_of(function)}() of a {type(a).__name__}")
@@ -308,9 +309,39 @@ def _isinstance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
     if isinstance(value, Generator):
         return tracer.native(issubclass, types.GeneratorType, kinds)
     for kind in kinds if isinstance(kinds, tuple) else (kinds,):
-        if isinstance(kind, type) and values.has_python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in ("abc", "enum", "typing", "strata.nn.parameter"):
+        if isinstance(kind, type) and tracer.python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in ("abc", "enum", "typing", "strata.nn.parameter"):
             raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")
-    return tracer.native(isinstance, sizes.stand_in(value), kinds)
+    tracer.special(type(value), "__class__")
+    found = tracer.native(isinstance, sizes.stand_in(value), kinds)
+    if tracer.is_outside(value) and any(type(kind) is not type for kind in _flat(kinds)) and type(value).__flags__ & _HEAP_TYPE and not values.is_tensor(value):
+        tracer.guards.add("ask", tracer.known[id(value)], functools.partial(_is_still, kinds, found))
+    return found
+
+
+_HEAP_TYPE = 1 << 9  # of Py_TPFLAGS: classes that a program can change
+
+
+def _flat(kinds: Any) -> Any:
+    if isinstance(kinds, tuple):
+        for kind in kinds:
+            yield from _flat(kind)
+    else:
+        yield kinds
+
+
+def _is_still(kinds: Any, found: bool, value: Any) -> bool:
+    """What a class that decides itself what its instances are says of an object."""
+    return isinstance(value, kinds) is found
+
+
+def _issubclass(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    for kind in _flat(args):
+        if isinstance(kind, type):
+            tracer.special(kind, "__class__")
+    found = tracer.native(issubclass, *args)
+    if any(type(kind) is not type for kind in _flat(args[1])):
+        tracer.guards.add("call", None, lambda: issubclass(*args) is found)
+    return found
 
 
 def _getattr(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
@@ -419,6 +450,7 @@ def _factory(function: Any) -> Callable:
 
 
 def _callable(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    tracer.special(type(args[0]), "__call__")
     return callable(args[0])
 
 
@@ -427,7 +459,7 @@ def _special() -> dict[int, Callable]:
         print: _print, isinstance: _isinstance, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, next: _next, sorted: _sorted,
         any: _any, all: _all, callable: _callable, leave: _leave, map: _by(polyfills.map_), filter: _by(polyfills.filter_),
         functools.reduce: _by(polyfills.reduce), iter: lambda tracer, args, kwargs, f: tracer.iter(*args),
-        issubclass: lambda tracer, args, kwargs, f: tracer.native(issubclass, *args),
+        issubclass: _issubclass,
         _C.tensor: _factory(_C.tensor), _C.as_tensor: _factory(_C.as_tensor),
         collections._count_elements: _by(polyfills.count_elements),
         id: _refused("id() of an object"), input: _refused("input()"), open: _refused("open()"),

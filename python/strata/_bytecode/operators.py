@@ -9,7 +9,6 @@ import types
 from collections.abc import Mapping, Sequence
 
 from . import values
-from .guards import class_lookup
 from .reasons import Break
 from .sizes import Sizes, Sym, settled, stand_in
 from .values import Generator
@@ -19,20 +18,48 @@ if TYPE_CHECKING:
     from typing import Any
 
 _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_KNOWN_WHOLE = (tuple, frozenset, type, types.FunctionType, types.ModuleType, types.MethodType, *values.BUILTIN_FUNCTIONS)
 _JOINS = ("add", "iadd", "mul", "imul")  # what does not look at the elements of lists and tuples
 _DATA_DEPENDENT = "strata.where, or a mask, keeps the choice in the graph"
 
 
-def _method(kind: type, name: str) -> Any:
-    found = class_lookup(kind, name)
-    return found if isinstance(found, types.FunctionType) and kind not in (Sym, Sizes) else None
-
-
 class Operators:
+    def method_of(self, kind: type, name: str) -> Any:
+        """A special method that the program wrote; None for others."""
+        found = self.special(kind, name) if kind not in (Sym, Sizes) else None
+        return found if isinstance(found, types.FunctionType) else None
+
+    def python_method(self, kind: type, names: tuple[str, ...]) -> str | None:
+        """One of those special methods that the class, or one that it derives from, wrote in Python."""
+        for name in names:
+            self.special(kind, name)
+        return values.has_python_method(kind, names)
+
     def same(self, a: Any, b: Any) -> bool:
         if (type(a) is Sym and type(stand_in(b)) in (int, float)) or (type(b) is Sym and type(a) in (int, float)):
             return settled(a) is settled(b)
+        self.compare(a, b)
         return a is b
+
+    def compare(self, a: Any, b: Any, within: bool = False) -> None:
+        """Objects from outside are compared by identity: those that differ now must differ in each call. within: what nests hold."""
+        for value in (a, b):
+            if values.is_constant(value) or values.is_tensor(value):
+                continue
+            if within and isinstance(value, (list, tuple, dict)):
+                for item in list(value.values()) if isinstance(value, dict) else list(value):
+                    self.compare(item, None, True)
+            elif id(value) in self.known:
+                self.compared[id(value)] = (value, self.known[id(value)])
+
+    def compared_apart(self) -> None:
+        """The guards of that, by type."""
+        by_type: dict[type, list] = {}
+        for value, source in self.compared.values():
+            by_type.setdefault(type(value), []).append(source)
+        for sources in by_type.values():
+            if len(sources) > 1:
+                self.guards.add("distinct", None, sources)
 
     def truth(self, value: Any) -> bool:
         if values.is_tensor(value):
@@ -42,13 +69,13 @@ class Operators:
             return bool(value)
         if isinstance(value, (Generator, type, types.FunctionType, types.ModuleType, types.MethodType)):
             return True
-        if self.held_base(value) is not None and _method(kind, "__bool__") is None:
+        if self.held_base(value) is not None and self.method_of(kind, "__bool__") is None:
             return len(value) > 0
         for name in ("__bool__", "__len__"):
-            method = _method(kind, name)
+            method = self.method_of(kind, name)
             if method is not None:
                 return bool(self.call(method, (value,), {}))
-        if class_lookup(kind, "__bool__") is None and class_lookup(kind, "__len__") is None:
+        if self.special(kind, "__bool__") is None and self.special(kind, "__len__") is None:
             return True
         raise Break(f"whether a {kind.__name__} is true")
 
@@ -59,13 +86,22 @@ class Operators:
             return True
         if self.acts_natively(value):
             return True
-        return kind.__module__ in ("builtins", "collections", "_collections", "itertools", "enum") and values.is_immutable(kind)
+        of_python = kind.__module__ in ("builtins", "collections", "_collections", "itertools", "enum") and values.is_immutable(kind)
+        return of_python and not self.unguarded(value)
+
+    def unguarded(self, value: Any) -> bool:
+        """Whether it is an object from outside of which C holds more than is guarded: a view of a dict, an iterator, an exception."""
+        if id(value) not in self.known or values.is_constant(value) or values.is_tensor(value) or isinstance(value, _KNOWN_WHOLE) or values.is_enum(value):
+            return False
+        if type(value) in values.COPIED or self.held_base(value) is not None:
+            return False
+        return any(values.is_immutable(base) for base in type(value).__mro__[:-1])
 
     def unary(self, name: str, a: Any) -> Any:
         if values.is_tensor(a):
             return self.call_operator(getattr(operator, name), (a,))
         if not self.is_native(a):
-            method = _method(type(a), f"__{name}__")
+            method = self.method_of(type(a), f"__{name}__")
             if method is None:
                 raise Break(f"the operator {name} on a {type(a).__name__}")
             return self.call(method, (a,), {})
@@ -83,6 +119,8 @@ class Operators:
                 return self.native(function, a, b)
             return self.call_operator(function, (a, b))
         self.check_simple((a, b), name)
+        if name in ("eq", "ne") and not values.is_constant(a) and not values.is_constant(b):
+            self.compare(a, b, True)
         return self.native(function, a, b)
 
     def binary_by_methods(self, name: str, a: Any, b: Any) -> Any:
@@ -101,17 +139,18 @@ class Operators:
                 return found
         if plain in ("eq", "ne") and not values.is_tensor(a) and not values.is_tensor(b):
             for value in (a, b):
-                if class_lookup(type(value), "__eq__") is not object.__eq__ and not self.is_native(value):
+                if self.special(type(value), "__eq__") is not object.__eq__ and not self.is_native(value):
                     raise Break(f"a comparison of a {type(value).__name__}")
+            self.compare(a, b)
             return (a is b) == (plain == "eq")
         raise Break(f"the operator {plain} of {type(a).__name__} and {type(b).__name__}")
 
     def by_method(self, value: Any, name: str, other: Any) -> Any:
-        method = _method(type(value), name)
+        method = self.method_of(type(value), name)
         return NotImplemented if method is None else self.call(method, (value, other), {})
 
     def contains(self, container: Any, value: Any) -> bool:
-        method = _method(type(container), "__contains__")
+        method = self.method_of(type(container), "__contains__")
         if values.is_tensor(container):
             raise Break("whether a tensor has a value", _DATA_DEPENDENT)
         if method is not None:
@@ -130,13 +169,17 @@ class Operators:
                     return True
             raise Break("`in` compares values of tensors", "compare by identity: any(t is u for u in items)")
         self.check_simple((container, value), "in")
+        self.compare(container, value, True)
         return self.native(operator.contains, container, value)
 
     def hash_is_native(self, value: Any) -> bool:
         if isinstance(value, tuple):
             return all(self.hash_is_native(v) for v in value)
         kind = type(value)
-        return values.is_constant(value) or class_lookup(kind, "__hash__") in (object.__hash__, type.__hash__) or values.is_enum(value) or (
+        if id(value) in self.known and isinstance(value, (types.FunctionType, types.MethodType)):
+            self.guards.add("is", self.known[id(value)], value)
+        self.compare(value, None)
+        return values.is_constant(value) or self.special(kind, "__hash__") in (object.__hash__, type.__hash__) or values.is_enum(value) or (
             self.is_native(value) and not isinstance(value, values.COPIED)
         )
 
@@ -145,7 +188,7 @@ class Operators:
     def getitem(self, obj: Any, key: Any) -> Any:
         if values.is_tensor(obj) or values.is_tensor(key):
             return self.call_operator(operator.getitem, (obj, key))
-        method = _method(type(obj), "__getitem__")
+        method = self.method_of(type(obj), "__getitem__")
         if method is not None:
             return self.call(method, (obj, key), {})
         if isinstance(obj, dict) and not self.hash_is_native(key):
@@ -159,17 +202,27 @@ class Operators:
         if not self.is_native(obj) and not isinstance(obj, tuple) and self.held_base(obj) is None:
             raise Break(f"an item of a {type(obj).__name__}")
         if not values.is_constant(key) and not isinstance(obj, dict):
-            index = _method(type(key), "__index__")
+            index = self.method_of(type(key), "__index__")
             if index is None:
                 raise Break(f"a {type(key).__name__} as an index")
             key = self.call(index, (key,), {})
         return self.native(operator.getitem, obj, settled(key))
 
+    def slice(self, bounds: list) -> slice:
+        """Of what are no numbers: what their classes' __index__ gives."""
+        for i, value in enumerate(bounds):
+            method = None if values.is_constant(value) or values.is_tensor(value) else self.method_of(type(value), "__index__")
+            if method is not None:
+                bounds[i] = self.call(method, (value,), {})
+            elif self.unguarded(value):
+                raise Break(f"a {type(value).__name__} as an index")
+        return slice(*bounds)
+
     def setitem(self, obj: Any, key: Any, value: Any) -> None:
         if values.is_tensor(obj):
             self.call_operator(operator.setitem, (obj, key, value))
             return
-        method = _method(type(obj), "__setitem__")
+        method = self.method_of(type(obj), "__setitem__")
         if method is not None:
             self.call(method, (obj, key, value), {})
         elif (type(obj) in values.COPIED or self.held_base(obj) is not None) and self.hash_is_native(key):
@@ -178,7 +231,7 @@ class Operators:
             raise Break(f"an item of a {type(obj).__name__} is set")
 
     def delitem(self, obj: Any, key: Any) -> None:
-        method = _method(type(obj), "__delitem__")
+        method = self.method_of(type(obj), "__delitem__")
         if method is not None:
             self.call(method, (obj, key), {})
         elif (type(obj) in values.COPIED or self.held_base(obj) is not None) and self.hash_is_native(key):
@@ -192,14 +245,14 @@ class Operators:
         if values.is_tensor(value):
             return iter(list(self.call_operator(list, (value,))))
         kind = type(value)
-        method = _method(kind, "__iter__")
+        method = self.method_of(kind, "__iter__")
         if method is not None:
             return self.call(method, (value,), {})
         if self.is_outside(value) and hasattr(kind, "__next__"):
             raise Break(f"a {kind.__name__} from outside is asked for values", "make the iterator inside of what is compiled")
         if self.is_native(value) or self.held_base(value) is not None or isinstance(value, tuple) or (isinstance(value, type) and values.is_enum(next(iter(value), None))):
             return self.native(iter, value)
-        length, item = _method(kind, "__len__"), _method(kind, "__getitem__")
+        length, item = self.method_of(kind, "__len__"), self.method_of(kind, "__getitem__")
         if item is not None and length is not None:
             count = self.call(length, (value,), {})
             return iter([self.call(item, (value, i), {}) for i in range(count)])
@@ -212,7 +265,7 @@ class Operators:
 
         if self.is_outside(it):
             raise Break(f"a {type(it).__name__} from outside is asked for a value", "make the iterator inside of what is compiled")
-        method = _method(type(it), "__next__")
+        method = self.method_of(type(it), "__next__")
         try:
             if method is not None:
                 return True, self.call(method, (it,), {})
@@ -235,7 +288,7 @@ class Operators:
             found.append(item)
 
     def as_dict(self, value: Any) -> dict:
-        if isinstance(value, dict) and not (type(value) not in values.COPIED and values.has_python_method(type(value), ("__getitem__",))):
+        if isinstance(value, dict) and not (type(value) not in values.COPIED and self.python_method(type(value), ("__getitem__",))):
             return value
         keys = self.call(self.getattr(value, "keys"), (), {})
         return {key: self.getitem(value, key) for key in self.listed(keys)}

@@ -99,6 +99,10 @@ class Plain:
         except StopIteration as stop:
             return False, stop.value
 
+    @staticmethod
+    def slice(bounds: list) -> slice:
+        return slice(*bounds)
+
     def matches(self, value: Any, kind: str) -> bool:
         if kind == "mapping":
             return isinstance(value, Mapping)

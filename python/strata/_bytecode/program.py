@@ -46,6 +46,7 @@ _SIGNS = {
     operator.pow: "**", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==",
     operator.ne: "!=", operator.and_: "&", operator.or_: "|", operator.lshift: "<<", operator.rshift: ">>",
 }  # fmt: skip
+_ALIKE = frozenset({size_at, operator.add, operator.sub, operator.mul, operator.neg, operator.truediv, operator.floordiv, operator.mod})
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
@@ -149,20 +150,21 @@ class Program:
         if type(found) is bool:
             return self.decide(function, args, found)
         if type(found) is tuple and all(type(v) in (int, float) for v in found):
-            slot = self.step(function, args)
+            slot = self.step(function, args, tuple)
             return tuple(self.number(operator.getitem, (Ref(slot), i), v, f"{self.text(function, args)}[{i}]") for i, v in enumerate(found))
         if type(found) not in (int, float):
             return function(*[v.settle() if type(v) is Sym else v for v in args])
         return self.number(function, args, found, self.text(function, args))
 
     def number(self, function: Callable, args: tuple, value: Any, text: str) -> Sym:
-        slot = self.step(function, args)
+        slot = self.step(function, args, None if function in _ALIKE else type(value))
         return Sym(self, slot, value, text if len(text) < 120 else f"e{slot}")
 
-    def step(self, function: Callable, args: tuple) -> int:
+    def step(self, function: Callable, args: tuple, kind: type | None = None) -> int:
+        """kind: the type of what it gives, where that may be another one for other numbers."""
         forms = tuple(self.form(v) for v in args)
         slot = self.slot()
-        self.steps.append((LIFT, slot, function, forms))
+        self.steps.append((LIFT, slot, function, forms, kind))
         used = [f.slot for f in forms if type(f) is Ref]
         self.decided_by(used, slot)
         if all(s in self.pure for s in used):

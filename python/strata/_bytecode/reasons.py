@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_HINT = "do it outside of what is compiled; without fullgraph=True it runs as it is, and what follows is captured again"
+
+
 class Control(Exception):
     """What steers captures; no exception of the program's."""
 
@@ -22,13 +25,11 @@ class Break(Control):
 
     def __init__(self, reason: str, hint: str = "", while_: Any = None, of_sizes: bool = False):
         super().__init__(reason)
-        self.reason, self.hint, self.place, self.while_ = reason, hint, "", while_
+        self.reason, self.hint, self.place, self.while_ = reason, hint or _HINT, "", while_
         self.of_sizes = of_sizes
 
     def text(self) -> str:
-        parts = [f"Graph break: {self.reason}"]
-        if self.hint:
-            parts.append(f"  Hint: {self.hint}")
+        parts = [f"Graph break: {self.reason}", f"  Hint: {self.hint}"]
         if self.place:
             parts.append("  " + self.place.replace("\n", "\n  "))
         return "\n".join(parts)

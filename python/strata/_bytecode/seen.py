@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import strata
 from strata._graph_form import same_constant
 
@@ -45,6 +47,7 @@ class Seen:
         self.dynamic = dynamic
         self.shapes: dict[tuple, list] = {}
         self.numbers: dict[tuple, Any] = {}
+        self.objects: dict[tuple, weakref.ref | None] = {}  # modules and optimisers; None where it differs from call to call
         self.off = False  # for one capture that cannot have symbols
 
     def begin(self, symbols: bool) -> None:
@@ -53,6 +56,15 @@ class Seen:
     def clear(self) -> None:
         self.shapes.clear()
         self.numbers.clear()
+        self.objects.clear()
+
+    def stays(self, value: Any, source: Source) -> bool:
+        """Whether an object is the one that was found there before."""
+        at = source.identity()
+        before = self.objects.setdefault(at, weakref.ref(value))
+        if before is not None and before() is not value:
+            self.objects[at] = before = None
+        return before is not None
 
     def open_dims(self, t: Any, source: Source, recording: bool) -> list[int]:
         """The dims of a tensor that are symbols. Fixed where there are some and no program is recorded."""

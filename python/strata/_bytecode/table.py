@@ -369,7 +369,7 @@ def _build(f: Frame, i: Instruction, name: str) -> Any:
     elif name == "BUILD_STRING":
         made = "".join(items)
     else:
-        made = slice(*items)
+        made = f.machine.slice(items)
     f.stack.append(made)
     return NotImplemented
 

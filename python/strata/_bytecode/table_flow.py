@@ -175,8 +175,6 @@ def RAISE_VARARGS(f: Frame, i: Instruction) -> Any:
         error = f.machine.call(error, (), {})
     if i.arg == 2:
         error.__cause__ = cause
-    elif f.handled and error is not f.handled[-1] and error.__context__ is None:
-        error.__context__ = f.handled[-1]
     raise raised(f, error)
 
 

@@ -85,6 +85,7 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Derived, Generators):
         self.optimizers: list[Any] = []
         self.library = Library()
         self.stepped: list[Any] = []  # those of them whose step was captured
+        self.compared: dict[int, tuple[Any, Source]] = {}  # objects from outside, by identity
         self.trained = False
         self.began = modes()
         self.parts: list[Part] = []  # what was recorded before the last cut
@@ -168,6 +169,7 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Derived, Generators):
         if len(sources) > 1:
             self.guards.add("distinct", None, sources)
         self.guard_aliases()
+        self.compared_apart()
         if self.library.dicts:
             self.guards.add("watch", None, self.library)
         held = {id(t) for guard in self.guards.guards if guard.kind == "watch" for t, _ in guard.expected.tensors}

@@ -95,6 +95,8 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
     if name not in ("step", "zero_grad") or len(args) > 1 or (name == "step" and kwargs) or kwargs.get("set_to_none", True) is not True:
         raise Break(f"{type(optimizer).__name__}.{name} with these arguments")
     source = tracer.known[id(optimizer)]
+    if not tracer.seen.stays(optimizer, source):
+        raise Break(f"a {type(optimizer).__name__} that is another one at each call", "make optimisers outside of what is compiled")
     tracer.guards.add("is", source, optimizer)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if name == "step":
@@ -200,8 +202,12 @@ def watch_optimizers(tracer: Any) -> None:
         watch = Watch()
         steps = any(optimizer is o for o in tracer.stepped)
         if steps:
+            from strata.optim import optimizer as home
+
             watch.dict(optimizer.__dict__, frozenset({"_opt_called"}))
             watch.dict(optimizer.state)
+            for hooks in (optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks, home._global_pre_hooks, home._global_post_hooks):
+                watch.dict(hooks)
             for state in optimizer.state.values():
                 watch.dict(state)
         watch.list(optimizer.param_groups)
