@@ -67,12 +67,14 @@ bool holds(const HostRead& read, const Stack& args) {
 void check_recordable(const Operator& op, const Stack& args) {
   const HostRead* read = find_read(op);
   if (STRATA_LIKELY(!read || !holds(*read, args))) return;
+  if (!read->size) return refuse_reading(op.name.c_str());
+  const std::string place = source_chain();
   STRATA_CHECK(
-      !read->size, op.name,
+      false, op.name,
       ": cannot be recorded: the size of its result depends on the values of tensors, and a recording is "
-      "replayed with others. Use a form of fixed size (where with three arguments, a mask), or call it outside "
-      "of what is recorded");
-  refuse_reading(op.name.c_str());
+      "replayed with others",
+      place.empty() ? "" : " (" + place + ")",
+      ". Use a form of fixed size (where with three arguments, a mask), or call it outside of what is recorded");
 }
 
 }  // namespace strata

@@ -366,6 +366,9 @@ def test_attributes_of_tensors():
         tagged.tag = 5
         n.call(f, tagged)
         n.call(f, t())
+        tagged.sin = lambda: "shadowed"
+        n.call(f, tagged)
+        n.call(f, t())
         length = strata.Tensor.__len__
         strata.Tensor.__len__ = lambda self: 77
         try:

@@ -111,6 +111,11 @@ def test_what_cannot_be_exported() -> None:
 
     refused(branches, RuntimeError, r"(?s)reads the values of a tensor.*test_export_program.py:\d+ in branches.*strata\.cond")
 
+    def masked(self, x):
+        return x[x > 0]
+
+    refused(masked, RuntimeError, r"(?s)the size of its result depends on the values.*test_export_program.py:\d+ in masked.*fixed size")
+
     def keeps(self, x):
         self.kept = x + 1
         return x

@@ -40,6 +40,7 @@ enum Step : int {
   kAsk,    // a function of Python, of the register or of nothing
   kInt,    // an int other than 0 and 1, which becomes part of the key
   kFloat,  // a float, whose bits become part of the key
+  kBare,   // a tensor that has none of these attributes of its own
 };
 
 // What operators read of the thread and the process.
@@ -180,6 +181,13 @@ struct Program {
         if (!PyFloat_CheckExact(o)) return false;
         key.push_back(std::bit_cast<int64_t>(PyFloat_AS_DOUBLE(o)));
         return true;
+      case kBare: {
+        PyObject** own = _PyObject_GetDictPtr(o);
+        if (!own || !*own || !PyDict_GET_SIZE(*own)) return true;
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(s.object); ++i)
+          if (PyDict_Contains(*own, PyTuple_GET_ITEM(s.object, i)) != 0) return false;
+        return true;
+      }
       default: {
         Own asked(checked(o ? PyObject_CallOneArg(s.object, o) : PyObject_CallNoArgs(s.object)));
         const int yes = PyObject_IsTrue(asked.get());

@@ -288,9 +288,9 @@ class Attributes:
             return own[name]
         found = class_lookup(type(t), name, _ABSENT)
         self.pin_method(type(t), name, found)
+        if self.is_outside(t):
+            self.of_tensors.setdefault(id(t), (self.known[id(t)], set()))[1].add(name)
         if found is _ABSENT:
-            if self.is_outside(t):
-                self.guards.add("has_no_dict_key", self.known[id(t)], name)
             return self.native(getattr, t, name)
         if isinstance(found, types.FunctionType):
             return types.MethodType(found, t)

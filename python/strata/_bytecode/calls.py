@@ -112,6 +112,10 @@ class Calls:
                 return training.call_noted(self, function, kwargs)
             if home.startswith("strata.optim.") and args and training.is_optimizer(args[0]):
                 return training.call_optimizer(self, function, args, kwargs)
+            if home == "strata._control_flow":
+                from .control import SPECIAL
+
+                return SPECIAL[function](self, args, kwargs, None)
             if home == "strata._checks" and self.reads:
                 if function.__name__ == "_raise":
                     raise Failing

@@ -13,7 +13,6 @@ import strata
 from . import values
 from .attributes import _ABSENT
 from .derived import base_of
-from .emit_parts import parts_of
 from .frame import NULL, UNBOUND
 from .guards import class_lookup
 from .reasons import Break
@@ -356,6 +355,8 @@ class Emitter:
             graph = f"{self.text.constant(spent)}({graph}, {ends})"
         call = [f"t = {graph}"] if t.region.count() or self.outputs else []
         if t.parts:
+            from .emit_parts import parts_of
+
             before += parts_of(self, count)
         return [*self.head, *before, *call, *self.lines, last], self.outputs
 

@@ -36,7 +36,6 @@ from .reasons import (
     warn,
 )
 from .sources import Text, arg, const
-from .stages import Lone, elsewhere
 from .tracer import Raised, Tracer
 
 TYPE_CHECKING = False
@@ -101,9 +100,14 @@ class Compiled:
     def go_on(self, jump: Jump) -> Any:
         """A call whose first stretch stopped there."""
         if jump.offset < 0:
-            return elsewhere(self, jump)
+            return self.elsewhere(jump)
         done, value = self.interrupt(frame := self.resumed(jump))
         return value if done else self.run(*self.table_at(frame), (), {})
+
+    def elsewhere(self, jump: Jump) -> Any:
+        from .stages import elsewhere
+
+        return elsewhere(self, jump)
 
     def go(self, bound: tuple, args: tuple, kwargs: dict) -> Any:
         eager = self.options.stance() == "force_eager"
@@ -124,7 +128,7 @@ class Compiled:
             if type(result) is not Jump:
                 return result
             if result.offset < 0:
-                return elsewhere(self, result)
+                return self.elsewhere(result)
             done, value = self.interrupt(frame := self.resumed(result))
             if done:
                 return value
@@ -381,6 +385,8 @@ class Compiled:
 
     def in_stages(self, table: Table, entry: Entry, emitter: Emitter, family: Family) -> Entry:
         """An entry whose graphs are made by its calls, for the values that they read."""
+        from .stages import Lone
+
         family.named, entry.reads_data = emitter.tracer.program.named, True
         emitter.here += [table, entry]
         entry.run = Lone(family, emitter.here)

@@ -34,7 +34,6 @@ from .forms import (
 from .guards import value_of
 from .reasons import Break, Unfit, logs, tell, warn
 from .region import Region
-from .stages import after
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,14 +145,14 @@ class Family:
                 graph = self.replay(env, args)
                 if len(self.graphs) >= BOUND:
                     self.graphs.pop(next(iter(self.graphs)))
-                following = after(self, 0, env)
+                following = self.following(env)
                 kept = {slot: env[slot] for slot in self.wanted} if following is None else dict(enumerate(following.env))
                 self.graphs[at] = graph, kept
             else:
                 self.graphs[at] = self.graphs.pop(at)  # the last used
             graph, numbers = self.graphs[at]
             env = [numbers[i] if n is None and i in numbers else n for i, n in enumerate(env)]
-            made = self.function(env, graph, after(self, 0, env))
+            made = self.function(env, graph, self.following(env))
         except Unfit as why:
             if len(self.refusals) > 4 * BOUND:
                 self.refusals.pop(next(iter(self.refusals)))
@@ -215,6 +214,14 @@ class Family:
             raise Unfit(f"{getattr(function, '__name__', 'a function')} raised {type(error).__name__}: {error}") from None
         if kind is not None and type(env[slot]) is not kind:
             raise Unfit(f"{getattr(function, '__name__', 'a function')} gives a {type(env[slot]).__name__}, where it gave a {kind.__name__}")
+
+    def following(self, env: list) -> Any:
+        """The stage behind the first one."""
+        if len(self.stages) < 2:
+            return None
+        from .stages import after
+
+        return after(self, 0, env)
 
     def replay(self, env: list, args: tuple, number: int = 0, known: set[int] | None = None) -> Any:
         """The graph of a stage for these sizes, None where there is none; sets what is not decided by symbols alone. known: ids of the

@@ -85,6 +85,7 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Derived, Generators):
         self.optimizers: list[Any] = []
         self.library = Library()
         self.stepped: list[Any] = []  # those of them whose step was captured
+        self.of_tensors: dict[int, tuple[Source, set[str]]] = {}  # tensors from outside: names that their classes gave
         self.compared: dict[int, tuple[Any, Source]] = {}  # objects from outside, by identity
         self.trained = False
         self.began = modes()
@@ -170,6 +171,8 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Derived, Generators):
             self.guards.add("distinct", None, sources)
         self.guard_aliases()
         self.compared_apart()
+        for source, names in self.of_tensors.values():
+            self.guards.add("bare", source, tuple(sorted(names)))
         if self.library.dicts:
             self.guards.add("watch", None, self.library)
         held = {id(t) for guard in self.guards.guards if guard.kind == "watch" for t, _ in guard.expected.tensors}

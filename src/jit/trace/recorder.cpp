@@ -59,6 +59,7 @@ void Recording::input(const Tensor& t, std::string name) {
   remember(t);
   begin_at(t);
   const ir::Id v = add(t);
+  for (Open& o : open_) o.made.erase(t.impl());
   graph_.values[size_t(v)].name = std::move(name);
   graph_.body.params.push_back(v);
 }
