@@ -160,24 +160,24 @@ def node_class(e: Entry, p: Plan, name: str) -> str:
     diff = differentiable(e)
     lines = [f"// {e.source}", f"struct {name}_{e.schema.ident} final : Node {{",
              f'  std::string name() const override {{ return "{name}"; }}']
-    release = []
+    saved = []
     for a in p.tensors:
         lines.append(f"  SavedTensor saved_{field_name(e, a)};")
-        release.append(f"saved_{field_name(e, a)}.release();")
+        saved.append(f'visit(context, "{a.name}", saved_{field_name(e, a)});')
     for a in p.lists:
         lines.append(f"  std::vector<SavedTensor> saved_{safe(a.name)};")
-        release.append(f"for (SavedTensor& t : saved_{safe(a.name)}) t.release();")
+        saved.append(f'for (SavedTensor& t : saved_{safe(a.name)}) visit(context, "{a.name}[]", t);')
     for n, _ in p.results:
         lines.append(f"  SavedTensor saved_{n};")
-        release.append(f"saved_{n}.release();")
+        saved.append(f'visit(context, "{n}", saved_{n});')
     for a in p.plain:
         lines.append(f"  {a.stored} {safe(a.name)};")
     lines += [f"  {fact.type} {fact.name}{{}};" for fact in p.facts if not fact.read]
     lists = [a for a in diff if a.is_tensors]
     for a in lists:
         lines.append(f"  size_t count_{a.name} = 0;")
-    if release:
-        lines.append("  void release_saved() override {\n    " + "\n    ".join(release) + "\n  }")
+    if saved:
+        lines.append("  void each_saved(void* context, SavedVisitor visit) override {\n    " + "\n    ".join(saved) + "\n  }")
     lines.append("  Grads apply(Grads&& grads) override {")
     lines.append("    Grads out(edges.size());")
     if count == 1 and e.schema.returns[0].type == "Tensor":

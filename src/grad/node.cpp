@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "grad/saved_tensor.h"
 #include "grad/streams.h"
 #include "grad/variable.h"
 
@@ -56,6 +57,10 @@ void Node::add_edge(const Tensor& input) {
     edges.push_back(gradient_edge(input));
   else
     edges.push_back(Edge{});
+}
+
+void Node::release_saved() {
+  each_saved(nullptr, [](void*, const char*, SavedTensor& saved) { saved.release(); });
 }
 
 Node::Hooks& Node::make_hooks() {

@@ -15,6 +15,7 @@
 namespace strata {
 
 class Node;
+class SavedTensor;
 using Grads = InlineVec<Tensor, 3>;
 
 struct Edge {
@@ -55,8 +56,11 @@ class Node : public NodeBase {
   virtual std::string name() const = 0;
   // Gradients of the outputs in, gradients of the inputs (one per edge) out. Undefined means zero.
   virtual Grads apply(Grads&& grads) = 0;
+  // Shows what was saved for backward under its name, tensors of a list x one after the other as "x[]".
+  using SavedVisitor = void (*)(void* context, const char* name, SavedTensor& saved);
+  virtual void each_saved(void* context, SavedVisitor visit) {}
   // Drops what was saved for backward; a second backward then raises.
-  virtual void release_saved() {}
+  virtual void release_saved();
   virtual bool is_accumulator() const { return false; }
 
   void add_edge(const Tensor& input);  // to the node of `input`, or an invalid edge where it needs no gradient

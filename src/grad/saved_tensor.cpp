@@ -118,6 +118,23 @@ Tensor SavedTensor::unpack(Node* owner) const {
   return t;
 }
 
+void SavedTensor::pack(SavedHooks& hooks) {
+  STRATA_CHECK(
+      !released_,
+      "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph "
+      "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+      "through the graph a second time or if you need to access saved variables after calling backward.");
+  STRATA_CHECK(
+      !packed_,
+      "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
+      "is allowed at a time.");
+  STRATA_CHECK(data_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
+  if (!is_output_) grad_fn_ = data_.impl()->grad_fn_;
+  GradModeGuard off(false);
+  packed_ = hooks.pack(data_);
+  if (!is_leaf_ || is_output_) data_.reset();
+}
+
 void SavedTensor::release() {
   data_.reset();
   packed_.reset();

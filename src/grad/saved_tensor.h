@@ -27,6 +27,8 @@ class SavedTensor {
   // `owner` is the node that holds this. Raises after release and after an in-place write.
   Tensor unpack(Node* owner) const;
   void release();
+  // From now on it is what `hooks` made of it. Raises after release, and where hooks made it already.
+  void pack(SavedHooks& hooks);
   bool defined() const { return bool(data_.defined()) || bool(packed_); }
 
  private:

@@ -65,6 +65,9 @@ class CopySlices final : public Node {
     }
     return out;
   }
+  void each_saved(void* context, SavedVisitor visit) override {
+    if (fn_) fn_->each_saved(context, visit);
+  }
   void release_saved() override {
     if (fn_) fn_->release_saved();
   }

@@ -275,6 +275,7 @@ PyMethodDef functions[] = {
 
 void init_autograd(PyObject* module) {
   init_node(module);
+  init_saved(module);
   init_hooks(module);
   init_function(module);
   init_autocast(module);

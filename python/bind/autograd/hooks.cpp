@@ -157,7 +157,7 @@ std::optional<std::string>& disabled_text() {
 PyObject* push_hooks(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     auto [pack, unpack] = two(args, "saved_tensors_hooks");
-    push_saved_hooks(std::make_shared<PySavedHooks>(pack, unpack));
+    push_saved_hooks(make_saved_hooks(pack, unpack));
     ++saved_hooks_depth;
     Py_RETURN_NONE;
   });
@@ -200,6 +200,10 @@ PyMethodDef functions[] = {{"_register_hook", register_tensor, METH_VARARGS, nul
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+std::shared_ptr<SavedHooks> make_saved_hooks(PyObject* pack, PyObject* unpack) {
+  return std::make_shared<PySavedHooks>(pack, unpack);
+}
 
 PyObject* make_hook_handle(std::shared_ptr<Hook> hook, PyObject* target, void (*erase)(PyObject*, int64_t)) {
   PyObject* o = checked(handle_type->tp_alloc(handle_type, 0));

@@ -327,6 +327,7 @@ void init_node(PyObject* module) {
                          {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
                          {Py_tp_new, reinterpret_cast<void*>(no_new)},
                          {Py_tp_repr, reinterpret_cast<void*>(node_repr)},
+                         {Py_tp_getattro, reinterpret_cast<void*>(node_attribute)},
                          {Py_tp_call, reinterpret_cast<void*>(node_call)},
                          {Py_tp_methods, node_methods},
                          {Py_tp_getset, node_getset},

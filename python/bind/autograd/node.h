@@ -6,6 +6,10 @@
 #include "bind/process/lock.h"
 #include "grad/node.h"
 
+namespace strata {
+struct SavedHooks;
+}
+
 namespace strata::py {
 
 struct PyNode {
@@ -42,11 +46,16 @@ PyObject* make_hook_handle(std::shared_ptr<Hook> hook, PyObject* target, void (*
 
 std::shared_ptr<Hook> make_hook(PyObject* fn);  // raises TypeError unless callable
 
+// A node's attribute: beside those of its class `_saved_x` and `_raw_saved_x` of a tensor that was saved as x.
+PyObject* node_attribute(PyObject* o, PyObject* name);
+std::shared_ptr<SavedHooks> make_saved_hooks(PyObject* pack, PyObject* unpack);
+
 Own grads_tuple(const Grads& grads);  // None where undefined
 // A hook's or backward's result as gradients: a tuple, a tensor or None. `who` names the source in errors.
 Grads grads_from(PyObject* result, const std::string& who);
 
 void init_node(PyObject* module);
+void init_saved(PyObject* module);
 void init_hooks(PyObject* module);
 void init_function(PyObject* module);
 void init_autocast(PyObject* module);
