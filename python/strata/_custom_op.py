@@ -48,6 +48,10 @@ class CustomOpDef:
         functools.update_wrapper(self, fn)
         _defs[self._qualname] = self
         self.register_kernel(device_types)(fn)
+        self._trivial = None
+        if not self._opoverload._schema.returns:
+            self.register_fake(lambda *args, **kwargs: None)
+            self._trivial = self._lib._tokens[-1]
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
@@ -78,6 +82,9 @@ class CustomOpDef:
 
     def register_fake(self, fn: Callable, /) -> Callable:
         """Registers what the operator does with tensors that have a shape and no data."""
+        if self._trivial is not None:  # of an operator that returns nothing
+            _C._dispatch_restore(self._trivial)
+            self._trivial = None
         library.register_fake(self._qualname, fn, lib=self._lib)
         return fn
 
@@ -89,9 +96,9 @@ class CustomOpDef:
         """Casts floating-point arguments where autocast is on; see strata.library.register_autocast."""
         library.register_autocast(self._qualname, device_type, cast_inputs, lib=self._lib)
 
-    def register_vmap(self, func: Callable | None = None) -> None:
-        """Batching rules are not there yet."""
-        raise NotImplementedError("CustomOpDef.register_vmap: batching rules are not there yet; loop over the batch")
+    def register_vmap(self, func: Callable | None = None) -> Any:
+        """Accepted, as a decorator, too: vmap calls the operator for one element after the other, which needs no rule."""
+        return func if func is not None else lambda function: function
 
 
 _defs: dict[str, CustomOpDef] = {}

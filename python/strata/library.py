@@ -196,7 +196,8 @@ def define(qualname: str, schema: Any = None, *, lib: Library | None = None, tag
         return decorate
     if not isinstance(schema, str):
         raise TypeError(f"library.define: schema: expected str, got {type(schema).__name__}")
-    return _library(ns, lib).define(name + schema)
+    _library(ns, lib).define(name + schema)
+    return None
 
 
 # What `types` of impl may say beside keys.

@@ -67,6 +67,8 @@ class Attributes:
 
     def instance_attribute(self, obj: Any, name: str) -> Any:
         kind = type(obj)
+        if kind.__module__ == "strata.ops":
+            getattr(obj, name, None)  # namespaces and packets note an operator when it is first named
         if is_optimized(obj) and name not in ("_orig_mod", "__class__", "__dict__"):
             return self.getattr(self.original(obj), name)
         if isinstance(self.special(kind, "__getattribute__"), types.FunctionType) or issubclass(kind, _ELSEWHERE):

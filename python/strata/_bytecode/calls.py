@@ -71,7 +71,7 @@ class Calls:
         if values.is_partial(function):
             given = self.getattr(function, "keywords")
             return self.call(self.getattr(function, "func"), (*self.getattr(function, "args"), *args), {**given, **kwargs}, f)
-        if isinstance(function, _C.OpOverload):
+        if isinstance(function, _C.OpOverload) or natives.is_packet(function):
             return self.call_operator(function, args, kwargs)
         if values.is_module(function):
             return self.call_module(function, args, kwargs)

@@ -72,6 +72,11 @@ def name_of(function: Any) -> str:
     return getattr(function, "__qualname__", None) or type(function).__name__
 
 
+def is_packet(value: Any) -> bool:
+    """Whether it is the overloads of one operator, such as strata.ops.aten.add."""
+    return type(value).__module__ == "strata.ops" and type(value).__name__ == "OpOverloadPacket"
+
+
 def is_inlined(home: str) -> bool:
     """Whether what that module of strata holds is executed as the program's own functions are."""
     return any(home == h or home.startswith(h + ".") for h in _INLINE_HOMES)

@@ -179,7 +179,9 @@ void Recording::note_cleared(const Tensor& t) {
 
 void Recording::call(Operator& op, Dispatch d, Stack& stack) {
   const bool whole = current && current->whole_;
-  const bool decomposed = op.is_composite() && !whole && op.backend[d.device].empty() && !writes_out(op.schema());
+  // What has a kernel for shapes is one node, whatever its kernel for all devices is made of.
+  const bool decomposed = op.is_composite() && !whole && op.backend[d.device].empty() &&
+                          op.slots[int(Key::Meta)].empty() && !writes_out(op.schema());
   if (current) check_recordable(op, stack);
   if (decomposed) return redispatch_boxed(op, d.below(Key::Tracer), stack);
   if (current) return current->record(op, d, stack);
