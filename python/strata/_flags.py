@@ -40,7 +40,7 @@ class Flags:
         before = {}
         for name, value in changes.items():
             holder, last = self._find(name)
-            before[name] = vars(holder).get(last, holder)  # the group itself: it was not there
+            before[name] = vars(holder).get(last, getattr(holder, last) if hasattr(type(holder), last) else holder)  # holder: it was not there
             setattr(holder, last, value)
         try:
             yield

@@ -26,10 +26,13 @@ from .reasons import (
     Break,
     Failing,
     Fixed,
+    RecompileError,
     Replan,
     Restart,
     SizeViolation,
     Unsupported,
+    breaks_are_errors,
+    counters,
     internal,
     logs,
     tell,
@@ -190,7 +193,7 @@ class Compiled:
             table.asked = True
             return None
         if stance == "fail_on_recompile" and table.entries:
-            raise RuntimeError("compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: " + table.entries[0].why_not(args))
+            raise RecompileError("compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: " + table.entries[0].why_not(args))
         with self.lock:
             found = table.find(args)
             if found is not None or table.gave_up:
@@ -303,7 +306,8 @@ class Compiled:
         why.__traceback__ = why.__context__ = None  # these hold the capture, and all that it read
         self.breaks.append(why)
         tell("graph_breaks", why.text())
-        if self.options.fullgraph:
+        counters["graph_break"][why.reason] += 1
+        if breaks_are_errors(self.options.fullgraph):
             raise Unsupported(f"compile(fullgraph=True): {self.function.__qualname__} is not one graph\n{why.text()}") from None
 
     def give_in(self, tracer: Tracer, args: tuple, why: Break) -> Entry:
@@ -365,6 +369,7 @@ class Compiled:
         entry = Entry("graph", check, body, tracer.guards)
         entry.text, entry.region, entry.graph = text, region, graph
         entry.regions = [made for made in (*(part.region for part in tracer.parts), region) if made is not None]
+        counters["stats"]["unique_graphs"] += graph is not None
         entry.stops = why if tracer.stopped else None
         if program is not None:
             program.check()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections import Counter, defaultdict
+
 from strata import _C
 
 TYPE_CHECKING = False
@@ -79,8 +83,45 @@ class SizeViolation(ValueError):
     """A dim that was marked as dynamic is none, or is not in its range."""
 
 
-class Unsupported(RuntimeError):
+class TorchDynamoException(RuntimeError):
+    """What compile raises of its own."""
+
+
+class Unsupported(TorchDynamoException):
     """What strata.compile(fullgraph=True) raises where a function is not one graph."""
+
+
+class RecompileError(TorchDynamoException):
+    """What a compiled function raises where set_stance("fail_on_recompile") forbids a recompile."""
+
+
+# What PyTorch counts under the same names: counters["stats"]["unique_graphs"], counters["graph_break"][reason].
+counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
+_of_thread = threading.local()
+
+
+def breaks_are_errors(fullgraph: bool) -> bool:
+    """Whether a break raises: as error_on_graph_break says on this thread, else where the whole function must be one graph."""
+    said = getattr(_of_thread, "breaks_are_errors", None)
+    return fullgraph if said is None else said
+
+
+class error_on_graph_break(contextlib.ContextDecorator):
+    """In a `with` block, or in the calls of a function that it decorates, a break raises (True), or does not, whatever fullgraph
+    says (False)."""
+
+    def __init__(self, error: bool) -> None:
+        if not isinstance(error, bool):
+            raise TypeError(f"error_on_graph_break: expected a bool, got {type(error).__name__}")
+        self.error = error
+        self.before: list[bool | None] = []
+
+    def __enter__(self) -> None:
+        self.before.append(getattr(_of_thread, "breaks_are_errors", None))
+        _of_thread.breaks_are_errors = self.error
+
+    def __exit__(self, *_: object) -> None:
+        _of_thread.breaks_are_errors = self.before.pop()
 
 
 def logs(kind: str) -> bool:
@@ -97,7 +138,7 @@ def tell(kind: str, text: Any) -> None:
 internal_errors = "warn"  # or "raise", which tests do: a fault of the capture must not hide behind eager's right answer
 
 
-class InternalError(RuntimeError):
+class InternalError(TorchDynamoException):
     """A fault of strata.compile itself."""
 
 

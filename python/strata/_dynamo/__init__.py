@@ -7,6 +7,7 @@ import sys
 from strata import _lazy
 from strata import compile as _compile
 from strata._bytecode.config import config
+from strata._bytecode.reasons import error_on_graph_break
 from strata.compiler import (
     allow_in_graph,
     assume_constant_result,
@@ -16,6 +17,7 @@ from strata.compiler import (
     list_backends,
     register_backend,
     reset,
+    set_stance,
 )
 
 TYPE_CHECKING = False
@@ -28,19 +30,23 @@ __all__ = [
     "assume_constant_result",
     "config",
     "disable",
+    "error_on_graph_break",
     "explain",
     "graph_break",
     "is_compiling",
     "list_backends",
+    "lookup_backend",
     "mark_dynamic",
     "mark_static",
+    "mark_static_address",
     "maybe_mark_dynamic",
     "optimize",
     "register_backend",
     "reset",
+    "set_stance",
 ]
 
-__getattr__, __dir__ = _lazy.of(globals(), parts="backends testing utils")
+__getattr__, __dir__ = _lazy.of(globals(), parts="backends compiled_autograd exc testing utils")
 sys.modules[f"{__name__}.config"] = config  # import strata._dynamo.config
 
 
@@ -75,3 +81,13 @@ def mark_static(t: Any, index: Any = None) -> None:
     """What is compiled for that tensor has its size at `index` (an int or several; all where None) fixed: each is compiled for itself."""
     seen = _lazy.load("strata._bytecode.seen")
     seen.mark(t, range(t.dim()) if index is None else index, seen.Mark("static"))
+
+
+def mark_static_address(t: Any, guard: bool = False) -> None:
+    """Accepted: what is compiled takes a tensor's memory from each call, and keeps no address of it."""
+
+
+def lookup_backend(compiler_fn: str | Callable) -> Callable:
+    """The backend of that name, a function of (graph module, example inputs). RuntimeError where there is none."""
+    found = _lazy.load("strata._bytecode.backends").find(compiler_fn)
+    return _lazy.load("strata._inductor.compile_fx").compile_fx if found is None else found

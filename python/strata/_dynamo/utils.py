@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import strata
 from strata import Tensor
+from strata._bytecode.reasons import counters as counters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["same"]
+__all__ = ["counters", "same"]
 
 
 def same(ref: Any, res: Any, *, tol: float = 1e-4, equal_nan: bool = False, exact_dtype: bool = True) -> bool:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["aoti_compile_and_package", "aoti_load_package", "config", "list_mode_options"]
-__getattr__, __dir__ = _lazy.of(globals(), parts="config")
+__all__ = ["AOTICompiledModel", "aoti_compile_and_package", "aoti_load_package", "config", "list_mode_options"]
+__getattr__, __dir__ = _lazy.of(globals(), parts="compile_fx config utils")
 
 _MODES: dict[str, dict[str, Any]] = {
     "default": {},
@@ -50,10 +50,30 @@ def aoti_compile_and_package(exported_program: Any, *, package_path: Any = None,
 
 def aoti_load_package(path: Any, model_name: str = "model", run_single_threaded: bool = False, *_: Any) -> Callable:
     """The compiled program of such a file, for inference: a call takes what the exported module takes, and gives what it gives."""
-    compiled = strata.compile(strata.export.load(path).module())
+    return AOTICompiledModel(strata.export.load(path).module())
 
-    def run(*args: Any, **kwargs: Any) -> Any:
+
+class AOTICompiledModel:
+    """What aoti_load_package gives: a compiled function whose weights may be exchanged."""
+
+    def __init__(self, module: Any) -> None:
+        self._module = module
+        self._compiled = strata.compile(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with strata.no_grad():
-            return compiled(*args, **kwargs)
+            return self._compiled(*args, **kwargs)
 
-    return run
+    def get_constant_fqns(self) -> list[str]:
+        """The names of the weights."""
+        return list(self._module.state_dict())
+
+    def load_constants(self, constants_map: dict[str, Any], *, check_full_update: bool, user_managed: bool = False) -> None:
+        """Other weights by name: copied, or with user_managed the given tensors themselves. ValueError for names that are none,
+        and with check_full_update where one is not given."""
+        known = set(self.get_constant_fqns())
+        if unknown := sorted(set(constants_map) - known):
+            raise ValueError(f"load_constants: unknown constants {unknown}; the program has {sorted(known)}")
+        if check_full_update and (absent := sorted(known - set(constants_map))):
+            raise ValueError(f"load_constants: check_full_update=True, and these constants are not given: {absent}")
+        self._module.load_state_dict(constants_map, strict=False, assign=user_managed)
