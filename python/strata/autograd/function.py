@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from strata import _C
 
 TYPE_CHECKING = False
@@ -20,6 +22,31 @@ class FunctionMeta(type):
     def __init__(cls, name: str, bases: tuple, attributes: dict) -> None:
         super().__init__(name, bases, attributes)
         cls._ctx_type = _C._make_ctx_type(name + "Backward")
+        if "jvp" in attributes and cls.__module__ != __name__:
+            cls.apply = classmethod(_apply_with_jvp)
+
+
+def _apply_with_jvp(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """apply of a class that has a jvp: dual tensors among the arguments make dual results, whose tangents jvp gives."""
+    plain = _C.FunctionBase.__dict__["apply"].__get__(None, cls)
+    forward_ad = sys.modules.get("strata.autograd.forward_ad")
+    if forward_ad is None or not forward_ad._pairs:
+        return plain(*args, **kwargs)
+    tangents = [forward_ad.unpack_dual(a).tangent if isinstance(a, _C.TensorBase) else None for a in args]
+    results = plain(*args, **kwargs)
+    if all(t is None for t in tangents):
+        return results
+    single = not isinstance(results, tuple)
+    each = (results,) if single else results
+    node = next((r.grad_fn for r in each if isinstance(r, _C.TensorBase) and r.grad_fn is not None), None)
+    if node is None:
+        return results
+    found = cls.jvp(node, *tangents)
+    found = (found,) if not isinstance(found, tuple) else found
+    if len(found) != len(each):
+        raise RuntimeError(f"{cls.__name__}.jvp returned {len(found)} tangents, forward {len(each)} results: expected one for each")
+    dual = tuple(r.detach() if t is None else forward_ad.make_dual(r.detach(), t) for r, t in zip(each, found, strict=True))
+    return dual[0] if single else dual
 
 
 class Function(_C.FunctionBase, metaclass=FunctionMeta):
@@ -67,11 +94,12 @@ class Function(_C.FunctionBase, metaclass=FunctionMeta):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Forward mode is not there yet."""
-        raise NotImplementedError(
-            "autograd.Function.jvp: forward mode is not there yet; autograd.functional.jvp computes products by two "
-            "backward passes"
-        )
+        """Tangents of the results from those of the arguments (None where an argument has none), inside of
+        strata.autograd.forward_ad. Results of such a call are not connected to the arguments for backward.
+
+        A class without it goes by its backward, which must then be differentiable.
+        """
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:

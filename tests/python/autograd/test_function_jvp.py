@@ -1,0 +1,65 @@
+"""Functions with a jvp of their own inside of forward_ad."""
+
+import pytest
+import strata as torch
+import strata.autograd.forward_ad as fwd
+
+
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.result = torch.exp(x)
+        return ctx.result
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * ctx.result
+
+
+class Pair(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale, y):
+        ctx.scale = scale
+        return x * scale, y.clone()
+
+    @staticmethod
+    def jvp(ctx, dx, _, dy):
+        return None if dx is None else dx * ctx.scale, dy
+
+
+def test_its_tangent_goes_on():
+    x, t = torch.randn(4, dtype=torch.float64, requires_grad=True), torch.randn(4, dtype=torch.float64)
+    with fwd.dual_level():
+        out = Exp.apply(fwd.make_dual(x, t))
+        assert torch.allclose(fwd.unpack_dual(out).tangent, x.exp() * t)
+        assert torch.allclose(fwd.unpack_dual(out.sin() * 2).tangent, 2 * x.exp().cos() * x.exp() * t)
+    assert torch.allclose(Exp.apply(x), x.exp())
+
+
+def test_arguments_without_a_tangent_give_none():
+    x, y, t = torch.ones(2), torch.ones(2), torch.tensor([1.0, 2.0])
+    with fwd.dual_level():
+        a, b = Pair.apply(x, 3.0, fwd.make_dual(y, t))
+        assert fwd.unpack_dual(b).tangent.tolist() == [1.0, 2.0] and fwd.unpack_dual(a).tangent is None
+        assert not Pair.apply(x, 3.0, y)[0].requires_grad
+
+
+def test_forward_mode_is_checked():
+    x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(Exp.apply, (x,), check_forward_ad=True, check_backward_ad=False)
+
+    class Wrong(Exp):
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent * 2
+
+    with pytest.raises(RuntimeError, match="Jacobian"):
+        torch.autograd.gradcheck(Wrong.apply, (x,), check_forward_ad=True, check_backward_ad=False)
+
+    class Many(Exp):
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent, tangent
+
+    with fwd.dual_level(), pytest.raises(RuntimeError, match="Many.jvp returned 2 tangents, forward 1 results"):
+        Many.apply(fwd.make_dual(x, x))
