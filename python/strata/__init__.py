@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 
 from strata import _C, _lazy
 from strata._tensor import Tensor
@@ -42,8 +43,8 @@ del _install
 
 # Where names live that are loaded on first use.
 _MODULES = (
-    "__config__ _dynamo _functorch _higher_order_ops _inductor _logging _utils accelerator amp autograd backends cache compiler cpu debug distributed distributions doctor export "
-    "fallback fft func futures fx hub jit library linalg masked multiprocessing nn onnx ops optim overrides profiler random safetensors serialization signal "
+    "__config__ _dynamo _functorch _higher_order_ops _inductor _logging _utils _vmap_internals accelerator amp ao autograd backends cache compiler cpu debug distributed distributions doctor export "
+    "fallback fft func futures fx hub jit library linalg masked monitor multiprocessing nested nn onnx ops optim overrides package profiler quantization random safetensors serialization signal "
     "sparse special storage testing types utils warm"
 )
 _NAMES = {
@@ -108,6 +109,20 @@ _NAMES = {
         "set_warn_always"
     ),
 }
+
+
+def _get_tracing_state() -> builtins.bool | None:
+    """True while a function is being traced by jit.trace, else None: programs ask it of strata._C."""
+    jit = sys.modules.get("strata.jit")
+    return None if jit is None else jit.is_tracing() or None
+
+
+_C._get_tracing_state = _get_tracing_state
+from strata._absent import install as _install_absent  # noqa: E402
+
+_install_absent()
+del _install_absent
+
 __getattr__, __dir__ = _lazy.of(globals(), _NAMES, _MODULES, otherwise=_namespace)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strata import _lazy
+from strata._absent import PARTS
 from strata._missing import missing_class, missing_function
 
 TYPE_CHECKING = False
@@ -42,7 +43,12 @@ def _backend_missing() -> bool:
     return False
 
 
+__path__: list[str] = []  # modules inside are absent (_absent.py)
+
+
 def _stand_in(name: str) -> Any:
+    if f"distributed.{name}" in PARTS:
+        return _lazy.load(f"{__name__}.{name}")
     if name in _FUNCTIONS:
         return missing_function(__name__, name, _WAY_OUT)
     if name in _CLASSES:

@@ -28,6 +28,7 @@ __all__ = [
     "save",
 ]
 DEFAULT_PROTOCOL = 2
+MAP_LOCATION = object  # in annotations: what `map_location` may be
 
 
 def _path_of(f: PathOrFile, attribute: str) -> str | None:

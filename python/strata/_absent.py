@@ -1,0 +1,82 @@
+"""Parts of PyTorch that this version has not, as modules: an import of one succeeds, and what is taken from it raises
+NotImplementedError with the reason when it is used. A program that only mentions such a part still runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from strata._missing import missing_class
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_QUANTISED = "this version has no quantised tensors"
+_PROCESSES = "this version trains in one process; test strata.distributed.is_available() first"
+_MOBILE = "this version has no programs for phones; strata.export.export makes programs that run without Python"
+
+# Part: the reason. The modules inside of a part are absent for the same reason.
+PARTS = {
+    "ao": _QUANTISED,
+    "quantization": _QUANTISED,
+    "nested": "this version has no nested tensors; pad to one length with strata.nn.utils.rnn.pad_sequence, or loop",
+    "package": "this version has no such packages; strata.save keeps models, strata.export programs",
+    "monitor": "this version has no counters of its own; strata.profiler records what runs",
+    "utils.mobile_optimizer": _MOBILE,
+    "utils.bundled_inputs": _MOBILE,
+    "utils.throughput_benchmark": "strata.utils.benchmark.Timer measures",
+    **{
+        f"distributed.{name}": _PROCESSES
+        for name in (
+            "_composable _shard _symmetric_memory _tensor _tools algorithms autograd c10d_logger checkpoint constants "
+            "device_mesh distributed_c10d elastic fsdp launch nn optim pipeline pipelining rpc run tensor utils"
+        ).split()
+    },
+}
+
+
+def _reason(name: str) -> str | None:
+    """Why strata.<name> is absent; None for other names."""
+    while name:
+        if name in PARTS:
+            return PARTS[name]
+        name = name.rpartition(".")[0]
+    return None
+
+
+class Absent(ModuleType):
+    """Such a module."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        reason = _reason(self.__name__.removeprefix("strata."))
+        value = missing_class(self.__name__, name, reason or "")
+        setattr(self, name, value)
+        return value
+
+
+class _Finder:
+    """Finds them when they are imported."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.startswith("strata.") and _reason(name[7:]) is not None:
+            return ModuleSpec(name, _Finder, is_package=True)
+        return None
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> ModuleType:
+        return Absent(spec.name, f"Not provided: {_reason(spec.name[7:])}.")
+
+    @staticmethod
+    def exec_module(module: ModuleType) -> None:
+        pass
+
+
+def install() -> None:
+    """From now on imports find them."""
+    sys.meta_path.append(_Finder)
