@@ -11,7 +11,7 @@ Prepared<S> copy_from(const Geometry<S>& self, const Geometry<S>& src) {
   const size_t n = std::max(self.sizes.size(), src.sizes.size());
   Sizes<S> shape(n, S(1));
   bool stays = n == self.sizes.size();
-  for (size_t d = 0; d < n; ++d) {
+  for (size_t d = n; d-- > 0;) {
     const S a = d < n - self.sizes.size() ? S(1) : self.sizes[d - (n - self.sizes.size())];
     const S b = d < n - src.sizes.size() ? S(1) : src.sizes[d - (n - src.sizes.size())];
     STRATA_CHECK(a == b || a == S(1) || b == S(1), "The size of tensor a (", a, ") must match the size of tensor b (",

@@ -10,7 +10,7 @@ template <class S>
 Sizes<S> broadcast(ArrayRef<S> a, ArrayRef<S> b) {
   const size_t n = std::max(a.size(), b.size());
   Sizes<S> out(n);
-  for (size_t i = 0; i < n; ++i) {
+  for (size_t i = n; i-- > 0;) {
     const S x = i < n - a.size() ? S(1) : a[i - (n - a.size())];
     const S y = i < n - b.size() ? S(1) : b[i - (n - b.size())];
     STRATA_CHECK(x == y || x == S(1) || y == S(1), "The size of tensor a (", x, ") must match the size of tensor b (",
