@@ -113,6 +113,9 @@ class MaskedTensor(Tensor):
         if name in ("softmax", "log_softmax"):
             x, dim = args[0], (args[1] if len(args) > 1 else kwargs["dim"])
             return MaskedTensor(getattr(masked, name)(x._masked_data, dim, mask=x._masked_mask), x._masked_mask)
+        if name == "where" and len(args) == 3:
+            parts = [(data, strata.ones_like(data, dtype=strata.bool) if mask is None else mask) for data, mask in map(_parts, args[1:])]
+            return MaskedTensor(*(func(_parts(args[0])[0], a, b) for a, b in zip(*parts, strict=True)))
         if name not in _POINTWISE:
             raise NotImplementedError(f"{name}: not provided for masked tensors; call it on .to_tensor(value) or .get_data()")
         masks = [m for m in (_parts(a)[1] for a in args) if m is not None]
@@ -128,7 +131,7 @@ class MaskedTensor(Tensor):
         if self.dim() == 0:
             text = form(self._masked_data.item()) if self._masked_mask.item() else "--"
             return f"MaskedTensor({text}, {bool(self._masked_mask.item())})"
-        body = _text(_listed(self._masked_data, self._masked_mask, form, "      --" if self.dtype.is_floating_point else "--"), 2)
+        body = _text(_listed(self._masked_data, self._masked_mask, form, None), 2)
         return f"MaskedTensor(\n{body}\n)"
 
     def __hash__(self) -> int:
@@ -145,7 +148,8 @@ def _text(rows: Any, indent: int) -> str:
     """Nested lists with a line for each of the innermost."""
     pad = " " * indent
     if not rows or not isinstance(rows[0], list):
-        return f"{pad}[{', '.join(rows)}]"
+        width = max((8 if text is None else len(text) for text in rows), default=0)
+        return f"{pad}[{', '.join('--'.rjust(width) if text is None else text for text in rows)}]"
     inner = ",\n".join(_text(row, indent + 2) for row in rows)
     return f"{pad}[\n{inner}\n{pad}]"
 

@@ -76,6 +76,9 @@ class TypedStorage:
         """Bytes of one element."""
         return self.dtype.itemsize
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def nbytes(self) -> int:
         """Bytes of all."""
         return self._untyped_storage.nbytes()

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import pytest
 import strata
@@ -131,6 +132,13 @@ def test_limits():
         strata.finfo(strata.int8)
     with pytest.raises(TypeError, match="requires an integer input type"):
         strata.iinfo(strata.float32)
+
+
+def test_storages_are_as_large_as_their_memory():
+    x = strata.zeros(1000, dtype=strata.float64)
+    for storage in (x.untyped_storage(), x.storage()):
+        assert 8000 < sys.getsizeof(storage) < 8200
+    assert sys.getsizeof(x.untyped_storage()) - sys.getsizeof(x[:0].clone().untyped_storage()) == 8000
 
 
 def test_storages():

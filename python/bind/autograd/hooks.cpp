@@ -106,8 +106,7 @@ PyObject* register_accumulate(PyObject*, PyObject* args) {
       HoldLock lock;
       SharedObject fn = hook->fn;
       if (!fn) return;
-      Own result = call_object(fn.get(), make_tuple(wrap(variable)).get());
-      if (result.get() != Py_None) raise(PyExc_RuntimeError, "Tensor post accumulate grad hooks should return None.");
+      call_object(fn.get(), make_tuple(wrap(variable)).get());
     });
     return make_hook_handle(hook, target, erase_tensor_hook);
   });

@@ -83,6 +83,10 @@ PyObject* data_ptr(PyObject* o, PyObject*) {
     return PyLong_FromVoidPtr(storage_of(o)->data());
   });
 }
+
+PyObject* size_in_memory(PyObject* o, PyObject*) {
+  return guarded([&] { return PyLong_FromSize_t(size_t(Py_TYPE(o)->tp_basicsize) + storage_of(o)->bytes()); });
+}
 PyObject* is_borrowed(PyObject* o, PyObject*) { return PyBool_FromLong(storage_of(o)->borrowed()); }
 PyObject* to_bytes(PyObject* o, PyObject*) {
   return guarded([&] {
@@ -149,6 +153,7 @@ PyObject* tensor_over(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* 
 PyMethodDef methods[] = {
     {"nbytes", bytes, METH_NOARGS, "Its length in bytes."},
     {"size", bytes, METH_NOARGS, "Its length in bytes."},
+    {"__sizeof__", size_in_memory, METH_NOARGS, "Bytes of the object and of its memory, for sys.getsizeof()."},
     {"data_ptr", data_ptr, METH_NOARGS, "Its address."},
     {"tobytes", to_bytes, METH_NOARGS, "A copy of its content."},
     {"is_borrowed", is_borrowed, METH_NOARGS, "The memory belongs to another library."},

@@ -140,6 +140,18 @@ class Distribution:
         new._validate_args = self._validate_args
         return new
 
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """For an `expand` of a class `cls`: an object without attributes, or the one that is given. NotImplementedError where a
+        subclass has a constructor of its own and no expand."""
+        if _instance is not None:
+            return _instance
+        if type(self).__init__ != cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also define a custom "
+                ".expand() method."
+            )
+        return object.__new__(type(self))
+
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> strata.Size:
         return strata.Size([*sample_shape, *self._batch_shape, *self._event_shape])
 

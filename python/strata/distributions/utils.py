@@ -8,6 +8,10 @@ from strata import Tensor
 from ._by_probability import clamped
 from .distribution import broadcast_all, lazily
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec", "vec_to_tril_matrix"]
 
 euler_constant = 0.57721566490153286060
@@ -43,3 +47,13 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
         raise ValueError(f"diag ({diag}) provided is outside [{-n}, {n - 1}].")
     rows, columns = strata.tril_indices(n, n, diag)
     return mat.flatten(-2).index_select(-1, rows * n + columns)
+
+
+def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
+    """The sum over the last `dim` dims."""
+    return value if dim == 0 else value.reshape(value.shape[: value.dim() - dim] + (-1,)).sum(-1)
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    """Draws of the standard normal distribution."""
+    return strata.normal(strata.zeros(shape, dtype=dtype, device=device), strata.ones(shape, dtype=dtype, device=device))

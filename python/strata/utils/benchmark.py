@@ -6,13 +6,16 @@ import statistics
 import timeit
 
 import strata
+from strata import _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-__all__ = ["Compare", "Measurement", "Timer", "timer"]
+_HOMES = {"._fuzzer": "FuzzedParameter FuzzedTensor Fuzzer ParameterAlias"}
+__all__ = ["Compare", "Measurement", "Timer", "timer", *_lazy.listed(_HOMES)]
+__getattr__, __dir__ = _lazy.of(globals(), _HOMES)
 
 timer = timeit.default_timer
 

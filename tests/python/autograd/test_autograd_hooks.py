@@ -231,3 +231,13 @@ def test_error_in_pack_reaches_the_user():
     with saved_tensors_hooks(fail, lambda t: t), pytest.raises(KeyError, match="pack"):
         x * x
     assert (x * x).requires_grad
+
+
+def test_what_a_post_accumulate_hook_gives_is_not_looked_at():
+    x = torch.zeros(3, requires_grad=True)
+    handle = x.register_post_accumulate_grad_hook(lambda p: p.add_(p.grad, alpha=-0.5))
+    x.backward(torch.tensor([1.0, 2.0, 3.0]))
+    assert x.tolist() == [-0.5, -1.0, -1.5]
+    handle.remove()
+    x.backward(torch.ones(3))
+    assert x.tolist() == [-0.5, -1.0, -1.5]

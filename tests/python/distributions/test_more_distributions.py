@@ -164,3 +164,37 @@ def test_pytorchs_file_names():
 
     assert Beta is D.Beta and StudentT is D.StudentT and TanhTransform is D.TanhTransform
     assert broadcast_all(1, 2.0)[0].item() == 1.0 and probs_to_logits(strata.tensor(0.5), True).item() == 0
+
+
+def test_helpers_that_other_packages_import():
+    from strata.distributions.utils import _standard_normal, _sum_rightmost
+
+    x = strata.arange(24.0).reshape(2, 3, 4)
+    assert _sum_rightmost(x, 0) is x and strata.equal(_sum_rightmost(x, 2), x.sum((1, 2)))
+    drawn = _standard_normal((2000, 2), strata.float64, strata.device("cpu"))
+    assert drawn.shape == (2000, 2) and drawn.dtype == strata.float64 and abs(drawn.mean().item()) < 0.1 and abs(drawn.std().item() - 1) < 0.1
+
+
+def test_expand_of_classes_of_ones_own():
+    class Shifted(D.Distribution):
+        arg_constraints = {"loc": D.constraints.real}
+
+        def __init__(self, loc, validate_args=None):
+            self.loc = loc
+            super().__init__(loc.shape, validate_args=validate_args)
+
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(Shifted, _instance)
+            new.loc = self.loc.expand(batch_shape)
+            super(Shifted, new).__init__(batch_shape, validate_args=False)
+            return new
+
+    class Named(Shifted):
+        def __init__(self, name):
+            super().__init__(strata.zeros(1))
+
+    wide = Shifted(strata.zeros(1)).expand((4, 3))
+    assert type(wide) is Shifted and wide.batch_shape == (4, 3) and wide.loc.shape == (4, 3)
+    assert Shifted(strata.ones(1)).expand((2,), _instance=wide) is wide and wide.batch_shape == (2,)
+    with pytest.raises(NotImplementedError, match="Subclass Named of Shifted that defines a custom __init__"):
+        Named("x").expand((2,))

@@ -157,3 +157,13 @@ def test_transformer_mask_and_causal_detection():
     given = encoder(x, mask=mask, is_causal=True)
     assert float((encoder(x, mask=mask) - given).abs().max()) < 1e-6
     assert float((encoder(x) - given).abs().max()) > 1e-4
+
+
+def test_an_embedding_bag_of_a_table():
+    table = strata.arange(12.0).reshape(4, 3)
+    bag = nn.EmbeddingBag.from_pretrained(table, mode="sum", padding_idx=0)
+    assert not bag.weight.requires_grad and bag.padding_idx == 0
+    assert bag(strata.tensor([[1, 2], [0, 3]])).tolist() == [[9.0, 11.0, 13.0], [9.0, 10.0, 11.0]]
+    assert nn.EmbeddingBag.from_pretrained(table, freeze=False).weight.requires_grad
+    with pytest.raises(AssertionError, match="2-dimensional"):
+        nn.EmbeddingBag.from_pretrained(table[0])

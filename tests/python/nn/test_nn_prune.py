@@ -104,3 +104,11 @@ def test_what_is_refused_changes_nothing():
         prune.l1_unstructured(module, "weight", 11)
     assert prune.is_pruned(module) and len(module._forward_pre_hooks) == 1
     assert prune.remove(module, "weight").weight.eq(0).sum() == 2
+
+
+def test_a_chain_of_methods_is_a_sequence():
+    layer = nn.Linear(4, 4)
+    prune.random_unstructured(layer, "weight", 0.3)
+    prune.l1_unstructured(layer, "weight", 2)
+    (hook,) = layer._forward_pre_hooks.values()
+    assert [type(m).__name__ for m in hook] == ["RandomUnstructured", "L1Unstructured"] and len(hook) == 2 and hook[1].amount == 2

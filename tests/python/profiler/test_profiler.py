@@ -144,3 +144,18 @@ def test_what_is_not_recorded_warns_once():
     with pytest.warns(UserWarning, match="profile_memory, with_flops") as seen:
         profile(profile_memory=True, with_flops=True, record_shapes=True, with_stack=True)
     assert len(seen) == 1
+
+
+def test_the_older_form_of_profile():
+    from strata.autograd import profiler as old
+
+    with old.profile(False) as off:
+        strata.ones(2).sin()
+    assert not off.enabled
+    with old.profile(use_cuda=False, record_shapes=True) as on:
+        strata.ones(2).sin()
+    assert any("sin" in e.key for e in on.key_averages())
+    with old.emit_nvtx(False), old.emit_itt(enabled=False):
+        pass
+    with pytest.raises(NotImplementedError, match="marks for outer tools"), old.emit_nvtx():
+        pass

@@ -11,7 +11,7 @@ from ..modules.module import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
 __all__ = [
@@ -131,6 +131,15 @@ class PruningContainer(BasePruningMethod):
     def __init__(self, *methods: BasePruningMethod) -> None:
         self.methods = list(methods)
         self._tensor_name = methods[0]._tensor_name
+
+    def __iter__(self) -> Iterator[BasePruningMethod]:
+        return iter(self.methods)
+
+    def __len__(self) -> int:
+        return len(self.methods)
+
+    def __getitem__(self, index: int) -> BasePruningMethod:
+        return self.methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The last method's mask on what the present mask leaves."""
