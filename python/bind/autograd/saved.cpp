@@ -58,7 +58,8 @@ PyObject* raw_register(PyObject* o, PyObject* args) {
     PyObject *pack, *unpack;
     if (!PyArg_ParseTuple(args, "OO", &pack, &unpack)) throw PythonError();
     if (!PyCallable_Check(pack) || !PyCallable_Check(unpack))
-      raise(PyExc_TypeError, "register_hooks: expected two callables, got " + type_name(pack) + " and " + type_name(unpack));
+      raise(PyExc_TypeError,
+            "register_hooks: expected two callables, got " + type_name(pack) + " and " + type_name(unpack));
     const std::vector<SavedTensor*> found = saved_under(node_of(raw_of(o)->node), raw_of(o)->name.c_str()).found;
     STRATA_CHECK(raw_of(o)->index < found.size(), "register_hooks: the node no longer has this tensor");
     found[raw_of(o)->index]->pack(*make_saved_hooks(pack, unpack));
@@ -66,10 +67,10 @@ PyObject* raw_register(PyObject* o, PyObject* args) {
   });
 }
 
-PyMethodDef raw_methods[] = {
-    {"register_hooks", raw_register, METH_VARARGS,
-     "register_hooks(pack, unpack): pack turns the saved tensor into any object now, unpack turns it back for backward."},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef raw_methods[] = {{"register_hooks", raw_register, METH_VARARGS,
+                              "register_hooks(pack, unpack): pack turns the saved tensor into any object now, unpack "
+                              "turns it back for backward."},
+                             {nullptr, nullptr, 0, nullptr}};
 
 PyObject* shown(PyObject* o, const char* name, bool raw) {
   Node& node = node_of(o);
@@ -106,9 +107,8 @@ PyObject* node_attribute(PyObject* o, PyObject* name) {
 }
 
 void init_saved(PyObject* module) {
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(raw_dealloc)},
-                         {Py_tp_methods, raw_methods},
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(raw_dealloc)}, {Py_tp_methods, raw_methods}, {0, nullptr}};
   PyType_Spec spec = {"strata._C.SavedTensor", int(sizeof(Raw)), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   raw_type = add_type(module, &spec);
