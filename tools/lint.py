@@ -170,6 +170,16 @@ def memory(files: list[Path]) -> list[str]:
     return found
 
 
+def test_names(files: list[Path]) -> list[str]:
+    """pytest imports test files by name: two of one name can't be collected together."""
+    seen: dict[str, Path] = {}
+    found = []
+    for f in sorted(files):
+        if f.name.startswith("test_") and f.suffix == ".py" and f != seen.setdefault(f.name, f):
+            found.append(f"{f.relative_to(ROOT)}: {seen[f.name].relative_to(ROOT)} has that name, too")
+    return found
+
+
 def formatting(files: list[Path]) -> list[str]:
     sources = [str(f) for f in files if f.suffix in (".cpp", ".h") and "third_party" not in str(f)]
     found = []
@@ -206,6 +216,7 @@ def main() -> int:
         "pages": pages(files),
         "texts": texts(files),
         "memory": memory(files),
+        "names of tests": test_names(files),
         "clang-format": formatting(files),
         "ruff": ruff(),
     }
