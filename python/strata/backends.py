@@ -27,6 +27,11 @@ def lapack_report() -> str:
     return _C._lapack_report()
 
 
+def fourier_report() -> str:
+    """The name and version of the library behind strata.fft, or why there is none."""
+    return _C._fourier_report()
+
+
 @contextmanager
 def library(enabled: bool = True) -> Iterator[None]:
     """Whether operators may use the library; False gives the generated kernels' bits. Restored at the end of the block."""

@@ -116,7 +116,7 @@ def _plugin(path: str, by: str) -> Finding:
 
 def findings() -> list[Finding]:
     """Everything that is looked for, in the order of the report. Loads the plugins that are found."""
-    said, lapack = strata.backends.library_report(), strata.backends.lapack_report()
+    said, lapack, fourier = strata.backends.library_report(), strata.backends.lapack_report(), strata.backends.fourier_report()
     return [
         Finding("strata", "ok", f"{strata.__version__} ({Path(_C.__file__).resolve()}), Python {sys.version.split()[0]}"),
         _processor(),
@@ -124,6 +124,7 @@ def findings() -> list[Finding]:
         _cache(),
         _library("products", said, "oneDNN", "generated kernels take its place", "libdnnl3"),
         _library("linear algebra", lapack, "OpenBLAS", "decompositions of matrices raise", "libopenblas0-pthread"),
+        _library("Fourier transforms", fourier, "FFTW", "generated kernels take its place", "libfftw3-dev, then build again"),
         *(_plugin(path, by) for path, by in _named()),
     ]
 

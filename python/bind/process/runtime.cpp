@@ -10,6 +10,7 @@
 #include "lower/source.h"
 #include "run/kernels.h"
 #include "run/space.h"
+#include "vendor/fourier_host.h"
 #include "vendor/lapack_host.h"
 #include "vendor/library_host.h"
 
@@ -80,6 +81,9 @@ PyObject* report_library(PyObject*, PyObject*) {
 }
 PyObject* report_lapack(PyObject*, PyObject*) {
   return guarded([&] { return checked(PyUnicode_FromString(eager::lapack_report().c_str())); });
+}
+PyObject* report_fourier(PyObject*, PyObject*) {
+  return guarded([&] { return checked(PyUnicode_FromString(eager::fourier_report().c_str())); });
 }
 
 PyObject* py_promote_types(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
@@ -191,6 +195,8 @@ PyMethodDef functions[] = {
     {"_set_default_device", set_device, METH_O, "Sets that."},
     {"_library_enabled", get_library, METH_NOARGS, "Whether products and convolutions may use the library."},
     {"_set_library_enabled", set_library, METH_O, "Lets them use it or not; returns what was set."},
+    {"_fourier_report", report_fourier, METH_NOARGS,
+     "The library of Fourier transforms and its version, or why there is none."},
     {"_lapack_report", report_lapack, METH_NOARGS, "LAPACK's name and version, or why there is none."},
     {"_library_report", report_library, METH_NOARGS, "The library's name and version, or why there is none."},
     {"_kernel_source", kernel_source, METH_VARARGS, "Text, symbol and parameters of a printed kernel."},
