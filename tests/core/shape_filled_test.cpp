@@ -57,6 +57,21 @@ TEST(ShapeFilled, Decompositions) {
                   return all(shape::householder_product<S>(tensor(input), tensor(tau)))));
 }
 
+TEST(ShapeFilled, Spectra) {
+  check_rule(
+      3, 0, 9,
+      RULE(const int64_t dims[] = {2, 0}; return all(shape::complex_spectrum<S>(tensor(s, DType::C64), {dims, 2}, 1))));
+  for (bool onesided : {true, false})
+    check_rule(2, 0, 9, [onesided](const auto& s) {
+      using S = std::decay_t<decltype(s[0])>;
+      const int64_t dims[] = {0, -1};
+      return all(shape::real_spectrum<S>(tensor(s), {dims, 2}, 0, onesided));
+    });
+  check_rule(2, 1, 9,
+             RULE(const int64_t dims[] = {1}; List<S> self{s[0], s[1] + S(1)};
+                  return all(shape::from_half_spectrum<S>(tensor(self, DType::C128), {dims, 1}, 2, s[1] * S(2)))));
+}
+
 TEST(ShapeFilled, Systems) {
   for (bool left : {true, false}) {
     check_rule(6, 1, 2, [left](const auto& s) {

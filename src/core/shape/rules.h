@@ -19,3 +19,4 @@
 #include "core/shape/scatter.h"
 #include "core/shape/scatter_view.h"
 #include "core/shape/search.h"
+#include "core/shape/spectrum.h"
