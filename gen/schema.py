@@ -123,8 +123,8 @@ class Schema:
 
 
 def safe(name: str) -> str:
-    """A C++ identifier for an argument name."""
-    return name + "_" if name in ("default", "operator", "register", "union", "auto", "bool", "float", "int") else name
+    """A C++ identifier for an argument name; `d` is what generated kernels call their keys."""
+    return name + "_" if name in ("default", "operator", "register", "union", "auto", "bool", "float", "int", "d") else name
 
 
 def split_top(text: str) -> list[str]:

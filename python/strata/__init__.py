@@ -65,7 +65,6 @@ _NAMES = {
     ),
     "_sparse_coo": "sparse_coo_tensor",
     "_sparse_csr": "sparse_csr_tensor",
-    "_stft": "istft stft",
     "sparse": "spmm",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (

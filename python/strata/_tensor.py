@@ -278,18 +278,6 @@ class Tensor(_C.TensorBase):
             raise RuntimeError(f"record_stream: expected a stream of {self.device}, the tensor's device, got one of {stream.device}")
         _C._record_stream(self, stream.stream_id)
 
-    def stft(self, n_fft: int, *args: Any, **kwargs: Any) -> Tensor:
-        """strata.stft of this tensor."""
-        from strata import stft
-
-        return stft(self, n_fft, *args, **kwargs)
-
-    def istft(self, n_fft: int, *args: Any, **kwargs: Any) -> Tensor:
-        """strata.istft of this tensor."""
-        from strata import istft
-
-        return istft(self, n_fft, *args, **kwargs)
-
     def is_same_size(self, other: Tensor) -> bool:
         """Whether both have the same shape."""
         return self.shape == other.shape
