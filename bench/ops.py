@@ -12,6 +12,9 @@ GOALS = dict.fromkeys(
      "f32_to_bf16_strided", "f16_to_f32_transposed", "f16_add", "f16_mul_row", "f16_gelu", "f16_softmax", "f16_sum", "bf16_add",
      "bf16_f32_add", "sum_dim0", "mean_dim0", "sum_middle", "bmm_64x32", "bmm_256x16", "bmm_32x64", "bmm_turned",
      "max_pool2d_3x3_last"), 1.3)
+GOALS |= dict.fromkeys(
+    ("fft", "fft_dim0", "fft_of_real", "rfft", "irfft", "fft_long", "rfft_long", "fft_prime", "fft_short", "rfft_short", "fft2", "rfft2",
+     "fft_grad", "rfft_grad", "irfft_grad", "fft2_grad"), 1.1)
 HOT_VALUES = 10_000_000
 HOT_GOALS = {f"index_add_{rows}": 1.1 for rows in (1, 10, 1_000_000)}
 
@@ -145,6 +148,37 @@ def pictures(torch):
     }
 
 
+def spectra(torch):
+    F = torch.fft
+    real, picture, line = torch.randn(1024, 1024), torch.randn(8, 3, 224, 224), torch.randn(2**20)
+    x, prime, short = F.fft(real), torch.randn(10007, dtype=torch.complex64), torch.randn(4096, 64)
+    half, long, batch = F.rfft(real), F.fft(line), torch.complex(short, short)
+
+    def grad(function, leaf):
+        leaf = leaf.clone().requires_grad_()
+        seed = torch.ones_like(function(leaf))
+        return lambda: torch.autograd.grad(function(leaf), leaf, seed)
+
+    return {
+        "fft": lambda: F.fft(x),
+        "fft_dim0": lambda: F.fft(x, dim=0),
+        "fft_of_real": lambda: F.fft(real),
+        "rfft": lambda: F.rfft(real),
+        "irfft": lambda: F.irfft(half),
+        "fft_long": lambda: F.fft(long),
+        "rfft_long": lambda: F.rfft(line),
+        "fft_prime": lambda: F.fft(prime),
+        "fft_short": lambda: F.fft(batch),
+        "rfft_short": lambda: F.rfft(short),
+        "fft2": lambda: F.fft2(picture),
+        "rfft2": lambda: F.rfft2(picture),
+        "fft_grad": grad(F.fft, x),
+        "rfft_grad": grad(F.rfft, real),
+        "irfft_grad": grad(F.irfft, half),
+        "fft2_grad": grad(F.fft2, picture),
+    }
+
+
 def gradients(torch):
     F = torch.nn.functional
     x, cube = torch.randn(2048, 1024, requires_grad=True), torch.randn(4096, 4, 64, requires_grad=True)
@@ -171,7 +205,7 @@ def gradients(torch):
     }
 
 
-GROUPS = (conversions, reductions, columns, products, arrangements, pictures, gradients)
+GROUPS = (conversions, reductions, columns, products, arrangements, pictures, spectra, gradients)
 
 
 def hot(torch) -> dict:
