@@ -354,7 +354,7 @@ def test_a_graph_that_goes_while_its_replay_is_under_way():
 PROGRAM = """
 import ctypes, sys, strata
 sys.path.insert(0, sys.argv[1])
-import test_graphs as t
+import test_device_graphs as t
 x, w = t.pair()
 c, there = t.compiled(t.chain, x, w)
 for _ in range(4):

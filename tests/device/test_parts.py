@@ -43,7 +43,7 @@ COMPILED = [
 @pytest.mark.parametrize(
     ("without", "tests"),
     [
-        ("events", [*STREAMS, *PINNED, "test_graphs.py"]),
+        ("events", [*STREAMS, *PINNED, "test_device_graphs.py"]),
         ("pinned peers", [*STREAMS, "test_null.py::test_results_lie_where_they_are_asked_for", "test_null.py::test_a_gradient_lies_where_its_tensor_does"]),
         ("groups identity events pinned peers library graphs", [*STREAMS, *COMPILED]),
     ],
