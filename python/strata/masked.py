@@ -52,7 +52,7 @@ def sum(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = N
 def prod(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """The product; 1 where nothing counts."""
     x = _filled(_with_dtype(input, dtype), mask, 1)
-    for d in sorted((d % x.dim() for d in _dims(input, dim)), reverse=True):
+    for d in sorted((d % max(x.dim(), 1) for d in _dims(input, dim)), reverse=True):
         x = x.prod(d, keepdim=keepdim)
     return x
 
@@ -70,15 +70,13 @@ def amin(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = 
 
 
 def argmax(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Where the largest stands."""
-    x = _with_dtype(input, dtype)
-    return _filled(x, mask, _lowest(x)).argmax(dim, keepdim=keepdim)
+    """Where the largest stands, as numbers of `dtype`: the input's, as PyTorch has it, unless one is given."""
+    return _filled(input, mask, _lowest(input)).argmax(dim, keepdim=keepdim).to(input.dtype if dtype is None else dtype)
 
 
 def argmin(input: Tensor, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Where the smallest stands."""
-    x = _with_dtype(input, dtype)
-    return _filled(x, mask, _highest(x)).argmin(dim, keepdim=keepdim)
+    """Where the smallest stands, as argmax."""
+    return _filled(input, mask, _highest(input)).argmin(dim, keepdim=keepdim).to(input.dtype if dtype is None else dtype)
 
 
 def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tensor:
@@ -101,7 +99,8 @@ def var(
     x = _with_dtype(input, dtype)
     x = x if x.is_floating_point() or x.is_complex() else x.to(strata.get_default_dtype())
     centre = mean(x, dim, keepdim=True, mask=mask)
-    squares = sum((x - centre).square(), dim, keepdim=keepdim, mask=mask)
+    apart = x - centre
+    squares = sum(apart * apart.conj() if x.is_complex() else apart.square(), dim, keepdim=keepdim, mask=mask)
     return squares / (_count(input, dim, keepdim, mask) - less).clamp(min=0)
 
 
@@ -128,7 +127,7 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
     return strata.nanmedian(x, dim, keepdim).values
 
 
-def logsumexp(input: Tensor, dim: Any, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
     """log(sum(exp))."""
     x = _with_dtype(input, dtype)
     return _filled(x, mask, -strata.inf).logsumexp(_dims(input, dim), keepdim)
