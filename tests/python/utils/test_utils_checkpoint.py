@@ -283,3 +283,13 @@ def test_sequential(x, segments, reentrant):
     assert same(grads_of(lambda: checkpoint_sequential(list(net), segments, x, reentrant), *leaves), expected)
     with pytest.raises(ValueError, match=r"segments must lie in \[1, 6\]"):
         checkpoint_sequential(net, 7, x, use_reentrant=reentrant)
+
+
+def test_states_of_devices_are_none():
+    from strata.utils.checkpoint import get_device_states, set_device_states
+
+    devices, states = get_device_states(strata.ones(2))
+    assert devices == states == []
+    set_device_states(devices, states)
+    with pytest.raises(ValueError, match="two empty lists"):
+        set_device_states([0], [])
