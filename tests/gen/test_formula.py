@@ -41,8 +41,8 @@ def code(text: str, **kwargs) -> str:
     ("sum(grad)", "ops::sum(grad, std::optional<DType>())"),
     ("zeros(dims, dtype=bool)", "ops::zeros(dims, DType::Bool, std::optional<Device>())"),
     ("roll(grad, [-d for d in dims], dims)",
-     "ops::roll(grad, [&] { DimVec made_; const auto& list0_ = dims; for (size_t i_ = 0; i_ < list0_.size(); ++i_) { const auto& d = "
-     "list0_[i_]; made_.push_back(formulas::minus(0, d)); } return made_; }(), dims)"),
+     "ops::roll(grad, [&] { DimVec made_; const auto& list0_ = dims; for (size_t i_ = 0; i_ < list0_.size(); ++i_) { const auto& d_ = "
+     "list0_[i_]; made_.push_back(formulas::minus(0, d_)); } return made_; }(), dims)"),
     ("pow(grad, 2)", "ops::pow(grad, Scalar(2))"),
     ("masked_fill(grad, grad == 0, 1)", "ops::masked_fill(grad, ops::eq(grad, Scalar(0)), Scalar(1))"),
     ("grad if mode == \"sum\" else grad / 2", '((mode == "sum") ? grad : (grad / Scalar(2)))'),
