@@ -5,14 +5,14 @@ NotImplementedError with the reason when it is used. A program that only mention
 from __future__ import annotations
 
 import sys
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-
-from strata._missing import missing_class
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
     from typing import Any
+else:  # without the modules that name them, which take longer to import than all of this
+    ModuleSpec, ModuleType = type(sys.__spec__), type(sys)
 
 _QUANTISED = "this version has no quantised tensors"
 _PROCESSES = "this version trains in one process; test strata.distributed.is_available() first"
@@ -53,6 +53,8 @@ class Absent(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        from strata._missing import missing_class
+
         reason = _reason(self.__name__.removeprefix("strata."))
         value = missing_class(self.__name__, name, reason or "")
         setattr(self, name, value)

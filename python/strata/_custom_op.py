@@ -29,7 +29,7 @@ def _storages(values: Any) -> set[int]:
     from strata.utils._pytree import tree_leaves
 
     tensors = [v for v in tree_leaves(values) if isinstance(v, _C.TensorBase) and not v.is_meta]
-    return {t.untyped_storage().data_ptr() for t in tensors if t.numel()}
+    return {t.untyped_storage()._cdata for t in tensors if t.numel()}  # memory of a device has no address
 
 
 class CustomOpDef:

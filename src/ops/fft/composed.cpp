@@ -4,9 +4,9 @@
 #include "ops/fft/composed.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
+#include "core/math.h"
 #include "strata/generated/ops/arrange.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
@@ -65,8 +65,8 @@ std::vector<int64_t> radices(int64_t n) {
   std::vector<int64_t> found;
   while (n > kRadix && largest_prime(n) < n) {
     int steps = 1;
-    while (std::pow(double(kRadix), steps) < double(n)) ++steps;
-    found.push_back(divisor_near(n, std::pow(double(n), 1.0 / steps)));
+    for (int64_t all = kRadix; all < n; all *= kRadix) ++steps;
+    found.push_back(divisor_near(n, math::pow(double(n), 1.0 / steps)));
     n /= found.back();
   }
   found.push_back(n);

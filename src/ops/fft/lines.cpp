@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
-#include <memory>
 
 #include "base/checked.h"
 #include "core/parallel.h"
+#include "run/loop/rows_fold.h"
 #include "run/loop/transpose.h"
 
 namespace strata::eager {
@@ -16,16 +16,10 @@ namespace {
 constexpr int kMost = 32;  // lines of one block
 // Lines below this length are transformed kMost at a time, where there are as many.
 constexpr int64_t kShort = 48;
-constexpr int64_t kBlock = 32768;   // elements of a block of longer lines
-constexpr int64_t kKept = 1 << 22;  // bytes of a buffer that wait for the thread's next call
+constexpr int64_t kBlock = 32768;  // elements of a block of longer lines
+constexpr size_t kKept = 1 << 22;  // bytes of a buffer that wait for the thread's next call
 // Elements that a thread takes at least.
 constexpr int64_t kGrain = 8192;
-
-struct Buffer {
-  std::unique_ptr<char[]> memory;
-  int64_t size = 0;
-};
-thread_local std::unique_ptr<Buffer[]> buffers;  // a pointer: room for thread-local data is short
 
 // Where the lines of a block begin.
 struct Block {
@@ -156,8 +150,7 @@ void run(const StrataFourier& library, const LinesPass& p, const char* op) {
   const int64_t parts = made * to_width / int64_t(sizeof(R));
   const int64_t grain = std::max<int64_t>(1, kGrain / (n * most));
   parallel_for(0, (lines + most - 1) / most, grain, [&](int64_t first, int64_t last) {
-    char* in = lines_buffer(0, most * from_pitch * from_width);
-    char* out = lines_buffer(1, most * to_pitch * to_width);
+    const auto [in, out] = lines_buffers(most * from_pitch * from_width, most * to_pitch * to_width);
     Block b;
     for (int64_t i = first; i < last; ++i) {
       find(p, i * most, int(std::min(most, lines - i * most)), b);
@@ -206,19 +199,14 @@ void run_kind(const StrataFourier& library, const LinesPass& p, const char* op) 
 
 }  // namespace
 
-char* lines_buffer(int which, int64_t bytes) {
-  if (!buffers) buffers.reset(new Buffer[2]);
-  Buffer& b = buffers[size_t(which)];
-  if (b.size < bytes + 64) {
-    b.memory.reset(new char[size_t(bytes + 64)]);
-    b.size = bytes + 64;
-  }
-  return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(b.memory.get()) + 63) & ~uintptr_t(63));
+std::pair<char*, char*> lines_buffers(int64_t first, int64_t second) {
+  first = (first + 63) / 64 * 64;
+  char* p = part_workspace().get(size_t(first + second));
+  return {p, p + first};
 }
 
 void drop_large_buffers() {
-  for (int i = 0; buffers && i < 2; ++i)
-    if (buffers[size_t(i)].size > kKept) buffers[size_t(i)] = {};
+  if (part_workspace().size > kKept) part_workspace() = {};
 }
 
 void transform_lines(const StrataFourier& library, const LinesPass& pass, const char* op) {

@@ -2,6 +2,8 @@
 // than the library takes them, go through buffers; a line's bits depend on the sizes alone, not on strides, places or
 // threads.
 #pragma once
+#include <utility>
+
 #include "core/tensor.h"
 #include "vendor/fourier_host.h"
 
@@ -30,8 +32,8 @@ int64_t rows_of_long_line(int64_t length);
 void transform_long_line(const StrataFourier& library, const LinesPass& pass, int64_t rows, const char* from, char* to,
                          const char* op);
 
-// This thread's buffers, 64 byte aligned, valid until its next call; which: 0 or 1. Large ones are to be dropped.
-char* lines_buffer(int which, int64_t bytes);
+// Two of this thread's, of so many bytes, 64 byte aligned, valid until its next call. Large ones are to be dropped.
+std::pair<char*, char*> lines_buffers(int64_t first, int64_t second);
 void drop_large_buffers();
 
 }  // namespace strata::eager

@@ -83,8 +83,8 @@ void run(const StrataFourier& library, const LinesPass& p, int64_t rows, const s
   const R scale = R(p.scale);
   const int64_t side = std::clamp<int64_t>(kTogether / rows / 8 * 8, 8, 128);
   parallel_for(0, (columns + side - 1) / side, 1, [&](int64_t first, int64_t last) {
-    auto* in = reinterpret_cast<Complex*>(lines_buffer(0, side * column_pitch * width));
-    auto* out = reinterpret_cast<Complex*>(lines_buffer(1, side * column_pitch * width));
+    const auto buffers = lines_buffers(side * column_pitch * width, side * column_pitch * width);
+    auto *in = reinterpret_cast<Complex*>(buffers.first), *out = reinterpret_cast<Complex*>(buffers.second);
     for (int64_t begin = first * side; begin < std::min(last * side, columns); begin += side) {
       const int64_t count = std::min(side, columns - begin);
       if (p.from_step == 1)
@@ -101,7 +101,7 @@ void run(const StrataFourier& library, const LinesPass& p, int64_t rows, const s
   });
   const int64_t high = std::clamp<int64_t>(kTogether / columns / 8 * 8, 8, 128);
   parallel_for(0, (rows + high - 1) / high, 1, [&](int64_t first, int64_t last) {
-    auto* out = reinterpret_cast<Complex*>(lines_buffer(1, high * row_pitch * width));
+    auto* out = reinterpret_cast<Complex*>(lines_buffers(0, high * row_pitch * width).second);
     for (int64_t begin = first * high; begin < std::min(last * high, rows); begin += high) {
       const int64_t count = std::min(high, rows - begin);
       for (int64_t r = 0; r < count; ++r) {
