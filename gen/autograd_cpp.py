@@ -259,8 +259,6 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     if kind == "out":
         lines.append(f'  refuse_out("{s.name}");\n}}')
         return "\n".join(lines)
-    if kind == "inplace":
-        lines.append(f'  check_recorded_inplace(self, "{s.name}");')
     lines.append(f"  {cls}* node = new {cls};\n  Ref<Node> owner(node);")
     for a in diff:
         if a.is_tensors:
@@ -329,7 +327,7 @@ def underived(e: Entry, kind: str, s: Schema) -> str | None:
                           *[f"  set_history({r}, node);" for r in results], "  return made;\n}"])
     needs = " && ".join(f"!needs_grad_lists({x})" for x in lists.values() if x != "{}")
     lines += [f'  check_inplace_lists({lists["written"]}, "{s.name}");', f"  if ({needs}) return {call};",
-              f'  const RecordedWrites writes("{s.name}", {make[0]}, "{make[1]}", {lists["written"]}, {lists["read"]});',
+              f'  const RecordedWrites writes({make[0]}, "{make[1]}", {lists["written"]}, {lists["read"]});',
               f"  {call};" if s.cpp_return == "void" else f"  {s.cpp_return} made = {call};", "  writes.finish();"]
     return "\n".join([*lines, *([] if s.cpp_return == "void" else ["  return made;"]), "}"])
 
@@ -344,7 +342,7 @@ def out_guard(e: Entry, s: Schema) -> str:
 
 
 def bookkeeping(e: Entry, kind: str, s: Schema) -> str | None:
-    """The InplaceOrView kernel of an operator that writes or that makes views."""
+    """The InplaceOrView kernel of an operator that writes or that makes views which derivatives follow."""
     args = ", ".join([f"op::{s.ident}", "d.below(Key::InplaceOrView)"] + ([call_args(s)] if s.args else []))
     redispatch = f"TypedOp<{s.cpp_sig}>::redispatch({args})"
     head = f"{s.cpp_return} v_{s.ident}(Dispatch d, {s.cpp_params()}) {{\n"
@@ -358,7 +356,7 @@ def bookkeeping(e: Entry, kind: str, s: Schema) -> str | None:
             return f"{head}  {redispatch};\n{bumps}}}"
         r = "made" if any(a.name == "result" for a in s.args) else "result"
         return f"{head}  {s.cpp_return} {r} = {redispatch};\n{bumps}  return {r};\n}}"
-    if e.kind == "view" and kind == "function":
+    if e.kind == "view" and kind == "function" and e.grad:
         mark = ("  for (Tensor& t : result) mark_view(t, self);\n" if s.returns[0].type == "Tensor[]" else
                 "  mark_view(result, self);\n")
         return f"{head}  {s.cpp_return} result = {redispatch};\n{mark}  return result;\n}}"

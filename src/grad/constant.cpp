@@ -55,10 +55,9 @@ void add_edges(Node& node, TensorLists inputs) {
     for (const Tensor& t : list) node.add_edge(t);
 }
 
-RecordedWrites::RecordedWrites(const char* op, Maker make, const char* text, TensorLists written, TensorLists read) {
+RecordedWrites::RecordedWrites(Maker make, const char* text, TensorLists written, TensorLists read) {
   for (TensorList list : written)
     for (const Tensor& t : list) {
-      check_recorded_inplace(t, op);
       Ref<Node> node = make(text);
       if (t.defined()) node->add_edge(t);
       add_edges(*node, read);

@@ -19,7 +19,7 @@ void check_inplace_lists(TensorLists written, const char* op);
 class RecordedWrites {
  public:
   using Maker = Ref<Node> (*)(const char* text);
-  RecordedWrites(const char* op, Maker make, const char* text, TensorLists written, TensorLists read);
+  RecordedWrites(Maker make, const char* text, TensorLists written, TensorLists read);
   void finish() const;  // after it ran: the written tensors get their nodes
 
  private:

@@ -44,8 +44,6 @@ void rebase_history(const Tensor& t, const Ref<Node>& node);
 [[noreturn]] void refuse_out(const char* op);
 // Before an in-place operator: raises for leaves that require grad and for views of them.
 void check_inplace(const Tensor& t, const char* op);
-// The same of one that will be recorded: raises where rebase_history could not tell the base.
-void check_recorded_inplace(const Tensor& t, const char* op);
 // `view` was made from `base` by a view operator: links it to base's base.
 void mark_view(const Tensor& view, const Tensor& base);
 inline bool needs_grad_list(TensorList list) {

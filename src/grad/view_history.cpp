@@ -1,6 +1,6 @@
 // History of views and of writes through them. A view remembers its base; when the base's storage has been written by a
 // recorded operator, the view's node is made anew from the base (as_strided of it), and a recorded write through a view
-// gives the base a CopySlices node.
+// gives the base a CopySlices node. Where one of the two is complex and the other real, both are taken as real numbers.
 #include "dispatch/tls.h"
 #include "grad/streams.h"
 #include "grad/variable.h"
@@ -16,8 +16,33 @@ namespace {
 struct Geometry {
   DimVec sizes, strides;
   int64_t offset = 0;
-  explicit Geometry(const Tensor& t) : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()) {}
+  bool complex = false;
+  explicit Geometry(const Tensor& t)
+      : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()), complex(is_complex(t.dtype())) {}
+
+  // That of view_as_real.
+  Geometry parts() const {
+    if (!complex) return *this;
+    Geometry g = *this;
+    for (int64_t& stride : g.strides) stride *= 2;
+    g.sizes.push_back(2);
+    g.strides.push_back(1);
+    g.offset *= 2;
+    g.complex = false;
+    return g;
+  }
 };
+
+Tensor as_parts(const Tensor& t) { return is_complex(t.dtype()) ? ops::view_as_real(t) : t; }
+
+// What `view` shows of `whole`, whose memory lies as that of `base`.
+Tensor shown(const Tensor& whole, const Geometry& base, const Geometry& view) {
+  if (base.complex == view.complex)
+    return ops::as_strided(whole, view.sizes, view.strides, view.offset - base.offset);
+  const Geometry b = base.parts(), v = view.parts();
+  const Tensor real = ops::as_strided(as_parts(whole), v.sizes, v.strides, v.offset - b.offset);
+  return view.complex ? ops::view_as_complex(real) : real;
+}
 
 class AsStridedBackward final : public Node {
  public:
@@ -25,11 +50,16 @@ class AsStridedBackward final : public Node {
   std::string name() const override { return "AsStridedBackward0"; }
   Grads apply(Grads&& grads) override {
     if (!grads[0].defined()) return Grads(1);
-    return {ops::as_strided_backward(grads[0], base_.sizes, base_.strides, base_.offset, view_.sizes, view_.strides,
-                                     view_.offset)};
+    if (base_.complex == view_.complex) return {gathered(grads[0], base_, view_)};
+    const Tensor real = gathered(as_parts(ops::contiguous(grads[0])), base_.parts(), view_.parts());
+    return {base_.complex ? ops::view_as_complex(real) : real};
   }
 
  private:
+  static Tensor gathered(const Tensor& grad, const Geometry& base, const Geometry& view) {
+    return ops::as_strided_backward(grad, base.sizes, base.strides, base.offset, view.sizes, view.strides,
+                                    view.offset);
+  }
   Geometry base_, view_;
 };
 
@@ -49,7 +79,7 @@ class CopySlices final : public Node {
         " holds was freed). Specify retain_graph=True if you need to backward through the graph a second time");
     Tensor whole = ops::empty_strided(base_.sizes, base_.strides, grads[0].dtype(), grads[0].device());
     ops::copy_(whole, grads[0]);
-    Tensor slice = ops::as_strided(whole, view_.sizes, view_.strides, view_.offset - base_.offset);
+    Tensor slice = shown(whole, base_, view_);
     Grads inner = fn_->apply({ops::clone(slice)});
     for (size_t i = 0; i < inner.size() && i < edges.size(); ++i) {
       if (!edges[i].valid()) continue;
@@ -95,7 +125,7 @@ void refresh_view(const Tensor& view) {
     impl->view_version_ = impl->storage_->version();
     return;
   }
-  if (!is_differentiable(impl->dtype_) || impl->dtype_ != base->dtype_) return;
+  if (!is_differentiable(impl->dtype_)) return;
   Tensor base_tensor = base_of(view);
   Ref<Node> node(make_node<AsStridedBackward>(base_tensor, view).get());
   node->edges.push_back(gradient_edge(base_tensor));
@@ -109,7 +139,6 @@ void rebase_history(const Tensor& t, const Ref<Node>& node) {
     return;
   }
   Tensor base = base_of(t);
-  check_recorded_inplace(t, "in place");  // of a custom function, which has written already
   node->outputs.push_back(OutputMeta(t));
   note_stream(*node, t);
   Ref<Node> copy(make_node<CopySlices>(base, t, node).get());
@@ -139,12 +168,6 @@ void check_inplace(const Tensor& t, const char* op) {
                "tracked) or both outside (if you want the inplace to be tracked).");
 }
 
-void check_recorded_inplace(const Tensor& t, const char* op) {
-  const TensorImpl* base = t.impl()->base_;
-  STRATA_CHECK(!base || base->dtype_ == t.dtype(), op,
-               ": an in-place operation on a view of another dtype cannot be recorded; clone the view first");
-}
-
 void refuse_out(const char* op) {
   throw_error(ErrorKind::Runtime, str_cat(op,
                                           "(): functions with out=... arguments don't support automatic "
@@ -156,6 +179,7 @@ void mark_view(const Tensor& view, const Tensor& base) {
   TensorImpl* impl = view.impl();
   if (impl == base.impl() || impl->inference_ || impl->base_) return;
   TensorImpl* root = base.impl()->base_ ? base.impl()->base_ : base.impl();
+  if (traits(impl->dtype_).component != traits(root->dtype_).component) return;  // the same bytes as other numbers
   root->incref();
   impl->base_ = root;
   impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
