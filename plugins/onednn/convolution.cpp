@@ -1,7 +1,9 @@
 // Convolutions: forward, gradient of the input, gradient of the weight and bias.
 // Activations in channels-last order stay as they are, and a pointwise convolution over them is a matrix product (which
 // spares the reordering of the weight, up to three times the work itself). Plain activations are reordered into blocks
-// of channels and back: that reordering is twice as fast as the one to channels-last which oneDNN would pick.
+// of channels and back: that reordering is twice as fast as the one to channels-last which oneDNN would pick. Without
+// AVX-512 the forward kernels over blocks are so much faster that channels-last ones are reordered, too.
+#include <algorithm>
 #include <cstring>
 
 #include "cache.h"
@@ -42,6 +44,9 @@ struct Geometry {
     Dims dims(values, values + spatial);
     for (auto& d : dims) d += add;
     return dims;
+  }
+  bool pointwise() const {
+    return std::all_of(s.kernel, s.kernel + spatial, [](int64_t n) { return n == 1; });
   }
   // What has to follow the last input element so that the division in the size rule comes out even.
   Dims trailing_padding() const {
@@ -162,7 +167,7 @@ struct Problem {
   // The forward kernel over blocked activations if there is a real one, else what oneDNN prefers.
   Forward::primitive_desc blocked_forward(bool with_bias) const {
     const auto kind = dnnl::prop_kind::forward_inference;
-    if (channels_last) return forward(with_bias, kind);
+    if (channels_last && (wide_vectors() || g.s.groups > 1 || g.pointwise())) return forward(with_bias, kind);
     // A first layer has too few channels to fill a block: its kernels read plain input.
     bool few = g.s.groups == 1 && g.s.in_channels < 8;
     auto block = blocked_tag(g.spatial);
