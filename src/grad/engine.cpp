@@ -38,6 +38,10 @@ class BackwardRun {
   }
 
   std::vector<Tensor> run(const std::vector<Edge>& roots, std::vector<Tensor> grads);
+  bool wants(Node* node) {
+    const NodeState* s = selective_ ? states_.find(node) : nullptr;
+    return !s || s->needed;
+  }
   std::vector<std::function<void()>> callbacks;
 
  private:
@@ -316,6 +320,8 @@ std::vector<Tensor> BackwardRun::run(const std::vector<Edge>& roots, std::vector
   }
   BackwardRun* outer = current_run;
   current_run = this;
+  std::optional<SelectiveRun> selective;
+  if (selective_) selective.emplace();
   GradModeGuard mode(options_.create_graph);
   try {
     while (!ready_.empty()) {
@@ -346,6 +352,10 @@ std::vector<Tensor> BackwardRun::run(const std::vector<Edge>& roots, std::vector
 }
 
 }  // namespace
+
+std::atomic<int> Node::selective_runs{0};
+
+bool Node::wanted(const Edge& edge) { return !current_run || current_run->wants(edge.node.get()); }
 
 Node* current_node() { return running_node; }
 

@@ -1,6 +1,7 @@
 // Nodes of the autograd graph: one per recorded operator call. A node maps the gradients of its call's outputs to those
 // of its inputs; edges lead to the nodes that made the inputs.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -64,7 +65,10 @@ class Node : public NodeBase {
   virtual bool is_accumulator() const { return false; }
 
   void add_edge(const Tensor& input);  // to the node of `input`, or an invalid edge where it needs no gradient
-  bool needs(size_t i) const { return edges[i].valid(); }
+  // Whether the gradient of that input is used: it has an edge, to what this backward is asked for.
+  bool needs(size_t i) const {
+    return edges[i].valid() && (STRATA_LIKELY(!selective_runs.load(std::memory_order_relaxed)) || wanted(edges[i]));
+  }
 
   struct Hooks {
     std::vector<TensorHook> tensor;
@@ -91,7 +95,19 @@ class Node : public NodeBase {
   void destroy() override;  // without recursion, however long the chain
 
  private:
+  static std::atomic<int> selective_runs;  // of all threads, those that are asked for some gradients alone
+  static bool wanted(const Edge& edge);
+  friend class SelectiveRun;
   Node* next_dead_ = nullptr;
+};
+
+// While one lives, Node::needs() asks the thread's run.
+class SelectiveRun {
+ public:
+  SelectiveRun() { ++Node::selective_runs; }
+  ~SelectiveRun() { --Node::selective_runs; }
+  SelectiveRun(const SelectiveRun&) = delete;
+  SelectiveRun& operator=(const SelectiveRun&) = delete;
 };
 
 // Hook identifiers are unique in the process.

@@ -37,8 +37,7 @@ Tensor as_parts(const Tensor& t) { return is_complex(t.dtype()) ? ops::view_as_r
 
 // What `view` shows of `whole`, whose memory lies as that of `base`.
 Tensor shown(const Tensor& whole, const Geometry& base, const Geometry& view) {
-  if (base.complex == view.complex)
-    return ops::as_strided(whole, view.sizes, view.strides, view.offset - base.offset);
+  if (base.complex == view.complex) return ops::as_strided(whole, view.sizes, view.strides, view.offset - base.offset);
   const Geometry b = base.parts(), v = view.parts();
   const Tensor real = ops::as_strided(as_parts(whole), v.sizes, v.strides, v.offset - b.offset);
   return view.complex ? ops::view_as_complex(real) : real;
@@ -57,8 +56,7 @@ class AsStridedBackward final : public Node {
 
  private:
   static Tensor gathered(const Tensor& grad, const Geometry& base, const Geometry& view) {
-    return ops::as_strided_backward(grad, base.sizes, base.strides, base.offset, view.sizes, view.strides,
-                                    view.offset);
+    return ops::as_strided_backward(grad, base.sizes, base.strides, base.offset, view.sizes, view.strides, view.offset);
   }
   Geometry base_, view_;
 };
