@@ -334,3 +334,19 @@ def test_tensors_are_let_go():
         del x
     gc.collect()
     assert not any(r() is not None for r in seen)
+
+
+def test_stances_hold_for_values_that_do_not_fit():
+    def f(x):
+        return x + 1 if (x > 0).sum().item() > 1 else x - 1
+
+    compiled, few, many = strata.compile(f), strata.tensor([1.0, -1]), strata.tensor([1.0, 2])
+    compiled(few)
+    with strata.compiler.set_stance("fail_on_recompile"):
+        assert same(compiled(few), f(few))
+        with pytest.raises(RuntimeError, match="a recompile is needed"):
+            compiled(many)
+    with strata.compiler.set_stance("eager_on_recompile"):
+        assert same(compiled(many), f(many)) and len(parts(compiled)) == 1
+    assert same(compiled(many), f(many)) and len(parts(compiled)) == 2
+    assert reasons(compiled) == []

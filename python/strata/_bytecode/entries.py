@@ -11,7 +11,7 @@ from .seen import Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Any
 
     from .entry import Compiled
@@ -91,10 +91,17 @@ class Table:
         self.seen.clear()
         self.gave_up = self.asked = self.no_data = False
 
-    def find(self, args: tuple) -> Any:
-        """What to call, as an entry's select gives it."""
-        for entry in self.entries:
-            found = entry.select(args)
+    def forget_data(self, entries: list[Entry]) -> None:
+        """Values of tensors differ too often from what these captured: they go, and reads break from now on."""
+        self.no_data = True
+        for i in reversed(range(len(self.entries))):
+            if any(self.entries[i] is e for e in entries):
+                del self.entries[i], self.pairs[i]
+
+    def find(self, args: tuple, tried: Collection[Entry] = ()) -> Any:
+        """What to call, as an entry's select gives it, of those that were not tried."""
+        for entry in list(self.entries):
+            found = entry.select(args) if entry not in tried else None
             if found is not None:
                 return found
         return None

@@ -43,9 +43,11 @@ from .tracer import Raised, Tracer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Any
 
 MAX_RESTARTS = 200
+MOST_OF_DATA = 4  # entries of one place that differ in what they take values of tensors to be
 _of_code: weakref.WeakKeyDictionary[types.CodeType, weakref.WeakSet] = weakref.WeakKeyDictionary()  # what is compiled of each
 # What only moves values, or asks an iterator for the next: no place for an entry.
 _MOVES = frozenset("FOR_ITER JUMP_FORWARD JUMP_BACKWARD STORE_FAST POP_TOP NOP RESUME SWAP COPY PUSH_NULL PRECALL CALL SEND LOAD_BUILD_CLASS".split())
@@ -182,8 +184,9 @@ class Compiled:
 
     # ---- captures
 
-    def miss(self, table: Table, args: tuple) -> Any:
-        """What a new entry for these arguments calls, or NATIVE; None where there are too many entries."""
+    def miss(self, table: Table, args: tuple, tried: Collection[Entry] = ()) -> Any:
+        """What a new entry for these arguments calls, or one that another thread has made meanwhile, those tried apart. NATIVE, or
+        None where none may be made: the function runs as it is."""
         stance = self.options.stance()
         if stance == "force_eager" or (stance == "eager_on_recompile" and table.entries) or _C._torch_function_modes():
             return None  # what a mode of __torch_function__ sees is up to it
@@ -192,12 +195,19 @@ class Compiled:
         if stance.endswith("eager_then_compile") and not table.asked:
             table.asked = True
             return None
-        if stance == "fail_on_recompile" and table.entries:
-            raise RecompileError("compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: " + table.entries[0].why_not(args))
         with self.lock:
-            found = table.find(args)
-            if found is not None or table.gave_up:
+            found = table.find(args, tried)
+            if found is not None:
                 return found
+            if stance == "fail_on_recompile" and table.entries:
+                why = table.entries[0].why_not(args)
+                raise RecompileError(f"compile: a recompile is needed, and set_stance('fail_on_recompile') forbids it: {why}")
+            if table.gave_up:
+                return None
+            of_data = [entry for entry in table.entries if entry.reads_data]
+            if tried and len(of_data) >= MOST_OF_DATA:
+                table.forget_data(of_data)
+                return NATIVE
             if table.entries:
                 self.note_recompile(table, args)
             if self.beyond(table, args):

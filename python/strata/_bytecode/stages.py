@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .entries import Entry, Table
+    from .entries import Entry
     from .instances import Family
-
-MOST = 4  # entries of one place that differ in what they take values of tensors to be
 
 
 class Shape:
@@ -159,7 +157,7 @@ def elsewhere(owner: Any, jump: Any) -> Any:
     from .emit import Jump
     from .entries import NATIVE
 
-    tried: set[int] = set()
+    tried: set[Entry] = set()
     while type(jump) is Jump and jump.offset < 0:
         here, random = jump.stack
         table, entry = here
@@ -167,49 +165,16 @@ def elsewhere(owner: Any, jump: Any) -> Any:
         if random is not None:
             strata.set_rng_state(random)
         entry.misfits += 1
-        tried.add(id(entry))
+        tried.add(entry)
         if entry.run.family.over:
-            forget_data(table, [entry])
-        run = NATIVE if entry.run.family.checked else next_of(owner, table, args, tried)
-        if run is NATIVE:
+            table.forget_data([entry])
+        run = NATIVE if entry.run.family.checked else table.find(args, tried) or owner.miss(table, args, tried)
+        if run is None or run is NATIVE:
             if table is owner.start:
                 return bound_call(owner.function, args)
             return owner.finish(table.frame(owner.plain, list(args)))
         jump = run(*args)
     return owner.go_on(jump) if type(jump) is Jump else jump
-
-
-def next_of(owner: Any, table: Table, args: tuple, tried: set[int]) -> Any:
-    """What to call instead of what was tried; NATIVE where that is the function itself."""
-    from .entries import NATIVE, capture_lock
-
-    for entry in [e for e in table.entries if id(e) not in tried]:
-        found = entry.select(args)
-        if found is not None:
-            return found
-    with owner.lock:
-        of_data = [e for e in table.entries if e.reads_data]
-        if len(of_data) >= MOST or owner.options.stance() != "default":
-            forget_data(table, of_data)
-            return NATIVE
-        owner.note_recompile(table, args)
-        if owner.beyond(table, args):
-            return NATIVE
-        with capture_lock:
-            entry = owner.capture(table, args)
-        if entry is None:
-            return NATIVE
-        table.add(entry)
-        found = entry.select(args)
-        return NATIVE if found is None else found
-
-
-def forget_data(table: Table, entries: list[Entry]) -> None:
-    """Values differ too often from what was captured: reads of them break from now on."""
-    table.no_data = True
-    for i in reversed(range(len(table.entries))):
-        if any(table.entries[i] is e for e in entries):
-            del table.entries[i], table.pairs[i]
 
 
 def bound_call(function: Any, args: tuple) -> Any:
