@@ -350,3 +350,17 @@ def test_stances_hold_for_values_that_do_not_fit():
         assert same(compiled(many), f(many)) and len(parts(compiled)) == 1
     assert same(compiled(many), f(many)) and len(parts(compiled)) == 2
     assert reasons(compiled) == []
+
+
+def test_what_does_not_fit_prints_nothing(capsys):
+    def f(x):
+        print("begins")
+        n = (x > 0).sum().item()
+        print("has read")
+        return x + 1 if n > 1 else x - 1
+
+    compiled = strata.compile(f)
+    for x in (strata.tensor([1.0, -1]), strata.tensor([1.0, 2])) * 2:
+        assert same(compiled(x), f(x))
+        assert capsys.readouterr().out == "begins\nhas read\n" * 2
+    assert misfits(compiled) >= 2 and reasons(compiled) == []

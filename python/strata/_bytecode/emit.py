@@ -344,9 +344,10 @@ class Emitter:
             keywords = "".join(f", {k}={self.build(v)}" for k, v in kwargs.items())
             inputs[id(made)] = self.made[id(made)]
             before.append(f"{self.made[id(made)]} = {self.text.constant(function)}({self.items(args)}{keywords})")
+        self.lines = prints = []
         for texts, kwargs in t.prints:
             keywords = "".join(f", {k}={self.build(v)}" for k, v in kwargs.items())
-            before.append(f"print({', '.join(map(repr, texts))}{keywords})")
+            prints.append(f"print({', '.join(map(repr, texts))}{keywords})")
         self.lines = after
         given = ", ".join(inputs[id(tensor)] if id(tensor) in inputs else self.build(tensor) for tensor in t.region.inputs)
         graph = f"graph{len(t.parts) or ''}({given})"
@@ -357,8 +358,8 @@ class Emitter:
         if t.parts:
             from .emit_parts import parts_of
 
-            before += parts_of(self, count)
-        return [*self.head, *before, *call, *self.lines, last], self.outputs
+            before += parts_of(self, count)  # which may end in another entry: nothing is printed yet
+        return [*self.head, *before, *prints, *call, *self.lines, last], self.outputs
 
 
 def _view_without_gradient(t: Any, *geometry: Any) -> Any:
