@@ -1,7 +1,5 @@
 #include "vendor/fourier_host.h"
 
-#include <dlfcn.h>
-
 #include "base/error.h"
 #include "dispatch/seen.h"
 #include "vendor/library_host.h"
@@ -11,25 +9,9 @@ namespace strata::eager {
 
 namespace {
 
-struct Found {
-  const StrataFourier* table = nullptr;
-  std::string report;
-};
-
-Found open_fourier() {
-  OpenedPlugin plugin = open_plugin("fftw", "STRATA_FFTW");
-  if (!plugin.handle) return {nullptr, plugin.why};
-  auto entry = reinterpret_cast<StrataFourierEntry>(dlsym(plugin.handle, STRATA_FOURIER_SYMBOL));
-  const StrataFourier* table = entry ? entry() : nullptr;
-  if (!table) return {nullptr, "the library does not run on this machine"};
-  if (table->major != STRATA_FOURIER_MAJOR || table->size < sizeof(StrataFourier))
-    return {nullptr,
-            str_cat("the library has interface version ", table->major, "; this core has ", STRATA_FOURIER_MAJOR)};
-  return {table, str_cat(table->name, ' ', table->version)};
-}
-
-const Found& found() {
-  static const Found f = open_fourier();
+const OpenedTable<StrataFourier>& found() {
+  static const auto f = open_table<StrataFourier>("fftw", "STRATA_FFTW", STRATA_FOURIER_SYMBOL, STRATA_FOURIER_MAJOR,
+                                                  "the library does not run on this machine");
   return f;
 }
 

@@ -1,7 +1,5 @@
 #include "vendor/lapack_host.h"
 
-#include <dlfcn.h>
-
 #include <cmath>
 
 #include "base/checked.h"
@@ -16,25 +14,10 @@ namespace strata::eager {
 
 namespace {
 
-struct Found {
-  const StrataLapack* table = nullptr;
-  std::string report;
-};
-
-Found open_lapack() {
-  OpenedPlugin plugin = open_plugin("lapack", "STRATA_LAPACK");
-  if (!plugin.handle) return {nullptr, plugin.why};
-  auto entry = reinterpret_cast<StrataLapackEntry>(dlsym(plugin.handle, STRATA_LAPACK_SYMBOL));
-  const StrataLapack* table = entry ? entry() : nullptr;
-  if (!table) return {nullptr, "the OpenBLAS found is not the build with POSIX threads; install libopenblas0-pthread"};
-  if (table->major != STRATA_LAPACK_MAJOR || table->size < sizeof(StrataLapack))
-    return {nullptr,
-            str_cat("the library has interface version ", table->major, "; this core has ", STRATA_LAPACK_MAJOR)};
-  return {table, str_cat(table->name, ' ', table->version)};
-}
-
-const Found& found() {
-  static const Found f = open_lapack();
+const OpenedTable<StrataLapack>& found() {
+  static const auto f =
+      open_table<StrataLapack>("lapack", "STRATA_LAPACK", STRATA_LAPACK_SYMBOL, STRATA_LAPACK_MAJOR,
+                               "the OpenBLAS found is not the build with POSIX threads; install libopenblas0-pthread");
   return f;
 }
 
@@ -49,7 +32,7 @@ bool finite_all(const T* p, int64_t count) {
 
 const StrataLapack& lapack(const char* op) {
   check_seen(op);
-  const Found& f = found();
+  const OpenedTable<StrataLapack>& f = found();
   STRATA_CHECK_NOT_IMPLEMENTED(
       f.table, op, ": needs LAPACK, which the plugin libstrata_lapack.so brings; it could not be opened: ", f.report,
       ". Install OpenBLAS (Debian: apt install libopenblas0-pthread) and build with STRATA_OPENBLAS=ON");

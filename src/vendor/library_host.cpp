@@ -16,11 +16,6 @@ namespace {
 std::atomic<bool> enabled{true};
 std::atomic<int> told_threads{-1};
 
-struct Found {
-  const StrataLibrary* table = nullptr;
-  std::string report;
-};
-
 // The file of the OpenMP runtime that serves this library, brought into the global scope: a library that was linked
 // with another runtime then binds to this one.
 std::string publish_runtime() {
@@ -30,25 +25,22 @@ std::string publish_runtime() {
   return dlopen(file, RTLD_NOW | RTLD_GLOBAL) ? file : "";
 }
 
-Found open_library() {
+OpenedTable<StrataLibrary> open_library() {
   std::string runtime = publish_runtime();
   if (runtime.empty()) return {nullptr, str_cat("the OpenMP runtime could not be made global: ", dlerror())};
-  OpenedPlugin plugin = open_plugin("onednn", "STRATA_LIBRARY");
-  if (!plugin.handle) return {nullptr, plugin.why};
-  auto entry = reinterpret_cast<StrataLibraryEntry>(dlsym(plugin.handle, STRATA_LIBRARY_SYMBOL));
-  const StrataLibrary* table = entry ? entry() : nullptr;
-  if (!table) return {nullptr, "the library does not run on this machine"};
-  if (table->major != STRATA_LIBRARY_MAJOR || table->size < sizeof(StrataLibrary))
-    return {nullptr,
-            str_cat("the library has interface version ", table->major, "; this core has ", STRATA_LIBRARY_MAJOR)};
-  if (std::string(table->openmp_runtime()) != runtime)
-    return {nullptr, str_cat("the library runs on the OpenMP runtime ", table->openmp_runtime(), ", the core on ",
-                             runtime, "; two of them in one process hang after a fork")};
-  return {table, str_cat(table->name, ' ', table->version, " (", table->instruction, ')')};
+  auto f = open_table<StrataLibrary>("onednn", "STRATA_LIBRARY", STRATA_LIBRARY_SYMBOL, STRATA_LIBRARY_MAJOR,
+                                     "the library does not run on this machine");
+  if (!f.table) return f;
+  const char* other = f.table->openmp_runtime();
+  if (other != runtime)
+    return {nullptr, str_cat("the library runs on the OpenMP runtime ", other, ", the core on ", runtime,
+                             "; two of them in one process hang after a fork")};
+  f.report += str_cat(" (", f.table->instruction, ')');
+  return f;
 }
 
-const Found& found() {
-  static const Found f = open_library();
+const OpenedTable<StrataLibrary>& found() {
+  static const auto f = open_library();
   return f;
 }
 

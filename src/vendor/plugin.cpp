@@ -30,6 +30,8 @@ Places places(const std::string& name, const char* variable) {
 
 }  // namespace
 
+void* OpenedPlugin::symbol(const char* name) const { return dlsym(handle, name); }
+
 OpenedPlugin open_plugin(const std::string& name, const char* variable) {
   const Places all = places(name, variable);
   if (all.off) return {nullptr, str_cat("switched off by ", variable)};

@@ -1,5 +1,4 @@
 // The Clang plugin (vendor/compiler.h).
-#include <dlfcn.h>
 #include <sys/stat.h>
 
 #include <mutex>
@@ -24,7 +23,13 @@ class ClangCompiler : public Compiler {
     return table_ ? str_cat(table_->name, ' ', table_->version) : "the Clang plugin";
   }
   std::string open() override {
-    std::call_once(opened_, [&] { why_ = open_table(); });
+    std::call_once(opened_, [&] {
+      const auto found =
+          eager::open_table<StrataCompiler>("clang", "STRATA_CLANG", STRATA_COMPILER_SYMBOL, STRATA_COMPILER_MAJOR,
+                                            "it has no compiler of this interface");
+      table_ = found.table;
+      if (!table_) why_ = str_cat(file_, ": ", found.report);
+    });
     return why_;
   }
   std::string object(const Request& request) override {
@@ -50,18 +55,6 @@ class ClangCompiler : public Compiler {
   }
 
  private:
-  std::string open_table() {
-    eager::OpenedPlugin plugin = eager::open_plugin("clang", "STRATA_CLANG");
-    if (!plugin.handle) return plugin.why;
-    auto entry = reinterpret_cast<StrataCompilerEntry>(dlsym(plugin.handle, STRATA_COMPILER_SYMBOL));
-    const StrataCompiler* table = entry ? entry() : nullptr;
-    if (!table) return str_cat(file_, " has no compiler of this interface");
-    if (table->major != STRATA_COMPILER_MAJOR || table->size < sizeof(StrataCompiler))
-      return str_cat("the plugin has interface version ", table->major, "; this core has ", STRATA_COMPILER_MAJOR);
-    table_ = table;
-    return "";
-  }
-
   const std::string file_, identity_;
   std::once_flag opened_;
   std::string why_;
