@@ -1,6 +1,7 @@
 // Hooks of tensors, their handles, and the hooks that pack what backward needs.
 #include "bind/autograd/node.h"
 #include "bind/tensor/tensor.h"
+#include "bind/types/dealloc.h"
 #include "dispatch/tls.h"
 #include "grad/saved_tensor.h"
 #include "grad/variable.h"
@@ -18,31 +19,23 @@ namespace {
 
 struct Handle {
   PyObject_HEAD std::shared_ptr<Hook> hook;
-  PyObject* target;  // a weak reference; null after removal
+  Own target;  // a weak reference; null after removal
   void (*erase)(PyObject* target, int64_t id);
 };
 PyTypeObject* handle_type = nullptr;
 
 Handle* handle_of(PyObject* o) { return reinterpret_cast<Handle*>(o); }
 
-void handle_dealloc(PyObject* o) {
-  PyTypeObject* type = Py_TYPE(o);
-  Py_XDECREF(handle_of(o)->target);
-  handle_of(o)->hook.~shared_ptr();
-  type->tp_free(o);
-  Py_DECREF(type);
-}
-
 PyObject* handle_remove(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     Handle* self = handle_of(o);
     if (self->target) {
-      PyObject* target = PyWeakref_GetObject(self->target);
+      PyObject* target = PyWeakref_GetObject(self->target.get());
       if (target && target != Py_None) {
         Own keep = new_reference(target);
         self->erase(target, self->hook->id);
       }
-      Py_CLEAR(self->target);
+      self->target = Own();
     }
     self->hook->fn.reset();
     Py_RETURN_NONE;
@@ -208,7 +201,7 @@ PyObject* make_hook_handle(std::shared_ptr<Hook> hook, PyObject* target, void (*
   PyObject* o = checked(handle_type->tp_alloc(handle_type, 0));
   new (&handle_of(o)->hook) std::shared_ptr<Hook>(std::move(hook));
   handle_of(o)->erase = erase;
-  handle_of(o)->target = PyWeakref_NewRef(target, nullptr);
+  new (&handle_of(o)->target) Own(PyWeakref_NewRef(target, nullptr));
   if (!handle_of(o)->target) {
     Py_DECREF(o);
     throw PythonError();
@@ -217,7 +210,7 @@ PyObject* make_hook_handle(std::shared_ptr<Hook> hook, PyObject* target, void (*
 }
 
 void init_hooks(PyObject* module) {
-  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(handle_dealloc)},
+  PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc_of<Handle>)},
                          {Py_tp_methods, handle_methods},
                          {Py_tp_getset, handle_getset},
                          {0, nullptr}};

@@ -4,6 +4,7 @@
 
 #include "bind/autograd/node.h"
 #include "bind/tensor/tensor.h"
+#include "bind/types/dealloc.h"
 #include "grad/saved_tensor.h"
 
 namespace strata::py {
@@ -12,7 +13,7 @@ namespace {
 
 struct Raw {
   PyObject_HEAD;
-  PyObject* node;
+  Own node;
   std::string name;
   size_t index;  // in a list
 };
@@ -40,17 +41,9 @@ Search saved_under(Node& node, const char* name) {
 PyObject* make_raw(PyObject* node, const char* name, size_t index) {
   PyObject* o = checked(raw_type->tp_alloc(raw_type, 0));
   new (&raw_of(o)->name) std::string(name);
-  raw_of(o)->node = new_reference(node).release();
+  new (&raw_of(o)->node) Own(new_reference(node));
   raw_of(o)->index = index;
   return o;
-}
-
-void raw_dealloc(PyObject* o) {
-  PyTypeObject* type = Py_TYPE(o);
-  Py_XDECREF(raw_of(o)->node);
-  raw_of(o)->name.~basic_string();
-  type->tp_free(o);
-  Py_DECREF(type);
 }
 
 PyObject* raw_register(PyObject* o, PyObject* args) {
@@ -60,7 +53,7 @@ PyObject* raw_register(PyObject* o, PyObject* args) {
     if (!PyCallable_Check(pack) || !PyCallable_Check(unpack))
       raise(PyExc_TypeError,
             "register_hooks: expected two callables, got " + type_name(pack) + " and " + type_name(unpack));
-    const std::vector<SavedTensor*> found = saved_under(node_of(raw_of(o)->node), raw_of(o)->name.c_str()).found;
+    const std::vector<SavedTensor*> found = saved_under(node_of(raw_of(o)->node.get()), raw_of(o)->name.c_str()).found;
     STRATA_CHECK(raw_of(o)->index < found.size(), "register_hooks: the node no longer has this tensor");
     found[raw_of(o)->index]->pack(*make_saved_hooks(pack, unpack));
     Py_RETURN_NONE;
@@ -108,7 +101,7 @@ PyObject* node_attribute(PyObject* o, PyObject* name) {
 
 void init_saved(PyObject* module) {
   PyType_Slot slots[] = {
-      {Py_tp_dealloc, reinterpret_cast<void*>(raw_dealloc)}, {Py_tp_methods, raw_methods}, {0, nullptr}};
+      {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_of<Raw>)}, {Py_tp_methods, raw_methods}, {0, nullptr}};
   PyType_Spec spec = {"strata._C.SavedTensor", int(sizeof(Raw)), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   raw_type = add_type(module, &spec);

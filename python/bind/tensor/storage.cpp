@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "bind/args/parse.h"
 #include "bind/tensor/methods.h"
+#include "bind/types/dealloc.h"
 #include "dispatch/seen.h"
 
 namespace strata::py {
@@ -48,13 +49,6 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (bytes && view.buf) std::memcpy(storage->data(), view.buf, size_t(bytes));
     return wrap_as(type, std::move(storage));
   });
-}
-
-void dealloc(PyObject* o) {
-  storage_of(o).~Ref<Storage>();
-  PyTypeObject* type = Py_TYPE(o);
-  type->tp_free(o);
-  Py_DECREF(type);
 }
 
 int get_buffer(PyObject* o, Py_buffer* view, int flags) {
@@ -168,7 +162,7 @@ PyGetSetDef attributes[] = {
 };
 PyType_Slot slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(make)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_of<PyStorage>)},
     {Py_tp_hash, reinterpret_cast<void*>(hash)},
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},

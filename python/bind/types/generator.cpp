@@ -3,6 +3,7 @@
 
 #include "bind/args/parse.h"
 #include "bind/tensor/methods.h"
+#include "bind/types/dealloc.h"
 #include "dispatch/seen.h"
 #include "strata/generated/ops/random.h"
 
@@ -54,13 +55,6 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Device d = device && device != Py_None ? to_Device(device) : Device{};
     return wrap_as(type, Generator::make(d));
   });
-}
-
-void dealloc(PyObject* o) {
-  generator_of(o).~Generator();
-  PyTypeObject* type = Py_TYPE(o);
-  type->tp_free(o);
-  Py_DECREF(type);
 }
 
 // Recorded operators would go on from where the generator was.
@@ -147,7 +141,7 @@ PyGetSetDef attributes[] = {{"device", device, nullptr, "Whose random numbers it
                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(make)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(dealloc_of<PyGenerator>)},
     {Py_tp_methods, methods},
     {Py_tp_getset, attributes},
     {Py_tp_doc, const_cast<char*>("Generator(device='cpu')\n\nA stream of random numbers (Philox4x32-10).")},
