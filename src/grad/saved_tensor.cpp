@@ -31,6 +31,18 @@ Tensor without_history(const Tensor& t) {
   ExcludeGuard plain(Key::Autograd | Key::InplaceOrView);
   return ops::detach(t);
 }
+
+// What hooks make of it. They get its values alone: whoever keeps them keeps no history, of which this may be a part.
+std::unique_ptr<SavedHooks::Packed> packed(SavedHooks& hooks, const Tensor& t) {
+  const GradModeGuard off(false);
+  const Tensor values = without_history(t);
+  const uint32_t before = values.version();
+  std::unique_ptr<SavedHooks::Packed> made = hooks.pack(values);
+  STRATA_CHECK(values.version() == before,
+               "A saved tensor pack hook is modifying its input in place: expected a hook that leaves the tensor as it "
+               "is, which others use; write into a clone().");
+  return made;
+}
 }  // namespace
 
 void push_saved_hooks(std::shared_ptr<SavedHooks> hooks) {
@@ -53,8 +65,7 @@ void SavedTensor::save(const Tensor& t, bool is_output) {
   HookStack& stack = hook_stack();
   if (STRATA_UNLIKELY(!stack.hooks.empty())) {
     if (!is_output) grad_fn_ = t.impl()->grad_fn_;
-    GradModeGuard off(false);
-    packed_ = stack.hooks.back()->pack(is_output ? without_history(t) : t);
+    packed_ = packed(*stack.hooks.back(), t);
     if (is_leaf_ && !is_output) data_ = t;  // a leaf is itself: its gradient must reach it
     return;
   }
@@ -130,8 +141,7 @@ void SavedTensor::pack(SavedHooks& hooks) {
       "is allowed at a time.");
   STRATA_CHECK(data_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
   if (!is_output_) grad_fn_ = data_.impl()->grad_fn_;
-  GradModeGuard off(false);
-  packed_ = hooks.pack(data_);
+  packed_ = packed(hooks, data_);
   if (!is_leaf_ || is_output_) data_.reset();
 }
 

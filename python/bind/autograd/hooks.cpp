@@ -62,12 +62,6 @@ const Tensor& tensor_arg(PyObject* o, const char* function) {
 
 void erase_tensor_hook(PyObject* target, int64_t id) { remove_tensor_hook(tensor_of(target), id); }
 
-std::pair<PyObject*, PyObject*> two(PyObject* args, const char* function) {
-  PyObject *a, *b;
-  if (!PyArg_UnpackTuple(args, function, 2, 2, &a, &b)) throw PythonError();
-  return {a, b};
-}
-
 // _register_hook(tensor, fn)
 PyObject* register_tensor(PyObject*, PyObject* args) {
   return guarded([&] {
@@ -192,6 +186,12 @@ PyMethodDef functions[] = {{"_register_hook", register_tensor, METH_VARARGS, nul
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+std::pair<PyObject*, PyObject*> two(PyObject* args, const char* function) {
+  PyObject *a, *b;
+  if (!PyArg_UnpackTuple(args, function, 2, 2, &a, &b)) throw PythonError();
+  return {a, b};
+}
 
 std::shared_ptr<SavedHooks> make_saved_hooks(PyObject* pack, PyObject* unpack) {
   return std::make_shared<PySavedHooks>(pack, unpack);

@@ -161,6 +161,7 @@ PyMethodDef node_methods[] = {
      "handle "
      "with remove()."},
     {"_sequence_nr", node_sequence, METH_NOARGS, "Number of the recorded call on its thread."},
+    {"__dir__", node_names, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef node_getset[] = {

@@ -48,6 +48,10 @@ std::shared_ptr<Hook> make_hook(PyObject* fn);  // raises TypeError unless calla
 
 // A node's attribute: beside those of its class `_saved_x` and `_raw_saved_x` of a tensor that was saved as x.
 PyObject* node_attribute(PyObject* o, PyObject* name);
+// The names of these, for dir(), which does not know of them.
+PyObject* node_names(PyObject* o, PyObject*);
+// The two arguments of a function; it is named where there are others.
+std::pair<PyObject*, PyObject*> two(PyObject* args, const char* function);
 std::shared_ptr<SavedHooks> make_saved_hooks(PyObject* pack, PyObject* unpack);
 
 Own grads_tuple(const Grads& grads);  // None where undefined

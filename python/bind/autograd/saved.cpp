@@ -1,6 +1,8 @@
 // What autograd nodes show of the tensors that they saved: `node._saved_self`, and `node._raw_saved_self`, which takes
 // hooks for that tensor alone.
 #include <cstring>
+#include <set>
+#include <string_view>
 
 #include "bind/autograd/node.h"
 #include "bind/tensor/tensor.h"
@@ -48,8 +50,7 @@ PyObject* make_raw(PyObject* node, const char* name, size_t index) {
 
 PyObject* raw_register(PyObject* o, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *pack, *unpack;
-    if (!PyArg_ParseTuple(args, "OO", &pack, &unpack)) throw PythonError();
+    auto [pack, unpack] = two(args, "register_hooks");
     if (!PyCallable_Check(pack) || !PyCallable_Check(unpack))
       raise(PyExc_TypeError,
             "register_hooks: expected two callables, got " + type_name(pack) + " and " + type_name(unpack));
@@ -97,6 +98,25 @@ PyObject* node_attribute(PyObject* o, PyObject* name) {
   }
   PyErr_Restore(type, value, trace);
   return nullptr;
+}
+
+PyObject* node_names(PyObject* o, PyObject*) {
+  return guarded([&] {
+    static PyObject* const plain =
+        checked(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__dir__"));
+    Own names(checked(PyObject_CallOneArg(plain, o)));
+    std::set<std::string> saved;
+    node_of(o).each_saved(&saved, [](void* context, const char* name, SavedTensor&) {
+      const std::string_view whole(name);
+      static_cast<std::set<std::string>*>(context)->emplace(whole.substr(0, whole.find('[')));
+    });
+    for (const std::string& name : saved)
+      for (const char* prefix : {"_saved_", "_raw_saved_"}) {
+        Own text(checked(PyUnicode_FromString((prefix + name).c_str())));
+        checked(PyList_Append(names.get(), text.get()));
+      }
+    return names.release();
+  });
 }
 
 void init_saved(PyObject* module) {
