@@ -93,7 +93,13 @@ PyObject* register_accumulate(PyObject*, PyObject* args) {
       HoldLock lock;
       SharedObject fn = hook->fn;
       if (!fn) return;
-      call_object(fn.get(), make_tuple(wrap(variable)).get());
+      Own given(checked(wrap(variable))), args(checked(PyTuple_Pack(1, given.get())));
+      Own result = call_object(fn.get(), args.get());
+      if (result.get() == Py_None || result.get() == given.get()) return;
+      if (is_tensor(result.get())) raise(PyExc_RuntimeError, "Tensor post accumulate grad hooks should return None.");
+      raise(PyExc_TypeError,
+            "register_post_accumulate_grad_hook: expected a hook that returns None, but it returned '" +
+                type_name(result.get()) + "'");
     });
     return make_hook_handle(hook, target, erase_tensor_hook);
   });

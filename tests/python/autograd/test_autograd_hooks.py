@@ -233,7 +233,7 @@ def test_error_in_pack_reaches_the_user():
     assert (x * x).requires_grad
 
 
-def test_what_a_post_accumulate_hook_gives_is_not_looked_at():
+def test_a_post_accumulate_hook_gives_nothing_or_its_tensor():
     x = torch.zeros(3, requires_grad=True)
     handle = x.register_post_accumulate_grad_hook(lambda p: p.add_(p.grad, alpha=-0.5))
     x.backward(torch.tensor([1.0, 2.0, 3.0]))
@@ -241,3 +241,8 @@ def test_what_a_post_accumulate_hook_gives_is_not_looked_at():
     handle.remove()
     x.backward(torch.ones(3))
     assert x.tolist() == [-0.5, -1.0, -1.5]
+    for hook, error, text in ((lambda p: p * 2, RuntimeError, "should return None"), (lambda p: 5, TypeError, "returned 'int'")):
+        handle = x.register_post_accumulate_grad_hook(hook)
+        with pytest.raises(error, match=text):
+            x.backward(torch.ones(3))
+        handle.remove()
