@@ -27,7 +27,7 @@ PyObject* save_for_backward(PyObject* o, PyObject* args) {
 PyObject* save_for_forward(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     state_of(o);
-    Py_RETURN_NONE;  // of use to jvp only, which there is not yet
+    Py_RETURN_NONE;  // a class that has a jvp keeps them (python/strata/autograd/function.py)
   });
 }
 PyObject* mark_dirty(PyObject* o, PyObject* args) {
@@ -60,7 +60,7 @@ PyObject* set_materialize_grads(PyObject* o, PyObject* value) {
 PyMethodDef methods[] = {
     {"save_for_backward", save_for_backward, METH_VARARGS,
      "Keeps tensors (or None) for backward, which finds them in ctx.saved_tensors."},
-    {"save_for_forward", save_for_forward, METH_VARARGS, "Accepted for forward mode; keeps nothing."},
+    {"save_for_forward", save_for_forward, METH_VARARGS, "For jvp; a class without one keeps nothing."},
     {"mark_dirty", mark_dirty, METH_VARARGS, "Names the inputs that forward has written; it must return them."},
     {"mark_non_differentiable", mark_non_differentiable, METH_VARARGS, "Names outputs that have no gradient."},
     {"set_materialize_grads", set_materialize_grads, METH_O,

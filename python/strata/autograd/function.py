@@ -22,8 +22,22 @@ class FunctionMeta(type):
     def __init__(cls, name: str, bases: tuple, attributes: dict) -> None:
         super().__init__(name, bases, attributes)
         cls._ctx_type = _C._make_ctx_type(name + "Backward")
-        if "jvp" in attributes and cls.__module__ != __name__:
+        if cls.__module__ != __name__ and cls.jvp is not Function.jvp:
             cls.apply = classmethod(_apply_with_jvp)
+            cls._ctx_type.save_for_forward = _save_for_forward
+            cls._ctx_type.saved_tensors = property(_saved_tensors)
+
+
+def _save_for_forward(ctx: Any, *tensors: Any) -> None:
+    """Keeps tensors (or None) for a jvp that follows, which finds them in ctx.saved_tensors."""
+    forward_ad = sys.modules.get("strata.autograd.forward_ad")
+    if forward_ad is not None and forward_ad._pairs:
+        ctx._for_forward = tensors
+
+
+def _saved_tensors(ctx: Any) -> tuple:
+    kept = getattr(ctx, "_for_forward", None)
+    return _C.FunctionCtx.saved_tensors.__get__(ctx) if kept is None else kept
 
 
 def _apply_with_jvp(cls: Any, *args: Any, **kwargs: Any) -> Any:
@@ -41,11 +55,19 @@ def _apply_with_jvp(cls: Any, *args: Any, **kwargs: Any) -> Any:
     node = next((r.grad_fn for r in each if isinstance(r, _C.TensorBase) and r.grad_fn is not None), None)
     if node is None:
         return results
-    found = cls.jvp(node, *tangents)
+    try:
+        found = cls.jvp(node, *tangents)
+    finally:
+        node._for_forward = None  # results may be among them
     found = (found,) if not isinstance(found, tuple) else found
     if len(found) != len(each):
         raise RuntimeError(f"{cls.__name__}.jvp returned {len(found)} tangents, forward {len(each)} results: expected one for each")
-    dual = tuple(r.detach() if t is None else forward_ad.make_dual(r.detach(), t) for r, t in zip(each, found, strict=True))
+    if strange := [type(r).__name__ for r, t in zip(each, found, strict=True) if t is not None and not isinstance(r, _C.TensorBase)]:
+        raise RuntimeError(f"{cls.__name__}.jvp returned a tangent of a {strange[0]}: expected None for what is no tensor")
+    dual = tuple(
+        forward_ad.make_dual(r.detach(), t) if t is not None else r.detach() if isinstance(r, _C.TensorBase) else r
+        for r, t in zip(each, found, strict=True)
+    )
     return dual[0] if single else dual
 
 

@@ -63,3 +63,46 @@ def test_forward_mode_is_checked():
 
     with fwd.dual_level(), pytest.raises(RuntimeError, match="Many.jvp returned 2 tangents, forward 1 results"):
         Many.apply(fwd.make_dual(x, x))
+
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        result = a * b
+        ctx.save_for_forward(a, b, result)
+        ctx.save_for_backward(b)
+        return result, "a product"
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        (b,) = ctx.saved_tensors
+        return grad * b, None
+
+    @staticmethod
+    def jvp(ctx, da, db):
+        a, b, result = ctx.saved_tensors
+        assert torch.equal(result, a * b)
+        return da * b, None
+
+
+class MoreProduct(Product):
+    pass
+
+
+@pytest.mark.parametrize("function", [Product, MoreProduct])
+def test_what_forward_saves_for_it_and_results_that_are_no_tensors(function):
+    x, y = torch.tensor([2.0, 3.0], requires_grad=True), torch.tensor([5.0, 7.0])
+    with fwd.dual_level():
+        result, text = function.apply(fwd.make_dual(x, torch.ones(2)), y)
+        assert fwd.unpack_dual(result).tangent.tolist() == [5.0, 7.0] and text == "a product"
+    result, text = function.apply(x, y)
+    result.sum().backward()
+    assert x.grad.tolist() == [5.0, 7.0] and text == "a product"
+
+    class Strange(Product):
+        @staticmethod
+        def jvp(ctx, da, db):
+            return da, da
+
+    with fwd.dual_level(), pytest.raises(RuntimeError, match="Strange.jvp returned a tangent of a str"):
+        Strange.apply(fwd.make_dual(x, torch.ones(2)), y)
