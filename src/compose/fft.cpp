@@ -173,7 +173,8 @@ DimVec all_dims(const Tensor& x, OptIntArrayRef dim) {
   return r;
 }
 
-DType frequency_dtype(const char* name, std::optional<DType> dtype) {
+DType frequency_dtype(const char* name, int64_t n, std::optional<DType> dtype) {
+  STRATA_CHECK(n >= 0, name, ": expected n >= 0, but got n=", n);
   const DType t = dtype.value_or(default_dtype());
   STRATA_CHECK(is_differentiable(t), name, " requires a floating point or complex dtype, but got ",
                scalar_type_name(t));
@@ -213,14 +214,14 @@ Tensor fft_hfftn(const Tensor& self, OptIntArrayRef s, OptIntArrayRef dim, Norm 
 }
 
 Tensor fft_fftfreq(int64_t n, double d, std::optional<DType> dtype, std::optional<Device> device) {
-  const DType t = frequency_dtype("fftfreq", dtype);
+  const DType t = frequency_dtype("fftfreq", n, dtype);
   const Tensor first = ops::arange(Scalar(int64_t(0)), Scalar((n + 1) / 2), DType::I64, device);
   const Tensor second = ops::arange(Scalar(-(n / 2)), Scalar(int64_t(0)), DType::I64, device);
   return ops::mul(ops::to(ops::cat({first, second}, 0), t), Scalar(1.0 / (double(n) * d)));
 }
 
 Tensor fft_rfftfreq(int64_t n, double d, std::optional<DType> dtype, std::optional<Device> device) {
-  const DType t = frequency_dtype("rfftfreq", dtype);
+  const DType t = frequency_dtype("rfftfreq", n, dtype);
   const Tensor k = ops::arange(Scalar(int64_t(0)), Scalar(n / 2 + 1), DType::I64, device);
   return ops::mul(ops::to(k, t), Scalar(1.0 / (double(n) * d)));
 }

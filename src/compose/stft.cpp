@@ -47,13 +47,15 @@ Tensor placed(const Tensor& window, const Tensor& like, int64_t length, int64_t 
 
 Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length, std::optional<int64_t> win_length,
             const Tensor& window, bool center, std::string_view pad_mode, bool normalized, std::optional<bool> onesided,
-            std::optional<bool> return_complex, std::optional<bool>) {
+            std::optional<bool> return_complex, std::optional<bool> align_to_window) {
   STRATA_CHECK(return_complex || self.is_complex() || (window.defined() && window.is_complex()),
                "stft requires the return_complex parameter be given for real inputs, and will further require that "
                "return_complex=True in a future PyTorch release.");
   STRATA_CHECK(is_differentiable(self.dtype()), "stft: expected a tensor of floating point or complex values, got ",
                scalar_type_name(self.dtype()));
   STRATA_CHECK(self.dim() == 1 || self.dim() == 2, "stft: expected a 1D or 2D tensor, but got ", self.dim(), "D");
+  STRATA_CHECK(!center || !align_to_window, "stft align_to_window should only be set when center = false");
+  STRATA_CHECK(n_fft > 0, "stft: expected n_fft > 0, but got n_fft=", n_fft);
   const Frames f = frames_of("stft", n_fft, hop_length, win_length);
   const bool batched = self.dim() == 2;
   Tensor x = batched ? self : ops::unsqueeze(self, 0);
@@ -61,7 +63,12 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
     const DimVec both(2, n_fft / 2);
     x = ops::squeeze(ops::pad(ops::unsqueeze(x, 1), both, pad_mode, std::nullopt), 1);
   }
-  STRATA_CHECK(n_fft > 0 && n_fft <= x.size(1), "stft: expected 0 < n_fft <= ", x.size(1), ", but got n_fft=", n_fft);
+  STRATA_CHECK(n_fft <= x.size(1), "stft: expected n_fft <= ", x.size(1),
+               ", the signal's length, but got n_fft=", n_fft);
+  if (align_to_window.value_or(false)) {  // the first window begins where the signal does
+    const int64_t left = (n_fft - f.window) / 2;
+    x = ops::constant_pad_nd(x, {left, n_fft - f.window - left}, Scalar(0));
+  }
   Tensor frames = ops::unfold(x, -1, n_fft, f.hop);
   if (window.defined() || f.window < n_fft) frames = ops::mul(frames, placed(window, x, f.window, n_fft));
   const bool half = onesided.value_or(!frames.is_complex());
@@ -81,9 +88,15 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   STRATA_CHECK(self.dim() == 2 || self.dim() == 3, "istft: expected a tensor with 2 or 3 dimensions, but got ",
                self.dim());
   const Frames f = frames_of("istft", n_fft, hop_length, win_length);
+  STRATA_CHECK(f.hop <= f.window, "istft: expected hop_length <= win_length, but got hop_length=", f.hop,
+               " and win_length=", f.window);
+  STRATA_CHECK(self.numel() > 0, "istft: input tensor cannot be empty, but got one of size ", self.sizes());
+  const bool complex_window = window.defined() && window.is_complex();
+  STRATA_CHECK(return_complex || !complex_window, "Complex windows are incompatible with return_complex=False");
   const bool batched = self.dim() == 3;
   const Tensor x = ops::transpose(batched ? self : ops::unsqueeze(self, 0), -2, -1);  // (B, frames, frequencies)
   const bool half = onesided.value_or(x.size(2) != n_fft);
+  STRATA_CHECK(!half || !return_complex, "Cannot have onesided output if window or input is complex");
   STRATA_CHECK(x.size(2) == (half ? n_fft / 2 + 1 : n_fft),
                "istft: expected the frequency dimension (2nd to the last) of the input tensor to match n_fft",
                half ? " / 2 + 1" : "", " when onesided=", half ? "True" : "False", ", but got ", x.size(2));

@@ -49,6 +49,8 @@ CALLS = {
         signal(t, 2, 40), 8, 3, 6, t.hann_window(6, dtype=t.float64), normalized=True, pad_mode="constant", return_complex=True
     ),
     "stft two sides": lambda t, f: t.stft(signal(t, 40), 8, center=False, onesided=False, return_complex=False),
+    "stft aligned": lambda t, f: t.stft(signal(t, 40), 8, 2, 5, center=False, align_to_window=True, return_complex=True),
+    "stft not aligned": lambda t, f: t.stft(signal(t, 40), 8, 2, 5, center=False, align_to_window=False, return_complex=True),
     "istft": lambda t, f: t.istft(
         t.stft(signal(t, 2, 40), 8, 2, window=t.hann_window(8, dtype=t.float64), return_complex=True),
         8, 2, window=t.hann_window(8, dtype=t.float64), length=39,

@@ -243,6 +243,23 @@ def test_errors():
         strata.istft(spectrum, 8, 8, window=strata.hann_window(8), center=False)
 
 
+@pytest.mark.parametrize("call, text", [
+    (lambda s, w: strata.stft(s, 8, align_to_window=False, return_complex=True), "align_to_window should only be set when center = false"),
+    (lambda s, w: strata.stft(s, 0, return_complex=True), "stft: expected n_fft > 0, but got n_fft=0"),
+    (lambda s, w: strata.stft(s, 50, center=False, return_complex=True), "stft: expected n_fft <= 40, .* but got n_fft=50"),
+    (lambda s, w: strata.istft(w, 8, window=strata.ones(8, dtype=strata.complex64)), "Complex windows are incompatible with return_complex=False"),
+    (lambda s, w: strata.istft(w, 8, return_complex=True), "Cannot have onesided output if window or input is complex"),
+    (lambda s, w: strata.istft(w, 8, 6, 4), "istft: expected hop_length <= win_length, but got hop_length=6 and win_length=4"),
+    (lambda s, w: strata.istft(w[:, :0], 8), "istft: input tensor cannot be empty"),
+    (lambda s, w: strata.fft.fftfreq(-1), "fftfreq: expected n >= 0, but got n=-1"),
+    (lambda s, w: strata.fft.rfftfreq(-1), "rfftfreq: expected n >= 0, but got n=-1"),
+])  # fmt: skip
+def test_what_is_refused(call, text):
+    signal = strata.linspace(-1, 2, 40)
+    with pytest.raises(RuntimeError, match=text):
+        call(signal, strata.stft(signal, 8, return_complex=True))
+
+
 @pytest.mark.parametrize("out, text", [
     (lambda: strata.ones(3, 4, dtype=strata.complex64, device="meta"), "Expected all tensors to be on the same device"),
     (lambda: strata.ones(3, 4), "can't be cast to the desired output type"),
