@@ -12,7 +12,7 @@ std::pair<DimVec, DimVec> expanded(IntArrayRef sizes, IntArrayRef strides, IntAr
                ") must be greater or equal to the number of dimensions in the tensor (", sizes.size(), ")");
   DimVec out(n), step(n);
   size_t lead = n - sizes.size();
-  for (size_t d = 0; d < n; ++d) {
+  for (size_t d = n; d-- > 0;) {
     int64_t have = d < lead ? 1 : sizes[d - lead], want = wanted[d];
     if (want == -1) {
       STRATA_CHECK(d >= lead,

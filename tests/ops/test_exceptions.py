@@ -35,6 +35,8 @@ WORDS = {
     "shape before result": (lambda: LONG.add_(strata.ones(2, 3)), RuntimeError, "doesn't match the broadcast shape"),
     "shape before dtype": (lambda: COMPLEX < strata.ones(3), RuntimeError, "The size of tensor a (2) must match the size of tensor b (3)"),
     "the last dim first": (lambda: strata.ones(1, 16, 32) + strata.ones(1, 17, 16), RuntimeError, "a (32) must match the size of tensor b (16) at non-singleton dimension 2"),
+    "the last dim first, expanded": (lambda: strata.ones(2, 3).expand(4, 5), RuntimeError, "expanded size of the tensor (5) must match the existing size (3) at non-singleton dimension 1"),
+    "the last dim first, expanded for a product": (lambda: strata.addmm(strata.ones(2, 3), strata.ones(4, 2), strata.ones(2, 5)), RuntimeError, "expanded size of the tensor (5) must match the existing size (3) at non-singleton dimension 1"),
     "the last dim first, written": (lambda: strata.ones(2, 3).copy_(strata.ones(3, 2)), RuntimeError, "a (3) must match the size of tensor b (2) at non-singleton dimension 1"),
     "dim before dtype": (lambda: strata.softmax(LONG, 5), IndexError, "Dimension out of range"),
     "beyond 64 bits": (lambda: strata.zeros([1, 2**63]), TypeError, "zeros(): argument 'size' failed to unpack the object at pos 2"),

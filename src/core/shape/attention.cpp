@@ -41,7 +41,7 @@ void check_call(const Geometry<S>& query, const Geometry<S>& key, const Geometry
                "): the number of sizes provided (4) must be greater or equal to the number of dimensions in the "
                "tensor (",
                mask.dim(), ")");
-  for (size_t d = 0, lead = 4 - mask.sizes.size(); d < mask.sizes.size(); ++d)
+  for (size_t d = mask.sizes.size(), lead = 4 - d; d-- > 0;)
     STRATA_CHECK(mask.sizes[d] == full[lead + d] || mask.sizes[d] == S(1), "The expanded size of the tensor (",
                  full[lead + d], ") must match the existing size (", mask.sizes[d], ") at non-singleton dimension ",
                  lead + d, ".  Target sizes: ", ArrayRef<S>(full), ".  Tensor sizes: ", mask.sizes);

@@ -67,7 +67,7 @@ void add(Prepared<S>& r, const char* op, const Geometry<S>& self) {
                "): the number of sizes provided (", to.size(),
                ") must be greater or equal to the number of dimensions in the tensor (", self.sizes.size(), ")");
   const size_t lead = to.size() - self.sizes.size();
-  for (size_t d = lead; d < to.size(); ++d)
+  for (size_t d = to.size(); d-- > lead;)
     STRATA_CHECK(self.sizes[d - lead] == to[d] || self.sizes[d - lead] == S(1), "The expanded size of the tensor (",
                  to[d], ") must match the existing size (", self.sizes[d - lead], ") at non-singleton dimension ", d,
                  ".  Target sizes: ", ArrayRef<S>(to), ".  Tensor sizes: ", self.sizes);
