@@ -1,5 +1,7 @@
 """What a capture leaves alone, and what compiled calls do of a function's effects."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import strata
 from strata import nn
@@ -145,7 +147,6 @@ def test_a_reason_in_words():
 
 
 def test_threads():
-    import threading
 
     @strata.compile
     def f(x):
@@ -159,9 +160,8 @@ def test_threads():
             if f(x).tolist() != (strata.sin(x) + x.shape[0]).tolist():
                 wrong.append(k)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))  # raises what one of them does
     assert not wrong and len(parts(f)) in (2, 3)  # of the first size, of all, perhaps of size 1
 
 

@@ -4,7 +4,7 @@ import collections
 import functools
 import math
 import operator
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import strata
@@ -360,9 +360,8 @@ def test_threads_make_instances():
             if not strata.equal(compiled(x), f(x)):
                 wrong.append((k, i))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    [t.start() for t in threads]
-    [t.join() for t in threads]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))  # raises what one of them does
     assert not wrong and len(parts(compiled)) == 2
 
 

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import devices
 import pytest
@@ -282,11 +283,8 @@ def test_threads_that_run_one_graph():
                 if c(*there).item() != want:
                     wrong.append(k)
 
-    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(run, range(4)))  # raises what one of them does
     assert not wrong
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import devices
 import pytest
@@ -104,13 +105,10 @@ def test_threads_that_ask_for_a_kernel_compile_it_once():
     start = threading.Barrier(8)
     got = []
 
-    def work():
+    def work(_):
         start.wait()
         got.append(strata.special.erfcx(there))
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))  # raises what one of them does
     assert len(got) == 8 and compiled() == before + 1

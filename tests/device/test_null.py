@@ -9,9 +9,9 @@ import random
 import shutil
 import subprocess
 import sys
-import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import devices
 import pytest
@@ -358,11 +358,8 @@ def test_threads_share_a_device():
     def work(k):
         got[k] = strata.arange(100, device=DEVICE).mul(k).sum().item()
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))  # raises what one of them does
     assert got == want
 
 

@@ -7,6 +7,7 @@ import ctypes
 import random
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import devices
 import pytest
@@ -273,9 +274,6 @@ def test_threads_with_streams_of_their_own():
             if not mine.cpu().equal(want):
                 wrong.append(k)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))  # raises what one of them does
     assert not wrong
