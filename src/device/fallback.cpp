@@ -30,38 +30,21 @@ Ledger& ledger() {
   return *l;
 }
 
-// Generators of the device, which the CPU's code gets as its own, in their state: what it draws is drawn from them.
+// A generator of the device takes the place of the CPU's own: what the CPU's code draws is drawn from it.
 class Lent {
  public:
-  Lent(Unit& unit, Stack& args) : first_(default_generator(unit.device())), scope_(first_.lent) {
+  Lent(Unit& unit, Stack& args) : generator_(default_generator(unit.device())), scope_(generator_) {
     for (IValue& v : args) {
-      if (!v.is<Generator>()) continue;
+      if (!v.is<Generator>() || !v.get<Generator>().defined()) continue;
       eager::check_generator(v.get<Generator>(), unit.device());
-      others_.emplace_back(v.get<Generator>());
-      v = IValue(others_.back().lent);
+      generator_ = v.get<Generator>();
+      v = IValue(Generator());  // that of the scope
     }
-  }
-  void give_back() {
-    first_.give_back();
-    for (Pair& p : others_) p.give_back();
   }
 
  private:
-  struct Pair {
-    explicit Pair(const Generator& g) : own(g), lent(Generator::make()), before(g.state()) { lent.set_state(before); }
-    void give_back() {
-      const PhiloxState now = lent.state(), found = own.state();
-      if (found.seed == before.seed && found.offset == before.offset)
-        own.set_state(now);
-      else  // another thread has drawn meanwhile
-        own.reserve(4 * int64_t(now.offset - before.offset));
-    }
-    Generator own, lent;
-    PhiloxState before;
-  };
-  Pair first_;
+  Generator generator_;
   GeneratorScope scope_;
-  std::vector<Pair> others_;
 };
 
 // What gives the host a value that it asked for is no fallback.
@@ -118,10 +101,9 @@ void set_fallback_budget(double us) {
 namespace {
 // The operator on the CPU; what it gives and writes lies there.
 void on_copies(Unit& unit, Operator& op, Stack& copies) {
-  Lent generators(unit, copies);
+  const Lent generator(unit, copies);
   const ir::BelowAutograd below;
   redispatch_boxed(op, dispatch_of_stack(copies), copies);
-  generators.give_back();
 }
 }  // namespace
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from concurrent.futures import ThreadPoolExecutor
 
 import devices
 import pytest
@@ -67,6 +68,25 @@ def test_the_default_generator_of_the_device(name):
     got = [draw(P.to(DEVICE), None), draw(P.to(DEVICE), None), strata.rand(5, device=DEVICE)]
     assert all(a.cpu().equal(b) for a, b in zip(got, want, strict=True))
     assert strata.get_rng_state().equal(before)
+
+
+@pytest.mark.filterwarnings("ignore:The operator")
+@pytest.mark.parametrize("own", [True, False])
+def test_threads_never_draw_the_same_by_way_of_the_cpu(own):
+    weights, generator = strata.ones(400, 2000), strata.Generator(device=DEVICE).manual_seed(5) if own else None
+    there = weights.to(DEVICE)
+    strata.manual_seed(5)
+
+    def draws(_):
+        return [tuple(strata.multinomial(there, 8, True, generator=generator).cpu().flatten()[:40].tolist()) for _ in range(5)]
+
+    with ThreadPoolExecutor(4) as pool:
+        drawn = [numbers for found in pool.map(draws, range(4)) for numbers in found]
+    assert len(set(drawn)) == 20
+    alone = strata.Generator().manual_seed(5)
+    for _ in range(20):
+        strata.multinomial(weights, 8, True, generator=alone)
+    assert (generator.get_state() if own else strata.null.get_rng_state()).equal(alone.get_state())
 
 
 @pytest.mark.parametrize("name", DRAWS)
