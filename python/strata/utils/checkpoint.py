@@ -8,11 +8,13 @@ the outer.
 
 import os
 import sys
+import threading
 import warnings
 import weakref
 from contextlib import ExitStack, contextmanager, nullcontext
 
 import strata
+from strata import _lazy
 
 __all__ = [
     "CheckpointError",
@@ -27,6 +29,11 @@ __all__ = [
 
 _early_stop = None
 _debug = None
+_here = threading.local()  # packed: what the innermost run has saved, where someone asks; pack: how that run saves a tensor
+
+__getattr__, __dir__ = _lazy.of(
+    globals(), {"._selective": "CheckpointPolicy SelectiveCheckpointContext create_selective_checkpoint_contexts"}
+)
 
 
 class CheckpointError(RuntimeError):
@@ -120,6 +127,21 @@ class _Surroundings:
                     self._set_rng(now)
 
 
+@contextmanager
+def packing():
+    """The tensors that the innermost region saves inside the block, as a list."""
+    before, _here.packed = getattr(_here, "packed", None), []
+    try:
+        yield _here.packed
+    finally:
+        _here.packed = before
+
+
+def pack(t):
+    """Saves a tensor as the innermost second run does."""
+    _here.pack(t)
+
+
 class _Holder:
     """What the graph keeps in place of a saved tensor; `value` is there between a second run and its use."""
 
@@ -175,6 +197,9 @@ class _Frame:
     # First run
 
     def pack(self, t):
+        packed = getattr(_here, "packed", None)
+        if packed is not None:
+            packed.append(t)
         holder = _Holder(self)
         self.holders.append(weakref.ref(holder))
         self.facts.append(self.metadata(t) if self.metadata else None)
@@ -198,6 +223,7 @@ class _Frame:
         for i, t in zip(self.places, self.tensors(), strict=True):
             args[i] = t.detach().requires_grad_(t.requires_grad)
         run = _SecondRun(self)
+        before, _here.pack = getattr(_here, "pack", None), run.pack
         try:
             with (
                 strata.enable_grad(),
@@ -209,6 +235,8 @@ class _Frame:
         except _Stop as stop:
             if stop.frame is not self:
                 raise
+        finally:
+            _here.pack = before
         run.check()
 
 
