@@ -335,3 +335,28 @@ def test_pytree():
     assert tree_map_only(int, lambda v: v + 1, {"a": 1, "b": "x"}) == {"a": 2, "b": "x"}
     with pytest.raises(ValueError, match="6 leaves, got 1"):
         tree_unflatten([1], spec)
+
+
+# ---- parameters of such classes
+
+
+def test_parameters_keep_their_class():
+    class Named(torch.Tensor):
+        pass
+
+    for data in (Wrapped(torch.ones(2)), torch.ones(2).as_subclass(Named)):
+        p = torch.nn.Parameter(data)
+        assert type(p) is type(data) and isinstance(p, torch.nn.Parameter) and p.requires_grad and p.is_leaf
+        assert not isinstance(data, torch.nn.Parameter) and not isinstance(p, torch.nn.Buffer)
+        model = torch.nn.Module()
+        model.weight = p
+        assert dict(model.named_parameters()) == {"weight": p}
+        assert type(torch.nn.Parameter(p, requires_grad=False)) is type(data)
+
+    class Turned(Wrapped):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return args[0].inner
+
+    with pytest.raises(RuntimeError, match="Turned requires that detach.* but return type Tensor was found"):
+        torch.nn.Parameter(Turned(torch.ones(2)))

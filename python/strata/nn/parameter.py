@@ -14,11 +14,21 @@ if TYPE_CHECKING:
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
-class Parameter(Tensor):
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
+    """Parameters of the program's own tensor classes are of these, and marked."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False) is True
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that is learned: shares storage with `data`; assigning it to a Module's attribute registers it.
 
-    data: a Tensor, or None for an empty one. requires_grad: True unless said otherwise; RuntimeError from the tensor
-    itself where its dtype cannot carry a gradient.
+    data: a Tensor, or None for an empty one; one of a class of its own stays of that class. requires_grad: True unless said
+    otherwise; RuntimeError from the tensor itself where its dtype cannot carry a gradient, and where `data.detach()` is of another
+    class than data.
     """
 
     # Results of operators on parameters are plain tensors.
@@ -29,7 +39,9 @@ class Parameter(Tensor):
             data = strata.empty(0)
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter data must be a Tensor or None, but got {type(data).__name__}")
-        return Tensor._make_subclass(cls, data, requires_grad)
+        if type(data) is Tensor or isinstance(data, (cls, Buffer)) and not getattr(data, "_is_param", False):
+            return Tensor._make_subclass(cls, data, requires_grad)
+        return _parameter_of_its_class(data, requires_grad)
 
     def __deepcopy__(self, memo: dict) -> Parameter:
         if id(self) in memo:
@@ -48,6 +60,18 @@ class Parameter(Tensor):
         if state:
             return _rebuild_parameter_with_state, (self.data, self.requires_grad, OrderedDict(), state)
         return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
+
+
+def _parameter_of_its_class(data: Any, requires_grad: bool) -> Any:
+    made = data.detach().requires_grad_(requires_grad)
+    if type(made) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an instance of the same "
+            f"type, but return type {type(made).__name__} was found instead. To use the type as a Parameter, please correct the detach() "
+            "semantics defined by its __torch_dispatch__() implementation."
+        )
+    made._is_param = True
+    return made
 
 
 def _rebuild_buffer(data: Tensor, persistent: bool) -> Buffer:

@@ -1,0 +1,129 @@
+"""FakeTensorMode: shapes, dtypes and devices without memory."""
+
+import copy
+
+import pytest
+import strata
+from strata import nn
+from strata._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    UnsupportedFakeTensorException,
+)
+
+
+@pytest.fixture
+def mode():
+    return FakeTensorMode()
+
+
+def fake(mode, *sizes, **options):
+    with mode:
+        return strata.empty(*sizes, **options)
+
+
+def test_factories(mode):
+    with mode:
+        made = [
+            strata.empty(2, 3), strata.ones(4, dtype=strata.int64), strata.randn(5), strata.arange(3), strata.tensor([1.0, 2.0]), strata.eye(2), strata.full((2,), 3.0),
+            strata.randperm(4), strata.zeros_like(strata.ones(2, 2)),
+        ]  # fmt: skip
+    assert all(type(t) is FakeTensor and t.fake_mode is mode and t.device.type == "cpu" and not t.is_meta for t in made)
+    assert [tuple(t.shape) for t in made] == [(2, 3), (4,), (5,), (3,), (2,), (2, 2), (2,), (4,), (2, 2)]
+    assert [t.dtype for t in made[:4]] == [strata.float32, strata.int64, strata.float32, strata.int64]
+    assert type(strata.tensor([1.0])) is strata.Tensor
+
+
+def test_no_memory_is_taken(mode):
+    with mode:
+        x = strata.empty(1 << 20, 1 << 20)
+        y = (x @ x).sum(dim=0)
+    assert y.shape == (1 << 20,) and y.data_ptr() == 0
+
+
+def test_texts(mode):
+    x = fake(mode, 2, 3, requires_grad=True)
+    assert repr(x) == "FakeTensor(..., size=(2, 3), requires_grad=True)"
+    assert repr((x * 2).exp()) == "FakeTensor(..., size=(2, 3), grad_fn=<ExpBackward0>)"
+    assert repr(fake(mode, 2, dtype=strata.int64)) == "FakeTensor(..., size=(2,), dtype=strata.int64)"
+
+
+def test_a_training_step(mode):
+    with mode:
+        model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(288, 10), nn.Dropout(0.5))
+        optimizer = strata.optim.AdamW(model.parameters())
+        loss = nn.functional.cross_entropy(model(strata.randn(2, 3, 8, 8)), strata.tensor([1, 2]))
+        loss.backward()
+        optimizer.step()
+    weight = model[0].weight
+    assert isinstance(weight, nn.Parameter) and type(weight) is FakeTensor and type(weight.grad) is FakeTensor
+    assert weight.grad.shape == weight.shape == (8, 3, 3, 3)
+    assert repr(model[4].bias) == "Parameter(FakeTensor(..., size=(10,), requires_grad=True))"
+    again = copy.deepcopy(model)
+    assert again[0].weight is not weight and isinstance(again[0].weight, nn.Parameter)
+
+
+def test_what_exists_becomes_fake(mode):
+    t = strata.ones(2, 3).t()
+    made = mode.from_tensor(t)
+    assert made.shape == (3, 2) and made.stride() == (1, 3) and mode.from_tensor(made) is made
+    model = nn.Linear(3, 4)
+    parameters = {name: mode.from_tensor(p) for name, p in model.named_parameters()}
+    y = strata.func.functional_call(model, parameters, (mode.from_tensor(strata.ones(2, 3)),))
+    assert type(y) is FakeTensor and y.shape == (2, 4) and y.requires_grad
+    assert isinstance(parameters["weight"], nn.Parameter)
+    with pytest.raises(AssertionError, match="Mixing fake modes"):
+        FakeTensorMode().from_tensor(made)
+    with pytest.raises(AssertionError, match="Mixing fake modes"):
+        FakeTensorMode(allow_non_fake_inputs=True).from_tensor(t) + made
+
+
+def test_tensors_with_memory(mode):
+    x, real = fake(mode, 2), strata.ones(2)
+    for call in (lambda: x + real, lambda: real.add(x)):
+        with pytest.raises(AssertionError, match="Please convert all Tensors to FakeTensors first.*aten.add.Tensor"):
+            call()
+    with mode, pytest.raises(AssertionError, match=r"tensor\(\[...\], size=\(2,\)\)"):
+        real.exp()
+    lenient = FakeTensorMode(allow_non_fake_inputs=True)
+    y = fake(lenient, 2)
+    assert type(y + real) is FakeTensor
+    with pytest.raises(RuntimeError, match="a tensor with memory would be written"):
+        real.add_(y)
+    assert real.tolist() == [1.0, 1.0]
+
+
+def test_values_are_not_there(mode):
+    x = fake(mode, 2, 2)
+    for read in (lambda: x.sum().item(), lambda: bool(x.sum() > 0), lambda: x.tolist(), lambda: float(x.sum()), lambda: int(x.sum())):
+        with pytest.raises(DataDependentOutputException, match="a FakeTensor has no values"):
+            read()
+    for size in (lambda: strata.nonzero(x), lambda: x[x > 0], lambda: x.masked_select(x > 0)):
+        with pytest.raises(DynamicOutputShapeException, match="depends on values"):
+            size()
+    with pytest.raises(RuntimeError, match="numpy"):
+        x.numpy()
+
+
+def test_in_place(mode):
+    x = fake(mode, 2, 3)
+    y = x.add_(1).mul_(2)
+    assert y is x and x.clone().relu_().shape == (2, 3)
+    with pytest.raises(UnsupportedFakeTensorException, match="changes the sizes"):
+        x.resize_(7)
+    assert x.shape == (2, 3) and (x + 1).shape == (2, 3)
+
+
+def test_errors_are_those_of_shapes(mode):
+    with mode, pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        strata.empty(2, 3) @ strata.empty(2, 3)
+    with pytest.raises(NotImplementedError, match="shape_env"):
+        FakeTensorMode(shape_env=object())
+
+
+def test_the_mode_ends(mode):
+    with mode:
+        x = strata.empty(2)
+    assert type(strata.empty(2)) is strata.Tensor and type(x + x) is FakeTensor
