@@ -114,7 +114,8 @@ class set_stance:
     "eager_then_compile" (the first call runs as it is, later ones are compiled; also by the name "aot_eager_then_compile").
 
     Holds from the call on, or in a `with` block, or in the calls of a function that it decorates. ValueError for other names.
-    All guards are asked always, whatever skip_guard_eval_unsafe says. NotImplementedError for force_backend.
+    All guards are asked always, whatever skip_guard_eval_unsafe says. NotImplementedError for force_backend; AssertionError where a
+    compiled function calls it, or a function that it decorates.
     """
 
     def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None):
@@ -141,4 +142,4 @@ class set_stance:
             with set_stance(self._stance):
                 return fn(*args, **kwargs)
 
-        return staying
+        return _marked(staying, "forbidden")

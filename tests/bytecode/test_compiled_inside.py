@@ -109,3 +109,26 @@ def test_modes_of_torch_function_see_all():
     with Mode():
         f(x)
     assert seen == ["sin", "add"]
+
+
+def test_a_stance_is_not_set_inside_of_what_is_compiled():
+    @strata.compile
+    def block(x):
+        with strata.compiler.set_stance("force_eager"):
+            return x + 1
+
+    @strata.compiler.set_stance("force_eager")
+    def inner(x):
+        return x + 1
+
+    @strata.compile
+    def outer(x):
+        return inner(x) * 2
+
+    x = strata.ones(2)
+    for f, name in ((block, "set_stance"), (outer, "inner")):
+        with pytest.raises(AssertionError, match=f"(?s)Attempt to trace forbidden callable .*{name}.*test_compiled_inside.py"):
+            f(x)
+    with strata.compiler.set_stance("force_eager"):
+        assert block(x).tolist() == [2.0, 2.0]
+    assert inner(x).tolist() == [2.0, 2.0]

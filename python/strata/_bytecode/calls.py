@@ -101,6 +101,8 @@ class Calls:
         mark = getattr(function, "_strata_compile_mark", None)
         if mark == "disable":
             raise Break(f"{function.__qualname__} is marked by strata.compiler.disable")
+        if mark == "forbidden":
+            natives.forbid(self, function.__qualname__)
         if mark == "constant":
             return self.constant_result(function, args, kwargs)
         if mark == "in graph":

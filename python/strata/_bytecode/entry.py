@@ -26,6 +26,7 @@ from .reasons import (
     Break,
     Failing,
     Fixed,
+    Forbidden,
     RecompileError,
     Replan,
     Restart,
@@ -283,7 +284,7 @@ class Compiled:
                 why = Break(f"it raises {type(error.error).__name__}: {error.error}")
                 self.note_break(why)
                 return self.give_in(tracer, args, why)
-            except (Unsupported, SizeViolation):
+            except (Forbidden, SizeViolation, Unsupported):
                 raise
             except Exception as error:  # a fault of the capture's own: the function runs as it is, and says why
                 why = internal(error, place(self.code, tracer.offset()))

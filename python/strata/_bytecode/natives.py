@@ -15,14 +15,14 @@ import strata
 from strata import _C
 
 from . import instances, polyfills, sizes, values
-from .reasons import Break
+from .reasons import Break, Forbidden
 from .sizes import Sym, best, has_sym
 from .values import Generator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, NoReturn
 
 # What of strata works on its arguments alone, and is recorded as it runs.
 _OPERATOR_HOMES = (
@@ -432,6 +432,10 @@ def _refused(text: str) -> Callable:
     return refuse
 
 
+def forbid(tracer: Any, name: str) -> NoReturn:
+    raise Forbidden(f"compile: Attempt to trace forbidden callable {name}: call it outside of what is compiled.\n{tracer.line()}")
+
+
 def _factory(function: Any) -> Callable:
     """A tensor of Python data: each call makes it anew, as an input of the graph."""
 
@@ -475,6 +479,7 @@ def _special() -> dict[int, Callable]:
     table[compiler.is_compiling] = table[compiler.is_dynamo_compiling] = _always(True)
     table[compiler.is_exporting] = _always(False)
     table[compiler.graph_break] = _refused("a call of graph_break()")
+    table[compiler.set_stance] = lambda tracer, args, kwargs, f: forbid(tracer, "strata.compiler.set_stance")
     from . import training
 
     table.update(training.SPECIAL)

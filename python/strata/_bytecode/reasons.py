@@ -83,6 +83,10 @@ class SizeViolation(ValueError):
     """A dim that was marked as dynamic is none, or is not in its range."""
 
 
+class Forbidden(AssertionError):
+    """What a compiled function may not call was called in it."""
+
+
 class TorchDynamoException(RuntimeError):
     """What compile raises of its own."""
 
