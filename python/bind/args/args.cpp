@@ -73,7 +73,8 @@ PyObject* call(const Overloads& overloads, PyObject* self, PyObject* const* args
       if (STRATA_UNLIKELY(PyErr_Occurred() != nullptr)) return nullptr;
     }
   }
-  raise_misfit(overloads, c);
+  if (PyObject* r = call_old_form(overloads, c)) return r;
+  if (!PyErr_Occurred()) raise_misfit(overloads, c);
   return nullptr;
 }
 

@@ -104,6 +104,9 @@ bool is_number(PyObject* o);                        // Python's and NumPy's numb
 bool is_int_like(PyObject* o);                      // an int where a size or a dim is wanted; bools are refused
 bool is_numpy_kind(PyObject* o, const char* kind);  // an instance of numpy.<kind>; false while NumPy is not loaded
 
+// Calls it in today's form where the call has one that PyTorch has deprecated; null, without an error, where it has
+// not.
+PyObject* call_old_form(const Overloads& overloads, const CallArgs& call);
 // Sets the TypeError.
 void raise_misfit(const Overloads& overloads, const CallArgs& call);
 inline const char* kind_text(ArgKind kind) { return arg_kind_words[int(kind)]; }
