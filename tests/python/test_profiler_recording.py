@@ -25,12 +25,12 @@ def test_snippet_of_mul_and_add():
 
     events = record(work)
     names = [e[0] for e in events]
-    for name in ("mul", "add", "AddBackward0", "MulBackward0"):
+    for name in ("aten::mul", "aten::add", "AddBackward0", "MulBackward0"):
         assert name in names
-    forward = next(e for e in events if e[0] == "mul")
+    forward = next(e for e in events if e[0] == "aten::mul")
     backward = next(e for e in events if e[0] == "MulBackward0")
     assert forward[4] == backward[4] >= 0 and forward[5] == 0 and backward[5] == 1
-    nested = [e for e in events if e[0] == "mul" and backward[1] <= e[1] and e[2] <= backward[2]]
+    nested = [e for e in events if e[0] == "aten::mul" and backward[1] <= e[1] and e[2] <= backward[2]]
     assert all(e[2] >= e[1] for e in events) and len(nested) <= 1
     table = torch.profiler.EventList.from_raw(events).key_averages()
     total = sum(row.self_cpu_time_total for row in table)
@@ -54,7 +54,7 @@ def test_threads_have_their_own_events():
             t.join()
         x.exp()
 
-    events = [e for e in record(work) if e[0] == "exp"]
+    events = [e for e in record(work) if e[0] == "aten::exp"]
     assert len(events) == 31 and len({e[3] for e in events}) == 4
     assert threading.get_native_id() in {e[3] for e in events}
 
@@ -75,6 +75,6 @@ def test_errors_close_their_events():
         torch.ones(2).exp()
 
     events = record(work)
-    add = next(e for e in events if e[0] == "add")
-    exp = next(e for e in events if e[0] == "exp")
+    add = next(e for e in events if e[0] == "aten::add")
+    exp = next(e for e in events if e[0] == "aten::exp")
     assert exp[1] >= add[2]

@@ -99,8 +99,8 @@ def test_the_profiler_names_forward_and_backward():
         y = x * 2 + 4
         y.backward(torch.ones(1000))
     rows = {e.key: e for e in recorded.key_averages()}
-    assert {"mul", "add", "AddBackward0", "MulBackward0"} <= set(rows)
-    assert rows["mul"].count == rows["add"].count == rows["AddBackward0"].count == rows["MulBackward0"].count == 1
+    assert {"aten::mul", "aten::add", "AddBackward0", "MulBackward0"} <= set(rows)
+    assert rows["aten::mul"].count == rows["aten::add"].count == rows["AddBackward0"].count == rows["MulBackward0"].count == 1
     # What runs inside MulBackward0 counts there once: the total is the sum of what each did itself.
     nested = rows["strata::mul_Scalar_grad_self"]
     assert rows["MulBackward0"].cpu_time_total >= rows["MulBackward0"].self_cpu_time_total + nested.cpu_time_total - 1e-6

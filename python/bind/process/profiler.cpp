@@ -112,14 +112,11 @@ void close_event() {
   if (e.kind == OperatorCall && e.sequence_nr == int64_t(Node::current_sequence())) e.sequence_nr = -1;
 }
 
-// "add" of "aten::add.Tensor", "mylib::f" of "mylib::f"; one text per operator.
+// "aten::add" of "aten::add.Tensor"; one text per operator.
 const char* event_name(Operator& op) {
   static thread_local std::unordered_map<Operator*, const char*> names;
   const char*& name = names[&op];
-  if (!name) {
-    std::string text = op.name.substr(0, op.name.find('.'));
-    name = lasting_text(text.starts_with("aten::") ? text.substr(6) : text);
-  }
+  if (!name) name = lasting_text(op.name.substr(0, op.name.find('.')));
   return name;
 }
 

@@ -45,7 +45,7 @@ def test_gradients_reach_the_leaf_in_its_dtype():
 def casts(work):
     torch._C._profiler_start()
     work()
-    return sum(e[0] == "_to_copy" for e in torch._C._profiler_stop())
+    return sum(e[0] == "aten::_to_copy" for e in torch._C._profiler_stop())
 
 
 def test_casts_of_weights_are_kept_while_the_outermost_scope_lasts():

@@ -29,8 +29,8 @@ def test_rows_of_forward_and_backward():
     with profile(activities=[ProfilerActivity.CPU]) as prof:
         work()
     rows = {e.key: e for e in prof.key_averages()}
-    assert {"mul", "add", "AddBackward0", "MulBackward0"} <= set(rows)
-    assert rows["mul"].count == 1 and rows["ones"].count == 2
+    assert {"aten::mul", "aten::add", "AddBackward0", "MulBackward0"} <= set(rows)
+    assert rows["aten::mul"].count == 1 and rows["aten::ones"].count == 2
     nested = [e for e in prof.events() if e.cpu_parent is not None]
     # A pointwise derivative is one kernel.
     assert [(e.key, e.cpu_parent.key) for e in nested] == [("strata::mul_Scalar_grad_self", "MulBackward0")]
@@ -82,7 +82,7 @@ def test_schedule_records_its_steps():
             work()
             prof.step()
     assert [step for step, _ in seen] == [4, 8]
-    assert all("mul" in row for _, row in seen)
+    assert all("aten::mul" in row for _, row in seen)
     steps = [[name for name in row if name.startswith("ProfilerStep")] for _, row in seen]
     assert steps == [["ProfilerStep#2", "ProfilerStep#3"], ["ProfilerStep#6", "ProfilerStep#7"]]
 
@@ -93,7 +93,7 @@ def test_a_cycle_cut_short_is_kept():
         for _ in range(3):
             work()
             prof.step()
-    assert len(seen) == 1 and "mul" in seen[0]
+    assert len(seen) == 1 and "aten::mul" in seen[0]
 
 
 def test_files(tmp_path):
@@ -124,15 +124,15 @@ def test_shapes_and_stacks_of_calls():
     with profile(record_shapes=True, with_stack=True) as prof:
         work()
     events = {e.name: e for e in reversed(prof.events())}
-    assert events["cat"].input_shapes == [[[2, 3], [2, 3]], []]
-    assert events["mul"].input_shapes == [[2, 3], []]
-    assert events["sum"].input_shapes[0] == [4, 3]
-    line = events["cat"].stack[0]
+    assert events["aten::cat"].input_shapes == [[[2, 3], [2, 3]], []]
+    assert events["aten::mul"].input_shapes == [[2, 3], []]
+    assert events["aten::sum"].input_shapes[0] == [4, 3]
+    line = events["aten::cat"].stack[0]
     assert line.startswith(__file__) and line.endswith(": work")
-    muls = [e for e in prof.key_averages(group_by_input_shape=True) if e.key == "mul"]
+    muls = [e for e in prof.key_averages(group_by_input_shape=True) if e.key == "aten::mul"]
     assert [2, 3] in [e.input_shapes[0] for e in muls] and [4] in [e.input_shapes[0] for e in muls]
-    assert len([e for e in prof.key_averages() if e.key == "mul"]) == 1
-    by_line = [e for e in prof.key_averages(group_by_stack_n=1) if e.key == "cat"]
+    assert len([e for e in prof.key_averages() if e.key == "aten::mul"]) == 1
+    by_line = [e for e in prof.key_averages(group_by_stack_n=1) if e.key == "aten::cat"]
     assert len(by_line) == 1 and by_line[0].count == 2 and by_line[0].stack == [line]
     assert "Input Shapes" in prof.key_averages(group_by_input_shape=True).table()
     with profile() as prof:
