@@ -142,7 +142,32 @@ PyObject* set_parameter(PyObject*, PyObject* type) {
   Py_RETURN_NONE;
 }
 
+// _swap_tensor_impl(a, b): each object shows the other's tensor from now on. Nothing but the objects may hold the
+// tensors.
+PyObject* swap_tensors(PyObject*, PyObject* args) {
+  PyObject *a, *b;
+  if (!PyArg_ParseTuple(args, "OO", &a, &b)) return nullptr;
+  return guarded([&] {
+    for (PyObject* o : {a, b}) {
+      if (!is_tensor(o)) raise(PyExc_TypeError, str_cat("swap_tensors: expected tensors, got ", Py_TYPE(o)->tp_name));
+      const int64_t uses = int64_t(tensor_of(o).impl()->use_count());
+      STRATA_CHECK(uses == 1, "swap_tensors: a tensor is held by ", uses - 1,
+                   " others beside its Python object (a graph, a view); ", "Expected use_count of at most 1, but got ",
+                   uses);
+    }
+    PyTensor *x = object_of(a), *y = object_of(b);
+    std::swap(x->tensor, y->tensor);
+    std::swap(x->hooks, y->hooks);
+    x->tensor.impl()->pyobj_ = a;
+    y->tensor.impl()->pyobj_ = b;
+    track_tensor(a);
+    track_tensor(b);
+    return Py_None;
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_swap_tensor_impl", swap_tensors, METH_VARARGS, nullptr},
     {"_set_tensor_class", set_class, METH_O, "Names the class of ordinary tensors: strata.Tensor."},
     {"_set_parameter_class", set_parameter, METH_O, "Names strata.nn.Parameter, whose calls need no override check."},
     {nullptr, nullptr, 0, nullptr},
