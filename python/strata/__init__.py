@@ -117,6 +117,7 @@ def _get_tracing_state() -> builtins.bool | None:
 
 
 _C._get_tracing_state = _get_tracing_state
+_C._log_api_usage_once = lambda event: None  # programs tell PyTorch's statistics
 from strata._absent import install as _install_absent  # noqa: E402
 
 _install_absent()

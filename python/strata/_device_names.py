@@ -119,6 +119,8 @@ class DeviceModule(type(sys)):
         if attribute == "amp":
             self.amp = found = _device_words.amp(self._name)
             return found
+        if attribute == "_initialized":
+            return is_offered(self._name)
         try:
             if attribute.startswith("_"):
                 raise KeyError(attribute)

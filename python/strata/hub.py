@@ -40,12 +40,15 @@ def load_state_dict_from_url(
 _folder: str | None = None
 
 
+def _get_torch_home() -> str:
+    """The folder of the environment, by PyTorch's variables."""
+    cache = os.path.join(os.getenv("XDG_CACHE_HOME", "~/.cache"), "torch")
+    return os.path.expanduser(os.getenv("TORCH_HOME", cache))
+
+
 def get_dir() -> str:
     """The folder where weights are looked for: what set_dir was given, or that of the environment."""
-    if _folder is not None:
-        return _folder
-    cache = os.path.join(os.getenv("XDG_CACHE_HOME", "~/.cache"), "torch")
-    return os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", cache)), "hub")
+    return os.path.join(_get_torch_home(), "hub") if _folder is None else _folder
 
 
 def set_dir(d: str | os.PathLike) -> None:
