@@ -7,6 +7,8 @@ import operator
 import types
 import weakref
 
+from strata import _C
+
 from . import instances, training, values
 from .guards import class_lookup
 from .reasons import Break
@@ -259,6 +261,10 @@ class Attributes:
     # ---- tensors
 
     def tensor_attribute(self, t: Any, name: str) -> Any:
+        if not values.is_plain_tensor(t):
+            found = self.subclass_attribute(t, name)
+            if found is not NotImplemented:
+                return found
         if name == "is_leaf" and self.is_outside(t):
             return self.was_leaf[id(t)]
         if name == "shape" and self.program is not None:
@@ -402,12 +408,18 @@ class Attributes:
             self.native(setattr, t, name, value)
             self.do(instances.clear_grad, t)
             return
-        raise Break(f"a tensor's attribute {name} is set", "return the value instead")
+        found = class_lookup(type(t), name, _ABSENT)
+        if self.is_outside(t) or not self.region.made(t) or self.special(type(t), "__setattr__") is not _set_of_tensors or _is_data(found):
+            raise Break(f"a tensor's attribute {name} is set", "return the value instead")
+        self.native(setattr, t, name, self.settled(value))
 
     def delattr(self, obj: Any, name: str) -> None:
         if self.is_outside(obj) or isinstance(obj, (type, types.ModuleType)) or values.is_tensor(obj) or values.is_module(obj):
             raise Break(f"an attribute of a {type(obj).__name__} is deleted")
         self.native(delattr, obj, name)
+
+
+_set_of_tensors = class_lookup(_C.TensorBase, "__setattr__")
 
 
 def is_optimized(obj: Any) -> bool:

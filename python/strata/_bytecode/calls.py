@@ -19,7 +19,8 @@ from .derived import base_of
 from .frame import bind, frame_of
 from .generators import GeneratorMethod
 from .guards import class_lookup
-from .reasons import Break, Control, Failing
+from .overrides import Unasked
+from .reasons import Break, Control, Failing, Fixed
 from .sizes import Sizes, Sym, concrete, has_sym, settled, stand_in
 from .sources import const
 from .values import Generator
@@ -200,9 +201,16 @@ class Calls:
         kwargs = kwargs or {}
         args = tuple(list_of(self, a) for a in args)
         name = getattr(function, "__name__", type(function).__name__)
+        owner = getattr(function, "__self__", None)
+        asked = self.who_is_asked((owner, *args) if values.is_tensor(owner) else args, kwargs)
+        if asked:
+            if getattr(function, "__module__", "") == "_operator":
+                self.pin_operator(name, args)
+            return self.call_asking(function, args, kwargs, name, asked[0])
+        if name == "as_subclass":
+            return self.as_subclass(*((owner, *args) if values.is_tensor(owner) else args))
         for value in (*args, *kwargs.values()):
             self.check_operand(value, name)
-        owner = getattr(function, "__self__", None)
         of = owner if values.is_tensor(owner) else args[0] if args and values.is_tensor(args[0]) else None
         if of is not None and name in READS and len(args) + len(kwargs) == (of is not owner):
             return self.read_number(name, of)
@@ -277,7 +285,7 @@ class Calls:
 
     def check_operand(self, value: Any, name: str) -> None:
         if values.is_tensor(value):
-            if not values.is_plain_tensor(value):
+            if values.has_dispatch(type(value)):
                 raise Break(f"{name} of a {type(value).__name__}")
             if not self.is_outside(value) and not self.region.made(value):
                 self.unknown_tensor(value)
@@ -341,6 +349,8 @@ class Calls:
 
     def call_method_wrapper(self, function: Any, owner: Any, args: tuple, kwargs: dict) -> Any:
         name = function.__name__
+        if name == "__get__" and isinstance(owner, types.GetSetDescriptorType) and args and values.is_tensor(args[0]):
+            return self.tensor_attribute(args[0], owner.__name__)
         if isinstance(owner, super):
             owner = owner.__self__
         if name == "__init__" and not args and not kwargs:
@@ -457,6 +467,13 @@ class Calls:
             self.entered.append(manager)
             self.do(instances.enter, manager)
             return entered, functools.partial(natives.leave, manager)
+        if kind is _C.DisableTorchFunctionSubclass:
+            if self.program is not None:
+                raise Fixed("a context in which classes of tensors are not asked")
+            manager = Unasked(self)
+            manager.__enter__()
+            self.entered.append(manager)
+            return manager, functools.partial(natives.leave, manager)
         if kind is contextlib.nullcontext:
             return self.getattr(manager, "enter_result"), functools.partial(natives.leave, None)
         enter, leave = self.special(kind, "__enter__"), self.special(kind, "__exit__")

@@ -47,6 +47,8 @@ class Classes:
         if values.is_enum(next(iter(kind.__dict__.get("_member_map_", {}).values()), None)):
             self.check_simple(args, kind.__name__)
             return self.native(kind, *args, **kwargs)
+        if issubclass(kind, strata.Tensor) and not values.strata_module_name_of(kind) and not issubclass(kind, strata.nn.Parameter):
+            return self.new_tensor(kind, args, kwargs)
         if issubclass(kind, tuple):
             new = getattr(self.special(kind, "__new__"), "__func__", None)
             if isinstance(new, types.FunctionType):

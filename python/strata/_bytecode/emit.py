@@ -9,6 +9,7 @@ import sys
 import types
 
 import strata
+from strata import _C
 
 from . import values
 from .attributes import _ABSENT
@@ -108,13 +109,23 @@ class Emitter:
         return f"({self.number(a)} {sign} {self.number(b)})"
 
     def tensor(self, t: Any) -> str:
+        made = self.plain_tensor(t)
+        kind, own = type(t), getattr(t, "__dict__", None)
+        if kind is strata.Tensor and not own:
+            return made
+        right = made if kind is strata.Tensor else f"{self.text.constant(strata.Tensor.as_subclass)}({made}, {self.text.constant(kind)})"
+        made = self.made[id(t)] = self.name(right)
+        for name, value in own.items():
+            self.lines.append(f"{made}.__dict__[{name!r}] = {self.build(value)}")
+        return made
+
+    def plain_tensor(self, t: Any) -> str:
+        """What gives its values."""
         if not self.tracer.region.made(t):
             return self.earlier(t)
         for i, known in enumerate(self.outputs):
             if known is t:
                 return f"t[{i}]"
-        if getattr(t, "__dict__", None):
-            raise Break("a result that is a tensor with attributes of its own")
         if t._is_view() and id(t._base) in self.shared:
             made = self.made[id(t)] = self.view(t)
             return made
@@ -160,7 +171,7 @@ class Emitter:
             if of is root and self.tracer.region.made(of):
                 program.derive(of, getattr, (t, "_base"), "base")
             geometry = "*" + program.geometry(t)
-        make = strata.as_strided if t.requires_grad or not of.requires_grad else _view_without_gradient
+        make = _view_without_gradient if of.requires_grad and not t.requires_grad else _view_of_class if type(of) is not strata.Tensor else strata.as_strided
         return self.name(f"{self.text.constant(make)}({self.build(of)}, {geometry})")
 
     def items(self, found: Any) -> str:
@@ -364,7 +375,13 @@ class Emitter:
 
 def _view_without_gradient(t: Any, *geometry: Any) -> Any:
     """A view that was made under no_grad()."""
-    with strata.no_grad():
+    with strata.no_grad(), _C.DisableTorchFunctionSubclass():
+        return strata.as_strided(t, *geometry)
+
+
+def _view_of_class(t: Any, *geometry: Any) -> Any:
+    """A view of a tensor whose class is not asked."""
+    with _C.DisableTorchFunctionSubclass():
         return strata.as_strided(t, *geometry)
 
 

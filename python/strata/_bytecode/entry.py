@@ -253,6 +253,8 @@ class Compiled:
         for _ in range(MAX_RESTARTS):
             table.seen.begin(symbols)
             tracer = Tracer(stop, table.seen, Program(str) if recorded and symbols else None, plan, saved[3])
+            tracer.asking = tracer.began_asking = _C._is_torch_function_enabled()
+            asking = _C._set_torch_function_state(1)  # what a capture reads of tensors is nobody's to answer
             try:
                 return self.attempt(table, args, tracer, why)
             except Fixed as fixed:
@@ -294,6 +296,7 @@ class Compiled:
             finally:
                 tracer.stop()
                 tracer.let_go()
+                _C._set_torch_function_state(asking)
                 _C._set_grad_enabled(saved[0])
                 _C.set_autocast_enabled("cpu", saved[1])
                 _C.set_autocast_dtype("cpu", saved[2])

@@ -28,9 +28,14 @@ def tensor_spec(t: Any, open_dims: Any = ()) -> tuple:
 
 def tensor_misfit(t: Any, spec: tuple) -> str:
     """How a tensor differs from what was captured, in PyTorch's words; empty where it does not."""
-    kind, shape, stride, dtype, device, grad, leaf, inference = spec
-    if type(t) is not kind:
-        return f"expected type to be {kind.__name__}, but found {type(t).__name__}"
+    if type(t) is not spec[0]:
+        return f"expected type to be {spec[0].__name__}, but found {type(t).__name__}"
+    with _C.DisableTorchFunctionSubclass():
+        return _facts_misfit(t, spec)
+
+
+def _facts_misfit(t: Any, spec: tuple) -> str:
+    _, shape, stride, dtype, device, grad, leaf, inference = spec
     if t.dtype is not dtype:
         return f"dtype mismatch. expected {dtype}, actual {t.dtype}"
     if t.device != device:

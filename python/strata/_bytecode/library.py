@@ -50,7 +50,8 @@ class Library:
             return function(*args, **kwargs)
         found, begun = _C._noted_call(function, args, kwargs)
         for code, variables in begun:
-            if id(code) not in self._codes and variables.get("__name__", "").startswith("strata"):
+            home = variables.get("__name__", "")
+            if id(code) not in self._codes and home.startswith("strata") and not home.startswith("strata._bytecode"):
                 self._codes[id(code)] = code
                 self._add(code, variables)
         return found

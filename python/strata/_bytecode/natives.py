@@ -233,7 +233,7 @@ def _structure(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
 
 def construct(tracer: Any, kind: type, args: tuple, kwargs: dict) -> Any:
     """An instance of one of strata's classes."""
-    if kind in (strata.Size, strata.device) or is_mode(kind):
+    if kind in (strata.Size, strata.device, _C.DisableTorchFunctionSubclass) or is_mode(kind):
         tracer.check_simple((args, kwargs), kind.__name__)
         if kind is strata.Size and has_sym(args):
             return sizes.Sizes(args[0])
@@ -275,6 +275,8 @@ def is_whole(module: Any) -> bool:
         for p in m._parameters.values():
             if p is not None and p._backward_hooks:
                 return False
+        if any(t is not None and not values.is_plain_tensor(t) for held in (m._parameters, m._buffers) for t in held.values()):
+            return False
     return True
 
 
@@ -483,6 +485,7 @@ def _special() -> dict[int, Callable]:
     from . import training
 
     table.update(training.SPECIAL)
+    table[strata.Tensor.__torch_function__.__func__] = lambda tracer, args, kwargs, f: tracer.default_function(args, kwargs)
     table[strata.is_grad_enabled] = lambda tracer, args, kwargs, f: _C.is_grad_enabled()
     SPECIAL_KEPT.extend(table)
     return {id(function): handler for function, handler in table.items()}

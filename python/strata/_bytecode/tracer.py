@@ -20,7 +20,8 @@ from .generators import Generators
 from .guards import GuardList, global_state, tensor_spec
 from .library import Library
 from .operators import Operators
-from .reasons import Break, Restart
+from .overrides import Overrides
+from .reasons import Break, Fixed, Restart
 from .region import Region
 from .seen import Seen, marks_of
 from .sizes import Sizes, Sym, has_sym
@@ -44,7 +45,7 @@ class Raised(Exception):
         self.error = error
 
 
-class Tracer(Attributes, Calls, Classes, Data, Operators, Derived, Generators):
+class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Generators):
     """stop_at: the number of the outermost frame's step before which the capture ends, if it must. seen: which sizes and ints become
     symbols; program: what is done with them, where it is recorded."""
 
@@ -271,7 +272,10 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Derived, Generators):
 
     def load_tensor(self, t: Any, source: Source) -> Any:
         if not values.is_plain_tensor(t):
-            raise Break(f"a tensor of the class {type(t).__name__}", "classes of your own with __torch_function__ run as they are")
+            if values.has_dispatch(type(t)):
+                raise Break(f"a tensor of the class {type(t).__name__}", "classes of your own with __torch_dispatch__ run as they are")
+            if self.program is not None:
+                raise Fixed(f"a tensor of the class {type(t).__name__}")
         name = repr(source)
         known = _C._recording_known(self.region.recording, t) or self.natively_known(t)  # native code used it before
         dims = [] if known else self.seen.open_dims(t, source, self.program is not None)
@@ -328,7 +332,7 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Derived, Generators):
         self.hold(made, source)
         if isinstance(value, dict):
             keys = tuple(value)
-            if not all(values.is_constant(k) or isinstance(k, (type, types.FunctionType)) or self.plain_tuple(k) for k in keys):
+            if not all(values.is_constant(k) or values.is_known_object(k) or self.plain_tuple(k) for k in keys):
                 raise Break("a dict with keys that are objects", "use strings, numbers or tuples of them")
             self.guards.add("keys", source, keys)
             for key in keys:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def _check_history(tracer: Any, roots: Any) -> None:
-    """That a backward stays within what was captured."""
+    """That a backward stays within what was captured, and is nobody's to answer."""
+    if tracer.who_is_asked((roots,), {}):
+        raise Break("a backward of a tensor whose class has __torch_function__")
     for t in roots if isinstance(roots, (list, tuple)) else (roots,):
         if not values.is_tensor(t) or not tracer.region.made(t):
             raise Break("a backward of a tensor from outside")
@@ -99,6 +101,9 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
         raise Break(f"a {type(optimizer).__name__} that is another one at each call", "make optimisers outside of what is compiled")
     tracer.guards.add("is", source, optimizer)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    for p in parameters:
+        if not values.is_plain_tensor(p):
+            raise Break(f"{type(optimizer).__name__}.{name} of a {type(p).__name__}")
     if name == "step":
         tracer.stepped.append(optimizer)
         from strata.optim import optimizer as home

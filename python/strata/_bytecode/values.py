@@ -59,12 +59,27 @@ def is_plain_tensor(value: Any) -> bool:
     return kind is strata.Tensor or kind.__module__ == "strata.nn.parameter" or _is_parameter_class(kind)
 
 
+def has_dispatch(kind: type) -> bool:
+    """A class of tensors whose operators are its own affair."""
+    for base in kind.__mro__:
+        if "__torch_dispatch__" in base.__dict__:
+            return base.__dict__["__torch_dispatch__"] not in (None, _C._disabled_torch_dispatch_impl)
+    return False
+
+
 def _is_parameter_class(kind: type) -> bool:
     """A class of parameters of the program's, whose operators are those of tensors."""
     if not issubclass(kind, strata.nn.Parameter):
         return False
     own = kind.__mro__[: kind.__mro__.index(strata.nn.Parameter)]
     return not any(name in base.__dict__ for base in own for name in ("__torch_function__", "__torch_dispatch__", "__getattribute__", "__getattr__"))
+
+
+def is_known_object(value: Any) -> bool:
+    """A class or function: equal to itself alone, and hashed by what it is."""
+    return isinstance(value, (type, types.FunctionType)) or (
+        isinstance(value, BUILTIN_FUNCTIONS) and isinstance(getattr(value, "__self__", None), (type(None), type, types.ModuleType, *BUILTIN_FUNCTIONS, types.GetSetDescriptorType))
+    )
 
 
 def is_enum(value: Any) -> bool:
@@ -172,6 +187,11 @@ class Generator:
 
 def is_partial(value: Any) -> bool:
     return type(value) is functools.partial
+
+
+def strata_module_name_of(kind: type) -> str:
+    """The module of strata that a class is written in; empty for others."""
+    return kind.__module__ if kind.__module__ == "strata" or kind.__module__.startswith("strata.") else ""
 
 
 def strata_module_name(function: Any) -> str:
