@@ -122,7 +122,7 @@ def _watched(name: str, method: Callable) -> Callable:
     @functools.wraps(method)
     def watched(t: Tensor, *args: Any, **kwargs: Any) -> Any:
         watch = _here.watch
-        if watch is None:
+        if watch is None or _C._recording() is None:  # as in an operator of the program's own that is one node
             return method(t, *args, **kwargs)
         kept = None if name in _SHOWN else t.detach().clone()
         _here.watch = None  # what it calls in its turn
@@ -158,7 +158,8 @@ def _refused(name: str, read: Read, now: str) -> RuntimeError:
     return RuntimeError(
         f"{name}: the trace is not one of this call: a tensor became {read.kind}, which was {read.value} for the example inputs and {now} "
         f"for these, and what depends on it may be other operators.\n{read.line}\n"
-        "Choose with strata.where, keep the value in a tensor, or trace again with inputs like these."
+        "Choose with strata.where, keep the value in a tensor, or trace again with inputs like these. An operator of your own that reads "
+        "values is one node of the trace where it has a kernel for shapes (register_fake)."
     )
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 import warnings
 
+import numpy as np
 import pytest
 import strata
 from strata import nn
@@ -402,3 +403,26 @@ def test_frozen_modules_keep_their_parameters():
     frozen.save(buffer)
     buffer.seek(0)
     assert same(strata.jit.load(buffer)(x), expected[0])
+
+
+def test_operators_of_ones_own_that_read_values():
+    @strata.library.custom_op("traced::sine", mutates_args=())
+    def sine(x: strata.Tensor) -> strata.Tensor:
+        return strata.from_numpy(np.sin(x.detach().numpy()))
+
+    def f(x):
+        return sine(x) * 2
+
+    x = strata.arange(3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        refused = strata.jit.trace(f, x)
+    with pytest.raises(RuntimeError, match="register_fake"):
+        refused(x + 1)
+    sine.register_fake(strata.empty_like)
+    sine.register_autograd(lambda ctx, grad: grad * ctx.x.cos(), setup_context=lambda ctx, inputs, output: setattr(ctx, "x", inputs[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        traced = strata.jit.trace(f, x)
+    assert strata.equal(traced(x + 1), f(x + 1)) and strata.equal(traced(strata.ones(2, 2)), f(strata.ones(2, 2)))
+    assert "traced::sine" in str(traced.graph)
