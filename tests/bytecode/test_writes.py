@@ -156,3 +156,29 @@ def test_what_a_stretch_reads_of_tensors_from_before(capsys):
 
     reasons = same(scenario)
     assert "a tensor with backward hooks" in reasons and "add resizes its out=" in reasons
+
+
+def test_data_of_a_tensor_that_changes_behind_it():
+    """A tensor of a list holds what was in it then, and the list may be handed on."""
+
+    def f(x, items):
+        own = [1.0, 2.0]
+        a = strata.tensor(own)
+        own.append(5.0)
+        b = strata.tensor(own)
+        nested = [[1, 2], own]
+        c = strata.as_tensor(nested[0])
+        nested[0][1] = 7
+        items.append(4.0)
+        d = strata.tensor(items)
+        items[0] = 9.0
+        return x + a.sum() + b.sum() * 10, c, d, own, nested, items
+
+    def scenario(n):
+        for options in ({}, {"dynamic": True}):
+            compiled = n.compile(f, **options)
+            for items in ([1.0], [2.0], [1.0, 2.0]):
+                n.call(compiled, strata.ones(2), items)
+                n.say(items)
+
+    assert not same(scenario)

@@ -438,6 +438,13 @@ def forbid(tracer: Any, name: str) -> NoReturn:
     raise Forbidden(f"compile: Attempt to trace forbidden callable {name}: call it outside of what is compiled.\n{tracer.line()}")
 
 
+def _as_it_is(data: Any) -> Any:
+    """A copy of nests of numbers."""
+    if type(data) in (list, tuple):
+        return type(data)(map(_as_it_is, data))
+    return data
+
+
 def _factory(function: Any) -> Callable:
     """A tensor of Python data: each call makes it anew, as an input of the graph."""
 
@@ -447,6 +454,7 @@ def _factory(function: Any) -> Callable:
                 return tracer.call_operator(function, args, kwargs)
             raise Break(f"{function.__name__} of values of tensors", "strata.stack keeps them in the graph")
         tracer.check_simple((args, kwargs), function.__name__)
+        args = _as_it_is(args)  # lists may change behind it
         made = tracer.native(_C._unrecorded, function, sizes.concrete(args), sizes.concrete(kwargs))
         if made.requires_grad:
             raise Break("a tensor that requires a gradient is made")
