@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "core/promote.h"
 #include "core/shape/view.h"
+#include "dispatch/seen.h"
 #include "dispatch/tls.h"
 #include "run/bind.h"
 #include "run/copy.h"
@@ -214,10 +215,12 @@ int64_t integer(const Tensor& t) {
   eager::check_has_values("a number of a formula", t);
   return ops::item(t).to_int();
 }
-// Values that shapes do not have: what hangs on them is not told by launches either.
+// Values that shapes do not have: what hangs on them is not told by launches either. A recording has them read all the
+// same, which it refuses: what it recorded would be another formula's for other values.
 static bool without_values(const Tensor& t) {
-  if (t.is_meta()) eager::tell_other();
-  return t.is_meta();
+  if (!t.is_meta() || recording_here()) return false;
+  eager::tell_other();
+  return true;
 }
 
 Scalar element(const Tensor& t) { return without_values(t) ? Scalar(0) : ops::item(t); }
@@ -243,11 +246,10 @@ Scalar last_integer(DType t) {
 
 // Of one bool, whose value an observer may have found though the host runs over shapes; `otherwise` without a value.
 static bool truth_of(Tensor (*one)(const Tensor&), const Tensor& t, bool otherwise) {
-  if (!t.is_meta()) return truth(one(t));
-  eager::LaunchObserver* o = eager::LaunchObserver::current();
-  const std::optional<bool> known = o && o->has_values() ? o->truth(one(t)) : std::nullopt;
-  if (!known) eager::tell_other();
-  return known.value_or(otherwise);
+  eager::LaunchObserver* o = t.is_meta() ? eager::LaunchObserver::current() : nullptr;
+  if (o && o->has_values())
+    if (const std::optional<bool> known = o->truth(one(t))) return *known;
+  return without_values(t) ? otherwise : truth(one(t));
 }
 
 bool any_true(const Tensor& t) {
