@@ -29,11 +29,40 @@ class Slot:
         return float(value if self.at is None else value[self.at])
 
 
+def state_of(optimizer: Any) -> dict[Tensor, dict[str, Any]]:
+    """An optimiser's state as it is, for restore()."""
+    return {p: dict(state) for p, state in optimizer.state.items()}
+
+
+def restore(optimizer: Any, before: dict[Tensor, dict[str, Any]]) -> bool:
+    """Puts the state back as it was. Whether anything was added or replaced."""
+    changed = False
+    for p in list(optimizer.state):
+        state = optimizer.state[p]
+        then = before.get(p, {})
+        if len(state) != len(then) or any(then.get(key) is not value for key, value in state.items()):
+            changed = True
+            state.clear()
+            state.update(then)
+        if p not in before:
+            del optimizer.state[p]
+    return changed
+
+
 class Capture:
     def __init__(self, recording: Any):
         self.recording = recording
-        self.optimizers: list = []
+        self.optimizers: dict[Any, dict] = {}  # with the state that each had before its first step
         self.slots: dict[tuple[int, str], Slot] = {}
+
+    def note_step(self, optimizer: Any) -> None:
+        """An optimiser steps."""
+        if optimizer not in self.optimizers:
+            self.optimizers[optimizer] = state_of(optimizer)
+
+    def restore(self) -> list:
+        """Takes what was made meanwhile out of optimisers' states. Gives the optimisers that had made some."""
+        return [optimizer for optimizer, before in self.optimizers.items() if restore(optimizer, before)]
 
     def slot(self, group: dict[str, Any], name: str) -> Slot:
         found = self.slots.get((id(group), name))

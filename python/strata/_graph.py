@@ -132,14 +132,17 @@ class Graph:
     differentiable where the function was.
     """
 
+    _over_shapes = True  # whether the capture computes nothing
+
     def __init__(self, f: Any, args: tuple, kwargs: dict[str, Any]):
         self._arguments = Arguments(parameter_names(f), args, kwargs)
         tensors = self._arguments.tensors
-        recording = _C._recording_begin(tensors)
+        recording = _C._recording_begin(tensors, self._over_shapes)
         capture = _capture.begin(recording)
         try:
             captured = self._record(f, args, kwargs, tensors, recording, capture)
         finally:
+            capture.restore()
             _capture.end()
             _C._recording_stop(recording)
         held = _held(f, self._arguments.leaves)
@@ -161,7 +164,7 @@ class Graph:
     def _end(self, tensors: list, recording: Any, capture: _capture.Capture) -> list:
         """The graph of what was recorded, with the gradients of what is differentiable. Gives the tensors that it captured."""
         self._nodes, captured = _C._recording_seen(recording)
-        self._check_state(recording, capture)
+        self._check_state(capture)
         known = [*tensors, *captured]
         self._results.bind(known)
         outputs = self._results.tensors
@@ -196,14 +199,13 @@ class Graph:
         self._graph = _C._recording_finish(recording, [*outputs, *grads])
         return captured
 
-    def _check_state(self, recording: Any, capture: _capture.Capture) -> None:
-        for optimizer in capture.optimizers:
-            for state in optimizer.state.values():
-                if any(isinstance(v, strata.Tensor) and _C._recording_made(recording, v) for v in state.values()):
-                    raise RuntimeError(
-                        f"graph: {type(optimizer).__name__} makes its state in what is captured, so that each call would begin anew; "
-                        "call its init_state(), or one step, before"
-                    )
+    @staticmethod
+    def _check_state(capture: _capture.Capture) -> None:
+        for optimizer in capture.restore():
+            raise RuntimeError(
+                f"graph: {type(optimizer).__name__} makes its state in what is captured, so that each call would begin anew; "
+                "call its init_state(), or one step, before"
+            )
 
     @staticmethod
     def _note_gradients(recording: Any, known: list) -> tuple[list[int], list[tuple[int, int | None]], list]:
@@ -409,6 +411,9 @@ class CompiledGraph(_C._Compiled):
 
 def graph(f: Callable, *example_inputs: Any, **example_keywords: Any) -> Graph:
     """Captures f by running it once on the example inputs: the operators that it runs, below autograd.
+
+    They run over shapes: nothing is computed, written or drawn, so that parameters, gradients, an optimiser's state and the
+    generator are afterwards what they were. What f keeps elsewhere, as in a list, are tensors without values.
 
     f: any function of tensors, nested in tuples, lists and dicts, and of constants. Tensors that it finds outside of its
     arguments, as the parameters of a module, are inputs, too: a call uses them as they are then. Python code runs now alone:

@@ -9,6 +9,7 @@
 #include "dispatch/tls.h"
 #include "grad/engine.h"
 #include "grad/variable.h"
+#include "jit/trace/recorder.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/reduce.h"
@@ -183,6 +184,8 @@ PyObject* run(const RunArgs& a) {
     STRATA_CHECK(grads.back().defined(), "element ", i,
                  " of gradients tuple is None, but the corresponding Tensor requires grad");
   }
+  if (const Recording* recording = Recording::here(); recording && a.accumulate && a.inputs == Py_None)
+    recording->check_backward({roots.data(), roots.size()});
   Py_ssize_t wanted = a.inputs == Py_None ? 0 : PyTuple_GET_SIZE(a.inputs);
   for (Py_ssize_t i = 0; i < wanted; ++i) {
     PyObject* o = PyTuple_GET_ITEM(a.inputs, i);

@@ -10,7 +10,7 @@ import time
 import types
 
 import strata
-from strata import _C
+from strata import _C, _capture
 from strata._graph_form import same_constant
 
 from .backends import callable_of, direct, single
@@ -345,14 +345,12 @@ def clear_grad(entered: list, t: Any) -> None:
 
 
 def step_optimizer(entered: list, optimizer: Any, function: Callable, args: tuple, kwargs: dict) -> None:
-    from .training import restore
-
-    before = {p: dict(state) for p, state in optimizer.state.items()}
+    before = _capture.state_of(optimizer)
     try:
         with strata.no_grad():
             function(*args, **kwargs)
     finally:
-        changed = restore(optimizer, before)
+        changed = _capture.restore(optimizer, before)
     if changed:
         raise RuntimeError(f"{type(optimizer).__name__} makes its state at this step")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import strata
-from strata import _C, autograd
+from strata import _C, _capture, autograd
 
 from . import instances, values
 from .reasons import Break, Control
@@ -123,7 +123,7 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
         tracer.grads_written.update((id(p), p) for p in parameters)
     tracer.optimizers.append(optimizer)
     tracer.say_where()
-    before = {p: dict(state) for p, state in optimizer.state.items()}
+    before = _capture.state_of(optimizer)
     tracer.do(instances.step_optimizer, optimizer, function, args, kwargs)
     error = None
     try:
@@ -132,7 +132,7 @@ def call_optimizer(tracer: Any, function: Callable, args: tuple, kwargs: dict) -
             tracer.library.call(function, args, kwargs)
     except Exception as raised:
         error = raised
-    if restore(optimizer, before):
+    if _capture.restore(optimizer, before):
         keys = state_keys(optimizer, parameters)
         raise Break(
             f"{type(optimizer).__name__} makes its state at this step",
@@ -181,21 +181,6 @@ def call_noted(tracer: Any, function: Callable, kwargs: dict) -> Any:
 
 def state_keys(optimizer: Any, parameters: list) -> list:
     return [tuple(optimizer.state.get(p, ())) for p in parameters]
-
-
-def restore(optimizer: Any, before: dict) -> bool:
-    """Puts the state back as it was. Whether anything was added or replaced."""
-    changed = False
-    for p in list(optimizer.state):
-        state = optimizer.state[p]
-        then = before.get(p, {})
-        if len(state) != len(then) or any(then.get(key) is not value for key, value in state.items()):
-            changed = True
-            state.clear()
-            state.update(then)
-        if p not in before:
-            del optimizer.state[p]
-    return changed
 
 
 def watch_optimizers(tracer: Any) -> None:

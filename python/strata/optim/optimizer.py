@@ -286,7 +286,7 @@ class Optimizer:
         """Updates every parameter that has a gradient. closure: computes the loss anew; its result is returned."""
         loss = None
         if (capture := _capture.current()) is not None:
-            capture.optimizers.append(self)
+            capture.note_step(self)
         if closure is not None:
             with strata.enable_grad():
                 loss = closure()

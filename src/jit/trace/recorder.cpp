@@ -325,6 +325,24 @@ bool Recording::has_history() const {
   return false;
 }
 
+void Recording::check_backward(ArrayRef<Edge> roots) const {
+  std::unordered_set<const NodeBase*> outside, seen;
+  for (const Before& b : before_)
+    if (b.grad_fn) outside.insert(b.begins ? gradient_edge(b.tensor).node.get() : b.grad_fn.get());
+  if (outside.empty()) return;
+  std::vector<const Node*> todo;
+  for (const Edge& e : roots) todo.push_back(e.node.get());
+  while (!todo.empty()) {
+    const Node* n = todo.back();
+    todo.pop_back();
+    if (!n || !seen.insert(n).second) continue;
+    STRATA_CHECK(!outside.contains(n),
+                 "backward: it goes on outside of what is captured, through a tensor that operators there have made; "
+                 "detach() what comes from outside, or run backward() outside");
+    for (const Edge& e : n->edges) todo.push_back(e.node.get());
+  }
+}
+
 void Recording::take_back() {
   for (Before& b : before_) {
     TensorImpl* i = b.tensor.impl();

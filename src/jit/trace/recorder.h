@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "dispatch/boxed.h"
+#include "grad/node.h"
 #include "ir/graph.h"
 
 namespace strata {
@@ -41,6 +42,9 @@ class Recording {
   bool rewrote_history() const;
   // Whether one that was there before is the result of an operator that a backward would go through.
   bool has_history() const;
+  // Over shapes, raises Runtime where a backward from these leaves gradients beyond the tensors that were there before:
+  // it would be taken back, and no run of the graph would leave them.
+  void check_backward(ArrayRef<Edge> roots) const;
   // A tensor of ones, laid out like that one or contiguous, as one more input: a gradient that a backward begins with.
   Tensor tangent(const Tensor& like, std::string name);
   // Until unbind(), float arguments of these names are slots: each run of the graph reads what these tensors hold then.
