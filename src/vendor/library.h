@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define STRATA_LIBRARY_MAJOR 1
-#define STRATA_LIBRARY_MINOR 1
+#define STRATA_LIBRARY_MINOR 2
 #define STRATA_LIBRARY_SYMBOL "strata_library_v1"
 
 typedef enum StrataLibraryStatus {
@@ -107,6 +107,9 @@ typedef struct StrataLibrary {
   /* Prepared kernels are kept in one bounded table for all threads, least recently used out first. */
   int (*cache_info)(StrataLibraryCache* out); /* the caller sets out->size */
   int (*cache_resize)(int64_t capacity);      /* 0 empties the table and keeps nothing */
+
+  /* Since 1.2: what the first product does once for all, as writing code, by the calling thread alone. */
+  int (*prepare)(void);
 } StrataLibrary;
 
 /* The one symbol: const StrataLibrary* strata_library_v1(void). Null if the library cannot run on this machine. */

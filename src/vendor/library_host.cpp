@@ -58,6 +58,10 @@ const StrataLibrary* library() {
   return table;
 }
 
+void prepare_library() {
+  if (const StrataLibrary* table = library()) table->prepare();
+}
+
 bool set_library_enabled(bool on) { return enabled.exchange(on); }
 bool library_enabled() { return enabled.load(); }
 std::string library_report() { return found().report; }

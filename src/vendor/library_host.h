@@ -11,6 +11,8 @@ namespace strata::eager {
 // Null when there is none, when it is switched off, or when it does not fit (another OpenMP runtime, another version).
 // Its number of threads is this process's num_threads() by the time it is returned.
 const StrataLibrary* library();
+// Opens it and has it do what its first product would do beside computing, on the calling thread alone.
+void prepare_library();
 // Behind strata.backends.library(enabled). Off: as if no library were there. Returns the previous value.
 bool set_library_enabled(bool enabled);
 bool library_enabled();

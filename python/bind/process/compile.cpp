@@ -4,6 +4,7 @@
 #include "bind/args/args.h"
 #include "bind/process/lock.h"
 #include "bind/tensor/methods.h"
+#include "jit/service/ahead.h"
 #include "run/isa.h"
 
 namespace strata::py {
@@ -102,6 +103,11 @@ PyObject* compile_text(PyObject*, PyObject* args) {
   });
 }
 
+PyObject* finish_ahead(PyObject*, PyObject*) {
+  jit::finish_ahead();
+  Py_RETURN_NONE;
+}
+
 PyObject* choose_logs(PyObject*, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const char* text = PyUnicode_AsUTF8(names);
@@ -133,6 +139,7 @@ PyMethodDef functions[] = {
     {"_cache_stats", stats, METH_NOARGS, "Counts of the compile service and the size of its folder."},
     {"_cache_clear", clear, METH_NOARGS, "Removes the compiled kernels on disk."},
     {"_compiler_report", report, METH_NOARGS, "What compiles kernels, or why nothing does."},
+    {"_finish_ahead", finish_ahead, METH_NOARGS, "Waits until what a capture has begun to open is there."},
     {"_compile_text", compile_text, METH_VARARGS,
      "_compile_text(text, isa)\n\n(program, addresses by name, how, milliseconds, compiler)."},
     {"_compile_texts", compile_texts, METH_VARARGS, "_compile_texts(texts, isa)\n\nThe same of many, in parallel."},
@@ -141,6 +148,9 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void init_compile(PyObject* module) { add_functions(module, functions); }
+void init_compile(PyObject* module) {
+  add_functions(module, functions);
+  Py_AtExit(&jit::finish_ahead);
+}
 
 }  // namespace strata::py

@@ -12,6 +12,7 @@
 #include "ir/call.h"
 #include "ir/rewrite.h"
 #include "ir/verify.h"
+#include "jit/service/ahead.h"
 #include "strata/generated/ops/copy.h"
 
 namespace strata {
@@ -235,6 +236,7 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
     const bool known = values_.contains(t.impl());
     node.results.push_back(known ? graph_.add(ir::type_of(t)) : add(t));
   });
+  if (over_shapes()) jit::note_ahead(graph_, node);
   nodes().push_back(std::move(node));
   let_go();
 }
