@@ -191,6 +191,8 @@ class Results(_Form):
     def __init__(self, returned: Any):
         if isinstance(returned, strata.Tensor):
             leaves, self._bare = [returned], 0
+        elif type(returned) is tuple and all(isinstance(leaf, strata.Tensor) for leaf in returned):
+            leaves, self._bare = list(returned), (0,) * len(returned)
         else:
             leaves, self.spec = _flattened(returned)
         self.tensors, self.places = places_of(leaves)
@@ -209,18 +211,19 @@ class Results(_Form):
     def finish(self) -> None:
         self.inputs = any(p < -1 for p in self.places)
         # Whether it is a tensor (0), a tuple (1) or a list (2) of them, and which, where these are not what is made in order.
-        forms = {tuple: 1, list: 2}
-        single = self._spec is None or self._spec.is_leaf()
-        form = 0 if single else forms.get(self.spec.type)
-        deep = not single and any(not child.is_leaf() for child in self.spec.children_specs)
+        if self._spec is None:
+            form, deep = int(type(self._bare) is tuple), False
+        else:
+            form = 0 if self._spec.is_leaf() else {tuple: 1, list: 2}.get(self._spec.type)
+            deep = any(not child.is_leaf() for child in self._spec.children_specs)
         self.plain = form if self.places and -1 not in self.places and not deep else None
         self.order = None if self.places == list(range(len(self.places))) else tuple(self.places)
 
     def give(self, made: list, known: list) -> Any:
         """The function's result of what the graph made and of its inputs."""
         leaves = [c if p == -1 else made[p] if p >= 0 else known[-2 - p] for p, c in zip(self.places, self.constants, strict=True)]
-        if self._spec is None or self._spec.is_leaf():
-            return leaves[0]
+        if self._spec is None:
+            return tuple(leaves) if type(self._bare) is tuple else leaves[0]
         from strata.utils._pytree import tree_unflatten
 
         return tree_unflatten(leaves, self._spec)

@@ -408,7 +408,8 @@ def function_of(lines: list[str], count: int, constants: dict[str, Any], graph: 
     parameters = ", ".join(f"a{i}" for i in range(count))
     text = f"def stretch({parameters}):\n" + "\n".join("    " + line for line in lines) + "\n"
     namespace = {**constants, "graph": graph}
-    exec(compile(text, f"<compiled {name}>", "exec"), namespace)
+    exec(text, namespace)  # compile() would make the classes of syntax trees, which takes a millisecond
     made = namespace["stretch"]
-    made.__code__ = made.__code__.replace(co_name=_STRETCH)  # by which marks of lines know it (bind/process/source.cpp)
+    # Marks of lines know it by its name (bind/process/source.cpp).
+    made.__code__ = made.__code__.replace(co_filename=f"<compiled {name}>", co_name=_STRETCH)
     return made, text

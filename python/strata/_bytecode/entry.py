@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 import types
 import weakref
+from _thread import RLock  # threading's, without the module's import
 
 import strata
 from strata import _C, _capture
 
 from . import training, values
 from .backends import callable_of, direct, single
-from .callees import PlainWithCallees
 from .config import config
 from .data import Plan
 from .decode import decode, forget, line_of, place, reads_its_frame, unknown
 from .emit import Emitter, Jump, function_of, shared_roots
-from .entries import NATIVE, Entry, Table, capture_lock
+from .entries import NATIVE, Entry, Table, Uncollected, capture_lock
 from .forms import BOUND
 from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
 from .instances import Family, begins, roots
-from .program import Program
 from .reasons import (
     Asked,
     Break,
@@ -47,6 +45,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
 
+    from .callees import PlainWithCallees
+    from .program import Program
+
 MAX_RESTARTS = 200
 MOST_OF_DATA = 4  # entries of one place that differ in what they take values of tensors to be
 _of_code: weakref.WeakKeyDictionary[types.CodeType, weakref.WeakSet] = weakref.WeakKeyDictionary()  # what is compiled of each
@@ -62,12 +63,12 @@ class Compiled:
         self.function, self.code, self.options = function, function.__code__, options
         self.breaks: list[Break] = []
         self.recompiles: list[str] = []
-        self.plain = PlainWithCallees(self)
+        self._plain: PlainWithCallees | None = None
         code = self.code
         count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
         self.start = Table(self, decode(code).instructions[0].offset, (True,) * count, ())
         self.tables: dict[tuple, Table] = {}
-        self.lock = threading.RLock()
+        self.lock = RLock()
         self.simple = not (code.co_flags & 12) and not code.co_kwonlyargcount
         self.refusal = self._refusal()
         self.faces: list[weakref.ref] = []
@@ -84,13 +85,22 @@ class Compiled:
         name = unknown(self.code, HANDLERS)
         return f"the opcode {name} cannot be captured" if name else ""
 
+    @property
+    def plain(self) -> PlainWithCallees:
+        """The machine of what is not captured, made where there is some."""
+        if self._plain is None:
+            from .callees import PlainWithCallees
+
+            self._plain = PlainWithCallees(self)
+        return self._plain
+
     def reset(self) -> None:
         with self.lock:
             self.start.clear()
             self.tables.clear()
             self.breaks.clear()
             self.recompiles.clear()
-            self.plain.callees.clear()
+            self._plain = None
 
     # ---- calls
 
@@ -191,7 +201,7 @@ class Compiled:
         stance = self.options.stance()
         if stance == "force_eager" or (stance == "eager_on_recompile" and table.entries) or _C._torch_function_modes():
             return None  # what a mode of __torch_function__ sees is up to it
-        if _C._dispatch_modes() or strata.get_default_device().type == "meta":
+        if _C._dispatch_modes() or _C._get_default_device().type == "meta":
             return None  # and what one of __torch_dispatch__ sees; shapes alone need no graph
         if stance.endswith("eager_then_compile") and not table.asked:
             table.asked = True
@@ -213,7 +223,7 @@ class Compiled:
                 self.note_recompile(table, args)
             if self.beyond(table, args):
                 return None
-            with capture_lock:
+            with capture_lock, Uncollected():
                 entry = self.capture(table, args)
             if entry is None:
                 return NATIVE
@@ -246,13 +256,13 @@ class Compiled:
     def capture(self, table: Table, args: tuple) -> Entry | None:
         """None where this call runs as it is, and others may not."""
         stop, why = None, None
-        saved = _C.is_grad_enabled(), _C.is_autocast_enabled("cpu"), _C.get_autocast_dtype("cpu"), strata.get_rng_state()
+        saved = _C.is_grad_enabled(), _C.is_autocast_enabled("cpu"), _C.get_autocast_dtype("cpu"), _C.default_generator.get_state()
         dynamic = self.options.dynamic
         symbols, recorded = True, bool(dynamic or (dynamic is None and table.entries))
         plan = self.plan(table)
         for _ in range(MAX_RESTARTS):
             table.seen.begin(symbols)
-            tracer = Tracer(stop, table.seen, Program(str) if recorded and symbols else None, plan, saved[3])
+            tracer = Tracer(stop, table.seen, self.program() if recorded and symbols else None, plan, saved[3])
             tracer.asking = tracer.began_asking = _C._is_torch_function_enabled()
             asking = _C._set_torch_function_state(1)  # what a capture reads of tensors is nobody's to answer
             try:
@@ -300,9 +310,16 @@ class Compiled:
                 _C._set_grad_enabled(saved[0])
                 _C.set_autocast_enabled("cpu", saved[1])
                 _C.set_autocast_dtype("cpu", saved[2])
-                if not strata.equal(strata.get_rng_state(), saved[3]):
-                    strata.set_rng_state(saved[3])
+                if not strata.equal(_C.default_generator.get_state(), saved[3]):
+                    _C.default_generator.set_state(saved[3])
         return self.give_in(tracer, args, why or Break("too many breaks"))
+
+    @staticmethod
+    def program() -> Program:
+        """A new one. Loaded here: the first capture of a function has no symbols as a rule."""
+        from .program import Program
+
+        return Program(str)
 
     def plan(self, table: Table) -> Plan:
         """What is captured of values of tensors. A backend of one's own gets graphs without."""

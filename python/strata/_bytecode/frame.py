@@ -155,13 +155,14 @@ def bind(function: types.FunctionType, args: tuple, kwargs: dict[str, Any], read
     return values
 
 
-_NOTHING = compile("def f(): pass", "", "exec").co_consts[0]
+def _nothing() -> None:
+    pass
 
 
 def misfit(function: types.FunctionType, args: tuple, kwargs: dict[str, Any]) -> TypeError:
     """What Python raises for arguments that do not fit, told by a function of the same parameters that does nothing."""
     code = function.__code__.replace(
-        co_code=_NOTHING.co_code, co_consts=_NOTHING.co_consts, co_exceptiontable=b"", co_cellvars=(), co_freevars=(),
+        co_code=_nothing.__code__.co_code, co_consts=(None,), co_exceptiontable=b"", co_cellvars=(), co_freevars=(),
         co_flags=function.__code__.co_flags & (4 | 8 | 1 | 2), co_stacksize=1,
     )  # fmt: skip
     same = types.FunctionType(code, {}, code.co_name, function.__defaults__)

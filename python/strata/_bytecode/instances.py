@@ -5,7 +5,6 @@ Kernels have their sizes at run time, so nothing is compiled then that was compi
 
 from __future__ import annotations
 
-import struct
 import time
 import types
 
@@ -226,7 +225,7 @@ class Family:
     def replay(self, env: list, args: tuple, number: int = 0, known: set[int] | None = None) -> Any:
         """The graph of a stage for these sizes, None where there is none; sets what is not decided by symbols alone. known: ids of the
         tensors that lie in the environment already."""
-        saved = *modes(), strata.get_rng_state()
+        saved = *modes(), _C.default_generator.get_state()
         steps, entered = self.stages[number], []
         for step in [s for stage in self.stages[:number] for s in stage if s[0] == DO and s[1] in (enter, leave)]:
             step[1](entered, *fill(step[2], env))
@@ -259,8 +258,8 @@ class Family:
             _C._set_grad_enabled(saved[0])
             _C.set_autocast_enabled("cpu", saved[1])
             _C.set_autocast_dtype("cpu", saved[2])
-            if not strata.equal(strata.get_rng_state(), saved[3]):
-                strata.set_rng_state(saved[3])
+            if not strata.equal(_C.default_generator.get_state(), saved[3]):
+                _C.default_generator.set_state(saved[3])
 
     def own_inputs(self, region: Region, env: list) -> list:
         """Without those that earlier stages made."""
@@ -320,6 +319,8 @@ class Family:
 
 def _float_of(bits: int) -> float:
     """A float in a key."""
+    import struct
+
     return struct.unpack("d", struct.pack("q", bits))[0]
 
 

@@ -61,8 +61,7 @@ class Library:
         for kind in classes:
             if kind not in self._kinds:
                 self._kinds.add(kind)
-                for name in self._names:
-                    self._watch_class(kind, name)
+                self._watch_class(kind, self._names)
 
     def same(self) -> bool:
         for d, found in self.dicts:
@@ -76,11 +75,10 @@ class Library:
         names, written = _names_of(code)
         names = (names | {code.co_name}) - written
         holders: list[Any] = []
-        for name in names:
-            if name in variables:
-                holders.append(self._watch(variables, name))
-            elif name != code.co_name:
-                self._watch(variables, name)  # who shadows a builtin is seen, too
+        for name in names - ({code.co_name} - variables.keys()):  # who shadows a builtin is seen, too
+            value = self._watch(variables, name)
+            if value is not _ABSENT:
+                holders.append(value)
         seen: set[int] = set()
         while holders:
             holder = holders.pop()
@@ -88,14 +86,13 @@ class Library:
                 continue
             seen.add(id(holder))
             if isinstance(holder, types.ModuleType):
-                inner = [self._watch(vars(holder), name) for name in names if name in vars(holder)]
+                inner = [self._watch(vars(holder), name) for name in names & vars(holder).keys()]
                 holders += [v for v in inner if isinstance(v, (types.ModuleType, type))]
             elif isinstance(holder, type):
-                for name in names:
-                    self._watch_class(holder, name)
-        for name in names - self._names:
-            for kind in self._kinds:
-                self._watch_class(kind, name)
+                self._watch_class(holder, names)
+        new = names - self._names
+        for kind in self._kinds:
+            self._watch_class(kind, new)
         self._names |= names
 
     def _watch(self, d: dict, name: str) -> Any:
@@ -106,15 +103,21 @@ class Library:
         value = found[name] = d.get(name, _ABSENT)
         return value
 
-    def _watch_class(self, kind: type, name: str) -> None:
-        value = class_lookup(kind, name, _ABSENT)
-        if value is _ABSENT or not kind.__flags__ & _HEAP_TYPE:
+    def _watch_class(self, kind: type, names: set[str]) -> None:
+        """Those of the names that the class has."""
+        if not kind.__flags__ & _HEAP_TYPE:
+            return
+        there: set[str] = set()
+        for base in kind.__mro__:
+            there |= names & base.__dict__.keys()
+        if not there:
             return
         found = self._of_class.get(kind)
         if found is None:
             found = self._of_class[kind] = {}
             self.classes.append((kind, found))
-        found[name] = value
+        for name in there:
+            found[name] = class_lookup(kind, name, _ABSENT)
 
     def __repr__(self) -> str:
         return f"{len(self._codes)} functions of strata, which read {len(self.dicts)} modules and {len(self.classes)} classes"
@@ -127,7 +130,7 @@ def _names_of(code: types.CodeType) -> tuple[set[str], set[str]]:
     """Names that a code and the functions in it use; those of globals that it sets itself, as caches do."""
     names, written = set(code.co_names), set()
     text, extended = code.co_code, 0
-    for at in range(0, len(text), 2):
+    for at in () if _SETS.isdisjoint(text[::2]) else range(0, len(text), 2):
         arg = text[at + 1] | extended
         if text[at] in _SETS:
             written.add(code.co_names[arg])

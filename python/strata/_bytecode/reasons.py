@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import threading
+from _thread import _local
 from collections import Counter, defaultdict
 
 from strata import _C
@@ -101,7 +101,7 @@ class RecompileError(TorchDynamoException):
 
 # What PyTorch counts under the same names: counters["stats"]["unique_graphs"], counters["graph_break"][reason].
 counters: defaultdict[str, Counter[str]] = defaultdict(Counter)
-_of_thread = threading.local()
+_of_thread = _local()
 
 
 def breaks_are_errors(fullgraph: bool) -> bool:

@@ -11,10 +11,12 @@ class Source:
     """kind "arg" (key: number), "const" (key: the object), "item" (base[key]), "attr" (base.key), or "raw dict" or "raw list": an
     item of a container whose class may override how items are read."""
 
-    __slots__ = ("base", "key", "kind")
+    __slots__ = ("_identity", "base", "key", "kind")
 
     def __init__(self, kind: str, base: Source | None, key: Any):
         self.kind, self.base, self.key = kind, base, key
+        mark = key if kind in ("arg", "attr") or type(key) in (str, int) else id(key)
+        self._identity = kind, None if base is None else base._identity, type(key), mark
 
     def item(self, key: Any) -> Source:
         return Source("item", self, key)
@@ -28,8 +30,7 @@ class Source:
 
     def identity(self) -> tuple:
         """Equal where the expressions are."""
-        key = self.key if self.kind in ("arg", "attr") or type(self.key) in (str, int) else id(self.key)
-        return self.kind, self.base.identity() if self.base is not None else None, type(key), key
+        return self._identity
 
     def __repr__(self) -> str:
         """As people read it."""

@@ -2,22 +2,22 @@
 
 `_ops.<name>` is the table's `aten::<name>`, looked up on first use and kept as a plain attribute afterwards: the
 generated function where there is one, which is fastest to call, else the operator object. The
-override protocol (`__torch_function__`) is taken from `strata.overrides`.
+override protocol (`__torch_function__`) is that of `strata.overrides`, which is loaded where somebody overrides.
 """
 
 from __future__ import annotations
 
 import strata
-from strata import _lazy
+from strata import _C, _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-has_torch_function = strata.overrides.has_torch_function
-has_torch_function_unary = strata.overrides.has_torch_function_unary
-has_torch_function_variadic = strata.overrides.has_torch_function_variadic
+has_torch_function = _C._has_torch_function
+has_torch_function_unary = _C._has_torch_function_unary
+has_torch_function_variadic = _C._has_torch_function_variadic
 
 
 def overridden(function: Callable, relevant: tuple, given: dict[str, Any]) -> Any:
@@ -37,7 +37,7 @@ def _operator(name: str) -> Callable:
     if name.startswith("__"):
         raise KeyError(name)
     try:
-        return getattr(strata._C._functions, name, None) or getattr(strata.ops.aten, name)
+        return getattr(_C._functions, name, None) or getattr(strata.ops.aten, name)
     except AttributeError:
         raise NotImplementedError(
             f"strata.nn needs the operator aten::{name}, which this build's operator table does not hold: "
