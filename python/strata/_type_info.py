@@ -11,9 +11,17 @@ _FLOATS = {
     strata.float32: (32, 23, 127, 1e-06),
     strata.float64: (64, 52, 1023, 1e-15),
 }
+# Of 8 bits, which no tensor of this version has, and whose numbers programs name: eps, max, smallest normal, min.
+_EIGHT_BITS = {
+    "float8_e4m3fn": (2.0**-3, 448.0, 2.0**-6, -448.0),
+    "float8_e4m3fnuz": (2.0**-3, 240.0, 2.0**-7, -240.0),
+    "float8_e5m2": (2.0**-2, 57344.0, 2.0**-14, -57344.0),
+    "float8_e5m2fnuz": (2.0**-3, 57344.0, 2.0**-15, -57344.0),
+    "float8_e8m0fnu": (1.0, 2.0**127, 2.0**-127, 2.0**-127),
+}
 
 
-def _name(dtype: strata.dtype) -> str:
+def _name(dtype: object) -> str:
     return str(dtype).rpartition(".")[2]
 
 
@@ -25,6 +33,11 @@ class finfo:
 
     def __init__(self, type: strata.dtype | None = None) -> None:
         dtype = strata.get_default_dtype() if type is None else type
+        if _name(dtype) in _EIGHT_BITS and not isinstance(dtype, str):
+            self.bits, self.resolution, self.dtype = 8, 1.0, _name(dtype)
+            self.eps, self.max, self.smallest_normal, self.min = _EIGHT_BITS[self.dtype]
+            self.tiny = self.smallest_normal
+            return
         if not isinstance(dtype, strata.dtype):
             raise TypeError(f"finfo(): argument 'type' must be strata.dtype, not {dtype.__class__.__name__}")
         part = dtype.to_real()

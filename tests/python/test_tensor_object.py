@@ -275,3 +275,12 @@ def test_grad_modes_hold_inside_generators_only():
     with pytest.raises(StopIteration) as stop:
         next(g)
     assert stop.value.value is False
+
+
+def test_limits_of_dtypes_of_eight_bits():
+    f = strata.finfo(strata.float8_e4m3fn)
+    assert (f.bits, f.max, f.min, f.eps, f.tiny, f.dtype) == (8, 448.0, -448.0, 0.125, 0.015625, "float8_e4m3fn")
+    assert strata.finfo(strata.float8_e5m2).max == 57344.0
+    for wrong in ("float8_e5m2", strata.quint8, strata.int8):
+        with pytest.raises(TypeError):
+            strata.finfo(wrong)
