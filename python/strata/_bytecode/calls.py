@@ -11,7 +11,7 @@ import types
 
 from strata import _C
 
-from . import custom, instances, natives, training, values
+from . import custom, instances, natives, training, values, whole_modules
 from .attributes import is_optimized
 from .data import READS
 from .decode import line_of, place, reads_its_frame
@@ -432,9 +432,9 @@ class Calls:
     def call_module(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         if is_optimized(module):
             return self.call_module(self.original(module), args, kwargs)
-        if id(module) in self.fresh_objects and natives.is_whole(module):
+        if id(module) in self.fresh_objects and whole_modules.is_whole(module):
             return self.call_operator(module, args, kwargs)
-        if self.is_outside(module) and natives.is_whole(module) and not self.touched(module) and self.seen.stays(module, self.known[id(module)]):
+        if self.is_outside(module) and whole_modules.is_whole(module) and not self.touched(module) and self.seen.stays(module, self.known[id(module)]):
             self.guards.add("watch", None, self.watched(module))
             return self.call_operator(module, args, kwargs)
         method = class_lookup(type(module), "__call__")
@@ -453,7 +453,7 @@ class Calls:
         if id(module) not in table:
             source = self.known[id(module)]
             self.guards.add("is", source, module)
-            table[id(module)] = natives.watch_of(module)
+            table[id(module)] = whole_modules.watch_of(module)
             for kind in {type(m) for m in module.modules()}:
                 for name in ("forward", "__call__"):
                     self.guard_class(kind, name, class_lookup(kind, name))

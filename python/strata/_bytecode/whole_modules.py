@@ -1,0 +1,50 @@
+"""Modules of strata's own that a capture calls as they are, and what such a call reads."""
+
+from __future__ import annotations
+
+import sys
+
+from . import values
+from .guards import Watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def is_whole(module: Any) -> bool:
+    """Whether a module and all below are strata's own, without hooks, so that its call reads its tree and nothing else."""
+    everywhere = sys.modules["strata.nn.hooks"].everywhere
+    if everywhere.forward or everywhere.forward_pre or everywhere.backward or everywhere.backward_pre:
+        return False
+    for m in module.modules():
+        kind = type(m)
+        if not kind.__module__.startswith("strata.nn.") or kind.__name__.startswith("Lazy"):
+            return False
+        own = m.__dict__
+        if any(own[name] for name in _HOOKS) or "forward" in own or m._compiled_call_impl is not None or "parametrizations" in m._modules:
+            return False
+        for p in m._parameters.values():
+            if p is not None and p._backward_hooks:
+                return False
+        if any(t is not None and not values.is_plain_tensor(t) for held in (m._parameters, m._buffers) for t in held.values()):
+            return False
+    return True
+
+
+def watch_of(module: Any) -> Watch:
+    """What the call of such a module reads."""
+    watch = Watch()
+    for m in module.modules():
+        own = m.__dict__
+        watch.dict(own)
+        for name in ("_parameters", "_buffers", "_modules", *_HOOKS):
+            watch.dict(own[name])
+        for t in (*m._parameters.values(), *m._buffers.values()):
+            watch.tensor(t)
+    everywhere = sys.modules["strata.nn.hooks"].everywhere
+    for registry in (everywhere.forward, everywhere.forward_pre, everywhere.backward, everywhere.backward_pre):
+        watch.dict(registry)
+    return watch
