@@ -68,3 +68,18 @@ def test_predicates():
     assert pt.arg_tree_leaves(1, [2], k=3) == [1, 2, 3]
     assert pt.tree_is_leaf(1) and not pt.tree_is_leaf([]) and pt.tree_is_leaf([], is_leaf=lambda x: True)
     assert pt.is_namedtuple_instance(Pair(1, 2)) and pt.is_namedtuple_class(Pair) and not pt.is_namedtuple((1,))
+
+
+def test_classes_that_derive_from_dict_register_with_its_functions():
+    from strata.utils import _pytree
+
+    class Output(dict):
+        pass
+
+    _pytree.register_pytree_node(
+        Output, _pytree._dict_flatten, lambda values, keys: Output(_pytree._dict_unflatten(values, keys)), flatten_with_keys_fn=_pytree._dict_flatten_with_keys
+    )
+    tree = [Output(a=1, b=(2, 3))]
+    leaves, spec = _pytree.tree_flatten(tree)
+    assert leaves == [1, 2, 3] and type(_pytree.tree_unflatten(leaves, spec)[0]) is Output
+    assert [_pytree.keystr(path) for path, _ in _pytree.tree_leaves_with_path(tree)] == ["[0]['a']", "[0]['b'][0]", "[0]['b'][1]"]

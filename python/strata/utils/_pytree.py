@@ -42,7 +42,7 @@ __getattr__, __dir__ = _lazy.of(
     globals(),
     {
         "._pytree_keys": (
-            "GetAttrKey MappingKey SequenceKey key_get keystr tree_flatten_with_path tree_leaves_with_path tree_map_with_path "
+            "GetAttrKey MappingKey SequenceKey _dict_flatten _dict_flatten_with_keys _dict_unflatten key_get keystr tree_flatten_with_path tree_leaves_with_path tree_map_with_path "
             "treespec_dumps treespec_loads treespec_pprint"
         ),
     },

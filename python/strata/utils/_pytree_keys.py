@@ -79,6 +79,20 @@ def _keyed(node: Any, tree: Any) -> list[tuple[Any, Any]]:
     )
 
 
+def _dict_flatten(d: dict) -> tuple[list, list]:
+    """(values, keys): what classes that derive from dict register themselves with."""
+    return list(d.values()), list(d)
+
+
+def _dict_flatten_with_keys(d: dict) -> tuple[list[tuple[Any, Any]], list]:
+    """([(key, value)], keys)."""
+    return [(MappingKey(k), v) for k, v in d.items()], list(d)
+
+
+def _dict_unflatten(values: Any, context: list) -> dict:
+    return dict(zip(context, values, strict=True))
+
+
 def _paths(tree: Any, path: tuple, is_leaf: Callable | None, found: list) -> list[tuple[tuple, Any]]:
     node = None if is_leaf is not None and is_leaf(tree) else _pytree._node_of(tree)
     if node is None:
