@@ -421,3 +421,20 @@ def test_copies_that_nobody_could_tell_are_left_out():
     cf = strata.graph(f, x).compile()
     assert all(same(a, b) for a, b in zip(cf(x), f(x), strict=True))
     assert "aten::clone" not in cf.ir("launches") and cf.ir("launches").count(" = copy ") == 1
+
+
+def test_products_between_leave_their_memory_to_the_next():
+    w = strata.randn(256, 256)
+
+    def chain(x):
+        for _ in range(20):
+            x = x @ w
+        return x
+
+    x = strata.randn(256, 256)
+    cf = strata.graph(chain, x).compile()
+    assert same(cf(x), chain(x))
+    strata._C._reset_peak_memory()
+    before = strata._C._memory_stats()["live_bytes"]
+    cf(x)
+    assert strata._C._memory_stats()["peak_bytes"] - before <= 4 * x.nbytes

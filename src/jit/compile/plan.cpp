@@ -152,6 +152,9 @@ void Plan::place() {
   }
   for (const Operand& o : list_.results)
     if (o.block >= 0) result_[size_t(o.block)] = true;
+  ends_.assign(groups_.size(), {});
+  for (size_t b = 0; b < n; ++b)
+    if (made_by_call_[b] && !result_[b] && !list_.elsewhere()) ends_[size_t(last[b])].push_back(int(b));
   std::vector<int> order;
   for (size_t b = 0; b < n; ++b) {
     const Block& block = list_.blocks[b];

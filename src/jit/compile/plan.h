@@ -113,6 +113,7 @@ class Plan {
   // Per block: its place in the arena (-1: none), whether it is a result's and made at each run.
   std::vector<int64_t> place_;
   std::vector<char> result_, made_by_call_;
+  std::vector<std::vector<int>> ends_;  // by group: blocks that a call made and that nobody reads after it
   int64_t arena_ = -1, unshared_ = 0;  // bytes of the arena; -1: nothing lies there
 };
 

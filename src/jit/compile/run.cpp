@@ -234,7 +234,11 @@ std::vector<Tensor> Plan::run(TensorList params) const {
   reserve(0, f);
   const std::unique_ptr<DeviceReplays::Run> kept = replays_ ? replays_->begin() : nullptr;
   f.kept = kept.get();
-  for (const Step& s : steps_) run_step(s, f);
+  for (const Step& s : steps_) {
+    run_step(s, f);
+    // The next call finds its memory in the caches.
+    for (int b : ends_[size_t(s.group)]) f.at[size_t(b)].storage = {};
+  }
   if (kept) kept->give();
   for (int w : written_params_) params[size_t(w)].bump_version("a compiled graph");
   std::vector<Tensor> results;
