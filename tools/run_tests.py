@@ -14,12 +14,15 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import sanitizer
 
 ROOT = Path(__file__).resolve().parent.parent
+WORKERS = min(4, len(os.sched_getaffinity(0)))
 PARTS = {"graph-library": "tests/jit/test_graph_library.py", "graph-reentry": "tests/jit/test_graph_reentry.py"}
 
 
@@ -46,12 +49,18 @@ def nothing_to_build(build: Path) -> tuple[int, int]:
 
 def cpp_tests(build: Path, env: dict[str, str], every: bool) -> tuple[int, int]:
     passed = failed = 0
-    programs = sorted((build / "tests").glob("*_test")) + (
-        sorted((build / "tests").glob("*_check"), key=lambda p: (p.name != "gemm_check", p.name)) if every else [])
-    for program in programs:
+    programs = sorted((build / "tests").glob("*_test"))
+
+    def ran(program: Path) -> tuple[subprocess.CompletedProcess, float]:
         start = time.monotonic()
-        run = subprocess.run([str(program), *arguments(program, build, every, env["STRATA_TEST_SEED"])], cwd=ROOT, env=env, capture_output=True, text=True)
-        seconds = time.monotonic() - start
+        words = [str(program), *arguments(program, build, every, env["STRATA_TEST_SEED"])]
+        return subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True), time.monotonic() - start
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        results = list(zip(programs, pool.map(ran, programs), strict=True))
+    # These take what others of them have left.
+    checks = sorted((build / "tests").glob("*_check"), key=lambda p: (p.name != "gemm_check", p.name)) if every else []
+    for program, (run, seconds) in [*results, *((check, ran(check)) for check in checks)]:
         good = bad = 0
         if m := re.search(r"\[  PASSED  \] (\d+) test", run.stdout):
             good = int(m.group(1))
@@ -71,17 +80,31 @@ def python_tests(args: argparse.Namespace, env: dict[str, str], rest: list[str])
     chosen = any(not r.startswith("-") for r in rest)
     if chosen or not args.all or args.sanitize:
         where = [] if chosen else ["tests/ops"] if args.sanitize else ["tests"]
-        return pytest_run(args, env, [*where, *rest])
+        return pytest_run(args, env, [*where, *rest], 1 if chosen or args.sanitize else WORKERS)
     # All operators' kernels of an OpenCL platform that loads a library for each use up what a process may map (vm.max_map_count).
     parts = (["tests", "--ignore=tests/device"], ["tests/device", "-k", "not opencl"], ["tests/device", "-k", "opencl"])
-    counts = [pytest_run(args, env, [*part, *rest]) for part in parts]
+    counts = [pytest_run(args, env, [*part, *rest], WORKERS) for part in parts]
     return sum(good for good, _ in counts), sum(bad for _, bad in counts)
 
 
-def pytest_run(args: argparse.Namespace, env: dict[str, str], chosen: list[str]) -> tuple[int, int]:
+def pytest_run(args: argparse.Namespace, env: dict[str, str], chosen: list[str], workers: int) -> tuple[int, int]:
+    """By several processes, which share the files of tests among them."""
     # A sanitizer's report must not end in pytest's own capture.
-    capture = ["--capture=sys"] if args.sanitize else []
-    run = subprocess.Popen([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *capture, *chosen], cwd=ROOT, env=env,
+    words = [*(["--capture=sys"] if args.sanitize else []), *chosen]
+    if workers == 1:
+        return pytest_worker(env, words)
+    with tempfile.TemporaryDirectory() as shares, ThreadPoolExecutor(workers) as pool:
+        # Their threads wait asleep: awake they would take the others' cores.
+        env = dict(env, STRATA_TEST_SHARES=shares, KMP_BLOCKTIME="0")
+        counts = list(pool.map(lambda _: pytest_worker(env, ["-p", "tools.pytest_shares", *words]), range(workers)))
+        took = {f.name.replace(",", "/"): float(f.read_text() or 0) for f in Path(shares).iterdir()}
+    longest = sorted(took, key=lambda name: -took[name])[:8]
+    print(f"{sum(took.values()):.0f} s of processors; most: " + ", ".join(f"{name} {took[name]:.0f}" for name in longest), flush=True)
+    return sum(good for good, _ in counts), sum(bad for _, bad in counts)
+
+
+def pytest_worker(env: dict[str, str], words: list[str]) -> tuple[int, int]:
+    run = subprocess.Popen([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words], cwd=ROOT, env=env,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     tail: list[str] = []
     for line in run.stdout:

@@ -37,11 +37,11 @@ def skip_reason(entry, kind: str) -> str | None:
     return table.get(entry.schema.full) or table.get(f"family:{entry.family}")
 
 
-def sampled(cases: list, keep: int) -> list:
-    """All cases, or a part of them chosen by the seed."""
+def sampled(cases: list, keep: int, of: str = "") -> list:
+    """All cases, or a part of them chosen by the seed, of each name another."""
     if os.environ.get("STRATA_TEST_ALL") or len(cases) <= keep:
         return cases
-    chooser = random.Random(int(os.environ.get("STRATA_TEST_SEED", "0")))
+    chooser = random.Random(os.environ.get("STRATA_TEST_SEED", "0") + of)
     return [cases[i] for i in sorted(chooser.sample(range(len(cases)), keep))]
 
 

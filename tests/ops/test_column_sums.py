@@ -16,7 +16,7 @@ def along(f, x):
 
 
 def same(a, b):
-    return a == pytest.approx(b, rel=0, abs=0, nan_ok=True)
+    return a == b or (len(a) == len(b) and all(x == y or (x != x and y != y) for x, y in zip(a, b, strict=True)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
