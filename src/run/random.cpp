@@ -70,8 +70,10 @@ void check_generator(const Generator& generator, Device device) {
 }
 
 Generator or_default(const Generator& generator, const Tensor& like) {
-  if (!generator.defined()) return default_generator(like.device());
-  check_generator(generator, like.device());
+  const Device device = like.device();
+  if (!generator.defined()) return default_generator(device);
+  // In the place of a device the CPU's default generator is the device's own (core/generator_scope.h).
+  if (!device.is_cpu() || !(generator == default_generator())) check_generator(generator, device);
   return generator;
 }
 
