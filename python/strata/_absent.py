@@ -1,5 +1,6 @@
 """Parts of PyTorch that this version has not, as modules: an import of one succeeds, and what is taken from it raises
-NotImplementedError with the reason when it is used. A program that only mentions such a part still runs.
+NotImplementedError with the reason when it is used. A program that only mentions such a part still runs. And files of PyTorch's
+whose names are found elsewhere here.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _MOBILE = "this version has no programs for phones; strata.export.export makes p
 PARTS = {
     "ao": _QUANTISED,
     "quantization": _QUANTISED,
+    **dict.fromkeys(("nn.quantized", "nn.intrinsic", "nn.qat"), _QUANTISED),
+    "utils.data.datapipes": "this version has no data pipes; chain iterators in an IterableDataset",
     "nested": "this version has no nested tensors; pad to one length with strata.nn.utils.rnn.pad_sequence, or loop",
     "package": "this version has no such packages; strata.save keeps models, strata.export programs",
     "monitor": "this version has no counters of its own; strata.profiler records what runs",
@@ -35,6 +38,20 @@ PARTS = {
             "device_mesh distributed_c10d elastic fsdp launch nn optim pipeline pipelining rpc run tensor utils"
         ).split()
     },
+}
+
+
+# PyTorch's file: where its names are.
+PLACES = {
+    "nn.parallel.distributed": "nn.parallel",
+    "nn.parallel.data_parallel": "nn.parallel",
+    "cpu.amp": "amp",
+    "profiler.profiler": "profiler",
+    "autograd.profiler_util": "_profiler_events",
+    "jit.annotations": "_jit_internal",
+    "_functorch.apis": "func",
+    "_functorch.eager_transforms": "func",
+    "_functorch.vmap": "func",
 }
 
 
@@ -61,17 +78,30 @@ class Absent(ModuleType):
         return value
 
 
+class _Elsewhere(ModuleType):
+    """Such a file."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        from strata import _lazy
+
+        return getattr(_lazy.load(f"strata.{PLACES[self.__name__.removeprefix('strata.')]}"), name)
+
+
 class _Finder:
     """Finds them when they are imported."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name.startswith("strata.") and _reason(name[7:]) is not None:
-            return ModuleSpec(name, _Finder, is_package=True)
+        if name.startswith("strata.") and (name[7:] in PLACES or _reason(name[7:]) is not None):
+            return ModuleSpec(name, _Finder, is_package=name[7:] not in PLACES)
         return None
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> ModuleType:
+        if spec.name[7:] in PLACES:
+            return _Elsewhere(spec.name, f"What strata.{PLACES[spec.name[7:]]} has.")
         return Absent(spec.name, f"Not provided: {_reason(spec.name[7:])}.")
 
     @staticmethod

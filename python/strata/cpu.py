@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+__path__: list[str] = []  # PyTorch's files of it are found elsewhere (_absent.py)
 __all__ = ["amp", "current_device", "device_count", "is_available", "set_device", "synchronize"]
 
 

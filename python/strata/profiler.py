@@ -14,6 +14,7 @@ from enum import Enum
 from strata import _C, _device_words
 from strata._profiler_events import USER, EventList, FunctionEvent, FunctionEventAvg
 
+__path__: list[str] = []  # PyTorch's files of it are found elsewhere (_absent.py)
 __all__ = [
     "EventList",
     "FunctionEvent",

@@ -34,3 +34,27 @@ def test_other_modules_are_refused_as_ever():
         importlib.import_module("strata.no_such_part")
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("strata.distributed.no_such_part")
+
+
+def test_files_whose_names_are_elsewhere():
+    import strata.cpu.amp
+    import strata.nn.quantized
+    import strata.profiler.profiler
+    from strata._functorch.eager_transforms import jacrev
+    from strata._functorch.vmap import vmap
+    from strata._jit_internal import BroadcastingList2, boolean_dispatch
+    from strata.autograd.profiler_util import EventList
+    from strata.cpu.amp import autocast
+    from strata.jit.annotations import BroadcastingList3, List
+    from strata.nn.parallel.distributed import DistributedDataParallel
+    from strata.profiler.profiler import profile
+
+    assert jacrev is strata.func.jacrev and vmap is strata.func.vmap and profile is strata.profiler.profile
+    assert DistributedDataParallel is strata.nn.parallel.DistributedDataParallel and autocast is strata.amp.autocast
+    assert EventList is strata.profiler.EventList and BroadcastingList2[int] == BroadcastingList3[int] and List is not None
+    with pytest.raises(ImportError):
+        from strata.profiler.profiler import nothing  # noqa: F401
+    with pytest.raises(NotImplementedError, match="no quantised tensors"):
+        strata.nn.quantized.Linear(2, 2)
+    either = boolean_dispatch("indices", 1, False, lambda x, indices=False: "both", lambda x, indices=False: "one", "here", "pool")
+    assert either(1) == "one" and either(1, True) == either(1, indices=True) == "both" and either.__name__ == "pool"

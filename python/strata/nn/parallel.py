@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+__path__: list[str] = []  # PyTorch's files of it are found elsewhere (_absent.py)
 _WAY_OUT = "run one process per device and average the gradients after backward()"
 
 DistributedDataParallel = missing_class(__name__, "DistributedDataParallel", _WAY_OUT, Module)
