@@ -308,6 +308,16 @@ void check_cache() {
   expect(info.hits == hits + 1, "a repeated shape is a hit");
 }
 
+void check_prepare() {
+  StrataLibraryCache before{}, after{};
+  before.size = after.size = sizeof before;
+  lib->cache_info(&before);
+  expect(lib->prepare() == STRATA_LIBRARY_OK && lib->prepare() == STRATA_LIBRARY_OK, "prepare, and again");
+  lib->cache_info(&after);
+  expect(after.entries == before.entries && after.misses == before.misses, "prepare leaves no plan");
+  check_matmul(0, {1, 20, 20, 20, 0, 0});
+}
+
 void check_threads() {
   std::vector<std::thread> threads;
   std::vector<int> wrong(8, 0);
@@ -354,6 +364,7 @@ int main(int argc, char** argv) {
   }
   lib->set_threads(2);
   check_errors();
+  check_prepare();
   check_cache();
   check_threads();
   check_fork();

@@ -61,7 +61,10 @@ void note_ahead(const ir::Graph& graph, const ir::Node& node) {
   Gate::process().enter();  // the thread leaves
   work().going = true;
   auto run = [] {
-    eager::prepare_library();
+    try {
+      eager::prepare_library();
+    } catch (...) {  // whoever needs it tries again and meets the error
+    }
     {
       std::lock_guard<std::mutex> hold(work().mutex);
       work().going = false;
