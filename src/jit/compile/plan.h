@@ -114,7 +114,7 @@ class Plan {
   std::vector<int64_t> place_;
   std::vector<char> result_, made_by_call_;
   std::vector<std::vector<int>> ends_;  // by group: blocks that a call made and that nobody reads after it
-  int64_t arena_ = -1, unshared_ = 0;  // bytes of the arena; -1: nothing lies there
+  int64_t arena_ = -1, unshared_ = 0;   // bytes of the arena; -1: nothing lies there
 };
 
 }  // namespace strata::jit
