@@ -41,7 +41,7 @@ _C._set_library_enabled(False)
 losses, weights = trained("cpu")
 there, others = trained("null")
 assert losses == there and all(a.equal(b) for a, b in zip(weights, others)), "the null device has other bits"
-print(f"strata {strata.__version__} in {strata.__file__}: losses {losses[0]:.4f} to {losses[-1]:.4f} on the CPU and, bit for bit, on the null device")
+print(f"strata {strata.version.strata} in {strata.__file__}: losses {losses[0]:.4f} to {losses[-1]:.4f} on the CPU and, bit for bit, on the null device")
 """
 
 

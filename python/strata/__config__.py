@@ -10,7 +10,7 @@ __all__ = ["parallel_info", "show"]
 def show() -> str:
     """The version, and the library below products and convolutions."""
     libraries = [strata.backends.library_report(), strata.backends.lapack_report(), strata.backends.fourier_report()]
-    return "\n  - ".join([f"Strata {strata.__version__}", "CPU", *libraries]) + "\n"
+    return "\n  - ".join([f"Strata {strata.version.strata}", "CPU", *libraries]) + "\n"
 
 
 def parallel_info() -> str:

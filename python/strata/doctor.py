@@ -118,7 +118,7 @@ def findings() -> list[Finding]:
     """Everything that is looked for, in the order of the report. Loads the plugins that are found."""
     said, lapack, fourier = strata.backends.library_report(), strata.backends.lapack_report(), strata.backends.fourier_report()
     return [
-        Finding("strata", "ok", f"{strata.__version__} ({Path(_C.__file__).resolve()}), Python {sys.version.split()[0]}"),
+        Finding("strata", "ok", f"{strata.version.strata} ({Path(_C.__file__).resolve()}), Python {sys.version.split()[0]}"),
         _processor(),
         _compiler(),
         _cache(),

@@ -1,10 +1,12 @@
-"""The version of Strata."""
+"""The version of Strata, behind that of the PyTorch whose names it has: programs choose by that what they call."""
 
 from __future__ import annotations
 
 from strata import _lazy
+from strata.torch_version import TorchVersion
 
-__version__ = "0.1.0"
+strata = "0.1.0"
+__version__ = TorchVersion(f"2.13.0+strata.{strata}")
 debug = False
 
 

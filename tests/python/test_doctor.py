@@ -26,7 +26,7 @@ def test_what_is_there(tmp_path):
     done = run(STRATA_PLUGINS=str(NULL), STRATA_CACHE_DIR=str(tmp_path), STRATA_CPU="base")
     assert done.returncode == 0, done.stdout + done.stderr
     (first,) = lines(done, "strata ")
-    assert first.startswith("ok") and strata.__version__ in first and str(BUILD) in first
+    assert first.startswith("ok") and strata.version.strata in first and str(BUILD) in first
     assert "'base'" in lines(done, "processor")[0] and "STRATA_CPU=base" in lines(done, "processor")[0]
     assert str(tmp_path) in lines(done, "cache of kernels")[0]
     assert lines(done, "device null")[0].startswith("ok") and "of STRATA_PLUGINS" in lines(done, "device null")[0]
