@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def _key(version: Any) -> tuple:
