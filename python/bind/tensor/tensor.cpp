@@ -147,7 +147,7 @@ PyObject* set_parameter(PyObject*, PyObject* type) {
 PyObject* swap_tensors(PyObject*, PyObject* args) {
   PyObject *a, *b;
   if (!PyArg_ParseTuple(args, "OO", &a, &b)) return nullptr;
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
     for (PyObject* o : {a, b}) {
       if (!is_tensor(o)) raise(PyExc_TypeError, str_cat("swap_tensors: expected tensors, got ", Py_TYPE(o)->tp_name));
       const int64_t uses = int64_t(tensor_of(o).impl()->use_count());
@@ -162,7 +162,7 @@ PyObject* swap_tensors(PyObject*, PyObject* args) {
     y->tensor.impl()->pyobj_ = b;
     track_tensor(a);
     track_tensor(b);
-    return Py_None;
+    Py_RETURN_NONE;
   });
 }
 

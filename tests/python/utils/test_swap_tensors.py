@@ -1,5 +1,6 @@
 """swap_tensors: each object is what the other was."""
 
+import sys
 import weakref
 
 import pytest
@@ -51,3 +52,11 @@ def test_what_others_hold_is_refused():
     assert reference() is a
     with pytest.raises(TypeError, match="expected t1 to be a tensor"):
         swap_tensors(3, b)
+
+
+def test_none_is_given_not_lent():
+    a, b = strata.ones(2), strata.zeros(3)
+    before = sys.getrefcount(None)
+    for _ in range(1000):
+        swap_tensors(a, b)
+    assert sys.getrefcount(None) > before - 500
