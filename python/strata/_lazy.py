@@ -17,17 +17,25 @@ def listed(homes: dict[str, str]) -> list[str]:
     return [name for names in homes.values() for name in names.split()]
 
 
-def load(name: str) -> ModuleType:
-    """The module of that full name, without importlib, which takes half a millisecond to import. Python looks for no garbage
-    meanwhile: importing makes objects by the thousand, and keeps them."""
-    collects = name not in sys.modules and gc.isenabled()
-    if collects:
+class Uncollected:
+    """Python collects no garbage meanwhile: imports and captures make objects by the thousand, and keep nearly all of them."""
+
+    def __enter__(self) -> None:
+        self.on = gc.isenabled()
         gc.disable()
-    try:
-        __import__(name)  # which waits for another thread that is at it
-    finally:
-        if collects:
+
+    def __exit__(self, *error: object) -> None:
+        if self.on:
             gc.enable()
+
+
+def load(name: str) -> ModuleType:
+    """The module of that full name, without importlib, which takes half a millisecond to import."""
+    if name in sys.modules:
+        __import__(name)  # waits for another thread that is at it
+    else:
+        with Uncollected():
+            __import__(name)
     return sys.modules[name]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from _thread import RLock  # threading's, without the module's import
 
 from .forms import BOUND
@@ -20,18 +19,6 @@ if TYPE_CHECKING:
 
 NATIVE = object()  # where a function runs as it is
 capture_lock = RLock()  # shapes are recorded by one thread at a time, as Python runs
-
-
-class Uncollected:
-    """Python collects no garbage meanwhile: a capture makes objects by the thousand, and keeps nearly all of them."""
-
-    def __enter__(self) -> None:
-        self.on = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *error: object) -> None:
-        if self.on:
-            gc.enable()
 
 
 class Entry:

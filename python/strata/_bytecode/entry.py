@@ -8,6 +8,7 @@ from _thread import RLock  # threading's, without the module's import
 
 import strata
 from strata import _C, _capture
+from strata._lazy import Uncollected
 
 from . import training, values
 from .backends import callable_of, direct, single
@@ -15,7 +16,7 @@ from .config import config
 from .data import Plan
 from .decode import decode, forget, line_of, place, reads_its_frame, unknown
 from .emit import Emitter, Jump, function_of, shared_roots
-from .entries import NATIVE, Entry, Table, Uncollected, capture_lock
+from .entries import NATIVE, Entry, Table, capture_lock
 from .forms import BOUND
 from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
 from .instances import Family, begins, roots
