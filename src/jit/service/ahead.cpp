@@ -20,6 +20,11 @@ namespace {
 std::atomic<bool> begun{false};
 
 struct Work {
+  void set(bool on) {
+    const std::lock_guard<std::mutex> hold(mutex);
+    going = on;
+    ended.notify_all();
+  }
   std::mutex mutex;
   std::condition_variable ended;
   bool going = false;
@@ -59,23 +64,19 @@ void note_ahead(const ir::Graph& graph, const ir::Node& node) {
   if (begun.load(std::memory_order_relaxed) || !may_use_library(*node.op) || !eager::library_enabled()) return;
   if (multiplications(graph, node) <= double(eager::kSmallProduct) || begun.exchange(true)) return;
   Gate::process().enter();  // the thread leaves
-  work().going = true;
+  work().set(true);
   auto run = [] {
     try {
       eager::prepare_library();
     } catch (...) {  // whoever needs it tries again and meets the error
     }
-    {
-      std::lock_guard<std::mutex> hold(work().mutex);
-      work().going = false;
-      work().ended.notify_all();
-    }
+    work().set(false);
     Gate::process().leave();
   };
   try {
     std::thread(run).detach();
   } catch (const std::system_error&) {  // no thread to be had
-    work().going = false;
+    work().set(false);
     Gate::process().leave();
   }
 }
