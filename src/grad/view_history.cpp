@@ -50,7 +50,7 @@ class AsStridedBackward final : public Node {
   Grads apply(Grads&& grads) override {
     if (!grads[0].defined()) return Grads(1);
     if (base_.complex == view_.complex) return {gathered(grads[0], base_, view_)};
-    const Tensor real = gathered(as_parts(ops::contiguous(grads[0])), base_.parts(), view_.parts());
+    const Tensor real = gathered(as_parts(grads[0]), base_.parts(), view_.parts());
     return {base_.complex ? ops::view_as_complex(real) : real};
   }
 

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from .fake_tensor import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
-    FakeTensor,
-    FakeTensorMode,
-    UnsupportedFakeTensorException,
-)
-
-__all__ = [
-    "DataDependentOutputException",
-    "DynamicOutputShapeException",
-    "FakeTensor",
-    "FakeTensorMode",
-    "UnsupportedFakeTensorException",
-]
+from .fake_tensor import DataDependentOutputException as DataDependentOutputException
+from .fake_tensor import DynamicOutputShapeException as DynamicOutputShapeException
+from .fake_tensor import FakeTensor as FakeTensor
+from .fake_tensor import FakeTensorMode as FakeTensorMode
+from .fake_tensor import UnsupportedFakeTensorException as UnsupportedFakeTensorException
