@@ -79,11 +79,11 @@ def interpolate(
         aligned = () if mode.startswith("nearest") else (bool(align_corners),)
         return _OPERATORS[mode][rank](input, sizes, *aligned, *scales)
     result = resampled(input, sizes, scales, mode, bool(align_corners), antialias)
-    format = channels_last_format(input)
+    format = _channels_last_format(input)
     return result if format is None else result.contiguous(memory_format=format)
 
 
-def channels_last_format(input: Tensor):
+def _channels_last_format(input: Tensor):
     """The memory format of images or volumes whose channels vary fastest; None for others."""
     format = {4: strata.channels_last, 5: strata.channels_last_3d}.get(input.dim())
     return format if format and not input.is_contiguous() and input.is_contiguous(memory_format=format) else None

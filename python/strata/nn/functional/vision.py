@@ -6,7 +6,7 @@ from strata import Tensor
 
 from .. import _ops
 from .._ops import has_torch_function_unary, overridden
-from .resample import channels_last_format
+from .resample import _channels_last_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,5 +55,5 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
     split = input.reshape([batch, groups, channels // groups, *input.shape[2:]])
-    result, format = split.transpose(1, 2).reshape(input.shape), channels_last_format(input)
+    result, format = split.transpose(1, 2).reshape(input.shape), _channels_last_format(input)
     return result if format is None else result.contiguous(memory_format=format)
