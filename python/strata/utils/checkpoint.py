@@ -11,10 +11,11 @@ import sys
 import threading
 import warnings
 import weakref
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 
 import strata
 from strata import _lazy
+from strata.utils._surroundings import Surroundings, get_device_states, set_device_states
 
 __all__ = [
     "CheckpointError",
@@ -69,17 +70,6 @@ def set_checkpoint_debug_enabled(enabled):
         _debug = before
 
 
-def get_device_states(*args):
-    """The numbers of the devices of the arguments and the states of their generators: two empty lists, as the CPU is none."""
-    return [], []
-
-
-def set_device_states(devices, states, *, device_type=None):
-    """Puts back what get_device_states gave."""
-    if devices or states:
-        raise ValueError("set_device_states: expected what get_device_states gave, two empty lists")
-
-
 def noop_context_fn():
     """The default `context_fn`: no context for either run."""
     return nullcontext(), nullcontext()
@@ -90,41 +80,6 @@ def _metadata(t):
 
 
 _CHECKS = {"default": _metadata, "none": None}
-
-
-class _Surroundings:
-    """State outside the arguments that decides what a region computes: random numbers and autocast."""
-
-    def __init__(self, args, with_rng):
-        tensors = [a for a in args if isinstance(a, strata.Tensor)]
-        self.devices = sorted({t.device for t in tensors if t.device.type not in ("cpu", "meta")}, key=str)
-        self.rng = self._rng() if with_rng else None
-        kinds = ["cpu", *sorted({d.type for d in self.devices})]
-        cache = strata.is_autocast_cache_enabled()
-        self.autocast = [(k, strata.get_autocast_dtype(k), strata.is_autocast_enabled(k), cache) for k in kinds]
-
-    def _rng(self):
-        return strata.get_rng_state(), [strata.get_device_module(d.type).get_rng_state(d) for d in self.devices]
-
-    def _set_rng(self, states):
-        strata.set_rng_state(states[0])
-        for d, state in zip(self.devices, states[1], strict=True):
-            strata.get_device_module(d.type).set_rng_state(state, d)
-
-    @contextmanager
-    def restored(self):
-        now = self._rng() if self.rng is not None else None
-        with ExitStack() as stack:
-            for kind, dtype, enabled, cache in self.autocast:
-                if enabled or strata.is_autocast_enabled(kind):
-                    stack.enter_context(strata.autocast(kind, dtype=dtype, enabled=enabled, cache_enabled=cache))
-            if self.rng is not None:
-                self._set_rng(self.rng)
-            try:
-                yield
-            finally:
-                if now is not None:
-                    self._set_rng(now)
 
 
 @contextmanager
@@ -373,7 +328,7 @@ def checkpoint(
         _CHECKS[determinism_check],
         early_stop if _early_stop is None else _early_stop,
         debug if _debug is None else _debug,
-        _Surroundings(args, preserve_rng_state),
+        Surroundings((args, kwargs), preserve_rng_state),
         again,
     )
     with strata.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
@@ -401,7 +356,7 @@ def _make_reentrant():
                     "checkpoint: no input has requires_grad=True, so all gradients will be None", stacklevel=4
                 )
             ctx.function = function
-            ctx.surroundings = _Surroundings(args, preserve_rng_state)
+            ctx.surroundings = Surroundings(args, preserve_rng_state)
             ctx.places = [i for i, a in enumerate(args) if isinstance(a, strata.Tensor)]
             ctx.constants = [None if isinstance(a, strata.Tensor) else a for a in args]
             ctx.save_for_backward(*(args[i] for i in ctx.places))

@@ -11,8 +11,10 @@ from strata.utils.checkpoint import (
     CheckpointError,
     checkpoint,
     checkpoint_sequential,
+    get_device_states,
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
+    set_device_states,
 )
 
 
@@ -285,11 +287,19 @@ def test_sequential(x, segments, reentrant):
         checkpoint_sequential(net, 7, x, use_reentrant=reentrant)
 
 
-def test_states_of_devices_are_none():
-    from strata.utils.checkpoint import get_device_states, set_device_states
+def test_without_devices_there_are_no_states(x):
+    assert get_device_states(x, [x], {"a": 3}) == ([], [])
+    set_device_states([], [])
 
-    devices, states = get_device_states(strata.ones(2))
-    assert devices == states == []
-    set_device_states(devices, states)
-    with pytest.raises(ValueError, match="two empty lists"):
-        set_device_states([0], [])
+
+def test_the_default_device_holds_in_the_second_run(x):
+    seen = []
+
+    def block(a):
+        seen.append(strata.ones(1).device.type)
+        return a.sin() * a
+
+    with strata.device("meta"):
+        y = checkpoint(block, x, use_reentrant=False)
+    y.sum().backward()
+    assert seen == ["meta", "meta"]
