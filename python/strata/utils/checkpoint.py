@@ -1,11 +1,12 @@
 """Activation checkpointing: a region keeps its inputs alone, and backward computes what it needs of the rest again.
 
 Without reentrance (the recommended way) every tensor that the region saves for backward is replaced by a holder; the
-first holder that backward opens runs the region again, and the tensors that it saves this time, in the same order,
-fill the holders. The inputs are kept as saved tensors themselves, so a checkpoint inside another one leaves them to
+first holder that a backward pass opens runs the region again, and the tensors that it saves this time, in the same
+order, stand for the holders until they are used or the pass ends. The inputs are kept as saved tensors themselves, so a checkpoint inside another one leaves them to
 the outer.
 """
 
+import functools
 import os
 import sys
 import threading
@@ -14,7 +15,7 @@ import weakref
 from contextlib import contextmanager, nullcontext
 
 import strata
-from strata import _lazy
+from strata import _C, _lazy
 from strata.utils._surroundings import Surroundings, get_device_states, set_device_states
 
 __all__ = [
@@ -98,13 +99,12 @@ def pack(t):
 
 
 class _Holder:
-    """What the graph keeps in place of a saved tensor; `value` is there between a second run and its use."""
+    """What the graph keeps in place of a saved tensor."""
 
-    __slots__ = ("__weakref__", "frame", "value")
+    __slots__ = ("__weakref__", "frame")
 
     def __init__(self, frame):
         self.frame = frame
-        self.value = None
 
 
 def _keeper_function():
@@ -148,6 +148,9 @@ class _Frame:
         self.facts = []
         self.lines = []
         self.done = False
+        # The backward pass that ran last, and what its second run brought back and no one has taken yet, by holder. It ends
+        # with the pass: what the region reads may have changed by the next one.
+        self.found = None, {}
 
     # First run
 
@@ -164,16 +167,33 @@ class _Frame:
 
     @staticmethod
     def unpack(holder):
-        if holder.value is None:
-            holder.frame.run_again()
-        value, holder.value = holder.value, None
+        value = holder.frame.brought_back(holder)
         if value is None:
             raise CheckpointError("checkpoint: the second run did not bring back a tensor that backward needs")
         return value
 
     # Second run
 
+    def brought_back(self, holder):
+        """The holder's tensor of this backward pass; outside of one, of a run for this tensor alone."""
+        now = _C._current_graph_task_id()
+        if now == -1:
+            return self.run_again().get(holder)
+        backward, found = self.found
+        if backward != now or holder not in found:
+            found = self.run_again()
+            self.found = now, found
+            _C._queue_backward_callback(functools.partial(_Frame.forget, weakref.ref(self), now))
+        return found.pop(holder, None)
+
+    @staticmethod
+    def forget(reference, backward):
+        frame = reference()
+        if frame is not None and frame.found[0] == backward:
+            frame.found = None, {}
+
     def run_again(self):
+        """What the region saves, run once more, by holder."""
         args = list(self.constants)
         for i, t in zip(self.places, self.tensors(), strict=True):
             args[i] = t.detach().requires_grad_(t.requires_grad)
@@ -193,11 +213,13 @@ class _Frame:
         finally:
             _here.pack = before
         run.check()
+        return run.found
 
 
 class _SecondRun:
     def __init__(self, frame):
         self.frame = frame
+        self.found = weakref.WeakKeyDictionary()
         self.count = 0
         self.excess = False
         self.differences = []
@@ -215,7 +237,7 @@ class _SecondRun:
         holder = frame.holders[index]()
         t = t.detach()
         if holder is not None:
-            holder.value = t
+            self.found[holder] = t
             if frame.metadata:
                 fresh = frame.metadata(t)
                 if fresh != frame.facts[index]:
@@ -298,6 +320,7 @@ def checkpoint(
 
     Raises:
         CheckpointError: in backward, if the second run saves other tensors.
+        RuntimeError: the context of the first run suppresses an error of the region.
         ValueError: arguments that use_reentrant=True does not support; an unknown determinism_check.
     """
     if use_reentrant is None:
@@ -333,7 +356,11 @@ def checkpoint(
     )
     with strata.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
         result = function(*args, **kwargs)
-    frame.done = True
+        frame.done = True
+    if not frame.done:
+        raise RuntimeError(
+            "checkpoint: the context of context_fn for the first run suppressed an error of the region, which has no result"
+        )
     return result
 
 

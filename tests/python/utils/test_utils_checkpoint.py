@@ -4,6 +4,7 @@ import contextlib
 import gc
 import weakref
 
+import numpy
 import pytest
 import strata
 from strata.autograd.graph import saved_tensors_hooks
@@ -290,6 +291,69 @@ def test_sequential(x, segments, reentrant):
 def test_without_devices_there_are_no_states(x):
     assert get_device_states(x, [x], {"a": 3}) == ([], [])
     set_device_states([], [])
+
+
+def test_each_backward_runs_the_region_as_it_is_then(x):
+    runs, scale = [], strata.ones(4)
+
+    def block(a):
+        runs.append(0)
+        return (a * scale).sin(), (a * scale).exp()
+
+    y, z = checkpoint(block, x, use_reentrant=False, early_stop=False)
+    (first,) = strata.autograd.grad(y.sum(), x, retain_graph=True)
+    with strata.no_grad():
+        scale.mul_(2)
+    (second,) = strata.autograd.grad(z.sum(), x, retain_graph=True)
+    assert len(runs) == 3
+    assert strata.equal(first, x.cos().detach()) and strata.equal(second, (2 * (2 * x).exp()).detach())
+
+
+def test_part_of_a_backward_leaves_nothing_behind(x):
+    alive = []
+
+    def block(a):
+        values = numpy.full(4, 3, "float32")
+        alive[:] = [weakref.ref(values)]
+        return a.sin(), a * strata.from_numpy(values)
+
+    y, z = checkpoint(block, x, use_reentrant=False)
+    (first,) = strata.autograd.grad(y.sum(), x, retain_graph=True)
+    gc.collect()
+    assert alive[0]() is None
+    z.sum().backward()
+    assert strata.equal(first, x.cos().detach()) and strata.equal(x.grad, strata.full((3, 4), 3.0))
+
+
+def test_an_error_in_backward_leaves_the_region_usable(x):
+    runs = []
+
+    def block(a):
+        runs.append(0)
+        if len(runs) == 2:
+            raise KeyError("the second run")
+        return a.sin().exp()
+
+    y = checkpoint(block, x, use_reentrant=False)
+    with pytest.raises(KeyError):
+        y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    assert strata.equal(x.grad, strata.autograd.grad(x.sin().exp().sum(), x)[0])
+
+
+def test_saved_tensors_may_be_read_outside_of_a_backward(x):
+    block = Counter(lambda a: a.exp().sin())
+    y = checkpoint(block, x, use_reentrant=False)
+    assert strata.equal(y.grad_fn._saved_self, x.exp()) and strata.equal(y.grad_fn._saved_self, x.exp())
+    assert block.calls == 3
+
+
+def test_a_context_may_not_hide_the_regions_error(x):
+    def block(a):
+        raise KeyError("hidden")
+
+    with pytest.raises(RuntimeError, match="suppressed an error"):
+        checkpoint(block, x, use_reentrant=False, context_fn=lambda: (contextlib.suppress(KeyError), contextlib.nullcontext()))
 
 
 def test_the_default_device_holds_in_the_second_run(x):
