@@ -1,5 +1,7 @@
 """What is missing says so, with the way out; and importing loads only what is used."""
 
+import importlib
+import inspect
 import subprocess
 import sys
 
@@ -32,6 +34,14 @@ def test_names_are_listed():
             assert callable(getattr(strata.nn.functional, name))
         except NotImplementedError as error:  # an operator that the table does not hold yet says so
             assert "needs the operator aten::" in str(error)
+
+
+def test_what_is_not_listed_is_private():
+    functional = strata.nn.functional
+    for file, names in functional._FAMILIES.items():
+        module = importlib.import_module(f"strata.nn.functional.{file}")
+        own = [f for f in vars(module).values() if inspect.isfunction(f) and f.__code__.co_filename == module.__file__]
+        assert {f.__name__ for f in own if f.__name__[0] != "_"} <= set(names.split()), file
 
 
 def test_import_is_lazy():

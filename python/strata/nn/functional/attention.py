@@ -50,7 +50,7 @@ def _is_batched(
     return rank == 3
 
 
-def additive_mask(
+def _additive_mask(
     mask: Tensor | None, name: str, dtype: strata.dtype, other: Tensor | None = None, other_name: str = ""
 ) -> Tensor | None:
     """`mask` as numbers to add to scores: a bool mask becomes -inf where True. Warns where `other` differs in dtype."""
@@ -160,7 +160,7 @@ def multi_head_attention_forward(
     head_size = size // num_heads
     rows = batch * num_heads
 
-    key_padding_mask = additive_mask(key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask")
+    key_padding_mask = _additive_mask(key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask")
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
@@ -169,7 +169,7 @@ def multi_head_attention_forward(
     if is_causal and key_padding_mask is None and not need_weights:
         attn_mask = None  # the attention operator makes the causal mask itself
     else:
-        attn_mask = additive_mask(attn_mask, "attn_mask", query.dtype)
+        attn_mask = _additive_mask(attn_mask, "attn_mask", query.dtype)
         is_causal = False
     _require(size == embed_dim_to_check, f"was expecting embedding dimension of {embed_dim_to_check}, but got {size}")
     _require(head_size * num_heads == size, f"embed_dim {size} not divisible by num_heads {num_heads}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def reduced(loss: Tensor, reduction: str) -> Tensor:
+def _reduced(loss: Tensor, reduction: str) -> Tensor:
     """`loss` reduced as asked."""
     _Reduction.get_enum(reduction)
     if reduction == "none":
@@ -49,7 +49,7 @@ def _weighted(loss: Tensor, input: Tensor, weight: Tensor, reduction: str, by_we
     loss = loss * weight
     if reduction == "mean" and by_weight:
         return loss.sum() / weight.sum()
-    return reduced(loss, reduction)
+    return _reduced(loss, reduction)
 
 
 def mse_loss(
@@ -299,7 +299,7 @@ def gaussian_nll_loss(
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return reduced(loss, reduction)
+    return _reduced(loss, reduction)
 
 
 def soft_margin_loss(
@@ -329,7 +329,7 @@ def multilabel_soft_margin_loss(
     loss = -(target * _ops.log_sigmoid(input) + (1 - target) * _ops.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return reduced(loss.mean(-1), _Reduction.resolve(size_average, reduce, reduction))
+    return _reduced(loss.mean(-1), _Reduction.resolve(size_average, reduce, reduction))
 
 
 def linear_cross_entropy(

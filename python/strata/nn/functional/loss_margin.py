@@ -9,7 +9,7 @@ from .. import _ops
 from .. import _reduction as _Reduction
 from .._ops import has_torch_function_variadic, overridden
 from .distance import pairwise_distance
-from .loss import reduced
+from .loss import _reduced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def triplet_margin_with_distance_loss(
     to_negative = distance(anchor, negative)
     if swap:
         to_negative = strata.minimum(to_negative, distance(positive, negative))
-    return reduced((margin + to_positive - to_negative).clamp_min(0), reduction)
+    return _reduced((margin + to_positive - to_negative).clamp_min(0), reduction)
 
 
 def _check_margin(margin: float) -> None:

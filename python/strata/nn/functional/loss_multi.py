@@ -7,7 +7,7 @@ from strata import Tensor
 
 from .. import _reduction as _Reduction
 from .._ops import has_torch_function_variadic, overridden
-from .loss import reduced
+from .loss import _reduced
 
 
 def _rows(name: str, input: Tensor, reduction: str) -> Tensor:
@@ -21,7 +21,7 @@ def _rows(name: str, input: Tensor, reduction: str) -> Tensor:
 
 
 def _unrowed(loss: Tensor, scalar: bool, reduction: str) -> Tensor:
-    return loss.reshape(()) if scalar and reduction == "none" else reduced(loss, reduction)
+    return loss.reshape(()) if scalar and reduction == "none" else _reduced(loss, reduction)
 
 
 def multi_margin_loss(

@@ -7,7 +7,7 @@ from strata import Tensor
 
 from .. import functional as F
 from .. import init
-from ..functional.attention import additive_mask
+from ..functional.attention import _additive_mask
 from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
@@ -142,8 +142,8 @@ class MultiheadAttention(Module):
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Tensor | None, int | None]:
         """Both masks as one to add to the scores, and which it is: 0 attn_mask, 1 key_padding_mask, 2 both."""
-        attn_mask = additive_mask(attn_mask, "attn_mask", query.dtype)
-        key_padding_mask = additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
+        attn_mask = _additive_mask(attn_mask, "attn_mask", query.dtype)
+        key_padding_mask = _additive_mask(key_padding_mask, "key_padding_mask", query.dtype)
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         if key_padding_mask is None:

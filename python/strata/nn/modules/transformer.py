@@ -13,7 +13,7 @@ from strata import Tensor
 
 from .. import functional as F
 from .. import init
-from ..functional.attention import additive_mask
+from ..functional.attention import _additive_mask
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
@@ -151,8 +151,8 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         """src and masks to a tensor of src's shape; is_causal is a hint that src_mask is the causal one."""
-        padding = additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask")
-        mask = additive_mask(src_mask, "src_mask", src.dtype)
+        padding = _additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask")
+        mask = _additive_mask(src_mask, "src_mask", src.dtype)
         x = self._residual(
             src,
             self.norm1,
@@ -225,8 +225,8 @@ class TransformerEncoder(Module):
         is_causal: bool | None = None,
     ) -> Tensor:
         """src and masks to a tensor of src's shape; is_causal None: found out from the mask."""
-        padding = additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask")
-        mask = additive_mask(mask, "mask", src.dtype)
+        padding = _additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask")
+        mask = _additive_mask(mask, "mask", src.dtype)
         causal = _is_causal(mask, is_causal, src, self.layers[0].self_attn.batch_first)
         x = src
         for layer in self.layers:
