@@ -42,12 +42,11 @@ uint32_t bits_of(std::string_view names, std::string& wrong) {
 }
 
 std::atomic<uint32_t>& chosen() {
-  static std::atomic<uint32_t> bits = [] {
-    std::string wrong;
-    const uint32_t found = bits_of(env_text("STRATA_LOGS"), wrong);
-    if (!wrong.empty()) warn("STRATA_LOGS: " + wrong);
-    return found;
-  }();
+  static std::string wrong;
+  static std::atomic<uint32_t> bits = bits_of(env_text("STRATA_LOGS"), wrong);
+  static std::atomic<bool> untold = !wrong.empty();
+  // Told once all is made: who hears a warning may wait for a thread that waits here.
+  if (STRATA_UNLIKELY(untold.load(std::memory_order_relaxed)) && untold.exchange(false)) warn("STRATA_LOGS: " + wrong);
   return bits;
 }
 

@@ -12,8 +12,16 @@ namespace {
 
 std::string class_name(PyObject* cls) { return text_of(get_attr(cls, "__name__").get()); }
 
+// strata.autograd.Function. An import may let other threads run: they must not wait for it where they hold the
+// interpreter.
+PyObject* base_function() {
+  static PyObject* base = nullptr;
+  if (!base) base = import_attr("strata.autograd.function", "Function").release();
+  return base;
+}
+
 PyObject* backward_of(PyObject* cls) {
-  static PyObject* base = import_attr("strata.autograd.function", "Function").release();
+  PyObject* const base = base_function();
   Own vjp = get_attr(cls, "vjp"), backward = get_attr(cls, "backward");
   bool own_vjp = vjp.get() != get_attr(base, "vjp").get();
   bool own_backward = backward.get() != get_attr(base, "backward").get();
@@ -82,7 +90,7 @@ Own run_forward(PyObject* cls, PyObject* ctx, PyObject* args) {
   GradModeGuard off(false);
   GradientNote own(GradientNote::Given);
   Own forward = get_attr(cls, "forward");
-  static PyObject* base = import_attr("strata.autograd.function", "Function").release();
+  PyObject* const base = base_function();
   Own setup = get_attr(cls, "setup_context");
   if (setup.get() == get_attr(base, "setup_context").get()) {
     Py_ssize_t n = PyTuple_GET_SIZE(args);

@@ -1,4 +1,5 @@
 // From groups to kernels that run: text, compiled, and the steps that call them.
+#include <atomic>
 #include <map>
 #include <mutex>
 
@@ -66,8 +67,8 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::NotImplemented) throw;
       const std::string why = e.what();
-      static std::once_flag once;
-      std::call_once(once, [&] { warn(str_cat("compile: kernels are not fused, each operator runs its own: ", why)); });
+      static std::atomic<bool> told{false};
+      if (!told.exchange(true)) warn(str_cat("compile: kernels are not fused, each operator runs its own: ", why));
       for (Plan* p : plans) {
         p->without_compiler_ = why;
         for (Group& g : p->groups_) g.fused.reset();

@@ -226,22 +226,19 @@ void* Program::symbol(std::string_view name) const {
 
 namespace {
 
-ProgramRef find(const Request& request, Origin& origin, bool may_compile) {
-  std::string warning;
-  ProgramRef program;
-  {
-    AtWork at_work;
-    program = service().compile(request, origin, warning, may_compile);
-  }
-  if (!warning.empty()) warn(warning);
-  return program;
+ProgramRef find(const Request& request, Origin& origin, std::string& warning, bool may_compile) {
+  AtWork at_work;
+  return service().compile(request, origin, warning, may_compile);
 }
 
 }  // namespace
 
 ProgramRef compile(const Request& request, Origin* origin) {
   Origin unasked;
-  return find(request, origin ? *origin : unasked, true);
+  std::string warning;
+  ProgramRef program = find(request, origin ? *origin : unasked, warning, true);
+  if (!warning.empty()) warn(warning);
+  return program;
 }
 
 std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Origin>* origins) {
@@ -255,10 +252,11 @@ std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Orig
   }
   std::vector<ProgramRef> made(first.size()), all(requests.size());
   std::vector<Origin> how(first.size());
+  std::vector<std::string> warnings(first.size());
   // To load one takes less than to start threads.
   std::vector<size_t> order;
   for (size_t k = 0; k < first.size(); ++k) {
-    if (!threads_started()) made[k] = find(requests[first[k]], how[k], false);
+    if (!threads_started()) made[k] = find(requests[first[k]], how[k], warnings[k], false);
     if (!made[k]) order.push_back(k);
   }
   // Each thread takes the next one, long texts first: what they take differs by much.
@@ -266,8 +264,15 @@ std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Orig
                    [&](size_t a, size_t b) { return requests[first[a]].text.size() > requests[first[b]].text.size(); });
   std::atomic<size_t> next{0};
   parallel_for(0, std::min<int64_t>(int64_t(order.size()), num_threads()), 1, [&](int64_t, int64_t) {
-    for (size_t k; (k = next++) < order.size();) made[order[k]] = compile(requests[first[order[k]]], &how[order[k]]);
+    for (size_t n; (n = next++) < order.size();) {
+      const size_t k = order[n];
+      made[k] = find(requests[first[k]], how[k], warnings[k], true);
+    }
   });
+  // Here, and not in the loop: who hears a warning may need a lock that this thread holds while it waits for the
+  // others.
+  for (const std::string& w : warnings)
+    if (!w.empty()) warn(w);
   if (origins) origins->resize(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     all[i] = made[which[i]];

@@ -115,6 +115,20 @@ def test_a_folder_that_cannot_be_written_is_one_warning(tmp_path):
     assert run("print(answer(make(1), 1))", tmp_path / "file", STRATA_CACHE_BYTES="0").stderr == ""
 
 
+def test_a_folder_that_cannot_be_written_while_threads_compile(tmp_path):
+    # Whoever warns needs the interpreter, which the thread holds that waits for the others.
+    code = """
+strata.set_num_threads(4)
+x = strata.ones(300, 300)
+(x + 1).sum()
+f = strata.compile(lambda x: (x.sin().sum(0), x.cos().mean(1), x.exp().amax(0), (x + 1).cumsum(0), x.tanh().softmax(1)))
+print(len(f(x)))
+"""
+    (tmp_path / "file").write_text("")
+    done = run(code, tmp_path / "file")
+    assert done.stdout == "5\n" and done.stderr.count("cannot be written") == 1
+
+
 def test_the_cache_stays_within_its_bound(tmp_path):
     code = "records = [make(n) for n in range(60)]; print(strata.cache.stats())"
     stats = eval(run(code, tmp_path, STRATA_CACHE_BYTES="20000").stdout)
