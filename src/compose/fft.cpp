@@ -56,6 +56,9 @@ int64_t dim_of(const Tensor& x, int64_t dim) {
 
 void check_length(int64_t n) { STRATA_CHECK(n >= 1, "Invalid number of data points (", n, ") specified"); }
 
+// Of a signal of which a half is given, where nothing else is said.
+int64_t whole_length(int64_t half) { return checked_mul(2, half - 1, "fft: length"); }
+
 // The dim cut, or filled with zeros, to n.
 Tensor resized(const Tensor& x, int64_t dim, int64_t n) {
   check_length(n);
@@ -89,7 +92,7 @@ Tensor to_half(const char* name, const Tensor& self, Length n, int64_t dim, Norm
 Tensor from_half(const Tensor& self, Length n, int64_t dim, Norm norm, bool forward) {
   const Tensor x = complex(self);
   dim = dim_of(x, dim);
-  const int64_t length = n.value_or(2 * (x.size(dim) - 1));
+  const int64_t length = n ? *n : whole_length(x.size(dim));
   check_length(length);
   const Tensor half = resized(x, dim, length / 2 + 1);
   return ops::_fft_c2r(forward ? ops::_conjugate(half) : half, {dim}, normalization(norm, forward), length);
@@ -160,7 +163,7 @@ Tensor from_half_all(const char* name, const Tensor& self, OptIntArrayRef s, Opt
   const Dims d = dims_of(x, s, dim);
   check_some(name, d);
   const int64_t last = d.dims.back(), asked = d.sizes.back();
-  const int64_t length = asked == -1 ? 2 * (x.size(last) - 1) : asked;
+  const int64_t length = asked == -1 ? whole_length(x.size(last)) : asked;
   check_length(length);
   const Tensor half = resized(resized_all(x, d, 1), last, length / 2 + 1);
   const int64_t by = normalization(norm, forward);
@@ -215,7 +218,7 @@ Tensor fft_hfftn(const Tensor& self, OptIntArrayRef s, OptIntArrayRef dim, Norm 
 
 Tensor fft_fftfreq(int64_t n, double d, std::optional<DType> dtype, std::optional<Device> device) {
   const DType t = frequency_dtype("fftfreq", n, dtype);
-  const Tensor first = ops::arange(Scalar(int64_t(0)), Scalar((n + 1) / 2), DType::I64, device);
+  const Tensor first = ops::arange(Scalar(int64_t(0)), Scalar(n - n / 2), DType::I64, device);
   const Tensor second = ops::arange(Scalar(-(n / 2)), Scalar(int64_t(0)), DType::I64, device);
   return ops::mul(ops::to(ops::cat({first, second}, 0), t), Scalar(1.0 / (double(n) * d)));
 }

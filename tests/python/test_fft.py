@@ -270,3 +270,17 @@ def test_out_that_cannot_hold_the_result_stays_as_it_was(out, text):
     with pytest.raises((RuntimeError, TypeError), match=text):
         strata.fft.fftn(strata.ones(2, 3), out=given)
     assert getattr(given, "shape", (3, 4)) == (3, 4)
+
+
+def test_lengths_that_no_machine_has():
+    most = 2**63 - 1
+    long = strata.ones(1, dtype=strata.complex64).expand(2**62 + 5)
+    for call in (
+        lambda: strata.fft.fftfreq(most),
+        lambda: strata.fft.rfftfreq(most),
+        lambda: strata.fft.irfft(long),
+        lambda: strata.fft.hfft(long),
+        lambda: strata.fft.irfftn(long),
+    ):
+        with pytest.raises(RuntimeError, match="does not fit|too large"):
+            call()
