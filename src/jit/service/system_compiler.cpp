@@ -97,10 +97,13 @@ int run(const std::vector<std::string>& command, const std::string& errors) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// By the name of the program itself, which its identity ends with: folders on its way may be called anything.
+bool is_gcc(const std::string& identity) { return identity.find("gcc", identity.rfind('/') + 1) != identity.npos; }
+
 class SystemCompiler : public Compiler {
  public:
   explicit SystemCompiler(std::string file)
-      : file_(std::move(file)), identity_(file_identity(file_)), gcc_(identity_.find("gcc") != identity_.npos) {}
+      : file_(std::move(file)), identity_(file_identity(file_)), gcc_(is_gcc(identity_)) {}
 
   std::string identity(lower::Isa isa, bool lines) const override {
     return str_cat("system ", lower::isa_name(isa), ' ', identity_, '\n', flags(isa, lines));
