@@ -48,6 +48,7 @@ void Event::wait(Queue& queue) {
 }
 
 bool Event::done() {
+  if (fails(Fault::Event)) sdk::fail(STRATA_FAILED, "a fault that was asked for");
   std::lock_guard<std::mutex> hold(state_->lock);
   return state_->reached >= state_->asked;
 }

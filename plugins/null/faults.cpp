@@ -15,10 +15,11 @@
 //   "fail_library", "N": the N-th run of one
 //
 //   "fail_graph", "N": the N-th making or launching of a graph
+//
+//   "fail_event", "N M": the N-th asking of an event and the M behind it; "fail_copy", "N": the N-th download
 // It gives 0, or -1 for what it does not know.
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -28,8 +29,8 @@
 namespace null {
 
 namespace {
-std::atomic<int64_t> countdown[5];
-std::atomic<int64_t> more{0}, failing{0};  // allocations behind the N-th
+std::atomic<int64_t> countdown[7];
+std::atomic<int64_t> more[7], failing[7];  // behind the N-th
 std::atomic<int64_t> delay{0}, delay_copy{0}, skipped{0};
 std::mutex lock;
 std::set<std::string> hidden, libraries;
@@ -51,9 +52,10 @@ static int64_t taken(std::atomic<int64_t>& n) {
 }
 
 bool fails(Fault fault) {
-  if (fault == Fault::Allocation && taken(failing) > 0) return true;
-  if (taken(countdown[int(fault)]) != 1) return false;
-  if (fault == Fault::Allocation) failing = more.exchange(0);
+  const int f = int(fault);
+  if (taken(failing[f]) > 0) return true;
+  if (taken(countdown[f]) != 1) return false;
+  failing[f] = more[f].exchange(0);
   return true;
 }
 
@@ -71,34 +73,47 @@ bool accepts(const char* op) {
   return libraries.count(op);
 }
 
+namespace {
+struct Named {
+  const char* name;
+  Fault fault;
+};
+constexpr Named kFaults[] = {{"fail_allocation", Fault::Allocation},
+                             {"fail_kernel", Fault::Kernel},
+                             {"flip_bit", Fault::Bit},
+                             {"fail_library", Fault::Library},
+                             {"fail_graph", Fault::Graph},
+                             {"fail_event", Fault::Event},
+                             {"fail_copy", Fault::Copy}};
+}  // namespace
+
+static bool set(const std::string& what, const char* value) {
+  char* rest = nullptr;
+  const int64_t number = std::strtoll(value, &rest, 10);
+  for (const Named& n : kFaults) {
+    if (what != n.name) continue;
+    failing[int(n.fault)] = 0;
+    more[int(n.fault)] = std::strtoll(rest, nullptr, 10);
+    countdown[int(n.fault)] = number;
+    return true;
+  }
+  if (what == "delay_us")
+    delay = number;
+  else if (what == "delay_copy_us")
+    delay_copy = number;
+  else if (what == "skip_barrier")
+    skipped = number;
+  else if (what == "hide")
+    take_names(hidden, value);
+  else if (what == "library")
+    take_names(libraries, value);
+  else
+    return false;
+  return true;
+}
+
 }  // namespace null
 
 extern "C" __attribute__((visibility("default"))) int32_t strata_null_control(const char* what, const char* value) {
-  char* rest = nullptr;
-  const int64_t number = std::strtoll(value, &rest, 10);
-  if (std::strcmp(what, "fail_allocation") == 0) {
-    null::failing = 0;
-    null::more = std::strtoll(rest, nullptr, 10);
-    null::countdown[int(null::Fault::Allocation)] = number;
-  } else if (std::strcmp(what, "fail_kernel") == 0)
-    null::countdown[int(null::Fault::Kernel)] = number;
-  else if (std::strcmp(what, "flip_bit") == 0)
-    null::countdown[int(null::Fault::Bit)] = number;
-  else if (std::strcmp(what, "delay_us") == 0)
-    null::delay = number;
-  else if (std::strcmp(what, "delay_copy_us") == 0)
-    null::delay_copy = number;
-  else if (std::strcmp(what, "skip_barrier") == 0)
-    null::skipped = number;
-  else if (std::strcmp(what, "fail_library") == 0)
-    null::countdown[int(null::Fault::Library)] = number;
-  else if (std::strcmp(what, "fail_graph") == 0)
-    null::countdown[int(null::Fault::Graph)] = number;
-  else if (std::strcmp(what, "hide") == 0)
-    null::take_names(null::hidden, value);
-  else if (std::strcmp(what, "library") == 0)
-    null::take_names(null::libraries, value);
-  else
-    return -1;
-  return 0;
+  return null::set(what, value) ? 0 : -1;
 }

@@ -20,7 +20,7 @@ int32_t devices();
 void check_device(int32_t device);  // throws where there is none of that number
 
 // ---- faults.cpp: what tests ask for
-enum class Fault { Allocation, Kernel, Bit, Library, Graph };
+enum class Fault { Allocation, Kernel, Bit, Library, Graph, Event, Copy };
 bool fails(Fault fault);    // whether this one shall; counts
 int64_t delay_us();         // of each piece of work of a queue
 int64_t delay_copy_us();    // of each copy

@@ -103,6 +103,7 @@ void Queue::upload(Memory to, uint64_t offset, const void* from, uint64_t bytes)
 
 void Queue::download(void* to, Memory from, uint64_t offset, uint64_t bytes) {
   check_place(from, offset, bytes);
+  if (fails(Fault::Copy)) sdk::fail(STRATA_FAILED, "a copy failed: a fault that was asked for");
   add([=] {
     std::memcpy(to, address(from) + offset, bytes);
     return std::string();

@@ -15,8 +15,12 @@ struct Current {
   int stream;
 };
 thread_local std::unique_ptr<std::vector<Current>> current;  // a pointer: room for thread-local data is short
+thread_local int8_t current_devices[kMaxDeviceTypes];
 std::atomic<void (*)(Device, int, int)> wait_of_devices{nullptr};
 }  // namespace
+
+int current_device(int type) { return current_devices[type]; }
+void set_current_device(Device device) { current_devices[device.type] = device.index; }
 
 int current_stream(Device device) {
   STRATA_INTERNAL(device.index >= 0, "a device without a number: ", device);

@@ -1,11 +1,21 @@
-// Queues of a device's work, by number: 0 is there from the start, others are a program's. Each thread has a current
-// one of each device, where its operators run.
+// What is current in a thread: a device of each type, and a queue of each device, where its operators run. Queues of a
+// device's work have numbers: 0 is there from the start, others are a program's.
 #pragma once
 #include "core/device.h"
 
 namespace strata {
 
 constexpr int kMaxStreams = 33;  // of a device
+
+// The number of this thread's current device of a type; 0 at first. `device` of the other one has a number that there
+// is.
+int current_device(int type);
+void set_current_device(Device device);
+// With a number, where devices of its type have some.
+inline Device numbered(Device d) {
+  if (d.type > 1 && d.index < 0) d.index = int8_t(current_device(d.type));
+  return d;
+}
 
 // `device` has a number.
 int current_stream(Device device);

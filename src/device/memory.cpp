@@ -74,21 +74,27 @@ void Memory::free(void* data) {
     busy_.push_back(std::move(busy));
 }
 
-// Blocks that no other queue uses any more are their own queue's again.
+// Blocks that no other queue uses any more are their own queue's again. An event that fails says nothing: its block
+// stays busy, and the others are looked at first.
 void Memory::settle() {
-  std::erase_if(busy_, [&](Busy& b) {
-    for (const auto& event : b.until)
-      if (!event->query()) return false;
+  for (size_t i = 0; i < busy_.size();) {
+    Busy& b = busy_[i];
+    if (!all_over(b.until)) {
+      ++i;
+      continue;
+    }
     cached_[{b.queue, b.size}].push_back(b.data);
-    return true;
-  });
+    if (&b != &busy_.back()) b = std::move(busy_.back());
+    busy_.pop_back();
+  }
 }
 
 // Gives all that is cached back to the device. Nothing may use it then; what fails meanwhile is told later.
 void Memory::flush() {
   if (cached_.empty() && busy_.empty()) return;
   unit_.drain();
-  settle();
+  for (const Busy& b : busy_) cached_[{b.queue, b.size}].push_back(b.data);
+  busy_.clear();
   for (auto& [key, blocks] : cached_) {
     while (!blocks.empty()) {
       void* const data = blocks.back();

@@ -4,8 +4,6 @@
 
 namespace strata::device {
 
-static bool is_over(const std::unique_ptr<Event>& event) { return event->query(); }
-
 void* Pinned::allocate(size_t bytes) {
   const size_t size = std::bit_ceil(std::max<size_t>(bytes, 512));
   std::lock_guard<std::mutex> hold(lock_);
@@ -15,7 +13,13 @@ void* Pinned::allocate(size_t bytes) {
     data = at->second;
     cached_.erase(at);
   } else {
-    check(plugin_, plugin_.table->host_allocate(of_.index, size, &data), str_cat("pinned memory of ", bytes, " bytes"));
+    auto take = [&] { return plugin_.table->host_allocate(of_.index, size, &data); };
+    StrataStatus status = take();
+    if (status == STRATA_OUT_OF_MEMORY && !cached_.empty()) {
+      flush();
+      status = take();
+    }
+    check(plugin_, status, str_cat("pinned memory of ", bytes, " bytes"));
   }
   live_[static_cast<char*>(data)] = {size, {}};
   any_ = true;
@@ -34,13 +38,24 @@ bool Pinned::holds(const void* data) {
   return find(data) != live_.end();
 }
 
+void Pinned::release_cached() {
+  std::lock_guard<std::mutex> hold(lock_);
+  settle();
+  flush();
+}
+
 void Pinned::used(const void* data, Queue& queue) {
-  auto event = std::make_unique<Event>(plugin_, of_, false);
-  event->record(queue);
+  std::unique_ptr<Event> event;
+  try {
+    event = std::make_unique<Event>(plugin_, of_, false);
+    event->record(queue);
+  } catch (const std::exception&) {
+    return queue.drain();
+  }
   std::lock_guard<std::mutex> hold(lock_);
   const auto at = find(data);
   if (at == live_.end()) return;
-  std::erase_if(at->second.until, is_over);
+  if (all_over(at->second.until)) at->second.until.clear();
   at->second.until.push_back(std::move(event));
 }
 
@@ -56,13 +71,20 @@ Pinned::Blocks::iterator Pinned::find(const void* data) {
 void Pinned::settle() {
   for (auto at = freed_.begin(); at != freed_.end();) {
     auto& [data, block] = *at;
-    std::erase_if(block.until, is_over);
-    if (!block.until.empty()) {
+    if (!all_over(block.until)) {
       ++at;
       continue;
     }
     cached_.emplace(block.size, const_cast<char*>(data));
     at = freed_.erase(at);
+  }
+}
+
+void Pinned::flush() {
+  while (!cached_.empty()) {
+    void* const data = cached_.begin()->second;
+    cached_.erase(cached_.begin());
+    check(plugin_, plugin_.table->host_release(of_.index, data), "the release of pinned memory");
   }
 }
 

@@ -1,5 +1,6 @@
 // Memory of the host that a device's copies reach by themselves, so that they need not wait. A block that is freed is
-// given again when the copies that use it are over.
+// given again when the copies that use it are over, and back to the system when memory is short or cached memory is
+// released.
 #pragma once
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@ class Pinned final : public Allocator {
   bool offered() const { return plugin_.table->host_allocate; }
   void* allocate(size_t bytes) override;
   void free(void* data, size_t bytes) override;
+  void release_cached();
   Device device() const override { return Device{}; }
 
   bool holds(const void* data);
@@ -31,6 +33,7 @@ class Pinned final : public Allocator {
   using Blocks = std::map<const char*, Block>;
   Blocks::iterator find(const void* data);
   void settle();
+  void flush();
 
   const Plugin& plugin_;
   const Device of_;

@@ -105,17 +105,20 @@ void Queue::given() {
 
 Queue::Refusal Queue::refusal() {
   if (asked_.empty()) return {};
-  const std::vector<Asked> asked = std::exchange(asked_, {});
-  std::vector<int32_t> said(asked.size());
-  const uint64_t bytes = 4 * asked.size();
+  // Until the words are read, and are 0 again, they stay asked for: a copy that fails loses none, nor leaves one to the
+  // next launch.
+  std::vector<int32_t> said(asked_.size());
+  const uint64_t bytes = 4 * asked_.size();
   check(plugin_, plugin_.table->download(queue_, said.data(), words_, 0, bytes), "reading the words of kernels");
-  for (size_t i = 0; i < said.size(); ++i) {
-    if (!said[i]) continue;
+  Refusal found;
+  if (const auto at = std::find_if(said.begin(), said.end(), [](int32_t word) { return word != 0; });
+      at != said.end()) {
+    found = {*at, asked_[size_t(at - said.begin())]};
     const std::vector<int32_t> zeros(said.size());
     check(plugin_, plugin_.table->upload(queue_, words_, 0, zeros.data(), bytes), "an upload");
-    return {said[i], asked[i]};
   }
-  return {};
+  asked_.clear();
+  return found;
 }
 
 void Queue::raise(const Refusal& r) {
@@ -263,6 +266,14 @@ bool Event::query() const {
   int32_t done = 1;
   if (event_ && recorded_) check(plugin_, plugin_.table->event_query(event_, &done), "asking an event");
   return done != 0;
+}
+
+bool all_over(const std::vector<std::unique_ptr<Event>>& events) noexcept {
+  try {
+    return std::all_of(events.begin(), events.end(), [](const auto& e) { return e->query(); });
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 void Event::synchronize() const {

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -137,5 +138,8 @@ class Event {
   bool recorded_ = false;
   double host_ms_ = 0;
 };
+
+// Whether all are; not where one fails when it is asked, as nobody knows then.
+bool all_over(const std::vector<std::unique_ptr<Event>>& events) noexcept;
 
 }  // namespace strata::device

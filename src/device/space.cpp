@@ -68,13 +68,12 @@ const Form* form_of(const char* kernel, DType dtype, int rank, bool inner, bool 
   std::string key =
       str_cat(kernel, "/", traits(dtype).name, "/", rank, inner ? "/inner" : "", chained ? "/chained" : "");
   std::lock_guard<std::mutex> hold(lock);
-  const auto [at, fresh] = known.try_emplace(key);
-  if (!fresh) return at->second.get();
-  const lower::KernelDesc* desc = described(kernel, dtype);
-  if (!desc) return nullptr;
-  for (const lower::SpaceForm& f : lower::space_forms(*desc, dtype))
-    if (f.rank == rank && f.inner == inner && f.chained == chained) at->second = make_form(*desc, dtype, f, key);
-  return at->second.get();
+  if (const auto at = known.find(key); at != known.end()) return at->second.get();
+  std::unique_ptr<const Form> made;
+  if (const lower::KernelDesc* desc = described(kernel, dtype))
+    for (const lower::SpaceForm& f : lower::space_forms(*desc, dtype))
+      if (f.rank == rank && f.inner == inner && f.chained == chained) made = make_form(*desc, dtype, f, key);
+  return known.emplace(std::move(key), std::move(made)).first->second.get();
 }
 
 class DeviceLaunch final : public eager::SpaceLaunch {

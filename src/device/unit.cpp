@@ -1,9 +1,21 @@
 #include "device/unit.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <exception>
 
 namespace strata::device {
+
+namespace {
+// In a child of a process whose devices were at work: their threads and their memory are the parent's.
+std::atomic<bool> forked{false};
+
+void check_process(Device device) {
+  STRATA_CHECK(!forked, "Cannot re-initialize ", device_type_name(device.type),
+               " in forked subprocess. To use it with ", "multiprocessing, you must use the 'spawn' start method");
+}
+}  // namespace
 
 Unit::Unit(const Plugin& plugin, int index)
     : plugin_(plugin),
@@ -12,6 +24,7 @@ Unit::Unit(const Plugin& plugin, int index)
       pinned_(plugin, device_),
       kernels_(plugin, index) {
   queue(0);
+  [[maybe_unused]] static const int watched = pthread_atfork(nullptr, nullptr, [] { forked = true; });
 }
 
 static StrataMemory handle_of(const void* handle) { return static_cast<StrataMemory>(const_cast<void*>(handle)); }
@@ -19,6 +32,7 @@ static StrataMemory handle_of(const void* handle) { return static_cast<StrataMem
 // ---- queues; they live for ever
 
 Queue& Unit::queue(int number) {
+  check_process(device_);
   std::atomic<Queue*>& at = queues_[size_t(number)];
   if (Queue* there = at.load(std::memory_order_acquire)) return *there;
   std::lock_guard<std::mutex> hold(lock_);
@@ -61,6 +75,7 @@ void Unit::drain() noexcept {
 
 void* Unit::allocate(size_t bytes) {
   if (!bytes) return nullptr;
+  check_process(device_);
   try {
     return memory_.allocate(bytes, current_stream(device_));
   } catch (const Error& e) {
@@ -71,7 +86,7 @@ void* Unit::allocate(size_t bytes) {
 }
 
 void Unit::free(void* data, size_t) {
-  if (data) memory_.free(data);
+  if (data && !forked) memory_.free(data);
 }
 
 void Unit::move(void* to, const void* from, size_t bytes) {
@@ -147,7 +162,6 @@ Units& units() {
   static Units* u = new Units;
   return *u;
 }
-thread_local int8_t current[kMaxDeviceTypes];  // small: room for thread-local data is short
 
 void wait_on_device(Device device, int waiting, int waited) {
   Unit& u = unit(device);
@@ -161,20 +175,19 @@ void wait_on_device(Device device, int waiting, int waited) {
 }  // namespace
 
 bool is_pinned(const void* data) {
+  if (forked) return false;
   Units& u = units();
   std::lock_guard<std::mutex> hold(u.lock);
   return std::any_of(u.all.begin(), u.all.end(), [&](const auto& made) { return made.second->pinned().holds(data); });
 }
 
-int current_index(int device_type) { return current[device_type]; }
-void set_current(Device device) { current[device.type] = unit(device).device().index; }
-
 int count(const Plugin& plugin) { return plugin.table->count(); }
 
 Unit& unit(Device device) {
+  check_process(device);
   const Plugin* plugin = plugin_of(device.type);
   STRATA_CHECK(plugin, "device: no plugin offers ", device);
-  const int index = device.index < 0 ? current[device.type] : device.index, n = count(*plugin);
+  const int index = numbered(device).index, n = count(*plugin);
   STRATA_CHECK(n > 0, "device: got ", device, ", and the plugin of ", plugin->table->name,
                " finds no device here; python -m strata.doctor says why");
   STRATA_CHECK(index < n, "device: expected a number below ", n, ", the number of devices of ", plugin->table->name,

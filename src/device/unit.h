@@ -78,9 +78,6 @@ class Unit final : public Allocator {
 Unit& unit(Device device);
 // Whether a device's copies reach that memory of the host by themselves.
 bool is_pinned(const void* data);
-// This thread's current device of a type; 0 at first.
-int current_index(int device_type);
-void set_current(Device device);
 int count(const Plugin& plugin);
 
 }  // namespace strata::device

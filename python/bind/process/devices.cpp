@@ -112,13 +112,12 @@ PyObject* offers(PyObject*, PyObject* args) {
 }
 
 PyObject* current(PyObject*, PyObject* device) {
-  return guarded([&] { return wrap(int64_t(device::current_index(to_Device(device).type))); });
+  return guarded([&] { return wrap(int64_t(current_device(to_Device(device).type))); });
 }
 
 PyObject* set_current(PyObject*, PyObject* device) {
   return guarded([&]() -> PyObject* {
-    unit_of(device);
-    device::set_current(to_Device(device));
+    set_current_device(unit_of(device).device());
     Py_RETURN_NONE;
   });
 }
@@ -155,6 +154,7 @@ PyObject* empty_cache(PyObject*, PyObject* device) {
     {
       const ReleaseLock free(true);
       u.memory().release_cached();
+      u.pinned().release_cached();
     }
     Py_RETURN_NONE;
   });
