@@ -68,6 +68,22 @@ def set_device_index(device: object) -> None:
     _C._device_set_current(_device(device, "set_device_index"))
 
 
+class device_index:
+    """Inside the block the device of that number is this thread's current one; None changes nothing."""
+
+    def __init__(self, device: int | None, /) -> None:
+        self._index = device
+
+    def __enter__(self) -> None:
+        if self._index is not None:
+            self._before = current_device_index()
+            set_device_index(self._index)
+
+    def __exit__(self, *_: object) -> None:
+        if self._index is not None:
+            set_device_index(self._before)
+
+
 def synchronize(device: object = None) -> None:
     """Waits until the device has done all that it was given; raises what went wrong there, by the operator's name and the
     line that called it."""

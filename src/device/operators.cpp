@@ -276,10 +276,17 @@ void run_rescued(Unit& unit, Operator& op, Dispatch d, Stack& stack) {
   Twins twins(unit, Twins::Copies);
   const Stack given = stack;
   Stack copies = twins.of(given);
+  // What the device drew before it failed, the CPU draws again.
+  std::vector<std::pair<Generator, PhiloxState>> generators;
+  auto note = [&](const Generator& g) { generators.emplace_back(g, g.state()); };
+  note(default_generator(unit.device()));
+  for (const IValue& v : given)
+    if (v.is<Generator>() && v.get<Generator>().defined()) note(v.get<Generator>());
   try {
     if (run_there(unit, op, d, stack)) return unit.synchronize();
   } catch (const Error&) {
     stack = given;
+    for (auto& [generator, state] : generators) generator.set_state(state);
   }
   run_on_host(unit, op, stack, twins, std::move(copies));
 }
@@ -290,7 +297,8 @@ bool crosses(const Stack& stack) {
   std::optional<Device> first;
   bool differ = false;
   auto see = [&](Device d) {
-    differ |= first && (first->type != d.type || (first->index >= 0 && d.index >= 0 && first->index != d.index));
+    d = numbered(d);
+    differ |= first && !(*first == d);
     if (!first) first = d;
   };
   see(stack[0].get<Tensor>().device());
@@ -302,6 +310,7 @@ bool crosses(const Stack& stack) {
 }
 
 Tensor on(const Tensor& t, Device device, bool later = false) {
+  device = numbered(device);
   if (t.device().type == device.type && (device.index < 0 || t.device() == device)) return t;
   return moved(t, device, later);
 }
@@ -330,8 +339,9 @@ void call_to_copy(Operator& op, Stack& stack) {
   const Tensor self = stack[0].get<Tensor>();
   const bool same_dtype = stack[1].is_none() || stack[1].get<DType>() == self.dtype();
   const bool same_order = stack[4].is_none() || stack[4].get<MemoryFormat>() == MemoryFormat::Preserve;
-  if (stack[3].get<bool>() && same_dtype && same_order && self.is_non_overlapping_and_dense()) {
-    stack = {IValue(moved(self, to, true))};
+  if ((stack[3].get<bool>() || self.device().type == to.type) && same_dtype && same_order &&
+      self.is_non_overlapping_and_dense()) {
+    stack = {IValue(moved(self, to, stack[3].get<bool>()))};
     return;
   }
   stack[0] = IValue(on(self, Device{}));
@@ -347,6 +357,15 @@ void call_like(Operator& op, Stack& stack) {
   redispatch_boxed(op, dispatch_of_stack(stack), stack);
 }
 
+// Tensors of one device, and of the CPU: which of these an operator takes, it says itself.
+void check_one_device(const Operator& op, Device there, const Stack& stack) {
+  ir::each_tensor(stack, [&](const Tensor& t) {
+    STRATA_CHECK(!t.defined() || t.device().is_cpu() || t.device() == there, op.name,
+                 ": Expected all tensors to be on the same device, but found at least two devices, ", there, " and ",
+                 t.device(), "; move one with .to()");
+  });
+}
+
 void run(Operator& op, Dispatch d, Stack& stack) {
   if (over_shapes(stack)) return on_cpu_code(op, d, stack);
   const ir::BelowAutograd below;
@@ -356,6 +375,7 @@ void run(Operator& op, Dispatch d, Stack& stack) {
   if (placed && !stack.empty() && stack[0].is_tensor() && stack[0].get<Tensor>().device().type > 1 && crosses(stack))
     return call_like(op, stack);
   Unit& there = unit(device_of(stack, d.device));
+  check_one_device(op, there.device(), stack);
   if (rescues()) return run_rescued(there, op, d, stack);
   bool refused = false;
   if (!run_there(there, op, d, stack, &refused)) run_on_host(there, op, stack, refused);

@@ -1,6 +1,7 @@
 // clone, copy_, conversions, resize_ and item.
 #include "run/copy.h"
 #include "core/promote.h"
+#include "core/stream.h"
 #include "run/loop/cast.h"
 #include "run/pointwise.h"
 #include "strata/generated/by_hand/copy.h"
@@ -47,7 +48,8 @@ Tensor resize_as_(const Tensor& self, const Tensor& model, std::optional<MemoryF
 Tensor to_any(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking,
               bool copy, std::optional<MemoryFormat> format) {
   bool same_format = !format || *format == MemoryFormat::Preserve || self.is_contiguous(*format);
-  bool same = (!dtype || *dtype == self.dtype()) && (!device || *device == self.device());
+  bool same = (!dtype || *dtype == self.dtype()) &&
+              (!device || numbered(*device) == self.device() || (device->is_cpu() && self.device().is_cpu()));
   if (same && same_format && !copy) return self;
   return ops::_to_copy(self, dtype, device, non_blocking, format);
 }
