@@ -100,7 +100,10 @@ def test_values_are_not_there(mode):
     for read in (lambda: x.sum().item(), lambda: bool(x.sum() > 0), lambda: x.tolist(), lambda: float(x.sum()), lambda: int(x.sum())):
         with pytest.raises(DataDependentOutputException, match="a FakeTensor has no values"):
             read()
-    for size in (lambda: strata.nonzero(x), lambda: x[x > 0], lambda: x.masked_select(x > 0)):
+    for read in (lambda: strata.equal(x, x), lambda: strata.allclose(x, x), lambda: strata.empty(x.sum().long())):
+        with pytest.raises(DataDependentOutputException, match="a FakeTensor has no values"):
+            read()
+    for size in (lambda: strata.nonzero(x), lambda: x[x > 0], lambda: x.masked_select(x > 0), lambda: strata.unique(x)):
         with pytest.raises(DynamicOutputShapeException, match="depends on values"):
             size()
     with pytest.raises(RuntimeError, match="numpy"):

@@ -7,7 +7,7 @@ so that programs for any device can be run over shapes: how large is a model, wh
 from __future__ import annotations
 
 import strata
-from strata import _C, Tensor
+from strata import _C, Tensor, ops
 from strata._patching import Patches
 from strata.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 from strata.utils._pytree import tree_leaves, tree_map_only
@@ -122,6 +122,11 @@ def _indexed(device: Any) -> Any:
     return device if device.type in ("cpu", "meta") or device.index is not None else strata.device(device.type, 0)
 
 
+# Operators whose second argument may be on any device.
+_SECOND_ANYWHERE = frozenset(
+    f"aten::{name}" for name in "copy_ copy slice_scatter diagonal_scatter index index_put index_put_ _unsafe_index_put resize_as_".split()
+)
+
 # Functions that make tensors of Python's data, and no operators: the tensor that they make is turned into a fake one.
 _MAKERS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "scalar_tensor")
 
@@ -189,13 +194,13 @@ class FakeTensorMode(TorchDispatchMode):
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         self._check(func, tensors, args, kwargs)
         device = kwargs.get("device")
-        where = _indexed(strata.device(device)) if device is not None else self._device(func, tensors)
+        where = _indexed(strata.device(device)) if device is not None else self._device(func, tensors, args)
         given, named = tree_map_only(Tensor, self._elem_of, (args, kwargs))
         if device is not None or not tensors:
             named = {**named, "device": "meta"} if self._takes_device(func) else named
         try:
             found = func(*given, **named)
-        except (RuntimeError, NotImplementedError) as error:
+        except RuntimeError as error:
             raise self._meant(func, error) from None
         made = tree_map_only(Tensor, lambda t: FakeTensor(self, t, where), found)
         self._check_written(func, args, given)
@@ -224,11 +229,15 @@ class FakeTensorMode(TorchDispatchMode):
             raise RuntimeError(f"FakeTensorMode: a tensor with memory would be written by one without: {shown}")
 
     @staticmethod
-    def _device(func: Any, tensors: list[Tensor]) -> Any:
-        """Where the result is: with the arguments, of which those without dims may be on the CPU."""
+    def _device(func: Any, tensors: list[Tensor], args: tuple) -> Any:
+        """Where the result is: with the arguments, of which those without dims, and a few operators' second one, may be elsewhere."""
+        second = args[1:2] if func.name().partition(".")[0] in _SECOND_ANYWHERE else ()
+        free = {id(t) for t in tree_leaves(second) if t is not args[0]}
         found = None
         for t in tensors:
             device = _indexed(t.device)
+            if id(t) in free:
+                continue
             if found is None or (found[1] and found[0].type == "cpu"):
                 found = device, t.dim() == 0
             elif device != found[0] and not (t.dim() == 0 and device.type == "cpu"):
@@ -245,10 +254,10 @@ class FakeTensorMode(TorchDispatchMode):
     @staticmethod
     def _meant(func: Any, error: Exception) -> Exception:
         """An error of the shape-only run, by what PyTorch raises."""
-        text = str(error)
-        if "depends on values" in text or "data-dependent" in text:
+        known = ops.info(func.name())
+        if known.size.startswith("data") and isinstance(error, NotImplementedError):
             return DynamicOutputShapeException(func)
-        return error
+        return DataDependentOutputException(func) if known.reads == "value" else error
 
 
 class _aside:
