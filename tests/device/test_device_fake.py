@@ -20,12 +20,14 @@ ALLOWED = {
     "an index of the device": (lambda c, g, i: c[i.to(g.device)], "cpu"),
     "a write": (lambda c, g, i: g.index_put_((i,), g[:2]), THERE),
     "a part": (lambda c, g, i: g.slice_scatter(c[:2], 0, 0, 2), THERE),
+    "sizes": (lambda c, g, i: g.resize_as_(c.new_empty(5)), THERE),
     "a number": (lambda c, g, i: g + c.sum(), THERE),
     "itself": (lambda c, g, i: g.copy_(g), THERE),
 }
 REFUSED = {
     "sum": lambda c, g, i: c + g,
     "in place": lambda c, g, i: g.add_(c),
+    "a number in place": lambda c, g, i: c.sum().add_(g.sum()),
     "out": lambda c, g, i: strata.add(c, c, out=g),
     "values": lambda c, g, i: g.index_put_((i,), c[:2]),
     "index_select": lambda c, g, i: g.index_select(0, i),
@@ -49,3 +51,10 @@ def test_operators_of_two_devices(name):
 def test_others_are_refused(name):
     with FakeTensorMode(), pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
         REFUSED[name](*operands())
+
+
+def test_what_is_made_there():
+    with FakeTensorMode() as mode:
+        x = strata.ones(4, 3, device=DEVICE)
+        assert x[1:, ::2].device == x.data.device == THERE
+    assert mode.from_tensor(strata.ones(2, device=DEVICE)).device == THERE

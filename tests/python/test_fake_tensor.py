@@ -1,6 +1,8 @@
 """FakeTensorMode: shapes, dtypes and devices without memory."""
 
 import copy
+import gc
+import weakref
 
 import pytest
 import strata
@@ -78,6 +80,8 @@ def test_what_exists_becomes_fake(mode):
         FakeTensorMode().from_tensor(made)
     with pytest.raises(AssertionError, match="Mixing fake modes"):
         FakeTensorMode(allow_non_fake_inputs=True).from_tensor(t) + made
+    with FakeTensorMode(), pytest.raises(AssertionError, match="Mixing fake modes"):
+        made + 1
 
 
 def test_tensors_with_memory(mode):
@@ -114,9 +118,106 @@ def test_in_place(mode):
     x = fake(mode, 2, 3)
     y = x.add_(1).mul_(2)
     assert y is x and x.clone().relu_().shape == (2, 3)
-    with pytest.raises(UnsupportedFakeTensorException, match="changes the sizes"):
-        x.resize_(7)
-    assert x.shape == (2, 3) and (x + 1).shape == (2, 3)
+
+
+GEOMETRIES = {
+    "resize_": (lambda x: x.resize_(7, 2), (7, 2), (2, 1)),
+    "resize_ smaller": (lambda x: x.resize_(2), (2,), (1,)),
+    "resize_as_": (lambda x: x.resize_as_(x.new_empty(4, 5)), (4, 5), (5, 1)),
+    "t_": (lambda x: x.t_(), (3, 2), (1, 3)),
+    "transpose_": (lambda x: x.transpose_(0, 1), (3, 2), (1, 3)),
+    "unsqueeze_": (lambda x: x.unsqueeze_(0), (1, 2, 3), (6, 3, 1)),
+    "as_strided_": (lambda x: x.as_strided_((2,), (2,), 1), (2,), (2,)),
+    "set_": (lambda x: x.set_(x.new_empty(4)), (4,), (1,)),
+}
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+def test_in_place_geometry(mode, name):
+    change, shape, stride = GEOMETRIES[name]
+    x, real = fake(mode, 2, 3), strata.ones(2, 3)
+    assert change(x) is x and change(real) is real
+    assert x.shape == real.shape == shape and x.stride() == real.stride() == stride and x.storage_offset() == real.storage_offset()
+    assert type(x) is FakeTensor and (x + 1).shape == shape
+
+
+@pytest.mark.filterwarnings("ignore:An output with")
+def test_out(mode):
+    x = fake(mode, 3, 4)
+    for sizes in ((0,), (5,), (3, 4)):
+        out = fake(mode, *sizes)
+        assert strata.add(x, x, out=out) is out and out.shape == (3, 4) and (out + x).shape == (3, 4)
+    values, places = fake(mode, 0), fake(mode, 0, dtype=strata.int64)
+    found = strata.max(x, 0, out=(values, places))
+    assert found[0] is values and found[1] is places and values.shape == places.shape == (4,)
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        strata.add(x, x, out=fake(mode, 3, 4, dtype=strata.int64))
+
+
+def test_tensors_with_memory_are_not_written_as_out():
+    lenient = FakeTensorMode(allow_non_fake_inputs=True)
+    x, out, places = fake(lenient, 3, 4), strata.full((4,), 7.0), strata.zeros(4, dtype=strata.int64)
+    for call in (lambda: strata.sum(x, 0, out=out), lambda: strata.max(x, 0, out=(out, places)), lambda: strata._foreach_add_([out], [x[0]])):
+        with pytest.raises(RuntimeError, match="a tensor with memory would be written"):
+            call()
+    assert out.tolist() == [7.0] * 4
+
+
+def test_from_tensor_remembers(mode):
+    x = strata.arange(12.0).reshape(3, 4)
+    view = x[1:, 2:]
+    made, part = mode.from_tensor(x), mode.from_tensor(view)
+    assert mode.from_tensor(x) is made and mode.from_tensor(view) is part is not made
+    assert (part.shape, part.stride(), part.storage_offset()) == (view.shape, view.stride(), view.storage_offset())
+    assert FakeTensorMode().from_tensor(x) is not made
+    gone = weakref.ref(made)
+    del made
+    gc.collect()
+    assert gone() is None and mode.from_tensor(x).shape == (3, 4)
+    parameter = nn.Parameter(x)
+    parameter.grad = strata.ones(3, 4)
+    assert type(mode.from_tensor(parameter).grad) is FakeTensor
+    with pytest.raises(UnsupportedFakeTensorException, match="layout"):
+        mode.from_tensor(x.to_sparse())
+
+
+def test_what_a_tensor_that_died_left_is_not_given_to_another(mode):
+    for n in range(1, 200):
+        assert mode.from_tensor(strata.ones(n)).shape == (n,)
+    assert len(mode._made) <= 1
+
+
+def test_data_and_copies(mode):
+    with mode:
+        x = nn.Parameter(strata.ones(3))
+        y = x * x
+        x.data.add_(1)  # no write that the graph knows of
+        y.sum().backward()
+        for t in (copy.copy(x), copy.deepcopy(x)):
+            assert isinstance(t, nn.Parameter) and type(t) is FakeTensor and t.requires_grad and t is not x
+        assert copy.deepcopy(x).grad.shape == (3,)
+        net = copy.deepcopy(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)))
+        x.data = strata.empty(5)
+    assert type(x.data) is FakeTensor and not x.data.requires_grad and x.shape == x.data.shape == (5,)
+    assert all(type(t) is FakeTensor for t in net.state_dict().values())
+    with pytest.raises(RuntimeError, match="deepcopy"):
+        copy.deepcopy(y)
+
+
+def test_views_share_a_storage_and_its_version(mode):
+    with mode:
+        x, w = strata.ones(4, 6), strata.ones(4, 6, requires_grad=True)
+        v = x[1:, ::2]
+        assert v._base is x and v.storage_offset() == 6 and v.untyped_storage()._cdata == x.untyped_storage()._cdata
+        y = x * w
+        v.add_(1)
+        assert x._version == v._version == 1
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+        z = (w * 1).exp()
+        z.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()
 
 
 def test_errors_are_those_of_shapes(mode):

@@ -6,6 +6,8 @@ so that programs for any device can be run over shapes: how large is a model, wh
 
 from __future__ import annotations
 
+import weakref
+
 import strata
 from strata import _C, Tensor, ops
 from strata._patching import Patches
@@ -68,12 +70,16 @@ class FakeTensor(Tensor):
     __torch_function__ = _C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls: Any, fake_mode: FakeTensorMode, elem: Tensor, device: Any) -> Any:
+    def __new__(cls: Any, fake_mode: FakeTensorMode, elem: Tensor, device: Any, over: FakeTensor | None = None) -> Any:
+        """over: a tensor of the mode over whose storage this one is."""
         device = _indexed(strata.device(device))
         made = Tensor._make_wrapper_subclass(
             cls, elem.shape, strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, device=device, requires_grad=elem.requires_grad
         )  # fmt: skip
-        made.fake_mode, made.fake_device, made._elem = fake_mode, device, elem.detach()
+        if over is not None and device.type != "meta":
+            there = _C._tensor_over_storage(over.untyped_storage(), elem.dtype, elem.storage_offset(), tuple(elem.shape), elem.stride())
+            Tensor.data.__set__(made, Tensor._make_subclass(cls, there))
+        made.fake_mode, made.fake_device, made._elem = fake_mode, device, elem.data
         return made
 
     @classmethod
@@ -95,12 +101,37 @@ class FakeTensor(Tensor):
         shown = f"FakeTensor({', '.join(parts)})"
         return f"Parameter({shown})" if getattr(self, "_is_param", False) else shown
 
-    def __deepcopy__(self, memo: dict) -> FakeTensor:
-        made: Any = FakeTensor(self.fake_mode, self._elem.clone(), self.fake_device).requires_grad_(self.requires_grad)
-        if getattr(self, "_is_param", False):
-            made._is_param = True
-        memo[id(self)] = made
+    def __copy__(self) -> FakeTensor:
+        return _as_leaf(self.data, self)
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if not self.is_leaf:
+            return super().__deepcopy__(memo)  # which raises
+        with _aside():
+            elem = self._elem.clone()
+        memo[id(self)] = made = _as_leaf(FakeTensor(self.fake_mode, elem, self.fake_device), self)
+        if self.grad is not None:
+            made.grad = self.grad.__deepcopy__(memo)
         return made
+
+    @property
+    def data(self) -> FakeTensor:  # type: ignore[override]
+        made = Tensor._make_subclass(FakeTensor, Tensor.data.__get__(self))  # type: ignore[attr-defined]
+        made.fake_mode, made.fake_device, made._elem = self.fake_mode, self.fake_device, self._elem.data
+        return made
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        other = self.fake_mode.from_tensor(other)
+        Tensor.data.__set__(self, other)  # type: ignore[attr-defined]
+        self._elem, self.fake_device = other._elem.data, other.fake_device
+
+    def _follow(self) -> None:
+        """Takes the sizes of its elem, which an operator may have changed."""
+        elem = self._elem
+        if (self.shape, self.stride(), self.storage_offset()) != (elem.shape, elem.stride(), elem.storage_offset()):
+            fits = elem.untyped_storage().nbytes() <= self.untyped_storage().nbytes()
+            Tensor.data.__set__(self, FakeTensor(self.fake_mode, elem, self.fake_device, self if fits else None))  # type: ignore[attr-defined]
 
     def numpy(self, *, force: bool = False) -> Any:
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
@@ -111,6 +142,14 @@ class FakeTensor(Tensor):
     @property
     def is_meta(self) -> bool:  # type: ignore[override]
         return self.fake_device.type == "meta"
+
+
+def _as_leaf(made: FakeTensor, like: Tensor) -> FakeTensor:
+    """It needs a gradient, and is a parameter, as the other is."""
+    made.requires_grad_(like.requires_grad)
+    if isinstance(like, strata.nn.Parameter):
+        made._is_param = True  # type: ignore[attr-defined]
+    return made
 
 
 for _name in "item tolist __bool__ __int__ __float__ __complex__ __index__ is_nonzero equal allclose".split():
@@ -126,6 +165,15 @@ def _indexed(device: Any) -> Any:
 _SECOND_ANYWHERE = frozenset(
     f"aten::{name}" for name in "copy_ copy slice_scatter diagonal_scatter index index_put index_put_ _unsafe_index_put resize_as_".split()
 )
+_NEITHER = (lambda: None, lambda: None)
+
+
+def _written(func: Any, args: tuple, kwargs: dict[str, Any]) -> list[Tensor]:
+    """The tensors that an operator writes."""
+    places = [(i, a) for i, a in enumerate(func._schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+    nests = [args[i] if i < len(args) else kwargs.get(a.name) for i, a in places]
+    return [leaf for leaf in tree_leaves(nests) if isinstance(leaf, Tensor)]
+
 
 # Functions that make tensors of Python's data, and no operators: the tensor that they make is turned into a fake one.
 _MAKERS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "scalar_tensor")
@@ -157,6 +205,7 @@ class FakeTensorMode(TorchDispatchMode):
         self.allow_non_fake_inputs = allow_non_fake_inputs
         self.static_shapes = True
         self._patches: list[Patches] = []
+        self._made: dict[int, tuple] = {}  # by id: references to a tensor with memory and to the FakeTensor that is like it
 
     def __enter__(self) -> FakeTensorMode:
         self._patches.append(Patches())
@@ -171,30 +220,49 @@ class FakeTensorMode(TorchDispatchMode):
         self._patches.pop().__exit__(*exception)
 
     def from_tensor(self, tensor: Tensor, *, static_shapes: bool | None = None, source: Any = None, **_: Any) -> FakeTensor:
-        """A FakeTensor like a tensor; itself where it is one of this mode's. AssertionError for one of another mode."""
+        """A FakeTensor like a tensor, the same one while there is one; itself where it is one of this mode's.
+
+        AssertionError for one of another mode. UnsupportedFakeTensorException for sparse ones.
+        """
         if isinstance(tensor, FakeTensor):
             if tensor.fake_mode is not self:
                 raise AssertionError("Mixing fake modes NYI: the tensor is a FakeTensor of another mode")
             return tensor
-        with _aside():
-            elem = strata.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
-            made = FakeTensor(self, elem, tensor.device).requires_grad_(tensor.requires_grad)
-        if isinstance(tensor, strata.nn.Parameter):
-            made._is_param = True  # type: ignore[attr-defined]
+        if tensor.layout is not strata.strided:
+            raise UnsupportedFakeTensorException(f"from_tensor: a FakeTensor is dense, and the tensor is of layout {tensor.layout}")
+        known, like = self._made.get(id(tensor), _NEITHER)
+        made = like() if known() is tensor else None
+        if made is not None:
+            return made
+        made = self._like(tensor)
+        if tensor.is_leaf and tensor.grad is not None:
+            made.grad = self.from_tensor(tensor.grad)
+        number, table = id(tensor), self._made
+        table[number] = weakref.ref(tensor, lambda gone: table.pop(number, None)), weakref.ref(made)
         return made
+
+    def _like(self, tensor: Tensor) -> FakeTensor:
+        """A new one, at the tensor's place in a storage like the tensor's."""
+        with _aside():
+            whole = strata.empty(tensor.untyped_storage().nbytes() // tensor.element_size(), dtype=tensor.dtype, device="meta")
+            elem = whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+            return _as_leaf(FakeTensor(self, elem, tensor.device, over=FakeTensor(self, whole, tensor.device)), tensor)
 
     def __torch_dispatch__(self, func: Any, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        if any(isinstance(leaf, FakeTensor) for leaf in tree_leaves((args, kwargs))):
-            return func(*args, **kwargs)  # autograd comes before the class is asked
-        return self.run(func, args, kwargs)
+        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+        if not any(isinstance(t, FakeTensor) for t in tensors):
+            return self.run(func, args, kwargs)
+        self._check(func, tensors, args, kwargs)
+        return func(*args, **kwargs)  # autograd comes before the class is asked
 
     def run(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The operator over shapes."""
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         self._check(func, tensors, args, kwargs)
         device = kwargs.get("device")
-        where = _indexed(strata.device(device)) if device is not None else self._device(func, tensors, args)
+        written = _written(func, args, kwargs)
+        where = _indexed(strata.device(device)) if device is not None else self._device(func, tensors, args, written)
         given, named = tree_map_only(Tensor, self._elem_of, (args, kwargs))
         if device is not None or not tensors:
             named = {**named, "device": "meta"} if self._takes_device(func) else named
@@ -202,8 +270,10 @@ class FakeTensorMode(TorchDispatchMode):
             found = func(*given, **named)
         except RuntimeError as error:
             raise self._meant(func, error) from None
-        made = tree_map_only(Tensor, lambda t: FakeTensor(self, t, where), found)
-        self._check_written(func, args, given)
+        for t in written:
+            t._follow()
+        storages = {t._elem.untyped_storage()._cdata: t for t in tensors if isinstance(t, FakeTensor)}
+        made = tree_map_only(Tensor, lambda t: FakeTensor(self, t, where, storages.get(t.untyped_storage()._cdata)), found)
         return return_and_correct_aliasing(func, args, kwargs, made)
 
     @staticmethod
@@ -214,23 +284,29 @@ class FakeTensorMode(TorchDispatchMode):
         return t._elem if isinstance(t, FakeTensor) else self.from_tensor(t)._elem
 
     def _check(self, func: Any, tensors: list[Tensor], args: tuple, kwargs: dict[str, Any]) -> None:
-        shown = f"{func}({', '.join(repr(a) if isinstance(a, FakeTensor) or not isinstance(a, Tensor) else f'tensor([...], size={tuple(a.shape)})' for a in args)})"
+        def shown() -> str:
+            real = (f"tensor([...], size={tuple(a.shape)})" if isinstance(a, Tensor) and not isinstance(a, FakeTensor) else repr(a) for a in args)
+            return f"{func}({', '.join(real)})"
+
         for t in tensors:
             if isinstance(t, FakeTensor):
                 if t.fake_mode is not self:
-                    raise AssertionError(f"Mixing fake modes NYI: {shown}")
+                    raise AssertionError(f"Mixing fake modes NYI: {shown()}")
             elif not self.allow_non_fake_inputs:
                 raise AssertionError(
                     "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. "
-                    f"Found in {shown}"
+                    f"Found in {shown()}"
                 )
-        written = [a for a, argument in zip(args, func._schema.arguments) if argument.alias_info is not None and argument.alias_info.is_write]
-        if any(isinstance(t, Tensor) and not isinstance(t, FakeTensor) for t in [*tree_leaves(written), kwargs.get("out")]):
-            raise RuntimeError(f"FakeTensorMode: a tensor with memory would be written by one without: {shown}")
+        if not all(isinstance(t, FakeTensor) for t in _written(func, args, kwargs)):
+            raise RuntimeError(f"FakeTensorMode: a tensor with memory would be written by one without: {shown()}")
 
     @staticmethod
-    def _device(func: Any, tensors: list[Tensor], args: tuple) -> Any:
+    def _device(func: Any, tensors: list[Tensor], args: tuple, written: list[Tensor]) -> Any:
         """Where the result is: with the arguments, of which those without dims, and a few operators' second one, may be elsewhere."""
+
+        def differ(one: Any, other: Any) -> RuntimeError:
+            return RuntimeError(f"{func}: Expected all tensors to be on the same device, but found at least two devices, {one} and {other}!")
+
         second = args[1:2] if func.name().partition(".")[0] in _SECOND_ANYWHERE else ()
         free = {id(t) for t in tree_leaves(second) if t is not args[0]}
         found = None
@@ -241,15 +317,11 @@ class FakeTensorMode(TorchDispatchMode):
             if found is None or (found[1] and found[0].type == "cpu"):
                 found = device, t.dim() == 0
             elif device != found[0] and not (t.dim() == 0 and device.type == "cpu"):
-                raise RuntimeError(f"{func}: Expected all tensors to be on the same device, but found at least two devices, {found[0]} and {device}!")
+                raise differ(found[0], device)
+        for t in written:
+            if _indexed(t.device) != found[0]:
+                raise differ(found[0], t.device)
         return found[0] if found else _indexed(strata.get_default_device())
-
-    @staticmethod
-    def _check_written(func: Any, args: tuple, given: tuple) -> None:
-        for a, elem, argument in zip(args, given, func._schema.arguments):
-            if isinstance(a, FakeTensor) and argument.alias_info is not None and argument.alias_info.is_write and a.shape != elem.shape:
-                a._elem = strata.empty_strided(a.shape, a.stride(), dtype=a.dtype, device="meta")
-                raise UnsupportedFakeTensorException(f"{func}: it changes the sizes of a FakeTensor in place; use the form that gives a new one")
 
     @staticmethod
     def _meant(func: Any, error: Exception) -> Exception:
