@@ -56,5 +56,7 @@ def test_others_are_refused(name):
 def test_what_is_made_there():
     with FakeTensorMode() as mode:
         x = strata.ones(4, 3, device=DEVICE)
-        assert x[1:, ::2].device == x.data.device == THERE
+        assert x[1:, ::2].device == x.data.device == strata.tensor([1.0], device=DEVICE).device == THERE
+        with DEVICE:
+            assert strata.tensor(2).device == THERE and strata.nn.Linear(2, 2).weight.device == THERE
     assert mode.from_tensor(strata.ones(2, device=DEVICE)).device == THERE

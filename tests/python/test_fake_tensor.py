@@ -220,6 +220,48 @@ def test_views_share_a_storage_and_its_version(mode):
             z.sum().backward()
 
 
+@pytest.mark.filterwarnings("ignore:To copy construct")
+def test_makers_of_data(mode):
+    real = strata.ones(2)
+    with mode:
+        x = strata.ones(2, dtype=strata.float64)
+        made = [strata.tensor([1, 2]), x.new_tensor([1, 2]), x.new([1.0]), strata.as_tensor([1.0]), strata.tensor(real)]
+        assert all(type(t) is FakeTensor for t in made) and made[1].dtype == strata.float64
+        assert strata.tensor([1.0], device="meta").is_meta and strata.as_tensor(x) is x and strata.as_tensor(real) is real
+        with strata.device("meta"):
+            assert strata.tensor(3).device.type == "meta"
+
+
+def test_numbers_in_the_place_of_tensors(mode):
+    with mode:
+        half = strata.ones((), dtype=strata.float16)
+        assert strata.add(2.5, half).dtype == strata.float16 and strata.sub(1, strata.ones(3)).shape == (3,)
+        for kind in (strata.optim.SGD, strata.optim.Adam, strata.optim.RMSprop, strata.optim.Adagrad, strata.optim.NAdam):
+            net = nn.Linear(2, 2)
+            optimizer = kind(net.parameters(), lr=0.1)
+            net(strata.ones(1, 2)).sum().backward()
+            optimizer.step()
+        with pytest.raises(AssertionError, match="Please convert all Tensors"):
+            strata.add(_REAL, half)
+
+
+_REAL = strata.tensor(2.5, dtype=strata.float64)
+
+
+def test_operators_whose_parts_make_tensors(mode):
+    with mode:
+        assert strata.quantile(strata.ones(3, 4), 0.5, dim=1).shape == (3,)
+        assert strata.combinations(strata.ones(3)).shape == (3, 2)
+
+
+def test_writes_through_masks(mode):
+    with mode:
+        x = strata.ones(3, 3)
+        x[x > 0] = 2.0
+        x[:, x[0] > 0] = strata.zeros(())
+        assert x.index_put((x > 0,), strata.ones(())).shape == x.shape == (3, 3)
+
+
 def test_errors_are_those_of_shapes(mode):
     with mode, pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
         strata.empty(2, 3) @ strata.empty(2, 3)

@@ -133,6 +133,11 @@ class FakeTensor(Tensor):
             fits = elem.untyped_storage().nbytes() <= self.untyped_storage().nbytes()
             Tensor.data.__set__(self, FakeTensor(self.fake_mode, elem, self.fake_device, self if fits else None))  # type: ignore[attr-defined]
 
+    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+        with self.fake_mode:
+            device = self.device if device is None else device
+            return strata.tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
     def numpy(self, *, force: bool = False) -> Any:
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
@@ -175,6 +180,16 @@ def _written(func: Any, args: tuple, kwargs: dict[str, Any]) -> list[Tensor]:
     return [leaf for leaf in tree_leaves(nests) if isinstance(leaf, Tensor)]
 
 
+# What numbers of Python's are as tensors, and a dtype that they give way to.
+_NUMBERS = {strata.int64: strata.int8, strata.float64: strata.float16, strata.complex128: strata.complex64}
+
+
+def _is_number(t: Tensor) -> bool:
+    """Whether a tensor is a number of Python's that an operator took in its place: promotion treats those as numbers."""
+    smaller = _NUMBERS.get(t.dtype) if t.dim() == 0 else None
+    return smaller is not None and strata.result_type(t, strata.empty((), dtype=smaller)) != t.dtype
+
+
 # Functions that make tensors of Python's data, and no operators: the tensor that they make is turned into a fake one.
 _MAKERS = ("tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "scalar_tensor")
 
@@ -183,10 +198,12 @@ def _made_fake(make: Any) -> Any:
     """Such a function, in which the thread's mode is asked."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
-        found = make(*args, **kwargs)
-        modes = _C._dispatch_modes()
-        new = isinstance(found, Tensor) and not isinstance(found, FakeTensor) and not any(found is a for a in args)
-        return modes[-1].from_tensor(found) if new and modes and isinstance(modes[-1], FakeTensorMode) else found
+        mode = next(reversed(_C._dispatch_modes()), None)
+        if not isinstance(mode, FakeTensorMode) or any(isinstance(leaf, FakeTensor) for leaf in tree_leaves((args, kwargs))):
+            return make(*args, **kwargs)
+        with _aside():
+            found = make(*args, **kwargs)
+        return found if any(found is a for a in args) else mode._like(found)
 
     return made
 
@@ -206,6 +223,7 @@ class FakeTensorMode(TorchDispatchMode):
         self.static_shapes = True
         self._patches: list[Patches] = []
         self._made: dict[int, tuple] = {}  # by id: references to a tensor with memory and to the FakeTensor that is like it
+        self._inside = 0  # how many operators are at work: what they are made of may have tensors of its own
 
     def __enter__(self) -> FakeTensorMode:
         self._patches.append(Patches())
@@ -254,7 +272,11 @@ class FakeTensorMode(TorchDispatchMode):
         if not any(isinstance(t, FakeTensor) for t in tensors):
             return self.run(func, args, kwargs)
         self._check(func, tensors, args, kwargs)
-        return func(*args, **kwargs)  # autograd comes before the class is asked
+        self._inside += 1
+        try:
+            return func(*args, **kwargs)  # autograd comes before the class is asked
+        finally:
+            self._inside -= 1
 
     def run(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """The operator over shapes."""
@@ -267,7 +289,8 @@ class FakeTensorMode(TorchDispatchMode):
         if device is not None or not tensors:
             named = {**named, "device": "meta"} if self._takes_device(func) else named
         try:
-            found = func(*given, **named)
+            found = self._through_masks(func, given)
+            found = func(*given, **named) if found is None else found
         except RuntimeError as error:
             raise self._meant(func, error) from None
         for t in written:
@@ -277,11 +300,18 @@ class FakeTensorMode(TorchDispatchMode):
         return return_and_correct_aliasing(func, args, kwargs, made)
 
     @staticmethod
+    def _through_masks(func: Any, given: tuple) -> Tensor | None:
+        """What writes through masks give, if it is one: no one knows which places these have, but the sizes stay."""
+        if not func.name().startswith("aten::index_put") or not any(t is not None and t.dtype in (strata.bool, strata.uint8) for t in given[1]):
+            return None
+        return given[0] if func._schema.is_mutable else given[0].clone()
+
+    @staticmethod
     def _takes_device(func: Any) -> bool:
         return any(argument.name == "device" for argument in func._schema.arguments)
 
     def _elem_of(self, t: Tensor) -> Tensor:
-        return t._elem if isinstance(t, FakeTensor) else self.from_tensor(t)._elem
+        return t._elem if isinstance(t, FakeTensor) else t if _is_number(t) else self.from_tensor(t)._elem
 
     def _check(self, func: Any, tensors: list[Tensor], args: tuple, kwargs: dict[str, Any]) -> None:
         def shown() -> str:
@@ -292,7 +322,7 @@ class FakeTensorMode(TorchDispatchMode):
             if isinstance(t, FakeTensor):
                 if t.fake_mode is not self:
                     raise AssertionError(f"Mixing fake modes NYI: {shown()}")
-            elif not self.allow_non_fake_inputs:
+            elif not (self.allow_non_fake_inputs or self._inside or _is_number(t)):
                 raise AssertionError(
                     "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode with 'allow_non_fake_inputs'. "
                     f"Found in {shown()}"
