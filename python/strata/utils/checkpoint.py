@@ -31,7 +31,7 @@ __all__ = [
 
 _early_stop = None
 _debug = None
-_here = threading.local()  # packed: what the innermost run has saved, where someone asks; pack: how that run saves a tensor
+_here = threading.local()  # packed: what the innermost run has saved, where someone asks; pack: how the innermost run saves a tensor
 
 __getattr__, __dir__ = _lazy.of(
     globals(), {"._selective": "CheckpointPolicy SelectiveCheckpointContext create_selective_checkpoint_contexts"}
@@ -93,8 +93,17 @@ def packing():
         _here.packed = before
 
 
+@contextmanager
+def _packs_with(function):
+    before, _here.pack = getattr(_here, "pack", None), function
+    try:
+        yield
+    finally:
+        _here.pack = before
+
+
 def pack(t):
-    """Saves a tensor as the innermost second run does."""
+    """Saves a tensor as the innermost run of a region does."""
     _here.pack(t)
 
 
@@ -198,9 +207,9 @@ class _Frame:
         for i, t in zip(self.places, self.tensors(), strict=True):
             args[i] = t.detach().requires_grad_(t.requires_grad)
         run = _SecondRun(self)
-        before, _here.pack = getattr(_here, "pack", None), run.pack
         try:
             with (
+                _packs_with(run.pack),
                 strata.enable_grad(),
                 strata.autograd.graph.saved_tensors_hooks(run.pack, _same),
                 self.surroundings.restored(),
@@ -210,8 +219,6 @@ class _Frame:
         except _Stop as stop:
             if stop.frame is not self:
                 raise
-        finally:
-            _here.pack = before
         run.check()
         return run.found
 
@@ -354,7 +361,7 @@ def checkpoint(
         Surroundings((args, kwargs), preserve_rng_state),
         again,
     )
-    with strata.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
+    with _packs_with(frame.pack), strata.autograd.graph.saved_tensors_hooks(frame.pack, frame.unpack), first:
         result = function(*args, **kwargs)
         frame.done = True
     if not frame.done:

@@ -135,3 +135,12 @@ def test_wrong_policies():
         gradients(lambda x, w, v: x * w * v, tensors(), keeping(lambda *_: True))
     with pytest.raises(NotImplementedError, match="MUST_CPU_OFFLOAD"):
         gradients(lambda x, w, v: x * w * v, tensors(), keeping(lambda *_: CheckpointPolicy.MUST_CPU_OFFLOAD))
+
+
+def test_a_region_inside_of_one():
+    def f(call):
+        return lambda x, w, v: call(lambda u: (u @ w).sin(), x.cos()) @ v
+
+    found, _ = gradients(f(lambda g, u: checkpoint(g, u, use_reentrant=False)), tensors(), keeping([aten.mm.default]))
+    plain, _ = gradients(f(lambda g, u: g(u)), tensors())
+    assert all(strata.equal(a, b) for a, b in zip(plain, found, strict=True))
