@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+
 import devices
 import pytest
 import strata
 from strata.nn.functional import dropout
-from strata.utils.checkpoint import checkpoint, get_device_states, set_device_states
+from strata.utils.checkpoint import (
+    checkpoint,
+    create_selective_checkpoint_contexts,
+    get_device_states,
+    set_device_states,
+)
 
 DEVICE = devices.null()
 
@@ -35,6 +42,21 @@ def test_dropout_leaves_out_the_same_twice(region, number):
     y.sum().backward()
     assert strata.equal(x.grad.cpu(), 2 * y.detach().cpu()) and 0 < y.count_nonzero().item() < 64
     assert all(map(strata.equal, before, module.get_rng_state_all()))
+
+
+def test_kept_draws_are_followed_by_the_same_ones():
+    def region(a):
+        return dropout(a, 0.5) * strata.rand_like(a) * dropout(a.exp(), 0.5)
+
+    def gradient(**options):
+        x = on(1)
+        strata.manual_seed(3)
+        checkpoint(region, x, use_reentrant=False, **options).sum().backward()
+        return x.grad.cpu()
+
+    for ops in ([strata.ops.aten.dropout.default], [strata.ops.aten.rand_like.default]):
+        kept = functools.partial(create_selective_checkpoint_contexts, ops)
+        assert strata.equal(gradient(), gradient(context_fn=kept))
 
 
 def test_the_default_device_is_that_of_the_first_run():

@@ -24,20 +24,23 @@ __all__ = ["CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_c
 
 
 class CheckpointPolicy(enum.Enum):
-    """What becomes of an operator's results. PREFER_... is as MUST_...: there is no compiler that knows better."""
+    """What becomes of an operator's results. PREFER_... is as MUST_...: there is no compiler that knows better; ..._CPU_OFFLOAD, which
+    is for one, is as RECOMPUTE."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
     MUST_RECOMPUTE = 2
     PREFER_RECOMPUTE = 3
     MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told of the run."""
+    """What a policy is told: op_output, what the operator gave. It is asked in the first run, so that is_recompute is False."""
 
-    def __init__(self, *, is_recompute: bool) -> None:
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute = is_recompute
+        self.op_output = op_output
 
 
 @functools.cache
@@ -55,11 +58,18 @@ def _written_as() -> dict[Any, tuple]:
 
 class _Call:
     """A call whose results are kept. saved: of each tensor that it saved for backward: ("argument" or "result", place), or
-    ("tensor", it)."""
+    ("tensor", it). states: of the generators after it, if it drew."""
 
-    def __init__(self, results: Any, saved: list, state: Tensor | None) -> None:
-        self.results, self.saved, self.state = results, saved, state
+    def __init__(self, results: Any, saved: list, states: list[Tensor] | None) -> None:
+        self.results, self.saved, self.states = results, saved, states
         self.versions = [t._version for t in _tensors(results)]
+
+
+_USED = object()  # in the place of a call whose results the second run has taken
+
+
+def _generators() -> tuple:
+    return strata.default_generator, *strata.random._of_devices()
 
 
 def _tensors(nest: Any) -> list[Tensor]:
@@ -85,57 +95,71 @@ class _Kept(strata.autograd.Function):
         raise NotImplementedError("selective checkpoint: a backward inside of the region, through an operator whose results are kept")
 
 
-class _Mode(TorchDispatchMode):
-    def __init__(self, policy: Callable, calls: dict[Any, list[_Call]]) -> None:
-        self.policy, self.calls = policy, calls
-        self.context = SelectiveCheckpointContext(is_recompute=isinstance(self, _Second))
+class _First(TorchDispatchMode):
+    """The first run. calls: of each operator its calls, None for those that are computed again."""
 
-    def keeps(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> bool:
+    def __init__(self, policy: Callable, calls: dict[Any, list]) -> None:
+        self.policy, self.calls = policy, calls
+
+    def keeps(self, func: Any, args: tuple, kwargs: dict[str, Any], out: Any) -> bool:
+        context = SelectiveCheckpointContext(is_recompute=False, op_output=out)
         for op in (func, *_written_as().get(func, ())):
-            found = self.policy(self.context, op, *args, **kwargs)
-            if found is CheckpointPolicy.MUST_CPU_OFFLOAD:
-                raise NotImplementedError("selective checkpoint: MUST_CPU_OFFLOAD is not there; MUST_SAVE keeps results where they are")
-            if not isinstance(found, CheckpointPolicy):
-                raise RuntimeError(f"selective checkpoint: expected the policy to give a CheckpointPolicy, got {found!r}")
-            if found in (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE):
+            found = self.policy(context, op, *args, **kwargs)
+            if not isinstance(found, (CheckpointPolicy, bool)):
+                raise RuntimeError(f"selective checkpoint: expected the policy to give a CheckpointPolicy or a bool, got {found!r}")
+            if found in (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, True):
                 return True
         return False
 
-
-class _First(_Mode):
     def __torch_dispatch__(self, func: Any, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        if not self.keeps(func, args, kwargs):
+        if func is ops.aten.detach.default:  # a second run has other ones: of what checkpoint itself saves
             return func(*args, **kwargs)
-        if func._schema.is_mutable:
-            raise RuntimeError(f"selective checkpoint: {func} writes its arguments, so that its results cannot be kept")
-        before = strata.get_rng_state()
+        before = [generator.get_state() for generator in _generators()]
         with checkpoint.packing() as packed:
             out = func(*args, **kwargs)
-        now = strata.get_rng_state()
-        given, made = _tensors((args, kwargs)), _tensors(out)
-        saved = [next((("argument", i) for i, a in enumerate(given) if _same(a, t)), None)
-                 or next((("result", i) for i, r in enumerate(made) if _same(r, t)), ("tensor", t)) for t in packed]  # fmt: skip
-        results = tree_map(lambda leaf: (leaf.detach(), leaf.requires_grad) if isinstance(leaf, Tensor) else leaf, out)
-        self.calls.setdefault(func, []).append(_Call(results, saved, None if strata.equal(before, now) else now))
+        call = None
+        if self.keeps(func, args, kwargs, out):
+            if func._schema.is_mutable:
+                raise RuntimeError(f"selective checkpoint: {func} writes its arguments, so that its results cannot be kept")
+            now = [generator.get_state() for generator in _generators()]
+            given, made = _tensors((args, kwargs)), _tensors(out)
+            saved = [next((("argument", i) for i, a in enumerate(given) if _same(a, t)), None)
+                     or next((("result", i) for i, r in enumerate(made) if _same(r, t)), ("tensor", t)) for t in packed]  # fmt: skip
+            results = tree_map(lambda leaf: (leaf.detach(), leaf.requires_grad) if isinstance(leaf, Tensor) else leaf, out)
+            call = _Call(results, saved, None if all(map(strata.equal, before, now)) else now)
+        self.calls.setdefault(func, []).append(call)
         return out
 
 
-class _Second(_Mode):
-    def __init__(self, policy: Callable, calls: dict[Any, list[_Call]], mutation: bool) -> None:
-        super().__init__(policy, calls)
-        self.mutation = mutation
+class _Second(TorchDispatchMode):
+    """A second run, which takes each operator's calls in their order."""
+
+    def __init__(self, calls: dict[Any, list], mutation: bool) -> None:
+        self.calls, self.mutation = calls, mutation
+
+    def __enter__(self) -> TorchDispatchMode:
+        self.done = dict.fromkeys(self.calls, 0)
+        return super().__enter__()
 
     def __torch_dispatch__(self, func: Any, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        if not self.keeps(func, args, kwargs):
+        if func is ops.aten.detach.default:
             return func(*args, **kwargs)
-        if not self.calls.get(func):
+        place = self.done.get(func, 0)
+        if place >= len(self.calls.get(func, ())):
+            raise RuntimeError(
+                f"selective checkpoint: the second run calls {func} more often than the first one did: the region must compute the same twice"
+            )
+        self.done[func], call = place + 1, self.calls[func][place]
+        if call is None:
+            return func(*args, **kwargs)
+        if call is _USED:
             raise RuntimeError(
                 "Trying to backward an extra time. You are only allowed to backward once on any region computed under selective activation "
                 f"checkpoint (the results of {func} that were kept are used up)."
             )
-        call = self.calls[func].pop(0)
+        self.calls[func][place] = _USED
         kept = _tensors(call.results)
         if not self.mutation and [t._version for t in kept] != call.versions:
             raise RuntimeError(
@@ -145,8 +169,8 @@ class _Second(_Mode):
         places = {"argument": _tensors((args, kwargs)), "result": kept}
         for kind, place in call.saved:
             checkpoint.pack(place if kind == "tensor" else places[kind][place])
-        if call.state is not None:
-            strata.set_rng_state(call.state)
+        for generator, state in zip(_generators(), call.states or (), strict=False):
+            generator.set_state(state)
         return _given(call.results)
 
 
@@ -163,10 +187,11 @@ def _given(results: Any) -> Any:
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False) -> tuple[Any, Any]:
     """The two contexts that `checkpoint(context_fn=...)` takes, of a policy: pass `functools.partial(this, policy)`.
 
-    policy_fn_or_list: a function (context, operator, *args, **kwargs) -> CheckpointPolicy, or a list of operators (OpOverloads) whose
-    results are kept. It is asked of the operators that the region calls; of `linear`, `matmul` and convolutions by the names of what
-    PyTorch makes them of, too. A region may be gone through once. TypeError for other policies; in the region RuntimeError for a kept
-    operator that writes its arguments.
+    policy_fn_or_list: a function (context, operator, *args, **kwargs) -> CheckpointPolicy or bool, or a list of operators (OpOverloads)
+    whose results are kept. It is asked once, in the first run, of each operator that the region calls except detach; of `linear`,
+    `matmul` and convolutions by the names of what PyTorch makes them of, too. Kept results are used once: a second backward through
+    them raises. TypeError for other policies; in the region RuntimeError for a kept operator that writes its arguments, and in backward
+    where the second run calls other operators.
     """
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
@@ -181,5 +206,5 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
         policy = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    calls: dict[Any, list[_Call]] = {}
-    return _First(policy, calls), _Second(policy, calls, allow_cache_entry_mutation)
+    calls: dict[Any, list] = {}
+    return _First(policy, calls), _Second(calls, allow_cache_entry_mutation)

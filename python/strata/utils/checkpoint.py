@@ -33,9 +33,9 @@ _early_stop = None
 _debug = None
 _here = threading.local()  # packed: what the innermost run has saved, where someone asks; pack: how the innermost run saves a tensor
 
-__getattr__, __dir__ = _lazy.of(
-    globals(), {"._selective": "CheckpointPolicy SelectiveCheckpointContext create_selective_checkpoint_contexts"}
-)
+_SELECTIVE = {"._selective": "CheckpointPolicy SelectiveCheckpointContext create_selective_checkpoint_contexts"}
+__all__ += _lazy.listed(_SELECTIVE)
+__getattr__, __dir__ = _lazy.of(globals(), _SELECTIVE)
 
 
 class CheckpointError(RuntimeError):

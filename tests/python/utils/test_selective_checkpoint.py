@@ -69,13 +69,14 @@ def test_policies_are_functions_of_the_call():
     asked = []
 
     def policy(context, op, *args, **kwargs):
-        asked.append((context.is_recompute, str(op)))
+        assert not context.is_recompute
+        asked.append((str(op), context.op_output.shape))
         return CheckpointPolicy.MUST_SAVE if op is aten.sin.default else CheckpointPolicy.PREFER_RECOMPUTE
 
     found, names = gradients(lambda x, w, v: x.sin().exp() * w * v, tensors(), keeping(policy))
     plain, _ = gradients(lambda x, w, v: x.sin().exp() * w * v, tensors())
     assert all(strata.equal(a, b) for a, b in zip(plain, found, strict=True))
-    assert (False, "aten.sin.default") in asked and (True, "aten.sin.default") in asked
+    assert asked == [(f"aten.{name}", (4, 4)) for name in ("sin.default", "exp.default", "mul.Tensor", "mul.Tensor")]
     assert "aten.sin.default" not in names and "aten.exp.default" in names
 
 
@@ -132,9 +133,44 @@ def test_wrong_policies():
     with pytest.raises(ValueError, match="to be an OpOverload"):
         create_selective_checkpoint_contexts([aten.mm])
     with pytest.raises(RuntimeError, match="expected the policy to give"):
-        gradients(lambda x, w, v: x * w * v, tensors(), keeping(lambda *_: True))
-    with pytest.raises(NotImplementedError, match="MUST_CPU_OFFLOAD"):
-        gradients(lambda x, w, v: x * w * v, tensors(), keeping(lambda *_: CheckpointPolicy.MUST_CPU_OFFLOAD))
+        gradients(lambda x, w, v: x * w * v, tensors(), keeping(lambda *_: "save"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [(True, True), (False, False), (CheckpointPolicy.PREFER_SAVE, True), (CheckpointPolicy.PREFER_CPU_OFFLOAD, False), (CheckpointPolicy.MUST_CPU_OFFLOAD, False)],
+)
+def test_answers_of_policies(answer, kept):
+    found, names = gradients(lambda x, w, v: x.sin().exp() * w * v, tensors(), keeping(lambda *_: answer))
+    plain, _ = gradients(lambda x, w, v: x.sin().exp() * w * v, tensors())
+    assert all(strata.equal(a, b) for a, b in zip(plain, found, strict=True)) and ("aten.sin.default" in names) is not kept
+
+
+def test_policies_may_count():
+    calls = []
+
+    def every_second(context, op, *args, **kwargs):
+        if op is not aten.matmul.default:
+            return False
+        calls.append(op)
+        return len(calls) % 2 == 1
+
+    def f(x, w, v):
+        return ((x @ w).sin() @ v).cos() @ w
+
+    found, names = gradients(f, tensors(), keeping(every_second))
+    plain, _ = gradients(f, tensors())
+    assert all(strata.equal(a, b) for a, b in zip(plain, found, strict=True)) and len(calls) == 3
+    assert names.count("aten.matmul.default") == 1
+
+
+def test_regions_of_which_nothing_is_kept_may_be_gone_through_again():
+    x, w, v = tensors()
+    y = checkpoint(lambda x: ((x @ w).sin() @ v).sum(), x, use_reentrant=False, context_fn=keeping([]))
+    y.backward(retain_graph=True)
+    first = x.grad.clone()
+    y.backward()
+    assert strata.equal(x.grad, 2 * first)
 
 
 def test_a_region_inside_of_one():
@@ -144,3 +180,14 @@ def test_a_region_inside_of_one():
     found, _ = gradients(f(lambda g, u: checkpoint(g, u, use_reentrant=False)), tensors(), keeping([aten.mm.default]))
     plain, _ = gradients(f(lambda g, u: g(u)), tensors())
     assert all(strata.equal(a, b) for a, b in zip(plain, found, strict=True))
+
+
+def test_a_second_run_that_calls_more_says_so():
+    runs = []
+
+    def f(x, w, v):
+        runs.append(0)
+        return (x.sin().sin() if len(runs) == 2 else x.sin()) * w * v.exp()
+
+    with pytest.raises(RuntimeError, match="calls aten.sin.default more often"):
+        gradients(f, tensors(), keeping([aten.mul.Tensor]))
