@@ -76,7 +76,7 @@ class FakeTensor(Tensor):
         made = Tensor._make_wrapper_subclass(
             cls, elem.shape, strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, device=device, requires_grad=elem.requires_grad
         )  # fmt: skip
-        if over is not None and device.type != "meta":
+        if over is not None and device.type != "meta" and elem.numel():
             there = _C._tensor_over_storage(over.untyped_storage(), elem.dtype, elem.storage_offset(), tuple(elem.shape), elem.stride())
             Tensor.data.__set__(made, Tensor._make_subclass(cls, there))
         made.fake_mode, made.fake_device, made._elem = fake_mode, device, elem.data
@@ -275,6 +275,8 @@ class FakeTensorMode(TorchDispatchMode):
         self._inside += 1
         try:
             return func(*args, **kwargs)  # autograd comes before the class is asked
+        except RuntimeError as error:
+            raise self._meant(func, error) from None
         finally:
             self._inside -= 1
 
@@ -356,6 +358,8 @@ class FakeTensorMode(TorchDispatchMode):
     @staticmethod
     def _meant(func: Any, error: Exception) -> Exception:
         """An error of the shape-only run, by what PyTorch raises."""
+        if isinstance(error, (DynamicOutputShapeException, DataDependentOutputException)):
+            return error
         known = ops.info(func.name())
         if known.size.startswith("data") and isinstance(error, NotImplementedError):
             return DynamicOutputShapeException(func)
