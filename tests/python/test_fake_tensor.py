@@ -232,6 +232,23 @@ def test_makers_of_data(mode):
             assert strata.tensor(3).device.type == "meta"
 
 
+def test_operators_from_elsewhere_keep_their_errors(mode):
+    @strata.library.custom_op("fake_tests::half", mutates_args=())
+    def half(x: strata.Tensor) -> strata.Tensor:
+        return x / 2
+
+    @half.register_fake
+    def _(x):
+        if x.dim() != 1:
+            raise RuntimeError("half takes one dim")
+        return strata.empty_like(x)
+
+    with mode:
+        assert half(strata.ones(3)).shape == (3,)
+        with pytest.raises(RuntimeError, match="half takes one dim"):
+            half(strata.ones(3, 3))
+
+
 def test_numbers_in_the_place_of_tensors(mode):
     with mode:
         half = strata.ones((), dtype=strata.float16)

@@ -173,6 +173,14 @@ _SECOND_ANYWHERE = frozenset(
 _NEITHER = (lambda: None, lambda: None)
 
 
+def _told(func: Any) -> Any:
+    """What the operator table says of it; None for operators from elsewhere."""
+    try:
+        return ops.info(func.name())
+    except ValueError:
+        return None
+
+
 def _written(func: Any, args: tuple, kwargs: dict[str, Any]) -> list[Tensor]:
     """The tensors that an operator writes."""
     places = [(i, a) for i, a in enumerate(func._schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
@@ -360,10 +368,10 @@ class FakeTensorMode(TorchDispatchMode):
         """An error of the shape-only run, by what PyTorch raises."""
         if isinstance(error, (DynamicOutputShapeException, DataDependentOutputException)):
             return error
-        known = ops.info(func.name())
-        if known.size.startswith("data") and isinstance(error, NotImplementedError):
+        told = _told(func)
+        if told is not None and told.size.startswith("data") and isinstance(error, NotImplementedError):
             return DynamicOutputShapeException(func)
-        return DataDependentOutputException(func) if known.reads == "value" else error
+        return DataDependentOutputException(func) if told is not None and told.reads == "value" else error
 
 
 class _aside:
