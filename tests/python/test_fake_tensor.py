@@ -232,6 +232,38 @@ def test_makers_of_data(mode):
             assert strata.tensor(3).device.type == "meta"
 
 
+def test_single_numbers_of_data_are_known(mode):
+    with mode:
+        k, x = strata.tensor(3), strata.ones(5)
+        assert k.item() == 3 and (k * strata.tensor(2) + 1).item() == 7 and bool(k == 3) and strata.tensor([2.25]).sqrt().item() == 1.5
+        assert strata.empty(k).shape == x[:k].shape == (3,) and x[k].shape == () and list(range(k)) == [0, 1, 2]
+        assert nn.functional.one_hot(strata.tensor([1])).shape == (1, 2) and x.view(strata.tensor(1), 5).shape == (1, 5)
+        unknown = [strata.zeros(()), k + x.sum(), strata.tensor([1, 2]), strata.empty_like(k), strata.bernoulli(strata.tensor(0.5)), strata.tensor(3, device="meta")]
+        for t in unknown:
+            with pytest.raises(DataDependentOutputException):
+                t.tolist()
+
+
+WRITES = {
+    "itself": lambda t: t.fill_(5),
+    "a view": lambda t: t.view(1).fill_(5),
+    "its base": lambda t: t.expand(2)[0].copy_(strata.tensor(5)),
+    "a draw": lambda t: t.random_(9),
+    "out": lambda t: strata.add(strata.tensor(2), 3, out=t),
+    "data": lambda t: t.data.fill_(5),
+    "other data": lambda t: setattr(t, "data", strata.zeros((), dtype=strata.int64)),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_numbers_that_are_written_are_no_longer_known(mode, name):
+    with mode:
+        t = strata.tensor(3)
+        WRITES[name](t)
+        with pytest.raises(DataDependentOutputException):
+            t.item()
+
+
 def test_operators_from_elsewhere_keep_their_errors(mode):
     @strata.library.custom_op("fake_tests::half", mutates_args=())
     def half(x: strata.Tensor) -> strata.Tensor:

@@ -55,7 +55,11 @@ def is_fake(value: object) -> bool:
 
 def _reader(name: str) -> Any:
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise DataDependentOutputException(f"Tensor.{name}")
+        value = self.constant
+        if value is None or args:
+            raise DataDependentOutputException(f"Tensor.{name}")
+        with _aside():
+            return getattr(value, name)()
 
     read.__name__ = name
     return read
@@ -67,6 +71,7 @@ class FakeTensor(Tensor):
     fake_mode: FakeTensorMode
     fake_device: Any
     _elem: Tensor
+    _constant: tuple = (None, 0)  # a value, and the version that has it
     __torch_function__ = _C._disabled_torch_function_impl
 
     @staticmethod
@@ -115,7 +120,19 @@ class FakeTensor(Tensor):
         return made
 
     @property
+    def constant(self) -> Tensor | None:
+        """The value of a tensor of one element that was made of data, or of such tensors, until something writes to its storage."""
+        value, version = self._constant
+        return value if value is not None and version == self._version else None
+
+    def _is_known(self, value: Tensor) -> FakeTensor:
+        if value.numel() == 1 and value.device.type == "cpu" and not self.is_inference():
+            self._constant = value, self._version
+        return self
+
+    @property
     def data(self) -> FakeTensor:  # type: ignore[override]
+        self._constant = None, 0  # writes to the other are not told
         made = Tensor._make_subclass(FakeTensor, Tensor.data.__get__(self))  # type: ignore[attr-defined]
         made.fake_mode, made.fake_device, made._elem = self.fake_mode, self.fake_device, self._elem.data
         return made
@@ -124,7 +141,7 @@ class FakeTensor(Tensor):
     def data(self, other: Tensor) -> None:
         other = self.fake_mode.from_tensor(other)
         Tensor.data.__set__(self, other)  # type: ignore[attr-defined]
-        self._elem, self.fake_device = other._elem.data, other.fake_device
+        self._elem, self.fake_device, self._constant = other._elem.data, other.fake_device, (None, 0)
 
     def _follow(self) -> None:
         """Takes the sizes of its elem, which an operator may have changed."""
@@ -211,7 +228,8 @@ def _made_fake(make: Any) -> Any:
             return make(*args, **kwargs)
         with _aside():
             found = make(*args, **kwargs)
-        return found if any(found is a for a in args) else mode._like(found)
+            value = found.detach().clone() if found.numel() == 1 else found
+        return found if any(found is a for a in args) else mode._like(found)._is_known(value)
 
     return made
 
@@ -221,7 +239,8 @@ class FakeTensorMode(TorchDispatchMode):
 
     allow_non_fake_inputs: tensors with memory that meet fake ones are taken by their shape; else AssertionError. Writing to such
     a tensor always raises. RuntimeError for what depends on values (DynamicOutputShapeException, DataDependentOutputException).
-    shape_env (symbolic sizes) is not there: NotImplementedError.
+    Single numbers that are made of data on the CPU, such as tensor(3), and what is computed of them alone, have their values until they
+    are written. shape_env (symbolic sizes) is not there: NotImplementedError.
     """
 
     def __init__(self, *, allow_fallback_kernels: bool = True, allow_non_fake_inputs: bool = False, shape_env: Any = None, static_shapes: bool | None = None, **_: Any) -> None:
@@ -302,12 +321,30 @@ class FakeTensorMode(TorchDispatchMode):
             found = self._through_masks(func, given)
             found = func(*given, **named) if found is None else found
         except RuntimeError as error:
-            raise self._meant(func, error) from None
+            if not self._computes(func, tensors, written):
+                raise self._meant(func, error) from None
+            return tree_map_only(Tensor, lambda t: self._like(t)._is_known(t), self._computed(func, args, kwargs))
         for t in written:
             t._follow()
         storages = {t._elem.untyped_storage()._cdata: t for t in tensors if isinstance(t, FakeTensor)}
         made = tree_map_only(Tensor, lambda t: FakeTensor(self, t, where, storages.get(t.untyped_storage()._cdata)), found)
+        if isinstance(made, FakeTensor) and made.numel() == 1 and where.type == "cpu" and self._computes(func, tensors, written):
+            made._is_known(self._computed(func, args, kwargs))
         return return_and_correct_aliasing(func, args, kwargs, made)
+
+    @staticmethod
+    def _computes(func: Any, tensors: list[Tensor], written: list[Tensor]) -> bool:
+        """Whether the values of all arguments are known, and the operator gives values of them alone."""
+        known = any(isinstance(t, FakeTensor) for t in tensors) and all(not isinstance(t, FakeTensor) or t.constant is not None for t in tensors)
+        if not known or written:
+            return False
+        told = _told(func)
+        return told is not None and told.kind not in ("composite", "allocate") and "draws" not in told.acts
+
+    @staticmethod
+    def _computed(func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        given, named = tree_map_only(FakeTensor, lambda t: t.constant, (args, kwargs))
+        return func(*given, **named)
 
     @staticmethod
     def _through_masks(func: Any, given: tuple) -> Tensor | None:
