@@ -209,17 +209,20 @@ void BackwardRun::give(const Edge& edge, Tensor grad, Node* from, size_t index) 
   }
 }
 
+// Of all hooks those run that are there at the start: one may remove itself, or add others for the next time.
 void run_tensor_hooks(Node& node, Grads& grads) {
+  const std::vector<TensorHook> hooks = node.hooks->tensor;
   for (int pass = 0; pass < 2; ++pass)
-    for (size_t i = 0; i < node.hooks->tensor.size(); ++i) {
-      TensorHook hook = node.hooks->tensor[i];  // a hook may remove itself
+    for (const TensorHook& hook : hooks) {
       if (hook.retains_grad != (pass == 1) || hook.output_nr >= grads.size() || !grads[hook.output_nr].defined())
         continue;
       Tensor changed = hook.fn(grads[hook.output_nr]);
       if (changed.defined()) grads[hook.output_nr] = changed;
     }
-  for (size_t i = 0; i < node.hooks->pre.size(); ++i) {
-    NodePreHook hook = node.hooks->pre[i];
+}
+
+void run_pre_hooks(Node& node, Grads& grads) {
+  for (const NodePreHook& hook : std::vector(node.hooks->pre)) {
     Grads changed = hook.fn(grads);
     if (!changed.empty()) grads = changed;
   }
@@ -254,15 +257,18 @@ void BackwardRun::execute(NodeState& state) {
   }
   Grads grads = std::move(state.buffer);
   grads.resize(std::max(node->outputs.size(), size_t(1)));
-  if (STRATA_UNLIKELY(node->hooks != nullptr)) run_tensor_hooks(*node, grads);
-  if (state.has_captures)
+  const bool runs = !selective_ || (node->is_accumulator() ? options_.accumulate : runs_[size_t(&state - &states_[0])]);
+  // As in PyTorch, what is captured where the node runs is what came in, and what hooks of the tensor made of it where
+  // it does not.
+  auto capture = [&] {
+    if (!state.has_captures) return;
     for (const Capture& c : captures_)
       if (c.node == node && c.input_nr < grads.size()) results_[c.result] = grads[c.input_nr];
-  if (selective_) {
-    size_t i = &state - &states_[0];
-    if (!runs_[i] && !(node->is_accumulator() && options_.accumulate)) return;
-    if (node->is_accumulator() && !options_.accumulate) return;
-  }
+  };
+  if (runs) capture();
+  if (STRATA_UNLIKELY(node->hooks != nullptr)) run_tensor_hooks(*node, grads);
+  if (!runs) return capture();
+  if (STRATA_UNLIKELY(node->hooks != nullptr)) run_pre_hooks(*node, grads);
   const NodeObserver* observer = node_observer.load(std::memory_order_relaxed);
   Node* outer = running_node;
   running_node = node;
@@ -293,8 +299,7 @@ void BackwardRun::execute(NodeState& state) {
   STRATA_CHECK(out.size() <= node->edges.size() || node->edges.empty(), "Function ", node->name(),
                " returned an incorrect number of gradients (expected ", node->edges.size(), ", got ", out.size(), ")");
   if (STRATA_UNLIKELY(post))
-    for (size_t i = 0; i < node->hooks->post.size(); ++i) {
-      NodePostHook hook = node->hooks->post[i];
+    for (const NodePostHook& hook : std::vector(node->hooks->post)) {
       Grads changed = hook.fn(out, given);
       if (!changed.empty()) out = changed;
     }
@@ -341,7 +346,8 @@ std::vector<Tensor> BackwardRun::run(const std::vector<Edge>& roots, std::vector
       execute(state);
     }
     join_streams();
-    for (auto& callback : callbacks) callback();
+    // One may queue others.
+    for (size_t i = 0; i < callbacks.size(); ++i) std::exchange(callbacks[i], {})();
   } catch (...) {
     current_run = outer;
     join_streams();
@@ -405,12 +411,10 @@ void backward(TensorList tensors, TensorList grads, const BackwardOptions& optio
   std::vector<Edge> wanted;
   for (const Tensor& t : inputs) {
     STRATA_CHECK(needs_grad(t), "One of the differentiated Tensors does not require grad");
+    retain_grad(t);
     wanted.push_back(gradient_edge(t));
   }
-  std::vector<Tensor> found = run_backward(roots, given, wanted, options);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!inputs[i].is_leaf() && found[i].defined())
-      set_grad(inputs[i], grad_of(inputs[i]).defined() ? ops::add(grad_of(inputs[i]), found[i]) : found[i]);
+  run_backward(roots, given, wanted, options);
 }
 
 std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList grads, const BackwardOptions& options,

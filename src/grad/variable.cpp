@@ -7,6 +7,7 @@
 #include "dispatch/tls.h"
 #include "grad/streams.h"
 #include "strata/generated/ops/copy.h"
+#include "strata/generated/ops/create.h"
 #include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/view.h"
 
@@ -83,8 +84,9 @@ void set_grad(const Tensor& t, const Tensor& grad) {
     STRATA_CHECK(grad.device() == t.device(), "assigned grad has data located on a different device");
   }
   AutogradMeta& meta = autograd_meta(t);
-  std::lock_guard<std::mutex> hold(meta.lock);
-  (meta.retained ? *meta.retained : meta.grad) = grad;
+  Tensor old = grad;
+  std::lock_guard<std::mutex> hold(meta.lock);  // dies before `old` does
+  std::swap(meta.retained ? *meta.retained : meta.grad, old);
 }
 
 void set_data(const Tensor& t, const Tensor& from) {
@@ -140,6 +142,15 @@ bool unshared(const Tensor& t) {
   bool only_base = impl->base_ && impl->base_->use_count() == 1;
   return t.storage()->use_count() == 1 + int(only_base) && t.storage()->bytes() == size_t(t.nbytes());
 }
+
+// A copy with the strides of the variable where these are dense.
+Tensor laid_out(const Tensor& grad, const Tensor& variable) {
+  if (grad.impl()->keys_.has(Key::Python) || variable.is_contiguous() || !variable.is_non_overlapping_and_dense())
+    return ops::clone(grad, MemoryFormat::Contiguous);
+  if (grad.strides() == variable.strides()) return ops::clone(grad);
+  const Tensor made = ops::new_empty_strided(grad, variable.sizes(), variable.strides());
+  return ops::copy_(made, grad);
+}
 }  // namespace
 
 Grads AccumulateGrad::apply(Grads&& grads) {
@@ -148,22 +159,28 @@ Grads AccumulateGrad::apply(Grads&& grads) {
   if (!grad.defined() || !variable.impl()->requires_grad_) return {};
   AutogradMeta& meta = autograd_meta(variable);
   {
-    std::lock_guard<std::mutex> hold(meta.lock);
-    bool record = grad_enabled();
-    if (!meta.grad.defined()) {
+    std::lock_guard<std::recursive_mutex> adding(meta.adding);
+    const bool record = grad_enabled();
+    Tensor sum;
+    {
+      std::lock_guard<std::mutex> hold(meta.lock);
+      sum = meta.grad;
+    }
+    const bool first = !sum.defined();
+    if (first) {
       // The gradient becomes .grad itself when nobody else can see it; else a copy does.
-      bool stolen = !record && unshared(grad) && grad.strides() == variable.strides();
-      meta.grad = stolen   ? recorded_alias(grad)
-                  : record ? ops::clone(grad)
-                           : ops::clone(ops::detach(grad), MemoryFormat::Contiguous);
+      const bool stolen = !record && unshared(grad) && grad.strides() == variable.strides();
+      sum = stolen ? recorded_alias(grad) : laid_out(record ? grad : ops::detach(grad), variable);
     } else if (record) {
-      meta.grad = ops::add(meta.grad, grad);
+      sum = ops::add(sum, grad);
     } else {
       GradModeGuard off(false);
-      ops::add_(meta.grad, grad);
+      ops::add_(sum, grad);
     }
+    std::lock_guard<std::mutex> hold(meta.lock);
+    if (first || record) std::swap(meta.grad, sum);
   }
-  for (NodePostHook& hook : meta.accumulate_hooks) hook.fn({}, {variable});
+  for (const NodePostHook& hook : std::vector(meta.accumulate_hooks)) hook.fn({}, {variable});  // one may remove itself
   return {};
 }
 
@@ -194,8 +211,12 @@ int64_t register_tensor_hook(const Tensor& t, std::function<Tensor(const Tensor&
 }
 
 void remove_tensor_hook(const Tensor& t, int64_t id) {
-  auto drop = [id](std::vector<TensorHook>& list) {
-    list.erase(std::remove_if(list.begin(), list.end(), [id](const TensorHook& h) { return h.id == id; }), list.end());
+  std::vector<TensorHook> gone;  // they die after the lock: they may hold tensors
+  auto drop = [id, &gone](std::vector<TensorHook>& list) {
+    const auto at = std::find_if(list.begin(), list.end(), [id](const TensorHook& h) { return h.id == id; });
+    if (at == list.end()) return;
+    gone.push_back(std::move(*at));
+    list.erase(at);
   };
   if (t.impl()->grad_fn_) {
     Node* node = static_cast<Node*>(t.impl()->grad_fn_.get());
@@ -204,11 +225,14 @@ void remove_tensor_hook(const Tensor& t, int64_t id) {
   }
   AutogradMeta& meta = autograd_meta(t);
   drop(meta.pending_hooks);
+  NodePostHook gone_post;
   std::lock_guard<std::mutex> hold(meta.lock);
   if (meta.accumulator && meta.accumulator->hooks) drop(meta.accumulator->hooks->tensor);
-  meta.accumulate_hooks.erase(std::remove_if(meta.accumulate_hooks.begin(), meta.accumulate_hooks.end(),
-                                             [id](const NodePostHook& h) { return h.id == id; }),
-                              meta.accumulate_hooks.end());
+  auto& posts = meta.accumulate_hooks;
+  const auto at = std::find_if(posts.begin(), posts.end(), [id](const NodePostHook& h) { return h.id == id; });
+  if (at == posts.end()) return;
+  gone_post = std::move(*at);
+  posts.erase(at);
 }
 
 void retain_grad(const Tensor& t) {
@@ -221,7 +245,7 @@ void retain_grad(const Tensor& t) {
   Ref<Node> keep;
   // The slot is shared, not the tensor: a node must not keep its own output alive.
   hook_list(t, &nr, &keep).push_back({next_hook_id(), nr, true, [slot = meta.retained](const Tensor& grad) {
-                                        *slot = grad;
+                                        *slot = slot->defined() ? ops::add(*slot, grad) : grad;
                                         return Tensor();
                                       }});
 }

@@ -4,8 +4,10 @@
 
 namespace strata {
 
+// Operators run, and what was a gradient dies, without `lock`: both may come back here, or wait for who waits for it.
 struct AutogradMeta : AutogradMetaBase {
   std::mutex lock;
+  std::recursive_mutex adding;  // held while a gradient is added; taken before `lock`
   Tensor grad;
   Node* accumulator = nullptr;            // weak; cleared by the accumulator's destructor
   std::vector<TensorHook> pending_hooks;  // of a leaf, moved to its accumulator when one is made

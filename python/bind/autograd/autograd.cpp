@@ -168,7 +168,7 @@ struct RunArgs {
 
 PyObject* run(const RunArgs& a) {
   std::vector<Edge> roots, inputs;
-  std::vector<Tensor> grads, leaves;
+  std::vector<Tensor> grads;
   Py_ssize_t n = PyTuple_GET_SIZE(a.tensors);
   STRATA_CHECK(PyTuple_GET_SIZE(a.grads) == n, "backward: got ", n, " tensors and ", PyTuple_GET_SIZE(a.grads),
                " gradients");
@@ -191,7 +191,7 @@ PyObject* run(const RunArgs& a) {
     PyObject* o = PyTuple_GET_ITEM(a.inputs, i);
     inputs.push_back(edge_of(o, "inputs"));
     STRATA_CHECK(inputs.back().valid(), "One of the differentiated Tensors does not require grad");
-    leaves.push_back(is_tensor(o) ? tensor_of(o) : Tensor());
+    if (a.accumulate && is_tensor(o)) retain_grad(tensor_of(o));
   }
   static std::atomic<int64_t> ids{0};
   RunInfo info{ids++, &roots, &inputs, current_info, {}};
@@ -206,16 +206,7 @@ PyObject* run(const RunArgs& a) {
     } current(&info);
     found = run_backward(roots, std::move(grads), inputs, options);
   }
-  if (a.accumulate) {
-    // Leaves have it already; others get .grad here, since they were named.
-    for (size_t i = 0; i < leaves.size(); ++i)
-      if (leaves[i].defined() && !leaves[i].is_leaf() && found[i].defined()) {
-        Tensor before = grad_of(leaves[i]);
-        if (find_autograd_meta(leaves[i]) && find_autograd_meta(leaves[i])->retained) continue;
-        set_grad(leaves[i], before.defined() ? ops::add(before, found[i]) : found[i]);
-      }
-    Py_RETURN_NONE;
-  }
+  if (a.accumulate) Py_RETURN_NONE;
   Own result(checked(PyTuple_New(wanted)));
   for (Py_ssize_t i = 0; i < wanted; ++i) {
     STRATA_CHECK(found[size_t(i)].defined() || a.allow_unused, "The differentiated Tensor at index ", i,
