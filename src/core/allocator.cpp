@@ -1,5 +1,6 @@
 #include "core/allocator.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/error.h"
 #include "base/pool.h"
@@ -20,6 +22,8 @@ namespace {
 // Up to 4 KiB: thread-local free lists by power of two. Above: one shared list by rounded size, of blocks that are cut
 // out of regions below the size of a huge page and come from the system from there on.
 constexpr size_t kSmallLimit = 4096;
+
+void end_lists_with_thread();
 
 template <size_t Bytes>
 class SmallList {
@@ -35,7 +39,11 @@ class SmallList {
   }
   static void give(void* p) {
     Head& h = head();
-    if (h.count < (size_t(1) << 20) / Bytes) {
+    if (STRATA_UNLIKELY(!h.watched)) {
+      h.watched = true;
+      end_lists_with_thread();
+    }
+    if (h.count < kMost) {
       Link* link = static_cast<Link*>(p);
       link->next = h.first;
       h.first = link;
@@ -45,19 +53,43 @@ class SmallList {
     }
   }
 
+  // The thread ends; what comes later is not kept.
+  static void end() {
+    Head& h = head();
+    while (void* p = std::exchange(h.first, h.first ? h.first->next : nullptr)) std::free(p);
+    h.count = kMost;
+  }
+
  private:
+  static constexpr uint32_t kMost = (size_t(1) << 20) / Bytes;
   struct Link {
     Link* next;
   };
   struct Head {
     Link* first;
-    size_t count;
+    uint32_t count;
+    bool watched;
   };
   static Head& head() {
-    static thread_local Head h STRATA_HOT_TLS = {nullptr, 0};
+    static thread_local Head h STRATA_HOT_TLS = {nullptr, 0, false};
     return h;
   }
 };
+
+// By a key, whose destructor takes no thread-local room and runs after those that free tensors.
+__attribute__((noinline)) void end_lists_with_thread() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, [](void*) {
+      SmallList<64>::end();
+      SmallList<256>::end();
+      SmallList<1024>::end();
+      SmallList<4096>::end();
+    });
+    return made;
+  }();
+  pthread_setspecific(key, &key);
+}
 
 void* take_small(size_t bytes) {
 #ifdef STRATA_SANITIZED
@@ -116,6 +148,9 @@ class CpuAllocator final : public Allocator {
     regions_.give_back(hollow_);
     for (const auto& [size, p] : hollow_) Regions::hollow(p, size);
   }
+  // A child's copy of the lock would stay closed where another thread held it.
+  void before_fork() { lock_.lock(); }
+  void after_fork() { lock_.unlock(); }
   MemoryStats stats() const { return {live_, cached_, peak_, system_calls_}; }
   void reset_peak() { peak_ = live_.load(); }
 
@@ -191,6 +226,10 @@ CpuAllocator& allocator() {
   static CpuAllocator* a = new CpuAllocator;  // outlives every tensor
   return *a;
 }
+
+// As early as may be: who else waits before a fork may wait for threads that allocate, and is to do so first.
+[[maybe_unused]] const int watched = pthread_atfork([] { allocator().before_fork(); }, [] { allocator().after_fork(); },
+                                                    [] { allocator().after_fork(); });
 
 }  // namespace
 

@@ -158,3 +158,26 @@ def test_a_view_of_nothing_points_nowhere():
     assert x.data_ptr() == 0
     assert strata.sinh(x, out=strata.empty(4, 2, 0, dtype=strata.complex128)).shape == (4, 2, 0)
     assert strata.empty([5, 0], dtype=strata.int64)[1:].unique_consecutive().shape == (0,)
+
+
+def test_threads_that_end_leave_no_memory():
+    import threading
+
+    def resident() -> int:
+        with open("/proc/self/statm") as f:
+            return int(f.read().split()[1]) * 4096
+
+    def work() -> None:
+        kept = [strata.ones(n) for n in (8, 60, 250, 1000) for _ in range(900)]
+        del kept
+
+    def rounds(count: int) -> None:
+        for _ in range(count):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+
+    rounds(20)
+    before = resident()
+    rounds(100)
+    assert resident() - before < 100 << 20
