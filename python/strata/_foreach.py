@@ -8,7 +8,7 @@ from strata import _C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from strata import Tensor
@@ -22,6 +22,8 @@ _IN_TABLE = {"add_": _C._functions._foreach_add_, "sub_": _C._functions._foreach
 
 
 def _list(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(f"{name}: expected self to be a list or tuple of Tensors, got {type(tensors).__name__}")
     found = list(tensors)
     if not found:
         raise RuntimeError(f"{name}: Tensor list must have at least one tensor.")
@@ -54,12 +56,29 @@ def _each(function: str, name: str) -> Callable:
     return getattr(strata.Tensor, function)
 
 
+def _plain(tensor: Tensor, *others: Any) -> bool:
+    """Whether nothing can be refused of them: floats with numbers, and with others of their own kind."""
+    return tensor.dtype.is_floating_point and all(
+        isinstance(o, (int, float)) or (isinstance(o, strata.Tensor) and o.shape == tensor.shape and o.dtype == tensor.dtype) for o in others
+    )
+
+
+def _applied(function: str, rows: Iterable[tuple], apply: Callable) -> list[Tensor]:
+    """Of every row what is applied to it. In place, what may be refused is tried on copies before the first is written."""
+    rows = list(rows)
+    if function.endswith("_"):
+        for tensor, *others in rows[1:]:
+            if not _plain(tensor, *others):
+                apply(tensor.detach().clone(), *others)
+    return [apply(*row) for row in rows]
+
+
 def _unary(function: str) -> Callable:
     name = f"_foreach_{function}"
     method = getattr(strata.Tensor, function)
 
     def each(self: Sequence[Tensor]) -> list[Tensor]:
-        return [method(t) for t in _list(name, self)]
+        return _applied(function, zip(_list(name, self)), method)
 
     return each
 
@@ -83,7 +102,7 @@ def _binary(function: str) -> Callable:
         if function == "pow" and not isinstance(self, (list, tuple)):
             return [strata.pow(self, exponent) for exponent in _list(name, other)]
         tensors = _list(name, self)
-        return [method(t, o, **alpha) for t, o in zip(tensors, _others(name, tensors, other), strict=True)]
+        return _applied(function, zip(tensors, _others(name, tensors, other), strict=True), lambda t, o: method(t, o, **alpha))
 
     return each
 
@@ -95,7 +114,7 @@ def _lerp(function: str) -> Callable:
     def each(self: Sequence[Tensor], tensors1: Sequence[Tensor], weight: Any) -> list[Tensor]:
         tensors = _list(name, self)
         rows = zip(tensors, _others(name, tensors, tensors1), _others(name, tensors, weight), strict=True)
-        return [method(t, end, w) for t, end, w in rows]
+        return _applied(function, rows, method)
 
     return each
 
@@ -112,7 +131,7 @@ def _fused(function: str) -> Callable:
                 raise RuntimeError(f"{name}: Expected packed scalar Tensor to be of dimension 1. Got {value.dim()} instead.")
             value = value.tolist()
         rows = zip(tensors, *(_others(name, tensors, other) for other in (tensor1, tensor2, value)), strict=True)
-        return [method(t, a, b, value=v) for t, a, b, v in rows]
+        return _applied(function, rows, lambda t, a, b, v: method(t, a, b, value=v))
 
     return each
 
@@ -130,7 +149,8 @@ def _foreach_clone(self: Sequence[Tensor], *, memory_format: Any = None) -> list
 def _foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> list[Tensor]:
     """Copies the i-th of src to the i-th tensor."""
     tensors = _list("_foreach_copy_", self)
-    return [t.copy_(s, non_blocking) for t, s in zip(tensors, _others("_foreach_copy_", tensors, src), strict=True)]
+    rows = zip(tensors, _others("_foreach_copy_", tensors, src), strict=True)
+    return _applied("copy_", rows, lambda t, s: t.copy_(s, non_blocking))
 
 
 def _foreach_norm(self: Sequence[Tensor], ord: Any = 2, dtype: Any = None) -> list[Tensor]:

@@ -34,8 +34,37 @@ void Launches::append(const PointwiseOp& op, std::vector<Tensor> outputs, std::v
   items_.push_back(std::move(item));
 }
 
+// Whether an item writes what another one reads or writes: one tensor twice in a list.
+bool Launches::depend() const {
+  struct Span {
+    const char *begin, *end;
+    size_t item;
+    bool written;
+  };
+  std::vector<Span> spans;
+  spans.reserve(4 * items_.size());
+  for (size_t i = 0; i < items_.size(); ++i)
+    for (const std::vector<Tensor>* list : {&items_[i].outputs, &items_[i].inputs})
+      for (const Tensor& t : *list) {
+        if (!eager::has_elements_in_memory(t)) continue;
+        const char* begin = t.bytes();
+        spans.push_back(
+            {begin, begin + strided_span(t.sizes(), t.strides()) * t.itemsize(), i, list == &items_[i].outputs});
+      }
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  Span any{}, written{};  // those that reach farthest
+  for (const Span& s : spans) {
+    if (s.item != written.item && s.begin < written.end) return true;
+    if (s.written && s.item != any.item && s.begin < any.end) return true;
+    if (s.end > any.end) any = s;
+    if (s.written && s.end > written.end) written = s;
+  }
+  return false;
+}
+
 void Launches::run() const {
   check_seen(name_.c_str());
+  const bool in_order = items_.size() > 1 && depend();
   struct Piece {
     size_t item;
     int64_t begin;
@@ -44,7 +73,7 @@ void Launches::run() const {
   for (size_t i = 0; i < items_.size(); ++i) {
     const Item& item = items_[i];
     if (item.outputs[0].numel() == 0) continue;
-    if (item.plain && eager::has_elements_in_memory(item.outputs[0])) {
+    if (item.plain && !in_order && eager::has_elements_in_memory(item.outputs[0])) {
       for (int64_t at = 0; at < item.outputs[0].numel(); at += kChunk) pieces.push_back({i, at});
       continue;
     }

@@ -1,6 +1,6 @@
 // Launches of pointwise kernels that write in place, collected and run together: their elements are divided among the
-// threads as one, so that many small tensors cost as little as few large ones. What could be refused is when it is
-// added.
+// threads as one, so that many small tensors cost as little as few large ones; one after the other where one
+// writes what another one uses. What could be refused is when it is added.
 #pragma once
 #include <string>
 
@@ -17,6 +17,7 @@ class Launches {
   void run() const;
 
  private:
+  bool depend() const;
   struct Item {
     const PointwiseOp* op;
     std::vector<Tensor> outputs, inputs;

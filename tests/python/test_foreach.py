@@ -135,3 +135,11 @@ def test_checks_of_tensors_and_in_compiled_functions() -> None:
         assert compiled(strata.ones(n)).tolist() == [2.0] * n
     with pytest.raises(RuntimeError, match="at most 3, got 5"):
         compiled(strata.ones(5))
+
+
+def test_nothing_is_written_where_a_later_one_is_refused():
+    for name, rest in (("add_", [[True, 1j]]), ("sqrt_", []), ("div_", [[1, 2]]), ("addcmul_", [[strata.ones(2)] * 2, [strata.ones(2)] * 2]), ("lerp_", [[strata.ones(2)] * 2, 0.5])):
+        first, second = strata.ones(2) * 3, strata.ones(2, dtype=strata.int64)
+        with pytest.raises(RuntimeError):
+            getattr(_foreach, f"_foreach_{name}")([first, second], *rest)
+        assert first.tolist() == [3.0, 3.0], name

@@ -103,3 +103,15 @@ def test_lbfgs_keeps_out_of_where_there_is_no_loss(beyond):
     for _ in range(3):
         optimizer.step(closure)
     assert float(x) == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_a_parameter_given_twice_is_updated_twice_in_order(name):
+    # Of many pieces, which threads must not take at once.
+    seen = set()
+    for _ in range(20):
+        w = strata.zeros(1 << 17, requires_grad=True)
+        w.grad = strata.ones_like(w)
+        getattr(optim, name)([w, w], lr=0.5).step()
+        seen |= set(w.detach().unique().tolist())
+    assert len(seen) == 1, seen
