@@ -14,6 +14,8 @@ Compiled::Compiled(Captured captured, PlanOptions options)
     : captured_(std::move(captured)),
       options_(options),
       forward_(captured_.forward()),
+      loops_(std::any_of(forward_.body.nodes.begin(), forward_.body.nodes.end(),
+                         [](const ir::Node& n) { return n.kind == ir::Node::Loop; })),
       reaches_(forward_.body.params.size()) {
   const auto& results = captured_.graph.body.results;
   for (size_t k = 0; k < captured_.wanted.size() && captured_.outputs + k < results.size(); ++k)

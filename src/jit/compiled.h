@@ -35,6 +35,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   // The least compiled that describes it to people: training and backward where there is a gradient, else inference.
   std::vector<std::pair<std::string, const Plan*>> plans();
   size_t inputs() const { return captured_.inputs(); }
+  bool loops() const { return loops_; }  // it may take long, whatever its inputs
 
  private:
   struct Node;
@@ -51,6 +52,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   const Captured captured_;
   const PlanOptions options_;
   const ir::Graph forward_;
+  const bool loops_;
   std::vector<char> reaches_;  // of its parameters, whether a result's gradient hangs on it
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured

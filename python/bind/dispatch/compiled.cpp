@@ -213,7 +213,7 @@ PyObject* forward(PyObject*, PyObject* o) {
 std::vector<Tensor> called(jit::Compiled& c, std::vector<Tensor> inputs) {
   int64_t elements = 0;
   for (const Tensor& t : inputs) elements += elements_of(t);
-  ReleaseLock lock(elements >= kLongWork);
+  ReleaseLock lock(elements >= kLongWork || c.loops());
   return c.call(std::move(inputs));
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/parallel.h"
 #include "ir/effect.h"
 #include "jit/compile/plan.h"
 #include "strata/generated/ops/copy.h"
@@ -129,6 +130,7 @@ std::vector<Tensor> Flow::run(TensorList operands) const {
   if (!loops) return block(going ? 0 : 1);
   bool first = true;
   for (; going; first = false) {
+    check_interrupt();
     std::vector<Tensor> results = block(0);
     going = holds(results[0]);
     std::move(results.begin() + 1, results.end(), given.begin());

@@ -234,13 +234,21 @@ std::vector<Tensor> Plan::run(TensorList params) const {
   reserve(0, f);
   const std::unique_ptr<DeviceReplays::Run> kept = replays_ ? replays_->begin() : nullptr;
   f.kept = kept.get();
-  for (const Step& s : steps_) {
-    run_step(s, f);
-    // The next call finds its memory in the caches.
-    for (int b : ends_[size_t(s.group)]) f.at[size_t(b)].storage = {};
+  auto written = [&] {
+    for (int w : written_params_) params[size_t(w)].bump_version("a compiled graph");
+  };
+  try {
+    for (const Step& s : steps_) {
+      run_step(s, f);
+      // The next call finds its memory in the caches.
+      for (int b : ends_[size_t(s.group)]) f.at[size_t(b)].storage = {};
+    }
+    if (kept) kept->give();
+  } catch (...) {
+    written();  // some may be
+    throw;
   }
-  if (kept) kept->give();
-  for (int w : written_params_) params[size_t(w)].bump_version("a compiled graph");
+  written();
   std::vector<Tensor> results;
   results.reserve(list_.results.size());
   for (size_t r = 0; r < list_.results.size(); ++r) {
