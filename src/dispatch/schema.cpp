@@ -52,7 +52,7 @@ class Parser {
                 str_cat("schema: column ", at_ + 1, ": ", what, "\n  ", text_, "\n  ", std::string(at_, ' '), "^"));
   }
   void skip() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
   }
   bool accept(std::string_view token) {
     skip();
@@ -138,33 +138,54 @@ class Parser {
     size_t begin = at_;
     while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ')' && text_[at_] != ']') ++at_;
     std::string s(text_.substr(begin, at_ - begin));
-    while (!s.empty() && s.back() == ' ') s.pop_back();
+    while (!s.empty() && std::isspace(static_cast<unsigned char>(s.back()))) s.pop_back();
     return s;
   }
-  double number(const std::string& s) {
-    double v;
+  template <class T>
+  T number(const std::string& s) {
+    T v;
     auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-    if (error != std::errc() || end != s.data() + s.size()) fail("expected a number, got '" + s + "'");
+    const bool whole = std::is_integral_v<T>;
+    if (error == std::errc::result_out_of_range)
+      fail(str_cat("expected ", whole ? "an integer of 64 bits" : "a number of 64 bits", ", got '", s, "'"));
+    if (error != std::errc() || end != s.data() + s.size())
+      fail(str_cat("expected ", whole ? "an integer" : "a number", ", got '", s, "'"));
+    return v;
+  }
+  bool truth(const std::string& s) {
+    if (s != "True" && s != "False") fail("expected True or False, got '" + s + "'");
+    return s == "True";
+  }
+  // The elements in brackets; or one for each of a list of that size.
+  template <class T, class Read>
+  IValue list_value(const TypeSpec& t, Read read) {
+    if (t.list_size >= 0 && !accept("[")) return std::vector<T>(size_t(t.list_size), read(raw_value()));
+    if (t.list_size < 0) expect("[");
+    std::vector<T> v;
+    if (!accept("]")) {
+      do v.push_back(read(raw_value()));
+      while (accept(","));
+      expect("]");
+    }
     return v;
   }
   IValue default_value(const TypeSpec& t) {
     if (t.list) {
       if (accept("None")) return {};
-      if (t.list_size >= 0 && !accept("[")) {
-        std::string s = raw_value();
-        if (t.base == ArgType::Bool) return std::vector<bool>(t.list_size, s == "True");
-        return std::vector<int64_t>(t.list_size, int64_t(number(s)));
+      switch (t.base) {
+        case ArgType::Bool:
+          return list_value<bool>(t, [&](const std::string& s) { return truth(s); });
+        case ArgType::Int:
+        case ArgType::SymInt:
+          return list_value<int64_t>(t, [&](const std::string& s) { return number<int64_t>(s); });
+        case ArgType::Float:
+          return list_value<double>(t, [&](const std::string& s) { return number<double>(s); });
+        default:
+          expect("[");
+          if (!accept("]")) fail("a default list of this type can only be None or []");
+          if (t.base == ArgType::Tensor) return IValue::TensorVec();
+          return std::vector<int64_t>();
       }
-      if (t.list_size < 0) expect("[");
-      std::vector<int64_t> v;
-      if (!accept("]")) {
-        do v.push_back(int64_t(number(raw_value())));
-        while (accept(","));
-        expect("]");
-      }
-      if (t.base == ArgType::Bool) return std::vector<bool>(v.begin(), v.end());
-      if (t.base == ArgType::Tensor) return IValue::TensorVec();
-      return v;
     }
     if (t.base == ArgType::Str) {
       if (accept("None")) return {};
@@ -180,16 +201,15 @@ class Parser {
     if (s == "None") return {};
     switch (t.base) {
       case ArgType::Bool:
-        if (s != "True" && s != "False") fail("expected True or False, got '" + s + "'");
-        return s == "True";
+        return truth(s);
       case ArgType::Int:
       case ArgType::SymInt:
-        return int64_t(number(s));
+        return number<int64_t>(s);
       case ArgType::Float:
-        return number(s);
+        return number<double>(s);
       case ArgType::Scalar:
         if (s == "True" || s == "False") return Scalar(s == "True");
-        return s.find_first_of(".en") == std::string::npos ? Scalar(long(number(s))) : Scalar(number(s));
+        return s.find_first_of(".en") == std::string::npos ? Scalar(number<int64_t>(s)) : Scalar(number<double>(s));
       case ArgType::MemoryFormat:
         if (s == "contiguous_format") return MemoryFormat::Contiguous;
         if (s == "preserve_format") return MemoryFormat::Preserve;

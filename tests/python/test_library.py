@@ -452,3 +452,16 @@ def test_redispatch():
     with library.active_keys("User3"):
         assert torch.zeros(1, requires_grad=True).exp().grad_fn is not None and calls == [1]
     local._destroy()
+
+
+def test_defaults_are_what_the_schema_says(lib):
+    cases = {
+        "int n=9223372036854775807": 2**63 - 1, "int n=-9223372036854775808": -(2**63), "Scalar s=9007199254740993": 2**53 + 1, "float[] s=[0.5, 1.5]": [0.5, 1.5],
+        "float[2] s=1.5": [1.5, 1.5], "int[2] k=3": [3, 3], "bool[2] m=[True, False]": [True, False], "bool[3] m=True": [True] * 3, "float f=1e-3": 1e-3,
+    }  # fmt: skip
+    for i, (argument, value) in enumerate(cases.items()):
+        lib.define(f"default_{i}(Tensor x,\n\t{argument}) -> Tensor")
+        assert getattr(torch.ops.testlib, f"default_{i}").default._schema.arguments[1].default_value == value, argument
+    for argument in ("int n=99999999999999999999", "int n=1.5", "bool[2] m=[1, 0]", "float f=x"):
+        with pytest.raises((ValueError, RuntimeError), match="schema: column"):
+            lib.define(f"wrong(Tensor x, {argument}) -> Tensor")
