@@ -63,10 +63,11 @@ def invoke(e: Entry, kind: str, s: Schema) -> str:
     lines.append(f"  auto r = {call};\n  lock.take();")
     if factory:
         lines.append(f"  if (s[{len(plain)}] && py::to_Bool(s[{len(plain)}])) set_requires_grad(r, true);")
-    names = [r.name for r in s.returns]
-    if len(s.returns) > 1 and all(names) and kind == "function":
+    names = [r.name for r in (e.schema if kind == "out" else s).returns]
+    if len(s.returns) > 1 and all(names) and kind in ("function", "out"):
         fields = ", ".join(cstring(n) for n in names)
-        lines.append(f"  static PyTypeObject* type = py::make_struct_type(\"strata.return_types.{s.name}\", {{{fields}}});")
+        named = s.name + ("_out" if kind == "out" else "")
+        lines.append(f"  static PyTypeObject* type = py::make_struct_type(\"strata.return_types.{named}\", {{{fields}}});")
         lines.append("  return py::wrap_struct(type, std::move(r));\n}")
     else:
         lines.append("  return py::wrap(std::move(r));\n}")

@@ -353,6 +353,8 @@ def sparse_coo_tensor(
     """
     if values is None and (size is not None or not isinstance(indices, Tensor)):
         size = indices if size is None else size
+        if not isinstance(size, (tuple, list)):
+            raise TypeError(f"sparse_coo_tensor(): argument 'size' must be tuple of ints, not {type(size).__name__}")
         indices = strata.empty((len(size), 0), dtype=strata.int64, device=device)
         values = strata.empty(0, dtype=dtype, device=device)
     values = _as_values(values, dtype, device)

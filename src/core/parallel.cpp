@@ -97,7 +97,7 @@ void run_in_blocks(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* 
 
 void parallel_for_raw(int64_t begin, int64_t end, int64_t grain, RangeFn fn, void* context) {
   grain = std::max<int64_t>(grain, 1);
-  int64_t pieces = (end - begin + grain - 1) / grain;
+  int64_t pieces = (end - begin) / grain + ((end - begin) % grain != 0);
   int threads = static_cast<int>(std::min<int64_t>(num_threads(), pieces));
   std::exception_ptr error;
   std::mutex lock;

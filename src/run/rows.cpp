@@ -145,6 +145,10 @@ void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in
     if (LaunchObserver* o = observer_of(outs[0])) o->rows(op, t, outs, in, scalars, dims);
     return;
   }
+  // More only an expanded tensor has, and no machine's lifetime would do; what counts them stays within 64 bits.
+  constexpr int64_t kMost = int64_t(1) << 60;
+  STRATA_CHECK(in[0]->numel() <= kMost, op.name, ": expected at most 2^60 elements, got a tensor of shape ",
+               in[0]->sizes(), "; use a smaller one");
   if (entry.dtype != uint8_t(t)) {
     SmallVec<const Tensor*, 8> out_list;
     for (const Tensor& o : outs) out_list.push_back(&o);

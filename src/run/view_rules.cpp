@@ -24,7 +24,10 @@ std::pair<DimVec, DimVec> expanded(IntArrayRef sizes, IntArrayRef strides, IntAr
                  ") must match the existing size (", have, ") at non-singleton dimension ", d,
                  ".  Target sizes: ", wanted, ".  Tensor sizes: ", sizes);
     out[d] = want;
-    step[d] = d < lead || (have == 1 && want != 1) ? 0 : strides[d - lead];
+    const int64_t own = d >= lead   ? strides[d - lead]
+                        : d + 1 < n ? int64_t(uint64_t(out[d + 1]) * uint64_t(step[d + 1]))
+                                    : 1;
+    step[d] = have == want ? own : 0;
   }
   return {out, step};
 }

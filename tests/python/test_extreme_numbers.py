@@ -44,3 +44,18 @@ def test_a_number_of_turns_that_a_derivative_negates():
     x = strata.ones(2, 2, requires_grad=True)
     with pytest.raises(RuntimeError, match="does not fit in 64 bits"):
         x.rot90(-2**63, [0, 1]).sum().backward()
+
+
+def test_diagonals_that_lie_outside_of_every_tensor():
+    x = strata.zeros(3, 4)
+    for offset in (-(2**63), -(2**63) + 1, 2**63 - 1, -3, 4):
+        assert x.diagonal_scatter(strata.empty(0), offset).equal(x) and x.diagonal(offset).numel() == 0
+        assert strata.diagonal_copy(x, offset).numel() == 0
+        strata.ones(3, 4, requires_grad=True).diagonal(offset).sum().backward()
+
+
+def test_more_elements_than_can_be_counted():
+    long = strata.ones(1).as_strided([2**63 - 1], [0])
+    for call in (lambda: long.sum(), lambda: long.softmax(0), lambda: long.amax(), lambda: long.norm()):
+        with pytest.raises((RuntimeError, MemoryError), match="at most 2\\^60 elements|does not fit"):
+            call()

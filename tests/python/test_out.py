@@ -89,3 +89,24 @@ def test_factories_follow_out():
     generator = torch.Generator().manual_seed(3)
     drawn = torch.rand(4, generator=generator, out=torch.empty(0))
     assert torch.equal(drawn, torch.rand(4, generator=generator.manual_seed(3)))
+
+
+def test_results_that_are_given_have_names():
+    x = torch.rand(3, 4)
+    for call, out, names in (
+        (lambda out: torch.max(x, 0, out=out), (torch.empty(0), torch.empty(0, dtype=torch.int64)), ("values", "indices")),
+        (lambda out: torch.sort(x, out=out), (torch.empty(0), torch.empty(0, dtype=torch.int64)), ("values", "indices")),
+        (lambda out: torch.linalg.eigh(x @ x.T, out=out), (torch.empty(0), torch.empty(0)), ("eigenvalues", "eigenvectors")),
+    ):
+        found = call(out)
+        assert type(found).__name__.endswith("_out") and tuple(found) == out
+        assert all(getattr(found, name) is o for name, o in zip(names, out))
+
+
+def test_a_result_whose_elements_lie_together_is_refused():
+    for call in (lambda out: torch.logspace(-1, 2, 4, out=out), lambda out: torch.linspace(-1, 2, 4, out=out),
+                 lambda out: torch.arange(4.0, out=out), lambda out: torch.cumsum(torch.ones(4), 0, out=out)):  # fmt: skip
+        out = torch.tensor([3.0]).expand(4)
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor|single memory location"):
+            call(out)
+        assert out.tolist() == [3.0] * 4

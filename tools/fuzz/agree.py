@@ -83,7 +83,7 @@ def writes(call: Call) -> bool:
     if (s.schema is not None and any(a.written for a in s.schema.args)) or s.path.startswith(STEPWISE):
         return True
     told = any(p.name == "inplace" for p in s.params or []) and "True" in call.statement
-    return told or last_name(call).endswith("_") or "out=" in call.statement
+    return told or last_name(call).endswith("_") or "out=" in call.statement or re.match(r"x\d+\.\w+ = ", call.statement) is not None
 
 
 def value_of(value) -> tuple:

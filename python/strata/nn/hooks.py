@@ -62,10 +62,11 @@ def add_hook(
     registry: OrderedDict, hook: Callable, *, flags: list[dict] | None = None, prepend: bool = False
 ) -> RemovableHandle:
     """Puts `hook` into `registry` and returns its handle; `flags` are emptied of the id together with it."""
+    move = registry.move_to_end if prepend else None  # what has none is refused before it is changed
     handle = RemovableHandle(registry, extra_dict=flags)
     registry[handle.id] = hook
-    if prepend:
-        registry.move_to_end(handle.id, last=False)
+    if move is not None:
+        move(handle.id, last=False)
     return handle
 
 

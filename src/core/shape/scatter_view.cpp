@@ -37,6 +37,9 @@ Prepared<S> slice_of(const char* op, Prepared<S> r, const Geometry<S>& src, int6
 
 template <class S>
 Prepared<S> diagonal_of(Prepared<S> r, int64_t offset, int64_t a, int64_t b) {
+  // As far away as may be, so that what it adds to stays within 64 bits, is beside every tensor.
+  constexpr int64_t kFar = int64_t(1) << 62;
+  offset = std::clamp(offset, -kFar, kFar);
   r.value("down", S(offset < 0 ? -offset : 0));
   r.value("right", S(offset > 0 ? offset : 0));
   r.place("a", a);

@@ -45,6 +45,7 @@ void logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double 
                   std::optional<Device>, const Tensor& out) {
   shape::spaced<int64_t>("logspace", start, end, steps, out.dtype());
   resize_output(out, IntArrayRef(steps), "logspace");
+  check_no_overlap("logspace", out, {});
   copy_values(out, powers(start, end, steps, base, out.dtype()));
 }
 

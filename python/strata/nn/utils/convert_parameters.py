@@ -29,8 +29,10 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected strata.Tensor, but got: {strata.typename(vec)}")
-    start = 0
+    start, parts = 0, []
     for parameter in _on_one_device(parameters):
         end = start + parameter.numel()
-        parameter.data = vec[start:end].view_as(parameter).data
+        parts.append((parameter, vec[start:end].view_as(parameter).data))
         start = end
+    for parameter, part in parts:
+        parameter.data = part
