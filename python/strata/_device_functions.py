@@ -142,13 +142,7 @@ class _Functions:
 
     def memory_stats(self, device: object = None) -> dict[str, int]:
         """Numbers of the allocator, under PyTorch's names; `num_device_alloc` counts calls that reached the plugin."""
-        stats = _C._device_memory(self._device(device, "memory_stats"))
-        return {
-            "allocated_bytes.all.current": stats["live_bytes"],
-            "allocated_bytes.all.peak": stats["peak_bytes"],
-            "reserved_bytes.all.current": stats["live_bytes"] + stats["cached_bytes"],
-            "num_device_alloc": stats["allocations"],
-        }
+        return accelerator.memory_stats(self._device(device, "memory_stats"))
 
     def reset_peak_memory_stats(self, device: object = None) -> None:
         """Makes the present use the peak."""

@@ -64,8 +64,12 @@ def current_device_index() -> int:
 
 
 def set_device_index(device: object) -> None:
-    """Makes a device, or that of a number, this thread's current one."""
-    _C._device_set_current(_device(device, "set_device_index"))
+    """Makes a device, or that of a number, this thread's current one; None changes nothing."""
+    if device is not None:
+        _C._device_set_current(_device(device, "set_device_index"))
+
+
+current_device_idx, set_device_idx = current_device_index, set_device_index  # their older names
 
 
 class device_index:
@@ -106,6 +110,17 @@ def memory_reserved(device: object = None) -> int:
     return stats["live_bytes"] + stats["cached_bytes"]
 
 
+def memory_stats(device: object = None) -> dict[str, int]:
+    """Numbers of the allocator, under PyTorch's names; `num_device_alloc` counts calls that reached the plugin."""
+    stats = _C._device_memory(_device(device, "memory_stats"))
+    return {
+        "allocated_bytes.all.current": stats["live_bytes"],
+        "allocated_bytes.all.peak": stats["peak_bytes"],
+        "reserved_bytes.all.current": stats["live_bytes"] + stats["cached_bytes"],
+        "num_device_alloc": stats["allocations"],
+    }
+
+
 def reset_peak_memory_stats(device: object = None) -> None:
     """Makes the present use the peak."""
     _C._device_reset_peak(_device(device, "reset_peak_memory_stats"))
@@ -114,6 +129,13 @@ def reset_peak_memory_stats(device: object = None) -> None:
 def empty_cache(device: object = None) -> None:
     """Gives memory that no tensor has back to the device."""
     _C._device_empty_cache(_device(device, "empty_cache"))
+
+
+def empty_host_cache() -> None:
+    """Gives pinned memory that no tensor has back to the system."""
+    own = _device(None, "empty_host_cache")
+    for number in range(device_count()):
+        _C._device_empty_host_cache(_C.device(own.type, number))
 
 
 def memory_owners(device: object = None) -> list[tuple[int, int, str]]:

@@ -1,6 +1,6 @@
 // Memory of the host that a device's copies reach by themselves, so that they need not wait. A block that is freed is
-// given again when the copies that use it are over, and back to the system when memory is short or cached memory is
-// released.
+// given again when the copies that use it are over, and back to the system when memory is short or somebody asks for
+// it.
 #pragma once
 #include <map>
 #include <memory>

@@ -154,6 +154,16 @@ PyObject* empty_cache(PyObject*, PyObject* device) {
     {
       const ReleaseLock free(true);
       u.memory().release_cached();
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* empty_host_cache(PyObject*, PyObject* device) {
+  return guarded([&]() -> PyObject* {
+    device::Unit& u = unit_of(device);
+    {
+      const ReleaseLock free(true);
       u.pinned().release_cached();
     }
     Py_RETURN_NONE;
@@ -288,6 +298,8 @@ PyMethodDef functions[] = {
     {"_device_memory", memory, METH_O, "Bytes of a device in use, cached and at the peak; calls that reached it."},
     {"_device_reset_peak", reset_peak, METH_O, "Makes the present use of a device's memory the peak."},
     {"_device_empty_cache", empty_cache, METH_O, "Gives cached memory back to a device."},
+    {"_device_empty_host_cache", empty_host_cache, METH_O,
+     "Gives pinned memory that no tensor has back to the system."},
     {"_device_texts", texts, METH_VARARGS, "Names and texts of the table's kernels in a device's dialect."},
     {"_device_likely", likely, METH_VARARGS, "Keys of a device's kernels of a dtype that are compiled ahead."},
     {"_device_warm", warm, METH_VARARGS, "Compiles those of the keys that are not on disk; gives how many."},
