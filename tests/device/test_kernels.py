@@ -112,3 +112,27 @@ def test_threads_that_ask_for_a_kernel_compile_it_once():
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))  # raises what one of them does
     assert len(got) == 8 and compiled() == before + 1
+
+
+# Complex numbers next to each other are what a compiler likes to make vectors of, with a sum and a difference in one.
+BITS = """
+import strata
+device = strata.device(strata.accelerator.load({plugin!r}))
+generator = strata.Generator().manual_seed(5)
+for dtype in (strata.complex64, strata.complex128):
+    a, b = (strata.randn(257, dtype=dtype, generator=generator) for _ in range(2))
+    for f in (strata.mul, strata.div, strata.add, lambda a, b: strata.addcmul(a, a, b), lambda a, b: a.exp(), lambda a, b: strata.dot(a, b), lambda a, b: (a * b).sum(), lambda a, b: a.reciprocal(), lambda a, b: a.cumprod(0)):
+        assert f(a.to(device), b.to(device)).cpu().equal(f(a, b)), (dtype, f)
+    g = strata.compile(lambda a, b: a * b + a / b)
+    assert g(a, b).equal(a * b + a / b) and g(a.to(device), b.to(device)).cpu().equal(a * b + a / b), dtype
+x, y = (strata.randn(2, 300, generator=generator) for _ in range(2))
+for f in (lambda x, y: strata.stack([x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]], -1), lambda x, y: strata.complex(x[0], x[1]) * strata.complex(y[0], y[1])):
+    want = f(x, y)
+    assert f(x.to(device), y.to(device)).cpu().equal(want) and strata.compile(f)(x.to(device), y.to(device)).cpu().equal(want)
+"""
+
+
+@pytest.mark.parametrize("compiler", ["system", "clang"])
+def test_the_compiler_of_kernels_does_not_matter(tmp_path, compiler):
+    program = BITS.format(plugin=str(devices.plugin("null")))
+    run(tmp_path, "null", "-c", "import warnings; warnings.simplefilter('ignore')" + program, STRATA_COMPILER=compiler)

@@ -27,6 +27,9 @@ namespace {
 // Beside kCompileFlags, what distributions add to C that kernels have no use for, and what their loader does not know.
 constexpr const char* kObjectFlags =
     "-c -x c -fvisibility=hidden -fno-asynchronous-unwind-tables -fno-stack-protector -fcf-protection=none -fno-lto";
+// GCC 12 makes a product and a sum that alternate in sign one rounding (vfmaddsub), whatever -ffp-contract says, where
+// it makes vectors of its own; those of the texts are written out.
+constexpr const char* kGccFlags = " -fno-tree-vectorize";
 // Of kernels with lines: a table of these and no more; of functions that are inlined, the line of their call.
 constexpr const char* kLineFlags = " -g1";
 constexpr const char* kClangLineFlags = " -gline-tables-only -gno-inline-line-tables";
@@ -143,6 +146,7 @@ class SystemCompiler : public Compiler {
   std::string flags(lower::Isa isa, bool lines) const {
     const lower::Isa highest = gcc_ ? lower::Isa::V4 : lower::Isa::V3;
     return str_cat(lower::kCompileFlags, ' ', lower::isa_flags(std::min(isa, highest)), ' ', kObjectFlags,
+                   gcc_ ? kGccFlags : "",
                    !lines ? ""
                    : gcc_ ? kLineFlags
                           : kClangLineFlags);
