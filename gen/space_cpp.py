@@ -140,6 +140,7 @@ def out_body(e: Entry, s: Schema) -> str | None:
         return None
     body, numbers = factory(e)
     return (given_out(e, s) + body + f'  resize_output(out, made.sizes, "{s.name}");\n'
+            f"  check_no_overlap(info_{e.schema.ident}.name, out, {{}});\n"
             f"  if (!shapes_alone(out)) launch_factory(info_{e.schema.ident}, out{numbers});\n  return out;\n")
 
 

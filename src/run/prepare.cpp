@@ -7,7 +7,6 @@
 #include "run/copy.h"
 #include "run/index_args.h"
 #include "run/loop/cast.h"
-#include "run/pointwise.h"
 #include "run/view_rules.h"
 
 namespace strata::eager {
@@ -301,7 +300,6 @@ bool fits_as(const Tensor& t, const Prepared& p) {
 
 void launch_factory(const SpaceInfo& info, const Tensor& out, ArrayRef<SpaceScalar> scalars) {
   if (out.numel() == 0) return;
-  check_no_overlap(info.name, out, {});
   eager::Slot slots[kMaxNumbers];
   STRATA_INTERNAL(scalars.size() <= kMaxNumbers, info.name, ": more than ", kMaxNumbers, " numbers");
   for (size_t k = 0; k < scalars.size(); ++k) store_number(info, scalars[k], out.dtype(), slots[k]);
