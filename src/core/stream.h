@@ -17,6 +17,9 @@ inline Device numbered(Device d) {
   return d;
 }
 
+// Whether a tensor that lies `there` is where `asked` says.
+inline bool is_at(Device there, Device asked) { return there == numbered(asked) || (there.is_cpu() && asked.is_cpu()); }
+
 // `device` has a number.
 int current_stream(Device device);
 void set_current_stream(Device device, int stream);

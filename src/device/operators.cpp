@@ -310,8 +310,7 @@ bool crosses(const Stack& stack) {
 }
 
 Tensor on(const Tensor& t, Device device, bool later = false) {
-  device = numbered(device);
-  if (t.device().type == device.type && (device.index < 0 || t.device() == device)) return t;
+  if (is_at(t.device(), device)) return t;
   return moved(t, device, later);
 }
 

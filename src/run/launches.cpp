@@ -43,14 +43,19 @@ bool Launches::depend() const {
   };
   std::vector<Span> spans;
   spans.reserve(4 * items_.size());
-  for (size_t i = 0; i < items_.size(); ++i)
-    for (const std::vector<Tensor>* list : {&items_[i].outputs, &items_[i].inputs})
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
+    auto written = [&](const Tensor& t) {  // in place
+      return std::any_of(item.outputs.begin(), item.outputs.end(), [&](const Tensor& o) { return o.is_same(t); });
+    };
+    for (const std::vector<Tensor>* list : {&item.outputs, &item.inputs})
       for (const Tensor& t : *list) {
-        if (!eager::has_elements_in_memory(t)) continue;
+        const bool out = list == &item.outputs;
+        if (!eager::has_elements_in_memory(t) || (!out && written(t))) continue;
         const char* begin = t.bytes();
-        spans.push_back(
-            {begin, begin + strided_span(t.sizes(), t.strides()) * t.itemsize(), i, list == &items_[i].outputs});
+        spans.push_back({begin, begin + strided_span(t.sizes(), t.strides()) * t.itemsize(), i, out});
       }
+  }
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   Span any{}, written{};  // those that reach farthest
   for (const Span& s : spans) {

@@ -148,26 +148,24 @@ PyObject* reset_peak(PyObject*, PyObject* device) {
   });
 }
 
-PyObject* empty_cache(PyObject*, PyObject* device) {
+// Gives memory of a device back, without the interpreter's lock.
+template <class Release>
+PyObject* released(PyObject* device, Release release) {
   return guarded([&]() -> PyObject* {
     device::Unit& u = unit_of(device);
     {
       const ReleaseLock free(true);
-      u.memory().release_cached();
+      release(u);
     }
     Py_RETURN_NONE;
   });
 }
 
+PyObject* empty_cache(PyObject*, PyObject* device) {
+  return released(device, [](device::Unit& u) { u.memory().release_cached(); });
+}
 PyObject* empty_host_cache(PyObject*, PyObject* device) {
-  return guarded([&]() -> PyObject* {
-    device::Unit& u = unit_of(device);
-    {
-      const ReleaseLock free(true);
-      u.pinned().release_cached();
-    }
-    Py_RETURN_NONE;
-  });
+  return released(device, [](device::Unit& u) { u.pinned().release_cached(); });
 }
 
 // _device_texts(device, dtype, first, step)

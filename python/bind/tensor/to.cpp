@@ -44,7 +44,7 @@ PyObject* result(PyObject* self, Tensor&& t) {
 Tensor converted(const Tensor& t, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking,
                  bool copy, std::optional<MemoryFormat> format) {
   bool same_type = !dtype || *dtype == t.dtype();
-  bool same_device = !device || numbered(*device) == t.device() || (device->is_cpu() && t.device().is_cpu());
+  bool same_device = !device || is_at(t.device(), *device);
   bool same_format = !format || *format == MemoryFormat::Preserve || t.is_contiguous(*format);
   if (same_type && same_device && same_format && !copy) return t;
   if (same_type && same_device) return ops::clone(t, format);

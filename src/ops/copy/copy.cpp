@@ -48,8 +48,7 @@ Tensor resize_as_(const Tensor& self, const Tensor& model, std::optional<MemoryF
 Tensor to_any(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device, bool non_blocking,
               bool copy, std::optional<MemoryFormat> format) {
   bool same_format = !format || *format == MemoryFormat::Preserve || self.is_contiguous(*format);
-  bool same = (!dtype || *dtype == self.dtype()) &&
-              (!device || numbered(*device) == self.device() || (device->is_cpu() && self.device().is_cpu()));
+  bool same = (!dtype || *dtype == self.dtype()) && (!device || is_at(self.device(), *device));
   if (same && same_format && !copy) return self;
   return ops::_to_copy(self, dtype, device, non_blocking, format);
 }
