@@ -31,8 +31,9 @@ class Program final : public jit::DeviceProgram {
       u.extent = std::move(k.extent);
       u.stride = std::move(k.stride);
       const bool groups = unit.plugin().dialect.group;
-      if (k.in_chunks && groups) {
-        const std::optional<lower::SplitRows> split = lower::split_rows(k.nest);
+      std::optional<lower::SplitRows> split;
+      if (k.in_chunks && groups) split = lower::split_rows(k.nest);
+      if (split) {
         u.rows = k.rows;
         u.chunks = (k.row_length + lower::kChunk - 1) / lower::kChunk;
         u.own = k.nest.operands.size();

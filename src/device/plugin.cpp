@@ -179,13 +179,19 @@ void load_known() {
   for (const std::string& file : files) {
     {
       std::lock_guard<std::mutex> hold(*lock);
-      if (file.empty() || !tried->insert(file).second) continue;
+      if (file.empty() || tried->count(file)) continue;
     }
+    std::string failure;
     try {
       load(file);
     } catch (const Error& e) {
-      warn(e.message());
+      failure = e.message();
     }
+    // Only now: another thread that names the device meanwhile must not go on without it.
+    std::unique_lock<std::mutex> hold(*lock);
+    const bool first = tried->insert(file).second;
+    hold.unlock();
+    if (first && !failure.empty()) warn(failure);
   }
 }
 

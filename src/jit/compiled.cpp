@@ -22,10 +22,14 @@ Compiled::Compiled(Captured captured, PlanOptions options)
     reaches_[size_t(captured_.wanted[k])] = results[captured_.outputs + k] != ir::kNone;
 }
 
+// Plans and derivatives are made without the lock: who makes one may warn, or ask for signals, and so wait for a thread
+// that waits here. Of two that threads make at once the first stays.
+
 const Plan& Compiled::inference() {
   if (const Plan* made = inference_made_.load(std::memory_order_acquire)) return *made;
+  auto made = std::make_unique<Plan>(forward_, options_);
   std::lock_guard<std::mutex> hold(lock_);
-  if (!inference_) inference_ = std::make_unique<Plan>(forward_, options_);
+  if (!inference_) inference_ = std::move(made);
   inference_made_.store(inference_.get(), std::memory_order_release);
   return *inference_;
 }
@@ -43,9 +47,10 @@ void Compiled::make_halves() {
 void Compiled::make_training() {
   if (training_made_.load(std::memory_order_acquire)) return;
   make_halves();
-  std::lock_guard<std::mutex> hold(lock_);
-  if (training_ || !halves_) return;
+  if (!halves_) return;
   std::vector<std::unique_ptr<Plan>> made = Plan::make({halves_->forward, halves_->backward}, options_);
+  std::lock_guard<std::mutex> hold(lock_);
+  if (training_) return;
   training_ = std::move(made[0]);
   backward_ = std::move(made[1]);
   training_made_.store(true, std::memory_order_release);
@@ -85,6 +90,22 @@ std::pair<std::vector<char>, std::vector<Tensor>> there(const std::vector<Tensor
 
 }  // namespace
 
+namespace {
+
+template <class T, class Make>
+std::shared_ptr<T> made_once(std::mutex& lock, std::map<std::vector<char>, std::shared_ptr<T>>& known,
+                             const std::vector<char>& key, Make&& make) {
+  {
+    std::lock_guard<std::mutex> hold(lock);
+    if (auto it = known.find(key); it != known.end()) return it->second;
+  }
+  std::shared_ptr<T> made = make();
+  std::lock_guard<std::mutex> hold(lock);
+  return known.emplace(key, std::move(made)).first->second;
+}
+
+}  // namespace
+
 struct Compiled::Second {
   std::shared_ptr<Compiled> compiled;
   std::vector<char> there;  // of its gradients
@@ -99,17 +120,11 @@ std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>
                                "; take it of the function itself");
   if (one_by_one(params)) return jit::differentiable_gradients(captured_, params, tangents);
   const auto [given, all] = there(tangents, params);
-  std::shared_ptr<Second> second;
-  {
-    std::lock_guard<std::mutex> hold(lock_);
-    std::shared_ptr<Second>& known = second_[given];
-    if (!known) {
-      Derivative made = differentiate(captured_, params, tangents);
-      known =
-          std::make_shared<Second>(Second{std::make_shared<Compiled>(std::move(made.captured), options_), made.there});
-    }
-    second = known;
-  }
+  const std::shared_ptr<Second> second = made_once(lock_, second_, given, [&] {
+    Derivative made = differentiate(captured_, params, tangents);
+    return std::make_shared<Second>(
+        Second{std::make_shared<Compiled>(std::move(made.captured), options_), std::move(made.there)});
+  });
   std::vector<Tensor> found = second->compiled->run(all), gradients;
   size_t next = 0;
   for (char is_there : second->there) gradients.push_back(is_there ? found[next++] : Tensor());
@@ -126,20 +141,14 @@ std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<T
                                                              const std::vector<Tensor>& tangents) {
   if (one_by_one(params) || !halves_->written.empty() || !not_again_.empty()) return {};
   const auto [given, those] = there(tangents, {});
-  std::shared_ptr<Narrow> narrow;
-  {
-    std::lock_guard<std::mutex> hold(lock_);
-    std::shared_ptr<Narrow>& known = narrow_[given];
-    if (!known) {
-      auto made = std::make_shared<Narrow>(Narrow{jit::narrow(captured_, params, given), nullptr});
-      ir::Graph gradients = made->captured.graph;
-      const auto first = gradients.body.results.begin();
-      gradients.body.results.erase(first, first + int64_t(captured_.outputs));
-      made->plan = std::make_unique<Plan>(std::move(gradients), options_);
-      known = std::move(made);
-    }
-    narrow = known;
-  }
+  const std::shared_ptr<Narrow> narrow = made_once(lock_, narrow_, given, [&] {
+    auto made = std::make_shared<Narrow>(Narrow{jit::narrow(captured_, params, given), nullptr});
+    ir::Graph gradients = made->captured.graph;
+    const auto first = gradients.body.results.begin();
+    gradients.body.results.erase(first, first + int64_t(captured_.outputs));
+    made->plan = std::make_unique<Plan>(std::move(gradients), options_);
+    return made;
+  });
   return narrow->plan->run(narrow->captured.joint_params(params, those));
 }
 

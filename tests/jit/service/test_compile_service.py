@@ -237,3 +237,25 @@ other.join()
     # What is cached spares opening it.
     code = "compile_one(); print('libstrata_clang' in open('/proc/self/maps').read())"
     assert run(GRAPH + code, tmp_path / "end").stdout.strip() == "False"
+
+
+def test_threads_that_compile_first_and_a_warning(tmp_path):
+    """Who makes the plan warns, which lets other threads run: they must not wait for the plan while they hold the interpreter."""
+    code = """
+import sys, threading, warnings
+import strata
+sys.setswitchinterval(1e-5)
+warnings.showwarning = lambda *a, **k: [sum(range(100)) for _ in range(2000)]  # long enough for others to come
+f = strata.compile(lambda x, y: (x * y + 1).sin() * 2)
+x, start = strata.randn(100), threading.Barrier(8)
+def go():
+    y = strata.randn(100, requires_grad=True)
+    start.wait()
+    f(y, x).sum().backward()
+threads = [threading.Thread(target=go) for _ in range(8)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+print("through")
+"""
+    (tmp_path / "file").write_text("")
+    assert run(code, tmp_path / "file").stdout.strip() == "through"
