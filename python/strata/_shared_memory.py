@@ -53,12 +53,15 @@ def is_shared(tensor: Tensor) -> bool:
 
 
 def share(tensor: Tensor) -> Tensor:
-    """The tensor itself, whose memory can be seen by processes that get it. RuntimeError for tensors without CPU memory.
+    """The tensor itself, whose memory can be seen by processes that get it; one of another device stays as it is. RuntimeError for
+    a meta tensor.
 
     Views that other tensors are of the same memory stay where they were.
     """
-    if tensor.device.type != "cpu" or tensor.is_meta:
-        raise RuntimeError(f"share_memory_: expected a tensor in the CPU's memory, got one on {tensor.device}; call .cpu() first")
+    if tensor.is_meta:
+        raise RuntimeError("share_memory_: expected a tensor with memory, got one on meta; make it anew on a device")
+    if tensor.device.type != "cpu":
+        return tensor
     old = tensor.untyped_storage()
     if not old.nbytes() or mapping_of(old) is not None:
         return tensor

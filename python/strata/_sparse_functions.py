@@ -103,14 +103,30 @@ def _of_values(name: str) -> Callable:
     return function
 
 
+def _wrapped(dim: Any, rank: int) -> list[int]:
+    """The dims that an argument names, each from 0, in order."""
+    if not isinstance(dim, (int, tuple, list)):
+        raise TypeError(f"sum(): argument 'dim' must be tuple of ints, not {type(dim).__name__}")
+    found: list[int] = []
+    for d in [dim] if isinstance(dim, int) else dim:
+        if not -rank <= d < rank:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")
+        if d % rank in found:
+            raise RuntimeError(f"dim {d % rank} appears multiple times in the list of dims")
+        found.append(d % rank)
+    return sorted(found)
+
+
 def sum_(x: SparseTensor, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The sum of all, dense; over dims: sparse, or dense where no sparse dim is left."""
+    if not isinstance(x, SparseTensor):
+        raise TypeError(f"sum: argument input: expected a sparse tensor, got {type(x).__name__}; call .to_sparse()")
     x = x if dtype is None else x.to(dtype)
     if dim is None:
         return x._values().sum()
     if keepdim:
         raise NotImplementedError("sum: keepdim of a sparse tensor; call .to_dense()")
-    dims = sorted(d % x.dim() for d in ([dim] if isinstance(dim, int) else dim))
+    dims = _wrapped(dim, x.dim())
     n = x.sparse_dim()
     values, size = x._values(), [s for d, s in enumerate(x.shape) if d not in dims]
     inner = [d - n + 1 for d in dims if d >= n]

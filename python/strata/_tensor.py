@@ -239,7 +239,7 @@ class Tensor(_C.TensorBase):
     def share_memory_(self) -> Tensor:
         """Moves the tensor into memory that processes which get it see, too; forked ones get what there is.
 
-        Other tensors that were views of the same memory stay where they were. RuntimeError for other devices than the CPU.
+        Other tensors that were views of the same memory stay where they were; so does a tensor of another device.
         """
         from strata import _shared_memory
 

@@ -136,6 +136,11 @@ def test_results_lie_where_they_are_asked_for():
     assert there.new_full((2,), 3.0, device="null:1").tolist() == [3, 3]
 
 
+def test_a_module_on_a_device_has_nothing_to_share():
+    made = strata.nn.Linear(2, 2, device=DEVICE)
+    assert made.share_memory() is made and made.weight.device.type == "null" and not made.weight.is_shared()
+
+
 def test_a_compiled_graph_runs_on_the_device():
     def f(x, w):
         return (x @ w).softmax(-1).sum()

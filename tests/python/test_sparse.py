@@ -98,3 +98,20 @@ def test_nothing_reads_the_carrier():
     x = strata.eye(3).to_sparse()
     with strata._C.DisableTorchFunctionSubclass():
         assert all(math.isnan(v) for v in strata.Tensor.flatten(x).as_subclass(strata.Tensor).tolist())
+
+
+def test_the_dims_of_a_sum_are_checked():
+    x = strata.eye(2).to_sparse()
+
+    class Endless:
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, i):
+            return 1
+
+    for dim, error in ((Endless(), TypeError), (2, IndexError), ((0, -2), RuntimeError)):
+        with pytest.raises(error, match="(?i)dim"):
+            strata.sparse.sum(x, dim)
+    with pytest.raises(TypeError, match="expected a sparse tensor"):
+        strata.sparse.sum(strata.ones(2), 0)
