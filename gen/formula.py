@@ -47,6 +47,7 @@ PRIMITIVES += [signature(text, "fact") for text in (
     "result_type(Tensor a, Tensor b, Tensor? c=None) -> ScalarType",  # the dtype that they have together
     "wrapped_number(Scalar value, Tensor like) -> Tensor",  # of 0 dims beside `like`, which takes part in promotion as the number
     "is_viewable(Tensor t, int[] shape) -> bool",  # in this shape, without a copy
+    "suggested_format(Tensor t) -> MemoryFormat",  # channels last where it lies so, else contiguous
     "keeps_format(Tensor t, MemoryFormat? format) -> bool",  # it lies so already, or none is asked for
     "joined_sizes(Tensor[] tensors, int dim) -> int[]",  # of cat's result, after its checks; and its strides
     "joined_strides(Tensor[] tensors, int dim) -> int[]",

@@ -259,7 +259,7 @@ class Expressions:
                 return Value(f"{'!' if sign == '!=' else ''}({a.code}).equals({b.code})", "bool")
             return Value(f"formulas::{name}({fit(a, 'Scalar')[1]}, {fit(b, 'Scalar')[1]})", "bool")
         order = {a.type, b.type} <= {"int", "float"}
-        if order or (a.type == b.type and a.type in ("str", "ScalarType", "bool", "int[]", "Device") and sign in ("==", "!=")):
+        if order or (a.type == b.type and a.type in ("str", "ScalarType", "bool", "int[]", "Device", "MemoryFormat") and sign in ("==", "!=")):
             if a.type == "int[]":
                 return Value(f"({'!' if sign == '!=' else ''}(IntArrayRef({a.code}) == IntArrayRef({b.code})))", "bool")
             return Value(f"({a.code} {sign} {b.code})", "bool")

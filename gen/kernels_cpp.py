@@ -54,7 +54,7 @@ def info(e: Entry) -> str:
     exact = str(e.row.out_dtype == "exact").lower()
     more = f", {exact}" + (f", {e.unpromoted}u, {e.checked}u, {e.narrow}u" if e.kind == "pointwise" else "")
     return (f'const {struct} info_{e.schema.ident}{{"{e.schema.name}", "{e.schema.ident}", Promote::{PROMOTE[e.promote]}, '
-            f"{len(inputs)}, {len(e.kernel_scalars())}, {len(e.row.outputs)}, {mask}u, DType::{fixed_dtype}{more}}};")
+            f"{len(inputs)}, {len(e.kernel_scalars())}, {len(e.row.outputs)}, {mask}u, DType::{fixed_dtype}, ResultStrides::{e.row.result_strides}{more}}};")
 
 
 def checked(e: Entry) -> str:
@@ -338,7 +338,7 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
         decls.append(f"extern const {struct} {k.name};")
         called, promote = k.row.operator or k.name, PROMOTE[k.row.promote]
         defs.append(f'const {struct} {k.name}{{"{called}", "{k.name}", Promote::{promote}, {len(words)}, {len(k.scalars)}, '
-                    f"{len(k.row.outputs)}, {mask}u, DType::{fixed_dtype}}};")
+                    f"{len(k.row.outputs)}, {mask}u, DType::{fixed_dtype}, ResultStrides::{k.row.result_strides}}};")
     both = '#include "run/pointwise.h"\n#include "run/rows.h"\n#include "run/space.h"\n'
     out.write("strata/generated/kernel_ops.h", HEADER + "// Generated kernels that hand-written operators call.\n#pragma once\n" + both +
               "\nnamespace strata::eager::kernels {\n\n" + "\n".join(decls) + "\n\n}  // namespace strata::eager::kernels\n")

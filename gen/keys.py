@@ -52,6 +52,12 @@ class Bodied(Said):
     def text(self) -> str:
         return getattr(self, self.body)
 
+    @property
+    def result_strides(self) -> str:
+        """As ResultStrides of run/pointwise.h; of a memory format's argument, or where nothing is said, as the body's results are."""
+        word = self.strides if "strides" in self.said else "preserve" if self.body == "compute" else "contiguous"
+        return word.capitalize()
+
 
 def expanded(words: tuple[str, ...]) -> list[str]:
     """The dtypes that words of a `dtypes` key stand for."""
@@ -168,7 +174,7 @@ class OpRow(Bodied):
                         shown="none")
     rank: int = placed("the only number of dims that the entry's groups have; a rule places a dim that the tensors lack at -1", 0, shown="any")
     strides: str = placed("of the result: `contiguous`, `preserve` (as self's), `suggested` (channels last stays so), or an argument: a memory "
-                         "format, without one as self's", "contiguous", beside="space cpu", shown="`contiguous`")
+                         "format, without one as self's", "contiguous", beside="compute space cpu", shown="`contiguous`, of `compute` `preserve`")
 
     @property
     def moves(self) -> bool:
@@ -189,6 +195,8 @@ class KernelRow(Bodied):
     over: str = key("as of operators over an index space", "", beside="space")
     order: str = key("as of operators over an index space", "", beside="space", words="tree sequence chains")
     rank: int = key("as of operators over an index space", 0, beside="space")
+    strides: str = key("as of operators: of results of the operands' shape", "contiguous", words="contiguous preserve suggested",
+                       beside="compute rows", shown="`contiguous`, of `compute` `preserve`")
     promote: str = key("the dtype of the computation", "first", words=PROMOTE, shown="`first`", beside="compute rows")
     lie: str = key("how its rows lie: `anywhere`, or `along` memory, as whole tensors do; these need no form for rows across memory",
                    "anywhere", words="anywhere along", beside="rows", shown="`anywhere`")

@@ -315,6 +315,7 @@ def make_entry(raw: dict, family: str, line: int) -> Entry:
     entry = Entry(parse_schema(row.op), kind, row.text, family, line, row)
     if kind in ("pointwise", "rows"):
         entry.kernel_scalars()  # raises for names that are no arguments
+        strides_of(entry)
     elif kind == "space":
         check_space(entry)
     elif kind == "allocate":

@@ -78,14 +78,10 @@ def made_result(e: Entry, k: int, like: str) -> str:
     if any(a.name == named for a in e.schema.args):
         device = ", device" if any(a.name == "device" for a in e.schema.args) else ""
         return f"new_result({like}, prepared.outputs[{k}], {named}{device})"
-    chosen = f"ResultStrides::{strides(e)}"
-    if strides(e) != "Contiguous":
+    chosen = f"ResultStrides::{e.row.result_strides}"
+    if e.row.result_strides != "Contiguous":
         chosen = f"prepared.contiguous ? ResultStrides::Contiguous : {chosen}"
     return f"new_result({like}, {f'prepared, {k}' if e.filled else f'prepared.outputs[{k}]'}, {chosen})"
-
-
-def strides(e: Entry) -> str:
-    return {"contiguous": "Contiguous", "preserve": "Preserve", "suggested": "Suggested"}[e.row.strides]
 
 
 def call_of_rule(e: Entry) -> str:

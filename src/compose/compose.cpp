@@ -190,7 +190,8 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& ma
   const auto wide = is_half(self.dtype()) ? std::optional(DType::F32) : std::nullopt;
   Tensor norm = ops::linalg_vector_norm(self, p, OptIntArrayRef(others), true, wide);
   Tensor factor = ops::mul(ops::reciprocal(ops::add(norm, Scalar(1e-7))), maxnorm);
-  return ops::to(ops::mul(self, ops::where(ops::gt(norm, maxnorm), factor, Scalar(1.0))), self.dtype());
+  return ops::to(ops::mul(ops::contiguous(self), ops::where(ops::gt(norm, maxnorm), factor, Scalar(1.0))),
+                 self.dtype());
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) {

@@ -165,7 +165,7 @@ Tensor matrix_power(const Tensor& self, int64_t n) {
     if (rest % 2) result = result.defined() ? ops::matmul(result, power) : power;
     if (rest > 1) power = ops::matmul(power, power);
   }
-  return n == 1 ? ops::clone(result) : result;
+  return n == 1 ? ops::clone(result, MemoryFormat::Contiguous) : result;
 }
 
 Tensor linalg_vander(const Tensor& x, std::optional<int64_t> columns) {

@@ -128,7 +128,7 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
   STRATA_CHECK_NOT_IMPLEMENTED(!self.is_complex(), "\"mvlgamma\" not implemented for '", scalar_type_name(self.dtype()),
                                "'; it takes real numbers");
   if (is_half(self.dtype())) return ops::to(ops::mvlgamma(ops::to(self, DType::F32), p), self.dtype());
-  Tensor x = is_float(self.dtype()) ? self : ops::to(self, default_dtype());
+  Tensor x = ops::contiguous(is_float(self.dtype()) ? self : ops::to(self, default_dtype()));
   Tensor r = ops::add(ops::lgamma(x), Scalar(double(p) * double(p - 1) * 0.28618247146235004));  // log(pi) / 4
   for (int64_t j = 1; j < p; ++j) r = ops::add(r, ops::lgamma(ops::sub(x, Scalar(double(j) / 2))));
   return r;

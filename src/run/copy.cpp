@@ -6,6 +6,7 @@
 
 #include "core/parallel.h"
 #include "core/promote.h"
+#include "core/shape/strides.h"
 #include "dispatch/seen.h"
 #include "dispatch/tls.h"
 #include "run/launch.h"
@@ -267,20 +268,9 @@ DimVec like_strides(const Tensor& self, std::optional<MemoryFormat> format) {
 }
 
 MemoryFormat suggested_format(const Tensor& t) {
-  const int64_t n = t.dim();
-  if ((n != 4 && n != 5) || t.is_contiguous() || t.numel() == 0) return MemoryFormat::Contiguous;
-  const IntArrayRef sizes = t.sizes(), strides = t.strides();
-  int64_t least = 1;  // what the next slower dim may step
-  auto follows = [&](int64_t d) {
-    if (sizes[d] == 1) return true;
-    if (strides[d] < least) return false;
-    least = strides[d] * sizes[d];
-    return true;
-  };
-  bool last = follows(1);
-  for (int64_t d = n; d-- > 2;) last = last && follows(d);
-  if (!last || !follows(0)) return MemoryFormat::Contiguous;
-  return n == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+  if (!shape::lies_channels_last<int64_t>({t.sizes(), t.strides(), t.dtype(), t.device(), true}))
+    return MemoryFormat::Contiguous;
+  return t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
 }
 
 Tensor laid_out(const Tensor& result, std::initializer_list<const Tensor*> operands) {

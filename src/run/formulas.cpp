@@ -149,6 +149,8 @@ Tensor expand_reduced(const Tensor& t, IntArrayRef sizes, OptIntArrayRef dim, bo
   return ops::expand(unsqueeze_reduced(t, int64_t(sizes.size()), dim, keepdim), sizes);
 }
 
+MemoryFormat suggested_format(const Tensor& t) { return eager::suggested_format(t); }
+
 bool is_viewable(const Tensor& t, IntArrayRef shape) {
   return eager::view_strides(t, eager::inferred_sizes(shape, t.numel())).has_value();
 }

@@ -90,6 +90,7 @@ inline void launch(const eager::Launches& list) { list.run(); }
 int64_t reduced_numel(IntArrayRef sizes, OptIntArrayRef dim);
 Tensor wrapped_number(const Scalar& value, const Tensor& like);
 bool is_viewable(const Tensor& t, IntArrayRef shape);
+MemoryFormat suggested_format(const Tensor& t);
 inline bool keeps_format(const Tensor& t, std::optional<MemoryFormat> format) {
   return !format || *format == MemoryFormat::Preserve || t.is_contiguous(*format);
 }

@@ -167,6 +167,14 @@ DimVec result_strides(IntArrayRef sizes, Inputs in) {
   });
 }
 
+DimVec result_strides(ResultStrides rule, IntArrayRef sizes, Inputs in) {
+  if (rule == ResultStrides::Preserve) return result_strides(sizes, in);
+  if (rule == ResultStrides::Suggested)
+    for (const Tensor* t : in)
+      if (t->sizes() == sizes) return strides_for(sizes, suggested_format(*t));
+  return contiguous_strides(sizes);
+}
+
 // Whether the strides are those of a fresh tensor: a contiguous one may have others where a size is 0 or 1.
 static bool has_own_strides(const TensorImpl& t) {
   int64_t step = 1;
@@ -187,7 +195,8 @@ static Tensor general(const PointwiseOp& op, Inputs in, Scalars scalars, std::op
   const StrataKernelEntry& entry = kernel_for(op, t);
   const DType result = result_dtype(entry, 0, t);
   if (STRATA_UNLIKELY(result == DType::C64)) refuse_complex_half(op, in, scalars);
-  Tensor out = make_tensor_strided(shape, result_strides(shape, in), stored.value_or(result), device, shape_only(in));
+  Tensor out = make_tensor_strided(shape, result_strides(op.strides, shape, in), stored.value_or(result), device,
+                                   shape_only(in));
   const Tensor* outs[1] = {&out};
   run(op, entry, t, {outs, 1}, in, scalars);
   return out;

@@ -16,6 +16,10 @@ enum class Promote : uint8_t {
   Floating,  // floating point and complex only; others raise
 };
 
+// Of a new result: dims in order, as the operands' (of a shape rule: self's), or channels last where they are and else
+// in order (`strides:` of the table).
+enum class ResultStrides : uint8_t { Contiguous, Preserve, Suggested };
+
 struct PointwiseOp {
   const char* name;    // "aten::add.Tensor", for errors
   const char* kernel;  // stem of the generated kernel
@@ -23,6 +27,7 @@ struct PointwiseOp {
   uint8_t inputs = 0, scalars = 0, outputs = 1;
   uint32_t fixed = 0;  // bit i: input i keeps the dtype `fixed_dtype` and takes no part in promotion
   DType fixed_dtype = DType::Bool;
+  ResultStrides strides = ResultStrides::Preserve;
   bool exact_out = false;   // out= takes the result's dtype alone
   uint32_t unpromoted = 0;  // bit i: scalar i takes no part in the result type
   uint32_t checked = 0;     // bit i: scalar i must fit the compute dtype; others stand for tensors, which wrap
@@ -64,5 +69,6 @@ void resize_tensor(const Tensor& t, IntArrayRef sizes);
 void check_no_overlap(const char* name, const Tensor& out, Inputs in);
 // Strides of a fresh result of shape `sizes`, following the order of the inputs' strides as PyTorch does.
 DimVec result_strides(IntArrayRef sizes, Inputs in);
+DimVec result_strides(ResultStrides rule, IntArrayRef sizes, Inputs in);
 
 }  // namespace strata::eager

@@ -8,6 +8,7 @@
 #include "core/shape/rules.h"
 #include "core/tensor.h"
 #include "run/launch.h"
+#include "run/pointwise.h"
 
 namespace strata::eager {
 
@@ -42,8 +43,6 @@ struct SpaceScalar {
   const Scalar* number = nullptr;
   int8_t dtype = kElement;
 };
-
-enum class ResultStrides : uint8_t { Contiguous, Preserve, Suggested };
 
 inline shape::Geometry<int64_t> geometry(const Tensor& t) {
   if (!t.defined()) return {};

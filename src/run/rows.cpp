@@ -225,7 +225,7 @@ std::vector<Tensor> rows(const RowsOp& op, Inputs in, Scalars scalars, const Dim
     if (entry.per_row[i])
       outs.push_back(make_tensor(s.reduced_result, result, in[0]->device(), meta));
     else
-      outs.push_back(make_tensor_strided(in[0]->sizes(), result_strides(in[0]->sizes(), {in.data(), 1}),
+      outs.push_back(make_tensor_strided(in[0]->sizes(), result_strides(op.strides, in[0]->sizes(), {in.data(), 1}),
                                          stored.value_or(result), in[0]->device(), meta));
   }
   launch(op, entry, t, in, scalars, s, dims, outs);

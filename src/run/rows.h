@@ -12,7 +12,8 @@ struct RowsOp {
   uint8_t inputs = 0, scalars = 0, outputs = 1;
   uint32_t fixed = 0;
   DType fixed_dtype = DType::Bool;
-  bool exact_out = false;  // out= takes the result's dtype alone
+  ResultStrides strides = ResultStrides::Contiguous;  // of results of in[0]'s shape
+  bool exact_out = false;                             // out= takes the result's dtype alone
 };
 
 // The dims that an argument names, wrapped, sorted and checked for repeats; none or an empty list: all of them.

@@ -1,5 +1,5 @@
-"""Calls on channels_last operands, the same in every interpreter: of every operator, the samples with images or volumes
-and one made of them where no sample has any; and functions that are no operators."""
+"""Calls on operands that are not contiguous, the same in every interpreter: channels_last ones of every operator, the samples with images
+or volumes and one made of them where no sample has any; functions that are no operators; and orders of dims in memory."""
 
 from __future__ import annotations
 
@@ -12,6 +12,25 @@ from kit import SAMPLES, Call, Maker, T, call, flattened
 SHAPES = {4: (2, 3, 4, 5), 5: (2, 3, 4, 5, 6)}
 # Results of chance or of memory that nothing wrote have layouts, too; what depends on the values' order has not.
 SKIPPED = ("aten::as_strided", "aten::_unsafe_view", "aten::set_", "aten::resize_")
+
+
+# The last two dims exchanged, or all of them the other way round.
+ORDERS = ("exchanged", "reversed")
+
+
+def in_order(t: Any, order: str) -> Any:
+    """The values of a tensor of either library, with its dims in this order in memory."""
+    dims = list(range(t.dim()))
+    dims[-2:] = dims[-2:][::-1]
+    if order == "reversed":
+        dims = dims[::-1] if t.dim() > 2 else dims
+    return t.permute(dims).contiguous().permute([dims.index(d) for d in range(t.dim())])
+
+
+def word(results: Any, library: Any) -> str:
+    """A digit for each tensor: whether it is contiguous."""
+    found = [r for r in flattened([results]) if isinstance(r, library.Tensor)]
+    return "".join(str(int(r.layout == library.strided and r.is_contiguous())) for r in found)
 
 
 def tensors(c: Call) -> list[T]:
@@ -107,6 +126,9 @@ def functional(m: Maker) -> dict[str, Call]:
     for name in ("relu", "relu6", "gelu", "silu", "elu", "selu", "celu", "hardswish", "hardtanh", "hardsigmoid",
                  "leaky_relu", "logsigmoid", "mish", "softplus", "softshrink", "softsign", "tanhshrink", "threshold"):
         made[name] = call(image, *((0.5, 1.0) if name == "threshold" else ()))
+    made["rrelu training"] = call(image, training=True)
+    made["gumbel_softmax"] = call(image, dim=1)
+    made["gumbel_softmax hard"] = call(image, dim=1, hard=True)
     made["glu"] = call(wide, 1)
     made["softmax"] = call(image, 1)
     made["log_softmax"] = call(image, 1)

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/promote.h"
+#include "core/shape/strides.h"
 
 namespace strata::shape {
 namespace {
@@ -136,44 +137,19 @@ Prepared<S> convolve_back(const Geometry<S>& input, const Geometry<S>& weight, c
 
 namespace {
 
-// Whether the dims `order`, from the fastest to the slowest, lie one after another.
-template <class S>
-bool lies(const Geometry<S>& t, ArrayRef<int64_t> order) {
-  S step(1);
-  for (int64_t d : order) {
-    const S &size = t.sizes[size_t(d)], &stride = t.strides[size_t(d)];
-    if (!(size == S(1)) && !(stride == step)) return false;
-    step = step * larger(size, S(1));
-  }
-  return true;
-}
-
-SmallVec<int64_t, 6> fastest_first(int64_t ndim, bool channels_last) {
-  SmallVec<int64_t, 6> order;
-  if (channels_last) order.push_back(1);
-  for (int64_t d = ndim; d-- > 2;) order.push_back(d);
-  if (!channels_last) order.push_back(1);
-  order.push_back(0);
-  return order;
-}
-
-template <class S>
-bool has_channels_last(const Geometry<S>& t) {
-  const int64_t n = t.dim();
-  return (n == 4 || n == 5) && !(t.numel() == S(0)) && !lies(t, fastest_first(n, false)) &&
-         lies(t, fastest_first(n, true));
-}
-
 template <class S>
 Strided<S> gradient_of(const Geometry<S>& t, bool channels_last) {
   Sizes<S> strides;
   if (channels_last) {
     strides.resize(t.sizes.size(), S(1));
     S step(1);
-    for (int64_t d : fastest_first(t.dim(), true)) {
+    auto next = [&](int64_t d) {
       strides[size_t(d)] = step;
       step = times(step, larger(t.sizes[size_t(d)], S(1)));
-    }
+    };
+    next(1);
+    for (int64_t d = t.dim(); d-- > 2;) next(d);
+    next(0);
   }
   return {t.sizes, t.dtype, std::move(strides)};
 }
@@ -191,7 +167,7 @@ Prepared<S> convolution_backward(const Geometry<S>& grad, const Geometry<S>& inp
                " as the input, got ", grad.dtype, "; convert it with .to()");
   STRATA_CHECK(grad.sizes == ArrayRef<S>(sizes), "convolution_backward: expected grad_output of shape ",
                ArrayRef<S>(sizes), ", got ", grad.sizes);
-  const bool last = !is_complex(input.dtype) && (has_channels_last(input) || has_channels_last(weight));
+  const bool last = !is_complex(input.dtype) && (lies_channels_last(input) || lies_channels_last(weight));
   Prepared<S> r;
   r.add(gradient_of(input, last));
   r.add(gradient_of(weight, last));

@@ -72,4 +72,23 @@ Sizes<S> result_strides(ArrayRef<S> sizes, std::initializer_list<Geometry<S>> op
   });
 }
 
+// Whether the strides of images or volumes say that channels vary fastest, then columns, rows ... Those of dims of size
+// 1 count, too: they tell apart what lies the same either way, as in PyTorch.
+template <class S>
+bool lies_channels_last(const Geometry<S>& t) {
+  const int64_t n = t.dim();
+  if ((n != 4 && n != 5) || t.numel() == S(0)) return false;
+  S least(1);  // what the next slower dim may step
+  auto follows = [&](int64_t d) {
+    const S step = t.strides[size_t(d)];
+    if (step < least) return false;
+    least = step * t.sizes[size_t(d)];
+    return true;
+  };
+  if (!follows(1)) return false;
+  for (int64_t d = n; d-- > 2;)
+    if (!follows(d)) return false;
+  return !(least == t.strides[1]) && follows(0);
+}
+
 }  // namespace strata::shape

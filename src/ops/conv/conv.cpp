@@ -38,12 +38,6 @@ DimVec output_sizes(const Tensor& input, const Tensor& weight, const Tensor& bia
                                      a.transposed, a.output_padding, a.groups);
 }
 
-bool channels_last(const Tensor& t) {
-  if (t.dim() != 4 && t.dim() != 5) return false;
-  return !t.is_contiguous() &&
-         t.is_contiguous(t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
-}
-
 Tensor dense_result(const Tensor& like, IntArrayRef sizes, bool last) {
   if (!last) return new_tensor(like, sizes);
   return make_tensor_strided_as(like, sizes, channels_last_strides(sizes), like.dtype());
@@ -142,7 +136,10 @@ Tensor add_bias(const Tensor& out, const Tensor& bias) {
 }
 
 // Dense in one of the two orders that results take; other strides are copied.
-Tensor dense(const Tensor& t) { return t.is_contiguous() || channels_last(t) ? t : contiguous_copy(t); }
+Tensor dense(const Tensor& t) {
+  const auto last = t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+  return t.is_contiguous() || t.is_contiguous(last) ? t : contiguous_copy(t);
+}
 
 }  // namespace
 
@@ -150,7 +147,8 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias
                    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
                    int64_t groups) {
   Args a{stride, padding, dilation, output_padding, transposed, groups};
-  bool last = channels_last(input) || channels_last(weight);
+  auto lies_last = [](const Tensor& t) { return suggested_format(t) != MemoryFormat::Contiguous; };
+  const bool last = lies_last(input) || lies_last(weight);
   Tensor out = dense_result(input, output_sizes(input, weight, bias, a), last);
   if (out.numel() == 0) return out;
   if (last && out.is_complex()) {

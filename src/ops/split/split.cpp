@@ -134,8 +134,8 @@ std::vector<Tensor> equal_parts(const char* name, const Tensor& self, int64_t se
 }  // namespace
 
 namespace {
-std::vector<Tensor> copies_of(std::vector<Tensor> parts) {
-  for (Tensor& t : parts) t = ops::clone(t);
+std::vector<Tensor> copies_of(std::vector<Tensor> parts, MemoryFormat format = MemoryFormat::Preserve) {
+  for (Tensor& t : parts) t = ops::clone(t, format);
   return parts;
 }
 }  // namespace
@@ -150,7 +150,12 @@ std::vector<Tensor> unsafe_chunk(const Tensor& self, int64_t chunks, int64_t dim
   return copies_of(ops::chunk(self, chunks, dim));
 }
 
-std::vector<Tensor> unbind_copy(const Tensor& self, int64_t dim) { return copies_of(ops::unbind(self, dim)); }
+std::vector<Tensor> split_with_sizes_copy(const Tensor& self, IntArrayRef sizes, int64_t dim) {
+  return copies_of(ops::split_with_sizes(self, sizes, dim), MemoryFormat::Contiguous);
+}
+std::vector<Tensor> unbind_copy(const Tensor& self, int64_t dim) {
+  return copies_of(ops::unbind(self, dim), MemoryFormat::Contiguous);
+}
 
 std::vector<Tensor> hsplit(const Tensor& self, int64_t sections) {
   check_splits("hsplit", self, 1);

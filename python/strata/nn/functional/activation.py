@@ -71,8 +71,9 @@ def rrelu(
         return leaky_relu(input, (lower + upper) / 2, inplace)
     if not input.is_floating_point():
         raise NotImplementedError(f"rrelu is not implemented for {input.dtype}; convert the input to float32 first")
-    slopes = strata.where(input.detach() > 0, 1.0, strata.empty_like(input).uniform_(lower, upper))
-    return input.mul_(slopes) if inplace else input * slopes
+    slopes = strata.empty_like(input, memory_format=strata.contiguous_format).uniform_(lower, upper)
+    slopes.masked_fill_(input.detach() > 0, 1.0)
+    return input.mul_(slopes) if inplace else slopes * input
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -203,4 +204,4 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if not hard:
         return soft
     index = soft.argmax(dim, keepdim=True)
-    return strata.zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft
+    return strata.zeros_like(logits, memory_format=strata.contiguous_format).scatter_(dim, index, 1.0) - soft.detach() + soft

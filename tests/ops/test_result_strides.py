@@ -1,0 +1,34 @@
+"""Where PyTorch's result of operands that lie in another order of dims is contiguous, ours is: `view` takes it. Where PyTorch's is
+not, ours may be."""
+
+from __future__ import annotations
+
+import json
+
+from kit import SAMPLES, Maker, convert
+from layout_cases import ORDERS, functional, in_order, word
+from table import ENTRIES, ROOT, SKIPS, dtype, operator, pytest, strata, tensor
+
+RECORDED = json.loads((ROOT / "tests/data/turned.json").read_text())
+BY_NAME = {e.schema.full: e for e in ENTRIES}
+
+
+@pytest.mark.parametrize("name", list(RECORDED))
+def test_results_are_contiguous_where_pytorchs_are(name):
+    if reason := SKIPS["turned"].get(name):
+        pytest.skip(reason)
+    if name in BY_NAME:
+        entry = BY_NAME[name]
+        op, made = operator(entry.schema), list(SAMPLES[entry.row.samples](Maker(name, "float32")))
+    else:
+        op, made = getattr(strata.nn.functional, name.split()[0]), [functional(Maker("layouts", "float32"))[name]]
+    for order in ORDERS:
+        recorded = RECORDED[name][order]
+        assert len(made) == len(recorded), "the samples changed: record anew by tools/record_layouts.py"
+        for i, (c, want) in enumerate(zip(made, recorded, strict=True)):
+            if want == "-":
+                continue
+            args, *values = (convert(v, lambda t: in_order(tensor(t), order), dtype) for v in (c.args, *c.kwargs.values()))  # noqa: B023
+            got = word(op(*args, **dict(zip(c.kwargs, values, strict=True))), strata)
+            lost = [n for n, (ours, theirs) in enumerate(zip(got, want, strict=True)) if theirs > ours]
+            assert not lost, f"{name} case {i}, dims {order}: results {lost} are not contiguous"
