@@ -114,10 +114,10 @@ void join_into(const Join& j, TensorList tensors, const Tensor& out) {
 
 // A format that all the inputs have, as the result's.
 MemoryFormat common_format(const Join& j, TensorList tensors) {
-  if (!j.first || (j.first->dim() != 4 && j.first->dim() != 5)) return MemoryFormat::Contiguous;
-  MemoryFormat f = j.first->dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+  if (!j.first) return MemoryFormat::Contiguous;
+  const MemoryFormat f = suggested_format(*j.first);
   for (const Tensor& t : tensors)
-    if (!skipped(t) && (t.is_contiguous() || !t.is_contiguous(f))) return MemoryFormat::Contiguous;
+    if (!skipped(t) && suggested_format(t) != f) return MemoryFormat::Contiguous;
   return f;
 }
 

@@ -1,0 +1,74 @@
+"""What random programs beside PyTorch found at the edges (./run fuzz-beside): the same file passes under PyTorch with `import torch
+as strata`."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import strata
+import strata.nn.functional as F
+
+NAN, INF = math.nan, math.inf
+
+
+def gradients(f, *values, grad=None):
+    leaves = [strata.tensor(v, dtype=strata.float64, requires_grad=True) for v in values]
+    made = f(*leaves)
+    made.backward(strata.ones_like(made) if grad is None else strata.tensor(grad, dtype=strata.float64))
+    return [leaf.grad.tolist() for leaf in leaves]
+
+
+def test_an_angle_at_the_origin_has_no_slope():
+    assert gradients(strata.atan2, [0.0, 0.0], [0.0, 2.0]) == [[0.0, 0.5], [0.0, 0.0]]
+
+
+def test_odds_outside_of_what_is_likely():
+    (found,) = gradients(strata.logit, [-1.0, 0.5, 2.0])
+    assert math.isnan(found[0]) and found[1] == 4 and math.isnan(found[2])
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_nan_beside_numbers_has_a_slope_on_both_sides(name):
+    first, second = gradients(getattr(strata, name), [NAN, 1.0, 2.0], [1.0, NAN, 2.0])
+    assert first == [1, 1, 0.5] and second == [1, 1, 0.5]
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
+def test_who_loses_gets_nothing_of_an_infinite_gradient(name):
+    first, second = gradients(getattr(strata, name), [1.0], [2.0], grad=[INF])
+    assert sorted([first[0], second[0]]) == [0, INF]
+
+
+def test_a_complex_power_of_a_negative_number():
+    base, exponent = strata.tensor(-2.0), strata.tensor(2 + 1j, requires_grad=True)
+    made = strata.pow(base, exponent)
+    made.abs().backward()
+    step = 1e-3
+    wanted = [(abs(strata.pow(base, exponent.detach() + s * step)) - abs(strata.pow(base, exponent.detach() - s * step))).item() / (2 * step) for s in (1, 1j)]
+    assert exponent.grad.real.item() == pytest.approx(wanted[0], rel=1e-2)
+    assert exponent.grad.imag.item() == pytest.approx(wanted[1], rel=1e-2)
+
+
+def test_what_is_joined_is_channels_last_where_all_say_so():
+    x = strata.ones(2, 3, 4, 5).contiguous(memory_format=strata.channels_last)
+    assert strata.cat([x, x]).is_contiguous(memory_format=strata.channels_last)
+    assert strata.stack([x, x], -1).is_contiguous()
+    image = strata.ones(4, 5, 3).permute(2, 0, 1).unsqueeze(0)  # one image, whose batch steps by nothing
+    assert F.conv2d(image, strata.ones(2, 3, 1, 1)).is_contiguous()
+
+
+def test_groups_of_no_channels():
+    assert F.group_norm(strata.ones(2, 0, 3), 1).shape == (2, 0, 3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_transposes_of_numbers():
+    z = strata.tensor(1 + 2j)
+    assert z.mT.item() == z.T.item() == 1 + 2j
+    assert z.mH.item() == z.H.item() == 1 - 2j
+
+
+def test_views_as_copies_take_every_layout():
+    x = strata.arange(6).reshape(2, 3).t()
+    assert strata.view_copy(x, (6,)).tolist() == [0, 3, 1, 4, 2, 5]
