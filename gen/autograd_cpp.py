@@ -184,16 +184,24 @@ def node_class(e: Entry, p: Plan, name: str) -> str:
         lines.append("    const Tensor& grad = grads[0];\n    if (!grad.defined()) return out;")
     else:
         lines.append("    bool any = false;\n    for (const Tensor& g : grads) any |= g.defined();\n    if (!any) return out;")
+    position = positions(e)
+
+    def read_by(name: str) -> str:
+        """Where the gradients that read a saved tensor's values may be unasked for, whether one is asked for."""
+        readers = {a for f in p.formulas if name in f.code.uses for a in f.args}
+        if readers == {a.name for a in diff} or any(a.name in readers for a in lists):
+            return ""
+        return ", " + (" || ".join(f"needs({position[a.name]})" for a in diff if a.name in readers))
+
     for a in p.tensors:
         n = field_name(e, a)
-        lines.append(f"    Tensor {n} = saved_{n}.unpack(this);")
+        lines.append(f"    Tensor {n} = saved_{n}.unpack(this{read_by('grad_' if a.name == 'grad' else a.name)});")
     for a in p.lists:
         lines.append(f"    std::vector<Tensor> {safe(a.name)};\n    for (SavedTensor& t : saved_{safe(a.name)}) "
                      f"{safe(a.name)}.push_back(t.unpack(this));")
     for n, _ in p.results:
-        lines.append(f"    Tensor {n} = saved_{n}.unpack(this);")
+        lines.append(f"    Tensor {n} = saved_{n}.unpack(this{read_by(n)});")
     lines += [f"    {fact.type} {fact.name} = {fact.save};" for fact in p.facts if fact.read]
-    position = positions(e)
     for f in p.formulas:
         guard = f" && {f.guard}" if f.guard else ""
         if len(f.args) == 1:

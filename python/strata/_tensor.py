@@ -327,20 +327,28 @@ class Tensor(_C.TensorBase):
         return self
 
     def apply_(self, callable: Callable) -> Tensor:
-        """Puts callable(element) in place of every element, one by one in Python; for small CPU tensors."""
+        """Puts callable(element) in place of every element, one by one in Python; for small CPU tensors that require no gradient."""
+        _refuse_grad(self, "apply_")
         with _grad_off():
             values = [callable(v) for v in self.flatten().tolist()]
             return self.copy_(self.new_tensor(values).reshape(self.shape))
 
     def map_(self, tensor: Tensor, callable: Callable) -> Tensor:
-        """Puts callable(element, other element) in place of every element, one by one in Python; for small CPU tensors."""
+        """Puts callable(element, other element) in place of every element, one by one in Python; for small CPU tensors that require
+        no gradient."""
+        _refuse_grad(self, "map_")
         with _grad_off():
             others = tensor.expand(self.shape).flatten().tolist()
             values = [callable(a, b) for a, b in zip(self.flatten().tolist(), others, strict=True)]
             return self.copy_(self.new_tensor(values).reshape(self.shape))
 
     def set_(self, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
-        """Makes this tensor one over the memory of another tensor or storage; without a source, one of no elements."""
+        """Makes this tensor one over the memory of another tensor or storage; without a source, one of no elements.
+
+        RuntimeError for a leaf that requires a gradient, but under no_grad().
+        """
+        if self.requires_grad and self.is_leaf and _C.is_grad_enabled():
+            raise RuntimeError("set_: a leaf Variable that requires grad is being used in an in-place operation.")
         if source is None:
             self.data = self.new_empty(0)
         elif isinstance(source, Tensor) and size is None:
@@ -355,11 +363,17 @@ class Tensor(_C.TensorBase):
                     step *= max(n, 1)
                 stride = tuple(stride[::-1])
             self.data = _C._tensor_over_storage(untyped, self.dtype, storage_offset, size, tuple(stride))
+        _C._increment_version(self)
         return self
 
     def dim_order(self) -> tuple[int, ...]:
         """The dims from the outermost in memory to the innermost."""
         return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
+
+
+def _refuse_grad(t: Tensor, name: str) -> None:
+    if t.requires_grad:
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
 
 
 def _grad_off():

@@ -1,5 +1,5 @@
-// Storage: one block of memory, shared by the tensors that are views of it, with the version counter that tells
-// autograd of writes.
+// Storage: one block of memory, shared by the tensors that are views of it, with the count of writes that autograd
+// reads.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -11,6 +11,41 @@
 #include "core/allocator.h"
 
 namespace strata {
+
+// How often tensors were written, and by what last.
+class Writes {
+ public:
+  explicit Writes(uint32_t count = 0) : count_(count) {}
+  uint32_t count() const { return count_.load(std::memory_order_relaxed); }
+  // `op` is a string that lives for ever.
+  void note(const char* op) {
+    count_.fetch_add(1, std::memory_order_relaxed);
+    op_ = op;
+    mark_ = take_source_mark();
+  }
+  // After writes that were only told, not done.
+  void restore(uint32_t count) { count_.store(count, std::memory_order_relaxed); }
+  const char* last_op() const { return op_ ? op_ : "an unknown operator"; }
+  SourceMark last_mark() const { return mark_; }
+
+ private:
+  std::atomic<uint32_t> count_;
+  const char* op_ = nullptr;
+  SourceMark mark_;
+};
+
+// Of a tensor whose writes do not count for the others over its memory, and of its views.
+class OwnWrites : public Writes {
+ public:
+  using Writes::Writes;
+  void incref() { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void decref() {
+    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  std::atomic<int32_t> refs_{0};
+};
 
 class Storage {
  public:
@@ -26,20 +61,10 @@ class Storage {
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   bool borrowed() const { return allocator_ == nullptr; }
-  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
-  // Notes a write: `op` is a string that lives for ever.
-  void bump_version(const char* op) {
-    version_.fetch_add(1, std::memory_order_relaxed);
-    write_op_ = op;
-    write_mark_ = take_source_mark();
-  }
-  // After writes that were only told, not done.
-  void restore_version(uint32_t version) { version_.store(version, std::memory_order_relaxed); }
+  Writes& writes() { return writes_; }
   // Marks memory that no operator may write (see Note [Conjugates are copies]).
   void make_read_only() { read_only_ = true; }
   bool read_only() const { return read_only_; }
-  const char* last_write_op() const { return write_op_ ? write_op_ : "an unknown operator"; }
-  SourceMark last_write_mark() const { return write_mark_; }
   // Grows or shrinks the owned memory, keeping the content that fits. Memory shrunk to more than 0 bytes stays as it
   // was, since tensors may look at all of it; shrunk to 0 it is freed, and a tensor that has elements there raises.
   void resize(size_t bytes);
@@ -63,7 +88,6 @@ class Storage {
   Device device_;
   bool shape_only_ = false;
   std::atomic<bool> pinned_{false};
-  std::atomic<uint32_t> version_{0};
   bool read_only_ = false;
   void* data_ = nullptr;
   size_t bytes_ = 0;
@@ -71,8 +95,7 @@ class Storage {
   Allocator* allocator_ = nullptr;
   void (*release_)(void*) = nullptr;
   void* context_ = nullptr;  // release_'s; without it a handle
-  const char* write_op_ = nullptr;
-  SourceMark write_mark_;
+  Writes writes_;
 };
 
 }  // namespace strata

@@ -31,6 +31,12 @@ void TensorImpl::release() {
   delete this;
 }
 
+void TensorImpl::take_storage(Ref<Storage> storage) {
+  if (storage == storage_) return;
+  if (!writes_) writes_ = new OwnWrites(writes().count());
+  storage_ = std::move(storage);
+}
+
 void TensorImpl::reserve_dims(size_t n) {
   if (n <= size_t(capacity())) return;
   STRATA_CHECK(n <= kMaxDims, "tensor: expected at most ", kMaxDims, " dims, got ", n);
@@ -176,7 +182,7 @@ Tensor Tensor::alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) con
       Ref<TensorImpl>(new TensorImpl(old->storage_, old->dtype_, old->keys_ - KeySet(Key::Autograd), old->device_)));
   t.impl_->set_geometry(sizes, strides, offset);
   t.impl_->inference_ = old->inference_;
-  t.impl_->own_version_ = old->own_version_;
+  t.impl_->writes_ = old->writes_;
   return t;
 }
 

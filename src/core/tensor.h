@@ -81,6 +81,9 @@ class TensorImpl {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) release();
   }
   int use_count() const { return refs_.load(std::memory_order_acquire); }
+  Writes& writes() const { return STRATA_UNLIKELY(bool(writes_)) ? *writes_ : storage_->writes(); }
+  // Other memory; the count goes on.
+  void take_storage(Ref<Storage> storage);
   static void* operator new(size_t);
   static void operator delete(void* p);
 
@@ -91,7 +94,6 @@ class TensorImpl {
   uint8_t heap_capacity_ = 0;  // of `heap_dims_`; 0: dims are inline
   bool contiguous_ : 1 = true;
   bool requires_grad_ : 1 = false;    // asked for by the user; meaningful on leaves
-  bool own_version_ : 1 = false;      // made by `.data`: writes do not count for others
   bool inference_ : 1 = false;        // made in inference mode
   bool wrapped_number_ : 1 = false;   // a Python number: takes part in promotion as one
   bool unrecorded_view_ : 1 = false;  // a view that was made while gradients were off
@@ -102,11 +104,12 @@ class TensorImpl {
   int64_t offset_ = 0;
   int64_t numel_ = 0;
   Ref<Storage> storage_;
+  Ref<OwnWrites> writes_;  // of `.data`, and of what was given other memory; else the storage's count
   Ref<NodeBase> grad_fn_;
   AutogradMetaBase* autograd_ = nullptr;  // owned; leaves' gradient, hooks
   TensorImpl* base_ = nullptr;            // owned reference: what this is a view of
   void* pyobj_ = nullptr;
-  uint32_t view_version_ = 0;  // version of the storage when grad_fn_ was made, for views
+  uint32_t view_version_ = 0;  // the version when grad_fn_ was made, for views
   union {
     int64_t inline_dims_[2 * kInlineDims];
     int64_t* heap_dims_;
@@ -187,10 +190,8 @@ class Tensor {
   void check_writable(const char* op) const {
     if (STRATA_UNLIKELY(impl_->storage_->read_only())) refuse_write(op);
   }
-  uint32_t version() const { return impl_->storage_->version(); }
-  void bump_version(const char* op) const {
-    if (!impl_->own_version_) impl_->storage_->bump_version(op);
-  }
+  uint32_t version() const { return impl_->writes().count(); }
+  void bump_version(const char* op) const { impl_->writes().note(op); }
 
   // A new header over the same storage, without autograd history.
   Tensor alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) const;

@@ -86,7 +86,7 @@ void Twins::carry_over(const Schema& schema, const Stack& args) {
   for (const Pair& p : pairs_) {
     const TensorImpl& from = *p.twin.impl();
     TensorImpl& to = *p.real.impl();
-    if (from.storage_.get() != p.storage.get()) to.storage_ = storage_back(from.storage_);
+    if (from.storage_.get() != p.storage.get()) to.take_storage(storage_back(from.storage_));
     if (int64_t(p.storage->bytes()) != p.room && to.storage_->bytes() != p.storage->bytes())
       to.storage_->resize(p.storage->bytes());
     if (!(from.sizes() == to.sizes()) || !(from.strides() == to.strides()) || from.offset_ != to.offset_)

@@ -73,7 +73,7 @@ void SavedTensor::save(const Tensor& t, bool is_output) {
   version_ = data_.version();
 }
 
-Tensor SavedTensor::unpack(Node* owner) const {
+Tensor SavedTensor::unpack(Node* owner, bool used) const {
   STRATA_CHECK(
       !released_,
       "Trying to backward through the graph a second time (or directly access saved tensors after they have "
@@ -81,6 +81,7 @@ Tensor SavedTensor::unpack(Node* owner) const {
       "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
       "you need to access saved tensors after calling backward.");
   if (!defined()) return {};
+  if (!used && !packed_) return data_;
   Tensor t;
   if (packed_) {
     t = packed_->unpack();
@@ -98,8 +99,8 @@ Tensor SavedTensor::unpack(Node* owner) const {
   } else {
     t = data_;
     uint32_t now = t.version();
-    if (STRATA_UNLIKELY(now != version_ && !t.impl()->own_version_)) {
-      const Storage& s = *t.storage();
+    if (STRATA_UNLIKELY(now != version_)) {
+      const Writes& writes = t.impl()->writes();
       throw_error(
           ErrorKind::Runtime,
           str_cat(
@@ -108,7 +109,7 @@ Tensor SavedTensor::unpack(Node* owner) const {
               scalar_type_name(t.dtype()), "Tensor ", t.sizes(), "], which is ",
               is_output_ ? str_cat("output ", output_nr_, " of ", owner->name()) : str_cat("saved by ", owner->name()),
               ", is at version ", now, "; expected version ", version_, " instead. It was saved at ",
-              source_text(owner->mark), " and written by ", s.last_write_op(), " at ", source_text(s.last_write_mark()),
+              source_text(owner->mark), " and written by ", writes.last_op(), " at ", source_text(writes.last_mark()),
               ". Use the value before the write, or write into a clone()."));
     }
     if (!is_output_) return t;

@@ -24,8 +24,8 @@ class SavedTensor {
   // `is_output`: the tensor is an output of the node that saves it, so that no cycle is made.
   SavedTensor(const Tensor& t, bool is_output) { save(t, is_output); }
   void save(const Tensor& t, bool is_output);  // of one that holds nothing yet
-  // `owner` is the node that holds this. Raises after release and after an in-place write.
-  Tensor unpack(Node* owner) const;
+  // `owner` is the node that holds this. Raises after release and, where the values are used, after an in-place write.
+  Tensor unpack(Node* owner, bool used = true) const;
   void release();
   // From now on it is what `hooks` made of it. Raises after release, and where hooks made it already.
   void pack(SavedHooks& hooks);

@@ -93,7 +93,7 @@ void set_data(const Tensor& t, const Tensor& from) {
   STRATA_CHECK(!t.requires_grad() || is_differentiable(from.dtype()),
                "data set to a tensor that requires gradients must be floating point or complex dtype");
   TensorImpl *impl = t.impl(), *other = from.impl();
-  impl->storage_ = other->storage_;
+  impl->take_storage(other->storage_);
   impl->dtype_ = other->dtype_;
   impl->device_ = other->device_;
   impl->keys_ = (other->keys_ - KeySet(Key::Autograd)) | (impl->keys_ & KeySet(Key::Autograd));
@@ -118,7 +118,7 @@ void set_history(const Tensor& t, const Ref<Node>& node) {
   impl->grad_fn_ = node;
   impl->output_nr_ = nr;
   impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
-  if (impl->base_) impl->view_version_ = impl->storage_->version();
+  if (impl->base_) impl->view_version_ = impl->writes().count();
 }
 
 AccumulateGrad::AccumulateGrad(Tensor v) : Node(SourceMark{}), variable(std::move(v)) {

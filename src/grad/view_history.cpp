@@ -115,12 +115,12 @@ Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>(view.impl()->
 void refresh_view(const Tensor& view) {
   TensorImpl* impl = view.impl();
   TensorImpl* base = impl->base_;
-  if (!base->grad_fn_ || impl->view_version_ == impl->storage_->version()) return;
+  if (!base->grad_fn_ || impl->view_version_ == impl->writes().count()) return;
   // Writes that were not recorded leave the node as it is.
   Node* old = static_cast<Node*>(impl->grad_fn_.get());
   Node* maker = static_cast<Node*>(base->grad_fn_.get());
   if (old && old->sequence_nr > maker->sequence_nr) {
-    impl->view_version_ = impl->storage_->version();
+    impl->view_version_ = impl->writes().count();
     return;
   }
   if (!is_differentiable(impl->dtype_)) return;
@@ -144,7 +144,7 @@ void rebase_history(const Tensor& t, const Ref<Node>& node) {
   set_history(base, copy);
   // The view's own node is made from the base's new one at its next use.
   impl->grad_fn_.reset();
-  impl->view_version_ = impl->storage_->version() - 1;
+  impl->view_version_ = impl->writes().count() - 1;
   refresh_view(t);
 }
 
@@ -181,7 +181,7 @@ void mark_view(const Tensor& view, const Tensor& base) {
   root->incref();
   impl->base_ = root;
   impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
-  impl->view_version_ = impl->storage_->version();
+  impl->view_version_ = impl->writes().count();
   if (STRATA_UNLIKELY(!grad_enabled() || base.impl()->unrecorded_view_)) impl->unrecorded_view_ = true;
 }
 

@@ -66,7 +66,7 @@ PyObject* is_leaf(const Tensor& t) { return wrap(!grad_fn(t)); }
 PyObject* output_nr(const Tensor& t) { return wrap(int64_t(t.impl()->output_nr_)); }
 PyObject* version(const Tensor& t) {
   STRATA_CHECK(!t.impl()->inference_, "Inference tensors do not track version counter.");
-  return wrap(int64_t(t.impl()->own_version_ ? 0 : t.version()));
+  return wrap(int64_t(t.version()));
 }
 PyObject* base(const Tensor& t) {
   if (!t.is_view()) Py_RETURN_NONE;
@@ -115,10 +115,10 @@ int set_gradient(PyObject* o, PyObject* value, void*) {
   return done ? 0 : -1;
 }
 
-// The same memory without history; writes through it are not seen by autograd.
+// The same memory without history; writes through it count for itself and its views alone.
 PyObject* get_data(const Tensor& t) {
   Tensor alias = recorded_alias(t);
-  alias.impl()->own_version_ = true;
+  alias.impl()->writes_ = new OwnWrites;
   return wrap(std::move(alias));
 }
 
@@ -142,14 +142,18 @@ Tensor reversed(const Tensor& t) {
 }
 
 void need_matrix(const Tensor& t, const char* name, bool batches) {
-  STRATA_CHECK(batches ? t.dim() >= 2 : t.dim() == 2 || t.dim() == 0, "tensor.", name, " is only supported on matrices",
+  if (t.dim() == 0)
+    return warn(str_cat("Tensor.", name, " is deprecated on 0-D tensors. ",
+                        std::string_view(name).back() == 'H' ? "Consider using x.conj()."
+                                                             : "This function is the identity in these cases."));
+  STRATA_CHECK(batches ? t.dim() >= 2 : t.dim() == 2, "tensor.", name, " is only supported on matrices",
                batches ? " or batches of matrices" : " (2-D tensors)", ". Got ", t.dim(), "-D tensor.");
 }
 
 PyObject* get_T(const Tensor& t) { return wrap(reversed(t)); }
 PyObject* get_mT(const Tensor& t) {
   need_matrix(t, "mT", true);
-  return wrap(ops::transpose(t, -2, -1));
+  return wrap(t.dim() == 0 ? t : ops::transpose(t, -2, -1));
 }
 PyObject* get_H(const Tensor& t) {
   need_matrix(t, "H", false);
@@ -158,7 +162,7 @@ PyObject* get_H(const Tensor& t) {
 }
 PyObject* get_mH(const Tensor& t) {
   need_matrix(t, "mH", true);
-  Tensor r = ops::transpose(t, -2, -1);
+  Tensor r = t.dim() == 0 ? t : ops::transpose(t, -2, -1);
   return wrap(t.is_complex() ? ops::conj(r) : r);
 }
 PyObject* get_real(const Tensor& t) { return wrap(ops::real(t)); }

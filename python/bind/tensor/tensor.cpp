@@ -217,7 +217,6 @@ static PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t narg
     if (!is_tensor(v[1]))
       raise(PyExc_TypeError, str_cat("_make_subclass: data must be a Tensor, not ", Py_TYPE(v[1])->tp_name));
     Tensor t = recorded_alias(tensor_of(v[1]));
-    t.impl()->own_version_ = true;
     if (v[2] && to_Bool(v[2])) set_requires_grad(t, true);
     note_subclass(t, type);
     return wrap_as(std::move(t), type);

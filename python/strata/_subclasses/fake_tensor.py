@@ -78,12 +78,14 @@ class FakeTensor(Tensor):
     def __new__(cls: Any, fake_mode: FakeTensorMode, elem: Tensor, device: Any, over: FakeTensor | None = None) -> Any:
         """over: a tensor of the mode over whose storage this one is."""
         device = _indexed(strata.device(device))
-        made = Tensor._make_wrapper_subclass(
-            cls, elem.shape, strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, device=device, requires_grad=elem.requires_grad
-        )  # fmt: skip
         if over is not None and device.type != "meta" and elem.numel():
             there = _C._tensor_over_storage(over.untyped_storage(), elem.dtype, elem.storage_offset(), tuple(elem.shape), elem.stride())
-            Tensor.data.__set__(made, Tensor._make_subclass(cls, there))
+            made = Tensor._make_subclass(cls, there, elem.requires_grad)
+        else:
+            made = Tensor._make_wrapper_subclass(
+                cls, elem.shape, strides=elem.stride(), storage_offset=elem.storage_offset(), dtype=elem.dtype, device=device,
+                requires_grad=elem.requires_grad,
+            )  # fmt: skip
         made.fake_mode, made.fake_device, made._elem = fake_mode, device, elem.data
         return made
 

@@ -293,7 +293,7 @@ void Recording::run_over_shapes(Operator& op, Dispatch d, Stack& stack) {
 void Recording::remember(const Tensor& t) {
   if (!shapes_ || !t.defined() || !remembered_.insert(t.impl()).second) return;
   TensorImpl* i = t.impl();
-  before_.push_back({t, grad_of(t), i->grad_fn_, i->output_nr_, i->view_version_, i->storage_->version(),
+  before_.push_back({t, grad_of(t), i->grad_fn_, i->output_nr_, i->view_version_, i->writes().count(),
                      bool(i->requires_grad_), nullptr, false});
   if (i->base_) remember(Tensor(Ref<TensorImpl>(i->base_)));
 }
@@ -353,7 +353,7 @@ void Recording::take_back() {
     i->output_nr_ = b.output_nr;
     i->view_version_ = b.view_version;
     i->requires_grad_ = b.requires_grad;
-    i->storage_->restore_version(b.version);
+    i->writes().restore(b.version);
     if (!grad_of(b.tensor).is_same(b.grad)) set_grad(b.tensor, b.grad);
   }
   before_.clear();

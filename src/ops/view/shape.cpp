@@ -199,7 +199,7 @@ Tensor become_view(const Tensor& self, const Tensor& view, const char* op) {
     to->output_nr_ = from->output_nr_;
     to->keys_ = to->keys_ | KeySet(Key::Autograd);
   }
-  to->view_version_ = to->storage_->version();
+  to->view_version_ = to->writes().count();
   return self;
 }
 }  // namespace
