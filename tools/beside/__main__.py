@@ -1,0 +1,88 @@
+"""Random programs in Strata and in PyTorch, side by side: what differs in values, dtypes, shapes, contiguity, gradients, versions.
+
+    STRATA_TORCH=python-with-torch ./run fuzz-beside --kind values --programs 3000
+
+Programs are made by their number alone, so both interpreters run the same ones. What differs is grouped by the operator where a
+program first differs, with one program of each group; some groups are no defects (`known` says which, and why).
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+# Where a step first differs, by pattern of its source: seen, and left.
+KNOWN = {
+    r"nonzero|fft": "results are contiguous here, where PyTorch's keep the order of its library",
+    r"kthvalue|median|mode": "PyTorch leaves it open which of equal elements is named; its median of an expanded tensor is wrong",
+    r"\.(int|long|short)\(\)|\.to\(T\.u?int": "what NaN, infinities and numbers outside become is not defined",
+    r"digamma": "PyTorch's derivative at a pole is a large number",
+}
+
+
+def run(library: str, kind: str, first: int, count: int) -> dict[int, list[str]]:
+    """What each program of one interpreter tells, by number."""
+    python = os.environ.get("STRATA_TORCH") if library == "torch" else sys.executable
+    if not python:
+        raise SystemExit("fuzz-beside: STRATA_TORCH names no interpreter that has PyTorch 2.13")
+    env = dict(os.environ)
+    if library == "strata":
+        env["PYTHONPATH"] = str(ROOT / "python")
+    command = [python, "-W", "ignore", str(HERE / "programs.py"), library, kind, str(first), str(count)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    told = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    if len(told) < count:
+        print(f"{library} ended at program {max(told, default=first)}:\n{done.stderr[-1500:]}")
+    return told
+
+
+def first_difference(ours: list[str], theirs: list[str], strict: bool) -> int | None:
+    for i, (a, b) in enumerate(zip(ours, theirs, strict=False)):
+        if a != b and (strict or re.sub(r" contiguous=\d", "", a) != re.sub(r" contiguous=\d", "", b)):
+            return i
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./run fuzz-beside", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kind", choices=("values", "writes"), default="values", help="operators and gradients, or views and writes in place")
+    parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="the number to begin with")
+    parser.add_argument("--strides", action="store_true", help="tell where only contiguity differs, too")
+    parser.add_argument("--all", action="store_true", help="tell the known groups, too")
+    given = parser.parse_args()
+    theirs = run("torch", given.kind, given.first, given.programs)
+    ours = run("strata", given.kind, given.first, given.programs)
+    groups: dict[tuple, list[tuple[int, int]]] = collections.defaultdict(list)
+    for n in theirs:
+        at = first_difference(ours.get(n, []), theirs[n], given.strides)
+        if at is None:
+            continue
+        step = theirs[n][at].split(": ")[0]
+        if not given.all and any(re.search(p, " ".join(theirs[n])) for p in KNOWN):
+            continue
+        raised = tuple("Error" in told[n][at] for told in (theirs, ours))
+        groups[step.split(" of ")[0], raised].append((n, at))
+    same = len(theirs) - sum(map(len, groups.values()))
+    for (step, _), found in sorted(groups.items(), key=lambda g: -len(g[1])):
+        n, at = found[0]
+        print(f"\n== {step}: {len(found)} programs, the first is {n}")
+        for line in theirs[n][:at]:
+            print("  ", line[:160])
+        print("   PyTorch:", theirs[n][at][:300])
+        print("   Strata: ", ours[n][at][:300])
+    print(f"\n{same} of {len(theirs)} programs the same, or different as known")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""The random programs of fuzz-beside: run by an interpreter with PyTorch and by ours, which print one JSON line each, [number, steps]."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import random
+import sys
+
+T = importlib.import_module(sys.argv[1])
+F = T.nn.functional
+DTYPES = "float32 float64 int64 int32 bool float16 bfloat16 uint8 int8 complex64".split()
+NUMBERS = [0, 1, -1, 2, 0.5, -2.5, 3, 7, 4, 5]
+
+# Of x, and a dim d that it may have; by the names of methods, or as expressions.
+METHODS = """abs neg exp log sqrt sin tanh sigmoid relu floor ceil round sign reciprocal square rsqrt erf isnan isfinite logical_not sgn
+    angle conj real imag sum mean prod amax amin argmax norm all any std var tril triu diag diagonal t flatten squeeze contiguous clone
+    detach half float double long int bool nonzero count_nonzero nansum diff trace det nan_to_num logit digamma lgamma frac trunc expm1
+    log1p signbit item tolist unique""".split()
+UNARY = [f"x.{m}()" for m in METHODS] + """x.cumsum(d); x.cumprod(d); x.cummax(d)[0]; x.sum(d); x.mean(d); x.sum(d, keepdim=True)
+    x.max(d)[0]; x.min(d)[0]; x.var(d); x.any(d); x.logsumexp(d); x.softmax(d); x.softmax(-1); x.log_softmax(d); F.softmin(x, d)
+    x.sort(d, descending=True)[0]; x.sort(d)[0]; x.argsort(d, stable=True); x.topk(1, d)[0]; x.flip(d); x.roll(1, d); x.rot90(); x.mT
+    x.unsqueeze(d); x.reshape(-1); x.view(-1); x.chunk(2, d)[0]; x.split(2, d)[-1]; x.unbind(d)[-1]; x.tile(2); x.expand(2, *x.shape)
+    F.pad(x, (1, 2)); F.pad(x, (1, 1), mode="reflect"); F.pad(x, (1, 1), mode="circular"); F.layer_norm(x, x.shape[-1:])
+    F.rms_norm(x, x.shape[-1:]); F.group_norm(x, 1); F.batch_norm(x, None, None, training=True); F.instance_norm(x); F.normalize(x, dim=d)
+    F.gelu(x); F.silu(x); F.softplus(x); F.hardtanh(x); F.elu(x); F.celu(x); F.selu(x); F.mish(x); F.logsigmoid(x); F.glu(x, d)
+    F.dropout(x, 0.0); x.median(d)[0]; x.mode(d)[0]; x.kthvalue(1, d)[0]; x.quantile(0.3, dim=d); T.linalg.inv(x); T.linalg.svdvals(x)
+    T.fft.fft(x, dim=d); T.fft.rfft(x, dim=d); x.clamp(min=0); x.clamp(-1, 1.5); x[x > 0]; T.cumulative_trapezoid(x); T.histc(x, 4, 0, 4)
+    F.one_hot(x); F.embedding(x, T.ones(8, 2)); F.max_pool2d(x, 2); F.avg_pool2d(x, 2); F.adaptive_avg_pool2d(x, 2); x.unfold(d, 2, 1)
+    F.interpolate(x, scale_factor=2); F.interpolate(x, size=(3, 3), mode="bilinear"); F.pixel_shuffle(x, 2); x.renorm(2, d, 1.0)
+    T.heaviside(x, x); x.copysign(-1.0); T.cov(x); T.tensor(x.tolist()); x.movedim(0, -1); x.repeat_interleave(2); 2**x; x**2; x % 3; -x
+    x.to(T.float64); x.masked_fill(x > 1, 2); x.index_select(d, T.tensor([0])); x.cumsum(d).flip(d)""".replace("\n", ";").split(";")
+BINARY = """add sub mul div pow fmod remainder maximum minimum fmax fmin atan2 eq lt ge ne logical_and bitwise_and bitwise_or floor_divide
+    matmul mm bmm outer dot hypot xlogy cdist kron isclose allclose equal bucketize searchsorted logaddexp ldexp copysign nextafter""".split()
+BINARY = [f"T.{b}(x, y)" for b in BINARY] + """T.where(x > 0, x, y); T.cat([x, y]); T.cat([x, y], -1); T.stack([x, y], -1)
+    T.lerp(x, y, 0.3); T.addcmul(x, x, y, value=2); T.addcdiv(x, x, y); T.addmm(x, x, y); T.baddbmm(x, x, y); F.mse_loss(x, y)
+    F.l1_loss(x, y, reduction="none"); F.cross_entropy(x, y); F.binary_cross_entropy_with_logits(x, y); F.cosine_similarity(x, y)
+    F.pairwise_distance(x, y); T.tensordot(x, y, 1); T.einsum("...i,...i->...", x, y); x.gather(0, y); x.take(y); x[y]
+    x.index_select(0, y); x.masked_fill(y > 0, 2); x.scatter(0, y, 1); x.index_add(0, y, x); T.cross(x, y, dim=-1)""".replace("\n", ";").split(";")
+VIEWS = """x[0]; x[-1]; x[..., 0]; x[1:]; x[::2]; x[:, 0]; x.t(); x.mT; x.view(-1); x.reshape(-1); x.unsqueeze(0); x.squeeze(); x.narrow(0, 0, 1)
+    x.diagonal(); x.expand(2, *x.shape); x.detach(); x.unbind(0)[0]; x.split(1, 0)[-1]; x.chunk(2, -1)[0]; x.select(-1, 0); x.flatten()
+    x.unfold(0, 1, 1); x.as_strided((2,), (1,)); x.movedim(0, -1); x.clone(); x * 2; x.sum(); x.data; x.view_as(x); x.swapaxes(0, -1); x.T
+    x.contiguous(); x.tensor_split(2)[0]; x.expand_as(x); x[None]""".replace("\n", ";").split(";")
+WRITES = """x.add_(1); x.mul_(2); x.mul_(x); x.zero_(); x.fill_(3); x.copy_(y); x.add_(y); x.mul_(y); x.sub_(y, alpha=2); x.div_(2); x.clamp_(0, 1)
+    x.relu_(); x.sigmoid_(); x.exp_(); x.abs_(); x.neg_(); x.pow_(2); x.__setitem__(0, 1.0); x.__setitem__(slice(None, None, 2), y)
+    x.__setitem__((Ellipsis, 0), 2.0); x.__setitem__(x > 0, 1.0); x.masked_fill_(x > 1, 0.0); x.index_fill_(0, T.tensor([0]), 5.0)
+    x.index_add_(0, T.tensor([0]), y); x.scatter_(0, T.zeros((1,) * x.dim(), dtype=T.long), 4.0); x.transpose_(0, -1); x.t_(); x.unsqueeze_(0)
+    x.squeeze_(); x.resize_(2); x.set_(y); x.requires_grad_(); x.detach_(); x.index_put_((T.tensor([0]),), y); x.lerp_(y, 0.5)
+    x.addcmul_(y, y); x.cumsum_(0); x.tril_(); x.fill_diagonal_(7.0); x.renorm_(2, 0, 1.0); x.round_(); x.sqrt_(); x.reciprocal_(); x.tanh_()
+    x.swapaxes_(0, -1); T.add(x, y, out=x); T.mul(x, 2, out=y); x.put_(T.tensor([0]), T.tensor([9.0], dtype=T.float64))
+    x.masked_scatter_(x > 0, y); x.apply_(lambda v: v + 1); x.bernoulli_(0.0); x.data.add_(1); x.eq_(y)""".replace("\n", ";").split(";")
+
+
+def filled(r: random.Random, sizes: list[int], name: str):
+    v = [r.choice([float("inf"), float("nan")]) if r.random() < 0.04 else r.choice(NUMBERS) for _ in range(math.prod(sizes))]
+    if "int" in name:
+        v = [abs(int(n)) if math.isfinite(n) else 0 for n in v]
+    if name == "bool":
+        v = [n > 0 for n in v]
+    return T.tensor(v, dtype=getattr(T, name)).reshape(sizes)
+
+
+def operand(r: random.Random):
+    """Of any dtype, in any layout; half of the floating ones require a gradient."""
+    rank = r.choice([0, 1, 2, 2, 3, 3, 4])
+    sizes = [r.choice([0, 1, 2, 3, 4, 5] if r.random() < 0.15 else [1, 2, 3, 4, 5]) for _ in range(rank)]
+    name = r.choice(DTYPES if r.random() < 0.5 else DTYPES[:2])
+    t = filled(r, sizes, name)
+    layout = r.random()
+    if rank > 1 and layout < 0.3:
+        t = t.permute(r.sample(range(rank), rank))
+    elif rank > 1 and layout < 0.4:
+        t = t.mT.contiguous().mT
+    elif rank and layout < 0.5:
+        t = t[..., ::2]
+    elif rank and layout < 0.55:
+        t = t.unsqueeze(0).expand(2, *t.shape)
+    elif rank == 4 and layout < 0.65:
+        t = t.contiguous(memory_format=T.channels_last)
+    return t.detach().requires_grad_() if name in ("float32", "float64", "complex64") and r.random() < 0.5 else t
+
+
+def leaf(r: random.Random):
+    sizes = [r.choice([1, 2, 3, 4]) for _ in range(r.choice([1, 2, 2, 3]))]
+    made = T.tensor([r.choice([0, 1, -1, 2, 0.5, -2.5, 3]) for _ in range(math.prod(sizes))], dtype=T.float64).reshape(sizes)
+    return made.requires_grad_(r.random() < 0.7)
+
+
+def rounded(v: float):
+    return str(v) if not math.isfinite(v) else float(f"{v:.2g}") + 0.0 if abs(v) > 1e-3 else 0.0
+
+
+def shown(t) -> str:
+    if not isinstance(t, T.Tensor):
+        return repr(t)[:40].lower() if not isinstance(t, (float, list)) else type(t).__name__
+    values = t.detach()
+    values = T.view_as_real(values.resolve_conj()) if values.is_complex() else values
+    listed = [rounded(v) for v in values.double().flatten().tolist()[:24]]
+    name = str(t.dtype).split(".")[-1]
+    return f"{name}{list(t.shape)} contiguous={int(t.is_contiguous())} grad={int(t.requires_grad)} {listed}"
+
+
+def attempt(step) -> str:
+    try:
+        return step()
+    except Exception as e:  # noqa: BLE001 - which error it is, is what is compared
+        return type(e).__name__.lstrip("_")
+
+
+def gradients(loss, leaves: list) -> list[str]:
+    wanted = [t for t in leaves if t.requires_grad and t.is_leaf]
+    return [f"gradient: {shown(g)}" for g in T.autograd.grad(loss, wanted, allow_unused=True)]
+
+
+def values(r: random.Random) -> list[str]:
+    made = [operand(r), operand(r)]
+    leaves, told = list(made), [f"operand: {shown(t)}" for t in made]
+    for _ in range(r.choice([1, 2, 3, 4])):
+        binary = r.random() < 0.35
+        source, x, y = r.choice(BINARY if binary else UNARY).strip(), r.choice(made), r.choice(made)
+        d = r.choice([0, -1, 1]) if x.dim() > 1 else 0
+        places = [next(i for i, t in enumerate(made) if t is v) for v in (x, y)]
+
+        def step(source=source, x=x, y=y, d=d):
+            result = eval(source, {"T": T, "F": F, "x": x, "y": y, "d": d})
+            if isinstance(result, T.Tensor):
+                made.append(result)
+            return shown(result)
+
+        told.append(f"{source} of {places[: 1 + binary]} d={d}: {attempt(step)}")
+    last = made[-1]
+    if last.requires_grad and last.numel() and not last.is_leaf:
+        found: list[str] = []
+        error = attempt(lambda: found.extend(gradients((last.abs() if last.is_complex() else last).sum(), leaves)) or "")
+        told += found or [f"gradient: {error}"]
+    return told
+
+
+def writes(r: random.Random) -> list[str]:
+    made = [leaf(r), leaf(r)]
+    leaves, told = list(made), [f"leaf: {shown(t)}" for t in made]
+    for _ in range(r.choice([2, 3, 4, 5, 6])):
+        source, x, y = r.choice(VIEWS if r.random() < 0.5 else WRITES).strip(), r.choice(made), r.choice(made)
+        recorded = r.random() < 0.75
+        places = [next(i for i, t in enumerate(made) if t is v) for v in (x, y)]
+
+        def step(source=source, x=x, y=y, recorded=recorded):
+            with T.set_grad_enabled(recorded):
+                result = eval(source, {"T": T, "x": x, "y": y})
+            if not isinstance(result, T.Tensor):
+                return type(result).__name__
+            if not any(result is t for t in made):
+                made.append(result)
+            return f"{shown(result)} version={result._version} leaf={int(result.is_leaf)} view={int(result._is_view())}"
+
+        told.append(f"{source} of {places}{'' if recorded else ' without gradients'}: {attempt(step)}")
+    told += [f"at the end, {i}: " + attempt(lambda t=t: f"{shown(t)} version={t._version} leaf={int(t.is_leaf)}") for i, t in enumerate(made)]
+    found: list[str] = []
+    error = attempt(lambda: found.extend(gradients(sum((t * t).sum() for t in made if t.requires_grad), leaves)) or "")
+    return told + (found or [f"gradient: {error}"])
+
+
+def main() -> None:
+    kind, first, count = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    for n in range(first, first + count):
+        told = (values if kind == "values" else writes)(random.Random(f"{kind} {n}"))
+        print(json.dumps([n, told]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
