@@ -155,6 +155,28 @@ def field_name(e: Entry, a: Arg) -> str:
     return "grad_" if a.name == "grad" else safe(a.name)
 
 
+def readers(e: Entry, p: Plan, name: str) -> list[str] | None:
+    """Where the edges of the arguments lie whose gradients read a saved tensor's values; None where these are all that there are, or
+    lists are among them."""
+    diff = differentiable(e)
+    found = {a for f in p.formulas if name in f.code.uses for a in f.args}
+    if found == {a.name for a in diff} or any(a.is_tensors for a in diff):
+        return None
+    return [positions(e)[a.name] for a in diff if a.name in found]
+
+
+def save_text(e: Entry, p: Plan, name: str, tensor: str, is_output: str, value: str = "") -> str:
+    """The statement that saves a tensor, or `value` in its place: where a gradient will read it, else what tells of it alone."""
+    field = "grad_" if name == "grad_" else safe(name)
+    save = f"node->saved_{field}.save({value or tensor}, {is_output});"
+    places = readers(e, p, name)
+    if places is None:
+        return save
+    told = any(fact.read and fact.save.startswith((f"{field}.", f"{field}.defined()")) for fact in p.facts)
+    other = f" else node->saved_{field}.save_geometry({tensor});" if told else ""
+    return f"if ({' || '.join(f'node->edges[{at}].valid()' for at in places)}) {save}{other}"
+
+
 def node_class(e: Entry, p: Plan, name: str) -> str:
     count = len(e.schema.returns)
     diff = differentiable(e)
@@ -186,21 +208,18 @@ def node_class(e: Entry, p: Plan, name: str) -> str:
         lines.append("    bool any = false;\n    for (const Tensor& g : grads) any |= g.defined();\n    if (!any) return out;")
     position = positions(e)
 
-    def read_by(name: str) -> str:
-        """Where the gradients that read a saved tensor's values may be unasked for, whether one is asked for."""
-        readers = {a for f in p.formulas if name in f.code.uses for a in f.args}
-        if readers == {a.name for a in diff} or any(a.name in readers for a in lists):
-            return ""
-        return ", " + (" || ".join(f"needs({position[a.name]})" for a in diff if a.name in readers))
+    def asked(name: str) -> str:
+        places = readers(e, p, name)
+        return "" if places is None else ", " + " || ".join(f"needs({at})" for at in places)
 
     for a in p.tensors:
         n = field_name(e, a)
-        lines.append(f"    Tensor {n} = saved_{n}.unpack(this{read_by('grad_' if a.name == 'grad' else a.name)});")
+        lines.append(f"    Tensor {n} = saved_{n}.unpack(this{asked('grad_' if a.name == 'grad' else a.name)});")
     for a in p.lists:
         lines.append(f"    std::vector<Tensor> {safe(a.name)};\n    for (SavedTensor& t : saved_{safe(a.name)}) "
                      f"{safe(a.name)}.push_back(t.unpack(this));")
     for n, _ in p.results:
-        lines.append(f"    Tensor {n} = saved_{n}.unpack(this{read_by(n)});")
+        lines.append(f"    Tensor {n} = saved_{n}.unpack(this{asked(n)});")
     lines += [f"    {fact.type} {fact.name} = {fact.save};" for fact in p.facts if fact.read]
     for f in p.formulas:
         guard = f" && {f.guard}" if f.guard else ""
@@ -226,11 +245,10 @@ def node_class(e: Entry, p: Plan, name: str) -> str:
 def save_inputs(e: Entry, p: Plan, inplace: bool) -> list[str]:
     lines = []
     for a in p.tensors:
-        n = field_name(e, a)
         value = safe(a.name)
         if inplace and a.name == "self":
             value = "ops::clone(self)"
-        lines.append(f"node->saved_{n}.save({value}, false);")
+        lines.append(save_text(e, p, "grad_" if a.name == "grad" else a.name, safe(a.name), "false", value))
     for a in p.lists:
         lines.append(f"for (const Tensor& t : {safe(a.name)}) node->saved_{safe(a.name)}.emplace_back(t, false);")
     for a in p.plain:
@@ -281,7 +299,7 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     if kind == "inplace":
         lines.append("  rebase_history(self, owner);")
         for n, _ in p.results:
-            lines.append(f"  node->saved_{n}.save(self, true);")
+            lines.append("  " + save_text(e, p, n, "self", "true"))
         lines += [f"  {fact.save}" for fact in p.facts if fact.made]
         lines.append("  return self;\n}")
         return "\n".join(lines)
@@ -298,7 +316,7 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     for n, i in p.results:
         value = "made" if count == 1 else f"std::get<{i}>(made)"
         recorded = str(n not in e.row.constant_outputs).lower()
-        lines.append(f"  node->saved_{n}.save({value}, {recorded});")
+        lines.append("  " + save_text(e, p, n, value, recorded))
     lines.append("  return made;\n}")
     return "\n".join(lines)
 

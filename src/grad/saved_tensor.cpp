@@ -73,6 +73,14 @@ void SavedTensor::save(const Tensor& t, bool is_output) {
   version_ = data_.version();
 }
 
+void SavedTensor::save_geometry(const Tensor& t) {
+  if (!t.defined()) return;
+  const TensorImpl* i = t.impl();
+  data_ = Tensor(Ref<TensorImpl>(new TensorImpl({}, i->dtype_, i->keys_ - KeySet(Key::Autograd), i->device_)));
+  data_.impl()->set_geometry(i->sizes(), i->strides(), i->offset_);
+  geometry_ = true;
+}
+
 Tensor SavedTensor::unpack(Node* owner, bool used) const {
   STRATA_CHECK(
       !released_,
@@ -80,8 +88,8 @@ Tensor SavedTensor::unpack(Node* owner, bool used) const {
       "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
       "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
       "you need to access saved tensors after calling backward.");
-  if (!defined()) return {};
   if (!used && !packed_) return data_;
+  if (!defined()) return {};
   Tensor t;
   if (packed_) {
     t = packed_->unpack();
@@ -140,7 +148,7 @@ void SavedTensor::pack(SavedHooks& hooks) {
       !packed_,
       "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks "
       "is allowed at a time.");
-  STRATA_CHECK(data_.defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
+  STRATA_CHECK(defined(), "Calling register_hooks on a saved tensor with value None is forbidden");
   if (!is_output_) grad_fn_ = data_.impl()->grad_fn_;
   packed_ = packed(hooks, data_);
   if (!is_leaf_ || is_output_) data_.reset();

@@ -24,19 +24,21 @@ class SavedTensor {
   // `is_output`: the tensor is an output of the node that saves it, so that no cycle is made.
   SavedTensor(const Tensor& t, bool is_output) { save(t, is_output); }
   void save(const Tensor& t, bool is_output);  // of one that holds nothing yet
+  // Its sizes, strides, dtype and device alone, where no gradient that reads the values will be asked for.
+  void save_geometry(const Tensor& t);
   // `owner` is the node that holds this. Raises after release and, where the values are used, after an in-place write.
   Tensor unpack(Node* owner, bool used = true) const;
   void release();
   // From now on it is what `hooks` made of it. Raises after release, and where hooks made it already.
   void pack(SavedHooks& hooks);
-  bool defined() const { return bool(data_.defined()) || bool(packed_); }
+  bool defined() const { return (data_.defined() && !geometry_) || packed_; }
 
  private:
   Tensor data_;  // outputs: without history
   std::shared_ptr<SavedHooks::Packed> packed_;
   uint32_t version_ = 0;
   uint32_t output_nr_ = 0;
-  bool is_output_ = false, is_leaf_ = false, requires_grad_ = false, released_ = false;
+  bool is_output_ = false, is_leaf_ = false, requires_grad_ = false, released_ = false, geometry_ = false;
   Ref<NodeBase> grad_fn_;  // of an input that is packed or was saved as an alias
 };
 

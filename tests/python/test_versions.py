@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 import strata
 from strata import nn
+from strata.nn import functional as F
 
 
 def refused(loss):
@@ -149,3 +150,21 @@ def test_what_no_gradient_reads_may_be_written():
     d.add_(1)  # which the gradient by b alone would read
     loss.backward()
     assert a.grad.tolist() == [2, 2]
+
+
+def test_what_no_gradient_reads_is_not_kept():
+    x, frozen, w = strata.ones(4, 3, requires_grad=True), strata.ones(2, 3), strata.ones(2, 3, requires_grad=True)
+    made = F.linear(x, frozen, strata.ones(2)).grad_fn
+    assert made._saved_mat1 is None and made._saved_mat2 is not None  # a frozen layer keeps no activations
+    made = F.linear(x.detach(), w, strata.ones(2)).grad_fn
+    assert made._saved_mat1 is not None and made._saved_mat2 is None
+    made = (x * 2.5 * strata.ones(3)).grad_fn
+    assert made._saved_self is None and made._saved_other is not None
+    (x * frozen[0]).exp().sum().backward()
+    assert x.grad.tolist() == (frozen[0] * (x * frozen[0]).exp()).expand(4, 3).tolist()
+    c = strata.ones(2, 2, requires_grad=True)
+    d = c * 1
+    d.mul_(strata.ones(2, 2))
+    assert d.grad_fn._saved_self is None
+    d.sum().backward()
+    assert c.grad.tolist() == [[1, 1], [1, 1]]
