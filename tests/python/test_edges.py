@@ -72,3 +72,35 @@ def test_transposes_of_numbers():
 def test_views_as_copies_take_every_layout():
     x = strata.arange(6).reshape(2, 3).t()
     assert strata.view_copy(x, (6,)).tolist() == [0, 3, 1, 4, 2, 5]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_functions_take_arguments_by_name(apart):
+    class Times(strata.autograd.Function):
+        if apart:
+
+            @staticmethod
+            def forward(a, b=3):
+                return a * b
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.b = inputs[1]
+        else:
+
+            @staticmethod
+            def forward(ctx, a, b=3):
+                ctx.b = b
+                return a * b
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.b, None
+
+    x = strata.ones(2, requires_grad=True)
+    for made, b in ((Times.apply(x, b=2), 2), (Times.apply(b=4, a=x), 4), (Times.apply(x), 3), (Times.apply(x, 5), 5)):
+        x.grad = None
+        made.sum().backward()
+        assert x.grad.tolist() == [b, b] == made.tolist()
+    with pytest.raises(TypeError):
+        Times.apply(x, c=1)

@@ -126,9 +126,17 @@ void save_tensors(PyObject* ctx) {
   Py_CLEAR(state.to_save);
 }
 
-// cls._apply(*args), with cls._ctx_type made by the metaclass.
-PyObject* apply(PyObject* cls, PyObject* args) {
+// cls.apply(*args, **kwargs), with cls._ctx_type made by the metaclass.
+PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
+    Own bound;
+    if (kwargs && PyDict_GET_SIZE(kwargs)) {
+      bound = call_object(import_attr("strata.autograd.function", "_bound").get(),
+                          make_tuple(new_reference(cls).release(), new_reference(args).release(),
+                                     new_reference(kwargs).release())
+                              .get());
+      args = bound.get();
+    }
     Own type = get_attr(cls, "_ctx_type");
     Ref<PyFunctionNode> node(make_node<PyFunctionNode>(class_name(type.get())));
     Own ctx = make_ctx(reinterpret_cast<PyTypeObject*>(type.get()), node, cls);
@@ -182,7 +190,8 @@ PyObject* delayed_error(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {{"_delayed_error", delayed_error, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
 PyMethodDef base_methods[] = {
-    {"apply", apply, METH_VARARGS | METH_CLASS,
+    {"apply", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(apply)),
+     METH_VARARGS | METH_KEYWORDS | METH_CLASS,
      "Runs forward on the arguments and records the function in the graph where an argument needs a gradient."},
     {nullptr, nullptr, 0, nullptr}};
 

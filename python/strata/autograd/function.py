@@ -26,6 +26,26 @@ class FunctionMeta(type):
             cls.apply = classmethod(_apply_with_jvp)
             cls._ctx_type.save_for_forward = _save_for_forward
             cls._ctx_type.saved_tensors = property(_saved_tensors)
+        elif cls.__module__ != __name__ and cls.setup_context is not Function.setup_context and cls.forward.__defaults__:
+            cls.apply = classmethod(_apply_with_defaults)
+
+
+def _bound(cls: Any, args: tuple, kwargs: dict) -> tuple:
+    """The arguments of forward by position, as the names of its parameters say; those of a class with a setup_context, which sees
+    them, with their defaults."""
+    import inspect
+
+    alone = cls.setup_context is not Function.setup_context
+    found = inspect.signature(cls.forward).bind(*(args if alone else (None, *args)), **kwargs)
+    if alone:
+        found.apply_defaults()
+    if found.kwargs:
+        raise TypeError(f"{cls.__name__}.apply: forward's {', '.join(found.kwargs)} can't be given: expected parameters that have a position")
+    return found.args if alone else found.args[1:]
+
+
+def _apply_with_defaults(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    return _C.FunctionBase.__dict__["apply"].__get__(None, cls)(*_bound(cls, args, kwargs))
 
 
 def _save_for_forward(ctx: Any, *tensors: Any) -> None:
@@ -43,6 +63,8 @@ def _saved_tensors(ctx: Any) -> tuple:
 def _apply_with_jvp(cls: Any, *args: Any, **kwargs: Any) -> Any:
     """apply of a class that has a jvp: dual tensors among the arguments make dual results, whose tangents jvp gives."""
     plain = _C.FunctionBase.__dict__["apply"].__get__(None, cls)
+    if kwargs or (cls.setup_context is not Function.setup_context and cls.forward.__defaults__):
+        args, kwargs = _bound(cls, args, kwargs), {}
     forward_ad = sys.modules.get("strata.autograd.forward_ad")
     if forward_ad is None or not forward_ad._pairs:
         return plain(*args, **kwargs)

@@ -400,7 +400,7 @@ def test_not_to_be_instantiated():
     with pytest.raises((RuntimeError, TypeError)):
         Exp()(leaf(1))
     with pytest.raises(TypeError):
-        Exp.apply(x=1)
+        Exp.apply(y=leaf(1))
 
 
 def test_gradcheck_of_a_function():
