@@ -82,8 +82,9 @@ def operand(r: random.Random):
 
 
 def leaf(r: random.Random):
+    """Over memory of its own: PyTorch loses gradients of views of a leaf that is itself a view, once they were written unrecorded."""
     sizes = [r.choice([1, 2, 3, 4]) for _ in range(r.choice([1, 2, 2, 3]))]
-    made = T.tensor([r.choice([0, 1, -1, 2, 0.5, -2.5, 3]) for _ in range(math.prod(sizes))], dtype=T.float64).reshape(sizes)
+    made = T.tensor([r.choice([0, 1, -1, 2, 0.5, -2.5, 3]) for _ in range(math.prod(sizes))], dtype=T.float64).reshape(sizes).clone()
     return made.requires_grad_(r.random() < 0.7)
 
 

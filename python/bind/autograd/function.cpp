@@ -131,10 +131,10 @@ PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     Own bound;
     if (kwargs && PyDict_GET_SIZE(kwargs)) {
-      bound = call_object(import_attr("strata.autograd.function", "_bound").get(),
-                          make_tuple(new_reference(cls).release(), new_reference(args).release(),
-                                     new_reference(kwargs).release())
-                              .get());
+      bound = call_object(
+          import_attr("strata.autograd.function", "_bound").get(),
+          make_tuple(new_reference(cls).release(), new_reference(args).release(), new_reference(kwargs).release())
+              .get());
       args = bound.get();
     }
     Own type = get_attr(cls, "_ctx_type");
