@@ -182,7 +182,7 @@ Tensor Tensor::alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) con
       Ref<TensorImpl>(new TensorImpl(old->storage_, old->dtype_, old->keys_ - KeySet(Key::Autograd), old->device_)));
   t.impl_->set_geometry(sizes, strides, offset);
   t.impl_->inference_ = old->inference_;
-  t.impl_->writes_ = old->writes_;
+  if (STRATA_UNLIKELY(bool(old->writes_))) t.impl_->writes_ = old->writes_;
   return t;
 }
 

@@ -115,11 +115,13 @@ Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>(view.impl()->
 void refresh_view(const Tensor& view) {
   TensorImpl* impl = view.impl();
   TensorImpl* base = impl->base_;
-  if (!base->grad_fn_ || impl->view_version_ == impl->writes().count()) return;
+  if (impl->view_version_ == impl->writes().count()) return;
+  // A leaf's views keep their nodes, but those that took other sizes unrecorded.
+  if (!base->grad_fn_ && (!base->requires_grad_ || impl->grad_fn_ || impl->unrecorded_view_)) return;
   // Writes that were not recorded leave the node as it is.
   Node* old = static_cast<Node*>(impl->grad_fn_.get());
   Node* maker = static_cast<Node*>(base->grad_fn_.get());
-  if (old && old->sequence_nr > maker->sequence_nr) {
+  if (old && maker && old->sequence_nr > maker->sequence_nr) {
     impl->view_version_ = impl->writes().count();
     return;
   }

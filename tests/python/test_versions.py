@@ -168,3 +168,15 @@ def test_what_no_gradient_reads_is_not_kept():
     assert d.grad_fn._saved_self is None
     d.sum().backward()
     assert c.grad.tolist() == [[1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+def test_a_view_that_takes_other_sizes_unrecorded_is_still_a_view(leaf):
+    a = strata.tensor([[2.0], [0.5]], requires_grad=True)
+    b = a if leaf else a * 1
+    v = b.view_as(b)
+    with strata.no_grad():
+        v.transpose_(0, 1)
+    assert v.shape == (1, 2) and v.requires_grad
+    (v * strata.tensor([[1.0, 3.0]])).sum().backward()
+    assert a.grad.tolist() == [[1.0], [3.0]]

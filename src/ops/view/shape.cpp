@@ -200,6 +200,10 @@ Tensor become_view(const Tensor& self, const Tensor& view, const char* op) {
     to->keys_ = to->keys_ | KeySet(Key::Autograd);
   }
   to->view_version_ = to->writes().count();
+  if (base && !from->grad_fn_) {  // unrecorded: its node told of other sizes, and is made anew from the base's
+    to->grad_fn_.reset();
+    --to->view_version_;
+  }
   return self;
 }
 }  // namespace
