@@ -104,3 +104,26 @@ def test_functions_take_arguments_by_name(apart):
         assert x.grad.tolist() == [b, b] == made.tolist()
     with pytest.raises(TypeError):
         Times.apply(x, c=1)
+
+
+def test_one_value_of_any_dtype_fills_a_mask():
+    mask = strata.tensor([True, False, True])
+    for value in (strata.tensor(2.5), strata.tensor([2.5]), strata.tensor(2), strata.tensor(True)):
+        x = strata.zeros(3, dtype=strata.float64)
+        x[mask] = value
+        assert x.tolist() == [float(value), 0, float(value)]
+    x = strata.zeros(3, 2, dtype=strata.float64)
+    x[mask, 1] = strata.tensor(1.5)
+    x[1, strata.tensor([True, False])] = strata.tensor(4.0)
+    assert x.tolist() == [[0, 1.5], [4, 0], [0, 1.5]]
+    whole = strata.zeros(3, dtype=strata.int64)
+    whole[mask] = strata.tensor(2.75)
+    assert whole.tolist() == [2, 0, 2]
+    value = strata.tensor(2.5, requires_grad=True)
+    x = strata.zeros(3, dtype=strata.float64)
+    x[mask] = value
+    x.sum().backward()
+    assert value.grad.item() == 2 and value.grad.dtype == strata.float32
+    for index, value in ((mask, strata.ones(2)), (strata.tensor([0]), strata.tensor(1.0)), (mask, strata.tensor(1j))):
+        with pytest.raises(RuntimeError, match="dtypes match|cannot be converted"):
+            strata.zeros(3, dtype=strata.float64)[index] = value

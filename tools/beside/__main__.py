@@ -56,7 +56,8 @@ def first_difference(ours: list[str], theirs: list[str], left_out: str) -> int |
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./run fuzz-beside", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", choices=("values", "writes"), default="values", help="operators and gradients, or views and writes in place")
+    parser.add_argument("--kind", choices=("values", "writes", "indices"), default="values",
+                        help="operators and gradients, views and writes in place, or indices of every kind")
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the number to begin with")
     parser.add_argument("--strides", action="store_true", help="tell where only contiguity differs, too")

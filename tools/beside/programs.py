@@ -162,10 +162,51 @@ def writes(r: random.Random) -> list[str]:
     return told + (found or [f"gradient: {error}"])
 
 
+def index_of(r: random.Random, size: int) -> str:
+    """One part of an index, for a dim of about this size."""
+    n = max(size, 1)
+    return r.choice([
+        str(r.randrange(-n, n + (r.random() < 0.05))),
+        f"slice({r.choice([None, r.randrange(-n - 1, n + 2)])}, {r.choice([None, r.randrange(-n - 1, n + 2)])}, {r.choice([None, 1, 2, 3])})",
+        "slice(None)", "None", "Ellipsis", "True", "False",
+        f"T.tensor({[r.randrange(-n, n) for _ in range(r.choice([0, 1, 2, 3]))]}, dtype=T.{r.choice(['int64', 'int32', 'uint8', 'int64'])})",
+        f"T.tensor({[[r.randrange(n)] for _ in range(2)]})", f"{[r.randrange(-n, n) for _ in range(2)]}",
+        f"T.tensor({[r.random() < 0.5 for _ in range(size)]}, dtype=T.bool)", f"T.tensor({r.randrange(n)})", f"range({n})",
+    ])  # fmt: skip
+
+
+def indices(r: random.Random) -> list[str]:
+    """Reads and writes by random indices, and gradients through them."""
+    x = leaf(r)
+    told = [f"leaf: {shown(x)}"]
+    for _ in range(3):
+        parts = [index_of(r, s) for s in x.shape]
+        parts = parts[: r.randrange(len(parts) + 1) + 1]
+        source = f"x[{', '.join(parts)}]" if r.random() < 0.9 else f"x[x > {r.choice([0, 1])}]"
+        told.append(f"{source} of []: {attempt(lambda: shown(eval(source, {'T': T, 'x': x})))}")  # noqa: B023
+        y = r.choice(["1.5", "T.tensor(2.5)", "T.arange(3.0)", "T.ones(1, dtype=T.float64)", "x.detach().flatten()[0]", "T.tensor([7], dtype=T.int32)"])
+        write = f"{source} = {y}" if r.random() < 0.7 else f"{source} {r.choice(['+=', '*='])} {y}"
+
+        def step(write=write):
+            made = x * 1
+            exec(write, {"T": T, "x": made})
+            found = gradients((made * made).sum(), [x]) if x.requires_grad else []
+            return " ".join([shown(made), *found])
+
+        told.append(f"{write} of []: {attempt(step)}")
+        put = f"x.index_put(({', '.join(p for p in parts if 'tensor' in p)},), T.tensor(1.0, dtype=T.float64), accumulate={r.random() < 0.5})"
+        if "tensor" in put.split("),")[0]:
+            told.append(f"{put} of []: {attempt(lambda: shown(eval(put, {'T': T, 'x': x})))}")  # noqa: B023
+    return told
+
+
+KINDS = {"values": values, "writes": writes, "indices": indices}
+
+
 def main() -> None:
     kind, first, count = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     for n in range(first, first + count):
-        told = (values if kind == "values" else writes)(random.Random(f"{kind} {n}"))
+        told = KINDS[kind](random.Random(f"{kind} {n}"))
         print(json.dumps([n, told]), flush=True)
 
 

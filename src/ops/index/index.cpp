@@ -9,6 +9,7 @@
 #include "run/view_rules.h"
 #include "run/visit.h"
 #include "strata/generated/by_hand/index.h"
+#include "strata/generated/formulas.h"
 #include "strata/generated/ops/copy.h"
 
 namespace strata::eager {
@@ -196,10 +197,9 @@ Tensor index(const Tensor& self, TensorList indices) {
   return out;
 }
 
-void index_put_inplace(const Tensor& self, TensorList indices, const Tensor& values, bool accumulate) {
-  STRATA_CHECK(self.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
-               scalar_type_name(self.dtype()), " for the destination and ", scalar_type_name(values.dtype()),
-               " for the source.");
+void index_put_inplace(const Tensor& self, TensorList indices, const Tensor& given, bool accumulate) {
+  const Tensor values =
+      STRATA_LIKELY(self.dtype() == given.dtype()) ? given : formulas::put_values(self, indices, given, accumulate);
   check_apart("index_put_", self, {});
   Tensor source = overlap_between(self, values) == Overlap::None ? values : contiguous_copy(values);
   if (accumulate && is_half(self.dtype())) {
