@@ -107,7 +107,11 @@ Tensor LPPoolImpl<N>::forward(const Tensor& input) {
   const Tensor means = avg_pool<N>(ops::pow(input, norm_type), kernel_size, step, 0, ceil_mode, true, std::nullopt);
   int64_t elements = 1;
   for (int64_t k : kernel_size) elements *= k;
-  return ops::pow(ops::mul(means, elements), 1.0 / norm_type);
+  const Tensor sums = ops::mul(means, elements);
+  const Tensor nothing =
+      ops::eq(ops::detach(sums), Scalar(0));  // where the slope of the root is infinite: no gradient there
+  const Tensor root = ops::pow(ops::masked_fill(sums, nothing, Scalar(1)), 1.0 / norm_type);
+  return ops::masked_fill(root, nothing, Scalar(0));
 }
 
 template <size_t N>

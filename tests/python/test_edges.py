@@ -127,3 +127,11 @@ def test_one_value_of_any_dtype_fills_a_mask():
     for index, value in ((mask, strata.ones(2)), (strata.tensor([0]), strata.tensor(1.0)), (mask, strata.tensor(1j))):
         with pytest.raises(RuntimeError, match="dtypes match|cannot be converted"):
             strata.zeros(3, dtype=strata.float64)[index] = value
+
+
+def test_windows_of_zeros_have_no_slope():
+    x = strata.tensor([[0.0, 0.0, 3.0, 4.0]], dtype=strata.float64, requires_grad=True)
+    made = F.lp_pool1d(x, 2.0, 2)
+    assert made.tolist() == [[0, 5]]
+    made.sum().backward()
+    assert x.grad.tolist() == [[0, 0, pytest.approx(0.6), pytest.approx(0.8)]]

@@ -218,7 +218,9 @@ def _lp_pool(
     mean = (_ops.avg_pool1d, _ops.avg_pool2d, _ops.avg_pool3d)[rank - 1]
     means = mean(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0, ceil_mode)
     elements = kernel_size**rank if isinstance(kernel_size, int) else math.prod(kernel_size)
-    return means.mul(elements).pow(1.0 / norm_type)
+    sums = means.mul(elements)
+    nothing = sums.detach() == 0  # where the slope of the root is infinite: no gradient there
+    return sums.masked_fill(nothing, 1.0).pow(1.0 / norm_type).masked_fill(nothing, 0.0)
 
 
 def lp_pool1d(
