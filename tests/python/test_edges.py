@@ -135,3 +135,10 @@ def test_windows_of_zeros_have_no_slope():
     assert made.tolist() == [[0, 5]]
     made.sum().backward()
     assert x.grad.tolist() == [[0, 0, pytest.approx(0.6), pytest.approx(0.8)]]
+
+
+def test_scans_in_half_round_their_elements_first():
+    x = strata.tensor([257, 1])
+    assert strata.cumsum(x, 0, dtype=strata.bfloat16).tolist() == [256, 256]
+    assert strata.cumsum(x, 0, out=strata.empty(2, dtype=strata.bfloat16)).tolist() == [256, 256]
+    assert strata.cumprod(strata.tensor([257.0, 3.0]), 0, dtype=strata.bfloat16).tolist() == [256, 768]

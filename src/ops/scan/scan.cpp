@@ -243,7 +243,8 @@ Tensor operand(const Tensor& self, DType t) { return as_contiguous(as_dtype(self
 template <class Lines>
 void scan(const Tensor& out, const Tensor& self, int64_t dim, Lines lines) {
   const DType t = out.dtype(), wide = wide_dtype(t);
-  const Tensor in = operand(self, wide), to = wide == t ? out : new_tensor(out, out.sizes(), wide);
+  // Elements of another dtype are rounded to the result's first, as on devices and in graphs.
+  const Tensor in = operand(as_dtype(self, t), wide), to = wide == t ? out : new_tensor(out, out.sizes(), wide);
   lines(in, to, wrap_dim(dim, self.dim()));
   if (!to.is_same(out)) copy_values(out, to);
 }
