@@ -10,7 +10,7 @@ import pytest
 PROGRAMS = Path(__file__).resolve().parents[2] / "tools/beside/programs.py"
 
 
-@pytest.mark.parametrize("kind", ["values", "writes", "indices"])
+@pytest.mark.parametrize("kind", ["values", "writes", "indices", "modules"])
 def test_programs_are_the_same_each_time(kind):
     def told() -> list:
         command = [sys.executable, "-W", "ignore", str(PROGRAMS), "strata", kind, "100", "60"]

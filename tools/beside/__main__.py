@@ -56,8 +56,8 @@ def first_difference(ours: list[str], theirs: list[str], left_out: str) -> int |
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./run fuzz-beside", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", choices=("values", "writes", "indices"), default="values",
-                        help="operators and gradients, views and writes in place, or indices of every kind")
+    parser.add_argument("--kind", choices=("values", "writes", "indices", "modules"), default="values",
+                        help="operators and gradients, views and writes in place, indices, or modules of nn")
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the number to begin with")
     parser.add_argument("--strides", action="store_true", help="tell where only contiguity differs, too")
@@ -72,11 +72,12 @@ def main() -> int:
         at = first_difference(ours.get(n, []), theirs[n], left_out)
         if at is None:
             continue
-        step = theirs[n][at].split(": ")[0]
+        step = theirs[n][at].split(": ")[0][:100]
         if not given.all and any(re.search(p, " ".join(theirs[n])) for p in KNOWN):
             continue
         raised = tuple("Error" in told[n][at] for told in (theirs, ours))
-        groups[step.split(" of ")[0], raised].append((n, at))
+        name = theirs[n][0].split("(*")[0] + ", " if given.kind == "modules" else ""
+        groups[name + step.split(" of ")[0], raised].append((n, at))
     same = len(theirs) - sum(map(len, groups.values()))
     for (step, _), found in sorted(groups.items(), key=lambda g: -len(g[1])):
         n, at = found[0]

@@ -8,6 +8,8 @@ import math
 import random
 import sys
 
+from modules import steps
+
 T = importlib.import_module(sys.argv[1])
 F = T.nn.functional
 DTYPES = "float32 float64 int64 int32 bool float16 bfloat16 uint8 int8 complex64".split()
@@ -200,7 +202,18 @@ def indices(r: random.Random) -> list[str]:
     return told
 
 
-KINDS = {"values": values, "writes": writes, "indices": indices}
+def modules(r: random.Random) -> list[str]:
+    """One module of nn, or a loss: what it tells, until it raises."""
+    told: list[str] = []
+    try:
+        for line in steps(T, r, shown):
+            told.append(line)  # noqa: PERF402 - what came before an error stays
+    except Exception as e:  # noqa: BLE001
+        told.append(type(e).__name__)
+    return told
+
+
+KINDS = {"values": values, "writes": writes, "indices": indices, "modules": modules}
 
 
 def main() -> None:
