@@ -110,8 +110,7 @@ Tensor LPPoolImpl<N>::forward(const Tensor& input) {
   const Tensor sums = ops::mul(means, elements);
   const Tensor nothing =
       ops::eq(ops::detach(sums), Scalar(0));  // where the slope of the root is infinite: no gradient there
-  const Tensor root = ops::pow(ops::masked_fill(sums, nothing, Scalar(1)), 1.0 / norm_type);
-  return ops::masked_fill(root, nothing, Scalar(0));
+  return ops::where(nothing, Scalar(0), ops::pow(ops::where(nothing, Scalar(1), sums), 1.0 / norm_type));
 }
 
 template <size_t N>

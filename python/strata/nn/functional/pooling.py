@@ -220,7 +220,7 @@ def _lp_pool(
     elements = kernel_size**rank if isinstance(kernel_size, int) else math.prod(kernel_size)
     sums = means.mul(elements)
     nothing = sums.detach() == 0  # where the slope of the root is infinite: no gradient there
-    return sums.masked_fill(nothing, 1.0).pow(1.0 / norm_type).masked_fill(nothing, 0.0)
+    return _ops.where(nothing, 0.0, _ops.where(nothing, 1.0, sums).pow(1.0 / norm_type))
 
 
 def lp_pool1d(
