@@ -20,12 +20,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-# Where a step first differs, by pattern of its source: seen, and left.
+# By a pattern of the step where a program first differs, of the whole program where that is a gradient or its end: seen, and left.
 KNOWN = {
-    r"nonzero|fft": "results are contiguous here, where PyTorch's keep the order of its library",
-    r"kthvalue|median|mode": "PyTorch leaves it open which of equal elements is named; its median of an expanded tensor is wrong",
+    r"\.nonzero\(|\.r?fft\(": "results are contiguous here, where PyTorch's keep the order of its library",
+    r"\.(kthvalue|median|mode)\(": "PyTorch leaves it open which of equal elements is named; its median of an expanded tensor is wrong",
     r"\.(int|long|short)\(\)|\.to\(T\.u?int": "what NaN, infinities and numbers outside become is not defined",
-    r"digamma": "PyTorch's derivative at a pole is a large number",
+    r"\.digamma\(": "PyTorch's derivative at a pole is a large number",
     r"(unbind|split|chunk)\(.*\.\w+_\(": "PyTorch refuses writes to one of several views",
     r"put_\(|apply_\(": "their versions: one write counts twice here, or none there",
     r"without gradients: .* grad=1 .*leaf=1 view=1": "PyTorch's views that were made unrecorded say that they "
@@ -51,7 +51,13 @@ def run(library: str, kind: str, first: int, count: int) -> dict[int, list[str]]
 
 def first_difference(ours: list[str], theirs: list[str], left_out: str) -> int | None:
     pairs = enumerate(zip(ours, theirs, strict=False))
-    return next((i for i, (a, b) in pairs if a != b and re.sub(left_out, "", a) != re.sub(left_out, "", b)), None)
+    found = next((i for i, (a, b) in pairs if a != b and re.sub(left_out, "", a) != re.sub(left_out, "", b)), None)
+    return found if found is not None or len(ours) == len(theirs) else min(len(ours), len(theirs))
+
+
+def is_known(steps: list[str], at: int) -> bool:
+    late = at >= len(steps) or steps[at].startswith(("gradient", "at the end"))
+    return any(re.search(p, " ".join(steps) if late else steps[at]) for p in KNOWN)
 
 
 def main() -> int:
@@ -67,26 +73,29 @@ def main() -> int:
     theirs = run("torch", given.kind, given.first, given.programs)
     ours = run("strata", given.kind, given.first, given.programs)
     left_out = "|".join(p for p, asked in ((r" contiguous=\d", given.strides), (r"\w+Error$", given.errors)) if not asked) or r"\Z"
+    known = 0
     groups: dict[tuple, list[tuple[int, int]]] = collections.defaultdict(list)
     for n in theirs:
         at = first_difference(ours.get(n, []), theirs[n], left_out)
         if at is None:
             continue
-        step = theirs[n][at].split(": ")[0][:100]
-        if not given.all and any(re.search(p, " ".join(theirs[n])) for p in KNOWN):
+        if not given.all and is_known(theirs[n], at):
+            known += 1
             continue
-        raised = tuple("Error" in told[n][at] for told in (theirs, ours))
+        both = [[*told.get(n, []), "nothing more"][at] for told in (theirs, ours)]
+        step = both[0].split(": ")[0][:100]
+        raised = tuple("Error" in line for line in both)
         name = theirs[n][0].split("(*")[0] + ", " if given.kind == "modules" else ""
         groups[name + step.split(" of ")[0], raised].append((n, at))
-    same = len(theirs) - sum(map(len, groups.values()))
+    same = len(theirs) - known - sum(map(len, groups.values()))
     for (step, _), found in sorted(groups.items(), key=lambda g: -len(g[1])):
         n, at = found[0]
         print(f"\n== {step}: {len(found)} programs, the first is {n}")
         for line in theirs[n][:at]:
             print("  ", line[:160])
-        print("   PyTorch:", theirs[n][at][:300])
-        print("   Strata: ", ours[n][at][:300])
-    print(f"\n{same} of {len(theirs)} programs the same, or different as known")
+        for library, told in (("PyTorch:", theirs), ("Strata: ", ours)):
+            print("  ", library, [*told.get(n, []), "nothing more"][at][:300])
+    print(f"\n{same} of {len(theirs)} programs the same, {known} different as known")
     return 0
 
 
