@@ -167,12 +167,12 @@ def readers(e: Entry, p: Plan, name: str) -> list[str] | None:
 
 def save_text(e: Entry, p: Plan, name: str, tensor: str, is_output: str, value: str = "") -> str:
     """The statement that saves a tensor, or `value` in its place: where a gradient will read it, else what tells of it alone."""
-    field = "grad_" if name == "grad_" else safe(name)
+    field = safe(name)
     save = f"node->saved_{field}.save({value or tensor}, {is_output});"
     places = readers(e, p, name)
     if places is None:
         return save
-    told = any(fact.read and fact.save.startswith((f"{field}.", f"{field}.defined()")) for fact in p.facts)
+    told = any(fact.read and fact.save.startswith(f"{field}.") for fact in p.facts)
     other = f" else node->saved_{field}.save_geometry({tensor});" if told else ""
     return f"if ({' || '.join(f'node->edges[{at}].valid()' for at in places)}) {save}{other}"
 

@@ -88,10 +88,6 @@ std::pair<std::vector<char>, std::vector<Tensor>> there(const std::vector<Tensor
   return {given, before};
 }
 
-}  // namespace
-
-namespace {
-
 template <class T, class Make>
 std::shared_ptr<T> made_once(std::mutex& lock, std::map<std::vector<char>, std::shared_ptr<T>>& known,
                              const std::vector<char>& key, Make&& make) {

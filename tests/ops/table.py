@@ -18,6 +18,7 @@ for folder in (str(ROOT), str(Path(__file__).resolve().parent)):
         sys.path.insert(0, folder)
 import strata  # noqa: E402
 from kit import DTYPES, FLOATS, SAMPLES, Maker, convert, flattened, load_samples, unpack  # noqa: E402
+from layout_cases import functional  # noqa: E402
 
 from gen import model  # noqa: E402
 
@@ -26,6 +27,14 @@ ENTRIES = [e for e in model.load(Path(os.environ.get("STRATA_TABLE", ROOT / "ops
 TESTED = ["float32", "float64", "bfloat16", "int64", "bool", "float16", "int32", "uint8", "complex64"]
 # Why an operator has no test of a kind; `./run coverage` counts these. Keys: operator or "family:<yaml stem>".
 SKIPS: dict[str, dict[str, str]] = json.loads((Path(__file__).parent / "skips.json").read_text())
+
+
+def recorded_calls(name: str) -> tuple:
+    """What a record names and its calls in float32: an operator with its samples, or a function of layout_cases."""
+    entry = next((e for e in ENTRIES if e.schema.full == name), None)
+    if entry is None:
+        return getattr(strata.nn.functional, name.split()[0]), [functional(Maker("layouts", "float32"))[name]]
+    return operator(entry.schema), list(SAMPLES[entry.row.samples](Maker(name, "float32")))
 
 
 def skip_reason(entry, kind: str) -> str | None:

@@ -6,12 +6,9 @@ import json
 import warnings
 
 from gradient_cases import pattern
-from kit import SAMPLES, Maker
-from layout_cases import functional
-from table import ENTRIES, ROOT, SKIPS, operator, pytest, strata, tensor
+from table import ROOT, SKIPS, pytest, recorded_calls, strata, tensor
 
 RECORDED = json.loads((ROOT / "tests/data/gradients.json").read_text())
-BY_NAME = {e.schema.full: e for e in ENTRIES}
 
 
 @pytest.mark.parametrize("name", list(RECORDED))
@@ -19,11 +16,7 @@ def test_none_is_missing(name):
     reason = SKIPS["gradients"].get(name)
     if reason:
         pytest.skip(reason)
-    if name in BY_NAME:
-        entry = BY_NAME[name]
-        op, made = operator(entry.schema), list(SAMPLES[entry.row.samples](Maker(name, "float32")))
-    else:
-        op, made = getattr(strata.nn.functional, name.split()[0]), [functional(Maker("layouts", "float32"))[name]]
+    op, made = recorded_calls(name)
     assert len(made) == len(RECORDED[name]), "the samples changed: record anew by tools/record_gradients.py"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

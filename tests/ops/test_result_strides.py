@@ -5,23 +5,18 @@ from __future__ import annotations
 
 import json
 
-from kit import SAMPLES, Maker, convert
-from layout_cases import ORDERS, functional, in_order, word
-from table import ENTRIES, ROOT, SKIPS, dtype, operator, pytest, strata, tensor
+from kit import convert
+from layout_cases import ORDERS, in_order, word
+from table import ROOT, SKIPS, dtype, pytest, recorded_calls, strata, tensor
 
 RECORDED = json.loads((ROOT / "tests/data/turned.json").read_text())
-BY_NAME = {e.schema.full: e for e in ENTRIES}
 
 
 @pytest.mark.parametrize("name", list(RECORDED))
 def test_results_are_contiguous_where_pytorchs_are(name):
     if reason := SKIPS["turned"].get(name):
         pytest.skip(reason)
-    if name in BY_NAME:
-        entry = BY_NAME[name]
-        op, made = operator(entry.schema), list(SAMPLES[entry.row.samples](Maker(name, "float32")))
-    else:
-        op, made = getattr(strata.nn.functional, name.split()[0]), [functional(Maker("layouts", "float32"))[name]]
+    op, made = recorded_calls(name)
     for order in ORDERS:
         recorded = RECORDED[name][order]
         assert len(made) == len(recorded), "the samples changed: record anew by tools/record_layouts.py"

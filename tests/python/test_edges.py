@@ -142,3 +142,24 @@ def test_scans_in_half_round_their_elements_first():
     assert strata.cumsum(x, 0, dtype=strata.bfloat16).tolist() == [256, 256]
     assert strata.cumsum(x, 0, out=strata.empty(2, dtype=strata.bfloat16)).tolist() == [256, 256]
     assert strata.cumprod(strata.tensor([257.0, 3.0]), 0, dtype=strata.bfloat16).tolist() == [256, 768]
+
+
+def test_a_functions_forward_may_be_any_callable():
+    class Product:
+        def __call__(self, a, b):
+            return a * b
+
+    class Times(strata.autograd.Function):
+        forward = Product()
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.b = inputs[1]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.b, None
+
+    x = strata.ones(2, requires_grad=True)
+    Times.apply(x, 3).sum().backward()
+    assert x.grad.tolist() == [3, 3]

@@ -26,8 +26,13 @@ class FunctionMeta(type):
             cls.apply = classmethod(_apply_with_jvp)
             cls._ctx_type.save_for_forward = _save_for_forward
             cls._ctx_type.saved_tensors = property(_saved_tensors)
-        elif cls.__module__ != __name__ and cls.setup_context is not Function.setup_context and cls.forward.__defaults__:
+        elif cls.__module__ != __name__ and _has_defaults(cls):
             cls.apply = classmethod(_apply_with_defaults)
+
+
+def _has_defaults(cls: Any) -> bool:
+    """Whether a setup_context is to see defaults of forward, which may be any callable."""
+    return cls.setup_context is not Function.setup_context and bool(getattr(cls.forward, "__defaults__", None))
 
 
 def _bound(cls: Any, args: tuple, kwargs: dict) -> tuple:
@@ -63,7 +68,7 @@ def _saved_tensors(ctx: Any) -> tuple:
 def _apply_with_jvp(cls: Any, *args: Any, **kwargs: Any) -> Any:
     """apply of a class that has a jvp: dual tensors among the arguments make dual results, whose tangents jvp gives."""
     plain = _C.FunctionBase.__dict__["apply"].__get__(None, cls)
-    if kwargs or (cls.setup_context is not Function.setup_context and cls.forward.__defaults__):
+    if kwargs or _has_defaults(cls):
         args, kwargs = _bound(cls, args, kwargs), {}
     forward_ad = sys.modules.get("strata.autograd.forward_ad")
     if forward_ad is None or not forward_ad._pairs:
