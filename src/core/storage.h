@@ -20,18 +20,27 @@ class Writes {
   // `op` is a string that lives for ever.
   void note(const char* op) {
     count_.fetch_add(1, std::memory_order_relaxed);
-    op_ = op;
-    mark_ = take_source_mark();
+    const SourceMark mark = take_source_mark();
+    op_.store(op, std::memory_order_relaxed);
+    code_.store(mark.code, std::memory_order_relaxed);
+    position_.store(mark.position, std::memory_order_relaxed);
   }
   // After writes that were only told, not done.
   void restore(uint32_t count) { count_.store(count, std::memory_order_relaxed); }
-  const char* last_op() const { return op_ ? op_ : "an unknown operator"; }
-  SourceMark last_mark() const { return mark_; }
+  // Of threads that write at once these may tell different ones.
+  const char* last_op() const {
+    const char* op = op_.load(std::memory_order_relaxed);
+    return op ? op : "an unknown operator";
+  }
+  SourceMark last_mark() const {
+    return {code_.load(std::memory_order_relaxed), position_.load(std::memory_order_relaxed)};
+  }
 
  private:
   std::atomic<uint32_t> count_;
-  const char* op_ = nullptr;
-  SourceMark mark_;
+  std::atomic<const char*> op_{nullptr};
+  std::atomic<const void*> code_{nullptr};
+  std::atomic<int32_t> position_{0};
 };
 
 // Of a tensor whose writes do not count for the others over its memory, and of its views.

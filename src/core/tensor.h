@@ -97,6 +97,7 @@ class TensorImpl {
   bool inference_ : 1 = false;        // made in inference mode
   bool wrapped_number_ : 1 = false;   // a Python number: takes part in promotion as one
   bool unrecorded_view_ : 1 = false;  // a view that was made while gradients were off
+  bool turned_ : 1 = false;           // took other sizes or strides unrecorded, while views of it may live
   bool py_owned_ : 1 = false;         // this object keeps its Python object alive, not the other way round
   Device device_;
   KeySet keys_;
@@ -179,7 +180,11 @@ class Tensor {
     return reinterpret_cast<T*>(bytes());
   }
 
-  bool requires_grad() const { return impl_->requires_grad_ || impl_->grad_fn_; }
+  // A view of what requires a gradient does, too, where it was made unrecorded and its gradient leads nowhere.
+  bool requires_grad() const {
+    const TensorImpl* base = impl_->base_;
+    return impl_->requires_grad_ || impl_->grad_fn_ || (base && (base->requires_grad_ || base->grad_fn_));
+  }
   bool is_leaf() const { return !impl_->grad_fn_; }
   bool is_view() const { return impl_->base_ != nullptr; }
   // Raises where the memory was given back.

@@ -382,8 +382,8 @@ std::vector<Edge> root_edges(TensorList tensors, TensorList grads, std::vector<T
   std::vector<Edge> roots;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Tensor& t = tensors[i];
-    STRATA_CHECK(t.defined() && needs_grad(t), "element ", i,
-                 " of tensors does not require grad and does not have a grad_fn");
+    const Edge edge = t.defined() && needs_grad(t) ? gradient_edge(t) : Edge{};
+    STRATA_CHECK(edge.valid(), "element ", i, " of tensors does not require grad and does not have a grad_fn");
     Tensor g = i < grads.size() ? grads[i] : Tensor();
     if (!g.defined()) {
       STRATA_CHECK(t.numel() == 1, "grad can be implicitly created only for scalar outputs");
@@ -398,12 +398,17 @@ std::vector<Edge> root_edges(TensorList tensors, TensorList grads, std::vector<T
                    i, "] has a dtype of ", g.dtype(), " and output[", i, "] has a dtype of ", t.dtype(), ".");
     }
     given.push_back(g);
-    roots.push_back(gradient_edge(t));
+    roots.push_back(edge);
   }
   return roots;
 }
 
 }  // namespace
+
+Edge wanted_edge(const Tensor& t) {
+  const Edge edge = gradient_edge(t);
+  return edge.valid() ? edge : Edge{make_node<AccumulateGrad>(t), 0};
+}
 
 void backward(TensorList tensors, TensorList grads, const BackwardOptions& options, TensorList inputs) {
   std::vector<Tensor> given;
@@ -412,7 +417,7 @@ void backward(TensorList tensors, TensorList grads, const BackwardOptions& optio
   for (const Tensor& t : inputs) {
     STRATA_CHECK(needs_grad(t), "One of the differentiated Tensors does not require grad");
     retain_grad(t);
-    wanted.push_back(gradient_edge(t));
+    wanted.push_back(wanted_edge(t));
   }
   run_backward(roots, given, wanted, options);
 }
@@ -425,7 +430,7 @@ std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList 
   for (size_t i = 0; i < inputs.size(); ++i) {
     STRATA_CHECK(inputs[i].defined() && needs_grad(inputs[i]),
                  "One of the differentiated Tensors does not require grad: the one at index ", i);
-    wanted.push_back(gradient_edge(inputs[i]));
+    wanted.push_back(wanted_edge(inputs[i]));
   }
   BackwardOptions o = options;
   o.accumulate = false;

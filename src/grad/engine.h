@@ -16,6 +16,8 @@ struct BackwardOptions {
 std::vector<Tensor> run_backward(const std::vector<Edge>& roots, std::vector<Tensor> grads,
                                  const std::vector<Edge>& inputs, const BackwardOptions& options);
 
+// The edge whose gradient is asked for: of a view that requires one by its base alone, a node that nothing reaches.
+Edge wanted_edge(const Tensor& t);
 // Tensor.backward and autograd.grad over tensors: checks, and ones for the gradients that are not given.
 void backward(TensorList tensors, TensorList grads, const BackwardOptions& options, TensorList inputs = {});
 std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList grads, const BackwardOptions& options,

@@ -37,8 +37,12 @@ const Ref<NodeBase>& grad_fn(const Tensor& t) {
 Edge gradient_edge(const Tensor& t) {
   TensorImpl* impl = t.impl();
   if (impl->grad_fn_) return {Ref<Node>(static_cast<Node*>(impl->grad_fn_.get())), impl->output_nr_};
+  if (impl->base_ && !impl->requires_grad_) return {};
   AutogradMeta& meta = autograd_meta(t);
   std::lock_guard<std::mutex> hold(meta.lock);
+  if (STRATA_UNLIKELY(impl->turned_) && meta.accumulator &&
+      IntArrayRef(meta.accumulator->outputs[0].sizes) != impl->sizes())
+    meta.accumulator = nullptr;
   if (meta.accumulator && meta.accumulator->try_incref()) return {Ref<Node>::adopt(meta.accumulator), 0};
   Ref<AccumulateGrad> node = make_node<AccumulateGrad>(t);
   if (!meta.pending_hooks.empty()) node->make_hooks().tensor = meta.pending_hooks;

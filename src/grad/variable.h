@@ -26,10 +26,10 @@ inline bool needs_grad(const Tensor& t) {
   const TensorImpl* impl = t.impl();
   if (!impl) return false;
   if (STRATA_UNLIKELY(impl->base_ != nullptr)) refresh_view(t);
-  return impl->requires_grad_ || impl->grad_fn_;
+  return t.requires_grad();
 }
 const Ref<NodeBase>& grad_fn(const Tensor& t);
-Edge gradient_edge(const Tensor& t);
+Edge gradient_edge(const Tensor& t);                  // none for a view that requires a gradient by its base alone
 void set_requires_grad(const Tensor& t, bool value);  // raises for non-leaves and for integers
 // t.alias(); where operators are recorded by the operator detach, which they see.
 Tensor recorded_alias(const Tensor& t);

@@ -116,8 +116,13 @@ void refresh_view(const Tensor& view) {
   TensorImpl* impl = view.impl();
   TensorImpl* base = impl->base_;
   if (impl->view_version_ == impl->writes().count()) return;
-  // A leaf's views keep their nodes, but those that took other sizes unrecorded.
-  if (!base->grad_fn_ && (!base->requires_grad_ || impl->grad_fn_ || impl->unrecorded_view_)) return;
+  if (!base->requires_grad_ && !base->grad_fn_) return;
+  STRATA_CHECK(
+      !impl->unrecorded_view_,
+      "A view was created in no_grad mode and its base or another view of its base has been modified inplace. "
+      "Make the view again after the write, or outside of no_grad(), or detach() it where it needs no gradient.");
+  // A leaf's views keep their nodes, but where it or they took other sizes unrecorded.
+  if (!base->grad_fn_ && impl->grad_fn_ && !base->turned_) return;
   // Writes that were not recorded leave the node as it is.
   Node* old = static_cast<Node*>(impl->grad_fn_.get());
   Node* maker = static_cast<Node*>(base->grad_fn_.get());
@@ -157,15 +162,15 @@ void check_inplace(const Tensor& t, const char* op) {
                ": a leaf Variable that requires grad is being used in an in-place operation.");
   const TensorImpl* base = impl->base_;
   if (!base) return;
-  // Whoever asked for the gradient, the base or a leaf that is itself a view of it, would lose it.
-  STRATA_CHECK(!((t.requires_grad() || base->requires_grad_) && !base->grad_fn_), op,
-               ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
   // The base would change while its gradient told nothing of it.
-  STRATA_CHECK(!impl->unrecorded_view_ || !base->grad_fn_, op,
+  STRATA_CHECK(!impl->unrecorded_view_ || !(base->requires_grad_ || base->grad_fn_), op,
                ": A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
                "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
                "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
                "tracked) or both outside (if you want the inplace to be tracked).");
+  // Whoever asked for the gradient, the base or a leaf that is itself a view of it, would lose it.
+  STRATA_CHECK(!((t.requires_grad() || base->requires_grad_) && !base->grad_fn_), op,
+               ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
 void refuse_out(const char* op) {

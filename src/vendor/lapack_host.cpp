@@ -100,10 +100,7 @@ std::string no_convergence(int32_t info, const char* values) {
       " (error code: ", info, ").");
 }
 
-bool may_need_grad(const Tensor& a) {
-  const TensorImpl* base = a.impl()->base_;
-  return grad_enabled() && (a.requires_grad() || (base && (base->requires_grad_ || base->grad_fn_)));
-}
+bool may_need_grad(const Tensor& a) { return grad_enabled() && a.requires_grad(); }
 
 void check_info(const Tensor& info, const char* name, const char* text) {
   check_info(info, name, [&](int32_t verdict) {

@@ -228,3 +228,14 @@ def test_out_refuses_what_requires_grad(entry):
                 op(*args, **kwargs, **{name: out})
             assert strata.equal(out.detach().nan_to_num(), before.nan_to_num()), "written before it was refused"
         break
+
+
+def test_a_leaf_that_took_another_shape():
+    p = strata.arange(6.0).reshape(2, 3).clone().requires_grad_()
+    row = p[0]
+    with strata.no_grad():
+        p.t_()
+    row.sum().backward()
+    assert p.grad.tolist() == [[1, 0], [1, 0], [1, 0]]
+
+

@@ -189,7 +189,7 @@ PyObject* run(const RunArgs& a) {
   Py_ssize_t wanted = a.inputs == Py_None ? 0 : PyTuple_GET_SIZE(a.inputs);
   for (Py_ssize_t i = 0; i < wanted; ++i) {
     PyObject* o = PyTuple_GET_ITEM(a.inputs, i);
-    inputs.push_back(edge_of(o, "inputs"));
+    inputs.push_back(is_tensor(o) && needs_grad(tensor_of(o)) ? wanted_edge(tensor_of(o)) : edge_of(o, "inputs"));
     STRATA_CHECK(inputs.back().valid(), "One of the differentiated Tensors does not require grad");
     if (a.accumulate && is_tensor(o)) retain_grad(tensor_of(o));
   }

@@ -146,8 +146,7 @@ PyObject* set_requires(PyObject* self, PyObject* const* args, Py_ssize_t n, PyOb
     raise(PyExc_TypeError, str_cat("requires_grad_(): argument 'requires_grad' ", n ? "(position 1) " : "",
                                    "must be bool, not ", Py_TYPE(v[0])->tp_name));
   bool value = !v[0] || v[0] == Py_True;
-  const Tensor& t = tensor_of(self);
-  if (value != needs_grad(t) || !t.is_leaf()) set_requires_grad(t, value);
+  set_requires_grad(tensor_of(self), value);
   return Py_NewRef(self);
 }
 

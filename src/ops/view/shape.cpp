@@ -204,6 +204,7 @@ Tensor become_view(const Tensor& self, const Tensor& view, const char* op) {
     to->grad_fn_.reset();
     --to->view_version_;
   }
+  if (!base && !from->grad_fn_) to->turned_ = true;
   return self;
 }
 }  // namespace
