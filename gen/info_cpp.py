@@ -4,7 +4,7 @@ value and a NUL; all forms of the entry share it. No pointers inside, so nothing
 from __future__ import annotations
 
 from .emit import HEADER, Output, cstring
-from .keys import PROMOTE, dtype_words
+from .keys import AUTOCAST, PROMOTE, dtype_words
 from .model import KIND as KINDS
 from .model import Entry
 from .order import order_of
@@ -28,7 +28,7 @@ FIELDS = {
     "acts": ("x", "what it does beside its results: raises by values, draws random numbers, untold where C++ alone says it", ""),
     "inverse": ("v", "the operator that puts a changed view back into a copy of its base; a view is replayed by itself", ""),
     "gradient": ("l", "where its derivative comes from", "formulas parts view unwritten none"),
-    "autocast": ("a", "what mixed precision does with its operands", "lower fp32 promote"),
+    "autocast": ("a", "what mixed precision does with its operands, on all devices, on the CPU or on accelerators", AUTOCAST),
     "reason": ("y", "why it is C++", ""),
 }
 DERIVATIVE = "w"  # of an argument, or several: their names, a line's end, the formula

@@ -312,6 +312,13 @@ def draw_call(k: Kernel, rows: list[Kernel]) -> tuple[str, str]:
     return f"void {k.name}({', '.join(params)})", body + f"  draw(op_, out_, {each}, {given}, {stream});\n"
 
 
+def autocast_policies(text: str) -> str:
+    """Those of the CPU and of accelerators, in C++, from an `autocast` key."""
+    names = {"lower": "Lower", "fp32": "Float32", "promote": "Promote", "": "Untouched"}
+    said = dict(part.split(":") for part in text.split(",")) if ":" in text else {"cpu": text, "device": text}
+    return ", ".join(f"Autocast::{names[said.get(where, '')]}" for where in ("cpu", "device"))
+
+
 def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output) -> None:
     write_calls(kernels, table, out)
     families = {e.family for e in entries if e.kind in ("pointwise", "rows")} | {k.family for k in kernels if k.kind != "space"}
@@ -385,10 +392,9 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
             out.write(f"strata/generated/by_hand/{family}.h", HEADER + "// Hand-written kernels that ops/ names.\n#pragma once\n"
                       '#include "core/generator.h"\n#include "core/tensor.h"\n\nnamespace strata::eager {\n\n' +
                       "\n".join(hand[family]) + "\n\n}  // namespace strata::eager\n")
-    policy = {"lower": 0, "fp32": 1, "promote": 2}
-    rows_ = [f'{{"{s.full}", {policy[e.row.autocast]}}},' for e in entries if e.row.autocast for _, s in e.operators()[:1]]
+    rows_ = [f'{{"{s.full}", {autocast_policies(e.row.autocast)}}},' for e in entries if e.row.autocast for _, s in e.operators()[:1]]
     out.write("autocast.cpp", HEADER + '#include "dispatch/autocast.h"\n\nnamespace strata {\n\n'
-              "const AutocastPolicy autocast_policies[] = {\n  " + "\n  ".join(rows_) + "\n  {nullptr, 0}};\n\n}  // namespace strata\n")
+              "const AutocastPolicy autocast_policies[] = {\n  " + "\n  ".join(rows_) + "\n  {}};\n\n}  // namespace strata\n")
     names = sorted(by_family)
     out.write("register_all.cpp", HEADER + "namespace strata {\nnamespace eager {\n" + "\n".join(f"void register_{n}();" for n in names) +
               "\n}\nnamespace grad_ops {\n" + "\n".join(f"void register_{n}();" for n in names) +

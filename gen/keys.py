@@ -22,6 +22,7 @@ GROUPS = {
 GROUPS["width"] = ["uint8", "uint16", "uint32", "uint64", "complex128"]
 GROUPS["all"] = GROUPS["bool"] + GROUPS["int"] + GROUPS["float"] + GROUPS["complex"]
 BODIES = ("compute", "rows", "space", "allocate", "plan", "header", "cpu", "composite", "view")
+AUTOCAST = "lower fp32 promote cpu:fp32 cpu:promote device:lower device:fp32 device:promote cpu:fp32,device:promote"
 PROMOTE = "common float first sum floating"
 WITH_NODE = "compute rows space plan header cpu view allocate"
 
@@ -146,7 +147,8 @@ class OpRow(Bodied):
                                  shown="nobody")
     size: str = key("`data`: the size of a result depends on values; `data if output_size is None`, `data if num_classes == -1`, `data if "
                     "mask in indices`: under that condition on an argument", "", shown="sizes alone")
-    autocast: str = key("what mixed precision does with its operands", "", words="lower fp32 promote", shown="untouched")
+    autocast: str = key("what mixed precision does with its operands, on all devices, on the CPU or on accelerators", "", words=AUTOCAST,
+                        shown="untouched")
     reason: str = key("why it is C++ (since ...); `./run coverage` counts those that say it", "", beside="cpu composite")
     doc: str = key("the documentation")
     samples: str = key("the name of the sample function in `tests/ops/samples_*.py`", "", shown="required by the tests")

@@ -1,7 +1,9 @@
 #include "dispatch/autocast.h"
 
+#include <array>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "dispatch/boxed.h"
 #include "strata/generated/ops/copy.h"
@@ -66,14 +68,15 @@ void each_tensor(Stack& stack, F&& f) {
   }
 }
 
-template <Autocast Policy>
-void autocast_kernel(Operator& op, Dispatch d, Stack& stack) {
-  int device_type = d.device < kMaxDeviceTypes ? d.device : 0;
+constexpr const char* kSources[] = {"", "src/dispatch/autocast.cpp: lower precision",
+                                    "src/dispatch/autocast.cpp: float32", "src/dispatch/autocast.cpp: widest"};
+
+void run_cast(Autocast policy, int device_type, Operator& op, Dispatch d, Stack& stack) {
   AutocastState state = thread_state().devices[device_type];
   ExcludeGuard below{KeySet(Key::Autocast)};
   if (state.enabled) {
-    DType wanted = Policy == Autocast::Lower ? state.dtype : DType::F32;
-    if (Policy == Autocast::Promote) {
+    DType wanted = policy == Autocast::Lower ? state.dtype : DType::F32;
+    if (policy == Autocast::Promote) {
       wanted = state.dtype;
       each_tensor(stack, [&](const Tensor& t) {
         if (eligible(t, device_type) && t.dtype() == DType::F32) wanted = DType::F32;
@@ -87,15 +90,25 @@ void autocast_kernel(Operator& op, Dispatch d, Stack& stack) {
   redispatch_boxed(op, {now.keys.below(Key::Autocast), d.device}, stack);
 }
 
+template <Autocast Cpu, Autocast Devices>
+void autocast_kernel(Operator& op, Dispatch d, Stack& stack) {
+  const int device_type = d.device < kMaxDeviceTypes ? d.device : 0;
+  const Autocast policy = device_type == 0 ? Cpu : Devices;
+  if (policy == Autocast::Untouched) return redispatch_boxed(op, d.below(Key::Autocast), stack);
+  run_cast(policy, device_type, op, d, stack);
+}
+
+template <size_t... I>
+std::array<BoxedKernel, sizeof...(I)> all_kernels(std::index_sequence<I...>) {
+  return {BoxedKernel{&autocast_kernel<Autocast(I / 4), Autocast(I % 4)>, kSources[I / 4 ? I / 4 : I % 4]}...};
+}
+
 void register_policies() {
   OperatorTable& table = OperatorTable::instance();
-  static const BoxedKernel kernels[3] = {
-      {&autocast_kernel<Autocast::Lower>, "src/dispatch/autocast.cpp: lower precision"},
-      {&autocast_kernel<Autocast::Float32>, "src/dispatch/autocast.cpp: float32"},
-      {&autocast_kernel<Autocast::Promote>, "src/dispatch/autocast.cpp: widest"}};
+  static const auto kernels = all_kernels(std::make_index_sequence<16>());
   for (const AutocastPolicy* p = autocast_policies; p->op; ++p) {
     Operator& op = table.get(p->op);
-    const BoxedKernel& kernel = kernels[p->policy];
+    const BoxedKernel& kernel = kernels[size_t(p->cpu) * 4 + size_t(p->devices)];
     if (op.slots[static_cast<int>(Key::Autocast)].empty())
       table.impl(op, Key::Autocast, 0, nullptr, &kernel, kernel.source.c_str(), true);
   }

@@ -1,5 +1,6 @@
 // Autocast: on a thread where it is on, operators that gain from a lower precision get their inputs in it, those that
-// need float32 get float32, and those that mix dtypes get the widest. The table says which operator is which.
+// need float32 get float32, and those that mix dtypes get the widest. The table says which operator is which, by
+// PyTorch's lists: that of the CPU, and that of accelerators, whose library kernels gain and lose elsewhere.
 #pragma once
 #include <string_view>
 
@@ -7,12 +8,12 @@
 
 namespace strata {
 
-enum class Autocast : uint8_t { Lower, Float32, Promote };
+enum class Autocast : uint8_t { Untouched, Lower, Float32, Promote };
 
 // Printed by gen/ from `autocast:` in ops/*.yaml; ends with a null name.
 struct AutocastPolicy {
   const char* op;  // "aten::mm"
-  uint8_t policy;  // Autocast
+  Autocast cpu, devices;
 };
 extern const AutocastPolicy autocast_policies[];
 

@@ -1,7 +1,7 @@
 // Products of Householder's reflections, from which Q of a decomposition is made.
 #include "core/promote.h"
 #include "run/copy.h"
-#include "strata/generated/by_hand/factor.h"
+#include "strata/generated/by_hand/decompose.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/decompose.h"
