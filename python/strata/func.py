@@ -64,8 +64,9 @@ def _tracked(tree: Any) -> tuple[Any, list[Tensor]]:
 
 
 def _reaches_beyond(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> bool:
-    """Whether the outputs also come from tensors that learn and are not among the leaves."""
-    own = {id(leaf) for leaf in leaves if leaf.is_leaf}
+    """Whether the outputs also come from tensors that learn, beside the leaves and those of transforms inside, which have ended."""
+    for leaf in leaves:
+        leaf._transform_ended = True
     seen, waiting = set(), [output.grad_fn for output in outputs if output.grad_fn is not None]
     while waiting:
         node = waiting.pop()
@@ -73,7 +74,7 @@ def _reaches_beyond(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> bool
             continue
         seen.add(node)
         variable = getattr(node, "variable", None)
-        if variable is not None and id(variable) not in own:
+        if variable is not None and not getattr(variable, "_transform_ended", False):
             return True
         waiting += [after for after, _ in node.next_functions if after is not None]
     return False

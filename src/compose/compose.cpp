@@ -115,10 +115,14 @@ Tensor trapezia(const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim)
     DimVec shape(y.dim(), 1);
     shape[d] = n;
     points = ops::reshape(x, shape);
+  } else if (x.dim() < y.dim()) {
+    DimVec shape(y.dim() - x.dim(), 1);
+    for (int64_t size : x.sizes()) shape.push_back(size);
+    points = ops::reshape(x, shape);
   }
-  const int64_t at = points.dim() - (y.dim() - d), m = points.size(at);
-  if (m == 0) return ops::narrow(sums, d, 0, 0);
-  Tensor steps = ops::sub(ops::narrow(points, at, 1, m - 1), ops::narrow(points, at, 0, m - 1));
+  // Of points with more dims than y the dim of y's number, from the front.
+  const int64_t m = std::max<int64_t>(points.size(d), 1);
+  Tensor steps = ops::sub(ops::narrow(points, d, points.size(d) - (m - 1), m - 1), ops::narrow(points, d, 0, m - 1));
   return ops::mul(ops::mul(sums, steps), Scalar(0.5));
 }
 
@@ -131,7 +135,7 @@ Tensor integral(const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim)
     sizes.erase(d);
     return ops::zeros(sizes, y.dtype(), y.device());
   }
-  DimVec along{dim};
+  DimVec along{d};
   if (x.defined()) return ops::sum(trapezia(y, x, dx, dim), OptIntArrayRef(along));
   // Every point twice but for the ends: fewer roundings than a sum of areas.
   STRATA_CHECK(y.dtype() != DType::Bool, "trapezoid: received a bool input for `y`, but bool is not supported");
@@ -144,7 +148,7 @@ Tensor integral(const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim)
 Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) { return integral(y, x, {}, dim); }
 Tensor trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) { return integral(y, {}, dx, dim); }
 Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
-  return ops::cumsum(trapezia(y, x, {}, dim), dim);
+  return ops::cumsum(trapezia(y, x, {}, dim), y.dim() > 0 ? wrap_dim(dim, y.dim()) : dim);
 }
 Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
   return ops::cumsum(trapezia(y, {}, dx, dim), dim);

@@ -163,3 +163,39 @@ def test_a_functions_forward_may_be_any_callable():
     x = strata.ones(2, requires_grad=True)
     Times.apply(x, 3).sum().backward()
     assert x.grad.tolist() == [3, 3]
+
+
+def test_nan_passes_on_its_gradient():
+    assert gradients(F.relu, [NAN, -1.0, 0.0, 2.0]) == [[1, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_the_larger_of_two_is_infinite(name):
+    first, second = gradients(getattr(strata, name), [INF, 1.0, -INF], [1.0, INF, 0.0])
+    assert first == [1, 0, 0] and second == [0, 1, 1]
+
+
+def test_what_chooses_is_true_or_false():
+    for condition in (strata.tensor([1, 0]), strata.tensor([1.0, 0.0])):
+        with pytest.raises(RuntimeError, match="expected condition to be a boolean tensor"):
+            strata.where(condition, 1.0, strata.ones(2))
+    assert strata.where(strata.tensor([True, False]), 1.0, strata.zeros(2)).tolist() == [1, 0]
+
+
+def test_points_of_an_integral_with_more_or_fewer_dims_than_it():
+    one, two = strata.tensor([1.0, 2.0, 4.0]), strata.arange(6.0).reshape(3, 2)
+    assert strata.cumulative_trapezoid(one, two).tolist() == [[3, 6], [6, 12]]
+    assert strata.trapezoid(two, two[:1]).tolist() == [0.5, 2.5, 4.5]
+    assert strata.trapezoid(two.reshape(3, 1, 2), two[:2]).tolist() == [[0.5, 0.5], [2.5, 2.5], [4.5, 4.5]]
+    with pytest.raises(RuntimeError):
+        strata.trapezoid(one, two.T)
+
+
+def test_what_a_transform_inside_followed_is_followed_no_longer():
+    def f(x, y):
+        return (x.sin() * y).sum()
+
+    x, y = strata.ones(2), strata.ones(2, requires_grad=True)
+    jacobian = strata.func.jacrev(strata.func.grad(f), argnums=1)
+    assert not jacobian(x, y.detach()).requires_grad
+    assert strata.func.jacrev(strata.func.grad(f))(x, y).requires_grad

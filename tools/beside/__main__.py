@@ -41,11 +41,17 @@ def run(library: str, kind: str, first: int, count: int) -> dict[int, list[str]]
     env = dict(os.environ)
     if library == "strata":
         env["PYTHONPATH"] = str(ROOT / "python")
-    command = [python, "-W", "ignore", str(HERE / "programs.py"), library, kind, str(first), str(count)]
-    done = subprocess.run(command, capture_output=True, text=True, env=env)
-    told = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
-    if len(told) < count:
-        print(f"{library} ended at program {max(told, default=first)}:\n{done.stderr[-1500:]}")
+    told: dict[int, list[str]] = {}
+    at = first
+    while at < first + count:
+        command = [python, "-W", "ignore", str(HERE / "programs.py"), library, kind, str(at), str(first + count - at)]
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+        told |= dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+        at = max([at - 1, *told]) + 1
+        if at < first + count:
+            print(f"{library} ended at program {at}:\n{done.stderr[-1500:]}")
+            told[at] = ["ended"]
+            at += 1
     return told
 
 
@@ -62,7 +68,7 @@ def is_known(steps: list[str], at: int) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./run fuzz-beside", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kind", choices=("values", "writes", "indices", "modules"), default="values",
+    parser.add_argument("--kind", choices=("values", "writes", "indices", "modules", "calls", "derivatives", "optimisers", "autocast"), default="values",
                         help="operators and gradients, views and writes in place, indices, or modules of nn")
     parser.add_argument("--programs", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="the number to begin with")

@@ -6,8 +6,10 @@ import importlib
 import json
 import math
 import random
+import re
 import sys
 
+from calls import call, schemas
 from modules import steps
 
 T = importlib.import_module(sys.argv[1])
@@ -43,7 +45,7 @@ BINARY = [f"T.{b}(x, y)" for b in BINARY] + """T.where(x > 0, x, y); T.cat([x, y
 VIEWS = """x[0]; x[-1]; x[..., 0]; x[1:]; x[::2]; x[:, 0]; x.t(); x.mT; x.view(-1); x.reshape(-1); x.unsqueeze(0); x.squeeze(); x.narrow(0, 0, 1)
     x.diagonal(); x.expand(2, *x.shape); x.detach(); x.unbind(0)[0]; x.split(1, 0)[-1]; x.chunk(2, -1)[0]; x.select(-1, 0); x.flatten()
     x.unfold(0, 1, 1); x.as_strided((2,), (1,)); x.movedim(0, -1); x.clone(); x * 2; x.sum(); x.data; x.view_as(x); x.swapaxes(0, -1); x.T
-    x.contiguous(); x.tensor_split(2)[0]; x.expand_as(x); x[None]""".replace("\n", ";").split(";")
+    x.contiguous(); x.tensor_split(2)[0]; x.expand_as(x); x[None]; x.real; x.imag; T.view_as_real(x); x.conj(); x.mH; T.view_as_complex(x)""".replace("\n", ";").split(";")
 WRITES = """x.add_(1); x.mul_(2); x.mul_(x); x.zero_(); x.fill_(3); x.copy_(y); x.add_(y); x.mul_(y); x.sub_(y, alpha=2); x.div_(2); x.clamp_(0, 1)
     x.relu_(); x.sigmoid_(); x.exp_(); x.abs_(); x.neg_(); x.pow_(2); x.__setitem__(0, 1.0); x.__setitem__(slice(None, None, 2), y)
     x.__setitem__((Ellipsis, 0), 2.0); x.__setitem__(x > 0, 1.0); x.masked_fill_(x > 1, 0.0); x.index_fill_(0, T.tensor([0]), 5.0)
@@ -83,10 +85,13 @@ def operand(r: random.Random):
     return t.detach().requires_grad_() if name in ("float32", "float64", "complex64") and r.random() < 0.5 else t
 
 
-def leaf(r: random.Random):
-    """Over memory of its own: PyTorch loses gradients of views of a leaf that is itself a view, once they were written unrecorded."""
+def leaf(r: random.Random, parts: float = 0.0):
+    """Over memory of its own: PyTorch loses gradients of views of a leaf that is itself a view, once they were written unrecorded.
+    It is complex with a probability of `parts`."""
     sizes = [r.choice([1, 2, 3, 4]) for _ in range(r.choice([1, 2, 2, 3]))]
     made = T.tensor([r.choice([0, 1, -1, 2, 0.5, -2.5, 3]) for _ in range(math.prod(sizes))], dtype=T.float64).reshape(sizes).clone()
+    if r.random() < parts:
+        made = T.complex(made, made.flip(0)).clone()
     return made.requires_grad_(r.random() < 0.7)
 
 
@@ -141,7 +146,7 @@ def values(r: random.Random) -> list[str]:
 
 
 def writes(r: random.Random) -> list[str]:
-    made = [leaf(r), leaf(r)]
+    made = [leaf(r, 0.15), leaf(r)]
     leaves, told = list(made), [f"leaf: {shown(t)}" for t in made]
     for _ in range(r.choice([2, 3, 4, 5, 6])):
         source, x, y = r.choice(VIEWS if r.random() < 0.5 else WRITES).strip(), r.choice(made), r.choice(made)
@@ -160,7 +165,7 @@ def writes(r: random.Random) -> list[str]:
         told.append(f"{source} of {places}{'' if recorded else ' without gradients'}: {attempt(step)}")
     told += [f"at the end, {i}: " + attempt(lambda t=t: f"{shown(t)} version={t._version} leaf={int(t.is_leaf)}") for i, t in enumerate(made)]
     found: list[str] = []
-    error = attempt(lambda: found.extend(gradients(sum((t * t).sum() for t in made if t.requires_grad), leaves)) or "")
+    error = attempt(lambda: found.extend(gradients(sum((t * (t.conj() if t.is_complex() else t)).sum().real for t in made if t.requires_grad), leaves)) or "")
     return told + (found or [f"gradient: {error}"])
 
 
@@ -213,7 +218,202 @@ def modules(r: random.Random) -> list[str]:
     return told
 
 
-KINDS = {"values": values, "writes": writes, "indices": indices, "modules": modules}
+def related(r: random.Random, name: str, before: list):
+    """An operand that may fit those before it."""
+    if name.startswith(("indices", "index", "mask", "condition", "where", "target", "boundaries", "offsets")) and r.random() < 0.8:
+        sizes = list(before[0].shape) if before and r.random() < 0.5 else [r.choice([1, 2, 3])]
+        return filled(r, sizes, "bool" if name[0] in "mcw" else "int64").clamp(max=3)
+    if not before or r.random() < 0.2:
+        return operand(r)
+    like = before[0]
+    sizes = list(like.shape)
+    choice = r.random()
+    if choice < 0.15 and sizes:
+        sizes[r.randrange(len(sizes))] = 1
+    elif choice < 0.25:
+        sizes = sizes[1:]
+    elif choice < 0.4:
+        sizes = sizes[::-1]
+    elif choice < 0.5:
+        sizes = sizes[-1:]
+    made = filled(r, sizes, str(like.dtype).split(".")[-1] if r.random() < 0.85 else r.choice(DTYPES))
+    return made.requires_grad_(made.is_floating_point() and r.random() < 0.5)
+
+
+TABLE = schemas()
+
+
+def calls(r: random.Random) -> list[str]:
+    """One operator of the table, with arguments of its schema's types."""
+    words, run, tensors = call(T, r, related, TABLE)
+    told = [f"operand: {shown(t)}" for t in tensors]
+    results: list = []
+
+    def step():
+        made = run()
+        results.extend(made if isinstance(made, (list, tuple)) else [made])
+        return " ".join(map(shown, results))
+
+    told.append(f"{words.replace('(', ' of (', 1)}: {attempt(step)}")
+    wanted = [v for v in results if isinstance(v, T.Tensor) and v.requires_grad]
+    if wanted:
+        found: list[str] = []
+        loss = [v for v in tensors if v.requires_grad and v.is_leaf]
+        error = attempt(lambda: found.extend(gradients(sum((v.abs() if v.is_complex() else v).double().sum() for v in wanted), loss)) or "")
+        told += found or [f"gradient: {error}"]
+    return told
+
+
+SMOOTH = """x.sin(); x.exp(); x.tanh(); x.sigmoid(); x * y; x / (y * y + 1); x @ y; x.sum(); x.sum(d); x.mean(d); x.softmax(d); x.log_softmax(d)
+    x.t(); x[0]; x[:, 0]; x.pow(3); x.abs(); T.cat([x, y]); T.stack([x, y]).sum(0); x.logsumexp(d); F.gelu(x); F.silu(x); F.softplus(x); x.prod(d)
+    x.cumsum(d); x.cumprod(d); x.flip(0); x.norm(); x.norm(dim=d); x.var(d); x.std(d); F.layer_norm(x, x.shape[-1:]); T.where(x > y, x, y)
+    F.linear(x, y); T.einsum("ij,ij->i", x, y); x.clamp(-1, 1); x.max(d)[0]; x.sort(d)[0]; F.mse_loss(x, y); F.cross_entropy(x, y.softmax(-1))
+    x.expand(2, *x.shape); x.reshape(-1); x.diagonal(); x.tril(); F.normalize(x); T.linalg.inv(x @ x.mT + T.eye(x.shape[0], dtype=x.dtype) * 9)
+    T.linalg.det(x @ x.mT + 1); T.atan2(x, y * y + 1); x.gather(0, T.zeros_like(x, dtype=T.long)); x.index_select(0, T.tensor([0, 0]))
+    T.linalg.vector_norm(x, 3); T.logaddexp(x, y); T.hypot(x, y); F.smooth_l1_loss(x, y); F.elu(x); x.rsqrt(); T.erf(x); T.lgamma(x * x + 1)
+    T.cdist(x, y); T.kron(x, y); T.view_as_complex(T.stack([x, y], -1)).abs(); T.complex(x, y).prod().real; T.fft.rfft(x).abs(); x.unfold(0, 1, 1)
+    F.group_norm(x[None], 1)[0]; F.conv1d(x[None, None].flatten(1, 2), y[None, :, :1].mT)[0]; F.avg_pool1d(x, 2, 1); F.max_pool1d(x, 2, 1)
+    F.scaled_dot_product_attention(x, y, x); F.interpolate(x[None], scale_factor=2)[0]; T.cumulative_trapezoid(x, y)""".replace("\n", ";").split(";")
+
+
+def derivatives(r: random.Random) -> list[str]:
+    """Second and third derivatives, by backward, forward and transforms, of compositions of smooth operators."""
+    rows, columns = r.choice([(2, 2), (2, 3), (3, 3), (1, 2), (3, 2)])
+    first, second = (
+        T.tensor([r.choice([0.5, -1.25, 2.0, 1.5, -0.75, 0.25, -2.0, 3.0]) + 0.01 * i for i in range(rows * columns)], dtype=T.float64).reshape(rows, columns)
+        for _ in range(2)
+    )
+    sources = [r.choice(SMOOTH).strip() for _ in range(r.choice([1, 2, 2, 3]))]
+    d = r.choice([0, -1])
+
+    def f(x, y):
+        for source in sources:
+            x = eval(source, {"T": T, "F": F, "x": x, "y": y, "d": d})
+        return x.sin().sum() if x.dtype == T.float64 else (x.abs() * 1.5).sum()
+
+    told = [f"{'; '.join(sources)} of [0, 1] d={d}: {attempt(lambda: shown(f(first, second)))}"]
+    what = r.choice(["twice", "thrice", "hessian", "jvp", "double", "jacrev", "vmap", "hvp"])
+
+    def step():
+        x, y = first.clone().requires_grad_(), second.clone().requires_grad_()
+        if what in ("twice", "thrice", "double"):
+            found = list(T.autograd.grad(f(x, y), [x, y], create_graph=True, allow_unused=True))
+            for _ in range(what == "thrice"):
+                again = T.autograd.grad(sum((g * g).sum() for g in found if g is not None), [x, y], create_graph=True, allow_unused=True)
+                found = [g for g in again if g is not None]
+            last = T.autograd.grad(sum((g.cos()).sum() for g in found if g is not None), [x, y], allow_unused=True)
+            return " ".join("None" if g is None else shown(g) for g in last)
+        if what == "hessian":
+            return shown(T.func.hessian(lambda v: f(v, second))(first))
+        if what == "jvp":
+            return " ".join(map(shown, T.func.jvp(f, (first, second), (second, first))))
+        if what == "jacrev":
+            return shown(T.func.jacrev(T.func.grad(f), argnums=1)(first, second))
+        if what == "hvp":
+            return shown(T.func.jvp(T.func.grad(lambda v: f(v, second)), (first,), (second,))[1])
+        return shown(T.func.vmap(T.func.grad(f), in_dims=(0, None))(T.stack([first, second * 2]), second))
+
+    return [*told, f"{what} of []: {attempt(step)}"]
+
+
+OPTIMISERS = {
+    "SGD": {"momentum": [0, 0.9], "nesterov": [False, True], "weight_decay": [0, 0.1], "dampening": [0, 0.5], "maximize": [False, True]},
+    "Adam": {"betas": [(0.9, 0.99), (0.5, 0.9)], "eps": [1e-8, 1e-3], "weight_decay": [0, 0.1], "amsgrad": [False, True], "maximize": [False, True]},
+    "AdamW": {"betas": [(0.9, 0.99), (0.5, 0.9)], "weight_decay": [0, 0.1], "amsgrad": [False, True], "maximize": [False, True]},
+    "Adagrad": {"lr_decay": [0, 0.1], "weight_decay": [0, 0.1], "initial_accumulator_value": [0, 0.5], "maximize": [False, True]},
+    "Adadelta": {"rho": [0.9, 0.5], "weight_decay": [0, 0.1], "maximize": [False, True]},
+    "Adamax": {"betas": [(0.9, 0.99)], "weight_decay": [0, 0.1], "maximize": [False, True]}, "Adafactor": {"weight_decay": [0, 0.1]},
+    "NAdam": {"momentum_decay": [4e-3, 0.1], "weight_decay": [0, 0.1], "decoupled_weight_decay": [False, True]},
+    "RAdam": {"weight_decay": [0, 0.1], "decoupled_weight_decay": [False, True]}, "ASGD": {"lambd": [1e-4, 0.1], "weight_decay": [0, 0.1]},
+    "RMSprop": {"alpha": [0.99, 0.5], "momentum": [0, 0.9], "centered": [False, True], "weight_decay": [0, 0.1]},
+    "Rprop": {"etas": [(0.5, 1.2)], "step_sizes": [(1e-6, 50), (0.01, 1)], "maximize": [False, True]}, "Muon": {"momentum": [0.9], "nesterov": [False, True]},
+    "LBFGS": {"max_iter": [3, 5], "history_size": [2, 10]},
+}  # fmt: skip
+SCHEDULERS = """StepLR(o, 2, 0.5); MultiStepLR(o, [1, 3], 0.1); ConstantLR(o, 0.5, 2); LinearLR(o, 0.3, 1.0, 3); ExponentialLR(o, 0.9); CosineAnnealingLR(o, 4)
+    PolynomialLR(o, 4, 2.0); CosineAnnealingWarmRestarts(o, 2, 2); OneCycleLR(o, 0.1, total_steps=9); LambdaLR(o, lambda e: 0.9**e)
+    MultiplicativeLR(o, lambda e: 0.95); CyclicLR(o, 0.01, 0.1, 2, cycle_momentum=False); ReduceLROnPlateau(o, patience=0)
+    SequentialLR(o, [ConstantLR(o, 0.1, 2), ExponentialLR(o, 0.9)], [2]); ChainedScheduler([ConstantLR(o, 0.5, 2), ExponentialLR(o, 0.9)])""".replace("\n", ";").split(";")
+
+
+def optimisers(r: random.Random) -> list[str]:
+    """Steps of an optimiser with a scheduler, groups of parameters, missing gradients, and its state put into another one."""
+    name = r.choice(list(OPTIMISERS))
+    options = {k: r.choice(v) for k, v in OPTIMISERS[name].items() if r.random() < 0.5}
+    options |= {k: v for k, v in (("lr", r.choice([0.1, 0.01])), ("foreach", r.choice([True, False]))) if r.random() < 0.6 and name not in ("LBFGS", "Muon")}
+    dtype = r.choice([T.float32, T.float64, T.float64])
+    shapes = [[2, 3], [3, 2] if name == "Muon" else [3], [2, 2]]
+    params = [T.nn.Parameter(filled(r, s, str(dtype).split(".")[-1]).nan_to_num(1, 1, 1)) for s in shapes]
+    groups: list = [{"params": params[:1]}, {"params": params[1:], "lr": 0.05}] if r.random() < 0.4 and name != "LBFGS" else params
+    scheduler, chosen = r.choice(SCHEDULERS).strip(), r.random() < 0.6
+    missing, reload, closure = r.random() < 0.3, r.random() < 0.4, name == "LBFGS" or r.random() < 0.2
+    told = [f"{name} of ({options}, groups={len(groups)}, missing={int(missing)}, {scheduler if chosen else ''})"]
+
+    def start():
+        made = getattr(T.optim, name)(groups, **options)
+        return made, eval(scheduler, {**{n: getattr(T.optim.lr_scheduler, n) for n in re.findall("[A-Z][A-Za-z]+(?=\\()", scheduler)}, "o": made}) if chosen else None
+
+    def loss():
+        o.zero_grad()
+        total = sum(((p * p).sum() + (p * 0.3).sin().sum() for p in (params[1:] if missing else params)), T.zeros((), dtype=dtype))
+        total.backward()
+        return total
+
+    try:
+        o, schedule = start()
+        for n in range(4):
+            if closure:
+                o.step(loss)
+            else:
+                loss()
+                o.step()
+            if schedule is not None:
+                schedule.step(*([float(n % 2)] if "Plateau" in scheduler else []))
+            told.append(f"step {n}: " + " ".join(map(shown, params)) + f" lr={[rounded(float(g['lr'])) for g in o.param_groups]}")
+            if reload and n == 1:
+                state = o.state_dict(), schedule.state_dict() if schedule is not None else None
+                o, schedule = start()
+                o.load_state_dict(state[0])
+                if schedule is not None:
+                    schedule.load_state_dict(state[1])
+        told.append(f"state: {sorted(map(str, o.state_dict()['state'].get(0, {})))} {sorted(o.state_dict()['param_groups'][0])}")
+    except Exception as e:  # noqa: BLE001
+        told.append(type(e).__name__)
+    return told
+
+
+def autocast(r: random.Random) -> list[str]:
+    """Operators under autocast, whose results' dtypes say what it did, and gradients through its casts."""
+    rank = r.choice([1, 2, 2, 3])
+    names = [r.choice(["float32", "float32", "float32", "float64", "bfloat16", "float16", "int64"]) for _ in range(2)]
+    made = [filled(r, [3] * rank, name).requires_grad_(name.startswith("float") and r.random() < 0.5) for name in names]
+    leaves, told = list(made), [f"operand: {shown(t)}" for t in made]
+    dtype = r.choice([T.bfloat16, T.float16])
+    for _ in range(3):
+        binary = r.random() < 0.5
+        source, x, y = r.choice(BINARY if binary else UNARY).strip(), r.choice(made), r.choice(made)
+        if r.random() < 0.3:
+            source = r.choice(["F.linear(x, y)", "x @ y", "F.conv1d(x, y)", "F.conv2d(x, y)", "F.scaled_dot_product_attention(x, x, y)", "T.mm(x, y)", "F.mse_loss(x, y)",
+                               "T.bmm(x, y)", "F.cosine_similarity(x, y)", "T.linalg.matrix_norm(x)", "F.bilinear(x, y, y)", "T.cdist(x, y)"])  # fmt: skip
+        def step(source=source, x=x, y=y):
+            with T.autocast("cpu", dtype):
+                result = eval(source, {"T": T, "F": F, "x": x, "y": y, "d": 0})
+            if isinstance(result, T.Tensor):
+                made.append(result)
+            return shown(result)
+
+        told.append(f"{source} of [] {dtype}: {attempt(step)}".replace("torch.", "").replace("strata.", ""))
+    last = made[-1]
+    if last.requires_grad and last.numel() and not last.is_leaf:
+        found: list[str] = []
+        error = attempt(lambda: found.extend(gradients((last.abs() if last.is_complex() else last).sum(), leaves)) or "")
+        told += found or [f"gradient: {error}"]
+    return told
+
+
+KINDS = {
+    "values": values, "writes": writes, "indices": indices, "modules": modules, "calls": calls, "derivatives": derivatives, "optimisers": optimisers,
+    "autocast": autocast,
+}  # fmt: skip
 
 
 def main() -> None:
