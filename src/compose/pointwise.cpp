@@ -58,7 +58,9 @@ Scalar lowest_scalar(const Tensor& self, const std::optional<Scalar>& min, const
 
 Scalar highest_scalar(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max) {
   check_clamp(min, max);
-  return min->is_float() && is_integral(self.dtype(), true) ? largest_value(DType::F32) : largest_value(self.dtype());
+  const bool wider = self.dtype() == DType::Bool && !min->is_bool();  // the result is of int64
+  return min->is_float() && is_integral(self.dtype(), true) ? largest_value(DType::F32)
+                                                            : largest_value(wider ? DType::I64 : self.dtype());
 }
 
 // ---- quotients with a rounding mode

@@ -129,8 +129,15 @@ DimVec strides_for(IntArrayRef sizes, MemoryFormat format) {
   return contiguous_strides(sizes);
 }
 
-int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim())]; }
-int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim())]; }
+namespace {
+int64_t existing_dim(int64_t d, int64_t n) {
+  STRATA_CHECK_INDEX(n > 0, "Dimension specified as ", d, " but tensor has no dimensions");
+  return wrap_dim(d, n);
+}
+}  // namespace
+
+int64_t Tensor::size(int64_t d) const { return sizes()[existing_dim(d, dim())]; }
+int64_t Tensor::stride(int64_t d) const { return strides()[existing_dim(d, dim())]; }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
   if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) return impl_->contiguous_;

@@ -27,7 +27,7 @@ std::pair<DimVec, DimVec> expanded(IntArrayRef sizes, IntArrayRef strides, IntAr
     const int64_t own = d >= lead   ? strides[d - lead]
                         : d + 1 < n ? int64_t(uint64_t(out[d + 1]) * uint64_t(step[d + 1]))
                                     : 1;
-    step[d] = have == want ? own : 0;
+    step[d] = have == want && !sizes.empty() ? own : 0;
   }
   return {out, step};
 }

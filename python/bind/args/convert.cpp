@@ -121,6 +121,8 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) 
     source = tensor_of(v[0]);
   } else if (is_array(v[0])) {
     source = tensor_over_array(v[0]);
+  } else if (is_numpy_kind(v[0], "generic")) {  // it has a buffer, too
+    source = tensor_from_data(v[0], dtype, device);
   } else if (PyObject_HasAttrString(v[0], "__dlpack__")) {
     source = tensor_from_dlpack(v[0]);
   } else if (has_buffer(v[0])) {

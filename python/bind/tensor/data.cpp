@@ -206,7 +206,7 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optiona
   if (is_tensor(data)) return converted(ops::detach(tensor_of(data)), dtype, device, false, true);
   if (is_array(data)) {
     Tensor shared = tensor_over_array(data, false);
-    return converted(shared, dtype, device, false, true, MemoryFormat::Contiguous);
+    return converted(shared, dtype, device, false, true);
   }
   DimVec sizes = sizes_of(data);
   DType type = dtype ? *dtype : infer_dtype(data, sizes.size());

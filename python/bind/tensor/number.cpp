@@ -1,5 +1,6 @@
 // Arithmetic, comparisons and conversions to Python numbers. Each slot calls the table's entry of the same meaning; an
 // operand of a foreign type gives NotImplemented, so that its own type is asked next.
+#include "bind/args/convert.h"
 #include "bind/tensor/tensor.h"
 #include "bind/types/types.h"
 #include "strata/generated/ops/copy.h"
@@ -187,6 +188,9 @@ PyObject* positive(PyObject* a) {
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   static constexpr Op ops[] = {Lt, Le, Eq, Ne, Gt, Ge};
+  // Left to Python, whether one is the other would be asked.
+  if (STRATA_UNLIKELY((op == Py_EQ || op == Py_NE) && is_array(b)))
+    return or_not_implemented(guarded([&] { return as_method(ops[op], a, Own(wrap(tensor_over_array(b, false))).get()); }));
   return or_not_implemented(as_method(ops[op], a, b));
 }
 

@@ -30,9 +30,9 @@ PyObject* to_complex_type(PyObject* o, PyObject*) {
   return guarded([&] {
     DType t = dtype_of(o);
     STRATA_CHECK(is_complex(t) || is_float(t), "to_complex: expected a floating-point or complex dtype, got ", t);
-    STRATA_CHECK_NOT_IMPLEMENTED(t != DType::F16 && t != DType::BF16, "to_complex: there is no complex dtype of ", t,
+    STRATA_CHECK_NOT_IMPLEMENTED(t != DType::F16, "to_complex: there is no complex dtype of ", t,
                                  " parts; convert to strata.float32 first");
-    return wrap(to_complex(t));
+    return wrap(to_complex(t == DType::BF16 ? DType::F32 : t));
   });
 }
 
