@@ -25,8 +25,11 @@ void refresh_view(const Tensor& view);
 inline bool needs_grad(const Tensor& t) {
   const TensorImpl* impl = t.impl();
   if (!impl) return false;
-  if (STRATA_UNLIKELY(impl->base_ != nullptr)) refresh_view(t);
-  return t.requires_grad();
+  if (STRATA_UNLIKELY(impl->base_ != nullptr)) {
+    refresh_view(t);
+    return t.requires_grad();
+  }
+  return impl->requires_grad_ || impl->grad_fn_;
 }
 const Ref<NodeBase>& grad_fn(const Tensor& t);
 Edge gradient_edge(const Tensor& t);                  // none for a view that requires a gradient by its base alone

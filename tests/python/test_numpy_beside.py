@@ -43,3 +43,18 @@ def test_bools_between_integers():
     assert t.clamp(255).tolist() == [255, 255] and t.clamp(255).dtype == strata.int64
     assert t.clamp(max=255).tolist() == [1, 0] and t.clamp(0, 3).tolist() == [1, 0]
     assert strata.bfloat16.to_complex() == strata.complex64
+
+
+def test_an_array_of_no_dims_is_an_integer():
+    one = np.array(2)
+    assert strata.zeros(one, 3).shape == (2, 3) and strata.ones(4).reshape(one, -1).shape == (2, 2)
+    for wrong in (np.array([2]), np.array(2.0)):
+        with pytest.raises(TypeError):
+            strata.zeros(wrong, 3)
+
+
+@pytest.mark.parametrize("size", [2.0, 1.5, "2", True, np.float32(2), (2.0,), ["2"]])
+def test_sizes_are_whole_numbers(size):
+    with pytest.raises(TypeError):
+        strata.nn.functional.interpolate(strata.ones(1, 1, 4), size)
+    assert strata.nn.functional.interpolate(strata.ones(1, 1, 4), [np.int64(2)]).shape == (1, 1, 2)

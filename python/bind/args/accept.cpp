@@ -69,7 +69,11 @@ bool is_int_like(PyObject* o) {
     const Tensor& t = tensor_of(o);
     return t.defined() && t.numel() == 1 && is_integral(t.dtype(), true);
   }
-  return has_index(o) && !is_numpy_kind(o, "ndarray") && !is_numpy_kind(o, "bool_");
+  if (!has_index(o) || is_numpy_kind(o, "bool_")) return false;
+  if (!is_numpy_kind(o, "ndarray")) return true;
+  Own number(PyNumber_Index(o));  // an array of no dims, of an integer
+  if (!number.get()) PyErr_Clear();
+  return number.get() != nullptr;
 }
 
 bool is_number(PyObject* o) { return PyComplex_Check(o) || is_float_like(o) || is_numpy_kind(o, "number"); }

@@ -190,7 +190,8 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   static constexpr Op ops[] = {Lt, Le, Eq, Ne, Gt, Ge};
   // Left to Python, whether one is the other would be asked.
   if (STRATA_UNLIKELY((op == Py_EQ || op == Py_NE) && is_array(b)))
-    return or_not_implemented(guarded([&] { return as_method(ops[op], a, Own(wrap(tensor_over_array(b, false))).get()); }));
+    return or_not_implemented(
+        guarded([&] { return as_method(ops[op], a, Own(wrap(tensor_over_array(b, false))).get()); }));
   return or_not_implemented(as_method(ops[op], a, b));
 }
 

@@ -83,3 +83,8 @@ def test_distributed(count, drop_last):
 def test_refusals(make, error):
     with pytest.raises(error):
         make()
+
+
+def test_samples_of_nothing_are_refused():
+    with pytest.raises(ValueError, match="empty"):
+        list(RandomSampler(range(0), num_samples=3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import strata
 from strata import Tensor
@@ -118,6 +119,15 @@ def _listed(value, rank: int, name: str) -> list:
     return list(value)
 
 
+def _whole(size) -> int:
+    try:
+        if not isinstance(size, bool):
+            return operator.index(size)
+    except TypeError:
+        pass
+    raise TypeError(f"interpolate: expected size to be an int, or one a spatial dim, got {size!r}")
+
+
 def _geometry(input: Tensor, rank: int, size, scale_factor, recompute: bool | None) -> tuple[list[int], list]:
     """Output sizes, and per dimension the scale that positions follow, None for the ratio of the sizes."""
     if size is not None and scale_factor is not None:
@@ -125,10 +135,13 @@ def _geometry(input: Tensor, rank: int, size, scale_factor, recompute: bool | No
     if size is not None:
         if recompute:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        return [int(n) for n in _listed(size, rank, "output size")], [None] * rank
+        return [_whole(n) for n in _listed(size, rank, "output size")], [None] * rank
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
-    scales = [float(s) for s in _listed(scale_factor, rank, "scale_factor")]
+    scales = _listed(scale_factor, rank, "scale_factor")
+    if any(isinstance(s, str) for s in scales):
+        raise TypeError(f"interpolate: expected scale_factor to be a number, or one a spatial dim, got {scale_factor!r}")
+    scales = [float(s) for s in scales]
     sizes = [math.floor(float(n * s)) for n, s in zip(input.shape[2:], scales, strict=True)]
     return sizes, [None] * rank if recompute else scales
 

@@ -70,6 +70,8 @@ class RandomSampler(Sampler):
 
     def __iter__(self):
         n, count = len(self.data_source), self.num_samples
+        if n == 0 < count:
+            raise ValueError(f"RandomSampler: {count} samples of an empty data_source are asked for")
         generator = self.generator
         if generator is None:
             generator = strata.Generator()
