@@ -14,24 +14,38 @@ namespace strata::eager {
 
 namespace {
 
+// Where a binary search ends: it halves what is left while `before(middle)` says on which side. Without branches that
+// depend on the values, which a processor guesses wrong half of the time.
+template <class F>
+int64_t bisect(int64_t n, F&& before) {
+  int64_t low = 0, high = n;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    const bool up = before(middle);
+    low = up ? middle + 1 : low;
+    high = up ? high : middle;
+  }
+  return low;
+}
+
 // Fills `out` for contiguous values of a wide dtype; `order` (or null) sorts each line of the sequence.
 void fill_places(int64_t* out, const Tensor& sequence, const int64_t* order, const Tensor& values, bool right) {
   const int64_t n = sequence.sizes()[sequence.dim() - 1];
   const int64_t per_row = sequence.dim() == 1 ? 0 : values.sizes()[values.dim() - 1];
   visit_reals(sequence.dtype(), "searchsorted", [&](auto tag) {
     using T = typename decltype(tag)::type;
+    const T *all = sequence.data<T>(), *wanted = values.data<T>();
     parallel_for(0, values.numel(), 1024, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = per_row ? i / per_row * n : 0;
-        const T value = values.data<T>()[i];
-        int64_t low = 0, high = n;
-        while (low < high) {
-          const int64_t middle = low + (high - low) / 2;
-          const T at = sequence.data<T>()[first + (order ? order[first + middle] : middle)];
-          const bool before = right ? !(at > value) : !(at >= value);
-          (before ? low : high) = before ? middle + 1 : middle;
-        }
-        out[i] = low;
+        const T value = wanted[i], *line = all + first;
+        const int64_t* place = order ? order + first : nullptr;
+        if (place)
+          out[i] = bisect(n, [&](int64_t m) { return right ? !(line[place[m]] > value) : !(line[place[m]] >= value); });
+        else if (right)
+          out[i] = bisect(n, [&](int64_t m) { return !(line[m] > value); });
+        else
+          out[i] = bisect(n, [&](int64_t m) { return !(line[m] >= value); });
       }
     });
   });
@@ -78,21 +92,51 @@ Tensor bucketize(const Scalar& value, const Tensor& boundaries, bool int32, bool
   return places(boundaries, wrapped_number(value), int32, right, {});
 }
 
-// Sorts the tests.
+namespace {
+
+template <class T, class F>
+void fill_among(bool* out, const T* elements, int64_t n, F&& found) {
+  parallel_for(0, n, 1024, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = found(elements[i]);
+  });
+}
+
+// A table of integers that lie close together: false where that would be larger than what is asked for.
+template <class T>
+bool among_by_table(bool* out, const T* elements, int64_t n, const std::vector<T>& tests, bool invert) {
+  const auto [least, most] = std::minmax_element(tests.begin(), tests.end());
+  const T low = *least, high = *most;
+  const uint64_t range = uint64_t(high) - uint64_t(low);
+  if (range >= 4 * (uint64_t(n) + tests.size()) + 1024) return false;
+  std::vector<char> has(range + 1, 0);
+  for (T v : tests) has[uint64_t(v) - uint64_t(low)] = 1;
+  fill_among(out, elements, n,
+             [&, low, high](T v) { return (v >= low && v <= high && has[uint64_t(v) - uint64_t(low)]) != invert; });
+  return true;
+}
+
+}  // namespace
+
+// Looks into a table of the tests, or sorts them.
 void among(const Tensor& result, const Tensor& elements, const Tensor& tests, bool invert) {
   const Tensor e = as_contiguous(widened(elements)), wanted = as_contiguous(widened(tests));
   bool* out = result.data<bool>();
   visit_reals(e.dtype(), "isin", [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<T, bool>) {
+      const T* all = e.data<T>();
       std::vector<T> sorted(wanted.data<T>(), wanted.data<T>() + wanted.numel());
+      if constexpr (std::is_integral_v<T>) {
+        if (!sorted.empty() && among_by_table(out, all, e.numel(), sorted, invert)) return;
+      }
       sorted.erase(std::remove_if(sorted.begin(), sorted.end(), [](T v) { return is_nan(v); }), sorted.end());
       std::sort(sorted.begin(), sorted.end());
-      parallel_for(0, e.numel(), 1024, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const T v = e.data<T>()[i];
-          out[i] = (!is_nan(v) && std::binary_search(sorted.begin(), sorted.end(), v)) != invert;
-        }
+      sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+      const T* at = sorted.data();
+      const auto count = int64_t(sorted.size());
+      fill_among(out, all, e.numel(), [=](T v) {
+        const int64_t place = bisect(count, [=](int64_t m) { return at[m] < v; });
+        return (place < count && at[place] == v) != invert;
       });
     }
   });
