@@ -70,6 +70,18 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
                                scalar_type_name(x1.dtype()), "'; convert the operands to float32 first");
   STRATA_CHECK(p >= 0, "cdist only supports non-negative p values, got ", p);
   STRATA_CHECK(mode.value_or(0) >= 0 && mode.value_or(0) <= 2, "possible modes: 0, 1, 2, but was: ", mode.value_or(0));
+  // As in PyTorch; differences of all pairs need memory for each of their elements.
+  const int64_t rows = std::max(x1.size(-2), x2.size(-2)), how = mode.value_or(0);
+  if (p == 2 && (how == 1 || (how == 0 && rows > 25)) && x1.dtype() == x2.dtype() && x1.numel() && x2.numel()) {
+    DimVec batch = broadcast_shapes(x1.sizes().slice(0, size_t(x1.dim() - 2)), x2.sizes().slice(0, size_t(x2.dim() - 2)));
+    const auto expanded = [&](const Tensor& x) {
+      DimVec sizes = batch;
+      sizes.push_back(x.size(-2));
+      sizes.push_back(x.size(-1));
+      return ops::expand(x, sizes);
+    };
+    return ops::_euclidean_dist(expanded(x1), expanded(x2));
+  }
   DimVec last{-1};
   return ops::linalg_vector_norm(ops::sub(ops::unsqueeze(x1, -2), ops::unsqueeze(x2, -3)), Scalar(p),
                                  OptIntArrayRef(last));

@@ -21,14 +21,12 @@ AutogradMeta* find_autograd_meta(const Tensor& t);  // null when there is none
 
 // Brings the node of a view up to date with writes to its base.
 void refresh_view(const Tensor& view);
+bool view_needs_grad(const Tensor& view);
 // requires_grad, after the history of a view has been brought up to date with its base.
 inline bool needs_grad(const Tensor& t) {
   const TensorImpl* impl = t.impl();
   if (!impl) return false;
-  if (STRATA_UNLIKELY(impl->base_ != nullptr)) {
-    refresh_view(t);
-    return t.requires_grad();
-  }
+  if (STRATA_UNLIKELY(impl->base_ != nullptr)) return view_needs_grad(t);
   return impl->requires_grad_ || impl->grad_fn_;
 }
 const Ref<NodeBase>& grad_fn(const Tensor& t);

@@ -137,6 +137,11 @@ void refresh_view(const Tensor& view) {
   set_history(view, node);
 }
 
+bool view_needs_grad(const Tensor& view) {
+  refresh_view(view);
+  return view.requires_grad();
+}
+
 void rebase_history(const Tensor& t, const Ref<Node>& node) {
   TensorImpl* impl = t.impl();
   if (!impl->base_) {

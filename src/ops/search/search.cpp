@@ -40,12 +40,9 @@ void fill_places(int64_t* out, const Tensor& sequence, const int64_t* order, con
         const int64_t first = per_row ? i / per_row * n : 0;
         const T value = wanted[i], *line = all + first;
         const int64_t* place = order ? order + first : nullptr;
-        if (place)
-          out[i] = bisect(n, [&](int64_t m) { return right ? !(line[place[m]] > value) : !(line[place[m]] >= value); });
-        else if (right)
-          out[i] = bisect(n, [&](int64_t m) { return !(line[m] > value); });
-        else
-          out[i] = bisect(n, [&](int64_t m) { return !(line[m] >= value); });
+        const auto before = [=](T at) { return right ? !(at > value) : !(at >= value); };
+        out[i] = place ? bisect(n, [=](int64_t m) { return before(line[place[m]]); })
+                       : bisect(n, [=](int64_t m) { return before(line[m]); });
       }
     });
   });
