@@ -73,7 +73,8 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   // As in PyTorch; differences of all pairs need memory for each of their elements.
   const int64_t rows = std::max(x1.size(-2), x2.size(-2)), how = mode.value_or(0);
   if (p == 2 && (how == 1 || (how == 0 && rows > 25)) && x1.dtype() == x2.dtype() && x1.numel() && x2.numel()) {
-    DimVec batch = broadcast_shapes(x1.sizes().slice(0, size_t(x1.dim() - 2)), x2.sizes().slice(0, size_t(x2.dim() - 2)));
+    DimVec batch =
+        broadcast_shapes(x1.sizes().slice(0, size_t(x1.dim() - 2)), x2.sizes().slice(0, size_t(x2.dim() - 2)));
     const auto expanded = [&](const Tensor& x) {
       DimVec sizes = batch;
       sizes.push_back(x.size(-2));

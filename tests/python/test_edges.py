@@ -199,3 +199,15 @@ def test_what_a_transform_inside_followed_is_followed_no_longer():
     jacobian = strata.func.jacrev(strata.func.grad(f), argnums=1)
     assert not jacobian(x, y.detach()).requires_grad
     assert strata.func.jacrev(strata.func.grad(f))(x, y).requires_grad
+
+
+def test_distances_of_many_rows_are_those_of_few():
+    x = strata.arange(120.0, dtype=strata.float64).reshape(30, 4).sin()
+    y = strata.arange(200.0, dtype=strata.float64).reshape(2, 1, 25, 4).cos()
+    many = strata.cdist(x, y)
+    assert many.shape == (2, 1, 30, 25)
+    assert strata.allclose(many, strata.cdist(x, y, compute_mode="donot_use_mm_for_euclid_dist"))
+    assert strata.allclose(strata.cdist(x[:3], y, compute_mode="use_mm_for_euclid_dist"), many[..., :3, :])
+    leaf = x.clone().requires_grad_()
+    strata.cdist(leaf, leaf.detach()).sum().backward()
+    assert leaf.grad.isfinite().all() and strata.autograd.gradcheck(strata.cdist, (leaf, y[1, 0].requires_grad_()))
