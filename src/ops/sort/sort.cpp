@@ -18,9 +18,9 @@ inline uint64_t digit(const WideItem& item, int shift) { return item.key >> shif
 // Counting passes from the lowest digit up. Digits that are the same everywhere are skipped.
 template <class Item>
 void radix_sort(Item* items, Item* spare, int64_t n, int bits) {
-  constexpr int kWidth = 11, kBuckets = 1 << kWidth;
+  constexpr int kWidth = 11;
   Item *from = items, *to = spare;
-  std::vector<int64_t> count(kBuckets);
+  std::vector<int64_t> count(size_t(1) << std::min(kWidth, bits));
   for (int shift = 0; shift < bits; shift += kWidth) {
     int width = std::min(kWidth, bits - shift);
     uint64_t mask = (uint64_t(1) << width) - 1;
@@ -45,7 +45,9 @@ void radix_sort(Item* items, Item* spare, int64_t n, int bits) {
 
 template <class Item>
 void sort_any(Item* items, Item* spare, int64_t n, int bits) {
-  if (n < 1024)
+  if (std::is_sorted(items, items + n)) return;
+  // A pass for each 11 bits, of which each also looks at its counts.
+  if (n < (bits <= 8 ? 128 : bits <= 16 ? 256 : 512))
     std::sort(items, items + n);
   else
     radix_sort(items, spare, n, bits);
