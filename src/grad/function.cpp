@@ -57,7 +57,7 @@ FunctionNode::FunctionNode(const char* name, FunctionBackward backward) : name_(
 }
 
 void FunctionNode::take_argument(const Tensor* t) {
-  const bool tensor = t && t->defined(), need = tensor && needs_grad(*t);
+  const bool tensor = t && t->defined(), need = tensor && t->requires_grad();
   input_is_tensor_.push_back(tensor);
   context.needs_.push_back(need);
   if (!tensor) return;

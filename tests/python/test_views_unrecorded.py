@@ -69,6 +69,9 @@ def test_its_history_is_asked_for_after_a_write():
     v = unrecorded(p)
     with strata.no_grad():
         p.add_(1)
+    assert v.requires_grad
+    with strata.no_grad():
+        assert (v * 2).sum().item() == 20 and v.requires_grad and not v.clone().requires_grad
     with pytest.raises(RuntimeError, match="A view was created in no_grad mode and its base"):
         (v * 2).sum().backward()
     q = leaf() * 1
@@ -94,3 +97,22 @@ def test_writes_without_gradients_leave_views_as_they_were():
         p.add_(1)
     (row * row).sum().backward()
     assert p.grad.tolist() == [[2, 4], [0, 0]]
+
+
+def test_a_function_of_ones_own_takes_it_where_gradients_are_off():
+    class Twice(strata.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    p = leaf()
+    v = unrecorded(p)
+    with strata.no_grad():
+        p.add_(1)
+        assert Twice.apply(v).tolist() == [2, 4, 6, 8]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and its base"):
+        Twice.apply(v)

@@ -137,7 +137,7 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) 
     raise(PyExc_ValueError, str_cat("can't alias tensor with dtype ", source.dtype(), " and device ", source.device(),
                                     " into ", t.dtype(), " and ", t.device(), "; allow a copy with copy=None"));
   bool wanted = bool_argument("asarray", "requires_grad", v[4]);
-  if (needs_grad(t) && !wanted) t = ops::detach(t);
+  if (t.requires_grad() && !wanted) t = ops::detach(t);
   if (is_tensor(v[0]) && t.is_same(tensor_of(v[0])) && !wanted) return Py_NewRef(v[0]);
   if (wanted && t.is_leaf()) set_requires_grad(t, true);
   return wrap(std::move(t));

@@ -147,7 +147,7 @@ PyObject* apply(PyObject* cls, PyObject* args, PyObject* kwargs) {
     Own needs(checked(PyTuple_New(n)));
     for (Py_ssize_t i = 0; i < n; ++i) {
       PyObject* o = PyTuple_GET_ITEM(args, i);
-      bool tensor = is_tensor(o), need = tensor && needs_grad(tensor_of(o));
+      bool tensor = is_tensor(o), need = tensor && tensor_of(o).requires_grad();
       if (tensor) inputs.emplace(tensor_of(o).impl(), int(i));
       node->input_is_tensor.push_back(tensor);
       record |= need;

@@ -228,7 +228,7 @@ class Converter {
     v->tensor = tensor_of(o);
     if (v->tensor.is_meta())
       raise(PyExc_ValueError, str_cat("save: ", place(), " has a shape but no data (device meta); fill it first"));
-    v->requires_grad = needs_grad(v->tensor);
+    v->requires_grad = v->tensor.requires_grad();
     if (PyObject* dict = reinterpret_cast<PyTensor*>(o)->dict) attributes(v->attributes, dict);
     return {v};
   }

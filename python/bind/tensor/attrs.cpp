@@ -61,7 +61,7 @@ PyObject* never(const Tensor&) { return wrap(false); }
 PyObject* none(const Tensor&) { Py_RETURN_NONE; }
 
 // ---- autograd
-PyObject* requires_grad(const Tensor& t) { return wrap(needs_grad(t)); }
+PyObject* requires_grad(const Tensor& t) { return wrap(t.requires_grad()); }
 PyObject* is_leaf(const Tensor& t) { return wrap(!grad_fn(t)); }
 PyObject* output_nr(const Tensor& t) { return wrap(int64_t(t.impl()->output_nr_)); }
 PyObject* version(const Tensor& t) {

@@ -189,7 +189,7 @@ PyObject* tensor_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   read_args("__dlpack__", {"stream", "max_version", "dl_device", "copy"}, 0, v, args, n, kw);
   Tensor t = tensor_of(self);
   check_reading("__dlpack__");
-  if (needs_grad(t)) raise(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
+  if (t.requires_grad()) raise(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
   if (!t.device().is_cpu()) raise(PyExc_BufferError, "Can't export memory of this device; use tensor.cpu()");
   const bool copy = v[3] == Py_True;
   if (copy) t = ops::clone(t, MemoryFormat::Contiguous);

@@ -198,7 +198,7 @@ ir::Node::Gradient Recording::gradient_of(const Stack& args) const {
   // A backward reckons without gradients, unless they are asked for.
   if (current_node() || (note == GradientNote::Theirs && grad_enabled())) return ir::Node::Through;
   bool needed = false;
-  ir::each_tensor(args, [&](const Tensor& t) { needed |= needs_grad(t); });
+  ir::each_tensor(args, [&](const Tensor& t) { needed |= t.defined() && t.requires_grad(); });
   return !needed ? ir::Node::Through : note == GradientNote::Given ? ir::Node::Own : ir::Node::Off;
 }
 
