@@ -1,6 +1,6 @@
 """Every operator of the table where nobody looked: seven dtypes, five layouts, gradients, at one thread beside PyTorch.
 
-`./run bench sweep [--only PART ...] [--blocks N]` prints the worst ratios. What an operator needs beside tensors are ones; what
+`./run bench sweep [--only PART ...] [--blocks N]` prints the worst ratios; the whole takes about 25 minutes. What an operator needs beside tensors are ones; what
 PyTorch or we refuse is left out. Both sides time the cases of one operator after another, and a figure is the least of its
 calls: on a machine with other work read ratios above 3.
 """
