@@ -1,8 +1,8 @@
 """Every operator of the table where nobody looked: seven dtypes, five layouts, gradients, at one thread beside PyTorch.
 
-`./run bench sweep [--only PART ...] [--blocks N]` prints the worst ratios; the whole takes about 25 minutes. What an operator needs beside tensors are ones; what
-PyTorch or we refuse is left out. Both sides time the cases of one operator after another, and a figure is the least of its
-calls: on a machine with other work read ratios above 3.
+`./run bench sweep [--only PART ...] [--blocks N]` prints the worst ratios; the whole takes about 25 minutes. What an operator
+needs beside tensors are ones; what PyTorch or we refuse is left out. Both sides time the cases of one operator after another,
+and a figure is the least of its calls: on a machine with other work read ratios above 3.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tools/beside"))
-from calls import schemas  # noqa: E402
+from calls import bare, schemas, target  # noqa: E402
 
 ROWS = 512
 DTYPES = "float32 float64 bfloat16 int64 uint8 bool complex64".split()
@@ -46,7 +46,7 @@ def operand(T, dtype: str, layout: str):
 def arguments(T, needed: list[dict], dtype: str, layout: str) -> list | None:
     x, values = operand(T, dtype, layout), []
     for a in needed:
-        kind = re.sub(r"\(.*?\)", "", a["type"])
+        kind = bare(a["type"])
         if kind == "Tensor":
             at = a["name"].startswith(("index", "indices", "target"))
             chooses = a["name"] in ("mask", "condition")
@@ -71,9 +71,7 @@ def least(call) -> float:
 
 
 def cases(T, name: str, needed: list[dict]) -> Iterator[tuple[str, float]]:
-    base, _, overload = name.partition(".")
-    packet = getattr(T.ops.aten, base)
-    call = getattr(packet, overload or "default") if (overload or "default") in packet.overloads() else packet
+    call = target(T, name)
     for dtype in DTYPES:
         for layout in LAYOUTS:
             values = arguments(T, needed, dtype, layout)

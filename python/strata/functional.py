@@ -228,7 +228,9 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if isinstance(p, str) and p == "nuc":
         return _table("linalg_matrix_norm")(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, **given)
     try:
-        order = 2.0 if p is None or (isinstance(p, str) and p == "fro") else float("p" if isinstance(p, str) else p)
+        if isinstance(p, str) and p != "fro":
+            raise ValueError  # noqa: TRY301 - float() reads numbers in words
+        order = 2.0 if p is None or isinstance(p, str) else float(p)
     except (TypeError, ValueError):
         raise TypeError(f'norm: p: expected a real number, "fro" or "nuc", got {p!r}') from None
     return _table("linalg_vector_norm")(input, order, dim, keepdim, dtype=dtype, **given)

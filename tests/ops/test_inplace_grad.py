@@ -237,5 +237,3 @@ def test_a_leaf_that_took_another_shape():
         p.t_()
     row.sum().backward()
     assert p.grad.tolist() == [[1, 0], [1, 0], [1, 0]]
-
-

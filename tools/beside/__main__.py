@@ -30,7 +30,6 @@ KNOWN = {
     r"put_\(|apply_\(": "their versions: one write counts twice here, or none there",
     r"special_(chebyshev|hermite|laguerre|legendre|shifted)": "PyTorch's polynomials of NaN and infinities are 0, or what memory held",
     r"special_(modified_bessel|airy|i1)|\bi0\b": "PyTorch's are NaN at infinities, some gradients a number at NaN",
-    r"new_empty": "nobody filled it",
     r"remainder\.Scalar_Tensor|cdist": "PyTorch has no such derivative",
     r"fft_\w+ of": "infinities meet in another order; PyTorch takes no int for a list there",
     r"LBFGS of": "PyTorch's state holds its workspace, too",

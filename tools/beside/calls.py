@@ -10,7 +10,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 # Their results are memory that nobody filled, or random; or they say nothing of values.
 LEFT_OUT = re.compile(
-    r"_|empty|rand|bernoulli|normal|multinomial|dropout|poisson|cauchy|exponential|geometric|resize|set_|uniform|rrelu|stft|record_stream|"
+    r"_|(new_)?empty|rand|bernoulli|normal|multinomial|dropout|poisson|cauchy|exponential|geometric|resize|set_|uniform|rrelu|stft|record_stream|"
     r"as_strided|binomial|native_batch|pin_memory|from_file|refine|svd_lowrank|pca_lowrank|is_pinned|item|equal_|cudnn|mkldnn|miopen|conv_tbc"
 )
 ARGUMENT = re.compile(r"(?P<type>[\w.]+(?:\([a-z]!?(?:\s*->\s*\*)?\))?(?:\[\d*\])?\??)\s+(?P<name>\w+)(?:=(?P<default>.+))?")
@@ -37,6 +37,18 @@ def schemas() -> list[tuple[str, list[dict]]]:
     return found
 
 
+def target(T: Any, name: str) -> Any:
+    """The operator of an overload, or of all overloads where the library has no such one."""
+    base, _, overload = name.partition(".")
+    packet = getattr(T.ops.aten, base)
+    return getattr(packet, overload or "default") if (overload or "default") in packet.overloads() else packet
+
+
+def bare(type_: str) -> str:
+    """A type without marks of aliases."""
+    return re.sub(r"\(.*?\)", "", type_)
+
+
 NUMBERS = [0, 1, -1, 2, 3, 0.5, -2.5, 1e-3, 10]
 WORDS = {
     "reduction": [0, 1, 2], "mode": ["bilinear", "nearest", "constant", "reflect", "linear"], "ord": ["fro", "nuc"], "norm": ["ortho", "forward"],
@@ -56,7 +68,7 @@ def whole(r: random.Random, name: str) -> int:
 
 def argument(T: Any, r: random.Random, a: dict, tensors: list, operand: Any) -> Any:
     """One value, or LookupError where nothing random is of use."""
-    kind, name, default = re.sub(r"\(.*?\)", "", a["type"]), a["name"], a["default"]
+    kind, name, default = bare(a["type"]), a["name"], a["default"]
     if kind.endswith("?") and r.random() < 0.4:
         return None
     kind = kind.rstrip("?").replace("SymInt", "int")
@@ -110,9 +122,7 @@ def call(T: Any, r: random.Random, operand: Any, table: list) -> tuple[str, Any,
             named[a["name"]] = value
         else:
             given.append(value)
-    base, _, overload = name.partition(".")
-    packet = getattr(T.ops.aten, base)
-    target = getattr(packet, overload or "default") if (overload or "default") in packet.overloads() else packet
+    operator = target(T, name)
 
     def text(v: Any) -> str:
         if isinstance(v, T.Tensor):
@@ -120,4 +130,4 @@ def call(T: Any, r: random.Random, operand: Any, table: list) -> tuple[str, Any,
         return "[" + ", ".join(map(text, v)) + "]" if isinstance(v, list) else repr(v).split(".")[-1] if isinstance(v, T.dtype) else repr(v)
 
     words = ", ".join([*map(text, given), *(f"{k}={text(v)}" for k, v in named.items())])
-    return f"{name}({words})", lambda: target(*given, **named), tensors
+    return f"{name}({words})", lambda: operator(*given, **named), tensors

@@ -121,6 +121,19 @@ def gradients(loss, leaves: list) -> list[str]:
     return [f"gradient: {shown(g)}" for g in T.autograd.grad(loss, wanted, allow_unused=True)]
 
 
+def told_gradients(results: list, leaves: list) -> list[str]:
+    """Of the sum of all elements of those that require one, or which error it is; nothing where none does."""
+    wanted = [t for t in results if isinstance(t, T.Tensor) and t.requires_grad and t.numel()]
+    found: list[str] = []
+
+    def step():
+        found.extend(gradients(sum((t.abs() if t.is_complex() else t).sum() for t in wanted), leaves))
+        return ""
+
+    error = attempt(step) if wanted else ""
+    return found or ([f"gradient: {error}"] if error else [])
+
+
 def values(r: random.Random) -> list[str]:
     made = [operand(r), operand(r)]
     leaves, told = list(made), [f"operand: {shown(t)}" for t in made]
@@ -137,12 +150,7 @@ def values(r: random.Random) -> list[str]:
             return shown(result)
 
         told.append(f"{source} of {places[: 1 + binary]} d={d}: {attempt(step)}")
-    last = made[-1]
-    if last.requires_grad and last.numel() and not last.is_leaf:
-        found: list[str] = []
-        error = attempt(lambda: found.extend(gradients((last.abs() if last.is_complex() else last).sum(), leaves)) or "")
-        told += found or [f"gradient: {error}"]
-    return told
+    return told + (told_gradients([made[-1]], leaves) if not made[-1].is_leaf else [])
 
 
 def writes(r: random.Random) -> list[str]:
@@ -255,13 +263,7 @@ def calls(r: random.Random) -> list[str]:
         return " ".join(map(shown, results))
 
     told.append(f"{words.replace('(', ' of (', 1)}: {attempt(step)}")
-    wanted = [v for v in results if isinstance(v, T.Tensor) and v.requires_grad]
-    if wanted:
-        found: list[str] = []
-        loss = [v for v in tensors if v.requires_grad and v.is_leaf]
-        error = attempt(lambda: found.extend(gradients(sum((v.abs() if v.is_complex() else v).double().sum() for v in wanted), loss)) or "")
-        told += found or [f"gradient: {error}"]
-    return told
+    return told + told_gradients(results, tensors)
 
 
 SMOOTH = """x.sin(); x.exp(); x.tanh(); x.sigmoid(); x * y; x / (y * y + 1); x @ y; x.sum(); x.sum(d); x.mean(d); x.softmax(d); x.log_softmax(d)
@@ -402,12 +404,7 @@ def autocast(r: random.Random) -> list[str]:
             return shown(result)
 
         told.append(f"{source} of [] {dtype}: {attempt(step)}".replace("torch.", "").replace("strata.", ""))
-    last = made[-1]
-    if last.requires_grad and last.numel() and not last.is_leaf:
-        found: list[str] = []
-        error = attempt(lambda: found.extend(gradients((last.abs() if last.is_complex() else last).sum(), leaves)) or "")
-        told += found or [f"gradient: {error}"]
-    return told
+    return told + (told_gradients([made[-1]], leaves) if not made[-1].is_leaf else [])
 
 
 KINDS = {
