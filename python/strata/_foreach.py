@@ -27,6 +27,9 @@ def _list(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     found = list(tensors)
     if not found:
         raise RuntimeError(f"{name}: Tensor list must have at least one tensor.")
+    for at, tensor in enumerate(found):
+        if not isinstance(tensor, strata.Tensor):
+            raise TypeError(f"{name}: expected self to be a list or tuple of Tensors, got {type(tensor).__name__} at {at}")
     return found
 
 
@@ -57,20 +60,34 @@ def _each(function: str, name: str) -> Callable:
 
 
 def _plain(tensor: Tensor, *others: Any) -> bool:
-    """Whether nothing can be refused of them: floats with numbers, and with others of their own kind."""
-    return tensor.dtype.is_floating_point and all(
+    """Whether nothing can be refused of them: floats that lie densely, with numbers and with others of their own kind."""
+    return tensor.dtype.is_floating_point and tensor.is_contiguous() and all(
         isinstance(o, (int, float)) or (isinstance(o, strata.Tensor) and o.shape == tensor.shape and o.dtype == tensor.dtype) for o in others
     )
+
+
+def _like(tensor: Tensor) -> Tensor:
+    """What is written in its stead: elements that share a place share it there, too."""
+    if tensor.is_contiguous():
+        return tensor.detach().clone()
+    return strata.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
 
 
 def _applied(function: str, rows: Iterable[tuple], apply: Callable) -> list[Tensor]:
     """Of every row what is applied to it. In place, what may be refused is tried on copies before the first is written."""
     rows = list(rows)
-    if function.endswith("_"):
-        for tensor, *others in rows[1:]:
-            if not _plain(tensor, *others):
-                apply(tensor.detach().clone(), *others)
-    return [apply(*row) for row in rows]
+    try:
+        if function.endswith("_"):
+            for tensor, *others in rows[1:]:
+                if tensor.requires_grad and tensor.is_leaf and strata.is_grad_enabled():
+                    raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+                if not _plain(tensor, *others):
+                    apply(_like(tensor), *others)
+        return [apply(*row) for row in rows]
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        if (name := f"_foreach_{function}") in str(error) or type(error).__module__ != "builtins":
+            raise
+        raise type(error)(f"{name}: {error}") from None
 
 
 def _unary(function: str) -> Callable:

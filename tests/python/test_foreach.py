@@ -143,3 +143,17 @@ def test_nothing_is_written_where_a_later_one_is_refused():
         with pytest.raises(RuntimeError):
             getattr(_foreach, f"_foreach_{name}")([first, second], *rest)
         assert first.tolist() == [3.0, 3.0], name
+
+
+def test_what_is_refused_names_the_function_and_leaves_all_as_it_was() -> None:
+    kept, spread, whole = strata.ones(3, requires_grad=True), strata.tensor([-4.0]).expand(3), strata.ones(3, dtype=strata.int32)
+    refused = ((kept, 2), (kept, strata.ones(3)), (spread, 2), (spread, strata.ones(3)), (whole, strata.tensor(0.5)), (strata.ones(3), strata.ones(2)))
+    for last, other in refused:
+        for name in ("add", "mul", "sub", "maximum")[: 3 if last is whole else 4]:  # maximum's copies convert
+            for others in (other, [strata.ones(3), other] if isinstance(other, strata.Tensor) else [1, other]):
+                first = strata.zeros(3)
+                with pytest.raises(RuntimeError, match=f"foreach_{name}"):
+                    getattr(strata, f"_foreach_{name}_")([first, last], others)
+                assert not first.any(), (name, last, other)
+    with pytest.raises(TypeError, match="_foreach_add_: expected self to be a list or tuple of Tensors, got int at 1"):
+        strata._foreach_add_([strata.tensor(2), 1], 2)
