@@ -29,6 +29,7 @@ def main() -> None:
             name: cases.numbers(torch.distributions.kl_divergence(*make(torch, torch.distributions)))
             for name, make in cases.DIVERGENCES.items()
         },
+        "mixed": cases.mixed(torch),
         "biject": cases.biject(torch),
     }
     lines = ",\n".join(f'"{kind}": {json.dumps(value)}' for kind, value in found.items())

@@ -10,11 +10,12 @@ from strata import Tensor
 from .bernoulli import Bernoulli
 from .counts import Binomial, Poisson
 from .dirichlet import Beta, Dirichlet
+from .exp_family import ExponentialFamily
 from .exponential import Exponential
 from .gamma import Gamma
 from .gumbel import Gumbel
 from .independent import _sum_last
-from .kl import kl_divergence, register_kl
+from .kl import _no_formula, kl_divergence, register_kl
 from .laplace import Laplace
 from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal
 from .normal import Normal
@@ -23,6 +24,21 @@ from .tails import Pareto
 from .transformed_distribution import TransformedDistribution
 
 _EULER = 0.57721566490153286060
+
+
+@register_kl(ExponentialFamily, ExponentialFamily)
+def _one_family(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
+    """The Bregman divergence of the log normaliser (Nielsen and Nock, 2010: Entropies and cross-entropies of exponential families)."""
+    if type(p) is not type(q):
+        raise _no_formula(p, q)
+    ours, theirs = [n if n.requires_grad else n.detach().requires_grad_() for n in p._natural_params], q._natural_params
+    with strata.enable_grad():
+        norm = p._log_normalizer(*ours)
+        slopes = strata.autograd.grad(norm.sum(), ours, create_graph=True)
+    found = q._log_normalizer(*theirs) - norm
+    for a, b, slope in zip(ours, theirs, slopes, strict=True):
+        found = found - _sum_last((b - a) * slope, a.dim() - len(p.batch_shape))
+    return found
 
 
 @register_kl(Beta, Beta)

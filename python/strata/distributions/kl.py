@@ -55,7 +55,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The mean over p of log p - log q, of the batch shape. NotImplementedError where no formula is registered."""
     formula = _formula(p, q)
     if formula is None:
-        from . import _kl_more  # noqa: F401  registers the others
+        from . import _kl_moments, _kl_more  # noqa: F401  register the others
 
         formula = _formula(p, q)
     if formula is None:

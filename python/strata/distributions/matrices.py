@@ -88,6 +88,15 @@ class Wishart(ExponentialFamily):
         return strata.cholesky_solve(eye.expand_as(self._factor), self._factor).expand(*self._batch_shape, -1, -1)
 
     @property
+    def _natural_params(self) -> tuple[Tensor, Tensor]:
+        return -0.5 * self.precision_matrix, 0.5 * (self.df - self._event_shape[-1] - 1)
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        n = self._event_shape[-1]
+        half = y + (n + 1) / 2
+        return half * (n * math.log(2.0) - strata.linalg.slogdet(-2 * x).logabsdet) + strata.mvlgamma(half, n)
+
+    @property
     def mean(self) -> Tensor:
         return self.df[..., None, None] * self.covariance_matrix
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 
@@ -109,6 +110,34 @@ DIVERGENCES = {
         D.TransformedDistribution(D.Normal(_t(t, 0.1), 1.0), D.AffineTransform(1.0, 2.0)),
     ),
 }  # fmt: skip
+
+# Distributions of different kinds, each with each that PyTorch has a formula for; the last two reach beyond [0, 1].
+MIXED = {
+    "Beta": lambda t, D: D.Beta(_t(t, 0.5, 2.0, 1.0, 3.0), _t(t, 0.7, 3.0, 1.0, 0.5)),
+    "ContinuousBernoulli": lambda t, D: D.ContinuousBernoulli(_t(t, 0.3, 0.499, 0.6, 0.9)),
+    "Exponential": lambda t, D: D.Exponential(_t(t, 0.5, 3.0, 1.0, 0.2)),
+    "Gamma": lambda t, D: D.Gamma(_t(t, 0.5, 3.0, 1.5, 1.0), _t(t, 0.7, 2.0, 2.7, 1.0)),
+    "Gumbel": lambda t, D: D.Gumbel(_t(t, 0.5, -3.0, -1.5, 0.0), _t(t, 0.7, 2.0, 2.7, 1.0)),
+    "Laplace": lambda t, D: D.Laplace(_t(t, 0.5, -3.0, -1.5, 0.0), _t(t, 0.7, 2.0, 2.7, 1.0)),
+    "Normal": lambda t, D: D.Normal(_t(t, 0.5, -3.0, -1.5, 0.0), _t(t, 0.7, 2.0, 2.7, 1.0)),
+    "Pareto": lambda t, D: D.Pareto(_t(t, 0.1, 0.5, 0.3, 1.0), _t(t, 2.7, 3.0, 1.5, 0.5)),
+    "Poisson": lambda t, D: D.Poisson(_t(t, 0.5, 2.0, 1.5, 0.8)),
+    "Bernoulli": lambda t, D: D.Bernoulli(_t(t, 0.5, 0.2, 0.1, 0.8)),
+    "Binomial": lambda t, D: D.Binomial(3, _t(t, 0.5, 0.2, 0.1, 0.8)),
+    "Uniform": lambda t, D: D.Uniform(_t(t, 0.2, 0.6, -1.0, -0.5), _t(t, 0.9, 0.8, 1.5, 3.0)),
+}
+
+
+def mixed(torch):
+    """Of every pair of those that have a divergence, its numbers."""
+    found = {}
+    for (a, p), (b, q) in itertools.product(MIXED.items(), MIXED.items()):
+        try:
+            value = torch.distributions.kl_divergence(p(torch, torch.distributions), q(torch, torch.distributions))
+        except NotImplementedError:
+            continue
+        found[f"{a} {b}"] = numbers(value)
+    return found
 
 
 def numbers(value):
