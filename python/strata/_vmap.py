@@ -67,6 +67,12 @@ def _mapped(in_dims: Any, args: tuple) -> tuple[list, list, Any, int]:
     return leaves, dims, spec, sizes[0]
 
 
+def _without(shape: tuple, dim: int) -> list[int]:
+    sizes = list(shape)
+    del sizes[dim]
+    return sizes
+
+
 def vmap(
     func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable:
@@ -83,12 +89,13 @@ def vmap(
     @functools.wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
         leaves, dims, spec, size = _mapped(in_dims, args)
-        if size == 0:
-            raise RuntimeError("vmap: the batch is empty, and what the function returns for an element is not known")
-        slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
+        if size == 0:  # an element of zeros says what the results are like
+            slices = [leaf if dim is None else [leaf.new_zeros(_without(leaf.shape, dim))] for leaf, dim in zip(leaves, dims, strict=True)]
+        else:
+            slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
         state, results = strata.get_rng_state() if randomness == "same" else None, []
         out_spec: Any = None
-        for i in range(size):
+        for i in range(max(size, 1)):
             if state is not None:
                 strata.set_rng_state(state)
             element = [part if dim is None else part[i] for part, dim in zip(slices, dims, strict=True)]
@@ -109,6 +116,8 @@ def vmap(
             if len(places) != len(columns):
                 raise ValueError(f"vmap: out_dims is not compatible with the structure of outputs: {out_dims!r} for {len(columns)}")
         stacked = [column[0] if dim is None else strata.stack(column, dim) for column, dim in zip(columns, places, strict=True)]
+        if size == 0:
+            stacked = [t if dim is None else t.narrow(dim, 0, 0) for t, dim in zip(stacked, places, strict=True)]
         return tree_unflatten(stacked, out_spec)
 
     return batched

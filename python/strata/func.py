@@ -6,16 +6,18 @@ Gradients come from autograd's graphs; jacrev and hessian go row by row, vmap (i
 from __future__ import annotations
 
 import functools
+from contextlib import contextmanager
 
 import strata
 from strata import Tensor
 from strata._vmap import vmap
+from strata.autograd.function import following
 from strata.nn.utils.stateless import functional_call as _functional_call
 from strata.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 __all__ = [
@@ -54,6 +56,8 @@ def _tracked(tree: Any) -> tuple[Any, list[Tensor]]:
 
     def follow(value: Any) -> Any:
         if isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()):
+            if value.is_inference():
+                value = value.clone()
             # An alias with its history: derivatives of derivatives find their way out.
             alias = value.view_as(value) if value.requires_grad else value.detach().requires_grad_()
             leaves.append(alias)
@@ -78,6 +82,14 @@ def _reaches_beyond(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> bool
             return True
         waiting += [after for after, _ in node.next_functions if after is not None]
     return False
+
+
+@contextmanager
+def _recorded() -> Iterator[bool]:
+    """Records what runs inside, whatever the modes around it are; gives whether gradients were recorded before."""
+    outer = strata.is_grad_enabled() and not strata.is_inference_mode_enabled()
+    with strata.inference_mode(False), strata.enable_grad():
+        yield outer
 
 
 def _outside(tensors: Sequence[Tensor], keep: bool) -> list[Tensor]:
@@ -118,8 +130,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
     @functools.wraps(func)
     def derived(*args: Any, **kwargs: Any) -> Any:
-        outer = strata.is_grad_enabled()
-        with strata.enable_grad():
+        with _recorded() as outer:
             replaced, tree, leaves = _wrapped("grad", argnums, args)
             result = func(*replaced, **kwargs)
             aux = None
@@ -192,8 +203,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
     With has_aux func gives (result, aux), and aux comes as the third value.
     """
-    outer = strata.is_grad_enabled()
-    with strata.enable_grad():
+    with _recorded() as outer:
         replaced, _, leaves = _wrapped("vjp", tuple(range(len(primals))), primals)
         result = func(*replaced)
         aux = None
@@ -207,8 +217,9 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         seeds, seed_spec = tree_flatten(cotangents)
         if len(seeds) != len(outputs):
             raise RuntimeError(f"vjp: expected cotangents like the result {spec}, but got {seed_spec}")
-        keep = beyond if create_graph is None else create_graph
-        with strata.enable_grad():
+        with _recorded() as outer:
+            learns = outer and any(seed.requires_grad for seed in seeds)
+            keep = beyond or learns if create_graph is None else create_graph
             found = _gradients(outputs, leaves, seeds, keep)
         grads = tree_unflatten(_outside(found, keep), primal_spec)
         return grads if len(primals) != 1 else (grads[0],)
@@ -226,19 +237,20 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     flat, spec = tree_flatten(tuple(tangents))
     if tree_flatten(tuple(primals))[1] != spec:
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the same python structure")
-    with strata.enable_grad():
+    with _recorded() as outer, following():
         replaced, _, leaves = _wrapped("jvp", tuple(range(len(primals))), tuple(primals))
         result = func(*replaced)
         aux = None
         if has_aux:
             result, aux = result
         outputs, result_spec = tree_flatten(result)
-        seeds = [strata.zeros_like(output).requires_grad_() for output in outputs]
-        keep = _reaches_beyond(outputs, leaves)
+        seeds = [strata.zeros_like(output).requires_grad_(output.requires_grad) for output in outputs]
+        keep = _reaches_beyond(outputs, leaves) and outer
+        learns = keep or (outer and any(tangent.requires_grad for tangent in flat))
         pulled = _gradients(outputs, leaves, seeds, True)
-        products = _gradients(pulled, seeds, flat, keep)
+        products = _gradients(pulled, seeds, flat, learns)
     values = tree_unflatten(_outside(outputs, keep), result_spec)
-    products = tree_unflatten(_outside(products, keep), result_spec)
+    products = tree_unflatten(_outside(products, learns), result_spec)
     return (values, products, _aux_outside(aux, keep)) if has_aux else (values, products)
 
 
@@ -290,7 +302,8 @@ def jacfwd(
 def jacrev(
     func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None
 ) -> Callable:
-    """A function that gives the Jacobian of func's tensor by an argument: shape (*result, *argument).
+    """A function that gives the Jacobian of func's tensor by an argument: shape (*result, *argument). Of a tree of tensors it is
+    that tree, with a Jacobian in the place of each; where arguments are a tree or several, a tree of them.
 
     One backward pass an element of the result, whatever chunk_size is.
     """
@@ -300,34 +313,36 @@ def jacrev(
 def _jacobian(name: str, func: Callable, argnums: int | tuple[int, ...], has_aux: bool) -> Callable:
     @functools.wraps(func)
     def derived(*args: Any, **kwargs: Any) -> Any:
-        outer = strata.is_grad_enabled()
-        with strata.enable_grad():
+        with _recorded() as outer:
             replaced, tree, leaves = _wrapped(name, argnums, args)
             result = func(*replaced, **kwargs)
             aux = None
             if has_aux:
                 result, aux = result
-            if not isinstance(result, Tensor):
-                raise RuntimeError(
-                    f"{name}(f)(*args): Expected f(*args) to return a tensor, got {type(result).__name__}"
-                )
-            keep = outer and _reaches_beyond([result], leaves)
-            rows = [_gradients([element], leaves, None, keep) for element in result.reshape(-1).unbind(0)]
-        whole = [
-            strata.stack(column).reshape(*result.shape, *leaf.shape)
-            if column
-            else result.new_zeros(*result.shape, *leaf.shape)
-            for leaf, column in zip(leaves, zip(*rows, strict=True) if rows else ((),) * len(leaves), strict=True)
-        ]
+            outputs, result_spec = tree_flatten(result)
+            if strange := [type(o).__name__ for o in outputs if not isinstance(o, Tensor)]:
+                raise RuntimeError(f"{name}(f)(*args): Expected f(*args) to return tensors, or a tree of them, got {strange[0]}")
+            keep = _reaches_beyond(outputs, leaves) and outer
+            found = [_rows(output, leaves, keep, name != "jacrev") for output in outputs]
         _, spec = tree_flatten(tree)
-        jacobian = tree_unflatten(_outside(whole, keep), spec)
+        jacobian = tree_unflatten([tree_unflatten(_outside(whole, keep), spec) for whole in found], result_spec)
         return (jacobian, _aux_outside(aux, keep)) if has_aux else jacobian
 
     return derived
 
 
+def _rows(output: Tensor, leaves: list[Tensor], keep: bool, forward: bool) -> list[Tensor]:
+    """The derivatives of an output by each leaf, a backward pass an element; forward derivatives are of the output's dtype."""
+    rows = [_gradients([element], leaves, None, keep) for element in output.reshape(-1).unbind(0)]
+    found = [
+        strata.stack([row[i] for row in rows]).reshape(*output.shape, *leaf.shape) if rows else leaf.new_zeros(*output.shape, *leaf.shape)
+        for i, leaf in enumerate(leaves)
+    ]
+    return [t.to(output.dtype) for t in found] if forward and output.is_floating_point() else found
+
+
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
-    """A function that gives the second derivatives of func's 0-dim result: shape (*argument, *argument)."""
+    """A function that gives the second derivatives of func's 0-dim result: shape (*argument, *argument), or trees of them."""
     return _jacobian("hessian", jacrev(func, argnums), argnums, False)
 
 

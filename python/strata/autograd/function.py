@@ -53,10 +53,29 @@ def _apply_with_defaults(cls: Any, *args: Any, **kwargs: Any) -> Any:
     return _C.FunctionBase.__dict__["apply"].__get__(None, cls)(*_bound(cls, args, kwargs))
 
 
+_following = 0  # calls of strata.func.jvp around
+
+
+class following:
+    """Inside of it a Function's jvp gives its tangents, as it does where dual tensors live."""
+
+    def __enter__(self) -> None:
+        global _following
+        _following += 1
+
+    def __exit__(self, *_: object) -> None:
+        global _following
+        _following -= 1
+
+
+def _follows() -> bool:
+    forward_ad = sys.modules.get("strata.autograd.forward_ad")
+    return _following > 0 or (forward_ad is not None and bool(forward_ad._pairs))
+
+
 def _save_for_forward(ctx: Any, *tensors: Any) -> None:
     """Keeps tensors (or None) for a jvp that follows, which finds them in ctx.saved_tensors."""
-    forward_ad = sys.modules.get("strata.autograd.forward_ad")
-    if forward_ad is not None and forward_ad._pairs:
+    if _follows():
         ctx._for_forward = tensors
 
 
@@ -66,36 +85,51 @@ def _saved_tensors(ctx: Any) -> tuple:
 
 
 def _apply_with_jvp(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """apply of a class that has a jvp: dual tensors among the arguments make dual results, whose tangents jvp gives."""
+    """apply of a class that has a jvp: where tangents are followed its results lead back by the transposed jvp, so that the
+    derivative of a gradient by its cotangent, which is how tangents are computed, is what jvp gives."""
     plain = _C.FunctionBase.__dict__["apply"].__get__(None, cls)
     if kwargs or _has_defaults(cls):
         args, kwargs = _bound(cls, args, kwargs), {}
-    forward_ad = sys.modules.get("strata.autograd.forward_ad")
-    if forward_ad is None or not forward_ad._pairs:
-        return plain(*args, **kwargs)
-    tangents = [forward_ad.unpack_dual(a).tangent if isinstance(a, _C.TensorBase) else None for a in args]
     results = plain(*args, **kwargs)
-    if all(t is None for t in tangents):
+    if not _follows():
         return results
-    single = not isinstance(results, tuple)
-    each = (results,) if single else results
+    each = results if isinstance(results, tuple) else (results,)
     node = next((r.grad_fn for r in each if isinstance(r, _C.TensorBase) and r.grad_fn is not None), None)
     if node is None:
         return results
-    try:
-        found = cls.jvp(node, *tangents)
-    finally:
-        node._for_forward = None  # results may be among them
-    found = (found,) if not isinstance(found, tuple) else found
-    if len(found) != len(each):
-        raise RuntimeError(f"{cls.__name__}.jvp returned {len(found)} tangents, forward {len(each)} results: expected one for each")
-    if strange := [type(r).__name__ for r, t in zip(each, found, strict=True) if t is not None and not isinstance(r, _C.TensorBase)]:
+    inputs = [a for a in args if isinstance(a, _C.TensorBase) and a.requires_grad]
+    led = _ByJvp.apply(each, *_jvp_of(cls, node, args, inputs, each), *inputs)
+    return led if isinstance(results, tuple) else led[0]
+
+
+def _jvp_of(cls: Any, node: Any, args: tuple, inputs: list, results: tuple) -> tuple[list, tuple]:
+    """Tangents of the inputs, zeros that learn, and those that jvp gives the results for them."""
+    import strata
+
+    with strata.enable_grad():
+        tangents = [strata.zeros_like(x, requires_grad=True) for x in inputs]
+        given = iter(tangents)
+        try:
+            found = cls.jvp(node, *(_tangent(node, a, given) for a in args))
+        finally:
+            node._for_forward = None  # results may be among them
+    found = found if isinstance(found, tuple) else (found,)
+    if len(found) != len(results):
+        raise RuntimeError(f"{cls.__name__}.jvp returned {len(found)} tangents, forward {len(results)} results: expected one for each")
+    if strange := [type(r).__name__ for r, t in zip(results, found, strict=True) if t is not None and not isinstance(r, _C.TensorBase)]:
         raise RuntimeError(f"{cls.__name__}.jvp returned a tangent of a {strange[0]}: expected None for what is no tensor")
-    dual = tuple(
-        forward_ad.make_dual(r.detach(), t) if t is not None else r.detach() if isinstance(r, _C.TensorBase) else r
-        for r, t in zip(each, found, strict=True)
-    )
-    return dual[0] if single else dual
+    return tangents, found
+
+
+def _tangent(node: Any, argument: Any, given: Any) -> Any:
+    """The tangent of an argument: of one that has none zeros, unless the ctx asks for None."""
+    if not isinstance(argument, _C.TensorBase):
+        return None
+    if argument.requires_grad:
+        return next(given)
+    import strata
+
+    return strata.zeros_like(argument) if node.materialize_grads and argument.is_floating_point() else None
 
 
 class Function(_C.FunctionBase, metaclass=FunctionMeta):
@@ -143,8 +177,8 @@ class Function(_C.FunctionBase, metaclass=FunctionMeta):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Tangents of the results from those of the arguments (None where an argument has none), inside of
-        strata.autograd.forward_ad. Results of such a call are not connected to the arguments for backward.
+        """Tangents of the results from those of the arguments, inside of strata.autograd.forward_ad and strata.func.jvp: None for
+        what is no tensor, zeros for tensors that have none, or None, too, after ctx.set_materialize_grads(False).
 
         A class without it goes by its backward, which must then be differentiable.
         """
@@ -152,8 +186,32 @@ class Function(_C.FunctionBase, metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
-        """Batching rules are not there yet."""
-        raise NotImplementedError("autograd.Function.vmap: batching rules are not there yet; loop over the batch")
+        """A batching rule, which nothing asks for here: strata.func.vmap calls forward for every element."""
+        raise NotImplementedError("autograd.Function.vmap: strata.func.vmap calls forward for every element, so there is no batch to give")
+
+
+class _ByJvp(Function):
+    """The results of a Function, with the transpose of its jvp for a backward."""
+
+    @staticmethod
+    def forward(ctx: Any, results: tuple, tangents: list, found: tuple, *_: Any) -> Any:
+        ctx.tangents, ctx.found = tangents, found
+        ctx.set_materialize_grads(False)
+        return tuple(r.detach() if isinstance(r, _C.TensorBase) and r.requires_grad else r for r in results)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        live = [(t, g) for t, g in zip(ctx.found, grads, strict=True) if g is not None and t is not None and t.requires_grad]
+        pulled: Any = [None] * len(ctx.tangents)
+        if live:
+            pulled = _grad([t for t, _ in live], ctx.tangents, [g for _, g in live])
+        return (None, None, None, *pulled)
+
+
+def _grad(outputs: list, inputs: list, seeds: list) -> tuple:
+    from strata.autograd import grad
+
+    return grad(outputs, inputs, seeds, retain_graph=True, create_graph=_C.is_grad_enabled(), allow_unused=True)
 
 
 def once_differentiable(fn: Callable) -> Callable:

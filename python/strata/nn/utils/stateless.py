@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["functional_call"]
 
 
+_ABSENT: Any = object()  # before a name that the module does not have
+
+
 def _tied_names(module: Module) -> list[set[str]]:
     """Names that stand for one tensor, in sets."""
     named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
@@ -47,18 +50,23 @@ def _swapped(module: Module, tensors: dict[str, Tensor], given: dict[str, Tensor
             path, _, last = name.rpartition(".")
             owner = module.get_submodule(path)
             registry = next((r for r in (owner._parameters, owner._buffers) if last in r), None)
-            if registry is None:
-                raise AttributeError(f"{type(owner).__name__} has no parameter or buffer `{last}`")
             if not isinstance(tensor, Tensor) and tensor is not None:
                 raise TypeError(f"{tensor} is not an instance of strata.Tensor")
-            swapped.append((registry, last, registry[last], name))
+            if registry is None:
+                if hasattr(owner, last):
+                    raise TypeError(f"functional_call: expected names of parameters and buffers, got `{last}`, another attribute of {type(owner).__name__}")
+                registry = owner.__dict__
+            swapped.append((registry, last, registry.get(last, _ABSENT), name))
             registry[last] = tensor
         yield
     finally:
         for registry, last, before, name in reversed(swapped):
             if name in given and last in registry:
                 given[name] = registry[last]
-            registry[last] = before
+            if before is _ABSENT:
+                registry.pop(last, None)
+            else:
+                registry[last] = before
 
 
 def functional_call(
@@ -72,7 +80,8 @@ def functional_call(
 ) -> Any:
     """module(*args, **kwargs) with the tensors of that names in place of its parameters and buffers.
 
-    parameters_and_buffers: by dotted name, in one dictionary or several; names that are left out keep their own tensor.
+    parameters_and_buffers: by dotted name, in one dictionary or several; names that are left out keep their own tensor, and names
+    that the module does not have are its attributes during the call.
     What forward assigns to one of them (`self.count = self.count + 1`) is put into the one dictionary, in place of the
     tensor given. args: a tuple, or the one argument. tie_weights: names that share a tensor are replaced together. strict:
     RuntimeError where names are missing or unexpected. ValueError for a name in two dictionaries or two tensors
