@@ -399,5 +399,5 @@ def _noted(t: Tensor, hook: Callable, handle: Any) -> Any:
     """The handle, after a note in `_backward_hooks`, which captures of graphs ask."""
     if t._backward_hooks is None:
         t._backward_hooks = {}
-    t._backward_hooks[id(handle)] = hook
+    t._backward_hooks[handle.id] = hook
     return handle

@@ -209,6 +209,21 @@ void BackwardRun::give(const Edge& edge, Tensor grad, Node* from, size_t index) 
   }
 }
 
+// What a hook put in the place of a gradient must be like it.
+void check_hooked(const Tensor& before, const Tensor& after) {
+  if (!after.defined() || after.is_same(before)) return;
+  STRATA_CHECK(before.defined(), "hook: can't replace a None gradient with a non-None value");
+  STRATA_CHECK(after.dtype() == before.dtype() && after.device() == before.device(),
+               "hook: a hook has changed the type of value (was ", before.dtype(), " on ", before.device(), ", got ",
+               after.dtype(), " on ", after.device(), "): return a tensor like the gradient that it is given");
+  STRATA_CHECK(after.sizes() == before.sizes(), "hook: a hook has changed the size of value (was ", before.sizes(),
+               ", got ", after.sizes(), "): return a tensor like the gradient that it is given");
+}
+
+void check_hooked(const Grads& before, const Grads& after) {
+  for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) check_hooked(before[i], after[i]);
+}
+
 // Of all hooks those run that are there at the start: one may remove itself, or add others for the next time.
 void run_tensor_hooks(Node& node, Grads& grads) {
   const std::vector<TensorHook> hooks = node.hooks->tensor;
@@ -217,6 +232,7 @@ void run_tensor_hooks(Node& node, Grads& grads) {
       if (hook.retains_grad != (pass == 1) || hook.output_nr >= grads.size() || !grads[hook.output_nr].defined())
         continue;
       Tensor changed = hook.fn(grads[hook.output_nr]);
+      check_hooked(grads[hook.output_nr], changed);
       if (changed.defined()) grads[hook.output_nr] = changed;
     }
 }
@@ -224,7 +240,9 @@ void run_tensor_hooks(Node& node, Grads& grads) {
 void run_pre_hooks(Node& node, Grads& grads) {
   for (const NodePreHook& hook : std::vector(node.hooks->pre)) {
     Grads changed = hook.fn(grads);
-    if (!changed.empty()) grads = changed;
+    if (changed.empty()) continue;
+    check_hooked(grads, changed);
+    grads = changed;
   }
 }
 
@@ -301,7 +319,9 @@ void BackwardRun::execute(NodeState& state) {
   if (STRATA_UNLIKELY(post))
     for (const NodePostHook& hook : std::vector(node->hooks->post)) {
       Grads changed = hook.fn(out, given);
-      if (!changed.empty()) out = changed;
+      if (changed.empty()) continue;
+      check_hooked(out, changed);
+      out = changed;
     }
   if (STRATA_UNLIKELY(anomaly_enabled()) && anomaly_checks_nan()) check_nan(*node, out);
   if (!options_.keep_graph) node->release_saved();

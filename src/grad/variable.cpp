@@ -109,6 +109,25 @@ void set_data(const Tensor& t, const Tensor& from) {
   }
 }
 
+namespace {
+// The slot is shared, not the tensor: a node must not keep its own output alive.
+TensorHook retaining(const std::shared_ptr<Tensor>& slot, uint32_t nr) {
+  return {next_hook_id(), nr, true, [slot](const Tensor& grad) {
+            *slot = slot->defined() ? ops::add(*slot, grad) : grad;
+            return Tensor();
+          }};
+}
+
+// A tensor that retains its gradient was written: that of what it holds now is retained, not that of what it held.
+void retain_anew(const Tensor& t, Node& node, uint32_t nr) {
+  AutogradMeta* meta = find_autograd_meta(t);
+  if (!meta || !meta->retained) return;
+  std::lock_guard<std::mutex> hold(meta->lock);
+  meta->retained = std::make_shared<Tensor>(*meta->retained);
+  node.make_hooks().tensor.push_back(retaining(meta->retained, nr));
+}
+}  // namespace
+
 void set_history(const Tensor& t, const Ref<Node>& node) {
   if (!t.defined()) {
     node->outputs.push_back(OutputMeta{});
@@ -123,6 +142,7 @@ void set_history(const Tensor& t, const Ref<Node>& node) {
   impl->output_nr_ = nr;
   impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
   if (impl->base_) impl->view_version_ = impl->writes().count();
+  if (STRATA_UNLIKELY(impl->autograd_ != nullptr)) retain_anew(t, *node, nr);
 }
 
 AccumulateGrad::AccumulateGrad(Tensor v) : Node(SourceMark{}), variable(std::move(v)) {
@@ -247,11 +267,8 @@ void retain_grad(const Tensor& t) {
   meta.retained = std::make_shared<Tensor>();
   uint32_t nr;
   Ref<Node> keep;
-  // The slot is shared, not the tensor: a node must not keep its own output alive.
-  hook_list(t, &nr, &keep).push_back({next_hook_id(), nr, true, [slot = meta.retained](const Tensor& grad) {
-                                        *slot = slot->defined() ? ops::add(*slot, grad) : grad;
-                                        return Tensor();
-                                      }});
+  std::vector<TensorHook>& list = hook_list(t, &nr, &keep);
+  list.push_back(retaining(meta.retained, nr));
 }
 
 int64_t register_accumulate_hook(const Tensor& t, std::function<void(const Tensor&)> fn) {

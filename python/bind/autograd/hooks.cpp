@@ -26,6 +26,15 @@ PyTypeObject* handle_type = nullptr;
 
 Handle* handle_of(PyObject* o) { return reinterpret_cast<Handle*>(o); }
 
+// The note of a hook in a tensor's `_backward_hooks`.
+void forget(PyObject* target, int64_t id) {
+  if (!is_tensor(target)) return;
+  PyObject* notes = reinterpret_cast<PyTensor*>(target)->hooks;
+  if (!notes || !PyDict_Check(notes)) return;
+  const Own key(checked(PyLong_FromLongLong(id)));
+  if (PyDict_DelItem(notes, key.get()) < 0) PyErr_Clear();  // noted elsewhere
+}
+
 PyObject* handle_remove(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
     Handle* self = handle_of(o);
@@ -34,6 +43,7 @@ PyObject* handle_remove(PyObject* o, PyObject*) {
       if (target && target != Py_None) {
         Own keep = new_reference(target);
         self->erase(target, self->hook->id);
+        forget(target, self->hook->id);
       }
       self->target = Own();
     }

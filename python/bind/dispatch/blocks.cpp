@@ -1,6 +1,7 @@
 // Control flow in recordings, for strata/_control_flow.py; and graphs made anew for other shapes.
 #include "bind/dispatch/graph.h"
 #include "bind/dispatch/stack.h"
+#include "dispatch/info.h"
 #include "dispatch/seen.h"
 #include "jit/trace/instantiate.h"
 #include "jit/trace/recorder.h"
@@ -97,6 +98,20 @@ PyObject* count(PyObject*, PyObject*) {
   return guarded([&] { return PyLong_FromSize_t(here().graph().values.size()); });
 }
 
+// _recording_may_raise(first) -> (how many nodes this thread's recording has, whether one from `first` on may raise by
+// values of tensors)
+PyObject* may_raise(PyObject*, PyObject* first) {
+  return guarded([&] {
+    const std::vector<ir::Node>& nodes = here().graph().body.nodes;
+    bool found = false;
+    for (size_t i = size_t(to_Int(first)); i < nodes.size() && !found; ++i) {
+      const std::optional<OpInfo> said = nodes[i].op ? info(*nodes[i].op) : std::nullopt;
+      found = said && said->acts.find("raises") != said->acts.npos;
+    }
+    return Py_BuildValue("nO", Py_ssize_t(nodes.size()), found ? Py_True : Py_False);
+  });
+}
+
 // _graph_results(graph) -> the type of each result of the body, as text
 PyObject* results(PyObject*, PyObject* graph) {
   return guarded([&] {
@@ -123,6 +138,7 @@ PyMethodDef functions[] = {{"_recording", recording, METH_NOARGS, nullptr},
                            {"_block_drop", drop, METH_NOARGS, nullptr},
                            {"_block_if", branch, METH_VARARGS, nullptr},
                            {"_block_loop", loop, METH_VARARGS, nullptr},
+                           {"_recording_may_raise", may_raise, METH_O, nullptr},
                            {"_graph_instantiate", instantiated, METH_VARARGS, nullptr},
                            {"_recording_value", value, METH_O, nullptr},
                            {"_recording_count", count, METH_NOARGS, nullptr},

@@ -17,6 +17,9 @@ struct TensorFacts {
   bool fits(PyObject* o, SizeKey& key) const {
     if (Py_TYPE(o) != type) return false;
     const Tensor& t = tensor_of(o);
+    // Code with a backward in it would not call them; the capture refuses what has some.
+    const PyObject* hooks = reinterpret_cast<PyTensor*>(o)->hooks;
+    if (hooks && PyDict_Check(hooks) && PyDict_GET_SIZE(hooks)) return false;
     if (t.dtype() != dtype || t.device() != device || t.is_meta()) return false;
     const IntArrayRef s = t.sizes(), r = t.strides();
     if (s.size() != sizes.size()) return false;

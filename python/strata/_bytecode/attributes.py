@@ -53,9 +53,23 @@ class Attributes:
             return self.native(getattr, obj, name) if name in ("__self__", "__func__", "__name__", "__doc__") else self.getattr(obj.__func__, name)
         if isinstance(obj, types.FunctionType) or values.is_partial(obj):
             return self.function_attribute(obj, name)
-        if isinstance(obj, values.BUILTIN_FUNCTIONS) or values.is_constant(obj) or (isinstance(obj, BaseException) and not self.is_outside(obj)):
+        if isinstance(obj, BaseException) and not self.is_outside(obj):
+            return self.exception_attribute(obj, name)
+        if isinstance(obj, values.BUILTIN_FUNCTIONS) or values.is_constant(obj):
             return self.native(getattr, obj, name)
         return self.instance_attribute(obj, name)
+
+    def exception_attribute(self, error: BaseException, name: str) -> Any:
+        kind = type(error)
+        found = class_lookup(kind, name, _ABSENT)
+        written = name in getattr(error, "__dict__", {})
+        if isinstance(self.special(kind, "__getattribute__"), types.FunctionType):
+            raise Break(f"an attribute of a {kind.__name__}, whose class has its own __getattribute__")
+        if isinstance(found, property):
+            return self.or_fallback(self.described, error, name, found, None)
+        if not written and found is _ABSENT and self.method_of(kind, "__getattr__") is not None:
+            return self.missing(error, name)
+        return self.native(getattr, error, name)
 
     def function_attribute(self, function: Any, name: str) -> Any:
         """One that no source gave was found in a class, and stands for itself."""
@@ -87,8 +101,8 @@ class Attributes:
         own = getattr(obj, "__dict__", None) if kind.__dictoffset__ else None
         if name == "__dict__" and own is not None:
             raise Break("an object's __dict__")
-        if source is not None and own is not None and not self.lies_apart(own):
-            raise Break(f"an attribute of a {kind.__name__}, whose __dict__ is read as a dict, too")
+        if source is not None and own is not None and not self.lies_apart(own, obj):
+            raise Break(f"an attribute of a {kind.__name__}, whose __dict__ is another object's or read as a dict, too")
         if own is not None and name in own:
             if source is None:
                 return own[name]
@@ -171,7 +185,10 @@ class Attributes:
             if obj is None:
                 return found
             value = self.call(found.func, (obj,), {})
-            self.setattr(obj, name, value)
+            if values.is_module(obj):
+                self.setattr(obj, name, value)
+            else:  # it writes the object's __dict__
+                self.set_plain_attribute(obj, name, value)
             return value
         if obj is not None and values.is_enum(obj):
             return self.native(getattr, obj, name)
@@ -238,6 +255,9 @@ class Attributes:
         self.guard_class(type(kind), name, meta)
         self.guard_class(kind, name, found)
         if found is _ABSENT:
+            fallback = self.method_of(type(kind), "__getattr__") if meta is _ABSENT else None
+            if fallback is not None:
+                return self.call(fallback, (kind, name), {})
             return self.native(getattr, kind, name) if meta is _ABSENT else self.bound(kind, type(kind), name, meta)
         if isinstance(found, types.ClassMethodDescriptorType):
             return self.native(getattr, kind, name)
@@ -373,9 +393,8 @@ class Attributes:
         if self.is_outside(obj):
             if not kind.__flags__ & (1 << 9) or (values.is_immutable(kind) and not kind.__dictoffset__):
                 raise Break(f"an attribute of a {kind.__name__} is set")
-            if kind.__dictoffset__ and not self.lies_apart(obj.__dict__):
-                raise Break(f"an attribute of a {kind.__name__}, whose __dict__ is read as a dict, too, is set")
-            self.attributes.pop((id(obj), name), None)
+            if kind.__dictoffset__ and not self.lies_apart(obj.__dict__, obj):
+                raise Break(f"an attribute of a {kind.__name__}, whose __dict__ is another object's or read as a dict, too, is set")
             self.attributes[id(obj), name] = (obj, value)
             self.keep.append(obj)
         else:
@@ -393,7 +412,6 @@ class Attributes:
         if name in module.__dict__.get("_buffers", {}):
             if value is not None and not values.is_tensor(value):
                 raise Break(f"the buffer {name} is assigned a {type(value).__name__}")
-            self.attributes.pop((id(module), name), None)
             self.attributes[id(module), name] = (module, value)
             return
         self.guards.add("lacks", source.state("_buffers"), name)
@@ -416,7 +434,11 @@ class Attributes:
     def delattr(self, obj: Any, name: str) -> None:
         if self.is_outside(obj) or isinstance(obj, (type, types.ModuleType)) or values.is_tensor(obj) or values.is_module(obj):
             raise Break(f"an attribute of a {type(obj).__name__} is deleted")
-        self.native(delattr, obj, name)
+        method = self.method_of(type(obj), "__delattr__")
+        if method is not None:
+            self.call(method, (obj, name), {})
+        else:
+            self.native(delattr, obj, name)
 
 
 _set_of_tensors = class_lookup(_C.TensorBase, "__setattr__")

@@ -229,6 +229,8 @@ class Calls:
             found = self.asked_size(function, name, args, kwargs)
             if found is not None:
                 return found
+        tried = not self.plan.options.fullgraph and any(frame.would_handle() for frame in self.frames)
+        before = _C._recording_may_raise(0)[0] if tried else 0
         try:
             given = (args, kwargs) if program is None else (concrete(args), concrete(kwargs))
             found = self.library.call(function, *given)
@@ -241,6 +243,8 @@ class Calls:
             raise Break(reason, hint, of_sizes=program is not None and " raised " in reason) from None
         if outs and sizes != [tuple(t.shape) for t in outs]:
             raise Break(f"{name} resizes its out=")
+        if tried and _C._recording_may_raise(before)[1]:
+            raise Break(f"{name} may raise by values of tensors inside of a try", "call it outside of the try")
         self.keep.append(found)
         return found if program is None else program.operator(function, args, kwargs, found, frames, name)
 
@@ -374,6 +378,8 @@ class Calls:
             if found is not NotImplemented:
                 return found
         args = tuple(list_of(self, a) if isinstance(a, Generator) else a for a in args)
+        if isinstance(owner, str) and name in ("format", "format_map") and not all(values.is_constant(a) for a in (*args, *kwargs.values())):
+            raise Break(f"str.{name} of what is no number or text", "an f-string is captured")
         if type(owner) is Sym or isinstance(owner, (str, bytes)):
             owner, args, kwargs = settled((owner, args, kwargs))
             if type(getattr(function, "__self__", None)) is Sym:

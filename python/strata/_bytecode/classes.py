@@ -46,6 +46,9 @@ class Classes:
             return natives.construct(self, kind, args, kwargs)
         if values.is_enum(next(iter(kind.__dict__.get("_member_map_", {}).values()), None)):
             self.check_simple(args, kind.__name__)
+            missing = class_lookup(kind, "_missing_")
+            if isinstance(getattr(missing, "__func__", None), types.FunctionType) and missing.__func__.__module__ != "enum":
+                raise Break(f"{kind.__name__}(...), whose class has a _missing_ of its own")
             return self.native(kind, *args, **kwargs)
         if issubclass(kind, strata.Tensor) and not values.strata_module_name_of(kind) and not issubclass(kind, strata.nn.Parameter):
             return self.new_tensor(kind, args, kwargs)
@@ -53,7 +56,8 @@ class Classes:
             new = getattr(self.special(kind, "__new__"), "__func__", None)
             if isinstance(new, types.FunctionType):
                 self.load(new.__defaults__, const(new).attr("__defaults__"))
-            if hasattr(kind, "_make") and not isinstance(class_lookup(kind, "__init__"), types.FunctionType):
+            of_fields = not isinstance(new, types.FunctionType) or new.__module__.startswith("namedtuple_")
+            if hasattr(kind, "_make") and of_fields and not isinstance(class_lookup(kind, "__init__"), types.FunctionType):
                 return self.native(kind, *args, **kwargs)
             raise Break(f"a {kind.__name__}, which derives from tuple, is made")
         if type(kind) is not type and type(kind).__module__ not in ("abc", "typing"):

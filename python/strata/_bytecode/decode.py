@@ -8,7 +8,7 @@ from .versions import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator
     from types import CodeType
 
 # Names by which a function reads its own frame, which is another one while its bytecode is executed here.
@@ -68,18 +68,28 @@ class Decoded:
                 return target, depth, lasti
         return None
 
+    def reached(self, offset: int) -> Iterator[int]:
+        """The indices of the instructions at which handlers begin that get an exception which is raised there, and those that get
+        it when these raise it again."""
+        while (found := self.handler(offset)) is not None:
+            at = self.at[found[0]]
+            yield at
+            while self.instructions[at].name not in ("RERAISE", "CLEANUP_THROW"):
+                at += 1
+            offset = self.instructions[at].offset
+
     def catches(self, offset: int) -> bool:
         """Whether a `try` or `with` of the program would get an exception that is raised there.
 
         Its handlers begin with PUSH_EXC_INFO; others tidy up and raise again: those of comprehensions, and of generators.
         """
-        while (found := self.handler(offset)) is not None:
-            at = self.at[found[0]]
-            if self.instructions[at].name == "PUSH_EXC_INFO":
+        return any(self.instructions[at].name == "PUSH_EXC_INFO" for at in self.reached(offset))
+
+    def tries(self, offset: int) -> bool:
+        """Whether a `try` of the program would, not only a `with`."""
+        for at in self.reached(offset):
+            if self.instructions[at].name == "PUSH_EXC_INFO" and self.instructions[at + 1].name != "WITH_EXCEPT_START":
                 return True
-            while self.instructions[at].name not in ("RERAISE", "CLEANUP_THROW"):
-                at += 1
-            offset = self.instructions[at].offset
         return False
 
 

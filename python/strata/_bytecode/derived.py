@@ -71,10 +71,11 @@ class Derived:
             object.__setattr__(made, "__dict__", value.__dict__)
         return made
 
-    def lies_apart(self, own: dict) -> bool:
-        """Notes that attributes of an object lie in that dict: whether none of the containers that were copied is it."""
-        self.own_dicts.add(id(own))
-        return id(own) not in self.by_real
+    def lies_apart(self, own: dict, obj: Any = None) -> bool:
+        """Notes that attributes of an object lie in that dict (None: of a container's copy): whether no other object's do, and none
+        of the containers that were copied is it."""
+        owner = self.own_dicts.setdefault(id(own), obj)
+        return (owner is obj or owner is None or obj is None) and id(own) not in self.by_real
 
     def call_derived(self, function: Any, owner: Any, name: str, args: tuple, kwargs: dict) -> Any:
         """A native method of a held container's base; args begin with the container where the function is not bound to it."""

@@ -69,6 +69,11 @@ class Frame:
             self.exits = [leave for leave in self.exits if any(leave is v for v in self.stack)]
         return bool(self.handled or self.exits) or self.decoded.catches(self.offset)
 
+    def would_handle(self) -> bool:
+        """Whether an exception that is raised now would be seen by a `try` of the program, an `except` or a `finally`."""
+        own = not self.globals.get("__name__", "").startswith("strata.")
+        return own and self.decoded.tries(self.instructions[max(0, self.index - 1)].offset)
+
     def step(self) -> Any:
         """One instruction. NotImplemented: it goes on; else the frame's result, in a tuple: (value, whether it is yielded)."""
         instruction = self.instructions[self.index]

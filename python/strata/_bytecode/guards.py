@@ -55,6 +55,8 @@ def _facts_misfit(t: Any, spec: tuple) -> str:
                 return f"{what} mismatch at index {i}. expected {a}, actual {b}"
     if t.is_leaf != leaf:
         return f"is_leaf mismatch. expected {leaf}, actual {t.is_leaf}"
+    if t._backward_hooks:
+        return "hooks were registered"
     return "" if t.is_inference() == inference else "inference mode mismatch"
 
 

@@ -61,7 +61,13 @@ OF_OPERATORS = {f for f in vars(operator).values() if callable(f)}
 _STRUCTURE = {list, tuple, dict, set, frozenset, zip, enumerate, reversed, collections.OrderedDict, collections.deque}
 _STRUCTURE |= {f for name, f in vars(itertools).items() if isinstance(f, type) and name not in ("count", "cycle", "_grouper", "_tee")}
 _STRUCTURE |= {itertools.count}
-_LAZY = {zip: polyfills.zip_, enumerate: polyfills.enumerate_}
+_LAZY = {
+    zip: polyfills.zip_, enumerate: polyfills.enumerate_, itertools.islice: polyfills.islice, itertools.chain: polyfills.chain,
+    itertools.zip_longest: polyfills.zip_longest, itertools.accumulate: polyfills.accumulate, itertools.pairwise: polyfills.pairwise,
+}  # fmt: skip
+# What takes all of an iterable before it gives anything.
+_DRAINS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.deque, itertools.product, itertools.permutations}
+_DRAINS |= {itertools.combinations, itertools.combinations_with_replacement}
 _STATE_READS = {
     _C.is_grad_enabled, _C.get_default_dtype, _C.is_inference_mode_enabled, _C.is_autocast_enabled, _C.get_autocast_dtype,
     _C.promote_types, _C.can_cast, _C.is_anomaly_enabled,
@@ -184,12 +190,24 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
             return found[0]
         if function is bool:
             return tracer.truth(args[0])
-    elif function in (max, min) and kwargs.get("key") is not None:
-        return tracer.call(polyfills.best, (function is max, list(args[0]) if len(args) == 1 else list(args), kwargs["key"]), {})
+        if function in (str, repr, format):
+            check_text(args[0])
+    elif function in (max, min) and kwargs.get("key") is not None and kwargs.keys() <= {"key", "default"} and (len(args) == 1 or len(kwargs) == 1):
+        default = (kwargs["default"],) if "default" in kwargs else ()
+        return tracer.call(polyfills.best, (function is max, list(args[0]) if len(args) == 1 else list(args), kwargs["key"], *default), {})
     if function in (len,) and (type(args[0]) in (*values.COPIED, tuple) or tracer.held_base(args[0]) is not None):
         return len(args[0])
     tracer.check_simple((args, kwargs), name_of(function))
     return tracer.native(function, *args, **kwargs)
+
+
+def check_text(value: Any) -> None:
+    """That its text tells no address."""
+    if isinstance(value, (list, tuple, set, frozenset, collections.deque, dict)):
+        for part in (*value.keys(), *value.values()) if isinstance(value, dict) else value:
+            check_text(part)
+    elif type(value).__repr__ in (object.__repr__, types.FunctionType.__repr__, types.MethodType.__repr__):
+        raise Break(f"the text of a {type(value).__name__}, which tells its address")
 
 
 def _converted(tracer: Any, function: Any, args: tuple) -> tuple | None:
@@ -208,8 +226,13 @@ def _iterable(tracer: Any, value: Any) -> bool:
 
 def _structure(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
     """What keeps its arguments' elements as they are."""
-    if function in _LAZY and any(isinstance(a, Generator) for a in args):
-        return tracer.call(_LAZY[function], args, kwargs)
+    if any(isinstance(a, Generator) or _iterable(tracer, a) for a in args):
+        if function is itertools.islice:
+            tracer.native(function, (), *args[1:], **kwargs)  # refuses bounds
+        if function in _LAZY:
+            return tracer.call(_LAZY[function], args, kwargs)
+        if function not in _DRAINS:
+            raise Break(f"{name_of(function)}() of what the program's own code gives")
     given = []
     for a in args:
         if isinstance(a, Generator) or values.is_tensor(a) or _iterable(tracer, a):
@@ -228,7 +251,19 @@ def _structure(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
         given[0] = elements
     if any(isinstance(a, types.FunctionType) for a in (*given, *kwargs.values())):
         raise Break(f"{name_of(function)}() gets a function")
+    if function in (itertools.accumulate, itertools.starmap):  # whose operator may be a method of the elements
+        for element in _elements(given):
+            if not values.is_tensor(element):
+                tracer.check_simple(element, name_of(function))
     return tracer.native(function, *given, **kwargs)
+
+
+def _elements(given: list) -> Any:
+    for value in given:
+        if isinstance(value, (list, tuple, set, frozenset)):
+            yield from _elements(list(value))
+        elif not isinstance(value, values.BUILTIN_FUNCTIONS):
+            yield value
 
 
 def construct(tracer: Any, kind: type, args: tuple, kwargs: dict) -> Any:

@@ -8,7 +8,8 @@ import operator
 import types
 from collections.abc import Mapping, Sequence
 
-from . import values
+from . import polyfills, values
+from .guards import class_lookup
 from .reasons import Break
 from .sizes import Sizes, Sym, settled, stand_in
 from .values import Generator
@@ -21,6 +22,13 @@ _REFLECTED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": 
 _KNOWN_WHOLE = (tuple, frozenset, type, types.FunctionType, types.ModuleType, types.MethodType, *values.BUILTIN_FUNCTIONS)
 _JOINS = ("add", "iadd", "mul", "imul")  # what does not look at the elements of lists and tuples
 _DATA_DEPENDENT = "strata.where, or a mask, keeps the choice in the graph"
+
+
+def _goes_first(plain: str, a: Any, b: Any) -> bool:
+    """Whether a builtin's own method, or a tensor's, takes the other operand, so that no reflected one is asked."""
+    if plain == "mod" and isinstance(a, (str, bytes)):
+        return True
+    return isinstance(b, (int, float, complex)) and (values.is_tensor(a) or isinstance(a, (int, float, complex)))
 
 
 class Operators:
@@ -131,9 +139,11 @@ class Operators:
                 return found
             plain = plain[1:]
         first, second = (a, f"__{plain}__", b), (b, f"__{_REFLECTED.get(plain, 'r' + plain)}__", a)
-        if type(b) is not type(a) and issubclass(type(b), type(a)):
+        if type(b) is not type(a) and issubclass(type(b), type(a)) and class_lookup(type(b), second[1]) is not class_lookup(type(a), second[1]):
             first, second = second, first
         for one, method, other in (first, second):
+            if one is a and _goes_first(plain, a, b) and self.method_of(type(a), method) is None:
+                raise Break(f"the operator {plain} of {type(a).__name__} and {type(b).__name__}")
             found = self.by_method(one, method, other)
             if found is not NotImplemented:
                 return found
@@ -198,6 +208,12 @@ class Operators:
             if found is not NotImplemented:
                 return found
         if isinstance(obj, type):
+            of_class = class_lookup(obj, "__class_getitem__")
+            if isinstance(of_class, (classmethod, types.FunctionType)):
+                self.guard_class(obj, "__class_getitem__", of_class)
+                function = of_class.__func__ if isinstance(of_class, classmethod) else of_class
+                if isinstance(function, types.FunctionType) and function.__module__ != "typing":
+                    return self.call(function, (obj, key), {})
             return self.native(operator.getitem, obj, key)
         if not self.is_native(obj) and not isinstance(obj, tuple) and self.held_base(obj) is None:
             raise Break(f"an item of a {type(obj).__name__}")
@@ -252,10 +268,8 @@ class Operators:
             raise Break(f"a {kind.__name__} from outside is asked for values", "make the iterator inside of what is compiled")
         if self.is_native(value) or self.held_base(value) is not None or isinstance(value, tuple) or (isinstance(value, type) and values.is_enum(next(iter(value), None))):
             return self.native(iter, value)
-        length, item = self.method_of(kind, "__len__"), self.method_of(kind, "__getitem__")
-        if item is not None and length is not None:
-            count = self.call(length, (value,), {})
-            return iter([self.call(item, (value, i), {}) for i in range(count)])
+        if self.method_of(kind, "__getitem__") is not None:
+            return self.call(polyfills.by_items, (value,), {})
         raise Break(f"a loop over a {kind.__name__}")
 
     def next(self, it: Any, sent: Any = None) -> tuple[bool, Any]:

@@ -27,18 +27,95 @@ def enumerate_(iterable: Iterable, start: int = 0) -> Iterator:
 
 
 def zip_(*iterables: Iterable, strict: bool = False) -> Iterator:
-    if strict:
-        raise NotImplementedError("zip(strict=True) of generators")
     iterators = [iter(iterable) for iterable in iterables]
     done = object()
     while iterators:
         items = []
-        for iterator in iterators:
+        for at, iterator in enumerate(iterators):
             item = next(iterator, done)
             if item is done:
+                if strict and at:
+                    raise ValueError(f"zip() argument {at + 1} is shorter than argument{' ' if at == 1 else 's 1-'}{at}")
+                if strict:
+                    for longer, other in enumerate(iterators[1:], 1):
+                        if next(other, done) is not done:
+                            raise ValueError(f"zip() argument {longer + 1} is longer than argument{' ' if longer == 1 else 's 1-'}{longer}")
                 return
             items.append(item)
         yield tuple(items)
+
+
+def islice(iterable: Iterable, *bounds: int | None) -> Iterator:
+    asked = slice(*bounds)
+    at, wanted, step = 0, asked.start or 0, 1 if asked.step is None else asked.step
+    end = None if asked.stop is None else max(wanted, asked.stop)
+    iterator, done = iter(iterable), object()
+    while end is None or at < end:
+        item = next(iterator, done)
+        if item is done:
+            return
+        if at == wanted:
+            yield item
+            wanted += step
+        at += 1
+
+
+def chain(*iterables: Iterable) -> Iterator:
+    for iterable in iterables:
+        yield from iterable
+
+
+def zip_longest(*iterables: Iterable, fillvalue: Any = None) -> Iterator:
+    iterators: list = [iter(iterable) for iterable in iterables]
+    left, done = len(iterators), object()
+    while left:
+        items = []
+        for at, iterator in enumerate(iterators):
+            item = done if iterator is None else next(iterator, done)
+            if item is done:
+                if iterator is not None:
+                    iterators[at] = None
+                    left -= 1
+                    if not left:
+                        return
+                item = fillvalue
+            items.append(item)
+        yield tuple(items)
+
+
+def accumulate(iterable: Iterable, func: Callable | None = None, *, initial: Any = None) -> Iterator:
+    iterator, done = iter(iterable), object()
+    total = initial
+    if initial is None:
+        total = next(iterator, done)
+        if total is done:
+            return
+    yield total
+    for item in iterator:
+        total = total + item if func is None else func(total, item)
+        yield total
+
+
+def pairwise(iterable: Iterable) -> Iterator:
+    iterator, done = iter(iterable), object()
+    before = next(iterator, done)
+    if before is done:
+        return
+    for item in iterator:
+        yield before, item
+        before = item
+
+
+def by_items(sequence: Any) -> Iterator:
+    """A loop over what has __getitem__ alone."""
+    at = 0
+    while True:
+        try:
+            item = sequence[at]
+        except IndexError:
+            return
+        yield item
+        at += 1
 
 
 def reduce(function: Callable, iterable: Iterable, *initial: Any) -> Any:
@@ -54,9 +131,11 @@ def reduce(function: Callable, iterable: Iterable, *initial: Any) -> Any:
     return value
 
 
-def best(largest: bool, items: list, key: Callable) -> Any:
+def best(largest: bool, items: list, key: Callable, *default: Any) -> Any:
     """max() and min() with a key: the first of equals."""
     if not items:
+        if default:
+            return default[0]
         raise ValueError(f"{'max' if largest else 'min'}() arg is an empty sequence")
     found = items[0]
     at = key(found)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import collections
+import functools
+import operator
 import types
 
 import strata
 from strata import _C
+from strata._graph_form import same_constant
 
 from . import values
 from .attributes import Attributes
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
     from .program import Program
 
 MAX_STEPS = 2_000_000
+
+
+def _gets(keys: tuple, getter: Any) -> bool:
+    return same_constant(getter.__reduce__()[1], keys)
 
 
 class Raised(Exception):
@@ -71,7 +78,7 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
         self.fresh_inputs: list[tuple[Any, Any, tuple, dict]] = []  # tensors that each call makes anew of Python data
         self.fresh_functions: set[int] = set()
         self.fresh_objects: set[int] = set()
-        self.own_dicts: set[int] = set()  # the __dict__ of objects from outside
+        self.own_dicts: dict[int, Any] = {}  # objects from outside, by their __dict__
         self.copies: set[int] = set()  # containers that stand for ones from outside, of classes that derive from builtin ones
         self.tensor_inputs: list[tuple[Any, Source]] = []
         self.generators: list[values.Generator] = []
@@ -257,6 +264,8 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
             self.guards.add("is", source, value)
             return self.hold(value, source)
         self.guards.add("type", source, kind)
+        if kind is operator.itemgetter:
+            self.guards.add("ask", source, functools.partial(_gets, value.__reduce__()[1]))
         return self.hold(value, source)
 
     def load_bound_method(self, value: Any, source: Source) -> Any:
@@ -303,6 +312,10 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
             raise Break(f"an instance of {kind.__name__}, which derives from tuple")
         self.guards.add("type", source, kind)
         self.guards.add("len", source, len(value))
+        if kind.__dictoffset__:
+            if value.__dict__:
+                raise Break(f"a {kind.__name__} with attributes of its own")
+            self.guards.add("len", source.attr("__dict__"), 0)
         items = [self.load(item, source.item(i)) for i, item in enumerate(value)]
         if all(a is b for a, b in zip(items, value, strict=True)):
             return self.hold(value, source)

@@ -124,7 +124,9 @@ def has_python_method(kind: type, names: tuple[str, ...]) -> str | None:
 
 DUNDERS = (
     "__eq__", "__hash__", "__len__", "__iter__", "__getitem__", "__bool__", "__str__", "__repr__", "__format__", "__index__",
-    "__int__", "__float__", "__lt__", "__gt__", "__le__", "__ge__", "__add__", "__radd__", "__contains__", "__next__",
+    "__int__", "__float__", "__lt__", "__gt__", "__le__", "__ge__", "__contains__", "__next__", "__abs__", "__neg__", "__pos__",
+    "__invert__", "__round__", "__floor__", "__ceil__", "__trunc__", "__complex__", "__bytes__", "__length_hint__", "__reversed__",
+    *(f"__{side}{name}__" for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split() for side in ("", "r", "i")),
 )  # fmt: skip
 
 

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
+def _is_foreign(value: Any) -> bool:
+    """A function or another callable of the program's, such as an activation or a distance that a module was made with."""
+    if not callable(value) or isinstance(value, (type, *values.BUILTIN_FUNCTIONS)):
+        return False
+    function = getattr(value, "__func__", value)
+    return not (values.strata_module_name(function) or values.strata_module_name_of(type(value)))
+
+
 def is_whole(module: Any) -> bool:
     """Whether a module and all below are strata's own, without hooks, so that its call reads its tree and nothing else."""
     everywhere = sys.modules["strata.nn.hooks"].everywhere
@@ -24,6 +32,8 @@ def is_whole(module: Any) -> bool:
         if not kind.__module__.startswith("strata.nn.") or kind.__name__.startswith("Lazy"):
             return False
         own = m.__dict__
+        if any(_is_foreign(value) for value in own.values()):
+            return False
         if any(own[name] for name in _HOOKS) or "forward" in own or m._compiled_call_impl is not None or "parametrizations" in m._modules:
             return False
         for p in m._parameters.values():
