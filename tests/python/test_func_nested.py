@@ -125,3 +125,22 @@ def test_names_that_a_module_does_not_have():
     with pytest.raises(RuntimeError):
         func.functional_call(module, {**given, "extra": ONE}, (ONE,), strict=True)
     assert not hasattr(module, "extra")
+
+
+def test_what_dual_tensors_are_made_of_learns():
+    from strata.autograd import forward_ad
+
+    p, q = strata.tensor([3.0], requires_grad=True), strata.tensor([5.0], requires_grad=True)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(X, p)
+        value, tangent = forward_ad.unpack_dual(dual * dual)
+        assert not value.requires_grad and tangent.requires_grad
+        tangent.sum().backward()
+        assert_close(p.grad, strata.tensor([4.0]))
+        sum(forward_ad.unpack_dual(forward_ad.make_dual(X, ONE) * q)).sum().backward()
+        assert_close(q.grad, strata.tensor([3.0]))
+        q.grad = None
+        sum(forward_ad.unpack_dual(forward_ad.make_dual(q, ONE) ** 3)).sum().backward()
+        assert_close(q.grad, strata.tensor([105.0]))
+        value, tangent = forward_ad.unpack_dual(forward_ad.make_dual(X, ONE) ** 2)
+        assert not value.requires_grad and not tangent.requires_grad

@@ -73,11 +73,14 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """A tensor's value and its tangent: None outside of a level, and where no dual tensor reached it."""
     pairs = _pairs or []
-    for dual, tangent in pairs:
-        if tensor is dual:
-            return UnpackedDualTensor(tensor.detach(), tangent)
     if not pairs or not tensor.requires_grad:
         return UnpackedDualTensor(tensor, None)
+    learns = strata.is_grad_enabled() and _learns(tensor)
+    primal = tensor.view_as(tensor) if learns else tensor.detach()
+    for dual, tangent in pairs:
+        if tensor is dual:
+            return UnpackedDualTensor(primal, tangent)
+    outer = strata.is_grad_enabled()
     with strata.enable_grad():
         weights = strata.zeros_like(tensor, requires_grad=True)
         inputs = [dual for dual, _ in pairs]
@@ -87,9 +90,28 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
             return UnpackedDualTensor(tensor, None)
         terms = [(g, t) for g, t in reached if g.requires_grad]
         if not terms:
-            return UnpackedDualTensor(tensor.detach(), strata.zeros_like(tensor))
-        (tangent,) = strata.autograd.grad([g for g, _ in terms], weights, [t for _, t in terms], retain_graph=True)
-    return UnpackedDualTensor(tensor.detach(), tangent)
+            return UnpackedDualTensor(primal, strata.zeros_like(tensor))
+        learns = learns or (outer and any(t.requires_grad for _, t in terms))
+        (tangent,) = strata.autograd.grad([g for g, _ in terms], weights, [t for _, t in terms], retain_graph=True, create_graph=learns)
+    return UnpackedDualTensor(primal, tangent)
+
+
+def _learns(tensor: Tensor) -> bool:
+    """Whether it also comes from tensors that learn, beside the leaves that stand for dual ones here."""
+    own = {id(dual) for dual, _ in _pairs or []}
+    seen, waiting = set(), [tensor.grad_fn]
+    if tensor.grad_fn is None:
+        return id(tensor) not in own
+    while waiting:
+        node: Any = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)
+        if variable is not None and id(variable) not in own:
+            return True
+        waiting += [after for after, _ in node.next_functions]
+    return False
 
 
 def _is_fwd_grad_enabled() -> bool:
