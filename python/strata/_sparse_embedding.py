@@ -1,6 +1,9 @@
-"""Embeddings whose gradient is sparse: the rows that were used, in the order in which they were used."""
+"""Embeddings whose gradient is sparse: the rows that were used, in the order in which they were used. It is dense where hooks, a
+graph of gradients, autograd.grad or a dense gradient that is there would have it: the engine adds dense tensors."""
 
 from __future__ import annotations
+
+import weakref
 
 import strata
 from strata import Tensor, _capture
@@ -31,16 +34,35 @@ class _Embedding(strata.autograd.Function):
         if padding_idx >= 0:
             kept = (rows != padding_idx).nonzero()[:, 0]
             rows, values = rows.index_select(0, kept), values.index_select(0, kept)
-        made = SparseTensor.make(rows.unsqueeze(0), values.detach(), weight.shape)
-        # Past the engine, which adds dense tensors only.
         old = weight.grad
-        if old is not None and old.is_sparse:
+        if strata.is_grad_enabled() or strata.autograd._collects() or weight._backward_hooks or (old is not None and not old.is_sparse):
+            return weight.new_zeros(weight.shape).index_add(0, rows, values), None, None, None
+        # Past the engine, which adds dense tensors only.
+        made = SparseTensor.make(rows.unsqueeze(0), values.detach(), weight.shape)
+        if old is not None:
             indices = strata.cat([old._indices(), made._indices()], 1)
             made = SparseTensor.make(indices, strata.cat([old._values(), made._values()]), weight.shape)
-        elif old is not None:
-            made = old + made.to_dense()
         weight.grad = made
+        _watch(weight)
         return None, None, None, None
+
+
+_watched: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
+
+
+def _watch(weight: Tensor) -> None:
+    """A dense gradient that comes to the weight on another way finds a dense one there."""
+    if _watched.get(id(weight)) is weight:
+        return
+    _watched[id(weight)] = weight
+    known = weakref.ref(weight)
+
+    def before_dense(_: Tensor) -> None:
+        leaf = known()
+        if leaf is not None and leaf.grad is not None and leaf.grad.is_sparse:
+            leaf.grad = leaf.grad.to_dense()
+
+    strata._C._register_hook(weight, before_dense)
 
 
 def embedding(weight: Tensor, input: Tensor, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:

@@ -94,7 +94,8 @@ class Tensor(_C.TensorBase):
         return function(*args)
 
     def __deepcopy__(self, memo: dict) -> Tensor:
-        """A leaf with the same values, class, attributes, and a copy of .grad. RuntimeError for tensors with history."""
+        """A leaf with the same values, class, attributes, and a copy of .grad; tensors that share memory share that of the copies.
+        RuntimeError for tensors with history."""
         if id(self) in memo:
             return memo[id(self)]
         if not self.is_leaf:
@@ -105,7 +106,7 @@ class Tensor(_C.TensorBase):
         from copy import deepcopy
 
         with _grad_off():
-            copied = self.detach().clone(memory_format=_C.preserve_format)
+            copied = _copied(self, memo)
             if type(self) is not Tensor:
                 copied = copied.as_subclass(type(self))
             copied.requires_grad_(self.requires_grad)
@@ -117,10 +118,6 @@ class Tensor(_C.TensorBase):
         return copied
 
     def __reduce_ex__(self, protocol: int) -> tuple:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "a tensor with history (requires_grad=True, not a leaf) cannot be pickled: call .detach() first"
-            )
         source = self if self.device.type == "cpu" else self.cpu()
         args = (
             source.untyped_storage(),
@@ -393,6 +390,19 @@ def _keeps_type() -> set:
 _plain: set | None = None
 _C._set_tensor_class(Tensor)
 Tensor.__module__ = "strata"
+
+
+def _copied(t: Tensor, memo: dict) -> Tensor:
+    """A tensor that lies in a copy of its memory as it does in its own; each memory is copied once."""
+    import strata
+
+    if t.device.type != "cpu" or type(t) not in (Tensor, strata.nn.Parameter, strata.nn.Buffer):
+        return t.detach().clone(memory_format=_C.preserve_format)
+    storage, copies = t.untyped_storage(), memo.setdefault("strata", {})
+    if storage._cdata not in copies:
+        whole = _C._tensor_over_storage(storage, _C.uint8, 0, (storage.nbytes(),), (1,))
+        copies[storage._cdata] = whole.clone().untyped_storage(), storage
+    return _C._tensor_over_storage(copies[storage._cdata][0], t.dtype, t.storage_offset(), tuple(t.shape), t.stride())
 
 
 def _noted(t: Tensor, hook: Callable, handle: Any) -> Any:

@@ -236,6 +236,20 @@ void copy_to_out(const Tensor& out, const Tensor& result, const char* name) {
   copy_values(out, result);
 }
 
+Tensor output_in_order(const Tensor& out, IntArrayRef sizes, const char* name) {
+  if (out.sizes() == sizes || out.numel() != checked_numel(sizes)) {
+    resize_output(out, sizes, name);
+    return out;
+  }
+  return out.is_contiguous() ? out.alias(sizes, contiguous_strides(sizes), out.storage_offset())
+                             : new_tensor(out, sizes);
+}
+
+void taken_in_order(const Tensor& out, const Tensor& values) {
+  if (values.storage() == out.storage()) return;
+  copy_values(out, values.alias(out.sizes(), contiguous_strides(out.sizes()), values.storage_offset()));
+}
+
 void copy_to_outs(TensorList outs, TensorList results, bool exact, const char* name) {
   STRATA_CHECK(outs.size() == results.size(), name, ": expected an out= argument of size ", results.size(),
                ", got size ", outs.size());

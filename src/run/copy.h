@@ -21,7 +21,11 @@ void copy_to_out(const Tensor& out, const Tensor& result, const char* name);
 void check_given(const Tensor& out, const char* name);
 // What copy_to_out() refuses; where there are several results, all are asked before the first is written.
 void check_out(const Tensor& out, const Tensor& result, const char* name);
-// The same for a list of tensors, as many as there are results.
+// Where values of `sizes` go whose order alone counts (a range): `out`, resized where it has another number of
+// elements, else a tensor for them in the order of its elements, which taken_in_order() then puts there.
+Tensor output_in_order(const Tensor& out, IntArrayRef sizes, const char* name);
+void taken_in_order(const Tensor& out, const Tensor& values);
+// The same as copy_to_out() for a list of tensors, as many as there are results.
 void copy_to_outs(TensorList outs, TensorList results, bool exact, const char* name);
 // out= forms made of other operators record nothing.
 void check_unrecorded(const Tensor& result, const char* name);

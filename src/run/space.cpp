@@ -239,13 +239,26 @@ bool repeats_inside(const Tensor& in, const Tensor& result) {
   return result.strides().back() == 1 && in.numel() >= kWorth && in.numel() <= 2 * result.numel();
 }
 
+// A tensor of those values whose last dim has elements of its own. Other dims that step by 0 do so still: a result may
+// go further along them than their size.
+Tensor with_own_elements(const Tensor& in) {
+  DimVec sizes(in.sizes());
+  for (size_t d = 0; d + 1 < sizes.size(); ++d)
+    if (in.strides()[d] == 0) sizes[d] = 1;
+  const Tensor copy = make_tensor(sizes, in.dtype());
+  copy_values(copy, in.alias(sizes, in.strides(), in.storage_offset()));
+  DimVec strides(copy.strides());
+  for (size_t d = 0; d + 1 < sizes.size(); ++d)
+    if (in.strides()[d] == 0) strides[d] = 0;
+  return copy.alias(in.sizes(), strides, 0);
+}
+
 int32_t space_of_copies(const SpaceArgs& args) {
   std::vector<Tensor> copies(args.ins.size());
   std::vector<const Tensor*> ins(args.ins.begin(), args.ins.end());
   for (size_t k = 0; k < ins.size(); ++k) {
     if (!repeats_inside(*ins[k], *args.outs[0])) continue;
-    copies[k] = make_tensor(ins[k]->sizes(), ins[k]->dtype());
-    copy_values(copies[k], *ins[k]);
+    copies[k] = with_own_elements(*ins[k]);
     ins[k] = &copies[k];
   }
   SpaceArgs other = args;

@@ -137,7 +137,7 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) 
     raise(PyExc_ValueError, str_cat("can't alias tensor with dtype ", source.dtype(), " and device ", source.device(),
                                     " into ", t.dtype(), " and ", t.device(), "; allow a copy with copy=None"));
   bool wanted = bool_argument("asarray", "requires_grad", v[4]);
-  if (t.requires_grad() && !wanted) t = ops::detach(t);
+  if (v[4] == Py_False && t.requires_grad()) t = ops::detach(t);
   if (is_tensor(v[0]) && t.is_same(tensor_of(v[0])) && !wanted) return Py_NewRef(v[0]);
   if (wanted && t.is_leaf()) set_requires_grad(t, true);
   return wrap(std::move(t));
@@ -191,7 +191,7 @@ Tensor legacy(PyObject* args) {
     const Tensor& t = tensor_of(first);
     STRATA_CHECK_TYPE(t.dtype() == dtype, "new(): expected a tensor of ", dtype, ", got ", t.dtype(),
                       "; convert it with .to()");
-    return ops::detach(t);
+    return ops::alias(t);
   }
   if (PyFloat_Check(first) || PyBool_Check(first) || PyComplex_Check(first) || first == Py_None)
     raise(PyExc_TypeError, str_cat("new(): data must be a sequence (got ", Py_TYPE(first)->tp_name, ")"));

@@ -21,4 +21,7 @@ Ref<Storage> storage_over(void* data, size_t bytes, PyObject* owner);
 void init_numpy(PyObject* module);
 void init_dlpack(PyObject* module);
 
+// Whether a tensor is one of Python's sparse classes, whose numbers lie beside it.
+bool is_sparse(PyObject* tensor);
+
 }  // namespace strata::py

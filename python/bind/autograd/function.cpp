@@ -1,6 +1,7 @@
 // strata.autograd.Function: the call of forward, the node, and the call of backward. The ctx is a Python node object.
 #include "bind/autograd/function.h"
 
+#include "bind/args/convert.h"
 #include "bind/tensor/tensor.h"
 #include "dispatch/tls.h"
 #include "grad/function.h"
@@ -78,7 +79,9 @@ Grads PyFunctionNode::apply(Grads&& grads) {
     if (!is_tensor(o))
       raise(PyExc_TypeError,
             str_cat("function ", name_, ": expected Tensor or None (got ", type_name(o), ") at position ", i + 1));
-    out.push_back(tensor_of(o));
+    // The engine adds dense gradients; a sparse one carries no numbers of its own there.
+    const Own dense(is_sparse(o) ? checked(PyObject_CallMethod(o, "to_dense", nullptr)) : Py_NewRef(o));
+    out.push_back(tensor_of(dense.get()));
   }
   return out;
 }

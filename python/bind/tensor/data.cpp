@@ -203,6 +203,9 @@ void store_number(char* to, DType dtype, PyObject* o) {
 
 Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optional<Device> device) {
   if (is_text(data)) raise(PyExc_TypeError, str_cat("new(): invalid data type '", Py_TYPE(data)->tp_name, "'"));
+  if (is_tensor(data) && is_sparse(data))
+    throw_error(ErrorKind::NotImplemented,
+                "tensor(): expected numbers or a dense tensor, got a sparse one: use its clone()");
   if (is_tensor(data)) return converted(ops::detach(tensor_of(data)), dtype, device, false, true);
   if (is_array(data)) {
     Tensor shared = tensor_over_array(data, false);
@@ -215,6 +218,13 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optiona
   char* to = t.numel() || sizes.empty() ? t.bytes() : nullptr;
   Store{sizes, type, t.itemsize()}.run(data, to, 0);
   return converted(t, std::nullopt, device);
+}
+
+bool is_sparse(PyObject* tensor) {
+  PyTypeObject* type = Py_TYPE(tensor);
+  if (type == tensor_base_type || reinterpret_cast<PyObject*>(type) == tensor_class) return false;
+  const Own said(checked(PyObject_GetAttrString(tensor, "is_sparse")));
+  return said.get() == Py_True;
 }
 
 }  // namespace strata::py

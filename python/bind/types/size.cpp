@@ -23,16 +23,17 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     PyObject* items = nullptr;
     static const char* names[] = {"iterable", nullptr};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Size", const_cast<char**>(names), &items)) throw PythonError();
-    Own tuple(checked(items ? PySequence_Tuple(items) : PyTuple_New(0)));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i) {
-      PyObject* item = PyTuple_GET_ITEM(tuple.get(), i);
+    Own list(checked(items ? PySequence_List(items) : PyList_New(0)));  // a tuple may be the caller's
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
+      PyObject* item = PyList_GET_ITEM(list.get(), i);
+      if (PyBool_Check(item)) PyList_SetItem(list.get(), i, PyLong_FromLong(item == Py_True));
       if (PyLong_Check(item)) continue;
       if (!is_int_like(item))
         raise(PyExc_TypeError,
               str_cat("strata.Size() takes an iterable of 'int' (item ", i, " is '", Py_TYPE(item)->tp_name, "')"));
-      PyTuple_SetItem(tuple.get(), i, wrap(to_Int(item)));
+      PyList_SetItem(list.get(), i, wrap(to_Int(item)));
     }
-    return from_tuple(tuple.release());
+    return from_tuple(checked(PyList_AsTuple(list.get())));
   });
 }
 

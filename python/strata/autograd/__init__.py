@@ -83,7 +83,7 @@ def _make_grads(outputs: tuple, grads: Sequence[Tensor | None]) -> tuple:
                 "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
                 f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {dtype}."
             )
-        made.append(grad)
+        made.append(grad.to_dense() if grad.is_sparse else grad)
     return tuple(made)
 
 
@@ -172,10 +172,23 @@ def grad(
     grads = _make_grads(roots, _grads_as_tuple(grad_outputs, len(roots)))
     keep = create_graph if retain_graph is None else retain_graph
     unused = bool(materialize_grads if allow_unused is None else allow_unused)
-    found = _C._run_backward(roots, grads, keep, create_graph, wanted, unused, False)
+    global _collecting
+    _collecting += 1
+    try:
+        found = _C._run_backward(roots, grads, keep, create_graph, wanted, unused, False)
+    finally:
+        _collecting -= 1
     if not materialize_grads:
         return found
     return tuple(_zeros_for(x, create_graph) if g is None else g for g, x in zip(found, wanted, strict=True))
+
+
+_collecting = 0  # calls of grad() that run
+
+
+def _collects() -> bool:
+    """Whether gradients are collected, not put into `.grad`."""
+    return _collecting > 0
 
 
 def _grad_of_rows(

@@ -44,9 +44,10 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
 void logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base, std::optional<DType>,
                   std::optional<Device>, const Tensor& out) {
   shape::spaced<int64_t>("logspace", start, end, steps, out.dtype());
-  resize_output(out, IntArrayRef(steps), "logspace");
+  const Tensor row = output_in_order(out, IntArrayRef(steps), "logspace");
   check_no_overlap("logspace", out, {});
-  copy_values(out, powers(start, end, steps, base, out.dtype()));
+  copy_values(row, powers(start, end, steps, base, out.dtype()));
+  taken_in_order(out, row);
 }
 
 // ---- between the values of tensors

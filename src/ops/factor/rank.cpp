@@ -126,8 +126,9 @@ Tensor by_inverse(const Tensor& a, const Order& order, const std::string& name) 
   Tensor singular = ops::unsqueeze(ops::unsqueeze(ops::gt(info, Scalar(0)), -1), -1);
   Tensor known = ops::masked_fill(inverse, singular, Scalar(INFINITY));
   DimVec matrices{-2, -1};
-  return ops::mul(ops::linalg_matrix_norm(a, order, matrices, false, std::nullopt),
-                  ops::linalg_matrix_norm(known, order, matrices, false, std::nullopt));
+  const Tensor product = ops::mul(ops::linalg_matrix_norm(a, order, matrices, false, std::nullopt),
+                                  ops::linalg_matrix_norm(known, order, matrices, false, std::nullopt));
+  return ops::masked_fill(product, ops::gt(info, Scalar(0)), Scalar(INFINITY));  // of zeros, too: 0 times infinity
 }
 
 }  // namespace

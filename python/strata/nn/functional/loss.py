@@ -119,6 +119,12 @@ def huber_loss(
     return _weighted(loss, input, weight, reduction, by_weight=False)
 
 
+def _of_one(input: Tensor, target: Tensor) -> Tensor:
+    """The class of an input without a batch, which may come as one element; the loss has no dims then."""
+    alone = input.dim() == 1 and target.dim() == 1 and target.numel() == 1 and not target.is_floating_point()
+    return target.reshape(()) if alone else target
+
+
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -136,7 +142,7 @@ def nll_loss(
         return overridden(nll_loss, (input, target, weight), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
     if input.dim() in (1, 2):
-        return _ops.nll_loss(input, target, weight, number, ignore_index)
+        return _ops.nll_loss(input, _of_one(input, target), weight, number, ignore_index)
     if input.dim() == 4:
         return _ops.nll_loss2d(input, target, weight, number, ignore_index)
     if input.dim() == 0 or input.size(0) != target.size(0) or input.shape[2:] != target.shape[1:]:
@@ -168,7 +174,7 @@ def cross_entropy(
     if has_torch_function_variadic(input, target, weight):
         return overridden(cross_entropy, (input, target, weight), locals())
     number = _Reduction.get_enum(_Reduction.resolve(size_average, reduce, reduction))
-    return _ops.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
+    return _ops.cross_entropy_loss(input, _of_one(input, target), weight, number, ignore_index, label_smoothing)
 
 
 def binary_cross_entropy(
@@ -323,13 +329,13 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Mean over the last dimension of -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))."""
+    """The sum over the last dimension of -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input)), by input's size there."""
     if has_torch_function_variadic(input, target, weight):
         return overridden(multilabel_soft_margin_loss, (input, target, weight), locals())
     loss = -(target * _ops.log_sigmoid(input) + (1 - target) * _ops.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return _reduced(loss.mean(-1), _Reduction.resolve(size_average, reduce, reduction))
+    return _reduced(loss.sum(-1) / input.size(-1), _Reduction.resolve(size_average, reduce, reduction))
 
 
 def linear_cross_entropy(

@@ -65,6 +65,8 @@ def interpolate(
         )
     rank = input.dim() - 2
     sizes, scales = _geometry(input, rank, size, scale_factor, recompute_scale_factor)
+    if antialias or mode.endswith("linear") or (mode == "nearest" and rank == 2):  # an axis that keeps its size keeps its values
+        scales = [None if n == kept else scale for n, kept, scale in zip(sizes, input.shape[2:], scales, strict=True)]
     if mode == "area":
         return (_ops.adaptive_avg_pool1d, _ops.adaptive_avg_pool2d, _ops.adaptive_avg_pool3d)[rank - 1](input, sizes)
     if any(n <= 0 for n in sizes) or 0 in input.shape[1:]:

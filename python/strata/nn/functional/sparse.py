@@ -30,8 +30,8 @@ def embedding(
 ) -> Tensor:
     """Rows of `weight` (V, D) at the integers of `input` (any shape S), of shape S + (D,).
 
-    padding_idx: that row gets no gradient. sparse: the gradient of a leaf is a sparse tensor of the rows that were used,
-    put into weight.grad by backward (autograd.grad does not see it). max_norm: the rows used are first scaled down to it, in place.
+    padding_idx: that row gets no gradient. sparse: backward puts a sparse tensor of the rows that were used into the grad of a
+    leaf, where nothing else asks for its gradient (hooks, autograd.grad, a dense gradient that is there). max_norm: the rows used are first scaled down to it, in place.
     AssertionError for a padding_idx outside the table.
     """
     if has_torch_function_variadic(input, weight):
@@ -48,7 +48,7 @@ def embedding(
         from strata._sparse_embedding import embedding as with_sparse_gradient
 
         return with_sparse_gradient(weight, input, padding_idx, scale_grad_by_freq)
-    return _ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    return _ops.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse and weight.is_leaf)
 
 
 def embedding_bag(

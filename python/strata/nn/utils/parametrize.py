@@ -142,6 +142,9 @@ class ParametrizationList(ModuleList):
                     f"{self.ntensors}. Got a sequence of length {len(values)}."
                 )
             for original, new in zip(self._originals(), values, strict=True):
+                if not isinstance(new, Tensor) or new.dtype != original.dtype:
+                    found = new.dtype if isinstance(new, Tensor) else type(new).__name__
+                    raise ValueError(f"The tensor that is assigned to {original.dtype} parameters must be of that dtype, got {found}")
                 original.data = new
 
     def _originals(self) -> list[Tensor]:

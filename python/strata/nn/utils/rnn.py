@@ -199,7 +199,8 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Sequences (length, *) as (longest, N, *), or (N, longest, *) where batch_first, filled up with padding_value.
+    """Sequences (length, *) as (longest, N, *), or (N, longest, *) where batch_first, filled up with padding_value, of the first
+    one's dtype.
 
     RuntimeError for no sequences, sequences whose other sizes differ, or another padding_side than "left" and "right".
     """
@@ -224,6 +225,7 @@ def pad_sequence(
     untouched = [0, 0] * (first.dim() - 1)
     rows = []
     for sequence in sequences:
+        sequence = sequence.to(first.dtype)  # noqa: PLW2901
         missing = longest - sequence.size(0)
         ends = [0, missing] if padding_side == "right" else [missing, 0]
         rows.append(F.pad(sequence, untouched + ends, value=padding_value) if missing else sequence)
