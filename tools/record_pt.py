@@ -36,6 +36,8 @@ def main() -> None:
     lines.append(f'"whole": {json.dumps(found)}')
     torch.save(torch.eye(2).to_sparse(), OUT / "sparse.pt")
     torch.save({"a": torch.ones(2), "b": torch.arange(3)}, OUT / "legacy.pt", _use_new_zipfile_serialization=False)
+    lazy, other = torch.tensor([1 + 2j, 3 - 1j]).conj(), torch.tensor([1 + 2j, 3 - 1j]).conj()
+    torch.save([lazy, other.imag, torch.ones(2)], OUT / "legacy_conj.pt", _use_new_zipfile_serialization=False)
     # The same content, packed by another program.
     with zipfile.ZipFile(OUT / "training.pt") as old, zipfile.ZipFile(OUT / "deflated.pt", "w", zipfile.ZIP_DEFLATED) as new:
         for item in old.infolist():

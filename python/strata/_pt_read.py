@@ -86,6 +86,8 @@ def read_zip(source: str | bytes, place: Any, pickle_module: Any, arguments: dic
     """The object of a .pt file, given as a path or as bytes."""
     with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
         root = root_of(archive)
+        if root + "byteorder" in archive.namelist() and archive.read(root + "byteorder") != b"little":
+            raise RuntimeError("load: the file was written on a machine with the highest byte first, which is not read; save it again elsewhere")
         storages = Storages(lambda key: archive.read(f"{root}data/{key}"), place)
         data = archive.read(root + "data.pkl")
         return _unpickler(pickle_module, storages)(io.BytesIO(data), **arguments).load()
@@ -131,7 +133,8 @@ def legacy(file: IO[bytes], place: Any, load: Callable) -> Any:
             raise RuntimeError("load: the file holds a view of a storage as PyTorch before 0.4 wrote it, which is not read")
         return made[key]
 
-    result = load(file, storages)
+    begin = file.tell()
+    load(file, storages)  # says which storages there are; what is made of their numbers waits for these
     for key in load(file, None):
         typed = made[_text(key)]
         count = int.from_bytes(file.read(8), "little")
@@ -140,4 +143,8 @@ def legacy(file: IO[bytes], place: Any, load: Callable) -> Any:
             raise RuntimeError(f"load: the storage {key!r} has {count} elements; expected {len(typed)}, or the file is cut")
         if data:
             typed._tensor().copy_(strata.frombuffer(bytearray(data), dtype=typed.dtype))
+    end = file.tell()
+    file.seek(begin)
+    result = load(file, storages)
+    file.seek(end)
     return result

@@ -161,3 +161,11 @@ def test_modules_that_are_loaded_and_assigned():
         module.weight = strata.eye(3, dtype=strata.float64)
     module.weight = strata.eye(3)
     assert module.weight.dtype == strata.float32
+
+
+def test_transposed_convolutions_of_any_output_padding():
+    cases = ((2, 2, 8, 4, 17, 5, {"padding": 2, "output_padding": 1, "dilation": 2}, 329026), (3, 3, 4, 4, 9, 3, {"padding": 1, "output_padding": 1, "dilation": 2}, 818759))
+    for rank, n, i, o, size, k, options, total in cases:
+        x = ((strata.arange(n * i * size**rank) * 7 % 13) - 6).float().reshape([n, i] + [size] * rank)
+        w = ((strata.arange(i * o * k**rank) * 5 % 11) - 5).float().reshape([i, o] + [k] * rank)
+        assert getattr(F, f"conv_transpose{rank}d")(x, w, **options).abs().sum() == total

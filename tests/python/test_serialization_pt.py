@@ -281,3 +281,21 @@ def test_random_pickles_only_raise():
             except RuntimeError:
                 continue
     assert not Evil.ran and read
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_legacy_conjugates_are_computed_of_what_was_read(weights_only):
+    lazy, imaginary, ones = strata.load(DATA / "legacy_conj.pt", weights_only=weights_only)
+    assert lazy.tolist() == [1 - 2j, 3 + 1j] and imaginary.tolist() == [-2, 1] and ones.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_files_of_the_other_byte_order_are_refused(tmp_path, weights_only):
+    with zipfile.ZipFile(DATA / "plain.pt") as old, zipfile.ZipFile(tmp_path / "big.pt", "w") as new:
+        names = old.namelist()
+        for name in names:
+            new.writestr(name, b"big" if name.endswith("/byteorder") else old.read(name))
+        if not any(name.endswith("/byteorder") for name in names):
+            new.writestr(names[0].partition("/")[0] + "/byteorder", b"big")
+    with pytest.raises(RuntimeError, match="highest byte first"):
+        strata.load(tmp_path / "big.pt", weights_only=weights_only)

@@ -75,8 +75,18 @@ double work_of(const StrataConvolution& s) {
   return w;
 }
 
+// Whether the output's size is what a plain convolution of the input has; an output_padding from the stride on gives
+// others.
+bool follows(const StrataConvolution& s) {
+  for (int d = 0; d < s.spatial; ++d) {
+    const int64_t span = s.input[d] + 2 * s.padding[d] - s.dilation[d] * (s.kernel[d] - 1) - 1;
+    if (span < 0 || span / s.stride[d] + 1 != s.output[d]) return false;
+  }
+  return true;
+}
+
 const StrataLibrary* library_for(const StrataConvolution& s) {
-  return s.dtype >= 0 && s.batch > 0 && work_of(s) > kSmallConvolution ? library() : nullptr;
+  return s.dtype >= 0 && s.batch > 0 && work_of(s) > kSmallConvolution && follows(s) ? library() : nullptr;
 }
 
 // The three passes. What is written is dense, so the generated kernels take it.
