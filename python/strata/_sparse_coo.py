@@ -57,6 +57,12 @@ class SparseTensor(Tensor):
             raise NotImplementedError(f"{name}: not provided for sparse tensors; call it on .to_dense()")
         return handler(*args, **(kwargs or {}))
 
+    def tolist(self) -> Any:
+        raise NotImplementedError("tolist: not provided for sparse tensors; call it on .to_dense()")
+
+    def as_subclass(self, cls: type) -> Any:
+        raise NotImplementedError("as_subclass: not provided for sparse tensors; call it on .to_dense()")
+
     # ---- what it is
     shape = property(lambda self: self._sparse_size)
     dtype = property(lambda self: self._sparse_values.dtype)

@@ -393,10 +393,9 @@ Tensor.__module__ = "strata"
 
 
 def _copied(t: Tensor, memo: dict) -> Tensor:
-    """A tensor that lies in a copy of its memory as it does in its own; each memory is copied once."""
-    import strata
-
-    if t.device.type != "cpu" or type(t) not in (Tensor, strata.nn.Parameter, strata.nn.Buffer):
+    """A tensor that lies in a copy of its memory as it does in its own; each memory is copied once. Parameters and the like get memory
+    of their own, as in PyTorch."""
+    if t.device.type != "cpu" or type(t) is not Tensor:
         return t.detach().clone(memory_format=_C.preserve_format)
     storage, copies = t.untyped_storage(), memo.setdefault("strata", {})
     if storage._cdata not in copies:

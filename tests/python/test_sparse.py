@@ -115,3 +115,19 @@ def test_the_dims_of_a_sum_are_checked():
             strata.sparse.sum(x, dim)
     with pytest.raises(TypeError, match="expected a sparse tensor"):
         strata.sparse.sum(strata.ones(2), 0)
+
+
+@pytest.mark.parametrize("kind", ["to_sparse", "to_sparse_csr"])
+def test_what_would_read_numbers_of_a_sparse_tensor_says_so(kind):
+    sparse, dense = getattr(strata.tensor([[0.0, 1.0], [3.0, 0.0]]), kind)(), strata.ones(2, 2)
+    for read in (
+        sparse.tolist, lambda: strata.nn.Buffer(sparse), lambda: sparse.as_subclass(strata.Tensor), lambda: dense.set_(sparse),
+        lambda: dense.__setitem__(slice(None), sparse), lambda: strata.Tensor(sparse), lambda: setattr(dense, "data", sparse),
+        lambda: strata.tensor(sparse), lambda: sparse.numpy(),
+    ):  # fmt: skip
+        with pytest.raises(NotImplementedError, match="dense"):
+            read()
+    assert dense.tolist() == [[1, 1], [1, 1]]
+    leaf = strata.ones(2, 2, requires_grad=True)
+    (leaf * 1).backward(sparse)
+    assert leaf.grad.tolist() == [[0, 1], [3, 0]]

@@ -188,6 +188,7 @@ Tensor legacy(PyObject* args) {
                                    " arguments of which the first is ", Py_TYPE(first)->tp_name));
   if (Py_TYPE(first) == size_type) return make_tensor(to_IntList(first), dtype);
   if (is_tensor(first)) {
+    refuse_sparse(first, "Tensor()");
     const Tensor& t = tensor_of(first);
     STRATA_CHECK_TYPE(t.dtype() == dtype, "new(): expected a tensor of ", dtype, ", got ", t.dtype(),
                       "; convert it with .to()");

@@ -23,5 +23,7 @@ void init_dlpack(PyObject* module);
 
 // Whether a tensor is one of Python's sparse classes, whose numbers lie beside it.
 bool is_sparse(PyObject* tensor);
+// Raises NotImplementedError where it is one: `what` reads numbers.
+void refuse_sparse(PyObject* tensor, const char* what);
 
 }  // namespace strata::py

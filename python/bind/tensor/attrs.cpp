@@ -1,6 +1,7 @@
 // Attributes of tensors: geometry, dtype, autograd's links, and the views that read as attributes.
 #include <unordered_map>
 
+#include "bind/args/convert.h"
 #include "bind/autograd/node.h"
 #include "bind/dispatch/modes.h"
 #include "bind/tensor/tensor.h"
@@ -126,6 +127,7 @@ int set_data(PyObject* o, PyObject* value, void*) {
   PyObject* done = guarded([&] {
     if (!value) raise(PyExc_RuntimeError, "Deleting tensor.data is not allowed. Delete tensor instead!");
     if (!is_tensor(value)) raise(PyExc_TypeError, str_cat("data must be a Tensor, not ", Py_TYPE(value)->tp_name));
+    refuse_sparse(value, "data");
     const Tensor &t = self_of(o), &from = tensor_of(value);
     STRATA_CHECK(!recording_here(), "data: cannot be set while operators are recorded; write with copy_() instead");
     strata::set_data(t, from);

@@ -203,9 +203,7 @@ void store_number(char* to, DType dtype, PyObject* o) {
 
 Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optional<Device> device) {
   if (is_text(data)) raise(PyExc_TypeError, str_cat("new(): invalid data type '", Py_TYPE(data)->tp_name, "'"));
-  if (is_tensor(data) && is_sparse(data))
-    throw_error(ErrorKind::NotImplemented,
-                "tensor(): expected numbers or a dense tensor, got a sparse one: use its clone()");
+  if (is_tensor(data)) refuse_sparse(data, "tensor()");
   if (is_tensor(data)) return converted(ops::detach(tensor_of(data)), dtype, device, false, true);
   if (is_array(data)) {
     Tensor shared = tensor_over_array(data, false);
@@ -223,8 +221,17 @@ Tensor tensor_from_data(PyObject* data, std::optional<DType> dtype, std::optiona
 bool is_sparse(PyObject* tensor) {
   PyTypeObject* type = Py_TYPE(tensor);
   if (type == tensor_base_type || reinterpret_cast<PyObject*>(type) == tensor_class) return false;
-  const Own said(checked(PyObject_GetAttrString(tensor, "is_sparse")));
-  return said.get() == Py_True;
+  // Of the class: classes of the program may ask __torch_function__ for what an instance says.
+  static PyObject *const rows = PyUnicode_InternFromString("is_sparse_csr"), *const places = PyUnicode_InternFromString(
+                                                                                 "is_sparse");
+  return _PyType_Lookup(type, places) == Py_True || _PyType_Lookup(type, rows) == Py_True;
+}
+
+void refuse_sparse(PyObject* tensor, const char* what) {
+  if (is_sparse(tensor))
+    throw_error(
+        ErrorKind::NotImplemented,
+        str_cat(what, ": expected a dense tensor, got a sparse one: call its to_dense(), or clone() for a copy"));
 }
 
 }  // namespace strata::py

@@ -230,6 +230,7 @@ void assign(const Tensor& self, PyObject* index, PyObject* value) {
   if (number && !is_number(value))
     raise(PyExc_TypeError, str_cat("can't assign a ", Py_TYPE(value)->tp_name, " to a strata.",
                                    scalar_type_name(self.dtype()), "Tensor"));
+  if (!number) refuse_sparse(value, "setitem");
   if (index == Py_False) return;
   Located at = PyLong_CheckExact(index) && self.dim() > 0 ? Located{select(self, 0, to_Int(index), 0), {}}
                : index == Py_Ellipsis                     ? Located{self, {}}

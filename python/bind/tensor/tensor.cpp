@@ -1,6 +1,7 @@
 // The tensor's Python type: objects from a free list, identity kept through the TensorImpl, and ownership that turns
 // around when the Python object would die before a C++ tensor that still needs it.
 #include "bind/tensor/tensor.h"
+#include "bind/args/convert.h"
 
 #include "bind/dispatch/modes.h"
 #include "bind/types/types.h"
@@ -216,6 +217,7 @@ static PyObject* make_subclass(PyObject*, PyObject* const* args, Py_ssize_t narg
     PyTypeObject* type = type_argument(v[0], "_make_subclass");
     if (!is_tensor(v[1]))
       raise(PyExc_TypeError, str_cat("_make_subclass: data must be a Tensor, not ", Py_TYPE(v[1])->tp_name));
+    refuse_sparse(v[1], "_make_subclass");
     Tensor t = recorded_alias(tensor_of(v[1]));
     if (v[2] && to_Bool(v[2])) set_requires_grad(t, true);
     note_subclass(t, type);

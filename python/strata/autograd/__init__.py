@@ -83,7 +83,9 @@ def _make_grads(outputs: tuple, grads: Sequence[Tensor | None]) -> tuple:
                 "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
                 f"dtype: grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {dtype}."
             )
-        made.append(grad.to_dense() if grad.is_sparse else grad)
+        kind = type(grad)
+        sparse = kind is not strata.Tensor and True in (getattr(kind, "is_sparse", False), getattr(kind, "is_sparse_csr", False))
+        made.append(grad.to_dense() if sparse else grad)
     return tuple(made)
 
 
