@@ -8,11 +8,50 @@ CPU's, bit for bit. Levels from 1 on take the samples of a clone of Strata.
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
+import tempfile
+import time
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from strata.testing._device.report import Report
+
+
+def apart(level: int, arguments: list[str]) -> Report | None:
+    """Each level graded by a process of its own: what kernels of one have loaded is not in the others' way (a process can map so
+    many pieces of memory), and one that ends costs a row. None where a process had nothing to grade, which it has said."""
+    from strata.testing._device.report import Report, Row
+
+    started, whole = time.monotonic(), None
+    with tempfile.TemporaryDirectory(prefix="strata-grade") as folder:
+        for number in range(level + 1):
+            file = Path(folder) / f"{number}.json"
+            words = [*arguments, "--first", str(number), "--level", str(number), "--json", str(file)]
+            ended = subprocess.run([sys.executable, "-m", "strata.backend_test", *words], stdout=subprocess.DEVNULL)
+            if file.exists():
+                found = json.loads(file.read_text(encoding="utf-8"))
+                rows = [Row(**row) for row in found.pop("rows")]
+                part = Report(**{name: found[name] for name in ("plugin", "device", "version", "sample", "note")}, wanted=level, seconds=0, rows=rows)
+            elif whole is None:
+                return None
+            else:
+                why = f"the process ended with {ended.returncode} before the level did"
+                part = Report(whole.plugin, whole.device, whole.version, level, whole.sample, 0, [Row(number, "all of the level", "", "", "failed", why)])
+            if whole is None:
+                whole = part
+            else:
+                whole.rows += part.rows
+                whole.note = whole.note or part.note
+    assert whole is not None
+    whole.seconds = time.monotonic() - started
+    return whole
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 where no row fails, 1 where one does, 2 where there is nothing to grade."""
+    """0 where no row fails, 1 where one does, 2 where there is nothing to grade. Of a command line, each level has a process of its own."""
     parser = argparse.ArgumentParser(
         prog="strata backend-test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -25,20 +64,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--clone", metavar="DIR", help="the clone whose samples are used")
     parser.add_argument("--html", metavar="FILE", help="writes a page, operators by dtype")
     parser.add_argument("--json", metavar="FILE", help="writes all rows")
+    parser.add_argument("--first", type=int, choices=range(6), metavar="L", help="the lowest level to grade; all in this process")
     options = parser.parse_args(arguments)
 
     from strata.testing._device.grade import grade
 
     try:
-        report = grade(
-            options.plugin,
-            options.level,
-            options.sample,
-            options.seed,
-            options.dtypes,
-            options.only,
-            options.clone,
-        )
+        if arguments is None and options.first is None and options.level > 0:
+            words = [options.plugin, "--seed", str(options.seed), "--only", options.only]
+            words += ["--sample", str(options.sample)] if options.sample else []
+            words += ["--clone", options.clone] if options.clone else []
+            words += ["--dtypes", *options.dtypes] if options.dtypes else []
+            graded = apart(options.level, words)
+            if graded is None:
+                return 2
+            report = graded
+        else:
+            settings = (options.level, options.sample, options.seed, options.dtypes, options.only, options.clone)
+            report = grade(options.plugin, *settings, first=options.first or 0)
     except (RuntimeError, ImportError) as error:
         print(f"backend-test: {error}", file=sys.stderr)
         return 2

@@ -132,3 +132,13 @@ def test_coverage_of_a_device():
         control("hide", "")
     with pytest.raises(RuntimeError, match="no plugin for the device"):
         strata.ops.coverage("cpu")
+
+
+def test_a_command_grades_each_level_in_a_process_of_its_own(tmp_path):
+    file = tmp_path / "rows.json"
+    words = [devices.plugin("null"), "--level", "1", "--sample", "2", "--dtypes", "float32", "--json", str(file)]
+    ran = subprocess.run([sys.executable, "-m", "strata.backend_test", *words], capture_output=True, text=True)
+    assert ran.returncode == 0 and "reached level 1" in ran.stdout and "2 operators a level" in ran.stdout, ran.stdout + ran.stderr
+    assert {row["level"] for row in json.loads(file.read_text())["rows"]} == {0, 1}
+    ran = subprocess.run([sys.executable, "-m", "strata.backend_test", str(tmp_path / "absent.so")], capture_output=True, text=True)
+    assert ran.returncode == 2 and "expected a shared object" in ran.stderr

@@ -73,8 +73,9 @@ def grade(
     dtypes: list[str] | None = None,
     only: str = "",
     named_clone: str | None = None,
+    first: int = 0,
 ) -> Report:
-    """All rows of levels 0 to `level`. sample: so many operators a level, chosen by the seed."""
+    """All rows of levels `first` to `level`. sample: so many operators a level, chosen by the seed."""
     started = time.monotonic()
     device = strata.device(strata.accelerator.load(plugin), 0)
     _, version, path, count = next(p for p in strata._C._device_plugins() if p[0] == device.type)
@@ -100,12 +101,13 @@ def grade(
         return [lambda c=c: _checked(number, c, device) for c in found]
 
     try:
-        all_of(0, checks(0, memory.CHECKS[: None if count else 1]))
+        if first == 0:
+            all_of(0, checks(0, memory.CHECKS[: None if count else 1]))
         root = clone(named_clone)
         if level > 0 and root is None:
             report.note = NO_CLONE
         cases = Cases(root, dtypes, only) if level > 0 and root is not None and count else None
-        for number in range(1, level + 1 if cases else 1):
+        for number in range(max(first, 1), level + 1 if cases else 1):
             work = [lambda c=c, n=number: _case(n, cases, c, device) for c in (cases.of(number, chosen) if number < 5 else [])]
             work += checks(number, {4: whole.TRAINING, 5: whole.CHECKS}.get(number, []))
             with warnings.catch_warnings():
