@@ -115,7 +115,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   Tensor envelope = ops::new_zeros(weights, {total});
   envelope = ops::index_add(envelope, 0, places, ops::repeat(ops::square(weights), {count}));
   const int64_t start = center ? n_fft / 2 : 0;
-  const int64_t end = std::min(length ? start + *length : center ? total - n_fft / 2 : total, total);
+  const int64_t end = std::min(length ? start + std::min(*length, total) : center ? total - n_fft / 2 : total, total);
   STRATA_CHECK(start < end, "istft: expected a signal of at least one element, got ", end - start, " from ", count,
                " frames of ", n_fft, " elements");
   signal = ops::narrow(signal, 1, start, end - start);

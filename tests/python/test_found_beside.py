@@ -169,3 +169,10 @@ def test_transposed_convolutions_of_any_output_padding():
         x = ((strata.arange(n * i * size**rank) * 7 % 13) - 6).float().reshape([n, i] + [size] * rank)
         w = ((strata.arange(i * o * k**rank) * 5 % 11) - 5).float().reshape([i, o] + [k] * rank)
         assert getattr(F, f"conv_transpose{rank}d")(x, w, **options).abs().sum() == total
+
+
+def test_the_length_of_a_signal_may_be_any_number():
+    frames, window = strata.ones(1, 5, 4, dtype=strata.complex64), strata.hann_window(8)
+    for length in (2**63 - 1, -5):
+        with pytest.raises(RuntimeError):
+            frames.istft(8, 3, window=window, length=length)
