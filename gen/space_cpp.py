@@ -135,12 +135,12 @@ def out_body(e: Entry, s: Schema) -> str | None:
     if e.row.out_dtype != "own":
         return None
     body, numbers = factory(e)
-    in_order = [o.fixed_dims for o in e.row.outputs] == [1]
-    return (given_out(e, s) + body
-            + (f'  const Tensor made_out = output_in_order(out, made.sizes, "{s.name}");\n' if in_order else f'  resize_output(out, made.sizes, "{s.name}");\n')
-            + f"  check_no_overlap(info_{e.schema.ident}.name, out, {{}});\n"
-            f"  if (!shapes_alone(out)) launch_factory(info_{e.schema.ident}, {'made_out' if in_order else 'out'}{numbers});\n"
-            + ("  if (!shapes_alone(out)) taken_in_order(out, made_out);\n" if in_order else "") + "  return out;\n")
+    into, before, after = "out", f'  resize_output(out, made.sizes, "{s.name}");\n', ""
+    if [o.fixed_dims for o in e.row.outputs] == [1]:  # a range: the order of its elements counts alone
+        into, before = "row", f'  const Tensor row = output_in_order(out, made.sizes, "{s.name}");\n'
+        after = "  if (!shapes_alone(out)) taken_in_order(out, row);\n"
+    return (given_out(e, s) + body + before + f"  check_no_overlap(info_{e.schema.ident}.name, out, {{}});\n"
+            f"  if (!shapes_alone(out)) launch_factory(info_{e.schema.ident}, {into}{numbers});\n{after}  return out;\n")
 
 
 def allocation_body(e: Entry, kind: str, s: Schema) -> str:

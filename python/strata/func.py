@@ -12,6 +12,7 @@ import strata
 from strata import Tensor
 from strata._vmap import vmap
 from strata.autograd.function import following
+from strata.autograd.graph import _leaves_of
 from strata.nn.utils.stateless import functional_call as _functional_call
 from strata.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -71,17 +72,8 @@ def _reaches_beyond(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> bool
     """Whether the outputs also come from tensors that learn, beside the leaves and those of transforms inside, which have ended."""
     for leaf in leaves:
         leaf._transform_ended = True
-    seen, waiting = set(), [output.grad_fn for output in outputs if output.grad_fn is not None]
-    while waiting:
-        node = waiting.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        variable = getattr(node, "variable", None)
-        if variable is not None and not getattr(variable, "_transform_ended", False):
-            return True
-        waiting += [after for after, _ in node.next_functions if after is not None]
-    return False
+    made = [output for output in outputs if output.grad_fn is not None]
+    return any(not getattr(leaf, "_transform_ended", False) for leaf in _leaves_of(made))
 
 
 @contextmanager

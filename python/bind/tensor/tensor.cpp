@@ -1,8 +1,8 @@
 // The tensor's Python type: objects from a free list, identity kept through the TensorImpl, and ownership that turns
 // around when the Python object would die before a C++ tensor that still needs it.
 #include "bind/tensor/tensor.h"
-#include "bind/args/convert.h"
 
+#include "bind/args/convert.h"
 #include "bind/dispatch/modes.h"
 #include "bind/types/types.h"
 #include "grad/variable.h"

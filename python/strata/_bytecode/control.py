@@ -78,18 +78,9 @@ def _dry(tracer: Any, function: Callable, args: tuple) -> Any:
 
 def _leaves(results: Any) -> set[int]:
     """The tensors whose gradients a backward of the results would give."""
-    found, seen = set(), set()
-    nodes = [t.grad_fn for t in _tensors(results) if t.requires_grad and t.grad_fn is not None]
-    found |= {id(t) for t in _tensors(results) if t.requires_grad and t.grad_fn is None}
-    while nodes:
-        node = nodes.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if hasattr(node, "variable"):
-            found.add(id(node.variable))
-        nodes += [following for following, _ in node.next_functions if following is not None]
-    return found
+    from strata.autograd.graph import _leaves_of
+
+    return {id(leaf) for leaf in _leaves_of(t for t in _tensors(results) if t.requires_grad)}
 
 
 def _tensors(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from _thread import _local  # threading.local, without the module's import
 
 import strata
 from strata import _C, _lazy
@@ -174,23 +175,22 @@ def grad(
     grads = _make_grads(roots, _grads_as_tuple(grad_outputs, len(roots)))
     keep = create_graph if retain_graph is None else retain_graph
     unused = bool(materialize_grads if allow_unused is None else allow_unused)
-    global _collecting
-    _collecting += 1
+    _of_thread.collecting = getattr(_of_thread, "collecting", 0) + 1
     try:
         found = _C._run_backward(roots, grads, keep, create_graph, wanted, unused, False)
     finally:
-        _collecting -= 1
+        _of_thread.collecting -= 1
     if not materialize_grads:
         return found
     return tuple(_zeros_for(x, create_graph) if g is None else g for g, x in zip(found, wanted, strict=True))
 
 
-_collecting = 0  # calls of grad() that run
+_of_thread = _local()  # collecting: calls of grad() that run
 
 
 def _collects() -> bool:
     """Whether gradients are collected, not put into `.grad`."""
-    return _collecting > 0
+    return getattr(_of_thread, "collecting", 0) > 0
 
 
 def _grad_of_rows(

@@ -10,6 +10,7 @@ from collections import namedtuple
 
 import strata
 from strata import Tensor
+from strata.autograd.graph import _leaves_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,19 +100,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 def _learns(tensor: Tensor) -> bool:
     """Whether it also comes from tensors that learn, beside the leaves that stand for dual ones here."""
     own = {id(dual) for dual, _ in _pairs or []}
-    seen, waiting = set(), [tensor.grad_fn]
-    if tensor.grad_fn is None:
-        return id(tensor) not in own
-    while waiting:
-        node: Any = waiting.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        variable = getattr(node, "variable", None)
-        if variable is not None and id(variable) not in own:
-            return True
-        waiting += [after for after, _ in node.next_functions]
-    return False
+    return any(id(leaf) not in own for leaf in _leaves_of([tensor]))
 
 
 def _is_fwd_grad_enabled() -> bool:

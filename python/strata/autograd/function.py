@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from _thread import _local  # threading.local, without the module's import
 
 from strata import _C
 
@@ -53,24 +54,22 @@ def _apply_with_defaults(cls: Any, *args: Any, **kwargs: Any) -> Any:
     return _C.FunctionBase.__dict__["apply"].__get__(None, cls)(*_bound(cls, args, kwargs))
 
 
-_following = 0  # calls of strata.func.jvp around
+_of_thread = _local()  # following: calls of strata.func.jvp around
 
 
 class following:
     """Inside of it a Function's jvp gives its tangents, as it does where dual tensors live."""
 
     def __enter__(self) -> None:
-        global _following
-        _following += 1
+        _of_thread.following = getattr(_of_thread, "following", 0) + 1
 
     def __exit__(self, *_: object) -> None:
-        global _following
-        _following -= 1
+        _of_thread.following -= 1
 
 
 def _follows() -> bool:
     forward_ad = sys.modules.get("strata.autograd.forward_ad")
-    return _following > 0 or (forward_ad is not None and bool(forward_ad._pairs))
+    return getattr(_of_thread, "following", 0) > 0 or (forward_ad is not None and bool(forward_ad._pairs))
 
 
 def _save_for_forward(ctx: Any, *tensors: Any) -> None:

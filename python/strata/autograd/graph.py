@@ -10,7 +10,7 @@ from strata import _C
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from strata import Tensor
@@ -31,6 +31,25 @@ Node = _C.Node
 
 GradientEdge = namedtuple("GradientEdge", ["node", "output_nr", "ownership_token"], defaults=[None])
 GradientEdge.__doc__ = "A node and which output of its call: where a gradient arrives. Accepted wherever tensors are."
+
+
+def _leaves_of(tensors: Iterable[Tensor]) -> Iterator[Tensor]:
+    """The leaves whose gradients a backward of the tensors would give, these among them."""
+    seen, waiting = set(), []
+    for tensor in tensors:
+        if tensor.grad_fn is not None:
+            waiting.append(tensor.grad_fn)
+        elif tensor.requires_grad:
+            yield tensor
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        variable = getattr(node, "variable", None)
+        if variable is not None:
+            yield variable
+        waiting += [after for after, _ in node.next_functions if after is not None]
 
 
 def get_gradient_edge(tensor: Tensor | GradientEdge) -> GradientEdge:

@@ -123,12 +123,12 @@ Tensor by_inverse(const Tensor& a, const Order& order, const std::string& name) 
   STRATA_CHECK(a.size(-1) == a.size(-2), "linalg.cond(ord=", name,
                "): A must be batches of square matrices, but they are ", a.size(-2), " by ", a.size(-1), " matrices");
   auto [inverse, info] = ops::linalg_inv_ex(a, false);
-  Tensor singular = ops::unsqueeze(ops::unsqueeze(ops::gt(info, Scalar(0)), -1), -1);
-  Tensor known = ops::masked_fill(inverse, singular, Scalar(INFINITY));
+  const Tensor singular = ops::gt(info, Scalar(0));
+  Tensor known = ops::masked_fill(inverse, ops::unsqueeze(ops::unsqueeze(singular, -1), -1), Scalar(INFINITY));
   DimVec matrices{-2, -1};
   const Tensor product = ops::mul(ops::linalg_matrix_norm(a, order, matrices, false, std::nullopt),
                                   ops::linalg_matrix_norm(known, order, matrices, false, std::nullopt));
-  return ops::masked_fill(product, ops::gt(info, Scalar(0)), Scalar(INFINITY));  // of zeros, too: 0 times infinity
+  return ops::masked_fill(product, singular, Scalar(INFINITY));  // of zeros, too: 0 times infinity
 }
 
 }  // namespace

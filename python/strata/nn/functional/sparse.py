@@ -31,7 +31,8 @@ def embedding(
     """Rows of `weight` (V, D) at the integers of `input` (any shape S), of shape S + (D,).
 
     padding_idx: that row gets no gradient. sparse: backward puts a sparse tensor of the rows that were used into the grad of a
-    leaf, where nothing else asks for its gradient (hooks, autograd.grad, a dense gradient that is there). max_norm: the rows used are first scaled down to it, in place.
+    leaf, where nothing else asks for its gradient (hooks, autograd.grad, a dense gradient that is there). max_norm: the rows used
+    are first scaled down to it, in place.
     AssertionError for a padding_idx outside the table.
     """
     if has_torch_function_variadic(input, weight):

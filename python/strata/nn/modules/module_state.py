@@ -9,7 +9,7 @@ import strata
 from strata import Tensor
 
 from ..hooks import RemovableHandle, WrappedHook, add_hook
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class StateMixin:
                 f"checkpoint but received {type(value)}"
             )
             return
-        if hasattr(value, "materialize") and hasattr(current, "materialize"):
+        if is_lazy(value) and is_lazy(current):
             return  # neither has a shape yet
         if current.dim() == 0 and value.dim() == 1 and value.shape[0] == 1:
             value = value[0]
