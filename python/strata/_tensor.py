@@ -346,6 +346,8 @@ class Tensor(_C.TensorBase):
         """
         if self.requires_grad and self.is_leaf and _C.is_grad_enabled():
             raise RuntimeError("set_: a leaf Variable that requires grad is being used in an in-place operation.")
+        if self.is_inference() and not _C.is_inference_mode_enabled():
+            raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not allowed: set_")
         if source is None:
             self.data = self.new_empty(0)
         elif isinstance(source, Tensor) and size is None:
@@ -360,7 +362,8 @@ class Tensor(_C.TensorBase):
                     step *= max(n, 1)
                 stride = tuple(stride[::-1])
             self.data = _C._tensor_over_storage(untyped, self.dtype, storage_offset, size, tuple(stride))
-        _C._increment_version(self)
+        if not self.is_inference():
+            _C._increment_version(self)
         return self
 
     def dim_order(self) -> tuple[int, ...]:

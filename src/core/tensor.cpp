@@ -193,14 +193,6 @@ Tensor Tensor::alias(IntArrayRef sizes, IntArrayRef strides, int64_t offset) con
   return t;
 }
 
-void Tensor::refuse_write(const char* op) {
-  throw_error(ErrorKind::Runtime,
-              str_cat(op,
-                      ": expected a tensor that may be written, got the result of conj(), adjoint(), mH or H of a "
-                      "complex tensor: it is a copy, so that a write would not reach the tensor it was made from; "
-                      "write to its clone(), or use conj_physical()"));
-}
-
 int64_t strided_span(IntArrayRef sizes, IntArrayRef strides) {
   for (int64_t n : sizes)
     if (n == 0) return 0;
@@ -237,6 +229,16 @@ void watch_results(bool on) { modes = on ? modes | 1 : modes & ~1; }
 
 void set_inference_tensors(bool on) { inference_tensors = on; }
 
+void Tensor::check_write(const char* op) const {
+  STRATA_CHECK(!impl_->storage_->read_only(), op,
+               ": expected a tensor that may be written, got the result of conj(), adjoint(), mH or H of a complex "
+               "tensor: it is a copy, so that a write would not reach the tensor it was made from; write to its "
+               "clone(), or use conj_physical()");
+  STRATA_CHECK(!impl_->inference_ || inference_tensors,
+               "Inplace update to inference tensor outside InferenceMode is not allowed: ", op,
+               " writes one; write to its clone(), which is a normal tensor");
+}
+
 namespace {
 // Of memory, or without it.
 [[gnu::noinline, gnu::cold]] Ref<Storage> storage_elsewhere(Device device, size_t bytes, bool meta) {
@@ -250,11 +252,10 @@ namespace {
 
 // `device`: with its number, where it is a plugin's.
 Tensor fresh_tensor(Ref<Storage> storage, DType dtype, bool meta, Device device) {
-  KeySet keys = meta ? Key::Backend | Key::Meta : KeySet(Key::Backend);
-  bool inference = inference_tensors;
-  if (STRATA_LIKELY(!inference)) keys = keys | KeySet(Key::InplaceOrView);
+  KeySet keys = Key::Backend | Key::InplaceOrView;
+  if (meta) keys = keys | KeySet(Key::Meta);
   Tensor t(Ref<TensorImpl>(new TensorImpl(std::move(storage), dtype, keys, device)));
-  t.impl()->inference_ = inference;
+  t.impl()->inference_ = inference_tensors;
   return t;
 }
 }  // namespace

@@ -191,9 +191,9 @@ class Tensor {
   void check_memory() const {
     if (!is_meta() && !impl_->storage_->handle()) bytes();
   }
-  // Before an operator writes: raises where the memory is read-only.
+  // Before an operator writes: raises where the memory is read-only, and for inference tensors outside of their mode.
   void check_writable(const char* op) const {
-    if (STRATA_UNLIKELY(impl_->storage_->read_only())) refuse_write(op);
+    if (STRATA_UNLIKELY(impl_->storage_->read_only() || impl_->inference_)) check_write(op);
   }
   uint32_t version() const { return impl_->writes().count(); }
   void bump_version(const char* op) const { impl_->writes().note(op); }
@@ -215,7 +215,7 @@ class Tensor {
  private:
   // Raises unless the tensor is empty.
   void check_without_memory() const;
-  [[noreturn]] static void refuse_write(const char* op);
+  void check_write(const char* op) const;
   Ref<TensorImpl> impl_;
 };
 
@@ -261,7 +261,7 @@ class KindGuard {
   std::optional<MetaGuard> guard_;
 };
 
-// While set on this thread, fresh tensors are inference tensors: without version and view bookkeeping, never recorded.
+// While set on this thread, fresh tensors are inference tensors: never recorded, and written under the same mode alone.
 void set_inference_tensors(bool on);
 
 }  // namespace strata

@@ -55,8 +55,9 @@ void set_saved_hooks_error(std::optional<std::string> text) { hook_stack().error
 void SavedTensor::save(const Tensor& t, bool is_output) {
   if (!t.defined()) return;
   STRATA_CHECK(!t.impl()->inference_,
-               "Inference tensors cannot be saved for backward. To work around you can make a clone "
-               "to get a normal tensor and use it in autograd.");
+               "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
+               "in computation tracked by autograd. To work around you can make a clone to get a normal tensor and "
+               "use it in autograd.");
   version_ = t.version();
   is_output_ = is_output;
   output_nr_ = t.impl()->output_nr_;

@@ -56,7 +56,7 @@ void set_requires_grad(const Tensor& t, bool value) {
                "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
   STRATA_CHECK(!value || is_differentiable(t.dtype()),
                "only Tensors of floating point and complex dtype can require gradients");
-  STRATA_CHECK(!value || !t.impl()->inference_,
+  STRATA_CHECK(!value || !t.impl()->inference_ || dispatch_tls.inference,
                "Setting requires_grad=True on inference tensor outside InferenceMode is "
                "not allowed; clone the tensor first");
   TensorImpl* impl = t.impl();

@@ -66,10 +66,7 @@ Tensor t_view(const Tensor& self) {
 Tensor conj(const Tensor& self) {
   if (!self.is_complex()) return self;
   Tensor result = ops::conj_physical(self);
-  if (result.storage()->use_count() == 1 && !result.keys().has(Key::Python)) {
-    result.storage()->make_read_only();
-    result.impl()->keys_ = result.impl()->keys_ | KeySet(Key::InplaceOrView);  // which inference tensors lack
-  }
+  if (result.storage()->use_count() == 1 && !result.keys().has(Key::Python)) result.storage()->make_read_only();
   return result;
 }
 

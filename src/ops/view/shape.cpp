@@ -186,6 +186,8 @@ Tensor become_view(const Tensor& self, const Tensor& view, const char* op) {
   TensorImpl *to = self.impl(), *from = view.impl();
   STRATA_CHECK(!grad_enabled() || !to->requires_grad_ || to->grad_fn_, op,
                ": a leaf Variable that requires grad is being used in an in-place operation.");
+  STRATA_CHECK(!to->inference_ || dispatch_tls.inference,
+               "Inplace update to inference tensor outside InferenceMode is not allowed: ", op);
   const TensorImpl* base = to->base_;
   STRATA_CHECK(!grad_enabled() || !base || base->grad_fn_ || !(self.requires_grad() || base->requires_grad_), op,
                ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
