@@ -53,10 +53,10 @@ def is_shared(tensor: Tensor) -> bool:
 
 
 def share(tensor: Tensor) -> Tensor:
-    """The tensor itself, whose memory can be seen by processes that get it; one of another device stays as it is. RuntimeError for
-    a meta tensor.
+    """The tensor itself, whose memory can be seen by processes that get it, with all tensors over the same memory; one of another
+    device stays as it is. RuntimeError for a meta tensor.
 
-    Views that other tensors are of the same memory stay where they were.
+    Where another library looks at the memory (numpy(), DLPack), the tensor moves alone.
     """
     if tensor.is_meta:
         raise RuntimeError("share_memory_: expected a tensor with memory, got one on meta; make it anew on a device")
@@ -76,5 +76,6 @@ def share(tensor: Tensor) -> Tensor:
     with strata.no_grad():
         bytes_of = _C._tensor_over_storage
         bytes_of(new, strata.uint8, 0, size, (1,)).copy_(bytes_of(old, strata.uint8, 0, size, (1,)))
-        tensor.data = bytes_of(new, tensor.dtype, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
+        if not _C._exchange_memory(old, new):
+            tensor.data = bytes_of(new, tensor.dtype, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
     return tensor

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 
@@ -64,6 +65,17 @@ void Storage::resize(size_t bytes) {
   if (own) allocator_->free(own, capacity_);
   own = fresh;
   bytes_ = capacity_ = bytes;
+}
+
+bool Storage::exchange(Storage& other) {
+  STRATA_INTERNAL(bytes_ == other.bytes_ && device_ == other.device_, "exchange of ", bytes_, " and ", other.bytes_);
+  if (pinned_.load(std::memory_order_relaxed) || other.pinned_.load(std::memory_order_relaxed)) return false;
+  std::swap(data_, other.data_);
+  std::swap(capacity_, other.capacity_);
+  std::swap(allocator_, other.allocator_);
+  std::swap(release_, other.release_);
+  std::swap(context_, other.context_);
+  return true;
 }
 
 Storage::~Storage() {

@@ -78,6 +78,9 @@ class Storage {
   // was, since tensors may look at all of it; shrunk to 0 it is freed, and a tensor that has elements there raises.
   void resize(size_t bytes);
   bool can_resize(size_t bytes) const;
+  // Exchanges the memory of two storages, of as many bytes on one device: tensors keep their storage. False, and
+  // nothing is done, where others look at either's.
+  bool exchange(Storage& other);
   // Others look at the memory from now on: it is neither moved nor freed before the storage is.
   void pin() { pinned_.store(true, std::memory_order_relaxed); }
 

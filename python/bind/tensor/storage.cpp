@@ -6,6 +6,7 @@
 #include "bind/tensor/methods.h"
 #include "bind/types/dealloc.h"
 #include "dispatch/seen.h"
+#include "strata/generated/ops/create.h"
 
 namespace strata::py {
 
@@ -28,15 +29,19 @@ struct Release {
   ~Release() { PyBuffer_Release(view); }  // does nothing to one that was never filled
 };
 
-// UntypedStorage(nbytes=0), UntypedStorage(bytes-like).
+// UntypedStorage(nbytes=0), UntypedStorage(bytes-like), UntypedStorage(sequence of ints below 256); on a device.
 PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
-    PyObject* source = nullptr;
-    static const char* names[] = {"source", nullptr};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:UntypedStorage", const_cast<char**>(names), &source))
+    PyObject *source = nullptr, *where = nullptr;
+    static const char* names[] = {"source", "device", nullptr};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:UntypedStorage", const_cast<char**>(names), &source, &where))
       throw PythonError();
     Py_buffer view{};
     int64_t bytes = 0;
+    Own sequence(source && PySequence_Check(source) && !PyObject_CheckBuffer(source)
+                     ? checked(PyBytes_FromObject(source))
+                     : nullptr);
+    if (sequence.get()) source = sequence.get();
     if (source && PyObject_CheckBuffer(source)) {
       checked(PyObject_GetBuffer(source, &view, PyBUF_SIMPLE));
       bytes = view.len;
@@ -45,6 +50,11 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
       STRATA_CHECK(bytes >= 0, "UntypedStorage: expected 0 or more bytes, got ", bytes);
     }
     Release release{&view};
+    const Device device = where && where != Py_None ? to_Device(where) : Device{};
+    if (!device.is_cpu()) {
+      STRATA_CHECK(!view.buf, "UntypedStorage: expected a length for device ", device, ", got content");
+      return wrap_as(type, ops::empty({bytes}, DType::U8, device).storage());
+    }
     Ref<Storage> storage = Storage::make(cpu_allocator(), size_t(bytes));
     if (bytes && view.buf) std::memcpy(storage->data(), view.buf, size_t(bytes));
     return wrap_as(type, std::move(storage));
@@ -101,6 +111,45 @@ PyObject* resize(PyObject* o, PyObject* n) {
   });
 }
 
+// The rest of the class is Python's (strata/_storage_methods.py), and is given to it when something is not found.
+bool complete() {
+  static bool done = false;
+  if (done) return false;
+  checked(PyImport_ImportModule("strata._storage_methods"));  // stays loaded
+  return done = true;
+}
+PyObject* attribute(PyObject* o, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(o, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  return guarded([&]() -> PyObject* {
+    if (complete()) {
+      Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+      return PyObject_GenericGetAttr(o, name);
+    }
+    PyErr_Restore(type, value, trace);
+    return nullptr;
+  });
+}
+PyObject* item(PyObject* o, PyObject* index) {
+  return guarded([&] { return complete() ? PyObject_GetItem(o, index) : nullptr; });
+}
+int set_item(PyObject* o, PyObject* index, PyObject* value) {
+  try {
+    return complete() ? (value ? PyObject_SetItem(o, index, value) : PyObject_DelItem(o, index)) : -1;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+PyObject* iterated(PyObject* o) {
+  return guarded([&] { return complete() ? PyObject_GetIter(o) : nullptr; });
+}
+PyObject* shown(PyObject* o) {
+  return guarded([&] { return complete() ? PyObject_Repr(o) : nullptr; });
+}
+
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   if ((op != Py_EQ && op != Py_NE) || Py_TYPE(b) != storage_type) Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((storage_of(a) == storage_of(b)) == (op == Py_EQ));
@@ -108,7 +157,10 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 Py_hash_t hash(PyObject* o) { return _Py_HashPointer(storage_of(o).get()); }
 
 PyObject* device(PyObject* o, void*) {
-  return guarded([&] { return wrap(storage_of(o)->device()); });
+  return guarded([&] {
+    const Storage& s = *storage_of(o);
+    return wrap(s.bytes() && !s.data() && !s.handle() ? Device{1, -1} : s.device());  // a length alone: meta
+  });
 }
 PyObject* identity(PyObject* o, void*) { return PyLong_FromVoidPtr(storage_of(o).get()); }
 
@@ -167,6 +219,12 @@ PyType_Slot slots[] = {
     {Py_tp_richcompare, reinterpret_cast<void*>(compare)},
     {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
     {Py_sq_length, reinterpret_cast<void*>(length)},
+    {Py_tp_getattro, reinterpret_cast<void*>(attribute)},
+    {Py_mp_subscript, reinterpret_cast<void*>(item)},
+    {Py_mp_ass_subscript, reinterpret_cast<void*>(set_item)},
+    {Py_mp_length, reinterpret_cast<void*>(length)},
+    {Py_tp_iter, reinterpret_cast<void*>(iterated)},
+    {Py_tp_repr, reinterpret_cast<void*>(shown)},
     {Py_tp_methods, methods},
     {Py_tp_getset, attributes},
     {Py_tp_doc, const_cast<char*>("UntypedStorage(nbytes or bytes-like)\n\nA block of memory that tensors share.")},
@@ -174,7 +232,24 @@ PyType_Slot slots[] = {
 };
 PyType_Spec spec = {"strata.UntypedStorage", sizeof(PyStorage), 0, Py_TPFLAGS_DEFAULT, slots};
 
+// _exchange_memory(a, b): see Storage::exchange.
+PyObject* exchange_memory(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
+  return guarded([&] {
+    PyObject* v[2] = {};
+    read_args("_exchange_memory", {"a", "b"}, 2, v, args, n, kw, 2);
+    for (PyObject* o : v)
+      if (Py_TYPE(o) != storage_type) raise(PyExc_TypeError, "_exchange_memory: expected two strata.UntypedStorage");
+    Storage &a = *storage_of(v[0]), &b = *storage_of(v[1]);
+    STRATA_CHECK_VALUE(a.bytes() == b.bytes() && a.device() == b.device(),
+                       "_exchange_memory: expected storages of as many bytes on one device, got ", a.bytes(), " on ",
+                       a.device(), " and ", b.bytes(), " on ", b.device());
+    return PyBool_FromLong(a.exchange(b));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_exchange_memory", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(exchange_memory)),
+     METH_FASTCALL | METH_KEYWORDS, "Exchanges the memory of two storages; False where others look at either's."},
     {"_tensor_over_storage", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_over)),
      METH_FASTCALL | METH_KEYWORDS, "A tensor over a storage's memory; raises ValueError where it would not fit."},
     {nullptr, nullptr, 0, nullptr},

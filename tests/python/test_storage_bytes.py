@@ -1,0 +1,86 @@
+"""An UntypedStorage as a sequence of bytes, and memory that is shared with processes; PyTorch 2.13 passes these but for messages."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import strata as torch
+
+
+def storage() -> torch.UntypedStorage:
+    return torch.tensor([1.0, 2.0, 3.0]).untyped_storage()
+
+
+def test_bytes_are_read_and_written():
+    s = storage()
+    assert len(s) == s.nbytes() == s.size() == 12 and s.element_size() == 1
+    assert s[2] == 128 and s[-1] == 64 and list(s) == s.tolist() == [0, 0, 128, 63, 0, 0, 0, 64, 0, 0, 64, 64]
+    s[0] = 5
+    assert s[0] == 5 and 5 in s
+    s[1:3] = 7
+    assert s.tolist()[:4] == [5, 7, 7, 63]
+    part = s[4:8]
+    part.fill_(9)
+    assert s.tolist()[4:8] == [9] * 4 and part.tolist() == [9] * 4 and s[4:4].nbytes() == 0
+    assert s.fill_(1) is s and set(s) == {1}
+
+
+def test_what_does_not_fit():
+    s = storage()
+    with pytest.raises(IndexError, match="index 100 out of range for storage of size 12"):
+        s[100]
+    with pytest.raises(RuntimeError, match="Trying to slice with a step of 2"):
+        s[0:4:2]
+    with pytest.raises(TypeError, match="with str"):
+        s["a"]
+    with pytest.raises(RuntimeError, match="size does not match, self was 12 bytes but src was 8 bytes"):
+        s.copy_(torch.zeros(2).untyped_storage())
+    with pytest.raises(AttributeError, match="nothing"):
+        s.nothing  # noqa: B018
+
+
+def test_copies():
+    s = storage()
+    made = s.clone()
+    assert made.tolist() == s.tolist() and made.data_ptr() != s.data_ptr()
+    s.copy_(torch.zeros(3).untyped_storage())
+    assert set(s) == {0} and made[2] == 128
+    assert copy.copy(made).tolist() == copy.deepcopy(made).tolist() == made.tolist()
+    assert made.cpu() is made and made.untyped() is made
+    assert torch.UntypedStorage([1, 2, 3]).tolist() == [1, 2, 3]
+    assert torch.UntypedStorage(3, device="meta").device.type == "meta"
+
+
+def test_as_numbers_and_as_text():
+    s = storage()
+    assert s.float().tolist() == [float(b) for b in s] and s.long().dtype == torch.int64
+    assert not s.is_cuda and not s.is_sparse and s.resizable() and not s.is_pinned()
+    s.byteswap(torch.float32)
+    assert s.tolist()[:4] == [63, 128, 0, 0]
+    assert repr(torch.UntypedStorage([1, 2])) == f" 1\n 2\n[{torch.__name__}.storage.UntypedStorage(device=cpu) of size 2]"
+    assert torch.UntypedStorage.from_buffer(b"ab", dtype=torch.uint8).tolist() == [97, 98]
+    assert torch.UntypedStorage.from_buffer(b"abcd", byte_order="big", dtype=torch.int16).tolist() == [98, 97, 100, 99]
+
+
+def test_sharing_takes_views_along():
+    base = torch.arange(6.0)
+    view, other = base[2:], base.view(2, 3)
+    assert not base.is_shared()
+    assert view.share_memory_() is view
+    assert base.is_shared() and view.is_shared() and other.is_shared()
+    base[3] = 10
+    other[0, 2] = 20
+    assert view.tolist() == [20, 10, 4, 5] and view.untyped_storage().data_ptr() == base.untyped_storage().data_ptr()
+    s = torch.ones(2).untyped_storage()
+    assert s.share_memory_().is_shared()
+
+
+def test_tied_weights_stay_tied_when_a_module_is_shared():
+    a, b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    b.weight = a.weight
+    part = a.weight.detach()[0]
+    torch.nn.Sequential(a, b).share_memory()
+    with torch.no_grad():
+        a.weight.fill_(4)
+    assert b.weight.is_shared() and part.tolist() == [4, 4, 4]
