@@ -99,16 +99,18 @@ PyObject* count(PyObject*, PyObject*) {
 }
 
 // _recording_may_raise(first) -> (how many nodes this thread's recording has, whether one from `first` on may raise by
-// values of tensors)
+// values of tensors, whether one of these draws random numbers or is not of the table)
 PyObject* may_raise(PyObject*, PyObject* first) {
   return guarded([&] {
     const std::vector<ir::Node>& nodes = here().graph().body.nodes;
-    bool found = false;
-    for (size_t i = size_t(to_Int(first)); i < nodes.size() && !found; ++i) {
+    bool raises = false, draws = false;
+    for (size_t i = size_t(to_Int(first)); i < nodes.size(); ++i) {
       const std::optional<OpInfo> said = nodes[i].op ? info(*nodes[i].op) : std::nullopt;
-      found = said && said->acts.find("raises") != said->acts.npos;
+      auto acts = [&](const char* how) { return said->acts.find(how) != said->acts.npos; };
+      raises |= !said || acts("raises");
+      draws |= !said || acts("draws");
     }
-    return Py_BuildValue("nO", Py_ssize_t(nodes.size()), found ? Py_True : Py_False);
+    return Py_BuildValue("nOO", Py_ssize_t(nodes.size()), raises ? Py_True : Py_False, draws ? Py_True : Py_False);
   });
 }
 

@@ -60,6 +60,9 @@ class Emitter:
         self.here: list[Any] = []  # the entry, for where it does not fit
         self.open: set[int] = set()
         self.count = 0
+        # The statements where the graph may raise by values and the stretch does more: then the call runs as it is, and what it
+        # does before it raises is done. For graphs that write nothing from outside.
+        self.repeated: list[str] = []
 
     # ---- values
 
@@ -343,6 +346,7 @@ class Emitter:
         for i, (made, *_) in enumerate(t.fresh_inputs):
             self.made[id(made)] = f"f{i}"
         self.effects()
+        changes = bool(self.lines)
         if t.stopped:
             variables = f"[{self.items(frame.locals)}]"
             last = f"return {self.text.constant(Jump)}({frame.offset}, {variables}, [{self.items(frame.stack)}])"
@@ -370,6 +374,11 @@ class Emitter:
             from .emit_parts import parts_of
 
             before += parts_of(self, count)  # which may end in another entry: nothing is printed yet
+        _, raises, draws = _C._recording_may_raise(0)
+        if call and (changes or prints) and raises and not draws and not t.parts:
+            again = [*self.head, *before, "try:", f"    {call[0]}", "except Exception:", "    t = None", "if t is None:"]
+            again += [f"    return again({', '.join(f'a{i}' for i in range(count))})", *prints, *self.lines, last]
+            self.repeated = again
         return [*self.head, *before, *prints, *call, *self.lines, last], self.outputs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 import weakref
 from _thread import RLock  # threading's, without the module's import
@@ -38,7 +39,7 @@ from .reasons import (
     tell,
     warn,
 )
-from .sources import Text, arg, const
+from .sources import arg, const
 from .tracer import Raised, Tracer
 
 TYPE_CHECKING = False
@@ -174,6 +175,12 @@ class Compiled:
             result = self.plainly(frame)
             if result is not NotImplemented:
                 return result[0]
+
+    def again(self, table: Table, *bound: Any) -> Any:
+        """A call whose graph raised, as Python does it: what it did before is done, and the error is that of its line."""
+        if table is self.start and self.simple:
+            return self.function(*bound)
+        return self.finish(table.frame(self.plain, list(bound)))
 
     @staticmethod
     def plainly(frame: Frame) -> Any:
@@ -379,11 +386,13 @@ class Compiled:
         program = tracer.program if tracer.program is not None and (tracer.program.symbols or tracer.parts) else None
         slots = [program.slot_of(t) for t in outputs] if program is not None else []
         bases = roots([*(t for t in tracer.region.inputs if tracer.made_before(t) is None), *outputs])
-        graph = None
+        graph, constants = None, emitter.text.constants
         if tracer.region.count() or outputs:
             region = tracer.region.end(outputs)
             inputs = region.known_inputs
             region.check(tracer)
+            if emitter.repeated and not region.step and not _C._graph_written(region._graph):
+                lines, constants["again"] = emitter.repeated, functools.partial(self.again, table)
             graph = callable_of(region, self.options, inputs)
             run = direct(graph)
         else:
@@ -391,7 +400,6 @@ class Compiled:
         tracer.check_parts(outputs, shared)
         tracer.finish_guards()
         check = tracer.guards.compile(len(args))
-        constants = emitter.text.constants
         numbers = tracer.program.now if tracer.program is not None else {}
         body, text = function_of(lines, len(args), {**constants, **numbers}, run, self.function.__qualname__)
         code = body.__code__
@@ -488,6 +496,3 @@ def reset() -> None:
             _everything.remove(reference)
         else:
             found.reset()
-
-
-assert Text is not None
