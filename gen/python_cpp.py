@@ -82,13 +82,13 @@ def arg_specs(e: Entry, kind: str, s: Schema) -> str:
             continue
         label = "input" if i == 0 and a.name == "self" else a.name
         list_size = a.type[a.type.index("[") + 1:a.type.index("]")] if "[" in a.type else ""
-        parts.append(f'{{"{label}", py::ArgKind::{TYPES[a.key].kind}, {str(a.default is not None).lower()}, {str(a.kwonly).lower()}, {int(list_size or -1)}}}')
+        parts.append(f'{{"{label}", py::ArgKind::{TYPES[a.key].kind}, {str(a.default is not None).lower()}, {str(a.kwonly).lower()}, {str(a.default == "[]").lower()}, {int(list_size or -1)}}}')
     if many_out:
-        parts.append('{"out", py::ArgKind::OutTuple, false, true, -1}')
+        parts.append('{"out", py::ArgKind::OutTuple, false, true, false, -1}')
     if "factory" in e.row.tags and not many_out and kind != "inplace":
-        parts.append('{"requires_grad", py::ArgKind::Bool, true, true, -1}')
-        parts.append('{"layout", py::ArgKind::Ignored, true, true, -1}')
-        parts.append('{"pin_memory", py::ArgKind::Ignored, true, true, -1}')
+        parts.append('{"requires_grad", py::ArgKind::Bool, true, true, false, -1}')
+        parts.append('{"layout", py::ArgKind::Ignored, true, true, false, -1}')
+        parts.append('{"pin_memory", py::ArgKind::Ignored, true, true, false, -1}')
     return "{" + ", ".join(parts) + "}"
 
 

@@ -33,11 +33,11 @@ def _dims(x: Tensor, dim: Any) -> list[int]:
 
 
 def _lowest(x: Tensor) -> Any:
-    return -strata.inf if x.is_floating_point() else strata.iinfo(x.dtype).min
+    return False if x.dtype == strata.bool else -strata.inf if x.is_floating_point() else strata.iinfo(x.dtype).min
 
 
 def _highest(x: Tensor) -> Any:
-    return strata.inf if x.is_floating_point() else strata.iinfo(x.dtype).max
+    return True if x.dtype == strata.bool else strata.inf if x.is_floating_point() else strata.iinfo(x.dtype).max
 
 
 def _with_dtype(x: Tensor, dtype: Any) -> Tensor:
@@ -122,14 +122,16 @@ def norm(
 
 
 def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """The lower median of a dim; NaN where nothing counts."""
-    x = _filled(_with_dtype(input, dtype), mask, strata.nan)
-    return strata.nanmedian(x, dim, keepdim).values
+    """The lower median of a dim; NaN where nothing counts (of integers, whatever that is as one)."""
+    x = _with_dtype(input, dtype)
+    wide = x if x.is_floating_point() else x.to(strata.float64)
+    return strata.nanmedian(_filled(wide, mask, strata.nan), dim, keepdim).values.to(x.dtype)
 
 
 def logsumexp(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """log(sum(exp))."""
+    """log(sum(exp)); of integers, in the default dtype."""
     x = _with_dtype(input, dtype)
+    x = x if x.is_floating_point() or x.is_complex() else x.to(strata.get_default_dtype())
     return _filled(x, mask, -strata.inf).logsumexp(_dims(input, dim), keepdim)
 
 
@@ -142,13 +144,13 @@ def logaddexp(
 
 
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Running sums."""
-    return _filled(_with_dtype(input, dtype), mask, 0).cumsum(dim)
+    """Running sums, in the input's dtype unless one is given."""
+    return _filled(_with_dtype(input, dtype), mask, 0).cumsum(dim, dtype=dtype or input.dtype)
 
 
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
-    """Running products."""
-    return _filled(_with_dtype(input, dtype), mask, 1).cumprod(dim)
+    """Running products, in the input's dtype unless one is given."""
+    return _filled(_with_dtype(input, dtype), mask, 1).cumprod(dim, dtype=dtype or input.dtype)
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:

@@ -91,6 +91,8 @@ def _place(map_location: MapLocation) -> Any:
     if isinstance(map_location, str):
         return _C.device(map_location)
     if isinstance(map_location, dict):
+        if _C.device(map_location.get("cpu", "cpu")).type == "meta":  # tensors without memory are made from the CPU's
+            return _C.device("meta")
         return lambda storage, location: _C.device(map_location.get(location, location))
     if not callable(map_location):
         raise TypeError(

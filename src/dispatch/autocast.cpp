@@ -98,6 +98,12 @@ void autocast_kernel(Operator& op, Dispatch d, Stack& stack) {
   run_cast(policy, device_type, op, d, stack);
 }
 
+// A result that is given has the dtype that is wanted: out= forms compute in it, as their operands say.
+void out_kernel(Operator& op, Dispatch d, Stack& stack) {
+  ExcludeGuard below{KeySet(Key::Autocast)};
+  redispatch_boxed(op, d.below(Key::Autocast), stack);
+}
+
 template <size_t... I>
 std::array<BoxedKernel, sizeof...(I)> all_kernels(std::index_sequence<I...>) {
   return {BoxedKernel{&autocast_kernel<Autocast(I / 4), Autocast(I % 4)>, kSources[I / 4 ? I / 4 : I % 4]}...};
@@ -106,11 +112,20 @@ std::array<BoxedKernel, sizeof...(I)> all_kernels(std::index_sequence<I...>) {
 void register_policies() {
   OperatorTable& table = OperatorTable::instance();
   static const auto kernels = all_kernels(std::make_index_sequence<16>());
+  static const BoxedKernel for_out{out_kernel, "src/dispatch/autocast.cpp: out="};
   for (const AutocastPolicy* p = autocast_policies; p->op; ++p) {
     Operator& op = table.get(p->op);
     const BoxedKernel& kernel = kernels[size_t(p->cpu) * 4 + size_t(p->devices)];
-    if (op.slots[static_cast<int>(Key::Autocast)].empty())
-      table.impl(op, Key::Autocast, 0, nullptr, &kernel, kernel.source.c_str(), true);
+    auto give = [&](Operator& to, const BoxedKernel& of) {
+      if (to.slots[static_cast<int>(Key::Autocast)].empty())
+        table.impl(to, Key::Autocast, 0, nullptr, &of, of.source.c_str(), true);
+    };
+    give(op, kernel);
+    const std::string base = op.name.substr(0, op.name.find('.'));
+    for (Operator* form : table.overloads(base)) {
+      const auto& args = form->schema().args;
+      if (!args.empty() && args.back().type.written && args.back().keyword_only) give(*form, for_out);
+    }
   }
 }
 

@@ -19,7 +19,8 @@ struct ArgSpec {
   ArgKind kind;
   bool has_default;
   bool keyword_only;
-  int list_size;  // of int[2]: one int stands for that many; -1: none
+  bool empty_default;  // an empty list, which None asks for, too
+  int list_size;       // of int[2]: one int stands for that many; -1: none
 };
 
 struct Signature {

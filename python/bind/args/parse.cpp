@@ -84,7 +84,8 @@ inline bool put(const ArgSpec& spec, PyObject* o, bool numbers, Frame& frame, Py
     *slot = o;
     return true;
   }
-  if (o == Py_None && (arg_kind_optional[int(spec.kind)] || (spec.has_default && spec.keyword_only))) {
+  if (o == Py_None &&
+      (arg_kind_optional[int(spec.kind)] || spec.empty_default || (spec.has_default && spec.keyword_only))) {
     *slot = nullptr;
     return true;
   }

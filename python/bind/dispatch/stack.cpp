@@ -111,7 +111,7 @@ bool fits(PyObject* o, const TypeSpec& t) {
   if (o == Py_None) return t.optional || t.base == ArgType::Layout || (t.base == ArgType::Generator);
   if (t.base == ArgType::Bool && t.list) return is_bool_list(o);
   if (stands_for_tensor(o, t)) return true;
-  ArgSpec spec{"", kind_of(t), false, false, t.list_size};
+  ArgSpec spec{"", kind_of(t), false, false, false, t.list_size};
   Py_ssize_t element = -1;
   if (spec.kind == ArgKind::IntList && t.list_size >= 0 && is_int_like(o)) return true;
   return accepts(spec, o, &element);

@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._fused import FusedOptimizer, as_scalar
-from .optimizer import new_step, settings
+from .optimizer import new_step, scalar_dtype, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ASGD(FusedOptimizer):
         super().__init__(params, settings(locals(), "weight_decay"))
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
-        like = {"dtype": strata.float32, "device": parameter.device}
+        like = {"dtype": scalar_dtype(), "device": parameter.device}
         return {
             "step": new_step(parameter),
             "eta": strata.zeros((), **like).copy_(as_scalar(group["lr"])),

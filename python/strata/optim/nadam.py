@@ -6,7 +6,7 @@ import strata
 from strata import Tensor
 
 from ._fused import FusedOptimizer
-from .optimizer import settings
+from .optimizer import scalar_dtype, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class NAdam(FusedOptimizer):
 
     def _new_state(self, group: dict[str, Any], parameter: Tensor) -> dict[str, Any]:
         state = super()._new_state(group, parameter)
-        state["mu_product"] = strata.ones((), dtype=strata.float32, device=parameter.device)
+        state["mu_product"] = strata.ones((), dtype=scalar_dtype(), device=parameter.device)
         return state
 
     def _operator(self, group: dict[str, Any]) -> Callable[..., None]:

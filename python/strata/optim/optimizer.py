@@ -129,8 +129,13 @@ def settings(given: dict[str, Any], not_negative: str = "") -> dict[str, Any]:
 
 
 def new_step(parameter: Tensor) -> Tensor:
-    """A count of steps: a 0-dim float32 tensor on the CPU, where the numbers of a step are computed."""
-    return strata.zeros((), dtype=strata.float32, device="meta" if parameter.is_meta else "cpu")
+    """A count of steps: a 0-dim tensor of scalar_dtype() on the CPU, where the numbers of a step are computed."""
+    return strata.zeros((), dtype=scalar_dtype(), device="meta" if parameter.is_meta else "cpu")
+
+
+def scalar_dtype() -> strata.dtype:
+    """Of numbers in a state: float64 where it is the default dtype, else float32."""
+    return strata.float64 if strata.get_default_dtype() == strata.float64 else strata.float32
 
 
 class Optimizer:
@@ -407,10 +412,11 @@ class Optimizer:
 
 
 def _cast(parameter: Tensor, value: Any, key: Any = None) -> Any:
-    """`value` with its tensors on the parameter's device and in its dtype; a step count is float32."""
+    """`value` with its tensors on the parameter's device and in its dtype, which a step count does not take."""
     if isinstance(value, Tensor):
         if key == "step":
-            return value.to(dtype=strata.float32, device=new_step(parameter).device)
+            dtype = value.dtype if value.dtype in (strata.float32, strata.float64) else scalar_dtype()
+            return value.to(dtype=dtype, device=new_step(parameter).device)
         if parameter.is_floating_point():
             return value.to(dtype=parameter.dtype, device=parameter.device)
         return value.to(device=parameter.device)

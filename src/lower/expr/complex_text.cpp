@@ -44,15 +44,21 @@ complex exp(complex z) {
   real im = select(endless && x < 0, 0, exp(x) * sin(y));
   return complex(re, select(y == 0, y, im));
 }
-complex exp2(complex z) { return exp(z * 0.6931471805599453); }
+complex exp2(complex z) { return exp(complex(real(z) * 0.6931471805599453, imag(z) * 0.6931471805599453)); }
 complex expm1(complex z) {
   real s = sin(0.5 * imag(z));
   real re = expm1(real(z)) * cos(imag(z)) - 2 * s * s;
   return complex(re, exp(real(z)) * sin(imag(z)));
 }
 complex log(complex z) { return complex(log_length(real(z), imag(z)), atan2(imag(z), real(z))); }
-complex log2(complex z) { return log(z) * 1.4426950408889634; }
-complex log10(complex z) { return log(z) * 0.4342944819032518; }
+complex log2(complex z) {
+  w = log(z);
+  return complex(real(w) * 1.4426950408889634, imag(w) * 1.4426950408889634);
+}
+complex log10(complex z) {
+  w = log(z);
+  return complex(real(w) * 0.4342944819032518, imag(w) * 0.4342944819032518);
+}
 complex log1p(complex z) { return complex(log_length(real(z) + 1, imag(z)), atan2(imag(z), real(z) + 1)); }
 
 // Quarter of the argument, so that |z| + |re| stays finite.
