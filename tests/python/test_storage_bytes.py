@@ -84,3 +84,26 @@ def test_tied_weights_stay_tied_when_a_module_is_shared():
     with torch.no_grad():
         a.weight.fill_(4)
     assert b.weight.is_shared() and part.tolist() == [4, 4, 4]
+
+
+def resized(t: torch.Tensor, name: str, *args, **kwargs) -> tuple:
+    getattr(t, name)(*args, **kwargs)
+    span = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True))
+    assert (t.storage_offset() + span) * t.element_size() <= t.untyped_storage().nbytes()
+    return tuple(t.shape), t.stride()
+
+
+def test_resizing_gives_memory_for_every_place():
+    part, image = torch.ones(4, 8)[:, ::4], torch.ones(2, 3, 4, 5)
+    assert resized(torch.empty(0), "resize_as_", part, memory_format=torch.preserve_format) == ((4, 2), (2, 1))
+    assert resized(torch.empty(0), "resize_as_", image.permute(0, 2, 3, 1), memory_format=torch.preserve_format)[1] == (60, 15, 3, 1)
+    last = image.to(memory_format=torch.channels_last)
+    assert resized(torch.empty(0), "resize_as_", last, memory_format=torch.preserve_format)[1] == last.stride()
+    assert resized(torch.ones(4, 8)[:, ::4], "resize_", 4, 2, memory_format=torch.contiguous_format)[1] == (2, 1)
+    if torch.__name__ == "strata":  # PyTorch's reads beyond the one element that it has
+        expanded = torch.ones(1, 1, 1, 1).expand(2, 3, 4, 4)
+        assert resized(expanded, "resize_", 2, 3, 4, 4, memory_format=torch.channels_last)[1] == (48, 1, 12, 3)
+        t = torch.ones(2, 2)
+        with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+            t.resize_as_(torch.ones(2, 2, 2), memory_format=torch.channels_last)
+        assert t.shape == (2, 2)

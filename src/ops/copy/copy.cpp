@@ -30,18 +30,14 @@ Tensor resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat>
   STRATA_CHECK(!self.requires_grad(), "cannot resize variables that require grad");
   STRATA_CHECK(!format || *format != MemoryFormat::Preserve, "Unsupported memory format Preserve");
   for (int64_t s : size) STRATA_CHECK(s >= 0, "resize_: expected sizes of 0 or more, got ", size);
-  if (!(self.sizes() == size)) resize_tensor(self, size);
-  if (format && *format != MemoryFormat::Contiguous)
-    self.impl()->set_geometry(size, strides_for(size, *format), self.storage_offset());
+  const DimVec strides = format ? strides_for(size, *format) : DimVec();  // which may refuse the format
+  if (format || !(self.sizes() == size)) resize_tensor(self, size);  // expanded elements may need more memory, too
+  if (format) self.impl()->set_geometry(size, strides, self.storage_offset());
   return self;
 }
 
 Tensor resize_as_(const Tensor& self, const Tensor& model, std::optional<MemoryFormat> format) {
-  if (format && *format == MemoryFormat::Preserve) {
-    resize_(self, model.sizes(), std::nullopt);
-    self.impl()->set_geometry(model.sizes(), model.strides(), self.storage_offset());
-    return self;
-  }
+  if (format && *format == MemoryFormat::Preserve) format = suggested_format(model);
   return resize_(self, model.sizes(), format);
 }
 
