@@ -4,7 +4,7 @@ numbers of a dtype. The class asks for this module when the first of these is us
 from __future__ import annotations
 
 import strata
-from strata import _C
+from strata import _C, _device_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,12 +148,13 @@ def attach() -> None:
         "share_memory_": share_memory_, "pin_memory": pin_memory, "byteswap": byteswap, "from_buffer": staticmethod(from_buffer),
         "element_size": lambda s: 1, "untyped": lambda s: s, "resizable": lambda s: not s.is_borrowed(),
         "is_pinned": lambda s, device=None: _bytes(s).is_pinned(), "get_device": lambda s: _bytes(s).get_device(),
-        "is_cuda": property(lambda s: s.device.type == "cuda"), "is_sparse": False, "is_sparse_csr": False, "filename": None,
+        "is_sparse": False, "is_sparse_csr": False, "filename": None,
     }  # fmt: skip
     names = {"half": "float16", "float": "float32", "double": "float64", "char": "int8", "byte": "uint8", "short": "int16",
              "int": "int32", "long": "int64", "bool": "bool", "bfloat16": "bfloat16", "complex_float": "complex64",
              "complex_double": "complex128"}  # fmt: skip
-    for name, member in {**methods, **{short: _as(name) for short, name in names.items()}}.items():
+    flags = {d["flag"]: property(lambda s, name=d["name"]: s.device.type == name) for d in _device_words.devices()}
+    for name, member in {**methods, **flags, **{short: _as(name) for short, name in names.items()}}.items():
         setattr(Storage, name, member)
 
 

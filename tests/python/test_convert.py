@@ -320,3 +320,16 @@ def test_numbers_of_python():
         bool(strata.ones(0))
     with pytest.raises(TypeError, match="only integer tensors"):
         [1][strata.tensor(0.0)]
+
+
+def test_asarray_and_the_old_constructor_keep_the_history():
+    x = strata.ones(3, requires_grad=True)
+    assert strata.asarray(x) is x and strata.asarray(x, copy=False) is x
+    for made in (strata.asarray(x * 2), strata.asarray(x * 2, copy=True), strata.asarray(x * 2, dtype=strata.float64), strata.Tensor(x * 2)):
+        x.grad = None
+        made.sum().backward()
+        assert x.grad.tolist() == [2, 2, 2]
+    assert not strata.asarray(x, requires_grad=False).requires_grad
+    parameter = strata.nn.Parameter(strata.ones(1))
+    assert strata.asarray(parameter) is parameter
+    assert strata.Size((strata.tensor(1), 2)) == (1, 2) and [type(n) for n in strata.Size([strata.tensor(1), True])] == [int, int]

@@ -211,3 +211,9 @@ def test_distances_of_many_rows_are_those_of_few():
     leaf = x.clone().requires_grad_()
     strata.cdist(leaf, leaf.detach()).sum().backward()
     assert leaf.grad.isfinite().all() and strata.autograd.gradcheck(strata.cdist, (leaf, y[1, 0].requires_grad_()))
+
+
+def test_expanded_tensors_are_repeated():
+    assert strata.full((1,), 0.5).expand(1024).repeat(2).sum() == 1024
+    assert strata.arange(40.0)[:, None].expand(40, 33).repeat(1, 2)[3].unique().tolist() == [3.0]
+    assert strata.tensor([True]).expand(32, 64).repeat(2, 1).sum() == 4096 and strata.tensor([2]).expand(40, 40).tile(3, 1).unique().tolist() == [2]

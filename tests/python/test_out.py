@@ -110,3 +110,19 @@ def test_a_result_whose_elements_lie_together_is_refused():
         with pytest.raises(RuntimeError, match="more than one element of the written-to tensor|single memory location"):
             call(out)
         assert out.tolist() == [3.0] * 4
+
+
+def test_ranges_keep_the_shape_of_an_out_of_their_size():
+    out = torch.zeros(3, 6)
+    torch.linspace(1, 9, 9, out=out[:, ::2])
+    assert out.tolist() == [[1, 0, 2, 0, 3, 0], [4, 0, 5, 0, 6, 0], [7, 0, 8, 0, 9, 0]]
+    out = torch.zeros(3, 3)
+    assert torch.arange(9.0, out=out) is out and out.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    out = torch.zeros(2, 8)
+    torch.arange(4.0, out=out[:, :2])
+    assert out[:, :3].tolist() == [[0, 1, 0], [2, 3, 0]]
+    out = torch.zeros(2, 2)
+    torch.logspace(0, 3, 4, out=out.t())
+    torch.testing.assert_close(out, torch.tensor([[1.0, 100.0], [10.0, 1000.0]]))
+    out = torch.zeros(0)
+    assert torch.arange(3.0, out=out).shape == (3,)

@@ -284,3 +284,28 @@ def test_limits_of_dtypes_of_eight_bits():
     for wrong in ("float8_e5m2", strata.quint8, strata.int8):
         with pytest.raises(TypeError):
             strata.finfo(wrong)
+
+
+def test_copies_share_what_the_originals_share():
+    x = strata.arange(4.0)
+    a, b = copy.deepcopy([x, x[1:]])
+    a.zero_()
+    assert b.tolist() == [0, 0, 0] and x.tolist() == [0, 1, 2, 3]
+    module = strata.nn.Module()
+    module.register_buffer("a", strata.zeros(3))
+    module.register_buffer("v", module.a[1:])
+    module.weight = strata.nn.Parameter(strata.ones(2, 3))
+    copied = copy.deepcopy(module)
+    copied.a.fill_(1)
+    assert copied.v.tolist() == [1, 1] and module.v.tolist() == [0, 0] and type(copied.weight) is strata.nn.Parameter
+    y = copy.deepcopy(strata.arange(12.0).reshape(3, 4)[:, 1:3])
+    assert y.stride() == (4, 1) and y.storage_offset() == 1 and y[2].tolist() == [9, 10]
+    assert copy.deepcopy(strata.ones(1).expand(5)).stride() == (0,)
+
+
+def test_tensors_with_history_are_pickled():
+    made = pickle.loads(pickle.dumps(strata.ones(2, requires_grad=True) * 2))
+    assert made.tolist() == [2, 2] and made.is_leaf and made.requires_grad
+    module = strata.nn.Linear(2, 2)
+    strata.nn.utils.prune.l1_unstructured(module, "weight", 1)
+    assert pickle.loads(pickle.dumps(module)).weight.shape == (2, 2)

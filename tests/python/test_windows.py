@@ -66,3 +66,10 @@ def test_refusals():
     ]:
         with pytest.raises(error):
             call()
+
+
+def test_the_length_of_a_signal_may_be_any_number():
+    frames, window = torch.ones(1, 5, 4, dtype=torch.complex64), torch.hann_window(8)
+    for length in (2**63 - 1, -5):
+        with pytest.raises(RuntimeError):
+            frames.istft(8, 3, window=window, length=length)

@@ -3,6 +3,7 @@
 #include "bind/dispatch/stack.h"
 #include "dispatch/info.h"
 #include "dispatch/seen.h"
+#include "ir/effect.h"
 #include "jit/trace/instantiate.h"
 #include "jit/trace/recorder.h"
 
@@ -105,6 +106,7 @@ PyObject* may_raise(PyObject*, PyObject* first) {
     const std::vector<ir::Node>& nodes = here().graph().body.nodes;
     bool raises = false, draws = false;
     for (size_t i = size_t(to_Int(first)); i < nodes.size(); ++i) {
+      if (nodes[i].op && !ir::has_effect(*nodes[i].op)) continue;
       const std::optional<OpInfo> said = nodes[i].op ? info(*nodes[i].op) : std::nullopt;
       auto acts = [&](const char* how) { return said->acts.find(how) != said->acts.npos; };
       raises |= !said || acts("raises");

@@ -374,8 +374,7 @@ class Emitter:
             from .emit_parts import parts_of
 
             before += parts_of(self, count)  # which may end in another entry: nothing is printed yet
-        _, raises, draws = _C._recording_may_raise(0)
-        if call and (changes or prints) and raises and not draws and not t.parts:
+        if call and (changes or prints) and not t.parts and _C._recording_may_raise(0)[1:] == (True, False):
             again = [*self.head, *before, "try:", f"    {call[0]}", "except Exception:", "    t = None", "if t is None:"]
             again += [f"    return again({', '.join(f'a{i}' for i in range(count))})", *prints, *self.lines, last]
             self.repeated = again

@@ -31,7 +31,7 @@ Tensor resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat>
   STRATA_CHECK(!format || *format != MemoryFormat::Preserve, "Unsupported memory format Preserve");
   for (int64_t s : size) STRATA_CHECK(s >= 0, "resize_: expected sizes of 0 or more, got ", size);
   const DimVec strides = format ? strides_for(size, *format) : DimVec();  // which may refuse the format
-  if (format || !(self.sizes() == size)) resize_tensor(self, size);  // expanded elements may need more memory, too
+  if (format || !(self.sizes() == size)) resize_tensor(self, size);       // expanded elements may need more memory, too
   if (format) self.impl()->set_geometry(size, strides, self.storage_offset());
   return self;
 }

@@ -1,6 +1,7 @@
 """strata.nn.functional: random functions by their properties, errors, warnings, and names that are missing."""
 
 import inspect
+import math
 import types
 
 import pytest
@@ -167,3 +168,20 @@ def test_an_embedding_bag_of_a_table():
     assert nn.EmbeddingBag.from_pretrained(table, freeze=False).weight.requires_grad
     with pytest.raises(AssertionError, match="2-dimensional"):
         nn.EmbeddingBag.from_pretrained(table[0])
+
+
+def test_losses_and_sequences():
+    padded = nn.utils.rnn.pad_sequence([strata.tensor([1, 2]), strata.tensor([0.5, 1.5, 2.5])])
+    assert padded.dtype == strata.int64 and padded.tolist() == [[1, 0], [2, 1], [0, 2]]
+    strata.testing.assert_close(F.multilabel_soft_margin_loss(strata.zeros(2, 1), strata.ones(3)), strata.tensor(3 * math.log(2)))
+    assert F.cross_entropy(strata.zeros(3), strata.tensor([1]), reduction="none").shape == ()
+    for ord in (1, "fro", -1, math.inf, -math.inf):
+        assert strata.linalg.cond(strata.zeros(2, 2), ord) == math.inf
+
+
+def test_transposed_convolutions_of_any_output_padding():
+    cases = ((2, 2, 8, 4, 17, 5, {"padding": 2, "output_padding": 1, "dilation": 2}, 329026), (3, 3, 4, 4, 9, 3, {"padding": 1, "output_padding": 1, "dilation": 2}, 818759))
+    for rank, n, i, o, size, k, options, total in cases:
+        x = ((strata.arange(n * i * size**rank) * 7 % 13) - 6).float().reshape([n, i] + [size] * rank)
+        w = ((strata.arange(i * o * k**rank) * 5 % 11) - 5).float().reshape([i, o] + [k] * rank)
+        assert getattr(F, f"conv_transpose{rank}d")(x, w, **options).abs().sum() == total

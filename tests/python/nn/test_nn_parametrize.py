@@ -184,3 +184,22 @@ def test_a_second_one_with_another_inverse_is_refused(inverse, text):
     assert len(layer.parametrizations.weight) == 1
     parametrize.register_parametrization(layer, "weight", Plus(inverse), unsafe=True)
     assert len(layer.parametrizations.weight) == 2
+
+
+def test_modules_that_are_loaded_and_assigned():
+    lazy = nn.LazyLinear(3)
+    assert str(lazy.load_state_dict(nn.LazyLinear(3).state_dict())) == "<All keys matched successfully>"
+
+    class Symmetric(nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).mT
+
+        def right_inverse(self, x):
+            return x.triu()
+
+    module = nn.Linear(3, 3)
+    nn.utils.parametrize.register_parametrization(module, "weight", Symmetric())
+    with pytest.raises(ValueError):
+        module.weight = strata.eye(3, dtype=strata.float64)
+    module.weight = strata.eye(3)
+    assert module.weight.dtype == strata.float32

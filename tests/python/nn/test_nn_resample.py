@@ -99,3 +99,11 @@ def test_fractional_windows_stay_inside():
         assert where.min() >= 0 and where.max() <= 259
     with pytest.raises(RuntimeError, match="too large"):
         F.fractional_max_pool2d(x, (1, 2**63 - 1), (1, 2))
+
+
+def test_an_axis_that_keeps_its_size_keeps_its_values():
+    assert F.interpolate(strata.tensor([[[1.0, 2.0, 4.0]]]), scale_factor=1.3, mode="linear").tolist() == [[[1, 2, 4]]]
+    x = strata.arange(12.0).reshape(1, 1, 3, 4)
+    assert F.interpolate(x, scale_factor=(1.2, 1.2))[0, 0, 2].tolist() == [8, 9, 10, 11]
+    assert F.interpolate(x, scale_factor=(1.2, 1.2), mode="bicubic", antialias=True)[0, 0, 0].tolist() == [0, 1, 2, 3]
+    assert F.interpolate(x, scale_factor=(1.2, 2.0), mode="bilinear").shape == (1, 1, 3, 8)
