@@ -1,10 +1,14 @@
 // Pooling that is made of other pooling: one spatial dim as two with a height of 1, and means of whole planes.
 #include <algorithm>
+#include <cmath>
 
 #include "core/promote.h"
+#include "dispatch/tls.h"
 #include "strata/generated/by_hand/pool.h"
+#include "strata/generated/ops/pointwise.h"
 #include "strata/generated/ops/pool.h"
 #include "strata/generated/ops/reduce.h"
+#include "strata/generated/ops/shape.h"
 #include "strata/generated/ops/view.h"
 
 namespace strata::eager {
@@ -37,6 +41,21 @@ Flat flat(const char* op, const Tensor& self, IntArrayRef kernel, IntArrayRef st
           {1, dilation[0]}};
 }
 
+// Maxima of as many views as a window has elements, each the windows' j-th; undefined where windows are long, the last
+// is cut, or there are none.
+Tensor by_maxima(const Tensor& self, const Flat& f, bool ceil_mode) {
+  const int64_t size = f.kernel[1], step = f.stride[1], apart = f.dilation[1], pad = f.padding[1];
+  if (size < 2 || size > 8 || step < 1 || apart < 1 || pad < 0 || pad > size / 2 || self.numel() == 0) return {};
+  const int64_t n = self.size(-1) + 2 * pad, rest = n - 1 - std::min(apart, n) * (size - 1);
+  if (rest < 0 || (ceil_mode && rest % step != 0)) return {};
+  const int64_t ends[] = {pad, pad};
+  const Tensor padded = pad ? ops::constant_pad_nd(self, IntArrayRef(ends, 2), Scalar(-INFINITY)) : self;
+  Tensor best = ops::slice(padded, -1, 0, rest + 1, step);
+  for (int64_t j = 1; j < size; ++j)
+    best = ops::maximum(best, ops::slice(padded, -1, j * apart, j * apart + rest + 1, step));
+  return best;
+}
+
 }  // namespace
 
 std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& self, IntArrayRef kernel, IntArrayRef stride,
@@ -52,6 +71,10 @@ Tensor max_pool1d(const Tensor& self, IntArrayRef kernel, IntArrayRef stride, In
   STRATA_CHECK_NOT_IMPLEMENTED(self.is_floating_point() || self.numel() == 0,
                                "\"max_pool1d_impl\" not implemented for '", scalar_type_name(self.dtype()),
                                "'; convert the input with .to() first");
+  if (!grad_enabled() || !self.requires_grad())
+    if (Tensor made = by_maxima(self, flat("max_pool1d", self, kernel, stride, padding, dilation), ceil_mode);
+        made.defined())
+      return made;
   return std::get<0>(ops::max_pool1d_with_indices(self, kernel, stride, padding, dilation, ceil_mode));
 }
 

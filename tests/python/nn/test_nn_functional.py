@@ -185,3 +185,28 @@ def test_transposed_convolutions_of_any_output_padding():
         x = ((strata.arange(n * i * size**rank) * 7 % 13) - 6).float().reshape([n, i] + [size] * rank)
         w = ((strata.arange(i * o * k**rank) * 5 % 11) - 5).float().reshape([i, o] + [k] * rank)
         assert getattr(F, f"conv_transpose{rank}d")(x, w, **options).abs().sum() == total
+
+
+@pytest.mark.parametrize("dtype", [strata.float32, strata.float64, strata.bfloat16])
+def test_pooling_of_a_line_is_the_same_without_a_gradient(dtype):
+    strata.manual_seed(0)
+    x = strata.randint(-2, 3, (2, 3, 13)).to(dtype)
+    x[x == 0] *= -1
+    x[0, 1, 4], x[1, 0, 7], x[1, 2, :3] = math.nan, -math.inf, -math.inf
+    learned = x.clone().requires_grad_()
+    for size in (1, 2, 3, 5, 9):
+        for step, pad, apart, ceil in ((1, 0, 1, False), (2, size // 2, 1, False), (3, 0, 1, True), (2, 1 if size > 1 else 0, 1, True), (1, 0, 2, False)):
+            if apart * (size - 1) >= 13:
+                continue
+            plain, made = F.max_pool1d(x, size, step, pad, apart, ceil), F.max_pool1d(learned, size, step, pad, apart, ceil)
+            assert plain.shape == made.shape and plain.stride() == made.stride()
+            assert strata.equal(plain.nan_to_num(9), made.nan_to_num(9)) and strata.equal(plain.signbit(), made.signbit())
+    with strata.no_grad():
+        assert strata.equal(F.max_pool1d(learned, 3).nan_to_num(9), F.max_pool1d(x, 3).nan_to_num(9))
+    for wrong in ((0, 1, 0, 1), (2, 0, 0, 1), (2, 1, 2, 1), (2, 1, -1, 1), (20, 1, 0, 1), (2, 1, 0, 0)):
+        errors = []
+        for t in (x, learned):
+            with pytest.raises(RuntimeError) as caught:
+                F.max_pool1d(t, *wrong)
+            errors.append(str(caught.value))
+        assert errors[0] == errors[1]
