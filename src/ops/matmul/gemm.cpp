@@ -290,6 +290,29 @@ void one_product(const GemmKernel& kernel, const GemmCall& call, int64_t index, 
   panel_product(kernel, p, threads);
 }
 
+// A batch of rows times columns, the first of each: the diagonals of products of several rows with several columns,
+// since a panel of one column would be packed among zeros and its chain would wait for itself.
+void diagonals(const GemmKernel& kernel, const GemmCall& call, const GemmThreads& threads) {
+  constexpr int64_t most = 16;
+  constexpr int64_t widest = 16;  // bytes of an element
+  const int64_t group = std::min(kernel.lanes, most), bytes = kernel.element_bytes;
+  run_parallel(threads, ceil_div(call.batch, group), [&](int64_t begin, int64_t end) {
+    alignas(64) char made[most * most * widest];
+    for (int64_t first = begin * group; first < std::min(end * group, call.batch); first += group) {
+      GemmCall part = call;
+      part.m = part.n = std::min(group, call.batch - first);
+      part.a = static_cast<const char*>(call.a) + first * call.a_batch * bytes;
+      part.b = static_cast<const char*>(call.b) + first * call.b_batch * bytes;
+      part.a_row = call.a_batch, part.b_col = call.b_batch;
+      part.c = made, part.c_row = group;
+      one_product(kernel, part, 0, {});
+      for (int64_t i = 0; i < part.m; ++i)
+        std::memcpy(static_cast<char*>(call.c) + (first + i) * call.c_batch * bytes, made + i * (group + 1) * bytes,
+                    size_t(bytes));
+    }
+  });
+}
+
 }  // namespace
 
 void panel_product(const GemmKernel& kernel, const PanelProduct& product, const GemmThreads& threads) {
@@ -320,6 +343,19 @@ void gemm(const GemmKernel& kernel, const GemmCall& call, const GemmThreads& thr
     turned.b = call.a, turned.b_row = call.a_col, turned.b_col = call.a_row, turned.b_batch = call.a_batch;
     turned.c_row = call.m;
     return gemm(kernel, turned, threads);
+  }
+  if (call.m * call.n <= 4 && call.batch >= 4 && kernel.lanes >= 4 && !call.bias) {
+    const bool small = double(call.batch) * double(call.k) <= serial_work;
+    const int64_t bytes = kernel.element_bytes;
+    for (int64_t i = 0; i < call.m; ++i)
+      for (int64_t j = 0; j < call.n; ++j) {
+        GemmCall one = call;
+        one.a = static_cast<const char*>(call.a) + i * call.a_row * bytes;
+        one.b = static_cast<const char*>(call.b) + j * call.b_col * bytes;
+        one.c = static_cast<char*>(call.c) + (i * call.c_row + j) * bytes;
+        diagonals(kernel, one, small ? GemmThreads{} : threads);
+      }
+    return;
   }
   // Many products: one thread each. Few: all threads work on one after the other.
   if (call.batch >= 2 * threads.count && threads.count > 1) {
