@@ -239,6 +239,15 @@ bool repeats_inside(const Tensor& in, const Tensor& result) {
   return result.strides().back() == 1 && in.numel() >= kWorth && in.numel() <= 2 * result.numel();
 }
 
+// An input of a scatter, which walks all of it, that says elements again and again (the gradient of a sum).
+bool repeats_somewhere(const Tensor& in, const StrataSpaceEntry& form) {
+  constexpr int64_t kWorth = 1024;
+  bool scatters = false, repeats = false;
+  for (int r = 0; r < form.ranges; ++r) scatters |= form.range[r].runs == 2;
+  for (int64_t d = 0; d < in.dim(); ++d) repeats |= in.strides()[size_t(d)] == 0 && in.sizes()[size_t(d)] > 1;
+  return scatters && repeats && in.numel() >= kWorth;
+}
+
 // A tensor of those values whose last dim has elements of its own. Other dims that step by 0 do so still: a result may
 // go further along them than their size.
 Tensor with_own_elements(const Tensor& in) {
@@ -253,12 +262,16 @@ Tensor with_own_elements(const Tensor& in) {
   return copy.alias(in.sizes(), strides, 0);
 }
 
-int32_t space_of_copies(const SpaceArgs& args) {
+int32_t space_of_copies(const SpaceArgs& args, const StrataSpaceEntry& form) {
   std::vector<Tensor> copies(args.ins.size());
   std::vector<const Tensor*> ins(args.ins.begin(), args.ins.end());
   for (size_t k = 0; k < ins.size(); ++k) {
-    if (!repeats_inside(*ins[k], *args.outs[0])) continue;
-    copies[k] = with_own_elements(*ins[k]);
+    if (repeats_somewhere(*ins[k], form))
+      copies[k] = contiguous_copy(*ins[k]);
+    else if (repeats_inside(*ins[k], *args.outs[0]))
+      copies[k] = with_own_elements(*ins[k]);
+    else
+      continue;
     ins[k] = &copies[k];
   }
   SpaceArgs other = args;
@@ -307,11 +320,12 @@ std::optional<int32_t> space_of_lines(const SpaceArgs& args) {
 int32_t space(const SpaceArgs& args) {
   if (args.op.lines && args.index >= 0)
     if (const std::optional<int32_t> status = space_of_lines(args)) return *status;
-  if (args.index < 0)
-    for (const Tensor* t : args.ins)
-      if (STRATA_UNLIKELY(repeats_inside(*t, *args.outs[0]))) return space_of_copies(args);
   const StrataSpaceEntry* form = first_form(args);
   STRATA_INTERNAL(form, args.op.name, ": no space kernel for ", args.dtype, " and places ", args.places.size());
+  if (args.index < 0)
+    for (const Tensor* t : args.ins)
+      if (STRATA_UNLIKELY(repeats_inside(*t, *args.outs[0]) || repeats_somewhere(*t, *form)))
+        return space_of_copies(args, *form);
   if (form->operands == 1 && form->ranges == 1 && form->operand[0].dims == 1 && args.outs[0]->is_contiguous())
     return run_line(*form, *args.outs[0], args.scalars);
   SpaceLaunch launch(*form, args);

@@ -91,7 +91,8 @@ Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim) {
 }
 
 Tensor count_nonzero_dims(const Tensor& self, IntArrayRef dim) {
-  return ops::sum(ops::ne(self, Scalar(0)), OptIntArrayRef(dim), false, DType::I64);
+  const Tensor counted = self.dtype() == DType::Bool ? self : ops::ne(self, Scalar(0));
+  return ops::sum(counted, OptIntArrayRef(dim), false, DType::I64);
 }
 
 Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,

@@ -180,16 +180,28 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   if (self.numel() == 0) return ops::new_zeros(self, {minlength}, DType::I64);
   const Tensor index = as_contiguous(as_dtype(self, DType::I64));
   const int64_t* at = index.data<int64_t>();
-  auto [low, high] = std::minmax_element(at, at + index.numel());
-  STRATA_CHECK(*low >= 0, "bincount only supports 1-d non-negative integral inputs, got ", *low);
+  const int64_t n = index.numel();
+  int64_t low = at[0], high = at[0];
+  for (int64_t i = 1; i < n; ++i) low = std::min(low, at[i]), high = std::max(high, at[i]);
+  STRATA_CHECK(low >= 0, "bincount only supports 1-d non-negative integral inputs, got ", low);
   const DType t = !weights.defined() ? DType::I64 : weights.dtype() == DType::F32 ? DType::F32 : DType::F64;
-  const Tensor out = new_tensor(self, {std::max(minlength, checked_add(*high, 1, "bincount"))}, t);
+  const Tensor out = new_tensor(self, {std::max(minlength, checked_add(high, 1, "bincount"))}, t);
   if (weights.defined()) {
     const Tensor w = as_contiguous(as_dtype(weights, t));
     t == DType::F32 ? add_to_bins<float>(out, at, w) : add_to_bins<double>(out, at, w);
   } else {
     fill_values(out, Scalar(0));
-    for (int64_t i = 0; i < index.numel(); ++i) ++out.data<int64_t>()[at[i]];
+    int64_t* counts = out.data<int64_t>();
+    // Equal neighbours count in other places, where there are few: an addition would wait for the one before it.
+    const int64_t bins = high + 1, ways = bins <= 1024 ? 4 : 1;
+    std::vector<int64_t> aside(size_t(ways - 1) * size_t(ways > 1 ? bins : 0));
+    int64_t i = 0;
+    for (; ways > 1 && i + 4 <= n; i += 4) {
+      ++counts[at[i]];
+      for (int64_t w = 1; w < 4; ++w) ++aside[size_t((w - 1) * bins + at[i + w])];
+    }
+    for (; i < n; ++i) ++counts[at[i]];
+    for (size_t k = 0; k < aside.size(); ++k) counts[k % size_t(bins)] += aside[k];
   }
   return out;
 }
