@@ -113,7 +113,7 @@ namespace {
 // The slot is shared, not the tensor: a node must not keep its own output alive.
 TensorHook retaining(const std::shared_ptr<Tensor>& slot, uint32_t nr) {
   return {next_hook_id(), nr, true, [slot](const Tensor& grad) {
-            *slot = slot->defined() ? ops::add(*slot, grad) : grad;
+            *slot = slot->defined() ? ops::add(*slot, grad) : ops::clone(grad);  // others may hold it, too
             return Tensor();
           }};
 }

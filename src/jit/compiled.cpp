@@ -39,8 +39,8 @@ void Compiled::make_halves() {
   std::lock_guard<std::mutex> hold(lock_);
   if (halves_ || captured_.tangent_of.empty()) return;
   not_again_ = why_not_again(captured_);
-  halves_ = std::make_unique<Halves>(
-      split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(), captured_.outputs));
+  halves_ = std::make_unique<Halves>(split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(),
+                                           captured_.outputs, captured_.wanted));
   halves_made_.store(true, std::memory_order_release);
 }
 

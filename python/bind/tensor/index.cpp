@@ -6,6 +6,7 @@
 #include "bind/args/parse.h"
 #include "bind/tensor/methods.h"
 #include "core/promote.h"
+#include "dispatch/seen.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 #include "strata/generated/ops/index.h"
@@ -225,6 +226,23 @@ void copy_into(const Tensor& to, const Tensor& value) {
   ops::copy_(to, v.sizes() == to.sizes() ? v : ops::expand(v, to.sizes()));
 }
 
+// The mask, beside the view's dims, where there is no other index. Undefined otherwise.
+Tensor lone_mask(const Located& at) {
+  Tensor mask;
+  for (const Tensor& t : at.indices) {
+    if (!t.defined()) continue;
+    if (mask.defined() || t.dtype() != DType::Bool) return {};
+    mask = t;
+  }
+  if (!mask.defined()) return {};
+  const int64_t before = int64_t(at.indices.size()) - 1;  // a mask is the last
+  if (!at.indices.back().defined() || before + mask.dim() > at.view.dim()) return {};
+  for (int64_t d = 0; d < mask.dim(); ++d)
+    if (mask.sizes()[d] != at.view.sizes()[before + d]) return {};
+  for (int64_t d = before + mask.dim(); d < at.view.dim(); ++d) mask = ops::unsqueeze(mask, -1);
+  return mask;
+}
+
 void assign(const Tensor& self, PyObject* index, PyObject* value) {
   const bool number = !is_tensor(value);
   if (number && !is_number(value))
@@ -257,6 +275,9 @@ void assign(const Tensor& self, PyObject* index, PyObject* value) {
   } else {
     v = without_leading_ones(tensor_of(value), 0);
   }
+  // What is recorded knows no number of places: one value needs none. (Its gradient is added up in another order.)
+  if (recording_here() && v.dim() == 0 && !(grad_enabled() && v.requires_grad()))
+    if (const Tensor mask = lone_mask(at); mask.defined()) return void(ops::masked_fill_(at.view, mask, v));
   ops::index_put_(at.view, beside(at), v);
 }
 

@@ -5,6 +5,7 @@
 #include <queue>
 #include <set>
 
+#include "ir/effect.h"
 #include "jit/compile/launches.h"
 
 namespace strata::jit {
@@ -110,7 +111,7 @@ class Builder {
 
 class Splitter {
  public:
-  Splitter(const ir::Graph& joint, size_t forward_nodes, size_t tangents, size_t outputs)
+  Splitter(const ir::Graph& joint, size_t forward_nodes, size_t tangents, size_t outputs, ArrayRef<int> learned)
       : g_(joint), forward_(forward_nodes), tangents_(tangents), outputs_(outputs) {
     maker_.assign(g_.values.size(), -1);
     for (size_t i = 0; i < g_.body.nodes.size(); ++i)
@@ -119,6 +120,7 @@ class Splitter {
     own_ = g_.inputs() - tangents_;
     param_.assign(g_.values.size(), -1);
     for (size_t i = 0; i < g_.body.params.size(); ++i) param_[size_t(g_.body.params[i])] = int(i);
+    for (int p : learned) read_.insert(g_.body.params[size_t(p) < own_ ? size_t(p) : size_t(p) + tangents_]);
   }
 
   Halves run() {
@@ -149,6 +151,14 @@ class Splitter {
       });
     for (size_t r = outputs_; r < g_.body.results.size(); ++r)
       if (const ir::Id v = g_.body.results[r]; v != ir::kNone && is_forward(v) && !is_constant(v)) needed_.insert(v);
+    for (ir::Id v : needed_) {
+      while (maker_[size_t(v)] >= 0) {
+        const ir::Node& made = g_.body.nodes[size_t(maker_[size_t(v)])];
+        if (made.kind != ir::Node::Call || !ir::is_view(*made.op) || made.args[0].values.empty()) break;
+        v = made.args[0].values[0];
+      }
+      if (param_[size_t(v)] >= 0) read_.insert(v);
+    }
   }
 
   // Nodes whose launches go element by element, or that have none; none where the forward writes what is there.
@@ -175,7 +185,8 @@ class Splitter {
       const int made = maker_[v];
       if (made < 0 && param_[v] < 0) continue;
       // What the caller holds anyway costs next to nothing.
-      flow.edge(int(2 * v), int(2 * v + 1), made < 0 ? 1 : bytes_of(g_.values[v].type) + 1);
+      const int64_t held = read_.contains(ir::Id(v)) ? 1 : Flow::kNever;
+      flow.edge(int(2 * v), int(2 * v + 1), made < 0 ? held : bytes_of(g_.values[v].type) + 1);
       if (made < 0 || !cheap_[size_t(made)]) flow.edge(source, int(2 * v), Flow::kNever);
       if (made >= 0 && cheap_[size_t(made)])
         ir::each_use(g_.body.nodes[size_t(made)], [&](ir::Id a) {
@@ -239,13 +250,14 @@ class Splitter {
   std::vector<int> maker_, param_;
   std::vector<char> cheap_;
   std::set<ir::Id> needed_;
+  std::set<ir::Id> read_;  // parameters that may be saved
   std::vector<int> written_;
 };
 
 }  // namespace
 
-Halves split(const ir::Graph& joint, size_t forward_nodes, size_t tangents, size_t outputs) {
-  return Splitter(joint, forward_nodes, tangents, outputs).run();
+Halves split(const ir::Graph& joint, size_t forward_nodes, size_t tangents, size_t outputs, ArrayRef<int> learned) {
+  return Splitter(joint, forward_nodes, tangents, outputs, learned).run();
 }
 
 }  // namespace strata::jit

@@ -1,6 +1,8 @@
 // A joint graph, forward and backward in one, as two: what the forward's results and the backward need of it is decided
 // by a minimum cut. A value of the forward is either saved, at the price of its bytes, or computed again in the
-// backward from what is saved; only what is computed element by element, and views, may be computed again.
+// backward from what is saved; only what is computed element by element, and views, may be computed again. An argument
+// without a gradient, which may be written before the backward runs (a buffer, a queue), is saved only where the
+// backward reads it or a view of it, as eager's does: not where it reads what was computed of it.
 #pragma once
 #include "ir/graph.h"
 
@@ -15,7 +17,8 @@ struct Halves {
 };
 
 // `joint`: its parameters are inputs, `tangents` of them last before the captured; its first `forward_nodes` nodes are
-// the forward, whose results are its first `outputs` results.
-Halves split(const ir::Graph& joint, size_t forward_nodes, size_t tangents, size_t outputs);
+// the forward, whose results are its first `outputs` results; `learned`: the forward's
+// parameters that gradients are asked for.
+Halves split(const ir::Graph& joint, size_t forward_nodes, size_t tangents, size_t outputs, ArrayRef<int> learned);
 
 }  // namespace strata::jit
