@@ -88,9 +88,10 @@ _NAMES = {
     "_numeric": "gradient histogram histogramdd",
     "func": "vmap",
     "_misc": (
-        "AcceleratorError channel_shuffle compiled_with_cxx11_abi detach_ frobenius_norm get_autocast_cpu_dtype "
+        "AcceleratorError alpha_dropout_ channel_shuffle compiled_with_cxx11_abi detach_ feature_alpha_dropout "
+        "feature_alpha_dropout_ frobenius_norm get_autocast_cpu_dtype "
         "get_deterministic_debug_mode get_device_module has_lapack has_mkl has_openmp has_spectral is_autocast_cpu_enabled "
-        "is_distributed norm_except_dim nuclear_norm rrelu segment_reduce set_deterministic_debug_mode sym_float sym_int "
+        "is_distributed norm_except_dim nuclear_norm rrelu rrelu_ segment_reduce set_deterministic_debug_mode sym_float sym_int "
         "sym_ite sym_max sym_min sym_not"
     ),
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",

@@ -73,6 +73,26 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     return strata.nn.functional.rrelu(input, lower, upper, training)
 
 
+def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
+    """nn.functional.rrelu in place."""
+    return strata.nn.functional.rrelu(input, lower, upper, training, inplace=True)
+
+
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """nn.functional.alpha_dropout in place."""
+    return strata.nn.functional.alpha_dropout(input, p, train, inplace=True)
+
+
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """nn.functional.feature_alpha_dropout."""
+    return strata.nn.functional.feature_alpha_dropout(input, p, train)
+
+
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """nn.functional.feature_alpha_dropout in place."""
+    return strata.nn.functional.feature_alpha_dropout(input, p, train, inplace=True)
+
+
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """nn.functional.channel_shuffle."""
     return strata.nn.functional.channel_shuffle(input, groups)

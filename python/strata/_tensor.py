@@ -275,6 +275,11 @@ class Tensor(_C.TensorBase):
             raise RuntimeError(f"record_stream: expected a stream of {self.device}, the tensor's device, got one of {stream.device}")
         _C._record_stream(self, stream.stream_id)
 
+    def is_set_to(self, tensor: Tensor) -> bool:
+        """Whether both are the same memory with the same offset, sizes and strides."""
+        same = self.untyped_storage() == tensor.untyped_storage() and self.storage_offset() == tensor.storage_offset()
+        return same and self.shape == tensor.shape and self.stride() == tensor.stride()
+
     def is_same_size(self, other: Tensor) -> bool:
         """Whether both have the same shape."""
         return self.shape == other.shape

@@ -31,6 +31,7 @@ __all__ = [
     "functionalize",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
@@ -359,3 +360,12 @@ def stack_module_state(models: Sequence[strata.nn.Module]) -> tuple[dict[str, Te
         for name, _ in models[0].named_buffers()
     }
     return parameters, buffers
+
+
+def replace_all_batch_norm_modules_(root: strata.nn.Module) -> strata.nn.Module:
+    """Takes the running statistics from all batch norms of a module, which vmap could not write; returns the module."""
+    for module in root.modules():
+        if isinstance(module, strata.nn.modules.batchnorm._BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -226,3 +226,21 @@ def test_loader_in_a_plain_script(tmp_path):
     script.write_text(LOADER)
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=50, check=True)
     assert run.stdout.strip() == "12.0"
+
+
+def test_old_names():
+    x = strata.arange(-3.0, 3.0)
+    assert strata.rrelu_(x.clone()).tolist() == strata.nn.functional.rrelu_(x.clone()).tolist() == strata.rrelu(x).tolist()
+    assert strata.alpha_dropout_(x.clone(), 0.5, False).tolist() == x.tolist()
+    assert strata.feature_alpha_dropout(x[None, None], 0.5, False).shape == (1, 1, 6)
+    assert x.is_set_to(x.view(6)) and not x.is_set_to(x[1:]) and not x.is_set_to(x.clone())
+    parts = [strata.utils.data.TensorDataset(x)] * 2
+    assert strata.utils.data.ConcatDataset(parts).cummulative_sizes == [6, 12]
+    module = strata.func.replace_all_batch_norm_modules_(strata.nn.Sequential(strata.nn.BatchNorm1d(3)))
+    assert module[0].running_mean is None and module(strata.randn(4, 3)).shape == (4, 3)
+    strata.testing.assert_allclose(x, x.double() + 1e-7)
+    try:
+        strata.testing.assert_allclose([1.0], [2.0])
+    except AssertionError:
+        return
+    raise RuntimeError("assert_allclose took 1 for 2")

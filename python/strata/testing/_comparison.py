@@ -309,3 +309,11 @@ def _unravel(position, shape):
         position, step = divmod(position, size)
         index.append(step)
     return tuple(reversed(index))
+
+
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = "") -> None:
+    """The old form of assert_close: dtypes may differ, NaN equals NaN, and data that are no tensors become some."""
+    actual, expected = (x if isinstance(x, strata.Tensor) else strata.tensor(x) for x in (actual, expected))
+    assert_close(
+        actual, expected.to(actual.device), rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None
+    )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _FAMILIES = {
     "activation": (
-        "celu elu glu gumbel_softmax hardsigmoid hardswish hardtanh leaky_relu log_softmax mish relu relu6 rrelu selu "
+        "celu elu glu gumbel_softmax hardsigmoid hardswish hardtanh leaky_relu log_softmax mish relu relu6 rrelu rrelu_ selu "
         "sigmoid silu softmax softmin softsign tanh tanhshrink threshold"
     ),
     "attention": "multi_head_attention_forward",

@@ -76,6 +76,11 @@ def rrelu(
     return input.mul_(slopes) if inplace else slopes * input
 
 
+def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
+    """rrelu in place."""
+    return rrelu(input, lower, upper, training, inplace=True)
+
+
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """scale * elu(x, alpha) with the constants of arXiv:1706.02515."""
     if has_torch_function_unary(input):

@@ -117,6 +117,11 @@ class ConcatDataset(Dataset):
             raise TypeError("ConcatDataset: an IterableDataset has no indices; ChainDataset joins streams")
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
 
+    @property
+    def cummulative_sizes(self):
+        """The old name of cumulative_sizes."""
+        return self.cumulative_sizes
+
     def __getitem__(self, index):
         if index < 0:
             if -index > len(self):
