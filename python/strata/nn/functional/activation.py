@@ -78,6 +78,8 @@ def rrelu(
 
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
     """rrelu in place."""
+    if has_torch_function_unary(input):
+        return overridden(rrelu_, (input,), locals())
     return rrelu(input, lower, upper, training, inplace=True)
 
 
