@@ -230,8 +230,7 @@ Generator to_Generator(PyObject* o) {
 
 Tensor out_item(PyObject* tuple, int i, int count) {
   Items items(tuple);
-  if (items.size() != count)
-    raise(PyExc_TypeError, str_cat("out must be a tuple of ", count, " Tensors, got ", items.size()));
+  STRATA_CHECK_TYPE(items.size() == count, "out must be a tuple of ", count, " Tensors, got ", items.size());
   return to_item(items[i]);
 }
 
