@@ -25,8 +25,6 @@ WHOLE = {"sincos": (50, 5), "mlp_step": (150, 30), "gpt_step": (500, 100)}
 
 # The same from bytecode: strata.compile.
 CODE = {"code_sincos": (55, 10), "code_mlp_step": (200, 40), "code_gpt_step": (600, 120)}
-# Milliseconds that the peer took with an empty cache where the goals were set. What it takes here over them is this machine's pace.
-PEER_THEN = {"sincos": 1460, "mlp_step": 17800, "gpt_step": 10500}
 SHARES = {"code_resnet18": 0.1}  # of the peer's time, where all is to be compiled
 CALL = 1.5  # microseconds of a call
 NEW_SIZE = {"code_sizes_mlp_step": 2, "code_sizes_gpt_step": 20}  # milliseconds that a new size takes more than one that was there
@@ -40,16 +38,8 @@ def whole(python: str, library: str, name: str, folder: str) -> float:
     return float(run.stdout.split()[-1])
 
 
-def verdict(mine: float, goal: float, pace: float) -> str:
-    """Where the goal is missed, whether it is met as a share of the peer's time, whose machine may have been a faster one."""
-    if mine <= goal:
-        return "met"
-    return f"MISSED, met at this machine's pace of {pace:.2f}" if mine <= goal * pace else "MISSED"
-
-
 def whole_rows(torch: str | None, blocks: int) -> None:
     print("numerics of ours: exact, which is eager's bits")
-    paces: dict[str, float] = {}
     print(f"{'from call to result':<22}{'cache':<8}{'ours':>12}{'goal':>10}{'peer':>12}{'ours/peer':>11}  result")
     for name, goals in {**WHOLE, **CODE, **dict.fromkeys(SHARES, (None, None))}.items():
         ours: tuple[list[float], list[float]] = ([], [])
@@ -61,15 +51,12 @@ def whole_rows(torch: str | None, blocks: int) -> None:
         if torch and (name in WHOLE or name in SHARES):
             with tempfile.TemporaryDirectory() as folder:
                 peer = [whole(torch, "torch", name, folder) for _ in range(2)]
-            if name in PEER_THEN:
-                paces[name] = peer[0] / PEER_THEN[name]
         if name in SHARES and peer[0]:
             goals = (SHARES[name] * peer[0], None)
         for cache, times, goal, theirs in zip(("empty", "warm"), ours, goals, peer, strict=True):
             mine = statistics.median(times)
             beside = f"{theirs:>9.0f} ms{mine / theirs:>11.3f}" if theirs else f"{'':>23}"
-            pace = paces.get(name.removeprefix("code_"), 1)
-            allowed, word = (f"{goal:>7.0f} ms", verdict(mine, goal, pace)) if goal else (f"{'':>10}", "")
+            allowed, word = (f"{goal:>7.0f} ms", "met" if mine <= goal else "MISSED") if goal else (f"{'':>10}", "")
             print(f"{name:<22}{cache:<8}{mine:>9.1f} ms{allowed}{beside}  {word}", flush=True)
     for name, goal in NEW_SIZE.items():
         with tempfile.TemporaryDirectory() as folder:
