@@ -1,4 +1,4 @@
-"""`./run bench [overhead|cpu|ops|graphs|own|captured|compile|instructions|sweep]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
+"""`./run bench [overhead|cpu|ops|graphs|own|captured|compile|instructions|sweep|calls]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
 
 PyTorch runs in a process of its own, since two OpenMP runtimes in one would disturb each other; blocks alternate, with a
 pause between them in which waiting threads go to sleep, and each figure is the median of its blocks' ratios. STRATA_TORCH
@@ -6,7 +6,8 @@ names the interpreter that has torch; without it only our times are shown. `ops`
 worst ratios first and takes `--only` as parts of names; `graphs` times compiled graphs, `own` small ones beside our own eager, `captured` those of
 strata.compile beside strata.graph (own.py); these run when they are named alone. `instructions` counts with callgrind instead of
 timing and compares with the committed baseline (bench/results/instructions.json; `--save` writes it). `compile` times the
-compile service (compiling.py). `sweep` times every operator of the table over dtypes and layouts and shows the worst (sweep.py).
+compile service (compiling.py). `sweep` times every operator of the table over dtypes and layouts and shows the worst (sweep.py), `calls`
+those of models, with their gradients (common_calls.py).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import common_calls
 import compiling
 import graphs
 import instructions
@@ -166,7 +168,7 @@ def stripped_size(library: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", *own.PAIRS, "compile", "instructions", "sweep"])
+    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", *own.PAIRS, "compile", "instructions", "sweep", "calls"])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--hot", action="store_true", help="of ops: many values that meet in few places, and in many")
     parser.add_argument("--blocks", type=int, help="measurements of each figure; 11, for operators 5, for graphs 7")
@@ -175,8 +177,8 @@ def main() -> None:
     torch = os.environ.get("STRATA_TORCH")
     if args.suite == "instructions":
         sys.exit(instructions.main(build_calls("strata"), args.save))
-    if args.suite == "sweep":
-        return sweep.main(torch, args.only, args.blocks or 1)
+    if args.suite in ("sweep", "calls"):
+        return {"sweep": sweep, "calls": common_calls}[args.suite].main(torch, args.only, args.blocks or 1)
     if args.suite == "compile":
         return compiling.main(build_calls("strata", name="compiling"), torch, args.blocks or 11)
     if args.suite in own.PAIRS:

@@ -106,12 +106,13 @@ def work(library: str) -> None:
         print(json.dumps(found), flush=True)
 
 
-def main(torch: str | None, only: list[str] | None, blocks: int) -> None:
+def beside(script: str, torch: str | None, names: list[str], blocks: int) -> list[tuple]:
+    """(ratio, name, case, our seconds, the peer's) of what `script` times in a process of each library, a name after the other."""
     if not torch:
-        raise SystemExit("bench sweep: STRATA_TORCH names no interpreter that has PyTorch 2.13")
+        raise SystemExit(f"bench {Path(script).stem}: STRATA_TORCH names no interpreter that has PyTorch 2.13")
 
     def started(python: str, library: str) -> subprocess.Popen:
-        return subprocess.Popen([python, "-W", "ignore", __file__, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        return subprocess.Popen([python, "-W", "ignore", script, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                 stderr=subprocess.DEVNULL, env=dict(os.environ, OMP_NUM_THREADS="1"))  # fmt: skip
 
     def asked(side: subprocess.Popen, name: str) -> dict[str, float]:
@@ -119,20 +120,30 @@ def main(torch: str | None, only: list[str] | None, blocks: int) -> None:
         side.stdin.flush()
         return json.loads(side.stdout.readline() or "{}")
 
-    names = [n for n, args in schemas() if args[0]["type"] == "Tensor" and (not only or any(part in n for part in only))]
     ours, theirs, rows = started(sys.executable, "strata"), started(torch, "torch"), []
     for at, name in enumerate(names, 1):
         print(f"[{at}/{len(names)}] {name}", file=sys.stderr, flush=True)
         pairs = [(asked(ours, name), asked(theirs, name)) for _ in range(blocks)]
-        for case in pairs[0][0].keys() & pairs[0][1].keys():
+        if ("error" in pairs[0][0]) != ("error" in pairs[0][1]):
+            print(f"{name}: ours {pairs[0][0].get('error', 'runs')}, the peer's {pairs[0][1].get('error', 'runs')}", file=sys.stderr)
+        for case in (pairs[0][0].keys() & pairs[0][1].keys()) - {"error"}:
             mine, peer = (min(pair[side].get(case, math.inf) for pair in pairs) for side in (0, 1))
             rows.append((mine / peer, name, case, mine, peer))
-    rows.sort(reverse=True)
-    print(f"{'operator':<32}{'case':<22}{'ours':>11}{'peer':>13}{'ours/peer':>11}")
+    return sorted(rows, reverse=True)
+
+
+def show(rows: list[tuple], width: int) -> None:
+    """The worst ratios of what takes longer than timers' noise, and the mean of all."""
+    print(f"{'call':<{width}}{'case':<22}{'ours':>11}{'peer':>13}{'ours/peer':>11}")
     for ratio, name, case, mine, peer in [r for r in rows if r[3] > 1e-4][:SHOWN]:
-        print(f"{name:<32}{case:<22}{mine * 1e6:>9.0f} us{peer * 1e6:>10.0f} us{ratio:>11.2f}")
+        print(f"{name[: width - 2]:<{width}}{case:<22}{mine * 1e6:>9.0f} us{peer * 1e6:>10.0f} us{ratio:>11.2f}")
     mean = math.exp(sum(math.log(r[0]) for r in rows) / len(rows)) if rows else math.nan
     print(f"geometric mean of {len(rows)}: {mean:.2f}; {sum(r[0] > 2 for r in rows)} take more than twice the peer's time")
+
+
+def main(torch: str | None, only: list[str] | None, blocks: int) -> None:
+    names = [n for n, args in schemas() if args[0]["type"] == "Tensor" and (not only or any(part in n for part in only))]
+    show(beside(__file__, torch, names, blocks), 32)
 
 
 if __name__ == "__main__":
