@@ -266,9 +266,9 @@ int32_t space_of_copies(const SpaceArgs& args, const StrataSpaceEntry& form) {
   std::vector<Tensor> copies(args.ins.size());
   std::vector<const Tensor*> ins(args.ins.begin(), args.ins.end());
   for (size_t k = 0; k < ins.size(); ++k) {
-    if (repeats_somewhere(*ins[k], form))
+    if (int(k) != args.index && repeats_somewhere(*ins[k], form))
       copies[k] = contiguous_copy(*ins[k]);
-    else if (repeats_inside(*ins[k], *args.outs[0]))
+    else if (args.index < 0 && repeats_inside(*ins[k], *args.outs[0]))
       copies[k] = with_own_elements(*ins[k]);
     else
       continue;
@@ -322,10 +322,10 @@ int32_t space(const SpaceArgs& args) {
     if (const std::optional<int32_t> status = space_of_lines(args)) return *status;
   const StrataSpaceEntry* form = first_form(args);
   STRATA_INTERNAL(form, args.op.name, ": no space kernel for ", args.dtype, " and places ", args.places.size());
-  if (args.index < 0)
-    for (const Tensor* t : args.ins)
-      if (STRATA_UNLIKELY(repeats_inside(*t, *args.outs[0]) || repeats_somewhere(*t, *form)))
-        return space_of_copies(args, *form);
+  for (size_t k = 0; k < args.ins.size(); ++k)
+    if (STRATA_UNLIKELY((args.index < 0 && repeats_inside(*args.ins[k], *args.outs[0])) ||
+                        (int(k) != args.index && repeats_somewhere(*args.ins[k], *form))))
+      return space_of_copies(args, *form);
   if (form->operands == 1 && form->ranges == 1 && form->operand[0].dims == 1 && args.outs[0]->is_contiguous())
     return run_line(*form, *args.outs[0], args.scalars);
   SpaceLaunch launch(*form, args);

@@ -64,12 +64,14 @@ def test_counts():
 def test_the_gradient_of_a_sum_through_a_scatter():
     """It says one element again and again."""
     strata.manual_seed(0)
-    x = strata.randn(2, 3, 12, 12, requires_grad=True)
+    x = strata.randn(2, 3, 12, 12, requires_grad=True)  # results of 1,024 elements and more
     F = strata.nn.functional
     for f in (
         lambda t: F.avg_pool2d(t, 3, 2, 1), lambda t: F.adaptive_avg_pool2d(t, 5), lambda t: F.interpolate(t, scale_factor=3),
         lambda t: F.interpolate(t, size=(17, 25), mode="bilinear"), lambda t: F.interpolate(t, size=(17, 25), mode="bicubic"),
-        lambda t: F.pad(t, (3, 2, 1, 4), mode="reflect"), lambda t: F.fold(F.unfold(t, 3), (12, 12), 3),
+        lambda t: F.pad(t, (3, 2, 1, 4), mode="reflect"), lambda t: F.fold(F.unfold(t, 3), (12, 12), 3), lambda t: F.max_pool2d(t, 3, 2, 1),
+        lambda t: t.gather(-1, strata.arange(864).view(2, 3, 12, 12) * 7 % 12), lambda t: t.sort(-1)[0], lambda t: t[:, :, strata.arange(36) % 12],
+        lambda t: t.index_select(3, strata.arange(30) % 5), lambda t: F.interpolate(t, scale_factor=5, mode="nearest-exact"),
     ):  # fmt: skip
         y = f(x)
         for shape in ((), (1, 3, 1, 1), (1, 1, 1, y.shape[-1]), (2, 1, 1, 1)):
