@@ -242,10 +242,11 @@ bool repeats_inside(const Tensor& in, const Tensor& result) {
 // An input of a scatter, which walks all of it, that says elements again and again (the gradient of a sum).
 bool repeats_somewhere(const Tensor& in, const StrataSpaceEntry& form) {
   constexpr int64_t kWorth = 1024;
+  if (in.numel() < kWorth) return false;
   bool scatters = false, repeats = false;
   for (int r = 0; r < form.ranges; ++r) scatters |= form.range[r].runs == 2;
   for (int64_t d = 0; d < in.dim(); ++d) repeats |= in.strides()[size_t(d)] == 0 && in.sizes()[size_t(d)] > 1;
-  return scatters && repeats && in.numel() >= kWorth;
+  return scatters && repeats;
 }
 
 // A tensor of those values whose last dim has elements of its own. Other dims that step by 0 do so still: a result may
