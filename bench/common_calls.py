@@ -1,7 +1,7 @@
 """Calls as models make them, beside PyTorch on one thread: forward, the gradient that a layer gets, and that of a sum, which is one
 number for all elements.
 
-`./run bench calls [--only PART ...] [--blocks N]` prints the worst ratios; the whole takes about two minutes. sweep.py goes through the
+`./run bench calls [--only PART ...] [--blocks N]` prints the worst ratios; the whole takes half a minute. sweep.py goes through the
 table, with ones for what an operator needs beside tensors; here stand what it cannot know: powers, sizes, reductions of thin
 dims, layers. Names are of leaves: x 1024 x 1024, i indices below 3, b bools, c complex, r 64 x 128 x 256 (rows), p 8 x 16 x 64 x 64 (planes),
 q 4 x 8 x 128 x 32 (heads), s 32 x 16 x 64 (a sequence).
