@@ -20,16 +20,22 @@ if TYPE_CHECKING:
     from strata.testing._device.report import Report
 
 
-def apart(level: int, arguments: list[str]) -> Report | None:
-    """Each level graded by a process of its own: what kernels of one have loaded is not in the others' way (a process can map so
-    many pieces of memory), and one that ends costs a row. None where a process had nothing to grade, which it has said."""
+# A process can map so many pieces of memory (vm.max_map_count), and a platform may map a library for each kernel: all operators and all
+# gradients are graded by several processes.
+PARTS = {2: 3, 3: 3}
+
+
+def apart(level: int, arguments: list[str], whole_table: bool) -> Report | None:
+    """Each level graded by processes of its own: what kernels of one have loaded is not in the others' way, and one that ends costs
+    a row. None where a process had nothing to grade, which it has said."""
     from strata.testing._device.report import Report, Row
 
     started, whole = time.monotonic(), None
     with tempfile.TemporaryDirectory(prefix="strata-grade") as folder:
-        for number in range(level + 1):
-            file = Path(folder) / f"{number}.json"
-            words = [*arguments, "--first", str(number), "--level", str(number), "--json", str(file)]
+        counts = {number: PARTS.get(number, 1) if whole_table else 1 for number in range(level + 1)}
+        for number, part_of, count in [(n, i + 1, c) for n, c in counts.items() for i in range(c)]:
+            file = Path(folder) / f"{number}-{part_of}.json"
+            words = [*arguments, "--first", str(number), "--level", str(number), "--part", f"{part_of}/{count}", "--json", str(file)]
             ended = subprocess.run([sys.executable, "-m", "strata.backend_test", *words], stdout=subprocess.DEVNULL)
             if file.exists():
                 found = json.loads(file.read_text(encoding="utf-8"))
@@ -38,8 +44,9 @@ def apart(level: int, arguments: list[str]) -> Report | None:
             elif whole is None:
                 return None
             else:
-                why = f"the process ended with {ended.returncode} before the level did"
-                part = Report(whole.plugin, whole.device, whole.version, level, whole.sample, 0, [Row(number, "all of the level", "", "", "failed", why)])
+                why = f"the process ended with {ended.returncode} before its rows did"
+                row = Row(number, f"part {part_of} of {count} of the level", "", "", "failed", why)
+                part = Report(whole.plugin, whole.device, whole.version, level, whole.sample, 0, [row])
             if whole is None:
                 whole = part
             else:
@@ -50,8 +57,15 @@ def apart(level: int, arguments: list[str]) -> Report | None:
     return whole
 
 
+def _part(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise argparse.ArgumentTypeError(f"expected I/N with 1 <= I <= N, such as 2/3, but got {text!r}")
+    return int(number), int(count)
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """0 where no row fails, 1 where one does, 2 where there is nothing to grade. Of a command line, each level has a process of its own."""
+    """0 where no row fails, 1 where one does, 2 where there is nothing to grade. Of a command line, levels have processes of their own."""
     parser = argparse.ArgumentParser(
         prog="strata backend-test", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -65,23 +79,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--html", metavar="FILE", help="writes a page, operators by dtype")
     parser.add_argument("--json", metavar="FILE", help="writes all rows")
     parser.add_argument("--first", type=int, choices=range(6), metavar="L", help="the lowest level to grade; all in this process")
+    parser.add_argument("--part", type=_part, default=(1, 1), metavar="I/N", help="the I-th of N equal parts of each level's rows (1/1)")
     options = parser.parse_args(arguments)
 
     from strata.testing._device.grade import grade
 
     try:
-        if arguments is None and options.first is None and options.level > 0:
+        if arguments is None and options.first is None and options.part == (1, 1) and options.level > 0:
             words = [options.plugin, "--seed", str(options.seed), "--only", options.only]
             words += ["--sample", str(options.sample)] if options.sample else []
             words += ["--clone", options.clone] if options.clone else []
             words += ["--dtypes", *options.dtypes] if options.dtypes else []
-            graded = apart(options.level, words)
+            graded = apart(options.level, words, options.sample is None and not options.only)
             if graded is None:
                 return 2
             report = graded
         else:
             settings = (options.level, options.sample, options.seed, options.dtypes, options.only, options.clone)
-            report = grade(options.plugin, *settings, first=options.first or 0)
+            report = grade(options.plugin, *settings, first=options.first or 0, part=options.part)
     except (RuntimeError, ImportError) as error:
         print(f"backend-test: {error}", file=sys.stderr)
         return 2

@@ -142,3 +142,24 @@ def test_a_command_grades_each_level_in_a_process_of_its_own(tmp_path):
     assert {row["level"] for row in json.loads(file.read_text())["rows"]} == {0, 1}
     ran = subprocess.run([sys.executable, "-m", "strata.backend_test", str(tmp_path / "absent.so")], capture_output=True, text=True)
     assert ran.returncode == 2 and "expected a shared object" in ran.stderr
+
+
+def test_parts_of_a_level_are_its_rows_once_each(monkeypatch):
+    def rows(part: tuple[int, int]) -> list[tuple]:
+        report = grade(str(PLUGIN), level=2, first=2, dtypes=["float32"], only="aten::div", part=part)
+        assert not report.failed
+        return [(row.subject, row.dtype, row.form) for row in report.rows]
+
+    assert [row for i in (1, 2, 3) for row in rows((i, 3))] == rows((1, 1))
+
+    graded = []
+    monkeypatch.setattr(subprocess, "run", lambda words, **_: graded.append(words[words.index("--first") + 1 :]) or subprocess.CompletedProcess(words, 3))
+    monkeypatch.setattr(backend_test, "PARTS", {0: 2})
+    assert backend_test.apart(0, ["absent"], whole_table=True) is None and len(graded) == 1, "the first part said why it graded nothing"
+
+
+@pytest.mark.parametrize("part", ["0/3", "4/3", "1", "a/b"])
+def test_a_part_is_one_of_so_many(part, capsys):
+    with pytest.raises(SystemExit):
+        backend_test.main([str(PLUGIN), "--part", part])
+    assert "expected I/N" in capsys.readouterr().err
