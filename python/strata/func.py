@@ -80,9 +80,13 @@ def _reaches_beyond(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> bool
 @contextmanager
 def _recorded() -> Iterator[bool]:
     """Records what runs inside, whatever the modes around it are; gives whether gradients were recorded before."""
-    outer = strata.is_grad_enabled() and not strata.is_inference_mode_enabled()
-    with strata.inference_mode(False), strata.enable_grad():
-        yield outer
+    if strata.is_inference_mode_enabled():
+        with strata.inference_mode(False), strata.enable_grad():
+            yield False
+    else:
+        outer = strata.is_grad_enabled()
+        with strata.enable_grad():
+            yield outer
 
 
 def _outside(tensors: Sequence[Tensor], keep: bool) -> list[Tensor]:

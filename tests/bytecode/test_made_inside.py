@@ -2,6 +2,7 @@
 hold no tensors, and parameters of classes of one's own."""
 
 import collections
+import functools
 
 import pytest
 import strata
@@ -253,3 +254,98 @@ def test_parameters_of_a_class_of_ones_own(grad):
     if grad:
         a, b = (strata.autograd.grad(v[0], p)[0] for v in (found, want))
         assert strata.equal(a, b)
+
+
+def test_lists_of_modules_made_inside():
+    def in_sequence(x):
+        return nn.Sequential(nn.Sequential(nn.ReLU()), nn.Dropout(0.5)).eval()(x - 1)
+
+    def in_a_loop(x):
+        layers = nn.ModuleList([nn.Tanh()])
+        layers.append(nn.GELU())
+        for layer in layers:
+            x = layer(x)
+        return x, layers[0] is layers[-2], len(layers)
+
+    def by_name(x):
+        chosen = nn.ModuleDict({"relu": nn.ReLU(), "tanh": nn.Tanh()})
+        return chosen["relu"](x), list(chosen)
+
+    def handed_out(x):
+        made = nn.Sequential(nn.ReLU(), nn.Tanh())
+        return made(x), len(made)
+
+    whole(in_sequence, in_a_loop, by_name, handed_out)
+    net = strata.compile(lambda x: nn.Sequential(nn.ReLU(), nn.Tanh()), fullgraph=True)(t())
+    assert strata.equal(net(t()), t().relu().tanh())
+
+
+def test_new_tensor_and_assert():
+    def f(x):
+        strata._assert(x.shape[0] == 4, "four are expected")
+        return x.double() + x.new_tensor([1.0, 2.0, 3.0, 4.0]), x.new_tensor([1, 2], dtype=strata.int32), strata.finfo(x.dtype).eps
+
+    whole(f)
+    with pytest.raises(AssertionError, match="four are expected"):
+        strata.compile(f)(strata.arange(3.0))
+
+
+def test_decorators_inside():
+    def deco(g):
+        @functools.wraps(g)
+        def wrapped(*args):
+            return g(*args) * 2
+
+        wrapped.tag = "seen"
+        return wrapped
+
+    def f(x):
+        @deco
+        def inner(v):
+            """A text."""
+            return v + 1
+
+        return inner(x), inner.__name__, inner.__doc__, inner.tag, inner.__wrapped__(x)
+
+    whole(f)
+    made = strata.compile(lambda x: deco(f), fullgraph=True)(t())
+    assert made.__name__ == "f" and made.__wrapped__ is f and made.tag == "seen" and made.__qualname__ == f.__qualname__
+
+
+class Bag:
+    def __init__(self, **given):
+        self.__dict__.update(given)
+        self.again = self.__dict__
+
+    def __getattr__(self, name):
+        raise AttributeError(name)
+
+
+def test_the_dict_of_what_is_made_inside():
+    def f(x):
+        bag = Bag(a=x, b=2)
+        bag.__dict__["c"] = x + 1
+        return bag.a * bag.b + bag.c, "c" in bag.__dict__, sorted(bag.__dict__), bag.__dict__.get("d", 7), bag.again is bag.__dict__
+
+    whole(f)
+    bag = strata.compile(lambda x: Bag(a=x + 1), fullgraph=True)(t())
+    bag.d = 3
+    assert strata.equal(bag.a, t() + 1) and bag.again is bag.__dict__ and bag.__dict__["d"] == 3
+
+
+class EqualByValue:
+    def __init__(self, n):
+        self.n = n
+
+    def __eq__(self, other):
+        return isinstance(other, EqualByValue) and self.n == other.n
+
+    __hash__ = None
+
+
+def test_comparisons_by_eq_alone():
+    def f(x):
+        a, b, c = EqualByValue(1), EqualByValue(1), EqualByValue(2)
+        return x + 1, a != b, a != c, [a, c] == [b, c], (a,) != (c,), [a] == [a, b], a != 3
+
+    whole(f)

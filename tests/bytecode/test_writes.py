@@ -2,6 +2,7 @@
 
 import weakref
 
+import pytest
 import strata
 from both import same
 from strata import nn
@@ -182,3 +183,36 @@ def test_data_of_a_tensor_that_changes_behind_it():
                 n.say(items)
 
     assert not same(scenario)
+
+
+class Registered(nn.Module):
+    def __init__(self, way):
+        super().__init__()
+        self.way = way
+        self.register_buffer("count", strata.zeros(2))
+        self.lin = nn.Linear(2, 2)
+
+    def forward(self, x):
+        before = dict(self.named_buffers()) if self.way == "before" else {}
+        held = self._buffers if self.way == "held" else None
+        self.count = self.count + 1
+        if self.way == "named":
+            for _, t in self.named_buffers():
+                x = x + t
+        elif self.way == "dict":
+            x = x + self._buffers["count"]
+        elif self.way == "state":
+            x = x + self.state_dict()["count"]
+        elif self.way == "held":
+            x = x + held["count"]
+        else:
+            x = x + before["count"] + self.count
+        return x
+
+
+@pytest.mark.parametrize("way", ["named", "dict", "state", "held", "before"])
+def test_an_assigned_buffer_is_seen_in_the_modules_dict(way):
+    plain, other = Registered(way), Registered(way)
+    compiled = strata.compile(other)
+    for _ in range(3):
+        assert strata.equal(compiled(strata.ones(2)), plain(strata.ones(2))) and strata.equal(other.count, plain.count)

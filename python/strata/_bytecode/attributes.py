@@ -10,7 +10,8 @@ import weakref
 from strata import _C
 
 from . import instances, training, values
-from .guards import class_lookup
+from .guards import ABSENT as _ABSENT
+from .guards import ClassAttribute, ClassAttributes, class_lookup
 from .reasons import Break
 from .sizes import Sym
 from .sources import const
@@ -20,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_ABSENT = object()
 # What a tensor says of itself that its guard knows, or that an operator gives.
 _TENSOR_FACTS = frozenset(
     "shape dtype device ndim requires_grad is_leaf layout itemsize nbytes is_cpu is_meta is_sparse is_quantized names "
@@ -100,12 +100,14 @@ class Attributes:
             return written[1]
         own = getattr(obj, "__dict__", None) if kind.__dictoffset__ else None
         if name == "__dict__" and own is not None:
-            raise Break("an object's __dict__")
+            return self.dict_of(obj)
         if source is not None and own is not None and not self.lies_apart(own, obj):
             raise Break(f"an attribute of a {kind.__name__}, whose __dict__ is another object's or read as a dict, too")
         if own is not None and name in own:
             if source is None:
                 return own[name]
+            if name in _REGISTRIES and values.is_module(obj) and any((id(obj), held) in self.attributes for held in own[name]):
+                raise Break(f"{name} of a {kind.__name__} is read where one of them was assigned", "read it as an attribute")
             self.guard_class(kind, name, found)
             return self.count(own[name], source.state(name))
         if source is not None and own is not None:
@@ -114,6 +116,13 @@ class Attributes:
             self.guard_class(kind, name, found)
             return self.or_fallback(self.bound, obj, kind, name, found)
         return self.missing(obj, name)
+
+    def dict_of(self, obj: Any) -> dict:
+        """The __dict__ of an object that the capture made, whose attributes lie there in truth."""
+        if id(obj) not in self.fresh_objects:
+            raise Break("an object's __dict__")
+        self.made_dicts[id(obj.__dict__)] = obj
+        return obj.__dict__
 
     def or_fallback(self, way: Any, obj: Any, *more: Any) -> Any:
         """What a descriptor gives; where it raises AttributeError, what the class's __getattr__ does."""
@@ -152,7 +161,7 @@ class Attributes:
             return kind
         if isinstance(found, _C_DESCRIPTORS):
             if name == "__dict__":
-                raise Break("an object's __dict__")
+                return self.dict_of(obj)
             written = self.attributes.get((id(obj), name))
             if written is not None:
                 return written[1]
@@ -360,6 +369,8 @@ class Attributes:
     def setattr(self, obj: Any, name: str, value: Any) -> None:
         if values.is_tensor(obj):
             return self.set_tensor_attribute(obj, name, value)
+        if id(obj) in self.fresh_functions and (name in OF_FUNCTIONS or not (name.startswith("__") and name.endswith("__"))):
+            return self.native(setattr, obj, name, self.settled(value))
         if isinstance(obj, (type, types.ModuleType, types.FunctionType, Generator)):
             raise Break(f"an attribute of a {type(obj).__name__} is set")
         if is_optimized(obj):
@@ -400,9 +411,11 @@ class Attributes:
         else:
             self.native(object.__setattr__, obj, name, self.settled(value))
 
-    def set_module_attribute(self, module: Any, name: str, value: Any) -> None:
+    def set_module_attribute(self, module: Any, name: str, value: Any) -> Any:
         if not self.is_outside(module):
-            raise Break("a module is made", "make modules outside of what is compiled")
+            if values.is_tensor(value) or values.is_module(value) or any(name in module.__dict__.get(r, ()) for r in (*_REGISTRIES, "_modules")):
+                raise Break("a tensor or module is assigned to a module that is made here", "make it outside of what is compiled")
+            return self.native(setattr, module, name, self.settled(value))
         registries = [module.__dict__.get(r, {}) for r in ("_parameters", "_modules")]
         if values.is_module(value) or type(value).__name__ in ("Parameter", "Buffer") or any(name in r for r in registries):
             raise Break(f"the parameter or module {name} is assigned")
@@ -412,6 +425,8 @@ class Attributes:
         if name in module.__dict__.get("_buffers", {}):
             if value is not None and not values.is_tensor(value):
                 raise Break(f"the buffer {name} is assigned a {type(value).__name__}")
+            if id(module._buffers) in self.by_real:
+                raise Break("a buffer is assigned, where the module's dict of them was read before", "read it as an attribute")
             self.attributes[id(module), name] = (module, value)
             return
         self.guards.add("lacks", source.state("_buffers"), name)
@@ -441,6 +456,9 @@ class Attributes:
             self.native(delattr, obj, name)
 
 
+_REGISTRIES = ("_parameters", "_buffers")
+# What decorators write to the functions that they make.
+OF_FUNCTIONS = frozenset("__name__ __qualname__ __doc__ __module__ __annotations__ __wrapped__ __type_params__".split())
 _set_of_tensors = class_lookup(_C.TensorBase, "__setattr__")
 
 
@@ -451,29 +469,3 @@ def is_optimized(obj: Any) -> bool:
 
 def strata_getattr(function: Any) -> bool:
     return getattr(function, "__module__", "").startswith("strata.nn")
-
-
-class ClassAttribute:
-    """A class's attribute as it was when it was read; _ABSENT where there was none."""
-
-    def __init__(self, kind: type, name: str, value: Any):
-        self.kind, self.name, self.value = kind, name, value
-
-    def holds(self) -> bool:
-        return class_lookup(self.kind, self.name, _ABSENT) is self.value
-
-    def __repr__(self) -> str:
-        return f"{self.kind.__name__}.{self.name}"
-
-
-class ClassAttributes:
-    """The same of several names, and of the classes that it derives from."""
-
-    def __init__(self, kind: type):
-        self.kind, self.name, self.found, self.order = kind, "__class__", {}, kind.__mro__
-
-    def holds(self) -> bool:
-        return self.kind.__mro__ == self.order and all(class_lookup(self.kind, name, _ABSENT) is value for name, value in self.found.items())
-
-    def __repr__(self) -> str:
-        return f"{self.kind.__name__}'s {', '.join(self.found)}"

@@ -119,6 +119,10 @@ class Calls:
                 from .control import SPECIAL
 
                 return SPECIAL[function](self, args, kwargs, None)
+            if home == "strata.nn.utils.stateless" and function.__name__ == "functional_call":
+                from .functional import functional_call
+
+                return functional_call(self, args, kwargs)
             if home == "strata._checks" and self.reads:
                 if function.__name__ == "_raise":
                     raise Failing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import types
 
 import strata
@@ -93,8 +94,10 @@ class Classes:
         return made
 
     def new_module(self, kind: type, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """One of strata's modules that holds no tensors: activations, losses, dropout."""
-        for value in (*args, *kwargs.values()):
+        """One of strata's modules that holds no tensors: activations, losses, dropout, and lists of such."""
+        for value in _elements((args, kwargs)):
+            if id(value) in self.fresh_objects and values.is_module(value) and kind in (strata.nn.Sequential, strata.nn.ModuleList, strata.nn.ModuleDict):
+                continue
             if self.python_method(type(value), values.DUNDERS) or values.is_tensor(value) or values.is_module(value):
                 raise Break(f"a {kind.__name__} is made of a {type(value).__name__}", "make it outside of what is compiled")
         args, kwargs = settled((args, kwargs))
@@ -102,8 +105,9 @@ class Classes:
             made = self.library.call(kind, args, kwargs)
         except Exception as error:
             raise self.wrap_error(error) from None
+        given = {id(value) for value in _elements((args, kwargs))}
         held = (made._parameters, made._buffers, made._modules)
-        if any(value is not None for registry in held for value in registry.values()):
+        if any(value is not None and id(value) not in given for registry in held for value in registry.values()):
             raise Break(f"a {kind.__name__} is made", "make modules with parameters outside of what is compiled")
         self.library.kinds((kind,))
         self.fresh_objects.add(id(made))
@@ -120,3 +124,12 @@ class Classes:
         self.fresh_objects.add(id(made))
         self.keep.append(made)
         return made
+
+
+def _elements(nest: Any) -> Any:
+    """What lies in nests of tuples, lists and dicts."""
+    if type(nest) in (tuple, list, dict, collections.OrderedDict):
+        for value in nest.values() if isinstance(nest, dict) else nest:
+            yield from _elements(value)
+    else:
+        yield nest

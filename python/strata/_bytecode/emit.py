@@ -12,9 +12,9 @@ import strata
 from strata import _C
 
 from . import values
-from .attributes import _ABSENT
 from .derived import base_of
 from .frame import NULL, UNBOUND
+from .guards import ABSENT as _ABSENT
 from .guards import class_lookup
 from .reasons import Break
 from .sizes import Sizes, Sym, has_sym
@@ -187,6 +187,8 @@ class Emitter:
             return self.name(f"[{self.items(v)}]")
         if kind is tuple:
             return self.name(f"({self.items(v)}{',' if len(v) == 1 else ''})")
+        if id(v) in self.tracer.made_dicts:
+            return self.name(f"{self.build(self.tracer.made_dicts[id(v)])}.__dict__")
         if kind is dict:
             return self.name("{" + ", ".join(f"{self.build(k)}: {self.build(x)}" for k, x in v.items()) + "}")
         if kind in (set, frozenset):
@@ -241,6 +243,12 @@ class Emitter:
             self.lines.append(f"{made}.__kwdefaults__ = {self.build(v.__kwdefaults__)}")
         if v.__annotations__:
             self.lines.append(f"{made}.__annotations__ = {self.build(v.__annotations__)}")
+        plain = types.FunctionType(v.__code__, v.__globals__, closure=v.__closure__)
+        for name in ("__qualname__", "__module__", "__doc__"):
+            if getattr(v, name) != getattr(plain, name):
+                self.lines.append(f"{made}.{name} = {self.build(getattr(v, name))}")
+        for name, value in v.__dict__.items():
+            self.lines.append(f"{made}.__dict__[{name!r}] = {self.build(value)}")
         return made
 
     def cell(self, cell: types.CellType) -> str:

@@ -60,6 +60,9 @@ def _facts_misfit(t: Any, spec: tuple) -> str:
     return "" if t.is_inference() == inference else "inference mode mismatch"
 
 
+ABSENT = object()  # what a class's attribute is where it has none
+
+
 def class_lookup(kind: type, name: str, missing: Any = None) -> Any:
     """A class's attribute as it is kept, found as Python finds it."""
     for base in kind.__mro__:
@@ -289,3 +292,29 @@ def value_of(source: Source, args: tuple) -> Any:
         return getattr(base, source.key) if source.kind == "attr" else base[source.key]
     except (KeyError, AttributeError, IndexError, TypeError):
         return None
+
+
+class ClassAttribute:
+    """A class's attribute as it was when it was read; ABSENT where there was none."""
+
+    def __init__(self, kind: type, name: str, value: Any):
+        self.kind, self.name, self.value = kind, name, value
+
+    def holds(self) -> bool:
+        return class_lookup(self.kind, self.name, ABSENT) is self.value
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}.{self.name}"
+
+
+class ClassAttributes:
+    """The same of several names, and of the classes that it derives from."""
+
+    def __init__(self, kind: type):
+        self.kind, self.name, self.found, self.order = kind, "__class__", {}, kind.__mro__
+
+    def holds(self) -> bool:
+        return self.kind.__mro__ == self.order and all(class_lookup(self.kind, name, ABSENT) is value for name, value in self.found.items())
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}'s {', '.join(self.found)}"

@@ -14,7 +14,7 @@ import types
 import strata
 from strata import _C
 
-from . import instances, polyfills, sizes, values
+from . import factories, instances, polyfills, sizes, values
 from .reasons import Break, Forbidden
 from .sizes import Sym, best, has_sym
 from .values import Generator
@@ -32,7 +32,7 @@ _OPERATOR_HOMES = (
 # What of strata is executed as the program's own functions are.
 _INLINE_HOMES = (
     "strata._checks", "strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills",
-    "strata._scans", "strata.utils._pytree", "strata._custom_op", "strata.jit._script",
+    "strata._scans", "strata.utils._pytree", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap",
 )  # fmt: skip
 _DENIED = frozenset(
     "item tolist numpy data_ptr untyped_storage storage __array__ __dlpack__ __dlpack_device__ register_hook retain_grad "
@@ -93,7 +93,7 @@ def of_strata(home: str, function: Any) -> str:
     if any(home == h or home.startswith(h + ".") for h in _OPERATOR_HOMES):
         return "operator" if function.__name__ not in _DENIED else "break"
     if is_inlined(home):
-        return "inline"
+        return "operator" if function.__name__ == "_reaches_beyond" else "inline"
     if home == "strata" and function.__name__ in ("is_tensor", "is_floating_point", "is_complex", "numel", "is_same_size", "_assert", "_tensor"):
         return "inline"
     return "break"
@@ -268,7 +268,7 @@ def _elements(given: list) -> Any:
 
 def construct(tracer: Any, kind: type, args: tuple, kwargs: dict) -> Any:
     """An instance of one of strata's classes."""
-    if kind in (strata.Size, strata.device, _C.DisableTorchFunctionSubclass) or is_mode(kind):
+    if kind in (strata.Size, strata.device, strata.finfo, strata.iinfo, _C.DisableTorchFunctionSubclass) or is_mode(kind):
         tracer.check_simple((args, kwargs), kind.__name__)
         if kind is strata.Size and has_sym(args):
             return sizes.Sizes(args[0])
@@ -430,34 +430,10 @@ def forbid(tracer: Any, name: str) -> NoReturn:
     raise Forbidden(f"compile: Attempt to trace forbidden callable {name}: call it outside of what is compiled.\n{tracer.line()}")
 
 
-def _as_it_is(data: Any) -> Any:
-    """A copy of nests of numbers."""
-    if type(data) in (list, tuple):
-        return type(data)(map(_as_it_is, data))
-    return data
-
-
-def _factory(function: Any) -> Callable:
-    """A tensor of Python data: each call makes it anew, as an input of the graph."""
-
-    def make(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
-        if tracer.has_tensor(args):
-            if function is _C.as_tensor and values.is_tensor(args[0]) and len(args) == 1:
-                return tracer.call_operator(function, args, kwargs)
-            raise Break(f"{function.__name__} of values of tensors", "strata.stack keeps them in the graph")
-        tracer.check_simple((args, kwargs), function.__name__)
-        args = _as_it_is(args)  # lists may change behind it
-        made = tracer.native(_C._unrecorded, function, sizes.concrete(args), sizes.concrete(kwargs))
-        if made.requires_grad:
-            raise Break("a tensor that requires a gradient is made")
-        tracer.fresh_inputs.append((made, function, args, kwargs))
-        tracer.region.input(made, f"{function.__name__}()")
-        if tracer.program is not None:
-            tracer.program.fresh(made, function, args, kwargs, f"{function.__name__}()")
-        tracer.keep.append(made)
-        return made
-
-    return make
+def _is_asked(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    if len(args) != 1 or kwargs or not values.is_constant(args[0]):
+        raise Break("whether a class has a __torch_function__ is asked")
+    return False  # with a mode, functions run as they are
 
 
 def _callable(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
@@ -470,8 +446,8 @@ def _special() -> dict[int, Callable]:
         print: _print, isinstance: _isinstance, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, next: _next, sorted: _sorted,
         any: _any, all: _all, callable: _callable, leave: _leave, map: _by(polyfills.map_), filter: _by(polyfills.filter_),
         functools.reduce: _by(polyfills.reduce), iter: lambda tracer, args, kwargs, f: tracer.iter(*args),
-        issubclass: _issubclass,
-        _C.tensor: _factory(_C.tensor), _C.as_tensor: _factory(_C.as_tensor),
+        issubclass: _issubclass, _C._has_torch_function_unary: _is_asked,
+        **factories.SPECIAL,
         collections._count_elements: _by(polyfills.count_elements),
         id: _refused("id() of an object"), input: _refused("input()"), open: _refused("open()"),
         hash: _refused("hash() of an object"),

@@ -126,6 +126,8 @@ class Operators:
             if name in _JOINS and not values.is_tensor(a) and not values.is_tensor(b):
                 return self.native(function, a, b)
             return self.call_operator(function, (a, b))
+        if name in ("eq", "ne") and type(a) is type(b) and type(a) in (list, tuple) and any(self.python_method(type(v), values.DUNDERS) for v in (*a, *b)):
+            return self.truth(self.call(polyfills.equal_items, (a, b), {})) == (name == "eq")
         self.check_simple((a, b), name)
         if name in ("eq", "ne") and not values.is_constant(a) and not values.is_constant(b):
             self.compare(a, b, True)
@@ -147,6 +149,11 @@ class Operators:
             found = self.by_method(one, method, other)
             if found is not NotImplemented:
                 return found
+        if plain == "ne" and not values.is_tensor(a) and not values.is_tensor(b):  # object.__ne__ asks __eq__
+            for one, other in ((a, b), (b, a)):
+                found = self.by_method(one, "__eq__", other) if self.special(type(one), "__ne__") is object.__ne__ else NotImplemented
+                if found is not NotImplemented:
+                    return not self.truth(found)
         if plain in ("eq", "ne") and not values.is_tensor(a) and not values.is_tensor(b):
             for value in (a, b):
                 if self.special(type(value), "__eq__") is not object.__eq__ and not self.is_native(value):

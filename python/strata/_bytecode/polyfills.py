@@ -154,3 +154,12 @@ def count_elements(mapping: dict, iterable: Iterable) -> None:
 def from_iterable(iterables: Iterable) -> Iterator:
     for iterable in iterables:
         yield from iterable
+
+
+def equal_items(a: list | tuple, b: list | tuple) -> bool:
+    if len(a) != len(b):
+        return False
+    for x, y in zip(a, b, strict=True):
+        if x is not y and not x == y:  # noqa: SIM201  another method than !=
+            return False
+    return True

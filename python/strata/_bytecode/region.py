@@ -74,6 +74,8 @@ class Region(Graph):
         if not _C.is_grad_enabled() and any(t.requires_grad for t in outputs):
             raise Break("a result that requires a gradient, where gradients are off", "turn them on around the call, not inside")
         for t in outputs:
+            if not _C._recording_known(self.recording, t):
+                raise Break("a tensor that was made by no operator is a result")
             if t.is_leaf and t.requires_grad and self.made(t):
                 raise Break("a result that requires a gradient of its own is made here", "make it outside of what is compiled")
         self._results = Results(tuple(outputs))

@@ -78,6 +78,7 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
         self.fresh_inputs: list[tuple[Any, Any, tuple, dict]] = []  # tensors that each call makes anew of Python data
         self.fresh_functions: set[int] = set()
         self.fresh_objects: set[int] = set()
+        self.made_dicts: dict[int, Any] = {}  # of such objects, where the capture reads them as dicts
         self.own_dicts: dict[int, Any] = {}  # objects from outside, by their __dict__
         self.copies: set[int] = set()  # containers that stand for ones from outside, of classes that derive from builtin ones
         self.tensor_inputs: list[tuple[Any, Source]] = []
@@ -369,7 +370,7 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
         return made
 
     def plain_tuple(self, value: Any) -> bool:
-        return isinstance(value, tuple) and all(values.is_constant(v) or self.plain_tuple(v) for v in value)
+        return isinstance(value, tuple) and all(values.is_constant(v) or values.is_known_object(v) or self.plain_tuple(v) for v in value)
 
     def load_function(self, function: types.FunctionType, source: Source) -> Any:
         self.guards.add("is", source.attr("__code__"), function.__code__)

@@ -31,13 +31,15 @@ def broadcast_all(*values: Any) -> list[Tensor]:
 class Distribution:
     """Base of all distributions. batch_shape: how many; event_shape: of one sample of one of them.
 
-    validate_args: whether parameters and values are checked (ValueError); by default as set_default_validate_args says.
+    validate_args: whether parameters and values are checked (ValueError); by default as set_default_validate_args says. The checks read
+    values, which a compiled function cannot: there they are made where validate_args=True alone, as in PyTorch.
     """
 
     arg_constraints: dict[str, Constraint] = {}
     has_rsample = False
     has_enumerate_support = False
     _validate_args = __debug__
+    _asked_to_validate = False
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -52,8 +54,8 @@ class Distribution:
         self._batch_shape = strata.Size(batch_shape)
         self._event_shape = strata.Size(event_shape)
         if validate_args is not None:
-            self._validate_args = validate_args
-        if self._validate_args:
+            self._validate_args = self._asked_to_validate = bool(validate_args)
+        if self._validates():
             for name, constraint in self.arg_constraints.items():
                 if name not in self.__dict__:
                     continue  # computed from another parameter
@@ -137,7 +139,7 @@ class Distribution:
                 # A parameter such as logits has a dim of its own behind the batch.
                 setattr(new, name, value.expand(*shape, *value.shape[len(self._batch_shape) :]))
         Distribution.__init__(new, shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
+        new._validate_args, new._asked_to_validate = self._validate_args, self._asked_to_validate
         return new
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
@@ -155,9 +157,12 @@ class Distribution:
     def _extended_shape(self, sample_shape: Sequence[int] = ()) -> strata.Size:
         return strata.Size([*sample_shape, *self._batch_shape, *self._event_shape])
 
+    def _validates(self) -> bool:
+        return self._validate_args and (self._asked_to_validate or not strata.compiler.is_compiling())
+
     def _checked(self, value: Any) -> None:
         """ValueError for a value that is no tensor, or of a wrong shape, or outside of the support."""
-        if not self._validate_args:
+        if not self._validates():
             return
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
