@@ -1,5 +1,6 @@
 """Statements that few functions have: patterns, classes inside, deletions, arguments that do not fit."""
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -155,3 +156,26 @@ def test_arguments_that_do_not_fit_in_pythons_words():
         n.call(c, t())
 
     same(scenario)
+
+
+@contextlib.contextmanager
+def turned():
+    try:
+        yield 1
+    except KeyError as error:
+        raise ValueError("turned") from error
+
+
+def test_errors_pass_a_context_manager_of_a_generator():
+    def f(x):
+        found = []
+        for kind in (KeyError, RuntimeError):
+            try:
+                with turned():
+                    raise kind("k")
+            except (ValueError, RuntimeError) as error:
+                error.tag = len(found)
+                found.append((str(error), repr(error.__cause__), error.__suppress_context__, error.tag))
+        return x + 1, found
+
+    assert not same(lambda n: n.call(n.compile(f), t()))

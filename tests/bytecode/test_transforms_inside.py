@@ -63,6 +63,11 @@ CALLS = {
     "without gradients": without_gradients,
     "functional_call": of_module,
     "functional_call by two dicts": of_two_dicts,
+    "autograd.functional": lambda x: (
+        strata.autograd.functional.jacobian(lambda a: a.sin(), x[0]),
+        strata.autograd.functional.hvp(lambda a: (a**3).sum(), x[0], x[1]),
+        strata.autograd.functional.jvp(strata.cos, x, x),
+    ),
     "made outside": func.grad(lambda a: (a.sin() * FACTOR).sum()),
     "vmap made outside": strata.vmap(lambda a: a.sin().sum()),
     "jacrev made outside": lambda x: func.jacrev(strata.sin)(x[0]),
@@ -92,6 +97,17 @@ def test_is_one_graph_with_the_bits_of_eager(name, learns):
     assert len(slopes) == len(others)
     for a, b in zip(slopes, others, strict=True):
         assert (a is None) == (b is None) and (a is None or strata.allclose(a, b))
+
+
+def test_errors_of_transforms_are_caught_inside():
+    def f(x):
+        try:
+            return func.grad(lambda a: a)(x)
+        except RuntimeError as error:
+            return str(error), x + 1
+
+    want, found = f(x()), strata.compile(f, fullgraph=True)(x())
+    assert found[0] == want[0] and "scalar" in want[0] and strata.equal(found[1], want[1])
 
 
 def test_what_the_function_reads_is_guarded(monkeypatch):

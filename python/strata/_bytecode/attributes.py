@@ -377,6 +377,8 @@ class Attributes:
             return self.setattr(self.original(obj), name, value)
         kind = type(obj)
         setter = self.special(kind, "__setattr__")
+        if setter is BaseException.__setattr__ and not self.is_outside(obj):
+            return self.native(setter, obj, name, self.settled(value))
         if setter is not object.__setattr__:
             if values.is_module(obj) and setter.__module__.startswith("strata.nn"):
                 return self.set_module_attribute(obj, name, value)

@@ -32,7 +32,7 @@ _OPERATOR_HOMES = (
 # What of strata is executed as the program's own functions are.
 _INLINE_HOMES = (
     "strata._checks", "strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills",
-    "strata._scans", "strata.utils._pytree", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap",
+    "strata._scans", "strata.utils._pytree", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap", "strata.autograd.functional",
 )  # fmt: skip
 _DENIED = frozenset(
     "item tolist numpy data_ptr untyped_storage storage __array__ __dlpack__ __dlpack_device__ register_hook retain_grad "
