@@ -55,4 +55,17 @@ openmp = _library_namespace("openmp", lambda: True)
 mkl = _library_namespace("mkl", lambda: False)
 nnpack = _library_namespace("nnpack", lambda: False)
 opt_einsum = _library_namespace("opt_einsum", lambda: False, enabled=False, strategy=None)
+
+
+def _fastpath(*value: bool) -> bool | None:
+    from strata.nn.modules import transformer
+
+    if not value:
+        return transformer.fastpath_enabled
+    (transformer.fastpath_enabled,) = value
+    return None
+
+
+# Whether encoders leave padding out in evaluation, see strata.nn.TransformerEncoder.
+mha = _library_namespace("mha", lambda: True, get_fastpath_enabled=lambda: _fastpath(), set_fastpath_enabled=lambda value: _fastpath(bool(value)))
 globals().update(_device_words.backends())

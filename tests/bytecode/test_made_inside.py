@@ -349,3 +349,12 @@ def test_comparisons_by_eq_alone():
         return x + 1, a != b, a != c, [a, c] == [b, c], (a,) != (c,), [a] == [a, b], a != 3
 
     whole(f)
+
+
+def test_a_padded_encoder():
+    enc = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2).eval()
+    x, mask = strata.rand(2, 3, 4), strata.tensor([[0, 0, 1], [0, 1, 1]]).bool()
+    with strata.no_grad():
+        want = enc(x, src_key_padding_mask=mask)
+        assert strata.equal(strata.compile(enc, fullgraph=True)(x, src_key_padding_mask=mask), want)
+    assert (want == 0).all(-1).equal(mask)

@@ -196,10 +196,24 @@ class TransformerDecoderLayer(_Layer):
         return self._residual(x, self.norm3, self.dropout3, self._feed_forward)
 
 
+# What strata.backends.mha says.
+fastpath_enabled = True
+
+
+def _leaves_padding_out(layer: Module) -> bool:
+    """Whether PyTorch's inference path takes layers like this one."""
+    if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first or not layer.activation_relu_or_gelu:
+        return False
+    attention = layer.self_attn
+    same = attention._qkv_same_embed_dim and attention.in_proj_bias is not None and layer.norm1.eps == layer.norm2.eps
+    return attention.batch_first and same and attention.num_heads % 2 == 0
+
+
 class TransformerEncoder(Module):
     """num_layers copies of encoder_layer in a row, then `norm` where given.
 
-    enable_nested_tensor and mask_check are accepted and change nothing: padded positions are computed like others.
+    enable_nested_tensor: in evaluation without gradients, what the layers give is 0 at padded positions at the end of a sequence
+    (PyTorch's inference path leaves them out). mask_check: not where a mask has padded positions elsewhere.
     """
 
     def __init__(
@@ -215,6 +229,7 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
+        self.use_nested_tensor = enable_nested_tensor and _leaves_padding_out(encoder_layer)
         self.mask_check = mask_check
 
     def forward(
@@ -231,7 +246,24 @@ class TransformerEncoder(Module):
         x = src
         for layer in self.layers:
             x = layer(x, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
+        if padding is not None and mask is None and src.dim() == 3 and self._infers(src):
+            padded = padding != 0
+            if self.mask_check:
+                padded = padded & ~(padded[:, :-1] & ~padded[:, 1:]).any()
+            x = x.masked_fill(padded.unsqueeze(-1), 0)
         return x if self.norm is None else self.norm(x)
+
+    def _infers(self, src: Tensor) -> bool:
+        layer = self.layers[0]
+        if not (fastpath_enabled and getattr(self, "use_nested_tensor", False)) or layer.training or strata.is_autocast_enabled():
+            return False
+        if not strata.is_grad_enabled():
+            return True
+        attention = layer.self_attn
+        read = [src, attention.in_proj_weight, attention.in_proj_bias]
+        for part in (attention.out_proj, layer.norm1, layer.norm2, layer.linear1, layer.linear2):
+            read += [part.weight, part.bias]
+        return not any(t is not None and t.requires_grad for t in read)
 
 
 class TransformerDecoder(Module):
