@@ -73,6 +73,13 @@ def _without(shape: tuple, dim: int) -> list[int]:
     return sizes
 
 
+UNROLLED = 64  # elements whose calls a compiled graph holds side by side
+
+
+def vmap_over_many_elements() -> None:
+    """Nothing. A captured function cannot call it, and so goes on by elements outside of its graph."""
+
+
 def vmap(
     func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable:
@@ -89,6 +96,8 @@ def vmap(
     @functools.wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
         leaves, dims, spec, size = _mapped(in_dims, args)
+        if size > UNROLLED:
+            vmap_over_many_elements()
         if size == 0:  # an element of zeros says what the results are like
             slices = [leaf if dim is None else [leaf.new_zeros(_without(leaf.shape, dim))] for leaf, dim in zip(leaves, dims, strict=True)]
         else:

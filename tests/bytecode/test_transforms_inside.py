@@ -134,6 +134,24 @@ def test_functional_call_leaves_the_module_as_it_was():
     assert strata.equal(compiled(x(), weight), f(x(), weight))
 
 
+def test_a_long_vmap_is_not_unrolled():
+    f = lambda x: strata.vmap(lambda a: a.sin().sum())(x)  # noqa: E731
+    many = strata.rand(65, 3)
+    assert strata.equal(strata.compile(f)(many), f(many))
+    with pytest.raises(RuntimeError, match="vmap_over_many_elements cannot be captured"):
+        strata.compile(f, fullgraph=True)(many)
+    strata.compile(f, fullgraph=True)(many[:64])
+
+
+def test_sizes_of_transforms_are_symbols():
+    f = CALLS["grad"]
+    compiled = strata.compile(f)
+    for n in range(3, 13):
+        given = strata.rand(n, 2)
+        assert strata.equal(compiled(given), f(given))
+    assert strata._dynamo.explain(f)(strata.rand(4, 2)).graph_break_count == 0
+
+
 class Tied(nn.Module):
     def __init__(self):
         super().__init__()

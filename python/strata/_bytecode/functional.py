@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 from strata.nn.utils.stateless import _tied_names
 
 from . import values
@@ -11,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_DICTS = (dict, collections.OrderedDict)
 _NAMES = ("module", "parameters_and_buffers", "args", "kwargs", "tie_weights", "strict")
 
 
@@ -20,10 +23,10 @@ def functional_call(tracer: Any, given: tuple, keywords: dict[str, Any]) -> Any:
     module, tensors = found.get("module"), found.get("parameters_and_buffers")
     if not values.is_module(module) or not tracer.is_outside(module) or set(found) - set(_NAMES) or len(given) > len(_NAMES):
         raise Break("functional_call of a module that is made here, or by other arguments than its own")
-    if type(tensors) in (list, tuple) and all(type(part) is dict for part in tensors):
+    if type(tensors) in (list, tuple) and all(type(part) in _DICTS for part in tensors):
         names = [name for part in tensors for name in part]
         tensors = {name: tensor for part in tensors for name, tensor in part.items()} if len(names) == len(set(names)) else None
-    if type(tensors) is not dict or not all(type(name) is str and values.is_tensor(t) for name, t in tensors.items()):
+    if type(tensors) not in _DICTS or not all(type(name) is str and values.is_tensor(t) for name, t in tensors.items()):
         raise Break("functional_call by other than a dict of tensors by name, or several of different names")
     if found.get("strict") or _tied_names(module):
         raise Break("functional_call with strict=True, or of a module in which names share a tensor")
