@@ -46,21 +46,43 @@ void TensorImpl::reserve_dims(size_t n) {
   heap_capacity_ = uint8_t(n);
 }
 
+namespace {
+
+[[noreturn]] void refuse_steps(IntArrayRef sizes) {
+  throw_error(ErrorKind::Runtime, str_cat("Stride calculation overflowed: the steps of an empty tensor of shape ",
+                                          sizes, " do not fit in 64 bits; use smaller sizes beside the empty dim"));
+}
+
+[[gnu::noinline]] void check_steps(IntArrayRef sizes) {
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 1;)
+    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[i], 1), &step)) refuse_steps(sizes);
+}
+
+}  // namespace
+
 void TensorImpl::set_geometry(IntArrayRef sizes, int64_t offset) {
   size_t n = sizes.size();
   reserve_dims(n);
   ndim_ = uint8_t(n);
   int64_t* d = dims();
   int64_t* s = d + capacity();
-  // Unsigned: beside an empty dim the others may have a product that does not fit.
-  uint64_t step = 1, numel = 1;
+  // Unsigned: what does not fit is found below, of empty tensors alone; others were counted by who made their memory.
+  uint64_t step = 1;
+  bool empty = false;
   for (size_t i = n; i-- > 0;) {
     d[i] = sizes[i];
     s[i] = int64_t(step);
-    if (sizes[i] > 1) step *= uint64_t(sizes[i]);
-    numel *= uint64_t(sizes[i]);
+    if (STRATA_LIKELY(sizes[i] > 1))
+      step *= uint64_t(sizes[i]);
+    else
+      empty |= sizes[i] == 0;
   }
-  numel_ = int64_t(numel);
+  if (STRATA_UNLIKELY(empty)) {
+    check_steps(sizes);
+    step = 0;
+  }
+  numel_ = int64_t(step);
   contiguous_ = true;
   offset_ = offset;
 }
@@ -112,8 +134,7 @@ DimVec channels_last_strides(IntArrayRef sizes) {
   step = std::max<int64_t>(sizes[1], 1);
   for (size_t i = n; i-- > 2;) {
     s[i] = step;
-    // Beyond the range for empty tensors alone, whose steps nobody takes.
-    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[i], 1), &step)) step = INT64_MAX;
+    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[i], 1), &step)) refuse_steps(sizes);
   }
   s[0] = step;
   return s;

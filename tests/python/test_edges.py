@@ -217,3 +217,21 @@ def test_expanded_tensors_are_repeated():
     assert strata.full((1,), 0.5).expand(1024).repeat(2).sum() == 1024
     assert strata.arange(40.0)[:, None].expand(40, 33).repeat(1, 2)[3].unique().tolist() == [3.0]
     assert strata.tensor([True]).expand(32, 64).repeat(2, 1).sum() == 4096 and strata.tensor([2]).expand(40, 40).tile(3, 1).unique().tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: strata.empty(0, 3, 2**62, 2),
+        lambda: strata.empty(0, 3, 2**62, 2, device="meta"),
+        lambda: strata.empty(0, 3, 2**62, 2, memory_format=strata.channels_last),
+        lambda: strata.empty(0, 3, 1, 1).expand(0, 3, 2**62, 2) + 1,
+        lambda: strata.nn.functional.pad(strata.empty(0, 3, 0, 0, dtype=strata.complex64), (0, 2, 0, 2**62)),
+        lambda: strata.fft.hfft2(strata.empty(0, 3, 0, 0, dtype=strata.complex128), s=[2**62, 2]),
+    ],
+)
+def test_steps_of_empty_tensors_fit_or_raise(make):
+    """Else what reads them (view_as_real, slices) would overflow."""
+    with pytest.raises(RuntimeError, match="Stride calculation overflowed"):
+        make()
+    assert strata.empty(2**62, 2, 0).stride() == (2, 1, 1)

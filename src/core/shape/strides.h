@@ -53,8 +53,10 @@ Sizes<S> result_strides(ArrayRef<S> sizes, size_t count, StrideOf&& stride_of) {
   for (int64_t d : order) {
     strides[size_t(d)] = step;
     if constexpr (std::is_same_v<S, int64_t>) {
-      // Beyond the range for empty tensors alone, whose steps nobody takes.
-      if (__builtin_mul_overflow(step, larger(sizes[size_t(d)], S(1)), &step)) step = INT64_MAX;
+      // The slowest dim's size makes no step.
+      STRATA_CHECK(d == order.back() || !__builtin_mul_overflow(step, larger(sizes[size_t(d)], S(1)), &step),
+                   "Stride calculation overflowed: the steps of an empty tensor of shape ", sizes,
+                   " do not fit in 64 bits");
     } else {
       step = step * larger(sizes[size_t(d)], S(1));
     }
