@@ -17,7 +17,7 @@ from . import values
 from .backends import callable_of, direct
 from .forms import BETWEEN, CARRY, CUT, Method, modes
 from .reasons import Asked, Break, Fixed, Replan
-from .region import Region
+from .region import Region, root_of
 from .sizes import Sym
 
 TYPE_CHECKING = False
@@ -217,10 +217,9 @@ class Data:
             self.real[id(t)] = r
 
     def shared_of(self, inputs: list, outputs: list) -> set[int]:
-        from .emit import root_of
-
         roots = [root_of(t) for t in (*inputs, *outputs)]
-        return {id(t) for t in outputs if roots.count(root_of(t)) > 1}
+        of = [id(root) for root in roots]
+        return {id(t) for t, root in zip(outputs, of[len(inputs) :], strict=True) if of.count(root) > 1}
 
     def output(self, part: int, t: Any) -> int:
         """Which result of a part's graph a tensor is; it is planned to be one where it was not."""
@@ -267,14 +266,12 @@ class Data:
         """All cuts become breaks."""
         raise Asked(frozenset().union(*self.program.data.values()) | self.plan.asked, why)
 
-    def check_parts(self, outputs: list, shared: frozenset[int]) -> None:
+    def check_parts(self, outputs: list, shared: dict[int, Any]) -> None:
         """At the end: what the last part may not do with tensors of earlier ones."""
-        from .emit import root_of
-
         if self.incomplete:
             raise Replan
         carried = {id(t) for t in self.region.inputs if self.made_before(t) is not None}
-        if shared and any(root_of(t) in shared and self.made_before(t) is not None for t in (*self.region.inputs, *outputs)):
+        if shared and any(id(root_of(t)) in shared and self.made_before(t) is not None for t in (*self.region.inputs, *outputs)):
             self.refuse_reads("views of tensors that were made before it are results")
         if not carried:
             return

@@ -17,6 +17,7 @@ from .frame import NULL, UNBOUND
 from .guards import ABSENT as _ABSENT
 from .guards import class_lookup
 from .reasons import Break
+from .region import root_of
 from .sizes import Sizes, Sym, has_sym
 from .sources import Text
 from .training import spent
@@ -49,8 +50,8 @@ class Jump:
 
 
 class Emitter:
-    def __init__(self, tracer: Tracer, shared: frozenset[int] = frozenset()):
-        self.tracer, self.text, self.shared = tracer, Text(), shared
+    def __init__(self, tracer: Tracer, shared: dict[int, Any] | None = None):
+        self.tracer, self.text, self.shared = tracer, Text(), shared or {}
         self.head: list[str] = []  # sources
         self.lines: list[str] = []
         self.outputs: list[Any] = []
@@ -164,7 +165,7 @@ class Emitter:
     def view(self, t: Any) -> str:
         """A view beside others of one tensor, or of an argument: made of that anew, so that they know of each other's writes."""
         root = t._base
-        of = next((known for known in self.tracer.region.inputs if known is root or root_of(known) == id(root)), root)
+        of = next((known for known in self.tracer.region.inputs if root_of(known) is root), root)
         known = self.tracer.region.made(of) or self.tracer.is_outside(of) or self.tracer.was_found(of)
         if of.dtype is not t.dtype or (of is root and not known):
             raise Break("a view of another dtype, or of a tensor that was made by no operator, is a result")
@@ -401,22 +402,16 @@ def _view_of_class(t: Any, *geometry: Any) -> Any:
         return strata.as_strided(t, *geometry)
 
 
-def root_of(t: Any) -> int:
-    """What identifies the tensor that it is a view of, or itself."""
-    return id(t._base) if t._is_view() else id(t)
-
-
-def shared_roots(tracer: Tracer, outputs: list[Any]) -> frozenset[int]:
+def shared_roots(tracer: Tracer, outputs: list[Any]) -> dict[int, Any]:
     """Of which tensors several views, or one and the tensor itself, are results or arguments. A write to one changes the history of
     all, which results of a graph would not know."""
-    roots = {root_of(t) for t in tracer.region.inputs}
-    shared = set()
-    for t in outputs:
-        root = root_of(t)
-        if root in roots:
-            shared.add(root)
-        roots.add(root)
-    return frozenset(shared)
+    roots = {id(root): root for root in map(root_of, tracer.region.inputs)}
+    shared = {}
+    for root in map(root_of, outputs):
+        if id(root) in roots:
+            shared[id(root)] = root
+        roots[id(root)] = root
+    return shared
 
 
 def function_of(lines: list[str], count: int, constants: dict[str, Any], graph: Callable | None, name: str) -> tuple[Callable, str]:

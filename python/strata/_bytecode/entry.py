@@ -378,7 +378,7 @@ class Compiled:
         tracer.check_generators()
         emitter = Emitter(tracer)
         lines, outputs = emitter.body(frame, result, len(args))
-        shared = shared_roots(tracer, outputs) if _C.is_grad_enabled() else frozenset()
+        shared = shared_roots(tracer, outputs) if _C.is_grad_enabled() else {}
         if shared:
             emitter = Emitter(tracer, shared)
             lines, outputs = emitter.body(frame, result, len(args))

@@ -32,7 +32,7 @@ from .forms import (
 )
 from .guards import value_of
 from .reasons import Break, Unfit, logs, tell, warn
-from .region import Region
+from .region import Region, root_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ PATIENCE = 32  # graphs of new numbers, beyond which most calls must have met on
 
 def roots(tensors: list) -> list[int]:
     """Which of them share a base, as numbers."""
+    of = [root_of(t) for t in tensors]
     places: dict[int, int] = {}
-    return [places.setdefault(id(t._base) if t._is_view() else id(t), len(places)) for t in tensors]
+    return [places.setdefault(id(root), len(places)) for root in of]
 
 
 def begins(region: Region) -> tuple:

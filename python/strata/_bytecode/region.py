@@ -134,3 +134,9 @@ class Region(Graph):
 
 def compiled(region: Region, numerics: str) -> CompiledGraph:
     return CompiledGraph(region, numerics=numerics)
+
+
+def root_of(t: Any) -> Any:
+    """The tensor that it is a view of, or itself. Who compares roots by id() holds them: a base that nothing holds is another
+    object each time."""
+    return t._base if t._is_view() else t
