@@ -57,15 +57,18 @@ nnpack = _library_namespace("nnpack", lambda: False)
 opt_einsum = _library_namespace("opt_einsum", lambda: False, enabled=False, strategy=None)
 
 
-def _fastpath(*value: bool) -> bool | None:
+def _get_fastpath_enabled() -> bool:
+    """Whether encoders leave padding out in evaluation, see strata.nn.TransformerEncoder."""
     from strata.nn.modules import transformer
 
-    if not value:
-        return transformer.fastpath_enabled
-    (transformer.fastpath_enabled,) = value
-    return None
+    return transformer.fastpath_enabled
 
 
-# Whether encoders leave padding out in evaluation, see strata.nn.TransformerEncoder.
-mha = _library_namespace("mha", lambda: True, get_fastpath_enabled=lambda: _fastpath(), set_fastpath_enabled=lambda value: _fastpath(bool(value)))
+def _set_fastpath_enabled(value: bool) -> None:
+    from strata.nn.modules import transformer
+
+    transformer.fastpath_enabled = bool(value)
+
+
+mha = _library_namespace("mha", lambda: True, get_fastpath_enabled=_get_fastpath_enabled, set_fastpath_enabled=_set_fastpath_enabled)
 globals().update(_device_words.backends())

@@ -34,7 +34,7 @@ _INLINE_HOMES = (
     "strata._checks", "strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills",
     "strata._scans", "strata.utils._pytree", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap", "strata.autograd.functional",
 )  # fmt: skip
-_BUT = {"_reaches_beyond": "operator", "vmap_over_many_elements": "break"}  # functions of such homes that are not
+_BUT = {("strata.func", "_reaches_beyond"): "operator", ("strata._vmap", "vmap_over_many_elements"): "break"}  # of such homes, are not
 _DENIED = frozenset(
     "item tolist numpy data_ptr untyped_storage storage __array__ __dlpack__ __dlpack_device__ register_hook retain_grad "
     "share_memory_ set_ resize_ resize_as_ manual_seed seed initial_seed set_default_dtype set_num_threads set_rng_state get_rng_state "
@@ -94,7 +94,7 @@ def of_strata(home: str, function: Any) -> str:
     if any(home == h or home.startswith(h + ".") for h in _OPERATOR_HOMES):
         return "operator" if function.__name__ not in _DENIED else "break"
     if is_inlined(home):
-        return _BUT.get(function.__name__, "inline")
+        return _BUT.get((home, function.__name__), "inline")
     if home == "strata" and function.__name__ in ("is_tensor", "is_floating_point", "is_complex", "numel", "is_same_size", "_assert", "_tensor"):
         return "inline"
     return "break"
