@@ -1,11 +1,11 @@
 """Random Python functions, compiled against as they are: values, gradients, written arguments, effects and printed text.
 
-    python tools/fuzz_compile.py --programs 500 --seed 1 [--mutate-state] [--dynamic] [--values] [--show]
+    python tools/fuzz_compile.py --programs 500 --seed 1 [--mutate-state] [--dynamic] [--values] [--backend B] [--show]
 
 A program is a module's text with a function `f`, its globals, a closure's cell, an object and a module that it uses. It is
 executed twice, into two namespaces; one's function is compiled. Both are called with equal arguments, several times;
 with --mutate-state what the function read is changed between calls, in both alike. With --dynamic each call has other sizes;
-with --values the program reads values of tensors, which are captured.
+with --values the program reads values of tensors, which are captured. Arguments may be parts of other tensors, or turned.
 A difference prints the program.
 """
 
@@ -163,7 +163,7 @@ class Writer:
     def statement(self, depth: int, pad: str) -> None:
         r, put = self.r, lambda text: self.lines.append(pad + text)
         v = self.vec()
-        kind = r.choice(["assign"] * 9 + "if loop list dict obj global cell print inplace try grad while call comp brk with unpack".split())
+        kind = r.choice(["assign"] * 9 + "part part if loop list dict obj global cell print inplace try grad while call comp brk with unpack part".split())
         if depth > 1 and kind in ("if", "loop", "try", "while", "with", "grad"):
             kind = "assign"
         if kind == "assign":
@@ -230,6 +230,8 @@ class Writer:
         elif kind == "brk":
             put(r.choice([f"if {v}.sum() > 0:", f"if float({v}.detach().sum()) > 1:"]))
             put(f"    {v} = {v} * 0.5")
+        elif kind == "part":
+            put(f"items.append({r.choice(['x[1:]', 'x.view(-1)', 'y.reshape(-1)', 'x.t()', 'y[:2]', 'x.unsqueeze(0)', f'{v}.reshape(-1)', f'{v}.t()'])})")
         elif kind == "unpack":
             put(f"a, *b = [{v}, {self.vec()}, n]")
             put(f"{v} = a + len(b)")
@@ -273,13 +275,13 @@ def flat(value, seen=None):
 class Side:
     """One of both: the program in its namespace."""
 
-    def __init__(self, text: str, compiled: bool, dynamic: bool | None = None, rows: bool = False):
+    def __init__(self, text: str, compiled: bool, dynamic: bool | None = None, rows: bool = False, backend: str = "inductor"):
         self.rows = rows
         self.space: dict = {"__name__": "fuzzed"}
         exec(compile(text, "<fuzzed>", "exec"), self.space)
         f, self.set_cell = self.space["make"]()
         self.original = f
-        self.f = strata.compile(f, dynamic=dynamic) if compiled else f
+        self.f = strata.compile(f, dynamic=dynamic, backend=backend) if compiled else f
 
     def call(self, seed: int) -> tuple:
         """Everything that a call gives, leaves and prints."""
@@ -291,6 +293,7 @@ class Side:
         else:
             x = strata.randn(4, requires_grad=grad)
             y = x if r.random() < 0.05 else strata.randn(4, requires_grad=r.random() < 0.3)
+        x, whole = placed(r, x)
         items, d = [1, 2][: r.randint(0, 2)], {"a": 1, "b": 2.0}
         obj = self.space["OBJ"] if r.random() < 0.5 else self.space["Obj"]()
         n = n if self.rows else r.choice([1, 1, 2, 3, 5])
@@ -306,7 +309,7 @@ class Side:
                 found = ("raised", type(error).__name__, str(error))
         space = self.space
         left = [flat(v) for v in (x, y, items, d, obj, space["OBJ"], space["NET"])]
-        grads = [None if g is None else g.clone() for g in (x.grad, y.grad, *(p.grad for p in space["NET"].parameters()))]
+        grads = [None if g is None else g.clone() for g in (whole.grad, y.grad, *(p.grad for p in space["NET"].parameters()))]
         state = [flat(space[k]) for k in ("G_INT", "G_FLOAT", "G_FLAG", "G_LIST", "G_DICT")]
         drawn = strata.rand(1).item()
         for p in space["NET"].parameters():
@@ -314,6 +317,17 @@ class Side:
         # Results of one graph are freed by one backward: what a call leaves must not lead back into it.
         space["OBJ"].t = space["OBJ"].t.detach()
         return found, left, state, grads, out.getvalue(), drawn, strata.is_grad_enabled(), str(strata.get_default_dtype())
+
+
+def placed(r: random.Random, x):
+    """x, or the same values as a part of another tensor or with other strides; and the tensor that gets the gradient."""
+    kind, at = r.choice(["plain", "part", "part", "turned"]), r.choice([0, 1, 3])
+    if kind == "plain" or (kind == "turned" and x.dim() < 2):
+        return x, x
+    values = x.detach()
+    values = strata.cat([values[:1]] * at + [values]) if kind == "part" else values.t().contiguous()
+    whole = values.requires_grad_(x.requires_grad)
+    return (whole[len(whole) - len(x) :] if kind == "part" else whole.t()), whole
 
 
 def _tensors(value):
@@ -367,7 +381,7 @@ def compiled_parts(c):
         yield from compiled_parts(callee)
 
 
-def run(seed: int, mutate: bool, show: bool, rows: bool = False, reads: bool = False) -> tuple[str, int, int]:
+def run(seed: int, mutate: bool, show: bool, rows: bool = False, reads: bool = False, backend: str = "inductor") -> tuple[str, int, int]:
     """What differs in the program of that seed (nothing, as a rule), its entries and how many of them run as they are."""
     writer = sizes.of_sizes(Writer) if rows else Writer
     text = (values.of_values(writer) if reads else writer)(seed).program()
@@ -375,7 +389,7 @@ def run(seed: int, mutate: bool, show: bool, rows: bool = False, reads: bool = F
     if show:
         print(text)
     dynamic = True if rows and seed % 3 == 0 else None
-    plain, compiled = Side(text, False, rows=rows), Side(text, True, dynamic, rows)
+    plain, compiled = Side(text, False, rows=rows), Side(text, True, dynamic, rows, backend)
     r = random.Random(seed + 1)
     said = []
     for call in range(8 if rows else 7 if mutate else 3):
@@ -410,6 +424,7 @@ def main() -> int:
     parser.add_argument("--mutate-state", action="store_true")
     parser.add_argument("--dynamic", action="store_true", help="other sizes at each call")
     parser.add_argument("--values", action="store_true", help="values of tensors are read, and captured")
+    parser.add_argument("--backend", default="inductor", help="strata.compile's")
     parser.add_argument("--show", action="store_true", help="print each program")
     parser.add_argument("--most", type=int, default=3, help="stop after so many differences")
     parser.add_argument("--sanitize", help="the sanitizer that the library was built with")
@@ -419,7 +434,7 @@ def main() -> int:
     begin, bad, entries, native = time.perf_counter(), 0, 0, 0
     for k in range(options.programs):
         try:
-            difference, e, n = run(options.seed * 1_000_003 + k, options.mutate_state, options.show, options.dynamic, options.values)
+            difference, e, n = run(options.seed * 1_000_003 + k, options.mutate_state, options.show, options.dynamic, options.values, options.backend)
         except Exception:
             difference, e, n = f"seed {options.seed * 1_000_003 + k}\n{traceback.format_exc()}", 0, 0
         for at in range(len(state.LIBRARY)):

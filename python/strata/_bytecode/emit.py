@@ -13,6 +13,7 @@ from strata import _C
 
 from . import values
 from .derived import base_of
+from .forms import geometry_in
 from .frame import NULL, UNBOUND
 from .guards import ABSENT as _ABSENT
 from .guards import class_lookup
@@ -130,6 +131,8 @@ class Emitter:
         for i, known in enumerate(self.outputs):
             if known is t:
                 return f"t[{i}]"
+        if t._is_function_view() and any(root_of(known) is t._base for known in self.tracer.region.inputs):
+            raise Break("what an autograd.Function gave of an argument's memory is a result")
         if t._is_view() and id(t._base) in self.shared:
             made = self.made[id(t)] = self.view(t)
             return made
@@ -165,17 +168,20 @@ class Emitter:
     def view(self, t: Any) -> str:
         """A view beside others of one tensor, or of an argument: made of that anew, so that they know of each other's writes."""
         root = t._base
-        of = next((known for known in self.tracer.region.inputs if root_of(known) is root), root)
+        sharing = [known for known in self.tracer.region.inputs if root_of(known) is root]
+        if len(sharing) > 1:
+            raise Break("a view of one of several arguments that share memory is a result")
+        of = sharing[0] if sharing else root
         known = self.tracer.region.made(of) or self.tracer.is_outside(of) or self.tracer.was_found(of)
         if of.dtype is not t.dtype or (of is root and not known):
             raise Break("a view of another dtype, or of a tensor that was made by no operator, is a result")
         program = self.tracer.program
-        geometry = f"{tuple(t.shape)}, {t.stride()}, {t.storage_offset()}"
+        geometry = ", ".join(map(str, geometry_in(t, of)))
         if program is not None:
             if of is root and self.tracer.region.made(of):
                 program.derive(of, getattr, (t, "_base"), "base")
-            geometry = "*" + program.geometry(t)
-        make = _view_without_gradient if of.requires_grad and not t.requires_grad else _view_of_class if type(of) is not strata.Tensor else strata.as_strided
+            geometry = "*" + program.geometry(t, of)
+        make = _view_without_gradient if of.requires_grad and not t.requires_grad else _view_of_class if type(of) is not strata.Tensor else _view
         return self.name(f"{self.text.constant(make)}({self.build(of)}, {geometry})")
 
     def items(self, found: Any) -> str:
@@ -390,16 +396,20 @@ class Emitter:
         return [*self.head, *before, *prints, *call, *self.lines, last], self.outputs
 
 
+def _view(t: Any, size: tuple, stride: tuple, ahead: int) -> Any:
+    return strata.as_strided(t, size, stride, t.storage_offset() + ahead)
+
+
 def _view_without_gradient(t: Any, *geometry: Any) -> Any:
     """A view that was made under no_grad()."""
     with strata.no_grad(), _C.DisableTorchFunctionSubclass():
-        return strata.as_strided(t, *geometry)
+        return _view(t, *geometry)
 
 
 def _view_of_class(t: Any, *geometry: Any) -> Any:
     """A view of a tensor whose class is not asked."""
     with _C.DisableTorchFunctionSubclass():
-        return strata.as_strided(t, *geometry)
+        return _view(t, *geometry)
 
 
 def shared_roots(tracer: Tracer, outputs: list[Any]) -> dict[int, Any]:

@@ -6,6 +6,7 @@ from strata import _C
 from strata._graph_form import same_constant
 
 from . import values
+from .region import root_of
 from .sizes import remade
 
 TYPE_CHECKING = False
@@ -114,8 +115,12 @@ def slots_in(form: Any, found: set[int]) -> None:
             slots_in(part, found)
 
 
-def geometry_of(t: Any) -> tuple:
-    return tuple(t.shape), t.stride(), t.storage_offset()
+def geometry_in(t: Any, of: Any) -> tuple:
+    """Sizes, strides and elements ahead of `of` of a view of that, or of what that is a view of. ValueError where it is none: what
+    is a view of one tensor may be a copy of another."""
+    if root_of(t) is not root_of(of):
+        raise ValueError("a result is no view of what it was a view of")
+    return tuple(t.shape), t.stride(), t.storage_offset() - of.storage_offset()
 
 
 def differs(form: tuple, found: Any, env: list, known: set[int]) -> str:

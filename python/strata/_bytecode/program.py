@@ -24,7 +24,7 @@ from .forms import (
     Ref,
     Symbol,
     facts,
-    geometry_of,
+    geometry_in,
     modes,
     size_at,
     slots_in,
@@ -413,11 +413,11 @@ class Program:
         self.now[name] = sym.value
         return name
 
-    def geometry(self, t: Any) -> str:
-        """What the text calls a tensor's sizes, strides and offset."""
-        slot = self.step(geometry_of, (Ref(self.slot_of(t)),))
+    def geometry(self, t: Any, of: Any) -> str:
+        """What the text calls the place of a view in a tensor."""
+        slot = self.step(geometry_in, (Ref(self.slot_of(t)), Ref(self.slot_of(of))))
         name = self.wanted[slot] = f"N{slot}"
-        self.now[name] = geometry_of(t)
+        self.now[name] = geometry_in(t, of)
         return name
 
     def slot_of(self, t: Any) -> int:

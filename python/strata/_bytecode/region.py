@@ -137,6 +137,6 @@ def compiled(region: Region, numerics: str) -> CompiledGraph:
 
 
 def root_of(t: Any) -> Any:
-    """The tensor that it is a view of, or itself. Who compares roots by id() holds them: a base that nothing holds is another
-    object each time."""
-    return t._base if t._is_view() else t
+    """The tensor that it is a view of, or itself, as what an autograd.Function gave is, whose history is not its base's. Who
+    compares roots by id() holds them: a base that nothing holds is another object each time."""
+    return t._base if t._is_view() and not t._is_function_view() else t

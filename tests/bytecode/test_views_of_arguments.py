@@ -1,0 +1,85 @@
+"""Results that are views of arguments: of those of each call, wherever they lie, and of the one that the function looked at."""
+
+import pytest
+import strata
+
+FORMS = {
+    "view": lambda x: x.view(-1),
+    "reshape": lambda x: x.reshape(-1),
+    "transpose": lambda x: x.t(),
+    "part": lambda x: x[:, 1:],
+    "row": lambda x: x[0],
+    "chunks": lambda x: x.chunk(2, 1),
+    "beside a computed one": lambda x: (x.unsqueeze(0), x.sum()),
+    "written": lambda x: x.reshape(-1).add_(1),
+}
+
+
+def values(found):
+    return [t.tolist() for t in found] if isinstance(found, tuple) else found.tolist()
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_wherever_the_argument_lies(name, recorded, dynamic):
+    f = FORMS[name]
+    compiled = strata.compile(f, dynamic=dynamic)
+    with strata.set_grad_enabled(recorded):
+        for begin, rows in ((0, 2), (1, 2), (3, 2), (2, 3), (0, 4), (4, 2)):
+            want, got = strata.arange(24.0).view(6, 4), strata.arange(24.0).view(6, 4)
+            a, b = f(want[begin : begin + rows]), compiled(got[begin : begin + rows])
+            assert values(a) == values(b) and want.tolist() == got.tolist(), (begin, rows)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "view"])
+def test_other_strides_at_open_sizes(name):
+    f = FORMS[name]
+    compiled = strata.compile(f)
+    for make in (
+        lambda: strata.arange(6.0).view(2, 3),
+        lambda: strata.arange(8.0).view(4, 2),
+        lambda: strata.arange(8.0).view(2, 4).t(),
+        lambda: strata.arange(15.0).view(5, 3),
+        lambda: strata.arange(15.0).view(3, 5).t(),
+        lambda: strata.arange(30.0).view(5, 6)[:, ::2],
+    ):
+        a, b = make(), make()
+        assert values(f(a)) == values(compiled(b)) and a.tolist() == b.tolist()
+        assert a.reshape(-1).stride() == b.reshape(-1).stride()
+
+
+def test_expanded_arguments():
+    compiled = strata.compile(lambda x: x.reshape(-1))
+    for x in (strata.ones(2, 3), strata.ones(4, 2), strata.arange(3.0).view(1, 3).expand(5, 3)):
+        assert compiled(x).tolist() == x.reshape(-1).tolist()
+
+
+def test_gradients_reach_the_part():
+    compiled = strata.compile(lambda v: v.view(2, 1))
+    p = strata.arange(6.0, requires_grad=True)
+    compiled(p[:2])
+    (compiled(p[2:4]) * strata.tensor([[1.0], [2.0]])).sum().backward()
+    assert p.grad.tolist() == [0.0, 0.0, 1.0, 2.0, 0.0, 0.0]
+
+
+def test_arguments_that_share_memory():
+    def f(x, y):
+        return x + 1, y.view(2, 2)
+
+    compiled, b = strata.compile(f), strata.arange(8.0)
+    for x, y in ((b[:4], b[4:]), (strata.zeros(8)[:4], strata.full((8,), 5.0)[4:]), (b[4:], b[:4]), (strata.zeros(4), strata.ones(4))):
+        sums, view = compiled(x, y)
+        assert sums.tolist() == (x + 1).tolist() and view.tolist() == y.view(2, 2).tolist() and view.data_ptr() == y.data_ptr()
+
+
+def test_a_written_argument_and_a_view_of_another():
+    def f(x, y):
+        x.add_(1)
+        return y * 2, y.view(2, 2)
+
+    compiled = strata.compile(f)
+    q = strata.ones(4)
+    assert values(compiled(q, q[:])) == [[4.0] * 4, [[2.0, 2.0]] * 2]
+    x, y = strata.zeros(4), strata.full((4,), 5.0)
+    assert values(compiled(x, y)) == [[10.0] * 4, [[5.0, 5.0]] * 2] and x.tolist() == [1.0] * 4
