@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import strata
 
+from .reasons import BackendCompilerFailed, Break
 from .region import compiled
 
 TYPE_CHECKING = False
@@ -67,12 +68,23 @@ def callable_of(region: Region, options: Any, inputs: list) -> Callable:
     """What a captured stretch calls: with its inputs, for a tuple of its tensors."""
     if options.backend is None:
         return compiled(region, options.numerics)
-    from strata.fx._from_graph import graph_module
+    from strata.fx._from_graph import graph_module, holds_gradients
 
     region.stop()
-    made = options.backend(graph_module(region), list(inputs), **options.backend_options)
+    if region._tangent_of and holds_gradients(region):
+        # Run, its nodes would be recorded for a backward as the forward's are.
+        raise Break("a result is computed of gradients and has one itself, for a backend of the program's own")
+    try:
+        module = graph_module(region)
+    except NotImplementedError as why:
+        raise Break(f"{why}, for a backend of the program's own") from None
+    name = getattr(options.backend, "__name__", repr(options.backend))
+    try:
+        made = options.backend(module, list(inputs), **options.backend_options)
+    except Exception as error:
+        raise BackendCompilerFailed(f"backend={name!r} raised:\n{type(error).__name__}: {error}") from error
     if not callable(made):
-        raise TypeError(f"compile: the backend must return a function of the graph's inputs, got {type(made).__name__}")
+        raise BackendCompilerFailed(f"backend={name!r} must return a function of the graph's inputs, got {type(made).__name__}")
     return made
 
 

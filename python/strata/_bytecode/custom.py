@@ -32,6 +32,9 @@ def is_apply(function: Any) -> bool:
 def apply(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
     """Function.apply: recorded, with its own gradient, after a look at what its methods read and write."""
     kind = function.__self__
+    if tracer.plan.options.backend is not None:
+        # The nodes of a backend's graph have the gradients of their operators.
+        raise Break(f"{kind.__name__}.apply, whose backward a graph for a backend of the program's own cannot hold")
     for name in ("forward", "backward", "setup_context"):
         method = tracer.class_attribute(kind, name) if hasattr(kind, name) else None
         if isinstance(method, types.FunctionType) and not values.strata_module_name(method):

@@ -23,6 +23,7 @@ from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
 from .instances import Family, begins, roots
 from .reasons import (
     Asked,
+    BackendCompilerFailed,
     Break,
     Failing,
     Fixed,
@@ -304,7 +305,7 @@ class Compiled:
                 why = Break(f"it raises {type(error.error).__name__}: {error.error}")
                 self.note_break(why)
                 return self.give_in(tracer, args, why)
-            except (Forbidden, SizeViolation, Unsupported):
+            except (BackendCompilerFailed, Forbidden, SizeViolation, Unsupported):
                 raise
             except Exception as error:  # a fault of the capture's own: the function runs as it is, and says why
                 why = internal(error, place(self.code, tracer.offset()))

@@ -95,6 +95,10 @@ class Unsupported(TorchDynamoException):
     """What strata.compile(fullgraph=True) raises where a function is not one graph."""
 
 
+class BackendCompilerFailed(TorchDynamoException):
+    """What a compiled function raises where its backend raised, or gave nothing that can be called."""
+
+
 class RecompileError(TorchDynamoException):
     """What a compiled function raises where set_stance("fail_on_recompile") forbids a recompile."""
 

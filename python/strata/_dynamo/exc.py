@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from strata._bytecode.reasons import InternalError, RecompileError, TorchDynamoException, Unsupported
+from strata._bytecode.reasons import (
+    BackendCompilerFailed,
+    InternalError,
+    RecompileError,
+    TorchDynamoException,
+    Unsupported,
+)
 
 __all__ = [
     "BackendCompilerFailed", "InternalTorchDynamoError", "RecompileError", "RecompileLimitExceeded", "TorchDynamoException",
@@ -10,10 +16,6 @@ __all__ = [
 ]  # fmt: skip
 
 InternalTorchDynamoError = InternalError
-
-
-class BackendCompilerFailed(TorchDynamoException):
-    """Not raised: errors of a backend come through as they are."""
 
 
 class RecompileLimitExceeded(Unsupported):
@@ -28,5 +30,5 @@ class UserError(Unsupported):
     """Not raised: wrong uses raise what they raise without a compiler."""
 
 
-for _kind in (InternalError, RecompileError, TorchDynamoException, Unsupported):
+for _kind in (BackendCompilerFailed, InternalError, RecompileError, TorchDynamoException, Unsupported):
     _kind.__module__ = __name__

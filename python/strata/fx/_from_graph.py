@@ -181,8 +181,15 @@ class _Reader:
             node.target = node.name  # parameters of a function differ
             self.values[f"%{value}"] = self.note(node, kind)
 
+    def record(self, on: bool) -> None:
+        """From here on nodes are recorded for a backward, or not, as they were."""
+        if on is not self.recorded:
+            self.graph.call_function(_C._set_grad_enabled, (on,))
+            self.recorded = on
+
     def call(self, left: str, right: str, span: str) -> None:
         """A line `left = right`, a call of an operator."""
+        self.record(not right.startswith("no_grad "))
         for mark in _MARKS:
             right = right.removeprefix(mark)
         full, _, arguments = right.partition("(")
@@ -228,7 +235,12 @@ class _Reader:
         last = body.pop()
         read = [line.partition("  # ")[0].partition(" = ")[2] for line in body[: self.source._nodes]]
         self.used = {*re.findall(r"%\d+", " ".join([*read, last]))}
-        for line in body[: self.source._nodes]:  # those behind are the backward's
+        forward = body[: self.source._nodes]  # those behind are the backward's
+        calls = [line.partition("  # ")[0].partition(" = ")[2] or line for line in forward]
+        calls = [text for text in calls if not text.startswith("constant ")]
+        # Where all are marked, what is captured is so as a whole.
+        before = self.recorded = _C.is_grad_enabled() or not all(text.startswith("no_grad ") for text in calls)
+        for line in forward:
             text, _, span = line.partition("  # ")
             left, equals, right = text.partition(" = ")
             if not equals:
@@ -239,10 +251,17 @@ class _Reader:
                 self.call(left, right, span)
         names = last.removeprefix("return").replace(",", " ").split()[: self.source._count]
         made = [self.values[name] for name in names]
+        self.record(before)
         known = [self.values[f"%{value}"] for value, _, _ in params[:inputs] + params[own:]]
         self.graph.output(results(made, known))
         self.graph.eliminate_dead_code()  # what is saved for the backward
         return GraphModule(self.root, self.graph)
+
+
+def holds_gradients(source: strata.Graph) -> bool:
+    """Whether what a captured graph returns is computed by nodes of a backward."""
+    body = _C._graph_text(source._graph).splitlines()[1:-1]
+    return any(line.endswith(", backward") for line in body[: source._nodes])
 
 
 def graph_module(source: strata.Graph) -> GraphModule:

@@ -27,7 +27,7 @@ Argument = object
 _KINDS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output", "root")
 
 # Functions that are called for what they do: dead code elimination keeps them.
-_side_effectful_functions: set = {strata._assert, operator.setitem}
+_side_effectful_functions: set = {strata._assert, operator.setitem, strata._C._set_grad_enabled}
 
 
 def has_side_effect(fn: Callable) -> Callable:

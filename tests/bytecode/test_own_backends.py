@@ -1,0 +1,152 @@
+"""Backends of the program's own: what they are handed has eager's gradients; what they raise is raised."""
+
+import pytest
+import strata
+from strata._dynamo.exc import BackendCompilerFailed
+from strata.autograd import Function
+
+
+class Through(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+@strata.no_grad()
+def halved(x):
+    return x / 2
+
+
+def without_gradient(x):
+    with strata.no_grad():
+        y = x * 3
+    return y * x
+
+
+def gradient_inside(x):
+    (g,) = strata.autograd.grad((x**2).sum(), x)
+    return g * x
+
+
+def decorated(x):
+    return halved(x), x.exp()
+
+
+def on_again(x):
+    with strata.no_grad():
+        a = x.sin()
+        with strata.enable_grad():
+            b = x.cos()
+        a = a + b
+    return a * x, b
+
+
+def graph_as_is(gm, example_inputs):
+    return gm.forward
+
+
+BACKENDS = pytest.mark.parametrize("backend", ["eager", "aot_eager", graph_as_is, "inductor"])
+
+
+@BACKENDS
+@pytest.mark.parametrize("f", [without_gradient, gradient_inside, decorated, on_again, Through.apply, lambda x: Through.apply(x * 2) * x])
+@pytest.mark.parametrize("recorded", [True, False])
+def test_gradients_are_those_of_eager(backend, f, recorded):
+    def outcome(g):
+        x = strata.tensor([0.3, 0.7, 2.5], requires_grad=True)
+        with strata.set_grad_enabled(recorded or f is gradient_inside):
+            found = g(x)
+            found = found if isinstance(found, tuple) else (found,)
+            assert strata.is_grad_enabled() is (recorded or f is gradient_inside)
+        shown = [(t.tolist(), t.requires_grad) for t in found]
+        kept = [t.sum() for t in found if t.requires_grad]
+        if kept:
+            sum(kept).backward()
+        return shown, None if x.grad is None else x.grad.tolist()
+
+    assert outcome(f) == outcome(strata.compile(f, backend=backend))
+
+
+@BACKENDS
+@pytest.mark.parametrize("kind", [strata.optim.SGD, strata.optim.AdamW, strata.optim.RMSprop])
+def test_steps_of_optimizers(backend, kind):
+    def outcome(compile):
+        strata.manual_seed(0)
+        net = strata.nn.Linear(3, 2)
+        optimizer = kind(net.parameters(), lr=0.1)
+        step = compile(optimizer.step)
+        for _ in range(4):
+            optimizer.zero_grad()
+            net(strata.ones(2, 3)).square().sum().backward()
+            step()
+        return [p.tolist() for p in net.parameters()]
+
+    assert outcome(lambda f: f) == outcome(lambda f: strata.compile(f, backend=backend))
+
+
+@BACKENDS
+def test_averages_of_weights(backend):
+    @strata.no_grad()
+    def update(p, q):
+        p.mul_(0.5).add_(q)
+
+    compiled = strata.compile(update, backend=backend)
+    p = strata.ones(3, requires_grad=True)
+    for _ in range(3):
+        compiled(p, strata.ones(3))
+    assert p.tolist() == [1.875] * 3 and p.requires_grad and p.is_leaf
+
+
+def test_marks_are_nodes():
+    graphs = []
+
+    def keep(gm, example_inputs):
+        graphs.append(gm)
+        return gm
+
+    strata.compile(without_gradient, backend=keep)(strata.ones(2, requires_grad=True))
+    (gm,) = graphs
+    assert [n.target for n in gm.graph.nodes if n.target is strata._C._set_grad_enabled] == [strata._C._set_grad_enabled] * 2
+    assert gm.code.count("strata._C._set_grad_enabled(") == 2
+
+
+def broken(gm, example_inputs):
+    raise ZeroDivisionError("of the backend")
+
+
+def nothing(gm, example_inputs):
+    return None
+
+
+@pytest.mark.parametrize("backend, text", [(broken, "ZeroDivisionError: of the backend"), (nothing, "must return a function")])
+@pytest.mark.parametrize("fullgraph", [True, False])
+def test_what_a_backend_raises_is_raised(backend, text, fullgraph):
+    compiled = strata.compile(lambda x: x + 1, backend=backend, fullgraph=fullgraph)
+    for _ in range(2):
+        with pytest.raises(BackendCompilerFailed, match=text):
+            compiled(strata.ones(2))
+
+
+def test_a_whole_step_and_blocks_run_as_they_are():
+    net = strata.nn.Linear(2, 1)
+    optimizer = strata.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = net(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    before = net.weight.tolist()
+    strata.compile(step, backend="eager")(strata.ones(3, 2))
+    assert net.weight.tolist() != before
+
+    def choice(x):
+        return strata.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+    assert strata.compile(choice, backend="eager")(strata.ones(2)).tolist() == [2.0, 2.0]
