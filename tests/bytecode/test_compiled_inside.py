@@ -132,3 +132,19 @@ def test_a_stance_is_not_set_inside_of_what_is_compiled():
     with strata.compiler.set_stance("force_eager"):
         assert block(x).tolist() == [2.0, 2.0]
     assert inner(x).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_hooks_of_the_compiled_module_itself(first):
+    compiled, x = strata.compile(nn.Identity()), strata.ones(2)
+    if first:
+        compiled(x)
+    handle = compiled.register_forward_hook(lambda module, args, out: out * 2)
+    pre = compiled.register_forward_pre_hook(lambda module, args: (args[0] * 3,))
+    assert compiled(x).tolist() == [6.0, 6.0] and strata.compile(lambda t: compiled(t) + 1)(x).tolist() == [7.0, 7.0]
+    handle.remove()
+    pre.remove()
+    outer = strata.compile(lambda t: compiled(t) + 1)
+    assert compiled(x).tolist() == [1.0, 1.0] and outer(x).tolist() == [2.0, 2.0]
+    compiled.register_forward_hook(lambda module, args, out: out * 5)
+    assert outer(x).tolist() == [6.0, 6.0]

@@ -246,6 +246,14 @@ class Attributes:
         """The module of a compiled one, which stands for it."""
         return self.load(optimized.__dict__["_modules"]["_orig_mod"], self.source_of(optimized).state("_modules").item("_orig_mod"))
 
+    def original_called(self, optimized: Any) -> Any:
+        """The same where it is called: hooks of the compiled one would run beside."""
+        if optimized._own_hooks():
+            raise Break("a compiled module with hooks of its own")
+        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
+            self.guards.add("len", self.source_of(optimized).state(name), 0)
+        return self.original(optimized)
+
     def module_attribute(self, module: types.ModuleType, name: str) -> Any:
         value = self.native(getattr, module, name)
         source = self.source_of(module)

@@ -441,7 +441,7 @@ class Calls:
 
     def call_module(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         if is_optimized(module):
-            return self.call_module(self.original(module), args, kwargs)
+            return self.call_module(self.original_called(module), args, kwargs)
         if id(module) in self.fresh_objects and whole_modules.is_whole(module):
             return self.call_operator(module, args, kwargs)
         if self.is_outside(module) and whole_modules.is_whole(module) and not self.touched(module) and self.seen.stays(module, self.known[id(module)]):

@@ -23,6 +23,14 @@ class OptimizedModule(strata.nn.Module):
         state.pop("training", None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*args, **kwargs) if self._own_hooks() else self.forward(*args, **kwargs)
+
+    def _own_hooks(self) -> bool:
+        """Whether hooks were registered on it, rather than on the module."""
+        own = self.__dict__
+        return bool(own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"])
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         model = self._modules["_orig_mod"]
         if callees.plain_call(model):
             forward = model.forward
@@ -40,9 +48,6 @@ class OptimizedModule(strata.nn.Module):
 
     def guards(self) -> str:
         return "\n".join(c.guards() for c in self._compiled_forward.values())
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":

@@ -69,6 +69,8 @@ _LAZY = {
 # What takes all of an iterable before it gives anything.
 _DRAINS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.deque, itertools.product, itertools.permutations}
 _DRAINS |= {itertools.combinations, itertools.combinations_with_replacement}
+# Of what is pure, what takes all values of its first argument; max and min where it is the only one.
+_ITERATES = {sum, max, min, math.fsum, math.prod, operator.countOf, operator.indexOf}
 _STATE_READS = {
     _C.is_grad_enabled, _C.get_default_dtype, _C.is_inference_mode_enabled, _C.is_autocast_enabled, _C.get_autocast_dtype,
     _C.promote_types, _C.can_cast, _C.is_anomaly_enabled,
@@ -167,7 +169,12 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
     if function not in _PURE:
         home = getattr(function, "__module__", None) or getattr(getattr(function, "__objclass__", None), "__name__", "")
         raise Break(f"the builtin {home + '.' if home else ''}{name_of(function)} may have effects, or reads what is not guarded")
-    args = tuple(tracer.listed(a) if isinstance(a, Generator) or _iterable(tracer, a) else a for a in args)
+    if function in _ITERATES and (len(args) == 1 or (args and function not in (max, min))):
+        args = (tracer.listed(args[0]) if isinstance(args[0], Generator) or _iterable(tracer, args[0]) else args[0], *args[1:])
+    if any(isinstance(a, Generator) for a in args):
+        return _of_generators(function, args)
+    if function is len and tracer.python_method(type(args[0]), ("__len__",)):
+        return tracer.call(type(args[0]).__len__, args, {})
     if tracer.has_tensor(args):
         if function in (sum, abs, pow, round, divmod) or getattr(function, "__module__", "") == "_operator":
             return tracer.call_operator(function, args, kwargs)
@@ -181,11 +188,7 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         if function in (int, float) and len(args) == 1 and values.is_tensor(args[0]):
             return tracer.read_number(name_of(function), args[0], function)
         raise Break(f"{name_of(function)}() reads a tensor's value", "keep values in tensors, or read them outside of what is compiled")
-    if function is len:
-        method = tracer.python_method(type(args[0]), ("__len__",))
-        if method:
-            return tracer.call(type(args[0]).__len__, args, {})
-    elif function in (str, repr, format, int, float, bool) and args and not values.is_constant(args[0]):
+    if function in (str, repr, format, int, float, bool) and args and not values.is_constant(args[0]):
         found = _converted(tracer, function, args)
         if found is not None:
             return found[0]
@@ -200,6 +203,15 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         return len(args[0])
     tracer.check_simple((args, kwargs), name_of(function))
     return tracer.native(function, *args, **kwargs)
+
+
+def _of_generators(function: Any, args: tuple) -> bool:
+    """What asks a generator for no values."""
+    if function in (bool, operator.truth, operator.not_) and len(args) == 1:
+        return function is not operator.not_
+    if function in (operator.is_, operator.is_not) and len(args) == 2:
+        return function(*args)
+    raise Break(f"{name_of(function)}() of a generator")
 
 
 def check_text(value: Any) -> None:
@@ -437,6 +449,12 @@ def _is_asked(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
     return False  # with a mode, functions run as they are
 
 
+def _iter(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
+    if len(args) == 2 and not kwargs:
+        return tracer.call(polyfills.until, args, {})
+    return tracer.iter(*args)
+
+
 def _callable(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
     tracer.special(type(args[0]), "__call__")
     return callable(args[0])
@@ -446,7 +464,7 @@ def _special() -> dict[int, Callable]:
     table: dict[Any, Callable] = {
         print: _print, isinstance: _isinstance, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, next: _next, sorted: _sorted,
         any: _any, all: _all, callable: _callable, leave: _leave, map: _by(polyfills.map_), filter: _by(polyfills.filter_),
-        functools.reduce: _by(polyfills.reduce), iter: lambda tracer, args, kwargs, f: tracer.iter(*args),
+        functools.reduce: _by(polyfills.reduce), iter: _iter,
         issubclass: _issubclass, _C._has_torch_function_unary: _is_asked,
         **factories.SPECIAL,
         collections._count_elements: _by(polyfills.count_elements),

@@ -13,6 +13,14 @@ def map_(function: Callable, *iterables: Iterable) -> Iterator:
         yield function(*items)
 
 
+def until(function: Callable, sentinel: Any) -> Iterator:
+    while True:
+        value = function()
+        if value == sentinel:
+            return
+        yield value
+
+
 def filter_(function: Callable | None, iterable: Iterable) -> Iterator:
     for item in iterable:
         if item if function is None else function(item):
