@@ -163,19 +163,21 @@ struct Compiled::Node {
       for (int p : c.halves_->saved_param) params.push_back(ctx.saved_tensor(p < 0 ? count + own++ : size_t(p)));
     }
     // A gradient of other strides than the one at hand when the graph was made is laid out like that.
+    auto laid_out = [&](size_t t, const Tensor& g) {
+      const size_t place = c.halves_->saved_param.size() + t;
+      const ir::Type& type = backward.values[size_t(backward.body.params[place])].type;
+      if (ir::fits(g, type)) return g;
+      const Tensor made =
+          ops::empty_strided(ir::numbers(type.sizes), ir::numbers(type.strides), type.dtype, type.device);
+      return ops::copy_(made, g);
+    };
     std::vector<Tensor> tangents;
     tangents.reserve(c.captured_.tangent_of.size());
     bool all = true;
     for (size_t t = 0; t < c.captured_.tangent_of.size(); ++t) {
-      const size_t place = c.halves_->saved_param.size() + t;
-      const ir::Type& type = backward.values[size_t(backward.body.params[place])].type;
       const Tensor& g = grads[size_t(c.captured_.tangent_of[t])];
       all &= g.defined();
-      tangents.push_back(!g.defined() || ir::fits(g, type)
-                             ? g
-                             : ops::copy_(ops::empty_strided(ir::numbers(type.sizes), ir::numbers(type.strides),
-                                                             type.dtype, type.device),
-                                          g));
+      tangents.push_back(g.defined() ? laid_out(t, g) : g);
     }
     std::optional<std::vector<Tensor>> fewer;
     if (!all && !grad_enabled()) {
@@ -196,7 +198,8 @@ struct Compiled::Node {
       // Zeros stand for what is not there.
       const size_t saved = params.size();
       for (size_t t = 0; t < tangents.size(); ++t)
-        params.push_back(tangents[t].defined() ? tangents[t] : ctx.zero_gradient(size_t(c.captured_.tangent_of[t])));
+        params.push_back(tangents[t].defined() ? tangents[t]
+                                               : laid_out(t, ctx.zero_gradient(size_t(c.captured_.tangent_of[t]))));
       made = one_by_one(params) ? ir::Interpreter(backward).run(params) : c.backward()->run(params);
       if (!all) {
         std::vector<char> given(saved, false);

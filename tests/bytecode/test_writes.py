@@ -216,3 +216,17 @@ def test_an_assigned_buffer_is_seen_in_the_modules_dict(way):
     compiled = strata.compile(other)
     for _ in range(3):
         assert strata.equal(compiled(strata.ones(2)), plain(strata.ones(2))) and strata.equal(other.count, plain.count)
+
+
+def test_a_dead_result_of_other_strides_that_was_zeroed():
+    def f(x, w):
+        a = w + x
+        b = x.t() * a
+        b.zero_()
+        w.sub_(1)
+        return a
+
+    for g in (f, strata.compile(f)):
+        leaf = strata.ones(2, 2, requires_grad=True)
+        g(strata.ones(2, 2), leaf * 1.0).sum().backward()
+        assert leaf.grad.tolist() == [[1.0, 1.0]] * 2
