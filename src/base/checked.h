@@ -35,6 +35,14 @@ inline int64_t checked_numel(IntArrayRef sizes, const char* what = "size") {
   return n;
 }
 
+// The step of the dim before one of `size` elements that lie `step` apart, in a contiguous tensor of these sizes.
+inline int64_t checked_step(int64_t step, int64_t size, IntArrayRef sizes) {
+  STRATA_CHECK(!__builtin_mul_overflow(step, size > 1 ? size : 1, &step),
+               "Stride calculation overflowed: the steps of an empty tensor of shape ", sizes,
+               " do not fit in 64 bits; use smaller sizes beside the empty dim");
+  return step;
+}
+
 inline int64_t checked_bytes(int64_t numel, int64_t itemsize, const char* what = "storage") {
   return checked_mul(numel, itemsize, what);
 }

@@ -48,15 +48,9 @@ void TensorImpl::reserve_dims(size_t n) {
 
 namespace {
 
-[[noreturn]] void refuse_steps(IntArrayRef sizes) {
-  throw_error(ErrorKind::Runtime, str_cat("Stride calculation overflowed: the steps of an empty tensor of shape ",
-                                          sizes, " do not fit in 64 bits; use smaller sizes beside the empty dim"));
-}
-
 [[gnu::noinline]] void check_steps(IntArrayRef sizes) {
   int64_t step = 1;
-  for (size_t i = sizes.size(); i-- > 1;)
-    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[i], 1), &step)) refuse_steps(sizes);
+  for (size_t i = sizes.size(); i-- > 1;) step = checked_step(step, sizes[i], sizes);
 }
 
 }  // namespace
@@ -119,7 +113,7 @@ DimVec contiguous_strides(IntArrayRef sizes) {
   int64_t step = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     s[i] = step;
-    if (sizes[i] > 1) step = checked_mul(step, sizes[i], "strides");
+    if (i > 0) step = checked_step(step, sizes[i], sizes);
   }
   return s;
 }
@@ -134,7 +128,7 @@ DimVec channels_last_strides(IntArrayRef sizes) {
   step = std::max<int64_t>(sizes[1], 1);
   for (size_t i = n; i-- > 2;) {
     s[i] = step;
-    if (__builtin_mul_overflow(step, std::max<int64_t>(sizes[i], 1), &step)) refuse_steps(sizes);
+    step = checked_step(step, sizes[i], sizes);
   }
   s[0] = step;
   return s;
@@ -345,6 +339,7 @@ Tensor wrapped_number(const Scalar& value) {
       *t.data<bool>() = value.to_bool();
       break;
     case DType::I64:
+      if (value.is_unsigned64()) return wrapped_number(Scalar(value.to_double()));
       *t.data<int64_t>() = value.to_int();
       break;
     case DType::F64:

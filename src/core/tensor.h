@@ -97,6 +97,7 @@ class TensorImpl {
   bool inference_ : 1 = false;        // made in inference mode
   bool wrapped_number_ : 1 = false;   // a Python number: takes part in promotion as one
   bool unrecorded_view_ : 1 = false;  // a view that was made while gradients were off
+  bool function_view_ : 1 = false;    // a view that a custom function gave, or of one: its history is not its base's
   bool turned_ : 1 = false;           // took other sizes or strides unrecorded, while views of it may live
   bool py_owned_ : 1 = false;         // this object keeps its Python object alive, not the other way round
   Device device_;

@@ -40,7 +40,9 @@ Tensor take_output(const Ref<Node>& node, Tensor t, const OutputUse& use) {
     rebase_history(t, node);
   } else {
     // A view made inside forward must not take its history from its base, but from this function.
+    const Tensor made = t;
     if (use.input || t.is_view() || needs_grad(t)) t = recorded_alias(t);
+    if (use.input || made.is_view()) mark_function_view(t, made);
     set_history(t, node);
   }
   return t;

@@ -49,6 +49,9 @@ void rebase_history(const Tensor& t, const Ref<Node>& node);
 void check_inplace(const Tensor& t, const char* op);
 // `view` was made from `base` by a view operator: links it to base's base.
 void mark_view(const Tensor& view, const Tensor& base);
+// The same of what a custom function gave: its history is the function's, so that recorded writes to one of them are
+// refused.
+void mark_function_view(const Tensor& view, const Tensor& base);
 inline bool needs_grad_list(TensorList list) {
   for (const Tensor& t : list)
     if (t.defined() && needs_grad(t)) return true;

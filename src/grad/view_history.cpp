@@ -108,6 +108,11 @@ class CopySlices final : public Node {
   Ref<Node> fn_;
 };
 
+constexpr const char* kFunctionView =
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
+    "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.";
+
 Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>(view.impl()->base_)); }
 
 }  // namespace
@@ -131,6 +136,8 @@ void refresh_view(const Tensor& view) {
     return;
   }
   if (!is_differentiable(impl->dtype_)) return;
+  STRATA_CHECK(!impl->function_view_, "Output ", impl->output_nr_, " of ", old ? old->name() : "a custom Function",
+               " is a view and its base or another view of its base has been modified inplace. ", kFunctionView);
   Tensor base_tensor = base_of(view);
   Ref<Node> node(make_node<AsStridedBackward>(base_tensor, view).get());
   node->edges.push_back(gradient_edge(base_tensor));
@@ -173,6 +180,9 @@ void check_inplace(const Tensor& t, const char* op) {
                "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
                "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
                "tracked) or both outside (if you want the inplace to be tracked).");
+  STRATA_CHECK(!(impl->function_view_ && impl->grad_fn_), op, ": Output ", impl->output_nr_, " of ",
+               static_cast<Node*>(impl->grad_fn_.get())->name(), " is a view and is being modified inplace. ",
+               kFunctionView);
   // Whoever asked for the gradient, the base or a leaf that is itself a view of it, would lose it.
   STRATA_CHECK(!((t.requires_grad() || base->requires_grad_) && !base->grad_fn_), op,
                ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
@@ -195,6 +205,13 @@ void mark_view(const Tensor& view, const Tensor& base) {
   impl->keys_ = impl->keys_ | KeySet(Key::Autograd);
   impl->view_version_ = impl->writes().count();
   if (STRATA_UNLIKELY(!grad_enabled() || base.impl()->unrecorded_view_)) impl->unrecorded_view_ = true;
+  if (STRATA_UNLIKELY(base.impl()->function_view_)) impl->function_view_ = true;
+}
+
+void mark_function_view(const Tensor& view, const Tensor& base) {
+  mark_view(view, base);
+  view.impl()->unrecorded_view_ = false;
+  view.impl()->function_view_ = view.is_view();
 }
 
 }  // namespace strata

@@ -57,6 +57,7 @@ PyObject* is_signed(const Tensor& t) {
 }
 PyObject* is_inference(const Tensor& t) { return wrap(bool(t.impl()->inference_)); }
 PyObject* is_view(const Tensor& t) { return wrap(t.is_view()); }
+PyObject* is_function_view(const Tensor& t) { return wrap(bool(t.impl()->function_view_)); }
 PyObject* is_pinned(const Tensor& t) {
   return wrap(t.device().is_cpu() && t.storage() && device::is_pinned(t.storage()->data()));
 }
@@ -195,6 +196,7 @@ PyMethodDef tensor_methods[] = {
     {"is_inference", plain<is_inference>, METH_NOARGS, "It was made in inference mode."},
     {"is_pinned", plain<is_pinned>, METH_NOARGS, "Whether a device's copies reach its memory by themselves."},
     {"_is_view", plain<is_view>, METH_NOARGS, "It is a view that autograd knows of."},
+    {"_is_function_view", plain<is_function_view>, METH_NOARGS, "It is one that an autograd.Function gave, or of one."},
     {"get_device", plain<device_index>, METH_NOARGS, "The device's index; -1 for the CPU."},
     {"untyped_storage", plain<untyped_storage>, METH_NOARGS, "The block of memory that it shares with its views."},
     {"item", fast<method<"item", item>>(), METH_FASTCALL | METH_KEYWORDS, "The one element as a Python number."},

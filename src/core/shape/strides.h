@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 
+#include "base/checked.h"
 #include "core/shape/prepared.h"
 
 namespace strata::shape {
@@ -54,9 +55,7 @@ Sizes<S> result_strides(ArrayRef<S> sizes, size_t count, StrideOf&& stride_of) {
     strides[size_t(d)] = step;
     if constexpr (std::is_same_v<S, int64_t>) {
       // The slowest dim's size makes no step.
-      STRATA_CHECK(d == order.back() || !__builtin_mul_overflow(step, larger(sizes[size_t(d)], S(1)), &step),
-                   "Stride calculation overflowed: the steps of an empty tensor of shape ", sizes,
-                   " do not fit in 64 bits");
+      if (d != order.back()) step = checked_step(step, sizes[size_t(d)], sizes);
     } else {
       step = step * larger(sizes[size_t(d)], S(1));
     }

@@ -59,3 +59,13 @@ def test_other_bytes_are_no_view_to_derivatives():
     node = z.grad_fn
     bytes_of.mul_(torch.ones(6, requires_grad=True))
     assert z.grad_fn is node and bytes_of.requires_grad
+
+
+def test_as_strided_of_what_is_expanded():
+    """Each element of one place gets an equal share: what is summed for the place is counted once."""
+    for size, stride in (((3, 4), (1, 0)), ((3,), (1,)), ((2, 2), (1, 1))):
+        w = torch.arange(9.0).view(3, 3).requires_grad_()
+        torch.as_strided(w[:1].expand(4, 3), size, stride, 0).sum().backward()
+        v = torch.arange(9.0).view(3, 3).requires_grad_()
+        torch.as_strided(v[:1], size, stride, 0).sum().backward()
+        assert w.grad.tolist() == v.grad.tolist()
