@@ -125,7 +125,7 @@ PyObject* reflected(Op op, PyObject* number, PyObject* tensor) {
     case Div: {
       PyObject* inverse = as_method(Reciprocal, tensor, nullptr);
       if (!inverse) return nullptr;
-      PyObject* r = as_method(Mul, inverse, number);
+      PyObject* r = PyNumber_Multiply(inverse, number);  // which asks a NumPy array, too
       Py_DECREF(inverse);
       return r;
     }

@@ -59,7 +59,16 @@ complex log10(complex z) {
   w = log(z);
   return complex(real(w) * 0.4342944819032518, imag(w) * 0.4342944819032518);
 }
-complex log1p(complex z) { return complex(log_length(real(z) + 1, imag(z)), atan2(imag(z), real(z) + 1)); }
+// As log_length(real(z) + 1, y), whose first part would round a small real(z) away.
+complex log1p(complex z) {
+  real r = real(z);
+  real y = imag(z);
+  real a = r + 1;
+  real high = maximum(abs(a), abs(y));
+  real low = minimum(abs(a), abs(y));
+  real d = select(high == a, fma(r, r + 2, y * y), fma(high - 1, high + 1, low * low));
+  return complex(select(high > 0.5 && high < 2 && d < 3, 0.5 * log1p(d), log(length(a, y))), atan2(y, a));
+}
 
 // Quarter of the argument, so that |z| + |re| stays finite.
 complex sqrt(complex z) {
@@ -144,7 +153,9 @@ complex atanh(complex z) {
   real x = real(z);
   real y = imag(z);
   real a = abs(x);
-  real re = 0.25 * log1p(4 * a / ((1 - a) * (1 - a) + y * y));
+  // So near to a pole that the square of the distance is no number, the distance is y.
+  bool pole = a == 1 && abs(y) < 1e-18;
+  real re = select(pole, 0.34657359027997264 - 0.5 * log(abs(y)), 0.25 * log1p(4 * a / ((1 - a) * (1 - a) + y * y)));
   real im = 0.5 * atan2(2 * y, (1 - x) * (1 + x) - y * y);
   real l = length(x, y);
   bool far = l > 1e17;

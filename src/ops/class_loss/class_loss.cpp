@@ -223,12 +223,12 @@ Tensor cross_entropy_loss(const Tensor& self, const Tensor& target, const Tensor
                           int64_t ignore_index, double label_smoothing) {
   STRATA_CHECK(self.dim() >= 1, "cross_entropy: expected an input of 1 dim or more, got a 0-dim tensor");
   int64_t dim = self.dim() == 1 ? 0 : 1;
+  STRATA_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
+               "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
   if (self.sizes() == target.sizes()) {
     STRATA_CHECK(ignore_index < 0, "ignore_index is not supported for floating point target");
     return probability_loss(self, target, weight, reduction, label_smoothing, dim);
   }
-  STRATA_CHECK(label_smoothing >= 0 && label_smoothing <= 1,
-               "label_smoothing must be between 0.0 and 1.0. Got: ", label_smoothing);
   if (label_smoothing > 0) return smoothed_loss(self, target, weight, reduction, ignore_index, label_smoothing, dim);
   return ops::nll_loss_nd(ops::log_softmax(self, dim), target, weight, reduction, ignore_index);
 }
