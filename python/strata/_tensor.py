@@ -53,6 +53,12 @@ class Tensor(_C.TensorBase):
     `strata.Tensor([1.0, 2.0])` are PyTorch's legacy forms.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # A class that says what operators do to it, and nothing of functions, gets what its operators return, as it is.
+        if "__torch_dispatch__" in cls.__dict__ and getattr(cls.__torch_function__, "__func__", None) is Tensor.__torch_function__.__func__:
+            cls.__torch_function__ = _C._disabled_torch_function_impl
+
     @classmethod
     def __torch_function__(cls, func: Callable, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         if not all(issubclass(cls, t) for t in types):

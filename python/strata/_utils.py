@@ -90,3 +90,13 @@ def _rebuild_sparse_tensor(layout: Any, data: tuple) -> Tensor:
     if layout is strata.sparse_csr:
         return strata.sparse_csr_tensor(*data)
     raise ValueError(f"cannot read a tensor of the layout {layout}; convert it to sparse_coo before saving")
+
+
+def _flatten_dense_tensors(tensors: Any) -> Tensor:
+    """All elements of tensors of one dtype, as one of one dim."""
+    return strata.cat([t.reshape(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Any) -> tuple[Tensor, ...]:
+    """The parts of what _flatten_dense_tensors gave, with the shapes of `tensors`."""
+    return tuple(part.view(t.shape) for part, t in zip(flat.split([t.numel() for t in tensors]), tensors, strict=True))

@@ -87,7 +87,7 @@ def vmap(
 
     in_dims: the dim of each argument that is the batch's, or None; one int for all, or of the arguments' structure.
     out_dims: where results get the batch's dim. Keyword arguments are the same for all elements. randomness: "same" gives
-    every element the same random numbers; otherwise they differ. chunk_size changes nothing. The calls come one after the
+    every element the same random numbers, "different" others; "error" raises RuntimeError where any are drawn. chunk_size changes nothing. The calls come one after the
     other: what PyTorch gains by batched operators is not gained. ValueError where structures or sizes do not fit.
     """
     if randomness not in ("error", "different", "same"):
@@ -102,10 +102,12 @@ def vmap(
             slices = [leaf if dim is None else [leaf.new_zeros(_without(leaf.shape, dim))] for leaf, dim in zip(leaves, dims, strict=True)]
         else:
             slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
-        state, results = strata.get_rng_state() if randomness == "same" else None, []
+        # A captured function is not asked whether it draws: that would end its graph.
+        strict = randomness == "error" and not strata.compiler.is_compiling()
+        state, results = strata.get_rng_state() if strict or randomness == "same" else None, []
         out_spec: Any = None
         for i in range(max(size, 1)):
-            if state is not None:
+            if randomness == "same":
                 strata.set_rng_state(state)
             element = [part if dim is None else part[i] for part, dim in zip(slices, dims, strict=True)]
             found, out_spec = tree_flatten(func(*tree_unflatten(element, spec), **kwargs))
@@ -117,6 +119,11 @@ def vmap(
                         "out_dims= to None for output?"
                     )
             results.append(found)
+        if strict and not strata.equal(state, strata.get_rng_state()):
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+                "randomness flags on vmap or perform the randomness operation out of vmap"
+            )
         columns = list(zip(*results, strict=True))
         if isinstance(out_dims, int):
             places = [out_dims] * len(columns)

@@ -107,6 +107,16 @@ def _place(map_location: MapLocation) -> Any:
     return ask
 
 
+def default_restore_location(storage: _C.UntypedStorage, location: str) -> _C.UntypedStorage:
+    """The storage at a location such as "cpu", for a map_location that asks for some alone."""
+    return storage if storage.device == _C.device(location) else storage.to(device=_C.device(location))
+
+
+def location_tag(storage: _C.UntypedStorage) -> str:
+    """The location that a file names for it."""
+    return str(storage.device)
+
+
 def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
     """Whether to read by the restricted reader: the argument, then two environment variables, then True."""
     true = ("1", "y", "yes", "true")

@@ -106,7 +106,7 @@ def test_without_a_comparison_and_wrong_arguments(tmp_path):
         with pytest.raises(RuntimeError):
             strata.ones(2) + strata.ones(3)
     found = rows(tmp_path)
-    assert [r["op"] for r in found] == ["aten::ones", "aten::add.Scalar", "aten::ones", "aten::ones", "aten::add.Tensor"]
+    assert [r["op"] for r in found] == ["aten::ones", "aten::add.Tensor", "aten::ones", "aten::ones", "aten::add.Tensor"]
     assert "statistics" not in found[0] and found[-1]["raised"].startswith("RuntimeError") and "test_debug.py:" in found[0]["line"]
     assert "RuntimeError" in strata.debug.report(tmp_path).splitlines()[2]
     for wrong in ({"level": 3}, {"compare": "there"}):

@@ -65,7 +65,8 @@ Own types_of(const std::vector<Own>& tensors) {
 }
 
 // Whether the handler took the call; the stack then holds the results.
-bool ask(PyObject* who, Operator& op, const std::vector<Own>& tensors, Stack& stack) {
+bool ask(PyObject* who, Operator& called, const std::vector<Own>& tensors, Stack& stack) {
+  Operator& op = beside_numbers(called, false);
   Own handler(checked(PyObject_GetAttr(who, name_torch_dispatch)));
   PythonArgs args = stack_to_args(op, stack);
   Own result =

@@ -29,6 +29,10 @@ void init_dispatch_modes(PyObject* module);
 
 // The Python object of an operator: strata.ops.aten.add.Tensor. Borrowed.
 PyObject* operator_object(Operator& op);
+// PyTorch's functions of arithmetic have no overload for a number: handlers look for the tensors' one, and may call it
+// with the number. Of add.Scalar and its like add.Tensor, or the other way round (`numbers`); other operators
+// themselves.
+Operator& beside_numbers(Operator& op, bool numbers);
 Operator& operator_of(PyObject* o);  // an OpOverload, or the name of one
 bool is_operator(PyObject* o);
 void init_operator(PyObject* module);

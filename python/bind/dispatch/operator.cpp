@@ -1,4 +1,5 @@
 // Operators as Python objects: strata.ops.aten.add.Tensor, and what can be asked about the table.
+#include <algorithm>
 #include <unordered_map>
 
 #include "bind/dispatch/modes.h"
@@ -37,6 +38,8 @@ int64_t elements(const Stack& stack) {
   return n;
 }
 
+bool is_number(PyObject* o) { return PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o); }
+
 PyObject* call_operator(PyObject* o, PyObject* args, PyObject* kwargs) {
   auto call = [&]() -> PyObject* {
     Overloaded overloaded;
@@ -50,7 +53,8 @@ PyObject* call_operator(PyObject* o, PyObject* args, PyObject* kwargs) {
       PyObject* result = ask_torch_function(o, overloaded, args, kwargs);
       if (result || PyErr_Occurred()) return result;
     }
-    Operator& op = op_of(o);
+    const bool number = PyTuple_GET_SIZE(args) > 1 && is_number(PyTuple_GET_ITEM(args, 1));
+    Operator& op = number ? beside_numbers(op_of(o), true) : op_of(o);
     Stack stack;
     args_to_stack(op, args, kwargs, stack);
     {
@@ -249,6 +253,19 @@ PyMethodDef functions[] = {
     {"_parse_schema", parse, METH_O, nullptr},    {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+Operator& beside_numbers(Operator& op, bool numbers) {
+  static constexpr std::string_view kNames[] = {"aten::add", "aten::sub", "aten::mul", "aten::div"};
+  const std::string_view name = op.name, from = numbers ? ".Tensor" : ".Scalar", to = numbers ? ".Scalar" : ".Tensor";
+  const size_t dot = name.find('.');
+  if (dot == name.npos || !name.substr(dot).starts_with(from)) return op;
+  std::string_view base = name.substr(0, dot), rest = name.substr(dot + from.size());
+  if (!rest.empty() && rest != "_mode") return op;
+  if (base.back() == '_') base.remove_suffix(1);
+  if (std::ranges::find(kNames, base) == std::end(kNames)) return op;
+  Operator* found = OperatorTable::instance().find(str_cat(name.substr(0, dot), to, rest));
+  return found ? *found : op;
+}
 
 PyObject* operator_object(Operator& op) {
   static auto* objects = new std::unordered_map<Operator*, PyObject*>;  // operators live for ever

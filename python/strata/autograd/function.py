@@ -189,6 +189,10 @@ class Function(_C.FunctionBase, metaclass=FunctionMeta):
         raise NotImplementedError("autograd.Function.vmap: strata.func.vmap calls forward for every element, so there is no batch to give")
 
 
+class InplaceFunction(Function):
+    """Function, under a name of its older days."""
+
+
 class _ByJvp(Function):
     """The results of a Function, with the transpose of its jvp for a backward."""
 

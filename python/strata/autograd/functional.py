@@ -128,16 +128,24 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
     """J of each output and input: a tensor of shape output.shape + input.shape.
 
     A tuple over outputs of tuples over inputs; a level is left out where `func` returns, or `inputs` is, one tensor.
-    `vectorize` is accepted; the rows are computed one after the other either way.
+    `vectorize` and `strategy` are accepted; the rows are computed one after the other by backward passes in any case.
 
     Raises:
-        NotImplementedError: for strategy="forward-mode".
-        RuntimeError: with `strict`, an output or input takes no part.
+        NotImplementedError: strategy="forward-mode" without `vectorize`, or with `create_graph`.
+        RuntimeError: with `strict`, an output or input takes no part; for "forward-mode" with `strict`.
+        ValueError: for another strategy.
     """
-    if strategy != "reverse-mode":
-        raise NotImplementedError(
-            f"jacobian: strategy must be 'reverse-mode', got {strategy!r}; func.jacfwd computes it by forward mode"
-        )
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise ValueError(f"jacobian: Expected strategy to be either 'forward-mode' or 'reverse-mode', got {strategy!r}")
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError("jacobian: `create_graph=True` and `strategy='forward-mode'` are not both supported; use 'reverse-mode'")
+        if strict:
+            raise RuntimeError("jacobian: `strict=True` and `strategy='forward-mode'` are not supported together; use 'reverse-mode'")
+        if not vectorize:
+            raise NotImplementedError(
+                "jacobian: Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
+            )
     with strata.enable_grad():
         many_in, inputs = _tensors(inputs, "inputs", "jacobian")
         points = _points(inputs, create_graph)

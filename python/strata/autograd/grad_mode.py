@@ -51,7 +51,7 @@ def _wrap_generator(fresh: Callable, function: Callable) -> Callable:
     return wrapper
 
 
-class _Mode:
+class _DecoratorContextManager:
     """A context manager that decorates functions, generators and classes' methods with a fresh copy of itself."""
 
     __slots__ = ("before",)
@@ -73,7 +73,7 @@ class _Mode:
         return type(self)()
 
 
-class _Switch(_Mode):
+class _Switch(_DecoratorContextManager):
     """Sets gradient mode to `mode` on entry and puts back what was on exit."""
 
     __slots__ = ()
@@ -105,7 +105,7 @@ class enable_grad(_Switch):
     mode = True
 
 
-class set_grad_enabled(_Mode):
+class set_grad_enabled(_DecoratorContextManager):
     """Turns recording on or off, at once as a function, or for a block as a context manager."""
 
     __slots__ = ("mode",)
@@ -133,7 +133,7 @@ class set_grad_enabled(_Mode):
         return type(self)(self.mode)
 
 
-class inference_mode(_Mode):
+class inference_mode(_DecoratorContextManager):
     """no_grad without version counters: results can never take part in a graph."""
 
     __slots__ = ("mode",)

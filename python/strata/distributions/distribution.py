@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import strata
 from strata import Tensor
 
@@ -101,6 +103,11 @@ class Distribution:
         with strata.no_grad():
             return self.rsample(sample_shape)
 
+    def sample_n(self, n: int) -> Tensor:
+        """sample((n,)), which it is to be replaced by."""
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
+        return self.sample((n,))
+
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Samples whose gradients reach the parameters."""
         raise NotImplementedError(f"{type(self).__name__} has no rsample: use sample, and log_prob as a score")
@@ -161,9 +168,11 @@ class Distribution:
         return self._validate_args and (self._asked_to_validate or not strata.compiler.is_compiling())
 
     def _checked(self, value: Any) -> None:
+        if self._validates():
+            self._validate_sample(value)
+
+    def _validate_sample(self, value: Any) -> None:
         """ValueError for a value that is no tensor, or of a wrong shape, or outside of the support."""
-        if not self._validates():
-            return
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         events = len(self._event_shape)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_formulas: dict[tuple[type, type], Callable[[Distribution, Distribution], Tensor]] = {}
+_KL_REGISTRY: dict[tuple[type, type], Callable[[Distribution, Distribution], Tensor]] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable:
@@ -38,7 +38,7 @@ def register_kl(type_p: type, type_q: type) -> Callable:
             raise TypeError(f"Expected type to be a Distribution subclass but got {kind}")
 
     def add(function: Callable) -> Callable:
-        _formulas[type_p, type_q] = function
+        _KL_REGISTRY[type_p, type_q] = function
         return function
 
     return add
@@ -66,8 +66,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 def _formula(p: Distribution, q: Distribution) -> Callable | None:
     for kind_p in type(p).__mro__:
         for kind_q in type(q).__mro__:
-            if (kind_p, kind_q) in _formulas:
-                return _formulas[kind_p, kind_q]
+            if (kind_p, kind_q) in _KL_REGISTRY:
+                return _KL_REGISTRY[kind_p, kind_q]
     return None
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     Params = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
+ParamsT = object  # in annotations of programs: what an optimiser's params may be
+
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
 _global_pre_hooks: OrderedDict = OrderedDict()

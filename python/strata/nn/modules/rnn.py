@@ -103,6 +103,20 @@ class RNNBase(Module):
         """The parameters of each layer and direction, in the order of their names."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Tensor]) -> None:
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            if getattr(self, name) is not weight:
+                setattr(self, name, weight)
+
     def reset_parameters(self) -> None:
         """Uniform in +-1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size)
@@ -111,8 +125,7 @@ class RNNBase(Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # The last two are for PyTorch, which reads whole modules that strata.save wrote.
-        names = [name for layer in self._all_weights for name in layer]
-        flat = {"_flat_weights_names": names, "_flat_weights": [getattr(self, name) for name in names]}
+        flat = {"_flat_weights_names": self._flat_weights_names, "_flat_weights": self._flat_weights}
         return super().__getstate__() | flat
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -28,35 +28,37 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _activation(activation: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    if not isinstance(activation, str):
-        return activation
+def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
     if activation not in ("relu", "gelu"):
         raise RuntimeError(f"activation should be relu/gelu, not {activation}")
     return getattr(F, activation)
 
 
-def _clones(module: Module, count: int) -> ModuleList:
+def _get_clones(module: Module, N: int) -> ModuleList:
     if not isinstance(module, Module):
         raise TypeError(f"{type(module).__name__} is not a Module subclass")
-    _check_layers(count)
-    return ModuleList([copy.deepcopy(module) for _ in range(count)])
+    _check_layers(N)
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
-def _square_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
-    return strata.full((size, size), -math.inf, dtype=dtype, device=device).triu(1)
+def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+    return strata.full((sz, sz), -math.inf, dtype=dtype, device=device).triu(1)
 
 
-def _is_causal(mask: Tensor | None, is_causal: bool | None, sequence: Tensor, batch_first: bool) -> bool:
-    """The caller's word where given, else whether `mask` is the causal one."""
+def _get_seq_len(src: Tensor, batch_first: bool) -> int:
+    return src.shape[1 if batch_first and src.dim() == 3 else 0]
+
+
+def _detect_is_causal_mask(mask: Tensor | None, is_causal: bool | None = None, size: int | None = None) -> bool:
+    """The caller's word where given, else whether `mask` is the causal one (of this size)."""
     if is_causal is not None:
         return is_causal
     if mask is None:
         return False
-    length = sequence.shape[1 if batch_first and sequence.dim() == 3 else 0]
+    length = mask.size(-2) if size is None else size
     if tuple(mask.shape) != (length, length):
         return False
-    causal = _square_mask(length, mask.device, mask.dtype if mask.is_floating_point() else None)
+    causal = _generate_square_subsequent_mask(length, mask.device, mask.dtype if mask.is_floating_point() else None)
     return bool((mask == (causal if mask.is_floating_point() else causal != 0)).all())
 
 
@@ -98,33 +100,24 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory))
         for i in range(1, count + 1):
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation) if isinstance(activation, str) else activation
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if not hasattr(self, "activation"):
             self.activation = F.relu
 
-    def _attend(
-        self,
-        attention: MultiheadAttention,
-        x: Tensor,
-        memory: Tensor,
-        mask: Tensor | None,
-        padding: Tensor | None,
-        is_causal: bool,
-    ) -> Tensor:
-        return attention(
-            x, memory, memory, attn_mask=mask, key_padding_mask=padding, is_causal=is_causal, need_weights=False
-        )[0]
+    # Blocks have PyTorch's names and arguments: programs override them, to see the weights or to attend in another way.
+    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False) -> Tensor:
+        masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        return self.dropout1(self.self_attn(x, x, x, need_weights=False, **masks)[0])
 
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+    def _ff_block(self, x: Tensor) -> Tensor:
+        last = self.dropout3 if self._attends_memory else self.dropout2
+        return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
-    def _residual(self, x: Tensor, norm: Module, dropout: Module, block: Callable[[Tensor], Tensor]) -> Tensor:
-        if self.norm_first:
-            return x + dropout(block(norm(x)))
-        return norm(x + dropout(block(x)))
+    def _residual(self, x: Tensor, norm: Module, block: Callable[[Tensor], Tensor]) -> Tensor:
+        return x + block(norm(x)) if self.norm_first else norm(x + block(x))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -153,13 +146,8 @@ class TransformerEncoderLayer(_Layer):
         """src and masks to a tensor of src's shape; is_causal is a hint that src_mask is the causal one."""
         padding = _additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask")
         mask = _additive_mask(src_mask, "src_mask", src.dtype)
-        x = self._residual(
-            src,
-            self.norm1,
-            self.dropout1,
-            lambda y: self._attend(self.self_attn, y, y, mask, padding, is_causal),
-        )
-        return self._residual(x, self.norm2, self.dropout2, self._feed_forward)
+        x = self._residual(src, self.norm1, lambda y: self._sa_block(y, mask, padding, is_causal=is_causal))
+        return self._residual(x, self.norm2, self._ff_block)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -179,21 +167,15 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """tgt, the encoder's output and masks to a tensor of tgt's shape."""
-        x = self._residual(
-            tgt,
-            self.norm1,
-            self.dropout1,
-            lambda y: self._attend(self.self_attn, y, y, tgt_mask, tgt_key_padding_mask, tgt_is_causal),
-        )
-        x = self._residual(
-            x,
-            self.norm2,
-            self.dropout2,
-            lambda y: self._attend(
-                self.multihead_attn, y, memory, memory_mask, memory_key_padding_mask, memory_is_causal
-            ),
-        )
-        return self._residual(x, self.norm3, self.dropout3, self._feed_forward)
+        x = self._residual(tgt, self.norm1, lambda y: self._sa_block(y, tgt_mask, tgt_key_padding_mask, tgt_is_causal))
+        x = self._residual(x, self.norm2, lambda y: self._mha_block(y, memory, memory_mask, memory_key_padding_mask, memory_is_causal))
+        return self._residual(x, self.norm3, self._ff_block)
+
+    def _mha_block(
+        self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        masks = {"attn_mask": attn_mask, "key_padding_mask": key_padding_mask, "is_causal": is_causal}
+        return self.dropout2(self.multihead_attn(x, mem, mem, need_weights=False, **masks)[0])
 
 
 # What strata.backends.mha says.
@@ -225,7 +207,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _clones(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -242,7 +224,7 @@ class TransformerEncoder(Module):
         """src and masks to a tensor of src's shape; is_causal None: found out from the mask."""
         padding = _additive_mask(src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask")
         mask = _additive_mask(mask, "mask", src.dtype)
-        causal = _is_causal(mask, is_causal, src, self.layers[0].self_attn.batch_first)
+        causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, self.layers[0].self_attn.batch_first))
         x = src
         for layer in self.layers:
             x = layer(x, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
@@ -271,7 +253,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = _clones(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -287,7 +269,7 @@ class TransformerDecoder(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """tgt, the encoder's output and masks to a tensor of tgt's shape; tgt_is_causal None: found out."""
-        causal = _is_causal(tgt_mask, tgt_is_causal, tgt, self.layers[0].self_attn.batch_first)
+        causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _get_seq_len(tgt, self.layers[0].self_attn.batch_first))
         x = tgt
         for layer in self.layers:
             x = layer(
@@ -337,12 +319,15 @@ class Transformer(Module):
         self.decoder = custom_decoder or TransformerDecoder(
             TransformerDecoderLayer(*options), num_decoder_layers, norm()
         )
-        for parameter in self.parameters():
-            if parameter.dim() > 1:
-                init.xavier_uniform_(parameter)
+        self._reset_parameters()
         self.d_model = d_model
         self.nhead = nhead
         self.batch_first = batch_first
+
+    def _reset_parameters(self) -> None:
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                init.xavier_uniform_(parameter)
 
     def forward(
         self,
@@ -379,4 +364,4 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """(sz, sz): -inf above the diagonal, 0 elsewhere."""
-        return _square_mask(sz, device, dtype)
+        return _generate_square_subsequent_mask(sz, device, dtype)

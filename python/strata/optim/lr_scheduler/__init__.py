@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strata import _lazy
 
+from .base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from .base import LRScheduler
 
 _LRScheduler = LRScheduler  # the name that programs from before PyTorch 2.0 derive from

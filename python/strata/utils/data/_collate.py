@@ -12,38 +12,38 @@ _REFUSAL = (
 )
 
 
-def _tensor(batch, *, collate_fn_map=None):
+def collate_tensor_fn(batch, *, collate_fn_map=None):
     return strata.stack(batch, 0)
 
 
-def _float(batch, *, collate_fn_map=None):
+def collate_float_fn(batch, *, collate_fn_map=None):
     return strata.tensor(batch, dtype=strata.float64)
 
 
-def _int(batch, *, collate_fn_map=None):
+def collate_int_fn(batch, *, collate_fn_map=None):
     return strata.tensor(batch)
 
 
-def _unchanged(batch, *, collate_fn_map=None):
+def collate_str_fn(batch, *, collate_fn_map=None):
     return batch
 
 
 # Open to users: type -> function of (batch, *, collate_fn_map).
-default_collate_fn_map = {strata.Tensor: _tensor, float: _float, int: _int, str: _unchanged, bytes: _unchanged}
+default_collate_fn_map = {strata.Tensor: collate_tensor_fn, float: collate_float_fn, int: collate_int_fn, str: collate_str_fn, bytes: collate_str_fn}
 
 
 def stacks_tensors():
     """Whether default_collate still treats tensors as it did, whatever users have put into its table."""
-    return default_collate_fn_map.get(strata.Tensor) is _tensor
+    return default_collate_fn_map.get(strata.Tensor) is collate_tensor_fn
 
 
-def _array(batch, *, collate_fn_map=None):
+def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     if batch[0].dtype.kind in "SUO":
         raise TypeError(_REFUSAL.format(batch[0].dtype))
     return collate([strata.as_tensor(sample) for sample in batch], collate_fn_map=collate_fn_map)
 
 
-def _numpy_scalars(batch, *, collate_fn_map=None):
+def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
     return strata.as_tensor(sys.modules["numpy"].array(batch))
 
 
@@ -53,8 +53,8 @@ def _numpy_function(sample):
     if numpy is None:
         return None
     if isinstance(sample, numpy.ndarray):
-        return _array
-    return _numpy_scalars if isinstance(sample, (numpy.bool_, numpy.number)) else None
+        return collate_numpy_array_fn
+    return collate_numpy_scalar_fn if isinstance(sample, (numpy.bool_, numpy.number)) else None
 
 
 def collate(batch, *, collate_fn_map=None):

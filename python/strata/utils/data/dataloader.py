@@ -113,13 +113,13 @@ class DataLoader:
         self._progress = _Progress()
         self._resume = None
         self._promised = None
-        self._ready = True
+        self.__initialized = True  # programs that replace what is fixed put it to False meanwhile: _DataLoader__initialized
 
     def __class_getitem__(cls, item):
         return cls
 
     def __setattr__(self, name, value):
-        if name in _FIXED and self.__dict__.get("_ready"):
+        if name in _FIXED and self.__dict__.get("_DataLoader__initialized"):
             raise ValueError(f"{name} attribute should not be set after DataLoader is initialized")
         super().__setattr__(name, value)
 
@@ -134,7 +134,10 @@ class DataLoader:
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self):
-        return _Pass(self)
+        return self._get_iterator()
+
+    def _get_iterator(self):
+        return (_MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter)(self)
 
     def __len__(self):
         """Number of batches; for a stream, what its `__len__` promises."""
@@ -243,7 +246,7 @@ class _Progress:
         self.finished = start is None
 
 
-class _Pass:
+class _BaseDataLoaderIter:
     """One pass over the loader's dataset."""
 
     def __init__(self, loader):
@@ -277,6 +280,10 @@ class _Pass:
 
     def __iter__(self):
         return self
+
+    @property
+    def _index_sampler(self):
+        return self.loader._index_sampler
 
     def __len__(self):
         return len(self.loader)
@@ -376,3 +383,11 @@ def _pinned(data):
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
         return type(data)(map(_pinned, data))
     return data
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """A pass in this process."""
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """A pass of worker processes."""
