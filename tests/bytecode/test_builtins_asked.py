@@ -128,3 +128,67 @@ def test_lists_of_parameters_and_caches_in_one_graph():
     assert compiled(strata.ones(2)).tolist() == called(strata.ones(2)).tolist()
     cache.layers.append(5.0)
     assert compiled(strata.ones(2)).tolist() == called(strata.ones(2)).tolist()
+
+
+class Wrapping(nn.Module):
+    """Hands on what it lacks, as wrappers of models do."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("inner"), name)
+
+    def forward(self, x):
+        return x @ self.weight + self.inner(x)
+
+
+def test_modules_that_hand_on_what_they_lack():
+    net, x = Wrapping(), strata.ones(3, 2)
+    compiled = strata.compile(net, fullgraph=True)
+    assert strata.equal(compiled(x), net(x))
+    net.inner = nn.Linear(2, 2)
+    assert strata.equal(compiled(x), net(x))
+    with strata.no_grad():
+        net.inner.weight.mul_(2)
+    assert strata.equal(compiled(x), net(x))
+
+    def absent(x):
+        try:
+            return x + net.nothing
+        except AttributeError as error:
+            return x * len(str(error))
+
+    assert strata.equal(strata.compile(absent, fullgraph=True)(x), absent(x))
+
+
+@pytest.mark.parametrize("flag", [True, False])
+@pytest.mark.parametrize("outside", [True, False])
+def test_recording_is_set_for_a_block(flag, outside):
+    def f(x, n):
+        with strata.set_grad_enabled(n > 1):
+            y = x * 3
+        return y * x
+
+    compiled = strata.compile(f, fullgraph=True)
+    for g in (f, compiled, compiled):
+        x = strata.ones(2, requires_grad=True)
+        with strata.set_grad_enabled(outside):
+            found = g(x, 2 if flag else 0)
+            assert strata.is_grad_enabled() is outside
+        assert found.requires_grad is outside
+        if outside:
+            found.sum().backward()
+            assert x.grad.tolist() == [6.0 if flag else 3.0] * 2
+
+
+def test_small_builtins():
+    def f(x):
+        return x * strata.Tensor([2, 3]) + len(dict.fromkeys([1, 2, 1], x)) + (hash("a") == hash("a")), dict.fromkeys("ab", 7)
+
+    want, got = f(strata.ones(2)), strata.compile(f, fullgraph=True)(strata.ones(2))
+    assert want[0].tolist() == got[0].tolist() and want[1] == got[1]

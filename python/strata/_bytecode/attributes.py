@@ -7,6 +7,7 @@ import operator
 import types
 import weakref
 
+import strata
 from strata import _C
 
 from . import instances, training, values
@@ -224,6 +225,10 @@ class Attributes:
             return self.native(object.__getattribute__, obj, name) if (id(obj), name) not in self.attributes else self.no_attribute(obj, name)
         if values.is_module(obj) and strata_getattr(fallback):
             return self.member(obj, name)
+        if values.is_module(obj):
+            from . import natives
+
+            natives.SPECIAL.setdefault(id(strata.nn.Module.__getattr__), _member)  # which the class's own falls back to
         return self.call(fallback, (obj, name), {})
 
     def no_attribute(self, obj: Any, name: str) -> Any:
@@ -469,6 +474,13 @@ class Attributes:
 _REGISTRIES = ("_parameters", "_buffers")
 # What decorators write to the functions that they make.
 OF_FUNCTIONS = frozenset("__name__ __qualname__ __doc__ __module__ __annotations__ __wrapped__ __type_params__".split())
+def _member(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
+    """strata.nn.Module.__getattr__(module, name)"""
+    module, name = args
+    written = tracer.attributes.get((id(module), name))
+    return tracer.member(module, name) if written is None or written[1] is _ABSENT else written[1]
+
+
 _set_of_tensors = class_lookup(_C.TensorBase, "__setattr__")
 
 

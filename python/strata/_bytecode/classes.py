@@ -43,6 +43,10 @@ class Classes:
             return natives.call(self, kind, args, kwargs)
         if issubclass(kind, strata.nn.Module) and kind.__module__.startswith("strata.nn."):
             return self.new_module(kind, args, kwargs)
+        if kind is strata.set_grad_enabled and f is not None and f.instructions[f.index].name == "BEFORE_WITH" and [type(a) for a in args] == [bool]:
+            kind, args = strata.enable_grad if args[0] else strata.no_grad, ()  # what it has set when it is entered
+        if kind is strata.Tensor and len(args) == 1 and type(args[0]) in (list, tuple) and not kwargs:
+            return self.call(strata.tensor, args, {"dtype": strata.get_default_dtype()})
         if natives.is_mode(kind) or kind.__module__.startswith("strata") and not natives.is_inlined(kind.__module__):
             return natives.construct(self, kind, args, kwargs)
         if values.is_enum(next(iter(kind.__dict__.get("_member_map_", {}).values()), None)):

@@ -158,6 +158,8 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         return made
     if function == itertools.chain.from_iterable:  # a new object at each look
         return tracer.call(polyfills.from_iterable, args, kwargs)
+    if function == dict.fromkeys:
+        return tracer.call(polyfills.fromkeys, args, kwargs)
     if function in _STATE_READS:
         return tracer.native(function, *args, **kwargs)
     if has_sym(args) and function in _OF_NUMBERS:
@@ -449,6 +451,12 @@ def _is_asked(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
     return False  # with a mode, functions run as they are
 
 
+def _hash(tracer: Any, args: tuple, kwargs: dict, f: Any) -> int:
+    if len(args) != 1 or not values.is_constant(args[0]):
+        raise Break("hash() of an object")
+    return tracer.native(hash, *args)
+
+
 def _iter(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     if len(args) == 2 and not kwargs:
         return tracer.call(polyfills.until, args, {})
@@ -469,7 +477,7 @@ def _special() -> dict[int, Callable]:
         **factories.SPECIAL,
         collections._count_elements: _by(polyfills.count_elements),
         id: _refused("id() of an object"), input: _refused("input()"), open: _refused("open()"),
-        hash: _refused("hash() of an object"),
+        hash: _hash,
     }  # fmt: skip
     from strata import compiler
 

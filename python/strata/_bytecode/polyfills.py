@@ -13,6 +13,10 @@ def map_(function: Callable, *iterables: Iterable) -> Iterator:
         yield function(*items)
 
 
+def fromkeys(iterable: Iterable, value: Any = None) -> dict:
+    return {key: value for key in iterable}
+
+
 def until(function: Callable, sentinel: Any) -> Iterator:
     while True:
         value = function()
