@@ -150,3 +150,27 @@ def test_a_whole_step_and_blocks_run_as_they_are():
         return strata.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
 
     assert strata.compile(choice, backend="eager")(strata.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_arithmetic_with_numbers_is_named_as_passes_look_for_it():
+    """PyTorch's functions have no overload for a number: aten graphs name the tensors' one."""
+    graphs = []
+
+    def keep(gm, example_inputs):
+        graphs.append(gm)
+        return gm
+
+    def f(x):
+        return strata.add(x, 1, alpha=2) * 3 - 1, x / 2, x.sin().add_(1)
+
+    x = strata.tensor([1.5, -2.0])
+    got = strata.compile(f, backend=keep)(x)
+    assert [t.tolist() for t in got] == [t.tolist() for t in f(x)]
+    aten = strata.ops.aten
+    found = [(n.target, n.args[1:], dict(n.kwargs)) for n in graphs[0].graph.nodes if n.op == "call_function" and n.target is not aten.sin.default]
+    assert found == [
+        (aten.add.Tensor, (1,), {"alpha": 2}), (aten.mul.Tensor, (3,), {}), (aten.sub.Tensor, (1,), {}),
+        (aten.div.Tensor, (2,), {}), (aten.add_.Tensor, (1,), {}),
+    ]  # fmt: skip
+    traced = strata.fx.experimental.proxy_tensor.make_fx(lambda x: x.sin() + 1)(x)
+    assert aten.add.Tensor in [n.target for n in traced.graph.nodes]

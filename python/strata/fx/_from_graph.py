@@ -27,6 +27,7 @@ _DTYPES = {
 }  # fmt: skip
 # Marks of a call that concern the backward alone.
 _MARKS = ("no_grad ", "own_grad ", "saved ")
+_BESIDE_NUMBERS = {f"aten::{name}{inplace}.Scalar" for name in ("add", "sub", "mul", "div") for inplace in ("", "_")}
 _WORD = re.compile(r"""\s*(%\d+|'(?:\\.|[^'\\])*'|complex\([^)]*\)|[\[\](),=]|[^\s\[\](),=]+)""")
 
 
@@ -201,6 +202,10 @@ class _Reader:
                 args.append(value)
             elif not (described.has_default_value() and value == described.default_value):
                 kwargs[described.name] = value
+        if full in _BESIDE_NUMBERS:  # as functions of arithmetic are named, which passes look for
+            op = _C._op_get(full.replace(".Scalar", ".Tensor"))
+            args, alpha = args[:2], args[2:]
+            kwargs |= {"alpha": alpha[0]} if alpha and alpha[0] != 1 else {}
         name = full.partition("::")[2].partition(".")[0]
         node = self.graph.create_node("call_function", op, tuple(args), kwargs, name=name)
         results = list(_split_types(left))

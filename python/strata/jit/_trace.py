@@ -306,7 +306,13 @@ class _Unchanged:
 
 
 def _copied(leaf: Any) -> Any:
-    return leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, strata.Tensor) else leaf
+    """A tensor in memory of its own, with the same strides."""
+    if not isinstance(leaf, strata.Tensor):
+        return leaf
+    copy = leaf.detach().clone()
+    if copy.stride() != leaf.stride():
+        copy = copy.new_empty(0).set_(leaf.untyped_storage().clone(), leaf.storage_offset(), leaf.shape, leaf.stride())
+    return copy.requires_grad_(leaf.requires_grad)
 
 
 def form_of(args: tuple, kwargs: dict[str, Any]) -> tuple:

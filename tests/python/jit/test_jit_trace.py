@@ -426,3 +426,9 @@ def test_operators_of_ones_own_that_read_values():
         traced = strata.jit.trace(f, x)
     assert strata.equal(traced(x + 1), f(x + 1)) and strata.equal(traced(strata.ones(2, 2)), f(strata.ones(2, 2)))
     assert "traced::sine" in str(traced.graph)
+
+
+def test_inputs_of_other_strides():
+    traced, x = strata.jit.trace(lambda a: a.flatten() * 2, strata.ones(2, 2)), strata.randn(3, 4)
+    for part in (x[:2, ::2], x.t()[:2, :2], x[:1, :1].expand(2, 2), x.as_strided((2, 2), (1, 1)), x[:2, :2]):
+        assert strata.equal(traced(part), part.flatten() * 2)
