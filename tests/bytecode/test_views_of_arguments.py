@@ -83,3 +83,19 @@ def test_a_written_argument_and_a_view_of_another():
     assert values(compiled(q, q[:])) == [[4.0] * 4, [[2.0, 2.0]] * 2]
     x, y = strata.zeros(4), strata.full((4,), 5.0)
     assert values(compiled(x, y)) == [[10.0] * 4, [[5.0, 5.0]] * 2] and x.tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("part", [lambda x: x, lambda x: x * 1, lambda x: x[:4]])
+def test_views_made_without_recording(part):
+    def f(x):
+        with strata.no_grad():
+            view = x[1:]
+        return view, x[:2], x * 2
+
+    outcomes = []
+    for g in (f, strata.compile(f)):
+        leaf = strata.arange(6.0, requires_grad=True)
+        found = g(part(leaf))
+        sum(t.double().sum() for t in found).backward()
+        outcomes.append(([(t.tolist(), t.requires_grad, t.is_leaf, t._is_view()) for t in found], leaf.grad.tolist()))
+    assert outcomes[0] == outcomes[1]

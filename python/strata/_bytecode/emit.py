@@ -181,7 +181,7 @@ class Emitter:
             if of is root and self.tracer.region.made(of):
                 program.derive(of, getattr, (t, "_base"), "base")
             geometry = "*" + program.geometry(t, of)
-        make = _view_without_gradient if of.requires_grad and not t.requires_grad else _view_of_class if type(of) is not strata.Tensor else _view
+        make = _view_without_gradient if of.requires_grad and t.is_leaf else _view_of_class if type(of) is not strata.Tensor else _view
         return self.name(f"{self.text.constant(make)}({self.build(of)}, {geometry})")
 
     def items(self, found: Any) -> str:
