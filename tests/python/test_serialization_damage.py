@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import random
 import re
 import zlib
@@ -137,3 +138,10 @@ def test_headers_of_every_length(tmp_path):
         assert strata.load(io.BytesIO(packed(["x" * n]))) == ["x" * n]
         strata.save({"x" * (n + 1): strata.ones(1)}, tmp_path / "one.safetensors")
         assert list(strata.load(tmp_path / "one.safetensors")) == ["x" * (n + 1)]
+
+
+@pytest.mark.parametrize("data", [b"garbage", b"x" * 1000])
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_what_is_no_file_of_these_is_no_pickle(data, weights_only):
+    with pytest.raises(pickle.UnpicklingError, match="neither a package"):
+        strata.load(io.BytesIO(data), weights_only=weights_only)
