@@ -102,8 +102,11 @@ def vmap(
             slices = [leaf if dim is None else [leaf.new_zeros(_without(leaf.shape, dim))] for leaf, dim in zip(leaves, dims, strict=True)]
         else:
             slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
-        # A captured function is not asked whether it draws: that would end its graph.
-        strict = randomness == "error" and not strata.compiler.is_compiling()
+        # A captured function is not asked whether it draws or writes: that would end its graph.
+        asked = not strata.compiler.is_compiling()
+        strict = randomness == "error" and asked
+        shared = [t for t, dim in zip(leaves, dims, strict=True) if dim is None and isinstance(t, Tensor)] if asked else []
+        versions = [t._version for t in shared]
         state, results = strata.get_rng_state() if strict or randomness == "same" else None, []
         out_spec: Any = None
         for i in range(max(size, 1)):
@@ -119,6 +122,11 @@ def vmap(
                         "out_dims= to None for output?"
                     )
             results.append(found)
+        if any(t._version != version for t, version in zip(shared, versions, strict=True)):
+            raise RuntimeError(
+                "vmap: an argument that is not mapped was written in-place, once for each element. Please write out of place (add for "
+                "add_), or map the argument, too"
+            )
         if strict and not strata.equal(state, strata.get_rng_state()):
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "

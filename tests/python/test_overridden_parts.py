@@ -185,6 +185,16 @@ def test_vmap_draws_where_it_is_told_to():
     assert len(set(different.flatten().tolist())) == 3 and len(set(same.flatten().tolist())) == 1
 
 
+def test_vmap_writes_what_is_mapped_alone():
+    def write(a, b):
+        return a.add_(b)
+
+    x, batch = strata.zeros(3), strata.ones(4, 3)
+    with pytest.raises(RuntimeError, match="vmap"):
+        strata.vmap(write, in_dims=(None, 0))(x, batch)
+    assert strata.vmap(write)(strata.zeros(4, 3), batch).tolist() == batch.tolist()
+
+
 def test_jacobians_by_either_strategy():
     from strata.autograd.functional import hessian, jacobian
 

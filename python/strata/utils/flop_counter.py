@@ -6,6 +6,7 @@ import math
 
 import strata
 from strata.utils._python_dispatch import TorchDispatchMode
+from strata.utils.module_tracker import ModuleTracker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,24 +104,29 @@ _FORMULAS = {
 class FlopCounterMode(TorchDispatchMode):
     """Counts in its block, two for each multiplication with its addition; backward inside the block, too.
 
-    custom_mapping: {operator: function of the arguments' shapes, with out_shape=, that gives a count}; what stands there replaces
-    the count here. display: prints the table at the end of the block. mods and depth are accepted: counts are by operator, not by
-    module. NotImplementedError for an einsum of more than two operands.
+    Counts are of the whole ("Global") and of each module that is called, those within it too. custom_mapping: {operator: function of
+    the arguments' shapes, with out_shape=, that gives a count}; what stands there replaces the count here. display: prints the table
+    at the end of the block, of modules down to `depth`. mods is accepted: modules are found where they are called.
+    NotImplementedError for an einsum of more than two operands.
     """
 
     def __init__(self, mods: Any = None, depth: int | None = 2, display: bool = True, custom_mapping: dict[Any, Callable] | None = None) -> None:
+        self.depth = 999999 if depth is None else depth
         self.display, self.custom_mapping = display, {str(op): f for op, f in (custom_mapping or {}).items()}
-        self._counts: dict[Any, int] = {}
+        self._counts: dict[str, dict[Any, int]] = {}
+        self._tracker = ModuleTracker()
 
     def __enter__(self) -> FlopCounterMode:
-        self._counts = {}
+        self._counts = {"Global": {}}
+        self._tracker.__enter__()
         super().__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
+        self._tracker.__exit__()
         if self.display:
-            print(self.get_table())
+            print(self.get_table(self.depth))
 
     def __torch_dispatch__(self, func: Any, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
@@ -134,22 +140,29 @@ class FlopCounterMode(TorchDispatchMode):
         return out
 
     def _add(self, packet: Any, count: int) -> None:
-        if count:
-            self._counts[packet] = self._counts.get(packet, 0) + count
+        for name in self._tracker.parents if count else ():
+            counts = self._counts.setdefault(name, {})
+            counts[packet] = counts.get(packet, 0) + count
 
     def get_total_flops(self) -> int:
         """What the block has counted."""
-        return sum(self._counts.values())
+        return sum(self._counts.get("Global", {}).values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """{"Global": {operator: count}}."""
-        return {"Global": dict(self._counts)}
+        """{"Global": {operator: count}, the name of a module: {operator: count}}."""
+        return {name: dict(counts) for name, counts in self._counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """Each operator, its count and its part of the whole."""
-        total = self.get_total_flops()
-        rows = [("Operator", "FLOP", "% Total"), ("Global", f"{total:,}", "100.00%")]
-        rows += [(f" - {op}", f"{n:,}", f"{100 * n / total:.2f}%") for op, n in sorted(self._counts.items(), key=lambda item: -item[1])]
+        """The whole and the modules down to `depth` (as given at first), each with its operators: counts and parts of the whole."""
+        depth, total = self.depth if depth is None else depth, self.get_total_flops()
+        rows = [("Module", "FLOP", "% Total")]
+        for name in sorted(self._counts, key=lambda name: (name != "Global", name)):
+            level = 0 if name == "Global" else name.count(".") + 1
+            if level > depth:
+                continue
+            counts, indent = self._counts[name], " " * level
+            for text, n in [(name, sum(counts.values())), *((f" - {op}", n) for op, n in sorted(counts.items(), key=lambda item: -item[1]))]:
+                rows.append((indent + text, f"{n:,}", f"{100 * n / total if total else 0:.2f}%"))
         widths = [max(len(row[i]) for row in rows) for i in range(3)]
         lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
         return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])

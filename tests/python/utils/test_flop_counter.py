@@ -7,6 +7,7 @@ import strata
 from strata import nn
 from strata.nn import functional as F
 from strata.utils.flop_counter import FlopCounterMode
+from strata.utils.module_tracker import ModuleTracker
 
 
 def count(f):
@@ -58,3 +59,64 @@ def test_counts_of_ones_own_and_the_table(capsys):
 def test_what_is_not_counted_is_said():
     with pytest.raises(NotImplementedError, match="einsum 'ij,jk,kl->il' is not counted"):
         count(lambda: strata.einsum("ij,jk,kl->il", A, A.t(), A))
+
+
+def test_counts_of_modules_are_pytorchs():
+    """Recorded from PyTorch 2.13."""
+
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(4, 4)
+            self.b = self.a
+
+        def forward(self, x):
+            return self.b(self.a(x)) @ self.a.weight
+
+    nested = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Sequential(nn.Linear(8, 2)))
+    want = {
+        "Global": {"aten.addmm": 192, "aten.mm": 256}, "Sequential": {"aten.addmm": 192, "aten.mm": 256},
+        "Sequential.0": {"aten.addmm": 128, "aten.mm": 128}, "Sequential.2": {"aten.addmm": 64, "aten.mm": 128},
+        "Sequential.2.0": {"aten.addmm": 64, "aten.mm": 128},
+    }, {"Global": {"aten.addmm": 128, "aten.mm": 384}, "Shared": {"aten.addmm": 128, "aten.mm": 384}, "Shared.a": {"aten.addmm": 128, "aten.mm": 128}}  # fmt: skip
+    for net, expected in zip((nested, Shared()), want, strict=True):
+        counter = FlopCounterMode(display=False)
+        for _ in range(2):  # each block counts anew
+            with counter:
+                net(strata.ones(2, 4)).sum().backward()
+            assert {name: {str(op): n for op, n in counts.items()} for name, counts in counter.get_flop_counts().items()} == expected
+    text = counter.get_table(depth=1)
+    assert " Shared " in text and "Shared.a" not in text and "Shared.a" in counter.get_table()
+
+
+def test_modules_are_tracked_through_a_backward():
+    seen = []
+
+    class Told(strata.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            seen.append((tracker.is_bw, sorted(tracker.parents)))
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append((tracker.is_bw, sorted(tracker.parents)))
+            return grad
+
+    class Tell(nn.Module):
+        def forward(self, x):
+            return Told.apply(x)
+
+    tracker = ModuleTracker()
+    with tracker:
+        nn.Sequential(Tell(), nn.Tanh(), nn.Sequential(Tell()))(strata.ones(2, requires_grad=True)).sum().backward()
+        with pytest.raises(ZeroDivisionError):
+            nn.Sequential(Failing())(strata.ones(1))
+        assert tracker.parents == {"Global"} and not tracker.is_bw
+    first, last = ["Global", "Sequential", "Sequential.0"], ["Global", "Sequential", "Sequential.2", "Sequential.2.0"]
+    assert seen == [(False, first), (False, last), (True, last), (True, first)]
+
+
+class Failing(nn.Module):
+    def forward(self, x):
+        return 1 / 0
