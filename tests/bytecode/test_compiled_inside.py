@@ -148,3 +148,16 @@ def test_hooks_of_the_compiled_module_itself(first):
     assert compiled(x).tolist() == [1.0, 1.0] and outer(x).tolist() == [2.0, 2.0]
     compiled.register_forward_hook(lambda module, args, out: out * 5)
     assert outer(x).tolist() == [6.0, 6.0]
+
+
+def test_one_graph_is_not_left_beyond_the_limit(monkeypatch):
+    from strata._dynamo.exc import FailOnRecompileLimitHit
+
+    monkeypatch.setattr(config, "recompile_limit", 2)
+    compiled = strata.compile(lambda x, name: x + len(name), fullgraph=True)
+    for name in ("a", "bb"):
+        compiled(strata.ones(1), name)
+    for name in ("ccc", "dddd"):
+        with pytest.raises(FailOnRecompileLimitHit, match="recompile limit"):
+            compiled(strata.ones(1), name)
+    assert compiled(strata.ones(1), "a").item() == 2

@@ -37,8 +37,8 @@ from .reasons import (
     counters,
     internal,
     logs,
+    over_limit,
     tell,
-    warn,
 )
 from .sources import arg, const
 from .tracer import Raised, Tracer
@@ -246,14 +246,12 @@ class Compiled:
         few, accumulated = entries < config.recompile_limit, made >= config.accumulated_recompile_limit
         if few and not accumulated:
             return False
-        table.gave_up = True
         name = self.function.__qualname__
         limit = f"accumulated recompile limit ({made})" if few else f"recompile limit ({entries})"
         reason = f"Last reason: {table.entries[0].why_not(args)}. " if table.entries else ""
-        warn(
-            f"strata.compile hit the {limit} of {name} ({self.code.co_filename}:{self.code.co_firstlineno}); it runs "
-            f"as it is from now on. {reason}STRATA_LOGS=recompiles shows all"
-        )
+        place = f"strata.compile hit the {limit} of {name} ({self.code.co_filename}:{self.code.co_firstlineno})"
+        over_limit(place, f"{reason}STRATA_LOGS=recompiles shows all", self.options.fullgraph)
+        table.gave_up = True
         return True
 
     def note_recompile(self, table: Table, args: tuple) -> None:

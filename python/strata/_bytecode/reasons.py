@@ -99,6 +99,10 @@ class BackendCompilerFailed(TorchDynamoException):
     """What a compiled function raises where its backend raised, or gave nothing that can be called."""
 
 
+class FailOnRecompileLimitHit(Unsupported):
+    """What a compiled function raises beyond the limit of recompiles where it must be one graph (fullgraph=True)."""
+
+
 class RecompileError(TorchDynamoException):
     """What a compiled function raises where set_stance("fail_on_recompile") forbids a recompile."""
 
@@ -158,6 +162,13 @@ def internal(error: Exception, where: str) -> Break:
         raise InternalError(text) from error
     warn(f"{text}\nThe function runs as it is", RuntimeWarning)
     return Break(f"internal error of the capture: {type(error).__name__}: {error} ({line})", "please report it")
+
+
+def over_limit(what: str, more: str, fullgraph: bool) -> None:
+    """Raises where a function must be one graph, else warns that it runs as it is."""
+    if breaks_are_errors(fullgraph):
+        raise FailOnRecompileLimitHit(f"{what}, and fullgraph=True forbids that it runs as it is. {more}")
+    warn(f"{what}; it runs as it is from now on. {more}")
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from strata._bytecode.reasons import (
     BackendCompilerFailed,
+    FailOnRecompileLimitHit,
     InternalError,
     RecompileError,
     TorchDynamoException,
@@ -11,15 +12,15 @@ from strata._bytecode.reasons import (
 )
 
 __all__ = [
-    "BackendCompilerFailed", "InternalTorchDynamoError", "RecompileError", "RecompileLimitExceeded", "TorchDynamoException",
-    "TorchRuntimeError", "Unsupported", "UserError",
+    "BackendCompilerFailed", "FailOnRecompileLimitHit", "InternalTorchDynamoError", "RecompileError", "RecompileLimitExceeded",
+    "TorchDynamoException", "TorchRuntimeError", "Unsupported", "UserError",
 ]  # fmt: skip
 
 InternalTorchDynamoError = InternalError
 
 
 class RecompileLimitExceeded(Unsupported):
-    """Not raised: beyond the limit of recompiles a function runs as it is."""
+    """Not raised: beyond the limit of recompiles a function runs as it is, or raises FailOnRecompileLimitHit."""
 
 
 class TorchRuntimeError(TorchDynamoException):
@@ -30,5 +31,5 @@ class UserError(Unsupported):
     """Not raised: wrong uses raise what they raise without a compiler."""
 
 
-for _kind in (BackendCompilerFailed, InternalError, RecompileError, TorchDynamoException, Unsupported):
+for _kind in (BackendCompilerFailed, FailOnRecompileLimitHit, InternalError, RecompileError, TorchDynamoException, Unsupported):
     _kind.__module__ = __name__
