@@ -174,3 +174,22 @@ def test_arithmetic_with_numbers_is_named_as_passes_look_for_it():
     ]  # fmt: skip
     traced = strata.fx.experimental.proxy_tensor.make_fx(lambda x: x.sin() + 1)(x)
     assert aten.add.Tensor in [n.target for n in traced.graph.nodes]
+
+
+@BACKENDS
+def test_what_raises_inside_leaves_recording_as_it_was(backend):
+    def f(table, index):
+        with strata.no_grad():
+            rows = strata.index_select(table, 0, index)
+        return rows * table.sum()
+
+    compiled, table = strata.compile(f, backend=backend), strata.ones(3, requires_grad=True)
+    for index in (strata.tensor([0, 1]), strata.tensor([0, 7])):
+        for g in (f, compiled):
+            try:
+                g(table, index)
+            except IndexError:
+                assert index[1] == 7
+            else:
+                assert index[1] == 1
+            assert strata.is_grad_enabled()

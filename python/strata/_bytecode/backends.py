@@ -85,7 +85,17 @@ def callable_of(region: Region, options: Any, inputs: list) -> Callable:
         raise BackendCompilerFailed(f"backend={name!r} raised:\n{type(error).__name__}: {error}") from error
     if not callable(made):
         raise BackendCompilerFailed(f"backend={name!r} must return a function of the graph's inputs, got {type(made).__name__}")
-    return made
+    if all(node.target is not strata._C._set_grad_enabled for node in module.graph.nodes):
+        return made
+
+    def call(*tensors: Any) -> Any:
+        before = strata.is_grad_enabled()
+        try:
+            return made(*tensors)
+        finally:  # where a node raises, those that put it back are not reached
+            strata._C._set_grad_enabled(before)
+
+    return call
 
 
 def direct(graph: Any) -> Callable:
