@@ -56,7 +56,7 @@ class Tensor(_C.TensorBase):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         # A class that says what operators do to it, and nothing of functions, gets what its operators return, as it is.
-        if "__torch_dispatch__" in cls.__dict__ and getattr(cls.__torch_function__, "__func__", None) is Tensor.__torch_function__.__func__:
+        if any("__torch_dispatch__" in kind.__dict__ for kind in cls.__mro__ if kind not in Tensor.__mro__) and getattr(cls.__torch_function__, "__func__", None) is Tensor.__torch_function__.__func__:
             cls.__torch_function__ = _C._disabled_torch_function_impl
 
     @classmethod

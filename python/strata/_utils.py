@@ -94,7 +94,7 @@ def _rebuild_sparse_tensor(layout: Any, data: tuple) -> Tensor:
 
 def _flatten_dense_tensors(tensors: Any) -> Tensor:
     """All elements of tensors of one dtype, as one of one dim."""
-    return strata.cat([t.reshape(-1) for t in tensors])
+    return tensors[0].contiguous().view(-1) if len(tensors) == 1 else strata.cat([t.reshape(-1) for t in tensors])
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Any) -> tuple[Tensor, ...]:

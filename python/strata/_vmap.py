@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import strata
-from strata import Tensor
+from strata import Tensor, _capture
 from strata.utils._pytree import tree_flatten, tree_unflatten
 
 TYPE_CHECKING = False
@@ -73,6 +73,20 @@ def _without(shape: tuple, dim: int) -> list[int]:
     return sizes
 
 
+def _shared(leaves: list, dims: list, kwargs: dict) -> list[Tensor]:
+    """The tensors that each element gets whole."""
+    found = [leaf for leaf, dim in zip(leaves, dims, strict=True) if dim is None] + tree_flatten(kwargs)[0]
+    return [t for t in found if isinstance(t, Tensor) and not t.is_inference()]
+
+
+def _drawn() -> bytes:
+    """Where the default generator stands, read so that no mode and no recording sees it."""
+    import ctypes
+
+    state = strata.default_generator.get_state()
+    return ctypes.string_at(state.data_ptr(), state.numel())
+
+
 UNROLLED = 64  # elements whose calls a compiled graph holds side by side
 
 
@@ -102,12 +116,12 @@ def vmap(
             slices = [leaf if dim is None else [leaf.new_zeros(_without(leaf.shape, dim))] for leaf, dim in zip(leaves, dims, strict=True)]
         else:
             slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
-        # A captured function is not asked whether it draws or writes: that would end its graph.
-        asked = not strata.compiler.is_compiling()
-        strict = randomness == "error" and asked
-        shared = [t for t, dim in zip(leaves, dims, strict=True) if dim is None and isinstance(t, Tensor)] if asked else []
+        # What is captured is not asked whether it draws or writes: that would end its graph.
+        asked = not strata.compiler.is_compiling() and _capture.current() is None
+        shared = _shared(leaves, dims, kwargs) if asked else []
         versions = [t._version for t in shared]
-        state, results = strata.get_rng_state() if strict or randomness == "same" else None, []
+        drawn = _drawn() if asked and randomness == "error" else None
+        state, results = strata.get_rng_state() if randomness == "same" else None, []
         out_spec: Any = None
         for i in range(max(size, 1)):
             if randomness == "same":
@@ -122,12 +136,12 @@ def vmap(
                         "out_dims= to None for output?"
                     )
             results.append(found)
-        if any(t._version != version for t, version in zip(shared, versions, strict=True)):
-            raise RuntimeError(
-                "vmap: an argument that is not mapped was written in-place, once for each element. Please write out of place (add for "
-                "add_), or map the argument, too"
-            )
-        if strict and not strata.equal(state, strata.get_rng_state()):
+            if any(t._version != version for t, version in zip(shared, versions, strict=True)):
+                raise RuntimeError(
+                    "vmap: an argument that is not mapped was written in-place, which each element would do again. Please write out of "
+                    "place (add for add_), or map the argument, too"
+                )
+        if drawn is not None and drawn != _drawn():
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
                 "randomness flags on vmap or perform the randomness operation out of vmap"

@@ -114,6 +114,34 @@ def test_marks_are_nodes():
     assert gm.code.count("strata._C._set_grad_enabled(") == 2
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_no_nodes_where_nothing_changes(recorded):
+    codes = []
+
+    def keep(gm, example_inputs):
+        codes.append(gm.code)
+        return gm.forward
+
+    net = strata.nn.Sequential(strata.nn.Linear(3, 3), strata.nn.ReLU())
+    with strata.set_grad_enabled(recorded):
+        strata.compile(net, backend=keep)(strata.ones(1, 3))
+        traced = strata.fx.experimental.proxy_tensor.make_fx(lambda x: without_gradient(net(x)))(strata.ones(1, 3))
+        traced(strata.ones(1, 3))
+        assert strata.is_grad_enabled() is recorded
+    assert len(codes) == 1 and "_set_grad_enabled" not in codes[0] + traced.code
+
+
+def test_errors_of_backends_may_be_suppressed(monkeypatch):
+    monkeypatch.setattr(strata._dynamo.config, "suppress_errors", True)
+    compiled = strata.compile(lambda x: x + 1, backend=broken)
+    with pytest.warns(UserWarning, match="ZeroDivisionError"):
+        assert compiled(strata.ones(1)).item() == 2
+    monkeypatch.setattr(strata._dynamo.config, "suppress_errors", False)
+    with pytest.raises(BackendCompilerFailed) as found:
+        strata.compile(lambda x: x + 1, backend=broken)(strata.ones(1))
+    assert found.value.backend_name == "broken" and isinstance(found.value.inner_exception, ZeroDivisionError)
+
+
 def broken(gm, example_inputs):
     raise ZeroDivisionError("of the backend")
 

@@ -99,3 +99,28 @@ def test_views_made_without_recording(part):
         sum(t.double().sum() for t in found).backward()
         outcomes.append(([(t.tolist(), t.requires_grad, t.is_leaf, t._is_view()) for t in found], leaf.grad.tolist()))
     assert outcomes[0] == outcomes[1]
+
+
+def test_parts_of_one_tensor_and_a_view_of_one_of_them():
+    """As attention gets its queries, keys and values."""
+
+    def attend(q, k, v):
+        return (q @ k.transpose(-1, -2)).softmax(-1) @ v, k.transpose(0, 1), v[:, 1:]
+
+    compiled = strata.compile(attend, fullgraph=True)
+    for parts in (strata.randn(2, 4, 12).chunk(3, -1), strata.randn(2, 4, 12).chunk(3, -1), [strata.randn(2, 4, 4) for _ in range(3)]):
+        want, got = attend(*parts), compiled(*parts)
+        assert all(strata.equal(a, b) for a, b in zip(want, got, strict=True))
+        assert [t.data_ptr() for t in got[1:]] == [t.data_ptr() for t in want[1:]]
+
+
+def test_a_part_that_asks_for_a_gradient_of_its_own():
+    def f(x):
+        y = (x * 2).detach()
+        part = y[1:].requires_grad_()
+        return y, part
+
+    compiled = strata.compile(f)
+    for g in (f, compiled):
+        y, part = g(strata.ones(3))
+        assert not y.requires_grad and part.requires_grad and part._base is y

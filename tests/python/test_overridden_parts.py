@@ -119,6 +119,12 @@ def test_classes_with_a_dispatch_alone_get_what_operators_return():
 
             return func(*tree_map(plain, args), **tree_map(plain, kwargs or {}))
 
+    class Mixed:
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    assert type(type("Derived", (Mixed, strata.Tensor), {})(strata.ones(2)) + 1) is strata.Tensor
     q = Quantized(strata.ones(2, 2, dtype=strata.int8), 0.5)
     assert type(q + 1) is strata.Tensor and ((q + 1) * 2).tolist() == [[3.0, 3.0]] * 2
 
@@ -149,6 +155,8 @@ def test_weights_of_recurrent_layers():
     layer = nn.LSTM(2, 3, bias=True)
     assert layer._flat_weights_names == ["weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"]
     assert all(a is b for a, b in zip(layer._flat_weights, layer.parameters(), strict=True))
+    layer._flat_weights = [w.detach() * 0 for w in layer._flat_weights]
+    assert layer(strata.ones(1, 2))[0].tolist() == [[0.0, 0.0, 0.0]]
 
 
 def test_names_of_helpers():
@@ -193,6 +201,18 @@ def test_vmap_writes_what_is_mapped_alone():
     with pytest.raises(RuntimeError, match="vmap|output with shape"):
         strata.vmap(write, in_dims=(None, 0))(x, batch)
     assert strata.vmap(write)(strata.zeros(4, 3), batch).tolist() == batch.tolist()
+    with strata.inference_mode():
+        assert strata.vmap(lambda a, b: a + b, in_dims=(0, None))(batch, strata.ones(3)).tolist() == (batch + 1).tolist()
+
+
+def test_vmap_under_tracers_and_modes():
+    from strata._subclasses.fake_tensor import FakeTensorMode
+    from strata.fx.experimental.proxy_tensor import make_fx
+
+    f, x = strata.vmap(lambda a: a * 2 + 1), strata.ones(2, 3)
+    assert make_fx(f)(x)(x).tolist() == f(x).tolist() == strata.jit.trace(f, x)(x).tolist()
+    with FakeTensorMode():
+        assert f(strata.ones(2, 3)).shape == (2, 3)
 
 
 def test_jacobians_by_either_strategy():

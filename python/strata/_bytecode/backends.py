@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import strata
 
-from .reasons import BackendCompilerFailed, Break
+from .config import config
+from .reasons import BackendCompilerFailed, Break, warn
 from .region import compiled
 
 TYPE_CHECKING = False
@@ -75,14 +76,18 @@ def callable_of(region: Region, options: Any, inputs: list) -> Callable:
         # Run, its nodes would be recorded for a backward as the forward's are.
         raise Break("a result is computed of gradients and has one itself, for a backend of the program's own")
     try:
-        module = graph_module(region)
+        module = graph_module(region, strata.is_grad_enabled())
     except NotImplementedError as why:
         raise Break(f"{why}, for a backend of the program's own") from None
     name = getattr(options.backend, "__name__", repr(options.backend))
     try:
         made = options.backend(module, list(inputs), **options.backend_options)
     except Exception as error:
-        raise BackendCompilerFailed(f"backend={name!r} raised:\n{type(error).__name__}: {error}") from error
+        text = f"backend={name!r} raised:\n{type(error).__name__}: {error}"
+        if getattr(config, "suppress_errors", False):
+            warn(f"strata.compile: {text}\nThe function runs as it is")
+            raise Break(text) from None
+        raise BackendCompilerFailed(text, name, error) from error
     if not callable(made):
         raise BackendCompilerFailed(f"backend={name!r} must return a function of the graph's inputs, got {type(made).__name__}")
     if all(node.target is not strata._C._set_grad_enabled for node in module.graph.nodes):

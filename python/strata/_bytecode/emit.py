@@ -13,7 +13,7 @@ from strata import _C
 
 from . import values
 from .derived import base_of
-from .forms import geometry_in
+from .forms import geometry_in, lies_in
 from .frame import NULL, UNBOUND
 from .guards import ABSENT as _ABSENT
 from .guards import class_lookup
@@ -169,9 +169,13 @@ class Emitter:
         """A view beside others of one tensor, or of an argument: made of that anew, so that they know of each other's writes."""
         root = t._base
         sharing = [known for known in self.tracer.region.inputs if root_of(known) is root]
-        if len(sharing) > 1:
-            raise Break("a view of one of several arguments that share memory is a result")
+        if len(sharing) > 1:  # whose view it is, their places tell
+            sharing = [known for known in sharing if lies_in(t, known)]
+            if len(sharing) != 1:
+                raise Break("a view of one of several arguments that share memory is a result")
         of = sharing[0] if sharing else root
+        if t.is_leaf and t.requires_grad and not of.requires_grad:
+            raise Break("a result that requires a gradient of its own is made here", "make it outside of what is compiled")
         known = self.tracer.region.made(of) or self.tracer.is_outside(of) or self.tracer.was_found(of)
         if of.dtype is not t.dtype or (of is root and not known):
             raise Break("a view of another dtype, or of a tensor that was made by no operator, is a result")

@@ -123,6 +123,22 @@ def geometry_in(t: Any, of: Any) -> tuple:
     return tuple(t.shape), t.stride(), t.storage_offset() - of.storage_offset()
 
 
+def lies_in(t: Any, of: Any) -> bool:
+    """Whether the first and last elements of a view lie at places of another one's elements."""
+    last = sum((n - 1) * step for n, step in zip(t.shape, t.stride(), strict=True)) if t.numel() else 0
+    return all(_is_place(t.storage_offset() + ahead - of.storage_offset(), of) for ahead in (0, last))
+
+
+def _is_place(at: int, t: Any) -> bool:
+    for step, n in sorted(zip(t.stride(), t.shape, strict=True), reverse=True):
+        if step:
+            index = min(at // step, n - 1)
+            at -= index * step
+            if index < 0:
+                return False
+    return at == 0
+
+
 def differs(form: tuple, found: Any, env: list, known: set[int]) -> str:
     """How a step's result differs from what was captured; what fits is put into the slots. known: ids of tensors that are there."""
     kind = form[0]

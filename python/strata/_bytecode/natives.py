@@ -175,7 +175,7 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         args = (tracer.listed(args[0]) if isinstance(args[0], Generator) or _iterable(tracer, args[0]) else args[0], *args[1:])
     if any(isinstance(a, Generator) for a in args):
         return _of_generators(function, args)
-    if function is len and tracer.python_method(type(args[0]), ("__len__",)):
+    if function is len and args and tracer.python_method(type(args[0]), ("__len__",)):
         return tracer.call(type(args[0]).__len__, args, {})
     if tracer.has_tensor(args):
         if function in (sum, abs, pow, round, divmod) or getattr(function, "__module__", "") == "_operator":

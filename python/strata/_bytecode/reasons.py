@@ -98,6 +98,10 @@ class Unsupported(TorchDynamoException):
 class BackendCompilerFailed(TorchDynamoException):
     """What a compiled function raises where its backend raised, or gave nothing that can be called."""
 
+    def __init__(self, text: str, backend_name: str = "", inner_exception: Exception | None = None):
+        super().__init__(text)
+        self.backend_name, self.inner_exception = backend_name, inner_exception
+
 
 class FailOnRecompileLimitHit(Unsupported):
     """What a compiled function raises beyond the limit of recompiles where it must be one graph (fullgraph=True)."""

@@ -156,12 +156,12 @@ def _above(path: str) -> list[str]:
 class _Reader:
     """Reads a captured graph into one of fx."""
 
-    def __init__(self, source: strata.Graph) -> None:
+    def __init__(self, source: strata.Graph, recorded: bool | None = None) -> None:
         if source._step and (source._grads or source._grads_before):
             raise NotImplementedError(
                 "from_graph: the graph leaves gradients in .grad, which no node of fx does; return them (strata.autograd.grad)"
             )
-        self.source, self.graph = source, Graph()
+        self.source, self.graph, self.recorded = source, Graph(), recorded
         self.root: dict[str, Any] = {}
         self.values: dict[str, Any] = {"None": None}
 
@@ -183,14 +183,23 @@ class _Reader:
             self.values[f"%{value}"] = self.note(node, kind)
 
     def record(self, on: bool) -> None:
-        """From here on nodes are recorded for a backward, or not, as they were."""
-        if on is not self.recorded:
+        """From here on nodes are recorded for a backward, or not."""
+        if self.recorded is not None and on is not self.recorded:
             self.graph.call_function(_C._set_grad_enabled, (on,))
             self.recorded = on
 
+    def note_recorded(self, left: str, right: str) -> None:
+        """Before a call: recording as it was, where an operand has a gradient; what it gives has one then."""
+        operands = re.findall(r"%\d+", right)
+        if right.startswith("no_grad "):
+            self.record(False)
+        elif not self.learned.isdisjoint(operands):
+            self.record(True)
+            self.learned.update(re.findall(r"%\d+", left), operands[:1] if right.partition("(")[0].partition(".")[0].endswith("_") else ())
+
     def call(self, left: str, right: str, span: str) -> None:
         """A line `left = right`, a call of an operator."""
-        self.record(not right.startswith("no_grad "))
+        self.note_recorded(left, right)
         for mark in _MARKS:
             right = right.removeprefix(mark)
         full, _, arguments = right.partition("(")
@@ -240,12 +249,10 @@ class _Reader:
         last = body.pop()
         read = [line.partition("  # ")[0].partition(" = ")[2] for line in body[: self.source._nodes]]
         self.used = {*re.findall(r"%\d+", " ".join([*read, last]))}
-        forward = body[: self.source._nodes]  # those behind are the backward's
-        calls = [line.partition("  # ")[0].partition(" = ")[2] or line for line in forward]
-        calls = [text for text in calls if not text.startswith("constant ")]
-        # Where all are marked, what is captured is so as a whole.
-        before = self.recorded = _C.is_grad_enabled() or not all(text.startswith("no_grad ") for text in calls)
-        for line in forward:
+        known = params[:inputs] + params[own:]
+        self.learned = {f"%{known[i][0]}" for i in self.source._wanted}  # values that have a gradient
+        before = bool(self.recorded)
+        for line in body[: self.source._nodes]:  # those behind are the backward's
             text, _, span = line.partition("  # ")
             left, equals, right = text.partition(" = ")
             if not equals:
@@ -257,8 +264,7 @@ class _Reader:
         names = last.removeprefix("return").replace(",", " ").split()[: self.source._count]
         made = [self.values[name] for name in names]
         self.record(before)
-        known = [self.values[f"%{value}"] for value, _, _ in params[:inputs] + params[own:]]
-        self.graph.output(results(made, known))
+        self.graph.output(results(made, [self.values[f"%{value}"] for value, _, _ in known]))
         self.graph.eliminate_dead_code()  # what is saved for the backward
         return GraphModule(self.root, self.graph)
 
@@ -269,15 +275,17 @@ def holds_gradients(source: strata.Graph) -> bool:
     return any(line.endswith(", backward") for line in body[: source._nodes])
 
 
-def graph_module(source: strata.Graph) -> GraphModule:
+def graph_module(source: strata.Graph, recorded: bool | None = None) -> GraphModule:
     """The forward of a captured graph: a module that takes its inputs in order and gives the tuple of its results.
+
+    recorded: whether recording is on where it is called; nodes of _set_grad_enabled turn it off and on then, as in the capture.
 
     Parameters and other tensors that the capture found are attributes of the module. Nodes call operators of the table;
     `meta["val"]` is a tensor without memory of the value's dtype, sizes and strides, `meta["device"]` where the value lies,
     `stack_trace` the user's lines.
     NotImplementedError for graphs with blocks.
     """
-    return _Reader(source).read(lambda made, known: tuple(made))
+    return _Reader(source, recorded).read(lambda made, known: tuple(made))
 
 
 def from_graph(g: strata.Graph) -> GraphModule:

@@ -28,6 +28,7 @@ class ModuleTracker:
     def __init__(self) -> None:
         self.parents = {"Global"}
         self._names: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+        self._seen: weakref.WeakSet = weakref.WeakSet()  # modules whose children have names
 
     @property
     def is_bw(self) -> bool:
@@ -35,19 +36,20 @@ class ModuleTracker:
         return _C._current_graph_task_id() != -1
 
     def __enter__(self) -> Self:
+        self._gradients: list[Any] = []
         self._handles = [register_module_forward_pre_hook(self._begin), register_module_forward_hook(self._end, always_call=True)]
         return self
 
     def __exit__(self, *error: object) -> None:
-        for handle in self._handles:
+        for handle in (*self._handles, *self._gradients):
             handle.remove()
 
     def _name(self, module: Any) -> str:
-        if module not in self._names:
-            self._names[module] = type(module).__name__
-        name = self._names[module]
-        for below, child in module.named_children():
-            self._names.setdefault(child, f"{name}.{below}")
+        name = self._names.setdefault(module, type(module).__name__)
+        if module not in self._seen:
+            self._seen.add(module)
+            for below, child in module.named_children():
+                self._names[child] = f"{name}.{below}"
         return name
 
     def _begin(self, module: Any, args: tuple) -> None:
@@ -64,9 +66,8 @@ class ModuleTracker:
         self.parents.add(name)
         _C._queue_backward_callback(lambda: self.parents.discard(name))
 
-    @staticmethod
-    def _when_there(values: Any, call: Callable[[], None]) -> None:
+    def _when_there(self, values: Any, call: Callable[[], None]) -> None:
         """Calls when the gradients of all tensors among the values are there."""
         tensors = [t for t in tree_flatten(values)[0] if isinstance(t, strata.Tensor) and t.requires_grad]
         if tensors and strata.is_grad_enabled():
-            register_multi_grad_hook(tensors, lambda grads: call())
+            self._gradients.append(register_multi_grad_hook(tensors, lambda grads: call()))

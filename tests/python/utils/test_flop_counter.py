@@ -89,6 +89,16 @@ def test_counts_of_modules_are_pytorchs():
     assert " Shared " in text and "Shared.a" not in text and "Shared.a" in counter.get_table()
 
 
+def test_nothing_stays_on_tensors_and_children_are_named_by_their_parents():
+    net, x = nn.Sequential(nn.Linear(4, 4)), strata.ones(2, 4, requires_grad=True)
+    counter = FlopCounterMode(display=False)
+    for _ in range(3):
+        with counter:
+            net[0](x)
+            net(x).sum().backward()
+    assert not x._backward_hooks and set(counter.get_flop_counts()) == {"Global", "Sequential", "Sequential.0"}
+
+
 def test_modules_are_tracked_through_a_backward():
     seen = []
 

@@ -114,7 +114,9 @@ class RNNBase(Module):
     @_flat_weights.setter
     def _flat_weights(self, weights: list[Tensor]) -> None:
         for name, weight in zip(self._flat_weights_names, weights, strict=True):
-            if getattr(self, name) is not weight:
+            if not isinstance(weight, Parameter):
+                self._parameters.pop(name, None)  # computed of others, as weights that are dropped out are
+            if getattr(self, name, None) is not weight:
                 setattr(self, name, weight)
 
     def reset_parameters(self) -> None:
