@@ -103,29 +103,35 @@ def test_loaders_whose_batches_are_replaced():
     assert list(passing._index_sampler) == [[0], [1]]
 
 
-def test_classes_with_a_dispatch_alone_get_what_operators_return():
-    class Quantized(strata.Tensor):
-        @staticmethod
-        def __new__(cls, q, scale):
-            return strata.Tensor._make_wrapper_subclass(cls, q.shape, dtype=strata.float32)
+class Dispatching:
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        def plain(t):
+            return t.q.float() * t.scale if isinstance(t, cls) else t
 
-        def __init__(self, q, scale):
-            self.q, self.scale = q, scale
+        return func(*tree_map(plain, args), **tree_map(plain, kwargs or {}))
 
-        @classmethod
-        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-            def plain(t):
-                return t.q.float() * t.scale if isinstance(t, cls) else t
 
-            return func(*tree_map(plain, args), **tree_map(plain, kwargs or {}))
+class Quantized(strata.Tensor):
+    @staticmethod
+    def __new__(cls, q, scale):
+        return strata.Tensor._make_wrapper_subclass(cls, q.shape, dtype=strata.float32)
 
-    class Mixed:
-        @classmethod
-        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-            return func(*args, **(kwargs or {}))
+    def __init__(self, q, scale):
+        self.q, self.scale = q, scale
 
-    assert type(type("Derived", (Mixed, strata.Tensor), {})(strata.ones(2)) + 1) is strata.Tensor
-    q = Quantized(strata.ones(2, 2, dtype=strata.int8), 0.5)
+
+class Mixed(Dispatching, Quantized):
+    pass
+
+
+class Own(Quantized):
+    __torch_dispatch__ = Dispatching.__dict__["__torch_dispatch__"]
+
+
+@pytest.mark.parametrize("kind", [Mixed, Own])
+def test_classes_with_a_dispatch_alone_get_what_operators_return(kind):
+    q = kind(strata.ones(2, 2, dtype=strata.int8), 0.5)
     assert type(q + 1) is strata.Tensor and ((q + 1) * 2).tolist() == [[3.0, 3.0]] * 2
 
 
