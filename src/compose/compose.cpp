@@ -187,7 +187,7 @@ Tensor fill_diagonal_(const Tensor& self, const Scalar& value, bool wrap) {
     step += self.strides()[d];
   }
   DimVec size{count}, stride{step};
-  ops::fill_(ops::as_strided(self, size, stride, self.storage_offset()), value);
+  ops::fill_(ops::as_strided(self, size, stride, std::nullopt), value);
   // Below the last column one row stays free, then the diagonal begins anew.
   if (wrap && self.dim() == 2)
     for (int64_t first = columns + 1; first < rows; first += columns + 1)

@@ -1,5 +1,7 @@
 """What is compiled is called by what is compiled; stances, limits, modes of __torch_function__."""
 
+import copy
+
 import pytest
 import strata
 from both import same
@@ -161,3 +163,17 @@ def test_one_graph_is_not_left_beyond_the_limit(monkeypatch):
         with pytest.raises(FailOnRecompileLimitHit, match="recompile limit"):
             compiled(strata.ones(1), name)
     assert compiled(strata.ones(1), "a").item() == 2
+
+
+def test_compiled_functions_are_copied_as_functions_are(capsys):
+    net = nn.Linear(2, 2)
+    net.forward = strata.compile(net.forward)
+    assert copy.deepcopy(net).forward is net.forward
+
+    def f(x):
+        print(end="z")
+        print("a", end="b")
+        return x + 1
+
+    compiled = strata.compile(f)
+    assert copy.copy(compiled) is compiled and compiled(strata.ones(1)).item() == 2 and capsys.readouterr().out == "zab"

@@ -221,3 +221,52 @@ def test_what_raises_inside_leaves_recording_as_it_was(backend):
             else:
                 assert index[1] == 1
             assert strata.is_grad_enabled()
+
+
+@BACKENDS
+def test_a_whole_step_reads_what_its_optimizer_says_now(backend):
+    def outcome(compile):
+        w = strata.nn.Parameter(strata.ones(2))
+        optimizer, seen = strata.optim.SGD([w], lr=1.0), []
+
+        def step(x):
+            w.grad = None
+            loss = (w * x).sum()
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        run = compile(step)
+        for i in range(6):
+            if i >= 3:
+                optimizer.param_groups[0]["lr"] = 0.1 ** (i - 2)
+            run(strata.ones(1, 2))
+            seen.append((w.tolist(), w.grad.requires_grad, w.grad.is_leaf))
+        return seen
+
+    assert outcome(lambda f: f) == outcome(lambda f: strata.compile(f, backend=backend))
+
+
+@BACKENDS
+def test_gradients_that_are_results_have_none(backend):
+    w = strata.nn.Parameter(strata.ones(2))
+    found = strata.compile(lambda x: strata.autograd.grad((w * w * x).sum(), w)[0], backend=backend)(strata.ones(2))
+    assert found.tolist() == [2.0, 2.0] and not found.requires_grad and strata.is_grad_enabled()
+
+
+@BACKENDS
+def test_casts_are_those_of_the_capture(backend):
+    @strata.compile(backend=backend)
+    def f(x):
+        with strata.autocast("cpu", enabled=False):
+            plain = x @ x
+        with strata.autocast("cpu", dtype=strata.float16):
+            return plain, x @ x
+
+    with strata.autocast("cpu", dtype=strata.bfloat16):
+        assert [t.dtype for t in f(strata.ones(2, 2))] == [strata.float32, strata.float16] and strata.is_autocast_enabled("cpu")
+
+
+def test_operators_that_are_checked_without_a_result():
+    for fn in (strata.linalg.inv, strata.linalg.lu_factor):
+        assert strata.equal(strata.compile(lambda x, fn=fn: fn(x), backend="eager")(strata.eye(2))[0], fn(strata.eye(2))[0])

@@ -124,3 +124,17 @@ def test_a_part_that_asks_for_a_gradient_of_its_own():
     for g in (f, compiled):
         y, part = g(strata.ones(3))
         assert not y.requires_grad and part.requires_grad and part._base is y
+
+
+def test_writes_to_a_diagonal_of_a_part():
+    compiled = strata.compile(lambda a: a.fill_diagonal_(1))
+    for take in (lambda b: b[8:].view(8, 4), lambda b: b[:30].view(5, 3, 2)[..., 1], lambda b: b.view(4, 10)[2:, :4], lambda b: b[:16].view(4, 4)):
+        want, got = strata.zeros(40), strata.zeros(40)
+        take(want).fill_diagonal_(1)
+        compiled(take(got))
+        assert want.tolist() == got.tolist()
+
+
+def test_whether_an_argument_is_a_view_is_asked_each_time():
+    f = strata.compile(lambda x: (x._is_view(), x * 2))
+    assert [f(x)[0] for x in (strata.ones(3)[1:], strata.ones(2), strata.ones(3)[1:])] == [True, False, True]

@@ -75,8 +75,9 @@ def callable_of(region: Region, options: Any, inputs: list) -> Callable:
     if region._tangent_of and holds_gradients(region):
         # Run, its nodes would be recorded for a backward as the forward's are.
         raise Break("a result is computed of gradients and has one itself, for a backend of the program's own")
+    learns = bool(region._tangent_of)
     try:
-        module = graph_module(region, strata.is_grad_enabled())
+        module = graph_module(region, strata.is_grad_enabled() if learns else None)
     except NotImplementedError as why:
         raise Break(f"{why}, for a backend of the program's own") from None
     name = getattr(options.backend, "__name__", repr(options.backend))
@@ -90,15 +91,22 @@ def callable_of(region: Region, options: Any, inputs: list) -> Callable:
         raise BackendCompilerFailed(text, name, error) from error
     if not callable(made):
         raise BackendCompilerFailed(f"backend={name!r} must return a function of the graph's inputs, got {type(made).__name__}")
-    if all(node.target is not strata._C._set_grad_enabled for node in module.graph.nodes):
-        return made
+    read = region._modes.check if region._modes.slots else None
 
     def call(*tensors: Any) -> Any:
-        before = strata.is_grad_enabled()
+        recorded, cast = strata.is_grad_enabled(), strata.is_autocast_enabled("cpu")
+        if read is not None:  # numbers of optimisers, which the module has as tensors
+            read()
         try:
+            if not learns:
+                strata._C._set_grad_enabled(False)
+            if cast:  # casts are nodes
+                strata.set_autocast_enabled("cpu", False)
             return made(*tensors)
-        finally:  # where a node raises, those that put it back are not reached
-            strata._C._set_grad_enabled(before)
+        finally:  # also where a node raises behind one that turned recording off
+            strata._C._set_grad_enabled(recorded)
+            if cast:
+                strata.set_autocast_enabled("cpu", True)
 
     return call
 

@@ -380,8 +380,7 @@ class Emitter:
             before.append(f"{self.made[id(made)]} = {self.text.constant(function)}({self.items(args)}{keywords})")
         self.lines = prints = []
         for texts, kwargs in t.prints:
-            keywords = "".join(f", {k}={self.build(v)}" for k, v in kwargs.items())
-            prints.append(f"print({', '.join(map(repr, texts))}{keywords})")
+            prints.append(f"print({', '.join([*map(repr, texts), *(f'{k}={self.build(v)}' for k, v in kwargs.items())])})")
         self.lines = after
         given = ", ".join(inputs[id(tensor)] if id(tensor) in inputs else self.build(tensor) for tensor in t.region.inputs)
         graph = f"graph{len(t.parts) or ''}({given})"

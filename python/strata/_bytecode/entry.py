@@ -454,6 +454,8 @@ class CompiledFunction(_C._Dispatcher):
         self.refresh()
         compiled.faces.append(weakref.ref(self))
 
+    __copy__ = __deepcopy__ = lambda self, *memo: self  # as functions are
+
     def refresh(self) -> None:
         """Whether calls may go that way."""
         c = self._strata_compiled

@@ -40,7 +40,7 @@ _DENIED = frozenset(
     "share_memory_ set_ resize_ resize_as_ manual_seed seed initial_seed set_default_dtype set_num_threads set_rng_state get_rng_state "
     "set_printoptions is_shared pin_memory apply_ map_ register_post_accumulate_grad_hook __reduce_ex__ __deepcopy__ __copy__ "
     "as_subclass _make_subclass equal allclose is_nonzero __bool__ __int__ __float__ __index__ __complex__ new backward "
-    "set_cpu_capability nonzero_numpy data __hash__ _version _base grad_fn from_numpy from_dlpack frombuffer storage_offset".split()
+    "set_cpu_capability nonzero_numpy data __hash__ _version _base _is_view _is_function_view grad_fn from_numpy from_dlpack frombuffer storage_offset".split()
 )
 _OF_FRESH_ONLY = frozenset("requires_grad_ detach_ t_ transpose_ squeeze_ unsqueeze_ swapaxes_ swapdims_ as_strided_".split())
 _READS = {"item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "is_nonzero", "equal", "allclose"}

@@ -247,7 +247,8 @@ class _Reader:
         if any(line.endswith("{") or line.startswith(" ") for line in body):
             raise NotImplementedError("from_graph: the graph has blocks (if, loop), which nodes of fx cannot hold")
         last = body.pop()
-        read = [line.partition("  # ")[0].partition(" = ")[2] for line in body[: self.source._nodes]]
+        calls = [line.partition("  # ")[0] for line in body[: self.source._nodes]]
+        read = [text.partition(" = ")[2] or text for text in calls]
         self.used = {*re.findall(r"%\d+", " ".join([*read, last]))}
         known = params[:inputs] + params[own:]
         self.learned = {f"%{known[i][0]}" for i in self.source._wanted}  # values that have a gradient
