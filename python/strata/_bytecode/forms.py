@@ -130,13 +130,14 @@ def lies_in(t: Any, of: Any) -> bool:
 
 
 def _is_place(at: int, t: Any) -> bool:
+    """Whether an element of it lies so many places ahead of its first one."""
+    rest = at
     for step, n in sorted(zip(t.stride(), t.shape, strict=True), reverse=True):
+        if rest < 0:
+            return False
         if step:
-            index = min(at // step, n - 1)
-            at -= index * step
-            if index < 0:
-                return False
-    return at == 0
+            rest = rest - min(rest // step, n - 1) * step
+    return rest == 0
 
 
 def differs(form: tuple, found: Any, env: list, known: set[int]) -> str:
