@@ -17,6 +17,7 @@ from .reasons import Break
 from .sizes import Sym
 from .sources import const
 from .values import Generator
+from .whole_modules import HOOKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ class Attributes:
         """The same where it is called: hooks of the compiled one would run beside."""
         if optimized._own_hooks():
             raise Break("a compiled module with hooks of its own")
-        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
+        for name in HOOKS:
             self.guards.add("len", self.source_of(optimized).state(name), 0)
         return self.original(optimized)
 
@@ -474,14 +475,14 @@ class Attributes:
 _REGISTRIES = ("_parameters", "_buffers")
 # What decorators write to the functions that they make.
 OF_FUNCTIONS = frozenset("__name__ __qualname__ __doc__ __module__ __annotations__ __wrapped__ __type_params__".split())
+_set_of_tensors = class_lookup(_C.TensorBase, "__setattr__")
+
+
 def _member(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     """strata.nn.Module.__getattr__(module, name)"""
     module, name = args
     written = tracer.attributes.get((id(module), name))
     return tracer.member(module, name) if written is None or written[1] is _ABSENT else written[1]
-
-
-_set_of_tensors = class_lookup(_C.TensorBase, "__setattr__")
 
 
 def is_optimized(obj: Any) -> bool:

@@ -85,12 +85,12 @@ def callable_of(region: Region, options: Any, inputs: list) -> Callable:
         made = options.backend(module, list(inputs), **options.backend_options)
     except Exception as error:
         text = f"backend={name!r} raised:\n{type(error).__name__}: {error}"
-        if getattr(config, "suppress_errors", False):
+        if config.suppress_errors:
             warn(f"strata.compile: {text}\nThe function runs as it is")
             raise Break(text) from None
         raise BackendCompilerFailed(text, name, error) from error
     if not callable(made):
-        raise BackendCompilerFailed(f"backend={name!r} must return a function of the graph's inputs, got {type(made).__name__}")
+        raise BackendCompilerFailed(f"backend={name!r} must return a function of the graph's inputs, got {type(made).__name__}", name)
     read = region._modes.check if region._modes.slots else None
 
     def call(*tensors: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import strata
 
 from . import callees, entry
+from .whole_modules import HOOKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ class OptimizedModule(strata.nn.Module):
 
     def _own_hooks(self) -> bool:
         """Whether hooks were registered on it, rather than on the module."""
-        own = self.__dict__
-        return bool(own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"])
+        return any(self.__dict__[name] for name in HOOKS)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         model = self._modules["_orig_mod"]

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 def _is_foreign(value: Any) -> bool:
@@ -34,7 +34,7 @@ def is_whole(module: Any) -> bool:
         own = m.__dict__
         if any(_is_foreign(value) for value in own.values()):
             return False
-        if any(own[name] for name in _HOOKS) or "forward" in own or m._compiled_call_impl is not None or "parametrizations" in m._modules:
+        if any(own[name] for name in HOOKS) or "forward" in own or m._compiled_call_impl is not None or "parametrizations" in m._modules:
             return False
         for p in m._parameters.values():
             if p is not None and p._backward_hooks:
@@ -50,7 +50,7 @@ def watch_of(module: Any) -> Watch:
     for m in module.modules():
         own = m.__dict__
         watch.dict(own)
-        for name in ("_parameters", "_buffers", "_modules", *_HOOKS):
+        for name in ("_parameters", "_buffers", "_modules", *HOOKS):
             watch.dict(own[name])
         for t in (*m._parameters.values(), *m._buffers.values()):
             watch.tensor(t)

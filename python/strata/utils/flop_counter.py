@@ -111,7 +111,7 @@ class FlopCounterMode(TorchDispatchMode):
     """
 
     def __init__(self, mods: Any = None, depth: int | None = 2, display: bool = True, custom_mapping: dict[Any, Callable] | None = None) -> None:
-        self.depth = 999999 if depth is None else depth
+        self.depth = math.inf if depth is None else depth
         self.display, self.custom_mapping = display, {str(op): f for op, f in (custom_mapping or {}).items()}
         self._counts: dict[str, dict[Any, int]] = {}
         self._tracker = ModuleTracker()
@@ -152,7 +152,7 @@ class FlopCounterMode(TorchDispatchMode):
         """{"Global": {operator: count}, the name of a module: {operator: count}}."""
         return {name: dict(counts) for name, counts in self._counts.items()}
 
-    def get_table(self, depth: int | None = None) -> str:
+    def get_table(self, depth: float | None = None) -> str:
         """The whole and the modules down to `depth` (as given at first), each with its operators: counts and parts of the whole."""
         depth, total = self.depth if depth is None else depth, self.get_total_flops()
         rows = [("Module", "FLOP", "% Total")]
