@@ -123,6 +123,7 @@ bool drop_narrowing(Random& rng, Nest& n) {
     if (narrow < 0 || n.nodes[size_t(narrow)].op != Op::Convert) return false;
     const DType from = n.nodes[size_t(arg(n, narrow, 0))].type, to = n.nodes[size_t(narrow)].type;
     if (!is_integral(from) || !is_integral(to) || itemsize(to) >= itemsize(from)) return false;
+    if (before_bf16(n, narrow) >= 0 || before_f16(n, narrow) >= 0) return false;  // their bits are 16 already
     n.nodes[size_t(v)].arg[0] = arg(n, narrow, 0);
     return true;
   });
