@@ -1,8 +1,8 @@
 """One fresh process: the milliseconds from a call of a function that is to be compiled to its results, its gradient too.
 Arguments: LIBRARY, and sincos, mlp_step, gpt_step or resnet18 (inference of one image). Import, the model and its data come before the clock. With tiny_call: the
 milliseconds of one call of a tiny function, once it is compiled. Names that begin with code_ are of strata.compile, which reads
-bytecode; the others are of strata.graph. code_tensors20: a call with 20 tensors; code_guards148: the guards of a step. code_sizes_STEP: what
-a step of a new size takes more than the same again, the median over sizes; code_sizes_call: a call of one of two sizes in turn."""
+bytecode; the others are of strata.graph. code_tensors20: a call with 20 tensors; code_guards148: the guards of a step of Strata's own
+modules; code_guards_gpt_step: the same of a user's. code_sizes_STEP: what a step of a new size takes more than the same again, the median over sizes; code_sizes_call: a call of one of two sizes in turn."""
 
 from __future__ import annotations
 
@@ -70,6 +70,12 @@ elif name == "guards148":
     for _ in range(3):
         compiled(x)
     milliseconds = best_of(compiled._strata_compiled.start.entries[0].check, [x], 2000)
+elif name == "guards_gpt_step":
+    model, optimizer, x, y, _ = parts("gpt_step")
+    compiled = torch.compile(step_of(model, optimizer))
+    optimizer.init_state()
+    compiled(x, y)
+    milliseconds = best_of(compiled._strata_compiled.start.entries[0].check, [x, y, model], 2000)
 elif name == "tiny_call":
     x, count, best = torch.randn(10), 20000, 1e9
     compiled = torch.graph(trig, x).compile() if lib == "strata" else torch.compile(trig)

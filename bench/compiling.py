@@ -28,7 +28,7 @@ CODE = {"code_sincos": (55, 10), "code_mlp_step": (200, 40), "code_gpt_step": (6
 SHARES = {"code_resnet18": 0.1}  # of the peer's time, where all is to be compiled
 CALL = 1.5  # microseconds of a call
 NEW_SIZE = {"code_sizes_mlp_step": 2, "code_sizes_gpt_step": 20}  # milliseconds that a new size takes more than one that was there
-CODE_CALLS = {"code_tiny_call": 1.5, "code_sizes_call": 1.5, "code_tensors20": 2.5, "code_guards148": 5}
+CODE_CALLS = {"code_tiny_call": 1.5, "code_sizes_call": 1.5, "code_tensors20": 2.5, "code_guards148": 5, "code_guards_gpt_step": 10}
 
 
 def whole(python: str, library: str, name: str, folder: str) -> float:

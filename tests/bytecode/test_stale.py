@@ -411,3 +411,49 @@ def test_wrapped_functions_that_count():
         n.say(inner.calls)
 
     same(scenario)
+
+
+@pytest.mark.parametrize(
+    "held, changes",
+    [
+        ({"a": 1, "b": 2}, [lambda d: d.update(a=d.pop("a")), lambda d: d.pop("b"), lambda d: d.update(c=3), dict.clear]),
+        (collections.OrderedDict(a=1, b=2), [lambda d: d.move_to_end("a"), lambda d: d.update(d=5), collections.OrderedDict.clear]),
+        ({1, 2}, [lambda d: d.add(5), lambda d: d.discard(1), set.clear]),
+        ({}, [lambda d: d.update(a=1)]),
+    ],
+)
+def test_keys_and_their_order(held, changes):
+    def f(x):
+        for place, key in enumerate(held):
+            x = x * (place + 2) + len(str(key)) + (held[key] if isinstance(held, dict) else key)
+        return x
+
+    compiled = strata.compile(f)
+    assert compiled(t()).equal(f(t()))
+    for change in changes:
+        change(held)
+        assert compiled(t()).equal(f(t()))
+    held.update({"".join(["k", "ey"]): 1} if isinstance(held, dict) else {9})  # a key that is equal, not the same object
+    assert compiled(t()).equal(f(t()))
+    if isinstance(held, dict):
+        del held["key"]
+        held["".join(["ke", "y"])] = 1
+        assert compiled(t()).equal(f(t()))
+
+
+def test_many_arguments_of_which_two_become_one():
+    def f(*all):
+        all[0].add_(1)
+        return sum(all)
+
+    compiled = strata.compile(f)
+    apart = [t(float(k)) for k in range(70)]
+    for same_as in (None, 1, 69, None):
+        for of in (compiled, f):
+            args = [a.clone() for a in apart]
+            if same_as is not None:
+                args[same_as] = args[0]
+            got = of(*args)
+            if of is compiled:
+                first = got
+        assert first.equal(got)

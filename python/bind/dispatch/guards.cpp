@@ -41,6 +41,7 @@ enum Step : int {
   kInt,    // an int other than 0 and 1, which becomes part of the key
   kFloat,  // a float, whose bits become part of the key
   kBare,   // a tensor that has none of these attributes of its own
+  kKeys,   // a dict or set of these keys in this order; (keys, a function of Python that compares them)
 };
 
 // What operators read of the thread and the process.
@@ -67,6 +68,7 @@ struct Instruction {
   std::unique_ptr<WatchFacts> watch;
   std::unique_ptr<StateFacts> state;
   std::vector<int> registers;
+  std::vector<PyObject*> places;  // of kDistinct: twice as many as objects at least
 };
 
 struct Program {
@@ -104,6 +106,10 @@ struct Program {
           if ((list || tuple) && s.number >= 0) {
             if (s.number >= Py_SIZE(base)) return false;
             r[s.at] = list ? PyList_GET_ITEM(base, s.number) : PyTuple_GET_ITEM(base, s.number);
+            break;
+          }
+          if (PyDict_CheckExact(base)) {
+            if (!(r[s.at] = PyDict_GetItemWithError(base, s.object))) return false;
             break;
           }
           made.emplace_back(PyObject_GetItem(base, s.object));
@@ -165,10 +171,7 @@ struct Program {
       case kSame:
         return o == r[s.number];
       case kDistinct:
-        for (size_t i = 0; i < s.registers.size(); ++i)
-          for (size_t j = 0; j < i; ++j)
-            if (r[s.registers[i]] == r[s.registers[j]]) return false;
-        return true;
+        return distinct(s, r);
       case kInt: {
         if (!PyLong_CheckExact(o)) return false;
         int overflow = 0;
@@ -188,13 +191,45 @@ struct Program {
           if (PyDict_Contains(*own, PyTuple_GET_ITEM(s.object, i)) != 0) return false;
         return true;
       }
-      default: {
-        Own asked(checked(o ? PyObject_CallOneArg(s.object, o) : PyObject_CallNoArgs(s.object)));
-        const int yes = PyObject_IsTrue(asked.get());
-        if (yes < 0) throw PythonError();
-        return yes;
-      }
+      case kKeys:
+        return has_keys(o, PyTuple_GET_ITEM(s.object, 0), PyTuple_GET_ITEM(s.object, 1));
+      default:
+        return ask(s.object, o);
     }
+  }
+
+  static bool ask(PyObject* function, PyObject* o) {
+    Own asked(checked(o ? PyObject_CallOneArg(function, o) : PyObject_CallNoArgs(function)));
+    const int yes = PyObject_IsTrue(asked.get());
+    if (yes < 0) throw PythonError();
+    return yes;
+  }
+
+  // Each object takes the first free place behind the one that its address tells: two that are one meet.
+  static bool distinct(Instruction& s, PyObject** r) {
+    const size_t mask = s.places.size() - 1;
+    std::fill(s.places.begin(), s.places.end(), nullptr);
+    for (int at : s.registers) {
+      PyObject* o = r[at];
+      size_t place = size_t(std::bit_cast<uintptr_t>(o) * 0x9E3779B97F4A7C15u >> 32) & mask;
+      for (; s.places[place]; place = (place + 1) & mask)
+        if (s.places[place] == o) return false;
+      s.places[place] = o;
+    }
+    return true;
+  }
+
+  static bool has_keys(PyObject* o, PyObject* keys, PyObject* compare) {
+    const bool dict = PyDict_CheckExact(o);
+    if (dict || PyODict_CheckExact(o) || PyAnySet_CheckExact(o)) {
+      const Py_ssize_t count = PyTuple_GET_SIZE(keys);
+      if ((PyAnySet_Check(o) ? PySet_GET_SIZE(o) : PyDict_GET_SIZE(o)) != count) return false;
+      Py_ssize_t at = 0, i = 0;
+      PyObject *key, *value;
+      while (dict && PyDict_Next(o, &at, &key, &value) && key == PyTuple_GET_ITEM(keys, i)) ++i;
+      if (i == count) return true;
+    }
+    return ask(compare, o);
   }
 
   bool equal(PyObject* a, PyObject* b) {
@@ -231,7 +266,10 @@ Instruction instruction_of(PyObject* step) {
   if (s.step == kTensor) s.tensor = std::make_unique<TensorFacts>(facts_of(s.object));
   if (s.step == kWatch) s.watch = std::make_unique<WatchFacts>(s.object);
   if (s.step == kState) s.state = std::make_unique<StateFacts>();
-  if (s.step == kDistinct) s.registers = ints(s.object);
+  if (s.step == kDistinct) {
+    s.registers = ints(s.object);
+    s.places.resize(std::bit_ceil(2 * s.registers.size() + 1));
+  }
   return s;
 }
 

@@ -122,7 +122,7 @@ def _same_plain(a: Any, b: Any) -> bool:
 _STEPS = {"arg": 0, "const": 1, "dict item": 2, "item": 3, "dict of": 4, "attr": 5}
 _CHECKS = {
     "is": 16, "type": 17, "equal": 18, "len": 19, "lacks": 20, "tensor": 21, "class": 22, "watch": 23, "state": 24, "same": 25,
-    "distinct": 26, "ask": 27, "int": 28, "float": 29, "bare": 30,
+    "distinct": 26, "ask": 27, "int": 28, "float": 29, "bare": 30, "keys": 31,
 }  # fmt: skip
 
 
@@ -169,7 +169,7 @@ class Program:
         elif kind == "unset":
             kind, expected = "ask", functools.partial(_is_unset, expected)
         elif kind == "keys":
-            kind, expected = "ask", functools.partial(_same_keys, expected)
+            expected = expected, functools.partial(_same_keys, expected)
         elif kind == "has_no_dict_key":
             kind, base = "lacks", self.register(guard.source.attr("__dict__"))
         elif kind == "call":

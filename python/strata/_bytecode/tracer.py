@@ -184,7 +184,11 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
             self.guards.add("bare", source, tuple(sorted(names)))
         if self.library.dicts:
             self.guards.add("watch", None, self.library)
-        held = {id(t) for guard in self.guards.guards if guard.kind == "watch" for t, _ in guard.expected.tensors}
+        held: dict[int, tuple] = {}
+        for guard in self.guards.guards:
+            if guard.kind == "watch":  # each tensor is looked at once
+                others = ((t, spec, held.setdefault(id(t), spec)) for t, spec in guard.expected.tensors)
+                guard.expected.tensors = [(t, spec) for t, spec, first in others if first is spec or first != spec]
         for t, source in self.tensor_inputs:
             if id(t) in held:
                 self.guards.add("is", source, t)
