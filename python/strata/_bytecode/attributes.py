@@ -17,7 +17,7 @@ from .reasons import Break
 from .sizes import Sym
 from .sources import const
 from .values import Generator
-from .whole_modules import HOOKS
+from .whole_modules import HOOKS, is_optimized
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Attributes:
             return self.getattr(self.original(obj), name)
         if isinstance(self.special(kind, "__getattribute__"), types.FunctionType) or issubclass(kind, _ELSEWHERE):
             raise Break(f"an attribute of a {kind.__name__}, whose class has its own __getattribute__")
-        source = self.known.get(id(obj))
+        source = self.known.get(id(obj)) or (const(obj) if values.is_enum(obj) else None)
         found = class_lookup(kind, name, _ABSENT)
         if found is not _ABSENT and _is_data(found):
             return self.or_fallback(self.described, obj, name, found, source)
@@ -483,11 +483,6 @@ def _member(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     module, name = args
     written = tracer.attributes.get((id(module), name))
     return tracer.member(module, name) if written is None or written[1] is _ABSENT else written[1]
-
-
-def is_optimized(obj: Any) -> bool:
-    """A module that was compiled."""
-    return type(obj).__name__ == "OptimizedModule" and type(obj).__module__ == "strata._bytecode.module"
 
 
 def strata_getattr(function: Any) -> bool:

@@ -70,4 +70,10 @@ def plain_call(module: Any) -> bool:
     hooks = own["_forward_hooks"] or own["_forward_pre_hooks"] or own["_backward_hooks"] or own["_backward_pre_hooks"]
     if hooks or everywhere.forward or everywhere.forward_pre or everywhere.backward or everywhere.backward_pre:
         return False
-    return module._compiled_call_impl is None and type(module).__call__ is strata.nn.Module.__call__
+    return module._compiled_call_impl is None and calls_plainly(type(module))
+
+
+def calls_plainly(kind: type) -> bool:
+    """Whether its calls are those of modules; a graph module's differ in what they print of errors."""
+    own = kind.__call__
+    return own is strata.nn.Module.__call__ or (own.__module__ == "strata.fx.graph_module" and own.__qualname__ == "GraphModule.__call__")

@@ -11,14 +11,12 @@ import types
 
 from strata import _C
 
-from . import custom, instances, natives, training, values, whole_modules
-from .attributes import is_optimized
+from . import custom, instances, natives, training, values
 from .data import READS
 from .decode import line_of, place, reads_its_frame
 from .derived import base_of
 from .frame import bind, frame_of
 from .generators import GeneratorMethod
-from .guards import class_lookup
 from .overrides import Unasked
 from .reasons import Break, Control, Failing, Fixed
 from .sizes import Sizes, Sym, concrete, has_sym, settled, stand_in
@@ -115,6 +113,10 @@ class Calls:
                 return training.call_noted(self, function, kwargs)
             if home.startswith("strata.optim.") and args and training.is_optimizer(args[0]):
                 return training.call_optimizer(self, function, args, kwargs)
+            if home == "strata.jit" and function.__name__ == "is_tracing":
+                found = function()
+                self.guards.add("call", None, lambda: function() is found)
+                return found
             if home == "strata._control_flow":
                 from .control import SPECIAL
 
@@ -196,7 +198,7 @@ class Calls:
     def has_tensor(self, value: Any) -> bool:
         if values.is_tensor(value):
             return True
-        if isinstance(value, (list, tuple)):
+        if isinstance(value, (list, tuple, collections.deque)):
             return any(self.has_tensor(v) for v in value)
         return isinstance(value, dict) and any(self.has_tensor(v) for v in value.values())
 
@@ -438,37 +440,6 @@ class Calls:
             raise Break(f"{name} asks a {type(value).__name__} from outside for values")
 
     # ---- modules and contexts
-
-    def call_module(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        if is_optimized(module):
-            return self.call_module(self.original_called(module), args, kwargs)
-        if id(module) in self.fresh_objects and whole_modules.is_whole(module):
-            return self.call_operator(module, args, kwargs)
-        if self.is_outside(module) and whole_modules.is_whole(module) and not self.touched(module) and self.seen.stays(module, self.known[id(module)]):
-            self.guards.add("watch", None, self.watched(module))
-            return self.call_operator(module, args, kwargs)
-        method = class_lookup(type(module), "__call__")
-        self.guard_class(type(module), "__call__", method)
-        return self.inline(method, (module, *args), kwargs)
-
-    def touched(self, module: Any) -> bool:
-        """Whether the capture wrote attributes of one of its modules."""
-        if not self.attributes:
-            return False
-        inner = {id(m) for m in module.modules()}
-        return any(owner in inner for owner, _ in self.attributes)
-
-    def watched(self, module: Any) -> Any:
-        table = self.__dict__.setdefault("_watched", {})
-        if id(module) not in table:
-            source = self.known[id(module)]
-            self.guards.add("is", source, module)
-            table[id(module)] = whole_modules.watch_of(module)
-            for kind in {type(m) for m in module.modules()}:
-                for name in ("forward", "__call__"):
-                    self.guard_class(kind, name, class_lookup(kind, name))
-                self.library.kinds((kind,))
-        return table[id(module)]
 
     def enter(self, manager: Any) -> tuple[Any, Any]:
         kind = type(manager)

@@ -100,7 +100,7 @@ class Classes:
     def new_module(self, kind: type, args: tuple, kwargs: dict[str, Any]) -> Any:
         """One of strata's modules that holds no tensors: activations, losses, dropout, and lists of such."""
         for value in _elements((args, kwargs)):
-            if id(value) in self.fresh_objects and values.is_module(value) and kind in (strata.nn.Sequential, strata.nn.ModuleList, strata.nn.ModuleDict):
+            if values.is_module(value) and kind in (strata.nn.Sequential, strata.nn.ModuleList, strata.nn.ModuleDict) and (id(value) in self.fresh_objects or self.is_outside(value)):
                 continue
             if self.python_method(type(value), values.DUNDERS) or values.is_tensor(value) or values.is_module(value):
                 raise Break(f"a {kind.__name__} is made of a {type(value).__name__}", "make it outside of what is compiled")

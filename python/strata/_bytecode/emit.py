@@ -205,12 +205,13 @@ class Emitter:
         if kind in (set, frozenset):
             return self.name(f"{constant(kind)}(({self.items(v)}{',' if v else ''}))")
         if values.is_named_tuple(v):
-            return self.name(f"{constant(kind)}._make(({self.items(v)},))")
+            return self.attributes(v, self.name(f"{constant(kind)}._make(({self.items(v)},))"))
         if values.is_result_tuple(v):
             return self.name(f"{constant(kind)}(({self.items(v)},))")
         if kind is collections.OrderedDict or kind is collections.deque:
             pairs = ", ".join(f"({self.build(k)}, {self.build(x)})" for k, x in v.items()) if kind is collections.OrderedDict else self.items(v)
-            return self.name(f"{constant(kind)}([{pairs}])")
+            bound = f", {v.maxlen}" if kind is collections.deque and v.maxlen is not None else ""
+            return self.name(f"{constant(kind)}([{pairs}]{bound})")
         if kind is collections.defaultdict:
             inner = ", ".join(f"{self.build(k)}: {self.build(x)}" for k, x in v.items())
             return self.name(f"{constant(kind)}({self.build(v.default_factory)}, {{{inner}}})")
@@ -278,6 +279,12 @@ class Emitter:
             self.lines.append(f"{made}.__setstate__({self.build(parts[2])})")
         return made
 
+    def attributes(self, v: Any, made: str) -> str:
+        """What lies in its __dict__."""
+        for name, value in getattr(v, "__dict__", {}).items():
+            self.lines.append(f"{made}.__dict__[{name!r}] = {self.build(value)}")
+        return made
+
     def object(self, v: Any, base: type) -> str:
         kind, constant = type(v), self.text.constant
         made = self.made[id(v)] = self.name(f"{constant(base)}.__new__({constant(kind)})")
@@ -286,8 +293,7 @@ class Emitter:
                 self.lines.append(f"{constant(base.__setitem__)}({made}, {self.build(key)}, {self.build(value)})")
         elif isinstance(v, list) and v:
             self.lines.append(f"{constant(list.extend)}({made}, ({self.items(v)},))")
-        for name, value in getattr(v, "__dict__", {}).items():
-            self.lines.append(f"{made}.__dict__[{name!r}] = {self.build(value)}")
+        self.attributes(v, made)
         for base in kind.__mro__:
             for name, member in base.__dict__.items():
                 if isinstance(member, types.MemberDescriptorType):

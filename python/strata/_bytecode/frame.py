@@ -85,6 +85,8 @@ class Frame:
         if self.machine.counted and instruction.name not in COUNTING:
             self.machine.settle(self)
         try:
+            if self.handled and self.machine.acts:
+                return while_handled(self.handled[-1], handler, self, instruction)
             return handler(self, instruction)
         except self.machine.errors as error:
             if self.handled:
@@ -119,6 +121,18 @@ class Frame:
             result = self.step()
             if result is not NotImplemented:
                 return result
+
+
+def while_handled(error: BaseException | None, handler: Callable, frame: Frame, instruction: Any) -> Any:
+    """One instruction that sees, as sys.exc_info() does, that an exception is being handled."""
+    if error is None:
+        return handler(frame, instruction)
+    kept = error.__traceback__, error.__context__
+    try:
+        raise error
+    except BaseException:
+        error.__traceback__, error.__context__ = kept
+        return handler(frame, instruction)
 
 
 def bind(function: types.FunctionType, args: tuple, kwargs: dict[str, Any], read: Callable) -> list[Any]:

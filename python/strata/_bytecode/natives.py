@@ -14,7 +14,7 @@ import types
 import strata
 from strata import _C
 
-from . import factories, instances, polyfills, sizes, values
+from . import factories, instances, kinds, polyfills, sizes, values
 from .reasons import Break, Forbidden
 from .sizes import Sym, best, has_sym
 from .values import Generator
@@ -32,7 +32,7 @@ _OPERATOR_HOMES = (
 # What of strata is executed as the program's own functions are.
 _INLINE_HOMES = (
     "strata._checks", "strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills",
-    "strata._scans", "strata.utils._pytree", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap", "strata.autograd.functional",
+    "strata._scans", "strata.utils._pytree", "strata.fx._pytree", "strata.export.exported_program", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap", "strata.autograd.functional",
 )  # fmt: skip
 _BUT = {("strata.func", "_reaches_beyond"): "operator", ("strata._vmap", "vmap_over_many_elements"): "break"}  # of such homes, are not
 _DENIED = frozenset(
@@ -65,6 +65,7 @@ _STRUCTURE |= {itertools.count}
 _LAZY = {
     zip: polyfills.zip_, enumerate: polyfills.enumerate_, itertools.islice: polyfills.islice, itertools.chain: polyfills.chain,
     itertools.zip_longest: polyfills.zip_longest, itertools.accumulate: polyfills.accumulate, itertools.pairwise: polyfills.pairwise,
+    reversed: polyfills.reversed_,
 }  # fmt: skip
 # What takes all of an iterable before it gives anything.
 _DRAINS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.deque, itertools.product, itertools.permutations}
@@ -97,6 +98,8 @@ def of_strata(home: str, function: Any) -> str:
         return "operator" if function.__name__ not in _DENIED else "break"
     if is_inlined(home):
         return _BUT.get((home, function.__name__), "inline")
+    if home == "strata.jit" and function.__name__ == "is_scripting":
+        return "inline"
     if home == "strata" and function.__name__ in ("is_tensor", "is_floating_point", "is_complex", "numel", "is_same_size", "_assert", "_tensor"):
         return "inline"
     return "break"
@@ -145,7 +148,8 @@ def is_builtin_class(kind: type) -> bool:
 def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A builtin without effects, on what it may read."""
     if function in _STRUCTURE:
-        return _structure(tracer, function, args, kwargs)
+        whole = function in (itertools.repeat, itertools.count)  # which take no elements
+        return tracer.native(function, *args, **kwargs) if whole else _structure(tracer, function, args, kwargs)
     if function is functools.partial:
         return functools.partial(*args, **kwargs)
     if function is object:
@@ -172,7 +176,7 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         home = getattr(function, "__module__", None) or getattr(getattr(function, "__objclass__", None), "__name__", "")
         raise Break(f"the builtin {home + '.' if home else ''}{name_of(function)} may have effects, or reads what is not guarded")
     if function in _ITERATES and (len(args) == 1 or (args and function not in (max, min))):
-        args = (tracer.listed(args[0]) if isinstance(args[0], Generator) or _iterable(tracer, args[0]) else args[0], *args[1:])
+        args = (tracer.listed(args[0]) if isinstance(args[0], (Generator, collections.deque)) or _iterable(tracer, args[0]) else args[0], *args[1:])
     if any(isinstance(a, Generator) for a in args):
         return _of_generators(function, args)
     if function is len and args and tracer.python_method(type(args[0]), ("__len__",)):
@@ -318,46 +322,6 @@ def _print(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
     tracer.prints.append((tuple(texts), kwargs))
 
 
-def _isinstance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
-    value, kinds = args
-    if isinstance(value, Generator):
-        return tracer.native(issubclass, types.GeneratorType, kinds)
-    for kind in kinds if isinstance(kinds, tuple) else (kinds,):
-        if isinstance(kind, type) and tracer.python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in ("abc", "enum", "typing", "strata.nn.parameter"):
-            raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")
-    tracer.special(type(value), "__class__")
-    found = tracer.native(isinstance, sizes.stand_in(value), kinds)
-    if tracer.is_outside(value) and any(type(kind) is not type for kind in _flat(kinds)) and type(value).__flags__ & _HEAP_TYPE and not values.is_tensor(value):
-        tracer.guards.add("ask", tracer.known[id(value)], functools.partial(_is_still, kinds, found))
-    return found
-
-
-_HEAP_TYPE = 1 << 9  # of Py_TPFLAGS: classes that a program can change
-
-
-def _flat(kinds: Any) -> Any:
-    if isinstance(kinds, tuple):
-        for kind in kinds:
-            yield from _flat(kind)
-    else:
-        yield kinds
-
-
-def _is_still(kinds: Any, found: bool, value: Any) -> bool:
-    """What a class that decides itself what its instances are says of an object."""
-    return isinstance(value, kinds) is found
-
-
-def _issubclass(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
-    for kind in _flat(args):
-        if isinstance(kind, type):
-            tracer.special(kind, "__class__")
-    found = tracer.native(issubclass, *args)
-    if any(type(kind) is not type for kind in _flat(args[1])):
-        tracer.guards.add("call", None, lambda: issubclass(*args) is found)
-    return found
-
-
 def _getattr(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     from .tracer import Raised
 
@@ -470,10 +434,10 @@ def _callable(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
 
 def _special() -> dict[int, Callable]:
     table: dict[Any, Callable] = {
-        print: _print, isinstance: _isinstance, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, next: _next, sorted: _sorted,
+        print: _print, isinstance: kinds.is_instance, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, next: _next, sorted: _sorted,
         any: _any, all: _all, callable: _callable, leave: _leave, map: _by(polyfills.map_), filter: _by(polyfills.filter_),
         functools.reduce: _by(polyfills.reduce), iter: _iter,
-        issubclass: _issubclass, _C._has_torch_function_unary: _is_asked,
+        operator.delitem: lambda tracer, args, kwargs, f: tracer.delitem(*args), issubclass: kinds.is_subclass, _C._has_torch_function_unary: _is_asked,
         **factories.SPECIAL,
         collections._count_elements: _by(polyfills.count_elements),
         id: _refused("id() of an object"), input: _refused("input()"), open: _refused("open()"),

@@ -19,6 +19,7 @@ class Plain:
 
     errors = (BaseException,)
     counted = False  # there are no numbers that are not settled
+    acts = True  # what it calls runs now, and asks the thread what is being handled
 
     def before(self, f: Frame) -> None:
         pass

@@ -57,6 +57,20 @@ def zip_(*iterables: Iterable, strict: bool = False) -> Iterator:
         yield tuple(items)
 
 
+def reversed_(items: Any) -> Iterator:
+    if hasattr(type(items), "__reversed__"):
+        return items.__reversed__()
+    if not hasattr(type(items), "__getitem__"):
+        raise TypeError(f"'{type(items).__name__}' object is not reversible")
+    return _backwards(items, len(items))
+
+
+def _backwards(items: Any, count: int) -> Iterator:
+    while count > 0:
+        count -= 1
+        yield items[count]
+
+
 def islice(iterable: Iterable, *bounds: int | None) -> Iterator:
     asked = slice(*bounds)
     at, wanted, step = 0, asked.start or 0, 1 if asked.step is None else asked.step

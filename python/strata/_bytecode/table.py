@@ -93,12 +93,15 @@ HANDLERS["LOAD_ASSERTION_ERROR"] = _pushes(lambda f, i: AssertionError)
 # ---- variables
 
 
+def unbound(f: Frame, i: Instruction) -> UnboundLocalError:
+    return UnboundLocalError(f"cannot access local variable '{f.names[i.arg]}' where it is not associated with a value")
+
+
 @_opcode
 def LOAD_FAST(f: Frame, i: Instruction) -> Any:
     value = f.locals[i.arg]
     if value is frames.UNBOUND:
-        name = f.names[i.arg]
-        raise raised(f, UnboundLocalError(f"cannot access local variable '{name}' where it is not associated with a value"))
+        raise raised(f, unbound(f, i))
     if type(value) is Lazy:
         value = f.locals[i.arg] = f.machine.load(value.value, value.source)
     f.stack.append(value)
@@ -123,6 +126,8 @@ def STORE_FAST(f: Frame, i: Instruction) -> Any:
 
 @_opcode
 def DELETE_FAST(f: Frame, i: Instruction) -> Any:
+    if f.locals[i.arg] is frames.UNBOUND:
+        raise raised(f, unbound(f, i))
     f.locals[i.arg] = frames.UNBOUND
     return NotImplemented
 

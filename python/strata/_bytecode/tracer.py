@@ -29,6 +29,7 @@ from .region import Region
 from .seen import Seen, marks_of
 from .sizes import Sizes, Sym, has_sym
 from .sources import Source, const
+from .whole_modules import Modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Raised(Exception):
         self.error = error
 
 
-class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Generators):
+class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Generators, Modules):
     """stop_at: the number of the outermost frame's step before which the capture ends, if it must. seen: which sizes and ints become
     symbols; program: what is done with them, where it is recorded."""
 
@@ -89,6 +90,7 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
         self.frames: list[Frame] = []  # the outermost first
         self.entered: list[Any] = []  # modes of strata that are on
         self.counted = False  # whether there are numbers that are not settled
+        self.acts = False
         self.grads_read: set[tuple[int, int]] = set()  # a tensor, and its .grad, which each call reads anew
         self.was_leaf: dict[int, bool] = {}
         self.optimizers: list[Any] = []
@@ -290,6 +292,8 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
                 raise Break(f"a tensor of the class {type(t).__name__}", "classes of your own with __torch_dispatch__ run as they are")
             if self.program is not None:
                 raise Fixed(f"a tensor of the class {type(t).__name__}")
+        if values.is_lazy(t):
+            raise Break("a parameter that is made at the first call", "call the module once, outside of what is compiled")
         name = repr(source)
         known = _C._recording_known(self.region.recording, t) or self.natively_known(t)  # native code used it before
         dims = [] if known else self.seen.open_dims(t, source, self.program is not None)
@@ -334,13 +338,14 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
         if len(value) > values.LARGE:
             raise Break(f"a {kind.__name__} of {len(value)} elements is read", f"more than {values.LARGE} are not guarded one by one")
         self.guards.add("type", source, kind)
-        if kind is collections.deque and value.maxlen is not None:
-            raise Break("a deque with maxlen")
         base = None if kind in values.COPIED else base_of(kind)
         if base is not None:
             made = self.empty_copy(value, base)
         else:
             made = collections.defaultdict(value.default_factory) if kind is collections.defaultdict else kind()
+        if kind is collections.deque:
+            made = kind(maxlen=value.maxlen)
+            self.guards.add("equal", source.attr("maxlen"), value.maxlen)
         if kind is collections.defaultdict:
             self.guards.add("is", source.attr("default_factory"), value.default_factory)
         if id(value) in self.own_dicts:

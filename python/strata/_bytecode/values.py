@@ -47,6 +47,11 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, strata.Tensor)
 
 
+def is_lazy(t: Any) -> bool:
+    """A parameter or buffer of a lazy module, which has no size yet."""
+    return type(t).__module__ == "strata.nn.parameter" and hasattr(type(t), "materialize")
+
+
 def out_tensors(kwargs: dict[str, Any]) -> list:
     """The tensors that a call's out= gives."""
     out = kwargs.get("out") if kwargs else None

@@ -1,17 +1,25 @@
-"""Modules of strata's own that a capture calls as they are, and what such a call reads."""
+"""Calls of modules: those of strata's own are called as they are, and what such a call reads is watched."""
 
 from __future__ import annotations
 
 import sys
 
+import strata
+
 from . import values
-from .guards import Watch
+from .callees import calls_plainly
+from .guards import Watch, class_lookup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def is_optimized(obj: Any) -> bool:
+    """A module that was compiled."""
+    return type(obj).__name__ == "OptimizedModule" and type(obj).__module__ == "strata._bytecode.module"
 
 
 def _is_foreign(value: Any) -> bool:
@@ -58,3 +66,36 @@ def watch_of(module: Any) -> Watch:
     for registry in (everywhere.forward, everywhere.forward_pre, everywhere.backward, everywhere.backward_pre):
         watch.dict(registry)
     return watch
+
+
+class Modules:
+    def call_module(self, module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if is_optimized(module):
+            return self.call_module(self.original_called(module), args, kwargs)
+        if id(module) in self.fresh_objects and is_whole(module) and not any(self.is_outside(m) for m in module.modules()):
+            return self.call_operator(module, args, kwargs)
+        if self.is_outside(module) and is_whole(module) and not self.touched(module) and self.seen.stays(module, self.known[id(module)]):
+            self.guards.add("watch", None, self.watched(module))
+            return self.call_operator(module, args, kwargs)
+        method = class_lookup(type(module), "__call__")
+        self.guard_class(type(module), "__call__", method)
+        return self.inline(strata.nn.Module.__call__ if calls_plainly(type(module)) else method, (module, *args), kwargs)
+
+    def touched(self, module: Any) -> bool:
+        """Whether the capture wrote attributes of one of its modules."""
+        if not self.attributes:
+            return False
+        inner = {id(m) for m in module.modules()}
+        return any(owner in inner for owner, _ in self.attributes)
+
+    def watched(self, module: Any) -> Any:
+        table = self.__dict__.setdefault("_watched", {})
+        if id(module) not in table:
+            source = self.known[id(module)]
+            self.guards.add("is", source, module)
+            table[id(module)] = watch_of(module)
+            for kind in {type(m) for m in module.modules()}:
+                for name in ("forward", "__call__"):
+                    self.guard_class(kind, name, class_lookup(kind, name))
+                self.library.kinds((kind,))
+        return table[id(module)]

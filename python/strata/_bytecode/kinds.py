@@ -1,0 +1,54 @@
+"""isinstance and issubclass: what classes are asked that decide it themselves."""
+
+from __future__ import annotations
+
+import functools
+import types
+
+from . import sizes, values
+from .reasons import Break
+from .values import Generator
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def is_instance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    value, kinds = args
+    if isinstance(value, Generator):
+        return tracer.native(issubclass, types.GeneratorType, kinds)
+    for kind in kinds if isinstance(kinds, tuple) else (kinds,):
+        if isinstance(kind, type) and tracer.python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in ("abc", "enum", "typing", "strata.nn.parameter"):
+            raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")
+    tracer.special(type(value), "__class__")
+    found = tracer.native(isinstance, sizes.stand_in(value), kinds)
+    if tracer.is_outside(value) and any(type(kind) is not type for kind in _flat(kinds)) and type(value).__flags__ & _HEAP_TYPE and not values.is_tensor(value):
+        tracer.guards.add("ask", tracer.known[id(value)], functools.partial(_is_still, kinds, found))
+    return found
+
+
+_HEAP_TYPE = 1 << 9  # of Py_TPFLAGS: classes that a program can change
+
+
+def _flat(kinds: Any) -> Any:
+    if isinstance(kinds, tuple):
+        for kind in kinds:
+            yield from _flat(kind)
+    else:
+        yield kinds
+
+
+def _is_still(kinds: Any, found: bool, value: Any) -> bool:
+    """What a class that decides itself what its instances are says of an object."""
+    return isinstance(value, kinds) is found
+
+
+def is_subclass(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
+    for kind in _flat(args):
+        if isinstance(kind, type):
+            tracer.special(kind, "__class__")
+    found = tracer.native(issubclass, *args)
+    if any(type(kind) is not type for kind in _flat(args[1])):
+        tracer.guards.add("call", None, lambda: issubclass(*args) is found)
+    return found
