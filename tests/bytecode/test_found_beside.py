@@ -2,9 +2,11 @@
 
 import collections
 import enum
+import functools
 import io
 import itertools
 import logging
+import math
 import operator
 import sys
 import warnings
@@ -255,3 +257,159 @@ def test_lazy_modules():
             x = strata.ones(2, 3)
             assert compiled(x).equal(layer(x))
             assert compiled(x * 2).equal(layer(x * 2))
+
+
+def test_functions_that_keep_their_results():
+    def scenario(n):
+        calls, number = [], [3]
+
+        @functools.lru_cache(maxsize=2)
+        def noted(a, b=1.5):
+            calls.append(a)
+            return a + b
+
+        @functools.cache
+        def mask(size):
+            return strata.ones(size, size).tril()
+
+        @functools.cache
+        def held():
+            return number[0]
+
+        class Recipe:
+            def __init__(self, k):
+                self.k = k
+
+        @functools.cache
+        def recipe(k, names):
+            return Recipe(k * len(names))
+
+        @functools.cache
+        def of_recipe(r, k):
+            return r.k + k
+
+        def f(x):
+            r = recipe(2, ("a", "b"))
+            return (x @ mask(x.shape[-1]) * noted(2, b=0.5) + noted(x.shape[0])) * held() + r.k + of_recipe(r, 3)
+
+        compiled = n.compile(f, fullgraph=True)
+        for _ in range(2):
+            n.call(compiled, t())
+        n.say(calls, mask(3), mask.cache_info().misses)
+        noted.cache_clear()
+        n.call(compiled, t())
+        number[0] = 7
+        n.call(compiled, t())
+        held.cache_clear()
+        n.call(compiled, t())
+        n.call(compiled, t(1.0, 2.0))
+        recipe.cache_clear()
+        n.call(compiled, t())
+        n.say(calls)
+
+    assert same(scenario) == []
+
+
+def test_cached_functions_of_objects_break():
+    def scenario(n):
+        @functools.cache
+        def number(a):
+            return 2.0 if isinstance(a, strata.Tensor) else 3.0
+
+        n.call(n.compile(lambda x: x * number(x)), t())
+
+    assert len(same(scenario)) == 1
+
+
+@strata.autocast("cpu", enabled=False)
+def plainly(x):
+    return x @ x.T
+
+
+@strata.autocast("cpu", dtype=strata.bfloat16)
+def narrowly(x):
+    return x @ x.T
+
+
+def test_functions_under_autocast():
+    def scenario(n):
+        f = n.compile(lambda x: (plainly(x) + 1, narrowly(x)), fullgraph=True)
+        n.call(f, strata.ones(2, 3))
+        with strata.autocast("cpu", dtype=strata.bfloat16):
+            n.call(f, strata.ones(2, 3))
+
+    assert same(scenario) == []
+
+
+def power(n):
+    return 2 ** math.ceil(math.log2(n))
+
+
+class Scaled(strata.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * power(x.shape[0]) * Scaled.factor(3)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 4 * power(5)
+
+    @staticmethod
+    def factor(n):
+        return n + power(2)
+
+
+def test_functions_of_custom_gradients():
+    def scenario(n):
+        f = n.compile(lambda x: Scaled.apply(x), fullgraph=True)
+        before = power.__code__, Scaled.factor
+        try:
+            for change in (None, lambda n: 7):
+                if change is not None:
+                    power.__code__ = change.__code__
+                x = strata.ones(3, 2, requires_grad=True)
+                n.call(f, x)
+                f(x).sum().backward()
+                n.say(x.grad)
+            Scaled.factor = staticmethod(lambda n: n + 100)
+            n.call(f, strata.ones(3, 2))
+        finally:
+            power.__code__, Scaled.factor = before[0], staticmethod(before[1])
+
+    assert same(scenario) == []
+
+
+def test_subclasses():
+    class Base:
+        pass
+
+    def scenario(n):
+        f = n.compile(lambda x: x * len(Base.__subclasses__()), fullgraph=True)
+        n.call(f, t())
+        kept = type("More", (Base,), {})
+        n.call(f, t())
+        del kept
+        import gc
+
+        gc.collect()
+
+    assert same(scenario) == []
+
+
+def test_imports_inside(tmp_path, monkeypatch):
+    (tmp_path / "found_beside_package").mkdir()
+    (tmp_path / "found_beside_package" / "__init__.py").write_text("import strata\nmade = strata.ones(3)\n")
+    (tmp_path / "found_beside_package" / "part.py").write_text("factor = 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def f(x):
+        import found_beside_package
+        from found_beside_package import part
+
+        return (x + found_beside_package.made) * part.factor
+
+    compiled = strata.compile(f, fullgraph=True)
+    assert compiled(t()).tolist() == [6, 9, 12] and f(t()).tolist() == [6, 9, 12]
+    assert not sys.modules["found_beside_package"].made.is_meta
+    for name in ("found_beside_package", "found_beside_package.part"):
+        del sys.modules[name]

@@ -10,6 +10,7 @@ import operator
 import types
 
 from strata import _C
+from strata._graph_form import same_constant
 
 from . import custom, instances, natives, training, values
 from .data import READS
@@ -76,6 +77,8 @@ class Calls:
             return self.call_module(function, args, kwargs)
         if isinstance(function, _C._Dispatcher):
             return self.call_compiled(function, args, kwargs)
+        if isinstance(function, functools._lru_cache_wrapper):
+            return self.call_cached(function, args, kwargs)
         method = self.special(type(function), "__call__")
         if isinstance(method, types.FunctionType):
             self.guard_class(type(function), "__call__", method)
@@ -93,6 +96,22 @@ class Calls:
         owners = self.source_of(function).attr("_owner")
         first = [self.load(owner, owners.item(i)) for i, owner in enumerate(function._owner)]
         return self.call_function(compiled.function, (*first, *args), kwargs)
+
+    def call_cached(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A function that keeps its results (functools.cache) is called as it is, by the capture and, before each later call, by a
+        guard: what it gives is still the same object."""
+        args, kwargs = settled((args, kwargs))
+        for value in (*args, *kwargs.values()):
+            if not (values.is_constant(value) or values.is_known_object(value) or self.plain_tuple(value)):
+                if not self.is_outside(value) or values.is_tensor(value) or not self.hash_is_native(value):
+                    raise Break(f"a {type(value).__name__} is an argument of a function that keeps its results")
+                self.guards.add("is", self.known[id(value)], value)
+        found = self.native(_C._recording_aside, lambda: function(*args, **kwargs))
+        if values.is_constant(found):
+            self.guards.add("call", None, lambda: same_constant(function(*args, **kwargs), found))
+            return found
+        self.guards.add("call", None, lambda: function(*args, **kwargs) is found)
+        return self.load(found, const(found))
 
     # ---- functions of Python
 

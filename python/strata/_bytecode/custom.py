@@ -39,22 +39,26 @@ def apply(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
         method = tracer.class_attribute(kind, name) if hasattr(kind, name) else None
         if isinstance(method, types.FunctionType) and not values.strata_module_name(method):
             check(tracer, kind, method)
-    for name in kind.__dict__:
-        if name not in ("forward", "backward", "setup_context") and not name.startswith("_"):
+    for name, member in kind.__dict__.items():
+        if name in ("forward", "backward", "setup_context") or name.startswith("_"):
+            continue
+        if not isinstance(member, staticmethod) or not isinstance(member.__func__, types.FunctionType):
             raise Break(f"{kind.__name__}.apply, whose class has {name}", _HINT)
+        tracer.class_attribute(kind, name)
+        check(tracer, kind, member.__func__)
     return tracer.call_operator(function, args, kwargs)
 
 
-def check(tracer: Any, kind: type, method: types.FunctionType) -> None:
-    """Break where a method reads what cannot be guarded, or may have effects."""
+def check(tracer: Any, kind: type, method: types.FunctionType, within: tuple = ()) -> None:
+    """Break where a method, or a function that it calls, reads what cannot be guarded or may have effects."""
     code = method.__code__
-    what = f"{kind.__name__}.{method.__name__}"
+    what = f"{kind.__name__}.{method.__name__}" if not within else f"{kind.__name__}'s {method.__name__}"
     tracer.guards.add("is", const(method).attr("__code__"), code)
     if method.__closure__ or method.__defaults__ or method.__kwdefaults__:
         raise Break(f"{what}, which has a closure or defaults", _HINT)
     before = None
     for i in decode(code).instructions:
-        if i.name in _EFFECTS or (i.name == "STORE_ATTR" and not (before.name == "LOAD_FAST" and before.arg == 0)):
+        if i.name in _EFFECTS or (i.name == "STORE_ATTR" and not (not within and before.name == "LOAD_FAST" and before.arg == 0)):
             raise Break(f"{what}, which may have effects", _HINT)
         if i.name == "LOAD_GLOBAL":
             name = code.co_names[i.arg >> 1]
@@ -62,8 +66,11 @@ def check(tracer: Any, kind: type, method: types.FunctionType) -> None:
             value = method.__globals__[name] if own else vars(__import__("builtins")).get(name)
             harmless = value in (len, range, min, max, abs, int, float, bool, tuple, list, isinstance, super, zip, enumerate)
             library = isinstance(value, types.ModuleType) and (value is strata or value.__name__.split(".")[0] in ("strata", "math"))
-            if not (values.is_constant(value) or library or (harmless and not own)):
+            helper = own and isinstance(value, types.FunctionType) and not values.strata_module_name(value)
+            if not (values.is_constant(value) or library or (harmless and not own) or helper or (own and value is kind)):
                 raise Break(f"{what}, which reads {name}", _HINT)
+            if helper and value not in within:
+                check(tracer, kind, value, (*within, method, value))
             if own:
                 settled(tracer.load(value, const(method.__globals__).item(name)))
         before = i

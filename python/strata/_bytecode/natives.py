@@ -32,7 +32,7 @@ _OPERATOR_HOMES = (
 # What of strata is executed as the program's own functions are.
 _INLINE_HOMES = (
     "strata._checks", "strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills",
-    "strata._scans", "strata.utils._pytree", "strata.fx._pytree", "strata.export.exported_program", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap", "strata.autograd.functional",
+    "strata._scans", "strata.utils._pytree", "strata.fx._pytree", "strata.export.exported_program", "strata.amp.autocast_mode", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap", "strata.autograd.functional",
 )  # fmt: skip
 _BUT = {("strata.func", "_reaches_beyond"): "operator", ("strata._vmap", "vmap_over_many_elements"): "break"}  # of such homes, are not
 _DENIED = frozenset(
@@ -162,6 +162,10 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         return made
     if function == itertools.chain.from_iterable:  # a new object at each look
         return tracer.call(polyfills.from_iterable, args, kwargs)
+    if getattr(function, "__name__", "") == "__subclasses__" and isinstance(function.__self__, type):
+        found = function()
+        tracer.guards.add("call", None, lambda: function() == found)
+        return found
     if function == dict.fromkeys:
         return tracer.call(polyfills.fromkeys, args, kwargs)
     if function in _STATE_READS:

@@ -21,6 +21,7 @@ from .forms import modes
 from .frame import UNBOUND, Frame
 from .generators import Generators
 from .guards import GuardList, global_state, tensor_spec
+from .imports import Imports
 from .library import Library
 from .operators import Operators
 from .overrides import Overrides
@@ -53,7 +54,7 @@ class Raised(Exception):
         self.error = error
 
 
-class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Generators, Modules):
+class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Generators, Imports, Modules):
     """stop_at: the number of the outermost frame's step before which the capture ends, if it must. seen: which sizes and ints become
     symbols; program: what is done with them, where it is recorded."""
 
@@ -470,20 +471,6 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
         if id(cell) in self.known:
             raise Break("a variable of an enclosing function is deleted")
         del cell.cell_contents
-
-    def import_name(self, f: Frame, name: str, names: Any, level: int) -> Any:
-        import sys
-
-        if level:
-            package = f.globals.get("__package__") or ""
-            parts = package.split(".")
-            base = ".".join(parts[: len(parts) - level + 1])
-            name = f"{base}.{name}" if name else base
-            names = names or ("",)
-        wanted = name if names else name.partition(".")[0]
-        if name not in sys.modules or wanted not in sys.modules:
-            raise Break(f"an import of {name}, which is not loaded yet", "import it outside of what is compiled")
-        return self.load(sys.modules[wanted], const(sys.modules).item(wanted))
 
     def unbound(self, value: Any) -> bool:
         return value is UNBOUND
