@@ -289,6 +289,8 @@ def kernel(e: Entry, p: Plan, kind: str, s: Schema, cls: str) -> str:
     for a in diff:
         if a.is_tensors:
             lines.append(f"  node->count_{a.name} = {safe(a.name)}.size();\n  for (const Tensor& t : {safe(a.name)}) node->add_edge(t);")
+        elif kind == "inplace" and safe(a.name) == "self":
+            lines.append("  add_written_edge(*node, self);")
         else:
             lines.append(f"  node->add_edge({safe(a.name)});")
     # A number that PyTorch wraps into a tensor has an edge there; what hooks of the node see counts it.

@@ -59,7 +59,7 @@ RecordedWrites::RecordedWrites(Maker make, const char* text, TensorLists written
   for (TensorList list : written)
     for (const Tensor& t : list) {
       Ref<Node> node = make(text);
-      if (t.defined()) node->add_edge(t);
+      if (t.defined()) add_written_edge(*node, t);
       add_edges(*node, read);
       writes_.emplace_back(t, std::move(node));
     }

@@ -1,5 +1,7 @@
 #include "grad/saved_tensor.h"
 
+#include "grad/saved_result.h"
+
 #include "core/promote.h"
 #include "dispatch/seen.h"
 #include "dispatch/tls.h"
@@ -44,6 +46,23 @@ std::unique_ptr<SavedHooks::Packed> packed(SavedHooks& hooks, const Tensor& t) {
   return made;
 }
 }  // namespace
+
+namespace {
+thread_local SavedResultOf* saved_results = nullptr;
+}
+
+SavedResultOf::SavedResultOf(const Node* node, std::function<Ref<Node>()> history)
+    : node_(node), history_(std::move(history)), outer_(saved_results) {
+  saved_results = this;
+}
+SavedResultOf::~SavedResultOf() { saved_results = outer_; }
+
+Ref<Node> SavedResultOf::history_of(const Node* node) {
+  if (STRATA_LIKELY(!saved_results) || !grad_enabled()) return {};
+  for (const SavedResultOf* s = saved_results; s; s = s->outer_)
+    if (s->node_ == node) return s->history_();
+  return {};
+}
 
 void push_saved_hooks(std::shared_ptr<SavedHooks> hooks) {
   STRATA_CHECK(!hook_stack().error, *hook_stack().error);
@@ -125,7 +144,9 @@ Tensor SavedTensor::unpack(Node* owner, bool used) const {
   }
   if (is_output_) {
     t = without_history(t);
-    if (is_differentiable(t.dtype()) && owner->outputs.size() > output_nr_) {
+    if (const Ref<Node> history = SavedResultOf::history_of(owner)) {
+      set_history(t, history);
+    } else if (is_differentiable(t.dtype()) && owner->outputs.size() > output_nr_) {
       t.impl()->grad_fn_ = Ref<NodeBase>(owner);
       t.impl()->output_nr_ = output_nr_;
       t.impl()->keys_ = t.impl()->keys_ | KeySet(Key::Autograd);

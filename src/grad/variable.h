@@ -47,6 +47,8 @@ void rebase_history(const Tensor& t, const Ref<Node>& node);
 [[noreturn]] void refuse_out(const char* op);
 // Before an in-place operator: raises for leaves that require grad and for views of them.
 void check_inplace(const Tensor& t, const char* op);
+// An edge to what an operator that is recorded will write. Raises for views whose history is not followed.
+void add_written_edge(Node& node, const Tensor& t);
 // `view` was made from `base` by a view operator: links it to base's base.
 void mark_view(const Tensor& view, const Tensor& base);
 // The same of what a custom function gave: its history is the function's, so that recorded writes to one of them are

@@ -2,6 +2,7 @@
 // recorded operator, the view's node is made anew from the base (as_strided of it), and a recorded write through a view
 // gives the base a CopySlices node. Where one of the two is complex and the other real, both are taken as real numbers.
 #include "dispatch/tls.h"
+#include "grad/saved_result.h"
 #include "grad/streams.h"
 #include "grad/variable.h"
 #include "strata/generated/ops/copy.h"
@@ -45,7 +46,7 @@ Tensor shown(const Tensor& whole, const Geometry& base, const Geometry& view) {
 
 class AsStridedBackward final : public Node {
  public:
-  AsStridedBackward(const Tensor& base, const Tensor& view) : base_(base), view_(view) {}
+  AsStridedBackward(const Geometry& base, const Geometry& view) : base_(base), view_(view) {}
   std::string name() const override { return "AsStridedBackward0"; }
   Grads apply(Grads&& grads) override {
     if (!grads[0].defined()) return Grads(1);
@@ -78,6 +79,12 @@ class CopySlices final : public Node {
     Tensor whole = ops::empty_strided(base_.sizes, base_.strides, grads[0].dtype(), grads[0].device());
     ops::copy_(whole, grads[0]);
     Tensor slice = shown(whole, base_, view_);
+    // What it saved of its result is the view of the base as it was written.
+    const SavedResultOf result{fn_.get(), [this] {
+                                 Ref<Node> node(make_node<AsStridedBackward>(base_, view_).get());
+                                 node->edges.push_back(Edge{Ref<Node>(this), 0});
+                                 return node;
+                               }};
     Grads inner = fn_->apply({ops::clone(slice)});
     for (size_t i = 0; i < inner.size() && i < edges.size(); ++i) {
       if (!edges[i].valid()) continue;
@@ -113,6 +120,18 @@ constexpr const char* kFunctionView =
     "handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect "
     "gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function.";
 
+// Before a write that is recorded.
+void refuse_unfollowed(const TensorImpl* impl, std::string_view op) {
+  STRATA_CHECK(!impl->unrecorded_view_, op,
+               ": A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+               "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+               "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
+               "tracked) or both outside (if you want the inplace to be tracked).");
+  STRATA_CHECK(!impl->function_view_, op, ": Output ", impl->output_nr_, " of ",
+               impl->grad_fn_ ? static_cast<Node*>(impl->grad_fn_.get())->name() : "a custom Function",
+               " is a view and is being modified inplace. ", kFunctionView);
+}
+
 Tensor base_of(const Tensor& view) { return Tensor(Ref<TensorImpl>(view.impl()->base_)); }
 
 }  // namespace
@@ -139,7 +158,7 @@ void refresh_view(const Tensor& view) {
   STRATA_CHECK(!impl->function_view_, "Output ", impl->output_nr_, " of ", old ? old->name() : "a custom Function",
                " is a view and its base or another view of its base has been modified inplace. ", kFunctionView);
   Tensor base_tensor = base_of(view);
-  Ref<Node> node(make_node<AsStridedBackward>(base_tensor, view).get());
+  Ref<Node> node(make_node<AsStridedBackward>(Geometry(base_tensor), Geometry(view)).get());
   node->edges.push_back(gradient_edge(base_tensor));
   set_history(view, node);
 }
@@ -175,17 +194,16 @@ void check_inplace(const Tensor& t, const char* op) {
   const TensorImpl* base = impl->base_;
   if (!base) return;
   // The base would change while its gradient told nothing of it.
-  STRATA_CHECK(!impl->unrecorded_view_ || !(base->requires_grad_ || base->grad_fn_), op,
-               ": A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
-               "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
-               "the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
-               "tracked) or both outside (if you want the inplace to be tracked).");
-  STRATA_CHECK(!(impl->function_view_ && impl->grad_fn_), op, ": Output ", impl->output_nr_, " of ",
-               static_cast<Node*>(impl->grad_fn_.get())->name(), " is a view and is being modified inplace. ",
-               kFunctionView);
+  if (impl->unrecorded_view_ ? base->requires_grad_ || base->grad_fn_ : impl->function_view_ && impl->grad_fn_)
+    refuse_unfollowed(impl, op);
   // Whoever asked for the gradient, the base or a leaf that is itself a view of it, would lose it.
   STRATA_CHECK(!((t.requires_grad() || base->requires_grad_) && !base->grad_fn_), op,
                ": a view of a leaf Variable that requires grad is being used in an in-place operation.");
+}
+
+void add_written_edge(Node& node, const Tensor& t) {
+  if (t.defined() && (t.impl()->unrecorded_view_ || t.impl()->function_view_)) refuse_unfollowed(t.impl(), node.name());
+  node.add_edge(t);
 }
 
 void refuse_out(const char* op) {
