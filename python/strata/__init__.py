@@ -87,8 +87,9 @@ _NAMES = {
     ),
     "_numeric": "gradient histogram histogramdd",
     "func": "vmap",
+    "futures": "Future",
     "_misc": (
-        "AcceleratorError alpha_dropout_ channel_shuffle compiled_with_cxx11_abi detach_ feature_alpha_dropout "
+        "AcceleratorError _assert_async alpha_dropout_ channel_shuffle compiled_with_cxx11_abi detach_ feature_alpha_dropout "
         "feature_alpha_dropout_ frobenius_norm get_autocast_cpu_dtype "
         "get_deterministic_debug_mode get_device_module has_lapack has_mkl has_openmp has_spectral is_autocast_cpu_enabled "
         "is_distributed norm_except_dim nuclear_norm rrelu rrelu_ segment_reduce set_deterministic_debug_mode sym_float sym_int "
@@ -119,6 +120,8 @@ def _get_tracing_state() -> builtins.bool | None:
 
 _C._get_tracing_state = _get_tracing_state
 _C._log_api_usage_once = lambda event: None  # programs tell PyTorch's statistics
+_C._are_functorch_transforms_active = lambda: False  # vmap and grad call the function itself
+torch = sys.modules[__name__]  # programs write torch.torch
 from strata._absent import install as _install_absent  # noqa: E402
 
 _install_absent()

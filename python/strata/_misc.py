@@ -128,6 +128,12 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
     return t if b else f
 
 
+def _assert_async(input: Tensor, assert_msg: str = "Expected Tensor with single nonzero value, but got zero") -> None:
+    """RuntimeError with that text where the one element of `input` is zero."""
+    if not input.item():
+        raise RuntimeError(assert_msg)
+
+
 def get_autocast_cpu_dtype() -> Any:
     """The dtype of autocast on the CPU."""
     return strata.get_autocast_dtype("cpu")

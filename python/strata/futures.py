@@ -20,6 +20,10 @@ class Future:
         self._done, self._value, self._error = False, None, None
         self._callbacks: list[Callable] = []
 
+    def __class_getitem__(cls, kind: Any) -> type[Future]:
+        """Future[T], as annotations write it."""
+        return cls
+
     def done(self) -> bool:
         """Whether it is set."""
         return self._done

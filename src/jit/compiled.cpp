@@ -257,6 +257,13 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
   std::vector<Tensor> saved;
   saved.reserve(params.size() + results.size());
   saved = params;
+  const std::vector<int>& needed = halves_->saved_param;
+  for (size_t i = 0; i < params.size(); ++i)
+    if (STRATA_UNLIKELY(params[i].impl()->inference_) &&
+        std::find(needed.begin(), needed.end(), int(i)) == needed.end()) {
+      saved[i] = params[i].alias();  // what eager's operators would not save, and may be an inference tensor
+      saved[i].impl()->inference_ = false;
+    }
   for (size_t i = captured_.outputs; i < results.size(); ++i)
     if (halves_->saved_param[i - captured_.outputs] < 0) saved.push_back(results[i]);
   node->context.save_for_backward(std::move(saved));

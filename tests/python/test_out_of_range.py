@@ -128,3 +128,17 @@ def test_empty_tensors_have_any_sizes_beside_the_empty_one():
     assert huge.shape == (5, 2**31, 2**31 - 1, 0)
     with pytest.raises(TypeError, match=r"einsum\(\): a subscripts list: expected numbers and Ellipsis, got Tensor"):
         strata.einsum(strata.ones(2), [strata.ones(2), 1])
+
+
+@pytest.mark.parametrize("dtype, start, end", [("uint8", 0, 300), ("uint8", -300, 0), ("int16", 0, 1e5), ("int64", 0, math.inf), ("float16", 0, 1e5), ("float32", 1e300, 0)])
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_ends_of_ranges(name, dtype, start, end):
+    make = getattr(strata, name)
+    with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):
+        make(start, end, 3, dtype=getattr(strata, dtype))
+    assert make(start, end, 0, dtype=getattr(strata, dtype)).shape == (0,)
+
+
+def test_ends_that_wrap():
+    assert strata.linspace(-1, 5, 3, dtype=strata.uint8).tolist() == [255, 130, 5]
+    assert strata.linspace(0, math.inf, 2).isnan().all()

@@ -29,6 +29,12 @@ bool bool_argument(const char* function, const char* name, PyObject* o) {
   return o == Py_True;
 }
 
+// The argument's, or where this thread's tensors are made.
+std::optional<Device> wanted_device(PyObject* o) {
+  const std::optional<Device> device = to_FactoryDevice(o);
+  return !device && factory_device().is_meta() ? factory_device() : device;
+}
+
 PyObject* finished(Tensor&& t, const char* function, PyObject* requires_grad) {
   if (bool_argument(function, "requires_grad", requires_grad)) set_requires_grad(t, true);
   return wrap(std::move(t));
@@ -41,8 +47,7 @@ PyObject* tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) {
     warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         "sourceTensor.detach().clone().requires_grad_(True), rather than strata.tensor(sourceTensor).");
-  std::optional<Device> device = to_FactoryDevice(v[2]);
-  if (!device && factory_device().is_meta()) device = factory_device();
+  const std::optional<Device> device = wanted_device(v[2]);
   return finished(tensor_from_data(v[0], dtype_argument("tensor", v[1]), device), "tensor", v[3]);
 }
 
@@ -50,7 +55,7 @@ PyObject* as_tensor(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw
   PyObject* v[3] = {};
   read_args("as_tensor", {"data", "dtype", "device"}, 3, v, args, n, kw, 1);
   std::optional<DType> dtype = dtype_argument("as_tensor", v[1]);
-  std::optional<Device> device = to_FactoryDevice(v[2]);
+  const std::optional<Device> device = wanted_device(v[2]);
   if (is_tensor(v[0])) {
     Tensor t = converted(tensor_of(v[0]), dtype, device);
     return t.is_same(tensor_of(v[0])) ? Py_NewRef(v[0]) : wrap(std::move(t));
@@ -113,7 +118,7 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) 
   PyObject* v[5] = {};
   read_args("asarray", {"obj", "dtype", "device", "copy", "requires_grad"}, 1, v, args, n, kw, 1);
   std::optional<DType> dtype = dtype_argument("asarray", v[1]);
-  std::optional<Device> device = to_FactoryDevice(v[2]);
+  const std::optional<Device> device = wanted_device(v[2]);
   const bool must_copy = v[3] == Py_True, must_share = v[3] == Py_False;
   Tensor source;
   bool shared = true;

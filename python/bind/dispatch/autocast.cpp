@@ -13,6 +13,16 @@ int device_type_of(PyObject* o) {
   return parse_device(to_Str(o)).type;
 }
 
+// A device that programs speak of and no plugin offers: what is asked of it has an answer.
+bool is_absent(PyObject* o) {
+  if (!o || !PyUnicode_Check(o)) return false;
+  for (int i = 0; i < kMaxDeviceTypes; ++i)
+    if (!device_type_name(i).empty() && to_Str(o) == device_type_name(i)) return false;
+  Own words(checked(PyImport_ImportModule("strata._device_words")));
+  Own names(checked(PyObject_CallMethod(words.get(), "device_names", nullptr)));
+  return PySequence_Contains(names.get(), o) == 1;
+}
+
 // _autocast_enter(device_type, dtype, enabled=True, cache_enabled=True)
 PyObject* enter(PyObject*, PyObject* args) {
   PyObject *device, *dtype;
@@ -36,7 +46,7 @@ PyObject* leave(PyObject*, PyObject*) {
 PyObject* is_enabled(PyObject*, PyObject* args) {
   PyObject* device = nullptr;
   if (!PyArg_ParseTuple(args, "|O", &device)) return nullptr;
-  return guarded([&] { return wrap(autocast_state(device_type_of(device)).enabled); });
+  return guarded([&] { return wrap(!is_absent(device) && autocast_state(device_type_of(device)).enabled); });
 }
 
 // set_autocast_enabled(device_type, enabled)
@@ -52,7 +62,7 @@ PyObject* set_enabled(PyObject*, PyObject* args) {
 }
 
 PyObject* get_dtype(PyObject*, PyObject* device) {
-  return guarded([&] { return wrap(autocast_state(device_type_of(device)).dtype); });
+  return guarded([&] { return wrap(is_absent(device) ? DType::F16 : autocast_state(device_type_of(device)).dtype); });
 }
 
 PyObject* set_dtype(PyObject*, PyObject* args) {

@@ -12,6 +12,7 @@ from ._by_probability import ByProbability
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 __all__ = ["Geometric"]
 
@@ -20,6 +21,13 @@ class Geometric(ByProbability):
     """Failures before the first success."""
 
     support = constraints.nonnegative_integer
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        super().__init__(probs, logits, validate_args)
+        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+            raise ValueError(
+                f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution Geometric to be positive but found invalid values:\n{self.probs}"
+            )
 
     @property
     def mean(self) -> Tensor:

@@ -38,6 +38,14 @@ def is_tracing() -> bool:
     return tracing is not None and tracing.is_tracing()
 
 
+def _overload(function: Callable) -> Callable:
+    """The function itself: a signature for a compiler."""
+    return function
+
+
+_overload_method = _overload
+
+
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """The function itself, or a decorator that gives it: a mark for a compiler."""
     return drop if callable(drop) else lambda function: function

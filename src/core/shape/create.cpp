@@ -74,6 +74,10 @@ Output<S> spaced(const char* op, const Scalar& start, const Scalar& end, const S
   const DType t = dtype.value_or(complex ? default_complex_dtype() : default_dtype());
   STRATA_CHECK(!complex || is_complex(t), op, ": inferred dtype ", default_complex_dtype(),
                " can't be safely cast to passed dtype ", t);
+  if (steps >= S(2)) {
+    check_fits(start, t);
+    check_fits(end, t);
+  }
   return {{steps}, t};
 }
 

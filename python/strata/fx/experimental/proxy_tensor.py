@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
     from ..graph_module import GraphModule
 
-__all__ = ["make_fx"]
+__all__ = ["get_proxy_mode", "make_fx"]
+
+
+def get_proxy_mode() -> None:
+    """None: what make_fx runs is recorded without a mode that could be asked for."""
 
 
 class _Ran(Graph):

@@ -12,7 +12,7 @@ from .._ops import has_torch_function_variadic, overridden
 def _limit_rows_(weight: Tensor, index: Tensor, max_norm: float, norm_type: float) -> None:
     """Scales the rows of `weight` that `index` names and whose norm exceeds max_norm down to it."""
     with strata.no_grad():
-        flat = index.reshape(-1)
+        flat = index.reshape(-1).long()
         rows = weight.index_select(0, flat)
         norms = _ops.linalg_vector_norm(rows, norm_type, 1, True)
         scale = strata.where(norms > max_norm, max_norm / (norms + 1e-7), strata.ones_like(norms))

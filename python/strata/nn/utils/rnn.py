@@ -85,6 +85,15 @@ class PackedSequence(_Parts):
     def int(self) -> PackedSequence:
         return self.to(strata.int32)
 
+    def short(self) -> PackedSequence:
+        return self.to(strata.int16)
+
+    def char(self) -> PackedSequence:
+        return self.to(strata.int8)
+
+    def byte(self) -> PackedSequence:
+        return self.to(strata.uint8)
+
     def pin_memory(self) -> PackedSequence:
         return type(self)(self.data.pin_memory(), *self[1:])
 
@@ -235,4 +244,4 @@ def pad_sequence(
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
     """The sequences of given lengths in a tensor that pad_sequence made (padded on the right)."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [row[:length] for row, length in zip(rows.unbind(0), lengths.tolist(), strict=True)]
+    return [row[:length].clone() for row, length in zip(rows.unbind(0), lengths.tolist(), strict=True)]

@@ -1,0 +1,87 @@
+"""Small things of eager operators that programs of PyTorch's own kinds of tests found; the expectations are PyTorch's."""
+
+import pytest
+import strata
+from strata import nn
+
+
+def test_tensor_split_by_one_index():
+    x = strata.arange(5)
+    assert [t.tolist() for t in x.tensor_split(strata.tensor([2]))] == [[0, 1], [2, 3, 4]]
+    assert [t.tolist() for t in x.tensor_split(strata.tensor(2))] == [[0, 1, 2], [3, 4]]
+    assert [t.tolist() for t in x.tensor_split(2)] == [[0, 1, 2], [3, 4]]
+    assert [t.tolist() for t in x.tensor_split([2])] == [[0, 1], [2, 3, 4]]
+    assert [t.shape for t in strata.ones(2, 3).tensor_split(strata.tensor([1]))] == [(1, 3), (1, 3)]
+
+
+def test_sequences_that_are_unpadded_are_copies():
+    padded = strata.ones(2, 3)
+    first, _ = nn.utils.rnn.unpad_sequence(padded, strata.tensor([3, 1]), batch_first=True)
+    first.zero_()
+    assert padded.equal(strata.ones(2, 3))
+
+
+def test_layouts_that_are_not_there():
+    with pytest.raises((TypeError, RuntimeError), match="layout"):
+        strata.ones(2, layout=strata.sparse_coo)
+    assert strata.zeros(2, layout=strata.strided, pin_memory=False).tolist() == [0, 0]
+    assert strata.zeros(2, layout=None).tolist() == [0, 0]
+
+
+def test_data_under_a_device():
+    with strata.device("meta"):
+        assert strata.as_tensor([1]).is_meta and strata.asarray([1]).is_meta and strata.tensor([1]).is_meta
+        assert strata.as_tensor([1], device="cpu").device.type == "cpu"
+    assert strata.as_tensor([1]).device.type == "cpu"
+
+
+@pytest.mark.parametrize("dtype", [strata.int32, strata.int64])
+def test_limited_rows_of_embeddings(dtype):
+    e = nn.Embedding(4, 2, max_norm=1.0)
+    with strata.no_grad():
+        e.weight.fill_(3)
+    found = e(strata.tensor([0, 3], dtype=dtype))
+    assert found.norm(dim=1).allclose(strata.ones(2)) and e.weight[1].tolist() == [3, 3]
+
+
+def test_refused_arguments():
+    with pytest.raises(ValueError, match="probs"):
+        strata.distributions.Geometric(0.0)
+    with pytest.raises(ValueError, match="chunk_size"):
+        strata.vmap(strata.sin, chunk_size=0)
+
+
+def test_packed_sequences_of_small_integers():
+    p = nn.utils.rnn.pack_sequence([strata.tensor([1.0, 2.0]), strata.tensor([3.0])])
+    assert [p.char().data.dtype, p.byte().data.dtype, p.short().data.dtype] == [strata.int8, strata.uint8, strata.int16]
+
+
+def test_inference_tensors_beside_gradients_compiled():
+    with strata.inference_mode():
+        a = strata.ones(3)
+    p = strata.full((3,), 2.0, requires_grad=True)
+    for f in (lambda a, p: (a + p).sum(), lambda a, p: (a, p * 5), lambda a, p: (a * 2, p * 5)):
+        found, wanted = strata.compile(f)(a, p), f(a, p)
+        for x, y in zip(*[t if isinstance(t, tuple) else (t,) for t in (found, wanted)], strict=True):
+            assert x.equal(y) and x.requires_grad == y.requires_grad and x.is_inference() == y.is_inference()
+        (slope,) = strata.autograd.grad(found[-1].sum() if isinstance(found, tuple) else found, p)
+        assert slope.equal(strata.full((3,), 5.0 if isinstance(found, tuple) else 1.0))
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        strata.compile(lambda a, p: a * p)(a, p)
+
+
+def test_devices_that_are_not_there():
+    for name in ("cuda", "xpu"):
+        assert strata.is_autocast_enabled(name) is False
+    assert strata.get_autocast_dtype("cuda") is strata.float16
+    with pytest.raises(RuntimeError):
+        strata.is_autocast_enabled("coda")
+
+
+def test_names_that_packages_import():
+    assert strata.futures.Future[int] is not None and strata.Future is not None
+    assert strata.torch.Tensor is strata.Tensor
+    assert strata.jit._overload(len) is len
+    strata._assert_async(strata.tensor(True), "text")
+    with pytest.raises(RuntimeError, match="text"):
+        strata._assert_async(strata.tensor(0), "text")
