@@ -94,7 +94,8 @@ struct Item {
   }
 };
 
-Item item_of(PyObject* o) {
+// writes: where operators are recorded, a place that a tensor of no dims tells stays in the tensor.
+Item item_of(PyObject* o, bool writes) {
   if (PyLong_CheckExact(o)) return {Item::Int, to_Int(o), {}, {}};
   if (PySlice_Check(o)) return {Item::Slice, 0, range_of(o), {}};
   if (o == Py_Ellipsis) return {Item::Ellipsis, 0, {}, {}};
@@ -118,7 +119,7 @@ Item item_of(PyObject* o) {
   }
   if (t.dim() == 0 && is_integral(t.dtype(), true)) {
     if (t.dtype() == DType::Bool || t.dtype() == DType::U8) return {Item::Bool, ops::item(t).to_bool(), {}, {}};
-    return {Item::Int, ops::item(t).to_int(), {}, {}};
+    if (!writes || !recording_here()) return {Item::Int, ops::item(t).to_int(), {}, {}};
   }
   t = usable(t);
   return {t.dtype() == DType::Bool ? Item::Mask : Item::Index, 0, {}, std::move(t)};
@@ -145,14 +146,14 @@ struct Located {
   std::vector<Tensor> indices;
 };
 
-Located locate(const Tensor& self, PyObject* index) {
+Located locate(const Tensor& self, PyObject* index, bool writes) {
   std::vector<Item> items;
   if (is_tuple_like(index)) {
     Items given(index);
     items.reserve(given.size());
-    for (Py_ssize_t i = 0; i < given.size(); ++i) items.push_back(item_of(given.own(i).get()));
+    for (Py_ssize_t i = 0; i < given.size(); ++i) items.push_back(item_of(given.own(i).get(), writes));
   } else {
-    items.push_back(item_of(index));
+    items.push_back(item_of(index, writes));
   }
   int64_t specified = 0;
   for (const Item& item : items) specified += item.dims();
@@ -253,7 +254,7 @@ void assign(const Tensor& self, PyObject* index, PyObject* value) {
   Located at = PyLong_CheckExact(index) && self.dim() > 0 ? Located{select(self, 0, to_Int(index), 0), {}}
                : index == Py_Ellipsis                     ? Located{self, {}}
                : index == Py_True                         ? Located{ops::unsqueeze(self, 0), {}}
-                                                          : locate(self, index);
+                                                          : locate(self, index, true);
   if (at.indices.empty()) {
     if (number) {
       STRATA_CHECK(
@@ -287,7 +288,7 @@ PyObject* get_item_body(PyObject* self, PyObject* const* args, Py_ssize_t, PyObj
   PyObject* index = args[0];
   if (PyLong_CheckExact(index) && t.dim() > 0) return wrap(select(t, 0, to_Int(index), 0));
   if (PySlice_Check(index) && t.dim() > 0) return wrap(sliced(t, 0, range_of(index)));
-  Located at = locate(t, index);
+  Located at = locate(t, index, false);
   if (!at.indices.empty()) return wrap(ops::index(at.view, beside(at)));
   return wrap(at.view.is_same(t) ? view_of(t) : at.view);
 }

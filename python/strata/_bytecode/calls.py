@@ -6,11 +6,9 @@ import collections
 import contextlib
 import functools
 import math
-import operator
 import types
 
 from strata import _C
-from strata._graph_form import same_constant
 
 from . import custom, instances, natives, training, values
 from .data import READS
@@ -65,9 +63,8 @@ class Calls:
             return self.call_builtin(function, args, kwargs)
         if type(function) is GeneratorMethod:
             return self.call_generator(function, args, kwargs)
-        if type(function) is operator.itemgetter:
-            found = tuple(self.getitem(args[0], key) for key in function.__reduce__()[1])
-            return found if len(found) > 1 else found[0]
+        if type(function) in values.GETTERS:
+            return self.call_getter(function, args, kwargs)
         if values.is_partial(function):
             given = self.getattr(function, "keywords")
             return self.call(self.getattr(function, "func"), (*self.getattr(function, "args"), *args), {**given, **kwargs}, f)
@@ -85,34 +82,6 @@ class Calls:
             return self.call(method, (function, *args), kwargs, f)
         raise Break(f"a call of a {type(stand_in(function)).__name__}")
 
-    def call_compiled(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """A function that was compiled is captured as what it was made of."""
-        if not hasattr(function, "_strata_compiled"):
-            raise Break(f"a call of a {type(function).__name__}")
-        if self.is_outside(function):
-            self.guards.add("is", self.known[id(function)], function)
-        compiled = function._strata_compiled
-        self.guards.add("is", const(compiled.function).attr("__code__"), compiled.code)
-        owners = self.source_of(function).attr("_owner")
-        first = [self.load(owner, owners.item(i)) for i, owner in enumerate(function._owner)]
-        return self.call_function(compiled.function, (*first, *args), kwargs)
-
-    def call_cached(self, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """A function that keeps its results (functools.cache) is called as it is, by the capture and, before each later call, by a
-        guard: what it gives is still the same object."""
-        args, kwargs = settled((args, kwargs))
-        for value in (*args, *kwargs.values()):
-            if not (values.is_constant(value) or values.is_known_object(value) or self.plain_tuple(value)):
-                if not self.is_outside(value) or values.is_tensor(value) or not self.hash_is_native(value):
-                    raise Break(f"a {type(value).__name__} is an argument of a function that keeps its results")
-                self.guards.add("is", self.known[id(value)], value)
-        found = self.native(_C._recording_aside, lambda: function(*args, **kwargs))
-        if values.is_constant(found):
-            self.guards.add("call", None, lambda: same_constant(function(*args, **kwargs), found))
-            return found
-        self.guards.add("call", None, lambda: function(*args, **kwargs) is found)
-        return self.load(found, const(found))
-
     # ---- functions of Python
 
     def call_function(self, function: types.FunctionType, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -125,6 +94,8 @@ class Calls:
             return self.constant_result(function, args, kwargs)
         if mark == "in graph":
             return self.call_operator(function, args, kwargs)
+        if function.__module__ == "copy" and function.__name__ == "deepcopy":
+            return natives.deepcopy(self, args, kwargs)
         home = values.strata_module_name(function)
         if home:
             if getattr(function, "_wrapped_by_lr_sched", False) and not args:
@@ -132,6 +103,8 @@ class Calls:
                 return training.call_noted(self, function, kwargs)
             if home.startswith("strata.optim.") and args and training.is_optimizer(args[0]):
                 return training.call_optimizer(self, function, args, kwargs)
+            if home == "strata" and function.__name__ == "compile" and len(args) == 1 and not kwargs.get("disable"):
+                return args[0]  # what is compiled inside is captured as what it was made of
             if home == "strata.jit" and function.__name__ == "is_tracing":
                 found = function()
                 self.guards.add("call", None, lambda: function() is found)
@@ -224,7 +197,8 @@ class Calls:
     def call_operator(self, function: Any, args: tuple, kwargs: dict[str, Any] | None = None) -> Any:
         """Recorded: what it does hangs on its arguments alone, which are tensors, numbers and nests of them."""
         kwargs = kwargs or {}
-        args = tuple(list_of(self, a) for a in args)
+        args = tuple(list_of(self, values.as_int(a)) for a in args)
+        kwargs = {key: values.as_int(a) for key, a in kwargs.items()}
         name = getattr(function, "__name__", type(function).__name__)
         owner = getattr(function, "__self__", None)
         asked = self.who_is_asked((owner, *args) if values.is_tensor(owner) else args, kwargs)

@@ -32,7 +32,7 @@ _OPERATOR_HOMES = (
 # What of strata is executed as the program's own functions are.
 _INLINE_HOMES = (
     "strata._checks", "strata.nn.modules", "strata.nn.hooks", "strata.nn.utils", "strata.nn.attention", "strata.autograd.grad_mode", "strata._bytecode.polyfills",
-    "strata._scans", "strata.utils._pytree", "strata.fx._pytree", "strata.export.exported_program", "strata.amp.autocast_mode", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap", "strata.autograd.functional",
+    "strata._scans", "strata.utils._pytree", "strata.fx._pytree", "strata.nn.init", "strata.export.exported_program", "strata.amp.autocast_mode", "strata._custom_op", "strata.jit._script", "strata.distributions", "strata.func", "strata._vmap", "strata.autograd.functional",
 )  # fmt: skip
 _BUT = {("strata.func", "_reaches_beyond"): "operator", ("strata._vmap", "vmap_over_many_elements"): "break"}  # of such homes, are not
 _DENIED = frozenset(
@@ -65,7 +65,8 @@ _STRUCTURE |= {itertools.count}
 _LAZY = {
     zip: polyfills.zip_, enumerate: polyfills.enumerate_, itertools.islice: polyfills.islice, itertools.chain: polyfills.chain,
     itertools.zip_longest: polyfills.zip_longest, itertools.accumulate: polyfills.accumulate, itertools.pairwise: polyfills.pairwise,
-    reversed: polyfills.reversed_,
+    reversed: polyfills.reversed_, itertools.starmap: polyfills.starmap, itertools.takewhile: polyfills.takewhile,
+    itertools.dropwhile: polyfills.dropwhile, itertools.filterfalse: polyfills.filterfalse,
 }  # fmt: skip
 # What takes all of an iterable before it gives anything.
 _DRAINS = {list, tuple, dict, set, frozenset, collections.OrderedDict, collections.deque, itertools.product, itertools.permutations}
@@ -256,6 +257,8 @@ def _structure(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
             return tracer.call(_LAZY[function], args, kwargs)
         if function not in _DRAINS:
             raise Break(f"{name_of(function)}() of what the program's own code gives")
+    if function in _LAZY and any(isinstance(a, (types.FunctionType, types.MethodType)) for a in (*args, *kwargs.values())):
+        return tracer.call(_LAZY[function], args, kwargs)
     given = []
     for a in args:
         if isinstance(a, Generator) or values.is_tensor(a) or _iterable(tracer, a):
@@ -429,6 +432,19 @@ def _iter(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     if len(args) == 2 and not kwargs:
         return tracer.call(polyfills.until, args, {})
     return tracer.iter(*args)
+
+
+def deepcopy(tracer: Any, args: tuple, kwargs: dict) -> Any:
+    """copy.deepcopy, where nothing but constants lies in what is copied."""
+    if len(args) != 1 or kwargs or not _of_constants(args[0]):
+        raise Break("a deep copy of more than numbers and strings")
+    return tracer.native(sys.modules["copy"].deepcopy, *args)
+
+
+def _of_constants(value: Any) -> bool:
+    if type(value) is dict:
+        return all(_of_constants(v) for pair in value.items() for v in pair)
+    return values.is_constant(value) or (type(value) in (list, tuple, set) and all(map(_of_constants, value)))
 
 
 def _callable(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:

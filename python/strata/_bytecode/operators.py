@@ -119,6 +119,8 @@ class Operators:
         if type(a) is values.Number or type(b) is values.Number:
             return self.count_with(name, a, b)
         function = getattr(operator, name)
+        if self.method_of(type(a), f"__{name.rstrip('_')}__") is None and self.method_of(type(b), f"__r{name.rstrip('_')}__") is None:
+            a, b = values.as_int(a), values.as_int(b)
         for value in (a, b):
             if not self.is_native(value) and not isinstance(value, (tuple, type, types.FunctionType, types.ModuleType)):
                 return self.binary_by_methods(name, a, b)
@@ -222,6 +224,8 @@ class Operators:
                 if isinstance(function, types.FunctionType) and function.__module__ != "typing":
                     return self.call(function, (obj, key), {})
             return self.native(operator.getitem, obj, key)
+        if type(obj) is types.MappingProxyType and values.is_constant(key) and id(obj) in self.known and key in obj:
+            return self.load(obj[key], self.known[id(obj)].item(key))
         if not self.is_native(obj) and not isinstance(obj, tuple) and self.held_base(obj) is None:
             raise Break(f"an item of a {type(obj).__name__}")
         if not values.is_constant(key) and not isinstance(obj, dict):

@@ -122,6 +122,32 @@ def accumulate(iterable: Iterable, func: Callable | None = None, *, initial: Any
         yield total
 
 
+def starmap(function: Callable, iterable: Iterable) -> Iterator:
+    for items in iterable:
+        yield function(*items)
+
+
+def takewhile(predicate: Callable, iterable: Iterable) -> Iterator:
+    for item in iterable:
+        if not predicate(item):
+            return
+        yield item
+
+
+def dropwhile(predicate: Callable, iterable: Iterable) -> Iterator:
+    dropping = True
+    for item in iterable:
+        dropping = dropping and bool(predicate(item))
+        if not dropping:
+            yield item
+
+
+def filterfalse(function: Callable | None, iterable: Iterable) -> Iterator:
+    for item in iterable:
+        if not (item if function is None else function(item)):
+            yield item
+
+
 def pairwise(iterable: Iterable) -> Iterator:
     iterator, done = iter(iterable), object()
     before = next(iterator, done)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import functools
-import operator
 import types
 
 import strata
@@ -13,6 +12,7 @@ from strata._graph_form import same_constant
 
 from . import values
 from .attributes import Attributes
+from .callables import Callables
 from .calls import Calls
 from .classes import Classes
 from .data import Data
@@ -42,8 +42,14 @@ if TYPE_CHECKING:
 MAX_STEPS = 2_000_000
 
 
-def _gets(keys: tuple, getter: Any) -> bool:
-    return same_constant(getter.__reduce__()[1], keys)
+def _gets(parts: tuple, getter: Any) -> bool:
+    return same_constant(_parts(getter), parts)
+
+
+def _parts(getter: Any) -> tuple:
+    """What an itemgetter, attrgetter or methodcaller was made of."""
+    made, given = getter.__reduce__()[:2]
+    return (*made.args, *given, *made.keywords.items()) if isinstance(made, functools.partial) else given
 
 
 class Raised(Exception):
@@ -54,7 +60,7 @@ class Raised(Exception):
         self.error = error
 
 
-class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Generators, Imports, Modules):
+class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, Derived, Generators, Imports, Modules):
     """stop_at: the number of the outermost frame's step before which the capture ends, if it must. seen: which sizes and ints become
     symbols; program: what is done with them, where it is recorded."""
 
@@ -272,8 +278,8 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
             self.guards.add("is", source, value)
             return self.hold(value, source)
         self.guards.add("type", source, kind)
-        if kind is operator.itemgetter:
-            self.guards.add("ask", source, functools.partial(_gets, value.__reduce__()[1]))
+        if kind in values.GETTERS:
+            self.guards.add("ask", source, functools.partial(_gets, _parts(value)))
         return self.hold(value, source)
 
     def load_bound_method(self, value: Any, source: Source) -> Any:
@@ -356,9 +362,12 @@ class Tracer(Attributes, Calls, Classes, Data, Operators, Overrides, Derived, Ge
         self.hold(made, source)
         if isinstance(value, dict):
             keys = tuple(value)
-            if not all(values.is_constant(k) or values.is_known_object(k) or self.plain_tuple(k) for k in keys):
+            if not all(values.is_constant(k) or values.is_known_object(k) or self.plain_tuple(k) or values.is_itself(k) for k in keys):
                 raise Break("a dict with keys that are objects", "use strings, numbers or tuples of them")
             self.guards.add("keys", source, keys)
+            for key in keys:
+                if values.is_itself(key):
+                    self.load(key, const(key))
             for key in keys:
                 if base is None:
                     made[key] = self.load(value[key], source.item(key))

@@ -27,6 +27,7 @@ BUILTIN_FUNCTIONS = (
     types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
     types.ClassMethodDescriptorType,
 )  # fmt: skip
+GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 LARGE = 2000  # elements of a container, beyond which reading it whole is not worth it
 
 
@@ -92,6 +93,17 @@ def is_enum(value: Any) -> bool:
 
     enum = sys.modules.get("enum")
     return enum is not None and isinstance(value, enum.Enum)
+
+
+def is_itself(value: Any) -> bool:
+    """An object that is equal to itself alone, by the rules of `object`; a module, for one."""
+    kind = type(value)
+    return kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__ and not is_tensor(value)
+
+
+def as_int(value: Any) -> Any:
+    """A member of an IntEnum as the int that it is; others as they are."""
+    return int.__int__(value) if isinstance(value, int) and is_enum(value) and type(value).__mro__[1].__name__ == "IntEnum" else value
 
 
 def is_module(value: Any) -> bool:

@@ -24,7 +24,7 @@ class Geometric(ByProbability):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, validate_args)
-        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+        if self._validates() and probs is not None and not bool((self.probs > 0).all()):
             raise ValueError(
                 f"Expected parameter probs (Tensor of shape {tuple(self.probs.shape)}) of distribution Geometric to be positive but found invalid values:\n{self.probs}"
             )

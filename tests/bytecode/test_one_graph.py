@@ -1,0 +1,152 @@
+"""Constructs that programs of PyTorch's compiler have in one graph."""
+
+import copy
+import enum
+import itertools
+import operator
+import types
+
+import pytest
+import strata
+from both import same
+from strata import nn
+
+
+def t(*numbers):
+    return strata.tensor(numbers or (1.0, 2.0, 3.0))
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+CALLS = [
+    lambda x: x * Level.HIGH + Level.LOW - (Level.HIGH - 1),
+    lambda x: x.view(1, 3).sum(Level.LOW) + x.view(1, 3).sum(dim=Level.LOW),
+    lambda x: operator.methodcaller("sum", 0)(x) + operator.methodcaller("sum", dim=0, keepdim=True)(x),
+    lambda x: x * operator.attrgetter("shape")(x)[0],
+    lambda x: sum(itertools.starmap(lambda a, b: a * b, [(x, 2), (x, 3)])),
+    lambda x: x * sum(itertools.takewhile(lambda v: v < 3, [1, 2, 3, 1])) + sum(itertools.dropwhile(lambda v: v < 3, [1, 2, 3, 1])),
+    lambda x: list(itertools.accumulate([x, x, x], lambda a, b: a + b)),
+    lambda x: x * len(list(itertools.filterfalse(lambda v: v > 1, [1, 2]))),
+    lambda x: strata.compile(strata.relu)(x) + strata.compile(lambda y: y * 2)(x),
+]
+
+
+@pytest.mark.parametrize("f", CALLS)
+def test_calls_in_one_graph(f):
+    def scenario(n):
+        compiled = n.compile(f, fullgraph=True)
+        n.call(compiled, t())
+        n.call(compiled, t(4.0, 5.0, 6.0))
+
+    assert same(scenario) == []
+
+
+def test_weights_made_inside():
+    def f(x):
+        w = strata.empty(3, 3)
+        nn.init.kaiming_uniform_(w, a=1)
+        b = nn.init.constant_(strata.empty(3), 2.0)
+        return x @ nn.init.xavier_normal_(w.clone()) + w + b
+
+    def scenario(n):
+        compiled = n.compile(f, fullgraph=True)
+        for _ in range(3):
+            n.call(compiled, t())
+        n.say(strata.rand(2))
+
+    assert same(scenario) == []
+
+
+def test_what_is_read_through_containers():
+    class Key:
+        pass
+
+    def scenario(n):
+        layers, keys = [nn.Linear(3, 3), nn.Linear(3, 3)], [Key(), Key()]
+        by_layer = {layers[0]: 2.0, layers[1]: 3.0}
+        by_key = {keys[0]: 5.0, keys[1]: 7.0}
+        shown = {"a": 2.0}
+        proxy = types.MappingProxyType(shown)
+        get = [operator.attrgetter("weight")]
+
+        def f(x):
+            for layer, factor in by_layer.items():
+                x = layer(x) * factor * by_layer[layers[0]]
+            return x * by_key[keys[1]] * proxy["a"] + get[0](layers[0])
+
+        compiled = n.compile(f, fullgraph=True)
+        n.call(compiled, t())
+        by_layer[layers[0]] = 11.0
+        n.call(compiled, t())
+        by_layer[layers[0]] = by_layer.pop(layers[0])
+        n.call(compiled, t())
+        keys.reverse()
+        n.call(compiled, t())
+        shown["a"] = 13.0
+        n.call(compiled, t())
+        get[0] = operator.attrgetter("bias")
+        n.call(compiled, t())
+        layers[0] = nn.Linear(3, 3)
+        by_layer[layers[0]] = 17.0
+        n.call(compiled, t())
+
+    same(scenario)
+
+
+def test_deep_copies_of_numbers():
+    held = {"sizes": [1, 2], "names": ("a",)}
+
+    def f(x):
+        mine = copy.deepcopy(held)
+        mine["sizes"].append(3)
+        return x * sum(mine["sizes"]), mine
+
+    def scenario(n):
+        compiled = n.compile(f, fullgraph=True)
+        n.call(compiled, t())
+        n.call(compiled, t())
+        n.say(held)
+
+    assert same(scenario) == []
+
+
+def written(write):
+    def f(x, i):
+        y = x.clone()
+        write(y, x, i)
+        return y
+
+    return f
+
+
+PLACES = {
+    "number": lambda y, x, i: y.__setitem__(i, 7),
+    "argmax": lambda y, x, i: y.view(-1).__setitem__(y.argmax(), 5),
+    "with a slice": lambda y, x, i: y.__setitem__((i, slice(1, 3)), strata.tensor([1.0, 2.0])),
+    "column": lambda y, x, i: y.__setitem__((slice(None), i), y[:, 0] + 1),
+    "two": lambda y, x, i: y.__setitem__((i, i), x.sum()),
+    "with an index": lambda y, x, i: y.__setitem__((i, strata.tensor([0, 2])), 9.0),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_that_tensors_tell(name):
+    def scenario(n):
+        f = n.compile(written(PLACES[name]), fullgraph=True)
+        x = strata.arange(12.0).view(3, 4)
+        for place in (1, -1, 0, 2):
+            n.call(f, x + place, strata.tensor(place))
+        leaf, value = x.clone().requires_grad_(), strata.tensor(3.0, requires_grad=True)
+        (f(leaf * value, strata.tensor(1)) ** 2).sum().backward()
+        n.say(leaf.grad, value.grad)
+
+    assert same(scenario) == []
+
+
+def test_a_place_that_is_not_there():
+    f = strata.compile(written(PLACES["number"]), fullgraph=True)
+    with pytest.raises(IndexError, match="out of bounds"):
+        f(strata.ones(3, 4), strata.tensor(3))
