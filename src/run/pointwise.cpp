@@ -356,6 +356,7 @@ int64_t bytes_of(const Tensor& t, IntArrayRef sizes) {
 
 void resize_tensor(const Tensor& t, IntArrayRef sizes) {
   int64_t bytes = bytes_of(t, sizes);
+  if (bytes == 0) contiguous_strides(sizes);  // may refuse them, before anything is changed
   if (size_t(bytes) > t.storage()->bytes()) t.storage()->resize(bytes);
   t.impl()->set_geometry(sizes, t.storage_offset());
 }

@@ -85,3 +85,11 @@ def test_names_that_packages_import():
     strata._assert_async(strata.tensor(True), "text")
     with pytest.raises(RuntimeError, match="text"):
         strata._assert_async(strata.tensor(0), "text")
+
+
+def test_sizes_that_are_refused_change_nothing():
+    for resize in (lambda t, sizes: t.resize_(sizes), lambda t, sizes: strata.empty(sizes, out=t)):
+        t = strata.arange(6.0)
+        with pytest.raises(RuntimeError, match="overflow"):
+            resize(t, [0, 2**63 - 1, 3])
+        assert t.shape == (6,) and t.tolist() == [0, 1, 2, 3, 4, 5]
