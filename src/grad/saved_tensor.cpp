@@ -13,7 +13,7 @@ namespace strata {
 namespace {
 struct HookStack {
   std::vector<std::shared_ptr<SavedHooks>> hooks;
-  std::optional<std::string> error;
+  std::unique_ptr<std::string> error;  // small: room that every thread has is scarce
 };
 HookStack& hook_stack() {
   static thread_local HookStack stack;
@@ -69,7 +69,9 @@ void push_saved_hooks(std::shared_ptr<SavedHooks> hooks) {
   hook_stack().hooks.push_back(std::move(hooks));
 }
 void pop_saved_hooks() { hook_stack().hooks.pop_back(); }
-void set_saved_hooks_error(std::optional<std::string> text) { hook_stack().error = std::move(text); }
+void set_saved_hooks_error(std::optional<std::string> text) {
+  hook_stack().error = text ? std::make_unique<std::string>(std::move(*text)) : nullptr;
+}
 
 void SavedTensor::save(const Tensor& t, bool is_output) {
   if (!t.defined()) return;

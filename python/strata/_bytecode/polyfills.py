@@ -66,9 +66,8 @@ def reversed_(items: Any) -> Iterator:
 
 
 def _backwards(items: Any, count: int) -> Iterator:
-    while count > 0:
-        count -= 1
-        yield items[count]
+    for at in range(count - 1, -1, -1):
+        yield items[at]
 
 
 def islice(iterable: Iterable, *bounds: int | None) -> Iterator:
