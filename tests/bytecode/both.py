@@ -61,3 +61,14 @@ def same(scenario):
         scenario(notes)
     assert runs[0].said == runs[1].said
     return runs[1].reasons()
+
+
+def in_one_graph(f, *calls):
+    """That f has eager's results for each tuple of arguments, without a break."""
+
+    def scenario(n):
+        compiled = n.compile(f, fullgraph=True)
+        for args in calls:
+            n.call(compiled, *args)
+
+    assert same(scenario) == []

@@ -13,11 +13,16 @@ int device_type_of(PyObject* o) {
   return parse_device(to_Str(o)).type;
 }
 
+bool is_device_type(PyObject* name) {
+  const auto wanted = to_Str(name);
+  for (int i = 0; i < kMaxDeviceTypes; ++i)
+    if (!device_type_name(i).empty() && wanted == device_type_name(i)) return true;
+  return false;
+}
+
 // A device that programs speak of and no plugin offers: what is asked of it has an answer.
 bool is_absent(PyObject* o) {
-  if (!o || !PyUnicode_Check(o)) return false;
-  for (int i = 0; i < kMaxDeviceTypes; ++i)
-    if (!device_type_name(i).empty() && to_Str(o) == device_type_name(i)) return false;
+  if (!o || !PyUnicode_Check(o) || is_device_type(o)) return false;
   Own words(checked(PyImport_ImportModule("strata._device_words")));
   Own names(checked(PyObject_CallMethod(words.get(), "device_names", nullptr)));
   return PySequence_Contains(names.get(), o) == 1;
@@ -93,9 +98,7 @@ PyObject* clear_cache(PyObject*, PyObject*) {
 PyObject* is_available(PyObject*, PyObject* device) {
   return guarded([&] {
     if (!PyUnicode_Check(device)) raise(PyExc_TypeError, "autocast: device_type must be str, not " + type_name(device));
-    for (int i = 0; i < kMaxDeviceTypes; ++i)
-      if (!device_type_name(i).empty() && to_Str(device) == device_type_name(i)) return wrap(true);
-    return wrap(false);
+    return wrap(is_device_type(device));
   });
 }
 

@@ -102,7 +102,8 @@ def wrap(function: Callable, options: Options) -> Callable:
     for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
         if hasattr(function, name):
             call.__dict__[name] = getattr(function, name)
-    call.__dict__.update(vars(function) if isinstance(function, types.FunctionType) else vars(function.__func__) if isinstance(function, types.MethodType) else {})
+    if isinstance(own := getattr(function, "__func__", function), types.FunctionType):
+        call.__dict__.update(vars(own))
     call.__dict__.update({"__wrapped__": function, "_torchdynamo_orig_callable": function})
     return call
 

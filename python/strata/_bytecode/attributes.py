@@ -139,7 +139,7 @@ class Attributes:
 
     def guard_class(self, kind: type, name: str, found: Any) -> None:
         """The class still has that attribute, or none. Classes that no program changes need no guard."""
-        if kind.__flags__ & (1 << 9):  # of Python
+        if kind.__flags__ & values.HEAP_TYPE:
             self.guards.add("class", None, self.pinned(kind, name, found))
 
     def pinned(self, kind: type, name: str, found: Any) -> ClassAttribute:

@@ -51,7 +51,7 @@ class Callables:
         guard: what it gives is still the same object."""
         args, kwargs = settled((args, kwargs))
         for value in (*args, *kwargs.values()):
-            if not (values.is_constant(value) or values.is_known_object(value) or self.plain_tuple(value)):
+            if not self.is_plain(value):
                 if not self.is_outside(value) or values.is_tensor(value) or not self.hash_is_native(value):
                     raise Break(f"a {type(value).__name__} is an argument of a function that keeps its results")
                 self.guards.add("is", self.known[id(value)], value)

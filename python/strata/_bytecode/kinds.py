@@ -23,12 +23,9 @@ def is_instance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
             raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")
     tracer.special(type(value), "__class__")
     found = tracer.native(isinstance, sizes.stand_in(value), kinds)
-    if tracer.is_outside(value) and any(type(kind) is not type for kind in _flat(kinds)) and type(value).__flags__ & _HEAP_TYPE and not values.is_tensor(value):
+    if tracer.is_outside(value) and any(type(kind) is not type for kind in _flat(kinds)) and type(value).__flags__ & values.HEAP_TYPE and not values.is_tensor(value):
         tracer.guards.add("ask", tracer.known[id(value)], functools.partial(_is_still, kinds, found))
     return found
-
-
-_HEAP_TYPE = 1 << 9  # of Py_TPFLAGS: classes that a program can change
 
 
 def _flat(kinds: Any) -> Any:

@@ -13,6 +13,7 @@ import types
 import strata
 from strata import _C
 
+from . import values
 from .guards import class_lookup
 
 TYPE_CHECKING = False
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ABSENT = object()
-_HEAP_TYPE = 1 << 9  # of Py_TPFLAGS: classes that a program can change
 
 
 def is_native(function: Any) -> bool:
@@ -105,7 +105,7 @@ class Library:
 
     def _watch_class(self, kind: type, names: set[str]) -> None:
         """Those of the names that the class has."""
-        if not kind.__flags__ & _HEAP_TYPE:
+        if not kind.__flags__ & values.HEAP_TYPE:
             return
         there: set[str] = set()
         for base in kind.__mro__:

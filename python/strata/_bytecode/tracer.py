@@ -362,7 +362,7 @@ class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, 
         self.hold(made, source)
         if isinstance(value, dict):
             keys = tuple(value)
-            if not all(values.is_constant(k) or values.is_known_object(k) or self.plain_tuple(k) or values.is_itself(k) for k in keys):
+            if not all(self.is_plain(k) or values.is_itself(k) for k in keys):
                 raise Break("a dict with keys that are objects", "use strings, numbers or tuples of them")
             self.guards.add("keys", source, keys)
             for key in keys:
@@ -374,7 +374,7 @@ class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, 
                 else:
                     base.__setitem__(made, key, self.load(dict.__getitem__(value, key), raw(source, base, key)))
         elif kind is set:
-            if not all(values.is_constant(k) or self.plain_tuple(k) for k in value):
+            if not all(values.is_constant(k) or (isinstance(k, tuple) and self.is_plain(k)) for k in value):
                 raise Break("a set of objects", "use strings, numbers or tuples of them")
             self.guards.add("keys", source, tuple(value))
             made |= value
@@ -388,8 +388,9 @@ class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, 
         self.shadows.append(values.Shadow(value, made, source))
         return made
 
-    def plain_tuple(self, value: Any) -> bool:
-        return isinstance(value, tuple) and all(values.is_constant(v) or values.is_known_object(v) or self.plain_tuple(v) for v in value)
+    def is_plain(self, value: Any) -> bool:
+        """A constant, a class or function, or a tuple of such."""
+        return values.is_constant(value) or values.is_known_object(value) or (isinstance(value, tuple) and all(map(self.is_plain, value)))
 
     def load_function(self, function: types.FunctionType, source: Source) -> Any:
         self.guards.add("is", source.attr("__code__"), function.__code__)

@@ -28,6 +28,7 @@ BUILTIN_FUNCTIONS = (
     types.ClassMethodDescriptorType,
 )  # fmt: skip
 GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+HEAP_TYPE = 1 << 9  # of Py_TPFLAGS: classes that a program can change
 LARGE = 2000  # elements of a container, beyond which reading it whole is not worth it
 
 

@@ -1,4 +1,4 @@
-"""Small things of eager operators that programs of PyTorch's own kinds of tests found; the expectations are PyTorch's."""
+"""Arguments and names of eager operators that PyTorch takes or refuses; the expectations are those of 2.13."""
 
 import pytest
 import strata
