@@ -1,4 +1,4 @@
-"""`./run bench [overhead|cpu|ops|graphs|own|captured|compile|instructions|sweep|calls]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
+"""`./run bench [overhead|cpu|ops|graphs|own|captured|compile|instructions|start|sweep|calls]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
 
 PyTorch runs in a process of its own, since two OpenMP runtimes in one would disturb each other; blocks alternate, with a
 pause between them in which waiting threads go to sleep, and each figure is the median of its blocks' ratios. STRATA_TORCH
@@ -27,6 +27,7 @@ import compiling
 import graphs
 import instructions
 import own
+import start
 import sweep
 
 import ops
@@ -168,7 +169,7 @@ def stripped_size(library: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", *own.PAIRS, "compile", "instructions", "sweep", "calls"])
+    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", *own.PAIRS, "compile", "instructions", "start", "sweep", "calls"])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--hot", action="store_true", help="of ops: many values that meet in few places, and in many")
     parser.add_argument("--blocks", type=int, help="measurements of each figure; 11, for operators 5, for graphs 7")
@@ -181,6 +182,8 @@ def main() -> None:
         return {"sweep": sweep, "calls": common_calls}[args.suite].main(torch, args.only, args.blocks or 1)
     if args.suite == "compile":
         return compiling.main(build_calls("strata", name="compiling"), torch, args.blocks or 11)
+    if args.suite == "start":
+        sys.exit(start.main(BUILD, args.blocks or 21))
     if args.suite in own.PAIRS:
         return own.main(args.suite, args.only, args.blocks or 7)
     if args.suite in ("ops", "graphs"):
