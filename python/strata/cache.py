@@ -2,7 +2,8 @@
 
 A kernel is compiled once for all processes of a user. Its file lies in the folder that STRATA_CACHE_DIR names, else in
 XDG_CACHE_HOME/strata, else in ~/.cache/strata; all together take at most STRATA_CACHE_BYTES (1 GiB unless set; 0 keeps
-nothing), and what was not used for longest goes first. Files may be removed at any time.
+nothing), and what was not used for longest goes first. Files may be removed at any time. Beside kernels lie plans of graphs:
+which operators went into which kernel, so that a new process does not decide it again.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ def stats(device: object = None) -> dict[str, int | float | str]:
     """What the compile service did in this process, and what lies on disk; or where the kernels of a plugin's device came from.
 
     memory_hits, disk_hits, misses: texts that were there, loaded, compiled. refused: files that were damaged, removed and
-    compiled again. evictions: files that this process removed for room. live: programs in memory. files, bytes, limit,
-    folder: the cache on disk. compile_ms, load_ms: milliseconds of all misses, of all loads.
+    compiled again. evictions: files that this process removed for room. live: programs in memory. files: kernels
+    on disk. bytes: of all files there. limit, folder: of the cache on disk. compile_ms, load_ms: milliseconds of all misses, of all loads.
 
     Of a device: launches: how many there were. replayed: how many of these its graphs gave. compiled, loaded: kernels whose text
     was compiled, that were on disk. modules: texts that were compiled, of one kernel or many. refused: modules that the device did
@@ -31,7 +32,7 @@ def stats(device: object = None) -> dict[str, int | float | str]:
 
 
 def clear() -> None:
-    """Removes all compiled kernels from the folder. Programs in use stay as they are."""
+    """Removes all compiled kernels and plans from the folder. Programs in use stay as they are."""
     _C._cache_clear()
 
 

@@ -45,6 +45,7 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
       g.fused->kernel.text = operators_of(p->list_, g);
       // A kernel of another numerics is another text, and so another key of the cache.
       if (g.fused->dropped[0] + g.fused->dropped[1]) g.fused->kernel.text += "; numerics=\"fast\"";
+      if (p->kept_) continue;
       if (p->options_.lines) g.fused->kernel.lines = source_lines(p->list_, g);
       printed.push_back({&g.fused->kernel, &p->source_of_[i], {}});
     }
@@ -77,23 +78,37 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
   }
   const std::string table = str_cat("strata_kernels_", lower::isa_name(isa), "_", kName);
   for (Plan* p : plans) {
+    if (!p->kept_) {
+      p->kept_.emplace();
+      bool news = false;  // kernels that this process did not have: other sizes of a graph have none
+      for (size_t g = 0; g < p->groups_.size(); ++g) {
+        const size_t source = size_t(p->source_of_[g]);
+        const bool made = p->groups_[g].fused.has_value();
+        p->kept_->programs.push_back(made ? programs[source] : nullptr);
+        p->kept_->origins.push_back(made ? origins[source] : Origin());
+        news |= made && origins[source].how != How::Memory;
+      }
+      if (news && !p->key_.empty())
+        keep_plan(p->list_, p->key_, p->groups_, {p->kept_->programs.data(), p->kept_->programs.size()});
+    }
     // A plan numbers its own programs.
-    std::map<int, int> number;
+    std::map<const Program*, int> number;
     for (size_t g = 0; g < p->groups_.size(); ++g) {
       const StrataKernelEntry* entry = nullptr;
       if (p->groups_[g].fused) {
-        int& source = p->source_of_[g];
-        const ProgramRef& program = programs[size_t(source)];
+        const ProgramRef& program = p->kept_->programs[g];
         entry = static_cast<const StrataKernelFile*>(program->symbol(table))->entries;
-        const auto [at, fresh] = number.emplace(source, int(p->programs_.size()));
+        const auto [at, fresh] = number.emplace(program.get(), int(p->programs_.size()));
         if (fresh) {
           p->programs_.push_back(program);
-          p->origins_.push_back(origins[size_t(source)]);
+          p->origins_.push_back(p->kept_->origins[g]);
         }
-        source = at->second;
+        p->source_of_[g] = at->second;
       }
       p->steps_.push_back(p->step_of(int(g), entry));
     }
+    p->kept_.reset();
+    p->key_ = {};
   }
 }
 

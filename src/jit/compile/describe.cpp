@@ -75,6 +75,19 @@ void Plan::tell() const {
   if (logs(Log::Cache)) write_log(Log::Cache, cache());
 }
 
+// Of a fused group.
+lower::Kernel Plan::kernel_of(const Group& g) const {
+  if (!g.fused->kernel.passes.empty()) return g.fused->kernel;
+  // From the disk came what it needs to run.
+  std::vector<char> stores(list_.blocks.size());
+  for (const FusedOperand& o : g.fused->outs) stores[size_t(o.memory.block)] = true;
+  std::string why;
+  std::optional<Fused> made = fuse(list_, g.launches, stores, why);
+  STRATA_INTERNAL(made, "a kept plan has a kernel that its launches do not give: ", why);
+  made->kernel.text = g.fused->kernel.text;
+  return std::move(made->kernel);
+}
+
 std::string Plan::source(bool lines) const {
   if (program_) return program_->source();
   // As compiled, but for names that tell kernels apart, and a driver.
@@ -83,7 +96,7 @@ std::string Plan::source(bool lines) const {
   for (size_t g = 0; g < groups_.size(); ++g) {
     if (source_of_[g] < 0 || !groups_[g].fused) continue;
     lower::Kernel& k = kernels[size_t(source_of_[g])];
-    k = groups_[g].fused->kernel;
+    k = kernel_of(groups_[g]);
     k.name = k.source = str_cat("fused_", source_of_[g]);
     k.lines = lines ? source_lines(list_, groups_[g]) : std::vector<std::string>();
     uses.emplace_back(&*groups_[g].fused, source_of_[g]);

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/promote.h"
+#include "run/isa.h"
 #include "run/kernels.h"
 #include "run/loop/cast.h"
 #include "run/loop/rows_loop.h"
@@ -75,10 +76,13 @@ void Plan::lower(ir::Graph graph) {
   written_params_ = written_params(list_);
   if (!not_planned_.empty()) return;
   clock.stage("launches");
-  groups_ = group(list_);
+  const auto isa = lower::Isa(eager::current_isa());
+  if (options_.fused && !options_.lines) key_ = plan_key(list_, isa);
+  if (!key_.empty()) kept_ = kept_plan(list_, key_, isa);
+  groups_ = kept_ ? std::move(kept_->groups) : group(list_);
   if (!options_.fused)
     for (Group& g : groups_) g.fused.reset();
-  clock.stage("fusion");
+  clock.stage(kept_ ? "fusion from disk" : "fusion");
 }
 
 Plan::Plan(ir::Graph graph, PlanOptions options) : options_(options) {

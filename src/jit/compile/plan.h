@@ -3,8 +3,7 @@
 // under way at once.
 #pragma once
 #include "ir/pass.h"
-#include "jit/compile/group.h"
-#include "jit/service/compile.h"
+#include "jit/compile/kept.h"
 #include "run/loop/rows_loop.h"
 
 namespace strata::jit {
@@ -94,11 +93,15 @@ class Plan {
   struct Makers;
   [[noreturn]] void refuse(const Launch& l, Frame& f) const;
 
+  lower::Kernel kernel_of(const Group& g) const;
+
   const PlanOptions options_;
   ir::Graph graph_;
   ir::PassLog passes_;
   LaunchList list_;
   std::vector<Group> groups_;
+  std::string key_;               // until kernels are there: what the plan is kept by
+  std::optional<KeptPlan> kept_;  // until kernels are there: what the disk had; the groups are moved out
   std::vector<Step> steps_;
   std::vector<ProgramRef> programs_;  // one for each different kernel
   std::vector<Origin> origins_;

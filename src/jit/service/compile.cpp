@@ -1,5 +1,6 @@
 #include "jit/service/compile.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -29,9 +30,18 @@ double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+// Of what makes plans: this library's file.
+std::string library_identity() {
+  Dl_info info;
+  return dladdr(reinterpret_cast<void*>(&how_name), &info) && info.dli_fname ? file_identity(info.dli_fname) : "";
+}
+
 class Service {
  public:
-  Service() : disk_(DiskCache::of_environment()) {
+  Service()
+      : disk_(DiskCache::of_environment()),
+        plans_(disk_.folder(), disk_.limit(), DiskCache::kPlans),
+        library_(library_identity()) {
     const std::string wanted = env_text("STRATA_COMPILER");
     STRATA_CHECK_VALUE(wanted.empty() || wanted == "clang" || wanted == "system" || wanted == "none",
                        "STRATA_COMPILER: expected clang, system or none, got ", wanted);
@@ -51,12 +61,14 @@ class Service {
   }
 
   // `warning` is for the caller to give once it holds no lock. Null where it would have to be compiled and may not be.
-  ProgramRef compile(const Request& request, Origin& origin, std::string& warning, bool may_compile) {
+  // `had`: what the first compiler that has it on disk has there.
+  ProgramRef compile(const Request& request, Origin& origin, std::string& warning, bool may_compile,
+                     const DiskCache::Found* had = nullptr) {
     const auto start = Clock::now();
-    const Hash key = hash(request.text, {uint64_t(request.isa), request.lines});
+    const Key key = key_of(hash(request.text), request.isa, request.lines);
     std::unique_lock lock(mutex_);
     while (true) {
-      Slot& slot = programs_[{key.a, key.b}];
+      Slot& slot = programs_[key];
       if (ProgramRef live = slot.program.lock();
           live && live->isa() == request.isa && live->lines() == request.lines && live->text() == request.text) {
         ++stats_.memory_hits;
@@ -72,10 +84,10 @@ class Service {
     lock.unlock();
     Made made;
     try {
-      made = make(request, warning, may_compile);
+      made = make(request, warning, may_compile, had);
     } catch (...) {
       lock.lock();
-      programs_.erase({key.a, key.b});
+      programs_.erase(key);
       done_.notify_all();
       throw;
     }
@@ -83,17 +95,54 @@ class Service {
     lock.lock();
     stats_.refused += made.refused;
     if (!made.program) {
-      programs_.erase({key.a, key.b});
+      programs_.erase(key);
       done_.notify_all();
       return nullptr;
     }
     (made.how == How::Disk ? stats_.disk_hits : stats_.misses) += 1;
     (made.how == How::Disk ? stats_.load_ms : stats_.compile_ms) += origin.ms;
     stats_.evictions += made.evicted;
-    programs_[{key.a, key.b}] = {made.program, false};
+    programs_[key] = {made.program, false};
     sweep();
     done_.notify_all();
     return made.program;
+  }
+
+  ProgramRef known(const Hash& text, lower::Isa isa, Origin& origin) {
+    const auto start = Clock::now();
+    {
+      std::unique_lock lock(mutex_);
+      if (const auto at = programs_.find(key_of(text, isa, false)); at != programs_.end())
+        if (ProgramRef live = at->second.program.lock();
+            live && live->isa() == isa && !live->lines() && live->text_hash() == text) {
+          ++stats_.memory_hits;
+          origin = {How::Memory, ms_since(start)};
+          return live;
+        }
+    }
+    for (const auto& compiler : compilers_) {
+      DiskCache::Found found = disk_.load(compiler->identity(isa, false), text);
+      count_refused(found);
+      if (!found.object) continue;
+      const Request request{std::move(found.text), isa, false};
+      std::string warning;
+      return compile(request, origin, warning, false, &found);
+    }
+    return nullptr;
+  }
+
+  bool keeps_plans() const { return plans_.on() && !compilers_.empty() && !library_.empty(); }
+  std::optional<std::string> load_plan(std::string_view key) {
+    DiskCache::Found found = plans_.load(library_, key);
+    count_refused(found);
+    return std::move(found.object);
+  }
+  void store_plan(std::string_view key, std::string_view plan) {
+    int64_t evicted;
+    const std::string why = plans_.store(library_, key, plan, &evicted);  // kernels tell of a folder that is none
+    if (!why.empty()) return;
+    std::unique_lock lock(mutex_);
+    stats_.evictions += evicted;
   }
 
   CacheStats stats() {
@@ -123,6 +172,15 @@ class Service {
   }
 
  private:
+  void count_refused(const DiskCache::Found& found) {
+    if (!found.refused) return;
+    std::unique_lock lock(mutex_);
+    ++stats_.refused;
+  }
+  using Key = std::pair<uint64_t, uint64_t>;
+  static Key key_of(const Hash& text, lower::Isa isa, bool lines) {
+    return {text.a + 2 * uint64_t(isa) + lines, text.b};
+  }
   struct Slot {
     std::weak_ptr<const Program> program;
     bool at_work = false;
@@ -134,11 +192,11 @@ class Service {
   };
 
   // By the first way that has it on disk or can compile it.
-  Made make(const Request& request, std::string& warning, bool may_compile) {
+  Made make(const Request& request, std::string& warning, bool may_compile, const DiskCache::Found* had) {
     Made made;
     for (const auto& compiler : compilers_) {
       const std::string maker = compiler->identity(request.isa, request.lines);
-      DiskCache::Found found = disk_.load(maker, request.text);
+      DiskCache::Found found = had ? *had : disk_.load(maker, request.text);
       made.refused += found.refused;
       if (found.object) {
         try {
@@ -183,14 +241,15 @@ class Service {
     next_sweep_ = std::max<size_t>(64, 2 * programs_.size());
   }
 
-  const DiskCache disk_;
+  const DiskCache disk_, plans_;
+  const std::string library_;
   std::vector<std::unique_ptr<Compiler>> compilers_;
   std::string why_;  // those that are not in the list are not
   std::atomic<bool> warned_{false};
 
   std::mutex mutex_;
   std::condition_variable done_;
-  std::map<std::pair<uint64_t, uint64_t>, Slot> programs_;
+  std::map<Key, Slot> programs_;
   size_t next_sweep_ = 64;
   CacheStats stats_;
 };
@@ -279,6 +338,23 @@ std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Orig
     if (origins) (*origins)[i] = first[which[i]] == i ? how[which[i]] : Origin{How::Memory, 0};
   }
   return all;
+}
+
+ProgramRef known_program(const Hash& text, lower::Isa isa, Origin* origin) {
+  AtWork at_work;
+  return service().known(text, isa, *origin);
+}
+std::optional<std::string> load_plan(std::string_view key) {
+  AtWork at_work;
+  return service().load_plan(key);
+}
+void store_plan(std::string_view key, std::string_view plan) {
+  AtWork at_work;
+  service().store_plan(key, plan);
+}
+bool keeps_plans() {
+  AtWork at_work;
+  return service().keeps_plans();
 }
 
 std::string compiler_report() {

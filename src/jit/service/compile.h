@@ -3,11 +3,13 @@
 // Everything here may be called from many threads at once and after a fork.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/array_ref.h"
+#include "jit/service/hash.h"
 #include "jit/service/loader.h"
 #include "lower/print/print_c.h"
 
@@ -31,12 +33,16 @@ struct Origin {
 class Program {
  public:
   Program(Request request, std::string compiler, std::string_view object)
-      : request_(std::move(request)), compiler_(std::move(compiler)), image_(object, request_.lines, title()) {}
+      : request_(std::move(request)),
+        text_hash_(hash(request_.text)),
+        compiler_(std::move(compiler)),
+        image_(object, request_.lines, title()) {}
 
   // A function or object that the text defines and that is not static. Raises Value where it defines none of that name.
   void* symbol(std::string_view name) const;
   const std::vector<std::string>& symbols() const { return image_.names(); }
   const std::string& text() const { return request_.text; }
+  const Hash& text_hash() const { return text_hash_; }
   lower::Isa isa() const { return request_.isa; }
   bool lines() const { return request_.lines; }
   const std::string& compiler() const { return compiler_; }  // "Clang 19.1.7 (...)"
@@ -45,6 +51,7 @@ class Program {
  private:
   std::string_view title() const;  // what its first comment on a function says: the operators of a fused kernel
   Request request_;
+  Hash text_hash_;
   std::string compiler_;
   Image image_;
 };
@@ -55,6 +62,13 @@ using ProgramRef = std::shared_ptr<const Program>;
 ProgramRef compile(const Request& request, Origin* origin = nullptr);
 // In parallel, equal texts once. With an error of the first that failed.
 std::vector<ProgramRef> compile_all(ArrayRef<Request> requests, std::vector<Origin>* origins = nullptr);
+
+// A program of this process, or from disk, by the hash of its text alone; null where neither has it.
+ProgramRef known_program(const Hash& text, lower::Isa isa, Origin* origin);
+// Plans of graphs beside the kernels: what was stored for these bytes by this very build of the library.
+std::optional<std::string> load_plan(std::string_view key);
+void store_plan(std::string_view key, std::string_view plan);
+bool keeps_plans();  // there are a folder and a compiler
 
 // What would compile: "Clang 19.1.7, in the process", "/usr/bin/gcc"; or why there is nothing.
 std::string compiler_report();

@@ -27,7 +27,6 @@ constexpr int64_t kDefaultLimit = int64_t{1} << 30;
 constexpr int64_t kLargestFile = int64_t{1} << 28;
 constexpr time_t kUsed = 3600;   // seconds after which another use is noted: not a write for each load
 constexpr time_t kStale = 3600;  // a file that was being written this long ago has no writer any more
-constexpr const char* kSuffix = ".kernel";
 constexpr const char* kTemporary = ".new-";
 constexpr const char* kTotal = "total";  // the bytes of all files, kept up by those who write
 
@@ -80,7 +79,9 @@ bool make_folders(const std::string& path) {
 }
 
 bool ours(const std::string& name) {
-  return (name.size() == 32 + std::strlen(kSuffix) && name.ends_with(kSuffix)) || name.starts_with(kTemporary);
+  constexpr size_t kHash = 32;
+  const std::string_view suffix = std::string_view(name).substr(std::min(name.size(), kHash));
+  return suffix == DiskCache::kKernels || suffix == DiskCache::kPlans || name.starts_with(kTemporary);
 }
 
 struct Entry {
@@ -154,22 +155,30 @@ DiskCache DiskCache::of_environment() {
   return {folder, bytes};
 }
 
-std::string DiskCache::path(std::string_view maker, std::string_view text) const {
-  return str_cat(folder_, '/', hex(hash(text, hash(maker))), kSuffix);
+std::string DiskCache::path(std::string_view maker, const Hash& text) const {
+  return str_cat(folder_, '/', hex(hash(maker, text)), suffix_);
 }
 
 DiskCache::Found DiskCache::load(std::string_view maker, std::string_view text) const {
+  Found found = load(maker, hash(text));
+  if (!found.object || found.text == text) return found;
+  remove(maker, text);
+  return {{}, true, ""};
+}
+
+DiskCache::Found DiskCache::load(std::string_view maker, const Hash& text) const {
   if (!on()) return {};
   const std::string path = this->path(maker, text);
   const std::optional<std::string> bytes = bytes_of(path, true);
   if (!bytes) return {};
-  if (auto c = content_of(*bytes); c && c->maker == maker && c->text == text) return {std::string(c->object), false};
+  if (auto c = content_of(*bytes); c && c->maker == maker && hash(c->text) == text)
+    return {std::string(c->object), false, std::string(c->text)};
   unlink(path.c_str());
-  return {{}, true};
+  return {{}, true, ""};
 }
 
 void DiskCache::remove(std::string_view maker, std::string_view text) const {
-  if (on()) unlink(path(maker, text).c_str());
+  if (on()) unlink(path(maker, hash(text)).c_str());
 }
 
 std::string DiskCache::store(std::string_view maker, std::string_view text, std::string_view object,
@@ -186,7 +195,7 @@ std::string DiskCache::store(std::string_view maker, std::string_view text, std:
   std::memcpy(bytes.data(), &h, sizeof h);
 
   static std::atomic<uint64_t> count{0};
-  const std::string target = path(maker, text);
+  const std::string target = path(maker, hash(text));
   const std::string temporary = str_cat(folder_, '/', kTemporary, getpid(), '-', count.fetch_add(1), '-',
                                         hex(hash(target, {uint64_t(time(nullptr)), uint64_t(clock())})).substr(0, 8));
   auto why = [&] {
@@ -240,7 +249,7 @@ int64_t DiskCache::account(int64_t bytes) const {
 DiskCache::Size DiskCache::size() const {
   Size size;
   if (on())
-    for (const Entry& e : entries(folder_)) size.files += e.name.ends_with(kSuffix), size.bytes += e.bytes;
+    for (const Entry& e : entries(folder_)) size.files += e.name.ends_with(suffix_), size.bytes += e.bytes;
   return size;
 }
 
@@ -251,7 +260,7 @@ std::vector<DiskCache::Key> DiskCache::keys(size_t most) const {
   std::sort(all.begin(), all.end(), [](const Entry& x, const Entry& y) { return x.used > y.used; });
   for (const Entry& e : all) {
     if (found.size() == most) break;
-    if (!e.name.ends_with(kSuffix)) continue;
+    if (!e.name.ends_with(suffix_)) continue;
     const std::optional<std::string> bytes = bytes_of(str_cat(folder_, '/', e.name), false);
     if (!bytes) continue;
     if (auto c = content_of(*bytes)) found.push_back({std::string(c->maker), std::string(c->text)});

@@ -39,6 +39,34 @@ TEST(DiskCache, GivesBackWhatWasStored) {
   EXPECT_FALSE(cache.load("maker", "text").object);
 }
 
+TEST(DiskCache, FindsATextByItsHash) {
+  Folder folder;
+  DiskCache cache(folder.path(), 1 << 20);
+  store(cache, "text", object(100));
+  const DiskCache::Found found = cache.load("maker", hash("text"));
+  EXPECT_EQ(found.object, object(100));
+  EXPECT_EQ(found.text, "text");
+  EXPECT_FALSE(cache.load("maker", hash("texts")).object);
+  EXPECT_FALSE(cache.load("another", hash("text")).object);
+}
+
+TEST(DiskCache, PlansLieBesideKernels) {
+  Folder folder;
+  DiskCache kernels(folder.path(), 10000), plans(folder.path(), 10000, DiskCache::kPlans);
+  store(kernels, "text", object(100, 'k'));
+  store(plans, "text", object(100, 'p'));
+  EXPECT_EQ(kernels.load("maker", "text").object, object(100, 'k'));
+  EXPECT_EQ(plans.load("maker", "text").object, object(100, 'p'));
+  EXPECT_EQ(kernels.size().files, 1);
+  EXPECT_EQ(kernels.size().bytes, plans.size().bytes);
+  EXPECT_EQ(kernels.keys(10).size(), 1u);
+  int64_t evicted = 0;
+  for (int i = 0; i < 20 && !evicted; ++i) store(plans, str_cat("text ", i), object(1000), &evicted);
+  EXPECT_GT(evicted, 0);  // one limit for both
+  kernels.clear();
+  EXPECT_TRUE(folder.files().empty());
+}
+
 TEST(DiskCache, KeepsNothingWithoutFolderOrRoom) {
   DiskCache none("", 1 << 20);
   EXPECT_NE(store(none, "text", object(1)), "");
