@@ -199,7 +199,8 @@ def compile(  # noqa: A001
 
     Without a model: a decorator. fullgraph: RuntimeError where the function is not one graph, instead of a break.
     dynamic: sizes and ints that change are symbols from the second value on (None), from the first (True), or never (False).
-    options: {"numerics": "fast"} leaves out roundings of half types (Graph.compile). docs/compile.md tells how it works.
+    options: {"numerics": "fast"} leaves out roundings of half types (Graph.compile); hints at how kernels are chosen
+    ("max_autotune", "epilogue_fusion", "triton.cudagraphs" and others) are accepted, without effect, as mode is. docs/compile.md tells how it works.
     """
     api = _lazy.load("strata._bytecode.api")
     return api.compile(

@@ -182,7 +182,7 @@ def test_backends():
         y = f(x)
     y.sum().backward()
     assert len(seen) == 1 and seen[0][1:] == ["sin", "pow_1", "cos", "pow_2", "add", "output"] and bool((x.grad == 0).all())
-    assert strata.compiler.list_backends()[:2] == ["aot_eager", "eager"]
+    assert {"aot_eager", "eager", "inductor"} <= set(strata.compiler.list_backends())
 
 
 def test_marks_and_stances():

@@ -93,3 +93,26 @@ def test_sizes_that_are_refused_change_nothing():
         with pytest.raises(RuntimeError, match="overflow"):
             resize(t, [0, 2**63 - 1, 3])
         assert t.shape == (6,) and t.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_numbers_that_are_no_unsigned_ones():
+    with pytest.raises(OverflowError):
+        strata.tensor([-1, 2], dtype=strata.uint64)
+    with pytest.raises(TypeError):
+        strata.tensor([-1.5], dtype=strata.uint64)
+    assert strata.tensor([2**64 - 1, 0], dtype=strata.uint64).tolist() == [2**64 - 1, 0]
+    assert strata.tensor(-1, dtype=strata.uint32).item() == 2**32 - 1  # smaller types wrap
+
+
+def test_a_tensor_of_a_tensor_is_that():
+    x = strata.tensor([1, 2])
+    y = strata.Tensor(x)
+    y[0] = 5
+    assert y.dtype == strata.int64 and x.tolist() == [5, 2]
+
+
+def test_divergence_of_half_cauchy():
+    p, q = (strata.distributions.HalfCauchy(strata.tensor(s, dtype=strata.float64)) for s in (1.0, 2.0))
+    x = strata.linspace(0, 20000, 4_000_001, dtype=strata.float64)
+    y = p.log_prob(x).exp() * (p.log_prob(x) - q.log_prob(x))
+    assert abs(strata.distributions.kl_divergence(p, q) - strata.trapezoid(y, x)) < 1e-3

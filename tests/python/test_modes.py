@@ -60,6 +60,27 @@ def test_arguments_in_keywords_and_lists():
     assert len(Tagged.calls) == 2
 
 
+def test_arguments_of_plain_tensors_methods():
+    asked = []
+
+    class Told(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x, i = torch.arange(4.0), torch.tensor([0, 2]).as_subclass(Told)
+    x[i], x.view(2, 2)[0, i[:1] * 0], x[[i]]
+    x[0] = torch.tensor(5.0).as_subclass(Told)
+    x[i] = 1.0
+    torch.result_type(x, i)
+    wanted = ["__getitem__", "__getitem__", "mul", "__getitem__", "__getitem__", "__setitem__", "__setitem__", "result_type"]
+    assert [name for name in asked if name not in ("__get__",)] == wanted and x.tolist() == [1, 1, 1, 3]
+    asked.clear()
+    x[0], x[:2], x[None], x[..., 0], x[torch.tensor([1])], x[(slice(None), None)], x.to(torch.float64)
+    assert not asked
+
+
 def test_subclasses_come_before_their_bases():
     order = []
 

@@ -194,10 +194,7 @@ Tensor legacy(PyObject* args) {
   if (Py_TYPE(first) == size_type) return make_tensor(to_IntList(first), dtype);
   if (is_tensor(first)) {
     refuse_sparse(first, "Tensor()");
-    const Tensor& t = tensor_of(first);
-    STRATA_CHECK_TYPE(t.dtype() == dtype, "new(): expected a tensor of ", dtype, ", got ", t.dtype(),
-                      "; convert it with .to()");
-    return ops::alias(t);
+    return ops::alias(tensor_of(first));
   }
   if (PyFloat_Check(first) || PyBool_Check(first) || PyComplex_Check(first) || first == Py_None)
     raise(PyExc_TypeError, str_cat("new(): data must be a sequence (got ", Py_TYPE(first)->tp_name, ")"));

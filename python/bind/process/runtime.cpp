@@ -101,6 +101,9 @@ PyObject* py_can_cast(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* 
   });
 }
 PyObject* result_type(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  static const Overloads overloads{"result_type", nullptr, 0};
+  PyObject* asked = torch_function(overloads, nullptr, args, n, nullptr);
+  if (asked || PyErr_Occurred()) return asked;
   return guarded([&] {
     if (n != 2) raise(PyExc_TypeError, str_cat("result_type() takes 2 tensors or numbers, got ", n, " arguments"));
     ResultType r;

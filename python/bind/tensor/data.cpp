@@ -182,8 +182,10 @@ void store_number(char* to, DType dtype, PyObject* o) {
     case DType::I64:
       return put(to, integer_of(o));
     case DType::U64: {
+      if (PyFloat_Check(o)) raise(PyExc_TypeError, "an integer is required");
       if (!PyLong_Check(o)) return put(to, integer_of(o));
-      Scalar s = to_Scalar(o);
+      const Scalar s = to_Scalar(o);
+      if (s.to_int() < 0 && !s.is_unsigned64()) raise(PyExc_OverflowError, "can't convert negative int to unsigned");
       return put(to, s.to_int());
     }
     case DType::F16:

@@ -16,9 +16,25 @@ struct Text {
   }
 };
 
+// Whether an argument may have a __torch_function__, or hold what has one.
+inline bool may_override(PyObject* o) {
+  if (PyTuple_CheckExact(o)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+      if (may_override(PyTuple_GET_ITEM(o, i))) return true;
+    return false;
+  }
+  PyTypeObject* type = Py_TYPE(o);
+  return !(is_plain_tensor(o) || type == &PyLong_Type || type == &PySlice_Type || type == &PyFloat_Type ||
+           type == &PyBool_Type || type == &PyUnicode_Type || o == Py_None || o == Py_Ellipsis || type == dtype_type ||
+           type == device_type);
+}
+
 template <Text Name, MethodBody Body>
 PyObject* method(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
-  if (STRATA_UNLIKELY(!is_plain_tensor(self) || torch_function_mode_active())) {
+  bool asks = !is_plain_tensor(self) || torch_function_mode_active();
+  for (Py_ssize_t i = 0; !asks && i < nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0); ++i)
+    asks = may_override(args[i]);
+  if (STRATA_UNLIKELY(asks)) {
     static constexpr auto name = Name;
     static const Overloads overloads{name.value, nullptr, 0};
     PyObject* r = torch_function(overloads, self, args, nargs, kwnames);

@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+# All but the first are hints at how kernels are chosen, as `mode` is: accepted, without effect.
+_OPTIONS = (
+    "numerics",
+    "coordinate_descent_tuning",
+    "epilogue_fusion",
+    "fallback_random",
+    "layout_optimization",
+    "max_autotune",
+    "max_autotune_gemm",
+    "max_autotune_pointwise",
+    "shape_padding",
+    "triton.cudagraphs",
+)
 _stance = "default"
 
 
@@ -75,8 +88,8 @@ def compile(  # noqa: A001
         made = Options(fullgraph, "exact", chosen, more, dynamic)
     else:
         for name in options or {}:
-            if name != "numerics":
-                raise RuntimeError(f"Unexpected optimization option {name}, known options are ['numerics']")
+            if name not in _OPTIONS:
+                raise RuntimeError(f"Unexpected optimization option {name}, known options are {list(_OPTIONS)}")
         made = Options(fullgraph, (options or {}).get("numerics", "exact"), dynamic=dynamic)
     if values.is_module(model):
         return optimized_module(model, made)

@@ -25,7 +25,8 @@ def eager(gm: Any, example_inputs: list, **_: Any) -> Callable:
     return gm.forward
 
 
-_registered.update({"eager": eager, "aot_eager": eager})
+# Names of PyTorch that differ in what they make of the graph on other devices only, or before it is run.
+_registered.update(dict.fromkeys(("eager", "aot_eager", "aot_eager_decomp_partition", "cudagraphs"), eager))
 
 
 def register(compiler_fn: Callable | None = None, name: str | None = None, tags: tuple = ()) -> Any:

@@ -20,7 +20,7 @@ from .laplace import Laplace
 from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal
 from .normal import Normal
 from .relaxed import ContinuousBernoulli
-from .tails import Pareto
+from .tails import HalfCauchy, Pareto
 from .transformed_distribution import TransformedDistribution
 
 _EULER = 0.57721566490153286060
@@ -154,3 +154,9 @@ def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tens
         raise NotImplementedError("kl_divergence: two TransformedDistributions must have the same transforms")
     found = kl_divergence(p.base_dist, q.base_dist)
     return _sum_last(found, len(p.event_shape) - len(p.base_dist.event_shape))
+
+
+@register_kl(HalfCauchy, HalfCauchy)
+def _half_cauchy(p: HalfCauchy, q: HalfCauchy) -> Tensor:
+    """That of the Cauchy distributions around 0, whose densities are half of these on either side."""
+    return 2 * (p.scale + q.scale).log() - (4 * p.scale * q.scale).log()
