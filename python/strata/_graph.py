@@ -179,7 +179,9 @@ class Graph:
                 all_outputs.append(grad)
             self._grad_places.append(place)
         self._count = len(all_outputs)
-        self._step = bool(left)
+        learned = [_C._recording_spent(recording, t) for t in outputs if t.requires_grad and not t.is_leaf]
+        self._step = bool(left) or any(learned)
+        self._live = not all(learned)  # a result's gradient can still be asked for
         self._tangent_of: list[int] = []
         self._wanted: list[int] = []
         if self._step:

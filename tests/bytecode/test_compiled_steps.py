@@ -132,3 +132,56 @@ def test_derivatives_that_values_choose_are_eagers(f):
                     y.backward()
                 slopes.append(x.grad)
             assert strata.equal(*slopes) and slopes[0].isfinite().all()
+
+
+@pytest.mark.parametrize("cleared", [False, True])
+def test_a_loss_is_returned_beside_its_backward(cleared):
+    """By hand, without an optimiser: gradients that are there are added to, and may be gone at the end."""
+    x = strata.randn(3, 4)
+    w, v = (strata.randn(2, 4) for _ in range(2))
+    v.copy_(w)
+
+    def step(w, x):
+        loss = (x @ w.t()).pow(2).mean()
+        loss.backward()
+        with strata.no_grad():
+            w -= 0.1 * w.grad
+        if cleared:
+            w.grad = None
+        return loss
+
+    compiled = strata.compile(step, fullgraph=True)
+    w.requires_grad_(), v.requires_grad_()
+    for _ in range(3):
+        loss, want = compiled(w, x), step(v, x)
+        assert loss.equal(want) and loss.requires_grad and w.equal(v)
+        assert (w.grad is None) == cleared and (cleared or w.grad.equal(v.grad))
+        with pytest.raises(RuntimeError, match="second time"):
+            loss.backward()
+
+
+def test_a_result_beside_a_backward_keeps_its_gradient():
+    w, v, x = strata.randn(4, requires_grad=True), strata.randn(4, requires_grad=True), strata.randn(4)
+
+    def unrelated(w, v, x):
+        (x * w).sum().backward()
+        return (v * 3).sum()
+
+    def again(w, v, x):
+        loss = (x * w * v).sum()
+        loss.backward(retain_graph=True)
+        return loss
+
+    def inner(w, v, x):
+        y = x.clone().requires_grad_()
+        (y * y).sum().backward()
+        return (w * y.grad).sum()
+
+    for f in (unrelated, again, inner):
+        for _ in range(2):
+            found = []
+            for g in (f, strata.compile(f)):
+                w.grad, v.grad = strata.ones(4), None
+                g(w, v, x).backward()
+                found.append((w.grad, v.grad))
+            assert all(a is b is None or a.equal(b) for a, b in zip(*found, strict=True))

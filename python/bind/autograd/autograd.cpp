@@ -184,8 +184,9 @@ PyObject* run(const RunArgs& a) {
     STRATA_CHECK(grads.back().defined(), "element ", i,
                  " of gradients tuple is None, but the corresponding Tensor requires grad");
   }
-  if (const Recording* recording = Recording::here(); recording && a.accumulate && a.inputs == Py_None)
-    recording->check_backward({roots.data(), roots.size()});
+  Recording* recording = a.accumulate ? Recording::here() : nullptr;
+  if (recording && a.inputs == Py_None) recording->check_backward({roots.data(), roots.size()});
+  if (recording && !a.keep_graph) recording->note_backward({roots.data(), roots.size()});
   Py_ssize_t wanted = a.inputs == Py_None ? 0 : PyTuple_GET_SIZE(a.inputs);
   for (Py_ssize_t i = 0; i < wanted; ++i) {
     PyObject* o = PyTuple_GET_ITEM(a.inputs, i);

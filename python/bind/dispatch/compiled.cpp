@@ -100,6 +100,13 @@ PyObject* cleared(PyObject*, PyObject* args) {
   return guarded([&] { return PyBool_FromLong(recording_in(recording).cleared(to_Tensor(tensor))); });
 }
 
+// _recording_spent(recording, tensor) -> whether a backward that was recorded has used up its history
+PyObject* spent(PyObject*, PyObject* args) {
+  PyObject *recording, *tensor;
+  if (!PyArg_ParseTuple(args, "OO", &recording, &tensor)) return nullptr;
+  return guarded([&] { return PyBool_FromLong(recording_in(recording).is_spent(to_Tensor(tensor))); });
+}
+
 // _recording_slot(number) -> a 0-dim float64 tensor that no recorded operator made
 PyObject* slot(PyObject*, PyObject* number) {
   return guarded([&] {
@@ -410,6 +417,7 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_VARARGS, nullptr},
                            {"_recording_seen", seen, METH_O, nullptr},
                            {"_recording_made", made, METH_VARARGS, nullptr},
                            {"_recording_cleared", cleared, METH_VARARGS, nullptr},
+                           {"_recording_spent", spent, METH_VARARGS, nullptr},
                            {"_recording_slot", slot, METH_O, nullptr},
                            {"_recording_bind", bind, METH_VARARGS, nullptr},
                            {"_recording_unbind", unbind, METH_O, nullptr},

@@ -87,6 +87,8 @@ class Region(Graph):
             captured = self._end(list(self.inputs), self.recording, self.capture)
         except (RuntimeError, NotImplementedError, ValueError) as error:
             raise Break(f"its graph cannot be made: {error}") from None
+        if self._step and self._live:
+            raise Break("a result has a gradient still to be asked for, beside a backward inside", "return it detach()ed, or run backward() outside")
         if self._tangent_of and not self._step and self._writes_learned():
             raise Break("a tensor that requires a gradient is written in place where a result has a gradient", "write to a copy of it (clone())")
         self._modes = _Modes([], self.capture)

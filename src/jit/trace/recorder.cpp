@@ -327,22 +327,48 @@ bool Recording::has_history() const {
   return false;
 }
 
+namespace {
+// Calls f with each node that a backward from these may come to, once; f says whether to go on behind it.
+template <class F>
+void each_node(ArrayRef<Edge> roots, F&& f) {
+  std::unordered_set<const Node*> seen;
+  std::vector<Ref<Node>> todo;
+  for (const Edge& e : roots) todo.push_back(e.node);
+  while (!todo.empty()) {
+    const Ref<Node> n = std::move(todo.back());
+    todo.pop_back();
+    if (!n || !seen.insert(n.get()).second || !f(n)) continue;
+    for (const Edge& e : n->edges) todo.push_back(e.node);
+  }
+}
+}  // namespace
+
 void Recording::check_backward(ArrayRef<Edge> roots) const {
-  std::unordered_set<const NodeBase*> outside, seen;
+  std::unordered_set<const NodeBase*> outside;
   for (const Before& b : before_)
     if (b.grad_fn) outside.insert(b.begins ? gradient_edge(b.tensor).node.get() : b.grad_fn.get());
   if (outside.empty()) return;
-  std::vector<const Node*> todo;
-  for (const Edge& e : roots) todo.push_back(e.node.get());
-  while (!todo.empty()) {
-    const Node* n = todo.back();
-    todo.pop_back();
-    if (!n || !seen.insert(n).second) continue;
-    STRATA_CHECK(!outside.contains(n),
+  each_node(roots, [&](const Ref<Node>& n) {
+    STRATA_CHECK(!outside.contains(n.get()),
                  "backward: it goes on outside of what is captured, through a tensor that operators there have made; "
                  "detach() what comes from outside, or run backward() outside");
-    for (const Edge& e : n->edges) todo.push_back(e.node.get());
-  }
+    return true;
+  });
+}
+
+void Recording::note_backward(ArrayRef<Edge> roots) {
+  each_node(roots, [&](const Ref<Node>& n) {
+    if (n->is_accumulator()) return false;
+    if (spent_.insert(n.get()).second) spent_kept_.push_back(n);
+    return true;
+  });
+}
+
+bool Recording::is_spent(const Tensor& t) const {
+  if (!t.defined() || !grad_fn(t)) return false;
+  bool spent = false;
+  each_node({gradient_edge(t)}, [&](const Ref<Node>& n) { return !(spent = spent || spent_.contains(n.get())); });
+  return spent;
 }
 
 void Recording::take_back() {

@@ -45,6 +45,9 @@ class Recording {
   // Over shapes, raises Runtime where a backward from these leaves gradients beyond the tensors that were there before:
   // it would be taken back, and no run of the graph would leave them.
   void check_backward(ArrayRef<Edge> roots) const;
+  // Of one that lets its history go; and whether the history of a tensor leads through what such a one let go.
+  void note_backward(ArrayRef<Edge> roots);
+  bool is_spent(const Tensor& t) const;
   // A tensor of ones, laid out like that one or contiguous, as one more input: a gradient that a backward begins with.
   Tensor tangent(const Tensor& like, std::string name);
   // Until unbind(), float arguments of these names are slots: each run of the graph reads what these tensors hold then.
@@ -99,6 +102,8 @@ class Recording {
   int64_t added_ = 0, held_ = 0;  // bytes of tensors: of those since they were looked through, and of all then
   std::vector<ir::Id> captured_;
   std::unordered_set<const TensorImpl*> cleared_;
+  std::unordered_set<const Node*> spent_;
+  std::vector<Ref<Node>> spent_kept_;  // an address stays one node's
   const ir::Node* stands_for_ = nullptr;
   std::vector<std::pair<std::string, Tensor>> slots_;
   std::vector<std::string> used_;
