@@ -10,7 +10,7 @@ import types
 
 from strata import _C
 
-from . import custom, instances, natives, training, values
+from . import arguments, custom, instances, natives, training, values
 from .data import READS
 from .decode import line_of, place, reads_its_frame
 from .derived import base_of
@@ -50,6 +50,7 @@ class Calls:
     def call(self, function: Any, args: tuple, kwargs: dict[str, Any], f: Frame | None = None) -> Any:
         special = natives.SPECIAL.get(id(function)) if not isinstance(function, types.MethodType) else None
         if special is not None:
+            arguments.check(self, function, args, kwargs)
             return special(self, args, kwargs, f)
         if isinstance(function, types.FunctionType):
             return self.call_function(function, args, kwargs)

@@ -38,7 +38,7 @@ class Classes:
                 args = (self.cell_get(cell, "__class__"), first)
             return self.native(super, *args)
         if kind is type and len(args) == 1:
-            return types.GeneratorType if isinstance(args[0], Generator) else type(stand_in(args[0]))
+            return args[0].kind if isinstance(args[0], Generator) else type(stand_in(args[0]))
         if natives.is_builtin_class(kind):
             return natives.call(self, kind, args, kwargs)
         if issubclass(kind, strata.nn.Module) and kind.__module__.startswith("strata.nn."):
@@ -65,6 +65,8 @@ class Classes:
             if hasattr(kind, "_make") and of_fields and not isinstance(class_lookup(kind, "__init__"), types.FunctionType):
                 return self.native(kind, *args, **kwargs)
             raise Break(f"a {kind.__name__}, which derives from tuple, is made")
+        if type(kind).__dict__.get("__call__") is dict:  # typing's TypedDict
+            return self.call(dict, args, kwargs)
         if type(kind) is not type and type(kind).__module__ not in ("abc", "typing"):
             raise Break(f"a {kind.__name__} is made, whose class has a metaclass")
         if issubclass(kind, strata.nn.Module) or (isinstance(kind, type) and any(b.__module__.startswith("strata") and not natives.is_inlined(b.__module__) for b in kind.__mro__)):
@@ -119,6 +121,8 @@ class Classes:
         return made
 
     def fresh_instance(self, kind: type) -> Any:
+        if not isinstance(kind, type):
+            return self.native(object.__new__, kind)
         if issubclass(kind, strata.nn.Module) or kind.__module__.startswith("strata."):
             if not natives.is_inlined(kind.__module__) or issubclass(kind, strata.nn.Module):
                 raise Break(f"a {kind.__name__} is made", "make it outside of what is compiled")

@@ -25,6 +25,8 @@ class Generators:
     """Of the machine of captures."""
 
     def generator_attribute(self, generator: Generator, name: str) -> GeneratorMethod:
+        if not hasattr(generator.kind, name):
+            raise self.wrap_error(AttributeError(f"'{generator.kind.__name__}' object has no attribute '{name}'"))
         if name not in ("send", "throw", "close", "__next__"):
             raise Break(f"a generator's {name}")
         return GeneratorMethod(generator, name)

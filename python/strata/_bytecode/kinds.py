@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 
 from . import sizes, values
 from .reasons import Break
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 def is_instance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
     value, kinds = args
     if isinstance(value, Generator):
-        return tracer.native(issubclass, types.GeneratorType, kinds)
+        return tracer.native(issubclass, value.kind, kinds)
     for kind in kinds if isinstance(kinds, tuple) else (kinds,):
         if isinstance(kind, type) and tracer.python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in ("abc", "enum", "typing", "strata.nn.parameter"):
             raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")

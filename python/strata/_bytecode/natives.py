@@ -14,7 +14,7 @@ import types
 import strata
 from strata import _C
 
-from . import factories, instances, kinds, polyfills, sizes, values
+from . import arguments, factories, instances, kinds, polyfills, sizes, values
 from .reasons import Break, Forbidden
 from .sizes import Sym, best, has_sym
 from .values import Generator
@@ -148,11 +148,12 @@ def is_builtin_class(kind: type) -> bool:
 
 def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """A builtin without effects, on what it may read."""
+    arguments.check(tracer, function, args, kwargs)
     if function in _STRUCTURE:
         whole = function in (itertools.repeat, itertools.count)  # which take no elements
         return tracer.native(function, *args, **kwargs) if whole else _structure(tracer, function, args, kwargs)
     if function is functools.partial:
-        return functools.partial(*args, **kwargs)
+        return arguments.partial(tracer, args, kwargs)
     if function is object:
         made = object()
         tracer.keep.append(made)
@@ -162,7 +163,7 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
         dict.update(made, _structure(tracer, dict, args[1:], kwargs))
         return made
     if function == itertools.chain.from_iterable:  # a new object at each look
-        return tracer.call(polyfills.from_iterable, args, kwargs)
+        return tracer.call(polyfills.from_iterable, tuple(map(tracer.iter, args)), kwargs)
     if getattr(function, "__name__", "") == "__subclasses__" and isinstance(function.__self__, type):
         found = function()
         tracer.guards.add("call", None, lambda: function() == found)
@@ -185,7 +186,7 @@ def call(tracer: Any, function: Any, args: tuple, kwargs: dict[str, Any]) -> Any
     if any(isinstance(a, Generator) for a in args):
         return _of_generators(function, args)
     if function is len and args and tracer.python_method(type(args[0]), ("__len__",)):
-        return tracer.call(type(args[0]).__len__, args, {})
+        return arguments.given(tracer, len, tracer.call(type(args[0]).__len__, args, {}))
     if tracer.has_tensor(args):
         if function in (sum, abs, pow, round, divmod) or getattr(function, "__module__", "") == "_operator":
             return tracer.call_operator(function, args, kwargs)
@@ -239,7 +240,7 @@ def _converted(tracer: Any, function: Any, args: tuple) -> tuple | None:
     names = {str: ("__str__", "__repr__"), repr: ("__repr__",), format: ("__format__",), int: ("__int__",), float: ("__float__",), bool: ("__bool__",)}
     for name in names[function]:
         if tracer.python_method(type(args[0]), (name,)):
-            return (tracer.call(getattr(type(args[0]), name), args, {}),)
+            return (arguments.given(tracer, function, tracer.call(getattr(type(args[0]), name), args, {})),)
     return None
 
 
@@ -250,6 +251,8 @@ def _iterable(tracer: Any, value: Any) -> bool:
 
 def _structure(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
     """What keeps its arguments' elements as they are."""
+    if function in (dict, collections.OrderedDict) and args and not isinstance(args[0], dict) and tracer.python_method(type(args[0]), ("keys",)):
+        args = (tracer.as_dict(args[0]), *args[1:])
     if any(isinstance(a, Generator) or _iterable(tracer, a) for a in args):
         if function is itertools.islice:
             tracer.native(function, (), *args[1:], **kwargs)  # refuses bounds
@@ -321,6 +324,7 @@ def leave(manager: Any, *error: Any) -> None:
 def _print(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
     if kwargs.get("file") is not None or any(not values.is_constant(v) for v in kwargs.values()):
         raise Break("print to a file")
+    tracer.native(arguments.print_, **kwargs)
     texts = []
     for a in args:
         if tracer.has_tensor(a) or values.is_tensor(a):
@@ -356,6 +360,15 @@ def _next(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Any:
     if len(args) > 1:
         return args[1]
     raise tracer.wrap_error(StopIteration(value) if value is not None else StopIteration())
+
+
+def _lazy(kind: type, polyfill: Callable) -> Callable:
+    def make(tracer: Any, args: tuple, kwargs: dict, f: Any) -> Generator:
+        made = tracer.call(polyfill, (args[0], *(tracer.iter(a) for a in args[1:])), {})
+        made.kind = kind
+        return made
+
+    return make
 
 
 def _by(polyfill: Callable) -> Callable:
@@ -455,7 +468,7 @@ def _callable(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
 def _special() -> dict[int, Callable]:
     table: dict[Any, Callable] = {
         print: _print, isinstance: kinds.is_instance, getattr: _getattr, hasattr: _hasattr, setattr: _setattr, next: _next, sorted: _sorted,
-        any: _any, all: _all, callable: _callable, leave: _leave, map: _by(polyfills.map_), filter: _by(polyfills.filter_),
+        any: _any, all: _all, callable: _callable, leave: _leave, map: _lazy(map, polyfills.map_), filter: _lazy(filter, polyfills.filter_),
         functools.reduce: _by(polyfills.reduce), iter: _iter,
         operator.delitem: lambda tracer, args, kwargs, f: tracer.delitem(*args), issubclass: kinds.is_subclass, _C._has_torch_function_unary: _is_asked,
         **factories.SPECIAL,

@@ -8,7 +8,7 @@ import operator
 import types
 from collections.abc import Mapping, Sequence
 
-from . import polyfills, values
+from . import arguments, polyfills, values
 from .guards import class_lookup
 from .reasons import Break
 from .sizes import Sizes, Sym, settled, stand_in
@@ -79,10 +79,10 @@ class Operators:
             return True
         if self.held_base(value) is not None and self.method_of(kind, "__bool__") is None:
             return len(value) > 0
-        for name in ("__bool__", "__len__"):
+        for name, function in (("__bool__", bool), ("__len__", len)):
             method = self.method_of(kind, name)
             if method is not None:
-                return bool(self.call(method, (value,), {}))
+                return bool(arguments.given(self, function, self.call(method, (value,), {})))
         if self.special(kind, "__bool__") is None and self.special(kind, "__len__") is None:
             return True
         raise Break(f"whether a {kind.__name__} is true")
@@ -162,6 +162,11 @@ class Operators:
                     raise Break(f"a comparison of a {type(value).__name__}")
             self.compare(a, b)
             return (a is b) == (plain == "eq")
+        sign = arguments.SIGNS.get(plain)
+        if sign and all(values.is_constant(v) or isinstance(self.special(type(v), m) or (lambda: 0), types.FunctionType) for v, m, _ in (first, second)):
+            of = f"'{type(a).__name__}' and '{type(b).__name__}'"
+            text = f"'{sign}' not supported between instances of {of}" if plain in ("lt", "le", "gt", "ge") else f"unsupported operand type(s) for {sign}: {of}"
+            raise self.wrap_error(TypeError(text))
         raise Break(f"the operator {plain} of {type(a).__name__} and {type(b).__name__}")
 
     def by_method(self, value: Any, name: str, other: Any) -> Any:
@@ -174,6 +179,8 @@ class Operators:
             raise Break("whether a tensor has a value", _DATA_DEPENDENT)
         if method is not None:
             return bool(self.call(method, (container, value), {}))
+        if values.is_constant(container) and not hasattr(container, "__contains__"):
+            return self.native(operator.contains, container, None)  # which says that it is none
         if values.is_enum(value) or isinstance(container, type):
             return self.native(operator.contains, container, value)
         if not self.is_native(container) and not isinstance(container, tuple) and self.held_base(container) is None:
@@ -315,6 +322,8 @@ class Operators:
     def as_dict(self, value: Any) -> dict:
         if isinstance(value, dict) and not (type(value) not in values.COPIED and self.python_method(type(value), ("__getitem__",))):
             return value
+        if values.is_constant(value) or (self.is_native(value) and not hasattr(value, "keys")):
+            raise self.wrap_error(TypeError(f"'{type(value).__name__}' object is not a mapping"))
         keys = self.call(self.getattr(value, "keys"), (), {})
         return {key: self.getitem(value, key) for key in self.listed(keys)}
 

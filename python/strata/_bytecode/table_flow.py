@@ -174,6 +174,10 @@ def RAISE_VARARGS(f: Frame, i: Instruction) -> Any:
     if isinstance(error, type):
         error = f.machine.call(error, (), {})
     if i.arg == 2:
+        if isinstance(cause, type) and issubclass(cause, BaseException):
+            cause = f.machine.call(cause, (), {})
+        if not isinstance(cause, (BaseException, types.NoneType)):
+            raise raised(f, TypeError("exception causes must derive from BaseException"))
         error.__cause__ = cause
     raise raised(f, error)
 

@@ -201,6 +201,8 @@ COUNTS = {"add": "+", "sub": "-", "mul": "*", "iadd": "+", "isub": "-", "imul": 
 class Generator:
     """A generator whose body is executed as it is asked for values."""
 
+    kind: type = types.GeneratorType  # what the program sees: map and filter are of Python here
+
     def __init__(self, frame: Any):
         self.frame, self.started = frame, False
 
