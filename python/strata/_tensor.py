@@ -85,6 +85,8 @@ class Tensor(_C.TensorBase):
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (Tensor, bool, int, float, complex)):
             return bool((element == self).any().item())
+        if type(element).__module__ == "numpy" and hasattr(element, "item") and not hasattr(element, "__len__"):
+            return self.__contains__(element.item())
         raise RuntimeError(
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
         )

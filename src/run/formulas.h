@@ -92,7 +92,10 @@ Tensor wrapped_number(const Scalar& value, const Tensor& like);
 bool is_viewable(const Tensor& t, IntArrayRef shape);
 MemoryFormat suggested_format(const Tensor& t);
 inline bool keeps_format(const Tensor& t, std::optional<MemoryFormat> format) {
-  return !format || *format == MemoryFormat::Preserve || t.is_contiguous(*format);
+  // What lies either way, since dims have one element, is told apart by its strides, as in PyTorch.
+  if (!format || *format == MemoryFormat::Preserve) return true;
+  return t.is_contiguous(*format) &&
+         (*format == MemoryFormat::Contiguous || t.numel() == 0 || suggested_format(t) == *format);
 }
 Tensor unsqueeze_reduced(const Tensor& t, int64_t ndim, OptIntArrayRef dim, bool keepdim);
 Tensor expand_reduced(const Tensor& t, IntArrayRef sizes, OptIntArrayRef dim, bool keepdim);

@@ -116,3 +116,55 @@ def test_divergence_of_half_cauchy():
     x = strata.linspace(0, 20000, 4_000_001, dtype=strata.float64)
     y = p.log_prob(x).exp() * (p.log_prob(x) - q.log_prob(x))
     assert abs(strata.distributions.kl_divergence(p, q) - strata.trapezoid(y, x)) < 1e-3
+
+
+def test_padding_of_pools_is_half_of_a_kernel():
+    for n, pool in ((1, nn.functional.max_pool1d), (2, nn.functional.max_pool2d), (3, nn.functional.max_pool3d)):
+        x = strata.ones(1, 1, *[12] * n)
+        assert pool(x, 3, 1, padding=1, dilation=2).shape == (1, 1, *[10] * n)
+        for kernel, padding, dilation in ((3, 2, 2), (3, 2, 1), (2, 2, 3)):
+            with pytest.raises(RuntimeError, match="pad"):
+                pool(x, kernel, 1, padding=padding, dilation=dilation)
+
+
+def test_channels_last_of_one_channel():
+    last, x = strata.channels_last, strata.ones(2, 1, 4, 4)
+    y = x.to(memory_format=last)
+    assert y.stride() == (16, 1, 4, 1) and y.to(memory_format=last) is y and x.contiguous(memory_format=last) is x
+    assert strata.ones(2, 3, 1, 1).to(memory_format=last).stride() == (3, 1, 3, 3)
+    conv = nn.Conv2d(1, 2, 3, padding=1)
+    assert conv(y).stride() == (32, 1, 8, 2) and conv(x).stride() == (32, 16, 4, 1)
+    assert conv.to(memory_format=last)(x).stride() == (32, 1, 8, 2)
+
+
+def test_numpys_numbers_in_tensors():
+    numpy = pytest.importorskip("numpy")
+    x = strata.tensor([1.0, 2.0])
+    assert numpy.int64(2) in x and numpy.float32(3) not in x and numpy.int8(1) in x
+    with pytest.raises(RuntimeError):
+        numpy.array(2) in x  # noqa: B015
+
+
+def test_bilinear_under_autocast_keeps_its_dtype():
+    x = strata.randn(3, 3)
+    with strata.autocast("cpu"):
+        assert nn.functional.bilinear(x, x, strata.ones(2, 3, 3)).dtype == strata.float32
+        assert strata.einsum("ij,jk->ik", x, x).dtype == strata.bfloat16
+
+
+def test_distributions_that_are_expanded_check_their_values():
+    d, half, one = strata.distributions, strata.tensor([0.3, 0.5]), strata.ones(2)
+    for made, value in ((d.Pareto(one, 1.0), half), (d.Binomial(3, half), half), (d.Beta(one, one), 2 * one), (d.Weibull(one, one), -one), (d.Normal(one, one), one / 0 - one / 0)):
+        for wide in (made, made.expand((2, 2))):
+            with pytest.raises(ValueError, match="support"):
+                wide.log_prob(value)
+    assert d.Pareto(one, 1.0, validate_args=False).expand((2, 2)).log_prob(half).shape == (2, 2)
+    wide = d.LogNormal(half, 1.0).expand((3, 2))
+    assert wide.cdf(strata.tensor([0.0, 2.0]))[0, 0] == 0
+    with pytest.raises(ValueError, match="support"):
+        wide.cdf(strata.tensor([-1.0, 2.0]))
+
+
+def test_channels_are_shuffled_of_images_alone():
+    with pytest.raises(RuntimeError, match="2 dims"):
+        nn.functional.channel_shuffle(strata.ones(3, 4), 2)

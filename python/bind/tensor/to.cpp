@@ -4,6 +4,7 @@
 #include "bind/tensor/methods.h"
 #include "core/promote.h"
 #include "core/stream.h"
+#include "run/formulas.h"
 #include "strata/generated/ops/copy.h"
 
 namespace strata::py {
@@ -45,7 +46,7 @@ Tensor converted(const Tensor& t, std::optional<DType> dtype, std::optional<Devi
                  bool copy, std::optional<MemoryFormat> format) {
   bool same_type = !dtype || *dtype == t.dtype();
   bool same_device = !device || is_at(t.device(), *device);
-  bool same_format = !format || *format == MemoryFormat::Preserve || t.is_contiguous(*format);
+  bool same_format = formulas::keeps_format(t, format);
   if (same_type && same_device && same_format && !copy) return t;
   if (same_type && same_device) return ops::clone(t, format);
   return ops::_to_copy(t, same_type ? std::nullopt : dtype, same_device ? std::nullopt : device, non_blocking, format);

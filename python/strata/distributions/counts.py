@@ -91,7 +91,7 @@ class _Trials(Distribution):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         shape = strata.Size(batch_shape)
         given = {self._given: getattr(self, self._given).expand(shape)}
-        return type(self)(self.total_count.expand(shape), **given, validate_args=False)
+        return self._alike(type(self)(self.total_count.expand(shape), **given, validate_args=False))
 
 
 class Binomial(_Trials):
@@ -229,7 +229,7 @@ class Multinomial(Distribution):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Multinomial:
         shape = strata.Size([*batch_shape, *self._event_shape])
         given = {self._given: getattr(self, self._given).expand(shape)}
-        return Multinomial(self.total_count, **given, validate_args=False)
+        return self._alike(Multinomial(self.total_count, **given, validate_args=False))
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         draws = self._categorical.sample((self.total_count, *sample_shape))

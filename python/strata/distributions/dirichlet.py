@@ -68,7 +68,7 @@ class Dirichlet(ExponentialFamily):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Dirichlet:
         shape = strata.Size([*batch_shape, *self._event_shape])
-        return type(self)(self.concentration.expand(shape), validate_args=False)
+        return self._alike(type(self)(self.concentration.expand(shape), validate_args=False))
 
 
 class Beta(ExponentialFamily):
@@ -86,7 +86,7 @@ class Beta(ExponentialFamily):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Beta:
         shape = strata.Size(batch_shape)
-        return Beta(self.concentration1.expand(shape), self.concentration0.expand(shape), validate_args=False)
+        return self._alike(Beta(self.concentration1.expand(shape), self.concentration0.expand(shape), validate_args=False))
 
     @property
     def concentration1(self) -> Tensor:

@@ -146,6 +146,10 @@ class Distribution:
                 # A parameter such as logits has a dim of its own behind the batch.
                 setattr(new, name, value.expand(*shape, *value.shape[len(self._batch_shape) :]))
         Distribution.__init__(new, shape, self._event_shape, validate_args=False)
+        return self._alike(new)
+
+    def _alike(self, new: Self) -> Self:
+        """A distribution that checks its samples where this one does."""
         new._validate_args, new._asked_to_validate = self._validate_args, self._asked_to_validate
         return new
 

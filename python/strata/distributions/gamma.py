@@ -73,7 +73,7 @@ class Chi2(Gamma):
         super().__init__(half, strata.full_like(half, 0.5) if isinstance(half, Tensor) else 0.5, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Chi2:
-        return Chi2(self.df.expand(batch_shape), validate_args=False)
+        return self._alike(Chi2(self.df.expand(batch_shape), validate_args=False))
 
     @property
     def df(self) -> Tensor:
@@ -92,7 +92,7 @@ class InverseGamma(TransformedDistribution):
         super().__init__(base, PowerTransform(base.rate.new_tensor(-1.0)), validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> InverseGamma:
-        return InverseGamma(self.concentration.expand(batch_shape), self.rate.expand(batch_shape), validate_args=False)
+        return self._alike(InverseGamma(self.concentration.expand(batch_shape), self.rate.expand(batch_shape), validate_args=False))
 
     @property
     def concentration(self) -> Tensor:

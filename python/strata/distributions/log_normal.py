@@ -53,8 +53,11 @@ class LogNormal(LocScale):
         return self._normal().log_prob(logarithm) - logarithm
 
     def cdf(self, value: Tensor) -> Tensor:
-        self._checked(value)
-        return self._normal().cdf(value.log())
+        """0 at 0, too, which is not of the support."""
+        logarithm = value.log()
+        if self._validates():
+            self._normal()._validate_sample(logarithm)
+        return self._normal().cdf(logarithm)
 
     def icdf(self, value: Tensor) -> Tensor:
         return self._normal().icdf(value).exp()

@@ -69,7 +69,7 @@ class Wishart(ExponentialFamily):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Wishart:
         shape = strata.Size(batch_shape)
         factor = self._factor.expand(*shape, -1, -1)
-        return Wishart(self.df.expand(shape), scale_tril=factor, validate_args=False)
+        return self._alike(Wishart(self.df.expand(shape), scale_tril=factor, validate_args=False))
 
     @lazily
     def scale_tril(self) -> Tensor:
@@ -160,7 +160,7 @@ class LKJCholesky(Distribution):
         super().__init__(self.concentration.shape, strata.Size((dim, dim)), validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> LKJCholesky:
-        return LKJCholesky(self.dim, self.concentration.expand(batch_shape), validate_args=False)
+        return self._alike(LKJCholesky(self.dim, self.concentration.expand(batch_shape), validate_args=False))
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with strata.no_grad():

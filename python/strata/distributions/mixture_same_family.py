@@ -62,7 +62,7 @@ class MixtureSameFamily(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> MixtureSameFamily:
         components = self._component_distribution.expand([*batch_shape, self._num_component])
-        return MixtureSameFamily(self._mixture_distribution.expand(batch_shape), components, validate_args=False)
+        return self._alike(MixtureSameFamily(self._mixture_distribution.expand(batch_shape), components, validate_args=False))
 
     def _weights(self) -> Tensor:
         """The probabilities of the components, with dims of ones for the event."""

@@ -75,9 +75,9 @@ class MultivariateNormal(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> MultivariateNormal:
         shape = strata.Size(batch_shape)
-        return MultivariateNormal(
+        return self._alike(MultivariateNormal(
             self.loc.expand(*shape, -1), scale_tril=self._factor.expand(*shape, -1, -1), validate_args=False
-        )
+        ))
 
     @lazily
     def scale_tril(self) -> Tensor:

@@ -108,7 +108,7 @@ class ExpRelaxedCategorical(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> ExpRelaxedCategorical:
         value = getattr(self, self._given).expand(*batch_shape, -1)
-        return ExpRelaxedCategorical(self.temperature, **{self._given: value}, validate_args=False)
+        return self._alike(ExpRelaxedCategorical(self.temperature, **{self._given: value}, validate_args=False))
 
     @property
     def logits(self) -> Tensor:
@@ -150,7 +150,7 @@ class RelaxedOneHotCategorical(_Relaxed):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> RelaxedOneHotCategorical:
         given = self.base_dist._given
         value = getattr(self, given).expand(*batch_shape, -1)
-        return RelaxedOneHotCategorical(self.temperature, **{given: value}, validate_args=False)
+        return self._alike(RelaxedOneHotCategorical(self.temperature, **{given: value}, validate_args=False))
 
 
 class LogisticNormal(TransformedDistribution):
@@ -166,7 +166,7 @@ class LogisticNormal(TransformedDistribution):
         super().__init__(base, transforms.StickBreakingTransform(), validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> LogisticNormal:
-        return LogisticNormal(self.loc.expand(*batch_shape, -1), self.scale.expand(*batch_shape, -1), validate_args=False)
+        return self._alike(LogisticNormal(self.loc.expand(*batch_shape, -1), self.scale.expand(*batch_shape, -1), validate_args=False))
 
     @property
     def loc(self) -> Tensor:
@@ -201,7 +201,7 @@ class ContinuousBernoulli(ByProbability):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> ContinuousBernoulli:
         given = {self._given: getattr(self, self._given).expand(batch_shape)}
-        return ContinuousBernoulli(**given, lims=self._lims, validate_args=False)
+        return self._alike(ContinuousBernoulli(**given, lims=self._lims, validate_args=False))
 
     def _away(self) -> Tensor:
         """Where the formulas hold their digits."""

@@ -84,7 +84,7 @@ class Pareto(TransformedDistribution):
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Pareto:
-        return Pareto(self.scale.expand(batch_shape), self.alpha.expand(batch_shape), validate_args=False)
+        return self._alike(Pareto(self.scale.expand(batch_shape), self.alpha.expand(batch_shape), validate_args=False))
 
     @property
     def mean(self) -> Tensor:
@@ -121,7 +121,7 @@ class Weibull(TransformedDistribution):
         super().__init__(base, steps, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Weibull:
-        return Weibull(self.scale.expand(batch_shape), self.concentration.expand(batch_shape), validate_args=False)
+        return self._alike(Weibull(self.scale.expand(batch_shape), self.concentration.expand(batch_shape), validate_args=False))
 
     @property
     def mean(self) -> Tensor:
@@ -160,7 +160,7 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(base, steps, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Kumaraswamy:
-        return Kumaraswamy(self.concentration1.expand(batch_shape), self.concentration0.expand(batch_shape), validate_args=False)
+        return self._alike(Kumaraswamy(self.concentration1.expand(batch_shape), self.concentration0.expand(batch_shape), validate_args=False))
 
     def _moment(self, n: int) -> Tensor:
         a, b = self.concentration1, self.concentration0

@@ -67,7 +67,7 @@ class TransformedDistribution(Distribution):
         for t in reversed(self.transforms):
             shape = strata.Size(t.inverse_shape(shape))
         base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        return TransformedDistribution(base, self.transforms, validate_args=False)
+        return self._alike(TransformedDistribution(base, self.transforms, validate_args=False))
 
     def _push(self, x: Tensor) -> Tensor:
         for t in self.transforms:

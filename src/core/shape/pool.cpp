@@ -101,6 +101,9 @@ PoolAxes<S> sliding_axes(const char* op, int64_t rank, const Geometry<S>& self, 
     STRATA_CHECK(a.padding <= plus<int64_t>(reach, 1) / 2,
                  "pad should be at most half of effective kernel size, but got pad=", a.padding,
                  ", kernel_size=", a.kernel, " and dilation=", a.dilation);
+    STRATA_CHECK(a.padding <= a.kernel / 2,
+                 "pad should be smaller than or equal to half of kernel size, but got pad=", a.padding,
+                 " and kernel_size=", a.kernel, " (", op, ")");
     const S span = plus(a.size, S(2 * a.padding)) - S(reach) - S(1);
     a.count = span < S(0) && !(ceil_mode && span > S(-a.stride))
                   ? S(0)

@@ -49,6 +49,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """
     if has_torch_function_unary(input):
         return overridden(channel_shuffle, (input,), locals())
+    if input.dim() < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     batch, channels = input.shape[:2]
     if groups <= 0 or channels % groups:
         raise RuntimeError(
