@@ -73,9 +73,23 @@ def _without(shape: tuple, dim: int) -> list[int]:
     return sizes
 
 
-def _shared(leaves: list, dims: list, kwargs: dict) -> list[Tensor]:
-    """The tensors that each element gets whole."""
+def _shared(func: Any, leaves: list, dims: list, kwargs: dict) -> list[Tensor]:
+    """The tensors that each element gets whole: arguments, and what the function holds or names."""
     found = [leaf for leaf, dim in zip(leaves, dims, strict=True) if dim is None] + tree_flatten(kwargs)[0]
+    function = getattr(func, "__func__", func)
+    held = [func, getattr(func, "__self__", None)]
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:  # it is empty
+            continue
+    variables = getattr(function, "__globals__", {})
+    held += [variables.get(name) for name in getattr(getattr(function, "__code__", None), "co_names", ())]
+    for value in held:
+        if isinstance(value, strata.nn.Module):
+            found += [*value.parameters(), *value.buffers()]
+        else:
+            found.append(value)
     return [t for t in found if isinstance(t, Tensor) and not t.is_inference()]
 
 
@@ -120,7 +134,7 @@ def vmap(
             slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
         # What is captured is not asked whether it draws or writes: that would end its graph.
         asked = not strata.compiler.is_compiling() and _capture.current() is None
-        shared = _shared(leaves, dims, kwargs) if asked else []
+        shared = _shared(func, leaves, dims, kwargs) if asked else []
         versions = [t._version for t in shared]
         drawn = _drawn() if asked and randomness == "error" else None
         state, results = strata.get_rng_state() if randomness == "same" else None, []
@@ -140,8 +154,8 @@ def vmap(
             results.append(found)
             if any(t._version != version for t, version in zip(shared, versions, strict=True)):
                 raise RuntimeError(
-                    "vmap: an argument that is not mapped was written in-place, which each element would do again. Please write out of "
-                    "place (add for add_), or map the argument, too"
+                    "vmap: a tensor that is not mapped was written in-place, which each element would do again. Please write out of "
+                    "place (add for add_), or map it, too"
                 )
         if drawn is not None and drawn != _drawn():
             raise RuntimeError(

@@ -144,3 +144,13 @@ def test_what_dual_tensors_are_made_of_learns():
         assert_close(q.grad, strata.tensor([105.0]))
         value, tangent = forward_ad.unpack_dual(forward_ad.make_dual(X, ONE) ** 2)
         assert not value.requires_grad and not tangent.requires_grad
+
+
+def test_vmap_refuses_writes_to_what_elements_share():
+    """Each element would do them again: what is captured, named or held by a module."""
+    x, held = strata.ones(2, 4, 3), strata.zeros(3)
+    for f in (lambda t: held.add_(t[0]), strata.nn.BatchNorm1d(3), strata.nn.BatchNorm1d(3).forward):
+        with pytest.raises(RuntimeError, match="written in-place"):
+            strata.func.vmap(f)(x)
+    assert strata.func.vmap(strata.nn.BatchNorm1d(3).eval())(x).shape == (2, 4, 3)
+    assert strata.func.vmap(lambda t: t.clone().add_(held))(x).shape == (2, 4, 3)
