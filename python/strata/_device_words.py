@@ -78,6 +78,7 @@ def _answering(name: str, value: Any) -> Callable:
     def answer(*args: Any, **kwargs: Any) -> Any:
         return value
 
+    answer._strata_compile_mark = "constant"
     answer.__name__ = name
     answer.__doc__ = f"{value!r}: no plugin offers the device."
     return answer

@@ -197,6 +197,8 @@ class Tensor(_C.TensorBase):
         that dtype (the tensor itself where it has it)."""
         if dtype is None:
             return super().type()
+        if dtype is Tensor:
+            return super().type(_C.get_default_dtype())
         return super().type(getattr(dtype, "dtype", dtype))
 
     def lu(self, pivot: bool = True, get_infos: bool = False) -> Any:

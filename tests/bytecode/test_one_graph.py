@@ -145,3 +145,17 @@ def test_a_place_that_is_not_there():
     f = strata.compile(written(PLACES["number"]), fullgraph=True)
     with pytest.raises(IndexError, match="out of bounds"):
         f(strata.ones(3, 4), strata.tensor(3))
+
+
+def test_questions_of_the_library_and_numbers_of_numpy_inside():
+    numpy = pytest.importorskip("numpy")
+    x = strata.ones(4)
+    for f in (
+        lambda x: x * 2 if strata.is_floating_point(x) and not strata.is_complex(x) else x * strata.numel(x),
+        lambda x: x / numpy.sqrt(x.shape[-1]) + numpy.maximum(2, 3.5),
+        lambda x: x[: int(numpy.ceil(2.5))] * numpy.log(numpy.exp(0.999) - 1),
+    ):
+        compiled = strata.compile(f, fullgraph=True)
+        for n in (4, 5):
+            assert compiled(strata.ones(n)).equal(f(strata.ones(n)))
+    assert strata.compile(lambda x: x * numpy.float64(2) + numpy.arange(4).sum(), fullgraph=False)(x).equal(x * 2 + 6)

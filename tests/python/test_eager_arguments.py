@@ -168,3 +168,7 @@ def test_distributions_that_are_expanded_check_their_values():
 def test_channels_are_shuffled_of_images_alone():
     with pytest.raises(RuntimeError, match="2 dims"):
         nn.functional.channel_shuffle(strata.ones(3, 4), 2)
+
+
+def test_the_type_of_tensors_is_the_default_one():
+    assert (strata.ones(2, dtype=strata.float64) < 0).type(strata.Tensor).dtype == strata.float32

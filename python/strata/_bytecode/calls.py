@@ -77,6 +77,8 @@ class Calls:
             return self.call_compiled(function, args, kwargs)
         if isinstance(function, functools._lru_cache_wrapper):
             return self.call_cached(function, args, kwargs)
+        if type(function).__name__ == "ufunc" and type(function).__module__ == "numpy" and not kwargs and all(map(values.is_constant, settled(args))):
+            return self.native(function, *settled(args))
         method = self.special(type(function), "__call__")
         if isinstance(method, types.FunctionType):
             self.guard_class(type(function), "__call__", method)

@@ -430,7 +430,7 @@ def forbid(tracer: Any, name: str) -> NoReturn:
 
 
 def _is_asked(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
-    if len(args) != 1 or kwargs or not values.is_constant(args[0]):
+    if len(args) != 1 or kwargs or not (values.is_constant(args[0]) or values.is_plain_tensor(args[0])):
         raise Break("whether a class has a __torch_function__ is asked")
     return False  # with a mode, functions run as they are
 

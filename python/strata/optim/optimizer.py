@@ -289,6 +289,9 @@ class Optimizer:
         for group in self.param_groups:
             self._make_state(group, [parameter for parameter in group["params"] if parameter.requires_grad])
 
+    def _patch_step_function(self) -> None:
+        """For optimisers around others, which ask for it: step() is as it should be."""
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Updates every parameter that has a gradient. closure: computes the loss anew; its result is returned."""
         loss = None
