@@ -159,3 +159,48 @@ def test_questions_of_the_library_and_numbers_of_numpy_inside():
         for n in (4, 5):
             assert compiled(strata.ones(n)).equal(f(strata.ones(n)))
     assert strata.compile(lambda x: x * numpy.float64(2) + numpy.arange(4).sum(), fullgraph=False)(x).equal(x * 2 + 6)
+
+
+class Straight(strata.autograd.Function):
+    """A sign whose gradient passes where the operand is small."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        grad = grad.clone()
+        grad[x.abs() > 1] = 0
+        grad[1:2] += 1
+        return grad
+
+
+class Counts(strata.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, told):
+        told["calls"] = told.get("calls", 0) + 1
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2, None
+
+
+def test_items_are_set_by_functions_with_a_gradient():
+    x = strata.linspace(-2, 2, 6).requires_grad_()
+
+    def f(x):
+        return (Straight.apply(x) * x).sum()
+
+    compiled = strata.compile(f, fullgraph=True)
+    for _ in range(2):
+        assert compiled(x).equal(f(x))
+        assert strata.autograd.grad(compiled(x), x)[0].equal(strata.autograd.grad(f(x), x)[0])
+    told = {}
+    counted = strata.compile(lambda x, told: Counts.apply(x, told))  # of what it is given: it runs as it is
+    for _ in range(3):
+        assert counted(x, told).equal(x * 2)
+    assert told == {"calls": 3}
