@@ -32,9 +32,10 @@ def check(tracer: Any, function: Any, args: tuple, kwargs: dict) -> None:
         if len(args) != 1 or not kwargs.keys() <= {"key", "reverse"}:
             tracer.native(sorted, *args, **kwargs)
         return
-    least, most = _COUNTS.get(function) or (0, None) if isinstance(function, (type, *values.BUILTIN_FUNCTIONS)) else (0, None)
-    if not least and most is None:
+    counts = _COUNTS.get(function) if isinstance(function, (type, *values.BUILTIN_FUNCTIONS)) else None
+    if counts is None:
         return
+    least, most = counts
     if kwargs or len(args) < least or (most is not None and len(args) > most):
         tracer.native(function, *args, **kwargs)
     elif function in _OF_ATTRIBUTES and not isinstance(args[1], str):
