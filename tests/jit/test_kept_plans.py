@@ -157,3 +157,15 @@ assert strata.graph(lambda x: op(x).sin(), x).compile()(x).equal(op(x).sin())
     run(tmp_path, code.format(name="same", text="self * 2"))
     run(tmp_path, code.format(name="same", text="self * 3"))
     assert plans(tmp_path) == []
+
+
+def test_random_graphs_from_disk(tmp_path):
+    """The same graphs again, in a process that finds their plans: eager's bits, and nothing compiled or written."""
+    tool = Path(__file__).resolve().parents[2] / "tools/fuzz_graphs.py"
+    env = {**os.environ, "STRATA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    told = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, tool, "--graphs", "12", "--seed", "20261603"], capture_output=True, text=True, timeout=300, env=env)
+        assert done.returncode == 0 and ", 0 failed" in done.stdout, done.stdout + done.stderr
+        told.append({p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()})
+    assert told[0] == told[1] and plans(tmp_path)
