@@ -64,7 +64,7 @@ _NAMES = {
         "_check_with"
     ),
     "_sparse_coo": "sparse_coo_tensor",
-    "_sparse_csr": "sparse_csr_tensor",
+    "_sparse_csr": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo sparse_csr_tensor",
     "sparse": "spmm",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (

@@ -92,9 +92,25 @@ def from_coo(x: SparseTensor) -> SparseCsrTensor:
     if x.dim() != 2 or x.dense_dim():
         raise RuntimeError(f"to_sparse_csr: expected a matrix without dense dims, got {x.dim()} dims")
     x = x.coalesce()
-    rows = strata.bincount(x.indices()[0], minlength=x.shape[0])
-    crow = strata.cat([rows.new_zeros(1), rows.cumsum(0)])
-    return _make(crow, x.indices()[1], x.values(), x.shape)
+    return _make(_convert_indices_from_coo_to_csr(x.indices()[0], x.shape[0]), x.indices()[1], x.values(), x.shape)
+
+
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
+    """Of rows in rising order, a number for each value: where each of `size` rows begins, and how many values there are."""
+    if input.dim() != 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional tensor.")
+    counts = strata.bincount(input, minlength=size)
+    ends = strata.cat([counts.new_zeros(1), counts.cumsum(0)])
+    return ends.int() if out_int32 else ends
+
+
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Tensor, col_indices: Tensor, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """(2, nnz): the row and the column of each value; the column and the row with transpose."""
+    rows = strata.arange(len(crow_indices) - 1).repeat_interleave(crow_indices.diff().long())
+    both = strata.stack([col_indices.long(), rows] if transpose else [rows, col_indices.long()])
+    return both.int() if out_int32 else both
 
 
 def sparse_csr_tensor(

@@ -172,3 +172,27 @@ def test_channels_are_shuffled_of_images_alone():
 
 def test_the_type_of_tensors_is_the_default_one():
     assert (strata.ones(2, dtype=strata.float64) < 0).type(strata.Tensor).dtype == strata.float32
+
+
+def test_what_optimisers_of_packages_ask():
+    from strata.utils import _foreach_utils as asked
+
+    a, b, c = strata.ones(2), strata.ones(3, dtype=strata.float64), strata.zeros(1)
+    groups = asked._group_tensors_by_device_and_dtype([[a, b, c], [c, None, a]], with_indices=True)
+    (lists, places), (others, place) = groups[a.device, a.dtype], groups[b.device, b.dtype]
+    assert [t is u for t, u in zip(lists[0] + lists[1], [a, c, c, a], strict=True)] == [True] * 4 and places == [0, 2]
+    assert others[0][0] is b and others[1] == [None] and place == [1] and len(groups) == 2
+    assert asked._has_foreach_support([a, None], a.device)
+    strata.optim.SGD([a.requires_grad_()], lr=0.1)._patch_step_function()
+
+
+def test_rows_as_numbers_and_as_places():
+    rows = strata.tensor([0, 0, 2, 3, 3])
+    begins = strata._convert_indices_from_coo_to_csr(rows, 5)
+    assert begins.tolist() == [0, 2, 2, 3, 5, 5] and begins.dtype == strata.int64
+    assert strata._convert_indices_from_coo_to_csr(rows[:0], 3, out_int32=True).tolist() == [0, 0, 0, 0]
+    columns = strata.tensor([1, 2, 0, 4, 3])
+    assert strata._convert_indices_from_csr_to_coo(begins, columns).tolist() == [rows.tolist(), columns.tolist()]
+    assert strata._convert_indices_from_csr_to_coo(begins, columns, transpose=True, out_int32=True).dtype == strata.int32
+    with pytest.raises(RuntimeError, match="vector"):
+        strata._convert_indices_from_coo_to_csr(strata.ones(2, 2, dtype=strata.int64), 3)
