@@ -18,11 +18,6 @@ _COUNTS: dict[Any, tuple[int, int | None]] = {
     any: (1, 1), all: (1, 1), callable: (1, 1), hash: (1, 1), id: (1, 1), map: (2, None), filter: (2, 2), functools.reduce: (2, 3),
     set: (0, 1), frozenset: (0, 1), object: (0, 0),
 }  # fmt: skip
-# Operators that have no meaning for a number or a string beside an object of the program but by the object's methods.
-SIGNS = {
-    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "pow": "** or pow()", "matmul": "@", "and": "&", "or": "|", "xor": "^",
-    "lshift": "<<", "rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
-}  # fmt: skip
 _OF_ATTRIBUTES = (getattr, hasattr, setattr)
 
 

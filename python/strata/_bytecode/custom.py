@@ -35,7 +35,7 @@ def apply(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
     if tracer.plan.options.backend is not None:
         # The nodes of a backend's graph have the gradients of their operators.
         raise Break(f"{kind.__name__}.apply, whose backward a graph for a backend of the program's own cannot hold")
-    plain = all(values.is_tensor(v) or values.is_constant(v) for v in _flat((args, tuple(kwargs.values()))))
+    plain = all(values.is_tensor(v) or values.is_constant(v) for v in values.flat((args, tuple(kwargs.values()))))
     for name in ("forward", "backward", "setup_context"):
         method = tracer.class_attribute(kind, name) if hasattr(kind, name) else None
         if isinstance(method, types.FunctionType) and not values.strata_module_name(method):
@@ -48,14 +48,6 @@ def apply(tracer: Any, function: Any, args: tuple, kwargs: dict) -> Any:
         tracer.class_attribute(kind, name)
         check(tracer, kind, member.__func__, plain)
     return tracer.call_operator(function, args, kwargs)
-
-
-def _flat(value: Any) -> Any:
-    if isinstance(value, tuple):
-        for part in value:
-            yield from _flat(part)
-    else:
-        yield value
 
 
 def check(tracer: Any, kind: type, method: types.FunctionType, plain: bool, within: tuple = ()) -> None:

@@ -22,17 +22,9 @@ def is_instance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
             raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")
     tracer.special(type(value), "__class__")
     found = tracer.native(isinstance, sizes.stand_in(value), kinds)
-    if tracer.is_outside(value) and any(type(kind) is not type for kind in _flat(kinds)) and type(value).__flags__ & values.HEAP_TYPE and not values.is_tensor(value):
+    if tracer.is_outside(value) and any(type(kind) is not type for kind in values.flat(kinds)) and type(value).__flags__ & values.HEAP_TYPE and not values.is_tensor(value):
         tracer.guards.add("ask", tracer.known[id(value)], functools.partial(_is_still, kinds, found))
     return found
-
-
-def _flat(kinds: Any) -> Any:
-    if isinstance(kinds, tuple):
-        for kind in kinds:
-            yield from _flat(kind)
-    else:
-        yield kinds
 
 
 def _is_still(kinds: Any, found: bool, value: Any) -> bool:
@@ -41,10 +33,10 @@ def _is_still(kinds: Any, found: bool, value: Any) -> bool:
 
 
 def is_subclass(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
-    for kind in _flat(args):
+    for kind in values.flat(args):
         if isinstance(kind, type):
             tracer.special(kind, "__class__")
     found = tracer.native(issubclass, *args)
-    if any(type(kind) is not type for kind in _flat(args[1])):
+    if any(type(kind) is not type for kind in values.flat(args[1])):
         tracer.guards.add("call", None, lambda: issubclass(*args) is found)
     return found

@@ -30,6 +30,12 @@ def _goes_first(plain: str, a: Any, b: Any) -> bool:
         return True
     return isinstance(b, (int, float, complex)) and (values.is_tensor(a) or isinstance(a, (int, float, complex)))
 
+# Operators that have no meaning for a number or a string beside an object of the program but by the object's methods.
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "pow": "** or pow()", "matmul": "@", "and": "&", "or": "|", "xor": "^",
+    "lshift": "<<", "rshift": ">>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+
 
 class Operators:
     def method_of(self, kind: type, name: str) -> Any:
@@ -162,8 +168,8 @@ class Operators:
                     raise Break(f"a comparison of a {type(value).__name__}")
             self.compare(a, b)
             return (a is b) == (plain == "eq")
-        sign = arguments.SIGNS.get(plain)
-        if sign and all(values.is_constant(v) or isinstance(self.special(type(v), m) or (lambda: 0), types.FunctionType) for v, m, _ in (first, second)):
+        sign = _SIGNS.get(plain)
+        if sign and all(self.lacks(value, method) for value, method, _ in (first, second)):
             of = f"'{type(a).__name__}' and '{type(b).__name__}'"
             text = f"'{sign}' not supported between instances of {of}" if plain in ("lt", "le", "gt", "ge") else f"unsupported operand type(s) for {sign}: {of}"
             raise self.wrap_error(TypeError(text))
@@ -172,6 +178,11 @@ class Operators:
     def by_method(self, value: Any, name: str, other: Any) -> Any:
         method = self.method_of(type(value), name)
         return NotImplemented if method is None else self.call(method, (value, other), {})
+
+    def lacks(self, value: Any, method: str) -> bool:
+        """Whether it has no such method, or none but one of Python's, which has been asked; numbers have none for objects."""
+        found = self.special(type(value), method)
+        return found is None or isinstance(found, types.FunctionType) or values.is_constant(value)
 
     def contains(self, container: Any, value: Any) -> bool:
         method = self.method_of(type(container), "__contains__")

@@ -14,6 +14,7 @@ from .sizes import Sizes, Sym
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from .sources import Source
@@ -205,6 +206,15 @@ class Generator:
 
     def __init__(self, frame: Any):
         self.frame, self.started = frame, False
+
+
+def flat(nest: Any) -> Iterator:
+    """What lies in tuples of tuples."""
+    if isinstance(nest, tuple):
+        for part in nest:
+            yield from flat(part)
+    else:
+        yield nest
 
 
 def is_partial(value: Any) -> bool:

@@ -74,6 +74,7 @@ class Plan {
   static void find_programs(ArrayRef<Plan*> plans);  // and steps
   void tell() const;                                 // STRATA_LOGS
   std::string kernel_name(size_t program) const;
+  lower::Kernel kernel_of(const Group& g) const;
   void place();
   Step step_of(int group, const StrataKernelEntry* entry) const;
   bool run_linked(const Launch& l, Step& s) const;
@@ -92,8 +93,6 @@ class Plan {
   Ref<Storage> memory(size_t bytes, bool on_host) const;
   struct Makers;
   [[noreturn]] void refuse(const Launch& l, Frame& f) const;
-
-  lower::Kernel kernel_of(const Group& g) const;
 
   const PlanOptions options_;
   ir::Graph graph_;

@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "jit/compile/bytes.h"
+
 namespace strata::jit {
 
 namespace {
@@ -15,18 +17,15 @@ class Writer {
   void all(const T&... values) {
     (put(values), ...);
   }
-  std::string take() { return std::move(out_); }
+  std::string take() { return out_.take(); }
 
  private:
   template <class T>
-    requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+    requires std::is_integral_v<T> || std::is_enum_v<T>
   void put(T value) {
-    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    out_.number(int64_t(value));
   }
-  void put(const std::string& text) {
-    put(text.size());
-    out_ += text;
-  }
+  void put(const std::string& text) { out_.text(text); }
   template <class T, size_t N>
   void put(const std::array<T, N>& values) {
     for (const T& v : values) put(v);
@@ -71,7 +70,7 @@ class Writer {
         borrowed, length);
   }
 
-  std::string out_;
+  ByteWriter out_;
 };
 
 constexpr size_t kMost = 8 << 20;  // bytes that are remembered

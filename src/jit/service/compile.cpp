@@ -61,9 +61,13 @@ class Service {
   }
 
   // `warning` is for the caller to give once it holds no lock. Null where it would have to be compiled and may not be.
-  // `had`: what the first compiler that has it on disk has there.
+  // `had`: what one compiler has on disk, read already.
+  struct Had {
+    const Compiler* compiler;
+    DiskCache::Found found;
+  };
   ProgramRef compile(const Request& request, Origin& origin, std::string& warning, bool may_compile,
-                     const DiskCache::Found* had = nullptr) {
+                     Had* had = nullptr) {
     const auto start = Clock::now();
     const Key key = key_of(hash(request.text), request.isa, request.lines);
     std::unique_lock lock(mutex_);
@@ -126,7 +130,8 @@ class Service {
       if (!found.object) continue;
       const Request request{std::move(found.text), isa, false};
       std::string warning;
-      return compile(request, origin, warning, false, &found);
+      Had had{compiler.get(), std::move(found)};
+      return compile(request, origin, warning, false, &had);
     }
     return nullptr;
   }
@@ -192,11 +197,12 @@ class Service {
   };
 
   // By the first way that has it on disk or can compile it.
-  Made make(const Request& request, std::string& warning, bool may_compile, const DiskCache::Found* had) {
+  Made make(const Request& request, std::string& warning, bool may_compile, Had* had) {
     Made made;
     for (const auto& compiler : compilers_) {
+      if (had && had->compiler != compiler.get()) continue;
       const std::string maker = compiler->identity(request.isa, request.lines);
-      DiskCache::Found found = had ? *had : disk_.load(maker, request.text);
+      DiskCache::Found found = had ? std::move(had->found) : disk_.load(maker, request.text);
       made.refused += found.refused;
       if (found.object) {
         try {
