@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -136,6 +137,16 @@ def test_a_plan_without_its_kernels(tmp_path):
     assert sorted(tmp_path.glob("*.kernel")) == kernels
     kernels[0].write_bytes(b"x")
     assert run(tmp_path).split() == ["1", "1"]
+
+
+def test_kernels_of_another_compiler_serve(tmp_path):
+    """A plan does not hang on who compiled its kernels, and these are found where that one's are."""
+    if not strata.cache.compiler().startswith("Clang") or not shutil.which("gcc"):
+        pytest.skip("needs the Clang plugin and gcc")
+    first = run(tmp_path, STRATA_COMPILER="system").split()
+    made = {p.name for p in tmp_path.iterdir()}
+    assert first != ["0", "0"] and run(tmp_path).split() == ["0", "0"]
+    assert {p.name for p in tmp_path.iterdir()} == made
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path):
