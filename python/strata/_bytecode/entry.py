@@ -53,10 +53,12 @@ if TYPE_CHECKING:
 
 MAX_RESTARTS = 200
 MOST_OF_DATA = 4  # entries of one place that differ in what they take values of tensors to be
-_of_code: weakref.WeakKeyDictionary[types.CodeType, weakref.WeakSet] = weakref.WeakKeyDictionary()  # what is compiled of each
+# What is compiled, by id; of each code and all together. Threads compile meanwhile: valuerefs() copies in one step.
+_Ids = weakref.WeakValueDictionary
+_of_code: weakref.WeakKeyDictionary[types.CodeType, _Ids[int, Any]] = weakref.WeakKeyDictionary()
+_everything: _Ids[int, Any] = _Ids()
 # What only moves values, or asks an iterator for the next: no place for an entry.
 _MOVES = frozenset("FOR_ITER JUMP_FORWARD JUMP_BACKWARD STORE_FAST POP_TOP NOP RESUME SWAP COPY PUSH_NULL PRECALL CALL SEND LOAD_BUILD_CLASS".split())
-_everything: list[Any] = []  # weak references to what is compiled, for reset()
 
 
 class Compiled:
@@ -75,8 +77,8 @@ class Compiled:
         self.simple = not (code.co_flags & 12) and not code.co_kwonlyargcount
         self.refusal = self._refusal()
         self.faces: list[weakref.ref] = []
-        _everything.append(weakref.ref(self))
-        _of_code.setdefault(code, weakref.WeakSet()).add(self)
+        _everything[id(self)] = self
+        _of_code.setdefault(code, _Ids())[id(self)] = self
 
     def _refusal(self) -> str:
         """Why it can only run as it is."""
@@ -241,7 +243,8 @@ class Compiled:
 
     def beyond(self, table: Table, args: tuple) -> bool:
         """Whether there are too many entries, which is told once."""
-        made = sum(len(t.entries) for c in list(_of_code[self.code]) for t in (c.start, *c.tables.values()))
+        alike = [c for c in (reference() for reference in _of_code[self.code].valuerefs()) if c is not None]
+        made = sum(len(t.entries) for c in alike for t in (c.start, *list(c.tables.values())))
         entries = sum(not entry.of_failing_sizes for entry in table.entries)
         few, accumulated = entries < config.recompile_limit, made >= config.accumulated_recompile_limit
         if few and not accumulated:
@@ -481,7 +484,7 @@ class CompiledFunction(_C._Dispatcher):
 
 def refresh() -> None:
     """After the stance has changed."""
-    for reference in _everything:
+    for reference in _everything.valuerefs():
         found = reference()
         for face in found.faces if found is not None else ():
             if face() is not None:
@@ -491,9 +494,7 @@ def refresh() -> None:
 def reset() -> None:
     """Forgets all that was compiled."""
     forget()
-    for reference in list(_everything):
+    for reference in _everything.valuerefs():
         found = reference()
-        if found is None:
-            _everything.remove(reference)
-        else:
+        if found is not None:
             found.reset()

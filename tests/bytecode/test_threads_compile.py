@@ -1,0 +1,126 @@
+"""Sixteen threads compile at once: functions of their own, one function for all, whole steps. Every result has eager's bits.
+
+`./run sanitize tsan tests/bytecode/test_threads_compile.py` looks for races meanwhile.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import strata
+from strata import nn
+
+THREADS = 16
+
+
+def own(k: int):
+    """A function that no other thread has: its constant is in the text of its kernel."""
+
+    def f(x, y):
+        z = strata.sin(x) * (k + 2) + strata.cos(y)
+        if x.shape[0] > 3:
+            z = z.cumsum(0) / (k + 1)
+        return (z * z).sum(0), z
+
+    return f
+
+
+def step(model, optimizer, x):
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+def trained(k: int, compiled: bool) -> list[list]:
+    generator = strata.Generator().manual_seed(k)
+    model = nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 2))
+    with strata.no_grad():
+        for p in model.parameters():
+            p.copy_(strata.randn(p.shape, generator=generator))
+    optimizer = strata.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    run, x = strata.compile(step) if compiled else step, strata.randn(5, 6, generator=generator)
+    losses = [run(model, optimizer, x).item() for _ in range(3)]
+    return [losses] + [p.tolist() for p in model.parameters()]
+
+
+def gradients(f, x, y) -> list[list]:
+    x, y = x.clone().requires_grad_(), y.clone().requires_grad_()
+    total, z = f(x, y)
+    (total.sum() + z.sum()).backward()
+    return [total.tolist(), z.tolist(), x.grad.tolist(), y.grad.tolist()]
+
+
+def together(work) -> list:
+    """What `work(k)` returned that was not empty, of sixteen threads that begin at once; raises what one of them raised."""
+    ready = threading.Barrier(THREADS)
+
+    def begin(k: int):
+        ready.wait()
+        return work(k)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(THREADS) as pool:
+            return [found for found in pool.map(begin, range(THREADS)) if found]
+    finally:
+        sys.setswitchinterval(before)
+
+
+def operands(k: int) -> list[tuple]:
+    generator = strata.Generator().manual_seed(100 + k)
+    return [tuple(strata.randn(n, 3, generator=generator) for _ in range(2)) for n in (4, 2, 5, 1, 7)]
+
+
+def test_functions_of_their_own():
+    def work(k: int):
+        f = own(k)
+        compiled = strata.compile(f)
+        return [(k, i) for i, xy in enumerate(operands(k) * 2) if gradients(compiled, *xy) != gradients(f, *xy)]
+
+    assert not together(work)
+
+
+def test_one_function_for_all():
+    f = own(100)
+    compiled = strata.compile(f)
+
+    def work(k: int):
+        return [(k, i) for i, xy in enumerate(operands(k) * 2) if gradients(compiled, *xy) != gradients(f, *xy)]
+
+    assert not together(work)
+
+
+def test_whole_steps():
+    assert not together(lambda k: trained(k, compiled=True) != trained(k, compiled=False))
+
+
+def test_beside_reset():
+    """Compiled functions are forgotten while others are compiled and run."""
+
+    def work(k: int):
+        f, wrong = own(200 + k), []
+        compiled = strata.compile(f)
+        for i, xy in enumerate(operands(k)):
+            if k % 4 == 0:
+                strata.compiler.reset()
+            wrong += [(k, i)] if gradients(compiled, *xy) != gradients(f, *xy) else []
+        return wrong
+
+    assert not together(work)
+
+
+def test_many_of_one_code():
+    """Each compiles the same function anew: how much is made of a code is counted while others make more of it."""
+
+    def work(k: int):
+        for xy in operands(k) * 3:
+            compiled = strata.compile(own(300))
+            if gradients(compiled, *xy) != gradients(own(300), *xy):
+                return k
+
+    assert not together(work)
