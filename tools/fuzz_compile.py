@@ -163,7 +163,7 @@ class Writer:
     def statement(self, depth: int, pad: str) -> None:
         r, put = self.r, lambda text: self.lines.append(pad + text)
         v = self.vec()
-        kind = r.choice(["assign"] * 9 + "part part if loop list dict obj global cell print inplace try grad while call comp brk with unpack part".split())
+        kind = r.choice(["assign"] * 9 + "part part if loop list dict obj global cell print inplace try grad while call comp brk with unpack part assert mode".split())
         if depth > 1 and kind in ("if", "loop", "try", "while", "with", "grad"):
             kind = "assign"
         if kind == "assign":
@@ -230,6 +230,10 @@ class Writer:
         elif kind == "brk":
             put(r.choice([f"if {v}.sum() > 0:", f"if float({v}.detach().sum()) > 1:"]))
             put(f"    {v} = {v} * 0.5")
+        elif kind == "assert":
+            put(r.choice([f"assert ({v} > -2.5).all(), 'low'", f"assert not {v}.isnan().any()", f"assert {v}.max() < 4, n"]))
+        elif kind == "mode":
+            put(f"strata.set_grad_enabled({r.choice(['True', 'False', 'n > 2', 'G_FLAG', 'strata.is_grad_enabled()'])})")
         elif kind == "part":
             put(f"items.append({r.choice(['x[1:]', 'x.view(-1)', 'y.reshape(-1)', 'x.t()', 'y[:2]', 'x.unsqueeze(0)', f'{v}.reshape(-1)', f'{v}.t()'])})")
         elif kind == "unpack":
@@ -297,10 +301,14 @@ class Side:
         items, d = [1, 2][: r.randint(0, 2)], {"a": 1, "b": 2.0}
         obj = self.space["OBJ"] if r.random() < 0.5 else self.space["Obj"]()
         n = n if self.rows else r.choice([1, 1, 2, 3, 5])
-        out = io.StringIO()
+        out, before = io.StringIO(), strata.is_grad_enabled()
         with contextlib.redirect_stdout(out):
             try:
-                result = self.f(x, y, n, items, d, obj)
+                try:
+                    result = self.f(x, y, n, items, d, obj)
+                finally:
+                    mode = strata.is_grad_enabled()
+                    strata.set_grad_enabled(before)
                 # What is added to one gradient by views that were made anew, behind the graph, is added for itself.
                 self.views |= any(t.requires_grad and t._is_view() for t in _tensors((result, items, d, *vars(obj).values())))
                 roots = [t for t in _tensors(result) if t.requires_grad and t.is_floating_point()]
@@ -318,7 +326,7 @@ class Side:
             p.grad = None
         # Results of one graph are freed by one backward: what a call leaves must not lead back into it.
         space["OBJ"].t = space["OBJ"].t.detach()
-        return found, left, state, grads, out.getvalue(), drawn, strata.is_grad_enabled(), str(strata.get_default_dtype())
+        return found, left, state, grads, out.getvalue(), drawn, mode, str(strata.get_default_dtype())
 
 
 def placed(r: random.Random, x):

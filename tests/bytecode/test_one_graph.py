@@ -30,6 +30,8 @@ CALLS = [
     lambda x: x * sum(itertools.takewhile(lambda v: v < 3, [1, 2, 3, 1])) + sum(itertools.dropwhile(lambda v: v < 3, [1, 2, 3, 1])),
     lambda x: list(itertools.accumulate([x, x, x], lambda a, b: a + b)),
     lambda x: x * len(list(itertools.filterfalse(lambda v: v > 1, [1, 2]))),
+    lambda x: x.type(strata.DoubleTensor) * isinstance(x, strata.FloatTensor) + isinstance(x.long(), strata.FloatTensor),
+    lambda x: strata.tensor([x[0], x.sum()]) + strata.as_tensor((x[1], x[2])),
     lambda x: strata.compile(strata.relu)(x) + strata.compile(lambda y: y * 2)(x),
 ]
 

@@ -303,7 +303,7 @@ class Calls:
             for v in value.values():
                 self.check_operand(v, name)
         elif not (values.is_constant(value) or value is int or value is float or value is bool):
-            if isinstance(value, types.BuiltinFunctionType) or type(value).__module__ in ("strata._C",):
+            if isinstance(value, types.BuiltinFunctionType) or type(value).__module__ in ("strata._C", "strata._legacy_types"):
                 return
             raise Break(f"{name} gets a {type(value).__name__}", "pass tensors and numbers")
 
@@ -454,7 +454,8 @@ class Calls:
         if kind is contextlib.nullcontext:
             return self.getattr(manager, "enter_result"), functools.partial(natives.leave, None)
         enter, leave = self.special(kind, "__enter__"), self.special(kind, "__exit__")
-        if not isinstance(enter, types.FunctionType) or not isinstance(leave, types.FunctionType) or kind.__module__.startswith("strata"):
+        own = kind.__module__.startswith("strata") and not natives.is_inlined(kind.__module__)
+        if own or not isinstance(enter, types.FunctionType) or not isinstance(leave, types.FunctionType):
             raise Break(f"the context manager {kind.__name__}")
         self.guard_class(kind, "__enter__", enter)
         self.guard_class(kind, "__exit__", leave)

@@ -39,6 +39,7 @@ class Plan:
 
     def __init__(self, options: Any, scalars: bool, shapes: bool):
         self.options, self.scalars, self.shapes = options, scalars, shapes
+        self.asserts = True  # whether asserts of tensors are looked at when the graph has run
         self.asked: set[int] = set()
         self.refused: dict[int, str] = {}
         self.outputs: dict[int, list[int]] = {}

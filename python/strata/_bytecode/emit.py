@@ -17,7 +17,7 @@ from .forms import geometry_in, lies_in
 from .frame import NULL, UNBOUND
 from .guards import ABSENT as _ABSENT
 from .guards import class_lookup
-from .reasons import Break
+from .reasons import Break, Replan
 from .region import root_of
 from .sizes import Sizes, Sym, has_sym
 from .sources import Text
@@ -377,6 +377,11 @@ class Emitter:
             last = f"return {self.text.constant(Jump)}({frame.offset}, {variables}, [{self.items(frame.stack)}])"
         else:
             last = f"return {self.build(result)}"
+        if t.grad_mode != t.began[0]:
+            if self.shared:
+                raise Break("views that share memory are results where gradients were turned on or off for good")
+            self.lines.append(f"{self.text.constant(_C._set_grad_enabled)}({t.grad_mode})")
+            changes = True
         inputs = {id(tensor): self.text.of(source, self.head) for tensor, source in t.tensor_inputs}
         before: list[str] = []
         after, self.lines = self.lines, before
@@ -393,16 +398,34 @@ class Emitter:
         ends = tuple(i for i, output in enumerate(self.outputs) if output.requires_grad) if t.trained else ()
         if ends:
             graph = f"{self.text.constant(spent)}({graph}, {ends})"
+        held = [f"({self.build(flag)}, {wanted})" for flag, wanted in t.asserted]
         call = [f"t = {graph}"] if t.region.count() or self.outputs else []
         if t.parts:
             from .emit_parts import parts_of
 
             before += parts_of(self, count)  # which may end in another entry: nothing is printed yet
-        if call and (changes or prints) and not t.parts and _C._recording_may_raise(0)[1:] == (True, False):
-            again = [*self.head, *before, "try:", f"    {call[0]}", "except Exception:", "    t = None", "if t is None:"]
+        raises, draws = _C._recording_may_raise(0)[1:] if held or (call and (changes or prints)) else (False, False)
+        if (held or raises) and not t.parts and not draws:
+            again = [*self.head, *before, "try:", f"    {call[0] if call else 't = ()'}", "except Exception:", "    t = None"]
+            fails = f" or not {self.text.constant(_hold)}({', '.join(held)})" if held else ""
+            again += [f"if t is None{fails}:"]
             again += [f"    return again({', '.join(f'a{i}' for i in range(count))})", *prints, *self.lines, last]
             self.repeated = again
         return [*self.head, *before, *prints, *call, *self.lines, last], self.outputs
+
+    def repeatable(self, lines: list[str], region: Any, again: Callable) -> list[str]:
+        """The statements with a way back to the call's beginning, where there is need of one and the graph has written nothing."""
+        if self.repeated and (region is None or not (region.step or _C._graph_written(region._graph))):
+            self.text.constants["again"] = again
+            return self.repeated
+        if self.tracer.asserted:
+            self.tracer.plan.asserts = False
+            raise Replan
+        return lines
+
+
+def _hold(*asserted: tuple) -> bool:
+    return all(bool(flag) is wanted for flag, wanted in asserted)
 
 
 def _view(t: Any, size: tuple, stride: tuple, ahead: int) -> Any:

@@ -377,7 +377,7 @@ class Compiled:
         if why is not None and why.while_ is not None:
             tracer.guards.add("call", None, why.while_)
         result = tracer.run(frame)
-        tracer.check_generators()
+        tracer.end()
         emitter = Emitter(tracer)
         lines, outputs = emitter.body(frame, result, len(args))
         shared = shared_roots(tracer, outputs) if _C.is_grad_enabled() else {}
@@ -393,12 +393,11 @@ class Compiled:
             region = tracer.region.end(outputs)
             inputs = region.known_inputs
             region.check(tracer)
-            if emitter.repeated and not region.step and not _C._graph_written(region._graph):
-                lines, constants["again"] = emitter.repeated, functools.partial(self.again, table)
             graph = callable_of(region, self.options, inputs)
             run = direct(graph)
         else:
             region, run = None, None
+        lines = emitter.repeatable(lines, region, functools.partial(self.again, table))
         tracer.check_parts(outputs, shared)
         tracer.finish_guards()
         check = tracer.guards.compile(len(args))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import strata
 from strata import _C
 
-from . import sizes, values
+from . import polyfills, sizes, values
 from .reasons import Break
 
 TYPE_CHECKING = False
@@ -21,6 +21,13 @@ def _as_it_is(data: Any) -> Any:
     return data
 
 
+def _alike(data: Any) -> bool:
+    """Whether these are tensors without dims, of one dtype, where a new tensor would be."""
+    if type(data) not in (list, tuple) or not all(type(t) is strata.Tensor and t.dim() == 0 for t in data):
+        return False
+    return len({(t.dtype, t.device) for t in data}) == 1 and data[0].device.type == _C._get_default_device().type
+
+
 def _factory(function: Any) -> Callable:
     """A tensor of Python data: each call makes it anew, as an input of the graph."""
 
@@ -28,6 +35,8 @@ def _factory(function: Any) -> Callable:
         if tracer.has_tensor(args):
             if function is _C.as_tensor and values.is_tensor(args[0]) and len(args) == 1:
                 return tracer.call_operator(function, args, kwargs)
+            if len(args) == 1 and not kwargs and _alike(args[0]):
+                return tracer.call(polyfills.tensor_of_scalars, args, {})
             raise Break(f"{function.__name__} of values of tensors", "strata.stack keeps them in the graph")
         tracer.check_simple((args, kwargs), function.__name__)
         args = _as_it_is(args)  # lists may change behind it

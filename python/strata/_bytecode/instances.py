@@ -228,7 +228,7 @@ class Family:
         tensors that lie in the environment already."""
         saved = *modes(), _C.default_generator.get_state()
         steps, entered = self.stages[number], []
-        for step in [s for stage in self.stages[:number] for s in stage if s[0] == DO and s[1] in (enter, leave)]:
+        for step in [s for stage in self.stages[:number] for s in stage if s[0] == DO and s[1] in (enter, leave, set_grad_enabled)]:
             step[1](entered, *fill(step[2], env))
         region = Region() if any(step[0] in (OPERATOR, INPUT, FRESH, DO, CARRY) for step in steps) else None
         try:
@@ -240,8 +240,7 @@ class Family:
             if last and roots([*self.own_inputs(region, env), *outputs]) != self.roots:
                 raise Unfit("other results are views of each other")
             try:
-                if not last:
-                    _C._set_grad_enabled(saved[0])
+                _C._set_grad_enabled(saved[0])
                 region.end(outputs)
             except Break as why:
                 raise Unfit(why.reason) from None
@@ -336,6 +335,10 @@ def enter(entered: list, manager: Any) -> None:
 def leave(entered: list, manager: Any) -> None:
     entered.remove(manager)
     manager.__exit__(None, None, None)
+
+
+def set_grad_enabled(entered: list, mode: bool) -> None:
+    _C._set_grad_enabled(mode)
 
 
 def backward(entered: list, args: tuple, kwargs: dict) -> None:

@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_KNOWN = ("abc", "enum", "typing", "strata.nn.parameter", "strata._legacy_types")  # metaclasses whose checks read what is guarded
+
+
 def is_instance(tracer: Any, args: tuple, kwargs: dict, f: Any) -> bool:
     value, kinds = args
     if isinstance(value, Generator):
         return tracer.native(issubclass, value.kind, kinds)
     for kind in kinds if isinstance(kinds, tuple) else (kinds,):
-        if isinstance(kind, type) and tracer.python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in ("abc", "enum", "typing", "strata.nn.parameter"):
+        if isinstance(kind, type) and tracer.python_method(type(kind), ("__instancecheck__",)) and type(kind).__module__ not in _KNOWN:
             raise Break(f"isinstance by {type(kind).__name__}.__instancecheck__")
     tracer.special(type(value), "__class__")
     found = tracer.native(isinstance, sizes.stand_in(value), kinds)

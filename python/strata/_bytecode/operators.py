@@ -8,6 +8,8 @@ import operator
 import types
 from collections.abc import Mapping, Sequence
 
+import strata
+
 from . import arguments, polyfills, values
 from .guards import class_lookup
 from .reasons import Break
@@ -92,6 +94,14 @@ class Operators:
         if self.special(kind, "__bool__") is None and self.special(kind, "__len__") is None:
             return True
         raise Break(f"whether a {kind.__name__} is true")
+
+    def holds(self, value: Any, wanted: bool) -> bool:
+        """Whether what is asserted of it is so. Of a flag that a graph gives it is taken to be: the call looks when the graph has run,
+        and runs as it is where it is not."""
+        if self.plan.asserts and type(value) is strata.Tensor and value.dtype is strata.bool and value.dim() == 0:
+            self.asserted.append((value, wanted))
+            return True
+        return self.truth(value) == wanted
 
     def is_native(self, value: Any) -> bool:
         """Whether operators on it run no code of the program."""

@@ -80,6 +80,7 @@ class Plain:
     delitem = staticmethod(operator.delitem)
     contains = staticmethod(operator.contains)
     truth = staticmethod(bool)
+    holds = staticmethod(lambda value, wanted: bool(value) is wanted)
     same = staticmethod(operator.is_)
     iter = staticmethod(builtins.iter)
     listed = staticmethod(list)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import strata
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -214,3 +216,7 @@ def equal_items(a: list | tuple, b: list | tuple) -> bool:
         if x is not y and not x == y:  # noqa: SIM201  another method than !=
             return False
     return True
+
+
+def tensor_of_scalars(items: list | tuple) -> Any:
+    return strata.stack([t.detach() for t in items])

@@ -314,7 +314,9 @@ def _pop_jump(f: Frame, i: Instruction, name: str) -> Any:
     if name.endswith("NONE"):
         taken = (value is None) != name.endswith("NOT_NONE")
     else:
-        taken = f.machine.truth(value) == name.endswith("TRUE")
+        wanted = name.endswith("TRUE")
+        asserts = f.instructions[f.index].name == "LOAD_ASSERTION_ERROR"
+        taken = f.machine.holds(value, wanted) if asserts else f.machine.truth(value) == wanted
     if taken:
         (_ahead if "FORWARD" in name else _back)(f, i)
     return NotImplemented

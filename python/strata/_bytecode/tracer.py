@@ -83,6 +83,7 @@ class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, 
         self.global_writes: dict[tuple[int, str], tuple[dict, Any]] = {}
         self.cell_writes: dict[int, tuple[types.CellType, Any]] = {}
         self.prints: list[tuple[tuple, dict]] = []
+        self.asserted: list[tuple[Any, bool]] = []  # flags, and what the call takes them to be
         self.fresh_inputs: list[tuple[Any, Any, tuple, dict]] = []  # tensors that each call makes anew of Python data
         self.fresh_functions: set[int] = set()
         self.fresh_objects: set[int] = set()
@@ -107,6 +108,7 @@ class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, 
         self.compared: dict[int, tuple[Any, Source]] = {}  # objects from outside, by identity
         self.trained = False
         self.began = modes()
+        self.grad_mode = self.began[0]
         self.parts: list[Part] = []  # what was recorded before the last cut
         self.reads = 0  # of values of tensors, so far
         self.real: dict[int, Any] = {}  # of tensors of earlier parts: what they are in this call
@@ -137,8 +139,11 @@ class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, 
             if result is not NotImplemented:
                 return result[0]
 
-    def check_generators(self) -> None:
-        """Break where a generator was left inside of a `try` or `with`: its end, which Python runs then, may do anything."""
+    def end(self) -> None:
+        """Behind the last instruction. Break where a generator was left inside of a `try` or `with`: its end, which Python runs then,
+        may do anything. A mode that lasts is an effect; the recording ends in that of its beginning."""
+        self.grad_mode = _C.is_grad_enabled()
+        _C._set_grad_enabled(self.began[0])
         for made in self.generators:
             if made.started and not made.frame.done and made.frame.covered():
                 raise Break(f"a generator, {made.frame.code.co_name}, is left inside of a try or with")

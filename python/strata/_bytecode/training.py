@@ -179,6 +179,14 @@ def call_noted(tracer: Any, function: Callable, kwargs: dict) -> Any:
     call_optimizer(tracer, cells["function"].cell_contents, (optimizer,), {})
 
 
+def set_grad_enabled(tracer: Any, args: tuple, kwargs: dict, f: Any) -> None:
+    """As a statement it lasts: what the mode is at the stretch's end is an effect of the call."""
+    if len(args) != 1 or kwargs or type(args[0]) is not bool:
+        raise Break("set_grad_enabled of what is not a bool")
+    _C._set_grad_enabled(args[0])
+    tracer.do(instances.set_grad_enabled, args[0])
+
+
 def state_keys(optimizer: Any, parameters: list) -> list:
     return [tuple(optimizer.state.get(p, ())) for p in parameters]
 
@@ -213,4 +221,5 @@ def watch_optimizers(tracer: Any) -> None:
 SPECIAL: dict[Any, Callable] = {
     strata.Tensor.backward: _backward,
     autograd.grad: _grad,
+    _C._set_grad_enabled: set_grad_enabled,
 }
