@@ -1,20 +1,18 @@
 """Workloads of `./run bench ops`: operators that the other suites leave out, as calls without arguments.
 
-Conversions, half types, layouts, gradients and irregular operators, at sizes that take PyTorch about a millisecond. GOALS
-holds those that have a goal, as the share of PyTorch's time that is allowed.
+Conversions, half types, layouts, gradients and irregular operators, at sizes that take PyTorch about a millisecond. GOAL is the share of
+PyTorch's time that is allowed, GOALS those of rows that have another one.
 """
 
 from __future__ import annotations
 
 ROWS, COLUMNS = 4096, 1024
+GOAL = 1.1
 GOALS = dict.fromkeys(
     ("f32_to_bf16", "f32_to_f16", "bf16_to_f32", "f16_to_f32", "f16_to_bf16", "f64_to_f16", "i64_to_bf16", "f16_to_i32",
      "f32_to_bf16_strided", "f16_to_f32_transposed", "f16_add", "f16_mul_row", "f16_gelu", "f16_softmax", "f16_sum", "bf16_add",
      "bf16_f32_add", "sum_dim0", "mean_dim0", "sum_middle", "bmm_64x32", "bmm_256x16", "bmm_32x64", "bmm_turned",
      "max_pool2d_3x3_last"), 1.3)
-GOALS |= dict.fromkeys(
-    ("fft", "fft_dim0", "fft_of_real", "rfft", "irfft", "fft_long", "rfft_long", "fft_prime", "fft_short", "rfft_short", "fft2", "rfft2",
-     "fft_grad", "rfft_grad", "irfft_grad", "fft2_grad"), 1.1)
 HOT_VALUES = 10_000_000
 HOT_GOALS = {f"index_add_{rows}": 1.1 for rows in (1, 10, 1_000_000)}
 
@@ -184,6 +182,7 @@ def gradients(torch):
     x, cube = torch.randn(2048, 1024, requires_grad=True), torch.randn(4096, 4, 64, requires_grad=True)
     places, labels = torch.randint(0, 1024, (2048, 1024)), torch.randint(0, 1024, (2048,))
     picture = torch.randn(8, 64, 56, 56, requires_grad=True)
+    grid = (torch.rand(8, 56, 56, 2) * 2 - 1).requires_grad_()
     table, words = torch.randn(4096, 256, requires_grad=True), torch.randint(0, 4096, (2048,))
     weight, bias = torch.randn(1024, requires_grad=True), torch.randn(1024, requires_grad=True)
 
@@ -202,6 +201,9 @@ def gradients(torch):
         "embedding_grad": of(lambda: F.embedding(words, table), table),
         "max_pool2d_grad": of(lambda: F.max_pool2d(picture, 3, 2, 1), picture),
         "add_row_grad": of(lambda: x + bias, x, bias),
+        "nearest_grad": of(lambda: F.interpolate(picture, scale_factor=2.0, mode="nearest"), picture),
+        "bilinear_grad": of(lambda: F.interpolate(picture, scale_factor=2.0, mode="bilinear"), picture),
+        "grid_sample_grad": of(lambda: F.grid_sample(picture, grid, align_corners=False), picture, grid),
     }
 
 

@@ -148,7 +148,7 @@ def operators(ours: Python, theirs: Python | None, only: list[str] | None, block
         print(f"[{at}/{len(names)}] {name}", file=sys.stderr, flush=True)
         a, b = measure(name, ours, theirs, blocks)
         ratio = statistics.median(x / y for x, y in zip(a, b, strict=True)) if b else None
-        rows.append((name, statistics.median(a), statistics.median(b) if b else None, ratio, goals.get(name)))
+        rows.append((name, statistics.median(a), statistics.median(b) if b else None, ratio, goals.get(name, ops.GOAL)))
     for name, mine, peer, ratio, goal in sorted(rows, key=lambda r: -(r[3] or 0)):
         row = f"{name:<24}{mine * 1e3:>9.3f} ms"
         if ratio is not None:

@@ -168,7 +168,7 @@ class OpRow(Bodied):
         (), shown="none")
     outside: str = placed("kind and text of the error where a `checked(index)` or `wrapped(index)` lies outside; `{value}`, `{dim}`, `{size}` "
                          "are numbers", "", shown="for these, required")
-    over: str = placed("dims of no output that `sum`, `max`, `argmax` ... of the text run over (`k..` is a group; the rule gives the extents of "
+    over: str = placed("dims of no output that `sum`, `max`, `argmax` ... of the text run over (`k..` is a group, `j=2` has that extent; the rule gives the extents of "
                       "those that no operand has), in the `order`", "", shown="no reductions")
     starts: str = placed("of a text that scatters: what the result begins as, a tensor argument or `0`", "0", shown="required there")
     fused: bool = placed("of a text beside `cpu`: its kernel is linked, too, since graphs make it a part of others", False, shown="no")

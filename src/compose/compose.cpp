@@ -66,8 +66,6 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
                " X2: ", x2.size(-1));
   for (const Tensor* t : {&x1, &x2})
     STRATA_CHECK(t->is_floating_point(), "cdist only supports floating-point dtypes, got: ", t->dtype());
-  STRATA_CHECK_NOT_IMPLEMENTED(!is_half(x1.dtype()) && !is_half(x2.dtype()), "\"cdist\" not implemented for '",
-                               scalar_type_name(x1.dtype()), "'; convert the operands to float32 first");
   STRATA_CHECK(p >= 0, "cdist only supports non-negative p values, got ", p);
   STRATA_CHECK(mode.value_or(0) >= 0 && mode.value_or(0) <= 2, "possible modes: 0, 1, 2, but was: ", mode.value_or(0));
   // As in PyTorch; differences of all pairs need memory for each of their elements.
@@ -83,6 +81,8 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
     };
     return ops::_euclidean_dist(expanded(x1), expanded(x2));
   }
+  STRATA_CHECK_NOT_IMPLEMENTED(!is_half(x1.dtype()) && !is_half(x2.dtype()), "\"cdist\" not implemented for '",
+                               scalar_type_name(x1.dtype()), "'; convert the operands to float32 first");
   DimVec last{-1};
   return ops::linalg_vector_norm(ops::sub(ops::unsqueeze(x1, -2), ops::unsqueeze(x2, -3)), Scalar(p),
                                  OptIntArrayRef(last));

@@ -178,7 +178,7 @@ std::string dump(const Nest& nest) {
   };
   out << "nest " << nest.symbol() << '\n';
   for (const NestRange& r : nest.ranges)
-    if (r.known) out << " range " << r.name << ' ' << r.known << '\n';
+    if (const int64_t size = r.known ? r.known : r.fixed) out << " range " << r.name << ' ' << size << '\n';
   for (const NestOperand& o : nest.operands) {
     uint64_t dims = 0;
     for (int d : o.dims) dims |= uint64_t(1) << d;

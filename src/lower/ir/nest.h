@@ -49,6 +49,7 @@ struct NestRange {
   bool ordered = false;  // contributions of several of its indices may meet in one element
   bool whole = false;    // a carry goes along it: nobody divides it
   int64_t known = 0;     // of a device's kernel: its size is a constant of the text; 0: an argument
+  int64_t fixed = 0;     // in every text, since the description says so
 };
 
 struct Nest {

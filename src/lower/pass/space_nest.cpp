@@ -252,7 +252,7 @@ class SpaceNest : Builder::Operands {
     std::vector<int>& r = ranges_[d.name];
     iterated_[d.name] = iterated;
     if (!d.group)
-      r = {new_range({d.name}, iterated)};
+      r = {new_range({.name = d.name, .fixed = d.fixed}, iterated)};
     else if (d.name != kPlain)
       for (int c = 0; c < form_.rank; ++c)
         r.push_back(new_range({d.name + std::to_string(c), NestRange::Group, d.name, uint8_t(c)}, iterated));

@@ -10,7 +10,9 @@ std::vector<SpaceDim> dims_named(const std::string& list) {
   std::istringstream words(list);
   for (std::string d; words >> d;) {
     const bool group = d.size() > 2 && d.ends_with("..");
-    out.push_back({group ? d.substr(0, d.size() - 2) : d, group});
+    const size_t is = d.find('=');
+    const int64_t fixed = is == std::string::npos ? 0 : std::stoll(d.substr(is + 1));
+    out.push_back({group ? d.substr(0, d.size() - 2) : d.substr(0, is), group, fixed});
   }
   return out;
 }

@@ -11,6 +11,7 @@ namespace strata::lower {
 struct SpaceDim {
   std::string name;
   bool group = false;
+  int64_t fixed = 0;  // its extent, where the description says it (`j=2`)
 };
 
 struct SpacePattern {

@@ -18,7 +18,7 @@ struct Dialect {
   // strides; else also for elements that lie side by side (pass/inner_loop.h).
   const char* any_order = nullptr;
   const char* backwards = "";    // the same before one that reads from the end on, and so waits for each turned vector
-  const char* each_lane = "";    // before a loop over a few lanes, which is to be unrolled
+  const char* each_lane = "";    // before a loop of a few turns, which is to be unrolled
   const char* seldom = nullptr;  // a function of a condition that is seldom true, where compilers are told
   // Between type and name of an output's memory: that no other operand reaches it, but for the same elements of a
   // kernel that reads them at their own place.

@@ -22,9 +22,20 @@ bool NestPrinter::dear(const Node& n) const {
 void NestPrinter::plan_kept() {
   const uint64_t loops = nest_.loops();
   if (std::popcount(loops) < 2 || !strips_.empty() || !lanes_.empty()) return;
-  for (const NestStore& s : nest_.stores)
-    if (s.into != NestStore::None || nest_.runs_over(s) != loops) return;
-  const int range = 63 - std::countl_zero(loops);
+  bool contributes = false;
+  for (const NestStore& s : nest_.stores) {
+    contributes |= s.into != NestStore::None;
+    if (nest_.runs_over(s) != loops) return;
+  }
+  if (!contributes) return plan_kept(63 - std::countl_zero(loops));
+  // Contributions keep the order of all loops: then the values of a whole row are kept, of the last range that has any.
+  if (last_) return;
+  kept_whole_ = true;
+  for (int range = 63; range > std::countr_zero(loops) && kept_.empty(); --range)
+    if (loops >> range & 1) plan_kept(range);
+}
+
+void NestPrinter::plan_kept(int range) {
   const uint64_t own = uint64_t(1) << range;
   for (const Reduction& r : nest_.reductions)
     if (r.over & own) return;
@@ -55,23 +66,28 @@ void NestPrinter::plan_kept() {
       for (int a : nest_.reductions[n.imm].reads()) used(a);
   }
   for (const NestStore& s : nest_.stores)
-    for (int v : {s.offset, s.value}) used(v);
+    for (int v : {s.offset, s.value, s.guard}) used(v);
   if (kept_.empty()) return;
   kept_range_ = range;
-  kept_begin_ = names_.unique("row");
-  kept_end_ = names_.unique("row_end");
+  kept_begin_ = kept_whole_ ? parameter(NestParameter::Begin, range, 0) : names_.unique("row");
+  kept_end_ = kept_whole_ ? parameter(NestParameter::End, range, 0) : names_.unique("row_end");
   for (auto& [v, name] : kept_) name = names_.unique(value_names_[size_t(v)] + "_row");
-  plan_shared();
+  if (!kept_whole_) plan_shared();
 }
 
-// Before the loops over the others: the strip, and its values.
+// Before the loops over the others: the strip, or the row where it is short enough, and its values.
 void NestPrinter::open_kept() {
   const std::string& r = nest_.ranges[size_t(kept_range_)].name;
-  const std::string strip = std::to_string(kStrip), end = parameter(NestParameter::End, kept_range_, 0);
-  open("for (i64 " + kept_begin_ + " = " + parameter(NestParameter::Begin, kept_range_, 0) + "; " + kept_begin_ +
-       " < " + end + "; " + kept_begin_ + " += " + strip + ") {");
-  line("const i64 " + kept_end_ + " = " + kept_begin_ + " + " + strip + " < " + end + " ? " + kept_begin_ + " + " +
-       strip + " : " + end + ";");
+  const std::string strip = std::to_string(kept_whole_ ? kRow : kStrip);
+  const std::string end = parameter(NestParameter::End, kept_range_, 0);
+  if (kept_whole_) {
+    open("if (" + kept_end_ + " - " + kept_begin_ + " <= " + strip + ") {");
+  } else {
+    open("for (i64 " + kept_begin_ + " = " + parameter(NestParameter::Begin, kept_range_, 0) + "; " + kept_begin_ +
+         " < " + end + "; " + kept_begin_ + " += " + strip + ") {");
+    line("const i64 " + kept_end_ + " = " + kept_begin_ + " + " + strip + " < " + end + " ? " + kept_begin_ + " + " +
+         strip + " : " + end + ";");
+  }
   std::vector<int> roots;
   for (const auto& [v, name] : kept_) {
     roots.push_back(v);

@@ -17,6 +17,7 @@ namespace strata::lower {
 
 constexpr int kShort = 8;   // turns of the innermost loop that are worth a strip
 constexpr int kStrip = 64;  // elements of the innermost loop that are reduced together
+constexpr int kRow = 1024;  // elements of a loop whose values are kept for the whole of it
 
 class NestPrinter {
  public:
@@ -34,7 +35,7 @@ class NestPrinter {
 
   // ---- values
   std::string name_of(int v);
-  const std::string& parameter(NestParameter::Kind kind, int index, uint8_t part) const;
+  std::string parameter(NestParameter::Kind kind, int index, uint8_t part) const;
   int same(int v) const { return piece_ && size_t(v) < piece_->same.size() ? piece_->same[size_t(v)] : v; }
   std::string ref(int v) const;
   std::string place(const std::map<int, InnerStep>* steps, int of, int offset, bool pairs, uint8_t part) const;
@@ -70,6 +71,7 @@ class NestPrinter {
 
   // ---- kept values
   void plan_kept();
+  void plan_kept(int range);
   void open_kept();
   bool dear(const Node& n) const;
   bool is_kept(int v) const { return (keeps_ && kept_.count(v)) || (in_lanes_ && lane_kept_.count(v)); }
@@ -161,7 +163,8 @@ class NestPrinter {
   std::map<int, std::string> kept_;
   int kept_range_ = -1;
   std::string kept_begin_, kept_end_;
-  bool keeps_ = false;  // in the strip's loops
+  bool keeps_ = false;       // in the strip's loops
+  bool kept_whole_ = false;  // for all of that loop, where it is short
   std::vector<SharedRows> shared_;
   std::map<int, std::pair<int, int>> shared_at_;  // by value: its rows, and which of them
   bool shares_ = false;

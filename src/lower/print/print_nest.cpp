@@ -63,7 +63,15 @@ std::string NestPrinter::run() {
   } else {
     loops(0, 0, none);
   }
-  if (keeps_) close();
+  if (keeps_ && kept_whole_) {
+    keeps_ = false;
+    --depth_;
+    open("} else {");
+    loops(0, 0, none);
+    close();
+  } else if (keeps_) {
+    close();
+  }
   if (checks) line("if (found) *status |= found;");
   text_ += "}\n\n";
   return functions_ + text_;
@@ -133,11 +141,15 @@ std::string NestPrinter::name_of(int v) {
   return names_.unique(wish.empty() ? n.type == DType::Bool ? "m" : "t" : wish);
 }
 
-const std::string& NestPrinter::parameter(NestParameter::Kind kind, int index, uint8_t part) const {
+std::string NestPrinter::parameter(NestParameter::Kind kind, int index, uint8_t part) const {
+  using Kind = NestParameter::Kind;
+  const bool of_range = kind == Kind::Extent || kind == Kind::Begin || kind == Kind::End;
+  if (const int64_t fixed = of_range ? nest_.ranges[size_t(index)].fixed : 0)
+    return kind == Kind::Begin ? "0" : std::to_string(fixed);
   for (const NestParameter& p : parameters_)
     if (p.kind == kind && p.index == index && p.part == part) return p.name;
   STRATA_INTERNAL(false, nest_.name, ": no parameter for a value");
-  return parameters_[0].name;
+  return "";
 }
 
 std::string NestPrinter::ref(int v) const {
@@ -288,6 +300,7 @@ void NestPrinter::loops(size_t next, uint64_t ranges, Done done) {
   if (!lanes_.empty() && int(next) == inner_range_) return lanes(ranges, done);
   const std::string& r = nest_.ranges[next].name;
   open_carries(next);
+  if (keeps_ && kept_whole_ && nest_.ranges[next].fixed) line(values_.dialect().each_lane);
   open("for (i64 " + r + " = " + begin_of(int(next)) + "; " + r + " < " + end_of(int(next)) + "; " + r + "++) {");
   loops(next + 1, ranges | uint64_t(1) << next, done);
   close();
