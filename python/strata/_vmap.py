@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import strata
-from strata import Tensor, _capture
+from strata import _C, Tensor, _capture
 from strata.utils._pytree import tree_flatten, tree_unflatten
 
 TYPE_CHECKING = False
@@ -93,14 +93,6 @@ def _shared(func: Any, leaves: list, dims: list, kwargs: dict) -> list[Tensor]:
     return [t for t in found if isinstance(t, Tensor) and not t.is_inference()]
 
 
-def _drawn() -> bytes:
-    """Where the default generator stands, read so that no mode and no recording sees it."""
-    import ctypes
-
-    state = strata.default_generator.get_state()
-    return ctypes.string_at(state.data_ptr(), state.numel())
-
-
 UNROLLED = 64  # elements whose calls a compiled graph holds side by side
 
 
@@ -136,7 +128,7 @@ def vmap(
         asked = not strata.compiler.is_compiling() and _capture.current() is None
         shared = _shared(func, leaves, dims, kwargs) if asked else []
         versions = [t._version for t in shared]
-        drawn = _drawn() if asked and randomness == "error" else None
+        drawn = _C._draws() if asked and randomness == "error" else None
         state, results = strata.get_rng_state() if randomness == "same" else None, []
         out_spec: Any = None
         for i in range(max(size, 1)):
@@ -157,7 +149,7 @@ def vmap(
                     "vmap: a tensor that is not mapped was written in-place, which each element would do again. Please write out of "
                     "place (add for add_), or map it, too"
                 )
-        if drawn is not None and drawn != _drawn():
+        if drawn is not None and drawn != _C._draws():
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
                 "randomness flags on vmap or perform the randomness operation out of vmap"

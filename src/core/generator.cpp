@@ -31,7 +31,11 @@ void Generator::set_state(PhiloxState state) {
   impl_->state = state;
 }
 
+static thread_local uint64_t drawn STRATA_HOT_TLS = 0;
+uint64_t draws() { return drawn; }
+
 PhiloxState Generator::reserve(int64_t words) {
+  ++drawn;
   std::lock_guard<std::mutex> hold(impl_->lock);
   PhiloxState s = impl_->state;
   impl_->state.offset += (static_cast<uint64_t>(words) + 3) / 4;

@@ -15,4 +15,6 @@ class GeneratorScope {
   Generator* before_;
 };
 
+uint64_t draws();  // of this thread, from any generator, since it began
+
 }  // namespace strata

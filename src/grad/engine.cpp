@@ -226,7 +226,7 @@ void check_hooked(const Grads& before, const Grads& after) {
 
 // Of all hooks those run that are there at the start: one may remove itself, or add others for the next time.
 void run_tensor_hooks(Node& node, Grads& grads) {
-  const std::vector<TensorHook> hooks = node.hooks->tensor;
+  const std::vector<TensorHook> hooks = node.hooks()->tensor.now();
   for (int pass = 0; pass < 2; ++pass)
     for (const TensorHook& hook : hooks) {
       if (hook.retains_grad != (pass == 1) || hook.output_nr >= grads.size() || !grads[hook.output_nr].defined())
@@ -238,7 +238,7 @@ void run_tensor_hooks(Node& node, Grads& grads) {
 }
 
 void run_pre_hooks(Node& node, Grads& grads) {
-  for (const NodePreHook& hook : std::vector(node.hooks->pre)) {
+  for (const NodePreHook& hook : node.hooks()->pre.now()) {
     Grads changed = hook.fn(grads);
     if (changed.empty()) continue;
     check_hooked(grads, changed);
@@ -284,16 +284,16 @@ void BackwardRun::execute(NodeState& state) {
       if (c.node == node && c.input_nr < grads.size()) results_[c.result] = grads[c.input_nr];
   };
   if (runs) capture();
-  if (STRATA_UNLIKELY(node->hooks != nullptr)) run_tensor_hooks(*node, grads);
+  if (STRATA_UNLIKELY(node->hooks() != nullptr)) run_tensor_hooks(*node, grads);
   if (!runs) return capture();
-  if (STRATA_UNLIKELY(node->hooks != nullptr)) run_pre_hooks(*node, grads);
+  if (STRATA_UNLIKELY(node->hooks() != nullptr)) run_pre_hooks(*node, grads);
   const NodeObserver* observer = node_observer.load(std::memory_order_relaxed);
   Node* outer = running_node;
   running_node = node;
   if (STRATA_UNLIKELY(observer != nullptr)) observer->begin(*node);
   Grads out;
   Grads given;
-  bool post = node->hooks && !node->hooks->post.empty();
+  bool post = node->hooks() && !node->hooks()->post.empty();
   if (STRATA_UNLIKELY(post)) given = grads;
   std::optional<MetaGuard> shape_only;
   if (STRATA_UNLIKELY(!node->outputs.empty() && node->outputs[0].meta) && !holds_others(grads)) shape_only.emplace();
@@ -317,7 +317,7 @@ void BackwardRun::execute(NodeState& state) {
   STRATA_CHECK(out.size() <= node->edges.size() || node->edges.empty(), "Function ", node->name(),
                " returned an incorrect number of gradients (expected ", node->edges.size(), ", got ", out.size(), ")");
   if (STRATA_UNLIKELY(post))
-    for (const NodePostHook& hook : std::vector(node->hooks->post)) {
+    for (const NodePostHook& hook : node->hooks()->post.now()) {
       Grads changed = hook.fn(out, given);
       if (changed.empty()) continue;
       check_hooked(out, changed);

@@ -1,5 +1,6 @@
 #include "grad/node.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "grad/saved_tensor.h"
@@ -32,6 +33,7 @@ uint64_t Node::current_sequence() { return sequence_; }
 Node::~Node() {
   if (pyobj && forget_python_node) forget_python_node(pyobj);
   forget_stream(*this);
+  delete hooks();
 }
 
 // A chain of nodes would be destroyed by as deep a recursion; a thread's outermost destroy works through a list.
@@ -64,9 +66,46 @@ void Node::release_saved() {
 }
 
 Node::Hooks& Node::make_hooks() {
-  if (!hooks) hooks = std::make_unique<Hooks>();
-  return *hooks;
+  if (Hooks* found = hooks()) return *found;
+  Hooks *made = new Hooks, *before = nullptr;
+  if (hooks_.compare_exchange_strong(before, made, std::memory_order_acq_rel)) return *made;
+  delete made;
+  return *before;
 }
+
+static std::mutex hook_lock;
+
+template <class Hook>
+void HookList<Hook>::add(Hook hook) {
+  std::lock_guard<std::mutex> hold(hook_lock);
+  hooks_.push_back(std::move(hook));
+}
+
+template <class Hook>
+std::optional<Hook> HookList<Hook>::take(int64_t id) {
+  std::lock_guard<std::mutex> hold(hook_lock);
+  const auto at = std::find_if(hooks_.begin(), hooks_.end(), [id](const Hook& h) { return h.id == id; });
+  if (at == hooks_.end()) return {};
+  std::optional<Hook> taken(std::move(*at));
+  hooks_.erase(at);
+  return taken;
+}
+
+template <class Hook>
+std::vector<Hook> HookList<Hook>::now() const {
+  std::lock_guard<std::mutex> hold(hook_lock);
+  return hooks_;
+}
+
+template <class Hook>
+bool HookList<Hook>::empty() const {
+  std::lock_guard<std::mutex> hold(hook_lock);
+  return hooks_.empty();
+}
+
+template class HookList<TensorHook>;
+template class HookList<NodePreHook>;
+template class HookList<NodePostHook>;
 
 int64_t next_hook_id() {
   static std::atomic<int64_t> id{0};

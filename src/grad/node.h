@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,20 @@ struct NodePostHook {
   std::function<Grads(const Grads& inputs, const Grads& outputs)> fn;
 };
 
+// Hooks in their order. One thread may run a backward while another adds or removes some: a run takes those that are
+// there when it begins. Hooks die outside of the lock, since they may hold tensors and objects of Python.
+template <class Hook>
+class HookList {
+ public:
+  void add(Hook hook);
+  std::optional<Hook> take(int64_t id);  // removes it
+  std::vector<Hook> now() const;
+  bool empty() const;
+
+ private:
+  std::vector<Hook> hooks_;
+};
+
 class Node : public NodeBase {
  public:
   Node() : Node(take_source_mark()) {}
@@ -71,15 +86,15 @@ class Node : public NodeBase {
   }
 
   struct Hooks {
-    std::vector<TensorHook> tensor;
-    std::vector<NodePreHook> pre;
-    std::vector<NodePostHook> post;
+    HookList<TensorHook> tensor;
+    HookList<NodePreHook> pre;
+    HookList<NodePostHook> post;
   };
   Hooks& make_hooks();
+  Hooks* hooks() const { return hooks_.load(std::memory_order_acquire); }  // null: there were never any
 
   InlineVec<Edge, 3> edges;
   InlineVec<OutputMeta, 1> outputs;
-  std::unique_ptr<Hooks> hooks;
   uint64_t sequence_nr;
   SourceMark mark;            // the line that recorded it
   std::string forward_trace;  // the whole stack, in anomaly mode
@@ -98,6 +113,7 @@ class Node : public NodeBase {
   static std::atomic<int> selective_runs;  // of all threads, those that are asked for some gradients alone
   static bool wanted(const Edge& edge);
   friend class SelectiveRun;
+  std::atomic<Hooks*> hooks_{nullptr};
   Node* next_dead_ = nullptr;
 };
 

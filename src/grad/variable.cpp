@@ -45,7 +45,7 @@ Edge gradient_edge(const Tensor& t) {
     meta.accumulator = nullptr;
   if (meta.accumulator && meta.accumulator->try_incref()) return {Ref<Node>::adopt(meta.accumulator), 0};
   Ref<AccumulateGrad> node = make_node<AccumulateGrad>(t);
-  if (!meta.pending_hooks.empty()) node->make_hooks().tensor = meta.pending_hooks;
+  for (TensorHook& hook : meta.pending_hooks.now()) node->make_hooks().tensor.add(std::move(hook));
   meta.accumulator = node.get();
   return {Ref<Node>(node.get()), 0};
 }
@@ -124,7 +124,7 @@ void retain_anew(const Tensor& t, Node& node, uint32_t nr) {
   if (!meta || !meta->retained) return;
   std::lock_guard<std::mutex> hold(meta->lock);
   meta->retained = std::make_shared<Tensor>(*meta->retained);
-  node.make_hooks().tensor.push_back(retaining(meta->retained, nr));
+  node.make_hooks().tensor.add(retaining(meta->retained, nr));
 }
 }  // namespace
 
@@ -204,7 +204,7 @@ Grads AccumulateGrad::apply(Grads&& grads) {
     std::lock_guard<std::mutex> hold(meta.lock);
     if (first || record) std::swap(meta.grad, sum);
   }
-  for (const NodePostHook& hook : std::vector(meta.accumulate_hooks)) hook.fn({}, {variable});  // one may remove itself
+  for (const NodePostHook& hook : meta.accumulate_hooks.now()) hook.fn({}, {variable});  // one may remove itself
   return {};
 }
 
@@ -212,7 +212,7 @@ Grads AccumulateGrad::apply(Grads&& grads) {
 
 namespace {
 // Hooks of a tensor sit on its node; those of a leaf without one wait in its meta data.
-std::vector<TensorHook>& hook_list(const Tensor& t, uint32_t* output_nr, Ref<Node>* keep) {
+HookList<TensorHook>& hook_list(const Tensor& t, uint32_t* output_nr, Ref<Node>* keep) {
   *output_nr = t.impl()->output_nr_;
   if (grad_fn(t)) return static_cast<Node*>(t.impl()->grad_fn_.get())->make_hooks().tensor;
   *output_nr = 0;
@@ -227,36 +227,24 @@ int64_t register_tensor_hook(const Tensor& t, std::function<Tensor(const Tensor&
   STRATA_CHECK(needs_grad(t), "cannot register a hook on a tensor that doesn't require gradient");
   uint32_t nr;
   Ref<Node> keep;
-  std::vector<TensorHook>& list = hook_list(t, &nr, &keep);
-  int64_t id = next_hook_id();
-  list.push_back({id, nr, false, std::move(fn)});
-  if (keep) keep->make_hooks().tensor = list;
-  return id;
+  HookList<TensorHook>& list = hook_list(t, &nr, &keep);
+  const TensorHook hook{next_hook_id(), nr, false, std::move(fn)};
+  list.add(hook);
+  if (keep) keep->make_hooks().tensor.add(hook);
+  return hook.id;
 }
 
 void remove_tensor_hook(const Tensor& t, int64_t id) {
-  std::vector<TensorHook> gone;  // they die after the lock: they may hold tensors
-  auto drop = [id, &gone](std::vector<TensorHook>& list) {
-    const auto at = std::find_if(list.begin(), list.end(), [id](const TensorHook& h) { return h.id == id; });
-    if (at == list.end()) return;
-    gone.push_back(std::move(*at));
-    list.erase(at);
-  };
   if (t.impl()->grad_fn_) {
-    Node* node = static_cast<Node*>(t.impl()->grad_fn_.get());
-    if (node->hooks) drop(node->hooks->tensor);
+    if (Node::Hooks* hooks = static_cast<Node*>(t.impl()->grad_fn_.get())->hooks()) hooks->tensor.take(id);
     return;
   }
   AutogradMeta& meta = autograd_meta(t);
-  drop(meta.pending_hooks);
-  NodePostHook gone_post;
+  // They die after the lock.
+  std::optional<TensorHook> pending = meta.pending_hooks.take(id), own;
+  std::optional<NodePostHook> post = meta.accumulate_hooks.take(id);
   std::lock_guard<std::mutex> hold(meta.lock);
-  if (meta.accumulator && meta.accumulator->hooks) drop(meta.accumulator->hooks->tensor);
-  auto& posts = meta.accumulate_hooks;
-  const auto at = std::find_if(posts.begin(), posts.end(), [id](const NodePostHook& h) { return h.id == id; });
-  if (at == posts.end()) return;
-  gone_post = std::move(*at);
-  posts.erase(at);
+  if (meta.accumulator && meta.accumulator->hooks()) own = meta.accumulator->hooks()->tensor.take(id);
 }
 
 void retain_grad(const Tensor& t) {
@@ -267,8 +255,7 @@ void retain_grad(const Tensor& t) {
   meta.retained = std::make_shared<Tensor>();
   uint32_t nr;
   Ref<Node> keep;
-  std::vector<TensorHook>& list = hook_list(t, &nr, &keep);
-  list.push_back(retaining(meta.retained, nr));
+  hook_list(t, &nr, &keep).add(retaining(meta.retained, nr));
 }
 
 int64_t register_accumulate_hook(const Tensor& t, std::function<void(const Tensor&)> fn) {
@@ -277,10 +264,10 @@ int64_t register_accumulate_hook(const Tensor& t, std::function<void(const Tenso
       "post accumulate grad hooks cannot be registered on non-leaf tensors or tensors that do not require grad");
   AutogradMeta& meta = autograd_meta(t);
   int64_t id = next_hook_id();
-  meta.accumulate_hooks.push_back({id, [fn = std::move(fn)](const Grads&, const Grads& outputs) {
-                                     fn(outputs[0]);
-                                     return Grads();
-                                   }});
+  meta.accumulate_hooks.add({id, [fn = std::move(fn)](const Grads&, const Grads& outputs) {
+                               fn(outputs[0]);
+                               return Grads();
+                             }});
   return id;
 }
 

@@ -9,9 +9,9 @@ struct AutogradMeta : AutogradMetaBase {
   std::mutex lock;
   std::recursive_mutex adding;  // held while a gradient is added; taken before `lock`
   Tensor grad;
-  Node* accumulator = nullptr;            // weak; cleared by the accumulator's destructor
-  std::vector<TensorHook> pending_hooks;  // of a leaf, moved to its accumulator when one is made
-  std::vector<NodePostHook> accumulate_hooks;
+  Node* accumulator = nullptr;         // weak; cleared by the accumulator's destructor
+  HookList<TensorHook> pending_hooks;  // of a leaf; its accumulator gets them when one is made
+  HookList<NodePostHook> accumulate_hooks;
   std::shared_ptr<Tensor> retained;  // the gradient of a non-leaf whose retain_grad was called
   std::string name;
 };

@@ -285,28 +285,19 @@ Grads run_node_hook(Hook& hook, std::initializer_list<const Grads*> args, size_t
   return changed;
 }
 
-template <class List>
-void erase_from(List& list, int64_t id) {
-  for (size_t i = 0; i < list.size(); ++i)
-    if (list[i].id == id) {
-      list.erase(list.begin() + long(i));
-      return;
-    }
-}
-
 void erase_node_hook(PyObject* target, int64_t id) {
   Node* node = self_of(target)->node;
-  if (!node || !node->hooks) return;
-  erase_from(node->hooks->post, id);
-  erase_from(node->hooks->pre, id);
+  if (!node || !node->hooks()) return;
+  node->hooks()->post.take(id);
+  node->hooks()->pre.take(id);
 }
 
 PyObject* register_hook(PyObject* o, PyObject* fn) {
   return guarded([&] {
     std::shared_ptr<Hook> hook = make_hook(fn);
-    node_of(o).make_hooks().post.push_back({hook->id, [hook](const Grads& inputs, const Grads& outputs) {
-                                              return run_node_hook(*hook, {&inputs, &outputs}, inputs.size());
-                                            }});
+    node_of(o).make_hooks().post.add({hook->id, [hook](const Grads& inputs, const Grads& outputs) {
+                                        return run_node_hook(*hook, {&inputs, &outputs}, inputs.size());
+                                      }});
     return make_hook_handle(hook, o, erase_node_hook);
   });
 }
@@ -314,7 +305,7 @@ PyObject* register_hook(PyObject* o, PyObject* fn) {
 PyObject* register_prehook(PyObject* o, PyObject* fn) {
   return guarded([&] {
     std::shared_ptr<Hook> hook = make_hook(fn);
-    node_of(o).make_hooks().pre.push_back(
+    node_of(o).make_hooks().pre.add(
         {hook->id, [hook](const Grads& outputs) { return run_node_hook(*hook, {&outputs}, outputs.size()); }});
     return make_hook_handle(hook, o, erase_node_hook);
   });

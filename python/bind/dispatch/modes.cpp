@@ -62,6 +62,7 @@ PyObject* set_overrides(PyObject*, PyObject* value) {
   });
 }
 
+PyObject* overrides(PyObject*, PyObject*) { return PyLong_FromLong(long(state().overrides)); }
 PyObject* is_enabled(PyObject*, PyObject*) { return PyBool_FromLong(state().overrides == Overrides::On); }
 
 bool any_override(PyObject* const* args, Py_ssize_t n) {
@@ -139,6 +140,7 @@ PyMethodDef functions[] = {
     {"_pop_torch_function_mode", Modes::pop, METH_NOARGS, nullptr},
     {"_torch_function_modes", Modes::list, METH_NOARGS, nullptr},
     {"_set_torch_function_state", set_overrides, METH_O, nullptr},
+    {"_torch_function_state", overrides, METH_NOARGS, nullptr},
     {"_is_torch_function_enabled", is_enabled, METH_NOARGS, nullptr},
     {"_has_torch_function", has_torch_function, METH_O, nullptr},
     {"_has_torch_function_unary", has_torch_function_unary, METH_O, nullptr},

@@ -4,6 +4,7 @@
 #include "bind/args/parse.h"
 #include "bind/tensor/methods.h"
 #include "bind/types/dealloc.h"
+#include "core/generator_scope.h"
 #include "dispatch/seen.h"
 #include "strata/generated/ops/random.h"
 
@@ -156,7 +157,12 @@ PyObject* wrap_generator(const Generator& g) {
   return wrap_as(generator_type, g);
 }
 
+// _draws() -> how often this thread has drawn random numbers, from any generator
+static PyObject* draw_count(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(draws()); }
+
 void init_generator(PyObject* module) {
+  static PyMethodDef functions[] = {{"_draws", draw_count, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+  add_functions(module, functions);
   generator_type = add_type(module, &spec);
   add_object(module, "default_generator", wrap_generator(default_generator()));
 }
