@@ -104,3 +104,10 @@ def begin(recording: Any) -> Capture:
 
 def end() -> None:
     _here.capture = None
+
+
+def abandon() -> None:
+    """Ends the capture that is under way, and its recording, wherever they are; nothing where there is none."""
+    under_way, _here.capture = getattr(_here, "capture", None), None
+    if under_way is not None:
+        _C._recording_stop(under_way.recording)

@@ -17,25 +17,18 @@ def listed(homes: dict[str, str]) -> list[str]:
     return [name for names in homes.values() for name in names.split()]
 
 
-class Uncollected:
-    """Python collects no garbage meanwhile: imports and captures make objects by the thousand, and keep nearly all of them."""
-
-    def __enter__(self) -> None:
-        self.on = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *error: object) -> None:
-        if self.on:
-            gc.enable()
-
-
 def load(name: str) -> ModuleType:
     """The module of that full name, without importlib, which takes half a millisecond to import."""
     if name in sys.modules:
         __import__(name)  # waits for another thread that is at it
     else:
-        with Uncollected():
+        collects = gc.isenabled()
+        gc.disable()  # an import makes objects by the thousand, and keeps nearly all of them
+        try:
             __import__(name)
+        finally:
+            if collects:
+                gc.enable()
     return sys.modules[name]
 
 

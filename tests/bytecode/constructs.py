@@ -326,7 +326,7 @@ def assertion(x):
     return x + 1
 
 
-@row("a branch on a tensor's value")
+@row()
 def assertion_on_values(x):
     assert (x >= 0).all(), "none negative"
     return x + 1

@@ -32,6 +32,7 @@ CALLS = [
     lambda x: x * len(list(itertools.filterfalse(lambda v: v > 1, [1, 2]))),
     lambda x: x.type(strata.DoubleTensor) * isinstance(x, strata.FloatTensor) + isinstance(x.long(), strata.FloatTensor),
     lambda x: strata.tensor([x[0], x.sum()]) + strata.as_tensor((x[1], x[2])),
+    lambda x: x[[0, -1]] * x.view(1, 3)[:, [2]].sum(),
     lambda x: strata.compile(strata.relu)(x) + strata.compile(lambda y: y * 2)(x),
 ]
 
@@ -206,3 +207,39 @@ def test_items_are_set_by_functions_with_a_gradient():
     for _ in range(3):
         assert counted(x, told).equal(x * 2)
     assert told == {"calls": 3}
+
+
+def test_lists_as_indices_of_growing_tensors():
+    """Each call makes the index anew: a graph is not for one object."""
+
+    def last(x, before=None):
+        x = x if before is None else strata.cat([before, x], 1)
+        y = x.clone()
+        y[[0]] = 1
+        return x[:, [-1]] * 2 + y[0, [0]], x
+
+    compiled = strata.compile(last, fullgraph=True)
+    found, kept = compiled(strata.randn(1, 8, 4)), []
+    for _ in range(14):
+        new = strata.randn(1, 1, 4)
+        before = found[1]
+        found = compiled(new, before)
+        kept.append(found)
+        for a, b in zip(found, last(new, before), strict=True):
+            assert strata.equal(a, b)
+    assert len(compiled._strata_compiled.start.entries) <= 3
+
+
+@pytest.mark.parametrize("make", [lambda: nn.BatchNorm1d(4), lambda: nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.ReLU())])
+@pytest.mark.parametrize("whole", [True, False])
+def test_batch_norm_runs_twice_before_backward(make, whole):
+    gradients = []
+    for compiles in (False, True):
+        strata.manual_seed(3)
+        model = make()
+        run = strata.compile(model, fullgraph=True) if compiles and whole else model
+        f = strata.compile(lambda x, model=model: model(x), fullgraph=True) if compiles and not whole else run
+        x = strata.randn(8, 4)
+        (f(x) * f(x + 1)).sum().backward()
+        gradients.append([t.tolist() for t in (*(p.grad for p in model.parameters()), *model.buffers())])
+    assert gradients[0] == gradients[1]

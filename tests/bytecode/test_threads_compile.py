@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import strata
@@ -124,3 +126,72 @@ def test_many_of_one_code():
                 return k
 
     assert not together(work)
+
+
+def test_a_backend_that_calls_what_another_thread_compiles():
+    begun = threading.Barrier(2)
+    other = strata.compile(lambda x: x * 3)
+
+    def backend(gm, inputs):
+        begun.wait()
+        time.sleep(0.2)
+        other(strata.ones(4))
+        return gm
+
+    f = strata.compile(lambda x: x + 1, backend=backend)
+    threads = [threading.Thread(target=f, args=(strata.ones(3),), daemon=True)]
+    threads[0].start()
+    begun.wait()
+    threads.append(threading.Thread(target=other, args=(strata.ones(3),), daemon=True))
+    threads[1].start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_a_child_forked_while_others_compile_compiles():
+    over = threading.Event()
+
+    def work():
+        k = 0
+        while not over.is_set():
+            strata.compile(own(k % 7))(strata.ones(2 + k % 5, 3), strata.ones(2 + k % 5, 3))
+            k += 1
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for k in range(10):
+            child = os.fork()
+            if child == 0:
+                total, z = strata.compile(lambda x, k=k: (x.sum(0) + k, x * k))(strata.ones(2, 3))
+                os._exit(0 if total.tolist() == [2.0 + k] * 3 and z.tolist() == [[float(k)] * 3] * 2 else 1)
+            until = time.monotonic() + 60
+            ended, status = 0, 0
+            while not ended and time.monotonic() < until:
+                ended, status = os.waitpid(child, os.WNOHANG)
+                time.sleep(0.005)
+            if not ended:
+                os.kill(child, 9)
+                os.waitpid(child, 0)
+            assert ended and status == 0
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_functions_of_equal_text_are_counted_apart():
+    graphs, kept = [], []
+
+    def backend(gm, inputs):
+        graphs.append(1)
+        return gm
+
+    for k in range(300):
+        space = {"K": k}
+        exec("def f(x): return x * 2 + K", space)
+        kept.append(strata.compile(space["f"], backend=backend))
+        assert kept[-1](strata.ones(2)).tolist() == [2.0 + k] * 2
+    assert len(graphs) == 300

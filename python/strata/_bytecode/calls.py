@@ -20,6 +20,7 @@ from .overrides import Unasked
 from .reasons import Break, Control, Failing, Fixed
 from .sizes import Sizes, Sym, concrete, has_sym, settled, stand_in
 from .sources import const
+from .thread_state import pass_on_signals
 from .values import Generator
 
 TYPE_CHECKING = False
@@ -43,6 +44,7 @@ class Calls:
         except Control:
             raise
         except Exception as error:
+            pass_on_signals(error)
             if isinstance(error, TypeError) and function in natives.OF_OPERATORS and has_sym(args):
                 return self.native(function, *settled(args))  # which says it of the number's type
             raise Raised(error) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from _thread import RLock  # threading's, without the module's import
 
 from .forms import BOUND
@@ -18,7 +20,16 @@ if TYPE_CHECKING:
     from .reasons import Break
 
 NATIVE = object()  # where a function runs as it is
-capture_lock = RLock()  # shapes are recorded by one thread at a time, as Python runs
+# Shapes are recorded by one thread at a time, as Python runs. A lock of one function is taken with this one held; a process is forked
+# while no thread captures.
+capture_lock = RLock()
+os.register_at_fork(before=capture_lock.acquire, after_in_parent=capture_lock.release, after_in_child=capture_lock.release)
+everything: weakref.WeakValueDictionary[int, Compiled] = weakref.WeakValueDictionary()  # what is compiled, by id
+
+
+def compiled() -> list[Compiled]:
+    """All that is compiled. Other threads compile meanwhile: the references are copied in one step."""
+    return [found for found in (reference() for reference in everything.valuerefs()) if found is not None]
 
 
 class Entry:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
+import gc
 import types
 import weakref
 from _thread import RLock  # threading's, without the module's import
 
-import strata
 from strata import _C, _capture
-from strata._lazy import Uncollected
 
 from . import training, values
 from .backends import callable_of, direct, single
@@ -17,10 +16,11 @@ from .config import config
 from .data import Plan
 from .decode import decode, forget, line_of, place, reads_its_frame, unknown
 from .emit import Emitter, Jump, function_of, shared_roots
-from .entries import NATIVE, Entry, Table, capture_lock
+from .entries import NATIVE, Entry, Table, capture_lock, compiled, everything
 from .forms import BOUND
 from .frame import HANDLERS, NULL, UNBOUND, Frame, bind
 from .instances import Family, begins, roots
+from .plainly import Plainly
 from .reasons import (
     Asked,
     BackendCompilerFailed,
@@ -41,6 +41,7 @@ from .reasons import (
     tell,
 )
 from .sources import arg, const
+from .thread_state import Interrupted, ThreadState, pass_on_signals
 from .tracer import Raised, Tracer
 
 TYPE_CHECKING = False
@@ -53,15 +54,9 @@ if TYPE_CHECKING:
 
 MAX_RESTARTS = 200
 MOST_OF_DATA = 4  # entries of one place that differ in what they take values of tensors to be
-# What is compiled, by id; of each code and all together. Threads compile meanwhile: valuerefs() copies in one step.
-_Ids = weakref.WeakValueDictionary
-_of_code: weakref.WeakKeyDictionary[types.CodeType, _Ids[int, Any]] = weakref.WeakKeyDictionary()
-_everything: _Ids[int, Any] = _Ids()
-# What only moves values, or asks an iterator for the next: no place for an entry.
-_MOVES = frozenset("FOR_ITER JUMP_FORWARD JUMP_BACKWARD STORE_FAST POP_TOP NOP RESUME SWAP COPY PUSH_NULL PRECALL CALL SEND LOAD_BUILD_CLASS".split())
 
 
-class Compiled:
+class Compiled(Plainly):
     """A function and its tables. Options are those of strata.compile."""
 
     def __init__(self, function: types.FunctionType, options: Any):
@@ -77,8 +72,7 @@ class Compiled:
         self.simple = not (code.co_flags & 12) and not code.co_kwonlyargcount
         self.refusal = self._refusal()
         self.faces: list[weakref.ref] = []
-        _everything[id(self)] = self
-        _of_code.setdefault(code, _Ids())[id(self)] = self
+        everything[id(self)] = self
 
     def _refusal(self) -> str:
         """Why it can only run as it is."""
@@ -100,7 +94,7 @@ class Compiled:
         return self._plain
 
     def reset(self) -> None:
-        with self.lock:
+        with capture_lock, self.lock:
             self.start.clear()
             self.tables.clear()
             self.breaks.clear()
@@ -155,45 +149,6 @@ class Compiled:
                 return value
             table, bound = self.table_at(frame)
 
-    def resumed(self, jump: Jump) -> Frame:
-        frame = Frame(self.plain, self.code, self.function.__globals__, self.function)
-        frame.locals, frame.stack = jump.locals, jump.stack
-        frame.closure = self.function.__closure__ or ()
-        frame.jump(jump.offset)
-        return frame
-
-    def interrupt(self, frame: Frame) -> tuple[bool, Any]:
-        """Does what could not be captured, and on to where capture can begin again. (whether it returned, what)"""
-        while True:
-            result = self.plainly(frame)
-            if result is not NotImplemented:
-                return True, result[0]
-            # What an instruction prepares for the next belongs to it.
-            if not frame.covered() and not frame.kw_names and frame.instructions[frame.index].name not in _MOVES:
-                return False, None
-
-    def finish(self, frame: Frame) -> Any:
-        """To the end, as Python does it."""
-        while True:
-            result = self.plainly(frame)
-            if result is not NotImplemented:
-                return result[0]
-
-    def again(self, table: Table, *bound: Any) -> Any:
-        """A call whose graph raised, as Python does it: what it did before is done, and the error is that of its line."""
-        if table is self.start and self.simple:
-            return self.function(*bound)
-        return self.finish(table.frame(self.plain, list(bound)))
-
-    @staticmethod
-    def plainly(frame: Frame) -> Any:
-        """One instruction, whose line is what operators stand for meanwhile."""
-        _C._executed_frames(((frame.code, frame.offset),))
-        try:
-            return frame.step()
-        finally:
-            _C._executed_frames(())
-
     def table_at(self, frame: Frame) -> tuple[Table, tuple]:
         bound = tuple(v is not UNBOUND for v in frame.locals)
         filled = tuple(v is not NULL for v in frame.stack)
@@ -217,7 +172,7 @@ class Compiled:
         if stance.endswith("eager_then_compile") and not table.asked:
             table.asked = True
             return None
-        with self.lock:
+        with capture_lock, self.lock:  # in this order: what a capture calls may be compiled itself
             found = table.find(args, tried)
             if found is not None:
                 return found
@@ -234,8 +189,15 @@ class Compiled:
                 self.note_recompile(table, args)
             if self.beyond(table, args):
                 return None
-            with capture_lock, Uncollected():
+            collects = gc.isenabled()
+            gc.disable()  # captures make objects by the thousand, and keep nearly all of them
+            try:
                 entry = self.capture(table, args)
+            except Interrupted as interrupted:
+                raise interrupted.error from None
+            finally:
+                if collects:
+                    gc.enable()
             if entry is None:
                 return NATIVE
             table.add(entry)
@@ -243,7 +205,7 @@ class Compiled:
 
     def beyond(self, table: Table, args: tuple) -> bool:
         """Whether there are too many entries, which is told once."""
-        alike = [c for c in (reference() for reference in _of_code[self.code].valuerefs()) if c is not None]
+        alike = [c for c in compiled() if c.code is self.code]
         made = sum(len(t.entries) for c in alike for t in (c.start, *list(c.tables.values())))
         entries = sum(not entry.of_failing_sizes for entry in table.entries)
         few, accumulated = entries < config.recompile_limit, made >= config.accumulated_recompile_limit
@@ -266,17 +228,24 @@ class Compiled:
     def capture(self, table: Table, args: tuple) -> Entry | None:
         """None where this call runs as it is, and others may not."""
         stop, why = None, None
-        saved = _C.is_grad_enabled(), _C.is_autocast_enabled("cpu"), _C.get_autocast_dtype("cpu"), _C.default_generator.get_state()
+        state = ThreadState()
         dynamic = self.options.dynamic
         symbols, recorded = True, bool(dynamic or (dynamic is None and table.entries))
         plan = self.plan(table)
         for _ in range(MAX_RESTARTS):
             table.seen.begin(symbols)
-            tracer = Tracer(stop, table.seen, self.program() if recorded and symbols else None, plan, saved[3])
-            tracer.asking = tracer.began_asking = _C._is_torch_function_enabled()
-            asking = _C._set_torch_function_state(1)  # what a capture reads of tensors is nobody's to answer
+            tracer = None
             try:
-                return self.attempt(table, args, tracer, why)
+                try:
+                    tracer = Tracer(stop, table.seen, self.program() if recorded and symbols else None, plan, state.random)
+                    tracer.asking = tracer.began_asking = _C._is_torch_function_enabled()
+                    _C._set_torch_function_state(1)  # what a capture reads of tensors is nobody's to answer
+                    return self.attempt(table, args, tracer, why)
+                except Exception as error:
+                    pass_on_signals(error)
+                    raise
+            except (RecursionError, MemoryError):
+                return None  # of where it is called from
             except Fixed as fixed:
                 symbols, recorded = fixed.again, fixed.again
                 if not fixed.again:
@@ -314,14 +283,13 @@ class Compiled:
                 self.note_break(why)
                 return self.give_in(tracer, args, why)
             finally:
-                tracer.stop()
-                tracer.let_go()
-                _C._set_torch_function_state(asking)
-                _C._set_grad_enabled(saved[0])
-                _C.set_autocast_enabled("cpu", saved[1])
-                _C.set_autocast_dtype("cpu", saved[2])
-                if not strata.equal(_C.default_generator.get_state(), saved[3]):
-                    _C.default_generator.set_state(saved[3])
+                try:
+                    state.restore(tracer)
+                except BaseException:
+                    state.restore(tracer)
+                    raise
+                if tracer is not None:
+                    tracer.let_go()
         return self.give_in(tracer, args, why or Break("too many breaks"))
 
     @staticmethod
@@ -483,9 +451,8 @@ class CompiledFunction(_C._Dispatcher):
 
 def refresh() -> None:
     """After the stance has changed."""
-    for reference in _everything.valuerefs():
-        found = reference()
-        for face in found.faces if found is not None else ():
+    for found in compiled():
+        for face in found.faces:
             if face() is not None:
                 face().refresh()
 
@@ -493,7 +460,5 @@ def refresh() -> None:
 def reset() -> None:
     """Forgets all that was compiled."""
     forget()
-    for reference in _everything.valuerefs():
-        found = reference()
-        if found is not None:
-            found.reset()
+    for found in compiled():
+        found.reset()

@@ -113,6 +113,14 @@ class Frame:
         self.stack.append(self.machine.unwrap_error(error))
         self.jump(target)
 
+    def between(self, error: BaseException) -> None:
+        """An exception that was raised beside the instructions, as by a signal's handler: it is that of the next one."""
+        if self.done:
+            raise error
+        if self.handled:
+            self.chain(error)
+        self.unwind(error, self.offset)
+
     def run(self) -> Any:
         """To its end, or to the next yield. (value, whether it is yielded)"""
         machine = self.machine

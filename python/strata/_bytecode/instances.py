@@ -33,6 +33,7 @@ from .forms import (
 from .guards import value_of
 from .reasons import Break, Unfit, logs, tell, warn
 from .region import Region, root_of
+from .thread_state import ThreadState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -226,12 +227,14 @@ class Family:
     def replay(self, env: list, args: tuple, number: int = 0, known: set[int] | None = None) -> Any:
         """The graph of a stage for these sizes, None where there is none; sets what is not decided by symbols alone. known: ids of the
         tensors that lie in the environment already."""
-        saved = *modes(), _C.default_generator.get_state()
+        state = ThreadState()
         steps, entered = self.stages[number], []
         for step in [s for stage in self.stages[:number] for s in stage if s[0] == DO and s[1] in (enter, leave, set_grad_enabled)]:
             step[1](entered, *fill(step[2], env))
-        region = Region() if any(step[0] in (OPERATOR, INPUT, FRESH, DO, CARRY) for step in steps) else None
+        region = None
         try:
+            if any(step[0] in (OPERATOR, INPUT, FRESH, DO, CARRY) for step in steps):
+                region = Region()
             self.run(steps, env, args, region, entered, known if known is not None else set())
             outputs = [env[slot] for slot in self.outs[number]]
             if self.begins[number] is None:
@@ -240,7 +243,7 @@ class Family:
             if last and roots([*self.own_inputs(region, env), *outputs]) != self.roots:
                 raise Unfit("other results are views of each other")
             try:
-                _C._set_grad_enabled(saved[0])
+                _C._set_grad_enabled(state.grad)
                 region.end(outputs)
             except Break as why:
                 raise Unfit(why.reason) from None
@@ -250,16 +253,11 @@ class Family:
             region.settle()
             return callable_of(region, self.options, inputs)
         finally:
-            for manager in reversed(entered):
-                manager.__exit__(None, None, None)
-            if region is not None:
-                region.stop()
-            _C._executed_frames(())
-            _C._set_grad_enabled(saved[0])
-            _C.set_autocast_enabled("cpu", saved[1])
-            _C.set_autocast_dtype("cpu", saved[2])
-            if not strata.equal(_C.default_generator.get_state(), saved[3]):
-                _C.default_generator.set_state(saved[3])
+            try:
+                for manager in reversed(entered):
+                    manager.__exit__(None, None, None)
+            finally:
+                state.restore(region)
 
     def own_inputs(self, region: Region, env: list) -> list:
         """Without those that earlier stages made."""

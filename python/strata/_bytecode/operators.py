@@ -9,6 +9,7 @@ import types
 from collections.abc import Mapping, Sequence
 
 import strata
+from strata import _C
 
 from . import arguments, polyfills, values
 from .guards import class_lookup
@@ -234,7 +235,7 @@ class Operators:
 
     def getitem(self, obj: Any, key: Any) -> Any:
         if values.is_tensor(obj) or values.is_tensor(key):
-            return self.call_operator(operator.getitem, (obj, key))
+            return self.call_operator(operator.getitem, (obj, self.as_index(obj, key)))
         method = self.method_of(type(obj), "__getitem__")
         if method is not None:
             return self.call(method, (obj, key), {})
@@ -273,9 +274,17 @@ class Operators:
                 raise Break(f"a {type(value).__name__} as an index")
         return slice(*bounds)
 
+    def as_index(self, obj: Any, key: Any) -> Any:
+        """Lists of ints that index a tensor are tensors of Python data: a graph that held one would be for that object alone."""
+        if type(key) is tuple and any(type(k) is list for k in key):
+            return tuple(self.as_index(obj, k) for k in key)
+        if type(key) is list and key and all(type(k) is int for k in key) and values.is_tensor(obj):
+            return self.call(_C.tensor, (key,), {"dtype": strata.int64, "device": obj.device})
+        return key
+
     def setitem(self, obj: Any, key: Any, value: Any) -> None:
         if values.is_tensor(obj):
-            self.call_operator(operator.setitem, (obj, key, value))
+            self.call_operator(operator.setitem, (obj, self.as_index(obj, key), value))
             return
         method = self.method_of(type(obj), "__setitem__")
         if method is not None:

@@ -38,7 +38,11 @@ class Region(Graph):
         self.inputs: list = []
         self.names: list[str] = []
         self.recording = _C._recording_begin([], True)
-        self.capture = _capture.begin(self.recording)
+        try:
+            self.capture = _capture.begin(self.recording)
+        except BaseException:  # of a signal's handler
+            _C._recording_stop(self.recording)
+            raise
 
     def stop(self) -> None:
         """Ends the recording; what autograd noted of tensors from outside is as it was."""
