@@ -162,6 +162,25 @@ def test_near_the_end_of_the_stack():
     check_thread()
 
 
+def test_a_function_whose_captures_always_end_there_runs_as_it_is(monkeypatch):
+    from strata._bytecode import entry
+
+    tried = []
+
+    def attempt(self, *args):
+        tried.append(1)
+        raise RecursionError
+
+    monkeypatch.setattr(entry.Compiled, "attempt", attempt)
+    compiled = strata.compile(lambda x: x * 2 + 1)
+    with pytest.warns(UserWarning, match="runs as it is"):
+        for _ in range(20):
+            assert compiled(X).tolist() == [3.0] * 3
+    assert len(tried) == entry.MOST_OVERFLOWS
+    monkeypatch.undo()
+    check_thread()
+
+
 def iter_frames():
     frame = sys._getframe()
     while frame is not None:

@@ -85,6 +85,7 @@ class Table:
         self.entries: list[Entry] = []
         self.pairs: list[tuple] = []  # of the same, guards and what to call, for calls from C
         self.gave_up = self.asked = self.no_data = False  # no_data: reads of values of tensors break
+        self.overflows = 0
         self.seen = Seen(owner.options.dynamic)
 
     def add(self, entry: Entry) -> None:
@@ -101,6 +102,7 @@ class Table:
         self.pairs.clear()
         self.seen.clear()
         self.gave_up = self.asked = self.no_data = False
+        self.overflows = 0
 
     def forget_data(self, entries: list[Entry]) -> None:
         """Values of tensors differ too often from what these captured: they go, and reads break from now on."""

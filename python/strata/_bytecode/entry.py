@@ -39,6 +39,7 @@ from .reasons import (
     logs,
     over_limit,
     tell,
+    warn,
 )
 from .sources import arg, const
 from .thread_state import Interrupted, ThreadState, pass_on_signals
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 MAX_RESTARTS = 200
+MOST_OVERFLOWS = 8  # captures that the end of the stack, or of memory, ended
 MOST_OF_DATA = 4  # entries of one place that differ in what they take values of tensors to be
 
 
@@ -244,8 +246,12 @@ class Compiled(Plainly):
                 except Exception as error:
                     pass_on_signals(error)
                     raise
-            except (RecursionError, MemoryError):
-                return None  # of where it is called from
+            except (RecursionError, MemoryError) as error:  # of where it is called from, as a rule
+                table.overflows += 1
+                if table.overflows == MOST_OVERFLOWS:
+                    table.gave_up = True
+                    warn(f"strata.compile: {type(error).__name__} in {MOST_OVERFLOWS} captures of {self.function.__qualname__}; it runs as it is from now on")
+                return None
             except Fixed as fixed:
                 symbols, recorded = fixed.again, fixed.again
                 if not fixed.again:
