@@ -50,3 +50,16 @@ def test_breaks(f):
             n.say(x)
 
     assert same(scenario)
+
+
+def test_a_backend_is_asked_once():
+    """Also where the capture begins again, since its graph writes."""
+    seen = []
+
+    def backend(gm, inputs):
+        seen.append(gm)
+        return gm.forward
+
+    compiled = strata.compile(asserting.writes_argument, backend=backend)
+    assert compiled(GOOD.clone()).tolist() == [6.0, 9.0, 12.0, 15.0]
+    assert len(seen) == 2  # before the assert and behind it

@@ -291,7 +291,7 @@ class Compiled(Plainly):
             finally:
                 try:
                     state.restore(tracer)
-                except BaseException:
+                except BaseException:  # it was interrupted itself, perhaps where it begins
                     state.restore(tracer)
                     raise
                 if tracer is not None:
@@ -362,16 +362,17 @@ class Compiled(Plainly):
         program = tracer.program if tracer.program is not None and (tracer.program.symbols or tracer.parts) else None
         slots = [program.slot_of(t) for t in outputs] if program is not None else []
         bases = roots([*(t for t in tracer.region.inputs if tracer.made_before(t) is None), *outputs])
-        graph, constants = None, emitter.text.constants
+        region = graph = run = None
+        constants = emitter.text.constants
         if tracer.region.count() or outputs:
             region = tracer.region.end(outputs)
             inputs = region.known_inputs
             region.check(tracer)
+        # Before a backend is asked: the capture may begin again here.
+        lines = emitter.repeatable(lines, region, functools.partial(self.again, table))
+        if region is not None:
             graph = callable_of(region, self.options, inputs)
             run = direct(graph)
-        else:
-            region, run = None, None
-        lines = emitter.repeatable(lines, region, functools.partial(self.again, table))
         tracer.check_parts(outputs, shared)
         tracer.finish_guards()
         check = tracer.guards.compile(len(args))

@@ -7,6 +7,8 @@ import sys
 import strata
 from strata import _C, _capture
 
+from .forms import modes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import types
@@ -23,15 +25,15 @@ class Interrupted(BaseException):
 
 class ThreadState:
     def __init__(self) -> None:
-        self.grad, self.autocast, self.dtype = _C.is_grad_enabled(), _C.is_autocast_enabled("cpu"), _C.get_autocast_dtype("cpu")
+        self.grad, self.autocast, self.dtype = modes()
         self.random = _C.default_generator.get_state()
         self.asking = _C._torch_function_state()
 
-    def restore(self, tracer: Any) -> None:
-        """May be called again where it was interrupted."""
+    def restore(self, recorder: Any) -> None:
+        """recorder: what stops its recording, a tracer or a region, or None. May be called again where it was interrupted."""
         try:
-            if tracer is not None:
-                tracer.stop()
+            if recorder is not None:
+                recorder.stop()
         finally:
             _capture.abandon()
             _C._executed_frames(())
