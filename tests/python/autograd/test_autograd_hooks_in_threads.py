@@ -44,10 +44,9 @@ def test_hooks_come_and_go(hurried, kind):
     w = strata.ones(4, requires_grad=True)
     y = (w * 3).cos()
     z = y.sum()
-    seen = []
     register = {
-        "leaf": lambda: w.register_hook(seen.append),
-        "accumulated": lambda: w.register_post_accumulate_grad_hook(lambda t: seen.append(t) if False else None),
+        "leaf": lambda: w.register_hook(lambda g: None),
+        "accumulated": lambda: w.register_post_accumulate_grad_hook(lambda t: None),
         "tensor": lambda: y.register_hook(lambda g: None),
         "node": lambda: y.grad_fn.register_hook(lambda a, b: None),
         "before node": lambda: y.grad_fn.register_prehook(lambda a: None),
