@@ -103,6 +103,29 @@ def test_long_lines(n):
         assert distance(strata.fft.ifft(strata.fft.fft(given, dim=0), dim=0).numpy(), x) < tolerance * np.log2(n)
 
 
+# Half of these is a length of matrices, or not.
+@pytest.mark.parametrize("n", [2**19, 2 * 600 * 443, 4 * 131101])
+def test_long_real_lines(n):
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal((n, 2))
+    half = np.fft.rfft(x, axis=0)
+    for dtype, tolerance in ((strata.float64, 1e-14), (strata.float32, 4e-7)):
+        given = strata.from_numpy(x).to(dtype)
+        for found in (strata.fft.rfft(given, dim=0), strata.fft.rfft(given.T.contiguous()).T, strata.fft.fft(given, dim=0)[: n // 2 + 1]):
+            assert distance(found.numpy(), half) < tolerance * np.log2(n)
+        for found in (strata.fft.irfft(found, dim=0), strata.fft.irfft(found.T.contiguous()).T):
+            assert distance(found.numpy(), x) < tolerance * np.log2(n)
+
+
+@pytest.mark.parametrize("n", [2, 4, 6, 16, 62, 64, 96, 130])
+def test_a_line_that_is_not_finite_stays_alone(n):
+    x = strata.randn(70, n)
+    x[33, n // 2] = float("inf")
+    for found in (strata.view_as_real(strata.fft.rfft(x)), strata.fft.irfft(strata.fft.rfft(x), n)):
+        strange = ~strata.isfinite(found).flatten(1).all(1)
+        assert strange.nonzero().flatten().tolist() == [33]
+
+
 def same(a, b):
     real = (strata.view_as_real(t.contiguous()) if t.is_complex() else t for t in (a, b))
     return strata.equal(*real)

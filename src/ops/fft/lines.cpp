@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "core/parallel.h"
+#include "ops/fft/line_transform.h"
 #include "run/loop/rows_fold.h"
 #include "run/loop/transpose.h"
 
@@ -64,22 +65,23 @@ void copy_apart(int64_t width, const char* from, int64_t from_step, char* to, in
                 : copy_apart<std::complex<double>>)(from, from_step, to, to_step, count);
 }
 
-// Whether the lines of a block lie side by side.
-bool neighbours(const int64_t* at, int count) {
-  for (int l = 1; l < count; ++l)
-    if (at[l] != at[0] + l) return false;
-  return true;
+// How many lines from `first` on lie side by side.
+int side_by_side(const int64_t* at, int first, int count) {
+  int last = first + 1;
+  while (last < count && at[last] == at[first] + last - first) ++last;
+  return last - first;
 }
 
 // `count` elements of each line, `step` apart, to rows `pitch` apart. Here and below all that counts in elements of
 // `width` bytes.
 void gather(int64_t width, const char* from, const Block& b, int64_t step, int64_t count, char* rows, int64_t pitch) {
-  if (step != 1 && neighbours(b.from, b.count))
-    return transpose(width, from + b.from[0] * width, step * width, rows, pitch * width, count, b.count);
-  for (int l = 0; l < b.count; ++l) {
+  for (int l = 0, some; l < b.count; l += some) {
+    some = step == 1 ? 1 : side_by_side(b.from, l, b.count);
     const char* x = from + b.from[l] * width;
     char* y = rows + l * pitch * width;
-    if (step == 1)
+    if (some > 1)
+      transpose(width, x, step * width, y, pitch * width, count, some);
+    else if (step == 1)
       std::memcpy(y, x, size_t(count * width));
     else
       copy_apart(width, x, step, y, 1, count);
@@ -88,23 +90,17 @@ void gather(int64_t width, const char* from, const Block& b, int64_t step, int64
 
 // And back.
 void scatter(int64_t width, char* to, const Block& b, int64_t step, int64_t count, const char* rows, int64_t pitch) {
-  if (step != 1 && neighbours(b.to, b.count))
-    return transpose(width, rows, pitch * width, to + b.to[0] * width, step * width, b.count, count);
-  for (int l = 0; l < b.count; ++l) {
+  for (int l = 0, some; l < b.count; l += some) {
+    some = step == 1 ? 1 : side_by_side(b.to, l, b.count);
     char* y = to + b.to[l] * width;
     const char* x = rows + l * pitch * width;
-    if (step == 1)
+    if (some > 1)
+      transpose(width, x, pitch * width, y, step * width, some, count);
+    else if (step == 1)
       std::memcpy(y, x, size_t(count * width));
     else
       copy_apart(width, x, 1, y, step, count);
   }
-}
-
-template <class R>
-void multiply(void* parts, int64_t count, R by) {
-  if (by == R(1)) return;
-  auto* x = static_cast<R*>(parts);
-  for (int64_t i = 0; i < count; ++i) x[i] *= by;
 }
 
 // The elements behind the half of each line: conjugates of those before. Lines side by side go on together.
@@ -130,49 +126,36 @@ void run(const StrataFourier& library, const LinesPass& p, const char* op) {
   const int64_t from_width = int64_t(sizeof(R)) * (p.kind == STRATA_FOURIER_REAL ? 1 : 2);
   const int64_t to_width = int64_t(sizeof(R)) * (half ? 1 : 2);
   // A short plan's lines lie without gaps; others begin at lines of the cache, and not all in one set of it.
-  const bool together = n < kShort && lines >= kMost;
+  const bool together = LineTransform<R>::length_of(p) < kShort && lines >= kMost;
   const auto apart = [&](int64_t count, int64_t width) {
     return together ? count : (count * width + 63) / 64 * 64 / width + 64 / width;
   };
   const int64_t from_pitch = apart(read, from_width), to_pitch = apart(made, to_width);
   const int64_t most = together ? kMost : std::clamp<int64_t>(kBlock / n, 1, kMost);
-  const FourierPlan plan(library, p.kind, p.precise, n, together ? kMost : 1, op);
-  const R scale = R(p.scale);
+  const LineTransform<R> transform(library, p, together ? kMost : 1, op);
   const auto* from = static_cast<const char*>(p.from);
   auto* to = static_cast<char*>(p.to);
-  // What has no partner counts by its real part alone. A half is scaled before, in the copy that the library destroys.
-  const auto prepare = [&](char* x) {
-    auto* parts = reinterpret_cast<R*>(x);
-    parts[1] = 0;
-    if (n % 2 == 0) parts[2 * (n / 2) + 1] = 0;
-    multiply(x, 2 * some, scale);
-  };
-  const int64_t parts = made * to_width / int64_t(sizeof(R));
   const int64_t grain = std::max<int64_t>(1, kGrain / (n * most));
   parallel_for(0, (lines + most - 1) / most, grain, [&](int64_t first, int64_t last) {
-    const auto [in, out] = lines_buffers(most * from_pitch * from_width, most * to_pitch * to_width);
+    const auto [in, out, own] =
+        lines_buffers(most * from_pitch * from_width, most * to_pitch * to_width, transform.own_bytes());
     Block b;
     for (int64_t i = first; i < last; ++i) {
       find(p, i * most, int(std::min(most, lines - i * most)), b);
       if (together) {
         gather(from_width, from, b, p.from_step, read, in, from_pitch);
-        std::memset(in + b.count * read * from_width, 0, size_t((kMost - b.count) * read * from_width));
-        for (int l = 0; half && l < b.count; ++l) prepare(in + l * read * from_width);
-        plan.run(in, out);
-        if (!half) multiply(out, b.count * parts, scale);
+        transform(in, out, own, b.count);
         scatter(to_width, to, b, p.to_step, made, out, to_pitch);
       } else {
         const bool side = p.from_step != 1;  // they are brought together, else one after the other
         if (side) gather(from_width, from, b, p.from_step, read, in, from_pitch);
         for (int l = 0; l < b.count; ++l) {
           char* x = side ? in + l * from_pitch * from_width : const_cast<char*>(from) + b.from[l] * from_width;
-          if (!side && (half || p.from == p.to || !aligned(x)))
+          if (!side && (transform.destroys_input() || p.from == p.to || (transform.reads() && !aligned(x))))
             x = static_cast<char*>(std::memcpy(in, x, size_t(read * from_width)));
-          if (half) prepare(x);
           char* there = to + b.to[l] * to_width;
-          char* y = p.to_step == 1 && aligned(there) ? there : out + l * to_pitch * to_width;
-          plan.run(x, y);
-          if (!half) multiply(y, parts, scale);
+          char* y = p.to_step == 1 && (!transform.writes() || aligned(there)) ? there : out + l * to_pitch * to_width;
+          transform(x, y, own);
           if (p.to_step == 1 && y != there) std::memcpy(there, y, size_t(made * to_width));
         }
         if (p.to_step != 1) scatter(to_width, to, b, p.to_step, made, out, to_pitch);
@@ -183,26 +166,60 @@ void run(const StrataFourier& library, const LinesPass& p, const char* op) {
   });
 }
 
+// One long real line by a long complex one of half its length.
+template <class R>
+void run_long_real(const StrataFourier& library, const LinesPass& p, int64_t rows, const Block& b, const char* op) {
+  using Complex = std::complex<R>;
+  const bool half = p.kind == STRATA_FOURIER_HALF;
+  const int64_t m = p.length / 2, real = sizeof(R), complex = 2 * real;
+  const int64_t from_width = half ? complex : real, to_width = half ? real : complex;
+  const LinesMemory memory(checked_mul(m + 1, complex, "bytes"));
+  const char* from = static_cast<const char*>(p.from) + b.from[0] * from_width;
+  char *to = static_cast<char*>(p.to) + b.to[0] * to_width, *own = memory.data();
+  if (p.from_step != 1) {
+    copy_apart(from_width, from, p.from_step, own, 1, half ? m + 1 : p.length);
+    from = own;
+  }
+  char* result = p.to_step == 1 ? to : own;
+  LinesPass pass{half ? STRATA_FOURIER_BACKWARD : STRATA_FOURIER_FORWARD, p.precise, m, 1};
+  pass.from_step = pass.to_step = 1;
+  const RealLine<R> line(p.length, half, p.scale);
+  if (half) {
+    line(reinterpret_cast<const Complex*>(from), reinterpret_cast<Complex*>(own));
+    transform_long_line(library, pass, rows, own, result, op);
+  } else {
+    transform_long_line(library, pass, rows, from, own, op);
+    line(reinterpret_cast<const Complex*>(own), reinterpret_cast<Complex*>(result));
+  }
+  if (result == own) copy_apart(to_width, own, 1, to, p.to_step, half ? p.length : m + 1);
+  if (p.mirrored) mirror<R>(static_cast<char*>(p.to), b, p.to_step, p.length);
+}
+
 template <class R>
 void run_kind(const StrataFourier& library, const LinesPass& p, const char* op) {
-  const bool complex = p.kind == STRATA_FOURIER_FORWARD || p.kind == STRATA_FOURIER_BACKWARD;
-  const int64_t rows = complex ? rows_of_long_line(p.length) : 0;
+  const bool real = p.kind == STRATA_FOURIER_REAL || p.kind == STRATA_FOURIER_HALF;
+  const int64_t length = LineTransform<R>::length_of(p);
+  const int64_t rows = real && length == p.length ? 0 : rows_of_long_line(length);
   if (!rows) return run<R>(library, p, op);
   constexpr int64_t width = 2 * sizeof(R);
   Block b;
   for (int64_t l = 0, lines = checked_numel(p.sizes); l < lines; ++l) {
     find(p, l, 1, b);
-    transform_long_line(library, p, rows, static_cast<const char*>(p.from) + b.from[0] * width,
-                        static_cast<char*>(p.to) + b.to[0] * width, op);
+    if (real)
+      run_long_real<R>(library, p, rows, b, op);
+    else
+      transform_long_line(library, p, rows, static_cast<const char*>(p.from) + b.from[0] * width,
+                          static_cast<char*>(p.to) + b.to[0] * width, op);
   }
 }
 
 }  // namespace
 
-std::pair<char*, char*> lines_buffers(int64_t first, int64_t second) {
+std::array<char*, 3> lines_buffers(int64_t first, int64_t second, int64_t third) {
   first = (first + 63) / 64 * 64;
-  char* p = part_workspace().get(size_t(first + second));
-  return {p, p + first};
+  second = (second + 63) / 64 * 64;
+  char* p = part_workspace().get(size_t(first + second + third));
+  return {p, p + first, p + first + second};
 }
 
 void drop_large_buffers() {

@@ -3,13 +3,11 @@
 // threads share one line without a change of bits, and no step leaves the cache with strides of a large power of two.
 #include <algorithm>
 #include <complex>
-#include <memory>
-#include <vector>
 
 #include "base/checked.h"
-#include "core/math.h"
 #include "core/parallel.h"
 #include "ops/fft/lines.h"
+#include "ops/fft/roots.h"
 #include "run/loop/transpose.h"
 
 namespace strata::eager {
@@ -20,25 +18,6 @@ constexpr int64_t kLong = 1 << 18;  // from here on it is the quicker way
 constexpr int64_t kRows = 256;  // and as many rows as this, if they can be: columns are short, so that many are taken
 constexpr int64_t kTogether = 32768;  // elements that are taken together, of at least 8 columns or rows
 constexpr int64_t kStep = 32;         // roots of one column that are products with one
-
-// exp(sign * 2 pi i m / n), m below n, as products of two of few.
-class Roots {
- public:
-  Roots(int64_t n, int sign) : fine_(kFine), coarse_(size_t(n / kFine + 1)) {
-    const double angle = sign * 2 * 3.14159265358979323846 / double(n);
-    for (size_t i = 0; i < fine_.size(); ++i) fine_[i] = at(angle * double(i));
-    for (size_t i = 0; i < coarse_.size(); ++i) coarse_[i] = at(angle * double(int64_t(i) * kFine));
-  }
-  std::complex<double> operator()(int64_t m) const {
-    const std::complex<double> a = fine_[size_t(m % kFine)], b = coarse_[size_t(m / kFine)];
-    return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-  }
-
- private:
-  static constexpr int64_t kFine = 1024;
-  static std::complex<double> at(double angle) { return {math::cos(angle), math::sin(angle)}; }
-  std::vector<std::complex<double>> fine_, coarse_;
-};
 
 // Values p = 0, 1, ... of one transformed column, times root p * column.
 template <class R>
@@ -76,15 +55,15 @@ void run(const StrataFourier& library, const LinesPass& p, int64_t rows, const s
   const int64_t n = p.length, columns = n / rows, width = int64_t(sizeof(Complex));
   const FourierPlan along_columns(library, p.kind, p.precise, rows, 1, op);
   const FourierPlan along_rows(library, p.kind, p.precise, columns, 1, op);
-  const Roots roots(n, p.kind == STRATA_FOURIER_FORWARD ? -1 : 1);
+  const Roots roots(n, n, p.kind == STRATA_FOURIER_FORWARD ? -1 : 1);
   const int64_t row_pitch = (columns + 7) / 8 * 8 + 8, column_pitch = (rows + 7) / 8 * 8 + 8;
-  const std::unique_ptr<char[]> memory(new char[size_t(checked_mul(rows * row_pitch, width, "bytes") + 64)]);
-  auto* between = reinterpret_cast<Complex*>((reinterpret_cast<uintptr_t>(memory.get()) + 63) & ~uintptr_t(63));
+  const LinesMemory memory(checked_mul(rows * row_pitch, width, "bytes"));
+  auto* between = reinterpret_cast<Complex*>(memory.data());
   const R scale = R(p.scale);
   const int64_t side = std::clamp<int64_t>(kTogether / rows / 8 * 8, 8, 128);
   parallel_for(0, (columns + side - 1) / side, 1, [&](int64_t first, int64_t last) {
     const auto buffers = lines_buffers(side * column_pitch * width, side * column_pitch * width);
-    auto *in = reinterpret_cast<Complex*>(buffers.first), *out = reinterpret_cast<Complex*>(buffers.second);
+    auto *in = reinterpret_cast<Complex*>(buffers[0]), *out = reinterpret_cast<Complex*>(buffers[1]);
     for (int64_t begin = first * side; begin < std::min(last * side, columns); begin += side) {
       const int64_t count = std::min(side, columns - begin);
       if (p.from_step == 1)
@@ -101,7 +80,7 @@ void run(const StrataFourier& library, const LinesPass& p, int64_t rows, const s
   });
   const int64_t high = std::clamp<int64_t>(kTogether / columns / 8 * 8, 8, 128);
   parallel_for(0, (rows + high - 1) / high, 1, [&](int64_t first, int64_t last) {
-    auto* out = reinterpret_cast<Complex*>(lines_buffers(0, high * row_pitch * width).second);
+    auto* out = reinterpret_cast<Complex*>(lines_buffers(0, high * row_pitch * width)[1]);
     for (int64_t begin = first * high; begin < std::min(last * high, rows); begin += high) {
       const int64_t count = std::min(high, rows - begin);
       for (int64_t r = 0; r < count; ++r) {
