@@ -64,6 +64,7 @@ def columns(torch):
     """Short rows, and rows across memory."""
     x, short, flags = torch.randn(4096, 4, 64), torch.randn(65536, 8), torch.randn(4096, 4, 64) > 0
     pixels, square = torch.randn(64, 16, 1024), torch.randn(2048, 1024)
+    narrow, row = torch.randn(32768, 32), torch.randn(32)
     return {
         "softmax_middle": lambda: x.softmax(1),
         "softmax_channels": lambda: pixels.softmax(1),
@@ -74,6 +75,7 @@ def columns(torch):
         "argmax_channels": lambda: pixels.argmax(1),
         "any_middle": lambda: flags.any(1),
         "sum_turned": lambda: square.t().sum(),
+        "add_short_row": lambda: narrow + row,
     }
 
 
