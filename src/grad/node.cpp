@@ -79,6 +79,7 @@ template <class Hook>
 void HookList<Hook>::add(Hook hook) {
   std::lock_guard<std::mutex> hold(hook_lock);
   hooks_.push_back(std::move(hook));
+  ever_.store(true, std::memory_order_release);
 }
 
 template <class Hook>
@@ -93,12 +94,14 @@ std::optional<Hook> HookList<Hook>::take(int64_t id) {
 
 template <class Hook>
 std::vector<Hook> HookList<Hook>::now() const {
+  if (!ever_.load(std::memory_order_acquire)) return {};
   std::lock_guard<std::mutex> hold(hook_lock);
   return hooks_;
 }
 
 template <class Hook>
 bool HookList<Hook>::empty() const {
+  if (!ever_.load(std::memory_order_acquire)) return true;
   std::lock_guard<std::mutex> hold(hook_lock);
   return hooks_.empty();
 }

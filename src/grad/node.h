@@ -64,6 +64,7 @@ class HookList {
 
  private:
   std::vector<Hook> hooks_;
+  std::atomic<bool> ever_ = false;  // one was added: lists that never had any are read without the lock
 };
 
 class Node : public NodeBase {
