@@ -113,8 +113,8 @@ def test_long_real_lines(n):
         given = strata.from_numpy(x).to(dtype)
         for found in (strata.fft.rfft(given, dim=0), strata.fft.rfft(given.T.contiguous()).T, strata.fft.fft(given, dim=0)[: n // 2 + 1]):
             assert distance(found.numpy(), half) < tolerance * np.log2(n)
-        for found in (strata.fft.irfft(found, dim=0), strata.fft.irfft(found.T.contiguous()).T):
-            assert distance(found.numpy(), x) < tolerance * np.log2(n)
+        for back in (strata.fft.irfft(found, dim=0), strata.fft.irfft(found.T.contiguous()).T):
+            assert distance(back.numpy(), x) < tolerance * np.log2(n)
 
 
 @pytest.mark.parametrize("n", [2, 4, 6, 16, 62, 64, 96, 130])

@@ -9,10 +9,10 @@ LineTransform<R>::LineTransform(const StrataFourier& library, const LinesPass& p
     : length_(length_of(p)),
       count_(count),
       half_(p.kind == STRATA_FOURIER_HALF),
-      in_parts_(kind_of(p) == STRATA_FOURIER_REAL ? length_
+      in_parts_(kind_of(p) == STRATA_FOURIER_REAL   ? length_
                 : kind_of(p) == STRATA_FOURIER_HALF ? length_ + 1
                                                     : 2 * length_),
-      out_parts_(kind_of(p) == STRATA_FOURIER_REAL ? length_ + 1
+      out_parts_(kind_of(p) == STRATA_FOURIER_REAL   ? length_ + 1
                  : kind_of(p) == STRATA_FOURIER_HALF ? length_
                                                      : 2 * length_),
       scale_(R(p.scale)),

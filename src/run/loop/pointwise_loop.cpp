@@ -279,15 +279,14 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
   }
 }
 
-// Whether no operand's rows go through a buffer: they lie as the kernel takes them, or are one value. A buffer keeps
-// short rows that come again and again, and what lies dense beside them is taken many rows at a time.
+// Whether no operand's rows go through a buffer: they lie as the kernel takes them, or are one value. Not short rows
+// that come again and again: a buffer keeps them, and what lies dense beside them is taken many rows at a time.
 bool PointwiseLoop::rows_in_place() const {
+  const auto all = [&](auto is) { return std::all_of(operands_, operands_ + count_, is); };
   const int64_t inner = shape_.back();
   if (inner < kShortRow || (inner < kLongRow && inner % kBlock != 0)) return false;
-  if (inner < kLongRow &&
-      std::all_of(operands_, operands_ + count_, [](const Operand& o) { return o.dense || o.row || o.constant; }))
-    return false;
-  return std::all_of(operands_, operands_ + count_, [](const Operand& o) {
+  if (inner < kLongRow && all([](const Operand& o) { return o.dense || o.row || o.constant; })) return false;
+  return all([](const Operand& o) {
     const int64_t step = o.strides.back();
     return o.constant || (!o.maker && (step == 0 ? !o.output : o.dtype == o.kernel && step == itemsize(o.kernel)));
   });
