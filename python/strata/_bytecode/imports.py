@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 from strata import _C
@@ -37,6 +36,8 @@ class Imports:
         """Makes sure that it is loaded, as the program would here."""
         if name not in sys.modules:
             try:
+                import importlib
+
                 _C._recording_aside(lambda: importlib.import_module(name))
             except Exception as error:
                 raise Break(f"an import of {name}, which raised {type(error).__name__}", "import it outside of what is compiled") from None

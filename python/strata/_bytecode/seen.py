@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import weakref
 
-import strata
 from strata._graph_form import same_constant
 
+from . import values
 from .reasons import Fixed, SizeViolation
 
 TYPE_CHECKING = False
@@ -76,7 +76,7 @@ class Seen:
                 before[i] = _VARIES
         if self.off or self.dynamic is False:
             return []
-        parameter = isinstance(t, strata.nn.Parameter)
+        parameter = values.is_parameter(t)
         found = []
         for i, n in enumerate(shape):
             kind = marks[i].kind if i in marks else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import operator
+import sys
 import types
 
 import strata
@@ -91,8 +92,6 @@ def is_known_object(value: Any) -> bool:
 
 
 def is_enum(value: Any) -> bool:
-    import sys
-
     enum = sys.modules.get("enum")
     return enum is not None and isinstance(value, enum.Enum)
 
@@ -109,9 +108,11 @@ def as_int(value: Any) -> Any:
 
 
 def is_module(value: Any) -> bool:
-    import sys
-
     return "strata.nn" in sys.modules and isinstance(value, strata.nn.Module)
+
+
+def is_parameter(value: Any) -> bool:
+    return "strata.nn" in sys.modules and isinstance(value, strata.nn.Parameter)
 
 
 def is_named_tuple(value: Any) -> bool:
