@@ -132,7 +132,7 @@ def pictures(torch):
     F = torch.nn.functional
     x = torch.randn(8, 64, 56, 56)
     last = x.to(memory_format=torch.channels_last)
-    weight, norm = torch.randn(64, 64, 3, 3), torch.nn.BatchNorm2d(64)
+    weight, norm, groups = torch.randn(64, 64, 3, 3), torch.nn.BatchNorm2d(64), torch.nn.GroupNorm(32, 64)
     grid = torch.rand(8, 56, 56, 2) * 2 - 1
     return {
         "max_pool2d_3x3": lambda: F.max_pool2d(x, 3, 2, 1),
@@ -145,6 +145,8 @@ def pictures(torch):
         "conv_channels_last": lambda: F.conv2d(last, weight, padding=1),
         "batch_norm": lambda: norm(x),
         "batch_norm_last": lambda: norm(last),
+        "group_norm": lambda: groups(x),
+        "group_norm_last": lambda: groups(last),
     }
 
 

@@ -138,7 +138,7 @@ class Runner {
       rest /= sizes[d];
       p += at[d] * o.reduced[d];
     }
-    const size_t turned = in && lies_ready(o) ? turned_dim(o) : 0;
+    const size_t turned = in && lies_ready(o) && o.reduced[nd - 1] != 0 ? turned_dim(o) : 0;
     while (count > 0) {
       const int64_t run = std::min(count, sizes[nd - 1] - at[nd - 1]);
       size_t moved = nd - 1;  // that dim and those behind it are done, up to where the first of them is
