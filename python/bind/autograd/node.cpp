@@ -16,11 +16,14 @@ namespace {
 
 PyNode* self_of(PyObject* o) { return reinterpret_cast<PyNode*>(o); }
 
+// While C++ holds the node too, the object is a root: what it holds is not garbage, whatever Python can reach, and
+// stays where a cycle that leads to it is broken.
+bool is_root(const PyNode* self) { return self->node && !self->owned && self->node->use_count() > 1; }
+
 int node_traverse(PyObject* o, visitproc visit, void* arg) {
   PyNode* self = self_of(o);
   Py_VISIT(Py_TYPE(o));
-  // While C++ holds the node too, the object is a root: what it holds is not garbage, whatever Python can reach.
-  if (self->node && !self->owned && self->node->use_count() > 1) return 0;
+  if (is_root(self)) return 0;
   Py_VISIT(self->metadata);
   Py_VISIT(self->dict);
   return self->function ? traverse_function(self->function, visit, arg) : 0;
@@ -28,6 +31,7 @@ int node_traverse(PyObject* o, visitproc visit, void* arg) {
 
 int node_clear(PyObject* o) {
   PyNode* self = self_of(o);
+  if (is_root(self)) return 0;
   Py_CLEAR(self->metadata);
   Py_CLEAR(self->dict);
   if (self->function) clear_function(self->function);

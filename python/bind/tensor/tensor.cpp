@@ -72,17 +72,23 @@ void dealloc_tensor(PyObject* o) {
   Py_DECREF(type);
 }
 
+// An object that will outlive its Python references is a root: what it holds is not counted as its own, and stays where
+// a cycle that leads to it is broken.
+bool is_root(PyObject* o) {
+  TensorImpl* impl = object_of(o)->tensor.impl();
+  return impl && !impl->py_owned_ && outlived(o);
+}
+
 int traverse(PyObject* o, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(o));
-  // An object that will outlive its Python references is a root: what it holds is not counted as its own.
-  if (!object_of(o)->tensor.impl()) return 0;
-  if (!object_of(o)->tensor.impl()->py_owned_ && outlived(o)) return 0;
+  if (!object_of(o)->tensor.impl() || is_root(o)) return 0;
   Py_VISIT(object_of(o)->dict);
   Py_VISIT(object_of(o)->hooks);
   return 0;
 }
 
 int clear(PyObject* o) {
+  if (is_root(o)) return 0;
   Py_CLEAR(object_of(o)->dict);
   Py_CLEAR(object_of(o)->hooks);
   return 0;
