@@ -45,7 +45,6 @@ PARTS = {
 PLACES = {
     "nn.parallel.distributed": "nn.parallel",
     "nn.parallel.data_parallel": "nn.parallel",
-    "cpu.amp": "amp",
     "profiler.profiler": "profiler",
     "autograd.profiler_util": "_profiler_events",
     "jit.annotations": "_jit_internal",

@@ -100,7 +100,8 @@ def amp(name: str) -> ModuleType:
             """Autocast on the device; where it is not there it warns and stays off."""
 
             def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
-                super().__init__(name, strata.float16 if dtype is None else dtype, enabled, cache_enabled)
+                half = strata.bfloat16 if name == "cpu" else strata.float16
+                super().__init__(name, half if dtype is None else dtype, enabled, cache_enabled)
 
         module.autocast = autocast
         module.GradScaler = partial(amp.GradScaler, name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from strata import amp as amp
+from strata import _device_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 __path__: list[str] = []  # PyTorch's files of it are found elsewhere (_absent.py)
+amp = _device_words.amp("cpu")
 __all__ = ["amp", "current_device", "device_count", "is_available", "set_device", "synchronize"]
 
 

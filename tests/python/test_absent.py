@@ -50,7 +50,9 @@ def test_files_whose_names_are_elsewhere():
     from strata.profiler.profiler import profile
 
     assert jacrev is strata.func.jacrev and vmap is strata.func.vmap and profile is strata.profiler.profile
-    assert DistributedDataParallel is strata.nn.parallel.DistributedDataParallel and autocast is strata.amp.autocast
+    assert DistributedDataParallel is strata.nn.parallel.DistributedDataParallel
+    with autocast():
+        assert strata.is_autocast_enabled("cpu") and (strata.ones(2, 2) @ strata.ones(2, 2)).dtype is strata.bfloat16
     assert EventList is strata.profiler.EventList and BroadcastingList2[int] == BroadcastingList3[int] and List is not None
     with pytest.raises(ImportError):
         from strata.profiler.profiler import nothing  # noqa: F401

@@ -299,3 +299,10 @@ def test_files_of_the_other_byte_order_are_refused(tmp_path, weights_only):
             new.writestr(names[0].partition("/")[0] + "/byteorder", b"big")
     with pytest.raises(RuntimeError, match="highest byte first"):
         strata.load(tmp_path / "big.pt", weights_only=weights_only)
+
+
+def test_storages_have_the_name_that_pytorchs_reader_takes(tmp_path):
+    strata.save(strata.arange(3).to(strata.uint16), tmp_path / "wide.pt")
+    with zipfile.ZipFile(tmp_path / "wide.pt") as archive:
+        assert b"ctorch.storage\nUntypedStorage\n" in archive.read(next(n for n in archive.namelist() if n.endswith("data.pkl")))
+    assert strata.load(tmp_path / "wide.pt").tolist() == [0, 1, 2]
