@@ -119,3 +119,12 @@ def test_a_scope_inside_backward_works():
 
     Recompute.apply(torch.ones(2, 2, requires_grad=True)).backward(torch.ones(2, 2))
     assert seen == [F32, BF16, F32]
+
+
+def test_losses_over_several_classes_are_computed_in_float32():
+    x, labels = torch.randn(4, 5).bfloat16(), torch.tensor([0, 1, 2, 3])
+    with on():
+        assert torch.nn.functional.multi_margin_loss(x, labels).dtype == F32
+        assert torch.nn.functional.multilabel_margin_loss(x, torch.zeros(4, 5, dtype=torch.int64)).dtype == F32
+    with pytest.raises(NotImplementedError):
+        torch.nn.functional.multi_margin_loss(x, labels)

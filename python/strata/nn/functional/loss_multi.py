@@ -11,8 +11,11 @@ from .loss import _reduced
 
 
 def _rows(name: str, input: Tensor, reduction: str) -> Tensor:
-    """input as (N, C). RuntimeError for other shapes, NotImplementedError for other dtypes than float32 and float64."""
+    """input as (N, C). RuntimeError for other shapes, NotImplementedError for other dtypes than float32 and float64, to which
+    autocast converts."""
     _Reduction.get_enum(reduction)
+    if input.dtype in (strata.bfloat16, strata.float16) and strata.is_autocast_enabled(input.device.type):
+        input = input.float()
     if input.dim() > 2 or (input.dim() == 2 and input.size(1) == 0):
         raise RuntimeError(f"{name}: expected input of shape (N, C) or (C) with C > 0, got {tuple(input.shape)}")
     if input.dtype not in (strata.float32, strata.float64):
