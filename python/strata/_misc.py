@@ -167,8 +167,10 @@ def segment_reduce(
     made = data.new_full((count, *data.shape[1:]), start)
     if reduce in ("sum", "mean"):
         found = made.index_add(0, piece, data)
+        if reduce == "sum":
+            return found
         shape = (count, *[1] * (data.dim() - 1))
-        return found / lengths.reshape(shape) if reduce == "mean" and initial is None else found
+        return found / (lengths if initial is None else lengths.clamp(min=1)).reshape(shape)
     kind = {"prod": "prod", "max": "amax", "min": "amin"}[reduce]
     index = piece.reshape(-1, *[1] * (data.dim() - 1)).expand_as(data)
     return made.scatter_reduce(0, index, data, kind)

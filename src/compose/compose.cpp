@@ -1,4 +1,5 @@
 // Functions composed of operators, differentiable by their parts.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "core/default_device.h"
 #include "core/parallel.h"
 #include "core/promote.h"
+#include "dispatch/tls.h"
 #include "run/visit.h"
 #include "strata/generated/by_hand/compose.h"
 #include "strata/generated/ops/arrange.h"
@@ -59,6 +61,28 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
 
 // ---- distances between rows
 
+namespace {
+
+constexpr int64_t kDifferences = 1 << 20;  // elements of differences that are made at a time, where nobody keeps them
+
+// Whether what is made on the way is seen by nobody: no gradient is to be recorded, no mode or recording is on.
+bool unseen(const Tensor& a, const Tensor& b) {
+  return dispatch_tls.include.empty() && a.device().is_cpu() && b.device().is_cpu() &&
+         !(grad_enabled() && (a.requires_grad() || b.requires_grad()));
+}
+
+// make(begin, count) of all `n` rows, whose differences have `each` elements, joined along dim.
+template <class F>
+Tensor by_pieces(int64_t n, int64_t each, int64_t dim, F&& make) {
+  const int64_t most = std::max<int64_t>(1, kDifferences / std::max<int64_t>(1, each));
+  if (n <= most) return make(0, n);
+  std::vector<Tensor> made;
+  for (int64_t begin = 0; begin < n; begin += most) made.push_back(make(begin, std::min(most, n - begin)));
+  return ops::cat(made, dim);
+}
+
+}  // namespace
+
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> mode) {
   STRATA_CHECK(x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x1.dim(), "D");
   STRATA_CHECK(x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", x2.dim(), "D");
@@ -84,8 +108,14 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   STRATA_CHECK_NOT_IMPLEMENTED(!is_half(x1.dtype()) && !is_half(x2.dtype()), "\"cdist\" not implemented for '",
                                scalar_type_name(x1.dtype()), "'; convert the operands to float32 first");
   DimVec last{-1};
-  return ops::linalg_vector_norm(ops::sub(ops::unsqueeze(x1, -2), ops::unsqueeze(x2, -3)), Scalar(p),
-                                 OptIntArrayRef(last));
+  const auto to = [&](const Tensor& rows) {
+    return ops::linalg_vector_norm(ops::sub(ops::unsqueeze(rows, -2), ops::unsqueeze(x2, -3)), Scalar(p),
+                                   OptIntArrayRef(last));
+  };
+  if (!unseen(x1, x2) || !x1.numel()) return to(x1);
+  const int64_t n = x1.size(-2), batch = x1.numel() / (n * x1.size(-1));
+  return by_pieces(n, batch * x2.numel(), -2,
+                   [&](int64_t begin, int64_t count) { return to(ops::narrow(x1, -2, begin, count)); });
 }
 
 Tensor pdist(const Tensor& self, double p) {
@@ -100,9 +130,14 @@ Tensor pdist(const Tensor& self, double p) {
     const KindGuard kind(self);
     return ops::triu_indices(n, n, 1, DType::I64, self.device());
   }();
-  auto rows = [&](int64_t which) { return ops::index_select(self, 0, ops::select(pairs, 0, which)); };
   DimVec last{-1};
-  return ops::linalg_vector_norm(ops::sub(rows(0), rows(1)), Scalar(p), OptIntArrayRef(last));
+  const auto of = [&](const Tensor& some) {
+    auto rows = [&](int64_t which) { return ops::index_select(self, 0, ops::select(some, 0, which)); };
+    return ops::linalg_vector_norm(ops::sub(rows(0), rows(1)), Scalar(p), OptIntArrayRef(last));
+  };
+  if (!unseen(self, self)) return of(pairs);
+  return by_pieces(pairs.size(1), self.size(1), 0,
+                   [&](int64_t begin, int64_t count) { return of(ops::narrow(pairs, 1, begin, count)); });
 }
 
 // ---- integrals

@@ -21,9 +21,15 @@ class Level(enum.IntEnum):
     HIGH = 2
 
 
+class Parts(enum.IntFlag):
+    SIGN = 1
+    SIZE = 2
+
+
 CALLS = [
     lambda x: x * Level.HIGH + Level.LOW - (Level.HIGH - 1),
     lambda x: x.view(1, 3).sum(Level.LOW) + x.view(1, 3).sum(dim=Level.LOW),
+    lambda x: x * Parts.SIZE + Parts.SIGN,
     lambda x: operator.methodcaller("sum", 0)(x) + operator.methodcaller("sum", dim=0, keepdim=True)(x),
     lambda x: x * operator.attrgetter("shape")(x)[0],
     lambda x: sum(itertools.starmap(lambda a, b: a * b, [(x, 2), (x, 3)])),
@@ -243,3 +249,10 @@ def test_batch_norm_runs_twice_before_backward(make, whole):
         (f(x) * f(x + 1)).sum().backward()
         gradients.append([t.tolist() for t in (*(p.grad for p in model.parameters()), *model.buffers())])
     assert gradients[0] == gradients[1]
+
+
+def test_flags_of_arguments():
+    def f(x, parts):
+        return (-x if parts & Parts.SIGN else x) * (2 if parts & Parts.SIZE else 1)
+
+    in_one_graph(f, *((t(), parts) for parts in (Parts.SIGN | Parts.SIZE, Parts.SIGN, Parts.SIZE, Parts(0))))

@@ -159,3 +159,18 @@ def test_no_grad_stays() -> None:
     strata.export.export(Off(), (strata.ones(2),)).module()(x).sum().backward()
     assert x.grad.tolist() == [2, 2]
     assert strata.is_grad_enabled()
+
+
+class Turns(nn.Module):
+    """A loop whose counter is made inside, and whose first condition is a result, too."""
+
+    def forward(self, x):
+        begin = strata.zeros((), dtype=strata.int64)
+        i, y = strata._higher_order_ops.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (begin, x))
+        return i, y, begin < 3
+
+
+def test_a_loop_whose_state_is_made_inside():
+    x = strata.ones(2, 3)
+    found = strata.export.export(Turns(), (x,)).module()(x)
+    assert [t.tolist() for t in found] == [3, (x * 8).tolist(), True]

@@ -69,6 +69,22 @@ def test_grid_samplers():
         torch.grid_sampler(image, grid, 3, 0, False)
 
 
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.5, float("inf")])
+def test_distances_by_pieces_have_the_same_bits(p):
+    """Where nobody keeps the differences of all pairs, they are made some at a time."""
+    a, b = torch.randn(2, 900, 8), torch.randn(800, 8)
+    exact = "donot_use_mm_for_euclid_dist"
+    assert torch.equal(torch.cdist(a, b, p, exact), torch.cdist(a.requires_grad_(), b, p, exact))
+    c = torch.randn(600, 8)
+    assert torch.equal(torch.pdist(c, p), torch.pdist(c.requires_grad_(), p))
+
+
+def test_means_of_segments_count_where_they_begin():
+    x, lengths = torch.arange(1.0, 7).reshape(6, 1), torch.tensor([2, 0, 4])
+    assert torch.segment_reduce(x, "mean", lengths=lengths, initial=2.0).flatten().tolist() == [2.5, 2, 5]
+    assert torch.segment_reduce(x, "mean", lengths=torch.tensor([2, 1, 3]), initial=0).flatten().tolist() == [1.5, 3, 5]
+
+
 def test_empty_permuted():
     x = torch.empty_permuted((2, 3, 4), (1, 2, 0), dtype=torch.float64)
     assert x.shape == (2, 3, 4) and x.stride() == (1, 8, 2) and x.dtype == torch.float64

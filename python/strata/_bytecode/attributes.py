@@ -39,6 +39,7 @@ def _is_data(descriptor: Any) -> bool:
 
 class Attributes:
     def getattr(self, obj: Any, name: str) -> Any:
+        obj = self.settled(obj)
         if type(obj) is Sym:
             return self.native(getattr, obj.settle(), name)
         if values.is_tensor(obj):

@@ -103,8 +103,8 @@ def is_itself(value: Any) -> bool:
 
 
 def as_int(value: Any) -> Any:
-    """A member of an IntEnum as the int that it is; others as they are."""
-    return int.__int__(value) if isinstance(value, int) and is_enum(value) and type(value).__mro__[1].__name__ == "IntEnum" else value
+    """A member of an IntEnum or IntFlag as the int that it is; others as they are."""
+    return int.__int__(value) if isinstance(value, int) and is_enum(value) and type(value).__mro__[1].__name__ in ("IntEnum", "IntFlag") else value
 
 
 def is_module(value: Any) -> bool:

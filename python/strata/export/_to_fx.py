@@ -114,6 +114,7 @@ class Builder:
         self.values = {"None": None, **values}
         self.counts: dict[str, int] = {}
         self.sizes: dict[str, Node] = {}
+        self.conditions: list[Any] = []  # of the first turns of loops, which these compute by themselves
 
     def note(self, node: Node, text: str, span: str = "") -> Node:
         known = _tensor_of(text.replace("?", ""))
@@ -140,6 +141,9 @@ class Builder:
                 self.loop(s)
             else:
                 self.call(s)
+        kept = {id(self.values.get(v)) for v in self.wanted}
+        for node in self.conditions:
+            self.erase(node, kept)
 
     def bind(self, node: Node, s: Statement, single: bool) -> None:
         """The results of a statement: the node, or its items."""
@@ -232,12 +236,13 @@ class Builder:
         function = _FUNCTIONS[type(parts[1])]
         return self.graph.call_function(function, (a, b)) if hasattr(a, "op") or hasattr(b, "op") else function(a, b)
 
-    def erase(self, node: Any) -> None:
-        """What computed the condition of the first turn, which the loop computes by itself."""
-        while hasattr(node, "op") and node.op == "call_function" and not node.users and not _acts(node.target):
-            before = [n for n in node.all_input_nodes]
+    def erase(self, node: Any, kept: set[int]) -> None:
+        """A node and what it alone is made of, where nothing reads it."""
+        if hasattr(node, "op") and node.op == "call_function" and not node.users and id(node) not in kept and not _acts(node.target):
+            before = list(node.all_input_nodes)
             self.graph.erase_node(node)
-            node = before[0] if before else None
+            for n in before:
+                self.erase(n, kept)
 
     def submodule(self, base: str, made: GraphModule) -> Node:
         path = f"{base}_{self.counts.setdefault(base, 0)}"
@@ -322,7 +327,7 @@ class Builder:
         cond_graph = self.submodule("while_loop_cond_graph", self.function(names | extra, kinds, renamed, [going], True))
         body_graph = self.submodule("while_loop_body_graph", self.function(body_names, kinds, body, turned, False))
         given = tuple(self.values[v] for v in carried), tuple(self.values[v] for v in more)
-        self.erase(self.values.get(re.findall(r"%\d+", s.right)[0]))
+        self.conditions.append(self.values.get(re.findall(r"%\d+", s.right)[0]))
         node = self.graph.create_node("call_function", _Namespace.while_loop, (cond_graph, body_graph, *given), {}, name="while_loop")
         self.bind(node, s, False)
 
