@@ -13,7 +13,7 @@ from copy import deepcopy
 from itertools import chain
 
 import strata
-from strata import Tensor, _capture
+from strata import Tensor, _capture, _lazy
 
 from ..nn.hooks import RemovableHandle, add_hook
 
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     Params = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
+
+_HELPERS = (
+    "_capturable_doc _default_to_fused_or_foreach _device_dtype_check_for_fused _differentiable_doc _disable_dynamo_if_unsupported "
+    "_foreach_doc _foreach_supported_types _fused_doc _get_capturable_supported_devices _get_foreach_kernels_supported_devices _get_scalar_dtype "
+    "_get_value _maximize_doc _params_doc _stack_if_compiling _to_scalar _use_grad_for_differentiable _view_as_real"
+)
+__getattr__ = _lazy.of(globals(), {"._own_helpers": _HELPERS})[0]
 
 ParamsT = object  # in annotations of programs: what an optimiser's params may be
 
@@ -227,7 +234,7 @@ class Optimizer:
                 raise TypeError(
                     f"optimizer can only optimize Tensors, but one of the params is {strata.typename(parameter)}"
                 )
-            if not (parameter.is_leaf or parameter.retains_grad):
+            if not (self.defaults.get("differentiable") or parameter.is_leaf or parameter.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
