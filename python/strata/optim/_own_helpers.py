@@ -1,4 +1,4 @@
-"""Helpers of PyTorch's optimisers that programs with optimisers of their own import from torch.optim.optimizer."""
+"""Helpers of PyTorch's optimisers that programs take for optimisers of their own."""
 
 from __future__ import annotations
 

@@ -57,9 +57,14 @@ class SGD(Optimizer):
                 if parameter.requires_grad and self.state[parameter].get("momentum_buffer") is None:
                     self.state[parameter]["momentum_buffer"] = strata.zeros_like(parameter)
 
+    def _step_sparse(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> tuple[list, list]:
+        if group["momentum"] and not group["weight_decay"]:  # every element moves on by its momentum
+            return params, [g.to_dense() if g.is_sparse else g for g in grads]
+        return super()._step_sparse(group, params, grads)
+
     def _update_rows(self, group: dict[str, Any], parameter: Tensor, rows: Tensor, values: Tensor) -> None:
-        if group["momentum"] or group["weight_decay"]:
-            raise RuntimeError("SGD: momentum and weight_decay are not provided for sparse gradients; set both to 0")
+        if group["weight_decay"]:
+            raise RuntimeError("SGD: weight_decay is not provided for sparse gradients; set it to 0")
         parameter.index_add_(0, rows, values, alpha=-rate(group))
 
     def _update(self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor]) -> None:

@@ -50,3 +50,15 @@ def test_differentiable_steps_record():
     Mine([own], differentiable=True).step()
     (found,) = strata.autograd.grad(own.sum(), rate)
     assert abs(float(found) + 0.2) < 1e-6
+
+
+def test_momentum_of_sparse_gradients():
+    tables = [strata.nn.Embedding(4, 2, sparse=sparse) for sparse in (True, False)]
+    tables[1].load_state_dict(tables[0].state_dict())
+    for table in tables:
+        optimizer = strata.optim.SGD(table.parameters(), lr=0.1, momentum=0.9, nesterov=True)
+        for k in range(3):
+            optimizer.zero_grad()
+            (table(strata.tensor([0, 1, k])) ** 2).sum().backward()
+            optimizer.step()
+    assert strata.equal(tables[0].weight, tables[1].weight)
