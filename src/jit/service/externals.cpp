@@ -2,6 +2,8 @@
 // depend on it.
 #include "jit/service/externals.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -21,8 +23,17 @@ void* of(T f) {
   return reinterpret_cast<void*>(f);
 }
 
+// What GCC calls to compare two float16, which lie at the begin of these registers: 0 where they are equal.
+int halves_differ(__m128i a, __m128i b) {
+  const int x = _mm_extract_epi16(a, 0), y = _mm_extract_epi16(b, 0), magnitude = 0x7fff, infinity = 0x7c00;
+  const bool is_nan = (x & magnitude) > infinity || (y & magnitude) > infinity;
+  return is_nan || (x != y && ((x | y) & magnitude) != 0);
+}
+
 // Sorted by name.
 const External table[] = {
+    {"__eqhf2", of(halves_differ)},
+    {"__nehf2", of(halves_differ)},
     {"ceil", of<D>(::ceil)},
     {"ceilf", of<F>(::ceilf)},
     {"fabs", of<D>(::fabs)},

@@ -259,3 +259,19 @@ print("through")
 """
     (tmp_path / "file").write_text("")
     assert run(code, tmp_path / "file").stdout.strip() == "through"
+
+
+def test_the_systems_compiler_serves_halves(tmp_path):
+    """GCC calls functions of its own where float16 is compared."""
+    code = """
+def f(a, b):
+    return [strata.minimum(a, b), strata.maximum(a, b).relu(), (a == b) | (a < b), a.clamp(-1, 1) + b, strata.where(a != b, a, b), a.amax(1), b.argmin(0)]
+
+for dtype in (strata.float16, strata.bfloat16):
+    a, b = (strata.randn(70, 5).to(dtype) for _ in range(2))
+    a[0, 0], b[1, 1], a[2], b[3, 3] = strata.nan, strata.nan, b[2], -0.0
+    found = strata.graph(f, a, b).compile()(a, b)
+    print(all(strata.equal(x.isnan(), y.isnan()) and strata.equal(x.nan_to_num(), y.nan_to_num()) for x, y in zip(found, f(a, b))))
+print(strata.cache.stats()["misses"] > 0)
+"""
+    assert run(code, tmp_path, STRATA_COMPILER="system", STRATA_CC="gcc").stdout.split() == ["True"] * 3
