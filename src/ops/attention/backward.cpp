@@ -47,7 +47,7 @@ class Backward {
     parallel_for(0, c_.query.sizes()[0] * heads_ * blocks, 1, [&](int64_t begin, int64_t end) {
       const int64_t tile = product_.packed_bytes(kBlock, kBlock), wide = product_.columns_capacity(kBlock);
       const int64_t key = product_.packed_bytes(wide, width_), value = product_.packed_bytes(wide, value_width_);
-      TaskMemory memory(query_bytes() + key + value + 2 * tile + (sums_.scratch_rows() + 1) * line_bytes());
+      CallMemory memory(query_bytes() + key + value + 2 * tile + (sums_.scratch_rows() + 1) * line_bytes());
       Space s{};
       s.queries = memory.take(query_bytes());
       s.key = memory.take(key);
@@ -92,7 +92,7 @@ class Backward {
     });
   }
 
-  int64_t line_bytes() const { return TaskMemory::rounded(kBlock * sizeof(T)) + 64; }
+  int64_t line_bytes() const { return CallMemory::rounded(kBlock * sizeof(T)) + 64; }
   int64_t query_bytes() const { return width_rows_ + value_rows_ + width_columns_ + value_columns_; }
 
   // Of one task: all of its packed query blocks, one packed key block, and a tile.
@@ -105,7 +105,7 @@ class Backward {
     const int64_t b = group / kv_heads_, kv = group % kv_heads_, shared = heads_ / kv_heads_;
     const int64_t tile = product_.packed_bytes(kBlock, kBlock), wide = product_.columns_capacity(kBlock);
     const int64_t key = product_.packed_bytes(wide, width_), value = product_.packed_bytes(wide, value_width_);
-    TaskMemory memory((qs.end - qs.begin) * query_bytes() + key + value + width_columns_ + 3 * tile +
+    CallMemory memory((qs.end - qs.begin) * query_bytes() + key + value + width_columns_ + 3 * tile +
                       (weights_.scratch_rows() + 1) * line_bytes());
     Space s;
     s.queries = memory.take((qs.end - qs.begin) * query_bytes());

@@ -39,7 +39,7 @@ class Forward {
     });
     const int64_t query_blocks = blocks_of(queries_);
     parallel_for(0, batch * heads_ * query_blocks, 1, [&](int64_t begin, int64_t end) {
-      TaskMemory memory(task_bytes());
+      CallMemory memory(task_bytes());
       Space s(memory, *this);
       RowBias<T> bias(c_.mask, c_.causal);
       for (int64_t i = begin; i < end; ++i) {
@@ -56,8 +56,8 @@ class Forward {
   static constexpr const char* kName = "scaled_dot_product_attention";
   static constexpr int64_t kBlock = kAttentionBlock;
 
-  int64_t sums_bytes() const { return TaskMemory::rounded(kBlock * value_width_ * sizeof(T)); }
-  int64_t line_bytes() const { return TaskMemory::rounded(std::max(kBlock, value_width_) * sizeof(T)) + 64; }
+  int64_t sums_bytes() const { return CallMemory::rounded(kBlock * value_width_ * sizeof(T)); }
+  int64_t line_bytes() const { return CallMemory::rounded(std::max(kBlock, value_width_) * sizeof(T)) + 64; }
   int64_t scratch_lines() const {
     return std::max({weights_.scratch_rows(), rescale_.scratch_rows(), end_.scratch_rows()});
   }
@@ -71,7 +71,7 @@ class Forward {
     char *query, *weights, *packed_weights, *sums, *line, *scratch;
     // Twice, because a kernel may not write what it reads.
     alignas(64) T top[2][kBlock], total[2][kBlock], factor[kBlock];
-    Space(TaskMemory& m, const Forward& f) {
+    Space(CallMemory& m, const Forward& f) {
       query = m.take(f.product_.packed_bytes(kBlock, f.width_));
       weights = m.take(f.product_.packed_bytes(kBlock, kBlock));
       packed_weights = m.take(f.product_.packed_bytes(kBlock, kBlock));

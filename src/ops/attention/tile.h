@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/allocator.h"
+#include "core/call_memory.h"
 #include "ops/attention/blocks.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/product.h"
@@ -17,25 +17,6 @@ namespace strata::eager {
 constexpr int64_t kGemmChain = 1024;
 
 inline int64_t blocks_of(int64_t length) { return (length + kAttentionBlock - 1) / kAttentionBlock; }
-
-// Memory of one task, from the tensors' allocator.
-class TaskMemory {
- public:
-  explicit TaskMemory(int64_t bytes) : bytes_(bytes), data_(static_cast<char*>(cpu_allocator().allocate(bytes))) {}
-  ~TaskMemory() { cpu_allocator().free(data_, bytes_); }
-  TaskMemory(const TaskMemory&) = delete;
-  TaskMemory& operator=(const TaskMemory&) = delete;
-  char* take(int64_t bytes) {
-    char* p = data_ + used_;
-    used_ += rounded(bytes);
-    return p;
-  }
-  static int64_t rounded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
- private:
-  int64_t bytes_, used_ = 0;
-  char* data_;
-};
 
 // The matrices (length x width) of one operand's batches and heads, in elements of its storage.
 struct Heads {
@@ -64,7 +45,7 @@ class TileProduct {
   int64_t columns_capacity(int64_t columns) const {
     return (columns + compute_.lanes - 1) / compute_.lanes * compute_.lanes;
   }
-  int64_t packed_bytes(int64_t capacity, int64_t k) const { return TaskMemory::rounded(capacity * k * bytes()); }
+  int64_t packed_bytes(int64_t capacity, int64_t k) const { return CallMemory::rounded(capacity * k * bytes()); }
 
   // Rows from memory as the left operand; `computed`: they are tiles that were computed here.
   void pack_rows(const void* from, int64_t rows, int64_t k, int64_t row_stride, int64_t k_stride, char* to,

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checked.h"
+#include "core/call_memory.h"
 #include "core/parallel.h"
 #include "ops/fft/line_transform.h"
 #include "run/loop/rows_fold.h"
@@ -173,9 +174,10 @@ void run_long_real(const StrataFourier& library, const LinesPass& p, int64_t row
   const bool half = p.kind == STRATA_FOURIER_HALF;
   const int64_t m = p.length / 2, real = sizeof(R), complex = 2 * real;
   const int64_t from_width = half ? complex : real, to_width = half ? real : complex;
-  const LinesMemory memory(checked_mul(m + 1, complex, "bytes"));
+  const int64_t bytes = checked_mul(m + 1, complex, "bytes");
+  CallMemory memory(bytes);
   const char* from = static_cast<const char*>(p.from) + b.from[0] * from_width;
-  char *to = static_cast<char*>(p.to) + b.to[0] * to_width, *own = memory.data();
+  char *to = static_cast<char*>(p.to) + b.to[0] * to_width, *own = memory.take(bytes);
   if (p.from_step != 1) {
     copy_apart(from_width, from, p.from_step, own, 1, half ? m + 1 : p.length);
     from = own;

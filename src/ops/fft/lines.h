@@ -4,7 +4,6 @@
 #pragma once
 #include <array>
 
-#include "core/allocator.h"
 #include "core/tensor.h"
 #include "vendor/fourier_host.h"
 
@@ -36,19 +35,5 @@ void transform_long_line(const StrataFourier& library, const LinesPass& pass, in
 // This thread's, of so many bytes, 64 byte aligned, valid until its next call. Large ones are to be dropped.
 std::array<char*, 3> lines_buffers(int64_t first, int64_t second, int64_t third = 0);
 void drop_large_buffers();
-
-// Memory of a call, 64 byte aligned, from where tensors have theirs: pages of large ones stay.
-class LinesMemory {
- public:
-  explicit LinesMemory(int64_t bytes) : bytes_(size_t(bytes)), data_(cpu_allocator().allocate(bytes_)) {}
-  ~LinesMemory() { cpu_allocator().free(data_, bytes_); }
-  LinesMemory(const LinesMemory&) = delete;
-  LinesMemory& operator=(const LinesMemory&) = delete;
-  char* data() const { return static_cast<char*>(data_); }
-
- private:
-  size_t bytes_;
-  void* data_;
-};
 
 }  // namespace strata::eager

@@ -5,6 +5,7 @@
 #include <complex>
 
 #include "base/checked.h"
+#include "core/call_memory.h"
 #include "core/parallel.h"
 #include "ops/fft/lines.h"
 #include "ops/fft/roots.h"
@@ -57,8 +58,9 @@ void run(const StrataFourier& library, const LinesPass& p, int64_t rows, const s
   const FourierPlan along_rows(library, p.kind, p.precise, columns, 1, op);
   const Roots roots(n, n, p.kind == STRATA_FOURIER_FORWARD ? -1 : 1);
   const int64_t row_pitch = (columns + 7) / 8 * 8 + 8, column_pitch = (rows + 7) / 8 * 8 + 8;
-  const LinesMemory memory(checked_mul(rows * row_pitch, width, "bytes"));
-  auto* between = reinterpret_cast<Complex*>(memory.data());
+  const int64_t bytes = checked_mul(rows * row_pitch, width, "bytes");
+  CallMemory memory(bytes);
+  auto* between = reinterpret_cast<Complex*>(memory.take(bytes));
   const R scale = R(p.scale);
   const int64_t side = std::clamp<int64_t>(kTogether / rows / 8 * 8, 8, 128);
   parallel_for(0, (columns + side - 1) / side, 1, [&](int64_t first, int64_t last) {

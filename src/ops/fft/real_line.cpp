@@ -91,7 +91,7 @@ void RealLine<R>::operator()(const std::complex<R>* from, std::complex<R>* to) c
   else
     parallel_for(1, end, kGrain, [&](int64_t i, int64_t j) { pairs(from, to, i, j); });
   const R ends = back_ ? scale_ : 2 * scale_;
-  if (m_ % 2 == 0 && m_ > 0) to[m_ / 2] = std::conj(middle) * (2 * scale_);
+  if (m_ % 2 == 0) to[m_ / 2] = std::conj(middle) * (2 * scale_);
   to[0] = {(first + last) * ends, back_ ? (first - last) * ends : R(0)};
   if (!back_) to[m_] = {(first - last) * ends, R(0)};
 }
