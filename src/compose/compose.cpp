@@ -10,6 +10,7 @@
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "dispatch/tls.h"
+#include "run/prepare.h"
 #include "run/visit.h"
 #include "strata/generated/by_hand/compose.h"
 #include "strata/generated/ops/arrange.h"
@@ -65,9 +66,10 @@ namespace {
 
 constexpr int64_t kDifferences = 1 << 20;  // elements of differences that are made at a time, where nobody keeps them
 
-// Whether what is made on the way is seen by nobody: no gradient is to be recorded, no mode or recording is on.
+// Whether what is made on the way takes memory here and is seen by nobody: no gradient is to be recorded, no mode or
+// recording is on.
 bool unseen(const Tensor& a, const Tensor& b) {
-  return dispatch_tls.include.empty() && a.device().is_cpu() && b.device().is_cpu() &&
+  return dispatch_tls.include.empty() && by_hand(a) && by_hand(b) &&
          !(grad_enabled() && (a.requires_grad() || b.requires_grad()));
 }
 

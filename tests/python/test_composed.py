@@ -97,3 +97,11 @@ def test_empty_permuted():
     ]:
         with pytest.raises(RuntimeError, match=text):
             torch.empty_permuted(size, layout)
+
+
+def test_distances_of_fake_tensors_are_asked_once():
+    from strata._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        x = torch.empty(2_000_000, 64)
+        assert torch.cdist(x, x, p=1).shape == (2_000_000, 2_000_000)
