@@ -34,6 +34,8 @@ def there(module: str, name: str = "") -> str:
     """torch.x for strata.x, and any other module's name as it is."""
     if module == "strata._C" and name.startswith("TensorBase"):
         return "torch._C"
+    if name == "UntypedStorage":  # PyTorch's reader of files that are not trusted takes it from there alone
+        return "torch.storage"
     if module in _THERE:
         return _THERE[module]
     for prefix, name in _THERE.items():

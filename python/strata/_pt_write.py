@@ -114,8 +114,6 @@ class _Pickler(pickle._Pickler):
         # Operators that are functions of both modules here are sure to be in this one there.
         layers = getattr(strata.nn.functional, name, None) is obj
         module = "torch.nn.functional" if layers else _pt_names.there(module, name)
-        if obj is _C.UntypedStorage:
-            module = "torch.storage"  # PyTorch's own reader takes it from there alone
         try:
             found = _pt_names.find(module, name)
         except (ImportError, AttributeError):
