@@ -6,7 +6,8 @@ namespace strata {
 
 class CallMemory {
  public:
-  explicit CallMemory(int64_t bytes) : bytes_(size_t(bytes)), data_(static_cast<char*>(cpu_allocator().allocate(bytes_))) {}
+  explicit CallMemory(int64_t bytes)
+      : bytes_(size_t(bytes)), data_(static_cast<char*>(cpu_allocator().allocate(bytes_))) {}
   ~CallMemory() { cpu_allocator().free(data_, bytes_); }
   CallMemory(const CallMemory&) = delete;
   CallMemory& operator=(const CallMemory&) = delete;
