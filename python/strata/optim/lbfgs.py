@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 __all__ = ["LBFGS"]
 
 
+def _real(t: Tensor) -> Tensor:
+    return strata.view_as_real(t) if t.is_complex() else t
+
+
 class LBFGS(Optimizer):
     """Steps along directions from the last history_size changes of parameters and gradients; `step(closure)` only.
 
     max_iter: directions a step. max_eval: calls of closure a step (max_iter * 5 / 4). line_search_fn: None takes steps
     of length lr, "strong_wolfe" searches. Stops where no gradient exceeds tolerance_grad, or loss and parameters change
-    by less than tolerance_change. One parameter group, real parameters of one dtype: ValueError otherwise.
+    by less than tolerance_change. A complex parameter is twice as many real ones. ValueError for more than one group.
     """
 
     def __init__(
@@ -42,16 +46,16 @@ class LBFGS(Optimizer):
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
-        if any(p.is_complex() for p in self._params):
-            raise ValueError("LBFGS: complex parameters are not taken; give strata.view_as_real of them")
 
     def _gradient(self) -> Tensor:
         """All gradients in one vector, zeros where a parameter has none."""
-        return strata.cat([(strata.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in self._params])
+        parts = [strata.zeros_like(p) if p.grad is None else p.grad for p in self._params]
+        return strata.cat([_real(part).reshape(-1) for part in parts])
 
     def _move(self, length: float, direction: Tensor) -> None:
         """Adds length * direction to the parameters."""
-        for p, part in zip(self._params, direction.split([p.numel() for p in self._params]), strict=True):
+        parameters = [_real(p) for p in self._params]
+        for p, part in zip(parameters, direction.split([p.numel() for p in parameters]), strict=True):
             p.add_(part.view_as(p), alpha=length)
 
     def _at(self, closure: Callable, start: list[Tensor], length: float, direction: Tensor) -> tuple[float, Tensor]:

@@ -105,6 +105,28 @@ def test_lbfgs_keeps_out_of_where_there_is_no_loss(beyond):
     assert float(x) == pytest.approx(1.0, abs=1e-3)
 
 
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_takes_a_complex_parameter_as_its_two_parts(search):
+    def ends(make, value_of):
+        leaf, real = make.requires_grad_(), strata.tensor([1.5, -2.0], requires_grad=True)
+        optimizer = optim.LBFGS([leaf, real], lr=0.5, max_iter=6, line_search_fn=search)
+
+        def closure():
+            optimizer.zero_grad()
+            value = value_of(leaf)
+            loss = ((value - (3 - 1j)) * real).abs().pow(2).sum() + (value.real * value.imag).sum() + (real * real).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(3):
+            optimizer.step(closure)
+        return value_of(leaf).detach(), real.detach()
+
+    start = strata.tensor([1 + 1j, 2 - 1j])
+    for ours, parts in zip(ends(start.clone(), lambda z: z), ends(strata.view_as_real(start.clone()), strata.view_as_complex), strict=True):
+        assert strata.equal(ours, parts)
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
 def test_a_parameter_given_twice_is_updated_twice_in_order(name):
     # Of many pieces, which threads must not take at once.
