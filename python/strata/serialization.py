@@ -160,7 +160,8 @@ def load(
     weights_only: True, the default, reads tensors, plain values and what `add_safe_globals` allows, by names on a fixed
     list, and runs nothing of the file: pickle.UnpicklingError names what was refused. False unpickles anything, which runs
     what the file says: only for files from a source that you trust; pickle_module and further arguments go to the
-    unpickler. RuntimeError for damaged files, and of what is no file of these a pickle.UnpicklingError, too; FileNotFoundError for a path where nothing is.
+    unpickler. RuntimeError for damaged files, and of what is no file of these a pickle.UnpicklingError, too;
+    EOFError for an empty one; FileNotFoundError for a path where nothing is.
     """
     restricted = _weights_only(weights_only, pickle_module)
     if restricted and pickle_module is not None:
@@ -187,6 +188,8 @@ def load(
     try:
         return _C._load(source, place, bool(mmap))
     except RuntimeError as error:
+        if str(error).endswith("is empty"):
+            raise EOFError(str(error)) from None
         if "is neither a package" in str(error):  # PyTorch takes it for a pickle, whose error programs catch
             from strata._pt_restricted import UnpicklingError
 

@@ -394,3 +394,13 @@ def test_the_safetensors_library_agrees(tmp_path):
     # A package is a safetensors file too.
     strata.save(nn.Linear(2, 3).state_dict(), tmp_path / "package")
     assert library.load_file(tmp_path / "package")["weight"].shape == (3, 2)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights_only": False}, {"map_location": "meta"}])
+def test_an_empty_file_ends_where_it_begins(tmp_path, options):
+    path = tmp_path / "empty.pt"
+    path.write_bytes(b"")
+    with pytest.raises(EOFError, match="empty.pt' is empty"):
+        strata.load(path, **options)
+    with pytest.raises(EOFError, match="is empty"):
+        strata.load(io.BytesIO(b""), **options)

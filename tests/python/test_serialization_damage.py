@@ -36,7 +36,7 @@ def read(data):
     """What the file holds, as text; None where it is refused."""
     try:
         return json.dumps(pt_cases.describe(strata.load(io.BytesIO(data))))
-    except RuntimeError:
+    except (EOFError, RuntimeError):
         return None
 
 
