@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/parallel.h"
+#include "run/loop/blocks.h"
 #include "run/loop/cast.h"
 #include "run/loop/maker.h"
 #include "run/loop/transpose.h"
@@ -28,58 +29,6 @@ int64_t cache_bytes() {
     return l3 > 0 ? int64_t(l3) : int64_t(32) << 20;
   }();
   return bytes;
-}
-
-// `rest` elements of W bytes into a block whose other lanes repeat the first: no division by zero or slow path that the
-// data does not ask for. They are at most 15, for which a compiler's vectors cost more than they save.
-template <class W>
-void fill_block(const char* from, int64_t rest, char* block) {
-  W first;
-  std::memcpy(&first, from, sizeof(W));
-  for (int64_t l = 0; l < kBlock; ++l) std::memcpy(block + l * sizeof(W), &first, sizeof(W));
-#ifdef __clang__
-#pragma clang loop vectorize(disable) unroll(disable)
-#endif
-  for (int64_t l = 1; l < rest; ++l) std::memcpy(block + l * sizeof(W), from + l * sizeof(W), sizeof(W));
-}
-
-struct Wide {
-  uint64_t half[2];
-};
-
-// f of the type that has so many bytes.
-template <class F>
-void by_width(int64_t size, F&& f) {
-  switch (size) {
-    case 1:
-      return f(uint8_t());
-    case 2:
-      return f(uint16_t());
-    case 4:
-      return f(uint32_t());
-    case 8:
-      return f(uint64_t());
-    default:
-      return f(Wide());
-  }
-}
-
-void fill_block(const char* from, int64_t size, int64_t rest, char* block) {
-  by_width(size, [&](auto w) { fill_block<decltype(w)>(from, rest, block); });
-}
-
-// `rows` values of `size` bytes, `apart` bytes from each other, each of them `count` times.
-void spread(const char* from, int64_t apart, int64_t size, char* to, int64_t rows, int64_t count) {
-  by_width(size, [&](auto w) {
-    using W = decltype(w);
-    for (W* d = reinterpret_cast<W*>(to); rows-- > 0; from += apart, d += count) {
-      std::memcpy(&w, from, sizeof(W));
-      if (count == kBlock)
-        std::fill_n(d, kBlock, w);
-      else
-        std::fill_n(d, count, w);
-    }
-  });
 }
 
 // The last elements, fewer than a block, through buffers.
@@ -285,7 +234,7 @@ bool PointwiseLoop::rows_in_place() const {
   const auto all = [&](auto is) { return std::all_of(operands_, operands_ + count_, is); };
   const int64_t inner = shape_.back();
   if (inner < kShortRow || (inner < kLongRow && inner % kBlock != 0)) return false;
-  if (inner < kLongRow && all([](const Operand& o) { return o.dense || o.row || o.constant; })) return false;
+  if (inner < kLongRow && all([](const Operand& o) { return o.dense || o.repeats || o.constant; })) return false;
   return all([](const Operand& o) {
     const int64_t step = o.strides.back();
     return o.constant || (!o.maker && (step == 0 ? !o.output : o.dtype == o.kernel && step == itemsize(o.kernel)));
@@ -362,10 +311,11 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
                                                                                  : kChunk / inner * inner;
   bool staged[kMaxOperands];
   bool any_staged = false;
+  int64_t same = INT64_MAX;
   char* ptr[kMaxOperands];
   int64_t size[kMaxOperands], step[kMaxOperands];
   CastFn cast[kMaxOperands];
-  // What a buffer holds: a row that repeats is staged once.
+  // What a buffer holds: a row that repeats is staged once, as long as all that repeat stay the same.
   const char* held[kMaxOperands] = {};
   int64_t held_count[kMaxOperands] = {};
   for (int i = 0; i < count_; ++i) {
@@ -375,6 +325,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
     cast[i] = o.output ? cast_fn(o.kernel, o.dtype) : cast_fn(o.dtype, o.kernel);
     bool direct = o.dense || (by_row && o.dtype == o.kernel && o.strides.back() == size[i] && !o.maker);
     staged[i] = !direct && !o.constant;
+    if (!by_row && staged[i] && o.repeats) same = std::min(same, o.repeats);
     // A value that is the same along the row is spread once per row.
     if (o.constant) {
       cast[i](o.base, 0, buffer[i], size[i], kBlock);
@@ -407,6 +358,8 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
     int64_t n = end - begin;
     if (by_row) n = std::min(n, inner - column);
     if (any_staged) n = std::min(n, column && chunk % inner == 0 && !by_row ? inner - column : chunk);
+    n = std::min(n, same - begin % same);
+    if (begin % same == 0) std::fill_n(held_count, count_, 0);
     for (int i = 0; i < count_; ++i) {
       const Operand& o = operands_[i];
       if (o.constant) continue;
@@ -417,9 +370,9 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       ptr[i] = buffer[i];
       if (o.output) continue;
       if (!by_row) {
-        if (o.row && column == 0 && n <= held_count[i]) continue;
+        if (o.repeats && column == 0 && n <= held_count[i]) continue;
         stage(o, buffer[i], begin, n, true);
-        held_count[i] = o.row && column == 0 ? n : 0;
+        held_count[i] = o.repeats && column == 0 ? n : 0;
         continue;
       }
       const char* p = place(i);
@@ -470,8 +423,9 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
     }
     const size_t last = o.strides.size() - 1;
     o.dense &= !o.maker;
-    o.row = !o.output && last > 0 &&
-            std::all_of(o.strides.begin(), o.strides.begin() + last, [](int64_t s) { return s == 0; });
+    int64_t repeats = shape_[last];
+    for (size_t d = last; d-- > 0 && o.strides[d] == 0;) repeats *= shape_[d];
+    o.repeats = !o.output && last > 0 && (repeats == n || repeats >= 8 * kChunk) ? repeats : 0;
     o.turned = o.dtype == o.kernel && !o.maker && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
     all_dense &= o.dense;
   }

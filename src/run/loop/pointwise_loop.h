@@ -35,7 +35,7 @@ class PointwiseLoop {
     bool output;
     bool dense = false;            // contiguous over the whole iteration, without conversion
     bool constant = false;         // one element
-    bool row = false;              // an input that has one row for all
+    int64_t repeats = 0;           // an input's row comes again for so many elements, which are many rows
     bool turned = false;           // neighbours in memory belong to different rows
     const Maker* maker = nullptr;  // makes an input that lies nowhere
   };

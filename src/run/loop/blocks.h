@@ -1,0 +1,63 @@
+// Elements of any width laid out for kernels, which take whole blocks.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "run/loop/pointwise_loop.h"
+
+namespace strata::eager {
+
+// `rest` elements of W bytes into a block whose other lanes repeat the first: no division by zero or slow path that the
+// data does not ask for. They are at most 15, for which a compiler's vectors cost more than they save.
+template <class W>
+void fill_block(const char* from, int64_t rest, char* block) {
+  W first;
+  std::memcpy(&first, from, sizeof(W));
+  for (int64_t l = 0; l < kBlock; ++l) std::memcpy(block + l * sizeof(W), &first, sizeof(W));
+#ifdef __clang__
+#pragma clang loop vectorize(disable) unroll(disable)
+#endif
+  for (int64_t l = 1; l < rest; ++l) std::memcpy(block + l * sizeof(W), from + l * sizeof(W), sizeof(W));
+}
+
+struct Wide {
+  uint64_t half[2];
+};
+
+// f of the type that has so many bytes.
+template <class F>
+void by_width(int64_t size, F&& f) {
+  switch (size) {
+    case 1:
+      return f(uint8_t());
+    case 2:
+      return f(uint16_t());
+    case 4:
+      return f(uint32_t());
+    case 8:
+      return f(uint64_t());
+    default:
+      return f(Wide());
+  }
+}
+
+inline void fill_block(const char* from, int64_t size, int64_t rest, char* block) {
+  by_width(size, [&](auto w) { fill_block<decltype(w)>(from, rest, block); });
+}
+
+// `rows` values of `size` bytes, `apart` bytes from each other, each of them `count` times.
+inline void spread(const char* from, int64_t apart, int64_t size, char* to, int64_t rows, int64_t count) {
+  by_width(size, [&](auto w) {
+    using W = decltype(w);
+    for (W* d = reinterpret_cast<W*>(to); rows-- > 0; from += apart, d += count) {
+      std::memcpy(&w, from, sizeof(W));
+      if (count == kBlock)
+        std::fill_n(d, kBlock, w);
+      else
+        std::fill_n(d, count, w);
+    }
+  });
+}
+
+}  // namespace strata::eager
