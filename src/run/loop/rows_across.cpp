@@ -38,7 +38,7 @@ class Across {
     for (int p = 0; p < e_.passes; ++p)
       if (!e_.pass[p].across && !e_.pass[p].plain) return false;
     for (int64_t n : l_.reduced_sizes) n_ *= n;
-    if (n_ < 2 || n_ > kLongest) return false;
+    if (n_ < 1 || n_ > kLongest) return false;
     if (std::ranges::any_of(l_.operands, [](const RowOperand& o) { return o.maker; })) return false;
     if (!choose_columns()) return false;
     inner_ = l_.kept_sizes.back();
