@@ -173,6 +173,11 @@ void PointwiseLoop::take(const Operand& o, const char* from, int64_t stride, cha
 void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t count, bool in) const {
   const CastFn cast = cast_fn(o.kernel, o.dtype);
   int64_t width = itemsize(o.kernel), inner = shape_.back(), stride = o.strides.back();
+  if (o.ordered) {
+    char* p = o.base + begin * itemsize(o.dtype);
+    in ? take(o, p, stride, buffer, count) : cast(buffer, width, p, stride, count);
+    return;
+  }
   size_t n = shape_.size();
   const bool tiny = inner <= kTinyRow && !o.maker && n > 1;  // column by column
   const bool spreads = in && stride == 0 && o.dtype == o.kernel && !o.maker && n > 1;
@@ -407,22 +412,16 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
   bool all_dense = true;
   for (int i = 0; i < count_; ++i) {
     Operand& o = operands_[i];
-    int64_t width = itemsize(o.kernel);
+    const int64_t width = itemsize(o.kernel);
+    int64_t own = itemsize(o.dtype);
     bool zero = true;
     for (int64_t s : o.strides) zero &= s == 0;
     o.constant = !o.output && zero && n > 1;
-    o.dense = o.dtype == o.kernel && shape_.size() == 1 && (o.strides[0] == width || n == 1);
-    if (!o.dense && o.dtype == o.kernel && !o.constant) {
-      int64_t step = width;
-      bool dense = true;
-      for (size_t d = shape_.size(); d-- > 0;) {
-        dense &= o.strides[d] == step;
-        step *= shape_[d];
-      }
-      o.dense = dense;
-    }
+    o.ordered = !o.constant && !o.maker;
+    for (size_t d = shape_.size(); d-- > 0 && o.ordered; own *= shape_[d])
+      o.ordered = o.strides[d] == own || shape_[d] == 1;
+    o.dense = o.ordered && o.dtype == o.kernel;
     const size_t last = o.strides.size() - 1;
-    o.dense &= !o.maker;
     int64_t repeats = shape_[last];
     for (size_t d = last; d-- > 0 && o.strides[d] == 0;) repeats *= shape_[d];
     o.repeats = !o.output && last > 0 && (repeats == n || repeats >= 8 * kChunk) ? repeats : 0;

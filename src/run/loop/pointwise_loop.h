@@ -33,7 +33,8 @@ class PointwiseLoop {
     DimVec strides;  // bytes, by dim of shape_
     DType dtype, kernel;
     bool output;
-    bool dense = false;            // contiguous over the whole iteration, without conversion
+    bool ordered = false;          // contiguous over the whole iteration
+    bool dense = false;            // the same without conversion
     bool constant = false;         // one element
     int64_t repeats = 0;           // an input's row comes again for so many elements, which are many rows
     bool turned = false;           // neighbours in memory belong to different rows
