@@ -459,13 +459,14 @@ void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperan
   for (size_t d = 0; d + 1 < sizes.size();) {
     bool joins = true;
     for (RowOperand& o : operands) joins &= (o.*strides)[d] == (o.*strides)[d + 1] * sizes[d + 1];
-    if (!joins) {
+    if (!joins && sizes[d] != 1 && sizes[d + 1] != 1) {
       ++d;
       continue;
     }
+    const size_t outer = sizes[d + 1] == 1 ? d + 1 : d;  // the one whose strides say nothing any more
     sizes[d] *= sizes[d + 1];
     sizes.erase(d + 1);
-    for (RowOperand& o : operands) (o.*strides).erase(d);
+    for (RowOperand& o : operands) (o.*strides).erase(outer);
   }
 }
 
