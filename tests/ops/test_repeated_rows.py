@@ -37,6 +37,33 @@ def test_rows_that_stay_for_a_while(shape, dtype, threads):
         assert strata.equal(wide, strata.where(a.expand(shape).contiguous() > 0, dense.to(strata.float64), b.expand(shape).contiguous()))
 
 
+@pytest.mark.parametrize("columns", (15, 16, 17, 20, 31, 32, 33, 47, 95, 97, 127, 129))
+@pytest.mark.parametrize("dtype", (strata.float32, strata.float64, strata.bfloat16, strata.int32, strata.bool))
+def test_rows_that_lie_in_a_wider_tensor(columns, dtype, threads):
+    """Their last elements may be computed twice, but not where a result lies on what is read."""
+    strata.manual_seed(columns)
+    wide = strata.randint(-9, 9, (900, columns + 1)).to(dtype)
+    a, b, first = wide[:, 1:], wide[:, :-1], wide[:, :1]
+    dense = [t.expand(900, columns).clone() for t in (a, b, first)]
+    assert strata.equal(strata.add(a, b), strata.add(dense[0], dense[1]))
+    assert strata.equal(strata.add(a, first), strata.add(dense[0], dense[2]))
+    assert strata.equal(a.to(strata.float64), dense[0].to(strata.float64))
+    assert strata.equal(strata.where(a > b, a, first), strata.where(dense[0] > dense[1], dense[0], dense[2]))
+    assert strata.equal(a.flatten()[: 900 * columns - 3].mul(3), dense[0].flatten()[: 900 * columns - 3].mul(3))
+    into = wide.clone()
+    inside = into[:, 1:]
+    if dtype != strata.bool:
+        inside.mul_(3).add_(inside)
+        assert strata.equal(inside, dense[0] * 3 + dense[0] * 3)
+        inside.add_(into[:, :1])
+        assert strata.equal(inside, dense[0] * 6 + dense[2])
+    strata.add(b, first, out=inside)
+    assert strata.equal(inside, strata.add(dense[1], dense[2]))
+    assert strata.equal(into[:, :1], wide[:, :1])
+    strata.bitwise_not(into.flatten()[: 900 * columns].to(strata.int64), out=(found := strata.empty(900 * columns, dtype=strata.int64)))
+    assert strata.equal(found, -into.flatten()[: 900 * columns].to(strata.int64) - 1)
+
+
 @pytest.mark.parametrize("dtype", (strata.float32, strata.float64, strata.bfloat16))
 @pytest.mark.parametrize("groups", (1, 8, 32))
 def test_group_norm_gives_the_same_in_every_layout(dtype, groups, threads):

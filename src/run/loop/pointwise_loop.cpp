@@ -17,11 +17,11 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kGrain = 32768;  // elements per piece of work
-constexpr int64_t kChunk = 1024;   // elements staged at a time
-constexpr int64_t kTinyRow = 8;    // elements of a row that take less time than a call for them
-constexpr int64_t kLongRow = 128;  // elements of a row that are worth a kernel's call
-constexpr int64_t kShortRow = 32;  // the same of rows in place that are whole blocks
+constexpr int64_t kGrain = 32768;   // elements per piece of work
+constexpr int64_t kChunk = 1024;    // elements staged at a time
+constexpr int64_t kTinyRow = 8;     // elements of a row that take less time than a call for them
+constexpr int64_t kLongRow = 128;   // elements of a row that are worth a kernel's call
+constexpr int64_t kSpreadRow = 96;  // the same where only values of rows are to be laid out
 
 int64_t cache_bytes() {
   static const int64_t bytes = [] {
@@ -46,12 +46,25 @@ int64_t cache_bytes() {
   for (int i = 0; i < outputs; ++i) std::memcpy(ptr[i] + blocks * step[i], buffer[i], rest * size[i]);
 }
 
-// Whole blocks in place, since kernels take whole blocks only.
+// Whole blocks in place, since kernels take whole blocks only: the last one begins among the elements of the one
+// before, where these may be computed `again`.
 void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step, int outputs, int count,
-              const void* params, int64_t n, int64_t flags, int32_t* status) {
+              const void* params, int64_t n, int64_t flags, bool again, int32_t* status) {
   const int64_t blocks = n / kBlock, rest = n % kBlock;
   if (blocks) fn(ptr, step, params, blocks, flags, status);
-  if (rest) run_rest(fn, ptr, size, step, outputs, count, params, blocks, rest, status);
+  if (!rest) return;
+  if (!again || !blocks) return run_rest(fn, ptr, size, step, outputs, count, params, blocks, rest, status);
+  char* at[kMaxOperands];
+  for (int i = 0; i < count; ++i) at[i] = ptr[i] + (step[i] ? (n - kBlock) * size[i] : 0);
+  fn(at, step, params, 1, 0, status);
+}
+
+// Whether no result lies where elements are read. By operand: where it begins and ends in memory.
+bool apart(const char* const* begin, const char* const* end, int outputs, int count) {
+  for (int o = 0; o < outputs; ++o)
+    for (int i = 0; i < count; ++i)
+      if (i != o && begin[o] < end[i] && begin[i] < end[o]) return false;
+  return true;
 }
 
 // What is written where it was read lies in the cache already: streaming it takes half as long again.
@@ -70,16 +83,22 @@ int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* si
   for (int i = 0; i < count; ++i) step[i] = size[i] * kBlock;
   std::atomic<int32_t> status{0};
   const int64_t flags = STRATA_UNLIKELY(n * size[0] > cache_bytes()) ? can_stream(ptr, outputs, count) : 0;
+  bool again = n % kBlock != 0 && n > kBlock;
+  if (again) {
+    const char* end[kMaxOperands];
+    for (int i = 0; i < count; ++i) end[i] = ptr[i] + n * size[i];
+    again = apart(ptr, end, outputs, count);
+  }
   if (n <= kGrain) {
     int32_t s = 0;
-    run_span(fn, ptr, size, step, outputs, count, params, n, flags, &s);
+    run_span(fn, ptr, size, step, outputs, count, params, n, flags, again, &s);
     return s;
   }
   parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
     char* at[kMaxOperands];
     for (int i = 0; i < count; ++i) at[i] = ptr[i] + begin * size[i];
     int32_t s = 0;
-    run_span(fn, at, size, step, outputs, count, params, end - begin, flags, &s);
+    run_span(fn, at, size, step, outputs, count, params, end - begin, flags, again, &s);
     if (s) status.fetch_or(s);
   });
   return status;
@@ -238,8 +257,9 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
 bool PointwiseLoop::rows_in_place() const {
   const auto all = [&](auto is) { return std::all_of(operands_, operands_ + count_, is); };
   const int64_t inner = shape_.back();
-  if (inner < kShortRow || (inner < kLongRow && inner % kBlock != 0)) return false;
+  if (inner < kBlock || (inner < kLongRow && inner % kBlock != 0 && !again_)) return false;
   if (inner < kLongRow && all([](const Operand& o) { return o.dense || o.repeats || o.constant; })) return false;
+  if (inner < kSpreadRow && all([](const Operand& o) { return o.dense || o.strides.back() == 0; })) return false;
   return all([](const Operand& o) {
     const int64_t step = o.strides.back();
     return o.constant || (!o.maker && (step == 0 ? !o.output : o.dtype == o.kernel && step == itemsize(o.kernel)));
@@ -285,7 +305,7 @@ void PointwiseLoop::run_rows(StrataPointwiseFn fn, const void* params, int64_t b
         for (int64_t r = 0; r < rows; ++r) take(o, row[i] + r * apart[i], 0, blocks[i] + r * jump[i], kBlock);
     }
     for (int64_t r = 0; r < rows; ++r) {
-      run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, status);
+      run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, again_, status);
       for (int i = 0; i < count_; ++i) ptr[i] += jump[i];
     }
     begin += rows * n;
@@ -386,7 +406,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       held[i] = p;
       held_count[i] = n;
     }
-    run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, status);
+    run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, again_, status);
     for (int i = 0; i < outputs_; ++i) {
       const Operand& o = operands_[i];
       if (!staged[i]) continue;
@@ -401,6 +421,18 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
     else if ((column += n) == inner)
       next_row();
   }
+}
+
+// Whether no result lies where elements are read.
+bool PointwiseLoop::results_apart() const {
+  const char *begin[kMaxOperands], *end[kMaxOperands];
+  for (int i = 0; i < count_; ++i) {
+    const Operand& o = operands_[i];
+    begin[i] = o.base;
+    end[i] = o.base + itemsize(o.dtype);
+    for (size_t d = 0; d < shape_.size(); ++d) (o.strides[d] < 0 ? begin : end)[i] += (shape_[d] - 1) * o.strides[d];
+  }
+  return apart(begin, end, outputs_, count_);
 }
 
 int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
@@ -438,6 +470,7 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
     return run_contiguous(fn, ptr, size, outputs_, count_ - outputs_, params, n);
   }
   std::atomic<int32_t> status{0};
+  again_ = results_apart();
   const bool in_place = rows_in_place();
   parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
     int32_t s = 0;

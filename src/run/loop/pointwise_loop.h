@@ -43,6 +43,7 @@ class PointwiseLoop {
   void add(const Tensor& t, DType kernel, bool output);
   void order_dims();
   void coalesce();
+  bool results_apart() const;
   bool rows_in_place() const;
   void run_rows(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   void run_range(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
@@ -54,6 +55,7 @@ class PointwiseLoop {
   Operand operands_[kMaxOperands];
   int count_ = 0;
   int outputs_ = 0;
+  bool again_ = false;  // elements may be computed twice
 };
 
 }  // namespace strata::eager
