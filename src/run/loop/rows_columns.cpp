@@ -23,9 +23,8 @@ constexpr int64_t kSumBytes = 4096;  // of accumulators side by side: 112 such r
 constexpr int64_t kExtremumBytes = 4096;        // 16 such rows stay in the first-level cache
 constexpr int64_t kPositionsBytes = 256 << 10;  // of accumulators for all positions
 constexpr int64_t kStagedBytes = 128 << 10;
-constexpr int64_t kSmall = 2048;  // elements, fewer of which are not worth the preparation
-constexpr int64_t kFew = 128;     // nor these of a tile
-constexpr int64_t kShort = 64;    // elements of a row in one piece, more of which are faster along it
+constexpr int64_t kSmall = 2048, kFew = 128;  // elements in all, and of a tile, fewer of which are not worth it
+constexpr int64_t kShort = 64;                // elements of a row in one piece, more of which are faster along it
 
 int64_t blocks(int64_t n) { return (n + kBlock - 1) / kBlock * kBlock; }
 // Groups of 16 positions of tree T that n elements have.
@@ -176,7 +175,8 @@ class Columns {
   // The second pass for a tile whose reductions are at `made`.
   void finish(int64_t row, int64_t first, const char* made) const {
     const int64_t count = std::min(tile_, inner_ - first), room = count * 16;
-    char* ptr[kMaxRowOperands] = {};
+    constexpr int kPlaces = kMaxRowOperands + 2;
+    char* ptr[kPlaces] = {};
     std::unique_ptr<char[]> buffer;
     auto lies_ready = [](const RowOperand& o) { return o.dtype == o.kernel && o.kept.back() == itemsize(o.kernel); };
     for (size_t i = 0; i < count_; ++i) {
@@ -189,8 +189,14 @@ class Columns {
       if (i >= first_) cast_fn(o.dtype, o.kernel)(ptr[i], o.kept.back(), own, itemsize(o.kernel), count);
       ptr[i] = own;
     }
-    const StrataRowArgs args{ptr, l_.params, made, nullptr, nullptr, count, 0, n_, nullptr};
-    e_.pass[1].fn(&args);
+    ptr[count_] = const_cast<char*>(made);
+    const int64_t whole = e_.pass[1].across && !e_.scratch_rows ? count / kBlock * kBlock : 0, steps[kPlaces] = {};
+    const StrataAcrossArgs blocks{ptr, steps, l_.params, whole, n_};
+    if (whole) e_.pass[1].across(&blocks);
+    char* rest[kMaxRowOperands];
+    for (size_t i = 0; i < count_; ++i) rest[i] = ptr[i] ? ptr[i] + whole * itemsize(l_.operands[i].kernel) : nullptr;
+    const StrataRowArgs args{rest, l_.params, made + whole * width_, nullptr, nullptr, count - whole, 0, n_, nullptr};
+    if (whole < count) e_.pass[1].fn(&args);
     for (size_t i = 0; i < first_; ++i)
       if (const RowOperand& o = l_.operands[i]; !lies_ready(o))
         cast_fn(o.kernel, o.dtype)(ptr[i], itemsize(o.kernel), at(o, row, first), o.kept.back(), count);
@@ -212,14 +218,14 @@ class Columns {
       bare_ = n_ < kBlock && c.parts_ * c.shards_ == 1;
       one_run_ = c.plain_ && !c.dense_ && c.parts_ * c.shards_ == 1;
       all_positions_ = c.sum_ && c.dense_ && n_ > kChunk && (c.staged_ || kChunk * wide_ * c.width_ <= kPositionsBytes);
+      int64_t widest = c.width_;
       for (size_t i = c.first_; i < c.count_; ++i) {
         const RowOperand& o = c.l_.operands[i];
+        widest = std::max(widest, itemsize(o.kernel));
         if (o.per_row) continue;  // the second pass alone reads it
         base_.ptr[i] = c.at(o, row_, c.begin_of(tile_));
         base_.step[i] = o.reduced.back();
       }
-      int64_t widest = c.width_;
-      for (size_t i = c.first_; i < c.count_; ++i) widest = std::max(widest, itemsize(c.l_.operands[i].kernel));
       rest_room_ = c.dense_ ? (wide_ + kBlock) * kBlock * widest : 0;
       const int64_t slots = all_positions_ ? kChunk / kBlock : 7;
       staged_room_ = c.staged_ ? (std::min(c.sum_ ? kBlock * span_ : kChunk, n_) * wide_ + kBlock) * widest : 0;

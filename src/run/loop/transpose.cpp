@@ -31,12 +31,15 @@ __m128i high(__m128i a, __m128i b) {
   return _mm_unpackhi_epi64(a, b);
 }
 
-// Interleaving row i with row i + n / 2, as often as n halves, turns n rows of n elements over.
+// Interleaving row i with row i + n / 2, as often as n halves, turns n rows of n elements over. As many rows are
+// read and written as there are.
 template <int width>
-void square(const char* src, int64_t src_stride, char* dst, int64_t dst_stride) {
+void square(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int from = 16 / width,
+            int to = 16 / width) {
   constexpr int n = 16 / width;
   __m128i a[n], b[n];
-  for (int i = 0; i < n; ++i) a[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i * src_stride));
+  for (int i = 0; i < n; ++i)
+    a[i] = i < from ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i * src_stride)) : _mm_setzero_si128();
   for (int round = 1; round < n; round *= 2) {
     for (int i = 0; i < n / 2; ++i) {
       b[2 * i] = low<width>(a[i], a[i + n / 2]);
@@ -44,7 +47,8 @@ void square(const char* src, int64_t src_stride, char* dst, int64_t dst_stride) 
     }
     for (int i = 0; i < n; ++i) a[i] = b[i];
   }
-  for (int i = 0; i < n; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride), a[i]);
+  for (int i = 0; i < n; ++i)
+    if (i < to) _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride), a[i]);
 }
 
 template <int width>
@@ -54,18 +58,32 @@ void plain(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, i
       std::memcpy(dst + c * dst_stride + r * width, src + r * src_stride + c * width, width);
 }
 
+// Where `n` of `count` begin, at `at` but for the last ones: these begin among the ones before, which are copied again.
+int64_t from_end(int64_t at, int64_t n, int64_t count) { return std::min(at, count - n); }
+
 template <int width>
 void squares(const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t rows, int64_t columns) {
   constexpr int64_t n = 16 / width;
-  const int64_t whole = columns / n * n;
-  int64_t r = 0;
-  for (; r + n <= rows; r += n) {
-    const char* from = src + r * src_stride;
-    char* to = dst + r * width;
-    for (int64_t c = 0; c < whole; c += n) square<width>(from + c * width, src_stride, to + c * dst_stride, dst_stride);
-    plain<width>(from + whole * width, src_stride, to + whole * dst_stride, dst_stride, n, columns - whole);
+  int64_t done = 0;
+  if (rows >= n && columns >= n) {
+    for (int64_t i = 0; i < rows; i += n)
+      for (int64_t k = 0; k < columns; k += n) {
+        const int64_t r = from_end(i, n, rows), c = from_end(k, n, columns);
+        square<width>(src + r * src_stride + c * width, src_stride, dst + c * dst_stride + r * width, dst_stride);
+      }
+  } else if (columns < n && src_stride == columns * width) {
+    // Rows without gaps, shorter than a register: it holds the next ones, too.
+    for (; done + n <= rows && (done + n - 1) * src_stride + 16 <= rows * src_stride; done += n)
+      square<width>(src + done * src_stride, src_stride, dst + done * width, dst_stride, n, int(columns));
+    plain<width>(src + done * src_stride, src_stride, dst + done * width, dst_stride, rows - done, columns);
+  } else if (rows < n && dst_stride == rows * width) {
+    // The same of the result: what a register has too many of, the next one overwrites.
+    for (; done + n <= columns && (done + n - 1) * dst_stride + 16 <= columns * dst_stride; done += n)
+      square<width>(src + done * width, src_stride, dst + done * dst_stride, dst_stride, int(rows));
+    plain<width>(src + done * width, src_stride, dst + done * dst_stride, dst_stride, rows, columns - done);
+  } else {
+    plain<width>(src, src_stride, dst, dst_stride, rows, columns);
   }
-  plain<width>(src + r * src_stride, src_stride, dst + r * width, dst_stride, rows - r, columns);
 }
 
 // Squares of 8 x 8 elements of 4 bytes, 4 x 4 of 8: halves of registers come together as they are read, and the squares
@@ -104,22 +122,19 @@ template <int width>
 [[gnu::target("avx2")]] void squares_wide(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
                                           int64_t rows, int64_t columns) {
   constexpr int64_t n = 32 / width;
-  const int64_t whole = columns / n * n, high = rows / n * n;
-  const auto turn = [&](int64_t r, int64_t c) __attribute__((target("avx2"), always_inline)) {
+  if (rows < n || columns < n) return squares<width>(src, src_stride, dst, dst_stride, rows, columns);
+  const auto turn = [&](int64_t i, int64_t k) __attribute__((target("avx2"), always_inline)) {
+    const int64_t r = from_end(i, n, rows), c = from_end(k, n, columns);
     square_wide<width>(src + r * src_stride + c * width, src_stride, dst + c * dst_stride + r * width, dst_stride);
   };
   // Lines of the result are written whole where many of them would meet in one set of the cache.
   if (dst_stride % kSameSets == 0 && src_stride % kSameSets != 0) {
-    for (int64_t c = 0; c < whole; c += n)
-      for (int64_t r = 0; r < high; r += n) turn(r, c);
+    for (int64_t c = 0; c < columns; c += n)
+      for (int64_t r = 0; r < rows; r += n) turn(r, c);
   } else {
-    for (int64_t r = 0; r < high; r += n)
-      for (int64_t c = 0; c < whole; c += n) turn(r, c);
+    for (int64_t r = 0; r < rows; r += n)
+      for (int64_t c = 0; c < columns; c += n) turn(r, c);
   }
-  if (whole < columns)
-    squares<width>(src + whole * width, src_stride, dst + whole * dst_stride, dst_stride, high, columns - whole);
-  if (high < rows)
-    squares<width>(src + high * src_stride, src_stride, dst + high * width, dst_stride, rows - high, columns);
 }
 
 using TransposeFn = void (*)(const char*, int64_t, char*, int64_t, int64_t, int64_t);
