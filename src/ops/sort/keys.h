@@ -71,10 +71,18 @@ inline uint64_t item_key(const WideItem& item) { return item.key; }
 void sort_items(uint64_t* items, uint64_t* spare, int64_t n, int bits);
 void sort_items(WideItem* items, WideItem* spare, int64_t n, int bits);
 
+// So few that they are put in order by insertion.
+constexpr int64_t kFewItems = 12;
+template <class Item>
+inline void sort_few(Item* items, int64_t n) {
+  for (int64_t i = 1; i < n; ++i)
+    for (int64_t k = i; k > 0 && items[k] < items[k - 1]; --k) std::swap(items[k], items[k - 1]);
+}
+
 // The lines of a tensor along one dim.
 struct Lines {
   int64_t count = 1, length = 1, step = 0;  // step in elements
-  DimVec sizes, strides;                    // of the other dims
+  DimVec sizes, strides;                    // of the other dims, those that are walked in one step as one
   Lines(const Tensor& t, int64_t dim);
   int64_t offset(int64_t line) const;  // of its first element, in elements
 };

@@ -17,9 +17,10 @@ template <class T, class Item>
 void smallest_items(const T* line, int64_t step, int64_t n, int64_t k, bool descending, std::vector<Item>& items) {
   using Key = KeyBits<sizeof(T)>;
   constexpr int64_t kGroup = 16, kFew = 16;  // few are kept in order, which costs less than choosing them again
-  if (k * 4 >= n) {
-    items.resize(n);
+  if (k * 4 >= n || n <= kFewItems) {
+    items.resize(size_t(n));
     load_items(line, step, n, descending, items.data());
+    if (n <= kFewItems) return sort_few(items.data(), n);
   } else {
     const size_t room = size_t(2 * k);
     items.clear();
@@ -74,11 +75,14 @@ void choose_lines(const char* name, const Tensor& values, const Tensor& indices,
     using Item = SortItem<KeyBits<sizeof(T)>>;
     parallel_for(0, in.count, std::max<int64_t>(1, 16384 / in.length), [&](int64_t b, int64_t e) {
       std::vector<Item> items;
+      const T* lines = self.data<T>();
+      T* to = values.data<T>();
+      int64_t* places = indices.defined() ? indices.data<int64_t>() : nullptr;
       for (int64_t l = b; l < e; ++l) {
-        const T* line = self.data<T>() + in.offset(l);
+        const T* line = lines + in.offset(l);
         int64_t at = choose(line, in.step, in.length, items);
-        values.data<T>()[l] = line[at * in.step];
-        if (indices.defined()) indices.data<int64_t>()[l] = at;
+        to[l] = line[at * in.step];
+        if (places) places[l] = at;
       }
     });
   });
@@ -87,9 +91,9 @@ void choose_lines(const char* name, const Tensor& values, const Tensor& indices,
 // Position of the element of rank k in ascending order.
 template <class T, class Item>
 int64_t nth_position(const T* line, int64_t step, int64_t n, int64_t k, std::vector<Item>& items) {
-  items.resize(n);
+  items.resize(size_t(n));
   load_items(line, step, n, false, items.data());
-  std::nth_element(items.begin(), items.begin() + k, items.end());
+  n <= kFewItems ? sort_few(items.data(), n) : std::nth_element(items.begin(), items.begin() + k, items.end());
   return item_position(items[k]);
 }
 
@@ -154,14 +158,17 @@ void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64
     using Item = SortItem<KeyBits<sizeof(T)>>;
     parallel_for(0, in.count, std::max<int64_t>(1, 16384 / in.length), [&](int64_t b, int64_t e) {
       std::vector<Item> items;
+      const T* lines = self.data<T>();
+      T* to = values.data<T>();
+      int64_t* places = indices.data<int64_t>();
       for (int64_t l = b; l < e; ++l) {
-        const T* line = self.data<T>() + in.offset(l);
+        const T* line = lines + in.offset(l);
         smallest_items(line, in.step, in.length, k, largest, items);
         int64_t first = out.offset(l);
         for (int64_t i = 0; i < k; ++i) {
           int64_t at = item_position(items[i]);
-          values.data<T>()[first + i * out.step] = line[at * in.step];
-          indices.data<int64_t>()[first + i * out.step] = at;
+          to[first + i * out.step] = line[at * in.step];
+          places[first + i * out.step] = at;
         }
       }
     });

@@ -17,7 +17,7 @@ inline uint64_t digit(const WideItem& item, int shift) { return item.key >> shif
 
 // Counting passes from the lowest digit up. Digits that are the same everywhere are skipped.
 template <class Item>
-void radix_sort(Item* items, Item* spare, int64_t n, int bits) {
+[[gnu::noinline]] void radix_sort(Item* items, Item* spare, int64_t n, int bits) {
   constexpr int kWidth = 11;
   Item *from = items, *to = spare;
   std::vector<int64_t> count(size_t(1) << std::min(kWidth, bits));
@@ -45,6 +45,7 @@ void radix_sort(Item* items, Item* spare, int64_t n, int bits) {
 
 template <class Item>
 void sort_any(Item* items, Item* spare, int64_t n, int bits) {
+  if (n <= kFewItems) return sort_few(items, n);
   if (std::is_sorted(items, items + n)) return;
   // A pass for each 11 bits, of which each also looks at its counts.
   if (n < (bits <= 8 ? 128 : bits <= 16 ? 256 : 512))
@@ -71,7 +72,8 @@ int64_t merge_split(const Item* a, int64_t na, const Item* b, int64_t nb, int64_
 template <class Item>
 void sort_long(Item* items, Item* spare, int64_t n, int bits) {
   int64_t chunks = 1;
-  while (chunks * 2 <= num_threads() && n / (chunks * 2) >= 32768) chunks *= 2;
+  while (n / (chunks * 2) >= 32768 && chunks * 2 <= num_threads()) chunks *= 2;
+  if (chunks == 1) return sort_any(items, spare, n, bits);
   int64_t size = (n + chunks - 1) / chunks;
   auto begin = [&](int64_t c) { return std::min(n, c * size); };
   parallel_for(0, chunks, 1, [&](int64_t b, int64_t e) {
@@ -104,24 +106,32 @@ void sort_items(WideItem* items, WideItem* spare, int64_t n, int bits) { sort_lo
 
 Lines::Lines(const Tensor& t, int64_t dim) {
   for (int64_t d = 0; d < t.dim(); ++d) {
+    const int64_t size = t.sizes()[d], stride = t.strides()[d];
     if (d == dim) {
-      length = t.sizes()[d];
-      step = t.strides()[d];
+      length = size;
+      step = stride;
+      continue;
+    }
+    count *= size;
+    if (size == 1) continue;
+    if (!sizes.empty() && strides.back() == size * stride) {
+      sizes.back() *= size;
+      strides.back() = stride;
     } else {
-      sizes.push_back(t.sizes()[d]);
-      strides.push_back(t.strides()[d]);
-      count *= t.sizes()[d];
+      sizes.push_back(size);
+      strides.push_back(stride);
     }
   }
 }
 
 int64_t Lines::offset(int64_t line) const {
+  if (sizes.empty()) return 0;
   int64_t at = 0;
-  for (size_t d = sizes.size(); d-- > 0;) {
+  for (size_t d = sizes.size(); --d > 0;) {
     at += line % sizes[d] * strides[d];
     line /= sizes[d];
   }
-  return at;
+  return at + line * strides[0];
 }
 
 void sort(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool descending) {
@@ -132,14 +142,17 @@ void sort(const Tensor& values, const Tensor& indices, const Tensor& self, int64
     using T = typename decltype(tag)::type;
     using Item = SortItem<KeyBits<sizeof(T)>>;
     int64_t n = in.length;
+    const T* from_lines = self.data<T>();
+    T* to_lines = values.data<T>();
+    int64_t* to_places = indices.data<int64_t>();
     parallel_for(0, in.count, std::max<int64_t>(1, 8192 / n), [&](int64_t b, int64_t e) {
       auto items = std::make_unique_for_overwrite<Item[]>(size_t(2 * n));
       for (int64_t l = b; l < e; ++l) {
-        const T* line = self.data<T>() + in.offset(l);
+        const T* line = from_lines + in.offset(l);
         load_items(line, in.step, n, descending, items.get());
         sort_items(items.get(), items.get() + n, n, 8 * sizeof(T));
-        T* v = values.data<T>() + out.offset(l);
-        int64_t* p = indices.data<int64_t>() + at.offset(l);
+        T* v = to_lines + out.offset(l);
+        int64_t* p = to_places + at.offset(l);
         in_steps(n, [&](int64_t first, int64_t last) {
           for (int64_t i = first; i < last; ++i) {
             int64_t from = item_position(items[i]);
