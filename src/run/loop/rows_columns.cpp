@@ -285,7 +285,7 @@ class Columns {
           cast(from, step, to, width, run * wide_);
         else if (o.dtype == o.kernel && apart == width && step > width)
           transpose(width, from, step, to, wide_ * width, wide_, run);
-        else if (std::abs(apart) < std::abs(step) && width <= 8)
+        else if (run > 1 && std::abs(apart) < std::abs(step) && width <= 8)
           cast_turned(cast, width, from, step, apart, to, wide_, run);
         else
           for (int64_t r = 0; r < run; ++r) cast(from + r * apart, step, to + r * wide_ * width, width, wide_);

@@ -23,6 +23,7 @@ namespace {
 constexpr int64_t kTile = 16;      // rows gathered together when neighbours in memory are different rows,
 constexpr int64_t kWideTile = 64;  // or as many where they fit the outer caches
 constexpr int64_t kTileBytes = 2 << 20;
+constexpr int64_t kTinyRun = 8;  // elements next to each other that take less time than a call for them
 constexpr int kMaxReductions = 8;
 
 int64_t product(const DimVec& v) {
@@ -139,6 +140,7 @@ class Runner {
       p += at[d] * o.reduced[d];
     }
     const size_t turned = in && lies_ready(o) && o.reduced[nd - 1] != 0 ? turned_dim(o) : 0;
+    const bool tiny = in && sizes[nd - 1] <= kTinyRun && !o.maker;
     while (count > 0) {
       const int64_t run = std::min(count, sizes[nd - 1] - at[nd - 1]);
       size_t moved = nd - 1;  // that dim and those behind it are done, up to where the first of them is
@@ -147,18 +149,26 @@ class Runner {
       for (size_t d = turned; d < nd && begins; ++d) block *= sizes[d], begins = at[d] == 0;
       // Neighbours in memory belong to different blocks: many of these at a time.
       const int64_t many = begins ? std::min(count / block, sizes[turned - 1] - at[turned - 1]) : 0;
+      const int64_t few = tiny && many <= 1 && at[nd - 1] == 0 ? std::min(count / run, sizes[nd - 2] - at[nd - 2]) : 0;
       if (many > 1) {
         turn(o, p, turned, block, buffer, many);
         moved = turned - 1;
         p += many * width;
         at[moved] += many;
+      } else if (few > 1) {  // column by column
+        moved = nd - 2;
+        for (int64_t k = 0; k < run; ++k)
+          take(o, p + k * o.reduced[nd - 1], o.reduced[moved], buffer + k * width, run * width, few);
+        p += few * o.reduced[moved];
+        at[moved] += few;
       } else {
         in ? take(o, p, o.reduced[nd - 1], buffer, width, run) : cast(buffer, width, p, o.reduced[nd - 1], run);
         p += run * o.reduced[nd - 1];
         at[moved] += run;
       }
-      buffer += (many > 1 ? many * block : run) * width;
-      count -= many > 1 ? many * block : run;
+      const int64_t done = many > 1 ? many * block : few > 1 ? few * run : run;
+      buffer += done * width;
+      count -= done;
       if (count == 0) return;
       if (at[moved] < sizes[moved]) continue;
       p -= at[moved] * o.reduced[moved];
@@ -455,42 +465,7 @@ class Runner {
   bool in_place_ = true;  // nothing has to be gathered or converted
 };
 
-void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperand::* strides) {
-  for (size_t d = 0; d + 1 < sizes.size();) {
-    bool joins = true;
-    for (RowOperand& o : operands) joins &= (o.*strides)[d] == (o.*strides)[d + 1] * sizes[d + 1];
-    if (!joins && sizes[d] != 1 && sizes[d + 1] != 1) {
-      ++d;
-      continue;
-    }
-    const size_t outer = sizes[d + 1] == 1 ? d + 1 : d;  // the one whose strides say nothing any more
-    sizes[d] *= sizes[d + 1];
-    sizes.erase(d + 1);
-    for (RowOperand& o : operands) (o.*strides).erase(outer);
-  }
-}
-
-// Rows may go in any order: as the first input's lie in memory, so that more of their dims join.
-void sort_kept(RowsLoop& l) {
-  const auto input = std::ranges::find_if(l.operands, [](const RowOperand& o) { return !o.output && !o.per_row; });
-  if (input == l.operands.end()) return;
-  const auto index = input - l.operands.begin();
-  for (size_t d = 1; d < l.kept_sizes.size(); ++d)
-    for (size_t k = d; k > 0; --k) {
-      const DimVec& steps = l.operands[size_t(index)].kept;
-      if (std::abs(steps[k - 1]) >= std::abs(steps[k])) break;
-      std::swap(l.kept_sizes[k - 1], l.kept_sizes[k]);
-      for (RowOperand& o : l.operands) std::swap(o.kept[k - 1], o.kept[k]);
-    }
-}
-
 }  // namespace
-
-void RowsLoop::merge_dims() {
-  sort_kept(*this);
-  coalesce(kept_sizes, operands, &RowOperand::kept);
-  coalesce(reduced_sizes, operands, &RowOperand::reduced);
-}
 
 int32_t RowsLoop::run() {
   if (!entry->sets_status && (reduce_columns(*this) || run_across(*this))) return 0;
