@@ -11,6 +11,7 @@ namespace strata::eager {
 namespace {
 
 constexpr int64_t kGrain = 16384;
+constexpr int64_t kFew = 8;  // elements that take less time than a call for them
 
 int64_t step_of(const Tensor& t, int64_t d) { return t.sizes()[d] == 1 ? 0 : t.strides()[d] * t.itemsize(); }
 
@@ -94,11 +95,12 @@ void IndexWalk::run(IndexRunFn fn, void* context) const {
     fn(context, {target + s.target + first * target_step, target_step, index + s.index + first * d.index, d.index,
                  other + s.other + first * d.other, d.other, count, along.target});
   };
-  // The indexed dim is the inner loop where that walks memory best.
+  // The indexed dim is the inner loop where that walks memory best, and is worth a call each time.
   bool inner_along = lines.empty();
   if (!inner_along && along.size > 1) {
     const Dim& last = lines.back();
-    inner_along = along.other < last.other || (last.size < 8 && along.size > last.size);
+    const bool few = along.size < kFew && last.size >= kFew * along.size;
+    inner_along = !few && (along.other < last.other || (last.size < kFew && along.size > last.size));
   }
   if (inner_along) {
     int64_t outer = 1;
