@@ -60,4 +60,12 @@ inline void spread(const char* from, int64_t apart, int64_t size, char* to, int6
   });
 }
 
+// Whether no result lies where elements are read. By operand: where it begins and ends in memory.
+inline bool apart(const char* const* begin, const char* const* end, int outputs, int count) {
+  for (int o = 0; o < outputs; ++o)
+    for (int i = 0; i < count; ++i)
+      if (i != o && begin[o] < end[i] && begin[i] < end[o]) return false;
+  return true;
+}
+
 }  // namespace strata::eager

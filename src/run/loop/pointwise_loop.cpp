@@ -59,14 +59,6 @@ void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const
   fn(at, step, params, 1, 0, status);
 }
 
-// Whether no result lies where elements are read. By operand: where it begins and ends in memory.
-bool apart(const char* const* begin, const char* const* end, int outputs, int count) {
-  for (int o = 0; o < outputs; ++o)
-    for (int i = 0; i < count; ++i)
-      if (i != o && begin[o] < end[i] && begin[i] < end[o]) return false;
-  return true;
-}
-
 // What is written where it was read lies in the cache already: streaming it takes half as long again.
 [[gnu::noinline]] bool can_stream(char* const* ptr, int outputs, int count) {
   return std::all_of(ptr, ptr + outputs, [&](char* p) {
@@ -330,6 +322,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
   bool by_row = inner >= kLongRow;
   if (inner <= kChunk / 4)
     for (int i = 0; i < count_; ++i) by_row &= !operands_[i].turned;
+  if (!by_row) inner = row_;
   // Staged in whole rows, if possible in whole blocks: what is a row again and again stays.
   const int64_t even = std::lcm(inner, kBlock), chunk = by_row || inner > kChunk ? kChunk
                                                         : kChunk / even          ? kChunk / even * even
@@ -423,6 +416,25 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
   }
 }
 
+// Rows that come again: the innermost dim's, or such of several dims as all that does not lie dense comes again by.
+void PointwiseLoop::find_rows(int64_t n) {
+  const size_t last = shape_.size() - 1;
+  const auto repeats = [&](const Operand& o, size_t first, int64_t length) {
+    for (size_t d = first; d-- > 0 && o.strides[d] == 0;) length *= shape_[d];
+    return !o.output && first > 0 && (length == n || length >= 8 * kChunk) ? length : 0;
+  };
+  size_t first = last;
+  row_ = shape_[last];
+  for (int64_t length = row_, f = int64_t(last); f > 0 && length <= kChunk / 2; length *= shape_[size_t(--f)])
+    if (std::all_of(operands_, operands_ + count_,
+                    [&](const Operand& o) { return o.dense || o.constant || repeats(o, size_t(f), length); })) {
+      first = size_t(f);
+      row_ = length;
+      break;
+    }
+  for (int i = 0; i < count_; ++i) operands_[i].repeats = repeats(operands_[i], first, row_);
+}
+
 // Whether no result lies where elements are read.
 bool PointwiseLoop::results_apart() const {
   const char *begin[kMaxOperands], *end[kMaxOperands];
@@ -454,12 +466,10 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
       o.ordered = o.strides[d] == own || shape_[d] == 1;
     o.dense = o.ordered && o.dtype == o.kernel;
     const size_t last = o.strides.size() - 1;
-    int64_t repeats = shape_[last];
-    for (size_t d = last; d-- > 0 && o.strides[d] == 0;) repeats *= shape_[d];
-    o.repeats = !o.output && last > 0 && (repeats == n || repeats >= 8 * kChunk) ? repeats : 0;
     o.turned = o.dtype == o.kernel && !o.maker && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
     all_dense &= o.dense;
   }
+  if (!all_dense) find_rows(n);
   if (all_dense) {
     char* ptr[kMaxOperands];
     int64_t size[kMaxOperands];

@@ -43,6 +43,7 @@ class PointwiseLoop {
   void add(const Tensor& t, DType kernel, bool output);
   void order_dims();
   void coalesce();
+  void find_rows(int64_t n);
   bool results_apart() const;
   bool rows_in_place() const;
   void run_rows(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
@@ -55,6 +56,7 @@ class PointwiseLoop {
   Operand operands_[kMaxOperands];
   int count_ = 0;
   int outputs_ = 0;
+  int64_t row_ = 0;     // elements after which what repeats comes again
   bool again_ = false;  // elements may be computed twice
 };
 
