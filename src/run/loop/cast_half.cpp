@@ -30,7 +30,11 @@ void contiguous_run(StrataPointwiseFn fn, const char* src, int64_t from_size, ch
     char* ptr[2] = {dst, const_cast<char*>(src)};
     fn(ptr, step, nullptr, whole / kBlock, 0, &status);
   }
-  if (rest) {
+  if (rest && whole && (dst + n * to_size <= src || src + n * from_size <= dst)) {
+    // A block that begins among the elements of the one before.
+    char* ptr[2] = {dst + (n - kBlock) * to_size, const_cast<char*>(src) + (n - kBlock) * from_size};
+    fn(ptr, step, nullptr, 1, 0, &status);
+  } else if (rest) {
     alignas(64) char in[kBlock * 8] = {}, out[kBlock * 8];  // of float64, the widest
     std::memcpy(in, src + whole * from_size, rest * from_size);
     char* ptr[2] = {out, in};
