@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kGrain = 32768;   // elements per piece of work
 constexpr int64_t kChunk = 1024;    // elements staged at a time
-constexpr int64_t kTinyRow = 8;     // elements of a row that take less time than a call for them
+constexpr int64_t kTinyRow = 15;    // elements of a row that take less time than a call for them
 constexpr int64_t kLongRow = 128;   // elements of a row that are worth a kernel's call
 constexpr int64_t kSpreadRow = 96;  // the same where only values of rows are to be laid out
 

@@ -22,6 +22,7 @@ constexpr int64_t kTogether = 4;     // chunks or blocks that are read in one go
 constexpr int64_t kSumBytes = 4096;  // of accumulators side by side: 112 such rows stay in the second-level cache
 constexpr int64_t kExtremumBytes = 4096;        // 16 such rows stay in the first-level cache
 constexpr int64_t kPositionsBytes = 256 << 10;  // of accumulators for all positions
+constexpr int64_t kFewBytes = 16 << 10;         // of accumulators of all positions, where these are few
 constexpr int64_t kStagedBytes = 128 << 10;
 constexpr int64_t kSmall = 2048, kFew = 128;  // elements in all, and of a tile, fewer of which are not worth it
 constexpr int64_t kShort = 64;                // elements of a row in one piece, more of which are faster along it
@@ -66,8 +67,7 @@ class Columns {
     staged_ = !side_by_side || (!dense_ && inner_ < kBlock);
     if (!staged_ && n_ < kBlock && inner_ % kBlock == 0)
       dense_ = false;  // most of a block of positions would be missing
-    if (staged_ && along && n_ > kShort) return false;
-    if (outer_ > 1 && n_ * inner_ < kFew) return false;
+    if ((staged_ && along && n_ > kShort) || (outer_ > 1 && n_ * inner_ < kFew)) return false;
     return n_ * inner_ * outer_ >= kSmall || (!staged_ && inner_ >= kBlock && n_ > 1);
   }
 
@@ -83,7 +83,8 @@ class Columns {
       tile_ = std::clamp<int64_t>(kStagedBytes / (bytes * std::min(n_, kChunk)) / kBlock * kBlock, kBlock, tile_);
       dense_ = true;
     }
-    tile_ = std::min(tile_, dense_ ? inner_ : inner_ / kBlock * kBlock);
+    const int64_t few = n_ <= kBlock ? std::max(kBlock, kFewBytes / (n_ * width_) / kBlock * kBlock) : tile_;
+    tile_ = std::min({tile_, few, dense_ ? inner_ : inner_ / kBlock * kBlock});
     tiles_ = (inner_ + tile_ - 1) / tile_;
     parts_ = (n_ + kPart - 1) / kPart;
     span_ = span();
@@ -257,9 +258,8 @@ class Columns {
       return groups(staged(begin_ + first, count), 0, count);
     }
 
-    // ---- what there is to read
-
-    // `count` positions from `first` on in memory of the task, dense and as the kernel takes them.
+    // ---- what there is to read: `count` positions from `first` on in memory of the task, dense and as the kernel
+    // takes them.
     Source staged(int64_t first, int64_t count) const {
       Source s;
       char* to = staging_;
