@@ -208,6 +208,31 @@ def test_read_only_arrays_warn():
         strata.from_numpy(source)
 
 
+@pytest.mark.parametrize("mode", [strata.no_grad, strata.inference_mode])
+def test_numpy_of_a_parameter_where_nothing_is_recorded(mode):
+    """As PyTorch, which asks for detach() only where gradients are recorded."""
+    w = strata.ones(2, requires_grad=True)
+    with mode():
+        for array in (w.numpy(), np.asarray(w), (w * 1).numpy(), w.__array__(), np.array([w[0], w[1]])):
+            np.testing.assert_array_equal(array, [1.0, 1.0])
+        np.testing.assert_array_equal(np.sin(w), np.sin(np.ones(2, np.float32)))
+    with pytest.raises(RuntimeError, match="Use tensor.detach"):
+        w.numpy()
+
+    class Sine(strata.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return strata.from_numpy(np.sin(x.numpy()))
+
+        @staticmethod
+        def backward(ctx, grad):
+            return strata.from_numpy(grad.numpy() * np.cos(ctx.saved_tensors[0].numpy()))
+
+    Sine.apply(w).sum().backward()
+    assert strata.allclose(w.grad, strata.cos(w.detach()))
+
+
 def test_tensors_that_numpy_cannot_hold():
     with pytest.raises(RuntimeError, match="Use tensor.detach\\(\\).numpy\\(\\) instead"):
         strata.ones(2, requires_grad=True).numpy()

@@ -112,7 +112,7 @@ PyObject* tensor_numpy(PyObject* self, PyObject* const* args, Py_ssize_t n, PyOb
   if (force) {
     t = on_cpu(ops::detach(t));
   } else {
-    STRATA_CHECK(!t.requires_grad(),
+    STRATA_CHECK(!(t.requires_grad() && grad_enabled()),
                  "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     STRATA_CHECK_TYPE(t.device().is_cpu(), "can't convert ", t.device(),
                       " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
