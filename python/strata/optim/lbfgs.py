@@ -136,7 +136,7 @@ class LBFGS(Optimizer):
                 start = [p.clone() for p in self._params]
                 loss, gradient, length, calls = strong_wolfe(
                     lambda at, start=start, along=direction: self._at(closure, start, at, along),
-                    length, direction, loss, gradient, slope,
+                    length, direction, loss, gradient, slope, most=group["max_eval"] - evaluations,
                 )  # fmt: skip
                 state["t"] = length
                 self._move(length, direction)

@@ -105,6 +105,22 @@ def test_lbfgs_keeps_out_of_where_there_is_no_loss(beyond):
     assert float(x) == pytest.approx(1.0, abs=1e-3)
 
 
+def test_lbfgs_searches_no_longer_than_its_evaluations_last():
+    """What PyTorch 2.13 does: a search has the evaluations that max_eval leaves."""
+    x, calls = strata.tensor([-3.0, 5.0], requires_grad=True), []
+    optimizer = optim.LBFGS([x], lr=100.0, max_iter=4, max_eval=2, line_search_fn="strong_wolfe")
+
+    def closure():
+        optimizer.zero_grad()
+        loss = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+        loss.backward()
+        calls.append(loss)
+        return loss
+
+    optimizer.step(closure)
+    assert len(calls) == 3 and x.tolist() == [-3.0, 5.0]
+
+
 @pytest.mark.parametrize("search", [None, "strong_wolfe"])
 def test_lbfgs_takes_a_complex_parameter_as_its_two_parts(search):
     def ends(make, value_of):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     Size = int | tuple[int, ...] | list[int]
 
 
-def _ntuple(n: int, name: str) -> Callable[[Any], tuple]:
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple]:
     def parse(value: Any) -> tuple:
         return tuple(value) if hasattr(value, "__iter__") else (value,) * n
 
