@@ -48,13 +48,13 @@ def strong_wolfe(
     loss: float,
     gradient: Tensor,
     slope: float,
+    most: int,
     tolerance: float = 1e-9,
-    most: int = 25,
 ) -> tuple[float, Tensor, float, int]:
     """(loss, gradient, length, calls of evaluate) at a length where loss and slope have fallen enough.
 
-    evaluate: loss and gradient at a length. length: the first one tried. loss, gradient, slope: at 0. tolerance: the
-    least width of the bracket. most: steps of the search, after which the best bracket's lower end is taken.
+    evaluate: loss and gradient at a length. length: the first one tried. loss, gradient, slope: at 0. most: steps of
+    the search, after which the best bracket's lower end is taken. tolerance: the least width of the bracket.
     """
     largest = float(direction.abs().max())
     calls = 0

@@ -258,8 +258,7 @@ class Columns {
       return groups(staged(begin_ + first, count), 0, count);
     }
 
-    // ---- what there is to read: `count` positions from `first` on in memory of the task, dense and as the kernel
-    // takes them.
+    // `count` positions from `first` on in memory of the task, dense and as the kernel takes them.
     Source staged(int64_t first, int64_t count) const {
       Source s;
       char* to = staging_;
