@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "jit/compile/piece.h"
+#include "lower/pass/signs.h"
 #include "lower/pass/split_rows.h"
 #include "run/copy.h"
 #include "run/kernels.h"
@@ -345,6 +346,7 @@ class Fuser {
       k.outputs.push_back({"y" + std::to_string(k.outputs.size()), known.at.memory.dtype, known.at.per_row});
     }
     if (outputs.empty()) throw Refused{"nothing of it is needed"};
+    lower::ignore_signs(g_, outputs);
     drop_unread(outputs);
     if (!on_device_ && made_.ins.size() + made_.outs.size() > size_t(eager::kMaxOperands))
       throw Refused{"it would have too many operands"};

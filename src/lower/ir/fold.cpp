@@ -193,6 +193,20 @@ int fold_magnitude(Graph& g, Op op, int a, int b) {
   }
 }
 
+// x - max(x), which is 0 or less, or NaN, where x is among the values whose maximum it is.
+bool never_above_zero(const Graph& g, int v) {
+  const Node& n = g.node(v);
+  if (n.op != Op::Sub || g.node(n.arg[1]).op != Op::Reduced) return false;
+  const Reduction& r = g.reductions[g.node(n.arg[1]).imm];
+  return r.combine == Combine::Max && r.value[0] == n.arg[0] && r.guard < 0 && r.chunk < 0 && !r.of_chunks;
+}
+
+bool never_greater(const Graph& g, int a, int b) {
+  const Node& c = g.node(b);
+  if (!is_float(g.type(a)) || c.op != Op::Const || !never_above_zero(g, a)) return false;
+  return g.type(a) == DType::F32 ? from_bits<float>(c.imm) >= 0 : from_bits<double>(c.imm) >= 0;
+}
+
 Op turned(Op op) {
   return op == Op::Lt ? Op::Gt : op == Op::Le ? Op::Ge : op == Op::Gt ? Op::Lt : op == Op::Ge ? Op::Le : op;
 }
@@ -263,6 +277,8 @@ int fold(Graph& g, const Node& n) {
     case Op::Ge:
     case Op::Eq:
     case Op::Ne: {
+      if ((n.op == Op::Gt && never_greater(g, a, b)) || (n.op == Op::Lt && never_greater(g, b, a)))
+        return g.integer(DType::Bool, 0);
       const int found = fold_magnitude(g, n.op, a, b);
       return found >= 0 ? found : fold_magnitude(g, turned(n.op), b, a);
     }

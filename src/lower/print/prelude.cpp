@@ -104,6 +104,14 @@ struct Template {
 // E: lane type; VT: its vector; M: vector of integers of that width; U: unsigned lane type; B: builtin's suffix.
 const Template kVector[] = {
     {"select", "", "#define select_$V(m, a, b) (($V)((($M)(a) & (m)) | (($M)(b) & ~(m))))\n"},
+    // AVX2 chooses by the sign of the mask. LLVM finds that where a comparison made the mask, and not where it has
+    // made arithmetic of the comparison.
+    {"select_by_sign", "", R"C(#if defined __AVX2__ && !defined __AVX512F__ && LANES == 8
+#define select_$V(m, a, b) (($V)__builtin_ia32_blendvps256((vf32)(b), (vf32)(a), (vf32)(m)))
+#else
+#define select_$V(m, a, b) (($V)((($M)(a) & (m)) | (($M)(b) & ~(m))))
+#endif
+)C"},
     {"any", "", R"C(#ifdef __clang__
 #define any_$V(m) (__builtin_reduce_or(m) != 0)
 #else
@@ -322,6 +330,10 @@ class Prelude {
     if (vector) {
       types_.insert(t);
       types_.insert(kind + ("i" + std::to_string(width(e))));
+    }
+    if (what == "select" && kind == 'v' && width(e) == 32) {
+      what = "select_by_sign";
+      types_.insert("vf32");
     }
     if (what == "lanes") {
       text_ += "static const v" + e + " LANES_v" + e + " = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};\n";
