@@ -64,7 +64,7 @@ BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Ne
         "case",     "break",    "default", "auto",    "enum",    "struct",   "union",    "goto",     "inline",
         "register", "restrict", "sizeof",  "typedef", "extern",  "volatile", "continue", "bit",      "ptr",
         "step",     "params",   "blocks",  "flags",   "status",  "args",     "i",        "l",        "left",
-        "count",    "first",    "stream",  "used",    "columns", "row",      "at",       "to"})
+        "count",    "first",    "stream",  "used",    "columns", "row",      "at",       "to",       "lane"})
     used_[word] = 1;
   for (int k = 0; k < kDTypeCount; ++k) used_[traits(DType(k)).cname] = 1;
   for (const Operand& o : kernel.outputs) used_["p_" + o.name + "_out"] = used_["s_" + o.name + "_out"] = 1;
@@ -163,6 +163,8 @@ std::string BodyPrinter::ref(int v, bool vector) {
     std::string text = literal(n);
     return text[0] == '-' ? "(" + text + ")" : text;
   }
+  if (of_lane_ >= 0 && !n.uniform && !inside_[size_t(of_lane_)][size_t(v)])
+    return n.type == DType::Bool ? "(" + names_[v] + "_of[lane] != 0)" : names_[v] + "_of[lane]";
   return vector && n.uniform ? names_[v] + "_v" : names_[v];
 }
 
@@ -369,113 +371,12 @@ std::string BodyPrinter::element_part(int indent) {
 void BodyPrinter::emit(int v) {
   const Node& n = pass_.nodes[v];
   if (emitted_[v] || n.uniform) return;
-  if (group_of_[v] >= 0) return emit_group(group_of_[v]);
+  if (group_of_[v] >= 0 && of_lane_ < 0) return emit_group(group_of_[v]);
   if (n.op == Op::Carried) return emit_repeat(int(n.imm));
   emitted_[v] = 1;
   for (int a : n.arg)
     if (a >= 0) emit(a);
-  line(statement(v, vector_), n.origin);
-}
-
-// Rare nodes with one condition: `if (any lane) { their slow parts }`.
-void BodyPrinter::emit_group(int group) {
-  const std::vector<int>& members = groups_[group];
-  int condition = pass_.nodes[members[0]].arg[0];
-  emit(condition);
-  std::vector<int> owned;
-  for (size_t v = 0; v < pass_.nodes.size(); ++v)
-    if (owner_[v] == group) owned.push_back(int(v));
-  for (int m : members) {
-    emitted_[m] = 1;
-    emit(pass_.nodes[m].arg[2]);
-    if (!inside_[group][pass_.nodes[m].arg[1]]) emit(pass_.nodes[m].arg[1]);
-  }
-  for (size_t v = 0; v < pass_.nodes.size(); ++v)
-    for (int a : pass_.nodes[v].arg)
-      if (inside_[group][v] && a >= 0 && !inside_[group][a]) emit(a);
-  for (int m : members)
-    line(type(pass_.nodes[m].type) + " " + names_[m] + " = " + ref(pass_.nodes[m].arg[2], vector_) + ";",
-         pass_.nodes[m].origin);
-  int bits = vector_ ? mask_bits(condition) : 0;
-  std::string test = ref(condition, false);
-  if (vector_ && !pass_.nodes[condition].uniform)
-    test = helper("any", mask_lane(bits), true) + "(" + names_[condition] + ")";
-  line("if (RARELY(" + test + ")) {");
-  indent_ += 2;
-  for (int v : owned) emit(v);
-  for (int m : members) {
-    const Node& n = pass_.nodes[m];
-    std::string slow = ref(n.arg[1], vector_);
-    if (vector_)
-      slow = helper("select", n.type, true) + "(" + mask(n.arg[0], traits(n.type).bits) + ", " + slow + ", " +
-             names_[m] + ")";
-    line(names_[m] + " = " + slow + ";", n.origin);
-  }
-  indent_ -= 2;
-  line("}");
-}
-
-// A group: Rare nodes of one condition, none of which needs another. It owns what only its slow parts use.
-void BodyPrinter::find_groups() {
-  int n = int(pass_.nodes.size());
-  std::map<int, int> open;  // condition -> group
-  std::vector<std::vector<char>> below;
-  for (int v = 0; v < n; ++v) {
-    const Node& node = pass_.nodes[v];
-    if (node.op != Op::Rare || node.uniform || node.type == DType::Bool || loops_[size_t(v)]) continue;
-    std::vector<char> seen(n, 0);
-    std::vector<int> todo{v};
-    while (!todo.empty()) {
-      int w = todo.back();
-      todo.pop_back();
-      if (w < 0 || seen[w]) continue;
-      seen[w] = 1;
-      for (int a : pass_.nodes[w].arg) todo.push_back(a);
-    }
-    int group = -1;
-    if (auto at = open.find(node.arg[0]); at != open.end()) {
-      group = at->second;
-      for (int m : groups_[group])
-        if (seen[m]) group = -1;
-    }
-    if (group < 0) {
-      group = int(groups_.size());
-      groups_.emplace_back();
-      open[node.arg[0]] = group;
-    }
-    groups_[group].push_back(v);
-    group_of_[v] = group;
-  }
-  std::vector<char> kept(n, 0);
-  for (const Carry& c : pass_.carries)
-    for (int v : c.uses()) kept[v] = 1;
-  for (const Store& s : pass_.stores) kept[s.value] = 1;
-  for (const Reduction& r : pass_.reductions)
-    for (int v : r.value)
-      if (v >= 0) kept[v] = 1;
-  for (int group = 0; group < int(groups_.size()); ++group) {
-    std::vector<char> mine(n, 0);
-    for (int v = n - 1; v >= 0; --v) {
-      const Node& node = pass_.nodes[v];
-      if (node.uniform || kept[v] || users_[v].empty()) continue;
-      bool all = true;
-      for (int u : users_[v]) {
-        bool slow = group_of_[u] == group && pass_.nodes[u].arg[1] == v && pass_.nodes[u].arg[0] != v &&
-                    pass_.nodes[u].arg[2] != v;
-        if (!slow && !mine[u]) all = false;
-      }
-      if (all) mine[v] = 1;
-    }
-    inside_.push_back(std::move(mine));
-  }
-  for (std::vector<char>& inside : inside_)  // a group is wholly inside another or not at all
-    for (const std::vector<int>& members : groups_) {
-      bool all = std::all_of(members.begin(), members.end(), [&](int m) { return inside[m]; });
-      for (int m : members) inside[m] = all;
-    }
-  for (int v = 0; v < n; ++v)
-    for (int group = 0; group < int(groups_.size()) && owner_[v] < 0; ++group)
-      if (inside_[group][v]) owner_[v] = group;
+  line(statement(v, vector_ && of_lane_ < 0), n.origin);
 }
 
 }  // namespace strata::lower

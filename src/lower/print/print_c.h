@@ -103,6 +103,8 @@ class BodyPrinter {
   std::string expression(int v, bool vector);
   void emit(int v);
   void emit_group(int group);
+  void emit_lanes(int group, const std::vector<int>& owned);
+  bool goes_lane_by_lane(int group) const;
   void emit_repeat(int carry);
   void line(const std::string& text, int origin = -1);
   void find_groups();
@@ -124,6 +126,7 @@ class BodyPrinter {
   std::vector<uint64_t> loops_;  // per node: the carries on whose states it depends, a bit each
   uint64_t open_ = 0;            // those whose loops are being printed
   std::vector<std::vector<std::string>> carry_names_;
+  int of_lane_ = -1;  // the group whose slow parts are being printed for one lane of a vector
   std::string out_;
   int indent_ = 2;
 };

@@ -1,0 +1,167 @@
+// Rare nodes with one condition: `if (any lane) { their slow parts }`.
+#include <algorithm>
+#include <map>
+
+#include "lower/print/print_c.h"
+
+namespace strata::lower {
+
+// Vectors of 64-bit integers are multiplied in pieces: many instructions, of which none is needed most of the time. The
+// text of one lane compiles in a fifth of the time.
+bool BodyPrinter::goes_lane_by_lane(int group) const {
+  const int condition = pass_.nodes[size_t(groups_[size_t(group)][0])].arg[0];
+  if (!vector_ || pass_.nodes[size_t(condition)].uniform) return false;
+  bool multiplies = false;
+  for (size_t v = 0; v < pass_.nodes.size(); ++v) {
+    const Node& n = pass_.nodes[v];
+    if (!inside_[size_t(group)][v] || n.op == Op::Const) continue;
+    if (n.leaf() || n.op == Op::Call || n.op == Op::Carried) return false;
+    multiplies |= n.op == Op::Mul && is_integral(n.type) && traits(n.type).bits == 64;
+  }
+  return multiplies;
+}
+
+// What the text reads and what it makes lie in arrays meanwhile.
+void BodyPrinter::emit_lanes(int group, const std::vector<int>& owned) {
+  const std::vector<int>& members = groups_[size_t(group)];
+  const std::vector<char>& inside = inside_[size_t(group)];
+  const std::string lanes = wide_ ? "WIDE" : "LANES";
+  auto lane_type = [&](const Node& n, size_t v, bool vector) {
+    return type(n.type == DType::Bool ? mask_lane(mask_bits(int(v))) : n.type, vector);
+  };
+  std::vector<char> kept(pass_.nodes.size(), 0);
+  auto keep = [&](int v) {
+    if (v < 0 || inside[size_t(v)] || kept[size_t(v)]) return;
+    const Node& n = pass_.nodes[size_t(v)];
+    if (n.uniform || n.op == Op::Const) return;
+    kept[size_t(v)] = 1;
+    line(lane_type(n, size_t(v), false) + " " + names_[size_t(v)] + "_of[" + lanes + "];");
+    line("*(" + lane_type(n, size_t(v), true) + "_u*)" + names_[size_t(v)] + "_of = " + names_[size_t(v)] + ";");
+  };
+  keep(pass_.nodes[size_t(members[0])].arg[0]);
+  for (size_t v = 0; v < pass_.nodes.size(); ++v)
+    if (inside[v])
+      for (int a : pass_.nodes[v].arg) keep(a);
+  for (int m : members) keep(pass_.nodes[size_t(m)].arg[1]), keep(m);
+  line("ANY_ORDER");
+  line("for (int lane = 0; lane < " + lanes + "; lane++) {");
+  indent_ += 2;
+  of_lane_ = group;
+  line("if (!" + names_[size_t(pass_.nodes[size_t(members[0])].arg[0])] + "_of[lane]) continue;");
+  for (int v : owned) emit(v);
+  for (int m : members)
+    line(names_[size_t(m)] + "_of[lane] = " + ref(pass_.nodes[size_t(m)].arg[1], false) + ";",
+         pass_.nodes[size_t(m)].origin);
+  of_lane_ = -1;
+  indent_ -= 2;
+  line("}");
+  for (int m : members)
+    line(names_[size_t(m)] + " = *(" + type(pass_.nodes[size_t(m)].type, true) + "_u*)" + names_[size_t(m)] + "_of;");
+}
+
+void BodyPrinter::emit_group(int group) {
+  const std::vector<int>& members = groups_[group];
+  int condition = pass_.nodes[members[0]].arg[0];
+  emit(condition);
+  std::vector<int> owned;
+  for (size_t v = 0; v < pass_.nodes.size(); ++v)
+    if (owner_[v] == group) owned.push_back(int(v));
+  for (int m : members) {
+    emitted_[m] = 1;
+    emit(pass_.nodes[m].arg[2]);
+    if (!inside_[group][pass_.nodes[m].arg[1]]) emit(pass_.nodes[m].arg[1]);
+  }
+  for (size_t v = 0; v < pass_.nodes.size(); ++v)
+    for (int a : pass_.nodes[v].arg)
+      if (inside_[group][v] && a >= 0 && !inside_[group][a]) emit(a);
+  for (int m : members)
+    line(type(pass_.nodes[m].type) + " " + names_[m] + " = " + ref(pass_.nodes[m].arg[2], vector_) + ";",
+         pass_.nodes[m].origin);
+  int bits = vector_ ? mask_bits(condition) : 0;
+  std::string test = ref(condition, false);
+  if (vector_ && !pass_.nodes[condition].uniform)
+    test = helper("any", mask_lane(bits), true) + "(" + names_[condition] + ")";
+  line("if (RARELY(" + test + ")) {");
+  indent_ += 2;
+  if (goes_lane_by_lane(group)) {
+    emit_lanes(group, owned);
+    indent_ -= 2;
+    return line("}");
+  }
+  for (int v : owned) emit(v);
+  for (int m : members) {
+    const Node& n = pass_.nodes[m];
+    std::string slow = ref(n.arg[1], vector_);
+    if (vector_)
+      slow = helper("select", n.type, true) + "(" + mask(n.arg[0], traits(n.type).bits) + ", " + slow + ", " +
+             names_[m] + ")";
+    line(names_[m] + " = " + slow + ";", n.origin);
+  }
+  indent_ -= 2;
+  line("}");
+}
+
+// A group: Rare nodes of one condition, none of which needs another. It owns what only its slow parts use.
+void BodyPrinter::find_groups() {
+  int n = int(pass_.nodes.size());
+  std::map<int, int> open;  // condition -> group
+  std::vector<std::vector<char>> below;
+  for (int v = 0; v < n; ++v) {
+    const Node& node = pass_.nodes[v];
+    if (node.op != Op::Rare || node.uniform || node.type == DType::Bool || loops_[size_t(v)]) continue;
+    std::vector<char> seen(n, 0);
+    std::vector<int> todo{v};
+    while (!todo.empty()) {
+      int w = todo.back();
+      todo.pop_back();
+      if (w < 0 || seen[w]) continue;
+      seen[w] = 1;
+      for (int a : pass_.nodes[w].arg) todo.push_back(a);
+    }
+    int group = -1;
+    if (auto at = open.find(node.arg[0]); at != open.end()) {
+      group = at->second;
+      for (int m : groups_[group])
+        if (seen[m]) group = -1;
+    }
+    if (group < 0) {
+      group = int(groups_.size());
+      groups_.emplace_back();
+      open[node.arg[0]] = group;
+    }
+    groups_[group].push_back(v);
+    group_of_[v] = group;
+  }
+  std::vector<char> kept(n, 0);
+  for (const Carry& c : pass_.carries)
+    for (int v : c.uses()) kept[v] = 1;
+  for (const Store& s : pass_.stores) kept[s.value] = 1;
+  for (const Reduction& r : pass_.reductions)
+    for (int v : r.value)
+      if (v >= 0) kept[v] = 1;
+  for (int group = 0; group < int(groups_.size()); ++group) {
+    std::vector<char> mine(n, 0);
+    for (int v = n - 1; v >= 0; --v) {
+      const Node& node = pass_.nodes[v];
+      if (node.uniform || kept[v] || users_[v].empty()) continue;
+      bool all = true;
+      for (int u : users_[v]) {
+        bool slow = group_of_[u] == group && pass_.nodes[u].arg[1] == v && pass_.nodes[u].arg[0] != v &&
+                    pass_.nodes[u].arg[2] != v;
+        if (!slow && !mine[u]) all = false;
+      }
+      if (all) mine[v] = 1;
+    }
+    inside_.push_back(std::move(mine));
+  }
+  for (std::vector<char>& inside : inside_)  // a group is wholly inside another or not at all
+    for (const std::vector<int>& members : groups_) {
+      bool all = std::all_of(members.begin(), members.end(), [&](int m) { return inside[m]; });
+      for (int m : members) inside[m] = all;
+    }
+  for (int v = 0; v < n; ++v)
+    for (int group = 0; group < int(groups_.size()) && owner_[v] < 0; ++group)
+      if (inside_[group][v]) owner_[v] = group;
+}
+
+}  // namespace strata::lower
