@@ -1,6 +1,6 @@
-// Matrix products. float32 and bfloat16 go to oneDNN's matmul primitive (packed inside, any leading dimension); a
-// float32 product with a single row or column goes to its sgemm, which streams the matrix once instead of packing it
-// (measured 2 to 5 times faster there).
+// Matrix products. float32 and bfloat16 go to oneDNN's matmul primitive (any leading dimension; what lies badly is
+// copied first, see `meets`); a float32 product with a single row or column goes to its sgemm, which streams the matrix
+// once instead of packing it (measured 2 to 5 times faster there).
 #include <cstring>
 
 #include "cache.h"
@@ -70,6 +70,16 @@ int vector_product(const StrataMatmul& p, const Layout& a, const Layout& b) {
   return STRATA_LIBRARY_OK;
 }
 
+// Of AVX2, oneDNN 2.6 packs only a part of the operands. Lines of the others that lie a multiple of 2 KiB apart (of `b`
+// 512 bytes) meet in few sets of the cache, and the product takes up to three times as long; a copy whose lines lie
+// otherwise takes less where it is read often enough. 256 x 256 x 1024: 35 -> 70 GFLOP/s a thread, 4096 x 256 x 256
+// with `a` transposed 34 -> 61.
+bool meets(int64_t step, int64_t multiple, int64_t length, int64_t lines, int64_t reads) {
+  constexpr int64_t kOften = 32, kLargest = 4 << 20;
+  return !wide_vectors() && step % multiple == 0 && reads >= kOften && lines > 1 && lines * length <= kLargest;
+}
+int64_t spread(int64_t length) { return ((length + 15) / 16 | 1) * 16; }
+
 std::shared_ptr<const Plan> make_plan(const StrataMatmul& p, const Layout& a, const Layout& b) {
   auto type = data_type(p.dtype);
   bool batched = p.batch > 1;
@@ -82,6 +92,11 @@ std::shared_ptr<const Plan> make_plan(const StrataMatmul& p, const Layout& a, co
   };
   auto a_desc = desc(type, p.m, p.k, a.row, a.col, a.batch, a.batch == 0);
   auto b_desc = desc(type, p.k, p.n, b.row, b.col, b.batch, b.batch == 0);
+  const memory::desc a_given = a_desc, b_given = b_desc;
+  if (!batched && a.row == 1 && meets(a.col, 512, p.m, p.k, p.n))
+    a_desc = memory::desc({p.m, p.k}, type, memory::dims{1, spread(p.m)});
+  if (!batched && b.col == 1 && meets(b.row, 128, p.n, p.k, p.m))
+    b_desc = memory::desc({p.k, p.n}, type, memory::dims{spread(p.n), 1});
   auto c_desc = desc(output_type(p.dtype), p.m, p.n, p.c_row, 1, p.c_batch, false);
 
   dnnl::primitive_attr attr = scratch_attr();
@@ -103,9 +118,12 @@ std::shared_ptr<const Plan> make_plan(const StrataMatmul& p, const Layout& a, co
   if (std::strncmp(how.impl_info_str(), "ref", 3) == 0) throw Unsupported{"oneDNN has only its reference kernel"};
 
   auto plan = std::make_shared<Plan>();
-  std::vector<std::pair<int, int>> args = {
-      {DNNL_ARG_SRC, plan->user(a_desc)}, {DNNL_ARG_WEIGHTS, plan->user(b_desc)}, {DNNL_ARG_DST, plan->user(c_desc)}};
-  if (p.bias) args.emplace_back(DNNL_ARG_BIAS, plan->user(bias_desc));
+  const int a_user = plan->user(a_given), b_user = plan->user(b_given), c_user = plan->user(c_desc);
+  const int bias_user = p.bias ? plan->user(bias_desc) : -1;
+  std::vector<std::pair<int, int>> args = {{DNNL_ARG_SRC, plan->reordered(a_user, a_desc)},
+                                           {DNNL_ARG_WEIGHTS, plan->reordered(b_user, b_desc)},
+                                           {DNNL_ARG_DST, c_user}};
+  if (p.bias) args.emplace_back(DNNL_ARG_BIAS, bias_user);
   plan->step(dnnl::matmul(how), std::move(args), how.scratchpad_desc());
   return plan;
 }
@@ -118,6 +136,16 @@ int product(StrataMatmul p) {
   if (p.batch > 1 && b.batch == 0 && a.col == 1 && a.batch == p.m * a.row && p.c_batch == p.m * p.c_row) {
     p.m *= p.batch;  // one weight for all: the batch is just more rows
     p.batch = 1;
+  }
+  if (p.batch > 1 && a.batch == 0 && b.batch == 0) {  // oneDNN repeats one of the two
+    const size_t width = output_type(p.dtype) == memory::data_type::bf16 ? 2 : 4;
+    StrataMatmul one = p;
+    one.batch = 1;
+    for (int64_t i = 0; i < p.batch; ++i) {
+      one.c = static_cast<char*>(p.c) + i * p.c_batch * int64_t(width);
+      if (int status = product(one)) return status;
+    }
+    return STRATA_LIBRARY_OK;
   }
   if (!normalise(a, p.m, p.k, p.batch)) throw Unsupported{"a has neither unit row nor unit column stride"};
   if (!normalise(b, p.k, p.n, p.batch)) throw Unsupported{"b has neither unit row nor unit column stride"};

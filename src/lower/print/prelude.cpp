@@ -104,12 +104,22 @@ struct Template {
 // E: lane type; VT: its vector; M: vector of integers of that width; U: unsigned lane type; B: builtin's suffix.
 const Template kVector[] = {
     {"select", "", "#define select_$V(m, a, b) (($V)((($M)(a) & (m)) | (($M)(b) & ~(m))))\n"},
-    // AVX2 chooses by the sign of the mask. LLVM finds that where a comparison made the mask, and not where it has
-    // made arithmetic of the comparison.
-    {"select_by_sign", "", R"C(#if defined __AVX2__ && !defined __AVX512F__ && LANES == 8
-#define select_$V(m, a, b) (($V)__builtin_ia32_blendvps256((vf32)(b), (vf32)(a), (vf32)(m)))
+    // AVX2 chooses by the sign of a mask. LLVM finds that where a comparison made the mask; of the test of a bit it
+    // makes arithmetic.
+    {"select_tested", "select", R"C(#if defined __AVX2__ && !defined __AVX512F__
+INLINE $V select_tested_$V($M m, $V a, $V b) {
+#if LANES == 8
+  return ($V)__builtin_ia32_blendvps256((vf32)b, (vf32)a, (vf32)m);
 #else
-#define select_$V(m, a, b) (($V)((($M)(a) & (m)) | (($M)(b) & ~(m))))
+#define LOW(v) __builtin_shufflevector((vf32)(v), (vf32)(v), 0, 1, 2, 3, 4, 5, 6, 7)
+#define HIGH(v) __builtin_shufflevector((vf32)(v), (vf32)(v), 8, 9, 10, 11, 12, 13, 14, 15)
+  return ($V)__builtin_shufflevector(__builtin_ia32_blendvps256(LOW(b), LOW(a), LOW(m)),
+                                     __builtin_ia32_blendvps256(HIGH(b), HIGH(a), HIGH(m)), 0, 1, 2, 3, 4, 5, 6, 7, 8,
+                                     9, 10, 11, 12, 13, 14, 15);
+#endif
+}
+#else
+#define select_tested_$V(m, a, b) select_$V(m, a, b)
 #endif
 )C"},
     {"any", "", R"C(#ifdef __clang__
@@ -331,10 +341,7 @@ class Prelude {
       types_.insert(t);
       types_.insert(kind + ("i" + std::to_string(width(e))));
     }
-    if (what == "select" && kind == 'v' && width(e) == 32) {
-      what = "select_by_sign";
-      types_.insert("vf32");
-    }
+    if (what == "select_tested") types_.insert("vf32");
     if (what == "lanes") {
       text_ += "static const v" + e + " LANES_v" + e + " = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};\n";
       return;

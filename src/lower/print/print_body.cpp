@@ -179,6 +179,11 @@ int BodyPrinter::mask_bits(int v) const {
   return 32;
 }
 
+bool BodyPrinter::tests_bit(int v) const {
+  const Node& n = pass_.nodes[v];
+  return n.op == Op::Ne && !n.uniform && pass_.nodes[n.arg[0]].op == Op::And && pass_.nodes[n.arg[1]].op == Op::Const;
+}
+
 std::string BodyPrinter::mask(int v, int bits) {
   const Node& n = pass_.nodes[v];
   DType lane = mask_lane(bits);
@@ -317,7 +322,8 @@ std::string BodyPrinter::expression(int v, bool vector) {
         std::string m = mask(a, bits);
         return "(" + mask(b, bits) + " & " + m + ") | (" + mask(c, bits) + " & ~" + m + ")";
       }
-      return helper("select", n.type, true) + "(" + mask(a, traits(n.type).bits) + ", " + arg(b) + ", " + arg(c) + ")";
+      return helper(tests_bit(a) && traits(n.type).bits == 32 && !wide_ ? "select_tested" : "select", n.type, true) +
+             "(" + mask(a, traits(n.type).bits) + ", " + arg(b) + ", " + arg(c) + ")";
     default:
       break;
   }

@@ -94,6 +94,7 @@ class BodyPrinter {
   std::string unique(const std::string& wish);
   // Text whose lines with_lines() gives a #line to where an origin is; as it is where that is not known.
   std::string marked(std::string text, int origin) const;
+  size_t nodes_of_lanes() const;  // those that a vector has side by side
   // Rows are whole vectors wherever this text is used: nothing of it looks for their ends.
   bool ends_nowhere() const { return vector_ && kernel_.whole(16) && !kernel_.across; }
 
@@ -110,6 +111,7 @@ class BodyPrinter {
   void find_groups();
   void find_columns();
   int mask_bits(int v) const;
+  bool tests_bit(int v) const;
   std::string load(const Node& n, bool vector);
 
   const Kernel& kernel_;

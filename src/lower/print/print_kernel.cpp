@@ -390,12 +390,13 @@ std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, I
 std::string lanes(const std::vector<Kernel>& kernels, Isa isa) {
   constexpr size_t kLong = 100;  // nodes
   size_t nodes = 0;
+  Needs unused;
   for (const Kernel& k : kernels)
     for (const Pass& p : k.passes)
       if (widens(k, p, isa)) return "#define WIDE " + bytes(kWide) + "\n";
   for (const Kernel& k : kernels) {
     if (k.kind == KernelKind::Rows) return "";
-    for (const Pass& p : k.passes) nodes += p.nodes.size();
+    for (const Pass& p : k.passes) nodes += BodyPrinter(k, p, isa != Isa::Base, unused).nodes_of_lanes();
   }
   const bool half = isa != Isa::Base && nodes > kLong * kernels.size();
   return half ? "#ifndef __AVX512F__\n#define LANES 8\n#endif\n" : "";

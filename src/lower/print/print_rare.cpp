@@ -21,6 +21,13 @@ bool BodyPrinter::goes_lane_by_lane(int group) const {
   return multiplies;
 }
 
+size_t BodyPrinter::nodes_of_lanes() const {
+  std::vector<char> alone(pass_.nodes.size(), 0);
+  for (size_t group = 0; group < groups_.size(); ++group)
+    for (size_t v = 0; v < alone.size() && goes_lane_by_lane(int(group)); ++v) alone[v] |= inside_[group][v];
+  return size_t(std::count(alone.begin(), alone.end(), 0));
+}
+
 // What the text reads and what it makes lie in arrays meanwhile.
 void BodyPrinter::emit_lanes(int group, const std::vector<int>& owned) {
   const std::vector<int>& members = groups_[size_t(group)];
