@@ -138,11 +138,10 @@ int product(StrataMatmul p) {
     p.batch = 1;
   }
   if (p.batch > 1 && a.batch == 0 && b.batch == 0) {  // oneDNN repeats one of the two
-    const size_t width = output_type(p.dtype) == memory::data_type::bf16 ? 2 : 4;
     StrataMatmul one = p;
     one.batch = 1;
     for (int64_t i = 0; i < p.batch; ++i) {
-      one.c = static_cast<char*>(p.c) + i * p.c_batch * int64_t(width);
+      one.c = static_cast<char*>(p.c) + i * p.c_batch * int64_t(bytes(p.dtype));
       if (int status = product(one)) return status;
     }
     return STRATA_LIBRARY_OK;

@@ -389,17 +389,20 @@ std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, I
 // each other's waiting; in long texts they are twice the bytes for a twentieth of the time.
 std::string lanes(const std::vector<Kernel>& kernels, Isa isa) {
   constexpr size_t kLong = 100;  // nodes
-  size_t nodes = 0;
-  Needs unused;
+  if (isa == Isa::Base) return "";
+  size_t nodes = 0, side_by_side = 0;
   for (const Kernel& k : kernels)
     for (const Pass& p : k.passes)
       if (widens(k, p, isa)) return "#define WIDE " + bytes(kWide) + "\n";
   for (const Kernel& k : kernels) {
     if (k.kind == KernelKind::Rows) return "";
-    for (const Pass& p : k.passes) nodes += BodyPrinter(k, p, isa != Isa::Base, unused).nodes_of_lanes();
+    for (const Pass& p : k.passes) nodes += p.nodes.size();
   }
-  const bool half = isa != Isa::Base && nodes > kLong * kernels.size();
-  return half ? "#ifndef __AVX512F__\n#define LANES 8\n#endif\n" : "";
+  if (nodes <= kLong * kernels.size()) return "";
+  Needs unused;
+  for (const Kernel& k : kernels)
+    for (const Pass& p : k.passes) side_by_side += BodyPrinter(k, p, true, unused).nodes_of_lanes();
+  return side_by_side > kLong * kernels.size() ? "#ifndef __AVX512F__\n#define LANES 8\n#endif\n" : "";
 }
 
 }  // namespace
