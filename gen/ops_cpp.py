@@ -43,13 +43,18 @@ def includes(entries: list[Entry], text: str) -> str:
     return "".join(f'#include "strata/generated/{w}.h"\n' for w in sorted(wanted))
 
 
+def operator_places(entries: list[Entry]) -> dict[str, int]:
+    """The place of every operator in the core's array of them (dispatch/operator.h)."""
+    return {ident: i for i, ident in enumerate(homes(entries)[1])}
+
+
 def header(out: Output, name: str, first: str, namespace: str, lines: list[str]) -> None:
     out.write(f"strata/generated/{name}.h", f"{HEADER}#pragma once\n{first}\nnamespace strata::{namespace} {{\n\n" +
               "\n".join(lines) + f"\n\n}}  // namespace strata::{namespace}\n")
 
 
 def write(entries: list[Entry], out: Output) -> None:
-    functions, _ = homes(entries)
+    functions, place = homes(entries)[0], operator_places(entries)
     decls: dict[str, list[str]] = {}
     handles: dict[str, list[str]] = {}
     methods, inline = [], []
@@ -62,7 +67,8 @@ def write(entries: list[Entry], out: Output) -> None:
             name = cpp_name(kind, s)
             handles.setdefault(e.family, []).append(f"extern Operator& {s.ident};")
             signature = f"{name}({','.join(a.cpp for a in s.args)})"
-            body.append(f"namespace op {{\nOperator& {s.ident} = define_op<{s.cpp_sig}>({cstring(s.text())}, said_{e.schema.ident});\n}}")
+            made = f"define_op<{s.cpp_sig}>({cstring(s.text())}, said_{e.schema.ident})"
+            body.append(f"namespace op {{\nOperator& {s.ident} = *(table_operators[{place[s.ident]}] = &{made});\n}}")
             if signature in seen_decl:
                 continue
             seen_decl.add(signature)
@@ -80,12 +86,14 @@ def write(entries: list[Entry], out: Output) -> None:
     for family, lines in decls.items():
         header(out, f"ops/{family}", types, "ops", lines)
     for family, lines in handles.items():
+        # Hidden: each would cost the loader a search at every start. Others have table_operators, or ask for a name.
+        lines = ["#pragma GCC visibility push(hidden)", *lines, "#pragma GCC visibility pop"]
         header(out, f"handles/{family}", '#include "dispatch/operator.h"\n', "op", lines)
+    out.write("ops_all.cpp", HEADER + '#include "dispatch/operator.h"\n\nnamespace strata {\n\n' +
+              f"Operator* table_operators[{len(place)}];\n\n}}  // namespace strata\n")
     every = "".join(f'#include "strata/generated/ops/{f}.h"\n' for f in sorted(decls))
     out.write("strata/generated/ops.h", HEADER + "// All operators as C++ functions, and the methods of Tensor.\n#pragma once\n" + every +
               '#ifndef STRATA_BUILD\n#include "strata/generated/tensor_methods.h"\n#endif\n')
-    out.write("strata/generated/handles.h", HEADER + "#pragma once\n" +
-              "".join(f'#include "strata/generated/handles/{f}.h"\n' for f in sorted(handles)))
     out.write("strata/generated/tensor_methods.inc", HEADER + "\n".join(methods) + "\n")
     out.write("strata/generated/tensor_methods.h", HEADER + "#pragma once\n" + every + "\nnamespace strata {\n\n" +
               "\n".join(inline) + "\n\n}  // namespace strata\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .arg_types import TYPES
 from .emit import HEADER, Output, cstring
 from .model import Entry
-from .ops_cpp import includes
+from .ops_cpp import includes, operator_places
 from .schema import Arg, Schema, safe
 
 
@@ -37,7 +37,7 @@ def signature_text(s: Schema, name: str) -> str:
     return f"({', '.join(parts)})"
 
 
-def invoke(e: Entry, kind: str, s: Schema) -> str:
+def invoke(e: Entry, kind: str, s: Schema, place: int) -> str:
     lines = [f"PyObject* i_{s.ident}(PyObject* const* s) {{"]
     many_out = kind == "out" and sum(a.written for a in s.args) > 1
     plain = [a for a in s.args if not (many_out and a.written)]
@@ -51,7 +51,7 @@ def invoke(e: Entry, kind: str, s: Schema) -> str:
     args = ", ".join(f"{safe(a.name)}_v" for a in s.args)
     tensors = ", ".join(f"{safe(a.name)}_v" for a in s.args if a.is_tensor or a.is_tensors)
     name = s.name + "_out" if kind == "out" else s.name
-    call = f"TypedOp<{s.cpp_sig}>::call(op::{s.ident}{', ' if args else ''}{args})"
+    call = f"TypedOp<{s.cpp_sig}>::call(*table_operators[{place}]{', ' if args else ''}{args})"
     del name
     factory = "factory" in e.row.tags and not many_out and kind != "inplace"
     if factory and kind == "out":
@@ -107,6 +107,7 @@ def write(entries: list[Entry], out: Output) -> None:
             continue
         for kind, s in e.operators():
             groups.setdefault(s.name, []).append((e, kind, s))
+    place = operator_places(entries)
     by_family: dict[str, list[str]] = {}
     for name, items in groups.items():
         by_family.setdefault(items[0][0].family, []).append(name)
@@ -116,7 +117,7 @@ def write(entries: list[Entry], out: Output) -> None:
             items = sorted(groups[name], key=order)
             sigs = []
             for e, kind, s in items:
-                body.append(invoke(e, kind, s))
+                body.append(invoke(e, kind, s, place[s.ident]))
                 body.append(f"const py::ArgSpec args_{s.ident}[] = {arg_specs(e, kind, s) if s.args or 'factory' in e.row.tags else '{{}}'};")
                 count = arg_specs(e, kind, s).count("py::ArgKind")
                 method = e.methods and kind != "out"

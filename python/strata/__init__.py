@@ -7,7 +7,6 @@ strata.nn, strata.optim and the other parts are loaded when they are first named
 from __future__ import annotations
 
 import builtins
-import math
 import sys
 
 from strata import _C, _lazy
@@ -34,7 +33,8 @@ globals().update({name: getattr(functional, name) for name in functional.__all__
 
 from strata._device_names import install as _install  # noqa: E402
 
-inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
+# math's, whose import would take longer than many a module of this package.
+inf, nan, pi, e = builtins.float("inf"), builtins.float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
 globals().update({name: module for name, module in _install(Tensor).items() if name not in globals()})
 from strata._device_names import namespace as _namespace  # noqa: E402

@@ -66,6 +66,8 @@ def of(
                     v.__module__ = place
         elif name in files:
             return load(full(name))
+        elif name == "__path__":  # `from module import name` asks every module for it
+            raise AttributeError(f"module {place!r} has no attribute '__path__'")
         else:
             try:
                 value = (otherwise or {}.__getitem__)(name)

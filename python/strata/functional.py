@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import operator
-
 import strata
 from strata import _C
 from strata._into import stored as _stored
@@ -173,21 +170,24 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
         )
     if not isinstance(equation, strata.Tensor):
         return _table("einsum")(equation, _listed(operands))
+    from itertools import islice
+    from operator import index  # which takes half as long to import as the rest of this package
+
     items = [equation, *operands]
 
     def letter(d: Any) -> str:
         if d is Ellipsis:
             return "..."
         try:
-            operator.index(d)
+            index(d)
         except TypeError:
             raise TypeError(f"einsum(): a subscripts list: expected numbers and Ellipsis, got {type(d).__name__}") from None
-        if not 0 <= operator.index(d) < 52:
+        if not 0 <= index(d) < 52:
             raise ValueError(f"einsum(): subscript in subscripts list is not within the valid range [0, 52): got {d}")
         return chr(ord("A") + d if d < 26 else ord("a") + d - 26)
 
     def letters(dims: Sequence) -> str:
-        found = list(itertools.islice(dims, 65))
+        found = list(islice(dims, 65))
         if len(found) > 64:
             raise ValueError("einsum(): a subscripts list names more than 64 dims, which no tensor has")
         return "".join(letter(d) for d in found)

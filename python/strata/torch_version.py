@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -18,7 +16,7 @@ def _key(version: Any) -> tuple:
         public, _, local = str(version).strip().lower().removeprefix("v").partition("+")
         numbers, rest = [], ""
         for part in public.split("."):
-            digits = "".join(takewhile(str.isdigit, part))
+            digits = part[: len(part) - len(part.lstrip("0123456789"))]
             if digits and not rest:
                 numbers.append(int(digits))
                 rest = part[len(digits) :]

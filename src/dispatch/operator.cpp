@@ -1,8 +1,8 @@
 #include "dispatch/operator.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
+#include <unordered_map>
 
 #include "base/near.h"
 #include "dispatch/boxed.h"
@@ -14,8 +14,10 @@ std::atomic<const CallObserver*> call_observer{nullptr};
 
 struct OperatorTable::State {
   std::recursive_mutex lock;
-  std::map<std::string, Operator*, std::less<>> by_name;
+  std::unordered_map<std::string_view, Operator*> by_name;
   std::vector<Operator*> order;
+  std::vector<Operator*> sorted;  // by name; empty until it is asked for and after a change
+  uint32_t with_fallback = 0;     // a bit for each key of `fallbacks`
   Slot fallbacks[kKeyCount], served[kKeyCount];
   Slot foreign, devices[kMaxDeviceTypes];
 };
@@ -26,7 +28,12 @@ OperatorTable& OperatorTable::instance() {
 }
 
 OperatorTable::State& OperatorTable::state() {
-  static State* s = new State;
+  static State* s = [] {
+    State* made = new State;
+    made->by_name.reserve(4096);  // the table's operators and some more
+    made->order.reserve(4096);
+    return made;
+  }();
   return *s;
 }
 
@@ -43,7 +50,7 @@ const Schema& Operator::schema() const {
 
 Operator& OperatorTable::define(const char* schema_text) {
   std::string_view text = schema_text;
-  std::string name(text.substr(0, text.find('(')));
+  const std::string_view name = text.substr(0, text.find('('));
   State& s = state();
   std::lock_guard<std::recursive_mutex> hold(s.lock);
   if (auto it = s.by_name.find(name); it != s.by_name.end()) {
@@ -54,9 +61,10 @@ Operator& OperatorTable::define(const char* schema_text) {
   Operator* op = new Operator;  // operators live for ever
   op->schema_text = schema_text;
   op->name = name;
-  s.by_name.emplace(name, op);
+  op->handled = 1 | s.with_fallback;
+  s.by_name.emplace(op->name, op);
   s.order.push_back(op);
-  refresh(*op);
+  s.sorted.clear();
   return *op;
 }
 
@@ -64,6 +72,7 @@ void OperatorTable::remove(Operator& op) {
   State& s = state();
   std::lock_guard<std::recursive_mutex> hold(s.lock);
   s.by_name.erase(op.name);
+  s.sorted.clear();
   s.order.erase(std::remove(s.order.begin(), s.order.end(), &op), s.order.end());
 }
 
@@ -105,11 +114,16 @@ std::vector<std::string> OperatorTable::near_names(std::string_view name) {
 std::vector<Operator*> OperatorTable::overloads(std::string_view base) {
   State& s = state();
   std::lock_guard<std::recursive_mutex> hold(s.lock);
+  if (s.sorted.empty()) {
+    s.sorted = s.order;
+    std::ranges::sort(s.sorted, {}, &Operator::name);
+  }
   std::vector<Operator*> found;
-  for (auto it = s.by_name.lower_bound(base); it != s.by_name.end(); ++it) {
-    std::string_view n = it->first;
-    if (n.substr(0, base.size()) != base) break;
-    if (n.size() == base.size() || n[base.size()] == '.') found.push_back(it->second);
+  const auto first =
+      std::ranges::lower_bound(s.sorted, base, {}, [](Operator* op) -> std::string_view { return op->name; });
+  for (auto it = first; it != s.sorted.end() && (*it)->name.starts_with(base); ++it) {
+    const std::string& n = (*it)->name;
+    if (n.size() == base.size() || n[base.size()] == '.') found.push_back(*it);
   }
   return found;
 }
@@ -157,14 +171,13 @@ void OperatorTable::restore(Operator& op, Key key, int device, Saved saved) {
   slot.typed.store(saved.typed, std::memory_order_release);
   slot.source = saved.source;
   slot.fallthrough = saved.fallthrough;
-  refresh(op);
+  refresh(op, key);
 }
 
 void OperatorTable::composite(Operator& op, void* typed, const char* source) {
   std::lock_guard<std::recursive_mutex> hold(state().lock);
   op.composite.typed = typed;
   op.composite.source = source;
-  refresh(op);
 }
 
 void table_kernel(Operator& op, TableSlot slot, void* typed) {
@@ -182,7 +195,7 @@ OperatorTable::Saved OperatorTable::fallthrough(Operator& op, Key key) {
   Slot& slot = op.slots[static_cast<int>(key)];
   Saved saved{slot.typed.load(), slot.boxed.load(), slot.source, slot.fallthrough};
   slot.fallthrough = true;
-  refresh(op);
+  refresh(op, key);
   return saved;
 }
 
@@ -191,7 +204,9 @@ void OperatorTable::fallback(Key key, const BoxedKernel* kernel) {
   std::lock_guard<std::recursive_mutex> hold(s.lock);
   if (kernel) s.served[static_cast<int>(key)].boxed.store(kernel, std::memory_order_release);
   s.fallbacks[static_cast<int>(key)].boxed = kernel;
-  for (Operator* op : s.order) refresh(*op);
+  const uint32_t bit = 1u << static_cast<int>(key);
+  s.with_fallback = kernel ? s.with_fallback | bit : s.with_fallback & ~bit;
+  for (Operator* op : s.order) refresh(*op, key);
 }
 
 const BoxedKernel* OperatorTable::fallback_of(Key key) const {
@@ -206,12 +221,12 @@ const Slot& OperatorTable::foreign_slot() { return state().foreign; }
 void OperatorTable::device(int type, const BoxedKernel* kernel) { state().devices[type].boxed = kernel; }
 const Slot& OperatorTable::device_slot(int type) { return state().devices[type]; }
 
-void OperatorTable::refresh(Operator& op) {
-  State& s = state();
-  uint32_t bits = 1;  // Backend
-  for (int k = 1; k < kKeyCount; ++k)
-    if (!op.slots[k].fallthrough && (!op.slots[k].empty() || s.fallbacks[k].boxed)) bits |= 1u << k;
-  op.handled.store(bits, std::memory_order_release);
+void OperatorTable::refresh(Operator& op, Key key) {
+  if (key == Key::Backend) return;  // every operator handles it
+  const int k = static_cast<int>(key);
+  const uint32_t bit = 1u << k;
+  const bool handles = !op.slots[k].fallthrough && (!op.slots[k].empty() || (state().with_fallback & bit));
+  op.handled.store(handles ? op.handled | bit : op.handled & ~bit, std::memory_order_release);
 }
 
 const Slot& Operator::key_fallback(Key k, Dispatch) const {

@@ -118,10 +118,13 @@ class OperatorTable {
   std::string dump(const Operator& op);
 
  private:
-  void refresh(Operator& op);
+  void refresh(Operator& op, Key key);  // whether calls of the operator stop at that key
   struct State;
   State& state();
 };
+
+// The operators of the table by number, which generated callers outside of the core know them by.
+extern Operator* table_operators[];
 
 // A typed kernel of the table, whose source is the operator's entry.
 enum class TableSlot : uint8_t { Backend, Composite, Autograd, InplaceOrView };

@@ -5,7 +5,6 @@
 
 #include "dispatch/autocast.h"
 #include "dispatch/call.h"
-#include "strata/generated/handles.h"
 #include "strata/generated/ops.h"
 
 namespace strata {
@@ -46,7 +45,7 @@ TEST(Boxed, OperatorsWithoutSignature) {
 
 TEST(Boxed, SavedKernelsRun) {
   OperatorTable& table = OperatorTable::instance();
-  Operator& op = op::neg;
+  Operator& op = OperatorTable::instance().get("aten::neg");
   static const BoxedKernel zero{[](Operator&, Dispatch, Stack& stack) { stack = {IValue(ops::zeros({1}))}; },
                                 "boxed_test"};
   OperatorTable::Saved saved = table.impl(op, Key::Backend, 0, nullptr, &zero, "boxed_test", true);
@@ -74,7 +73,7 @@ TEST(Boxed, ForeignKernelComesAfterAutograd) {
   x.impl()->keys_ = x.impl()->keys_ | KeySet(Key::Autograd);
   Stack stack{IValue(x)};
   Dispatch d = dispatch_of_stack(stack);
-  redispatch_boxed(op::exp, {d.keys, kForeignDevice}, stack);
+  redispatch_boxed(OperatorTable::instance().get("aten::exp"), {d.keys, kForeignDevice}, stack);
   Tensor y = stack[0].get<Tensor>();
   EXPECT_EQ(first(y.detach()), 7);
   EXPECT_TRUE(y.requires_grad());

@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "dispatch/boxed.h"
-#include "strata/generated/handles.h"
 
 namespace strata {
 
 TEST(Info, SaysWhatTheTableSays) {
-  const OpInfo sum = *info(op::sum_dim_IntList);
+  const OpInfo sum = *info(OperatorTable::instance().get("aten::sum.dim_IntList"));
   EXPECT_EQ(sum.kind, "rows");
   EXPECT_EQ(sum.text, "sum(self)");
   EXPECT_EQ(sum.promotion, "sum");
@@ -17,8 +16,8 @@ TEST(Info, SaysWhatTheTableSays) {
   EXPECT_NE(sum.order.find("tree T"), std::string_view::npos);
   ASSERT_EQ(sum.derivatives.size(), 1u);
   EXPECT_EQ(sum.derivatives[0].first, "self");
-  EXPECT_EQ(info(op::transpose_int)->gradient, "formulas");
-  EXPECT_FALSE(info(op::transpose_int)->inverse.empty());
+  EXPECT_EQ(info(OperatorTable::instance().get("aten::transpose.int"))->gradient, "formulas");
+  EXPECT_FALSE(info(OperatorTable::instance().get("aten::transpose.int"))->inverse.empty());
 }
 
 TEST(Info, EveryOperatorOfTheTableHasASourceAndAKind) {
@@ -36,9 +35,11 @@ TEST(Info, EveryOperatorOfTheTableHasASourceAndAKind) {
 }
 
 TEST(Info, FormsThatWriteHaveFunctionalTwins) {
-  EXPECT_EQ(functional_twin(op::add__Tensor), &op::add_Tensor);
-  EXPECT_EQ(functional_twin(op::add_out), &op::add_Tensor);
-  EXPECT_EQ(functional_twin(op::add_Tensor), nullptr);
+  EXPECT_EQ(functional_twin(OperatorTable::instance().get("aten::add_.Tensor")),
+            &OperatorTable::instance().get("aten::add.Tensor"));
+  EXPECT_EQ(functional_twin(OperatorTable::instance().get("aten::add.out")),
+            &OperatorTable::instance().get("aten::add.Tensor"));
+  EXPECT_EQ(functional_twin(OperatorTable::instance().get("aten::add.Tensor")), nullptr);
 }
 
 TEST(Info, OthersHaveNone) {

@@ -7,7 +7,6 @@
 #include "ir/effect.h"
 #include "ir/parse.h"
 #include "ir/verify.h"
-#include "strata/generated/handles.h"
 #include "strata/generated/ops.h"
 
 namespace strata::ir {
@@ -50,9 +49,10 @@ TEST(Effect, IsWhatTheTableSays) {
         "aten::bernoulli.p", "aten::gather", "aten::floor_divide.Tensor", "aten::index.Tensor", "strata::_check",
         "aten::nonzero", "aten::linalg_inv_ex", "aten::randperm", "strata::_become"})
     EXPECT_TRUE(effect(name)) << name;
-  EXPECT_FALSE(repeats(op::rand));
-  EXPECT_FALSE(repeats(op::empty_memory_format));
-  EXPECT_TRUE(repeats(op::gather) && repeats(op::gelu));
+  EXPECT_FALSE(repeats(OperatorTable::instance().get("aten::rand")));
+  EXPECT_FALSE(repeats(OperatorTable::instance().get("aten::empty.memory_format")));
+  EXPECT_TRUE(repeats(OperatorTable::instance().get("aten::gather")) &&
+              repeats(OperatorTable::instance().get("aten::gelu")));
 }
 
 TEST(Dead, GoesUnlessItActs) {

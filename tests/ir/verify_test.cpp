@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "ir/parse.h"
-#include "strata/generated/handles.h"
 #include "strata/generated/ops.h"
 
 namespace strata::ir {
@@ -29,7 +28,7 @@ struct One {
   Node n;
   One() {
     g.body.params.push_back(g.add(f32({2})));
-    n.op = &op::add_Scalar;
+    n.op = &OperatorTable::instance().get("aten::add.Scalar");
     n.args = {Arg::one(0), {Arg::Constant, IValue(Scalar(1)), {}}, {Arg::Constant, IValue(Scalar(1)), {}}};
     n.results = {g.add(f32({2}))};
     n.span = "m.py:3 in f";

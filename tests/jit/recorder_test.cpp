@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "run/copy.h"
-#include "strata/generated/handles.h"
 #include "strata/generated/kernel_calls.h"
 #include "strata/generated/ops.h"
 

@@ -34,5 +34,9 @@ PyObject* make_module() {
 }  // namespace strata::py
 
 PyMODINIT_FUNC PyInit__C() {
-  return strata::py::guarded([] { return strata::py::make_module(); });
+  // Objects by the thousand, all of which stay.
+  const bool collects = PyGC_Disable();
+  PyObject* module = strata::py::guarded([] { return strata::py::make_module(); });
+  if (collects) PyGC_Enable();
+  return module;
 }

@@ -48,18 +48,18 @@ const Entry& find_entry(std::string_view name) {
 void init_functions(PyObject* module) {
   PyObject* functions = checked(PyImport_AddModule("strata._C._functions"));  // borrowed
   Own module_name(checked(PyUnicode_FromString("strata")));
-  PyObject* type_dict = tensor_base_type->tp_dict;
-  for (const auto& [name, e] : by_name()) {
-    if (e->function) {
-      Own f(checked(PyCFunction_NewEx(definition(*e, false), nullptr, module_name.get())));
-      checked(PyObject_SetAttrString(functions, e->name, f.get()));
-    }
-    // What is written by hand wins over the table.
-    if (e->method && !PyDict_GetItemString(type_dict, e->name)) {
+  PyObject *names = checked(PyModule_GetDict(functions)), *methods = tensor_base_type->tp_dict;  // borrowed
+  for (const Entry* const* list = all_entries; *list; ++list)
+    for (const Entry* e = *list; e->name; ++e) {
+      Own name(checked(PyUnicode_InternFromString(e->name)));
+      if (e->function) {
+        Own f(checked(PyCFunction_NewEx(definition(*e, false), nullptr, module_name.get())));
+        checked(PyDict_SetItem(names, name.get(), f.get()));
+      }
+      if (!e->method) continue;
       Own m(checked(PyDescr_NewMethod(tensor_base_type, definition(*e, true))));
-      checked(PyDict_SetItemString(type_dict, e->name, m.get()));
+      checked(PyDict_SetDefault(methods, name.get(), m.get()));  // what is written by hand wins over the table
     }
-  }
   PyType_Modified(tensor_base_type);
   checked(PyModule_AddObjectRef(module, "_functions", functions));
 }

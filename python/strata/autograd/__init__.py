@@ -8,8 +8,6 @@ from _thread import _local  # threading.local, without the module's import
 import strata
 from strata import _C, _lazy
 
-from .anomaly_mode import detect_anomaly, set_detect_anomaly
-from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 
 TYPE_CHECKING = False
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
 
     from strata import Tensor
 
+    from .anomaly_mode import detect_anomaly, set_detect_anomaly
+    from .function import Function
     from .graph import GradientEdge
 
 __all__ = [
@@ -278,7 +278,13 @@ class _Package(type(sys)):
 
 __getattr__, __dir__ = _lazy.of(
     globals(),
-    {".profiler": "ProfilerActivity", "graph": "GradientEdge", "gradcheck": "gradgradcheck GradcheckError"},
-    "forward_ad functional graph profiler variable",
+    {
+        ".profiler": "ProfilerActivity",
+        "anomaly_mode": "detect_anomaly set_detect_anomaly",
+        "function": "Function",
+        "graph": "GradientEdge",
+        "gradcheck": "gradgradcheck GradcheckError",
+    },
+    "anomaly_mode forward_ad function functional graph profiler variable",
 )
 sys.modules[__name__].__class__ = _Package
