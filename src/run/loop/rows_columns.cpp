@@ -215,7 +215,7 @@ class Columns {
       wide_ = c.width_of(tile_);
       slot_ = c.slot(wide_);
       group_ = shard * c.span_;
-      span_ = std::min(c.span_, groups_of(n_) - group_);
+      span_ = std::max<int64_t>(0, std::min(c.span_, groups_of(n_) - group_));  // a short last part has few groups
       bare_ = n_ < kBlock && c.parts_ * c.shards_ == 1;
       one_run_ = c.plain_ && !c.dense_ && c.parts_ * c.shards_ == 1;
       all_positions_ = c.sum_ && c.dense_ && n_ > kChunk && (c.staged_ || kChunk * wide_ * c.width_ <= kPositionsBytes);
@@ -238,7 +238,7 @@ class Columns {
     }
 
     void run() {
-      if (span_ <= 0) return;
+      if (span_ == 0) return;
       char* made = c_.sum_ ? sum() : extremum();
       if (c_.parts_ * c_.shards_ > 1) {
         std::memcpy(c_.partial_.get() + index_ * c_.slot(blocks(c_.tile_)), made, size_t(slot_));
