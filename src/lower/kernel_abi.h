@@ -64,8 +64,10 @@ typedef struct StrataAcrossArgs {
   char* const* ptr;
   const int64_t* step;  // likewise: bytes from one element of a column to the next
   const void* params;
-  int64_t columns;  // a multiple of 16; all are in memory, side by side
-  int64_t length;   // elements of a column
+  int64_t columns;   // a multiple of 16; all are in memory, side by side
+  int64_t length;    // elements of a column
+  int64_t first;     // where the elements at hand begin in their columns,
+  int64_t elements;  // and how many they are
 } StrataAcrossArgs;
 
 typedef void (*StrataAcrossFn)(const StrataAcrossArgs* args);

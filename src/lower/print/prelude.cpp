@@ -46,7 +46,7 @@ typedef struct StrataAcrossArgs {
   char* const* ptr;
   const i64* step;
   const void* params;
-  i64 columns, length;
+  i64 columns, length, first, elements;
 } StrataAcrossArgs;
 typedef void (*StrataAcrossFn)(const StrataAcrossArgs* args);
 typedef struct StrataReduction { u8 combine, accumulator; } StrataReduction;

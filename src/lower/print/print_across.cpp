@@ -155,7 +155,7 @@ std::string print_across(const Kernel& k, size_t number, Isa isa, Needs& needs) 
   const std::string elements =
       loop ? std::string(vector ? "    IN_ORDER\n" : "") + "    for (i64 at = 0; at < elements; at++) {\n" : "";
   out += uniform + "  const i64 columns = args->columns;\n";
-  if (loop) out += "  const i64 elements = args->length;\n";
+  if (loop) out += "  const i64 elements = args->elements;\n";
   if (vector)
     return out + "  for (i64 i = 0; i < columns; i += 16) {\n" + columns + elements + element + per_element +
            (loop ? "    }\n" : "") + per_row + "  }\n}\n\n";

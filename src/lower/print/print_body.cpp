@@ -265,7 +265,7 @@ std::string BodyPrinter::expression(int v, bool vector) {
     case Op::Scratch:
       return load(n, vector);
     case Op::Index:
-      if (across_) return vector ? "SPLAT(" + type(DType::I64, true) + ", at)" : "at";
+      if (across_) return vector ? "SPLAT(" + type(DType::I64, true) + ", args->first + at)" : "args->first + at";
       if (!vector) return "args->first + i";
       needs_.insert("lanes_vi64");
       return "SPLAT(" + type(DType::I64, true) + ", args->first + i) + LANES_vi64";

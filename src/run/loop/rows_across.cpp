@@ -182,7 +182,7 @@ class Across {
     for (int r = 0; r < e_.reductions; ++r, place += 2)
       for (int part = 0; part < 2; ++part) results[2 * r + part] = take(wide * 8);
     char* values = next;
-    StrataAcrossArgs args{at_hand.ptr, at_hand.step, l_.params, wide, n_};
+    StrataAcrossArgs args{at_hand.ptr, at_hand.step, l_.params, wide, n_, 0, n_};
     for (int p = 0, done = 0; p < e_.passes; done += e_.pass[p++].reductions) {
       const StrataRowPass& pass = e_.pass[p];
       next = values;

@@ -192,7 +192,7 @@ class Columns {
     }
     ptr[count_] = const_cast<char*>(made);
     const int64_t whole = e_.pass[1].across && !e_.scratch_rows ? count / kBlock * kBlock : 0, steps[kPlaces] = {};
-    const StrataAcrossArgs blocks{ptr, steps, l_.params, whole, n_};
+    const StrataAcrossArgs blocks{ptr, steps, l_.params, whole, n_, 0, n_};
     if (whole) e_.pass[1].across(&blocks);
     char* rest[kMaxRowOperands];
     for (size_t i = 0; i < count_; ++i) rest[i] = ptr[i] ? ptr[i] + whole * itemsize(l_.operands[i].kernel) : nullptr;

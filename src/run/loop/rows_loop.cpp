@@ -12,6 +12,8 @@
 #include "run/loop/rows_across.h"
 #include "run/loop/rows_columns.h"
 #include "run/loop/rows_fold.h"
+#include "run/loop/rows_interleaved.h"
+#include "run/loop/rows_long.h"
 #include "run/loop/rows_turned.h"
 #include "run/loop/transpose.h"
 
@@ -38,6 +40,7 @@ class Runner {
       direct_.push_back(o.per_row || contiguous(o));
       in_place_ &= direct_.back() && lies_ready(o);
     }
+    interleaved_ = rows_interleaved(l_, direct_);
     in_place_ &= l_.kept_sizes.size() <= 1;
     if (e_.reductions && e_.reduction[0].combine > STRATA_COMBINE_MUL && e_.pass[0].plain)
       extrema_ = Extrema(e_, l_.operands[plain_operand()].kernel);
@@ -87,8 +90,9 @@ class Runner {
   // Rows worth gathering together: neighbours in memory belong to different rows.
   int64_t tile_rows() const {
     if (l_.kept_sizes.empty() || l_.kept_sizes.back() < 2 || n_ * kTile > (int64_t(1) << 22)) return 1;
+    if (interleaved_ && rows_ < 2 * kWideTile * num_threads()) return kTile;
     for (size_t i = 0; i < l_.operands.size(); ++i)
-      if (!direct_[i] && l_.operands[i].kept.back() == itemsize(l_.operands[i].dtype))
+      if (interleaved_ || (!direct_[i] && l_.operands[i].kept.back() == itemsize(l_.operands[i].dtype)))
         return row_bytes() * kWideTile <= kTileBytes ? kWideTile : kTile;
     return 1;
   }
@@ -202,6 +206,7 @@ class Runner {
 
   // Gathers or scatters `count` neighbouring rows at once: a transpose for each run of the innermost reduced dim.
   void stage_tile(const RowOperand& o, char* base, char* buffer, int64_t count, int64_t row_bytes, bool in) const {
+    if (interleaved_) return stage_interleaved(o, l_.reduced_sizes, base, buffer, count, in);
     const CastFn cast = cast_fn(o.kernel, o.dtype);
     const int64_t width = itemsize(o.kernel), step = o.kept.back();
     const DimVec& sizes = l_.reduced_sizes;
@@ -277,10 +282,11 @@ class Runner {
   void run_rows(int64_t begin, int64_t end, int64_t tile, Workspace& space, int32_t* status) const {
     int count = int(l_.operands.size());
     // Rows of a tile start a line apart from a power of two, so that they do not meet in one set of the cache.
-    int64_t stride = row_bytes() + 64;
-    char* memory = space.get(stride * (count * tile + e_.scratch_rows) + 64 * count);
+    const int64_t spaced = row_bytes() + 64;
+    char* memory = space.get(spaced * (count * tile + e_.scratch_rows) + 64 * count);
     char* scratch[kMaxRowOperands];
-    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = memory + stride * (count * tile + i);
+    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = memory + spaced * (count * tile + i);
+    const int64_t stride = interleaved_ ? n_ * itemsize(l_.compute) : spaced;
     if (in_place_) return run_in_place(begin, end, scratch, status);
     for (int64_t row = begin; row < end;) {
       int64_t here = 1;
@@ -462,12 +468,13 @@ class Runner {
   std::atomic<int32_t> status_{0};
   Extrema extrema_;
   bool in_place_ = true;  // nothing has to be gathered or converted
+  bool interleaved_;      // all that has to be gathered, without a conversion
 };
 
 }  // namespace
 
 int32_t RowsLoop::run() {
-  if (!entry->sets_status && (reduce_columns(*this) || run_across(*this))) return 0;
+  if (!entry->sets_status && (reduce_columns(*this) || run_across(*this) || run_long(*this))) return 0;
   return Runner(*this).run();
 }
 
