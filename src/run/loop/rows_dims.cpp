@@ -23,24 +23,39 @@ void coalesce(DimVec& sizes, std::vector<RowOperand>& operands, DimVec RowOperan
   }
 }
 
+// As the dims of one operand lie in memory.
+void sort_dims(RowsLoop& l, DimVec& sizes, DimVec RowOperand::* strides, size_t operand) {
+  for (size_t d = 1; d < sizes.size(); ++d)
+    for (size_t k = d; k > 0; --k) {
+      const DimVec& steps = l.operands[operand].*strides;
+      if (std::abs(steps[k - 1]) >= std::abs(steps[k])) break;
+      std::swap(sizes[k - 1], sizes[k]);
+      for (RowOperand& o : l.operands) std::swap((o.*strides)[k - 1], (o.*strides)[k]);
+    }
+}
+
 // Rows may go in any order: as the first input's lie in memory, so that more of their dims join.
 void sort_kept(RowsLoop& l) {
   const auto input = std::ranges::find_if(l.operands, [](const RowOperand& o) { return !o.output && !o.per_row; });
   if (input == l.operands.end()) return;
-  const auto index = input - l.operands.begin();
-  for (size_t d = 1; d < l.kept_sizes.size(); ++d)
-    for (size_t k = d; k > 0; --k) {
-      const DimVec& steps = l.operands[size_t(index)].kept;
-      if (std::abs(steps[k - 1]) >= std::abs(steps[k])) break;
-      std::swap(l.kept_sizes[k - 1], l.kept_sizes[k]);
-      for (RowOperand& o : l.operands) std::swap(o.kept[k - 1], o.kept[k]);
-    }
+  sort_dims(l, l.kept_sizes, &RowOperand::kept, size_t(input - l.operands.begin()));
+}
+
+// Whole numbers are joined to the same bits in any order: that of memory.
+void sort_reduced(RowsLoop& l) {
+  const StrataKernelEntry& e = *l.entry;
+  if (e.passes != 2 || !e.pass[0].plain) return;
+  for (int r = 0; r < e.reductions; ++r)
+    if (e.reduction[r].combine >= STRATA_COMBINE_ARGMAX || !is_integral(static_cast<DType>(e.reduction[r].accumulator)))
+      return;
+  sort_dims(l, l.reduced_sizes, &RowOperand::reduced, size_t(e.outputs) + e.pass[0].plain - 1);
 }
 
 }  // namespace
 
 void RowsLoop::merge_dims() {
   sort_kept(*this);
+  sort_reduced(*this);
   coalesce(kept_sizes, operands, &RowOperand::kept);
   coalesce(reduced_sizes, operands, &RowOperand::reduced);
 }

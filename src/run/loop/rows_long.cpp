@@ -116,8 +116,9 @@ class Long {
           reduce(pass);
         else if (pass.elementwise)
           parallel_for(0, (l_.n_ + l_.positions_ - 1) / l_.positions_, kWhole, [&](int64_t begin, int64_t end) {
+            char* own = part_workspace().get(size_t(piece_bytes()));
             for (int64_t i = begin; i < end; ++i)
-              piece(pass, i * l_.positions_, std::min(l_.positions_, l_.n_ - i * l_.positions_), nullptr);
+              piece(pass, i * l_.positions_, std::min(l_.positions_, l_.n_ - i * l_.positions_), own);
           });
         else
           values(pass);
@@ -132,6 +133,8 @@ class Long {
    private:
     static constexpr int64_t kWhole = 16;  // pieces that are worth a thread
 
+    int64_t piece_bytes() const { return l_.count_ * (l_.positions_ * wide_ * 16 + 64); }
+
     void values(const StrataRowPass& pass) const {
       char* ptr[kMaxPlaces];
       for (int i = 0; i < place_ + 2 * e_.reductions; ++i) ptr[i] = i < l_.count_ && values_[i] ? values_[i] : base_[i];
@@ -139,11 +142,10 @@ class Long {
       pass.across(&args);
     }
 
-    // One pass over `count` elements from `first` on; what it reduces goes to `made`, by reduction.
-    void piece(const StrataRowPass& pass, int64_t first, int64_t count, char* const* made,
+    // One pass over `count` elements from `first` on, with piece_bytes() of its `own`; what it reduces goes to `made`,
+    // by reduction, and joins what is there where there are `joiners`.
+    void piece(const StrataRowPass& pass, int64_t first, int64_t count, char* own, char* const* made = nullptr,
                const Joiner* joiners = nullptr) const {
-      Workspace& space = part_workspace();
-      char* own = space.get(size_t(l_.count_ * (count * wide_ * 16 + 64)));
       char* ptr[kMaxPlaces];
       int64_t step[kMaxPlaces];
       for (int i = 0; i < place_ + 2 * e_.reductions; ++i) {
@@ -225,9 +227,9 @@ class Long {
     void join(const StrataRowPass& pass, const Joiner* joiners, int64_t from, int64_t part, int64_t position,
               char* const* runs) const {
       const int64_t start = (from + part) * kPart, last = std::min(l_.n_, start + kPart);
-      static thread_local Workspace space;
       char *to[kMaxReductions], *room[kMaxReductions];
-      char* memory = space.get(size_t(pass.reductions * l_.positions_ * wide_ * 16));
+      char* memory = part_workspace().get(size_t(pass.reductions * l_.positions_ * wide_ * 16 + piece_bytes()));
+      char* own = memory + pass.reductions * l_.positions_ * wide_ * 16;
       for (int r = 0; r < pass.reductions; ++r) {
         to[r] = runs[r] + (part * kChunk + position) * wide_ * l_.width_of(done_ + r);
         room[r] = memory + r * l_.positions_ * wide_ * 16;
@@ -236,7 +238,7 @@ class Long {
         const int64_t count = std::min(l_.positions_, last - first);
         const bool begins = first < start + kChunk;
         const bool joins = !begins && !pass.plain;
-        piece(pass, first, count, joins ? room : to, begins ? nullptr : joiners);
+        piece(pass, first, count, own, joins ? room : to, begins ? nullptr : joiners);
         for (int r = 0; r < pass.reductions && joins; ++r) joiners[r].join(to[r], to[r], room[r], count * wide_);
       }
     }
