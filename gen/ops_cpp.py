@@ -43,9 +43,15 @@ def includes(entries: list[Entry], text: str) -> str:
     return "".join(f'#include "strata/generated/{w}.h"\n' for w in sorted(wanted))
 
 
-def operator_places(entries: list[Entry]) -> dict[str, int]:
-    """The place of every operator in the core's array of them (dispatch/operator.h)."""
-    return {ident: i for i, ident in enumerate(homes(entries)[1])}
+def operator_places(entries: list[Entry]) -> dict[str, str]:
+    """Of every operator, by its identifier: where its family's array, which callers outside of the core read, has it."""
+    families: dict[str, int] = {}
+    places = {}
+    for ident, family in homes(entries)[1].items():
+        at = families.get(family, 0)
+        families[family] = at + 1
+        places[ident] = f"operators_{family}[{at}]"
+    return places
 
 
 def header(out: Output, name: str, first: str, namespace: str, lines: list[str]) -> None:
@@ -68,7 +74,7 @@ def write(entries: list[Entry], out: Output) -> None:
             handles.setdefault(e.family, []).append(f"extern Operator& {s.ident};")
             signature = f"{name}({','.join(a.cpp for a in s.args)})"
             made = f"define_op<{s.cpp_sig}>({cstring(s.text())}, said_{e.schema.ident})"
-            body.append(f"namespace op {{\nOperator& {s.ident} = *(table_operators[{place[s.ident]}] = &{made});\n}}")
+            body.append(f"namespace op {{\nOperator& {s.ident} = *({place[s.ident]} = &{made});\n}}")
             if signature in seen_decl:
                 continue
             seen_decl.add(signature)
@@ -86,11 +92,9 @@ def write(entries: list[Entry], out: Output) -> None:
     for family, lines in decls.items():
         header(out, f"ops/{family}", types, "ops", lines)
     for family, lines in handles.items():
-        # Hidden: each would cost the loader a search at every start. Others have table_operators, or ask for a name.
+        # Hidden: each would cost the loader a search at every start. Others have the family's array, or ask for a name.
         lines = ["#pragma GCC visibility push(hidden)", *lines, "#pragma GCC visibility pop"]
         header(out, f"handles/{family}", '#include "dispatch/operator.h"\n', "op", lines)
-    out.write("ops_all.cpp", HEADER + '#include "dispatch/operator.h"\n\nnamespace strata {\n\n' +
-              f"Operator* table_operators[{len(place)}];\n\n}}  // namespace strata\n")
     every = "".join(f'#include "strata/generated/ops/{f}.h"\n' for f in sorted(decls))
     out.write("strata/generated/ops.h", HEADER + "// All operators as C++ functions, and the methods of Tensor.\n#pragma once\n" + every +
               '#ifndef STRATA_BUILD\n#include "strata/generated/tensor_methods.h"\n#endif\n')
@@ -101,7 +105,7 @@ def write(entries: list[Entry], out: Output) -> None:
         own = "".join(f'#include "strata/generated/{kind}/{family}.h"\n' for kind, has in (("handles", handles), ("ops", decls))
                       if family in has)
         out.write(f"ops_{family}.cpp", HEADER + '#include "dispatch/call.h"\n' + own + "\nnamespace strata {\n\n" +
-                  "\n".join(body) + "\n\n}  // namespace strata\n")
+                  f"Operator* operators_{family}[{len(handles[family])}];\n" + "\n".join(body) + "\n\n}  // namespace strata\n")
 
 
 def ambiguous(other: str, signature: str, s: Schema) -> bool:

@@ -37,8 +37,11 @@ def signature_text(s: Schema, name: str) -> str:
     return f"({', '.join(parts)})"
 
 
-def invoke(e: Entry, kind: str, s: Schema, place: int) -> str:
+def invoke(e: Entry, kind: str, s: Schema, place: str) -> str:
     lines = [f"PyObject* i_{s.ident}(PyObject* const* s) {{"]
+    if not place:
+        lines.append(f'  static Operator& op = OperatorTable::instance().get({cstring(s.full)});')
+        place = "op"
     many_out = kind == "out" and sum(a.written for a in s.args) > 1
     plain = [a for a in s.args if not (many_out and a.written)]
     for i, a in enumerate(plain):
@@ -51,7 +54,7 @@ def invoke(e: Entry, kind: str, s: Schema, place: int) -> str:
     args = ", ".join(f"{safe(a.name)}_v" for a in s.args)
     tensors = ", ".join(f"{safe(a.name)}_v" for a in s.args if a.is_tensor or a.is_tensors)
     name = s.name + "_out" if kind == "out" else s.name
-    call = f"TypedOp<{s.cpp_sig}>::call(*table_operators[{place}]{', ' if args else ''}{args})"
+    call = f"TypedOp<{s.cpp_sig}>::call({place}{', ' if args else ''}{args})"
     del name
     factory = "factory" in e.row.tags and not many_out and kind != "inplace"
     if factory and kind == "out":
@@ -117,7 +120,8 @@ def write(entries: list[Entry], out: Output) -> None:
             items = sorted(groups[name], key=order)
             sigs = []
             for e, kind, s in items:
-                body.append(invoke(e, kind, s, place[s.ident]))
+                # Of another family's array the places change with its operators, of which this file is to know nothing.
+                body.append(invoke(e, kind, s, f"*{place[s.ident]}" if e.family == family else ""))
                 body.append(f"const py::ArgSpec args_{s.ident}[] = {arg_specs(e, kind, s) if s.args or 'factory' in e.row.tags else '{{}}'};")
                 count = arg_specs(e, kind, s).count("py::ArgKind")
                 method = e.methods and kind != "out"
@@ -136,7 +140,7 @@ def write(entries: list[Entry], out: Output) -> None:
                 table.append(f'{{"{called}", {f"f_{name}" if any_function else "nullptr"}, {f"m_{name}" if any_method else "nullptr"}, {cstring(text)}}},')
         factory = '#include "bind/args/factory.h"\n' if any("to_FactoryDevice" in text for text in body) else ""
         out.write(f"python/py_{family}.cpp", HEADER + '#include "bind/args/args.h"\n' + factory + '#include "dispatch/call.h"\n#include "grad/variable.h"\n'
-                  + includes(entries, "\n".join(body)) + "\nnamespace strata {\nnamespace {\n\n" + "\n".join(body) +
+                  + includes(entries, "\n".join(body)) + f"\nnamespace strata {{\n\nextern Operator* operators_{family}[];\n\nnamespace {{\n\n" + "\n".join(body) +
                   f"\n\n}}  // namespace\n\nextern const py::Entry py_entries_{family}[];\nconst py::Entry py_entries_{family}[] = {{\n  " +
                   "\n  ".join(table) + "\n  {nullptr, nullptr, nullptr, nullptr}};\n\n}  // namespace strata\n")
     families = sorted(by_family)

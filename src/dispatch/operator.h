@@ -123,9 +123,6 @@ class OperatorTable {
   State& state();
 };
 
-// The operators of the table by number, which generated callers outside of the core know them by.
-extern Operator* table_operators[];
-
 // A typed kernel of the table, whose source is the operator's entry.
 enum class TableSlot : uint8_t { Backend, Composite, Autograd, InplaceOrView };
 void table_kernel(Operator& op, TableSlot slot, void* typed);
