@@ -20,6 +20,7 @@ constexpr int64_t kChunk = 1024;           // positions of tree T
 constexpr int64_t kWidest = 256;           // bytes of a line of columns; of longer ones pieces would lie apart
 constexpr int64_t kPieceBytes = 16 << 10;  // of accumulators for a piece's positions, in the first-level cache
 constexpr int64_t kMostPositions = 256;
+constexpr int64_t kGrain = 16384;            // elements that are worth a thread
 constexpr int64_t kScratchBytes = 64 << 20;  // of temporaries in all, which last from pass to pass
 constexpr int kMaxReductions = 8, kMaxPlaces = kMaxRowOperands + 32;
 
@@ -28,7 +29,8 @@ class Long {
   explicit Long(RowsLoop& l) : l_(l), e_(*l.entry), count_(int(l.operands.size())) {}
 
   bool fit() {
-    if (l_.reduced_sizes.size() != 1 || l_.kept_sizes.empty() || e_.reductions > kMaxReductions) return false;
+    if (l_.reduced_sizes.size() != 1 || l_.kept_sizes.empty()) return false;
+    if (e_.reductions > kMaxReductions || count_ + e_.scratch_rows + 3 * e_.reductions > kMaxPlaces) return false;
     n_ = l_.reduced_sizes[0];
     if (n_ <= kChunk) return false;
     for (int p = 0; p < e_.passes; ++p)
@@ -115,11 +117,12 @@ class Long {
         if (pass.reductions > 0)
           reduce(pass);
         else if (pass.elementwise)
-          parallel_for(0, (l_.n_ + l_.positions_ - 1) / l_.positions_, kWhole, [&](int64_t begin, int64_t end) {
-            char* own = part_workspace().get(size_t(piece_bytes()));
-            for (int64_t i = begin; i < end; ++i)
-              piece(pass, i * l_.positions_, std::min(l_.positions_, l_.n_ - i * l_.positions_), own);
-          });
+          parallel_for(0, (l_.n_ + l_.positions_ - 1) / l_.positions_,
+                       std::max<int64_t>(1, kGrain / (l_.positions_ * columns_)), [&](int64_t begin, int64_t end) {
+                         char* own = part_workspace().get(size_t(piece_bytes()));
+                         for (int64_t i = begin; i < end; ++i)
+                           piece(pass, i * l_.positions_, std::min(l_.positions_, l_.n_ - i * l_.positions_), own);
+                       });
         else
           values(pass);
       }
@@ -131,8 +134,6 @@ class Long {
     }
 
    private:
-    static constexpr int64_t kWhole = 16;  // pieces that are worth a thread
-
     int64_t piece_bytes() const { return l_.count_ * (l_.positions_ * wide_ * 16 + 64); }
 
     void values(const StrataRowPass& pass) const {
@@ -201,10 +202,10 @@ class Long {
         partial[r] = memory_.take(l_.parts_ * row);
         joiners[r] = joiner_of(e_.reduction[done_ + r]);
       }
-      const int64_t pieces = kChunk / l_.positions_;
+      const int64_t pieces = kChunk / l_.positions_, elements = std::min(l_.n_, kPart) / pieces * columns_;
       for (int64_t from = 0; from < l_.parts_; from += l_.together_) {
         const int64_t parts = std::min(l_.together_, l_.parts_ - from);
-        parallel_for(0, parts * pieces, 1, [&](int64_t begin, int64_t end) {
+        parallel_for(0, parts * pieces, std::max<int64_t>(1, kGrain / elements), [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) join(pass, joiners, from, i / pieces, i % pieces * l_.positions_, runs);
         });
         for (int r = 0; r < pass.reductions; ++r)
