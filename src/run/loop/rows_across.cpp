@@ -95,18 +95,8 @@ class Across {
         if (lies) found = d;
       }
     if (n_ > kShort && !(lies && l_.kept_sizes[found] >= kBlock)) return false;
-    std::swap(l_.kept_sizes[found], l_.kept_sizes[last]);
-    for (RowOperand& o : l_.operands) std::swap(o.kept[found], o.kept[last]);
+    l_.columns_along(found);
     return true;
-  }
-
-  char* at(const RowOperand& o, int64_t line, int64_t column) const {
-    char* p = o.base + column * o.kept.back();
-    for (size_t d = l_.kept_sizes.size() - 1; d-- > 0 && line;) {
-      p += line % l_.kept_sizes[d] * o.kept[d];
-      line /= l_.kept_sizes[d];
-    }
-    return p;
   }
 
   // `n` runs of `bytes`.
@@ -123,7 +113,7 @@ class Across {
   // The tile's elements from or to its own memory, `step` bytes from element to element.
   void stage(const RowOperand& o, const Tile& t, char* own, int64_t step, bool in) const {
     for (int64_t i = 0; i < t.lines; ++i, own += t.columns * itemsize(o.kernel))
-      stage_line(o, at(o, t.line + i, t.first), own, step, t.columns, in);
+      stage_line(o, l_.column_at(o, t.line + i, t.first), own, step, t.columns, in);
   }
 
   void stage_line(const RowOperand& o, char* base, char* own, int64_t step, int64_t count, bool in) const {
@@ -166,7 +156,7 @@ class Across {
       const RowOperand& o = l_.operands[place];
       staged[place] = !whole || !lies_ready(o);
       if (!staged[place]) {
-        at_hand.ptr[place] = at(o, t.line, t.first);
+        at_hand.ptr[place] = l_.column_at(o, t.line, t.first);
         at_hand.step[place] = o.reduced.back();
         continue;
       }

@@ -132,9 +132,7 @@ class Columns {
     if (o.kept.back() == width) return;
     for (size_t d = 0; d < last; ++d)
       if (o.kept[d] == width && l_.kept_sizes[d] >= kBlock) {
-        std::swap(l_.kept_sizes[d], l_.kept_sizes[last]);
-        for (RowOperand& each : l_.operands) std::swap(each.kept[d], each.kept[last]);
-        return;
+        return l_.columns_along(d);
       }
   }
 
@@ -146,12 +144,9 @@ class Columns {
     return std::max(kTogether, int64_t(std::bit_ceil(uint64_t((all + wanted - 1) / wanted))));
   }
 
-  // Runs of `n` accumulators, `apart` slots from each other, as one: the odd last of them goes up as it is.
+  // Runs of `n` accumulators, `apart` slots from each other, as one.
   void pairs(char* all, int64_t runs, int64_t n, int64_t apart = 1) const {
-    const int64_t step = slot(blocks(tile_)) * apart;
-    for (int64_t h = 1; h < runs; h *= 2)
-      for (int64_t k = 0; k + h < runs; k += 2 * h)
-        joiner_.join(all + k * step, all + k * step, all + (k + h) * step, n);
+    join_pairs(joiner_, all, runs, slot(blocks(tile_)) * apart, n);
   }
 
   // Tree T's bits 3 to 0: `present` of 16 runs of `wide` accumulators.
@@ -164,15 +159,6 @@ class Columns {
     }
   }
 
-  char* at(const RowOperand& o, int64_t row, int64_t column) const {
-    char* p = o.base + column * o.kept.back();
-    for (size_t d = l_.kept_sizes.size() - 1; d-- > 0;) {
-      p += row % l_.kept_sizes[d] * o.kept[d];
-      row /= l_.kept_sizes[d];
-    }
-    return p;
-  }
-
   // The second pass for a tile whose reductions are at `made`.
   void finish(int64_t row, int64_t first, const char* made) const {
     const int64_t count = std::min(tile_, inner_ - first), room = count * 16;
@@ -183,7 +169,7 @@ class Columns {
     for (size_t i = 0; i < count_; ++i) {
       const RowOperand& o = l_.operands[i];
       if (!o.per_row) continue;
-      ptr[i] = at(o, row, first);
+      ptr[i] = l_.column_at(o, row, first);
       if (lies_ready(o)) continue;
       if (!buffer) buffer.reset(new char[size_t(room) * count_]);
       char* own = buffer.get() + room * int64_t(i);
@@ -200,7 +186,7 @@ class Columns {
     if (whole < count) e_.pass[1].fn(&args);
     for (size_t i = 0; i < first_; ++i)
       if (const RowOperand& o = l_.operands[i]; !lies_ready(o))
-        cast_fn(o.kernel, o.dtype)(ptr[i], itemsize(o.kernel), at(o, row, first), o.kept.back(), count);
+        cast_fn(o.kernel, o.dtype)(ptr[i], itemsize(o.kernel), l_.column_at(o, row, first), o.kept.back(), count);
   }
 
   // One tile, one part of at most 65,536 elements, one run of groups.
@@ -224,7 +210,7 @@ class Columns {
         const RowOperand& o = c.l_.operands[i];
         widest = std::max(widest, itemsize(o.kernel));
         if (o.per_row) continue;  // the second pass alone reads it
-        base_.ptr[i] = c.at(o, row_, c.begin_of(tile_));
+        base_.ptr[i] = c.l_.column_at(o, row_, c.begin_of(tile_));
         base_.step[i] = o.reduced.back();
       }
       rest_room_ = c.dense_ ? (wide_ + kBlock) * kBlock * widest : 0;
@@ -372,9 +358,7 @@ class Columns {
         if (m > whole) rest(s, at + whole, m - whole, memory_ + whole * wide_ * c_.width_, p == first);
         p += rows * kChunk;
       }
-      for (int64_t h = 1; h < span_; h *= 2)
-        for (int64_t k = 0; k + h < span_; k += 2 * h)
-          c_.joiner_.join(memory_ + k * slot_, memory_ + k * slot_, memory_ + (k + h) * slot_, kBlock * wide_);
+      join_pairs(c_.joiner_, memory_, span_, slot_, kBlock * wide_);
       return memory_;
     }
 

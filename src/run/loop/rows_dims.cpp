@@ -46,12 +46,25 @@ void sort_reduced(RowsLoop& l) {
   const StrataKernelEntry& e = *l.entry;
   if (e.passes != 2 || !e.pass[0].plain) return;
   for (int r = 0; r < e.reductions; ++r)
-    if (e.reduction[r].combine >= STRATA_COMBINE_ARGMAX || !is_integral(static_cast<DType>(e.reduction[r].accumulator)))
+    if (e.reduction[r].combine >= STRATA_COMBINE_ARGMAX ||
+        !is_integral(static_cast<DType>(e.reduction[r].accumulator), true))
       return;
   sort_dims(l, l.reduced_sizes, &RowOperand::reduced, size_t(e.outputs) + e.pass[0].plain - 1);
 }
 
 }  // namespace
+
+void RowsLoop::columns_along(size_t dim) {
+  const size_t last = kept_sizes.size() - 1;
+  std::swap(kept_sizes[dim], kept_sizes[last]);
+  for (RowOperand& o : operands) std::swap(o.kept[dim], o.kept[last]);
+}
+
+char* RowsLoop::column_at(const RowOperand& o, int64_t line, int64_t column) const {
+  char* p = o.base + column * o.kept.back();
+  for (size_t d = kept_sizes.size() - 1; d-- > 0 && line; line /= kept_sizes[d]) p += line % kept_sizes[d] * o.kept[d];
+  return p;
+}
 
 void RowsLoop::merge_dims() {
   sort_kept(*this);

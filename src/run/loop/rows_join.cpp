@@ -131,4 +131,9 @@ Joiner joiner_of(const StrataReduction& how) {
   }
 }
 
+void join_pairs(const Joiner& joiner, char* all, int64_t runs, int64_t step, int64_t n) {
+  for (int64_t h = 1; h < runs; h *= 2)
+    for (int64_t k = 0; k + h < runs; k += 2 * h) joiner.join(all + k * step, all + k * step, all + (k + h) * step, n);
+}
+
 }  // namespace strata::eager

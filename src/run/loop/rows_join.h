@@ -17,4 +17,8 @@ struct Joiner {
 // Of sums, products, extrema and truths of real numbers.
 Joiner joiner_of(const StrataReduction& how);
 
+// Runs of `n` accumulators, `step` bytes from each other, into the first, pairwise in order: an odd last one goes up as
+// it is.
+void join_pairs(const Joiner& joiner, char* all, int64_t runs, int64_t step, int64_t n);
+
 }  // namespace strata::eager

@@ -70,8 +70,7 @@ class Long {
           return !o.maker && (o.per_row || o.kept[found] == itemsize(o.dtype));
         }))
       return false;
-    std::swap(l_.kept_sizes[found], l_.kept_sizes[last]);
-    for (RowOperand& o : l_.operands) std::swap(o.kept[found], o.kept[last]);
+    l_.columns_along(found);
     return true;
   }
 
@@ -93,10 +92,7 @@ class Long {
         : l_(all), e_(all.e_), columns_(all.columns_), wide_(all.wide_), memory_(all.bytes()) {
       for (int i = 0; i < all.count_; ++i) {
         const RowOperand& o = all.l_.operands[size_t(i)];
-        base_[i] = o.base;
-        int64_t rest = line;
-        for (size_t d = all.l_.kept_sizes.size() - 1; d-- > 0; rest /= all.l_.kept_sizes[d])
-          base_[i] += rest % all.l_.kept_sizes[d] * o.kept[d];
+        base_[i] = all.l_.column_at(o, line, 0);
         staged_[i] = o.dtype != o.kernel || wide_ != columns_ || (o.per_row && o.kept.back() != itemsize(o.kernel));
         step_[i] = o.per_row ? 0 : staged_[i] ? wide_ * itemsize(o.kernel) : o.reduced[0];
         if (!o.per_row || !staged_[i]) continue;
@@ -217,9 +213,7 @@ class Long {
       }
       for (int r = 0; r < pass.reductions; ++r) {
         const int64_t row = wide_ * l_.width_of(done_ + r);
-        for (int64_t h = 1; h < l_.parts_; h *= 2)
-          for (int64_t k = 0; k + h < l_.parts_; k += 2 * h)
-            joiners[r].join(partial[r] + k * row, partial[r] + k * row, partial[r] + (k + h) * row, wide_);
+        join_pairs(joiners[r], partial[r], l_.parts_, row, wide_);
         std::memcpy(base_[place_ + 2 * (done_ + r)], partial[r], size_t(row));
       }
     }

@@ -90,11 +90,12 @@ class Runner {
   // Rows worth gathering together: neighbours in memory belong to different rows.
   int64_t tile_rows() const {
     if (l_.kept_sizes.empty() || l_.kept_sizes.back() < 2 || n_ * kTile > (int64_t(1) << 22)) return 1;
-    if (interleaved_ && rows_ < 2 * kWideTile * num_threads()) return kTile;
+    bool meet = interleaved_;
     for (size_t i = 0; i < l_.operands.size(); ++i)
-      if (interleaved_ || (!direct_[i] && l_.operands[i].kept.back() == itemsize(l_.operands[i].dtype)))
-        return row_bytes() * kWideTile <= kTileBytes ? kWideTile : kTile;
-    return 1;
+      meet |= !direct_[i] && l_.operands[i].kept.back() == itemsize(l_.operands[i].dtype);
+    if (!meet) return 1;
+    const bool wide = row_bytes() * kWideTile <= kTileBytes && !(interleaved_ && rows_ < 2 * kWideTile * num_threads());
+    return wide ? kWideTile : kTile;
   }
 
   // Room for a staged row of any operand, in whole blocks.

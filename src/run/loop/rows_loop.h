@@ -24,6 +24,9 @@ struct RowsLoop {
   std::vector<RowOperand> operands;  // outputs, then inputs
   const void* params;
   DType compute;
+  // Rows side by side are columns, along one kept dim, which becomes the last one; the others are lines of them.
+  void columns_along(size_t dim);
+  char* column_at(const RowOperand& o, int64_t line, int64_t column) const;  // its first element
   void merge_dims();  // neighbouring dims that every operand walks in one step become one
   int32_t run();      // the status that the kernel set
 };

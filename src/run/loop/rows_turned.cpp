@@ -102,11 +102,7 @@ void TurnedRow::by_tiles(Value* partial) const {
     parallel_for(0, std::min(rows_, kChunk), 32, [&](int64_t begin, int64_t end) {
       tiles_({from, l_.operands[input_].reduced.back(), rows_, count, begin, end, all});
     });
-    for (int64_t h = 1; h < kGroups; h *= 2)
-      for (int64_t k = 0; k < kGroups; k += 2 * h) {
-        char* to = all + k * run * accumulator_;
-        joiner.join(to, to, to + h * run * accumulator_, run);
-      }
+    join_pairs(joiner, all, kGroups, run * accumulator_, run);
     joiner.lanes(all, count);
     for (int64_t i = 0; i < count; ++i)
       std::memcpy(partial[first + i].bytes, all + i * accumulator_, size_t(accumulator_));
@@ -147,9 +143,7 @@ void TurnedRow::group(int64_t first, int64_t count, Value* partial) const {
   }
   const Joiner joiner = joiner_of(e.reduction[0]);
   char* all = room.accumulators;
-  for (int64_t h = 1; h < kGroups; h *= 2)
-    for (int64_t k = 0; k < kGroups; k += 2 * h)
-      joiner.join(all + k * run, all + k * run, all + (k + h) * run, count * kLanes);
+  join_pairs(joiner, all, kGroups, run, count * kLanes);
   for (int64_t part = 0; part < count; ++part, all += slot) {
     for (int64_t h = kLanes / 2; h > 0; h /= 2) joiner.join(all, all, all + h * accumulator_, h);
     std::memcpy(partial[first + part].bytes, all, size_t(accumulator_));
