@@ -45,7 +45,7 @@ TEST(Boxed, OperatorsWithoutSignature) {
 
 TEST(Boxed, SavedKernelsRun) {
   OperatorTable& table = OperatorTable::instance();
-  Operator& op = OperatorTable::instance().get("aten::neg");
+  Operator& op = table.get("aten::neg");
   static const BoxedKernel zero{[](Operator&, Dispatch, Stack& stack) { stack = {IValue(ops::zeros({1}))}; },
                                 "boxed_test"};
   OperatorTable::Saved saved = table.impl(op, Key::Backend, 0, nullptr, &zero, "boxed_test", true);

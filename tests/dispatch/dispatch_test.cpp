@@ -49,13 +49,13 @@ TEST(Operators, OverridesAreRestored) {
   std::string warned;
   static std::string* text = &warned;
   set_warning_handler([](const std::string& m) { *text = m; });
-  auto saved = table.impl(OperatorTable::instance().get("aten::neg"), Key::Backend, 0,
+  auto saved = table.impl(table.get("aten::neg"), Key::Backend, 0,
                           reinterpret_cast<void*>(&PlainKernel<&negated_twice>::call), nullptr, "dispatch_test");
   set_warning_handler(nullptr);
   EXPECT_NE(warned.find("dispatch_test"), std::string::npos);
   EXPECT_NE(warned.find("ops/pointwise.yaml"), std::string::npos);
   EXPECT_EQ(ops::neg(x).data<float>()[0], 1.0f);
-  table.restore(OperatorTable::instance().get("aten::neg"), Key::Backend, 0, saved);
+  table.restore(table.get("aten::neg"), Key::Backend, 0, saved);
   EXPECT_EQ(ops::neg(x).data<float>()[0], -1.0f);
 }
 
@@ -69,7 +69,7 @@ TEST(Operators, WholeKeyRegistration) {
                      },
                      "dispatch_test"};
   table.fallback(Key::User0, &kernel);
-  table.fallthrough(OperatorTable::instance().get("aten::mul.Tensor"), Key::User0);
+  table.fallthrough(table.get("aten::mul.Tensor"), Key::User0);
   Tensor x = ops::ones({2});
   {
     IncludeGuard on{KeySet(Key::User0)};
@@ -78,8 +78,7 @@ TEST(Operators, WholeKeyRegistration) {
     ops::mul(x, x);
     EXPECT_EQ(boxed_calls, 1);
     Stack args{IValue(x)};
-    EXPECT_NE(explain_dispatch(OperatorTable::instance().get("aten::neg"), args)
-                  .find("fallback of the key, from dispatch_test"),
+    EXPECT_NE(explain_dispatch(table.get("aten::neg"), args).find("fallback of the key, from dispatch_test"),
               std::string::npos);
   }
   table.fallback(Key::User0, nullptr);
@@ -97,13 +96,13 @@ TEST(Operators, CallsDoNotWriteTheSlotOfAFallback) {
   BoxedKernel first{plain, "first"}, second{plain, "second"};
   Dispatch d{Key::Backend | Key::User2, 0};
   table.fallback(Key::User2, &first);
-  const Slot& found = OperatorTable::instance().get("aten::add.Tensor").find(d);
+  const Slot& found = table.get("aten::add.Tensor").find(d);
   EXPECT_EQ(found.boxed.load(), &first);
   table.fallback(Key::User2, &second);
   EXPECT_EQ(found.boxed.load(), &second);
-  EXPECT_EQ(&OperatorTable::instance().get("aten::mul.Tensor").find(d), &found);
+  EXPECT_EQ(&table.get("aten::mul.Tensor").find(d), &found);
   table.fallback(Key::User2, nullptr);
-  EXPECT_THROW(OperatorTable::instance().get("aten::add.Tensor").find(d), Error);
+  EXPECT_THROW(table.get("aten::add.Tensor").find(d), Error);
   EXPECT_EQ(found.boxed.load(), &second);  // for a call that is between finding and running
 }
 

@@ -7,8 +7,12 @@
 
 namespace strata {
 
+namespace {
+Operator& named(const char* name) { return OperatorTable::instance().get(name); }
+}  // namespace
+
 TEST(Info, SaysWhatTheTableSays) {
-  const OpInfo sum = *info(OperatorTable::instance().get("aten::sum.dim_IntList"));
+  const OpInfo sum = *info(named("aten::sum.dim_IntList"));
   EXPECT_EQ(sum.kind, "rows");
   EXPECT_EQ(sum.text, "sum(self)");
   EXPECT_EQ(sum.promotion, "sum");
@@ -16,8 +20,8 @@ TEST(Info, SaysWhatTheTableSays) {
   EXPECT_NE(sum.order.find("tree T"), std::string_view::npos);
   ASSERT_EQ(sum.derivatives.size(), 1u);
   EXPECT_EQ(sum.derivatives[0].first, "self");
-  EXPECT_EQ(info(OperatorTable::instance().get("aten::transpose.int"))->gradient, "formulas");
-  EXPECT_FALSE(info(OperatorTable::instance().get("aten::transpose.int"))->inverse.empty());
+  EXPECT_EQ(info(named("aten::transpose.int"))->gradient, "formulas");
+  EXPECT_FALSE(info(named("aten::transpose.int"))->inverse.empty());
 }
 
 TEST(Info, EveryOperatorOfTheTableHasASourceAndAKind) {
@@ -35,17 +39,15 @@ TEST(Info, EveryOperatorOfTheTableHasASourceAndAKind) {
 }
 
 TEST(Info, FormsThatWriteHaveFunctionalTwins) {
-  EXPECT_EQ(functional_twin(OperatorTable::instance().get("aten::add_.Tensor")),
-            &OperatorTable::instance().get("aten::add.Tensor"));
-  EXPECT_EQ(functional_twin(OperatorTable::instance().get("aten::add.out")),
-            &OperatorTable::instance().get("aten::add.Tensor"));
-  EXPECT_EQ(functional_twin(OperatorTable::instance().get("aten::add.Tensor")), nullptr);
+  EXPECT_EQ(functional_twin(named("aten::add_.Tensor")), &named("aten::add.Tensor"));
+  EXPECT_EQ(functional_twin(named("aten::add.out")), &named("aten::add.Tensor"));
+  EXPECT_EQ(functional_twin(named("aten::add.Tensor")), nullptr);
 }
 
 TEST(Info, OthersHaveNone) {
   EXPECT_FALSE(info(define_boxed("info_test::one(Tensor self) -> Tensor")));
   try {
-    OperatorTable::instance().get("aten::cosin");
+    named("aten::cosin");
     FAIL();
   } catch (const Error& e) {
     EXPECT_NE(e.message().find(" aten::cos"), std::string::npos) << e.message();

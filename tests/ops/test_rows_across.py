@@ -34,13 +34,13 @@ SHAPES = {2: [(40, 36), (36, 40)], 3: [(40, 3, 36), (4, 40, 20), (3, 20, 7)]}
 DTYPES = ["float32", "bfloat16", "float64", "float16", "int64", "int32", "bool"]
 
 
-def grown(e, name: str):
+def grown(e, name: str, shapes: dict = SHAPES):
     """Calls of an operator with tensors of one shape: larger ones in their place, which have the values of other samples."""
     for c in SAMPLES[e.row.samples](Maker(e.schema.full, name)):
         found = [v for v in flattened([list(c.args), list(c.kwargs.values())]) if isinstance(v, T)]
-        if not found or len({t.data.shape for t in found}) != 1 or found[0].data.ndim not in SHAPES:
+        if not found or len({t.data.shape for t in found}) != 1 or found[0].data.ndim not in shapes:
             continue
-        for shape in SHAPES[found[0].data.ndim]:
+        for shape in shapes[found[0].data.ndim]:
             m = Maker(f"{e.schema.full}/{shape}", name)
 
             def larger(v, m=m, shape=shape):
@@ -71,28 +71,41 @@ def results(op, c, make, graded: bool) -> list[bytes]:
     return [bits(a) for a in found]
 
 
-@pytest.mark.parametrize("entry", CASES, ids=lambda e: e.schema.full)
-def test_all_row_operators(entry):
+def compare_orders(entry, shapes: dict, names, graded, threads) -> None:
+    """The operator's bits are the same in all orders of its tensors' dims, with those numbers of threads."""
     op, before, compared = operator(entry.schema), strata.get_num_threads(), 0
     try:
-        for name in DTYPES:
-            for c, shape in grown(entry, name):
-                graded, want = name in ("float32", "bfloat16") and not entry.schema.name.endswith("_"), None
+        for name in names:
+            for c, shape in grown(entry, name, shapes):
+                want = None
                 for order in permutations(range(len(shape))):
-                    for threads in (1, 2):
-                        strata.set_num_threads(threads)
+                    for count in threads:
+                        strata.set_num_threads(count)
                         try:
-                            got = results(op, c, lying(list(order)), graded)
+                            got = results(op, c, lying(list(order)), name in graded and not entry.schema.name.endswith("_"))
                         except (RuntimeError, NotImplementedError, ValueError, TypeError, IndexError):
                             assert want is None, f"{name} {shape} {order}: raises in one order alone"
                             break
                         want = want or got
-                        assert got == want, f"{name} {shape} {order}, {threads} threads"
+                        assert got == want, f"{name} {shape} {order}, {count} threads"
                         compared += 1
     finally:
         strata.set_num_threads(before)
     if not compared:
         pytest.skip("its samples have tensors of several shapes")
+
+
+@pytest.mark.parametrize("entry", CASES, ids=lambda e: e.schema.full)
+def test_all_row_operators(entry):
+    compare_orders(entry, SHAPES, DTYPES, graded=("float32", "bfloat16"), threads=(1, 2))
+
+
+def of_rows(dtype, name: str) -> dict:
+    """The functions of OPERATORS that take such elements."""
+    return {
+        op: f for op, f in OPERATORS.items()
+        if (dtype.is_floating_point or op in INTEGRAL) and not (name == "bool" and op.startswith("arg")) and "weight" not in op
+    }
 
 
 OPERATORS = {
@@ -122,9 +135,7 @@ def test_many_rows_are_each_row_alone(name, length):
             x[0, 1], x[0, 1, 1] = 0.0, -0.0
         forms = [x, x.transpose(1, 2).contiguous().transpose(1, 2), x.permute(2, 0, 1).contiguous().permute(1, 2, 0),
                  x.permute(2, 1, 0).contiguous().permute(2, 1, 0), strata.stack([x, x], -1)[..., 0], x.transpose(0, 1).contiguous().transpose(0, 1)]
-        for op, f in OPERATORS.items():
-            if not x.is_floating_point() and op not in INTEGRAL or name == "bool" and op.startswith("arg") or "weight" in op:
-                continue
+        for op, f in of_rows(x.dtype, name).items():
             alone = [[listed(f(x[i, j : j + 1].clone())) for j in range(rows)] for i in range(4)]
             for k in range(len(alone[0][0])):
                 want = bits(outputs(strata.stack([strata.cat([r[k] for r in line]) for line in alone]))[0])
