@@ -17,6 +17,8 @@
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassInstrumentation.h"
 #include "llvm/IR/PassManager.h"
@@ -36,7 +38,24 @@ namespace strata_clang {
 
 using namespace llvm;
 
+namespace {
+
+// Combining compares and multiplies halves that were widened as halves, for which these processors have nothing: code
+// generation then goes lane by lane. What is behind a fence it takes as it is.
+void fence_widened(Module& module) {
+  for (Function& function : module)
+    for (Instruction& i : make_early_inc_range(instructions(function))) {
+      if (!isa<FPExtInst>(i) || !i.getOperand(0)->getType()->getScalarType()->isHalfTy()) continue;
+      IRBuilder<> at(i.getNextNode());
+      Value* fence = at.CreateArithmeticFence(&i, i.getType());
+      i.replaceUsesWithIf(fence, [&](const Use& use) { return use.getUser() != fence; });
+    }
+}
+
+}  // namespace
+
 void run_passes(Module& module, TargetMachine& machine, bool vectorize, bool combine) {
+  fence_widened(module);
   // The managers end in the reverse order: results of each hold the ones before it.
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
