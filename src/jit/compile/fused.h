@@ -35,7 +35,7 @@ struct FusedParam {
 };
 
 struct Fused {
-  lower::Kernel kernel;
+  lower::Kernel kernel{.fused = true};
   DimVec shape, reduced;  // sizes; numbers of dims
   std::vector<FusedOperand> outs, ins;
   std::vector<FusedParam> params;

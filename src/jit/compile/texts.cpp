@@ -65,8 +65,8 @@ class Writer {
   }
   void put(const lower::Kernel& v) {
     const auto& [name, source, text, kind, dtype, outputs, inputs, scalars, scratch, passes, lines, rounds_inside,
-                 across, borrowed, length] = v;
-    all(name, source, text, kind, dtype, outputs, inputs, scalars, scratch, passes, lines, rounds_inside, across,
+                 across, fused, borrowed, length] = v;
+    all(name, source, text, kind, dtype, outputs, inputs, scalars, scratch, passes, lines, rounds_inside, across, fused,
         borrowed, length);
   }
 

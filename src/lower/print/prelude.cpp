@@ -93,6 +93,13 @@ typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; }
 #define WHOLLY _Pragma("GCC unroll 8")
 #endif
 #define STORE(T, p, v) do { if (stream) STREAM(T, p, v); else *(T##_u*)(p) = (v); } while (0)
+#ifdef WIDE
+#define TO_16(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9, n + 10, n + 11, n + 12, n + 13, n + 14, n + 15
+#define JOIN(a, b) __builtin_shufflevector(a, b, TO_16(0), TO_16(16))
+#define JOIN2(a, b) __builtin_shufflevector(a, b, TO_16(0), TO_16(16), TO_16(32), TO_16(48))
+#define LOADS(T, p, s) JOIN2(JOIN(LOAD(T, p), LOAD(T, (p) + second * (s))), JOIN(LOAD(T, (p) + third * (s)), LOAD(T, (p) + fourth * (s))))
+#define STORES(T, p, s, v) do { STORE(T, p, __builtin_shufflevector(v, v, TO_16(0))); STORE(T, (p) + second * (s), __builtin_shufflevector(v, v, TO_16(16))); STORE(T, (p) + third * (s), __builtin_shufflevector(v, v, TO_16(32))); STORE(T, (p) + fourth * (s), __builtin_shufflevector(v, v, TO_16(48))); } while (0)
+#endif
 )C";
 
 struct Template {

@@ -233,6 +233,10 @@ std::string BodyPrinter::load(const Node& n, bool vector) {
     std::string part = " + " + std::to_string(n.part * itemsize(n.type));
     return "load_pairs_" + t + "(" + p + at + part + ", " + (rows ? "left" : "LANES") + ")";
   }
+  if (!rows && wide_) {
+    needs_.insert(std::string("v") + e);
+    return std::string("LOADS(v") + e + ", " + p + ", s_" + kernel_.inputs[n.imm].name + ")";
+  }
   if (!rows) return "LOAD(" + t + ", " + p + " + l * " + std::to_string(itemsize(n.type)) + ")";
   if (wide_ || ends_nowhere()) return "LOAD(" + t + ", " + p + " + i * " + std::to_string(itemsize(n.type)) + ")";
   return helper("load", n.type, true) + "((const " + e + "*)" + p + " + i, left)";

@@ -71,17 +71,17 @@ bool sets_status(const Kernel& k) {
                      [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
 }
 
-// Long arithmetic over whole vectors goes two of them at a time: their chains hide each other's waiting, and the text
-// is no longer. Where registers are many, and lengths are known, so that no end is to be checked for. (Four take twice
-// as long to compile.)
-constexpr int64_t kWide = 32;
+// Long arithmetic over whole vectors goes four of them at a time: their chains hide each other's waiting, and the text
+// is no longer. Where registers are many, and lengths of rows are known, so that no end is to be checked for.
+constexpr int64_t kWide = 64;
 bool widens(const Kernel& k, const Pass& p, Isa isa) {
   constexpr size_t kLong = 40;  // nodes
+  const bool whole = k.kind == KernelKind::Pointwise ? k.fused : k.whole(kWide);
   auto narrow = [](const Node& n) {
     return n.op == Op::Index || n.op == Op::Call || traits(n.type).bits > 32 || is_complex(n.type);
   };
   auto pairs = [](const Operand& o) { return has_pairs(o); };
-  return isa == Isa::V4 && k.whole(kWide) && p.reductions.empty() && p.carries.empty() && p.nodes.size() > kLong &&
+  return isa == Isa::V4 && whole && p.reductions.empty() && p.carries.empty() && p.nodes.size() > kLong &&
          p.elementwise &&
          std::none_of(p.nodes.begin(), p.nodes.end(), [&](const Node& n) { return !n.uniform && narrow(n); }) &&
          std::none_of(k.outputs.begin(), k.outputs.end(), pairs) &&
@@ -91,7 +91,8 @@ bool widens(const Kernel& k, const Pass& p, Isa isa) {
 std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[0];
-  BodyPrinter body(k, pass, vector, needs);
+  const bool wide = widens(k, pass, isa);
+  BodyPrinter body(k, pass, vector, needs, wide);
   std::string out = comment(k, "") + "void " + kernel_symbol(k, isa) +
                     "(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status) {\n";
   std::string advance;
@@ -100,24 +101,33 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
     out += std::string("  ") + (is_out ? "" : "const ") + "char* p_" + o.name + (is_out ? "_out" : "") + " = ptr[" + n +
            "];\n";
     out += "  const i64 s_" + o.name + (is_out ? "_out" : "") + " = step[" + n + "];\n";
-    advance += "    p_" + o.name + (is_out ? "_out" : "") + " += s_" + o.name + (is_out ? "_out" : "") + ";\n";
+    advance += "    p_" + o.name + (is_out ? "_out" : "") + " += " + (wide ? std::to_string(kWide / 16) + " * " : "") +
+               "s_" + o.name + (is_out ? "_out" : "") + ";\n";
   };
   for (size_t i = 0; i < k.outputs.size(); ++i) operand(k.outputs[i], i, true);
   for (size_t i = 0; i < k.inputs.size(); ++i) operand(k.inputs[i], k.outputs.size() + i, false);
   out += body.uniform_part();
   if (vector) out += "  const i64 stream = flags & 1;\n";
-  out += "  for (; blocks > 0; blocks--) {\n";
+  // The last blocks of a kernel that takes four at a time are fewer: the last one then stands for those that are not
+  // there, and is written as often.
+  out +=
+      wide ? "  for (; blocks > 0; blocks -= 4) {\n    const i64 second = blocks > 1, third = blocks > 2 ? 2 : second, "
+             "fourth = blocks > 3 ? 3 : third;\n"
+           : "  for (; blocks > 0; blocks--) {\n";
   std::string pad(6, ' '), element = body.element_part(6);
   // The baseline set has no fma: vectors would be taken apart for each call of it, at several times the size.
   if (!vector) out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER\n" : "IN_ORDER\n");
-  out += std::string("    for (i64 l = 0; l < 16; l") + (vector ? " += LANES" : "++") + ") {\n";
+  out += wide ? "    {\n" : std::string("    for (i64 l = 0; l < 16; l") + (vector ? " += LANES" : "++") + ") {\n";
   out += element;
   for (const Store& s : pass.stores) {
     const Operand& o = k.outputs[s.operand];
     DType t = pass.nodes[s.value].type;
     std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = body.ref(s.value, vector), store = pad;
+    if (wide) needs.insert("v" + e);
     if (!vector)
       store += "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") + "] = " + v;
+    else if (wide)
+      store += "STORES(v" + e + ", " + p + ", s_" + o.name + "_out, " + v + ")";
     else if (has_pairs(o))
       store += body.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
                bytes(s.part * itemsize(t)) + ", " + v + ", LANES)";

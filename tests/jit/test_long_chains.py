@@ -1,0 +1,63 @@
+"""Kernels of long chains take four blocks of 16 elements at a time where registers are many: what is left at the end, is
+written over its argument, is the same in every block or lies apart, has eager's bits."""
+
+import graph_models
+import pytest
+import strata as torch
+
+LENGTHS = (*range(1, 131), 255, 256, 257, 1000, 1025)
+DTYPES = [torch.float32, torch.bfloat16, torch.float16]
+
+
+def chain(x, y):
+    return ((x * y + x).sigmoid() * y).tanh() - x
+
+
+def compiled(function, *args):
+    return torch.graph(function, *args).compile()
+
+
+def same(a, b):
+    assert graph_models.same(a, b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_lengths(dtype):
+    torch.manual_seed(0)
+    for n in LENGTHS:
+        x, y = torch.randn(n, dtype=dtype), torch.randn(n, dtype=dtype)
+        same(compiled(chain, x, y)(x, y), chain(x, y))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_in_place(dtype):
+    def step(x, y):
+        return x.copy_(chain(x, y))
+
+    for n in (5, 40, 64, 100, 1000):
+        x, y = torch.randn(n, dtype=dtype), torch.randn(n, dtype=dtype)
+        g = compiled(step, x.clone(), y)
+        a, b = x.clone(), x.clone()
+        for _ in range(3):
+            g(a, y)
+            step(b, y)
+            same(a, b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_layouts(dtype):
+    for rows, columns in ((7, 33), (3, 100), (65, 17)):
+        wide = torch.randn(rows, 2 * columns, dtype=dtype)
+        number, row, column = torch.randn((), dtype=dtype), torch.randn(columns, dtype=dtype), torch.randn(rows, 1, dtype=dtype)
+        x = wide[:, ::2]
+        for other in (number, row, column, torch.randn(columns, rows, dtype=dtype).t()):
+            same(compiled(chain, x, other)(x, other), chain(x, other))
+
+
+def test_values_that_are_rare():
+    x = torch.tensor([float("nan"), float("inf"), -float("inf"), -0.0, 1e-42, 300.0, -300.0] * 11)
+    y = x.flip(0).contiguous()
+    for a, b in ((x, y), (x.half(), x.half())):
+        got, want = compiled(chain, a, b)(a, b), chain(a, b)
+        same(got.isnan(), want.isnan())
+        same(got.nan_to_num(7.0), want.nan_to_num(7.0))
