@@ -19,7 +19,7 @@ using lower::Op;
 
 namespace {
 
-constexpr int64_t kGathered = 4096;  // elements that are gathered without a thought
+constexpr int64_t kGathered = 4096, kLoneRows = 64;  // elements, and rows of one, that are gathered without a thought
 // Pieces are worth a call each (their elements, those of a kernel with guards, those of all).
 constexpr int64_t kShortest = 64, kShortestGuarded = 512, kFewest = 8192;
 constexpr size_t kMaxNodes = 800, kMaxParams = 256, kMaxReductions = 8, kMaxScratch = 12;
@@ -397,6 +397,7 @@ class Fuser {
     if (made_.reduced.empty()) return;
     int64_t elements = 1;
     for (int64_t n : made_.shape) elements *= n;
+    if (length() == 1 && elements > kLoneRows) throw Refused{"its rows have one element each"};
     made_.kernel.across = elements >= kGathered && lies_across();
     if (made_.kernel.across && !lower::reduces_columns(made_.kernel)) throw Refused{"its rows lie across memory"};
   }
