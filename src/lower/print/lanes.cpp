@@ -1,5 +1,6 @@
 // Windows of the innermost loop whose bounds are dear, as those of adaptive pooling are: a few of them go side by side,
 // one chain each, and their bounds are computed once. Note [Innermost loop].
+#include <algorithm>
 #include <bit>
 
 #include "lower/print/fill.h"
@@ -8,7 +9,16 @@
 namespace strata::lower {
 namespace {
 
-constexpr const char* kLanes = "4";  // an addition waits for the one before it for about so many turns
+constexpr const char* kLanes = "8";  // an addition waits for the one before it for about so many turns
+
+std::vector<int> limits_of(const InnerPiece& piece) {
+  std::vector<int> out;
+  for (const InnerPiece::Limit& l : piece.limits) {
+    out.push_back(l.node);
+    if (l.divisor >= 0) out.push_back(l.divisor);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -112,16 +122,46 @@ void NestPrinter::lanes_of(int number, uint64_t ranges, const Done& done) {
   for (size_t k = 0; k < names.size(); ++k) line(names[k] + " = " + first[k] + ";");
   close();
   const Span span{last, "", "", false, "[lane]"};
-  range_loops(outer);
   span_ = &span;
+  // Where one piece is left, whose limits the loops around it leave alone, each lane's are found before these.
+  std::vector<const InnerPiece*> pieces;
   for (const InnerPiece& piece : rows_.at(number).pieces())
-    if (!rows_.at(number).never(piece, r.guard)) lanes_piece(number, piece, ranges | outer, done);
+    if (!rows_.at(number).never(piece, r.guard)) pieces.push_back(&piece);
+  const bool ahead = pieces.size() == 1 && !limits_follow(*pieces[0], number, outer);
+  open("{");
+  if (ahead) lanes_limits(*pieces[0], limits_of(*pieces[0]), ranges, done, "");
+  range_loops(outer);
+  for (const InnerPiece* piece : pieces) lanes_piece(number, *piece, ranges | outer, done, ahead);
   span_ = nullptr;
   close_loops(outer);
+  close();
+}
+
+// Whether the loop's ends depend on `outer`, or a guard before it on the lane.
+bool NestPrinter::limits_follow(const InnerPiece& piece, int number, uint64_t outer) const {
+  const int guard = nest_.reductions[size_t(number)].guard;
+  if (guard >= 0 && nest_.depends[size_t(piece.same[size_t(guard)])] >> inner_range_ & 1) return true;
+  const std::vector<int> limits = limits_of(piece);
+  return std::any_of(limits.begin(), limits.end(), [&](int v) { return nest_.depends[size_t(v)] & outer; });
+}
+
+// Where the loop begins and ends in each lane, and how far all go together from the first one's begin.
+void NestPrinter::lanes_limits(const InnerPiece& piece, const std::vector<int>& wanted, uint64_t ranges, Done done,
+                               const std::string& guard) {
+  const Holes holes = {{"n", kLanes}, {"end", parameter(NestParameter::Extent, span_->range, 0)}};
+  piece_ = &piece;
+  line(fill("i64 from[$n], to[$n], all = INT64_MAX;", holes));
+  open_lanes();
+  statements(wanted, ranges | uint64_t(1) << inner_range_, done);
+  line(fill("i64 first = 0, past = $end;", holes));
+  limits(piece);
+  if (!guard.empty()) line("if (!" + guard + ") past = first;");
+  lines("from[lane] = first, to[lane] = past;\nall = first == from[0] ? lesser(all, past) : INT64_MIN;");
+  close();
 }
 
 // The last loop of a reduction, for all lanes: together as far as all go, then each to its end.
-void NestPrinter::lanes_piece(int number, const InnerPiece& piece, uint64_t ranges, Done done) {
+void NestPrinter::lanes_piece(int number, const InnerPiece& piece, uint64_t ranges, Done done, bool ahead) {
   const Reduction& r = nest_.reductions[size_t(number)];
   const uint64_t in_lane = ranges | uint64_t(1) << inner_range_;
   piece_ = &piece;
@@ -130,20 +170,14 @@ void NestPrinter::lanes_piece(int number, const InnerPiece& piece, uint64_t rang
   const int guard = r.guard < 0 ? -1 : same(r.guard);
   const bool guarded = guard >= 0 && nest_.nodes[size_t(guard)].op != Op::Const;
   const bool before = guarded && !(nest_.depends[size_t(guard)] >> span_->range & 1);
-  const Holes holes = {{"k", nest_.ranges[size_t(span_->range)].name},
-                       {"n", kLanes},
-                       {"end", parameter(NestParameter::Extent, span_->range, 0)}};
+  const Holes holes = {{"k", nest_.ranges[size_t(span_->range)].name}};
   open("{");
   statements(wanted, ranges, done);
-  line(fill("i64 from[$n], to[$n], all = INT64_MAX;", holes));
-  open_lanes();
-  Done mine = done;
-  statements(wanted, in_lane, mine);
-  line(fill("i64 first = 0, past = $end;", holes));
-  limits(piece);
-  if (before) line("if (!" + ref(guard) + ") past = first;");
-  lines("from[lane] = first, to[lane] = past;\nall = first == from[0] ? lesser(all, past) : INT64_MIN;");
-  close();
+  Done mine;
+  if (ahead)
+    open(before ? "if (" + ref(guard) + ") {" : "{");
+  else
+    lanes_limits(piece, wanted, ranges, done, before ? ref(guard) : "");
   auto element = [&] {
     mine = done;
     guarded_ = before;
@@ -161,6 +195,7 @@ void NestPrinter::lanes_piece(int number, const InnerPiece& piece, uint64_t rang
   open_lanes();
   open(fill("for (i64 $k = greater(from[lane], all); $k < to[lane]; $k++) {", holes));
   element();
+  if (ahead) close();
   close();
   piece_ = nullptr;
 }

@@ -98,7 +98,10 @@ class NestPrinter {
   void plan_lanes();
   void lanes(uint64_t ranges, const Done& done);
   void lanes_of(int reduction, uint64_t ranges, const Done& done);
-  void lanes_piece(int reduction, const InnerPiece& piece, uint64_t ranges, Done done);
+  bool limits_follow(const InnerPiece& piece, int reduction, uint64_t outer) const;
+  void lanes_limits(const InnerPiece& piece, const std::vector<int>& wanted, uint64_t ranges, Done done,
+                    const std::string& guard);
+  void lanes_piece(int reduction, const InnerPiece& piece, uint64_t ranges, Done done, bool ahead);
   void open_lanes();
   // The array and its index where a value is kept for the loop at hand.
   std::string kept_at(int v) const {
