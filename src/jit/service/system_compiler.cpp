@@ -28,8 +28,9 @@ namespace {
 constexpr const char* kObjectFlags =
     "-c -x c -fvisibility=hidden -fno-asynchronous-unwind-tables -fno-stack-protector -fcf-protection=none -fno-lto";
 // GCC 12 makes a product and a sum that alternate in sign one rounding (vfmaddsub), whatever -ffp-contract says, where
-// it makes vectors of its own; those of the texts are written out.
-constexpr const char* kGccFlags = " -fno-tree-vectorize";
+// it makes vectors of its own; those of the texts are written out. Where comparisons of vectors of two registers meet
+// in a choice, what it propagates forward ends in an internal error.
+constexpr const char* kGccFlags = " -fno-tree-vectorize -fno-tree-forwprop";
 // Of kernels with lines: a table of these and no more; of functions that are inlined, the line of their call.
 constexpr const char* kLineFlags = " -g1";
 constexpr const char* kClangLineFlags = " -gline-tables-only -gno-inline-line-tables";

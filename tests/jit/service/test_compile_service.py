@@ -275,3 +275,17 @@ for dtype in (strata.float16, strata.bfloat16):
 print(strata.cache.stats()["misses"] > 0)
 """
     assert run(code, tmp_path, STRATA_COMPILER="system", STRATA_CC="gcc").stdout.split() == ["True"] * 3
+
+
+def test_the_systems_compiler_serves_vectors_of_two_registers(tmp_path):
+    """GCC 12 ended in an internal error where a choice between doubles, one of which was a float, met others."""
+    code = """
+def f(a, b, c):
+    return F.hardtanh(strata.minimum(a, b), -0.5, 0.75) * c
+
+F = strata.nn.functional
+a, b, c = strata.randn(70).double(), strata.randn(70), strata.randn(70).double()
+print(strata.equal(strata.graph(f, a, b, c).compile()(a, b, c), f(a, b, c)))
+print(strata.cache.stats()["misses"] > 0)
+"""
+    assert run(code, tmp_path, STRATA_COMPILER="system", STRATA_CC="gcc").stdout.split() == ["True"] * 2
