@@ -84,6 +84,7 @@ class Columns {
       dense_ = true;
     }
     const int64_t few = n_ <= kBlock ? std::max(kBlock, kFewBytes / (n_ * width_) / kBlock * kBlock) : tile_;
+    dense_ &= staged_ || inner_ <= few;  // else rows of a tile do not follow one another
     tile_ = std::min({tile_, few, dense_ ? inner_ : inner_ / kBlock * kBlock});
     tiles_ = (inner_ + tile_ - 1) / tile_;
     parts_ = (n_ + kPart - 1) / kPart;
