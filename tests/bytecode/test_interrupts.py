@@ -132,8 +132,11 @@ def test_finally_runs_between_stretches(place, skip):
     def began(frame, event, argument):
         if event == "call" and frame.f_code.co_qualname == place and "strata" in frame.f_code.co_filename and said and next(turns) >= skip:
             sys.setprofile(None)
+            if place == "Decoded.catches":
+                inside.append(any(True for _ in frame.f_locals["self"].reached(frame.f_locals["offset"])))
             raise TimeoutError
 
+    inside = []
     sys.setprofile(began)
     try:
         compiled(X)
@@ -141,8 +144,8 @@ def test_finally_runs_between_stretches(place, skip):
         pass
     finally:
         sys.setprofile(None)
-    # The first instruction between the stretches stands before the `try`.
-    assert said in (["in", "out"], ["in", "caught", "out"]) or (said == ["in"] and skip == 0)
+    # The first instruction between the stretches stands before the `try`; the first of `finally` (3.12) after it.
+    assert said in (["in", "out"], ["in", "caught", "out"]) or (said == ["in"] and (skip == 0 or inside == [False]))
     assert not lock.locked()
 
 
