@@ -144,8 +144,10 @@ def test_finally_runs_between_stretches(place, skip):
         pass
     finally:
         sys.setprofile(None)
-    # The first instruction between the stretches stands before the `try`; the first of `finally` (3.12) after it.
-    assert said in (["in", "out"], ["in", "caught", "out"]) or (said == ["in"] and (skip == 0 or inside == [False]))
+    # The first instruction between the stretches stands before the `try`. Of 3.12 the fourth is the first of `finally`, where
+    # no handler is any more: what is raised between instructions counts as the next one's.
+    after = sys.version_info >= (3, 12) and inside == [False]
+    assert said in (["in", "out"], ["in", "caught", "out"]) or (said == ["in"] and (skip == 0 or after))
     assert not lock.locked()
 
 
