@@ -49,7 +49,7 @@ class Frame:
         self.names = code.co_varnames + tuple(c for c in code.co_cellvars if c not in code.co_varnames) + code.co_freevars
         self.locals: list[Any] = [UNBOUND] * len(self.names)
         self.stack: list[Any] = []
-        self.index = 0
+        self.index = self.last = 0  # of the next instruction, and of the last that was begun
         self.kw_names: tuple[str, ...] = ()
         self.handled: list[BaseException | None] = []  # exceptions that are being handled
         self.exits: list[Any] = []  # what leaves the contexts that were entered, while it is on the stack
@@ -77,11 +77,11 @@ class Frame:
     def step(self) -> Any:
         """One instruction. NotImplemented: it goes on; else the frame's result, in a tuple: (value, whether it is yielded)."""
         instruction = self.instructions[self.index]
-        self.index += 1
         handler = HANDLERS.get(instruction.name)
         if handler is None:
-            self.index -= 1
             self.machine.unknown(instruction.name)
+        self.last = self.index
+        self.index += 1
         if self.machine.counted and instruction.name not in COUNTING:
             self.machine.settle(self)
         try:
@@ -112,14 +112,19 @@ class Frame:
             self.stack.append(offset // 2)
         self.stack.append(self.machine.unwrap_error(error))
         self.jump(target)
+        self.last = self.index
 
     def between(self, error: BaseException) -> None:
-        """An exception that was raised beside the instructions, as by a signal's handler: it is that of the next one."""
+        """An exception that was raised beside the instructions, as by a signal's handler, is that of the next one where Python
+        would look for signals: what a `with` or a `finally` begins with is not cut off."""
+        while not self.done and self.instructions[self.last].name not in LOOKING:
+            self.step()
         if self.done:
             raise error
         if self.handled:
             self.chain(error)
-        self.unwind(error, self.offset)
+        # Of 3.12 and later no handler sees some jumps back to the head of a loop inside of a `try`.
+        self.unwind(error, max(self.instructions[self.last].offset, self.offset, key=lambda at: len(list(self.decoded.reached(at)))))
 
     def run(self) -> Any:
         """To its end, or to the next yield. (value, whether it is yielded)"""
@@ -214,5 +219,8 @@ COUNTING = frozenset(
     "LOAD_FAST LOAD_GLOBAL LOAD_ATTR LOAD_DEREF LOAD_CONST LOAD_METHOD LOAD_CLOSURE STORE_FAST STORE_ATTR STORE_GLOBAL STORE_DEREF "
     "BINARY_OP SWAP COPY POP_TOP NOP RESUME PUSH_NULL JUMP_FORWARD JUMP_BACKWARD RETURN_VALUE".split()
 )
+
+# After which Python looks for signals.
+LOOKING = frozenset(("CALL", "CALL_FUNCTION_EX", "JUMP_BACKWARD"))
 
 from .table import HANDLERS  # noqa: E402
