@@ -259,8 +259,9 @@ class Proxy:
     def __bool__(self) -> bool:
         if self.tracer.trace_asserts:
             frame = sys._getframe(1)
-            jumps = _instruction(frame).opname == "POP_JUMP_FORWARD_IF_TRUE" or _instruction(frame).opname == "POP_JUMP_IF_TRUE"
-            if jumps and _instruction(frame, 1).opname == "LOAD_ASSERTION_ERROR":
+            at = _instruction(frame).opname in ("COMPARE_OP", "TO_BOOL")  # of 3.13, before the jump
+            jumps = _instruction(frame, at).opname in ("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_IF_TRUE")
+            if jumps and _instruction(frame, at + 1).opname == "LOAD_ASSERTION_ERROR":
                 self.tracer.create_proxy("call_function", assert_fn, (self,), {})
                 return True
         return self.tracer.to_bool(self)
