@@ -96,6 +96,7 @@ typedef struct StrataRowPass {
   uint8_t elementwise;      // 1: writes outputs with one value per element; 0: reductions only, or per-row outputs
   uint8_t trees;            // 1: `columns` takes trees
   uint8_t plain;            // 1 and the number of an input, if the pass only reduces its elements as they are; or 0
+  uint16_t broadcast;       // of `columns`: a bit for each input with one value for all of them, or (per row) for each
   StrataColumnsFn columns;  // of the first pass, or null
   StrataAcrossFn across;    // or null; the kernel has the form if each pass has it or is plain
 } StrataRowPass;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "jit/compile/columns.h"
 #include "jit/compile/piece.h"
 #include "lower/pass/signs.h"
 #include "lower/pass/split_rows.h"
@@ -104,11 +105,6 @@ class Fuser {
     return f;
   }
 
-  static bool same(const FusedOperand& a, const FusedOperand& b) {
-    return a.memory.block == b.memory.block && a.memory.offset == b.memory.offset && a.memory.dtype == b.memory.dtype &&
-           a.strides == b.strides;
-  }
-
   // What a block holds, as far as this kernel knows.
   struct Known {
     FusedOperand at;
@@ -125,7 +121,7 @@ class Fuser {
     if (block.on_host) throw Refused{"it reads memory of the CPU"};
     const FusedOperand f = place(o, level);
     for (Known& k : known_)
-      if (same(k.at, f)) return k.value;
+      if (k.at.same_place(f)) return k.value;
     for (const Known& k : known_)
       if (k.at.memory.block == o.block && k.written) throw Refused{"it reads otherwise what was written"};
     Pair value{load(f, 0), is_complex(o.dtype) ? load(f, 1) : -1};
@@ -245,7 +241,7 @@ class Fuser {
     bool placed = false;
     for (Known& k : known_) {
       if (k.at.memory.block != o.block) continue;
-      if (!same(k.at, f)) throw Refused{"it writes otherwise what was read or written"};
+      if (!k.at.same_place(f)) throw Refused{"it writes otherwise what was read or written"};
       if (f.per_row && k.loaded) throw Refused{"it writes a value of the row that was read"};
       k.value = value;
       k.written = placed = true;
@@ -398,7 +394,7 @@ class Fuser {
     int64_t elements = 1;
     for (int64_t n : made_.shape) elements *= n;
     if (length() == 1 && elements > kLoneRows) throw Refused{"its rows have one element each"};
-    made_.kernel.across = elements >= kGathered && lies_across();
+    made_.kernel.across = elements >= kGathered && lay_columns(made_);
     if (made_.kernel.across && !lower::reduces_columns(made_.kernel)) throw Refused{"its rows lie across memory"};
   }
 
@@ -422,14 +418,6 @@ class Fuser {
     for (const FusedOperand& o : made_.outs)
       if (checks_ && list_.blocks[size_t(o.memory.block)].param >= 0)
         throw Refused{"it writes an argument, and an index may lie outside"};
-  }
-
-  bool lies_across() const {
-    for (const auto* list : {&made_.outs, &made_.ins})
-      for (const FusedOperand& o : *list)
-        for (size_t d = 0; d < made_.shape.size(); ++d)
-          if (!o.per_row && !is_reduced_[d] && made_.shape[d] > 1 && o.strides[d] == 1) return true;
-    return false;
   }
 
   // Rows of temporaries have elements of the kernel's compute type: the widest at hand.

@@ -24,6 +24,11 @@ struct FusedOperand {
   DimVec strides;
   bool per_row = false;
   const Launch* made_by = nullptr;
+
+  bool same_place(const FusedOperand& o) const {
+    return memory.block == o.memory.block && memory.offset == o.memory.offset && memory.dtype == o.memory.dtype &&
+           strides == o.strides;
+  }
 };
 
 struct FusedParam {

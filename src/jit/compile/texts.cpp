@@ -48,8 +48,8 @@ class Writer {
     all(kind, range, going, start, next, names);
   }
   void put(const lower::Operand& v) {
-    const auto& [name, storage, per_row] = v;
-    all(name, storage, per_row);
+    const auto& [name, storage, per_row, broadcast] = v;
+    all(name, storage, per_row, broadcast);
   }
   void put(const lower::Scalar& v) {
     const auto& [name, type] = v;

@@ -105,6 +105,8 @@ struct Operand {
   std::string name;
   DType storage;
   bool per_row = false;
+  bool broadcast = false;  // where rows lie across memory: an input with one value for all columns; per row, with one
+                           // for all elements of a column, which lies beside the others
 };
 
 struct Scalar {

@@ -53,6 +53,7 @@ typedef struct StrataReduction { u8 combine, accumulator; } StrataReduction;
 typedef struct StrataRowPass {
   StrataRowFn fn;
   u8 reductions, elementwise, trees, plain;
+  u16 broadcast;
   StrataColumnsFn columns;
   StrataAcrossFn across;
 } StrataRowPass;

@@ -52,8 +52,9 @@ bool reduces_columns(const Kernel& k) {
   const Reduction& r = first.reductions[0];
   const bool extremum = r.combine == Combine::Max || r.combine == Combine::Min;
   if ((!is_sum(r) && !extremum) || r.value[1] >= 0 || first.nodes[size_t(r.value[0])].type == DType::Bool) return false;
-  return std::none_of(first.nodes.begin(), first.nodes.end(), [](const Node& n) {
-    return n.op == Op::Index || n.op == Op::Call || n.op == Op::Rare || (n.op == Op::Load && n.uniform);
+  return std::none_of(first.nodes.begin(), first.nodes.end(), [&](const Node& n) {
+    const bool one = n.op == Op::Load && n.uniform && !k.inputs[n.imm].broadcast;
+    return one || n.op == Op::Index || n.op == Op::Call || n.op == Op::Rare;
   });
 }
 
@@ -224,7 +225,12 @@ bool takes_trees(const Kernel& k) {
 // several positions of tree T for several vectors at a time, all in registers.
 std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   const bool vector = isa != Isa::Base;
-  const Pass& pass = k.passes[0];
+  Pass pass = k.passes[0];
+  for (Node& n : pass.nodes) {
+    if (n.op == Op::Load) n.uniform = k.inputs[n.imm].broadcast && !k.inputs[n.imm].per_row;
+    if (!n.leaf())
+      n.uniform = std::ranges::all_of(n.arg, [&](int a) { return a < 0 || pass.nodes[size_t(a)].uniform; });
+  }
   BodyPrinter body(k, pass, vector, needs);
   ReductionPrinter reductions(k, pass, body, vector, needs);
   const DType t = pass.nodes[pass.reductions[0].value[0]].type;
@@ -240,7 +246,7 @@ std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
   }
   const std::string element = body.element_part(2), value = reductions.value();
   std::string out = comment(k, ", across memory") + "INLINE " + v + " " + symbol + "_at(const StrataColumnArgs* args" +
-                    parameters + ", i64 at, i64 i) {\n" + (vector ? "  const i64 left = 16;\n" : "") + uniform + moves +
+                    parameters + ", i64 at, i64 i) {\n" + (vector ? "  const i64 left = 16;\n" : "") + moves + uniform +
                     element + "  return " + value + ";\n}\n";
   auto at = [&](const std::string& row) { return symbol + "_at(args" + names + ", " + row + ", i)"; };
   out += "void " + symbol + "_columns(const StrataColumnArgs* args) {\n" + memory +
@@ -337,14 +343,16 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   if (is_rows) {
     tables += "static const StrataRowPass " + symbol + "_passes[] = {";
     const bool across = computes_across(k, isa);
+    int broadcast = 0;
+    for (size_t i = 0; i < k.inputs.size(); ++i) broadcast |= k.inputs[i].broadcast << i;
     for (size_t p = 0; p < k.passes.size(); ++p) {
       const Pass& pass = k.passes[p];
       const std::string own = symbol + "_p" + std::to_string(p);
       const bool columns = p == 0 && reduces_columns(k), plain = across && plain_input(pass) >= 0;
       tables += std::string(p ? ", " : "") + "{" + own + ", " + std::to_string(pass.reductions.size()) + ", " +
                 (pass.elementwise ? "1, " : "0, ") + (columns && isa != Isa::Base && takes_trees(k) ? "1, " : "0, ") +
-                std::to_string(plain ? plain_input(pass) + 1 : 0) + ", " + (columns ? symbol + "_columns, " : "0, ") +
-                (across && !plain ? own + "_across}" : "0}");
+                std::to_string(plain ? plain_input(pass) + 1 : 0) + ", " + std::to_string(columns ? broadcast : 0) +
+                ", " + (columns ? symbol + "_columns, " : "0, ") + (across && !plain ? own + "_across}" : "0}");
     }
     tables += "};\n";
   }

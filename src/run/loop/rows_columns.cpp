@@ -53,11 +53,11 @@ class Columns {
     bool side_by_side = l_.reduced_sizes.size() == 1, along = false;
     for (size_t i = first_; i < count_; ++i) {
       const RowOperand& o = l_.operands[i];
-      if (o.per_row) continue;
+      if (o.per_row && !broadcasts(i)) continue;
       const int64_t width = itemsize(o.kernel), step = o.reduced.back();
-      side_by_side &= o.dtype == o.kernel && o.kept.back() == width;
-      dense_ &= step == inner_ * width;
-      along |= std::abs(step) < std::abs(o.kept.back());
+      side_by_side &= o.dtype == o.kernel && o.kept.back() == (broadcasts(i) && !o.per_row ? 0 : width);
+      dense_ &= !broadcasts(i) && step == inner_ * width;
+      along |= !broadcasts(i) && std::abs(step) < std::abs(o.kept.back());
     }
     const StrataReduction& how = e_.reduction[0];
     sum_ = how.combine <= STRATA_COMBINE_MUL;
@@ -67,6 +67,7 @@ class Columns {
     staged_ = !side_by_side || (!dense_ && inner_ < kBlock);
     if (!staged_ && n_ < kBlock && inner_ % kBlock == 0)
       dense_ = false;  // most of a block of positions would be missing
+    if (staged_ && e_.pass[0].broadcast) return false;
     if ((staged_ && along && n_ > kShort) || (outer_ > 1 && n_ * inner_ < kFew)) return false;
     return n_ * inner_ * outer_ >= kSmall || (!staged_ && inner_ >= kBlock && n_ > 1);
   }
@@ -113,6 +114,9 @@ class Columns {
   }
 
  private:
+  // Whether an input lacks the columns' dim or, per row, the reduced one.
+  bool broadcasts(size_t input) const { return e_.pass[0].broadcast >> (input - first_) & 1; }
+
   int64_t slot(int64_t wide) const { return kBlock * wide * width_; }
 
   // The columns of a tile, with those that make its last block whole: it begins among those of the tile before.
@@ -124,10 +128,10 @@ class Columns {
 
   // A kept dim along which the first input lies becomes the last one.
   void nearest_last() {
-    const auto input = std::find_if(l_.operands.begin() + int64_t(first_), l_.operands.end(),
-                                    [](const RowOperand& o) { return !o.per_row; });
-    if (input == l_.operands.end()) return;
-    const RowOperand& o = *input;
+    size_t input = first_;
+    while (input < count_ && (l_.operands[input].per_row || broadcasts(input))) ++input;
+    if (input == count_) return;
+    const RowOperand& o = l_.operands[input];
     const size_t last = l_.kept_sizes.size() - 1;
     const int64_t width = itemsize(o.dtype);
     if (o.kept.back() == width) return;
@@ -210,9 +214,9 @@ class Columns {
       for (size_t i = c.first_; i < c.count_; ++i) {
         const RowOperand& o = c.l_.operands[i];
         widest = std::max(widest, itemsize(o.kernel));
-        if (o.per_row) continue;  // the second pass alone reads it
+        if (o.per_row && !c.broadcasts(i)) continue;  // the second pass alone reads it
         base_.ptr[i] = c.l_.column_at(o, row_, c.begin_of(tile_));
-        base_.step[i] = o.reduced.back();
+        base_.step[i] = o.per_row ? 0 : o.reduced.back();
       }
       rest_room_ = c.dense_ ? (wide_ + kBlock) * kBlock * widest : 0;
       const int64_t slots = all_positions_ ? kChunk / kBlock : 7;
