@@ -144,7 +144,7 @@ class Arguments(_Form):
 
     def take(self, args: tuple, kwargs: dict[str, Any]) -> list:
         """The tensors of a call. ValueError where it is another one than the capture."""
-        if self.plain and not kwargs and len(args) == self.count and all(isinstance(a, strata.Tensor) for a in args):
+        if self.plain and not kwargs and len(args) == self.count and (not args or all(isinstance(a, strata.Tensor) for a in args)):
             return list(args)
         leaves, spec = _flattened(self._ordered(args, kwargs))
         if spec != self.spec:
@@ -224,6 +224,8 @@ class Results(_Form):
         leaves = [c if p == -1 else made[p] if p >= 0 else known[-2 - p] for p, c in zip(self.places, self.constants, strict=True)]
         if self._spec is None:
             return tuple(leaves) if type(self._bare) is tuple else leaves[0]
+        if self._spec.is_leaf():
+            return leaves[0]
         from strata.utils._pytree import tree_unflatten
 
         return tree_unflatten(leaves, self._spec)

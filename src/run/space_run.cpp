@@ -148,7 +148,7 @@ int32_t SpaceLaunch::run(const void* scalars) {
     if (call.status) status.fetch_or(call.status, std::memory_order_relaxed);
   };
   if (!serial) {
-    int64_t grain = std::max<int64_t>(1, int64_t(double(kGrain) / work));
+    int64_t grain = std::max<int64_t>(1, int64_t(double(form_.operands == 2 ? 2 * kGrain : kGrain) / work));
     if (columns >= 0) grain = std::max(grain, (units + num_threads() - 1) / num_threads());
     parallel_for(0, loops.times * units, grain, part);
   } else {

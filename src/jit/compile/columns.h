@@ -4,8 +4,9 @@
 
 namespace strata::jit {
 
-// Whether a kernel's rows do. Then the inputs that lack the columns' dim or the reduced one are said (Operand::broadcast)
-// where the kernel for columns can take them so: where one dim is reduced, and a vector of columns is there.
+// Whether a kernel's rows do. Then the inputs that lack the columns' dim or the reduced one are said
+// (Operand::broadcast) where the kernel for columns can take them so: where one dim is reduced, and a vector of columns
+// is there.
 bool lay_columns(Fused& fused);
 
 }  // namespace strata::jit

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "run/loop/pointwise_loop.h"
+#include "run/loop/contiguous.h"
 
 namespace strata::eager {
 

@@ -1,10 +1,7 @@
 #include "run/loop/pointwise_loop.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <numeric>
 
 #include "core/parallel.h"
@@ -17,84 +14,17 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kGrain = 32768;   // elements per piece of work
 constexpr int64_t kChunk = 1024;    // elements staged at a time
 constexpr int64_t kTinyRow = 15;    // elements of a row that take less time than a call for them
 constexpr int64_t kLongRow = 128;   // elements of a row that are worth a kernel's call
 constexpr int64_t kSpreadRow = 96;  // the same where only values of rows are to be laid out
 
-int64_t cache_bytes() {
-  static const int64_t bytes = [] {
-    long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return l3 > 0 ? int64_t(l3) : int64_t(32) << 20;
-  }();
-  return bytes;
-}
-
-// The last elements, fewer than a block, through buffers.
-[[gnu::noinline]] void run_rest(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step,
-                                int outputs, int count, const void* params, int64_t blocks, int64_t rest,
-                                int32_t* status) {
-  alignas(64) char buffer[kMaxOperands][kBlock * 16];
-  char* at[kMaxOperands];
-  for (int i = 0; i < outputs; ++i) at[i] = buffer[i];
-  for (int i = outputs; i < count; ++i) {
-    at[i] = step[i] == 0 ? ptr[i] : buffer[i];
-    if (step[i] != 0) fill_block(ptr[i] + blocks * step[i], size[i], rest, buffer[i]);
-  }
-  fn(at, step, params, 1, 0, status);
-  for (int i = 0; i < outputs; ++i) std::memcpy(ptr[i] + blocks * step[i], buffer[i], rest * size[i]);
-}
-
-// Whole blocks in place, since kernels take whole blocks only: the last one begins among the elements of the one
-// before, where these may be computed `again`.
-void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step, int outputs, int count,
-              const void* params, int64_t n, int64_t flags, bool again, int32_t* status) {
-  const int64_t blocks = n / kBlock, rest = n % kBlock;
-  if (blocks) fn(ptr, step, params, blocks, flags, status);
-  if (!rest) return;
-  if (!again || !blocks) return run_rest(fn, ptr, size, step, outputs, count, params, blocks, rest, status);
-  char* at[kMaxOperands];
-  for (int i = 0; i < count; ++i) at[i] = ptr[i] + (step[i] ? (n - kBlock) * size[i] : 0);
-  fn(at, step, params, 1, 0, status);
-}
-
-// What is written where it was read lies in the cache already: streaming it takes half as long again.
-[[gnu::noinline]] bool can_stream(char* const* ptr, int outputs, int count) {
-  return std::all_of(ptr, ptr + outputs, [&](char* p) {
-    return reinterpret_cast<uintptr_t>(p) % 64 == 0 && std::find(ptr + outputs, ptr + count, p) == ptr + count;
-  });
+// While elements are made, memory brings what is read and written beside them.
+void prefetch(char* p, int64_t bytes, bool writes) {
+  for (const char* end = p + bytes; p < end; p += 64) writes ? __builtin_prefetch(p, 1) : __builtin_prefetch(p);
 }
 
 }  // namespace
-
-int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, int outputs, int inputs,
-                       const void* params, int64_t n) {
-  int count = outputs + inputs;
-  int64_t step[kMaxOperands];
-  for (int i = 0; i < count; ++i) step[i] = size[i] * kBlock;
-  std::atomic<int32_t> status{0};
-  const int64_t flags = STRATA_UNLIKELY(n * size[0] > cache_bytes()) ? can_stream(ptr, outputs, count) : 0;
-  bool again = n % kBlock != 0 && n > kBlock;
-  if (again) {
-    const char* end[kMaxOperands];
-    for (int i = 0; i < count; ++i) end[i] = ptr[i] + n * size[i];
-    again = apart(ptr, end, outputs, count);
-  }
-  if (n <= kGrain) {
-    int32_t s = 0;
-    run_span(fn, ptr, size, step, outputs, count, params, n, flags, again, &s);
-    return s;
-  }
-  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
-    char* at[kMaxOperands];
-    for (int i = 0; i < count; ++i) at[i] = ptr[i] + begin * size[i];
-    int32_t s = 0;
-    run_span(fn, at, size, step, outputs, count, params, end - begin, flags, again, &s);
-    if (s) status.fetch_or(s);
-  });
-  return status;
-}
 
 void PointwiseLoop::add(const Tensor& t, DType kernel, bool output) {
   STRATA_INTERNAL(count_ < kMaxOperands, "a pointwise kernel with more than ", kMaxOperands, " operands");
@@ -323,10 +253,12 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
   if (inner <= kChunk / 4)
     for (int i = 0; i < count_; ++i) by_row &= !operands_[i].turned;
   if (!by_row) inner = row_;
-  // Staged in whole rows, if possible in whole blocks: what is a row again and again stays.
-  const int64_t even = std::lcm(inner, kBlock), chunk = by_row || inner > kChunk ? kChunk
-                                                        : kChunk / even          ? kChunk / even * even
-                                                                                 : kChunk / inner * inner;
+  // Staged in whole rows, if possible in whole blocks: what is a row again and again stays. What is made anew is made
+  // in few pieces.
+  const int64_t most = made_ && widest_ <= 8 ? 2 * kChunk : kChunk, even = std::lcm(inner, kBlock),
+                chunk = by_row || inner > kChunk ? most
+                        : kChunk / even          ? kChunk / even * even
+                                                 : kChunk / inner * inner;
   bool staged[kMaxOperands];
   bool any_staged = false;
   int64_t same = INT64_MAX;
@@ -383,6 +315,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       if (o.constant) continue;
       if (!staged[i]) {
         ptr[i] = o.dense ? o.base + begin * size[i] : place(i);
+        if (made_) prefetch(ptr[i], n * size[i], o.output);
         continue;
       }
       ptr[i] = buffer[i];
@@ -468,6 +401,8 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
     const size_t last = o.strides.size() - 1;
     o.turned = o.dtype == o.kernel && !o.maker && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
     all_dense &= o.dense;
+    made_ |= o.maker != nullptr;
+    widest_ = std::max(widest_, width);
   }
   if (!all_dense) find_rows(n);
   if (all_dense) {
@@ -481,8 +416,18 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
   }
   std::atomic<int32_t> status{0};
   again_ = results_apart();
+  if (const int64_t tiles = count_tiles(); tiles > 0) {
+    parallel_for(0, tiles, std::max<int64_t>(1, kPointwiseGrain / 2 / (tile_rows_ * tile_columns_)),
+                 [&](int64_t begin, int64_t end) {
+                   int32_t s = 0;
+                   run_tiles(fn, params, begin, end, &s);
+                   if (s) status.fetch_or(s);
+                 });
+    return status;
+  }
   const bool in_place = rows_in_place();
-  parallel_for(0, n, kGrain, [&](int64_t begin, int64_t end) {
+  // To make elements costs as much again.
+  parallel_for(0, n, made_ ? kPointwiseGrain / 2 : kPointwiseGrain, [&](int64_t begin, int64_t end) {
     int32_t s = 0;
     if (in_place)
       run_rows(fn, params, begin, end, &s);

@@ -2,18 +2,11 @@
 // is already contiguous is passed in place; the rest goes through small buffers.
 #pragma once
 #include "core/tensor.h"
-#include "lower/kernel_abi.h"
+#include "run/loop/contiguous.h"
 
 namespace strata::eager {
 
 class Maker;
-
-constexpr int kMaxOperands = 12;
-constexpr int64_t kBlock = 16;  // elements in a block of a pointwise kernel
-
-// n elements of operands that are all contiguous: outputs first; `size` holds bytes per element. Returns the status.
-int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, int outputs, int inputs,
-                       const void* params, int64_t n);
 
 class PointwiseLoop {
  public:
@@ -47,6 +40,10 @@ class PointwiseLoop {
   bool results_apart() const;
   bool rows_in_place() const;
   void run_rows(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
+  // Long rows beside operands that lie turned over, in tiles of some rows (pointwise_tiles.cpp): how many, 0 for
+  // others.
+  int64_t count_tiles();
+  void run_tiles(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   void run_range(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   void stage(const Operand& o, char* buffer, int64_t begin, int64_t count, bool in) const;
   static void take(const Operand& o, const char* from, int64_t stride, char* buffer, int64_t count);
@@ -57,6 +54,9 @@ class PointwiseLoop {
   int count_ = 0;
   int outputs_ = 0;
   int64_t row_ = 0;     // elements after which what repeats comes again
+  int64_t widest_ = 1;  // bytes of a kernel's element
+  int64_t tile_rows_ = 0, tile_columns_ = 0;
+  bool made_ = false;   // an input lies nowhere
   bool again_ = false;  // elements may be computed twice
 };
 

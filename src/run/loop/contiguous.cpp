@@ -1,0 +1,87 @@
+#include "run/loop/contiguous.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "core/parallel.h"
+#include "run/loop/blocks.h"
+
+namespace strata::eager {
+
+namespace {
+
+int64_t cache_bytes() {
+  static const int64_t bytes = [] {
+    long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return l3 > 0 ? int64_t(l3) : int64_t(32) << 20;
+  }();
+  return bytes;
+}
+
+// The last elements, fewer than a block, through buffers.
+[[gnu::noinline]] void run_rest(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step,
+                                int outputs, int count, const void* params, int64_t blocks, int64_t rest,
+                                int32_t* status) {
+  alignas(64) char buffer[kMaxOperands][kBlock * 16];
+  char* at[kMaxOperands];
+  for (int i = 0; i < outputs; ++i) at[i] = buffer[i];
+  for (int i = outputs; i < count; ++i) {
+    at[i] = step[i] == 0 ? ptr[i] : buffer[i];
+    if (step[i] != 0) fill_block(ptr[i] + blocks * step[i], size[i], rest, buffer[i]);
+  }
+  fn(at, step, params, 1, 0, status);
+  for (int i = 0; i < outputs; ++i) std::memcpy(ptr[i] + blocks * step[i], buffer[i], rest * size[i]);
+}
+
+// What is written where it was read lies in the cache already: streaming it takes half as long again.
+[[gnu::noinline]] bool can_stream(char* const* ptr, int outputs, int count) {
+  return std::all_of(ptr, ptr + outputs, [&](char* p) {
+    return reinterpret_cast<uintptr_t>(p) % 64 == 0 && std::find(ptr + outputs, ptr + count, p) == ptr + count;
+  });
+}
+
+}  // namespace
+
+void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step, int outputs, int count,
+              const void* params, int64_t n, int64_t flags, bool again, int32_t* status) {
+  const int64_t blocks = n / kBlock, rest = n % kBlock;
+  if (blocks) fn(ptr, step, params, blocks, flags, status);
+  if (!rest) return;
+  if (!again || !blocks) return run_rest(fn, ptr, size, step, outputs, count, params, blocks, rest, status);
+  char* at[kMaxOperands];
+  for (int i = 0; i < count; ++i) at[i] = ptr[i] + (step[i] ? (n - kBlock) * size[i] : 0);
+  fn(at, step, params, 1, 0, status);
+}
+
+int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, int outputs, int inputs,
+                       const void* params, int64_t n) {
+  int count = outputs + inputs;
+  int64_t step[kMaxOperands];
+  for (int i = 0; i < count; ++i) step[i] = size[i] * kBlock;
+  std::atomic<int32_t> status{0};
+  const int64_t flags = STRATA_UNLIKELY(n * size[0] > cache_bytes()) ? can_stream(ptr, outputs, count) : 0;
+  bool again = n % kBlock != 0 && n > kBlock;
+  if (again) {
+    const char* end[kMaxOperands];
+    for (int i = 0; i < count; ++i) end[i] = ptr[i] + n * size[i];
+    again = apart(ptr, end, outputs, count);
+  }
+  if (n <= kPointwiseGrain) {
+    int32_t s = 0;
+    run_span(fn, ptr, size, step, outputs, count, params, n, flags, again, &s);
+    return s;
+  }
+  parallel_for(0, n, kPointwiseGrain, [&](int64_t begin, int64_t end) {
+    char* at[kMaxOperands];
+    for (int i = 0; i < count; ++i) at[i] = ptr[i] + begin * size[i];
+    int32_t s = 0;
+    run_span(fn, at, size, step, outputs, count, params, end - begin, flags, again, &s);
+    if (s) status.fetch_or(s);
+  });
+  return status;
+}
+
+}  // namespace strata::eager

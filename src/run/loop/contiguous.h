@@ -1,0 +1,23 @@
+// Pointwise kernels over elements that follow each other in memory.
+#pragma once
+#include <cstdint>
+
+#include "lower/kernel_abi.h"
+
+namespace strata::eager {
+
+constexpr int kMaxOperands = 12;
+constexpr int64_t kBlock = 16;           // elements in a block of a pointwise kernel
+constexpr int64_t kPointwiseGrain = 32768;  // elements that are worth a thread
+
+// n elements of operands that are all contiguous: outputs first; `size` holds bytes per element. Returns the status.
+int32_t run_contiguous(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, int outputs, int inputs,
+                       const void* params, int64_t n);
+
+// The same on this thread, of `count` operands, where `step` is 0 for an input that is a block for all elements, and
+// else size * kBlock. Whole blocks in place, since kernels take whole blocks only: the last one begins among the
+// elements of the one before, where these may be computed `again`.
+void run_span(StrataPointwiseFn fn, char* const* ptr, const int64_t* size, const int64_t* step, int outputs, int count,
+              const void* params, int64_t n, int64_t flags, bool again, int32_t* status);
+
+}  // namespace strata::eager
