@@ -27,6 +27,7 @@ struct KernelDesc {
   int rank = 0;           // the only number of dims that its groups have; 0: any
   bool by_hand = false;   // C++ runs it on the CPU: no kernel of it is linked
   bool across = true;     // of a Rows kernel: its rows may lie across memory
+  bool hosted = false;    // C++ runs it on the CPU, but where it is part of a kernel
 };
 
 // The table's own, printed by gen/.

@@ -28,7 +28,7 @@ def test_lengths(dtype):
         x, y = torch.randn(n, dtype=dtype), torch.randn(n, dtype=dtype)
         same(compiled(chain, x, y)(x, y), chain(x, y))
     if torch._C.cpu_capability() == "v4":
-        assert "LOADS(" in compiled(chain, x, y).source()
+        assert "LOADS_64(" in compiled(chain, x, y).source()
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "jit/compile/columns.h"
 #include "jit/compile/piece.h"
+#include "jit/compile/rows.h"
 #include "lower/pass/signs.h"
 #include "lower/pass/split_rows.h"
 #include "run/copy.h"
@@ -20,7 +20,7 @@ using lower::Op;
 
 namespace {
 
-constexpr int64_t kGathered = 4096, kLoneRows = 64;  // elements, and rows of one, that are gathered without a thought
+constexpr int64_t kGathered = 1024, kLoneRows = 64;  // elements, and rows of one, that are gathered without a thought
 // Pieces are worth a call each (their elements, those of a kernel with guards, those of all).
 constexpr int64_t kShortest = 64, kShortestGuarded = 512, kFewest = 8192;
 constexpr size_t kMaxNodes = 800, kMaxParams = 256, kMaxReductions = 8, kMaxScratch = 12;
@@ -148,6 +148,7 @@ class Fuser {
   void pieces(const Launch& l, Level level) {
     if (on_device_) throw Refused{"it reads or writes at computed places, which kernels of devices do alone"};
     if (!l.space->in_pieces) throw Refused{"its elements are not made one by one"};
+    if (l.space->hosted && l.ins[0].strides.back() != 1) throw Refused{"it reads across memory"};
     if (is_complex(l.outs[0].dtype)) throw Refused{"it is complex"};
     // Rows are made before their passes, one by one, where a launch would make them all.
     if (!made_.reduced.empty()) throw Refused{"rows would be made one by one"};
@@ -388,23 +389,34 @@ class Fuser {
     return made_.reduced.empty() ? 0 : n;
   }
 
-  // Rows that lie across memory have a form of their own for plain sums; any other kernel would gather them.
+  // Nodes of one value a row that no launch over rows has itself.
+  int64_t values() const {
+    int64_t n = 0;
+    for (const lower::Pass& p : made_.kernel.passes)
+      n += std::ranges::count_if(p.nodes, [&](const Node& node) {
+        return node.uniform && !node.leaf() && node.origin >= 0 &&
+               list_.launches[size_t(node.origin)].kind == Launch::Pointwise;
+      });
+    return n;
+  }
+
   void check_rows() {
     if (made_.reduced.empty()) return;
     int64_t elements = 1;
     for (int64_t n : made_.shape) elements *= n;
     if (length() == 1 && elements > kLoneRows) throw Refused{"its rows have one element each"};
-    made_.kernel.across = elements >= kGathered && lay_columns(made_);
-    if (made_.kernel.across && !lower::reduces_columns(made_.kernel)) throw Refused{"its rows lie across memory"};
+    const Rows rows = lay_rows(made_, length(), values());
+    if (rows == Rows::Fit || elements <= kGathered) return;
+    if (rows == Rows::Across) throw Refused{"its rows lie across memory"};
+    if (rows == Rows::Short) throw Refused{"its rows are short"};
+    if (rows == Rows::Values) throw Refused{"what it computes of its rows is more than they are"};
+    if (rows == Rows::Made) throw Refused{"what its long rows read would be made in each pass"};
   }
 
-  // Pieces are asked for in the order of their elements; what may be refused is refused before anybody's memory
+  // What is made is asked for in the order of its elements; what may be refused is refused before anybody's memory
   // changes.
   void check_pieces() const {
-    const bool pieces = std::any_of(made_.ins.begin(), made_.ins.end(), [](const FusedOperand& o) {
-      return o.made_by && o.made_by->kind == Launch::Space;
-    });
-    if (!pieces) return;
+    if (std::ranges::none_of(made_.ins, &FusedOperand::made_by)) return;
     if (std::all_of(launches_.begin(), launches_.end(),
                     [&](int i) { return list_.launches[size_t(i)].kind == Launch::Space; }))
       throw Refused{"nothing is computed with it"};
@@ -412,7 +424,7 @@ class Fuser {
     for (size_t d = made_.shape.size(); d-- > 0;) {
       if (made_.shape[d] == 1) continue;
       const int64_t step = made_.outs[0].strides[d];
-      if (step < last) throw Refused{"its pieces would be taken in another order"};
+      if (step < last) throw Refused{"what it makes would be taken in another order"};
       last = step;
     }
     for (const FusedOperand& o : made_.outs)

@@ -137,6 +137,7 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     l.space->checks = checks(*desc);
     l.space->outside = c.outside;
     l.space->guards = std::strstr(desc->text, "inside(");
+    l.space->hosted = desc->hosted;
   }
   void draw(const eager::DrawOp& op, DType dtype, const Tensor& out, TensorList operands,
             ArrayRef<eager::DrawNumber> numbers, const Generator& generator) override {
@@ -154,6 +155,11 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
     list_.stretches.back() += (out.numel() * eager::words_each(op, dtype) + 3) / 4;
   }
   void copy(const Tensor& to, const Tensor& from) override {
+    // Part after part of a result in short runs: the operator has them all at a time.
+    constexpr int64_t kShortRun = 16, kMany = 1024;
+    if (!list_.elsewhere() && to.numel() >= kMany && !to.is_contiguous() && to.dim() > 1 && to.strides().back() == 1 &&
+        to.sizes().back() < kShortRun)
+      return other();
     const Tensor *outs = &to, *ins = &from;
     add(Launch::Copy, {&outs, 1}, {&ins, 1}).name = "copy";
   }
@@ -381,6 +387,23 @@ class Lowering final : public ir::Interpreter, public eager::LaunchObserver {
 };
 
 }  // namespace
+
+void call_host(LaunchList& list, size_t launch) {
+  Launch& l = list.launches[launch];
+  if (l.kind != Launch::Space || list.elsewhere() || l.ins.size() != 1 || !l.space->hosted) return;
+  const Operand& o = l.outs[0];
+  const Block& block = list.blocks[size_t(o.block)];
+  if (block.param >= 0 || o.offset != 0) return;
+  for (size_t i = 0; i < list.launches.size(); ++i) {
+    const Launch& other = list.launches[i];
+    if (i != launch && other.node == l.node) return;  // one of several of the operator
+    for (const Operand& out : other.outs)
+      if (i < launch && out.block == o.block) return;  // of which it writes a part
+  }
+  l.kind = Launch::Call;
+  l.written = {false};
+  l.fresh = {true};
+}
 
 std::unique_ptr<eager::SpacePieces> pieces_of(const Launch& l, const std::vector<Tensor>& given) {
   // Tensors of these sizes, for what is not there.

@@ -41,6 +41,7 @@ struct SpaceData {
   int index;
   bool in_pieces = false;  // pieces_of() gives them
   bool guards = false;     // it reads where it may be outside
+  bool hosted = false;     // C++ stands for it in eager
   // Where an index may lie outside: which of the operands the operator's tensor arguments are, in order, for its error.
   bool checks = false;
   std::vector<size_t> args;
@@ -97,6 +98,9 @@ LaunchList lower(const ir::Graph& graph, Device device = {});
 
 // The elements of a space kernel's launch piece by piece, reading `ins`; null where it has none (run/space_pieces.h).
 std::unique_ptr<eager::SpacePieces> pieces_of(const Launch& launch, const std::vector<Tensor>& ins);
+
+// A kernel that C++ stands for in eager, and that is part of no other one, becomes that call.
+void call_host(LaunchList& list, size_t launch);
 
 // Copies of whole blocks that nobody could tell from what was copied are left out.
 void forward_copies(LaunchList& list);

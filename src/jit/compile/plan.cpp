@@ -82,6 +82,8 @@ void Plan::lower(ir::Graph graph) {
   groups_ = kept_ ? std::move(kept_->groups) : group(list_);
   if (!options_.fused)
     for (Group& g : groups_) g.fused.reset();
+  for (const Group& g : groups_)
+    if (g.launches.size() == 1 && !g.fused) call_host(list_, size_t(g.launches[0]));
   clock.stage(kept_ ? "fusion from disk" : "fusion");
 }
 

@@ -25,7 +25,7 @@ Builder::Builder(const KernelDesc& desc, DType dtype) : desc_(desc), dtype_(dtyp
   kernel_.source = desc.source ? desc.source : "";
   kernel_.text = desc.text;
   kernel_.kind = desc.kind;
-  kernel_.across = desc.across;
+  kernel_.across = kernel_.side_by_side = desc.across;
   kernel_.dtype = dtype;
 }
 

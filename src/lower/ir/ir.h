@@ -140,6 +140,7 @@ struct Kernel {
   std::vector<std::string> lines;  // of each origin: `12 "model.py"`, or nothing; a text with these has #line for them
   bool rounds_inside = false;      // to its dtype, before the result: float16 cannot borrow the kernel of float32
   bool across = true;              // its rows may lie across memory (reduces_columns)
+  bool side_by_side = true;        // or are short (computes_across)
   bool fused = false;              // made of a graph: none of the table's, whose bytes are the core's
   bool borrowed = false;           // float16: the table has no functions for it, and float32's serve
   // Elements of every row, where that is known; else 0. Texts differ only by what divides it and whether it is short,

@@ -98,8 +98,10 @@ typedef struct StrataKernelFile { const StrataKernelEntry* entries; i64 count; }
 #define TO_16(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9, n + 10, n + 11, n + 12, n + 13, n + 14, n + 15
 #define JOIN(a, b) __builtin_shufflevector(a, b, TO_16(0), TO_16(16))
 #define JOIN2(a, b) __builtin_shufflevector(a, b, TO_16(0), TO_16(16), TO_16(32), TO_16(48))
-#define LOADS(T, p, s) JOIN2(JOIN(LOAD(T, p), LOAD(T, (p) + second * (s))), JOIN(LOAD(T, (p) + third * (s)), LOAD(T, (p) + fourth * (s))))
-#define STORES(T, p, s, v) do { STORE(T, p, __builtin_shufflevector(v, v, TO_16(0))); STORE(T, (p) + second * (s), __builtin_shufflevector(v, v, TO_16(16))); STORE(T, (p) + third * (s), __builtin_shufflevector(v, v, TO_16(32))); STORE(T, (p) + fourth * (s), __builtin_shufflevector(v, v, TO_16(48))); } while (0)
+#define LOADS_32(T, p, s) JOIN(LOAD(T, p), LOAD(T, (p) + second * (s)))
+#define LOADS_64(T, p, s) JOIN2(LOADS_32(T, p, s), JOIN(LOAD(T, (p) + third * (s)), LOAD(T, (p) + fourth * (s))))
+#define STORES_32(T, p, s, v) do { STORE(T, p, __builtin_shufflevector(v, v, TO_16(0))); STORE(T, (p) + second * (s), __builtin_shufflevector(v, v, TO_16(16))); } while (0)
+#define STORES_64(T, p, s, v) do { STORES_32(T, p, s, v); STORE(T, (p) + third * (s), __builtin_shufflevector(v, v, TO_16(32))); STORE(T, (p) + fourth * (s), __builtin_shufflevector(v, v, TO_16(48))); } while (0)
 #endif
 )C";
 
@@ -307,10 +309,12 @@ std::string replace(std::string text, const std::string& from, const std::string
 
 int width(const std::string& e) { return std::stoi(e.substr(1)); }
 
-// A type's name begins with its kind: "v" has LANES lanes, "w" WIDE of them.
+// A type's name begins with its kind: "v" has LANES lanes, "x" 32 and "w" 64 of them.
+std::string lanes_of(char kind) { return kind == 'w' ? "64" : kind == 'x' ? "32" : "LANES"; }
+
 std::string fill(std::string text, const std::string& e, char kind = 'v') {
   std::string w = std::to_string(width(e));
-  if (kind == 'w') text = replace(text, "LANES", "WIDE");
+  text = replace(text, "LANES", lanes_of(kind));
   text = replace(text, "$V", kind + e);
   text = replace(text, "$E", e);
   text = replace(text, "$M", kind + ("i" + w));
@@ -320,7 +324,7 @@ std::string fill(std::string text, const std::string& e, char kind = 'v') {
 
 std::string vector_type(const std::string& name) {
   const std::string e = name.substr(1), element = std::to_string(width(e) / 8);
-  const std::string size = (name[0] == 'w' ? "WIDE * " : "LANES * ") + element;
+  const std::string size = lanes_of(name[0]) + " * " + element;
   std::string upper = name;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return std::toupper(c); });
   return (e == "f16" ? "typedef _Float16 f16;\n" : "") + std::string("typedef ") + e + " " + name +
@@ -343,7 +347,7 @@ class Prelude {
     }
     std::string what = name.substr(0, cut), t = name.substr(cut + 1);
     const char kind = t[0];
-    bool vector = kind == 'v' || kind == 'w';
+    bool vector = kind == 'v' || kind == 'w' || kind == 'x';
     std::string e = vector ? t.substr(1) : t;
     if (vector) {
       types_.insert(t);

@@ -17,18 +17,28 @@ int plain_input(const Pass& pass) {
   return input;
 }
 
-bool computes_across(const Kernel& k, Isa isa) {
+namespace {
+
+bool fits_across(const Kernel& k, const Pass& p, Isa isa) {
   // Nodes of a pass, more of which are not worth a second text: in the baseline, which has one lane, few.
   constexpr size_t kLongest[] = {8, 100, 100};
-  // Graphs know the length of their rows, and how these lie: they ask for the one form that they need.
-  if (!k.across || k.length > 0 || k.kind != KernelKind::Rows || k.passes.size() < 2) return false;
   auto pairs = [](const Operand& o) { return is_complex(o.storage); };
-  if (std::ranges::any_of(k.outputs, pairs) || std::ranges::any_of(k.inputs, pairs)) return false;
-  return std::ranges::all_of(k.passes, [&](const Pass& p) {
-    return p.carries.empty() && p.nodes.size() <= kLongest[int(isa)] &&
-           std::ranges::none_of(p.nodes, [](const Node& n) { return n.op == Op::Call; }) &&
-           std::ranges::none_of(p.reductions, [](const Reduction& r) { return is_complex(r.accumulator); });
-  });
+  return p.carries.empty() && p.nodes.size() <= kLongest[int(isa)] &&
+         std::ranges::none_of(p.nodes, [](const Node& n) { return n.op == Op::Call; }) &&
+         std::ranges::none_of(p.reductions, [](const Reduction& r) { return is_complex(r.accumulator); }) &&
+         std::ranges::none_of(k.outputs, pairs) && std::ranges::none_of(k.inputs, pairs);
+}
+
+}  // namespace
+
+bool computes_across(const Kernel& k, Isa isa) {
+  return k.side_by_side && k.kind == KernelKind::Rows && k.passes.size() > 1 &&
+         std::ranges::all_of(k.passes, [&](const Pass& p) { return fits_across(k, p, isa); });
+}
+
+bool prints_across(const Kernel& k, size_t pass, Isa isa) {
+  if (computes_across(k, isa)) return plain_input(k.passes[pass]) < 0;
+  return k.fused && pass > 0 && isa != Isa::Base && reduces_columns(k) && fits_across(k, k.passes[pass], isa);
 }
 
 Pass side_by_side(Pass pass) {

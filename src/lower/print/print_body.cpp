@@ -56,7 +56,7 @@ DType mask_lane(int bits) {
   return bits == 8 ? DType::I8 : bits == 16 ? DType::I16 : bits == 64 ? DType::I64 : DType::I32;
 }
 
-BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, bool wide, bool across)
+BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, int64_t wide, bool across)
     : kernel_(kernel), pass_(pass), vector_(vector), wide_(wide), across_(across), needs_(needs) {
   for (const char* word :
        {"int",      "long",     "float",   "double",  "char",    "short",    "void",     "if",       "for",
@@ -135,7 +135,7 @@ std::string BodyPrinter::unique(const std::string& wish) {
 
 std::string BodyPrinter::type(DType t, bool vector) {
   if (!vector) return t == DType::Bool ? "bit" : traits(t).cname;
-  std::string name = (wide_ ? "w" : "v") + std::string(traits(t).cname);
+  std::string name = (wide_ == 64 ? "w" : wide_ == 32 ? "x" : "v") + std::string(traits(t).cname);
   needs_.insert(name);
   return name;
 }
@@ -235,7 +235,7 @@ std::string BodyPrinter::load(const Node& n, bool vector) {
   }
   if (!rows && wide_) {
     needs_.insert(std::string("v") + e);
-    return std::string("LOADS(v") + e + ", " + p + ", s_" + kernel_.inputs[n.imm].name + ")";
+    return "LOADS_" + std::to_string(wide_) + "(v" + e + ", " + p + ", s_" + kernel_.inputs[n.imm].name + ")";
   }
   if (!rows) return "LOAD(" + t + ", " + p + " + l * " + std::to_string(itemsize(n.type)) + ")";
   if (wide_ || ends_nowhere()) return "LOAD(" + t + ", " + p + " + i * " + std::to_string(itemsize(n.type)) + ")";

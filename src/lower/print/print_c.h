@@ -46,6 +46,9 @@ bool reduces_columns(const Kernel& kernel);
 // Whether every pass of a row kernel has a form for rows side by side (kernel_abi.h); the input that a pass reduces as
 // it is, or -1.
 bool computes_across(const Kernel& kernel, Isa isa);
+// Whether a pass has a text for rows side by side: of these kernels, where it does not only reduce what it reads; and
+// the last one of columns that graphs reduce, since they compute more of what they reduced than the table does.
+bool prints_across(const Kernel& kernel, size_t pass, Isa isa);
 int plain_input(const Pass& pass);
 std::string kernel_symbol(const Kernel& kernel, Isa isa);  // "v4_add_Tensor_f32"
 
@@ -75,9 +78,9 @@ int64_t reduced_bytes(const Kernel& kernel);
 // One pass as statements. Kept apart from the loop around it, which differs between kinds of kernels.
 class BodyPrinter {
  public:
-  // wide: with vectors of WIDE lanes in the place of LANES. across: lanes are rows (side_by_side() made the pass).
-  BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, bool wide = false,
-              bool across = false);
+  // wide: with vectors of so many lanes in the place of LANES, 32 or 64. across: lanes are rows (side_by_side() made
+  // the pass).
+  BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, int64_t wide = 0, bool across = false);
 
   std::string uniform_part();  // scalars, results of reductions, operands with one value per row, and what follows
   std::string column_part(int indent);  // across: what is one value for each row, before the elements
@@ -94,7 +97,7 @@ class BodyPrinter {
   std::string unique(const std::string& wish);
   // Text whose lines with_lines() gives a #line to where an origin is; as it is where that is not known.
   std::string marked(std::string text, int origin) const;
-  size_t nodes_of_lanes() const;  // those that a vector has side by side
+  std::vector<char> lane_by_lane() const;  // by node: whether no vector has it side by side
   // Rows are whole vectors wherever this text is used: nothing of it looks for their ends.
   bool ends_nowhere() const { return vector_ && kernel_.whole(16) && !kernel_.across; }
 
@@ -116,7 +119,8 @@ class BodyPrinter {
 
   const Kernel& kernel_;
   const Pass& pass_;
-  bool vector_, wide_, across_;
+  bool vector_, across_;
+  int64_t wide_;
   Needs& needs_;
   std::vector<std::string> names_;
   std::map<std::string, int> used_;

@@ -72,27 +72,36 @@ bool sets_status(const Kernel& k) {
                      [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
 }
 
-// Long arithmetic over whole vectors goes four of them at a time: their chains hide each other's waiting, and the text
-// is no longer. Where registers are many, and lengths of rows are known, so that no end is to be checked for.
-constexpr int64_t kWide = 64;
-bool widens(const Kernel& k, const Pass& p, Isa isa) {
+// Long arithmetic over whole vectors goes four of them at a time, eight where elements have 64 bits: their chains hide
+// each other's waiting, and the text is no longer. Where registers are many, and lengths of rows are known, so that no
+// end is to be checked for. The lanes that a kernel's passes take then, or 0.
+int64_t wide_lanes(const Kernel& k, Isa isa) {
   constexpr size_t kLong = 40;  // nodes
-  const bool whole = k.kind == KernelKind::Pointwise ? k.fused : k.whole(kWide);
-  auto narrow = [](const Node& n) {
-    return n.op == Op::Index || n.op == Op::Call || traits(n.type).bits > 32 || is_complex(n.type);
-  };
-  auto pairs = [](const Operand& o) { return has_pairs(o); };
-  return isa == Isa::V4 && whole && p.reductions.empty() && p.carries.empty() && p.nodes.size() > kLong &&
-         p.elementwise &&
-         std::none_of(p.nodes.begin(), p.nodes.end(), [&](const Node& n) { return !n.uniform && narrow(n); }) &&
-         std::none_of(k.outputs.begin(), k.outputs.end(), pairs) &&
-         std::none_of(k.inputs.begin(), k.inputs.end(), pairs);
+  if (isa != Isa::V4 || (k.kind == KernelKind::Pointwise && !k.fused)) return 0;
+  if (std::ranges::any_of(k.outputs, has_pairs) || std::ranges::any_of(k.inputs, has_pairs)) return 0;
+  int64_t lanes = 0;
+  for (const Pass& p : k.passes) {
+    if (p.nodes.size() <= kLong || !p.elementwise) continue;
+    Needs unused;
+    const std::vector<char> alone = BodyPrinter(k, p, true, unused).lane_by_lane();
+    bool long_lanes = false;
+    for (size_t v = 0; v < alone.size(); ++v)
+      long_lanes |= !alone[v] && !p.nodes[v].uniform && traits(p.nodes[v].type).bits > 32;
+    lanes = long_lanes || lanes == 32 ? 32 : 64;
+  }
+  return lanes > 0 && (k.kind == KernelKind::Pointwise || k.whole(lanes)) ? lanes : 0;
+}
+
+bool widens(const Kernel& k, const Pass& p, Isa isa) {
+  auto narrow = [](const Node& n) { return n.op == Op::Index || n.op == Op::Call || is_complex(n.type); };
+  return p.elementwise && p.reductions.empty() && p.carries.empty() && std::ranges::none_of(p.nodes, narrow) &&
+         wide_lanes(k, isa) > 0;
 }
 
 std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[0];
-  const bool wide = widens(k, pass, isa);
+  const int64_t wide = widens(k, pass, isa) ? wide_lanes(k, isa) : 0;
   BodyPrinter body(k, pass, vector, needs, wide);
   std::string out = comment(k, "") + "void " + kernel_symbol(k, isa) +
                     "(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status) {\n";
@@ -102,19 +111,18 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
     out += std::string("  ") + (is_out ? "" : "const ") + "char* p_" + o.name + (is_out ? "_out" : "") + " = ptr[" + n +
            "];\n";
     out += "  const i64 s_" + o.name + (is_out ? "_out" : "") + " = step[" + n + "];\n";
-    advance += "    p_" + o.name + (is_out ? "_out" : "") + " += " + (wide ? std::to_string(kWide / 16) + " * " : "") +
-               "s_" + o.name + (is_out ? "_out" : "") + ";\n";
+    advance += "    p_" + o.name + (is_out ? "_out" : "") + " += " + (wide ? bytes(wide / 16) + " * " : "") + "s_" +
+               o.name + (is_out ? "_out" : "") + ";\n";
   };
   for (size_t i = 0; i < k.outputs.size(); ++i) operand(k.outputs[i], i, true);
   for (size_t i = 0; i < k.inputs.size(); ++i) operand(k.inputs[i], k.outputs.size() + i, false);
   out += body.uniform_part();
   if (vector) out += "  const i64 stream = flags & 1;\n";
-  // The last blocks of a kernel that takes four at a time are fewer: the last one then stands for those that are not
+  // The last blocks of a kernel that takes some at a time are fewer: the last one then stands for those that are not
   // there, and is written as often.
-  out +=
-      wide ? "  for (; blocks > 0; blocks -= 4) {\n    const i64 second = blocks > 1, third = blocks > 2 ? 2 : second, "
-             "fourth = blocks > 3 ? 3 : third;\n"
-           : "  for (; blocks > 0; blocks--) {\n";
+  out += wide ? "  for (; blocks > 0; blocks -= " + bytes(wide / 16) + ") {\n    const i64 second = blocks > 1" +
+                    (wide == 64 ? ", third = blocks > 2 ? 2 : second, fourth = blocks > 3 ? 3 : third;\n" : ";\n")
+              : "  for (; blocks > 0; blocks--) {\n";
   std::string pad(6, ' '), element = body.element_part(6);
   // The baseline set has no fma: vectors would be taken apart for each call of it, at several times the size.
   if (!vector) out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER\n" : "IN_ORDER\n");
@@ -128,7 +136,7 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
     if (!vector)
       store += "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") + "] = " + v;
     else if (wide)
-      store += "STORES(v" + e + ", " + p + ", s_" + o.name + "_out, " + v + ")";
+      store += "STORES_" + bytes(wide) + "(v" + e + ", " + p + ", s_" + o.name + "_out, " + v + ")";
     else if (has_pairs(o))
       store += body.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
                bytes(s.part * itemsize(t)) + ", " + v + ", LANES)";
@@ -144,7 +152,7 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
 std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[number];
-  const bool wide = widens(k, pass, isa);
+  const int64_t wide = widens(k, pass, isa) ? wide_lanes(k, isa) : 0;
   BodyPrinter body(k, pass, vector, needs, wide);
   ReductionPrinter reductions(k, pass, body, vector, needs);
   std::string title = ", pass " + std::to_string(number + 1) + " of " + std::to_string(k.passes.size());
@@ -181,7 +189,7 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
     out += reductions.before();
     const std::string blocks = reductions.blocks(element);
     out += blocks + std::string("  for (i64 i = ") + (blocks.empty() ? "0" : "done") + "; i < count; i += " +
-           (wide     ? bytes(kWide)
+           (wide     ? bytes(wide)
             : vector ? "16"
                      : "1") +
            ") {\n";
@@ -352,7 +360,7 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
       tables += std::string(p ? ", " : "") + "{" + own + ", " + std::to_string(pass.reductions.size()) + ", " +
                 (pass.elementwise ? "1, " : "0, ") + (columns && isa != Isa::Base && takes_trees(k) ? "1, " : "0, ") +
                 std::to_string(plain ? plain_input(pass) + 1 : 0) + ", " + std::to_string(columns ? broadcast : 0) +
-                ", " + (columns ? symbol + "_columns, " : "0, ") + (across && !plain ? own + "_across}" : "0}");
+                ", " + (columns ? symbol + "_columns, " : "0, ") + (prints_across(k, p, isa) ? own + "_across}" : "0}");
     }
     tables += "};\n";
   }
@@ -397,8 +405,7 @@ std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, I
   for (size_t p = 0; p < k.passes.size(); ++p) {
     const std::string suffix = "_p" + std::to_string(p);
     out.emplace_back(suffix, print_pass(k, p, isa, needs));
-    if (computes_across(k, isa) && plain_input(k.passes[p]) < 0)
-      out.emplace_back(suffix + "_across", print_across(k, p, isa, needs));
+    if (prints_across(k, p, isa)) out.emplace_back(suffix + "_across", print_across(k, p, isa, needs));
   }
   return out;
 }
@@ -411,7 +418,7 @@ std::string lanes(const std::vector<Kernel>& kernels, Isa isa) {
   size_t nodes = 0, side_by_side = 0;
   for (const Kernel& k : kernels)
     for (const Pass& p : k.passes)
-      if (widens(k, p, isa)) return "#define WIDE " + bytes(kWide) + "\n";
+      if (widens(k, p, isa)) return "#define WIDE\n";
   for (const Kernel& k : kernels) {
     if (k.kind == KernelKind::Rows) return "";
     for (const Pass& p : k.passes) nodes += p.nodes.size();
@@ -419,7 +426,8 @@ std::string lanes(const std::vector<Kernel>& kernels, Isa isa) {
   if (nodes <= kLong * kernels.size()) return "";
   Needs unused;
   for (const Kernel& k : kernels)
-    for (const Pass& p : k.passes) side_by_side += BodyPrinter(k, p, true, unused).nodes_of_lanes();
+    for (const Pass& p : k.passes)
+      side_by_side += size_t(std::ranges::count(BodyPrinter(k, p, true, unused).lane_by_lane(), 0));
   return side_by_side > kLong * kernels.size() ? "#ifndef __AVX512F__\n#define LANES 8\n#endif\n" : "";
 }
 

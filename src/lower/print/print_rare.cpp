@@ -21,13 +21,13 @@ bool BodyPrinter::goes_lane_by_lane(int group) const {
   return multiplies;
 }
 
-size_t BodyPrinter::nodes_of_lanes() const {
+std::vector<char> BodyPrinter::lane_by_lane() const {
   std::vector<char> alone(pass_.nodes.size(), 0);
   for (size_t group = 0; group < groups_.size(); ++group) {
     if (!goes_lane_by_lane(int(group))) continue;
     for (size_t v = 0; v < alone.size(); ++v) alone[v] |= inside_[group][v];
   }
-  return size_t(std::count(alone.begin(), alone.end(), 0));
+  return alone;
 }
 
 // What the text reads and what it makes lie in arrays meanwhile.
@@ -35,7 +35,7 @@ void BodyPrinter::emit_lanes(int group, const std::vector<int>& owned) {
   const std::vector<int>& members = groups_[size_t(group)];
   const std::vector<char>& inside = inside_[size_t(group)];
   const int condition = pass_.nodes[size_t(members[0])].arg[0];
-  const std::string lanes = wide_ ? "WIDE" : "LANES";
+  const std::string lanes = wide_ ? std::to_string(wide_) : "LANES";
   std::vector<char> kept(pass_.nodes.size(), 0);
   auto keep = [&](int v) {
     if (v < 0 || inside[size_t(v)] || kept[size_t(v)]) return;

@@ -7,7 +7,7 @@
 namespace strata::eager {
 
 constexpr int kMaxOperands = 12;
-constexpr int64_t kBlock = 16;           // elements in a block of a pointwise kernel
+constexpr int64_t kBlock = 16;              // elements in a block of a pointwise kernel
 constexpr int64_t kPointwiseGrain = 32768;  // elements that are worth a thread
 
 // n elements of operands that are all contiguous: outputs first; `size` holds bytes per element. Returns the status.

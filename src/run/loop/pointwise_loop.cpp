@@ -394,10 +394,10 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
     bool zero = true;
     for (int64_t s : o.strides) zero &= s == 0;
     o.constant = !o.output && zero && n > 1;
-    o.ordered = !o.constant && !o.maker;
+    o.ordered = !o.constant;
     for (size_t d = shape_.size(); d-- > 0 && o.ordered; own *= shape_[d])
       o.ordered = o.strides[d] == own || shape_[d] == 1;
-    o.dense = o.ordered && o.dtype == o.kernel;
+    o.dense = o.ordered && o.dtype == o.kernel && !o.maker;
     const size_t last = o.strides.size() - 1;
     o.turned = o.dtype == o.kernel && !o.maker && last > 0 && o.strides[last - 1] == width && o.strides[last] > 64;
     all_dense &= o.dense;

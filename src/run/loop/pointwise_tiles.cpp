@@ -1,5 +1,5 @@
-// Operands of a pointwise kernel whose neighbours in memory belong to different rows: of some rows a run of columns at a
-// time is turned over in a buffer, where one row after the other would fetch a line of the cache for every element.
+// Operands of a pointwise kernel whose neighbours in memory belong to different rows: of some rows a run of columns at
+// a time is turned over in a buffer, where one row after the other would fetch a line of the cache for every element.
 #include <algorithm>
 
 #include "run/loop/blocks.h"
@@ -11,7 +11,7 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kMostColumns = 256;  // of a tile; more of a row are worth tiles
+constexpr int64_t kMostColumns = 256;                 // of a tile; more of a row are worth tiles
 constexpr int64_t kLine = 64, kTileBytes = 16 << 10;  // of an operand
 
 int64_t pieces(int64_t n, int64_t size) { return (n + size - 1) / size; }
@@ -34,7 +34,8 @@ void PointwiseLoop::run_tiles(StrataPointwiseFn fn, const void* params, int64_t 
                               int32_t* status) const {
   alignas(64) char buffer[kMaxOperands][kTileBytes];
   const size_t last = shape_.size() - 1;
-  const int64_t columns = tile_columns_, across = pieces(shape_[last], columns), down = pieces(shape_[last - 1], tile_rows_);
+  const int64_t columns = tile_columns_, across = pieces(shape_[last], columns),
+                down = pieces(shape_[last - 1], tile_rows_);
   int64_t size[kMaxOperands], step[kMaxOperands];
   for (int i = 0; i < count_; ++i) {
     const Operand& o = operands_[i];
@@ -50,7 +51,8 @@ void PointwiseLoop::run_tiles(StrataPointwiseFn fn, const void* params, int64_t 
     bool direct[kMaxOperands];
     for (int i = 0; i < count_; ++i) {
       const Operand& o = operands_[i];
-      const int64_t apart = o.strides[last - 1], stride = o.strides[last], pitch = step[i] ? columns * size[i] : kBlock * size[i];
+      const int64_t apart = o.strides[last - 1], stride = o.strides[last],
+                    pitch = step[i] ? columns * size[i] : kBlock * size[i];
       char* p = o.base + column * stride + row * apart;
       int64_t rest = begin / across / down;
       for (size_t d = last - 1; d-- > 0; rest /= shape_[d]) p += rest % shape_[d] * o.strides[d];
@@ -62,7 +64,8 @@ void PointwiseLoop::run_tiles(StrataPointwiseFn fn, const void* params, int64_t 
       if (o.turned)
         transpose_near(size[i], p, stride, buffer[i], pitch, wide, rows);
       else
-        for (int64_t r = 0; r < rows; ++r) take(o, p + r * apart, stride, buffer[i] + r * pitch, step[i] ? wide : kBlock);
+        for (int64_t r = 0; r < rows; ++r)
+          take(o, p + r * apart, stride, buffer[i] + r * pitch, step[i] ? wide : kBlock);
     }
     for (int64_t r = 0; r < rows; ++r) {
       run_span(fn, ptr, size, step, outputs_, count_, params, wide, 0, again_, status);
@@ -76,7 +79,8 @@ void PointwiseLoop::run_tiles(StrataPointwiseFn fn, const void* params, int64_t 
         transpose(size[i], buffer[i], pitch, place[i], o.strides[last], rows, wide);
       else
         for (int64_t r = 0; r < rows; ++r)
-          cast_fn(o.kernel, o.dtype)(buffer[i] + r * pitch, size[i], place[i] + r * o.strides[last - 1], o.strides[last], wide);
+          cast_fn(o.kernel, o.dtype)(buffer[i] + r * pitch, size[i], place[i] + r * o.strides[last - 1],
+                                     o.strides[last], wide);
     }
   }
 }

@@ -76,8 +76,9 @@ class Runner {
   static bool lies_ready(const RowOperand& o) { return o.dtype == o.kernel && !o.maker; }
 
   // Elements of a row follow each other and need no conversion.
-  bool contiguous(const RowOperand& o) const {
-    if (!lies_ready(o)) return false;
+  bool contiguous(const RowOperand& o) const { return lies_ready(o) && follow_each_other(o); }
+
+  bool follow_each_other(const RowOperand& o) const {
     int64_t step = itemsize(o.kernel);
     for (size_t d = l_.reduced_sizes.size(); d-- > 0;) {
       if (l_.reduced_sizes[d] == 1) continue;
@@ -131,6 +132,8 @@ class Runner {
     if (nd == 0) {
       return in ? take(o, base, 0, buffer, width, 1) : cast(buffer, width, base, 0, 1);
     }
+    if (o.maker && follow_each_other(o))
+      return take(o, base + first * o.reduced[nd - 1], o.reduced[nd - 1], buffer, width, count);
     if (nd == 1) {
       char* p = base + first * o.reduced[0];
       return in ? take(o, p, o.reduced[0], buffer, width, count) : cast(buffer, width, p, o.reduced[0], count);

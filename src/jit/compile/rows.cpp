@@ -1,0 +1,111 @@
+#include "jit/compile/rows.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+
+#include "run/loop/rows_fold.h"
+
+namespace strata::jit {
+
+namespace {
+
+constexpr int64_t kVector = 16;
+constexpr int64_t kShortColumn = 64;  // elements of rows that are turned to columns (run/loop/rows_columns.cpp)
+constexpr int64_t kManyRows = 64;     // so many go in vectors, whatever is left behind the last one
+constexpr int64_t kFewValues = 16, kWorth = 128;  // nodes of one lane, and elements that take as long as one of them
+constexpr int64_t kShort = 32,
+                  kLongest = 1024;  // elements of rows that are taken side by side (run/loop/rows_across.cpp)
+
+bool is_reduced(const Fused& f, size_t dim) {
+  return std::find(f.reduced.begin(), f.reduced.end(), int64_t(dim)) != f.reduced.end();
+}
+
+// The dim along which they lie side by side, or -1.
+int columns_dim(const Fused& f) {
+  for (const auto* list : {&f.outs, &f.ins})
+    for (const FusedOperand& o : *list)
+      for (size_t d = 0; d < f.shape.size(); ++d)
+        if (!o.per_row && !is_reduced(f, d) && f.shape[d] > 1 && o.strides[d] == 1) return int(d);
+  return -1;
+}
+
+// Whether every operand walks the columns' dim in steps of its own elements, or not at all.
+bool side_by_side(const Fused& f, size_t columns) {
+  for (const auto* list : {&f.outs, &f.ins})
+    for (const FusedOperand& o : *list)
+      if (o.strides[columns] != 0 && o.strides[columns] != 1) return false;
+  return true;
+}
+
+// How many neighbouring rows all operands walk in one step, in the order in which the loops go over rows: as those of
+// the first input lie in memory (run/loop/rows_dims.cpp).
+int64_t rows_in_step(const Fused& f) {
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < f.shape.size(); ++d)
+    if (!is_reduced(f, d) && f.shape[d] > 1) dims.push_back(d);
+  const auto first = std::ranges::find_if(f.ins, [](const FusedOperand& o) { return !o.per_row; });
+  if (first != f.ins.end())
+    std::ranges::stable_sort(dims, std::ranges::greater(), [&](size_t d) { return std::abs(first->strides[d]); });
+  int64_t run = 1;
+  for (size_t k = dims.size(); k-- > 0;) {
+    const auto joins = [&](const FusedOperand& o) {
+      return k + 1 == dims.size() || o.strides[dims[k]] == o.strides[dims[k + 1]] * f.shape[dims[k + 1]];
+    };
+    if (!std::ranges::all_of(f.outs, joins) || !std::ranges::all_of(f.ins, joins)) break;
+    run *= f.shape[dims[k]];
+  }
+  return run;
+}
+
+// The inputs that lack the columns' dim or the reduced one are said where the kernel for columns can take them so:
+// where one dim is reduced, and a vector of columns is there.
+void find_broadcasts(Fused& f, size_t columns) {
+  const auto several = [&](int64_t d) { return f.shape[size_t(d)] > 1; };
+  if (std::count_if(f.reduced.begin(), f.reduced.end(), several) != 1 || f.shape[columns] < kVector) return;
+  for (size_t i = 0; i < f.ins.size(); ++i) {
+    const int64_t step = f.ins[i].strides[columns];
+    f.kernel.inputs[i].broadcast = f.ins[i].per_row ? step == 1 : step == 0;
+  }
+}
+
+// Whether each launch over rows makes one reduction, as far as can be told.
+bool sums(const Fused& f) {
+  size_t reductions = 0;
+  std::vector<int> origins;
+  for (const lower::Pass& p : f.kernel.passes)
+    for (const lower::Reduction& r : p.reductions) ++reductions, origins.push_back(r.origin);
+  std::ranges::sort(origins);
+  return reductions == size_t(std::ranges::unique(origins).begin() - origins.begin());
+}
+
+}  // namespace
+
+Rows lay_rows(Fused& f, int64_t length, int64_t values) {
+  int64_t rows = 1;
+  for (size_t d = 0; d < f.shape.size(); ++d) rows *= is_reduced(f, d) ? 1 : f.shape[d];
+  const int columns = columns_dim(f);
+  const bool made = std::ranges::any_of(f.ins, &FusedOperand::made_by);
+  f.kernel.across = columns >= 0 || (rows >= kVector && length <= kShortColumn && !made);
+  f.kernel.side_by_side = false;
+  const bool is_short = rows >= kVector && length <= kShort;
+  if (columns >= 0 && (made || !side_by_side(f, size_t(columns)))) return Rows::Across;
+  if (is_short)
+    if (const int64_t run = rows_in_step(f); run < kManyRows && run % kVector != 0) return Rows::Short;
+  if (columns >= 0) find_broadcasts(f, size_t(columns));
+  if (f.kernel.across && lower::reduces_columns(f.kernel))
+    return values <= kFewValues || lower::prints_across(f.kernel, 1, lower::Isa::V4) ? Rows::Fit : Rows::Values;
+  f.kernel.across = columns >= 0;
+  const bool wide = columns >= 0 && f.shape[size_t(columns)] >= kVector && length <= kLongest;
+  f.kernel.side_by_side = (is_short || wide) && !made;
+  if (f.kernel.side_by_side && lower::computes_across(f.kernel, lower::Isa::V4)) return Rows::Fit;
+  f.kernel.side_by_side = false;
+  // A sum alone turns such rows to columns, which this kernel does not.
+  if (rows >= kVector && length <= kShortColumn && columns < 0 && sums(f)) return Rows::Short;
+  if (made && length > eager::kPart) return Rows::Made;
+  if (columns >= 0) return Rows::Across;
+  if (is_short) return Rows::Short;
+  return rows >= kVector && values > kFewValues && length < kWorth * values ? Rows::Values : Rows::Fit;
+}
+
+}  // namespace strata::jit

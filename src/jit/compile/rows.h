@@ -1,0 +1,15 @@
+// In which forms a fused kernel has its rows: one after the other along memory, side by side, or as columns.
+#pragma once
+#include "jit/compile/fused.h"
+
+namespace strata::jit {
+
+// Fit: there is a form that is as fast as the launches one by one. Short, Across, Made: there is none for rows that are
+// short, lie across memory, or are few and long and read what is made anew in each pass. Values: none for what is
+// computed of a value of each row.
+enum class Rows { Fit, Short, Across, Made, Values };
+
+// Chooses, and says so in the kernel. `length`: elements of a row; `values`: nodes that launches over rows alone have.
+Rows lay_rows(Fused& fused, int64_t length, int64_t values);
+
+}  // namespace strata::jit

@@ -1,0 +1,61 @@
+"""Reductions of short rows, of rows that lie across memory, and of what is made as it is read, fused with what is before and
+behind them: eager's bits in each form that their kernels have."""
+
+import graph_models
+import pytest
+import strata as torch
+
+F = torch.nn.functional
+LAYOUTS = {
+    "short": lambda n: torch.randn(997, n),
+    "turned": lambda n: torch.randn(n, 997).t(),
+    "across": lambda n: torch.randn(31, n, 33).transpose(1, 2),
+    "few": lambda n: torch.randn(5, n),
+    "expanded": lambda n: torch.randn(300, n).expand(3, 300, n),
+    "overlapping": lambda n: torch.randn(40, 30 + n).unfold(-1, n, 1),
+    "apart": lambda n: torch.randn(500, 2 * n)[:, ::2],
+}
+PROGRAMS = {
+    "sum": lambda x: (x * 2 + 1).sum(-1),
+    "gelu": lambda x: F.gelu(x.sum(-1)),
+    "half": lambda x: (x * x).mean(-1).half().tanh(),
+    "norm": lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True),
+    "softmax": lambda x: F.softmax(x * 2, -1).square(),
+    "logsumexp": lambda x: x.exp().add(1).logsumexp(-1).sin(),
+    "first": lambda x: (x + 1).sum(0).sigmoid(),
+    "first_norm": lambda x: (x - x.mean(0, keepdim=True)) * x.var(0, keepdim=True).rsqrt(),
+    "largest": lambda x: (x * x0(x)).amax(-1, keepdim=True) - x,
+    "dropped": lambda x: F.layer_norm(F.dropout(x, 0.3), x.shape[-1:]).relu(),
+    "drawn": lambda x: (torch.rand_like(x) * x).sum(0),
+    "values": lambda x: x.softmax(-1).amax(-1).log().exp().sin().cos(),
+}
+
+
+def x0(x):
+    return x[..., :1]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bits(name, layout):
+    f = PROGRAMS[name]
+    for n in (3, 16, 33, 64):
+        for dtype in (torch.float32, torch.bfloat16, torch.float64):
+            torch.manual_seed(n)
+            x = LAYOUTS[layout](n)
+            x = x if dtype == torch.float32 else x.to(dtype)
+            torch.manual_seed(1)
+            want = f(x)
+            g = torch.graph(f, x).compile()
+            torch.manual_seed(1)
+            got = g(x)
+            assert graph_models.same(got.nan_to_num(7.0), want.nan_to_num(7.0)), (n, dtype)
+
+
+@pytest.mark.parametrize("n", [5, 64, 3000])
+def test_moves_alone_and_with_others(n):
+    """Reversals and rotations are the operator's own where they are alone, and elements of a kernel where they are not."""
+    x = torch.randn(n, 300)
+    for f in (lambda x: x.flip(-1), lambda x: x.roll(7, 0), lambda x: x.flip(0) * 2 + 1, lambda x: x.t().roll(1, -1) + 1, lambda x: torch.cat([x, x], -1) * 2,
+              lambda x: torch.cat([x[:, :3] + 1, x[:, :5] * 2], -1).abs(), lambda x: torch.zeros(n, 300).copy_(x.flip(-1)).add_(1)):
+        assert graph_models.same(torch.graph(f, x).compile()(x), f(x))
