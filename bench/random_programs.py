@@ -1,0 +1,105 @@
+"""`./run bench random`: small random programs over tensors of 3,000 to 1,000,000 elements, of few dims of odd sizes, compiled
+beside eager, both ours and in one process, on one thread: how many are slower, and the slowest ones. A program that a fusion
+makes slower than its operators one by one shows here; each has eager's bits, else it is said to differ."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+import warnings
+
+from own import block
+
+LIMIT, MORE = 1.1, 1e-6  # times eager's time, and seconds more, that count as slower
+ENOUGH = 0.0003  # seconds that a block of calls takes
+
+UNARY = """x.sin() x.exp() x.relu() x.abs() x.sqrt() x.sigmoid() F.gelu(x) x.neg() x*2 x+1 x.tanh() x.clamp(-1,1) x.square() x.round() x.float()
+x.bfloat16() x.half()""".split()
+BINARY = "x+y x*y x-y torch.maximum(x,y) torch.where(x>y,x,y) x/(y.abs()+1) torch.atan2(x,y) x.lerp(y,0.3) (x-y).square()".split()
+REDUCTIONS = """x.sum(D) x.mean(D) x.amax(D) x.sum(D,keepdim=True) x.mean(D,keepdim=True) x.var(D) x.norm(dim=D) x.softmax(D) x.log_softmax(D)
+x.cumsum(D) x.sum() x.argmax(D) x.logsumexp(D) F.layer_norm(x,x.shape[-1:]) x.prod(D) x.std(D,keepdim=True)""".split()
+MOVES = """x.transpose(-1,-2) x[...,::2] x[...,1:] x.flip(-1) x.flip(0) x.unsqueeze(0) x.reshape(-1) F.pad(x,(1,2)) torch.cat([x,x],-1)
+torch.cat([x,x*2],0) x.roll(1,-1) x.contiguous() torch.stack([x,x]) x.repeat_interleave(2,-1) x.expand(2,*x.shape) F.dropout(x,0.2)
+torch.rand_like(x)*x x.masked_fill(x>0.5,0.) x.chunk(2,-1)[0]""".split()
+
+
+def shape(choose: random.Random) -> list[int]:
+    left = choose.choice([3_000, 30_000, 300_000, 1_000_000])
+    sizes = []
+    for _ in range(choose.choice([0, 1, 1, 1, 2, 2, 3])):
+        sizes.append(min(choose.choice([1, 2, 3, 7, 16, 33, 64, 100, 256, 1000]), left))
+        left = max(1, left // sizes[-1])
+    sizes.append(left)
+    choose.shuffle(sizes)
+    return sizes
+
+
+def program(choose: random.Random) -> tuple[str, list[list[int]], str]:
+    """(its lines, the shapes of what it gets, their dtype)"""
+    sizes, lines = [shape(choose)], []
+    dtype = choose.choice(["float32"] * 5 + ["bfloat16", "float16", "float64"])
+    for _ in range(choose.randint(1, 5)):
+        kind = choose.random()
+        line = choose.choice(UNARY if kind < 0.35 else BINARY if kind < 0.6 else REDUCTIONS if kind < 0.8 else MOVES)
+        if kind < 0.35 or kind >= 0.6:
+            line = line.replace("D", str(choose.choice([-1, -1, 0, 0, 1])))
+        elif choose.random() < 0.3:
+            line = line.replace("y", "x0")
+        else:
+            line = line.replace("y", f"y{len(sizes)}")
+            same = choose.random() < 0.4
+            sizes.append([n if same or choose.random() < 0.5 else 1 for n in sizes[0]])
+        lines.append(line)
+    return "; ".join("x = " + line for line in lines), sizes, dtype
+
+
+def seconds(call) -> float:
+    call()
+    count = max(1, int(ENOUGH / max(block(call, 1), 1e-7)))
+    return min(block(call, count) for _ in range(7))
+
+
+def alike(torch, a, b) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.isnan(), b.isnan()) and torch.equal(a.nan_to_num(7, 8, 9), b.nan_to_num(7, 8, 9))
+
+
+def main(seed: int, programs: int) -> None:
+    import strata as torch
+
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    choose = random.Random(seed)
+    slower, differ, logs, done = [], 0, 0.0, 0
+    shown = time.monotonic()
+    while done < programs:
+        text, sizes, dtype = program(choose)
+        names = ", ".join(["x", *(f"y{i}" for i in range(1, len(sizes)))])
+        scope = {"torch": torch, "F": torch.nn.functional}
+        exec(f"def f({names}):\n  x0 = x; {text}\n  return x", scope)
+        torch.manual_seed(done)
+        args = [torch.randn(s).to(getattr(torch, dtype)) for s in sizes]
+        if choose.random() < 0.2:
+            args[0] = torch.randn(sizes[0][::-1]).to(getattr(torch, dtype)).permute(*range(len(sizes[0]) - 1, -1, -1))
+        try:
+            torch.manual_seed(done)
+            want = scope["f"](*args)
+            graph = torch.graph(scope["f"], *args).compile()
+        except (RuntimeError, IndexError, TypeError, NotImplementedError):
+            continue  # shapes that do not fit
+        torch.manual_seed(done)
+        if not alike(torch, graph(*args), want):
+            differ += 1
+            print(f"DIFFERS from eager: {sizes} {args[0].stride()} {dtype}: {text}", flush=True)
+        eager, compiled = (seconds(lambda call=call, args=args: call(*args)) for call in (scope["f"], graph))
+        done += 1
+        logs += math.log(compiled / eager)
+        if compiled > LIMIT * eager and compiled - eager > MORE:
+            slower.append((compiled / eager, f"{eager * 1e6:.1f} -> {compiled * 1e6:.1f} us {sizes} {args[0].stride()} {dtype}: {text}"))
+        if time.monotonic() - shown > 10:
+            shown = time.monotonic()
+            print(f"{done} of {programs} programs, {len(slower)} slower", flush=True)
+    for ratio, words in sorted(slower, reverse=True)[:15]:
+        print(f"{ratio:6.2f}  {words}")
+    print(f"{done} programs (seed {seed}): compiled takes {math.exp(logs / done):.2f} of eager's time (geometric mean); {len(slower)} are slower by more than "
+          f"{LIMIT - 1:.0%} and {MORE * 1e6:.0f} us, the worst {max(slower, default=(1,))[0]:.2f} times; {differ} differ")
