@@ -96,7 +96,8 @@ Rows lay_rows(Fused& f, int64_t length, int64_t values) {
   if (f.kernel.across && lower::reduces_columns(f.kernel))
     return values <= kFewValues || lower::prints_across(f.kernel, 1, lower::Isa::V4) ? Rows::Fit : Rows::Values;
   f.kernel.across = columns >= 0;
-  const bool wide = columns >= 0 && f.shape[size_t(columns)] >= kVector && length <= kLongest;
+  // Sums of longer ones are faster one by one, as columns.
+  const bool wide = columns >= 0 && f.shape[size_t(columns)] >= kVector && length <= (sums(f) ? kShort : kLongest);
   f.kernel.side_by_side = (is_short || wide) && !made;
   if (f.kernel.side_by_side && lower::computes_across(f.kernel, lower::Isa::V4)) return Rows::Fit;
   f.kernel.side_by_side = false;
