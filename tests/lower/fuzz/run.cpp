@@ -57,7 +57,20 @@ double cost(const Value& v, const std::vector<int64_t>& sizes) {
   return all;
 }
 
+// Whether what is not launched, since one of its loops has no turn, has nothing to write: its results would be read as
+// what memory held, and a kernel that it is part of may be launched.
+bool whole(const Program& p, const std::vector<int64_t>& sizes) {
+  return std::ranges::all_of(p.values, [&](const Value& v) {
+    bool launched = true;
+    for (size_t r = 0; r < v.sizes.size(); ++r) launched &= !(v.nest.loops() >> r & 1) || sizes[size_t(v.sizes[r])] > 0;
+    return launched || std::ranges::all_of(v.outputs, [&](const Tensor& t) {
+             return std::ranges::any_of(t.dims, [&](int d) { return sizes[size_t(d)] == 0; });
+           });
+  });
+}
+
 bool fits(const Program& p, const FusedProgram& fused, const std::vector<int64_t>& sizes, double most) {
+  if (!whole(p, sizes)) return false;
   auto small = [&](const Tensor& t) {
     double n = 1;
     for (int d : t.dims) n *= double(sizes[size_t(d)]) + 3;
