@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/error.h"
 #include "core/parallel.h"
 #include "run/loop/blocks.h"
 
