@@ -72,9 +72,9 @@ bool sets_status(const Kernel& k) {
                      [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
 }
 
-// Long arithmetic over whole vectors goes four of them at a time, eight where elements have 64 bits: their chains hide
-// each other's waiting, and the text is no longer. Where registers are many, and lengths of rows are known, so that no
-// end is to be checked for. The lanes that a kernel's passes take then, or 0.
+// Long arithmetic over whole vectors goes four of them at a time, which are 64 lanes, or 32 where elements have 64
+// bits: their chains hide each other's waiting, and the text is no longer. Where registers are many, and lengths of
+// rows are known, so that no end is to be checked for. The lanes that a kernel's passes take then, or 0.
 int64_t wide_lanes(const Kernel& k, Isa isa) {
   constexpr size_t kLong = 40;  // nodes
   if (isa != Isa::V4 || (k.kind == KernelKind::Pointwise && !k.fused)) return 0;
@@ -92,16 +92,18 @@ int64_t wide_lanes(const Kernel& k, Isa isa) {
   return lanes > 0 && (k.kind == KernelKind::Pointwise || k.whole(lanes)) ? lanes : 0;
 }
 
-bool widens(const Kernel& k, const Pass& p, Isa isa) {
+// Those of one pass.
+int64_t wide_lanes(const Kernel& k, const Pass& p, Isa isa) {
   auto narrow = [](const Node& n) { return n.op == Op::Index || n.op == Op::Call || is_complex(n.type); };
-  return p.elementwise && p.reductions.empty() && p.carries.empty() && std::ranges::none_of(p.nodes, narrow) &&
-         wide_lanes(k, isa) > 0;
+  const bool widens =
+      p.elementwise && p.reductions.empty() && p.carries.empty() && std::ranges::none_of(p.nodes, narrow);
+  return widens ? wide_lanes(k, isa) : 0;
 }
 
 std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[0];
-  const int64_t wide = widens(k, pass, isa) ? wide_lanes(k, isa) : 0;
+  const int64_t wide = wide_lanes(k, pass, isa);
   BodyPrinter body(k, pass, vector, needs, wide);
   std::string out = comment(k, "") + "void " + kernel_symbol(k, isa) +
                     "(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status) {\n";
@@ -152,7 +154,7 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
 std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
   const Pass& pass = k.passes[number];
-  const int64_t wide = widens(k, pass, isa) ? wide_lanes(k, isa) : 0;
+  const int64_t wide = wide_lanes(k, pass, isa);
   BodyPrinter body(k, pass, vector, needs, wide);
   ReductionPrinter reductions(k, pass, body, vector, needs);
   std::string title = ", pass " + std::to_string(number + 1) + " of " + std::to_string(k.passes.size());
@@ -418,7 +420,7 @@ std::string lanes(const std::vector<Kernel>& kernels, Isa isa) {
   size_t nodes = 0, side_by_side = 0;
   for (const Kernel& k : kernels)
     for (const Pass& p : k.passes)
-      if (widens(k, p, isa)) return "#define WIDE\n";
+      if (wide_lanes(k, p, isa) > 0) return "#define WIDE\n";
   for (const Kernel& k : kernels) {
     if (k.kind == KernelKind::Rows) return "";
     for (const Pass& p : k.passes) nodes += p.nodes.size();
