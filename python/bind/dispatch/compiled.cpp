@@ -239,28 +239,31 @@ struct Callable {
   PyObject_HEAD;
   vectorcallfunc call;
   PyObject* compiled;  // null: not of tensors alone
-  long form;           // the result: a tensor (0), a tuple (1) or a list (2) of them
+  long form;           // the result: a tensor (0), a tuple (1) or a list (2) of them, or None (3)
   PyObject* places;    // of each, which result of the graph it is, or -2 - i for its i-th input; None: as they are made
+  PyObject* before;    // called before each call, without arguments; or null
 };
 
-// _plain(compiled, form, places): calls are of tensors alone.
+// _plain(compiled, form, places, before=None): calls are of tensors alone.
 PyObject* set_plain(PyObject* self, PyObject* args) {
   auto& own = *reinterpret_cast<Callable*>(self);
-  PyObject *compiled, *places;
+  PyObject *compiled, *places, *before = Py_None;
   long form;
-  if (!PyArg_ParseTuple(args, "OlO", &compiled, &form, &places)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OlO|O", &compiled, &form, &places, &before)) return nullptr;
   return guarded([&] {
     in_capsule<CompiledRef>(compiled, kCompiled);
     STRATA_CHECK_TYPE(places == Py_None || PyTuple_Check(places), "_plain: expected places in a tuple, or None");
     own.form = form;
     Py_XSETREF(own.compiled, Py_NewRef(compiled));
     Py_XSETREF(own.places, Py_NewRef(places));
+    Py_XSETREF(own.before, before == Py_None ? nullptr : Py_NewRef(before));
     return new_reference(Py_None).release();
   });
 }
 
 PyObject* run_plain(const Callable& own, PyObject* const* given, Py_ssize_t count) {
   return guarded([&]() -> PyObject* {
+    if (own.before) Own(checked(PyObject_CallNoArgs(own.before)));
     const CompiledRef& c = in_capsule<CompiledRef>(own.compiled, kCompiled);
     const long form = own.form;
     PyObject* places = own.places;
@@ -272,6 +275,7 @@ PyObject* run_plain(const Callable& own, PyObject* const* given, Py_ssize_t coun
       inputs.push_back(tensor_of(given[i]));
     }
     std::vector<Tensor> results = called(*c, std::move(inputs));
+    if (form == 3) return new_reference(Py_None).release();
     auto result = [&](Py_ssize_t i) {
       const Py_ssize_t place = places == Py_None ? i : PyLong_AsSsize_t(PyTuple_GET_ITEM(places, i));
       const Py_ssize_t input = -2 - place;
@@ -319,6 +323,7 @@ void dealloc_compiled(PyObject* self) {
   auto& own = *reinterpret_cast<Callable*>(self);
   Py_CLEAR(own.compiled);
   Py_CLEAR(own.places);
+  Py_CLEAR(own.before);
   Py_TYPE(self)->tp_free(self);
 }
 

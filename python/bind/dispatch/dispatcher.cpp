@@ -8,9 +8,9 @@ namespace strata::py {
 
 namespace {
 
-// What the entries' first call is: guards, then what they guard. `entries` is a list of pairs, the newest first;
-// `stops` the type of what is returned where a function stopped before its end. Without a `function` calls are
-// Python's.
+// What the entries' first call is: guards, then what they guard. `entries` is a list, the newest first, of (guards,
+// what is called with the arguments, what is called instead with the values that the guards hand on, or None); `stops`
+// the type of what is returned where a function stopped before its end. Without a `function` calls are Python's.
 struct Dispatcher {
   PyObject_HEAD;
   vectorcallfunc call;
@@ -125,11 +125,13 @@ PyObject* dispatch(PyObject* self, PyObject* const* args, size_t flags, PyObject
     if (!all) return slowly(own, args, flags, names);
     Own entries(Py_NewRef(own.entries));  // a guard may run Python, which may forget them
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(entries.get()); ++i) {
-      Own pair(Py_NewRef(PyList_GET_ITEM(entries.get(), i)));
-      PyObject* guards = PyTuple_GET_ITEM(pair.get(), 0);
-      const auto [hold, instance] = ask_guards(guards, all, bound.count());
-      if (!hold) continue;
-      PyObject* run = have_open_sizes(guards) ? instance : PyTuple_GET_ITEM(pair.get(), 1);
+      Own entry(Py_NewRef(PyList_GET_ITEM(entries.get(), i)));
+      PyObject* guards = PyTuple_GET_ITEM(entry.get(), 0);
+      const GuardsAnswer answer = ask_guards(guards, all, bound.count());
+      if (!answer.hold) continue;
+      if (PyObject* direct = PyTuple_GET_ITEM(entry.get(), 2); direct != Py_None)
+        return PyObject_Vectorcall(direct, answer.handed.data(), answer.handed.size(), nullptr);
+      PyObject* run = have_open_sizes(guards) ? answer.run : PyTuple_GET_ITEM(entry.get(), 1);
       if (!run || run == Py_None) break;  // sizes that were not there yet, or a function that runs as it is
       Own kept(Py_NewRef(run));
       PyObject* result = PyObject_Vectorcall(run, all, size_t(bound.count()), nullptr);

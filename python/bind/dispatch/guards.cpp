@@ -25,6 +25,7 @@ enum Step : int {
   kItem,      // base[key]
   kDictOf,    // base.__dict__
   kAttr,      // base.key
+  kGrad,      // base.grad, of a tensor as a rule
   // checks of a register
   kIs = 16,
   kType,
@@ -74,10 +75,11 @@ struct Instruction {
 struct Program {
   std::vector<Instruction> steps;
   int registers = 0;
+  std::vector<int> gives;  // registers whose values are handed on
   Own same_constant;
 
-  // key: what the call's sizes add to it, in the order of the steps.
-  bool run(PyObject* const* args, SizeKey& key) {
+  // key: what the call's sizes add to it, in the order of the steps. handed: where what is handed on goes, or null.
+  bool run(PyObject* const* args, SizeKey& key, Handed* handed = nullptr) {
     constexpr int kInline = 64;
     PyObject* few[kInline];
     std::vector<PyObject*> many;
@@ -126,15 +128,24 @@ struct Program {
           if (!(r[s.at] = made.back().get())) return false;
           break;
         }
+        case kGrad:
         case kAttr:
-          made.emplace_back(PyObject_GetAttr(r[s.base], s.object));
+          made.emplace_back(s.step == kGrad && has_plain_grad(r[s.base]) ? wrap(grad_of(tensor_of(r[s.base])))
+                                                                         : PyObject_GetAttr(r[s.base], s.object));
           if (!(r[s.at] = made.back().get())) return false;
           break;
         default:
           if (!holds(s, r, key)) return false;
       }
     }
+    if (handed)
+      for (int at : gives) handed->add(r[at]);
     return true;
+  }
+
+  // Whether reading its .grad asks no one and says nothing.
+  static bool has_plain_grad(PyObject* o) {
+    return is_plain_tensor(o) && !torch_function_mode_active() && tensor_of(o).is_leaf();
   }
 
   bool holds(Instruction& s, PyObject** r, SizeKey& key) {
@@ -286,11 +297,11 @@ PyObject* check(PyObject* self, PyObject* const* args, size_t flags, PyObject*) 
   });
 }
 
-// _Guards(steps, count of arguments, same_constant)
+// _Guards(steps, count of arguments, same_constant, registers that are handed on)
 PyObject* new_guards(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject *steps, *same;
+  PyObject *steps, *same, *gives;
   Py_ssize_t count;
-  if (!PyArg_ParseTuple(args, "O!nO", &PyTuple_Type, &steps, &count, &same)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!nOO!", &PyTuple_Type, &steps, &count, &same, &PyTuple_Type, &gives)) return nullptr;
   return guarded([&] {
     auto program = std::make_unique<Program>();
     program->same_constant = Own(Py_NewRef(same));
@@ -298,6 +309,8 @@ PyObject* new_guards(PyTypeObject* type, PyObject* args, PyObject*) {
       program->steps.push_back(instruction_of(PyTuple_GET_ITEM(steps, i)));
       program->registers = std::max(program->registers, program->steps.back().at + 1);
     }
+    program->gives = ints(gives);
+    for (int at : program->gives) STRATA_CHECK(at >= 0 && at < program->registers, "guards: no register ", at);
     PyObject* self = checked(type->tp_alloc(type, 0));
     auto& own = *reinterpret_cast<Guards*>(self);
     own.call = check;
@@ -421,13 +434,15 @@ void init_guards(PyObject* module) {
 GuardsAnswer ask_guards(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   auto& own = *reinterpret_cast<Guards*>(self);
   SizeKey key;
-  if (own.count != count || !own.program->run(args, key)) {
+  Handed handed;
+  handed.reserve(own.program->gives.size());
+  if (own.count != count || !own.program->run(args, key, &handed)) {
     PyErr_Clear();
-    return {false, nullptr};
+    return {false, nullptr, {}};
   }
   PyObject* run = own.instances ? own.instances->find(key) : nullptr;
   own.hits += run != Py_None;
-  return {run != Py_None, run};
+  return {run != Py_None, run, std::move(handed)};
 }
 
 bool have_open_sizes(PyObject* self) { return reinterpret_cast<Guards*>(self)->instances != nullptr; }

@@ -4,9 +4,28 @@
 
 namespace strata::py {
 
+// Values that guards have read and hand on, each with a reference of its own.
+class Handed {
+ public:
+  Handed() = default;
+  Handed(Handed&&) = default;
+  Handed(const Handed&) = delete;
+  ~Handed() {
+    for (PyObject* o : values_) Py_DECREF(o);
+  }
+  void reserve(size_t count) { values_.reserve(count); }
+  void add(PyObject* o) { values_.push_back(Py_NewRef(o)); }
+  PyObject* const* data() const { return values_.data(); }
+  size_t size() const { return values_.size(); }
+
+ private:
+  std::vector<PyObject*> values_;
+};
+
 struct GuardsAnswer {
   bool hold;      // for these arguments, as far as it is known
   PyObject* run;  // where sizes are open: what to call, borrowed; null where these sizes are new
+  Handed handed;
 };
 GuardsAnswer ask_guards(PyObject* guards, PyObject* const* args, Py_ssize_t count);
 bool have_open_sizes(PyObject* guards);

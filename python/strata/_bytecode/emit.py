@@ -20,7 +20,7 @@ from .guards import class_lookup
 from .reasons import Break, Replan
 from .region import root_of
 from .sizes import Sizes, Sym, has_sym
-from .sources import Text
+from .sources import Source, Text
 from .training import spent
 from .values import Generator
 
@@ -60,6 +60,7 @@ class Emitter:
         self.numbers: dict[int, str] = {}  # by slot: those that are read late
         self.between = False  # whether what is built is read before the last graph
         self.here: list[Any] = []  # the entry, for where it does not fit
+        self.inputs: list[Source] | None = None  # the graph's, where the text does nothing but call it with what it reads
         self.open: set[int] = set()
         self.count = 0
         # The statements where the graph may raise by values and the stretch does more: then the call runs as it is, and what it
@@ -411,7 +412,15 @@ class Emitter:
             again += [f"if t is None{fails}:"]
             again += [f"    return again({', '.join(f'a{i}' for i in range(count))})", *prints, *self.lines, last]
             self.repeated = again
+        sources = {id(tensor): source for tensor, source in t.tensor_inputs}
+        if not (ends or held or before or prints or changes or self.lines) and all(id(tensor) in sources for tensor in t.region.inputs):
+            self.inputs = [sources[id(tensor)] for tensor in t.region.inputs]
         return [*self.head, *before, *prints, *call, *self.lines, last], self.outputs
+
+    def direct(self, lines: list[str]) -> str:
+        """The result of a call that needs no text: "t[0]" or "None"; empty where there is need of it."""
+        result = lines[-1].removeprefix("return ")
+        return result if self.inputs is not None and not self.repeated and result in ("t[0]", "None") else ""
 
     def repeatable(self, lines: list[str], region: Any, again: Callable) -> list[str]:
         """The statements with a way back to the call's beginning, where there is need of one and the graph has written nothing."""

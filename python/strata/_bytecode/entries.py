@@ -37,6 +37,7 @@ class Entry:
 
     def __init__(self, kind: str, check: Callable, run: Callable | None, guards: Any):
         self.kind, self.check, self.run, self.guards = kind, check, run, guards
+        self.direct: Callable | None = None  # what gives the same as run, of the values that the guards hand on
         self.text = ""
         self.region: Any = None
         self.regions: list[Any] = []  # all of its graphs, the last one's too
@@ -83,7 +84,7 @@ class Table:
     def __init__(self, owner: Compiled, offset: int, bound: tuple[bool, ...], filled: tuple[bool, ...]):
         self.owner, self.offset, self.bound, self.filled = owner, offset, bound, filled
         self.entries: list[Entry] = []
-        self.pairs: list[tuple] = []  # of the same, guards and what to call, for calls from C
+        self.calls: list[tuple] = []  # of the same, guards and what to call (run and direct), for calls from C
         self.gave_up = self.asked = self.no_data = False  # no_data: reads of values of tensors break
         self.overflows = 0
         self.seen = Seen(owner.options.dynamic)
@@ -93,13 +94,13 @@ class Table:
         at = 0
         if entry.of_failing_sizes:
             at = sum(not e.of_failing_sizes for e in self.entries)
-            del self.entries[at + BOUND - 1 :], self.pairs[at + BOUND - 1 :]
+            del self.entries[at + BOUND - 1 :], self.calls[at + BOUND - 1 :]
         self.entries.insert(at, entry)
-        self.pairs.insert(at, (entry.check, entry.run))
+        self.calls.insert(at, (entry.check, entry.run, entry.direct))
 
     def clear(self) -> None:
         self.entries.clear()
-        self.pairs.clear()
+        self.calls.clear()
         self.seen.clear()
         self.gave_up = self.asked = self.no_data = False
         self.overflows = 0
@@ -109,7 +110,7 @@ class Table:
         self.no_data = True
         for i in reversed(range(len(self.entries))):
             if any(self.entries[i] is e for e in entries):
-                del self.entries[i], self.pairs[i]
+                del self.entries[i], self.calls[i]
 
     def find(self, args: tuple, tried: Collection[Entry] = ()) -> Any:
         """What to call, as an entry's select gives it, of those that were not tried."""

@@ -11,7 +11,7 @@ from _thread import RLock  # threading's, without the module's import
 from strata import _C, _capture
 
 from . import training, values
-from .backends import callable_of, direct, single
+from .backends import callable_of, direct, silent, single
 from .config import config
 from .data import Plan
 from .decode import decode, forget, line_of, place, reads_its_frame, unknown
@@ -375,7 +375,9 @@ class Compiled(Plainly):
             run = direct(graph)
         tracer.check_parts(outputs, shared)
         tracer.finish_guards()
-        check = tracer.guards.compile(len(args))
+        gives = emitter.direct(lines) if run is not None and program is None else ""
+        called = {"t[0]": single, "None": silent}[gives](graph) if gives else None
+        check = tracer.guards.compile(len(args), emitter.inputs if called is not None else ())
         numbers = tracer.program.now if tracer.program is not None else {}
         body, text = function_of(lines, len(args), {**constants, **numbers}, run, self.function.__qualname__)
         code = body.__code__
@@ -383,6 +385,7 @@ class Compiled(Plainly):
         if alone:
             body = single(graph) or body
         entry = Entry("graph", check, body, tracer.guards)
+        entry.direct = called
         entry.text, entry.region, entry.graph = text, region, graph
         entry.regions = [made for made in (*(part.region for part in tracer.parts), region) if made is not None]
         counters["stats"]["unique_graphs"] += graph is not None
@@ -437,7 +440,7 @@ class CompiledFunction(_C._Dispatcher):
         """Whether calls may go that way."""
         c = self._strata_compiled
         fast = not c.refusal and c.options.stance() == "default" and c.function.__code__ is c.code
-        self._set(c.start.pairs, c.function if fast else None, self._owner[0] if self._owner else None, Jump)
+        self._set(c.start.calls, c.function if fast else None, self._owner[0] if self._owner else None, Jump)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         return self._strata_compiled(*self._owner, *args, **kwargs)

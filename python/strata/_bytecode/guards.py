@@ -12,7 +12,7 @@ from .sources import Source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 
@@ -119,7 +119,7 @@ def _same_plain(a: Any, b: Any) -> bool:
     return type(a) in (int, float, bool, str, tuple, type(None)) and same_constant(a, b)
 
 
-_STEPS = {"arg": 0, "const": 1, "dict item": 2, "item": 3, "dict of": 4, "attr": 5}
+_STEPS = {"arg": 0, "const": 1, "dict item": 2, "item": 3, "dict of": 4, "attr": 5, "grad": 6}
 _CHECKS = {
     "is": 16, "type": 17, "equal": 18, "len": 19, "lacks": 20, "tensor": 21, "class": 22, "watch": 23, "state": 24, "same": 25,
     "distinct": 26, "ask": 27, "int": 28, "float": 29, "bare": 30, "keys": 31,
@@ -143,7 +143,7 @@ class Program:
         else:
             base, number = self.register(source.base), -1
             if source.kind == "attr":
-                step = _STEPS["dict of" if source.key == "__dict__" else "attr"]
+                step = _STEPS[{"__dict__": "dict of", "grad": "grad"}.get(source.key, "attr")]
             else:
                 if type(source.key) is int and source.key >= 0:
                     number = source.key
@@ -228,12 +228,13 @@ class GuardList:
         self._known.add(mark)
         self.guards.append(Guard(kind, source, expected))
 
-    def compile(self, count: int) -> Callable[..., bool]:
-        """The one function of the conditions, for calls of `count` arguments."""
+    def compile(self, count: int, handed: Sequence[Source] = ()) -> Callable[..., bool]:
+        """The one function of the conditions, for calls of `count` arguments. handed: values that it hands on to what it guards."""
         program = Program()
         for guard in self.in_order():
             program.check(guard)
-        return _C._Guards(tuple(program.steps), count, same_constant)
+        registers = tuple(program.register(source) for source in handed)
+        return _C._Guards(tuple(program.steps), count, same_constant, registers)
 
     def in_order(self) -> list[Guard]:
         return sorted(self.guards, key=lambda g: g.source is None and g.kind != "distinct")
