@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lower/ir/ir.h"
+#include "lower/pass/stages.h"
 
 namespace strata::lower {
 
@@ -56,6 +56,10 @@ std::string kernel_symbol(const Kernel& kernel, Isa isa);  // "v4_add_Tensor_f32
 using Needs = std::set<std::string>;  // helpers of the prelude by name, "fma_vf32"
 std::string print_function(const Kernel& kernel, Isa isa, Needs& needs);
 std::string print_across(const Kernel& kernel, size_t pass, Isa isa, Needs& needs);
+// A long pointwise kernel of a graph as several functions and the one that calls them for some blocks after each other.
+Stages stages_of(const Kernel& kernel, Isa isa);
+std::string print_pointwise(const Kernel& kernel, Isa isa, Needs& needs);
+std::string print_stages(const Kernel& kernel, const Stages& stages, Isa isa, Needs& needs);
 std::string comment(const Kernel& kernel, const std::string& what);
 std::string print_file(const std::string& family, const std::vector<Kernel>& kernels, Isa isa);
 std::string prelude(const Needs& needs);
@@ -98,6 +102,7 @@ class BodyPrinter {
   // Text whose lines with_lines() gives a #line to where an origin is; as it is where that is not known.
   std::string marked(std::string text, int origin) const;
   std::vector<char> lane_by_lane() const;  // by node: whether no vector has it side by side
+  std::vector<char> rarely() const;        // by node: whether only slow parts use it
   // Rows are whole vectors wherever this text is used: nothing of it looks for their ends.
   bool ends_nowhere() const { return vector_ && kernel_.whole(16) && !kernel_.across; }
 

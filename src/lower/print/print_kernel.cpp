@@ -76,7 +76,7 @@ bool sets_status(const Kernel& k) {
 // bits: their chains hide each other's waiting, and the text is no longer. Where registers are many, and lengths of
 // rows are known, so that no end is to be checked for. The lanes that a kernel's passes take then, or 0.
 int64_t wide_lanes(const Kernel& k, Isa isa) {
-  constexpr size_t kLong = 40;  // nodes
+  constexpr size_t kLong = 32;  // nodes
   if (isa != Isa::V4 || (k.kind == KernelKind::Pointwise && !k.fused)) return 0;
   if (std::ranges::any_of(k.outputs, has_pairs) || std::ranges::any_of(k.inputs, has_pairs)) return 0;
   int64_t lanes = 0;
@@ -99,6 +99,8 @@ int64_t wide_lanes(const Kernel& k, const Pass& p, Isa isa) {
       p.elementwise && p.reductions.empty() && p.carries.empty() && std::ranges::none_of(p.nodes, narrow);
   return widens ? wide_lanes(k, isa) : 0;
 }
+
+}  // namespace
 
 std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
@@ -150,6 +152,8 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   if (vector) out += "  if (stream) __builtin_ia32_sfence();\n";
   return out + "}\n\n";
 }
+
+namespace {
 
 std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
@@ -401,7 +405,10 @@ std::string nameless(const std::string& text, const std::string& symbol) {
 
 // A kernel's functions: what follows its symbol in the name, and the text.
 std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, Isa isa, Needs& needs) {
-  if (k.kind == KernelKind::Pointwise) return {{"", print_pointwise(k, isa, needs)}};
+  if (k.kind == KernelKind::Pointwise) {
+    const Stages stages = stages_of(k, isa);
+    return {{"", stages.parts.size() > 1 ? print_stages(k, stages, isa, needs) : print_pointwise(k, isa, needs)}};
+  }
   std::vector<std::pair<std::string, std::string>> out;
   if (reduces_columns(k)) out.emplace_back("_columns", print_columns(k, isa, needs));
   for (size_t p = 0; p < k.passes.size(); ++p) {
@@ -414,9 +421,12 @@ std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, I
 
 // Vectors have 16 lanes: a row's partial sums are one. Where registers are half as long, a vector is two, which hide
 // each other's waiting; in long texts they are twice the bytes for a twentieth of the time.
-std::string lanes(const std::vector<Kernel>& kernels, Isa isa) {
+std::string lanes(const std::vector<Kernel>& whole, Isa isa) {
   constexpr size_t kLong = 100;  // nodes
   if (isa == Isa::Base) return "";
+  std::vector<Kernel> kernels;
+  for (const Kernel& k : whole)
+    for (Stage& stage : stages_of(k, isa).parts) kernels.push_back(std::move(stage.kernel));
   size_t nodes = 0, side_by_side = 0;
   for (const Kernel& k : kernels)
     for (const Pass& p : k.passes)

@@ -30,6 +30,12 @@ std::vector<char> BodyPrinter::lane_by_lane() const {
   return alone;
 }
 
+std::vector<char> BodyPrinter::rarely() const {
+  std::vector<char> out(owner_.size());
+  std::ranges::transform(owner_, out.begin(), [](int group) { return group >= 0; });
+  return out;
+}
+
 // What the text reads and what it makes lie in arrays meanwhile.
 void BodyPrinter::emit_lanes(int group, const std::vector<int>& owned) {
   const std::vector<int>& members = groups_[size_t(group)];
