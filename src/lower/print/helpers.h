@@ -18,4 +18,8 @@ const ScalarHelper* scalar_helper(const std::string& name);
 // The text for lane type e: "i64", "f32".
 std::string scalar_helper_text(const ScalarHelper& helper, const std::string& e);
 
+// C of vectors: PART_32(T, p, n) and the like, which load the first n of 16 elements of so many bits and zeros, and
+// STORE_PART_32(p, v, n).
+extern const char* const kRowEnds;
+
 }  // namespace strata::lower

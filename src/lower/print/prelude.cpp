@@ -162,24 +162,32 @@ INLINE $V fma_$V($V a, $V b, $V c) {
     {"mul", "", "#define mul_$V(a, b) ((a) * (b))\n"},
     {"or", "", "#define or_$V(a, b) ((a) | (b))\n"},
     {"and", "", "#define and_$V(a, b) ((a) & (b))\n"},
-    {"copy", "", R"C(static __attribute__((noinline)) void copy_$V(void* to, const void* from, i64 lanes) {
-  for (i64 k = 0; k < lanes; k++) (($E*)to)[k] = ((const $E*)from)[k];
-}
-)C"},
-    {"load", "copy", R"C(INLINE $V load_$V(const $E* p, i64 left) {
-  if (!RARELY(left < 16)) return LOAD($V, p);
+    {"load", "", R"C(static __attribute__((noinline)) $V part_$V(const $E* p, i64 left) {
+#ifdef PART_$W
+  return PART_$W($V, p, left);
+#else
   $V r = {0};
-  copy_$V(&r, p, left);
+  for (i64 k = 0; k < left; k++) (($E*)&r)[k] = p[k];
   return r;
+#endif
+}
+INLINE $V load_$V(const $E* p, i64 left) {
+  if (RARELY(left < 16)) return part_$V(p, left);
+  return LOAD($V, p);
 }
 )C"},
-    {"store", "copy", R"C(INLINE void store_$V($E* p, $V v, i64 left) {
-  if (RARELY(left < 16)) {
-    const $V part = v;
-    copy_$V(p, &part, left);
-  } else {
+    {"store", "", R"C(static __attribute__((noinline)) void store_part_$V($E* p, $V v, i64 left) {
+#ifdef STORE_PART_$W
+  STORE_PART_$W(p, v, left);
+#else
+  for (i64 k = 0; k < left; k++) p[k] = ((const $E*)&v)[k];
+#endif
+}
+INLINE void store_$V($E* p, $V v, i64 left) {
+  if (RARELY(left < 16))
+    store_part_$V(p, v, left);
+  else
     *($V_u*)p = v;
-  }
 }
 )C"},
     {"load_pairs", "", R"C(INLINE $V load_pairs_$V(const void* p, i64 left) {
@@ -319,6 +327,7 @@ std::string fill(std::string text, const std::string& e, char kind = 'v') {
   text = replace(text, "$E", e);
   text = replace(text, "$M", kind + ("i" + w));
   text = replace(text, "$U", "u" + w);
+  text = replace(text, "$W", w);
   return replace(text, "$B", e == "f32" ? "f" : "");
 }
 
@@ -372,6 +381,10 @@ class Prelude {
     if (what.substr(0, 5) == "fold_" || what.substr(0, 6) == "lanes_") return fold(what, e, vector);
     if (what == "sqrt" || what == "floor" || what == "ceil" || what == "trunc" || what == "rint")
       return unary(what, e, vector, kind);
+    if ((what == "load" || what == "store") && vector && !ends_) {
+      ends_ = true;
+      text_ += kRowEnds;
+    }
     auto need = [&](const std::string& list) {
       for (size_t b = 0; b < list.size();) {
         size_t end = std::min(list.find(',', b), list.size());
@@ -443,6 +456,7 @@ class Prelude {
   }
 
   std::string text_;
+  bool ends_ = false;
   Needs done_, types_;
 };
 
