@@ -67,3 +67,64 @@ def test_the_text_says_so():
     source = torch.graph(_chain, torch.randn(100)).compile().source()
     assert "its stages after each other" in source or "v3" not in source and "v4" not in source
     assert "its stages after each other" not in torch.graph(lambda x: x.exp() * 2, torch.randn(100)).compile().source()
+
+
+def _norm(x):
+    return F.layer_norm(x, x.shape[-1:]).exp().sin().tanh()
+
+
+def _sum(x):
+    return x.exp().sin().tanh().sum(-1)
+
+
+def _softmax(x):
+    return (x.tanh().exp().sin().softmax(-1) + 1).log().exp()
+
+
+def _row_written(x):
+    x.copy_((x.sin().exp().tanh() - x.amax(-1, keepdim=True)).softmax(-1).log1p().exp().sin())
+    return x.sum(-1)
+
+
+ROWS = {f.__name__[1:]: f for f in (_norm, _sum, _softmax, _row_written)}
+
+
+@pytest.mark.parametrize("layout", ["dense", "every second", "half"])
+@pytest.mark.parametrize("shape", [(40, 50), (40, 100), (7, 333), (4, 1024), (3, 70_003), (1, 200_001)])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows(name, shape, layout):
+    """Passes over rows are cut, too; few long rows go in parts that several threads share, and are written where they are read."""
+    f = ROWS[name]
+    torch.manual_seed(0)
+    x = torch.randn(shape[0], 2 * shape[1])[:, ::2] if layout == "every second" else torch.randn(shape)
+    x = x.half() if layout == "half" else x
+
+    def copy():
+        return torch.empty_strided(x.shape, x.stride(), dtype=x.dtype).copy_(x)
+
+    want, got = copy(), copy()
+    a = f(want)
+    b = torch.graph(f, copy()).compile()(got)
+    assert graph_models.same(a.nan_to_num(7.0), b.nan_to_num(7.0))
+    assert graph_models.same(want.nan_to_num(7.0), got.nan_to_num(7.0))
+
+
+def _doubled(x, out):
+    out[: x.shape[0], : x.shape[1]].copy_(x.softmax(-1) * 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.bfloat16, torch.float32, torch.int64, torch.float64])
+def test_ends_of_rows(dtype):
+    """Of each width, whatever is left behind the last whole vector; what lies behind a row is not written."""
+    for n in (*range(1, 34), 47, 65, 100):
+        x = (torch.arange(5 * n).reshape(5, n) * 7 % 23).to(dtype)
+        assert x.sum(-1).tolist() == [sum(row) for row in x.to(torch.int64).tolist()] or dtype == torch.bfloat16
+        assert x.amax(-1).tolist() == [max(row) for row in x.tolist()]
+        into = torch.full((6, n + 3), 9.0).to(dtype)
+        into[:5, :n] = x.cumsum(-1).to(dtype)
+        assert (into[:, n:] == 9).all() and (into[5] == 9).all()
+        if x.is_floating_point():
+            rows = torch.full((6, n + 3), 9.0).to(dtype)
+            torch.graph(_doubled, x, rows).compile()(x, rows)
+            assert rows[:5, :n].equal(x.softmax(-1) * 2)
+            assert (rows[:, n:] == 9).all() and (rows[5] == 9).all()

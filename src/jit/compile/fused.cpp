@@ -389,12 +389,12 @@ class Fuser {
     return made_.reduced.empty() ? 0 : n;
   }
 
-  // Nodes of one value a row that no launch over rows has itself.
-  int64_t values() const {
+  // Nodes that no launch over rows has itself, of one value a row or of one an element.
+  int64_t added(bool uniform) const {
     int64_t n = 0;
     for (const lower::Pass& p : made_.kernel.passes)
       n += std::ranges::count_if(p.nodes, [&](const Node& node) {
-        return node.uniform && !node.leaf() && node.origin >= 0 &&
+        return node.uniform == uniform && !node.leaf() && node.origin >= 0 &&
                list_.launches[size_t(node.origin)].kind == Launch::Pointwise;
       });
     return n;
@@ -405,7 +405,7 @@ class Fuser {
     int64_t elements = 1;
     for (int64_t n : made_.shape) elements *= n;
     if (length() == 1 && elements > kLoneRows) throw Refused{"its rows have one element each"};
-    const Rows rows = lay_rows(made_, length(), values());
+    const Rows rows = lay_rows(made_, length(), added(true), added(false));
     if (rows == Rows::Fit || elements <= kGathered) return;
     if (rows == Rows::Across) throw Refused{"its rows lie across memory"};
     if (rows == Rows::Short) throw Refused{"its rows are short"};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <numeric>
 
 #include "run/loop/rows_fold.h"
 
@@ -11,6 +12,8 @@ namespace strata::jit {
 namespace {
 
 constexpr int64_t kVector = 16;
+constexpr size_t kMaxScratch = 12;                     // rows
+constexpr int64_t kSoonOver = 256, kCached = 1 << 20;  // elements of a row, and of all
 constexpr int64_t kShortColumn = 64;  // elements of rows that are turned to columns (run/loop/rows_columns.cpp)
 constexpr int64_t kManyRows = 64;     // so many go in vectors, whatever is left behind the last one
 constexpr int64_t kFewValues = 16, kWorth = 128;  // nodes of one lane, and elements that take as long as one of them
@@ -79,9 +82,7 @@ bool sums(const Fused& f) {
   return reductions == size_t(std::ranges::unique(origins).begin() - origins.begin());
 }
 
-}  // namespace
-
-Rows lay_rows(Fused& f, int64_t length, int64_t values) {
+Rows choose(Fused& f, int64_t length, int64_t values) {
   int64_t rows = 1;
   for (size_t d = 0; d < f.shape.size(); ++d) rows *= is_reduced(f, d) ? 1 : f.shape[d];
   const int columns = columns_dim(f);
@@ -107,6 +108,21 @@ Rows lay_rows(Fused& f, int64_t length, int64_t values) {
   if (columns >= 0) return Rows::Across;
   if (is_short) return Rows::Short;
   return rows >= kVector && values > kFewValues && length < kWorth * values ? Rows::Values : Rows::Fit;
+}
+
+}  // namespace
+
+Rows lay_rows(Fused& f, int64_t length, int64_t values, int64_t chain) {
+  const Rows chosen = choose(f, length, values);
+  const bool one_by_one = !f.kernel.side_by_side && !(f.kernel.across && lower::reduces_columns(f.kernel));
+  if (chosen != Rows::Fit || !one_by_one) return chosen;
+  // What a chain waits for, and what is computed behind a row's end, is much of such rows; alone it goes over all of
+  // them as one. Not where memory takes longer than both.
+  const int64_t elements = std::accumulate(f.shape.begin(), f.shape.end(), int64_t{1}, std::multiplies<>());
+  if (length < kSoonOver && length < elements / kVector && elements <= kCached && chain > (length % kVector ? 12 : 32))
+    return Rows::Short;
+  lower::cut_passes(f.kernel, kMaxScratch);
+  return chosen;
 }
 
 }  // namespace strata::jit

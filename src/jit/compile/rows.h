@@ -9,7 +9,8 @@ namespace strata::jit {
 // computed of a value of each row.
 enum class Rows { Fit, Short, Across, Made, Values };
 
-// Chooses, and says so in the kernel. `length`: elements of a row; `values`: nodes that launches over rows alone have.
-Rows lay_rows(Fused& fused, int64_t length, int64_t values);
+// Chooses, and says so in the kernel. `length`: elements of a row; `values` and `chain`: nodes of one value a row, and
+// of one an element, that the launches over rows have not themselves.
+Rows lay_rows(Fused& fused, int64_t length, int64_t values, int64_t chain);
 
 }  // namespace strata::jit

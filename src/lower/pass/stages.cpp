@@ -21,6 +21,9 @@ std::vector<std::vector<int>> crossing(const Pass& p) {
     for (int a : p.nodes[v].arg)
       if (a >= 0) last[size_t(a)] = v;
   for (const Store& s : p.stores) last[size_t(s.value)] = count;
+  for (const Reduction& r : p.reductions)
+    for (int v : r.value)
+      if (v >= 0) last[size_t(v)] = count;
   std::vector<std::vector<int>> across(count);
   for (size_t v = 0; v < count; ++v)
     if (stays(p.nodes[v]))
@@ -32,13 +35,14 @@ std::vector<std::vector<int>> crossing(const Pass& p) {
 std::vector<size_t> cuts(const Pass& p, const std::vector<char>& rarely) {
   const size_t count = p.nodes.size();
   std::vector<size_t> work(count + 1, 0), found{0};
+  if (!p.carries.empty()) return found;
   for (size_t v = 0; v < count; ++v) work[v + 1] = work[v] + stays(p.nodes[v]);
   if (work[count] <= kLong) return found;
   const auto across = crossing(p);
   auto allowed = [&](size_t at) {
-    return at < count && across[at].size() <= kFew && std::ranges::none_of(across[at], [&](int v) {
-             return rarely[size_t(v)] || p.nodes[size_t(v)].type == DType::Bool;
-           });
+    return at < count && across[at].size() <= kFew &&
+           std::ranges::none_of(
+               across[at], [&](int v) { return rarely[size_t(v)] || p.nodes[size_t(v)].type == DType::Bool; });
   };
   for (size_t at = 1; at < count; ++at) {
     if (!allowed(at) || work[at] - work[found.back()] < kShort || work[count] - work[at] < kShort) continue;
@@ -53,111 +57,130 @@ std::vector<size_t> cuts(const Pass& p, const std::vector<char>& rarely) {
   return found;
 }
 
-// Copies what a stage needs of the kernel's pass.
+// Copies what a part needs of a pass.
 class Cutter {
  public:
-  Cutter(const Kernel& k, Stages& stages, std::map<int, int>& places, size_t begin)
-      : k_(k), stages_(stages), places_(places), begin_(begin) {
+  Cutter(const Pass& pass, size_t begin, std::map<int, int>& places) : pass_(pass), begin_(begin), places_(places) {}
+
+  // Keeps a value for later parts.
+  void keep(int v, std::vector<DType>& kept) {
+    if (!places_.emplace(v, int(kept.size())).second) return;
+    out_.stores.push_back({int(kept.size()), copy(v), 0, true});
+    kept.push_back(pass_.nodes[size_t(v)].type);
+  }
+
+  Pass between() {
+    out_.elementwise = true;
+    return std::move(out_);
+  }
+
+  // The last part, with all effects of the pass.
+  Pass end() {
+    for (Store s : pass_.stores) s.value = copy(s.value), out_.stores.push_back(s);
+    for (Reduction r : pass_.reductions) {
+      for (int& v : r.value)
+        if (v >= 0) v = copy(v);
+      out_.reductions.push_back(r);
+    }
+    out_.elementwise = pass_.elementwise;
+    return std::move(out_);
+  }
+
+ private:
+  int copy(int v) {
+    if (const auto known = copied_.find(v); known != copied_.end()) return known->second;
+    Node n = pass_.nodes[size_t(v)];
+    if (stays(n) && size_t(v) < begin_)
+      n = {.op = Op::Scratch, .type = n.type, .imm = uint64_t(places_.at(v)), .origin = n.origin};
+    for (int& a : n.arg)
+      if (a >= 0) a = copy(a);
+    out_.nodes.push_back(std::move(n));
+    return copied_[v] = int(out_.nodes.size()) - 1;
+  }
+
+  const Pass& pass_;
+  size_t begin_;
+  std::map<int, int>& places_;  // of what is kept: in which row
+  std::map<int, int> copied_;
+  Pass out_;
+};
+
+// A part of a pointwise kernel's pass as a kernel, to which what is kept is one more operand.
+class Part {
+ public:
+  Part(const Kernel& k, const std::vector<DType>& kept, const std::string& name) : k_(k), kept_(kept) {
     Kernel& own = stage_.kernel;
-    own.name = k.name + "_s" + std::to_string(stages.parts.size());
+    own.name = name;
     own.source = k.source;
-    own.kind = KernelKind::Pointwise;
     own.dtype = k.dtype;
     own.scalars = k.scalars;
     own.lines = k.lines;
     own.fused = true;
-    own.passes.emplace_back();
-    own.passes[0].elementwise = true;
   }
 
-  // Keeps a value for later stages.
-  void keep(int v) {
-    const DType type = pass().nodes[size_t(v)].type;
-    const int place = int(stages_.kept.size());
-    if (!places_.emplace(v, place).second) return;
-    stages_.kept.push_back(type);
-    output({"kept_" + std::to_string(place), type}, -1 - place);
-    own().stores.push_back({int(stage_.kernel.outputs.size()) - 1, copy(v)});
-  }
-
-  void store(const Store& s) {
-    const auto at = std::ranges::find(stage_.operands, s.operand);
-    size_t place = size_t(at - stage_.operands.begin());
-    if (at == stage_.operands.end()) output(k_.outputs[size_t(s.operand)], s.operand);
-    Store own_store = s;
-    own_store.operand = int(place);
-    own_store.value = copy(s.value);
-    own().stores.push_back(own_store);
-  }
-
-  Stage done() {
+  Stage of(Pass pass) {
+    Kernel& own = stage_.kernel;
+    for (Node& n : pass.nodes) {
+      if (n.op != Op::Load && n.op != Op::Scratch) continue;
+      n.imm = n.op == Op::Load ? place(int(k_.outputs.size() + n.imm), inputs_, own.inputs)
+                               : place(-1 - int(n.imm), inputs_, own.inputs);
+      n.op = Op::Load;
+    }
+    for (Store& s : pass.stores) {
+      s.operand = int(place(s.scratch ? -1 - s.operand : s.operand, stage_.operands, own.outputs));
+      s.scratch = false;
+    }
+    own.passes.push_back(std::move(pass));
     stage_.operands.insert(stage_.operands.end(), inputs_.begin(), inputs_.end());
     return std::move(stage_);
   }
 
  private:
-  const Pass& pass() const { return k_.passes[0]; }
-  Pass& own() { return stage_.kernel.passes[0]; }
-
-  void output(const Operand& o, int of) {
-    stage_.kernel.outputs.push_back(o);
-    stage_.operands.push_back(of);
+  Operand operand(int which) const {
+    if (which < 0) return {"kept_" + std::to_string(-1 - which), kept_[size_t(-1 - which)]};
+    return size_t(which) < k_.outputs.size() ? k_.outputs[size_t(which)] : k_.inputs[size_t(which) - k_.outputs.size()];
   }
 
-  uint64_t input(const Operand& o, int of) {
-    const auto at = std::ranges::find(inputs_, of);
-    if (at != inputs_.end()) return uint64_t(at - inputs_.begin());
-    stage_.kernel.inputs.push_back(o);
-    inputs_.push_back(of);
-    return inputs_.size() - 1;
-  }
-
-  int copy(int v) {
-    if (const auto known = copied_.find(v); known != copied_.end()) return known->second;
-    Node n = pass().nodes[size_t(v)];
-    if (stays(n) && size_t(v) < begin_) {
-      const int kept = places_.at(v);
-      const DType type = n.type;
-      n = {.op = Op::Load, .type = type, .origin = n.origin};
-      n.imm = input({"kept_" + std::to_string(kept), type}, -1 - kept);
-    } else if (n.op == Op::Load) {
-      n.imm = input(k_.inputs[n.imm], int(k_.outputs.size() + n.imm));
-    }
-    for (int& a : n.arg)
-      if (a >= 0) a = copy(a);
-    own().nodes.push_back(std::move(n));
-    return copied_[v] = int(own().nodes.size()) - 1;
+  uint64_t place(int which, std::vector<int>& list, std::vector<Operand>& operands) const {
+    const auto at = std::ranges::find(list, which);
+    if (at != list.end()) return uint64_t(at - list.begin());
+    list.push_back(which);
+    operands.push_back(operand(which));
+    return list.size() - 1;
   }
 
   const Kernel& k_;
-  Stages& stages_;
-  std::map<int, int>& places_;  // of what is kept: which it is
-  size_t begin_;
+  const std::vector<DType>& kept_;
   Stage stage_;
   std::vector<int> inputs_;
-  std::map<int, int> copied_;
 };
 
 }  // namespace
 
+std::vector<Pass> cut_pass(const Pass& p, const std::vector<char>& rarely, std::vector<DType>& kept) {
+  const std::vector<size_t> begins = cuts(p, rarely);
+  if (begins.size() == 1) return {p};
+  const auto across = crossing(p);
+  std::map<int, int> places;
+  std::vector<Pass> out;
+  for (size_t i = 0; i < begins.size(); ++i) {
+    Cutter part(p, begins[i], places);
+    if (i + 1 < begins.size())
+      for (int v : across[begins[i + 1]]) part.keep(v, kept);
+    out.push_back(i + 1 < begins.size() ? part.between() : part.end());
+  }
+  return out;
+}
+
 Stages in_stages(const Kernel& k, const std::vector<char>& rarely) {
   Stages out;
-  const Pass& p = k.passes[0];
-  const std::vector<size_t> begins = cuts(p, rarely);
-  if (begins.size() == 1) {
+  std::vector<Pass> passes = cut_pass(k.passes[0], rarely, out.kept);
+  if (passes.size() == 1) {
     out.parts.push_back({k, {}});
     return out;
   }
-  const auto across = crossing(p);
-  std::map<int, int> places;
-  for (size_t i = 0; i < begins.size(); ++i) {
-    Cutter stage(k, out, places, begins[i]);
-    if (i + 1 < begins.size())
-      for (int v : across[begins[i + 1]]) stage.keep(v);
-    else
-      for (const Store& s : p.stores) stage.store(s);
-    out.parts.push_back(stage.done());
-  }
+  for (Pass& pass : passes)
+    out.parts.push_back(Part(k, out.kept, k.name + "_s" + std::to_string(out.parts.size())).of(std::move(pass)));
   return out;
 }
 

@@ -7,8 +7,9 @@
 namespace strata::lower {
 
 struct Stage {
-  Kernel kernel;              // a pointwise kernel of the same scalars
-  std::vector<int> operands;  // of its outputs, then its inputs: which of the whole kernel's, or -1 - i for what is kept
+  Kernel kernel;  // a pointwise kernel of the same scalars
+  std::vector<int>
+      operands;  // of its outputs, then its inputs: which of the whole kernel's, or -1 - i for what is kept
 };
 
 struct Stages {
@@ -16,8 +17,11 @@ struct Stages {
   std::vector<DType> kept;   // the types of what is kept
 };
 
-// rarely: by node of the kernel's pass, whether nothing but what is seldom computed needs it. All results are stored by
-// the last stage, so that any may lie where an input does.
+// A pass as several, of which the last one has its effects; what the others keep are scratch rows, numbered from the
+// end of `kept`, which gets their types. rarely: by node, whether nothing but what is seldom computed needs it.
+std::vector<Pass> cut_pass(const Pass& pass, const std::vector<char>& rarely, std::vector<DType>& kept);
+
+// The same of a pointwise kernel. All results are stored by the last stage, so that any may lie where an input does.
 Stages in_stages(const Kernel& kernel, const std::vector<char>& rarely);
 
 }  // namespace strata::lower

@@ -58,6 +58,8 @@ std::string print_function(const Kernel& kernel, Isa isa, Needs& needs);
 std::string print_across(const Kernel& kernel, size_t pass, Isa isa, Needs& needs);
 // A long pointwise kernel of a graph as several functions and the one that calls them for some blocks after each other.
 Stages stages_of(const Kernel& kernel, Isa isa);
+// The long passes of a row kernel as several each, with at most so many scratch rows in all.
+void cut_passes(Kernel& kernel, size_t most);
 std::string print_pointwise(const Kernel& kernel, Isa isa, Needs& needs);
 std::string print_stages(const Kernel& kernel, const Stages& stages, Isa isa, Needs& needs);
 std::string comment(const Kernel& kernel, const std::string& what);

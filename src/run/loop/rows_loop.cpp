@@ -448,7 +448,7 @@ class Runner {
             call(k, a);
             for (int r = 0; r < pass.reductions; ++r) partial[r * pieces + p] = raw[r];
           }
-          for (int i = 0; i < e_.outputs && pass.elementwise; ++i) {
+          for (int i = 0; i < e_.outputs && pass.elementwise && k + 1 == e_.passes; ++i) {
             const RowOperand& o = l_.operands[i];
             if (!o.per_row && !direct_[i]) stage(o, bases[i], own[i], start, all, false);
           }
