@@ -20,7 +20,7 @@ using lower::Op;
 
 namespace {
 
-constexpr int64_t kGathered = 1024, kLoneRows = 64;  // elements, and rows of one, that are gathered without a thought
+constexpr int64_t kLoneRows = 64;  // of one element, that are gathered without a thought
 // Pieces are worth a call each (their elements, those of a kernel with guards, those of all).
 constexpr int64_t kShortest = 64, kShortestGuarded = 512, kFewest = 8192;
 constexpr size_t kMaxNodes = 800, kMaxParams = 256, kMaxReductions = 8, kMaxScratch = 12;
@@ -406,11 +406,7 @@ class Fuser {
     for (int64_t n : made_.shape) elements *= n;
     if (length() == 1 && elements > kLoneRows) throw Refused{"its rows have one element each"};
     const Rows rows = lay_rows(made_, length(), added(true), added(false));
-    if (rows == Rows::Fit || elements <= kGathered) return;
-    if (rows == Rows::Across) throw Refused{"its rows lie across memory"};
-    if (rows == Rows::Short) throw Refused{"its rows are short"};
-    if (rows == Rows::Values) throw Refused{"what it computes of its rows is more than they are"};
-    if (rows == Rows::Made) throw Refused{"what its long rows read would be made in each pass"};
+    if (rows != Rows::Fit) throw Refused{reason(rows)};
   }
 
   // What is made is asked for in the order of its elements; what may be refused is refused before anybody's memory

@@ -5,6 +5,8 @@
 #include <functional>
 #include <numeric>
 
+#include "run/loop/rows_across.h"
+#include "run/loop/rows_columns.h"
 #include "run/loop/rows_fold.h"
 
 namespace strata::jit {
@@ -14,11 +16,9 @@ namespace {
 constexpr int64_t kVector = 16;
 constexpr size_t kMaxScratch = 12;                     // rows
 constexpr int64_t kSoonOver = 256, kCached = 1 << 20;  // elements of a row, and of all
-constexpr int64_t kShortColumn = 64;  // elements of rows that are turned to columns (run/loop/rows_columns.cpp)
-constexpr int64_t kManyRows = 64;     // so many go in vectors, whatever is left behind the last one
+constexpr int64_t kGathered = 1024, kFewRows = 16;     // elements of all, and rows, that are gathered without a thought
+constexpr int64_t kManyRows = 64;                      // so many go in vectors, whatever is left behind the last one
 constexpr int64_t kFewValues = 16, kWorth = 128;  // nodes of one lane, and elements that take as long as one of them
-constexpr int64_t kShort = 32,
-                  kLongest = 1024;  // elements of rows that are taken side by side (run/loop/rows_across.cpp)
 
 bool is_reduced(const Fused& f, size_t dim) {
   return std::find(f.reduced.begin(), f.reduced.end(), int64_t(dim)) != f.reduced.end();
@@ -87,23 +87,26 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
   for (size_t d = 0; d < f.shape.size(); ++d) rows *= is_reduced(f, d) ? 1 : f.shape[d];
   const int columns = columns_dim(f);
   const bool made = std::ranges::any_of(f.ins, &FusedOperand::made_by);
-  f.kernel.across = columns >= 0 || (rows >= kVector && length <= kShortColumn && !made);
+  f.kernel.across = columns >= 0 || (rows >= kVector && length <= eager::kShortColumn && !made);
   f.kernel.side_by_side = false;
-  const bool is_short = rows >= kVector && length <= kShort;
+  const bool is_short = rows >= kVector && length <= eager::kShortAcross;
   if (columns >= 0 && (made || !side_by_side(f, size_t(columns)))) return Rows::Across;
-  if (is_short)
-    if (const int64_t run = rows_in_step(f); run < kManyRows && run % kVector != 0) return Rows::Short;
+  const int64_t run = is_short ? rows_in_step(f) : rows;
+  if (is_short && run < kManyRows && run % kVector != 0) return Rows::Short;
   if (columns >= 0) find_broadcasts(f, size_t(columns));
-  if (f.kernel.across && lower::reduces_columns(f.kernel))
+  // Columns go in runs of those that all operands walk in one step; few are worth none.
+  const bool few = is_short && (run == rows ? rows * length < eager::kSmall : run * length < eager::kFewElements);
+  if (f.kernel.across && !few && lower::reduces_columns(f.kernel))
     return values <= kFewValues || lower::prints_across(f.kernel, 1, lower::Isa::V4) ? Rows::Fit : Rows::Values;
   f.kernel.across = columns >= 0;
   // Sums of longer ones are faster one by one, as columns.
-  const bool wide = columns >= 0 && f.shape[size_t(columns)] >= kVector && length <= (sums(f) ? kShort : kLongest);
+  const bool wide = columns >= 0 && f.shape[size_t(columns)] >= kVector &&
+                    length <= (sums(f) ? eager::kShortAcross : eager::kLongestAcross);
   f.kernel.side_by_side = (is_short || wide) && !made;
   if (f.kernel.side_by_side && lower::computes_across(f.kernel, lower::Isa::V4)) return Rows::Fit;
   f.kernel.side_by_side = false;
   // A sum alone turns such rows to columns, which this kernel does not.
-  if (rows >= kVector && length <= kShortColumn && columns < 0 && sums(f)) return Rows::Short;
+  if (rows >= kVector && length <= eager::kShortColumn && columns < 0 && sums(f)) return Rows::Short;
   if (made && length > eager::kPart) return Rows::Made;
   if (columns >= 0) return Rows::Across;
   if (is_short) return Rows::Short;
@@ -112,13 +115,21 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
 
 }  // namespace
 
+const char* reason(Rows rows) {
+  return rows == Rows::Short    ? "its rows are short"
+         : rows == Rows::Across ? "its rows lie across memory"
+         : rows == Rows::Made   ? "what its long rows read would be made in each pass"
+                                : "what it computes of its rows is more than they are";
+}
+
 Rows lay_rows(Fused& f, int64_t length, int64_t values, int64_t chain) {
   const Rows chosen = choose(f, length, values);
+  const int64_t elements = std::accumulate(f.shape.begin(), f.shape.end(), int64_t{1}, std::multiplies<>());
+  if (elements <= kGathered && elements <= kFewRows * length) return Rows::Fit;
   const bool one_by_one = !f.kernel.side_by_side && !(f.kernel.across && lower::reduces_columns(f.kernel));
   if (chosen != Rows::Fit || !one_by_one) return chosen;
   // What a chain waits for, and what is computed behind a row's end, is much of such rows; alone it goes over all of
   // them as one. Not where memory takes longer than both.
-  const int64_t elements = std::accumulate(f.shape.begin(), f.shape.end(), int64_t{1}, std::multiplies<>());
   if (length < kSoonOver && length < elements / kVector && elements <= kCached && chain > (length % kVector ? 12 : 32))
     return Rows::Short;
   lower::cut_passes(f.kernel, kMaxScratch);

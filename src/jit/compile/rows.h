@@ -8,6 +8,7 @@ namespace strata::jit {
 // short, lie across memory, or are few and long and read what is made anew in each pass. Values: none for what is
 // computed of a value of each row.
 enum class Rows { Fit, Short, Across, Made, Values };
+const char* reason(Rows rows);  // of the others, why not
 
 // Chooses, and says so in the kernel. `length`: elements of a row; `values` and `chain`: nodes of one value a row, and
 // of one an element, that the launches over rows have not themselves.

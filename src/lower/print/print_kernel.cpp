@@ -72,34 +72,6 @@ bool sets_status(const Kernel& k) {
                      [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
 }
 
-// Long arithmetic over whole vectors goes four of them at a time, which are 64 lanes, or 32 where elements have 64
-// bits: their chains hide each other's waiting, and the text is no longer. Where registers are many, and lengths of
-// rows are known, so that no end is to be checked for. The lanes that a kernel's passes take then, or 0.
-int64_t wide_lanes(const Kernel& k, Isa isa) {
-  constexpr size_t kLong = 32;  // nodes
-  if (isa != Isa::V4 || (k.kind == KernelKind::Pointwise && !k.fused)) return 0;
-  if (std::ranges::any_of(k.outputs, has_pairs) || std::ranges::any_of(k.inputs, has_pairs)) return 0;
-  int64_t lanes = 0;
-  for (const Pass& p : k.passes) {
-    if (p.nodes.size() <= kLong || !p.elementwise) continue;
-    Needs unused;
-    const std::vector<char> alone = BodyPrinter(k, p, true, unused).lane_by_lane();
-    bool long_lanes = false;
-    for (size_t v = 0; v < alone.size(); ++v)
-      long_lanes |= !alone[v] && !p.nodes[v].uniform && traits(p.nodes[v].type).bits > 32;
-    lanes = long_lanes || lanes == 32 ? 32 : 64;
-  }
-  return lanes > 0 && (k.kind == KernelKind::Pointwise || k.whole(lanes)) ? lanes : 0;
-}
-
-// Those of one pass.
-int64_t wide_lanes(const Kernel& k, const Pass& p, Isa isa) {
-  auto narrow = [](const Node& n) { return n.op == Op::Index || n.op == Op::Call || is_complex(n.type); };
-  const bool widens =
-      p.elementwise && p.reductions.empty() && p.carries.empty() && std::ranges::none_of(p.nodes, narrow);
-  return widens ? wide_lanes(k, isa) : 0;
-}
-
 }  // namespace
 
 std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
@@ -384,7 +356,7 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   auto n = [](size_t v) { return std::to_string(v) + ", "; };
   return "  {\"" + k.name + "\", " + n(size_t(k.dtype)) + (is_rows ? "1, " : "0, ") + n(k.outputs.size()) +
          n(k.inputs.size()) + n(k.scalars.size()) + n(k.scratch.size()) + n(is_rows ? k.passes.size() : 0) +
-         n(reductions) + n(sets_status(k)) + (is_rows ? "0, " : symbol + ", ") +
+         n(reductions) + n(sets_status(k)) + n(size_t(together(k, isa))) + (is_rows ? "0, " : symbol + ", ") +
          (is_rows ? symbol + "_passes, " : "0, ") + (reductions ? symbol + "_reductions, " : "0, ") + symbol +
          "_types, " + symbol + "_rows},\n";
 }
@@ -417,30 +389,6 @@ std::vector<std::pair<std::string, std::string>> functions_of(const Kernel& k, I
     if (prints_across(k, p, isa)) out.emplace_back(suffix + "_across", print_across(k, p, isa, needs));
   }
   return out;
-}
-
-// Vectors have 16 lanes: a row's partial sums are one. Where registers are half as long, a vector is two, which hide
-// each other's waiting; in long texts they are twice the bytes for a twentieth of the time.
-std::string lanes(const std::vector<Kernel>& whole, Isa isa) {
-  constexpr size_t kLong = 100;  // nodes
-  if (isa == Isa::Base) return "";
-  std::vector<Kernel> kernels;
-  for (const Kernel& k : whole)
-    for (Stage& stage : stages_of(k, isa).parts) kernels.push_back(std::move(stage.kernel));
-  size_t nodes = 0, side_by_side = 0;
-  for (const Kernel& k : kernels)
-    for (const Pass& p : k.passes)
-      if (wide_lanes(k, p, isa) > 0) return "#define WIDE\n";
-  for (const Kernel& k : kernels) {
-    if (k.kind == KernelKind::Rows) return "";
-    for (const Pass& p : k.passes) nodes += p.nodes.size();
-  }
-  if (nodes <= kLong * kernels.size()) return "";
-  Needs unused;
-  for (const Kernel& k : kernels)
-    for (const Pass& p : k.passes)
-      side_by_side += size_t(std::ranges::count(BodyPrinter(k, p, true, unused).lane_by_lane(), 0));
-  return side_by_side > kLong * kernels.size() ? "#ifndef __AVX512F__\n#define LANES 8\n#endif\n" : "";
 }
 
 }  // namespace

@@ -179,8 +179,8 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
 bool PointwiseLoop::rows_in_place() const {
   const auto all = [&](auto is) { return std::all_of(operands_, operands_ + count_, is); };
   const int64_t inner = shape_.back();
-  if (inner < kBlock || (inner < kLongRow && inner % kBlock != 0 && !again_)) return false;
-  if (inner < kLongRow && all([](const Operand& o) { return o.dense || o.repeats || o.constant; })) return false;
+  if (inner < block_ || (inner < long_row_ && inner % block_ != 0 && (block_ > kBlock || !again_))) return false;
+  if (inner < long_row_ && all([](const Operand& o) { return o.dense || o.repeats || o.constant; })) return false;
   if (inner < kSpreadRow && all([](const Operand& o) { return o.dense || o.strides.back() == 0; })) return false;
   return all([](const Operand& o) {
     const int64_t step = o.strides.back();
@@ -249,7 +249,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
                               int32_t* status) const {
   alignas(64) char buffer[kMaxOperands][kChunk * 16];
   int64_t inner = shape_.back();
-  bool by_row = inner >= kLongRow;
+  bool by_row = inner >= long_row_;
   if (inner <= kChunk / 4)
     for (int i = 0; i < count_; ++i) by_row &= !operands_[i].turned;
   if (!by_row) inner = row_;
@@ -380,7 +380,9 @@ bool PointwiseLoop::results_apart() const {
   return apart(begin, end, outputs_, count_);
 }
 
-int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params) {
+int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params, int64_t together) {
+  block_ = together * kBlock;
+  long_row_ = together > 1 ? kLongRow * 2 : kLongRow;
   int64_t n = 1;
   for (int64_t s : shape_) n *= s;
   if (n == 0) return 0;

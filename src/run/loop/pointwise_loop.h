@@ -18,7 +18,8 @@ class PointwiseLoop {
   void add(char* base, DimVec strides, DType kernel, bool output);
   // An input that lies nowhere (loop/maker.h).
   void add_made(const Maker& maker, DimVec strides, DType kernel);
-  int32_t run(StrataPointwiseFn fn, const void* params);
+  // together: blocks that the kernel computes at a time.
+  int32_t run(StrataPointwiseFn fn, const void* params, int64_t together = 1);
 
  private:
   struct Operand {
@@ -55,6 +56,8 @@ class PointwiseLoop {
   int outputs_ = 0;
   int64_t row_ = 0;     // elements after which what repeats comes again
   int64_t widest_ = 1;  // bytes of a kernel's element
+  int64_t block_ = kBlock,
+          long_row_ = 0;  // elements that a kernel computes at a time, and a row that is worth its call
   int64_t tile_rows_ = 0, tile_columns_ = 0;
   bool made_ = false;   // an input lies nowhere
   bool again_ = false;  // elements may be computed twice

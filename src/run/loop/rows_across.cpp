@@ -1,6 +1,7 @@
 #include "run/loop/rows_across.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
@@ -15,10 +16,9 @@ namespace strata::eager {
 namespace {
 
 constexpr int64_t kBlock = 16;            // columns that a kernel takes at a time
-constexpr int64_t kLongest = 1024;        // elements of a row: as many as tree T has positions
-constexpr int64_t kShort = 32;            // more are faster along the row, if they have to be moved
 constexpr int64_t kTileBytes = 24 << 10;  // of a tile's own memory: it stays in the first-level cache
 constexpr int64_t kWidest = 1024;         // columns of a tile
+constexpr int64_t kFew = 512;             // elements that take less time than a tile of their own
 constexpr int kMaxPlaces = kMaxRowOperands + 32;
 
 int64_t blocks(int64_t n) { return (n + kBlock - 1) / kBlock * kBlock; }
@@ -38,24 +38,26 @@ class Across {
     for (int p = 0; p < e_.passes; ++p)
       if (!e_.pass[p].across && !e_.pass[p].plain) return false;
     for (int64_t n : l_.reduced_sizes) n_ *= n;
-    if (n_ < 1 || n_ > kLongest) return false;
+    if (n_ < 1 || n_ > kLongestAcross) return false;
     if (std::ranges::any_of(l_.operands, [](const RowOperand& o) { return o.maker; })) return false;
     if (!choose_columns()) return false;
     inner_ = l_.kept_sizes.back();
     for (size_t d = 0; d + 1 < l_.kept_sizes.size(); ++d) outer_ *= l_.kept_sizes[d];
+    several_ = inner_ < kBlock || inner_ * n_ < kFew;
     return inner_ * outer_ >= kBlock;
   }
 
   void run() {
     int64_t each = 0;  // of a tile's own memory, for one column
     for (const RowOperand& o : l_.operands)
-      if (!o.per_row && (inner_ < kBlock || !lies_ready(o))) each += n_ * itemsize(o.kernel);
+      if (!o.per_row && (several_ || !lies_ready(o))) each += n_ * itemsize(o.kernel);
     each += e_.scratch_rows * n_ * itemsize(l_.compute);
     for (int p = 0, done = 0; p < e_.passes; done += e_.pass[p++].reductions)
       for (int r = 0; r < e_.pass[p].reductions; ++r) each += n_ * width_of(done + r) / e_.passes;
     const int64_t widest = std::clamp<int64_t>(kTileBytes / (each + 1) / kBlock * kBlock, kBlock, kWidest);
-    const int64_t lines = inner_ < kBlock ? std::max<int64_t>(1, widest / inner_) : 1;  // a tile has whole ones then
-    const int64_t tile = inner_ < kBlock ? inner_ : std::min(widest, inner_ / kBlock * kBlock);
+    const bool several = several_ && inner_ <= widest;
+    const int64_t lines = several ? std::max<int64_t>(1, widest / inner_) : 1;  // a tile has whole ones then
+    const int64_t tile = several ? inner_ : std::min(widest, inner_ / kBlock * kBlock);
     const int64_t tiles = (inner_ + tile - 1) / tile, tasks = (outer_ + lines - 1) / lines * tiles;
     const int64_t grain = std::max<int64_t>(1, 16384 / (n_ * tile * lines));
     parallel_for(0, tasks, grain, [&](int64_t begin, int64_t end) {
@@ -80,21 +82,27 @@ class Across {
     return o.dtype == o.kernel && o.kept.back() == itemsize(o.kernel) && (o.per_row || l_.reduced_sizes.size() == 1);
   }
 
-  // A kept dim along which an input lies becomes the last one; or else the longest. Where elements have to be moved,
-  // rows must be short.
+  // A kept dim along which an input lies becomes the last one; or else the one of some columns that lie nearest to each
+  // other, or the longest. Where elements have to be moved, rows must be short.
   bool choose_columns() {
     const size_t last = l_.kept_sizes.size() - 1;
     size_t found = last;
     bool lies = false;
-    for (size_t d = 0; d <= last; ++d)
-      if (l_.kept_sizes[d] > l_.kept_sizes[found]) found = d;
+    const auto input = std::find_if(l_.operands.begin() + e_.outputs, l_.operands.end(),
+                                    [](const RowOperand& o) { return !o.per_row; });
+    for (size_t d = 0; d <= last; ++d) {
+      const int64_t n = l_.kept_sizes[d], best = l_.kept_sizes[found];
+      const bool nearer =
+          input != l_.operands.end() && n >= kBlock && std::abs(input->kept[d]) < std::abs(input->kept[found]);
+      if (best < kBlock ? n > best : nearer) found = d;
+    }
     for (size_t i = e_.outputs; i < count_ && !lies; ++i)
       for (size_t d = 0; d <= last && !lies; ++d) {
         const RowOperand& o = l_.operands[i];
         lies = !o.per_row && o.kept[d] == itemsize(o.dtype) && l_.kept_sizes[d] > 1;
         if (lies) found = d;
       }
-    if (n_ > kShort && !(lies && l_.kept_sizes[found] >= kBlock)) return false;
+    if (n_ > kShortAcross && !(lies && l_.kept_sizes[found] >= kBlock)) return false;
     l_.columns_along(found);
     return true;
   }
@@ -207,6 +215,7 @@ class Across {
   const StrataKernelEntry& e_;
   size_t count_;  // operands
   int64_t n_ = 1, inner_ = 0, outer_ = 1;
+  bool several_ = false;  // lines are short: a tile has several
 };
 
 }  // namespace

@@ -6,6 +6,9 @@
 
 namespace strata::eager {
 
+constexpr int64_t kLongestAcross = 1024;  // elements of a row: as many as tree T has positions
+constexpr int64_t kShortAcross = 32;      // more are faster along the row, if they have to be moved
+
 // False, with nothing done, where that does not fit; the same bits otherwise.
 bool run_across(RowsLoop& loop);
 

@@ -24,8 +24,6 @@ constexpr int64_t kExtremumBytes = 4096;        // 16 such rows stay in the firs
 constexpr int64_t kPositionsBytes = 256 << 10;  // of accumulators for all positions
 constexpr int64_t kFewBytes = 16 << 10;         // of accumulators of all positions, where these are few
 constexpr int64_t kStagedBytes = 128 << 10;
-constexpr int64_t kSmall = 2048, kFew = 128;  // elements in all, and of a tile, fewer of which are not worth it
-constexpr int64_t kShort = 64;                // elements of a row in one piece, more of which are faster along it
 
 int64_t blocks(int64_t n) { return (n + kBlock - 1) / kBlock * kBlock; }
 // Groups of 16 positions of tree T that n elements have.
@@ -68,7 +66,7 @@ class Columns {
     if (!staged_ && n_ < kBlock && inner_ % kBlock == 0)
       dense_ = false;  // most of a block of positions would be missing
     if (staged_ && e_.pass[0].broadcast) return false;
-    if ((staged_ && along && n_ > kShort) || (outer_ > 1 && n_ * inner_ < kFew)) return false;
+    if ((staged_ && along && n_ > kShortColumn) || (outer_ > 1 && n_ * inner_ < kFewElements)) return false;
     return n_ * inner_ * outer_ >= kSmall || (!staged_ && inner_ >= kBlock && n_ > 1);
   }
 
