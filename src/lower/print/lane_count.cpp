@@ -7,13 +7,14 @@ namespace strata::lower {
 
 namespace {
 
+constexpr size_t kLong = 32;  // nodes of a pass whose values need more registers than there are
+
 bool has_pairs(const Operand& o) { return is_complex(o.storage); }
 
 // Long arithmetic over whole vectors goes four of them at a time, which are 64 lanes, or 32 where elements have 64
 // bits: their chains hide each other's waiting, and the text is no longer. Where registers are many, and lengths of
 // rows are known, so that no end is to be checked for. The lanes that a kernel's passes take then, or 0.
 int64_t wide_lanes(const Kernel& k, Isa isa) {
-  constexpr size_t kLong = 32;  // nodes
   if (isa != Isa::V4 || (k.kind == KernelKind::Pointwise && !k.fused)) return 0;
   if (std::ranges::any_of(k.outputs, has_pairs) || std::ranges::any_of(k.inputs, has_pairs)) return 0;
   int64_t lanes = 0;
@@ -38,6 +39,10 @@ int64_t wide_lanes(const Kernel& k, const Pass& p, Isa isa) {
   return widens ? wide_lanes(k, isa) : 0;
 }
 
+std::string frame(const Kernel& k, const Pass& p, bool vector) {
+  return k.fused && vector && p.nodes.size() > kLong ? "  FRAME\n" : "";
+}
+
 int64_t together(const Kernel& k, Isa isa) {
   int64_t lanes = 16;
   if (k.kind == KernelKind::Pointwise)
@@ -49,7 +54,7 @@ int64_t together(const Kernel& k, Isa isa) {
 // Vectors have 16 lanes: a row's partial sums are one. Where registers are half as long, a vector is two, which hide
 // each other's waiting; in long texts they are twice the bytes for a twentieth of the time.
 std::string lanes(const std::vector<Kernel>& whole, Isa isa) {
-  constexpr size_t kLong = 100;  // nodes
+  constexpr size_t kVeryLong = 100;  // nodes
   if (isa == Isa::Base) return "";
   std::vector<Kernel> kernels;
   for (const Kernel& k : whole)
@@ -62,12 +67,12 @@ std::string lanes(const std::vector<Kernel>& whole, Isa isa) {
     if (k.kind == KernelKind::Rows) return "";
     for (const Pass& p : k.passes) nodes += p.nodes.size();
   }
-  if (nodes <= kLong * kernels.size()) return "";
+  if (nodes <= kVeryLong * kernels.size()) return "";
   Needs unused;
   for (const Kernel& k : kernels)
     for (const Pass& p : k.passes)
       side_by_side += size_t(std::ranges::count(BodyPrinter(k, p, true, unused).lane_by_lane(), 0));
-  return side_by_side > kLong * kernels.size() ? "#ifndef __AVX512F__\n#define LANES 8\n#endif\n" : "";
+  return side_by_side > kVeryLong * kernels.size() ? "#ifndef __AVX512F__\n#define LANES 8\n#endif\n" : "";
 }
 
 }  // namespace strata::lower

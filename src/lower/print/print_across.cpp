@@ -135,7 +135,7 @@ std::string print_across(const Kernel& k, size_t number, Isa isa, Needs& needs) 
   std::string out = comment(k, ", pass " + std::to_string(number + 1) + " of " + std::to_string(k.passes.size()) +
                                    ", rows side by side") +
                     "void " + kernel_symbol(k, isa) + "_p" + std::to_string(number) +
-                    "_across(const StrataAcrossArgs* args) {\n";
+                    "_across(const StrataAcrossArgs* args) {\n" + frame(k, pass, vector);
   out += operands(k, pass, number);
   const bool loop = !writes_rows(pass);
   const std::string uniform = body.uniform_part(), columns = body.column_part(4), element = body.element_part(6);

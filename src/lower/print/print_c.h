@@ -67,6 +67,8 @@ std::string print_stages(const Kernel& kernel, const Stages& stages, Isa isa, Ne
 int64_t wide_lanes(const Kernel& kernel, const Pass& pass, Isa isa);
 int64_t together(const Kernel& kernel, Isa isa);
 std::string lanes(const std::vector<Kernel>& kernels, Isa isa);
+// The line with which the function of a long pass begins.
+std::string frame(const Kernel& kernel, const Pass& pass, bool vector);
 std::string comment(const Kernel& kernel, const std::string& what);
 std::string print_file(const std::string& family, const std::vector<Kernel>& kernels, Isa isa);
 std::string prelude(const Needs& needs);

@@ -80,7 +80,8 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   const int64_t wide = wide_lanes(k, pass, isa);
   BodyPrinter body(k, pass, vector, needs, wide);
   std::string out = comment(k, "") + "void " + kernel_symbol(k, isa) +
-                    "(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status) {\n";
+                    "(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status) {\n" +
+                    frame(k, pass, vector);
   std::string advance;
   auto operand = [&](const Operand& o, size_t at, bool is_out) {
     std::string n = std::to_string(at);
@@ -135,7 +136,7 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   ReductionPrinter reductions(k, pass, body, vector, needs);
   std::string title = ", pass " + std::to_string(number + 1) + " of " + std::to_string(k.passes.size());
   std::string out = comment(k, title) + "void " + kernel_symbol(k, isa) + "_p" + std::to_string(number) +
-                    "(const StrataRowArgs* args) {\n";
+                    "(const StrataRowArgs* args) {\n" + frame(k, pass, vector);
   for (size_t i = 0; i < k.outputs.size(); ++i)
     for (const Store& s : pass.stores)
       if (!s.scratch && s.operand == int(i) && s.part == 0)

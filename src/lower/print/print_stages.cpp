@@ -51,8 +51,8 @@ std::string print_stages(const Kernel& k, const Stages& stages, Isa isa, Needs& 
          "(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status) {\n"
          "  enum { TOGETHER = 64 };\n";
   for (size_t i = 0; i < stages.kept.size(); ++i)
-    out +=
-        str_cat("  char kept_", i, "[TOGETHER * ", 16 * itemsize(stages.kept[i]), "] __attribute__((aligned(64)));\n");
+    out += str_cat("  char kept_", i, "[TOGETHER * ", 16 * itemsize(stages.kept[i]),
+                   "] __attribute__((aligned(4096)));\n");
   return out + str_cat("  char* at[", operands, "];\n  for (i64 i = 0; i < ", operands, "; i++) at[i] = ptr[i];\n") +
          "  for (; blocks > 0; blocks -= TOGETHER) {\n    const i64 here = blocks < TOGETHER ? blocks : TOGETHER;\n" +
          calls + str_cat("    for (i64 i = 0; i < ", operands, "; i++) at[i] += TOGETHER * step[i];\n  }\n}\n\n");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <memory>
 
@@ -26,6 +27,7 @@ constexpr int64_t kWideTile = 64;  // or as many where they fit the outer caches
 constexpr int64_t kTileBytes = 2 << 20;
 constexpr int64_t kTinyRun = 8;  // elements next to each other that take less time than a call for them
 constexpr int kMaxReductions = 8;
+constexpr int64_t kPage = 4096;  // bytes
 
 int64_t product(const DimVec& v) {
   int64_t n = 1;
@@ -283,13 +285,24 @@ class Runner {
     for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + part * kPart * itemsize(l_.compute);
   }
 
+  // Rows of temporaries lie on their pages as the first input's row does on its own: a load whose address has the last
+  // 12 bits of a store just before it waits for that, and here none has.
+  void place_scratch(char* room, int64_t row, int64_t apart, char** scratch) const {
+    const char* like = nullptr;
+    for (size_t i = size_t(e_.outputs); i < l_.operands.size() && !like; ++i)
+      if (direct_[i] && !l_.operands[i].per_row) like = row_base(l_.operands[i], row);
+    room += (std::bit_cast<uintptr_t>(like) - std::bit_cast<uintptr_t>(room)) % kPage / 64 * 64;
+    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = room + apart * i;
+  }
+
   void run_rows(int64_t begin, int64_t end, int64_t tile, Workspace& space, int32_t* status) const {
     int count = int(l_.operands.size());
     // Rows of a tile start a line apart from a power of two, so that they do not meet in one set of the cache.
     const int64_t spaced = row_bytes() + 64;
-    char* memory = space.get(spaced * (count * tile + e_.scratch_rows) + 64 * count);
+    const int64_t tiles = (spaced * tile + 64) * count, kept = (row_bytes() + kPage - 1) / kPage * kPage;
+    char* memory = space.get(tiles + kept * e_.scratch_rows + kPage);
     char* scratch[kMaxRowOperands];
-    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = memory + spaced * (count * tile + i);
+    place_scratch(memory + tiles, begin, kept, scratch);
     const int64_t stride = interleaved_ ? n_ * itemsize(l_.compute) : spaced;
     if (in_place_) return run_in_place(begin, end, scratch, status);
     for (int64_t row = begin; row < end;) {
