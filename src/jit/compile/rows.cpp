@@ -92,7 +92,7 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
   const bool is_short = rows >= kVector && length <= eager::kShortAcross;
   if (columns >= 0 && (made || !side_by_side(f, size_t(columns)))) return Rows::Across;
   const int64_t run = is_short ? rows_in_step(f) : rows;
-  if (is_short && run < kManyRows && run % kVector != 0) return Rows::Short;
+  if (is_short && run < kManyRows && (run % kVector != 0 || (columns >= 0 && run < rows))) return Rows::Short;
   if (columns >= 0) find_broadcasts(f, size_t(columns));
   // Columns go in runs of those that all operands walk in one step; few are worth none.
   const bool few = is_short && (run == rows ? rows * length < eager::kSmall : run * length < eager::kFewElements);
@@ -126,8 +126,13 @@ Rows lay_rows(Fused& f, int64_t length, int64_t values, int64_t chain) {
   const Rows chosen = choose(f, length, values);
   const int64_t elements = std::accumulate(f.shape.begin(), f.shape.end(), int64_t{1}, std::multiplies<>());
   if (elements <= kGathered && elements <= kFewRows * length) return Rows::Fit;
-  const bool one_by_one = !f.kernel.side_by_side && !(f.kernel.across && lower::reduces_columns(f.kernel));
-  if (chosen != Rows::Fit || !one_by_one) return chosen;
+  if (chosen != Rows::Fit || (f.kernel.across && lower::reduces_columns(f.kernel))) return chosen;
+  if (f.kernel.side_by_side) {
+    lower::Kernel cut = f.kernel;
+    lower::cut_passes(cut, kMaxScratch);
+    if (lower::computes_across(cut, lower::Isa::V4)) f.kernel = std::move(cut);
+    return chosen;
+  }
   // What a chain waits for, and what is computed behind a row's end, is much of such rows; alone it goes over all of
   // them as one. Not where memory takes longer than both.
   if (length < kSoonOver && length < elements / kVector && elements <= kCached && chain > (length % kVector ? 12 : 32))

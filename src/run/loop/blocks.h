@@ -60,6 +60,14 @@ inline void spread(const char* from, int64_t apart, int64_t size, char* to, int6
   });
 }
 
+// Bytes that come again and again, of which the first ones are there.
+inline void repeat(char* buffer, int64_t there, int64_t all) {
+  for (int64_t n; there < all; there += n) {
+    n = std::min(there, all - there);
+    std::memcpy(buffer + there, buffer, size_t(n));
+  }
+}
+
 // Whether no result lies where elements are read. By operand: where it begins and ends in memory.
 inline bool apart(const char* const* begin, const char* const* end, int outputs, int count) {
   for (int o = 0; o < outputs; ++o)

@@ -1,6 +1,8 @@
 // Which dims of a row kernel are walked as one.
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 
 #include "run/loop/rows_loop.h"
 
@@ -53,6 +55,19 @@ void sort_reduced(RowsLoop& l) {
 }
 
 }  // namespace
+
+int64_t period_of(const DimVec& sizes, const DimVec& strides) {
+  size_t d = 0;
+  while (d < strides.size() && (strides[d] == 0 || sizes[d] == 1)) ++d;
+  if (d == 0 || d == strides.size()) return 0;
+  return std::accumulate(sizes.begin() + d, sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+int64_t reduced_bytes(const StrataKernelEntry& e) {
+  const StrataReduction& r = e.reduction[0];
+  const bool alone = e.reductions == 1 && r.combine < STRATA_COMBINE_ARGMAX;
+  return alone ? itemsize(static_cast<DType>(r.accumulator)) : 16 * int64_t(e.reductions);
+}
 
 void RowsLoop::columns_along(size_t dim) {
   const size_t last = kept_sizes.size() - 1;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/parallel.h"
+#include "run/loop/blocks.h"
 #include "run/loop/cast.h"
 #include "run/loop/extremum.h"
 #include "run/loop/maker.h"
@@ -139,6 +140,10 @@ class Runner {
     if (nd == 1) {
       char* p = base + first * o.reduced[0];
       return in ? take(o, p, o.reduced[0], buffer, width, count) : cast(buffer, width, p, o.reduced[0], count);
+    }
+    if (const int64_t period = in && !o.maker ? period_of(sizes, o.reduced) : 0; period > 0 && count > period) {
+      stage(o, base, buffer, first, period, true);
+      return repeat(buffer, period * width, count * width);
     }
     SmallVec<int64_t, 8> at(nd);
     int64_t rest = first;
@@ -352,13 +357,6 @@ class Runner {
     }
   }
 
-  // From one row's reductions to the next one's, as a pass over several rows has them.
-  int64_t reduced_bytes() const {
-    const StrataReduction& r = e_.reduction[0];
-    const bool alone = e_.reductions == 1 && r.combine < STRATA_COMBINE_ARGMAX;
-    return alone ? itemsize(static_cast<DType>(r.accumulator)) : 16 * int64_t(e_.reductions);
-  }
-
   // Rows at one distance from each other, all operands where they are.
   void run_in_place(int64_t begin, int64_t end, char* const* scratch, int32_t* status) const {
     size_t count = l_.operands.size();
@@ -374,7 +372,7 @@ class Runner {
     if (one_value && n_ > 0 && n_ <= kPart) {
       // Sums, maxima, norms: rows short enough that a loop over passes would show. The second pass is for many of them.
       constexpr int64_t kTogether = 32;
-      const int64_t apart = reduced_bytes();
+      const int64_t apart = reduced_bytes(e_);
       bool side_by_side = true;
       for (size_t i = 0; i < count; ++i)
         side_by_side &= !l_.operands[i].per_row || step[i] == itemsize(l_.operands[i].kernel);

@@ -18,6 +18,12 @@ struct RowOperand {
   const Maker* maker = nullptr;  // makes an input that lies nowhere
 };
 
+// Elements after which an operand's come again along a row, since it lacks the outer dims; 0 where they do not, or all
+// are one.
+int64_t period_of(const DimVec& sizes, const DimVec& strides);
+// From one row's reductions to the next one's, as a pass over several rows has them.
+int64_t reduced_bytes(const StrataKernelEntry& entry);
+
 struct RowsLoop {
   const StrataKernelEntry* entry;
   DimVec kept_sizes, reduced_sizes;
