@@ -163,4 +163,40 @@ class Grouping {
 
 std::vector<Group> group(const LaunchList& list) { return Grouping(list).run(); }
 
+namespace {
+
+// Whether b's place begins where a's ends, along a dim that is not the first one.
+bool lies_behind(const Operand& a, const Operand& b) {
+  if (a.block != b.block || a.dtype != b.dtype || a.strides != b.strides || a.sizes[0] != b.sizes[0]) return false;
+  size_t differ = 0, along = 0;
+  for (size_t d = 1; d < a.sizes.size(); ++d) {
+    const bool here = b.offset - a.offset == a.sizes[d] * a.strides[d];
+    along += here && a.sizes[d] > 0;
+    differ += !here && a.sizes[d] != b.sizes[d];
+  }
+  return along == 1 && differ == 0;
+}
+
+}  // namespace
+
+void join_copies(const LaunchList& list, std::vector<Group>& groups) {
+  if (list.elsewhere()) return;
+  auto copy = [&](const Group& g, int l) {
+    const Launch& launch = list.launches[size_t(l)];
+    const bool is = !g.fused && launch.kind == Launch::Copy && launch.outs[0].sizes.size() > 1 &&
+                    launch.ins[0].block != launch.outs[0].block && launch.ins[0].sizes == launch.outs[0].sizes;
+    return is ? &launch : nullptr;
+  };
+  for (size_t i = 1; i < groups.size();) {
+    const Launch *a = copy(groups[i - 1], groups[i - 1].launches.back()), *b = copy(groups[i], groups[i].launches[0]);
+    if (a && b && a->node == b->node && lies_behind(a->outs[0], b->outs[0])) {
+      groups[i - 1].launches.insert(groups[i - 1].launches.end(), groups[i].launches.begin(), groups[i].launches.end());
+      groups[i - 1].copies = true;
+      groups.erase(groups.begin() + int64_t(i));
+    } else {
+      ++i;
+    }
+  }
+}
+
 }  // namespace strata::jit

@@ -84,6 +84,7 @@ void Plan::lower(ir::Graph graph) {
     for (Group& g : groups_) g.fused.reset();
   for (const Group& g : groups_)
     if (g.launches.size() == 1 && !g.fused) call_host(list_, size_t(g.launches[0]));
+  if (options_.fused) join_copies(list_, groups_);
   clock.stage(kept_ ? "fusion from disk" : "fusion");
 }
 

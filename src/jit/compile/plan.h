@@ -87,6 +87,7 @@ class Plan {
   Tensor argument(const Operand& o, const Frame& f) const;
   void run_step(const Step& s, Frame& f) const;
   void run_single(const Launch& l, Frame& f) const;
+  void run_copies(const Group& g, Frame& f) const;
   void run_call(const Launch& l, Frame& f) const;
   void reserve(size_t stretch, Frame& f) const;
   PhiloxState state_of(const DrawData& draw, const Frame& f) const;

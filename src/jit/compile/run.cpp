@@ -1,6 +1,7 @@
 // What a run does: places of blocks, the steps in order, results.
 #include <algorithm>
 
+#include "core/parallel.h"
 #include "dispatch/boxed.h"
 #include "ir/call.h"
 #include "jit/compile/frame.h"
@@ -58,6 +59,28 @@ void Plan::run_single(const Launch& l, Frame& f) const {
       if (status && s.checks && !program_) refuse(l, f);
       return eager::raise_status(status, l.name, s.outside);
     }
+  }
+}
+
+// Of join_copies().
+void Plan::run_copies(const Group& g, Frame& f) const {
+  constexpr int64_t kBytes = 256 << 10;  // at a time and thread, which stay in the second-level cache
+  std::vector<std::pair<Tensor, Tensor>> copies;
+  int64_t bytes = 0;
+  for (int i : g.launches) {
+    const Launch& l = list_.launches[size_t(i)];
+    copies.emplace_back(argument(l.outs[0], f), argument(l.ins[0], f));
+    bytes += copies.back().first.nbytes();
+  }
+  const int64_t rows = copies[0].first.sizes()[0];
+  const int64_t each = std::max<int64_t>(1, rows * kBytes * num_threads() / std::max<int64_t>(bytes, 1));
+  for (int64_t first = 0; first < rows; first += each) {
+    auto part = [&](const Tensor& t) {
+      DimVec sizes(t.sizes());
+      sizes[0] = std::min(each, rows - first);
+      return t.alias(sizes, t.strides(), t.storage_offset() + first * t.strides()[0]);
+    };
+    for (const auto& [to, from] : copies) eager::copy_values(part(to), part(from));
   }
 }
 
@@ -135,6 +158,7 @@ struct Plan::Makers {
 void Plan::run_step(const Step& s, Frame& f) const {
   const Group& g = groups_[size_t(s.group)];
   if (s.kind == Step::Single) {
+    if (g.copies) return run_copies(g, f);
     for (int i : g.launches) {
       const Launch& l = list_.launches[size_t(i)];
       l.kind == Launch::Call ? run_call(l, f) : run_single(l, f);
