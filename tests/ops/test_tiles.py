@@ -85,3 +85,20 @@ def test_what_is_refused_is_told():
     y[39, 299] = 0
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         torch.div(x, y, rounding_mode="floor")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int8, torch.complex128], ids=str)
+def test_far_dims(dtype):
+    """An operand lies along a dim that is neither the rows' nor the one next to it."""
+    torch.manual_seed(0)
+    for shape in [(100, 3, 256), (17, 5, 33), (16, 2, 3, 130), (40, 1, 31), (15, 4, 200)]:
+        x = torch.randint(-9, 9, shape).to(dtype)
+        for order in [(1, 2, 0), (2, 1, 0), (1, 0, 2), (2, 0, 1)]:
+            order = (*order, 3)[: len(shape)] if len(shape) == 3 else (3, *order)
+            back = [order.index(d) for d in range(len(shape))]
+            turned = torch.randint(-9, 9, shape).to(dtype).permute(order).contiguous().permute(back)
+            want = x.contiguous() * turned.contiguous()
+            for a, b in ((x, turned), (turned, x)):
+                assert torch.equal(a * b, want) and torch.equal(torch.mul(a, b, out=torch.empty(shape, dtype=dtype)), want)
+                into = torch.zeros(shape, dtype=dtype).permute(order).contiguous().permute(back)
+                assert torch.equal(torch.mul(a, b, out=into), want) and into.stride() == turned.stride()

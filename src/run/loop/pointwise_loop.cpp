@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <numeric>
 
 #include "core/parallel.h"
@@ -92,6 +93,26 @@ void PointwiseLoop::coalesce() {
   }
   shape_.resize(kept + 1);
   for (int i = 0; i < count_; ++i) operands_[i].strides.resize(kept + 1);
+}
+
+// A dim along which an operand lies while rows go across it becomes the one of neighbouring rows, which are turned
+// over some at a time.
+void PointwiseLoop::bring_near() {
+  constexpr int64_t kFar = 64, kFewColumns = 32;  // bytes, and elements of a row that are worth it
+  const size_t last = shape_.size() - 1;
+  for (int i = 1; i < count_ && shape_[last] >= kFewColumns; ++i) {
+    const Operand& o = operands_[i];
+    if (o.maker || o.dtype != o.kernel || std::abs(o.strides[last]) <= kFar) continue;
+    for (size_t d = 0; d + 1 < last; ++d) {
+      if (o.strides[d] != itemsize(o.kernel) || shape_[d] < kBlock) continue;
+      std::rotate(shape_.begin() + d, shape_.begin() + d + 1, shape_.begin() + last);
+      for (int k = 0; k < count_; ++k) {
+        DimVec& s = operands_[k].strides;
+        std::rotate(s.begin() + d, s.begin() + d + 1, s.begin() + last);
+      }
+      return;
+    }
+  }
 }
 
 int64_t PointwiseLoop::offset_at(const Operand& o, int64_t index) const {
@@ -388,6 +409,7 @@ int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params, int64_t tog
   if (n == 0) return 0;
   order_dims();
   coalesce();
+  bring_near();
   bool all_dense = true;
   for (int i = 0; i < count_; ++i) {
     Operand& o = operands_[i];

@@ -37,6 +37,7 @@ class PointwiseLoop {
   void add(const Tensor& t, DType kernel, bool output);
   void order_dims();
   void coalesce();
+  void bring_near();
   void find_rows(int64_t n);
   bool results_apart() const;
   bool rows_in_place() const;
