@@ -1,6 +1,6 @@
 // A long pointwise text as several short ones, which go over some blocks of 16 elements after each other: where one
 // chain of operations follows another, a processor sees the next elements' too late to work on them while these wait.
-// What a later stage needs of an earlier one is kept in memory meanwhile, with its bits.
+// What a later stage needs of an earlier one is kept in memory meanwhile, with its bits. Note [Stages].
 #pragma once
 #include "lower/ir/ir.h"
 
