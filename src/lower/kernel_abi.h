@@ -159,6 +159,7 @@ typedef struct StrataKernelEntry {
   uint8_t scratch_rows, passes, reductions;
   uint8_t sets_status;  // 1: it may or something into *status; others never touch it
   uint8_t together;     // blocks that a pointwise function computes at a time, the last ones too where there are fewer
+  uint8_t local_rows;   // the last of the scratch rows: read by the passes just behind the one that writes them
   StrataPointwiseFn pointwise;
   const StrataRowPass* pass;         // [passes]; the last one writes the outputs
   const StrataReduction* reduction;  // [reductions] in order of passes

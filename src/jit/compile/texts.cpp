@@ -64,10 +64,10 @@ class Writer {
     all(nodes, stores, reductions, carries, elementwise);
   }
   void put(const lower::Kernel& v) {
-    const auto& [name, source, text, kind, dtype, outputs, inputs, scalars, scratch, passes, lines, rounds_inside,
-                 across, side_by_side, fused, borrowed, length] = v;
-    all(name, source, text, kind, dtype, outputs, inputs, scalars, scratch, passes, lines, rounds_inside, across,
-        side_by_side, fused, borrowed, length);
+    const auto& [name, source, text, kind, dtype, outputs, inputs, scalars, scratch, local_scratch, passes, lines,
+                 rounds_inside, across, side_by_side, fused, borrowed, length] = v;
+    all(name, source, text, kind, dtype, outputs, inputs, scalars, scratch, local_scratch, passes, lines, rounds_inside,
+        across, side_by_side, fused, borrowed, length);
   }
 
   ByteWriter out_;

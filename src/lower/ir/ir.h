@@ -136,6 +136,8 @@ struct Kernel {
   std::vector<Operand> outputs, inputs;
   std::vector<Scalar> scalars;
   std::vector<DType> scratch;
+  size_t local_scratch =
+      0;  // the last of them: read by the passes just behind the one that writes them, before any fold
   std::vector<Pass> passes;
   std::vector<std::string> lines;  // of each origin: `12 "model.py"`, or nothing; a text with these has #line for them
   bool rounds_inside = false;      // to its dtype, before the result: float16 cannot borrow the kernel of float32

@@ -15,6 +15,7 @@ Stages stages_of(const Kernel& k, Isa isa) {
 void cut_passes(Kernel& k, size_t most) {
   std::vector<Pass> out;
   Needs unused;
+  const size_t lasting = k.scratch.size();
   for (Pass& pass : k.passes) {
     std::vector<DType> scratch = k.scratch;
     std::vector<Pass> parts = cut_pass(pass, BodyPrinter(k, pass, true, unused).rarely(), scratch);
@@ -25,6 +26,7 @@ void cut_passes(Kernel& k, size_t most) {
     for (Pass& part : parts) out.push_back(std::move(part));
   }
   k.passes = std::move(out);
+  k.local_scratch = k.scratch.size() - lasting;
 }
 
 std::string print_stages(const Kernel& k, const Stages& stages, Isa isa, Needs& needs) {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "core/parallel.h"
 #include "run/loop/blocks.h"
@@ -16,6 +16,7 @@
 #include "run/loop/rows_fold.h"
 #include "run/loop/rows_interleaved.h"
 #include "run/loop/rows_long.h"
+#include "run/loop/rows_scratch.h"
 #include "run/loop/rows_turned.h"
 #include "run/loop/transpose.h"
 
@@ -28,7 +29,6 @@ constexpr int64_t kWideTile = 64;  // or as many where they fit the outer caches
 constexpr int64_t kTileBytes = 2 << 20;
 constexpr int64_t kTinyRun = 8;  // elements next to each other that take less time than a call for them
 constexpr int kMaxReductions = 8;
-constexpr int64_t kPage = 4096;  // bytes
 
 int64_t product(const DimVec& v) {
   int64_t n = 1;
@@ -246,35 +246,37 @@ class Runner {
     }
   }
 
+  // From one pass on up to the next that reduces, or the last one: what they hand on is read before anything is folded.
+  int end_of_run(int pass) const {
+    while (pass + 1 < e_.passes && e_.pass[pass].elementwise && e_.pass[pass].reductions == 0) ++pass;
+    return pass;
+  }
+
   // All passes of one row whose operands are at `ptr`.
   void run_passes(char* const* ptr, char* const* scratch, int32_t* status) const {
     alignas(16) Value reduced[kMaxReductions];
     int64_t parts = std::max<int64_t>((n_ + kPart - 1) / kPart, 1);
     int done = 0;
     for (int k = 0; k < e_.passes; ++k) {
+      const int first = std::exchange(k, end_of_run(k));
       const StrataRowPass& pass = e_.pass[k];
       if (n_ == 0 && (pass.reductions || pass.elementwise)) {
         for (int r = 0; r < pass.reductions; ++r) reduced[done + r] = identity(e_.reduction[done + r]);
         done += pass.reductions;
         continue;
       }
-      if (pass.reductions == 0 && !pass.elementwise) {
-        StrataRowArgs a{ptr, l_.params, reduced, scratch, nullptr, 1, 0, n_, status};
-        pass.fn(&a);
-        continue;
-      }
-      if (parts == 1) {
-        StrataRowArgs a{ptr, l_.params, reduced, scratch, reduced + done, n_, 0, n_, status};
-        call(k, a);
+      const bool whole = pass.reductions == 0 && !pass.elementwise;
+      if (whole || parts == 1) {
+        StrataRowArgs a{ptr, l_.params, reduced, scratch, reduced + done, whole ? 1 : n_, 0, n_, status};
+        for (int q = first; q <= k; ++q) call(q, a);
       } else {
         std::vector<Value> partial(parts * std::max<int>(pass.reductions, 1));
         for (int64_t p = 0; p < parts; ++p) {
-          char* at[kMaxRowOperands];
-          char* kept[kMaxRowOperands];
+          char *at[kMaxRowOperands], *kept[kMaxRowOperands];
           advance(ptr, scratch, p, at, kept);
           Value raw[kMaxReductions];
           StrataRowArgs a{at, l_.params, reduced, kept, raw, std::min(kPart, n_ - p * kPart), p * kPart, n_, status};
-          call(k, a);
+          for (int q = first; q <= k; ++q) call(q, a);
           for (int r = 0; r < pass.reductions; ++r) partial[r * parts + p] = raw[r];
         }
         for (int r = 0; r < pass.reductions; ++r)
@@ -287,27 +289,25 @@ class Runner {
   void advance(char* const* ptr, char* const* scratch, int64_t part, char** at, char** kept) const {
     for (size_t i = 0; i < l_.operands.size(); ++i)
       at[i] = l_.operands[i].per_row ? ptr[i] : ptr[i] + part * kPart * itemsize(l_.operands[i].kernel);
-    for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + part * kPart * itemsize(l_.compute);
+    temporaries().advance(scratch, part * kPart, kept);
   }
 
-  // Rows of temporaries lie on their pages as the first input's row does on its own: a load whose address has the last
-  // 12 bits of a store just before it waits for that, and here none has.
-  void place_scratch(char* room, int64_t row, int64_t apart, char** scratch) const {
-    const char* like = nullptr;
-    for (size_t i = size_t(e_.outputs); i < l_.operands.size() && !like; ++i)
-      if (direct_[i] && !l_.operands[i].per_row) like = row_base(l_.operands[i], row);
-    room += (std::bit_cast<uintptr_t>(like) - std::bit_cast<uintptr_t>(room)) % kPage / 64 * 64;
-    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = room + apart * i;
+  RowScratch temporaries() const { return {e_, n_, itemsize(l_.compute)}; }
+  // The row of the first operand that is read where it lies.
+  const char* like(int64_t row) const {
+    for (size_t i = size_t(e_.outputs); i < l_.operands.size(); ++i)
+      if (direct_[i] && !l_.operands[i].per_row) return row_base(l_.operands[i], row);
+    return nullptr;
   }
 
   void run_rows(int64_t begin, int64_t end, int64_t tile, Workspace& space, int32_t* status) const {
     int count = int(l_.operands.size());
     // Rows of a tile start a line apart from a power of two, so that they do not meet in one set of the cache.
     const int64_t spaced = row_bytes() + 64;
-    const int64_t tiles = (spaced * tile + 64) * count, kept = (row_bytes() + kPage - 1) / kPage * kPage;
-    char* memory = space.get(tiles + kept * e_.scratch_rows + kPage);
+    const int64_t tiles = (spaced * tile + 64) * count;
+    char* memory = space.get(tiles + temporaries().bytes(0, e_.scratch_rows));
     char* scratch[kMaxRowOperands];
-    place_scratch(memory + tiles, begin, kept, scratch);
+    temporaries().place(memory + tiles, like(begin), 0, e_.scratch_rows, scratch);
     const int64_t stride = interleaved_ ? n_ * itemsize(l_.compute) : spaced;
     if (in_place_) return run_in_place(begin, end, scratch, status);
     for (int64_t row = begin; row < end;) {
@@ -404,9 +404,10 @@ class Runner {
     int count = int(l_.operands.size());
     int64_t parts = (n_ + kPart - 1) / kPart;
     alignas(16) Value reduced[kMaxReductions];
-    std::unique_ptr<char[]> scratch_memory(new char[e_.scratch_rows * (n_ + 16) * itemsize(l_.compute) + 64]);
-    char* scratch[kMaxRowOperands];
-    for (int i = 0; i < e_.scratch_rows; ++i) scratch[i] = scratch_memory.get() + i * (n_ + 16) * itemsize(l_.compute);
+    const RowScratch t = temporaries();
+    std::unique_ptr<char[]> lasting(new char[t.bytes(0, t.lasting())]);
+    char* scratch[kMaxRowOperands] = {};
+    t.place(lasting.get(), like(row), 0, t.lasting(), scratch);
     alignas(16) Value single[kMaxRowOperands];
     char* bases[kMaxRowOperands];
     for (int i = 0; i < count; ++i) {
@@ -416,6 +417,7 @@ class Runner {
     }
     int done = 0;
     for (int k = 0; k < e_.passes; ++k) {
+      const int begins = std::exchange(k, end_of_run(k));
       const StrataRowPass& pass = e_.pass[k];
       bool whole = pass.reductions == 0 && !pass.elementwise;
       int64_t pieces = whole ? 1 : parts;
@@ -424,7 +426,7 @@ class Runner {
       const int64_t together =
           in_place_ || whole ? 1 : std::min<int64_t>(4, (parts + num_threads() - 1) / num_threads());
       int64_t done_parts = 0;
-      if (k == 0 && !in_place_) {
+      if (begins == 0 && !in_place_) {
         const TurnedRow turned(l_, bases);
         done_parts = turned.parts();
         if (done_parts > 0) turned.run(partial.data());
@@ -436,7 +438,7 @@ class Runner {
           const int64_t from = done_parts + group * together;
           const int64_t start = from * kPart, all = whole ? 1 : std::min(together * kPart, n_ - start);
           const int64_t room = together * kPart * 16 + 64;
-          char* memory = space.get(count * room);
+          char* memory = space.get(count * room + t.bytes(t.lasting(), t.all()));
           char* own[kMaxRowOperands];
           for (int i = 0; i < count; ++i) {
             const RowOperand& o = l_.operands[i];
@@ -453,10 +455,11 @@ class Runner {
                   direct_[i] ? bases[i] + first * itemsize(o.kernel) : own[i] + (first - start) * itemsize(o.kernel);
               if (o.per_row) ptr[i] = lies_ready(o) ? bases[i] : single[i].bytes;
             }
-            for (int i = 0; i < e_.scratch_rows; ++i) kept[i] = scratch[i] + first * itemsize(l_.compute);
+            t.advance(scratch, first, kept);
+            t.place(memory + count * room, like(row), t.lasting(), t.all(), kept);
             Value raw[kMaxReductions];
             StrataRowArgs a{ptr, l_.params, reduced, kept, raw, here, first, n_, &status};
-            call(k, a);
+            for (int q = begins; q <= k; ++q) call(q, a);
             for (int r = 0; r < pass.reductions; ++r) partial[r * pieces + p] = raw[r];
           }
           for (int i = 0; i < e_.outputs && pass.elementwise && k + 1 == e_.passes; ++i) {
