@@ -3,6 +3,9 @@ again. What they are is still what the program finds at that call."""
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import strata
 
@@ -120,3 +123,27 @@ def test_a_call_by_keyword_or_from_python_gives_the_same():
         for found in (compiled(x, y), compiled(y=y, x=x), compiled._call(x, y), compiled._call(x, y=y)):
             assert found.equal(wanted)
     assert all(_direct(compiled))
+
+
+@pytest.mark.parametrize("kept", ["attribute", "group"])
+def test_a_step_that_its_optimizer_keeps_goes_with_it(kept):
+    """What reads the optimiser's numbers before a call is seen by the collector."""
+
+    def made():
+        parameter = strata.nn.Parameter(strata.ones(3))
+        parameter.grad = strata.ones(3)
+        optimizer = strata.optim.SGD([parameter], lr=0.5)
+        optimizer.init_state()
+        step = strata.compile(optimizer.step, dynamic=False)
+        if kept == "group":
+            optimizer.param_groups[0]["kept"] = step
+        else:
+            optimizer.kept = step
+        for _ in range(2):
+            step()
+        assert all(_direct(step))
+        return weakref.ref(optimizer), weakref.ref(step._strata_compiled)
+
+    references = made()
+    gc.collect()
+    assert [reference() for reference in references] == [None, None]

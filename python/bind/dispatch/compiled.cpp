@@ -319,11 +319,23 @@ PyObject* call_compiled(PyObject* self, PyObject* args, PyObject* keywords) {
   return method ? PyObject_Call(method.get(), args, keywords) : nullptr;
 }
 
+// `before` reaches optimisers, whose attributes may reach what is compiled of them.
+int traverse_compiled(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(reinterpret_cast<Callable*>(self)->before);
+  return 0;
+}
+
+int clear_compiled(PyObject* self) {
+  Py_CLEAR(reinterpret_cast<Callable*>(self)->before);
+  return 0;
+}
+
 void dealloc_compiled(PyObject* self) {
   auto& own = *reinterpret_cast<Callable*>(self);
+  PyObject_GC_UnTrack(self);
   Py_CLEAR(own.compiled);
   Py_CLEAR(own.places);
-  Py_CLEAR(own.before);
+  clear_compiled(self);
   Py_TYPE(self)->tp_free(self);
 }
 
@@ -446,7 +458,9 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_VARARGS, nullptr},
 void init_compiled(PyObject* module) {
   add_functions(module, functions);
   callable_type.tp_basicsize = sizeof(Callable);
-  callable_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_VECTORCALL;
+  callable_type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL;
+  callable_type.tp_traverse = traverse_compiled;
+  callable_type.tp_clear = clear_compiled;
   callable_type.tp_vectorcall_offset = offsetof(Callable, call);
   callable_type.tp_new = new_compiled;
   callable_type.tp_dealloc = dealloc_compiled;
