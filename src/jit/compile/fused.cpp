@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kLoneRows = 64;  // of one element, that are gathered without a thought
 // Pieces are worth a call each (their elements, those of a kernel with guards, those of all).
 constexpr int64_t kShortest = 64, kShortestGuarded = 512, kFewest = 8192;
-constexpr size_t kMaxNodes = 800, kMaxParams = 256, kMaxReductions = 8, kMaxScratch = 12;
+constexpr size_t kMaxNodes = 800, kMaxParams = 256, kMaxReductions = 8;
 
 struct Refused {
   std::string why;

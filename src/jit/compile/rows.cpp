@@ -14,7 +14,6 @@ namespace strata::jit {
 namespace {
 
 constexpr int64_t kVector = 16;
-constexpr size_t kMaxScratch = 12;                     // rows
 constexpr int64_t kSoonOver = 256, kCached = 1 << 20;  // elements of a row, and of all
 constexpr int64_t kGathered = 1024, kFewRows = 16;     // elements of all, and rows, that are gathered without a thought
 constexpr int64_t kManyRows = 64;                      // so many go in vectors, whatever is left behind the last one

@@ -4,6 +4,8 @@
 
 namespace strata::jit {
 
+constexpr size_t kMaxScratch = 12;  // rows of temporaries that a kernel may have
+
 // Fit: there is a form that is as fast as the launches one by one. Short, Across, Made: there is none for rows that are
 // short, lie across memory, or are few and long and read what is made anew in each pass. Values: none for what is
 // computed of a value of each row.
