@@ -93,16 +93,28 @@ void TurnedRow::run(Value* partial) const {
   });
 }
 
+// Each thread joins what it has made: only the results of some positions go from one to another.
 void TurnedRow::by_tiles(Value* partial) const {
   const Joiner joiner = joiner_of(l_.entry->reduction[0]);
+  const int64_t rows = std::min(rows_, kChunk), classes = kChunk / rows;
+  const int64_t height = std::clamp(rows / 8, kLanes, 4 * kLanes), blocks = rows / height;
   for (int64_t first = 0; first < parts_; first += kTilesAtOnce) {
-    const int64_t count = std::min(kTilesAtOnce, parts_ - first), run = kLanes * count;
-    char* all = part_workspace().get(size_t(kGroups * run * accumulator_));
+    const int64_t count = std::min(kTilesAtOnce, parts_ - first), run = kLanes * count, bytes = run * accumulator_;
+    const int64_t joined = classes * blocks * bytes, made = height / kLanes * bytes;
+    const auto memory = [&] { return part_workspace().get(size_t(joined + classes * made)); };
+    char* all = memory();
     const char* from = base_ + first * (kPart / rows_) * width_;
-    parallel_for(0, std::min(rows_, kChunk), 32, [&](int64_t begin, int64_t end) {
-      tiles_({from, l_.operands[input_].reduced.back(), rows_, count, begin, end, all});
+    parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
+      char* own = memory() + joined;
+      for (int64_t i = begin; i < end; ++i) {
+        tiles_({from, l_.operands[input_].reduced.back(), rows_, count, i * height, (i + 1) * height, own});
+        for (int64_t k = 0; k < classes; ++k) {
+          join_pairs(joiner, own + k * made, height / kLanes, bytes, run);
+          std::memcpy(all + (k * blocks + i) * bytes, own + k * made, size_t(bytes));
+        }
+      }
     });
-    join_pairs(joiner, all, kGroups, run * accumulator_, run);
+    join_pairs(joiner, all, classes * blocks, bytes, run);
     joiner.lanes(all, count);
     for (int64_t i = 0; i < count; ++i)
       std::memcpy(partial[first + i].bytes, all + i * accumulator_, size_t(accumulator_));

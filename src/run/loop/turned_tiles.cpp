@@ -12,7 +12,7 @@ namespace strata::eager {
 namespace {
 
 constexpr int64_t kChunk = 1024;  // positions of tree T
-constexpr int64_t kMostClasses = 32;
+constexpr int kMostClasses = 32;
 constexpr int64_t kMostStrips = 4;
 
 [[gnu::target("avx2"), gnu::always_inline]] inline __m256 joined(__m256 a, __m256 b, bool product) {
@@ -58,39 +58,57 @@ struct VectorOf<double> {
 };
 
 // Element (r, c) has place c * rows + r of its part: `strips` runs of 1,024 rows have the same positions of tree T and
-// are joined column by column, or the columns of fewer rows are `classes` runs of positions. Lanes are parts.
-template <class T, bool product, int strips, bool classed>
-[[gnu::target("avx2")]] void tiles(const TurnedTiles& t) {
+// are joined column by column, or the columns of fewer rows are `classes` runs of positions. Lanes are parts; `vectors`
+// of them are summed side by side, as a chain waits for each of its additions. What lies a row ahead is fetched: no
+// row ends where the next begins, and the processor does not look beyond.
+template <class T, bool product, int strips, int classes, int vectors>
+[[gnu::target("avx2"), gnu::always_inline]] inline void tile(const TurnedTiles& t, int64_t p, int64_t b) {
   using V = typename VectorOf<T>::type;
-  constexpr int64_t lanes = 32 / sizeof(T), together = 16 / sizeof(T);
-  const int64_t apart = t.apart / int64_t(sizeof(T)), each = kPart / t.rows;
-  const int64_t classes = classed ? kChunk / t.rows : 1, positions = kChunk / classes;
-  const V start = product ? V{} + T(1) : -V{};
-  T* to = reinterpret_cast<T*>(t.accumulators);
-  for (int64_t p = t.begin; p < t.end; ++p)
-    for (int64_t b = 0; b < t.parts; b += lanes) {
-      const T* from = reinterpret_cast<const T*>(t.first) + p * apart + b * each;
-      V sum[classed ? kMostClasses : 1];
-      for (int64_t k = 0; k < classes; ++k) sum[k] = start;
-      for (int64_t j = 0; j < each; j += together) {
-        V turned[strips][together];
-        for (int s = 0; s < strips; ++s) turn(from + s * kChunk * apart + j, each, turned[s]);
-        for (int64_t i = 0; i < together; ++i)
-          for (int s = 0; s < strips; ++s) {
-            V& chain = sum[classed ? (j + i) & (classes - 1) : 0];
-            chain = joined(chain, turned[s][i], product);
-          }
+  constexpr int64_t lanes = 32 / sizeof(T), together = 16 / sizeof(T), line = 64 / sizeof(T);
+  constexpr int64_t each = kPart / kChunk * classes / strips;
+  const int64_t apart = t.apart / int64_t(sizeof(T)), positions = t.end - t.begin;
+  const T* from = reinterpret_cast<const T*>(t.first) + p * apart + b * each;
+  V sum[classes][vectors];
+  for (int k = 0; k < classes; ++k)
+    for (int v = 0; v < vectors; ++v) sum[k][v] = product ? V{} + T(1) : -V{};
+  for (int64_t j = 0; j < each; j += together)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {
+      const T* at = from + v * lanes * each;
+      V turned[strips][together];
+      for (int s = 0; s < strips; ++s) {
+        for (int64_t l = 0; classes == 1 && l < lanes * together; l += line)
+          __builtin_prefetch(at + (s * kChunk + 1) * apart + j * lanes + l);
+        turn(at + s * kChunk * apart + j, each, turned[s]);
       }
-      for (int64_t k = 0; k < classes; ++k) *reinterpret_cast<V*>(to + (k * positions + p) * t.parts + b) = sum[k];
+      for (int64_t i = 0; i < together; ++i)
+        for (int s = 0; s < strips; ++s) {
+          V& chain = sum[(j + i) % classes][v];
+          chain = joined(chain, turned[s][i], product);
+        }
     }
+  T* to = reinterpret_cast<T*>(t.accumulators) + (p - t.begin) * t.parts + b;
+  for (int k = 0; k < classes; ++k)
+    for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(to + k * positions * t.parts + v * lanes) = sum[k][v];
 }
 
-template <class T, bool product>
+template <class T, bool product, int strips, int classes>
+[[gnu::target("avx2")]] void tiles(const TurnedTiles& t) {
+  constexpr int64_t lanes = 32 / sizeof(T), vectors = classes <= 2 ? 2 : 1;
+  for (int64_t p = t.begin; p < t.end; ++p) {
+    int64_t b = 0;
+    for (; b + vectors * lanes <= t.parts; b += vectors * lanes) tile<T, product, strips, classes, vectors>(t, p, b);
+    if (b < t.parts) tile<T, product, strips, classes, 1>(t, p, b);
+  }
+}
+
+template <class T, bool product, int classes = kMostClasses>
 TurnedTilesFn of_rows(int64_t rows) {
-  return rows < kChunk        ? tiles<T, product, 1, true>
-         : rows == kChunk     ? tiles<T, product, 1, false>
-         : rows == 2 * kChunk ? tiles<T, product, 2, false>
-                              : tiles<T, product, 4, false>;
+  if (rows == 4 * kChunk) return tiles<T, product, 4, 1>;
+  if (rows == 2 * kChunk) return tiles<T, product, 2, 1>;
+  if constexpr (classes > 1)
+    if (rows > kChunk / classes) return of_rows<T, product, classes / 2>(rows);
+  return tiles<T, product, 1, classes>;
 }
 
 }  // namespace

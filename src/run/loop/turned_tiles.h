@@ -13,7 +13,7 @@ struct TurnedTiles {
   int64_t rows;        // a power of two
   int64_t parts;       // a multiple of kTurnedLanes, 65,536 / rows columns each
   int64_t begin, end;  // of the first min(rows, 1024) rows, those that are read with all that share their positions
-  char* accumulators;  // out: [1024 positions][parts], those of the rows that are read
+  char* accumulators;  // out: [1024 / rows, at least 1][the rows that are read][parts]
 };
 
 using TurnedTilesFn = void (*)(const TurnedTiles&);
