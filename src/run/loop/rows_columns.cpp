@@ -9,6 +9,7 @@
 #include "core/parallel.h"
 #include "run/loop/cast.h"
 #include "run/loop/rows_fold.h"
+#include "run/loop/rows_interleaved.h"
 #include "run/loop/rows_join.h"
 #include "run/loop/transpose.h"
 
@@ -65,7 +66,7 @@ class Columns {
     staged_ = !side_by_side || (!dense_ && inner_ < kBlock);
     if (!staged_ && n_ < kBlock && inner_ % kBlock == 0)
       dense_ = false;  // most of a block of positions would be missing
-    if (staged_ && e_.pass[0].broadcast) return false;
+    if (staged_ && (e_.pass[0].broadcast || interleaved())) return false;
     if ((staged_ && along && n_ > kShortColumn) || (outer_ > 1 && n_ * inner_ < kFewElements)) return false;
     return n_ * inner_ * outer_ >= kSmall || (!staged_ && inner_ >= kBlock && n_ > 1);
   }
@@ -114,6 +115,14 @@ class Columns {
  private:
   // Whether an input lacks the columns' dim or, per row, the reduced one.
   bool broadcasts(size_t input) const { return e_.pass[0].broadcast >> (input - first_) & 1; }
+
+  // Rows whose neighbours lie between their own elements are taken as a whole (rows_interleaved.h).
+  bool interleaved() const {
+    if (n_ < kShortColumn || (n_ > kPart && inner_ * outer_ < kFewRows)) return false;
+    std::vector<bool> apart;
+    for (const RowOperand& o : l_.operands) apart.push_back(o.per_row);
+    return rows_interleaved(l_, apart);
+  }
 
   int64_t slot(int64_t wide) const { return kBlock * wide * width_; }
 

@@ -51,7 +51,7 @@ class Runner {
 
   int32_t run() {
     if (rows_ == 0) return 0;
-    if (n_ > kPart && rows_ < 8) {
+    if (n_ > kPart && rows_ < kFewRows) {
       for (int64_t r = 0; r < rows_; ++r) run_long(r);
       return status_;
     }

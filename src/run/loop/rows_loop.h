@@ -9,6 +9,7 @@ namespace strata::eager {
 class Maker;
 
 constexpr int kMaxRowOperands = 12;
+constexpr int64_t kFewRows = 8;  // so many and more are shared out; of fewer that are longer than a part, the parts
 
 struct RowOperand {
   char* base;
