@@ -40,7 +40,7 @@ void sort_dims(RowsLoop& l, DimVec& sizes, DimVec RowOperand::* strides, size_t 
 void sort_kept(RowsLoop& l) {
   const auto input = std::ranges::find_if(l.operands, [](const RowOperand& o) { return !o.output && !o.per_row; });
   if (input == l.operands.end()) return;
-  sort_dims(l, l.kept_sizes, &RowOperand::kept, size_t(input - l.operands.begin()));
+  l.kept_as(size_t(input - l.operands.begin()));
 }
 
 // Whole numbers are joined to the same bits in any order: that of memory.
@@ -55,6 +55,18 @@ void sort_reduced(RowsLoop& l) {
 }
 
 }  // namespace
+
+int64_t product(const DimVec& sizes) {
+  int64_t n = 1;
+  for (int64_t s : sizes) n *= s;
+  return n;
+}
+
+bool follow_each_other(const DimVec& sizes, const DimVec& strides, int64_t step) {
+  for (size_t d = sizes.size(); d-- > 0; step *= sizes[d])
+    if (sizes[d] != 1 && strides[d] != step) return false;
+  return true;
+}
 
 int64_t period_of(const DimVec& sizes, const DimVec& strides) {
   size_t d = 0;
@@ -80,6 +92,8 @@ char* RowsLoop::column_at(const RowOperand& o, int64_t line, int64_t column) con
   for (size_t d = kept_sizes.size() - 1; d-- > 0 && line; line /= kept_sizes[d]) p += line % kept_sizes[d] * o.kept[d];
   return p;
 }
+
+void RowsLoop::kept_as(size_t operand) { sort_dims(*this, kept_sizes, &RowOperand::kept, operand); }
 
 void RowsLoop::merge_dims() {
   sort_kept(*this);

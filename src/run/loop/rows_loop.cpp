@@ -14,6 +14,7 @@
 #include "run/loop/rows_across.h"
 #include "run/loop/rows_columns.h"
 #include "run/loop/rows_fold.h"
+#include "run/loop/rows_gathered.h"
 #include "run/loop/rows_interleaved.h"
 #include "run/loop/rows_long.h"
 #include "run/loop/rows_scratch.h"
@@ -29,12 +30,6 @@ constexpr int64_t kWideTile = 64;  // or as many where they fit the outer caches
 constexpr int64_t kTileBytes = 2 << 20;
 constexpr int64_t kTinyRun = 8;  // elements next to each other that take less time than a call for them
 constexpr int kMaxReductions = 8;
-
-int64_t product(const DimVec& v) {
-  int64_t n = 1;
-  for (int64_t s : v) n *= s;
-  return n;
-}
 
 class Runner {
  public:
@@ -82,13 +77,7 @@ class Runner {
   bool contiguous(const RowOperand& o) const { return lies_ready(o) && follow_each_other(o); }
 
   bool follow_each_other(const RowOperand& o) const {
-    int64_t step = itemsize(o.kernel);
-    for (size_t d = l_.reduced_sizes.size(); d-- > 0;) {
-      if (l_.reduced_sizes[d] == 1) continue;
-      if (o.reduced[d] != step) return false;
-      step *= l_.reduced_sizes[d];
-    }
-    return true;
+    return eager::follow_each_other(l_.reduced_sizes, o.reduced, itemsize(o.kernel));
   }
 
   // Rows worth gathering together: neighbours in memory belong to different rows.
@@ -492,8 +481,12 @@ class Runner {
 }  // namespace
 
 int32_t RowsLoop::run() {
-  if (!entry->sets_status && (reduce_columns(*this) || run_across(*this) || run_long(*this))) return 0;
-  return Runner(*this).run();
+  GatheredRows gathered(*this);
+  int32_t status = 0;
+  if (entry->sets_status || !(reduce_columns(*this) || run_across(*this) || run_long(*this)))
+    status = Runner(*this).run();
+  gathered.give();
+  return status;
 }
 
 }  // namespace strata::eager

@@ -19,6 +19,9 @@ struct RowOperand {
   const Maker* maker = nullptr;  // makes an input that lies nowhere
 };
 
+int64_t product(const DimVec& sizes);
+// Whether elements lie in row-major order, `step` bytes apart.
+bool follow_each_other(const DimVec& sizes, const DimVec& strides, int64_t step);
 // Elements after which an operand's come again along a row, since it lacks the outer dims; 0 where they do not, or all
 // are one.
 int64_t period_of(const DimVec& sizes, const DimVec& strides);
@@ -34,8 +37,9 @@ struct RowsLoop {
   // Rows side by side are columns, along one kept dim, which becomes the last one; the others are lines of them.
   void columns_along(size_t dim);
   char* column_at(const RowOperand& o, int64_t line, int64_t column) const;  // its first element
-  void merge_dims();  // neighbouring dims that every operand walks in one step become one
-  int32_t run();      // the status that the kernel set
+  void kept_as(size_t operand);  // sorts the kept dims as the operand's lie in memory
+  void merge_dims();             // neighbouring dims that every operand walks in one step become one
+  int32_t run();                 // the status that the kernel set
 };
 
 }  // namespace strata::eager

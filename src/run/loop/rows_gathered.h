@@ -1,0 +1,32 @@
+// Operands whose rows lie in pieces: they are laid out row after row before a kernel runs, and results are put where
+// they belong afterwards. No form of the loop takes short pieces as fast as a copy does.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "core/call_memory.h"
+#include "run/loop/rows_loop.h"
+
+namespace strata::eager {
+
+class GatheredRows {
+ public:
+  // Points such operands of the loop at memory of their own, as the kernel takes them.
+  explicit GatheredRows(RowsLoop& loop);
+  // What the kernel has made there, to where it belongs.
+  void give();
+
+ private:
+  struct Result {
+    RowOperand own, there;
+  };
+
+  void gather(RowsLoop& loop, int near);
+  void copy(const RowOperand& from, const RowOperand& to) const;
+
+  DimVec sizes_;  // kept and reduced
+  std::optional<CallMemory> memory_;
+  std::vector<Result> results_;
+};
+
+}  // namespace strata::eager

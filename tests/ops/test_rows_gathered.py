@@ -1,0 +1,90 @@
+"""Rows that lie in pieces: what is laid out row after row first has the bits of the same elements in order."""
+
+import itertools
+import random
+
+import pytest
+import strata
+
+REDUCE = {
+    "sum": lambda x, d: x.sum(d),
+    "mean": lambda x, d: x.mean(d),
+    "amax": lambda x, d: x.amax(d),
+    "var": lambda x, d: x.var(d),
+    "norm": lambda x, d: x.norm(dim=d),
+    "logsumexp": lambda x, d: x.logsumexp(d),
+    "all": lambda x, d: (x > 0).all(d[0]),
+}
+ALONG = {
+    "softmax": lambda x, d: x.softmax(d),
+    "log_softmax": lambda x, d: x.log_softmax(d),
+    "prod": lambda x, d: x.prod(d),
+    "argmax": lambda x, d: x.argmax(d),
+    "max": lambda x, d: strata.cat([x.max(d).values.double(), x.max(d).indices.double()]),
+}
+# Short and long rows, one element, few columns, several reduced dims; the sizes that the layouts are chosen by.
+SHAPES = [(40, 1, 37), (2, 299, 305), (3, 70, 2, 9), (5, 11, 401), (70, 4, 9, 3), (1, 13, 2200), (9, 3, 700), (6, 2, 3, 5, 41),
+          (2, 33000, 3), (700, 2)]
+
+
+def same(a, b):
+    a, b = a.double().numpy(), b.double().numpy()
+    return a.shape == b.shape and (a.view("uint64") == b.view("uint64"))[~(a != a)].all() and ((a != a) == (b != b)).all()
+
+
+def layouts(shape, dtype, seed):
+    """The same elements in every order of their dims; in a part of a larger tensor; backwards."""
+    values = (strata.randn(*shape) * 30).to(dtype)
+    orders = list(itertools.permutations(range(len(shape))))
+    for order in random.Random(seed).sample(orders, min(len(orders), 5)):
+        back = [order.index(d) for d in range(len(shape))]
+        yield values, values.permute(*order).contiguous().permute(*back)
+        room = strata.zeros(*[shape[d] + 1 for d in order], dtype=dtype)[tuple(slice(0, shape[d]) for d in order)]
+        room.copy_(values.permute(*order))
+        yield values, room.permute(*back)
+    yield values, values.flip(0).contiguous().flip(0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "int64"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_bits_of_the_same_elements_in_order(shape, dtype):
+    rnd = random.Random(str(shape) + dtype)
+    for values, x in layouts(shape, getattr(strata, dtype), len(shape)):
+        for name, f in REDUCE.items():
+            if dtype == "int64" and name not in ("sum", "amax", "all"):
+                continue
+            dims = tuple(sorted(rnd.sample(range(len(shape)), rnd.randint(1, len(shape)))))
+            assert same(f(x, dims), f(values, dims)), (name, dims, x.stride())
+        for name, f in ALONG.items():
+            if dtype == "int64" and "softmax" in name:
+                continue
+            d = rnd.randrange(len(shape))
+            assert same(f(x, d), f(values, d)), (name, d, x.stride())
+
+
+@pytest.mark.parametrize("shape", SHAPES[:6], ids=str)
+def test_results_where_they_are_asked_for(shape):
+    for values, x in layouts(shape, strata.float32, 3):
+        for d in range(len(shape)):
+            small = list(shape)
+            small[d] = 1
+            out = strata.full([n + 2 for n in reversed(small)], 7.0)[tuple(slice(1, -1) for _ in small)]
+            out = out.permute(*reversed(range(len(shape))))
+            strata.sum(x, d, keepdim=True, out=out)
+            assert same(out, values.sum(d, keepdim=True))
+            whole = strata.full([n + 2 for n in reversed(shape)], 7.0)
+            inner = whole[tuple(slice(1, -1) for _ in shape)].permute(*reversed(range(len(shape))))
+            strata.softmax(x, d, out=inner)
+            assert same(inner, values.softmax(d))
+            assert float(whole.sum() - inner.sum()) == pytest.approx(7.0 * (whole.numel() - inner.numel()), rel=1e-4)
+
+
+def test_gradients_over_pieces():
+    x = strata.randn(33, 2, 9, 17)
+    for order in itertools.permutations(range(4)):
+        back = [order.index(d) for d in range(4)]
+        a = x.clone().requires_grad_()
+        b = x.permute(*order).contiguous().permute(*back).requires_grad_()
+        for leaf in (a, b):
+            (leaf.softmax(1) * leaf.log_softmax(3)).sum((0, 2)).norm().backward()
+        assert same(a.grad, b.grad)
