@@ -14,11 +14,13 @@ constexpr int64_t kFewElements = 256;  // of an operand, which are staged in les
 constexpr int64_t kLongRun = 32;       // elements next to each other that are worth a call for them
 constexpr int64_t kTurned = 8;         // of those that are turned over with others
 constexpr int64_t kColumns = 16;       // side by side, which a kernel takes at a time
-constexpr int64_t kFewOfLine = 512;    // elements of one line of columns that are worth a call
+constexpr int64_t kFewOfLine = 128;    // elements of one line of columns that are worth a call
 constexpr int64_t kShortRow = 64;      // elements of a row whose call takes longer than what it does,
 constexpr int64_t kCallOfRow = 24;     // as long as to move so many
 
-int64_t count_dims(const DimVec& sizes) { return std::ranges::count_if(sizes, [](int64_t n) { return n != 1; }); }
+int64_t count_dims(const DimVec& sizes) {
+  return std::ranges::count_if(sizes, [](int64_t n) { return n != 1; });
+}
 
 bool repeats(const DimVec& sizes, const DimVec& strides) {
   for (size_t d = 0; d < sizes.size(); ++d)
@@ -37,7 +39,10 @@ struct Layout {
 class Layouts {
  public:
   explicit Layouts(const RowsLoop& l)
-      : l_(l), rows_(product(l.kept_sizes)), n_(product(l.reduced_sizes)), kept_(count_dims(l.kept_sizes)),
+      : l_(l),
+        rows_(product(l.kept_sizes)),
+        n_(product(l.reduced_sizes)),
+        kept_(count_dims(l.kept_sizes)),
         reduced_(count_dims(l.reduced_sizes)) {}
 
   int64_t elements_of(const RowOperand& o) const { return o.per_row ? rows_ : rows_ * n_; }
@@ -60,6 +65,7 @@ class Layouts {
   bool moves(const RowOperand& o, int near) const {
     const int64_t width = itemsize(o.dtype);
     const bool kept_as_one = near == kAll || (near == kRows && n_ < kLongRun);
+    if (o.per_row && near >= 0) return n_ < kColumns && o.kept[size_t(near)] > width;
     if (o.per_row) return kept_as_one && kept_ > 1 && !follow_each_other(l_.kept_sizes, o.kept, width);
     if (o.maker || repeats(l_.kept_sizes, o.kept) || repeats(l_.reduced_sizes, o.reduced)) return false;
     if (near == kRows) {
