@@ -15,10 +15,12 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kBlock = 16;            // columns that a kernel takes at a time
-constexpr int64_t kTileBytes = 24 << 10;  // of a tile's own memory: it stays in the first-level cache
-constexpr int64_t kWidest = 1024;         // columns of a tile
-constexpr int64_t kFew = 512;             // elements that take less time than a tile of their own
+constexpr int64_t kBlock = 16;              // columns that a kernel takes at a time
+constexpr int64_t kTileBytes = 24 << 10;    // of a tile's own memory: it stays in the first-level cache
+constexpr int64_t kOuterBytes = 128 << 10;  // or in the second,
+constexpr int64_t kLines = 64;              // where it has that many columns only
+constexpr int64_t kWidest = 1024;           // columns of a tile
+constexpr int64_t kFew = 512;               // elements that take less time than a tile of their own
 constexpr int kMaxPlaces = kMaxRowOperands + 32;
 
 int64_t blocks(int64_t n) { return (n + kBlock - 1) / kBlock * kBlock; }
@@ -54,7 +56,11 @@ class Across {
     each += e_.scratch_rows * n_ * itemsize(l_.compute);
     for (int p = 0, done = 0; p < e_.passes; done += e_.pass[p++].reductions)
       for (int r = 0; r < e_.pass[p].reductions; ++r) each += n_ * width_of(done + r) / e_.passes;
-    const int64_t widest = std::clamp<int64_t>(kTileBytes / (each + 1) / kBlock * kBlock, kBlock, kWidest);
+    const auto fit = [&](int64_t bytes) { return bytes / (each + 1) / kBlock * kBlock; };
+    // Where columns are only read, whole lines of memory are worth more than the nearer cache.
+    const bool reads = std::ranges::none_of(l_.operands, [](const RowOperand& o) { return o.output && !o.per_row; });
+    const int64_t near = fit(kTileBytes), outer = std::min(fit(kOuterBytes), kLines);
+    const int64_t widest = std::clamp<int64_t>(reads && near < 2 * kBlock ? outer : near, kBlock, kWidest);
     const bool several = several_ && inner_ <= widest;
     const int64_t lines = several ? std::max<int64_t>(1, widest / inner_) : 1;  // a tile has whole ones then
     const int64_t tile = several ? inner_ : std::min(widest, inner_ / kBlock * kBlock);
