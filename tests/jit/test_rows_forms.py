@@ -59,3 +59,15 @@ def test_moves_alone_and_with_others(n):
     for f in (lambda x: x.flip(-1), lambda x: x.roll(7, 0), lambda x: x.flip(0) * 2 + 1, lambda x: x.t().roll(1, -1) + 1, lambda x: torch.cat([x, x], -1) * 2,
               lambda x: torch.cat([x[:, :3] + 1, x[:, :5] * 2], -1).abs(), lambda x: torch.zeros(n, 300).copy_(x.flip(-1)).add_(1)):
         assert graph_models.same(torch.graph(f, x).compile()(x), f(x))
+
+
+@pytest.mark.parametrize("rows", [600, 1000])
+def test_columns_beside_others(rows):
+    """Elements that a reduction over long columns has not read are a kernel of their own; those that it has read are not."""
+    x, y = torch.randn(rows, 512), torch.randn(rows, 512)
+    for f, kernels in ((lambda x, y: x.logsumexp(0) * y, 2), (lambda x, y: x.var(0) - y.exp(), 2), (lambda x, y: x - x.logsumexp(0) * y, 1),
+                       (lambda x, y: (x - y).log_softmax(0) + y, 1)):
+        g = torch.graph(f, x, y).compile()
+        assert graph_models.same(g(x, y), f(x, y))
+        said = g.explain()
+        assert said.count("kernel over") + said.count("by itself\n") == kernels, said

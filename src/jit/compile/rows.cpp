@@ -81,6 +81,24 @@ bool sums(const Fused& f) {
   return reductions == size_t(std::ranges::unique(origins).begin() - origins.begin());
 }
 
+// Whether elements are computed of others than those that the reductions have read: columns of these would be read and
+// written in pieces, though nothing is saved by it.
+bool reads_others(const lower::Kernel& k) {
+  std::vector<bool> reduced(k.inputs.size());
+  bool others = false;
+  for (const lower::Pass& p : k.passes) {
+    bool again = false;
+    for (const lower::Node& n : p.nodes) {
+      again |= n.op == lower::Op::Scratch;
+      if (n.op != lower::Op::Load || k.inputs[n.imm].per_row) continue;
+      if (!p.reductions.empty()) reduced[n.imm] = true;
+      again |= reduced[n.imm];
+    }
+    others |= p.elementwise && p.reductions.empty() && !again;
+  }
+  return others;
+}
+
 Rows choose(Fused& f, int64_t length, int64_t values) {
   int64_t rows = 1;
   for (size_t d = 0; d < f.shape.size(); ++d) rows *= is_reduced(f, d) ? 1 : f.shape[d];
@@ -100,7 +118,7 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
   f.kernel.across = columns >= 0;
   // Sums of longer ones are faster one by one, as columns.
   const bool wide = columns >= 0 && f.shape[size_t(columns)] >= kVector &&
-                    length <= (sums(f) ? eager::kShortAcross : eager::kLongestAcross);
+                    length <= (sums(f) || reads_others(f.kernel) ? eager::kShortAcross : eager::kLongestAcross);
   f.kernel.side_by_side = (is_short || wide) && !made;
   if (f.kernel.side_by_side && lower::computes_across(f.kernel, lower::Isa::V4)) return Rows::Fit;
   f.kernel.side_by_side = false;
