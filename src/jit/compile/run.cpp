@@ -64,7 +64,7 @@ void Plan::run_single(const Launch& l, Frame& f) const {
 
 // Of join_copies().
 void Plan::run_copies(const Group& g, Frame& f) const {
-  constexpr int64_t kBytes = 256 << 10;  // at a time and thread, which stay in the second-level cache
+  constexpr int64_t kBytes = 256 << 10;  // at a time, which stay in the second-level cache
   std::vector<std::pair<Tensor, Tensor>> copies;
   int64_t bytes = 0;
   for (int i : g.launches) {
@@ -73,15 +73,20 @@ void Plan::run_copies(const Group& g, Frame& f) const {
     bytes += copies.back().first.nbytes();
   }
   const int64_t rows = copies[0].first.sizes()[0];
-  const int64_t each = std::max<int64_t>(1, rows * kBytes * num_threads() / std::max<int64_t>(bytes, 1));
-  for (int64_t first = 0; first < rows; first += each) {
-    auto part = [&](const Tensor& t) {
-      DimVec sizes(t.sizes());
-      sizes[0] = std::min(each, rows - first);
-      return t.alias(sizes, t.strides(), t.storage_offset() + first * t.strides()[0]);
-    };
-    for (const auto& [to, from] : copies) eager::copy_values(part(to), part(from));
-  }
+  const int64_t each = std::max<int64_t>(1, rows * kBytes / std::max<int64_t>(bytes, 1));
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin * each; first < std::min(end * each, rows); first += each) {
+      auto part = [&](const Tensor& t) {
+        DimVec sizes(t.sizes());
+        sizes[0] = std::min(each, rows - first);
+        return t.alias(sizes, t.strides(), t.storage_offset() + first * t.strides()[0]);
+      };
+      for (const auto& [to, from] : copies) eager::copy_values(part(to), part(from));
+    }
+  };
+  // Threads share out pieces, or, of a few long ones, each.
+  const int64_t pieces = (rows + each - 1) / each;
+  each > 1 || pieces >= 4 * num_threads() ? parallel_for(0, pieces, 1, run) : run(0, pieces);
 }
 
 void Plan::run_call(const Launch& l, Frame& f) const {
