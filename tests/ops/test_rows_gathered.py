@@ -88,3 +88,12 @@ def test_gradients_over_pieces():
         for leaf in (a, b):
             (leaf.softmax(1) * leaf.log_softmax(3)).sum((0, 2)).norm().backward()
         assert same(a.grad, b.grad)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 8, 15, 16])
+@pytest.mark.parametrize("rows", [1024, 1025, 70_001])
+def test_few_columns_with_gaps_between_their_lines(rows, columns):
+    for room in (columns, columns + 1, 2 * columns):
+        x = strata.randn(rows, room)[:, :columns]
+        for name in ("sum", "mean", "amax", "norm", "var"):
+            assert same(REDUCE[name](x, (0,)), REDUCE[name](x.contiguous(), (0,))), (name, room)

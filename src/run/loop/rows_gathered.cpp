@@ -49,6 +49,7 @@ class Layouts {
 
   // The cheapest; of cost 0 where the loop takes all operands as they are.
   Layout best() const {
+    if (few_columns()) return {kAll, cost(kAll)};
     if (reduced_ <= 1 && (kept_ <= 1 || n_ > kLongestAcross)) return {kRows, 0};
     if (!one_pass() && reduced_ > 1 && n_ < kShortRow) return {kRows, 0};
     Layout best{kRows, cost(kRows)};
@@ -76,7 +77,7 @@ class Layouts {
     }
     const bool side_by_side =
         near == kAll ? follow_each_other(l_.kept_sizes, o.kept, width) : o.kept[size_t(near)] == width;
-    return !side_by_side || reduced_ > 1;
+    return !side_by_side || reduced_ > 1 || (few_columns() && o.reduced.back() != rows_ * width);
   }
 
  private:
@@ -84,6 +85,15 @@ class Layouts {
   bool wide(size_t dim) const {
     const int64_t n = l_.kept_sizes[dim];
     return n >= kColumns && (kept_ == 1 || n * n_ >= kFewOfLine);
+  }
+
+  // A sum over columns that are fewer than a kernel takes at a time, side by side: without gaps between their lines
+  // they are one run (rows_columns.h).
+  bool few_columns() const {
+    if (!one_pass() || reduced_ != 1 || kept_ != 1 || rows_ >= kColumns || n_ <= kLongestAcross) return false;
+    return std::ranges::all_of(l_.operands, [&](const RowOperand& o) {
+      return o.per_row || follow_each_other(l_.kept_sizes, o.kept, itemsize(o.dtype));
+    });
   }
 
   bool one_pass() const { return l_.entry->passes <= 2; }
