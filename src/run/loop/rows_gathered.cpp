@@ -112,6 +112,7 @@ class Layouts {
       const bool along_kept = near == kAll || reduced_ == 0;
       const int64_t step = near >= 0 ? o.kept[size_t(near)] : along_kept ? o.kept.back() : o.reduced.back();
       const bool in_order = step == itemsize(o.dtype);
+      // Elements that are not read in order take half as long again; results too, which are written twice.
       all += elements_of(o) * (in_order ? 2 : 3) * (o.output ? 3 : 2) / 4;
     }
     if (all == 0 || near != kRows || n_ < kLongRun) return all;
@@ -163,7 +164,7 @@ GatheredRows::GatheredRows(RowsLoop& l) {
     best = other;
     l.kept_as(0);
   }
-  if (best.cost > 0) gather(l, best.near);
+  best.cost > 0 ? gather(l, best.near) : l.merge_dims();
 }
 
 void GatheredRows::gather(RowsLoop& l, int near) {
