@@ -1,10 +1,10 @@
-"""`./run bench [overhead|cpu|ops|graphs|own|captured|compile|instructions|start|sweep|calls|random]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
+"""`./run bench [overhead|cpu|ops|graphs|own|captured|compile|instructions|start|sweep|calls|random|layouts]`: our times beside PyTorch's, interleaved in one run, as ratios with their goals.
 
 PyTorch runs in a process of its own, since two OpenMP runtimes in one would disturb each other; blocks alternate, with a
 pause between them in which waiting threads go to sleep, and each figure is the median of its blocks' ratios. STRATA_TORCH
 names the interpreter that has torch; without it only our times are shown. `ops` times the operators of ops.py, shows the
 worst ratios first and takes `--only` as parts of names; `graphs` times compiled graphs, `own` small ones beside our own eager, `captured` those of
-strata.compile beside strata.graph (own.py), `random` random programs beside eager; these run when they are named alone. `instructions` counts with callgrind instead of
+strata.compile beside strata.graph (own.py), `random` random programs beside eager, `layouts` reductions of random layouts beside contiguous() first; these run when they are named alone. `instructions` counts with callgrind instead of
 timing and compares with the committed baseline (bench/results/instructions.json; `--save` writes it). `compile` times the
 compile service (compiling.py). `sweep` times every operator of the table over dtypes and layouts and shows the worst (sweep.py), `calls`
 those of models, with their gradients (common_calls.py).
@@ -26,6 +26,7 @@ import common_calls
 import compiling
 import graphs
 import instructions
+import layouts
 import own
 import random_programs
 import start
@@ -170,13 +171,13 @@ def stripped_size(library: Path) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", *own.PAIRS, "compile", "instructions", "start", "sweep", "calls", "random"])
+    parser.add_argument("suite", nargs="?", choices=[*GOALS, "ops", "graphs", *own.PAIRS, "compile", "instructions", "start", "sweep", "calls", "random", "layouts"])
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--hot", action="store_true", help="of ops: many values that meet in few places, and in many")
     parser.add_argument("--blocks", type=int, help="measurements of each figure; 11, for operators 5, for graphs 7")
     parser.add_argument("--save", action="store_true", help="write the counted instructions as the new baseline")
-    parser.add_argument("--seed", type=int, default=1, help="of random")
-    parser.add_argument("--programs", type=int, default=1000, help="of random")
+    parser.add_argument("--seed", type=int, default=1, help="of random, layouts")
+    parser.add_argument("--programs", type=int, default=1000, help="of random, layouts")
     args = parser.parse_args()
     torch = os.environ.get("STRATA_TORCH")
     if args.suite == "instructions":
@@ -189,6 +190,8 @@ def main() -> None:
         sys.exit(start.main(BUILD, args.blocks or 21))
     if args.suite == "random":
         return random_programs.main(args.seed, args.programs)
+    if args.suite == "layouts":
+        return layouts.main(args.seed, args.programs)
     if args.suite in own.PAIRS:
         return own.main(args.suite, args.only, args.blocks or 7)
     if args.suite in ("ops", "graphs"):
