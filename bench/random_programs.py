@@ -60,6 +60,35 @@ def seconds(call) -> float:
     return min(block(call, count) for _ in range(7))
 
 
+class Slowest:
+    """Times of many cases beside others of theirs: the progress, those that are slower, and the mean ratio."""
+
+    def __init__(self, count: int, noun: str, limit: float, more: float):
+        self.count, self.noun, self.limit, self.more = count, noun, limit, more
+        self.done, self.logs, self.shown = 0, 0.0, time.monotonic()
+        self.slower: list[tuple[float, str]] = []
+
+    def is_slower(self, before: float, after: float) -> bool:
+        return after > self.limit * before and after - before > self.more
+
+    def add(self, before: float, after: float, words: str) -> None:
+        self.done += 1
+        self.logs += math.log(after / before)
+        if self.is_slower(before, after):
+            self.slower.append((after / before, f"{before * 1e6:.1f} -> {after * 1e6:.1f} us {words}"))
+        if time.monotonic() - self.shown > 10:
+            self.shown = time.monotonic()
+            print(f"{self.done} of {self.count} {self.noun}, {len(self.slower)} slower", flush=True)
+
+    def said(self, what: str) -> str:
+        """Prints the worst cases; `what` has a place for the mean."""
+        for ratio, words in sorted(self.slower, reverse=True)[:15]:
+            print(f"{ratio:6.2f}  {words}")
+        worst = max(self.slower, default=(1.0, ""))[0]
+        return (f"{self.done} {self.noun} " + what.format(math.exp(self.logs / self.done)) + f" (geometric mean); {len(self.slower)} are slower by more than "
+                f"{self.limit - 1:.0%} and {self.more * 1e6:.0f} us, the worst {worst:.2f} times")
+
+
 def alike(torch, a, b) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and torch.equal(a.isnan(), b.isnan()) and torch.equal(a.nan_to_num(7, 8, 9), b.nan_to_num(7, 8, 9))
 
@@ -70,36 +99,26 @@ def main(seed: int, programs: int) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     choose = random.Random(seed)
-    slower, differ, logs, done = [], 0, 0.0, 0
-    shown = time.monotonic()
-    while done < programs:
+    slowest, differ = Slowest(programs, "programs", LIMIT, MORE), 0
+    while slowest.done < programs:
         text, sizes, dtype = program(choose)
         names = ", ".join(["x", *(f"y{i}" for i in range(1, len(sizes)))])
         scope = {"torch": torch, "F": torch.nn.functional}
         exec(f"def f({names}):\n  x0 = x; {text}\n  return x", scope)
-        torch.manual_seed(done)
+        torch.manual_seed(slowest.done)
         args = [torch.randn(s).to(getattr(torch, dtype)) for s in sizes]
         if choose.random() < 0.2:
             args[0] = torch.randn(sizes[0][::-1]).to(getattr(torch, dtype)).permute(*range(len(sizes[0]) - 1, -1, -1))
         try:
-            torch.manual_seed(done)
+            torch.manual_seed(slowest.done)
             want = scope["f"](*args)
             graph = torch.graph(scope["f"], *args).compile()
         except (RuntimeError, IndexError, TypeError, NotImplementedError):
             continue  # shapes that do not fit
-        torch.manual_seed(done)
+        torch.manual_seed(slowest.done)
         if not alike(torch, graph(*args), want):
             differ += 1
             print(f"DIFFERS from eager: {sizes} {args[0].stride()} {dtype}: {text}", flush=True)
         eager, compiled = (seconds(lambda call=call, args=args: call(*args)) for call in (scope["f"], graph))
-        done += 1
-        logs += math.log(compiled / eager)
-        if compiled > LIMIT * eager and compiled - eager > MORE:
-            slower.append((compiled / eager, f"{eager * 1e6:.1f} -> {compiled * 1e6:.1f} us {sizes} {args[0].stride()} {dtype}: {text}"))
-        if time.monotonic() - shown > 10:
-            shown = time.monotonic()
-            print(f"{done} of {programs} programs, {len(slower)} slower", flush=True)
-    for ratio, words in sorted(slower, reverse=True)[:15]:
-        print(f"{ratio:6.2f}  {words}")
-    print(f"{done} programs (seed {seed}): compiled takes {math.exp(logs / done):.2f} of eager's time (geometric mean); {len(slower)} are slower by more than "
-          f"{LIMIT - 1:.0%} and {MORE * 1e6:.0f} us, the worst {max(slower, default=(1,))[0]:.2f} times; {differ} differ")
+        slowest.add(eager, compiled, f"{sizes} {args[0].stride()} {dtype}: {text}")
+    print(slowest.said(f"(seed {seed}): compiled takes {{:.2f}} of eager's time") + f"; {differ} differ")

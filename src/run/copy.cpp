@@ -1,10 +1,5 @@
 #include "run/copy.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
-
-#include "core/parallel.h"
 #include "core/promote.h"
 #include "core/shape/strides.h"
 #include "dispatch/seen.h"

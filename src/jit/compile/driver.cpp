@@ -7,6 +7,7 @@
 #include "core/dtype.h"
 #include "run/loop/cast.h"
 #include "run/loop/rows_fold.h"
+#include "run/loop/rows_loop.h"
 
 namespace strata::jit {
 
@@ -106,12 +107,6 @@ std::string list(const DimVec& values) {
   return out.empty() ? "0" : out;
 }
 
-int64_t product(const DimVec& sizes) {
-  int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
-  return n;
-}
-
 std::string print_use(const Fused& f, int entry, size_t number) {
   // Kept dims first.
   DimVec order, kept, reduced;
@@ -125,10 +120,10 @@ std::string print_use(const Fused& f, int entry, size_t number) {
   const std::string name = str_cat("run_", number);
   std::string out = str_cat("\n// ", f.kernel.text, "\n"), places, strides;
   const bool rows = !f.reduced.empty();
-  if (rows && product(reduced) > eager::kPart)
-    return out + str_cat("// over rows of ", product(reduced), " elements: in parts of ", eager::kPart,
+  if (rows && eager::product(reduced) > eager::kPart)
+    return out + str_cat("// over rows of ", eager::product(reduced), " elements: in parts of ", eager::kPart,
                          ", whose results are folded in pairs, by the runtime alone.\n");
-  if (rows && product(reduced) == 0) return out + "// over empty rows, which the runtime alone fills.\n";
+  if (rows && eager::product(reduced) == 0) return out + "// over empty rows, which the runtime alone fills.\n";
   size_t k = 0;
   auto add = [&](const FusedOperand& o) {
     DimVec bytes;
@@ -155,9 +150,9 @@ std::string print_use(const Fused& f, int entry, size_t number) {
                            "_params[] __attribute__((aligned(16))) = {", params, "};\n", "i32 ", name,
                            "(char* const* memory) {\n  return ");
   out += rows ? str_cat("over_rows(&entries[", entry, "], ", name, "_params, ", kept.size(), ", ", sizes.size(), ", ",
-                        name, "_size, ", product(kept), ", ", product(reduced))
+                        name, "_size, ", eager::product(kept), ", ", eager::product(reduced))
               : str_cat("over_elements(&entries[", entry, "], ", name, "_params, ", sizes.size(), ", ", name, "_size, ",
-                        product(sizes));
+                        eager::product(sizes));
   return out + str_cat(", ", name, "_place, memory);\n}\n");
 }
 

@@ -1,5 +1,5 @@
-// Operands whose rows lie in pieces: they are laid out row after row before a kernel runs, and results are put where
-// they belong afterwards. No form of the loop takes short pieces as fast as a copy does.
+// Operands whose rows lie in pieces: they are laid out as rows, or as columns side by side, before a kernel runs, and
+// results are put where they belong afterwards. No form of the loop takes short pieces as fast as a copy does.
 #pragma once
 #include <optional>
 #include <vector>

@@ -107,7 +107,7 @@ void TurnedRow::by_tiles(Value* partial) const {
     parallel_for(0, blocks, 1, [&](int64_t begin, int64_t end) {
       char* own = memory() + joined;
       for (int64_t i = begin; i < end; ++i) {
-        tiles_({from, l_.operands[input_].reduced.back(), rows_, count, i * height, (i + 1) * height, own});
+        tiles_({from, l_.operands[input_].reduced.back(), count, i * height, (i + 1) * height, own});
         for (int64_t k = 0; k < classes; ++k) {
           join_pairs(joiner, own + k * made, height / kLanes, bytes, run);
           std::memcpy(all + (k * blocks + i) * bytes, own + k * made, size_t(bytes));

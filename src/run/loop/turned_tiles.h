@@ -10,9 +10,8 @@ constexpr int64_t kTurnedLanes = 8;  // parts that are taken at a time
 struct TurnedTiles {
   const char* first;   // the first column's element of row 0
   int64_t apart;       // bytes from row to row; columns follow each other
-  int64_t rows;        // a power of two
-  int64_t parts;       // a multiple of kTurnedLanes, 65,536 / rows columns each
-  int64_t begin, end;  // of the first min(rows, 1024) rows, those that are read with all that share their positions
+  int64_t parts;       // a multiple of kTurnedLanes, 65,536 divided by the matrix's rows columns each
+  int64_t begin, end;  // of the first 1,024 rows, those that are read with all that share their positions
   char* accumulators;  // out: [1024 / rows, at least 1][the rows that are read][parts]
 };
 
