@@ -91,3 +91,11 @@ def test_few_columns_with_gaps_between_their_lines(rows, columns):
         x = strata.randn(rows, room)[:, :columns]
         for name in ("sum", "mean", "amax", "norm", "var"):
             assert same(results(name, x, (0,)), results(name, x.contiguous(), (0,))), (name, room)
+
+
+@pytest.mark.parametrize("shape", [(14, 9000), (11, 571, 15), (70_000, 3), (64, 16, 65)], ids=str)
+def test_whole_tensors_in_several_passes(shape):
+    x = strata.randn(*reversed(shape)).permute(*reversed(range(len(shape))))
+    for name in ("var", "logsumexp", "mean"):
+        dims = tuple(range(len(shape)))
+        assert same(results(name, x, dims), results(name, x.contiguous(), dims)), name

@@ -73,7 +73,8 @@ class Layouts {
       if (follow_each_other(l_.reduced_sizes, o.reduced, width))
         return kept_as_one && kept_ > 1 && !follow_each_other(l_.kept_sizes, o.kept, n_ * width);
       if (o.reduced.back() == width) return l_.reduced_sizes.back() < kLongRun;
-      return reduced_ <= 1 || (one_pass() && !turned(o, width));
+      // A whole tensor that several passes read is turned over once, not by each.
+      return reduced_ <= 1 || (one_pass() ? !turned(o, width) : kept_ == 0);
     }
     const bool side_by_side =
         near == kAll ? follow_each_other(l_.kept_sizes, o.kept, width) : o.kept[size_t(near)] == width;
