@@ -87,7 +87,9 @@ class SpaceLaunch {
   struct Call;  // one thread's arguments
   void plan(Loops& loops);
   Row row_to_fetch(const Loops& loops) const;
-  int columns_loop(const Loops& loops) const;
+  bool is_inside(const Loops& loops, int loop) const;  // whether it goes along a line
+  void keep_lines(Loops& loops, int threads) const;
+  int ordered_loop(const Loops& loops) const;
   int named_range() const;
   std::pair<int64_t, int64_t> turns(int range) const;  // that a run of the range has
   bool own_places(const Loops& loops, int64_t* first, int threads) const;

@@ -93,16 +93,30 @@ SpaceLaunch::Row SpaceLaunch::row_to_fetch(const Loops& loops) const {
   return {};
 }
 
-// The loop that goes from line to line of a scatter whose columns are divided: a thread takes its columns together, in
-// blocks of lines, since memory brings parts of lines that are wide. -1 where there is no such loop.
-int SpaceLaunch::columns_loop(const Loops& loops) const {
-  int found = -1;
-  if (loops.split < 0 || form_.range[loops.range[loops.split]].kind != STRATA_DIM_PLAIN ||
-      form_.range[loops.range[loops.split]].component != 1)
-    return -1;
-  for (int l = 0; l < loops.count; ++l)
-    if (form_.range[loops.range[l]].runs == 2 && std::exchange(found, l) >= 0) return -1;
-  return found;
+bool SpaceLaunch::is_inside(const Loops& loops, int loop) const {
+  const StrataSpaceRange& range = form_.range[loops.range[loop]];
+  return range.kind == STRATA_DIM_PLAIN && range.component == 1;
+}
+
+// Lines stay whole where all threads have such of their own: another loop is divided then.
+void SpaceLaunch::keep_lines(Loops& loops, int threads) const {
+  if (loops.split < 0 || !is_inside(loops, loops.split)) return;
+  for (int l = 0; l < loops.count; ++l) {
+    const int64_t units = extent_[loops.range[l]] * loops.times;
+    if (form_.range[loops.range[l]].runs == 1 && !is_inside(loops, l) &&
+        (units % threads == 0 || units >= 4 * threads)) {
+      loops.split = l;
+      return;
+    }
+  }
+}
+
+// The outermost loop of a scatter whose order matters: a thread runs it in blocks, between which it can be interrupted.
+// -1 where there is no such loop, or nothing to divide.
+int SpaceLaunch::ordered_loop(const Loops& loops) const {
+  for (int l = 0; l < loops.count && scatters_ && loops.split >= 0; ++l)
+    if (form_.range[loops.range[l]].runs == 2 && extent_[loops.range[l]] > 1) return l;
+  return -1;
 }
 
 int32_t SpaceLaunch::run(const void* scalars) {
@@ -112,12 +126,13 @@ int32_t SpaceLaunch::run(const void* scalars) {
   int64_t first[kMostOwners + 1];
   const int threads = in_parallel_region() ? 1 : num_threads();
   if (own_places(loops, first, threads)) return run_by_place(scalars, loops, first, threads);
+  keep_lines(loops, threads);
   // A scatter without a plain dim is one thread's, in blocks, so that it can be interrupted.
   const bool serial = loops.split < 0 && scatters_ && loops.count > 0;
   if (serial) loops.split = 0;
   const int64_t units = loops.split < 0 ? 1 : extent_[loops.range[loops.split]];
-  const int columns = columns_loop(loops);
-  const Row row = columns >= 0 ? Row{} : row_to_fetch(loops);
+  const int ordered = serial ? -1 : ordered_loop(loops);
+  const Row row = ordered >= 0 ? Row{} : row_to_fetch(loops);
   std::atomic<int32_t> status{0};
   // Elements that a unit reads, those of its reductions counted.
   const double work = std::max(1.0, double(loops.volume) / double(units) * reads_);
@@ -126,14 +141,15 @@ int32_t SpaceLaunch::run(const void* scalars) {
     while (from < to) {
       const int64_t low = from % units, high = std::min(units, low + to - from);
       call.walk(from / units);
-      if (columns >= 0) {
-        const int64_t block = std::max<int64_t>(1, kBlock / (high - low));
-        for (int64_t i = call.begin[columns], past = call.end[columns]; i < past; i += block) {
-          call.begin[columns] = i, call.end[columns] = std::min(past, i + block);
+      if (ordered >= 0) {
+        const double each = double(loops.volume) / double(units * extent_[loops.range[ordered]]) * double(high - low);
+        const int64_t block = std::max<int64_t>(1, int64_t(double(kBlock) / each));
+        for (int64_t i = call.begin[ordered], past = call.end[ordered]; i < past; i += block) {
+          call.begin[ordered] = i, call.end[ordered] = std::min(past, i + block);
           call.run(loops.split, low, high);
           check_interrupt();
         }
-        std::tie(call.begin[columns], call.end[columns]) = turns(loops.range[columns]);
+        std::tie(call.begin[ordered], call.end[ordered]) = turns(loops.range[ordered]);
       } else if (row.operand < 0) {
         call.run(loops.split, low, high);
       }
@@ -149,7 +165,9 @@ int32_t SpaceLaunch::run(const void* scalars) {
   };
   if (!serial) {
     int64_t grain = std::max<int64_t>(1, int64_t(double(form_.operands == 2 ? 2 * kGrain : kGrain) / work));
-    if (columns >= 0) grain = std::max(grain, (units + num_threads() - 1) / num_threads());
+    // Memory brings lines, which are wide: of a scatter's a thread takes its columns together.
+    if (loops.split >= 0 && is_inside(loops, loops.split))
+      grain = std::max(grain, ordered >= 0 ? (units + threads - 1) / threads : kLine);
     parallel_for(0, loops.times * units, grain, part);
   } else {
     const int64_t block = std::max<int64_t>(1, int64_t(double(kBlock) / work));

@@ -119,8 +119,8 @@ std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const st
   local.function = "static void ";
   NestHelpers helpers(local);
   std::string functions, data, entries;
-  // Scatters add to a few elements at a time, where wide vectors gain little: those that go one by one, and those that
-  // count, are printed once.
+  // Scatters that go element by element, or count, gain little from wide vectors: they are printed once. Those of lines
+  // are printed for each set.
   const bool wider = dtypes != ~0u && !portable;
   std::map<std::string, std::string> printed;  // text without its symbol -> symbol
   uint64_t count = 0;
@@ -128,7 +128,7 @@ std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const st
     for (int t = 0; t < kDTypeCount; ++t) {
       if (!((gains(*d) && !portable ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
       for (SpaceForm form : space_forms(*d, DType(t))) {
-        if (wider && (form.chained || (d->sequence && std::strstr(d->text, "_into(")))) continue;
+        if (wider && (form.chained || (d->sequence && !form.inner && std::strstr(d->text, "_into(")))) continue;
         const Nest nest = build_space(*d, DType(t), form);
         // Entries that differ in their names alone (max_pool2d, max_pool3d) share their functions.
         const std::string text = print_nest(nest, local, helpers) + "static " + print_adapter(nest);
