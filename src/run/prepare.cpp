@@ -224,6 +224,13 @@ void refuse_format(const std::optional<MemoryFormat>& format, const char* name) 
 
 namespace {
 
+// In another dtype, and in the order of memory that it has: a kernel walks the one as well as the other.
+Tensor converted(const Tensor& t, DType dtype) {
+  const Tensor out = make_tensor_strided_as(t, t.sizes(), like_strides(t), dtype);
+  copy_values(out, t);
+  return out;
+}
+
 // `type`: of the operator's elements; a scatter may write wider ones.
 void launch_as(DType type, const SpaceInfo& info, std::initializer_list<const Tensor*> outs,
                ArrayRef<const Tensor*> ins, const Prepared& prepared, ArrayRef<SpaceScalar> scalars) {
@@ -244,7 +251,7 @@ void launch_as(DType type, const SpaceInfo& info, std::initializer_list<const Te
     const DType wanted = in.as == SpaceInput::kSame || (info.wide && in.as < 0) ? type
                          : in.as < 0                                            ? ins[k]->dtype()
                                                                                 : DType(in.as);
-    if (STRATA_UNLIKELY(ins[k]->dtype() != wanted)) o.change(as_dtype(*ins[k], wanted));
+    if (STRATA_UNLIKELY(ins[k]->dtype() != wanted)) o.change(converted(*ins[k], wanted));
     // What is written in place elsewhere than it is read.
     if (STRATA_UNLIKELY(o.last().storage().get() == out.storage().get() &&
                         overlap_between(out, o.last()) == Overlap::Partial))
@@ -321,8 +328,10 @@ void scatter_space(const SpaceInfo& info, const Tensor& result, const Tensor* st
   if (info.index >= 0 && (in_place || empty)) check_indices(info, *ins[size_t(info.index)], prepared);
   if (empty && in_place) return;
   const DType wide = info.wide ? traits(result.dtype()).compute : result.dtype();
-  const bool direct = wide == result.dtype() && fits_as(result, prepared);
-  const Tensor to = direct ? result : new_tensor(result, result.sizes(), wide);
+  const bool fits = fits_as(result, prepared), direct = wide == result.dtype() && fits;
+  const Tensor to = direct ? result
+                    : fits ? make_tensor_strided_as(result, result.sizes(), like_strides(result), wide)
+                           : new_tensor(result, result.sizes(), wide);
   if (!start)
     fill_values(to, Scalar(0));
   else if (!to.is_same(*start))
