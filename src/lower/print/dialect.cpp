@@ -61,6 +61,7 @@ Dialect hinted() {
   d.backwards = "BACKWARDS";
   d.each_lane = "EACH_LANE";
   d.seldom = "SELDOM";
+  d.on_line = " __attribute__((aligned(64)))";
   d.apart = "restrict ";
   return d;
 }

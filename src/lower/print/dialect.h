@@ -20,6 +20,9 @@ struct Dialect {
   const char* backwards = "";    // the same before one that reads from the end on, and so waits for each turned vector
   const char* each_lane = "";    // before a loop of a few turns, which is to be unrolled
   const char* seldom = nullptr;  // a function of a condition that is seldom true, where compilers are told
+  // Behind an array's name: that it begins where a line of the cache does, for vectors that are stored and read again
+  // wait where they lie across two.
+  const char* on_line = "";
   // Between type and name of an output's memory: that no other operand reaches it, but for the same elements of a
   // kernel that reads them at their own place.
   const char* apart = "";

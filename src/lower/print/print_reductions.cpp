@@ -161,7 +161,7 @@ void NestPrinter::strip_of(int number, const InnerLoop& loop, uint64_t ranges, D
   std::vector<std::string> types = state_types(number);
   if (r.below) types[1] = "i32";  // the version is for places below 2^31 alone
   for (size_t k = 0; k < names.size(); ++k)
-    line(types[k] + " " + state_of(number, "[" + std::to_string(kStrip) + "]")[k] + ";");
+    line(types[k] + " " + state_of(number, "[" + std::to_string(kStrip) + "]")[k] + values_.dialect().on_line + ";");
   open("for (i64 l = 0; l < " + std::to_string(kStrip) + "; l++) {");
   for (size_t k = 0; k < names.size(); ++k) line(names[k] + " = " + first[k] + ";");
   close();
