@@ -71,3 +71,14 @@ def test_columns_beside_others(rows):
         assert graph_models.same(g(x, y), f(x, y))
         said = g.explain()
         assert said.count("kernel over") + said.count("by itself\n") == kernels, said
+
+
+@pytest.mark.parametrize(("shape", "fused"), [((4, 8, 56, 56), False), ((64, 8, 9, 9), True), ((1, 8, 80, 80), True), ((8, 8, 20, 20), True)])
+def test_rows_in_long_pieces(shape, fused):
+    """What is computed of a channel's elements goes over long pieces as they lie, with what is behind it, and over others in its rows."""
+    x = torch.randn(*shape)
+    for f in (lambda x: (x - x.mean((0, 2, 3), keepdim=True)).relu(), lambda x: F.batch_norm(x, None, None, training=True).relu()):
+        g = torch.graph(f, x).compile()
+        assert graph_models.same(g(x), f(x))
+        said = g.explain()
+        assert ("its rows lie in long pieces" in said) != fused, said

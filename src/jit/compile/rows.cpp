@@ -17,6 +17,7 @@ constexpr int64_t kVector = 16;
 constexpr int64_t kSoonOver = 256, kCached = 1 << 20;  // elements of a row, and of all
 constexpr int64_t kGathered = 1024, kFewRows = 16;     // elements of all, and rows, that are gathered without a thought
 constexpr int64_t kManyRows = 64;                      // so many go in vectors, whatever is left behind the last one
+constexpr int64_t kLongRow = 4096, kLongPiece = 512;   // elements
 constexpr int64_t kFewValues = 16, kWorth = 128;  // nodes of one lane, and elements that take as long as one of them
 
 bool is_reduced(const Fused& f, size_t dim) {
@@ -99,6 +100,28 @@ bool reads_others(const lower::Kernel& k) {
   return others;
 }
 
+// How many elements of a row lie side by side in the first input.
+int64_t piece(const Fused& f) {
+  const auto first = std::ranges::find_if(f.ins, [](const FusedOperand& o) { return !o.per_row; });
+  if (first == f.ins.end()) return 0;
+  int64_t elements = 1;
+  for (bool more = true; more;) {
+    more = false;
+    for (int64_t d : f.reduced)
+      if (f.shape[size_t(d)] > 1 && first->strides[size_t(d)] == elements) elements *= f.shape[size_t(d)], more = true;
+  }
+  return elements;
+}
+
+// Whether rows in pieces, laid out for the passes that reduce them and written piece by piece, take longer than to go
+// over the pieces as they lie.
+bool in_long_pieces(const Fused& f, int64_t length) {
+  const bool writes = std::ranges::any_of(f.outs, [](const FusedOperand& o) { return !o.per_row; });
+  if (!writes || length < kLongRow) return false;
+  const int64_t side_by_side = piece(f);
+  return side_by_side >= kLongPiece && side_by_side < length;
+}
+
 Rows choose(Fused& f, int64_t length, int64_t values) {
   int64_t rows = 1;
   for (size_t d = 0; d < f.shape.size(); ++d) rows *= is_reduced(f, d) ? 1 : f.shape[d];
@@ -108,6 +131,7 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
   f.kernel.side_by_side = false;
   const bool is_short = rows >= kVector && length <= eager::kShortAcross;
   if (columns >= 0 && (made || !side_by_side(f, size_t(columns)))) return Rows::Across;
+  if (in_long_pieces(f, length)) return Rows::Pieces;
   const int64_t run = is_short ? rows_in_step(f) : rows;
   if (is_short && run < kManyRows && (run % kVector != 0 || (columns >= 0 && run < rows))) return Rows::Short;
   if (columns >= 0) find_broadcasts(f, size_t(columns));
@@ -135,6 +159,7 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
 const char* reason(Rows rows) {
   return rows == Rows::Short    ? "its rows are short"
          : rows == Rows::Across ? "its rows lie across memory"
+         : rows == Rows::Pieces ? "its rows lie in long pieces"
          : rows == Rows::Made   ? "what its long rows read would be made in each pass"
                                 : "what it computes of its rows is more than they are";
 }
