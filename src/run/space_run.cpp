@@ -167,7 +167,7 @@ int32_t SpaceLaunch::run(const void* scalars) {
     int64_t grain = std::max<int64_t>(1, int64_t(double(form_.operands == 2 ? 2 * kGrain : kGrain) / work));
     // Memory brings lines, which are wide: of a scatter's a thread takes its columns together.
     if (loops.split >= 0 && is_inside(loops, loops.split))
-      grain = std::max(grain, ordered >= 0 ? (units + threads - 1) / threads : kLine);
+      grain = std::max(grain, ordered >= 0 ? (units + threads - 1) / threads : kLine / operand_[0].width);
     parallel_for(0, loops.times * units, grain, part);
   } else {
     const int64_t block = std::max<int64_t>(1, int64_t(double(kBlock) / work));
