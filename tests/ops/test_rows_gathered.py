@@ -99,3 +99,19 @@ def test_whole_tensors_in_several_passes(shape):
     for name in ("var", "logsumexp", "mean"):
         dims = tuple(range(len(shape)))
         assert same(results(name, x, dims), results(name, x.contiguous(), dims)), name
+
+
+@pytest.mark.parametrize("dtype", [strata.float32, strata.bfloat16, strata.float64])
+@pytest.mark.parametrize("name", ["amax", "amin", "aminmax"])
+def test_extrema_of_zeros(name, dtype):
+    """Extrema go through memory as it lies, but for the sign of a zero: of several the first in order counts."""
+    for shape in SHAPES:
+        strata.manual_seed(len(shape))
+        for share in (0.0, 0.5):
+            values = strata.where(strata.rand(*shape) < 0.5, strata.tensor(-0.0), strata.tensor(0.0))
+            values = strata.where(strata.rand(*shape) < share, strata.tensor(-1.0 if name == "amax" else 1.0), values).to(dtype)
+            for order in itertools.permutations(range(len(shape))):
+                x = values.permute(*order).contiguous().permute(*[order.index(d) for d in range(len(shape))])
+                for dim in [(), (0,), (0, -1)]:
+                    f = (lambda t: strata.stack(t.aminmax())) if name == "aminmax" else lambda t, d=dim: getattr(t, name)(dim=d)  # noqa: B023
+                    assert same(f(x), f(values)), (shape, order, dim)

@@ -1,6 +1,7 @@
 // Which dims of a row kernel are walked as one.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -43,15 +44,23 @@ void sort_kept(RowsLoop& l) {
   l.kept_as(size_t(input - l.operands.begin()));
 }
 
-// Whole numbers are joined to the same bits in any order: that of memory.
+// Whether one pass joins elements of one input as they are, all in such a way.
+bool joins_all(const StrataKernelEntry& e, bool (*in_any_order)(const StrataReduction&)) {
+  return e.passes == 2 && e.pass[0].plain && std::all_of(e.reduction, e.reduction + e.reductions, in_any_order);
+}
+
+// Reduced dims in the order of memory.
 void sort_reduced(RowsLoop& l) {
-  const StrataKernelEntry& e = *l.entry;
-  if (e.passes != 2 || !e.pass[0].plain) return;
-  for (int r = 0; r < e.reductions; ++r)
-    if (e.reduction[r].combine >= STRATA_COMBINE_ARGMAX ||
-        !is_integral(static_cast<DType>(e.reduction[r].accumulator), true))
-      return;
-  sort_dims(l, l.reduced_sizes, &RowOperand::reduced, size_t(e.outputs) + e.pass[0].plain - 1);
+  sort_dims(l, l.reduced_sizes, &RowOperand::reduced, size_t(l.entry->outputs) + l.entry->pass[0].plain - 1);
+}
+
+// Whole numbers are joined to the same bits in any order.
+bool is_whole(const StrataReduction& r) {
+  return r.combine < STRATA_COMBINE_ARGMAX && is_integral(static_cast<DType>(r.accumulator), true);
+}
+
+bool is_extremum(const StrataReduction& r) {
+  return r.combine == STRATA_COMBINE_MAX || r.combine == STRATA_COMBINE_MIN;
 }
 
 }  // namespace
@@ -97,9 +106,36 @@ void RowsLoop::kept_as(size_t operand) { sort_dims(*this, kept_sizes, &RowOperan
 
 void RowsLoop::merge_dims() {
   sort_kept(*this);
-  sort_reduced(*this);
+  if (joins_all(*entry, is_whole)) sort_reduced(*this);
   coalesce(kept_sizes, operands, &RowOperand::kept);
   coalesce(reduced_sizes, operands, &RowOperand::reduced);
+}
+
+std::optional<RowsLoop> RowsLoop::extremum_as_it_lies() const {
+  if (reduced_sizes.size() < 2 || !joins_all(*entry, is_extremum)) return std::nullopt;
+  RowsLoop sorted = *this;
+  sort_reduced(sorted);
+  coalesce(sorted.reduced_sizes, sorted.operands, &RowOperand::reduced);
+  const size_t input = size_t(entry->outputs) + entry->pass[0].plain - 1;
+  if (sorted.operands[input].reduced == operands[input].reduced) return std::nullopt;
+  return sorted;
+}
+
+bool RowsLoop::gives_zero() const {
+  const int64_t count = product(kept_sizes);
+  for (size_t k = 0; k < entry->outputs; ++k) {
+    const RowOperand& o = operands[k];
+    const int64_t width = itemsize(o.dtype);
+    for (int64_t i = 0; i < count; ++i) {
+      const char* p = o.base;
+      int64_t rest = i;
+      for (size_t d = kept_sizes.size(); d-- > 0; rest /= kept_sizes[d]) p += rest % kept_sizes[d] * o.kept[d];
+      uint64_t bits = 0;
+      std::memcpy(&bits, p, size_t(width));
+      if (bits << (65 - 8 * width) == 0) return true;  // but for the sign
+    }
+  }
+  return false;
 }
 
 }  // namespace strata::eager

@@ -481,6 +481,10 @@ class Runner {
 }  // namespace
 
 int32_t RowsLoop::run() {
+  if (std::optional<RowsLoop> sorted = extremum_as_it_lies()) {
+    const int32_t status = sorted->run();
+    if (status || !gives_zero()) return status;
+  }
   GatheredRows gathered(*this);
   int32_t status = 0;
   if (entry->sets_status || !(reduce_columns(*this) || run_across(*this) || run_long(*this)))

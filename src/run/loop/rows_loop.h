@@ -1,6 +1,8 @@
 // The iteration below a row kernel: finds or makes contiguous rows, runs the passes over parts of 65,536 elements,
 // folds partial results pairwise in order (tree T above one part), and divides the work among threads.
 #pragma once
+#include <optional>
+
 #include "core/tensor.h"
 #include "lower/kernel_abi.h"
 
@@ -39,7 +41,11 @@ struct RowsLoop {
   char* column_at(const RowOperand& o, int64_t line, int64_t column) const;  // its first element
   void kept_as(size_t operand);  // sorts the kept dims as the operand's lie in memory
   void merge_dims();             // neighbouring dims that every operand walks in one step become one
-  int32_t run();                 // the status that the kernel set
+  // An extremum with the reduced dims in the order of memory, where that is another: the same, but for the sign of a
+  // zero, of which the first in order counts.
+  std::optional<RowsLoop> extremum_as_it_lies() const;
+  bool gives_zero() const;  // whether a result is a floating zero
+  int32_t run();            // the status that the kernel set
 };
 
 }  // namespace strata::eager
