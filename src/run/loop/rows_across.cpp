@@ -20,7 +20,7 @@ constexpr int64_t kTileBytes = 24 << 10;    // of a tile's own memory: it stays 
 constexpr int64_t kOuterBytes = 128 << 10;  // or in the second,
 constexpr int64_t kLines = 64;              // where it has that many columns only
 constexpr int64_t kWidest = 1024;           // columns of a tile
-constexpr int64_t kFew = 512;               // elements that take less time than a tile of their own
+constexpr int64_t kFew = 256;               // elements that take less time than a tile of their own
 constexpr int kMaxPlaces = kMaxRowOperands + 32;
 
 int64_t blocks(int64_t n) { return (n + kBlock - 1) / kBlock * kBlock; }
