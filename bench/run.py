@@ -4,7 +4,7 @@ PyTorch runs in a process of its own, since two OpenMP runtimes in one would dis
 pause between them in which waiting threads go to sleep, and each figure is the median of its blocks' ratios. STRATA_TORCH
 names the interpreter that has torch; without it only our times are shown. `ops` times the operators of ops.py, shows the
 worst ratios first and takes `--only` as parts of names; `graphs` times compiled graphs, `own` small ones beside our own eager, `captured` those of
-strata.compile beside strata.graph (own.py), `random` random programs beside eager, `layouts` reductions of random layouts beside contiguous() first; these run when they are named alone. `instructions` counts with callgrind instead of
+strata.compile beside strata.graph (own.py), `random` random programs beside eager, `layouts` reductions of random layouts and images with the channels last beside contiguous() first; these run when they are named alone. `instructions` counts with callgrind instead of
 timing and compares with the committed baseline (bench/results/instructions.json; `--save` writes it). `compile` times the
 compile service (compiling.py). `sweep` times every operator of the table over dtypes and layouts and shows the worst (sweep.py), `calls`
 those of models, with their gradients (common_calls.py).
