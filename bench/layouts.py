@@ -13,8 +13,6 @@ from random_programs import Slowest, seconds
 LIMIT, MORE = 1.3, 3e-6
 DIMS = ("sum", "mean", "amax", "norm", "var", "logsumexp")  # over several
 DIM = ("softmax", "prod", "argmax", "max")  # over one
-
-
 IMAGES = {
     "bilinear": lambda F, x: F.interpolate(x, scale_factor=2.0, mode="bilinear"),
     "bicubic": lambda F, x: F.interpolate(x, size=(7, 9), mode="bicubic"),

@@ -185,10 +185,7 @@ int32_t SpaceLaunch::run(const void* scalars) {
 bool SpaceLaunch::own_places(const Loops& loops, int64_t* first, int threads) const {
   if (!scatters_ || index_ < 0 || threads < 2 || threads > kMostOwners || loops.split < 0) return false;
   const StrataSpaceOperand& index = form_.operand[index_];
-  const StrataSpaceRange& inside = form_.range[loops.range[loops.split]];
-  if (index.dims != 1 || operand_[index_].width != sizeof(int64_t) || inside.kind != STRATA_DIM_PLAIN ||
-      inside.component != 1)
-    return false;
+  if (index.dims != 1 || operand_[index_].width != sizeof(int64_t) || !is_inside(loops, loops.split)) return false;
   for (int r = 0; r < form_.ranges; ++r)
     if (form_.range[r].runs >= 2 && r != index.range[0]) return false;
   const int named = named_range();

@@ -236,7 +236,7 @@ TEST(Nest, AReductionThatIsReadComesFirst) {
   local.any_order = "";
   NestHelpers helpers(local);
   const std::string text = print_nest(build_space(d, DType::F32, {}), local, helpers);
-  const size_t strip = text.find("f32 min[64]"), sum = text.find("add = add +", strip);
+  const size_t strip = text.find("f32 min[64];"), sum = text.find("add = add +", strip);
   const size_t loop = text.find("for (i64 k = 0", text.find("const f32 r = add;", strip));
   ASSERT_NE(strip, std::string::npos);
   EXPECT_LT(sum, loop);
@@ -275,7 +275,7 @@ TEST(Nest, WindowsGoStripAfterStrip) {
   local.any_order = "";
   NestHelpers helpers(local);
   const std::string text = print_nest(build_space(d, DType::F32, {}), local, helpers);
-  EXPECT_NE(text.find("f32 add[64]"), std::string::npos);
+  EXPECT_NE(text.find("f32 add[64];"), std::string::npos);
   EXPECT_NE(text.find("add[x - strip] = add[x - strip] + "), std::string::npos);
   EXPECT_NE(text.find("first = greater(first, ceil_div("), std::string::npos);
 }
@@ -320,7 +320,7 @@ TEST(Nest, PlacesInsideAreNarrow) {
   EXPECT_EQ(std::popcount(inside.reductions[0].below), 2);
   const std::string text = print_nest(inside, hinted_c, helpers);
   EXPECT_NE(text.find("&& (u64)n_g0 * (u64)n_g1 < (u64)1 << 31) {"), std::string::npos) << text;
-  EXPECT_NE(text.find("i32 argmax_at[64]"), std::string::npos) << text;
+  EXPECT_NE(text.find("i32 argmax_at[64] __attribute__((aligned(64)));"), std::string::npos) << text;
   const Nest beyond = nest("f + k + 1");
   EXPECT_EQ(beyond.reductions[0].below, 0u);
   EXPECT_EQ(print_nest(beyond, hinted_c, helpers).find("i32 argmax_at"), std::string::npos);

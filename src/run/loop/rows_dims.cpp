@@ -49,10 +49,11 @@ bool joins_all(const StrataKernelEntry& e, bool (*in_any_order)(const StrataRedu
   return e.passes == 2 && e.pass[0].plain && std::all_of(e.reduction, e.reduction + e.reductions, in_any_order);
 }
 
+// The operand of that input.
+size_t joined_operand(const StrataKernelEntry& e) { return size_t(e.outputs) + e.pass[0].plain - 1; }
+
 // Reduced dims in the order of memory.
-void sort_reduced(RowsLoop& l) {
-  sort_dims(l, l.reduced_sizes, &RowOperand::reduced, size_t(l.entry->outputs) + l.entry->pass[0].plain - 1);
-}
+void sort_reduced(RowsLoop& l) { sort_dims(l, l.reduced_sizes, &RowOperand::reduced, joined_operand(*l.entry)); }
 
 // Whole numbers are joined to the same bits in any order.
 bool is_whole(const StrataReduction& r) {
@@ -116,7 +117,7 @@ std::optional<RowsLoop> RowsLoop::extremum_as_it_lies() const {
   RowsLoop sorted = *this;
   sort_reduced(sorted);
   coalesce(sorted.reduced_sizes, sorted.operands, &RowOperand::reduced);
-  const size_t input = size_t(entry->outputs) + entry->pass[0].plain - 1;
+  const size_t input = joined_operand(*entry);
   if (sorted.operands[input].reduced == operands[input].reduced) return std::nullopt;
   return sorted;
 }
