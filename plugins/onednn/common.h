@@ -121,6 +121,7 @@ dnnl::primitive_attr scratch_attr();  // attributes that ask for a caller-provid
 int product(StrataMatmul p);
 
 int matmul(const StrataMatmul* call);
+int prepare();
 int conv_forward(const StrataConvolution* shape, const void* input, const void* weight, const void* bias, void* output);
 int conv_backward_data(const StrataConvolution* shape, const void* grad_output, const void* weight, void* grad_input);
 int conv_backward_weights(const StrataConvolution* shape, const void* input, const void* grad_output, void* grad_weight,

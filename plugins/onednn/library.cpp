@@ -96,20 +96,6 @@ int cache_resize(int64_t capacity) {
   });
 }
 
-// oneDNN writes the code of all its float32 products at the first one that is large enough.
-int prepare() {
-  return guarded("prepare", [] {
-    constexpr int n = 16;
-    std::vector<float> a(n * n), b(n * n), c(n * n);
-    const int threads = omp_get_max_threads();
-    omp_set_num_threads(1);
-    const dnnl_status_t status = dnnl_sgemm('N', 'N', n, n, n, 1.0f, a.data(), n, b.data(), n, 0.0f, c.data(), n);
-    omp_set_num_threads(threads);
-    dnnl::error::wrap_c_api(status, "sgemm failed");
-    return int{STRATA_LIBRARY_OK};
-  });
-}
-
 }  // namespace
 
 const dnnl::engine& engine() {

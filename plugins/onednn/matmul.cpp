@@ -1,6 +1,8 @@
 // Matrix products. float32 and bfloat16 go to oneDNN's matmul primitive (any leading dimension; what lies badly is
 // copied first, see `meets`); a float32 product with a single row or column goes to its sgemm, which streams the matrix
 // once instead of packing it (measured 2 to 5 times faster there).
+#include <omp.h>
+
 #include <cstring>
 
 #include "cache.h"
@@ -189,6 +191,27 @@ int matmul(const StrataMatmul* call) {
       if (stride < 0) throw Unsupported{"a stride is negative"};
     }
     return product(p);
+  });
+}
+
+// By the primitive that products go to. Where that is not built over sgemm, sgemm's own code, 40 ms of a core, is left
+// to who multiplies by a vector.
+int prepare() {
+  return guarded("prepare", [] {
+    constexpr int n = 16;
+    float a[n * n] = {}, b[n * n] = {}, c[n * n];
+    StrataMatmul p{};
+    p.dtype = STRATA_LIBRARY_F32;
+    p.batch = 1;
+    p.m = p.n = p.k = p.c_row = n;
+    p.alpha = 1.0f;
+    void* pointers[] = {a, b, c, nullptr};
+    struct Alone {
+      ~Alone() { omp_set_num_threads(threads); }
+      int threads = omp_get_max_threads();
+    } alone;
+    omp_set_num_threads(1);
+    return make_plan(p, {n, 1, 0}, {n, 1, 0})->run(pointers);
   });
 }
 
