@@ -29,6 +29,7 @@ typedef struct StrataRowArgs {
   int64_t first;         // logical index in the row of the first of them
   int64_t length;        // elements of the whole row
   int32_t* status;       // as a pointwise kernel's
+  const int64_t* next;   // by operand, how far the next row lies, in bytes; or null
 } StrataRowArgs;
 
 // A pass that only writes outputs with one value per row does it for `count` rows: their values follow each other, at

@@ -56,6 +56,26 @@ def test_layouts(dtype):
             same(compiled(chain, x, other)(x, other), chain(x, other))
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_rows(dtype):
+    """What the next row's first pass will read is asked for in the last: rows that follow each other, lie apart, are one."""
+
+    def normed(x, w):
+        return chain(torch.nn.functional.layer_norm(x, (128,), w, w), w).softmax(-1)
+
+    w, wide = torch.randn(128, dtype=dtype), torch.randn(9, 300, dtype=dtype)
+    if torch._C.cpu_capability() == "v4":
+        assert "FETCH(next_" in compiled(normed, wide[:, :128].contiguous(), w).source()
+    for x in (wide[:, :128].contiguous(), wide[:, 100:228], wide[:1, :128].expand(9, 128), wide.reshape(-1)[:1280].view(10, 128), wide[:1, :128]):
+        same(compiled(normed, x, w)(x, w), normed(x, w))
+
+
+def test_streams():
+    x = torch.randn(3 * 2**22 + 7)
+    made = compiled(lambda x: chain(x, x), x)
+    same(made(x), chain(x, x))
+
+
 def test_values_that_are_rare():
     x = torch.tensor([float("nan"), float("inf"), -float("inf"), -0.0, 1e-42, 300.0, -300.0] * 11)
     y = x.flip(0).contiguous()

@@ -7,8 +7,6 @@ namespace strata::lower {
 
 namespace {
 
-constexpr size_t kLong = 32;  // nodes of a pass whose values need more registers than there are
-
 bool has_pairs(const Operand& o) { return is_complex(o.storage); }
 
 // Long arithmetic over whole vectors goes four of them at a time, which are 64 lanes, or 32 where elements have 64
@@ -19,7 +17,7 @@ int64_t wide_lanes(const Kernel& k, Isa isa) {
   if (std::ranges::any_of(k.outputs, has_pairs) || std::ranges::any_of(k.inputs, has_pairs)) return 0;
   int64_t lanes = 0;
   for (const Pass& p : k.passes) {
-    if (p.nodes.size() <= kLong || !p.elementwise) continue;
+    if (!is_long(p) || !p.elementwise) continue;
     Needs unused;
     const std::vector<char> alone = BodyPrinter(k, p, true, unused).lane_by_lane();
     bool long_lanes = false;
@@ -32,6 +30,8 @@ int64_t wide_lanes(const Kernel& k, Isa isa) {
 
 }  // namespace
 
+bool is_long(const Pass& p) { return p.nodes.size() > 32; }
+
 int64_t wide_lanes(const Kernel& k, const Pass& p, Isa isa) {
   auto narrow = [](const Node& n) { return n.op == Op::Index || n.op == Op::Call || is_complex(n.type); };
   const bool widens =
@@ -40,7 +40,7 @@ int64_t wide_lanes(const Kernel& k, const Pass& p, Isa isa) {
 }
 
 std::string frame(const Kernel& k, const Pass& p, bool vector) {
-  return k.fused && vector && p.nodes.size() > kLong ? "  FRAME\n" : "";
+  return k.fused && vector && is_long(p) ? "  FRAME\n" : "";
 }
 
 int64_t together(const Kernel& k, Isa isa) {

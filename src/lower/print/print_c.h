@@ -62,6 +62,8 @@ Stages stages_of(const Kernel& kernel, Isa isa);
 void cut_passes(Kernel& kernel, size_t most);
 std::string print_pointwise(const Kernel& kernel, Isa isa, Needs& needs);
 std::string print_stages(const Kernel& kernel, const Stages& stages, Isa isa, Needs& needs);
+// Its values need more registers than there are.
+bool is_long(const Pass& pass);
 // Of the vectors of a pass that takes several at a time, or 0; the blocks of 16 that a pointwise kernel takes at a
 // time; the line with which a text of these kernels says how many lanes its vectors have, where it has to.
 int64_t wide_lanes(const Kernel& kernel, const Pass& pass, Isa isa);

@@ -72,6 +72,15 @@ bool sets_status(const Kernel& k) {
                      [&](const Pass& p) { return std::any_of(p.nodes.begin(), p.nodes.end(), sets); });
 }
 
+bool loads(const Pass& pass, size_t input) {
+  return std::ranges::any_of(pass.nodes, [&](const Node& n) { return n.op == Op::Load && n.imm == input; });
+}
+
+// Lines that hold `lanes` elements of an input are asked for. Arithmetic of so many lanes leaves few loads in flight.
+std::string fetch(const Operand& o, const std::string& at, int64_t lanes) {
+  return "FETCH(" + at + ", " + bytes(std::max<int64_t>(lanes * itemsize(o.storage) / 64, 1)) + ");\n";
+}
+
 }  // namespace
 
 std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
@@ -103,6 +112,8 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   std::string pad(6, ' '), element = body.element_part(6);
   // The baseline set has no fma: vectors would be taken apart for each call of it, at several times the size.
   if (!vector) out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER\n" : "IN_ORDER\n");
+  for (size_t i = 0; wide && i < k.inputs.size(); ++i)
+    out += "    if (stream) " + fetch(k.inputs[i], "p_" + k.inputs[i].name + " + 4096", wide);
   out += wide ? "    {\n" : std::string("    for (i64 l = 0; l < 16; l") + (vector ? " += LANES" : "++") + ") {\n";
   out += element;
   for (const Store& s : pass.stores) {
@@ -141,12 +152,26 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
     for (const Store& s : pass.stores)
       if (!s.scratch && s.operand == int(i) && s.part == 0)
         out += "  char* p_" + k.outputs[i].name + "_out = args->ptr[" + std::to_string(i) + "];\n";
-  for (size_t i = 0; i < k.inputs.size(); ++i)
-    for (const Node& n : pass.nodes)
-      if (n.op == Op::Load && n.imm == i) {
-        out += "  const char* p_" + k.inputs[i].name + " = args->ptr[" + std::to_string(k.outputs.size() + i) + "];\n";
-        break;
-      }
+  constexpr size_t kMuch = 16;  // nodes: beside fewer, it is loads that are waited for, and one more costs
+  std::string
+      fetches;  // of what the next row's first pass would wait for, and the next pass, where it has little to do
+  for (size_t i = 0; i < k.inputs.size(); ++i) {
+    if (!loads(pass, i)) continue;
+    const std::string name = k.inputs[i].name, at = "[" + std::to_string(k.outputs.size() + i) + "]";
+    out += "  const char* p_" + name + " = args->ptr" + at + ";\n";
+    if (!wide || number == 0 || k.inputs[i].per_row || !loads(k.passes[0], i)) continue;
+    out += "  const char* next_" + name + " = p_" + name + " + (args->next ? args->next" + at + " : 0);\n";
+    fetches += "    " + fetch(k.inputs[i], "next_" + name + " + i * " + bytes(itemsize(k.inputs[i].storage)), wide);
+  }
+  const Pass* later = number + 1 < k.passes.size() ? &k.passes[number + 1] : nullptr;
+  if (vector && later && pass.nodes.size() > kMuch && !pass.reductions.empty() && later->reductions.empty() &&
+      !is_long(*later))
+    for (const Store& s : later->stores) {
+      if (s.scratch || k.outputs[s.operand].per_row || s.part > 0) continue;
+      const Operand& o = k.outputs[s.operand];
+      out += "  const char* to_" + o.name + " = args->ptr[" + std::to_string(s.operand) + "];\n";
+      fetches += "    " + fetch(o, "to_" + o.name + " + i * " + bytes(itemsize(o.storage)), 16);
+    }
   for (size_t i = 0; i < k.scratch.size(); ++i) {
     auto reads = [&](const Node& n) { return n.op == Op::Scratch && n.imm == i; };
     auto writes = [&](const Store& t) { return t.scratch && t.operand == int(i); };
@@ -163,8 +188,9 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   if (loop) {
     std::string element = body.element_part(4);
     out += "  const i64 count = args->count;\n";
-    if (pass.stores.empty()) out += reductions.groups(element);
+    if (pass.stores.empty()) out += reductions.groups(fetches, element);
     if (reductions.complete()) return out + "}\n\n";
+    element = fetches + element;
     out += reductions.before();
     const std::string blocks = reductions.blocks(element);
     out += blocks + std::string("  for (i64 i = ") + (blocks.empty() ? "0" : "done") + "; i < count; i += " +

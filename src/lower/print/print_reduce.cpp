@@ -150,7 +150,7 @@ std::string ReductionPrinter::narrow_trees(const std::string& group, const std::
   return out + each([](const Part&) { return "    *($E*)$slot = $lanes(all_$acc);\n"; });
 }
 
-std::string ReductionPrinter::groups(const std::string& element) {
+std::string ReductionPrinter::groups(const std::string& fetches, const std::string& element) {
   constexpr int kLongest = 12;  // lines of text: more are not worth a second copy,
   constexpr int kShort = 3;     // nor as many as these one more for long rows
   const auto lines = std::count(element.begin(), element.end(), '\n');
@@ -177,8 +177,8 @@ std::string ReductionPrinter::groups(const std::string& element) {
   const std::string ends = body_.ends_nowhere() ? "" : "        if (RARELY(left < 16)) $e = $present;\n";
   const std::string group =
       each([](const Part&) { return "      $T g_$acc[8];\n"; }) +
-      "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n" + element +
-      each([](const Part&) { return "        g_$acc[u] = $value;\n"; }) + "      }\n";
+      "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n" + fetches +
+      element + each([](const Part&) { return "        g_$acc[u] = $value;\n"; }) + "      }\n";
   // The group that is not whole.
   const std::string last =
       each([](const Part&) {

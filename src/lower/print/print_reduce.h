@@ -14,8 +14,9 @@ class ReductionPrinter {
   ReductionPrinter(const Kernel& kernel, const Pass& pass, BodyPrinter& body, bool vector, Needs& needs);
   // For passes that only reduce, with cheap text: rows of up to 1,024 elements (of any length, where no sum or product
   // is made) are folded in groups of eight vectors, without the array of positions. Returns from the function, or, when
-  // complete(), is all that the pass needs. Empty where it does not apply.
-  std::string groups(const std::string& element);
+  // complete(), is all that the pass needs. Empty where it does not apply. `fetches` go before the text and compute
+  // nothing.
+  std::string groups(const std::string& fetches, const std::string& element);
   bool complete() const { return complete_; }
   // After before(), where the text is short: whole blocks of 1,024 elements, without a branch. Declares `done`, where
   // the loop then begins.

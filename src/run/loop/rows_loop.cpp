@@ -242,7 +242,7 @@ class Runner {
   }
 
   // All passes of one row whose operands are at `ptr`.
-  void run_passes(char* const* ptr, char* const* scratch, int32_t* status) const {
+  void run_passes(char* const* ptr, char* const* scratch, int32_t* status, const int64_t* next = nullptr) const {
     alignas(16) Value reduced[kMaxReductions];
     int64_t parts = std::max<int64_t>((n_ + kPart - 1) / kPart, 1);
     int done = 0;
@@ -256,7 +256,7 @@ class Runner {
       }
       const bool whole = pass.reductions == 0 && !pass.elementwise;
       if (whole || parts == 1) {
-        StrataRowArgs a{ptr, l_.params, reduced, scratch, reduced + done, whole ? 1 : n_, 0, n_, status};
+        StrataRowArgs a{ptr, l_.params, reduced, scratch, reduced + done, whole ? 1 : n_, 0, n_, status, next};
         for (int q = first; q <= k; ++q) call(q, a);
       } else {
         std::vector<Value> partial(parts * std::max<int>(pass.reductions, 1));
@@ -383,7 +383,7 @@ class Runner {
       return;
     }
     for (int64_t row = begin; row < end; ++row) {
-      run_passes(ptr, scratch, status);
+      run_passes(ptr, scratch, status, step);
       for (size_t i = 0; i < count; ++i) ptr[i] += step[i];
     }
   }
