@@ -87,6 +87,32 @@ void SpaceLaunch::order_plain() {
   plain_ = kept;
 }
 
+void SpaceLaunch::join_plain(DimVec& sizes) {
+  size_t dims = 0;
+  int kept = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int p = plain_role(role_[d]);  // its own inverse
+    bool joins = p >= 0 && dims > 0 && role_[dims - 1] < 0;
+    for (int k = 1; joins && k < form_.operands; ++k)
+      joins = operand_[k].plain[kept - 1] == operand_[k].plain[p] * plain_size_[p];
+    if (joins) {
+      sizes[dims - 1] *= sizes[d];
+      plain_size_[kept - 1] *= plain_size_[p];
+      for (int k = 0; k < form_.operands; ++k) operand_[k].plain[kept - 1] = operand_[k].plain[p];
+      continue;
+    }
+    role_[dims] = role_[d];
+    if (p >= 0) {
+      plain_size_[kept] = plain_size_[p];
+      for (int k = 0; k < form_.operands; ++k) operand_[k].plain[kept] = operand_[k].plain[p];
+      role_[dims] = plain_role(kept++);
+    }
+    sizes[dims++] = sizes[d];
+  }
+  sizes.resize(dims);
+  if (kept > 0) plain_ = kept;
+}
+
 bool SpaceLaunch::wants_inner() const {
   if (plain_ == 0 || (plain_ == 1 && form_.ranges == 1)) return false;
   // Of a scatter the first input says, whose dims are loops.

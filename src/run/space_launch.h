@@ -22,6 +22,9 @@ class SpaceLaunch {
   SpaceLaunch(const StrataSpaceEntry& form, const SpaceLaunch& narrow, int64_t many);
   // Orders plain dims by the first output's strides and joins those that every operand walks in one step.
   void order_plain();
+  // Joins plain dims that follow each other in the result, whose sizes are given, and that every input walks in one
+  // step.
+  void join_plain(DimVec& sizes);
   // Whether the plain dims' fastest one is faster in memory than what the kernel's own innermost loop walks. One plain
   // dim alone is that loop.
   bool wants_inner() const;

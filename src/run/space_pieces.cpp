@@ -6,6 +6,7 @@ namespace strata::eager {
 
 SpacePieces::SpacePieces(const StrataSpaceEntry& form, const SpaceArgs& args)
     : SpaceLaunch(form, args), sizes_(args.outs[0]->sizes()), scalars_(args.scalars) {
+  join_plain(sizes_);
   lay_out(stride_);
   const int dims = int(sizes_.size());
   auto dim_of = [&](int role) {

@@ -8,6 +8,7 @@
 #include "run/loop/rows_across.h"
 #include "run/loop/rows_columns.h"
 #include "run/loop/rows_fold.h"
+#include "run/loop/rows_gathered.h"
 
 namespace strata::jit {
 
@@ -16,8 +17,10 @@ namespace {
 constexpr int64_t kVector = 16;
 constexpr int64_t kSoonOver = 256, kCached = 1 << 20;  // elements of a row, and of all
 constexpr int64_t kGathered = 1024, kFewRows = 16;     // elements of all, and rows, that are gathered without a thought
+constexpr int64_t kFewTogether = 256;                  // elements of short rows that all operands walk in one step
 constexpr int64_t kManyRows = 64;                      // so many go in vectors, whatever is left behind the last one
 constexpr int64_t kLongRow = 4096, kLongPiece = 512;   // elements
+constexpr int64_t kShortLine = 64, kLongLine = 256;    // columns of a line
 constexpr int64_t kFewValues = 16, kWorth = 128;  // nodes of one lane, and elements that take as long as one of them
 
 bool is_reduced(const Fused& f, size_t dim) {
@@ -42,8 +45,8 @@ bool side_by_side(const Fused& f, size_t columns) {
 }
 
 // How many neighbouring rows all operands walk in one step, in the order in which the loops go over rows: as those of
-// the first input lie in memory (run/loop/rows_dims.cpp).
-int64_t rows_in_step(const Fused& f) {
+// the first input lie in memory (run/loop/rows_dims.cpp). Inputs with one value per row follow (rows_gathered.cpp).
+int64_t rows_in_step(const Fused& f, int64_t length) {
   std::vector<size_t> dims;
   for (size_t d = 0; d < f.shape.size(); ++d)
     if (!is_reduced(f, d) && f.shape[d] > 1) dims.push_back(d);
@@ -55,7 +58,8 @@ int64_t rows_in_step(const Fused& f) {
     const auto joins = [&](const FusedOperand& o) {
       return k + 1 == dims.size() || o.strides[dims[k]] == o.strides[dims[k + 1]] * f.shape[dims[k + 1]];
     };
-    if (!std::ranges::all_of(f.outs, joins) || !std::ranges::all_of(f.ins, joins)) break;
+    const auto follows = [&](const FusedOperand& o) { return (o.per_row && length >= eager::kOften) || joins(o); };
+    if (!std::ranges::all_of(f.outs, joins) || !std::ranges::all_of(f.ins, follows)) break;
     run *= f.shape[dims[k]];
   }
   return run;
@@ -70,6 +74,18 @@ void find_broadcasts(Fused& f, size_t columns) {
     const int64_t step = f.ins[i].strides[columns];
     f.kernel.inputs[i].broadcast = f.ins[i].per_row ? step == 1 : step == 0;
   }
+}
+
+// Whether lines of so many columns do not follow each other in all that is reduced: a kernel for columns goes line by
+// line then, where it takes many as one otherwise.
+bool goes_by_lines(const Fused& f, int64_t line) {
+  return std::ranges::any_of(f.kernel.passes[0].nodes, [&](const lower::Node& n) {
+    if (n.op != lower::Op::Load) return false;
+    const FusedOperand& o = f.ins[n.imm];
+    return f.kernel.inputs[n.imm].broadcast || (!o.per_row && std::ranges::any_of(f.reduced, [&](int64_t d) {
+             return f.shape[size_t(d)] > 1 && o.strides[size_t(d)] != line;
+           }));
+  });
 }
 
 // Whether each launch over rows makes one reduction, as far as can be told.
@@ -132,17 +148,25 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
   const bool is_short = rows >= kVector && length <= eager::kShortAcross;
   if (columns >= 0 && (made || !side_by_side(f, size_t(columns)))) return Rows::Across;
   if (in_long_pieces(f, length)) return Rows::Pieces;
-  const int64_t run = is_short ? rows_in_step(f) : rows;
+  const int64_t run = is_short ? rows_in_step(f, length) : rows;
   if (is_short && run < kManyRows && (run % kVector != 0 || (columns >= 0 && run < rows))) return Rows::Short;
+  if (is_short && run < rows && run * length < kFewTogether) return Rows::Short;
   if (columns >= 0) find_broadcasts(f, size_t(columns));
   // Columns go in runs of those that all operands walk in one step; few are worth none.
   const bool few = is_short && (run == rows ? rows * length < eager::kSmall : run * length < eager::kFewElements);
-  if (f.kernel.across && !few && lower::reduces_columns(f.kernel))
+  const bool fits = f.kernel.across && !few && lower::reduces_columns(f.kernel);
+  const int64_t line = fits ? rows_in_step(f, length) : 0;
+  const bool lines = fits && columns >= 0 && goes_by_lines(f, line);
+  if (lines && (line < kShortLine || (line % kVector != 0 && line < 2 * kShortLine))) return Rows::Across;
+  const bool as_rows = lines && line < kLongLine && !lower::takes_trees(f.kernel) &&
+                       f.kernel.passes[0].reductions[0].combine <= lower::Combine::Mul;
+  if (fits && !as_rows)
     return values <= kFewValues || lower::prints_across(f.kernel, 1, lower::Isa::V4) ? Rows::Fit : Rows::Values;
   f.kernel.across = columns >= 0;
   // Sums of longer ones are faster one by one, as columns.
-  const bool wide = columns >= 0 && f.shape[size_t(columns)] >= kVector &&
-                    length <= (sums(f) || reads_others(f.kernel) ? eager::kShortAcross : eager::kLongestAcross);
+  const bool wide =
+      columns >= 0 && f.shape[size_t(columns)] >= kVector &&
+      length <= (!as_rows && (sums(f) || reads_others(f.kernel)) ? eager::kShortAcross : eager::kLongestAcross);
   f.kernel.side_by_side = (is_short || wide) && !made;
   if (f.kernel.side_by_side && lower::computes_across(f.kernel, lower::Isa::V4)) return Rows::Fit;
   f.kernel.side_by_side = false;

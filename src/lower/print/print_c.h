@@ -43,6 +43,8 @@ std::string print_kernel(const KernelDesc& desc, DType dtype, Isa isa);  // a wh
 // Whether a kernel has a form for rows that lie across memory: one sum, product or extremum of cheap text, and what is
 // made of it.
 bool reduces_columns(const Kernel& kernel);
+// Whether sums in such a kernel read and add and do little else: several positions of tree T go side by side then.
+bool takes_trees(const Kernel& kernel);
 // Whether every pass of a row kernel has a form for rows side by side (kernel_abi.h); the input that a pass reduces as
 // it is, or -1.
 bool computes_across(const Kernel& kernel, Isa isa);

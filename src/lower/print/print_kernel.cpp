@@ -44,7 +44,7 @@ std::string comment(const Kernel& k, const std::string& what) {
 
 bool reduces_columns(const Kernel& k) {
   constexpr size_t kLongest = 40;  // nodes
-  if (!k.across || k.kind != KernelKind::Rows || k.passes.size() != 2) return false;
+  if (!k.across || k.kind != KernelKind::Rows || k.passes.size() != 2 || (k.fused && k.side_by_side)) return false;
   const Pass &first = k.passes[0], &last = k.passes[1];
   if (first.reductions.size() != 1 || !first.stores.empty() || first.nodes.size() > kLongest || last.elementwise ||
       !last.reductions.empty())
@@ -56,6 +56,13 @@ bool reduces_columns(const Kernel& k) {
     const bool one = n.op == Op::Load && n.uniform && !k.inputs[n.imm].broadcast;
     return one || n.op == Op::Index || n.op == Op::Call || n.op == Op::Rare;
   });
+}
+
+// Where more is computed a second form is not worth its text.
+bool takes_trees(const Kernel& k) {
+  constexpr size_t kLongest = 5;  // nodes
+  const Pass& pass = k.passes[0];
+  return pass.reductions[0].combine == Combine::Add && pass.nodes.size() <= kLongest;
 }
 
 namespace {
@@ -227,13 +234,6 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   return out + reductions.inside() + "  }\n" + reductions.after() + per_row + "}\n\n";
 }
 
-// Whether sums read and add and do little else: where more is computed a second form is not worth its text.
-bool takes_trees(const Kernel& k) {
-  constexpr size_t kLongest = 5;  // nodes
-  const Pass& pass = k.passes[0];
-  return pass.reductions[0].combine == Combine::Add && pass.nodes.size() <= kLongest;
-}
-
 // What neighbouring columns have at one element, and how it is joined. Plain sums in vectors have a second form:
 // several positions of tree T for several vectors at a time, all in registers.
 std::string print_columns(const Kernel& k, Isa isa, Needs& needs) {
@@ -357,7 +357,7 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
     tables += "static const StrataRowPass " + symbol + "_passes[] = {";
     const bool across = computes_across(k, isa);
     int broadcast = 0;
-    for (size_t i = 0; i < k.inputs.size(); ++i) broadcast |= k.inputs[i].broadcast << i;
+    for (size_t i = 0; i < k.inputs.size(); ++i) broadcast |= (k.inputs[i].broadcast && loads(k.passes[0], i)) << i;
     for (size_t p = 0; p < k.passes.size(); ++p) {
       const Pass& pass = k.passes[p];
       const std::string own = symbol + "_p" + std::to_string(p);

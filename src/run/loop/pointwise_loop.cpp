@@ -276,7 +276,10 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
   if (!by_row) inner = row_;
   // Staged in whole rows, if possible in whole blocks: what is a row again and again stays. What is made anew is made
   // in few pieces.
-  const int64_t most = made_ && widest_ <= 8 ? 2 * kChunk : kChunk, even = std::lcm(inner, kBlock),
+  const int64_t most = kChunk * (!made_ || widest_ > 8 ? 1
+                                 : widest_ > 2         ? 2
+                                                       : 4),
+                even = std::lcm(inner, kBlock),
                 chunk = by_row || inner > kChunk ? most
                         : kChunk / even          ? kChunk / even * even
                                                  : kChunk / inner * inner;

@@ -126,10 +126,11 @@ class Columns {
 
   int64_t slot(int64_t wide) const { return kBlock * wide * width_; }
 
-  // The columns of a tile, with those that make its last block whole: it begins among those of the tile before.
+  // The columns of a tile, with those that make its last block whole, or so many that a kernel takes trees of them: it
+  // begins among those of the tile before.
   int64_t width_of(int64_t tile) const {
-    const int64_t count = std::min(tile_, inner_ - tile * tile_);
-    return dense_ ? count : blocks(count);
+    const int64_t count = std::min(tile_, inner_ - tile * tile_), trees = STRATA_TREE_BYTES / width_;
+    return dense_ ? count : inner_ >= trees && tile > 0 ? std::max(blocks(count), trees) : blocks(count);
   }
   int64_t begin_of(int64_t tile) const { return std::min(tile * tile_, inner_ - width_of(tile)); }
 

@@ -112,6 +112,15 @@ void RowsLoop::merge_dims() {
   coalesce(reduced_sizes, operands, &RowOperand::reduced);
 }
 
+size_t RowsLoop::kept_dims_of_rows() const {
+  DimVec sizes = kept_sizes;
+  std::vector<RowOperand> rows(operands.begin(), operands.begin() + entry->outputs);
+  std::copy_if(operands.begin() + entry->outputs, operands.end(), std::back_inserter(rows),
+               [](const RowOperand& o) { return !o.per_row; });
+  coalesce(sizes, rows, &RowOperand::kept);
+  return sizes.size();
+}
+
 std::optional<RowsLoop> RowsLoop::extremum_as_it_lies() const {
   if (reduced_sizes.size() < 2 || !joins_all(*entry, is_extremum)) return std::nullopt;
   RowsLoop sorted = *this;

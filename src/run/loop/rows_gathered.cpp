@@ -156,6 +156,7 @@ DimVec joined(const DimVec& kept, const DimVec& reduced) {
 
 GatheredRows::GatheredRows(RowsLoop& l) {
   if (product(l.kept_sizes) * product(l.reduced_sizes) < kFewElements) return;
+  spread(l);
   Layout best = Layouts(l).best();
   if (best.cost == 0) return;
   // Rows in the order of memory, or of the results.
@@ -166,6 +167,26 @@ GatheredRows::GatheredRows(RowsLoop& l) {
     l.kept_as(0);
   }
   best.cost > 0 ? gather(l, best.near) : l.merge_dims();
+}
+
+void GatheredRows::spread(RowsLoop& l) {
+  const size_t dims = l.kept_sizes.size();
+  if (dims < 2 || product(l.reduced_sizes) < kOften || l.kept_dims_of_rows() == dims) return;
+  const auto inputs = std::ranges::subrange(l.operands.begin() + l.entry->outputs, l.operands.end());
+  const auto room = [&](const RowOperand& o) {
+    return CallMemory::rounded(product(l.kept_sizes) * itemsize(o.kernel));
+  };
+  int64_t bytes = 0;
+  for (const RowOperand& o : inputs) bytes += o.per_row ? room(o) : 0;
+  per_row_.emplace(bytes);
+  sizes_ = l.kept_sizes;
+  for (RowOperand& o : inputs) {
+    if (!o.per_row) continue;
+    const RowOperand there = o;
+    lay_out(l, o, kAll, per_row_->take(room(o)));
+    copy(there, o);
+  }
+  l.merge_dims();
 }
 
 void GatheredRows::gather(RowsLoop& l, int near) {

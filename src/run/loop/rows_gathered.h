@@ -9,6 +9,8 @@
 
 namespace strata::eager {
 
+constexpr int64_t kOften = 4;  // elements of a row beside which one more that is written and read is little
+
 class GatheredRows {
  public:
   // Points such operands of the loop at memory of their own, as the kernel takes them.
@@ -21,11 +23,13 @@ class GatheredRows {
     RowOperand own, there;
   };
 
+  // Inputs with one value per row that keep dims apart which everything else walks in one step follow each other then.
+  void spread(RowsLoop& loop);
   void gather(RowsLoop& loop, int near);
   void copy(const RowOperand& from, const RowOperand& to) const;
 
   DimVec sizes_;  // kept and reduced
-  std::optional<CallMemory> memory_;
+  std::optional<CallMemory> memory_, per_row_;
   std::vector<Result> results_;
 };
 

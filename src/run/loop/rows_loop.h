@@ -39,8 +39,9 @@ struct RowsLoop {
   // Rows side by side are columns, along one kept dim, which becomes the last one; the others are lines of them.
   void columns_along(size_t dim);
   char* column_at(const RowOperand& o, int64_t line, int64_t column) const;  // its first element
-  void kept_as(size_t operand);  // sorts the kept dims as the operand's lie in memory
-  void merge_dims();             // neighbouring dims that every operand walks in one step become one
+  void kept_as(size_t operand);      // sorts the kept dims as the operand's lie in memory
+  void merge_dims();                 // neighbouring dims that every operand walks in one step become one
+  size_t kept_dims_of_rows() const;  // that would be left but for inputs with one value per row
   // An extremum with the reduced dims in the order of memory, where that is another: the same, but for the sign of a
   // zero, of which the first in order counts.
   std::optional<RowsLoop> extremum_as_it_lies() const;
