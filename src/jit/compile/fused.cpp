@@ -242,6 +242,7 @@ class Fuser {
     bool placed = false;
     for (Known& k : known_) {
       if (k.at.memory.block != o.block) continue;
+      if (apart(k.at, f, made_.shape)) continue;
       if (!k.at.same_place(f)) throw Refused{"it writes otherwise what was read or written"};
       if (f.per_row && k.loaded) throw Refused{"it writes a value of the row that was read"};
       k.value = value;
@@ -253,6 +254,7 @@ class Fuser {
   void add(const Launch& l) {
     const Level level = level_of(l);
     if (l.kind == Launch::Copy) {
+      if (!on_device_ && l.outs[0].in_short_pieces(kShortest)) throw Refused{"it writes short pieces"};
       const Operand& from = l.ins[0];
       const Pair v = converted(read(from, level), from.dtype, l.outs[0].dtype);
       return write(l.outs[0], level, l.outs[0].dtype, v);

@@ -31,6 +31,9 @@ struct FusedOperand {
   }
 };
 
+// Whether two operands over a space are parts of a block that share no element, as what cat joins.
+bool apart(const FusedOperand& a, const FusedOperand& b, const DimVec& shape);
+
 struct FusedParam {
   Scalar value;
   DType type;

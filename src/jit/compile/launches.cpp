@@ -14,6 +14,13 @@
 
 namespace strata::jit {
 
+bool Operand::in_short_pieces(int64_t most) const {
+  int64_t piece = 1, all = 1;
+  for (size_t d = sizes.size(); d-- > 0; all *= sizes[d])
+    if (piece == all && (strides[d] == piece || sizes[d] == 1)) piece *= sizes[d];
+  return piece < most && piece < all;
+}
+
 bool Operand::covers_block(int64_t bytes) const {
   int64_t n = itemsize(dtype);
   for (int64_t s : sizes) n *= s;

@@ -28,7 +28,8 @@ struct Operand {
   bool operator==(const Operand& o) const {
     return block == o.block && offset == o.offset && sizes == o.sizes && strides == o.strides && dtype == o.dtype;
   }
-  bool covers_block(int64_t bytes) const;  // dense, all of it
+  bool covers_block(int64_t bytes) const;    // dense, all of it
+  bool in_short_pieces(int64_t most) const;  // of fewer elements each, in order
 };
 
 // What a space kernel's launch needs beside its operands.

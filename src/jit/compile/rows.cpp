@@ -180,6 +180,27 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
 
 }  // namespace
 
+bool apart(const FusedOperand& a, const FusedOperand& b, const DimVec& shape) {
+  if (a.memory.block != b.memory.block || a.memory.dtype != b.memory.dtype || !(a.strides == b.strides)) return false;
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (a.strides[d] < 0) return false;
+    if (a.strides[d] > 0) dims.push_back(d);
+  }
+  std::ranges::sort(dims, std::ranges::less(), [&](size_t d) { return a.strides[d]; });
+  // Inner dims reach less far than the two lie from each other; a step of any outer one is further than all before it.
+  const int64_t distance = std::abs(a.memory.offset - b.memory.offset);
+  int64_t reach = 0;
+  bool parts = false;
+  for (size_t d : dims) {
+    const int64_t step = a.strides[d];
+    if (!parts && reach < distance && reach + distance < step) parts = true, reach += distance;
+    if (parts && step <= reach) return false;
+    reach += (shape[d] - 1) * step;
+  }
+  return parts || reach < distance;
+}
+
 const char* reason(Rows rows) {
   return rows == Rows::Short    ? "its rows are short"
          : rows == Rows::Across ? "its rows lie across memory"
