@@ -67,7 +67,8 @@ class Columns {
     if (!staged_ && n_ < kBlock && inner_ % kBlock == 0)
       dense_ = false;  // most of a block of positions would be missing
     if (staged_ && (e_.pass[0].broadcast || interleaved())) return false;
-    if ((staged_ && along && n_ > kShortColumn) || (outer_ > 1 && n_ * inner_ < kFewElements)) return false;
+    if (staged_ && along && (n_ > kShortColumn || (outer_ > 1 && inner_ < kBlock && n_ > 2 * kBlock))) return false;
+    if (outer_ > 1 && n_ * inner_ < kFewElements) return false;
     return n_ * inner_ * outer_ >= kSmall || (!staged_ && inner_ >= kBlock && n_ > 1);
   }
 

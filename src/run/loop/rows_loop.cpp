@@ -39,7 +39,6 @@ class Runner {
       in_place_ &= direct_.back() && lies_ready(o);
     }
     interleaved_ = rows_interleaved(l_, direct_);
-    in_place_ &= l_.kept_sizes.size() <= 1;
     if (e_.reductions && e_.reduction[0].combine > STRATA_COMBINE_MUL && e_.pass[0].plain)
       extrema_ = Extrema(e_, l_.operands[plain_operand()].kernel);
   }
@@ -346,15 +345,19 @@ class Runner {
     }
   }
 
-  // Rows at one distance from each other, all operands where they are.
+  // All operands where they are: line after line of rows at one distance from each other.
   void run_in_place(int64_t begin, int64_t end, char* const* scratch, int32_t* status) const {
+    const int64_t line = l_.kept_sizes.empty() ? 1 : l_.kept_sizes.back();
+    for (int64_t next; begin < end; begin = next)
+      run_line(begin, next = std::min(end, begin - begin % line + line), scratch, status);
+  }
+
+  void run_line(int64_t begin, int64_t end, char* const* scratch, int32_t* status) const {
     size_t count = l_.operands.size();
     char* ptr[kMaxRowOperands];
     int64_t step[kMaxRowOperands];
-    for (size_t i = 0; i < count; ++i) {
-      step[i] = l_.operands[i].kept.empty() ? 0 : l_.operands[i].kept[0];
-      ptr[i] = l_.operands[i].base + begin * step[i];
-    }
+    for (size_t i = 0; i < count; ++i)
+      step[i] = l_.operands[i].kept.empty() ? 0 : l_.operands[i].kept.back(), ptr[i] = row_base(l_.operands[i], begin);
     const StrataRowPass* pass = e_.pass;
     const bool one_value = e_.passes == 2 && pass[0].reductions > 0 && !pass[0].elementwise &&  //
                            pass[1].reductions == 0 && !pass[1].elementwise;
