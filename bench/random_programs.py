@@ -13,14 +13,15 @@ from own import block
 
 LIMIT, MORE = 1.1, 1e-6  # times eager's time, and seconds more, that count as slower
 ENOUGH = 0.0003  # seconds that a block of calls takes
+LARGEST = 4_000_000  # elements of what a line makes
 
 UNARY = """x.sin() x.exp() x.relu() x.abs() x.sqrt() x.sigmoid() F.gelu(x) x.neg() x*2 x+1 x.tanh() x.clamp(-1,1) x.square() x.round() x.float()
 x.bfloat16() x.half()""".split()
 BINARY = "x+y x*y x-y torch.maximum(x,y) torch.where(x>y,x,y) x/(y.abs()+1) torch.atan2(x,y) x.lerp(y,0.3) (x-y).square()".split()
 REDUCTIONS = """x.sum(D) x.mean(D) x.amax(D) x.sum(D,keepdim=True) x.mean(D,keepdim=True) x.var(D) x.norm(dim=D) x.softmax(D) x.log_softmax(D)
 x.cumsum(D) x.sum() x.argmax(D) x.logsumexp(D) F.layer_norm(x,x.shape[-1:]) x.prod(D) x.std(D,keepdim=True)""".split()
-MOVES = """x.transpose(-1,-2) x[...,::2] x[...,1:] x.flip(-1) x.flip(0) x.unsqueeze(0) x.reshape(-1) F.pad(x,(1,2)) torch.cat([x,x],-1)
-torch.cat([x,x*2],0) x.roll(1,-1) x.contiguous() torch.stack([x,x]) x.repeat_interleave(2,-1) x.expand(2,*x.shape) F.dropout(x,0.2)
+MOVES = """x.transpose(-1,D) x[...,::2] x[...,1:] x.flip(D) x.unsqueeze(D) x.reshape(-1) F.pad(x,(1,2)) torch.cat([x,x],D)
+torch.cat([x,x*2],D) x.roll(1,D) x.contiguous() torch.stack([x,x]) x.repeat_interleave(2,-1) x.expand(2,*x.shape) F.dropout(x,0.2)
 torch.rand_like(x)*x x.masked_fill(x>0.5,0.) x.chunk(2,-1)[0]""".split()
 
 
@@ -35,21 +36,36 @@ def shape(choose: random.Random) -> list[int]:
     return sizes
 
 
-def program(choose: random.Random) -> tuple[str, list[list[int]], str]:
-    """(its lines, the shapes of what it gets, their dtype)"""
+def program(choose: random.Random, torch) -> tuple[str, list[list[int]], str]:
+    """(its lines, the shapes of what it gets, their dtype). Each line is tried over shapes alone: second operands broadcast to
+    what stands there by then, and a line that does not fit is left out."""
     sizes, lines = [shape(choose)], []
     dtype = choose.choice(["float32"] * 5 + ["bfloat16", "float16", "float64"])
+
+    def empty(sizes):
+        return torch.empty(sizes, dtype=getattr(torch, dtype), device="meta")
+
+    x = x0 = empty(sizes[0])
     for _ in range(choose.randint(1, 5)):
         kind = choose.random()
         line = choose.choice(UNARY if kind < 0.35 else BINARY if kind < 0.6 else REDUCTIONS if kind < 0.8 else MOVES)
+        y, more = x0, []
         if kind < 0.35 or kind >= 0.6:
             line = line.replace("D", str(choose.choice([-1, -1, 0, 0, 1])))
-        elif choose.random() < 0.3:
+        elif choose.random() < 0.2 and x.shape == x0.shape:
             line = line.replace("y", "x0")
         else:
-            line = line.replace("y", f"y{len(sizes)}")
-            same = choose.random() < 0.4
-            sizes.append([n if same or choose.random() < 0.5 else 1 for n in sizes[0]])
+            same = choose.random() < 0.3
+            more = [[n if same or choose.random() < 0.5 else 1 for n in x.shape]]
+            y, line = empty(more[0]), line.replace("y", f"y{len(sizes)}")
+        try:
+            made = eval(line, {"torch": torch, "F": torch.nn.functional, "x": x, "x0": x0, f"y{len(sizes)}": y})
+        except (RuntimeError, IndexError, TypeError, NotImplementedError):
+            continue
+        if made.numel() > LARGEST:
+            continue
+        x = made
+        sizes += more
         lines.append(line)
     return "; ".join("x = " + line for line in lines), sizes, dtype
 
@@ -101,7 +117,9 @@ def main(seed: int, programs: int) -> None:
     choose = random.Random(seed)
     slowest, differ = Slowest(programs, "programs", LIMIT, MORE), 0
     while slowest.done < programs:
-        text, sizes, dtype = program(choose)
+        text, sizes, dtype = program(choose, torch)
+        if not text:
+            continue
         names = ", ".join(["x", *(f"y{i}" for i in range(1, len(sizes)))])
         scope = {"torch": torch, "F": torch.nn.functional}
         exec(f"def f({names}):\n  x0 = x; {text}\n  return x", scope)
