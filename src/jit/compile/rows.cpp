@@ -88,6 +88,13 @@ bool goes_by_lines(const Fused& f, int64_t line) {
   });
 }
 
+// Whether elements of a line share a float16: its conversion, in code for one value, would be made for each vector.
+bool shares_halves(const Fused& f) {
+  for (size_t i = 0; i < f.ins.size(); ++i)
+    if (f.kernel.inputs[i].broadcast && !f.ins[i].per_row && f.ins[i].memory.dtype == DType::F16) return true;
+  return false;
+}
+
 // Whether each launch over rows makes one reduction, as far as can be told.
 bool sums(const Fused& f) {
   size_t reductions = 0;
@@ -157,7 +164,8 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
   const bool fits = f.kernel.across && !few && lower::reduces_columns(f.kernel);
   const int64_t line = fits ? rows_in_step(f, length) : 0;
   const bool lines = fits && columns >= 0 && goes_by_lines(f, line);
-  if (lines && (line < kShortLine || (line % kVector != 0 && line < 2 * kShortLine))) return Rows::Across;
+  const bool short_line = line < kShortLine || (line % kVector != 0 && line < 2 * kShortLine);
+  if (lines && (short_line || shares_halves(f))) return Rows::Across;
   const bool as_rows = lines && line < kLongLine && !lower::takes_trees(f.kernel) &&
                        f.kernel.passes[0].reductions[0].combine <= lower::Combine::Mul;
   if (fits && !as_rows)
