@@ -171,17 +171,24 @@ GatheredRows::GatheredRows(RowsLoop& l) {
 
 void GatheredRows::spread(RowsLoop& l) {
   const size_t dims = l.kept_sizes.size();
-  if (dims < 2 || product(l.reduced_sizes) < kOften || l.kept_dims_of_rows() == dims) return;
+  if (dims == 0 || product(l.reduced_sizes) < kOften) return;
+  // Of one line the last pass is for many rows at a time where their values follow each other.
+  const StrataRowPass& last = l.entry->pass[l.entry->passes - 1];
+  if (dims == 1 ? l.entry->passes != 2 || last.elementwise || last.reductions : l.kept_dims_of_rows() == dims) return;
+  const auto lies = [&](const RowOperand& o) {
+    return !o.per_row || follow_each_other(l.kept_sizes, o.kept, itemsize(o.kernel));
+  };
   const auto inputs = std::ranges::subrange(l.operands.begin() + l.entry->outputs, l.operands.end());
+  if (std::ranges::all_of(inputs, lies)) return;
   const auto room = [&](const RowOperand& o) {
     return CallMemory::rounded(product(l.kept_sizes) * itemsize(o.kernel));
   };
   int64_t bytes = 0;
-  for (const RowOperand& o : inputs) bytes += o.per_row ? room(o) : 0;
+  for (const RowOperand& o : inputs) bytes += lies(o) ? 0 : room(o);
   per_row_.emplace(bytes);
   sizes_ = l.kept_sizes;
   for (RowOperand& o : inputs) {
-    if (!o.per_row) continue;
+    if (lies(o)) continue;
     const RowOperand there = o;
     lay_out(l, o, kAll, per_row_->take(room(o)));
     copy(there, o);

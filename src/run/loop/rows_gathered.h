@@ -23,7 +23,8 @@ class GatheredRows {
     RowOperand own, there;
   };
 
-  // Inputs with one value per row that keep dims apart which everything else walks in one step follow each other then.
+  // Inputs with one value per row that keep dims apart which everything else walks in one step, or are one value for
+  // all rows of a line, follow each other then.
   void spread(RowsLoop& loop);
   void gather(RowsLoop& loop, int near);
   void copy(const RowOperand& from, const RowOperand& to) const;
