@@ -70,21 +70,18 @@ void SpaceLaunch::order_plain() {
   for (int i = 1; i < plain_; ++i)
     for (int j = i; j > 0 && operand_[0].plain[j - 1] < operand_[0].plain[j]; --j) swap_plain(j - 1, j);
   int kept = 0;
-  for (int d = 0; d < plain_; ++d) {
-    if (plain_size_[d] == 1 || repeats(d)) continue;
-    bool joins = kept > 0;
-    for (int k = 0; joins && k < form_.operands; ++k)
-      joins = operand_[k].plain[kept - 1] == operand_[k].plain[d] * plain_size_[d];
-    if (joins) {
-      plain_size_[kept - 1] *= plain_size_[d];
-      for (int k = 0; k < form_.operands; ++k) operand_[k].plain[kept - 1] = operand_[k].plain[d];
-    } else {
-      plain_size_[kept] = plain_size_[d];
-      for (int k = 0; k < form_.operands; ++k) operand_[k].plain[kept] = operand_[k].plain[d];
-      ++kept;
-    }
-  }
+  for (int d = 0; d < plain_; ++d)
+    if (plain_size_[d] != 1 && !repeats(d)) keep_plain(d, kept, kept > 0, 0);
   plain_ = kept;
+}
+
+bool SpaceLaunch::keep_plain(int d, int& kept, bool joins, int first) {
+  for (int k = first; joins && k < form_.operands; ++k)
+    joins = operand_[k].plain[kept - 1] == operand_[k].plain[d] * plain_size_[d];
+  const int to = joins ? kept - 1 : kept++;
+  plain_size_[to] = plain_size_[d] * (joins ? plain_size_[to] : 1);
+  for (int k = 0; k < form_.operands; ++k) operand_[k].plain[to] = operand_[k].plain[d];
+  return joins;
 }
 
 void SpaceLaunch::join_plain(DimVec& sizes) {
@@ -92,21 +89,12 @@ void SpaceLaunch::join_plain(DimVec& sizes) {
   int kept = 0;
   for (size_t d = 0; d < sizes.size(); ++d) {
     const int p = plain_role(role_[d]);  // its own inverse
-    bool joins = p >= 0 && dims > 0 && role_[dims - 1] < 0;
-    for (int k = 1; joins && k < form_.operands; ++k)
-      joins = operand_[k].plain[kept - 1] == operand_[k].plain[p] * plain_size_[p];
+    const bool joins = p >= 0 && keep_plain(p, kept, dims > 0 && role_[dims - 1] < 0, 1);
     if (joins) {
       sizes[dims - 1] *= sizes[d];
-      plain_size_[kept - 1] *= plain_size_[p];
-      for (int k = 0; k < form_.operands; ++k) operand_[k].plain[kept - 1] = operand_[k].plain[p];
       continue;
     }
-    role_[dims] = role_[d];
-    if (p >= 0) {
-      plain_size_[kept] = plain_size_[p];
-      for (int k = 0; k < form_.operands; ++k) operand_[k].plain[kept] = operand_[k].plain[p];
-      role_[dims] = plain_role(kept++);
-    }
+    role_[dims] = p >= 0 ? plain_role(kept - 1) : role_[d];
     sizes[dims++] = sizes[d];
   }
   sizes.resize(dims);

@@ -99,6 +99,9 @@ class SpaceLaunch {
   int32_t run_by_place(const void* scalars, Loops& loops, const int64_t* first, int threads);
   bool repeats(int d) const;
   void swap_plain(int a, int b);
+  // Plain dim d as the next of those that are kept or, where it may join and operands from `first` on walk both in one
+  // step, as a part of the last of them; whether it is a part.
+  bool keep_plain(int d, int& kept, bool joins, int first);
 };
 
 }  // namespace strata::eager
