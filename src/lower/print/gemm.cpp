@@ -180,13 +180,14 @@ std::string print_choice(const std::vector<int>& sizes, int unit) {
 
 std::string acc(int part, int row, int vec) { return std::string(part ? "i" : "c") + number(row) + "_" + number(vec); }
 
-// One body: a tile of `rows` x `vecs` vectors accumulated over kc, then put or added into C through a local tile, which
-// serves full and partial tiles alike.
+// One body: a tile of `rows` x `vecs` vectors accumulated over kc, then stored to t, whose rows are ld apart, or (add)
+// added there. Partial tiles, and complex ones, go to C through a local tile.
 std::string print_body(const Compute& c, const Tile& tile, int rows, int vecs) {
   int width = vecs * tile.lanes;
-  std::string t =
-      fill("\nWIDE_@c@ static void @c@_tile_@r@x@v@(i64 kc, const @s@ *a, const @s@ *b, i64 b_step, @s@ *t) {\n",
-           {{"c", c.name}, {"s", c.scalar}, {"r", number(rows)}, {"v", number(vecs)}});
+  std::string t = fill(
+      "\nWIDE_@c@ static void @c@_tile_@r@x@v@(i64 kc, const @s@ *a, const @s@ *b, i64 b_step, @s@ *t, i64 ld, "
+      "i64 add) {\n",
+      {{"c", c.name}, {"s", c.scalar}, {"r", number(rows)}, {"v", number(vecs)}});
   for (int p = 0; p < c.parts; ++p) {
     for (int i = 0; i < rows; ++i) {
       t += fill("  v_@c@ ", {{"c", c.name}});
@@ -218,14 +219,23 @@ std::string print_body(const Compute& c, const Tile& tile, int rows, int vecs) {
     }
   }
   t += fill("    a += @h@;\n    b += b_step;\n  }\n", {{"h", number(rows * c.parts)}});
-  for (int i = 0; i < rows; ++i) {
-    for (int p = 0; p < c.parts; ++p) {
-      for (int j = 0; j < vecs; ++j) {
-        t += fill("  *(vu_@c@ *)(t + @at@) = @n@;\n",
-                  {{"c", c.name}, {"at", number((i * c.parts + p) * width + j * tile.lanes)}, {"n", acc(p, i, j)}});
-      }
-    }
+  auto place = [&](int i, int p, int j) {
+    return fill("*(vu_@c@ *)(t + @row@ * ld + @at@)",
+                {{"c", c.name}, {"row", number(i * c.parts + p)}, {"at", number(j * tile.lanes)}});
+  };
+  auto each = [&](auto&& line) {
+    for (int i = 0; i < rows; ++i)
+      for (int p = 0; p < c.parts; ++p)
+        for (int j = 0; j < vecs; ++j) line(place(i, p, j), acc(p, i, j));
+  };
+  if (c.parts == 1) {
+    t += "  if (add) {\n";
+    each([&](const std::string& at, const std::string& name) {
+      t += "    " + name + " = " + at + " + " + name + ";\n";
+    });
+    t += "  }\n";
   }
+  each([&](const std::string& at, const std::string& name) { t += "  " + at + " = " + name + ";\n"; });
   return t + "}\n";
 }
 
@@ -257,7 +267,9 @@ static inline i64 @c@_width(i64 n) { return @widths@; }
 WIDE_@c@ static void gemm_@c@_@level@_kernel(i64 kc, const void *a, const void *b, i64 b_step, void *c,
                                               i64 ldc, i64 rows, i64 cols, i64 add) {
   @s@ t[@tile@] __attribute__((aligned(64)));
-  i64 h = @c@_height(rows), w = @c@_width(cols);
+  i64 h = @c@_height(rows), w = @c@_width(cols), whole = @parts@ == 1 && h == rows && w == cols;
+  @s@ *to = whole ? c : t;
+  i64 ld = whole ? ldc : w, adds = whole && add;
   if (!b_step) b_step = w * @parts@;
   switch (h * 1000 + w) {
 )";
@@ -279,11 +291,11 @@ std::string print_kernel(GemmLevel level, const Compute& c, const Tile& tile) {
   for (int rows : tile.heights) {
     for (int vecs : tile.widths) {
       out += fill(
-          "    case @case@: @c@_tile_@r@x@v@(kc, a, b, b_step, t); break;\n",
+          "    case @case@: @c@_tile_@r@x@v@(kc, a, b, b_step, to, ld, adds); break;\n",
           {{"case", number(rows * 1000 + vecs * tile.lanes)}, {"c", c.name}, {"r", number(rows)}, {"v", number(vecs)}});
     }
   }
-  return out + fill("  }\n  @c@_put(t, w, c, ldc, rows, cols, add);\n}\n", values);
+  return out + fill("  }\n  if (!whole) @c@_put(t, w, c, ldc, rows, cols, add);\n}\n", values);
 }
 
 // Packing by blocks: columns of a panel that are contiguous in memory are copied, otherwise 4 x 4 blocks are turned in
@@ -293,8 +305,8 @@ static inline @s@ @d@_load(@t@ x) { return @load@; }
 typedef @s@ q_@d@ __attribute__((vector_size(@quad@)));
 typedef @s@ qu_@d@ __attribute__((vector_size(@quad@), aligned(@align@), may_alias));
 #define LOAD4_@d@(p) (q_@d@){@d@_load((p)[0]), @d@_load((p)[1]), @d@_load((p)[2]), @d@_load((p)[3])}
-static inline __attribute__((always_inline)) void @d@_pack(i64 kc, i64 n, i64 w, const @t@ *from, i64 sn, i64 sk,
-                                                           @s@ *to) {
+static inline __attribute__((always_inline)) void @d@_pack(i64 kc, i64 n, i64 w, const @t@ *__restrict from, i64 sn,
+                                                           i64 sk, @s@ *__restrict to) {
   if (n < w) {
     for (i64 k = 0; k < kc; ++k) for (i64 j = n; j < w; ++j) to[k * w + j] = 0;
   }
