@@ -36,7 +36,8 @@ class Backward {
     width_ = c_.query.sizes()[3];
     value_width_ = c_.value.sizes()[3];
     width_columns_ = product_.packed_bytes(product_.columns_capacity(width_), kBlock);
-    value_columns_ = product_.packed_bytes(product_.columns_capacity(value_width_), kBlock);
+    width_lines_ = product_.packed_bytes(product_.rows_capacity(width_), kBlock);
+    value_lines_ = product_.packed_bytes(product_.rows_capacity(value_width_), kBlock);
     width_rows_ = product_.packed_bytes(kBlock, width_);
     value_rows_ = product_.packed_bytes(kBlock, value_width_);
   }
@@ -93,11 +94,14 @@ class Backward {
   }
 
   int64_t line_bytes() const { return CallMemory::rounded(kBlock * sizeof(T)) + 64; }
-  int64_t query_bytes() const { return width_rows_ + value_rows_ + width_columns_ + value_columns_; }
+  int64_t query_bytes() const { return width_rows_ + value_rows_ + width_lines_ + value_lines_; }
 
-  // Of one task: all of its packed query blocks, one packed key block, and a tile.
+  static constexpr int64_t kLine = kBlock * int64_t(sizeof(T));
+  int64_t sums_bytes() const { return (value_width_ + width_) * kLine; }
+
+  // Of one task: all of its packed query blocks, one packed key block, a tile, and the gradients of all key blocks.
   struct Space {
-    char *queries, *key, *value, *key_columns, *weights, *scores, *packed, *scratch;
+    char *queries, *key, *value, *key_columns, *weights, *scores, *packed, *sums, *scratch;
   };
 
   // The heads of query that share one of key and value, query blocks `qs` by key blocks `ks`.
@@ -105,7 +109,8 @@ class Backward {
     const int64_t b = group / kv_heads_, kv = group % kv_heads_, shared = heads_ / kv_heads_;
     const int64_t tile = product_.packed_bytes(kBlock, kBlock), wide = product_.columns_capacity(kBlock);
     const int64_t key = product_.packed_bytes(wide, width_), value = product_.packed_bytes(wide, value_width_);
-    CallMemory memory((qs.end - qs.begin) * query_bytes() + key + value + width_columns_ + 3 * tile +
+    const int64_t sums = by_key ? (ks.end - ks.begin) * sums_bytes() : 0;
+    CallMemory memory((qs.end - qs.begin) * query_bytes() + key + value + width_columns_ + 3 * tile + sums +
                       (weights_.scratch_rows() + 1) * line_bytes());
     Space s;
     s.queries = memory.take((qs.end - qs.begin) * query_bytes());
@@ -115,7 +120,9 @@ class Backward {
     s.weights = memory.take(tile);
     s.scores = memory.take(tile);
     s.packed = memory.take(tile);
+    s.sums = memory.take(sums);
     s.scratch = memory.take(weights_.scratch_rows() * line_bytes());
+    std::memset(s.sums, 0, size_t(sums));
     RowBias<T> bias(c_.mask, c_.causal);
     for (int64_t h = kv * shared; h < (kv + 1) * shared; ++h) {
       for (int64_t i = qs.begin; i < qs.end; ++i) pack_queries(b, h, i, s.queries + (i - qs.begin) * query_bytes());
@@ -126,9 +133,16 @@ class Backward {
         product_.pack_columns(k_.at(b, kv, first), width_, count, k_.col, k_.row, s.key_columns);
         for (int64_t i = qs.begin; i < qs.end; ++i) {
           if (c_.causal && (i + 1) * kBlock <= first) continue;
-          add_tile(b, h, kv, i, j, s.queries + (i - qs.begin) * query_bytes(), s, bias, by_query, by_key);
+          add_tile(b, h, i, j, s.queries + (i - qs.begin) * query_bytes(), s, bias, by_query,
+                   by_key ? s.sums + (j - ks.begin) * sums_bytes() : nullptr);
         }
       }
+    }
+    for (int64_t j = ks.begin; by_key && j < ks.end; ++j) {
+      const char* sums = s.sums + (j - ks.begin) * sums_bytes();
+      const int64_t first = j * kBlock, count = std::min(kBlock, keys_ - first);
+      turn(sums, value_width_, count, row_of(grad_value_, b, kv, first), grad_value_);
+      turn(sums + value_width_ * kLine, width_, count, row_of(grad_key_, b, kv, first), grad_key_);
     }
   }
 
@@ -138,12 +152,13 @@ class Backward {
     to += width_rows_;
     product_.pack_rows(g_.at(b, h, first), count, value_width_, g_.row, g_.col, to, false);
     to += value_rows_;
-    product_.pack_columns(q_.at(b, h, first), width_, count, q_.col, q_.row, to);
-    product_.pack_columns(g_.at(b, h, first), value_width_, count, g_.col, g_.row, to + width_columns_);
+    product_.pack_rows(q_.at(b, h, first), width_, count, q_.col, q_.row, to, false);
+    product_.pack_rows(g_.at(b, h, first), value_width_, count, g_.col, g_.row, to + width_lines_, false);
   }
 
-  void add_tile(int64_t b, int64_t h, int64_t kv, int64_t i, int64_t j, const char* packed, Space& s, RowBias<T>& bias,
-                bool by_query, bool by_key) const {
+  // `sums`: of the key block's gradients, by value and then by key, width by key; null where they are not wanted.
+  void add_tile(int64_t b, int64_t h, int64_t i, int64_t j, const char* packed, Space& s, RowBias<T>& bias,
+                bool by_query, char* sums) const {
     const int64_t query = i * kBlock, key = j * kBlock;
     const int64_t rows = std::min(kBlock, queries_ - query), count = std::min(kBlock, keys_ - key);
     product_(packed, s.key, rows, count, width_, s.weights, kBlock, false);
@@ -161,14 +176,11 @@ class Backward {
                      delta_.bytes() + at + r * sizeof(T)};
       weights_(ptr, s.scratch, count, line_bytes());
     }
-    const char *query_columns = packed + width_rows_ + value_rows_, *grad_columns = query_columns + width_columns_;
-    if (by_key) {
-      product_.pack_rows(s.weights, count, rows, 1, kBlock, s.packed, true);
-      product_(s.packed, grad_columns, count, value_width_, rows, row_of(grad_value_, b, kv, key),
-               grad_value_.strides()[2], true);
-      product_.pack_rows(s.scores, count, rows, 1, kBlock, s.packed, true);
-      product_(s.packed, query_columns, count, width_, rows, row_of(grad_key_, b, kv, key), grad_key_.strides()[2],
-               true);
+    if (sums) {
+      const char *query_lines = packed + width_rows_ + value_rows_, *grad_lines = query_lines + width_lines_;
+      product_.add_rows(grad_lines, s.weights, kBlock, value_width_, count, rows, sums, kBlock, true);
+      char* by_key = sums + value_width_ * kLine;
+      product_.add_rows(query_lines, s.scores, kBlock, width_, count, rows, by_key, kBlock, true);
     }
     if (by_query) {
       product_.pack_rows(s.scores, rows, count, kBlock, 1, s.packed, true);
@@ -204,6 +216,10 @@ class Backward {
     }
   }
 
+  static void turn(const char* sums, int64_t width, int64_t keys, char* to, const Tensor& grad) {
+    transpose(sizeof(T), sums, kLine, to, grad.strides()[2] * int64_t(sizeof(T)), width, keys);
+  }
+
   static char* row_of(const Tensor& t, int64_t b, int64_t h, int64_t row) {
     IntArrayRef s = t.strides();
     return t.bytes() + (b * s[0] + h * s[1] + row * s[2]) * int64_t(sizeof(T));
@@ -215,7 +231,7 @@ class Backward {
   TileProduct product_;
   RowKernel weights_, sums_;
   int64_t heads_, kv_heads_, queries_, keys_, width_, value_width_;
-  int64_t width_columns_, value_columns_, width_rows_, value_rows_;
+  int64_t width_columns_, width_rows_, value_rows_, width_lines_, value_lines_;
 };
 
 }  // namespace

@@ -1,39 +1,27 @@
+#include "ops/attention/forward.h"
 #include "core/parallel.h"
-#include "ops/attention/tile.h"
 #include "run/copy.h"
 
 namespace strata::eager {
 
 namespace {
 
+// Queries in blocks: they are columns, a lane has one from its scores to its result.
 template <class T>
-class Forward {
+class Forward : AttentionForward<T> {
  public:
   Forward(const AttentionCall& call, const Tensor& out, const Tensor& logsumexp)
-      : c_(call),
-        out_(out),
-        logsumexp_(logsumexp),
-        q_(call.query),
-        k_(call.key),
-        v_(call.value),
-        product_(gemm_kernel(call.query.dtype(), kName), gemm_kernel(kCompute, kName)),
+      : AttentionForward<T>(call, out, logsumexp),
         weights_("attention_rows", kCompute, Scalar(call.scale)),
-        rescale_("attention_rescale", kCompute),
-        end_("attention_end", kCompute) {
-    heads_ = c_.query.sizes()[1];
-    kv_heads_ = c_.key.sizes()[1];
-    queries_ = c_.query.sizes()[2];
-    keys_ = c_.key.sizes()[2];
-    width_ = c_.query.sizes()[3];
-    value_width_ = c_.value.sizes()[3];
-    if (out.dtype() != kCompute) narrow_ = cast_fn(kCompute, out.dtype());
-  }
+        rescale_("mul_Tensor", kCompute),
+        end_("attention_end", kCompute),
+        end_sums_("attention_logsumexp", kCompute) {}
 
   void run() {
     const int64_t batch = c_.query.sizes()[0], blocks = blocks_of(keys_);
-    key_bytes_ = product_.packed_bytes(product_.columns_capacity(kAttentionBlock), width_);
-    value_bytes_ = product_.packed_bytes(product_.columns_capacity(value_width_), kAttentionBlock);
-    packed_ = new_tensor(out_, {batch * kv_heads_ * blocks * (key_bytes_ + value_bytes_) + 1}, DType::U8);
+    key_bytes_ = product_.packed_bytes(kBlock, width_);
+    value_bytes_ = product_.packed_bytes(product_.rows_capacity(value_width_), kBlock);
+    packed_ = new_tensor(this->out_, {batch * kv_heads_ * blocks * (key_bytes_ + value_bytes_) + 1}, DType::U8);
     parallel_for(0, batch * kv_heads_ * blocks, 4, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) pack(i / blocks / kv_heads_, i / blocks % kv_heads_, i % blocks);
     });
@@ -41,7 +29,7 @@ class Forward {
     parallel_for(0, batch * heads_ * query_blocks, 1, [&](int64_t begin, int64_t end) {
       CallMemory memory(task_bytes());
       Space s(memory, *this);
-      RowBias<T> bias(c_.mask, c_.causal);
+      ColumnBias<T> bias(c_.mask, c_.causal);
       for (int64_t i = begin; i < end; ++i) {
         // First and last blocks take turns, so that causal heads are even work for contiguous pieces.
         int64_t turn = i % query_blocks, block = turn % 2 ? query_blocks - 1 - turn / 2 : turn / 2;
@@ -52,32 +40,27 @@ class Forward {
   }
 
  private:
-  static constexpr DType kCompute = sizeof(T) == 4 ? DType::F32 : DType::F64;
-  static constexpr const char* kName = "scaled_dot_product_attention";
-  static constexpr int64_t kBlock = kAttentionBlock;
+  using Base = AttentionForward<T>;
+  using Base::c_, Base::q_, Base::k_, Base::v_, Base::product_, Base::kCompute, Base::kBlock, Base::narrow_;
+  using Base::heads_, Base::kv_heads_, Base::queries_, Base::keys_, Base::width_, Base::value_width_;
+  // Tiles have 64 columns, whether there are so many queries or not.
+  static constexpr int64_t kLine = kBlock * int64_t(sizeof(T));
+  int64_t query_bytes() const { return product_.packed_bytes(product_.columns_capacity(kBlock), width_); }
+  int64_t sums_bytes() const { return value_width_ * kLine; }
+  int64_t task_bytes() const { return query_bytes() + kBlock * kLine + 2 * sums_bytes() + weights_.room(); }
 
-  int64_t sums_bytes() const { return CallMemory::rounded(kBlock * value_width_ * sizeof(T)); }
-  int64_t line_bytes() const { return CallMemory::rounded(std::max(kBlock, value_width_) * sizeof(T)) + 64; }
-  int64_t scratch_lines() const {
-    return std::max({weights_.scratch_rows(), rescale_.scratch_rows(), end_.scratch_rows()});
-  }
-  int64_t task_bytes() const {
-    return product_.packed_bytes(kBlock, width_) + 2 * product_.packed_bytes(kBlock, kBlock) + sums_bytes() +
-           (scratch_lines() + 1) * line_bytes();
-  }
-
-  // Of one task: the packed queries, scores and weights of a block, and what its queries have added up.
+  // Of one task: the packed queries, weights of a block, what its queries have added up (width by query), results.
   struct Space {
-    char *query, *weights, *packed_weights, *sums, *line, *scratch;
+    char *query, *weights, *sums, *results, *room;
     // Twice, because a kernel may not write what it reads.
-    alignas(64) T top[2][kBlock], total[2][kBlock], factor[kBlock];
+    alignas(64) T top[2][kBlock] = {}, total[2][kBlock] = {}, factor[kBlock] = {}, logsumexp[kBlock];
     Space(CallMemory& m, const Forward& f) {
-      query = m.take(f.product_.packed_bytes(kBlock, f.width_));
-      weights = m.take(f.product_.packed_bytes(kBlock, kBlock));
-      packed_weights = m.take(f.product_.packed_bytes(kBlock, kBlock));
+      query = m.take(f.query_bytes());
+      weights = m.take(kBlock * kLine);
       sums = m.take(f.sums_bytes());
-      line = m.take(f.line_bytes());
-      scratch = m.take(f.scratch_lines() * f.line_bytes());
+      results = m.take(f.sums_bytes());
+      room = m.take(f.weights_.room());
+      std::memset(weights, 0, kBlock * kLine);
     }
   };
 
@@ -88,76 +71,59 @@ class Forward {
   void pack(int64_t b, int64_t kv, int64_t block) const {
     const int64_t first = block * kBlock, count = std::min(kBlock, keys_ - first);
     char* to = packed_key(b, kv, block);
-    product_.pack_columns(k_.at(b, kv, first), count, width_, k_.row, k_.col, to);
-    product_.pack_columns(v_.at(b, kv, first), value_width_, count, v_.col, v_.row, to + key_bytes_);
+    product_.pack_rows(k_.at(b, kv, first), count, width_, k_.row, k_.col, to, false);
+    product_.pack_rows(v_.at(b, kv, first), value_width_, count, v_.col, v_.row, to + key_bytes_, false);
   }
 
-  void attend(int64_t b, int64_t h, int64_t first, Space& s, RowBias<T>& bias) const {
+  void attend(int64_t b, int64_t h, int64_t first, Space& s, ColumnBias<T>& bias) const {
     const int64_t rows = std::min(kBlock, queries_ - first), kv = h / (heads_ / kv_heads_);
-    product_.pack_rows(q_.at(b, h, first), rows, width_, q_.row, q_.col, s.query, false);
-    std::fill(s.top[0], s.top[0] + rows, -std::numeric_limits<T>::infinity());
-    std::fill(s.total[0], s.total[0] + rows, T(0));
+    product_.pack_columns(q_.at(b, h, first), rows, width_, q_.row, q_.col, s.query);
+    std::fill(s.top[0], s.top[0] + kBlock, -std::numeric_limits<T>::infinity());
+    std::fill(s.total[0], s.total[0] + kBlock, T(0));
     int now = 0;
     const int64_t seen = c_.causal ? std::min(keys_, first + rows) : keys_;
-    if (seen == 0) std::memset(s.sums, 0, rows * value_width_ * sizeof(T));
+    if (seen == 0) std::memset(s.sums, 0, sums_bytes());
     for (int64_t key = 0; key < seen; key += kBlock) {
       const int64_t count = std::min(kBlock, keys_ - key);
       const char* packed = packed_key(b, kv, key / kBlock);
-      product_(s.query, packed, rows, count, width_, s.weights, kBlock, false);
-      for (int64_t i = 0; i < rows; ++i) {
-        char* p = s.weights + i * kBlock * sizeof(T);
-        const T* row_bias = bias.row(b, h, first + i, key, count);
-        char* ptr[] = {p,
-                       at(s.top[1 - now], i),
-                       at(s.total[1 - now], i),
-                       at(s.factor, i),
-                       p,
-                       reinterpret_cast<char*>(const_cast<T*>(row_bias)),
-                       at(s.top[now], i),
-                       at(s.total[now], i)};
-        weights_(ptr, s.scratch, count, line_bytes());
-        if (key > 0 && s.factor[i] != T(1)) {
-          char* sum = s.sums + i * value_width_ * sizeof(T);
-          char* scaled[] = {sum, sum, at(s.factor, i)};
-          rescale_(scaled, s.scratch, value_width_, line_bytes());
-        }
-      }
-      product_.pack_rows(s.weights, rows, count, kBlock, 1, s.packed_weights, true);
-      product_(s.packed_weights, packed + key_bytes_, rows, value_width_, count, s.sums, value_width_, key > 0);
+      product_(packed, s.query, count, rows, width_, s.weights, kBlock, false);
+      const auto [line, step] = bias.tile(b, h, first, rows, key, count);
+      AcrossPlaces at{{s.weights, bytes(s.top[1 - now]), bytes(s.total[1 - now]), bytes(s.factor), s.weights, line,
+                       bytes(s.top[now]), bytes(s.total[now])},
+                      {kLine, 0, 0, 0, kLine, step, 0, 0}};
+      weights_(at, rows, count, s.room);
+      if (key > 0 && std::any_of(s.factor, s.factor + rows, [](T f) { return f != T(1); }))
+        for (char* sum = s.sums; sum < s.sums + sums_bytes(); sum += kLine) rescale_({sum, sum, s.factor}, kBlock);
+      product_.add_rows(packed + key_bytes_, s.weights, kBlock, value_width_, rows, count, s.sums, kBlock, key > 0);
       now = 1 - now;
     }
     finish(b, h, first, rows, s, now);
   }
 
   void finish(int64_t b, int64_t h, int64_t first, int64_t rows, Space& s, int now) const {
-    IntArrayRef stride = out_.strides();
-    for (int64_t i = 0; i < rows; ++i) {
-      char* to = out_.bytes() + (b * stride[0] + h * stride[1] + (first + i) * stride[2]) * out_.itemsize();
-      char* lse = logsumexp_.bytes() + ((b * heads_ + h) * queries_ + first + i) * sizeof(T);
-      char* ptr[] = {narrow_ ? s.line : to, lse, s.sums + i * value_width_ * sizeof(T), at(s.top[now], i),
-                     at(s.total[now], i)};
-      end_(ptr, s.scratch, value_width_, line_bytes());
-      if (narrow_) narrow_(s.line, sizeof(T), to, out_.itemsize(), value_width_);
-    }
+    for (char* sum = s.sums; sum < s.sums + sums_bytes(); sum += kLine) end_({sum, sum, s.total[now]}, kBlock);
+    end_sums_({s.logsumexp, s.top[now], s.total[now]}, kBlock);
+    std::memcpy(this->logsumexp_at(b, h, first), s.logsumexp, size_t(rows) * sizeof(T));
+    const int64_t row = this->row_bytes(), own_row = value_width_ * int64_t(sizeof(T));
+    char* to = this->row_at(b, h, first);
+    transpose(sizeof(T), s.sums, kLine, narrow_ ? s.results : to, narrow_ ? own_row : row, value_width_, rows);
+    for (int64_t i = 0; narrow_ && i < rows; ++i)
+      narrow_(s.results + i * own_row, sizeof(T), to + i * row, this->out_.itemsize(), value_width_);
   }
 
-  static char* at(T* values, int64_t i) { return reinterpret_cast<char*>(values + i); }
+  static char* bytes(T* values) { return reinterpret_cast<char*>(values); }
 
-  const AttentionCall& c_;
-  const Tensor& out_;
-  const Tensor& logsumexp_;
-  Heads q_, k_, v_;
-  TileProduct product_;
-  RowKernel weights_, rescale_, end_;
-  CastFn narrow_ = nullptr;
+  ColumnKernel weights_;
+  RunKernel rescale_, end_, end_sums_;
   Tensor packed_;
-  int64_t heads_, kv_heads_, queries_, keys_, width_, value_width_, key_bytes_ = 0, value_bytes_ = 0;
+  int64_t key_bytes_ = 0, value_bytes_ = 0;
 };
 
 }  // namespace
 
 void attention_forward(const AttentionCall& call, const Tensor& out, const Tensor& logsumexp) {
   if (logsumexp.numel() == 0) return;
+  if (call.query.sizes()[2] <= kFewQueries) return attention_of_few(call, out, logsumexp);
   if (logsumexp.dtype() == DType::F64)
     Forward<double>(call, out, logsumexp).run();
   else

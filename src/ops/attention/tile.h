@@ -3,7 +3,9 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
+#include <utility>
 
 #include "core/call_memory.h"
 #include "ops/attention/blocks.h"
@@ -11,6 +13,8 @@
 #include "ops/matmul/product.h"
 #include "run/kernels.h"
 #include "run/loop/cast.h"
+#include "run/loop/rows_across.h"
+#include "run/loop/transpose.h"
 
 namespace strata::eager {
 
@@ -34,8 +38,8 @@ struct Heads {
   }
 };
 
-// Products of tiles of at most 64 rows of packed operands. A packed operand has, for each chain of k, its panels of
-// mr rows (nr columns) one after another, `capacity` rows (columns) in all.
+// Products of packed operands of at most 64 rows, or k. A packed operand has, for each chain of k, its panels of mr
+// rows (nr columns) one after another, `capacity` rows (columns) in all.
 class TileProduct {
  public:
   // `stored`: the kernels of the operands' dtype; `compute`: those of the dtype in which products are made.
@@ -45,6 +49,7 @@ class TileProduct {
   int64_t columns_capacity(int64_t columns) const {
     return (columns + compute_.lanes - 1) / compute_.lanes * compute_.lanes;
   }
+  int64_t rows_capacity(int64_t rows) const { return (rows + compute_.mr - 1) / compute_.mr * compute_.mr; }
   int64_t packed_bytes(int64_t capacity, int64_t k) const { return CallMemory::rounded(capacity * k * bytes()); }
 
   // Rows from memory as the left operand; `computed`: they are tiles that were computed here.
@@ -57,6 +62,18 @@ class TileProduct {
                     char* to) const {
     pack(stored_.pack_b, stored_.element_bytes, compute_.nr, columns_capacity(columns), from, columns, k, column_stride,
          k_stride, to);
+  }
+  // Whether add_rows() can have columns that lie so.
+  bool reads_columns(DType stored, int64_t columns, int64_t column_stride) const {
+    return itemsize(stored) == bytes() && column_stride == 1 && columns % compute_.lanes == 0;
+  }
+  // c (rows x columns, ld elements apart) = or += a times b, whose k are `step` elements apart; k is at most 64.
+  void add_rows(const char* a, const char* b, int64_t step, int64_t rows, int64_t columns, int64_t k, char* c,
+                int64_t ld, bool add) const {
+    for (int64_t j = 0; j < columns; j += compute_.nr)
+      for (int64_t i = 0; i < rows; i += compute_.mr)
+        compute_.kernel(k, a + i * k * bytes(), b + j * bytes(), step, c + (i * ld + j) * bytes(), ld,
+                        std::min(compute_.mr, rows - i), std::min(compute_.nr, columns - j), add);
   }
   // c (rows x columns, ld elements apart) = or += a times b.
   void operator()(const char* a, const char* b, int64_t rows, int64_t columns, int64_t k, char* c, int64_t ld,
@@ -93,14 +110,39 @@ class TileProduct {
   const GemmKernel& compute_;
 };
 
-// A row kernel over rows that one part holds.
-class RowKernel {
+// The kernel of the table that computes on `t`, with its scalar, if it has one.
+class TileKernel {
  public:
-  RowKernel(const char* name, DType t, const Scalar& scalar = Scalar(0.0)) {
-    entry_ = find_kernel(name, t);
+  TileKernel(const char* name, DType t, const Scalar& scalar) : entry_(find_kernel(name, t)) {
     STRATA_CHECK_NOT_IMPLEMENTED(entry_, "scaled_dot_product_attention: no kernel ", name, " for ", t);
     store_scalar(scalar, t, params_);
   }
+
+ protected:
+  const StrataKernelEntry* entry_;
+  alignas(16) char params_[16] = {};
+};
+
+// Of runs of 16 elements that lie side by side.
+class RunKernel : TileKernel {
+ public:
+  RunKernel(const char* name, DType t) : TileKernel(name, t, Scalar(0.0)), bytes_(16 * itemsize(t)) {}
+  void operator()(std::initializer_list<void*> operands, int64_t elements) const {
+    char* ptr[4];
+    std::transform(operands.begin(), operands.end(), ptr, [](void* p) { return static_cast<char*>(p); });
+    const int64_t step[] = {bytes_, bytes_, bytes_, bytes_};
+    int32_t status = 0;
+    entry_->pointwise(ptr, step, params_, elements / 16, 0, &status);
+  }
+
+ private:
+  int64_t bytes_;
+};
+
+// A row kernel over rows that one part holds.
+class RowKernel : TileKernel {
+ public:
+  using TileKernel::TileKernel;
   int scratch_rows() const { return entry_->scratch_rows; }
   void operator()(char* const* ptr, char* scratch, int64_t count, int64_t scratch_bytes) const {
     alignas(16) char reduced[kMaxReductions * 16];
@@ -118,8 +160,40 @@ class RowKernel {
 
  private:
   static constexpr int kMaxReductions = 4, kMaxScratch = 8;
-  const StrataKernelEntry* entry_;
-  alignas(16) char params_[16] = {};
+};
+
+// A row kernel over a tile whose columns are the rows: at most 64 columns of at most 64 elements.
+class ColumnKernel : TileKernel {
+ public:
+  ColumnKernel(const char* name, DType t, const Scalar& scalar)
+      : TileKernel(name, t, scalar), by_row_(name, t, scalar), bytes_(itemsize(t)), has_across_(has_across(*entry_)) {}
+  int64_t room() const {
+    if (has_across_) return across_room(*entry_, kAttentionBlock, kAttentionBlock);
+    return (entry_->outputs + entry_->inputs + entry_->scratch_rows) * line();
+  }
+  void operator()(AcrossPlaces& at, int64_t columns, int64_t count, char* room) const {
+    if (has_across_) return pass_across(*entry_, params_, at, (columns + 15) / 16 * 16, count, room);
+    // A set of one lane has no text for columns: each is brought to a line and back.
+    const int operands = entry_->outputs + entry_->inputs;
+    for (int64_t c = 0; c < columns; ++c) {
+      char* lines[AcrossPlaces::kMost];
+      auto move = [&](int o, bool in) {
+        char *from = at.ptr[o] + c * bytes_, *to = lines[o];
+        for (int64_t i = 0; i < (entry_->per_row[o] ? 1 : count); ++i, from += at.step[o], to += bytes_)
+          in ? std::memcpy(to, from, size_t(bytes_)) : std::memcpy(from, to, size_t(bytes_));
+      };
+      for (int o = 0; o < operands; ++o) lines[o] = room + o * line();
+      for (int o = entry_->outputs; o < operands; ++o) move(o, true);
+      by_row_(lines, room + operands * line(), count, line());
+      for (int o = 0; o < entry_->outputs; ++o) move(o, false);
+    }
+  }
+
+ private:
+  int64_t line() const { return CallMemory::rounded(kAttentionBlock * bytes_) + 64; }
+  RowKernel by_row_;
+  int64_t bytes_;
+  bool has_across_;
 };
 
 // What is added to the scaled scores of a row: 0 or what the mask says for keys that the query sees, -inf for others.
@@ -153,6 +227,35 @@ class RowBias {
   CastFn cast_ = nullptr;
   alignas(64) T edge_[2 * kAttentionBlock];  // a row that sees n keys begins n before the middle
   alignas(64) T own_[kAttentionBlock];
+};
+
+// The same for a tile whose lines are keys and whose columns are queries.
+template <class T>
+class ColumnBias {
+ public:
+  ColumnBias(const Tensor& mask, bool causal) : rows_(mask, causal), masked_(mask.defined()), causal_(causal) {
+    std::fill(edge_, edge_ + kAttentionBlock, -std::numeric_limits<T>::infinity());
+    std::fill(edge_ + kAttentionBlock, edge_ + 2 * kAttentionBlock, T(0));
+  }
+  // For `count` keys from `key` on and `rows` queries from `query` on, multiples of 64 both: the first key's line and
+  // how many bytes the next one is away.
+  std::pair<char*, int64_t> tile(int64_t b, int64_t h, int64_t query, int64_t rows, int64_t key, int64_t count) {
+    constexpr int64_t bytes = sizeof(T), line = kAttentionBlock * bytes;
+    if (masked_) {
+      for (int64_t i = 0; i < rows; ++i)
+        std::copy_n(rows_.row(b, h, query + i, key, count), count, by_row_ + i * kAttentionBlock);
+      transpose(bytes, reinterpret_cast<char*>(by_row_), line, reinterpret_cast<char*>(by_column_), line, rows, count);
+      return {reinterpret_cast<char*>(by_column_), line};
+    }
+    // On the diagonal the first key is seen by all queries, each one after it by one less.
+    return {reinterpret_cast<char*>(edge_ + kAttentionBlock), causal_ && key == query ? -bytes : 0};
+  }
+
+ private:
+  RowBias<T> rows_;
+  bool masked_, causal_;
+  alignas(64) T edge_[2 * kAttentionBlock];
+  alignas(64) T by_row_[kAttentionBlock * kAttentionBlock] = {}, by_column_[kAttentionBlock * kAttentionBlock] = {};
 };
 
 }  // namespace strata::eager

@@ -21,15 +21,16 @@ constexpr int64_t kOuterBytes = 128 << 10;  // or in the second,
 constexpr int64_t kLines = 64;              // where it has that many columns only
 constexpr int64_t kWidest = 1024;           // columns of a tile
 constexpr int64_t kFew = 256;               // elements that take less time than a tile of their own
-constexpr int kMaxPlaces = kMaxRowOperands + 32;
 
 int64_t blocks(int64_t n) { return (n + kBlock - 1) / kBlock * kBlock; }
 
-// An operand's, or what takes the place of one: its first element of the first column, and bytes between elements.
-struct Places {
-  char* ptr[kMaxPlaces];
-  int64_t step[kMaxPlaces];
-};
+int64_t whole_lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+int64_t width_of(const StrataKernelEntry& e, int reduction) {
+  return itemsize(static_cast<DType>(e.reduction[reduction].accumulator));
+}
+
+DType compute_of(const StrataKernelEntry& e) { return traits(static_cast<DType>(e.dtype)).compute; }
 
 class Across {
  public:
@@ -37,8 +38,7 @@ class Across {
 
   bool fit() {
     if (l_.kept_sizes.empty() || l_.reduced_sizes.empty()) return false;
-    for (int p = 0; p < e_.passes; ++p)
-      if (!e_.pass[p].across && !e_.pass[p].plain) return false;
+    if (!has_across(e_)) return false;
     for (int64_t n : l_.reduced_sizes) n_ *= n;
     if (n_ < 1 || n_ > kLongestAcross) return false;
     if (std::ranges::any_of(l_.operands, [](const RowOperand& o) { return o.maker; })) return false;
@@ -55,7 +55,7 @@ class Across {
       if (!o.per_row && (several_ || !lies_ready(o))) each += n_ * itemsize(o.kernel);
     each += e_.scratch_rows * n_ * itemsize(l_.compute);
     for (int p = 0, done = 0; p < e_.passes; done += e_.pass[p++].reductions)
-      for (int r = 0; r < e_.pass[p].reductions; ++r) each += n_ * width_of(done + r) / e_.passes;
+      for (int r = 0; r < e_.pass[p].reductions; ++r) each += n_ * width_of(e_, done + r) / e_.passes;
     const auto fit = [&](int64_t bytes) { return bytes / (each + 1) / kBlock * kBlock; };
     // Where columns are only read, whole lines of memory are worth more than the nearer cache.
     const bool reads = std::ranges::none_of(l_.operands, [](const RowOperand& o) { return o.output && !o.per_row; });
@@ -80,8 +80,6 @@ class Across {
   struct Tile {
     int64_t line, lines, first, columns;
   };
-
-  int64_t width_of(int reduction) const { return itemsize(static_cast<DType>(e_.reduction[reduction].accumulator)); }
 
   // As the kernel takes it, but for the number of columns.
   bool lies_ready(const RowOperand& o) const {
@@ -157,14 +155,9 @@ class Across {
   void run_tile(const Tile& t, Workspace& space) const {
     const int64_t count = t.lines * t.columns, wide = blocks(count);
     const bool whole = t.lines == 1 && wide == count;
-    Places at_hand;
+    AcrossPlaces at_hand;
     bool staged[kMaxRowOperands] = {};
     char* next = space.get(size_t(bytes(wide)));
-    auto take = [&](int64_t bytes) {
-      char* p = next;
-      next += (bytes + 63) / 64 * 64;
-      return p;
-    };
     size_t place = 0;
     for (; place < count_; ++place) {
       const RowOperand& o = l_.operands[place];
@@ -175,45 +168,19 @@ class Across {
         continue;
       }
       at_hand.step[place] = wide * itemsize(o.kernel);
-      at_hand.ptr[place] = take(at_hand.step[place] * (o.per_row ? 1 : n_));
+      at_hand.ptr[place] = next;
+      next += whole_lines(at_hand.step[place] * (o.per_row ? 1 : n_));
       if (!o.output) stage(o, t, at_hand.ptr[place], at_hand.step[place], true);
     }
-    for (int s = 0; s < e_.scratch_rows; ++s, ++place) {
-      at_hand.step[place] = wide * itemsize(l_.compute);
-      at_hand.ptr[place] = take(n_ * at_hand.step[place]);
-    }
-    char** results = at_hand.ptr + place;
-    for (int r = 0; r < e_.reductions; ++r, place += 2)
-      for (int part = 0; part < 2; ++part) results[2 * r + part] = take(wide * 8);
-    char* values = next;
-    StrataAcrossArgs args{at_hand.ptr, at_hand.step, l_.params, wide, n_, 0, n_};
-    for (int p = 0, done = 0; p < e_.passes; done += e_.pass[p++].reductions) {
-      const StrataRowPass& pass = e_.pass[p];
-      next = values;
-      char* room[kMaxPlaces];
-      for (int r = 0; r < pass.reductions; ++r) {
-        const int64_t step = wide * width_of(done + r);
-        room[r] = take(n_ * step);
-        const size_t from = pass.plain ? size_t(e_.outputs + pass.plain - 1) : place + size_t(r);
-        if (!pass.plain) at_hand.ptr[from] = room[r], at_hand.step[from] = step;
-      }
-      if (pass.across) pass.across(&args);
-      for (int r = 0; r < pass.reductions; ++r) {
-        const size_t from = pass.plain ? size_t(e_.outputs + pass.plain - 1) : place + size_t(r);
-        char** to = results + 2 * (done + r);
-        fold_columns(e_.reduction[done + r], at_hand.ptr[from], at_hand.step[from], n_, wide, room[r], to[0], to[1]);
-      }
-    }
+    pass_across(e_, l_.params, at_hand, wide, n_, next);
     for (int i = 0; i < e_.outputs; ++i)
       if (staged[i]) stage(l_.operands[i], t, at_hand.ptr[i], at_hand.step[i], false);
   }
 
   // A tile's own memory, at most.
   int64_t bytes(int64_t wide) const {
-    int64_t all = 0;
-    for (const RowOperand& o : l_.operands) all += wide * itemsize(o.kernel) * (o.per_row ? 1 : n_) + 64;
-    all += e_.scratch_rows * (n_ * wide * itemsize(l_.compute) + 64);
-    for (int r = 0; r < e_.reductions; ++r) all += 2 * (wide * 8 + 64) + n_ * wide * width_of(r) + 64;
+    int64_t all = across_room(e_, wide, n_);
+    for (const RowOperand& o : l_.operands) all += whole_lines(wide * itemsize(o.kernel) * (o.per_row ? 1 : n_));
     return all;
   }
 
@@ -225,6 +192,52 @@ class Across {
 };
 
 }  // namespace
+
+bool has_across(const StrataKernelEntry& e) {
+  return std::all_of(e.pass, e.pass + e.passes, [](const StrataRowPass& p) { return p.across || p.plain; });
+}
+
+int64_t across_room(const StrataKernelEntry& e, int64_t columns, int64_t n) {
+  int64_t all = e.scratch_rows * whole_lines(n * columns * itemsize(compute_of(e)));
+  for (int r = 0; r < e.reductions; ++r)
+    all += 2 * whole_lines(columns * 8) + whole_lines(n * columns * width_of(e, r));
+  return all;
+}
+
+void pass_across(const StrataKernelEntry& e, const void* params, AcrossPlaces& at_hand, int64_t columns, int64_t n,
+                 char* room) {
+  size_t place = size_t(e.outputs) + e.inputs;
+  auto take = [&](int64_t bytes) {
+    char* p = room;
+    room += whole_lines(bytes);
+    return p;
+  };
+  for (int s = 0; s < e.scratch_rows; ++s, ++place) {
+    at_hand.step[place] = columns * itemsize(compute_of(e));
+    at_hand.ptr[place] = take(n * at_hand.step[place]);
+  }
+  char** results = at_hand.ptr + place;
+  for (int r = 0; r < e.reductions; ++r, place += 2)
+    for (int part = 0; part < 2; ++part) results[2 * r + part] = take(columns * 8);
+  char* values = room;
+  StrataAcrossArgs args{at_hand.ptr, at_hand.step, params, columns, n, 0, n};
+  for (int p = 0, done = 0; p < e.passes; done += e.pass[p++].reductions) {
+    const StrataRowPass& pass = e.pass[p];
+    room = values;
+    char* runs[AcrossPlaces::kMost];
+    for (int r = 0; r < pass.reductions; ++r) {
+      const int64_t step = columns * width_of(e, done + r);
+      runs[r] = take(n * step);
+      if (!pass.plain) at_hand.ptr[place + size_t(r)] = runs[r], at_hand.step[place + size_t(r)] = step;
+    }
+    if (pass.across) pass.across(&args);
+    for (int r = 0; r < pass.reductions; ++r) {
+      const size_t from = pass.plain ? size_t(e.outputs + pass.plain - 1) : place + size_t(r);
+      char** to = results + 2 * (done + r);
+      fold_columns(e.reduction[done + r], at_hand.ptr[from], at_hand.step[from], n, columns, runs[r], to[0], to[1]);
+    }
+  }
+}
 
 bool run_across(RowsLoop& loop) {
   Across across(loop);

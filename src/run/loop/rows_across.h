@@ -9,6 +9,20 @@ namespace strata::eager {
 constexpr int64_t kLongestAcross = 1024;  // elements of a row: as many as tree T has positions
 constexpr int64_t kShortAcross = 32;      // more are faster along the row, if they have to be moved
 
+// Operands, and what a kernel's passes have besides: its first element of the first column, and bytes between elements.
+struct AcrossPlaces {
+  static constexpr int kMost = kMaxRowOperands + 32;
+  char* ptr[kMost];
+  int64_t step[kMost];
+};
+
+bool has_across(const StrataKernelEntry& e);
+// All passes over `columns` (a multiple of 16) rows of n elements, at most kLongestAcross, that lie as the kernel takes
+// them: the operands' places are given, `room` has across_room() bytes. An output may be an input with the same places.
+void pass_across(const StrataKernelEntry& e, const void* params, AcrossPlaces& at_hand, int64_t columns, int64_t n,
+                 char* room);
+int64_t across_room(const StrataKernelEntry& e, int64_t columns, int64_t n);
+
 // False, with nothing done, where that does not fit; the same bits otherwise.
 bool run_across(RowsLoop& loop);
 
