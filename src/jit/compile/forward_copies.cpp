@@ -90,8 +90,94 @@ class Forwarding {
   std::vector<char> is_result_;
 };
 
+// A block that copies make up part by part and that one copy then lays out anew (the stacked gradients of queries, keys
+// and values, say): the parts go straight to their last places.
+class LayingOut {
+ public:
+  explicit LayingOut(LaunchList& list) : list_(list), writers_(list.blocks.size()), reads_(list.blocks.size()) {
+    for (size_t i = 0; i < list.launches.size(); ++i) {
+      const Launch& l = list.launches[i];
+      for (const Operand& o : l.ins)
+        if (o.block >= 0) ++reads_[size_t(o.block)];
+      for (const Operand& o : l.outs)
+        if (o.block >= 0) writers_[size_t(o.block)].push_back(i);
+    }
+    for (const Operand& o : list.results)
+      if (o.block >= 0) ++reads_[size_t(o.block)];
+  }
+
+  void run() {
+    std::vector<char> gone(list_.launches.size());
+    for (size_t i = 0; i < gone.size(); ++i) gone[i] = lay_out(i);
+    size_t at = 0;
+    std::erase_if(list_.launches, [&](const Launch&) { return gone[at++]; });
+  }
+
+ private:
+  static constexpr int64_t kRun = 16;  // elements that stay side by side, at least: shorter ones cost more than a pass
+
+  bool lay_out(size_t at) {
+    const Launch& copy = list_.launches[at];
+    if (copy.kind != Launch::Copy) return false;
+    const Operand &to = copy.outs[0], &from = copy.ins[0];
+    const Block &to_block = list_.blocks[size_t(to.block)], &from_block = list_.blocks[size_t(from.block)];
+    const std::vector<size_t>& parts = writers_[size_t(from.block)];
+    if (to.block == from.block || to.dtype != from.dtype || !(to.sizes == from.sizes) || to_block.param >= 0 ||
+        from_block.param >= 0 || from_block.constant.defined() || reads_[size_t(from.block)] != 1 || parts.empty() ||
+        !to.covers_block(to_block.bytes) || !from.covers_block(from_block.bytes) || from.sizes.empty() ||
+        from.sizes.back() < kRun || from.strides.back() != 1 || to.strides.back() != 1)
+      return false;
+    std::vector<size_t>& written = writers_[size_t(to.block)];
+    if (*std::min_element(written.begin(), written.end()) < at) return false;
+    std::vector<Operand> places;
+    for (size_t p : parts) {
+      const Launch& part = list_.launches[p];
+      Operand place;
+      if (p > at || part.kind != Launch::Copy || !find_place(part.outs[0], from, to, place)) return false;
+      places.push_back(std::move(place));
+    }
+    for (size_t i = 0; i < parts.size(); ++i) list_.launches[parts[i]].outs[0] = std::move(places[i]);
+    std::erase(written, at);
+    written.insert(written.end(), parts.begin(), parts.end());
+    return true;
+  }
+
+  // Where `part` of `from` lies in `to`, an index of one being the same index of the other. False where a dim of the
+  // part goes along none of theirs.
+  static bool find_place(const Operand& part, const Operand& from, const Operand& to, Operand& place) {
+    std::vector<size_t> dims;
+    for (size_t d = 0; d < from.sizes.size(); ++d)
+      if (from.sizes[d] > 1) dims.push_back(d);
+    std::sort(dims.begin(), dims.end(), [&](size_t a, size_t b) { return from.strides[a] > from.strides[b]; });
+    place = {to.block, to.offset, part.sizes, DimVec(part.sizes.size(), 1), part.dtype};
+    DimVec left(from.sizes);  // of each dim, from where the part begins
+    int64_t rest = part.offset;
+    for (size_t d : dims) {
+      place.offset += rest / from.strides[d] * to.strides[d];
+      left[d] -= rest / from.strides[d];
+      rest %= from.strides[d];
+    }
+    for (size_t e = 0; e < part.sizes.size(); ++e) {
+      if (part.sizes[e] == 1) continue;
+      const auto d =
+          std::find_if(dims.begin(), dims.end(), [&](size_t i) { return from.strides[i] == part.strides[e]; });
+      if (d == dims.end() || part.sizes[e] > left[*d]) return false;
+      place.strides[e] = to.strides[*d];
+      dims.erase(d);
+    }
+    return part.dtype == from.dtype;
+  }
+
+  LaunchList& list_;
+  std::vector<std::vector<size_t>> writers_;  // by block: launches
+  std::vector<int> reads_;                    // by block
+};
+
 }  // namespace
 
-void forward_copies(LaunchList& list) { Forwarding(list).run(); }
+void forward_copies(LaunchList& list) {
+  Forwarding(list).run();
+  LayingOut(list).run();
+}
 
 }  // namespace strata::jit
