@@ -384,17 +384,18 @@ class CompiledGraph(_C._Compiled):
         known = source._begin(tensors)
         return source._result(_C._compiled_call(self._handle, tensors), known)
 
-    def _text(self, what: str) -> str:
-        return "\n".join(f"# {name}\n{text}" for name, text in _C._compiled_text(self._handle, what))
+    def _text(self, what: str, comment: str = "#") -> str:
+        return "\n".join(f"{comment} {name}\n{text}" for name, text in _C._compiled_text(self._handle, what))
 
     def source(self, *, lines: bool = False) -> str:
-        """The C text of the kernels, forward and backward, each a file that compiles by hand (cc -O2 -ffp-contract=off -fopenmp).
+        """The C text of the kernels, forward and behind `// backward` backward, each a file that compiles by hand (cc -O2
+        -ffp-contract=off -fopenmp).
 
         At its end a driver: `run_0(memory)` and so on run a kernel over whole tensors, whose sizes and strides it says.
         lines: before each statement of an operator, a #line to the program's line that called it, so that what is compiled
         with -g shows these. An expression that several operators share has the first one's.
         """
-        return self._text("lines" if lines else "source")
+        return self._text("lines" if lines else "source", "//")
 
     def explain(self) -> str:
         """Which operators became which kernel, with the user's lines, and why no more of them are one; bytes moved; compile time."""

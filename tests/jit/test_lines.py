@@ -59,7 +59,7 @@ def test_text(program):
     of_model = {n for n, name in directives(text) if name == str(file)}
     assert of_model == set(LINES)
     # Each statement is where its operator was called; what is no operator's is at its own place in the text.
-    lines = text.removeprefix("# forward\n").splitlines()
+    lines = text.removeprefix("// forward\n").splitlines()
     for n, line in enumerate(lines):
         if line.startswith("#line ") and '"kernel.c"' in line:
             assert directives(line)[0][0] == n + 2
@@ -98,9 +98,9 @@ def test_compiled_by_hand(program, compiler, tmp_path):
     file, model = program
     if not shutil.which(compiler) or not shutil.which("objdump"):
         pytest.skip(f"needs {compiler} and objdump")
-    source = strata.graph(model, *inputs()).compile().source(lines=True).removeprefix("# forward\n")
+    source = strata.graph(model, *inputs()).compile().source(lines=True)
     (tmp_path / "kernel.c").write_text(source)
-    isa = source.split("// ")[1].split("_")[0]
+    isa = source.split("// ")[2].split("_")[0]
     flags = [f for f in FLAGS if f != "-shared"]
     command = [compiler, *flags, *MARCH[isa], "-g", "-c", str(tmp_path / "kernel.c"), "-o", str(tmp_path / "kernel.o")]
     subprocess.run(command, check=True, capture_output=True)

@@ -22,7 +22,7 @@ def compiler(request):
 
 def by_hand(source, compiler, folder):
     (folder / "kernels.c").write_text(source)
-    isa = source.split("// ")[1].split("_")[0]
+    isa = source.split("// ")[-1].split("_")[0]
     openmp = [] if compiler == "gcc" else ["-fopenmp=libomp"]
     command = [compiler, *FLAGS, *MARCH[isa], *(openmp or ["-fopenmp"]), str(folder / "kernels.c"), "-o", str(folder / "kernels.so")]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -39,7 +39,7 @@ def run(library, name, tensors):
 
 
 def forward(cf):
-    return cf.source().split("\n# backward")[0].removeprefix("# forward\n")
+    return cf.source().split("\n// backward")[0]
 
 
 def check(f, args, out, compiler, folder, ins=None):
