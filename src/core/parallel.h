@@ -1,6 +1,6 @@
 // The one parallel_for: LLVM's libomp below it. Ranges are cut at multiples of `grain`, so what a range computes never
-// depends on the number of threads. Each thread walks its part in blocks and looks up between them, so that a signal
-// ends a long operator.
+// depends on the number of threads. Each thread walks its part in blocks, then parts of what others have left, and
+// looks up between blocks, so that a signal ends a long operator.
 #pragma once
 #include <cstdint>
 #include <type_traits>
