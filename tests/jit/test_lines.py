@@ -100,7 +100,7 @@ def test_compiled_by_hand(program, compiler, tmp_path):
         pytest.skip(f"needs {compiler} and objdump")
     source = strata.graph(model, *inputs()).compile().source(lines=True)
     (tmp_path / "kernel.c").write_text(source)
-    isa = source.split("// ")[2].split("_")[0]
+    isa = next(i for i in MARCH if f"// {i}_" in source)
     flags = [f for f in FLAGS if f != "-shared"]
     command = [compiler, *flags, *MARCH[isa], "-g", "-c", str(tmp_path / "kernel.c"), "-o", str(tmp_path / "kernel.o")]
     subprocess.run(command, check=True, capture_output=True)
