@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 RUNTIMES = {"asan": "libclang_rt.asan-x86_64.so", "tsan": "libclang_rt.tsan-x86_64.so"}
 # Python itself does not free everything at its end; a request for too much memory is an ordinary error here.
@@ -20,6 +21,8 @@ def printed(*command: str) -> str:
 def for_programs(kind: str, base: dict[str, str]) -> dict[str, str]:
     """The settings of C++ programs, which hold the runtime themselves."""
     env = dict(base, UBSAN_OPTIONS="print_stacktrace=1", ASAN_OPTIONS="allocator_may_return_null=1", TSAN_OPTIONS=ARCHER)
+    # The OpenMP runtime keeps what belongs to the threads of a larger team until the process ends.
+    env["LSAN_OPTIONS"] = f"suppressions={Path(__file__).with_name('leaks.txt')}:print_suppressions=0"
     if kind == "tsan":
         env["OMP_NUM_THREADS"] = "2"
         env["OMP_TOOL_LIBRARIES"] = printed("clang-19", "-print-file-name=libarcher.so")
