@@ -2,7 +2,10 @@
 // than the one that took them. Sanitizer builds go to the heap each time, so that misuse is seen.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <new>
+
+#include "base/error.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STRATA_SANITIZED 1
@@ -20,48 +23,80 @@
 
 namespace strata {
 
-template <size_t Size, size_t Limit = 512>
-class Pool {
+// Has `end` called on this thread when it ends, behind the destructors of its thread-local variables. `end` is called
+// on other threads that called this, too: what it ends they may not have begun.
+void at_thread_end(void (*end)());
+
+// The blocks of one size that a thread has freed, at most Limit. A list ends with its thread: what is given later is
+// not kept. Trivially destructible on purpose: objects may die after a thread's other locals.
+template <size_t Size, size_t Limit, void (*Free)(void*)>
+class FreeList {
  public:
+  // Null where there is none.
   static void* take() {
-#ifndef STRATA_SANITIZED
     List& list = local();
-    if (Link* p = list.head) {
-      list.head = p->next;
-      --list.count;
-      return p;
-    }
-#endif
-    return ::operator new(Size);
+    Link* p = list.head;
+    if (!p) return nullptr;
+    list.head = p->next;
+    ++list.room;
+    return p;
   }
   static void give(void* p) {
-#ifndef STRATA_SANITIZED
     List& list = local();
-    if (list.count < Limit) {
-      Link* link = static_cast<Link*>(p);
-      link->next = list.head;
-      list.head = link;
-      ++list.count;
-      return;
-    }
-#endif
-    ::operator delete(p);
+    if (STRATA_UNLIKELY(list.room == 0)) return full(p);  // a tail call, so that the usual way saves no registers
+    Link* link = static_cast<Link*>(p);
+    link->next = list.head;
+    list.head = link;
+    --list.room;
   }
 
  private:
   struct Link {
     Link* next;
   };
-  // Trivially destructible on purpose: objects may die after a thread's other locals. What an ended thread held is lost
-  // to the process, at most Limit blocks.
   struct List {
     Link* head;
-    size_t count;
+    uint32_t room;
+    bool begun;
   };
   static List& local() {
-    static thread_local List list STRATA_HOT_TLS = {nullptr, 0};
+    static thread_local List list STRATA_HOT_TLS = {nullptr, 0, false};
     return list;
   }
+  [[gnu::noinline]] static void full(void* p) {
+    List& list = local();
+    if (list.begun) return Free(p);
+    list.begun = true;
+    at_thread_end(end);
+    list.room = Limit;
+    give(p);
+  }
+  static void end() {
+    List& list = local();
+    while (void* p = take()) Free(p);
+    list = {nullptr, 0, true};
+  }
+};
+
+template <size_t Size, size_t Limit = 512>
+class Pool {
+ public:
+  static void* take() {
+#ifndef STRATA_SANITIZED
+    if (void* p = List::take()) return p;
+#endif
+    return ::operator new(Size);
+  }
+  static void give(void* p) {
+#ifndef STRATA_SANITIZED
+    List::give(p);
+#else
+    ::operator delete(p);
+#endif
+  }
+
+ private:
+  using List = FreeList < Size, Limit, ::operator delete>;
 };
 
 // The same for objects of several sizes, in steps of 64 bytes; beyond 512 the heap. `give` must be told the same size.

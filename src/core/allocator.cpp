@@ -9,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <utility>
 
 #include "base/error.h"
 #include "base/pool.h"
@@ -23,73 +22,16 @@ namespace {
 // out of regions below the size of a huge page and come from the system from there on.
 constexpr size_t kSmallLimit = 4096;
 
-void end_lists_with_thread();
-
 template <size_t Bytes>
-class SmallList {
- public:
+struct SmallList {
+  static constexpr size_t kMost = (size_t(1) << 20) / Bytes;
+  using List = FreeList<Bytes, kMost, std::free>;
   static void* take() {
-    Head& h = head();
-    if (Link* p = h.first) {
-      h.first = p->next;
-      --h.count;
-      return p;
-    }
-    return std::aligned_alloc(64, Bytes);
+    void* p = List::take();
+    return p ? p : std::aligned_alloc(64, Bytes);
   }
-  static void give(void* p) {
-    Head& h = head();
-    if (STRATA_UNLIKELY(!h.watched)) {
-      h.watched = true;
-      end_lists_with_thread();
-    }
-    if (h.count < kMost) {
-      Link* link = static_cast<Link*>(p);
-      link->next = h.first;
-      h.first = link;
-      ++h.count;
-    } else {
-      std::free(p);
-    }
-  }
-
-  // The thread ends; what comes later is not kept.
-  static void end() {
-    Head& h = head();
-    while (void* p = std::exchange(h.first, h.first ? h.first->next : nullptr)) std::free(p);
-    h.count = kMost;
-  }
-
- private:
-  static constexpr uint32_t kMost = (size_t(1) << 20) / Bytes;
-  struct Link {
-    Link* next;
-  };
-  struct Head {
-    Link* first;
-    uint32_t count;
-    bool watched;
-  };
-  static Head& head() {
-    static thread_local Head h STRATA_HOT_TLS = {nullptr, 0, false};
-    return h;
-  }
+  static void give(void* p) { List::give(p); }
 };
-
-// By a key, whose destructor takes no thread-local room and runs after those that free tensors.
-__attribute__((noinline)) void end_lists_with_thread() {
-  static const pthread_key_t key = [] {
-    pthread_key_t made{};
-    pthread_key_create(&made, [](void*) {
-      SmallList<64>::end();
-      SmallList<256>::end();
-      SmallList<1024>::end();
-      SmallList<4096>::end();
-    });
-    return made;
-  }();
-  pthread_setspecific(key, &key);
-}
 
 void* take_small(size_t bytes) {
 #ifdef STRATA_SANITIZED
