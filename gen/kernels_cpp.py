@@ -339,8 +339,8 @@ def write(entries: list[Entry], kernels: list[Kernel], table: Table, out: Output
             continue
         struct = "PointwiseOp" if k.kind == "pointwise" else "RowsOp"
         words = [o.dtype for o in k.inputs]
-        mask = sum(1 << i for i, w in enumerate(words) if w and w != "row")
-        fixed = next((w for w in words if w and w != "row"), "bool")
+        mask = sum(1 << i for i, w in enumerate(words) if w)
+        fixed = next((w for w in words if w), "bool")
         fixed_dtype = {"bool": "Bool", "int64": "I64", "int32": "I32", "word": "U32", "word2": "U64"}[fixed]
         decls.append(f"extern const {struct} {k.name};")
         called, promote = k.row.operator or k.name, PROMOTE[k.row.promote]

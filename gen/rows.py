@@ -46,8 +46,8 @@ class Operand:
 
     @property
     def dtype(self) -> str:
-        """Of an operand over an index space: "" where it is the kernel's."""
-        return self.marks[0] if self.marks else ""
+        """"" where it is the kernel's."""
+        return next((m for m in self.marks if m not in ("row", "held")), "")
 
     @property
     def fixed_dims(self) -> int:

@@ -12,8 +12,9 @@ struct KernelDesc {
   const char* name;    // "add_Tensor"; also the C function's stem
   const char* family;  // the YAML file's stem: kernels of a family are printed into one file
   KernelKind kind;
-  const char* inputs;   // names of tensor operands, space separated; "mean:row" marks one value per row; of a Space
-                        // kernel with their dims: "self[p..,n] index[p..,i]:int64"
+  const char* inputs;   // names of tensor operands, space separated; "mean:row" marks one value per row, "weight:held"
+                        // what is often the same for block after block (a second loop reads it once); of a Space kernel
+                        // with their dims: "self[p..,n] index[p..,i]:int64"
   const char* scalars;  // names of scalar operands, space separated
   const char* outputs;  // "result" or several; "values:row indices:row:int64": per-row outputs, fixed dtypes
                         // (":bool", ":int64", ":real" = component type of a complex compute type, ":truth" = bool, but

@@ -3,8 +3,9 @@
 //
 // Pointwise: `blocks` runs of 16 elements. ptr holds the outputs, then the inputs; step the bytes to advance after each
 // block (0: the operand is the same 16 values for every block). Buffers are whole blocks. params holds the scalars, one
-// 16-byte slot each, in the compute type. flags bit 0: streaming stores (outputs 64-byte aligned). A division of
-// integers by zero ors 1 into *status, an index out of range 2.
+// 16-byte slot each, in the compute type. flags bit 0: streaming stores (outputs 64-byte aligned). Bit 1, where
+// the kernel holds inputs: `blocks` runs of 256 bytes of an input, of which the held ones are read once, and the steps
+// lead from run to run. A division of integers by zero ors 1 into *status, an index out of range 2.
 //
 // Rows: one function per pass over a row; see RowArgs. Reductions follow tree T: a call covers at most 65,536 elements
 // that begin at a multiple of 65,536, and gives its partial results; the caller folds these pairwise in order.
@@ -160,6 +161,7 @@ typedef struct StrataKernelEntry {
   uint8_t scratch_rows, passes, reductions;
   uint8_t sets_status;  // 1: it may or something into *status; others never touch it
   uint8_t together;     // blocks that a pointwise function computes at a time, the last ones too where there are fewer
+  uint8_t held;         // a bit for each input that a pointwise function holds (flags bit 1)
   uint8_t local_rows;   // the last of the scratch rows: read by the passes just behind the one that writes them
   StrataPointwiseFn pointwise;
   const StrataRowPass* pass;         // [passes]; the last one writes the outputs

@@ -117,7 +117,7 @@ void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRe
   PointwiseLoop loop(outs[0]->sizes());
   for (size_t i = 0; i < outs.size(); ++i) loop.add_output(*outs[i], static_cast<DType>(entry.output_dtype[i]));
   for (size_t i = 0; i < in.size(); ++i) loop.add_input(*in[i], op.fixed >> i & 1 ? op.fixed_dtype : kernel);
-  raise_status(loop.run(entry.pointwise, params), op.name);
+  raise_status(loop.run(entry, params), op.name);
 }
 
 }  // namespace

@@ -210,7 +210,7 @@ void Plan::run_step(const Step& s, Frame& f) const {
     else
       loop.add(at(o), o.strides, o.dtype, int(i) < s.outputs);
   }
-  loop.run(s.entry->pointwise, s.params.data(), s.entry->together);
+  loop.run(*s.entry, s.params.data());
   refused();
 }
 

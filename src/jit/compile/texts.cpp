@@ -48,8 +48,8 @@ class Writer {
     all(kind, range, going, start, next, names);
   }
   void put(const lower::Operand& v) {
-    const auto& [name, storage, per_row, broadcast] = v;
-    all(name, storage, per_row, broadcast);
+    const auto& [name, storage, per_row, held, broadcast] = v;
+    all(name, storage, per_row, held, broadcast);
   }
   void put(const lower::Scalar& v) {
     const auto& [name, type] = v;

@@ -45,6 +45,8 @@ void Builder::read_operands() {
         const std::string& p = parts[k];
         if (p == "row")
           o.per_row = true;
+        else if (p == "held")
+          o.held = true;
         else if (p == "real")
           o.storage = traits(dtype_).component;
         else if (p == "complex")
@@ -62,6 +64,10 @@ void Builder::read_operands() {
       }
       if (o.per_row && kernel_.kind != KernelKind::Rows)
         fail(nullptr, "operand '" + word + "': only Rows kernels have rows");
+      const bool single = o.storage == DType::F32 || o.storage == DType::F64;
+      if (o.held && (kernel_.kind != KernelKind::Pointwise || &out != &kernel_.inputs || !single || out.size() >= 8))
+        fail(nullptr,
+             "operand '" + word + "': only float32 and float64 among a pointwise kernel's first 8 inputs are held");
       if (streams && parts.size() > 1 && parts[1].starts_with("word"))
         stream_.push_back(o);
       else

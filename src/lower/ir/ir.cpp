@@ -159,7 +159,11 @@ std::string dump(const Kernel& k) {
       << (k.kind == KernelKind::Rows ? " rows\n" : " pointwise\n");
   auto operands = [&](const char* what, const std::vector<Operand>& list) {
     for (const Operand& o : list)
-      out << ' ' << what << ' ' << o.name << ' ' << traits(o.storage).cname << (o.per_row ? " row\n" : "\n");
+      out << ' ' << what << ' ' << o.name << ' ' << traits(o.storage).cname
+          << (o.per_row ? " row"
+              : o.held  ? " held"
+                        : "")
+          << '\n';
   };
   operands("out", k.outputs);
   operands("in", k.inputs);

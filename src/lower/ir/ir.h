@@ -105,6 +105,7 @@ struct Operand {
   std::string name;
   DType storage;
   bool per_row = false;
+  bool held = false;       // of a pointwise kernel: often the same for block after block
   bool broadcast = false;  // where rows lie across memory: an input with one value for all columns; per row, with one
                            // for all elements of a column, which lies beside the others
 };

@@ -39,6 +39,12 @@ int64_t wide_lanes(const Kernel& k, const Pass& p, Isa isa) {
   return widens ? wide_lanes(k, isa) : 0;
 }
 
+unsigned held_inputs(const Kernel& k, Isa isa) {
+  unsigned held = 0;
+  for (size_t i = 0; i < k.inputs.size() && isa == Isa::V4; ++i) held |= unsigned(k.inputs[i].held) << i;
+  return held;
+}
+
 std::string frame(const Kernel& k, const Pass& p, bool vector) {
   return k.fused && vector && is_long(p) ? "  FRAME\n" : "";
 }
@@ -62,7 +68,7 @@ std::string lanes(const std::vector<Kernel>& whole, Isa isa) {
   size_t nodes = 0, side_by_side = 0;
   for (const Kernel& k : kernels)
     for (const Pass& p : k.passes)
-      if (wide_lanes(k, p, isa) > 0) return "#define WIDE\n";
+      if (wide_lanes(k, p, isa) > 0 || held_inputs(k, isa)) return "#define WIDE\n";
   for (const Kernel& k : kernels) {
     if (k.kind == KernelKind::Rows) return "";
     for (const Pass& p : k.passes) nodes += p.nodes.size();

@@ -68,7 +68,7 @@ BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Ne
     used_[word] = 1;
   for (int k = 0; k < kDTypeCount; ++k) used_[traits(DType(k)).cname] = 1;
   for (const Operand& o : kernel.outputs) used_["p_" + o.name + "_out"] = used_["s_" + o.name + "_out"] = 1;
-  for (const Operand& o : kernel.inputs) used_["p_" + o.name] = used_["s_" + o.name] = 1;
+  for (const Operand& o : kernel.inputs) used_["p_" + o.name] = used_["s_" + o.name] = used_["held_" + o.name] = 1;
   size_t n = pass.nodes.size();
   users_.resize(n);
   owner_.assign(n, -1);
@@ -209,11 +209,16 @@ std::string BodyPrinter::place_of(int part, bool pairs) const {
   return pairs ? "2 * row + " + n : "row";
 }
 
+std::string BodyPrinter::block_step(const Operand& o, const std::string& what) const {
+  return holds_ ? std::to_string(16 * itemsize(o.storage)) : "s_" + o.name + what;
+}
+
 std::string BodyPrinter::load(const Node& n, bool vector) {
   bool scratch = n.op == Op::Scratch;
   bool pairs = !scratch && is_complex(kernel_.inputs[n.imm].storage);
   std::string p = scratch ? "scratch_" + std::to_string(n.imm) : "p_" + kernel_.inputs[n.imm].name;
   std::string t = type(n.type, vector), e = traits(n.type).cname;
+  if (holds_ && kernel_.inputs[n.imm].held) return "held_" + kernel_.inputs[n.imm].name;
   if (across_) {
     const bool one = !scratch && kernel_.inputs[n.imm].per_row;
     if (!scratch) p += one ? "" : " + at * s_" + kernel_.inputs[n.imm].name;
@@ -235,7 +240,7 @@ std::string BodyPrinter::load(const Node& n, bool vector) {
   }
   if (!rows && wide_) {
     needs_.insert(std::string("v") + e);
-    return "LOADS_" + std::to_string(wide_) + "(v" + e + ", " + p + ", s_" + kernel_.inputs[n.imm].name + ")";
+    return "LOADS_" + std::to_string(wide_) + "(v" + e + ", " + p + ", " + block_step(kernel_.inputs[n.imm], "") + ")";
   }
   if (!rows) return "LOAD(" + t + ", " + p + " + l * " + std::to_string(itemsize(n.type)) + ")";
   if (wide_ || ends_nowhere()) return "LOAD(" + t + ", " + p + " + i * " + std::to_string(itemsize(n.type)) + ")";

@@ -70,6 +70,8 @@ bool is_long(const Pass& pass);
 // time; the line with which a text of these kernels says how many lanes its vectors have, where it has to.
 int64_t wide_lanes(const Kernel& kernel, const Pass& pass, Isa isa);
 int64_t together(const Kernel& kernel, Isa isa);
+// A bit for each input of a pointwise kernel that it can hold, where registers are enough for it.
+unsigned held_inputs(const Kernel& kernel, Isa isa);
 std::string lanes(const std::vector<Kernel>& kernels, Isa isa);
 // The line with which the function of a long pass begins.
 std::string frame(const Kernel& kernel, const Pass& pass, bool vector);
@@ -103,9 +105,12 @@ class BodyPrinter {
   std::string column_part(int indent);  // across: what is one value for each row, before the elements
   bool in_columns(int v) const { return hoisted_[size_t(v)]; }
   std::string element_part(int indent);
-  std::string place_of(int part, bool pairs) const;  // of a value per row, among such values
-  std::string ref(int v, bool vector);               // a node as an operand
-  std::string mask(int v, int bits);                 // a Bool node as a mask of that lane width
+  // wide: held inputs are variables, `held_` before their names, and other operands' blocks lie side by side.
+  void hold() { holds_ = true; }
+  std::string block_step(const Operand& o, const std::string& what) const;  // wide: bytes to the next block
+  std::string place_of(int part, bool pairs) const;                         // of a value per row, among such values
+  std::string ref(int v, bool vector);                                      // a node as an operand
+  std::string mask(int v, int bits);                                        // a Bool node as a mask of that lane width
   std::string type(DType t, bool vector);
   std::string type(DType t) { return type(t, vector_); }
   std::string helper(const std::string& name, DType t, bool vector);  // notes the need
@@ -137,7 +142,7 @@ class BodyPrinter {
 
   const Kernel& kernel_;
   const Pass& pass_;
-  bool vector_, across_;
+  bool vector_, across_, holds_ = false;
   int64_t wide_;
   Needs& needs_;
   std::vector<std::string> names_;

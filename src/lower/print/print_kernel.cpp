@@ -100,46 +100,58 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
                     frame(k, pass, vector);
   std::string advance;
   auto operand = [&](const Operand& o, size_t at, bool is_out) {
-    std::string n = std::to_string(at);
-    out += std::string("  ") + (is_out ? "" : "const ") + "char* p_" + o.name + (is_out ? "_out" : "") + " = ptr[" + n +
-           "];\n";
-    out += "  const i64 s_" + o.name + (is_out ? "_out" : "") + " = step[" + n + "];\n";
-    advance += "    p_" + o.name + (is_out ? "_out" : "") + " += " + (wide ? bytes(wide / 16) + " * " : "") + "s_" +
-               o.name + (is_out ? "_out" : "") + ";\n";
+    const std::string n = std::to_string(at), name = o.name + (is_out ? "_out" : "");
+    out += std::string("  ") + (is_out ? "" : "const ") + "char* p_" + name + " = ptr[" + n + "];\n";
+    out += "  const i64 s_" + name + " = step[" + n + "];\n";
+    advance += "    p_" + name + " += " + (wide ? bytes(wide / 16) + " * " : "") + "s_" + name + ";\n";
   };
   for (size_t i = 0; i < k.outputs.size(); ++i) operand(k.outputs[i], i, true);
   for (size_t i = 0; i < k.inputs.size(); ++i) operand(k.inputs[i], k.outputs.size() + i, false);
   out += body.uniform_part();
   if (vector) out += "  const i64 stream = flags & 1;\n";
+  const auto elements = [&](BodyPrinter& body, int64_t wide) {
+    std::string text = body.element_part(6);
+    for (const Store& s : pass.stores) {
+      const Operand& o = k.outputs[s.operand];
+      DType t = pass.nodes[s.value].type;
+      std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = body.ref(s.value, vector), store(6, ' ');
+      if (wide) needs.insert("v" + e);
+      if (!vector)
+        store += "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") + "] = " + v;
+      else if (wide)
+        store += "STORES_" + bytes(wide) + "(v" + e + ", " + p + ", " + body.block_step(o, "_out") + ", " + v + ")";
+      else if (has_pairs(o))
+        store += body.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
+                 bytes(s.part * itemsize(t)) + ", " + v + ", LANES)";
+      else
+        store += "STORE(" + body.type(t, true) + ", " + p + " + l * " + bytes(itemsize(t)) + ", " + v + ")";
+      text += body.marked(store + ";\n", pass.nodes[s.value].origin);
+    }
+    return text;
+  };
+  if (held_inputs(k, isa)) {
+    const int64_t most = 4 * 64 / itemsize(k.dtype);
+    BodyPrinter other(k, pass, vector, needs, most);
+    other.hold();
+    out += "  if (flags & 2) {\n    const i64 second = 1, third = 2, fourth = 3;\n" + other.uniform_part();
+    for (const Operand& o : k.inputs)
+      if (o.held)
+        out += "    const " + other.type(o.storage, true) + " held_" + o.name + " = LOADS_" + bytes(most) + "(" +
+               body.type(o.storage, true) + ", p_" + o.name + ", " + bytes(16 * itemsize(o.storage)) + ");\n";
+    out += "    for (; blocks > 0; blocks--) {\n" + elements(other, most) + advance + "    }\n  }\n";
+  }
   // The last blocks of a kernel that takes some at a time are fewer: the last one then stands for those that are not
   // there, and is written as often.
   out += wide ? "  for (; blocks > 0; blocks -= " + bytes(wide / 16) + ") {\n    const i64 second = blocks > 1" +
                     (wide == 64 ? ", third = blocks > 2 ? 2 : second, fourth = blocks > 3 ? 3 : third;\n" : ";\n")
               : "  for (; blocks > 0; blocks--) {\n";
-  std::string pad(6, ' '), element = body.element_part(6);
+  const std::string element = elements(body, wide);
   // The baseline set has no fma: vectors would be taken apart for each call of it, at several times the size.
   if (!vector) out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER\n" : "IN_ORDER\n");
   for (size_t i = 0; wide && i < k.inputs.size(); ++i)
     out += "    if (stream) " + fetch(k.inputs[i], "p_" + k.inputs[i].name + " + 4096", wide);
   out += wide ? "    {\n" : std::string("    for (i64 l = 0; l < 16; l") + (vector ? " += LANES" : "++") + ") {\n";
-  out += element;
-  for (const Store& s : pass.stores) {
-    const Operand& o = k.outputs[s.operand];
-    DType t = pass.nodes[s.value].type;
-    std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = body.ref(s.value, vector), store = pad;
-    if (wide) needs.insert("v" + e);
-    if (!vector)
-      store += "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") + "] = " + v;
-    else if (wide)
-      store += "STORES_" + bytes(wide) + "(v" + e + ", " + p + ", s_" + o.name + "_out, " + v + ")";
-    else if (has_pairs(o))
-      store += body.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
-               bytes(s.part * itemsize(t)) + ", " + v + ", LANES)";
-    else
-      store += "STORE(" + body.type(t, true) + ", " + p + " + l * " + bytes(itemsize(t)) + ", " + v + ")";
-    out += body.marked(store + ";\n", pass.nodes[s.value].origin);
-  }
-  out += "    }\n" + advance + "  }\n";
+  out += element + "    }\n" + advance + "  }\n";
   if (vector) out += "  if (stream) __builtin_ia32_sfence();\n";
   return out + "}\n\n";
 }
@@ -383,7 +395,7 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   auto n = [](size_t v) { return std::to_string(v) + ", "; };
   return "  {\"" + k.name + "\", " + n(size_t(k.dtype)) + (is_rows ? "1, " : "0, ") + n(k.outputs.size()) +
          n(k.inputs.size()) + n(k.scalars.size()) + n(k.scratch.size()) + n(is_rows ? k.passes.size() : 0) +
-         n(reductions) + n(sets_status(k)) + n(size_t(together(k, isa))) + n(k.local_scratch) +
+         n(reductions) + n(sets_status(k)) + n(size_t(together(k, isa))) + n(held_inputs(k, isa)) + n(k.local_scratch) +
          (is_rows ? "0, " : symbol + ", ") + (is_rows ? symbol + "_passes, " : "0, ") +
          (reductions ? symbol + "_reductions, " : "0, ") + symbol + "_types, " + symbol + "_rows},\n";
 }

@@ -15,10 +15,9 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kChunk = 1024;    // elements staged at a time
-constexpr int64_t kTinyRow = 15;    // elements of a row that take less time than a call for them
-constexpr int64_t kLongRow = 128;   // elements of a row that are worth a kernel's call
-constexpr int64_t kSpreadRow = 96;  // the same where only values of rows are to be laid out
+constexpr int64_t kChunk = 1024;   // elements staged at a time
+constexpr int64_t kTinyRow = 15;   // elements of a row that take less time than a call for them
+constexpr int64_t kLongRow = 128;  // elements of a row that are worth a kernel's call
 
 // While elements are made, memory brings what is read and written beside them.
 void prefetch(char* p, int64_t bytes, bool writes) {
@@ -195,77 +194,6 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
   }
 }
 
-// Whether no operand's rows go through a buffer: they lie as the kernel takes them, or are one value. Not short rows
-// that come again and again: a buffer keeps them, and what lies dense beside them is taken many rows at a time.
-bool PointwiseLoop::rows_in_place() const {
-  const auto all = [&](auto is) { return std::all_of(operands_, operands_ + count_, is); };
-  const int64_t inner = shape_.back();
-  if (inner < block_ || (inner < long_row_ && inner % block_ != 0 && (block_ > kBlock || !again_))) return false;
-  if (inner < long_row_ && all([](const Operand& o) { return o.dense || o.repeats || o.constant; })) return false;
-  if (inner < kSpreadRow && all([](const Operand& o) { return o.dense || o.strides.back() == 0; })) return false;
-  return all([](const Operand& o) {
-    const int64_t step = o.strides.back();
-    return o.constant || (!o.maker && (step == 0 ? !o.output : o.dtype == o.kernel && step == itemsize(o.kernel)));
-  });
-}
-
-// Row after row. What is one value for a row is spread over a block, for some rows ahead: a kernel that reads what was
-// stored just before, in other pieces, waits for it.
-void PointwiseLoop::run_rows(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end,
-                             int32_t* status) const {
-  constexpr int64_t kAhead = 16;
-  alignas(64) char blocks[kMaxOperands][kAhead * kBlock * 16];
-  const int64_t inner = shape_.back(), outer = int64_t(shape_.size()) - 1;
-  // By operand: where its row begins, the bytes to the next one, and those from a row to the next where a kernel reads.
-  char *row[kMaxOperands], *ptr[kMaxOperands];
-  int64_t apart[kMaxOperands], jump[kMaxOperands], size[kMaxOperands], step[kMaxOperands];
-  int64_t column = begin % inner;
-  DimVec at(size_t(outer), 0);
-  for (int64_t d = outer, rest = begin / inner; d-- > 0; rest /= shape_[size_t(d)])
-    at[size_t(d)] = rest % shape_[size_t(d)];
-  for (int i = 0; i < count_; ++i) {
-    const Operand& o = operands_[i];
-    const bool is_spread = o.strides.back() == 0;
-    size[i] = itemsize(o.kernel);
-    step[i] = is_spread ? 0 : size[i] * kBlock;
-    row[i] = o.base + offset_at(o, begin - column);
-    apart[i] = outer ? o.strides[size_t(outer - 1)] : 0;
-    jump[i] = o.constant ? 0 : is_spread ? size[i] * kBlock : apart[i];
-    if (o.constant) take(o, o.base, 0, blocks[i], kBlock);
-  }
-  while (begin < end) {
-    const bool whole = column == 0 && end - begin >= inner && outer;
-    const int64_t n = whole ? inner : std::min(end - begin, inner - column);
-    const int64_t rows =
-        whole ? std::min({kAhead, shape_[size_t(outer - 1)] - at[size_t(outer - 1)], (end - begin) / inner}) : 1;
-    for (int i = 0; i < count_; ++i) {
-      const Operand& o = operands_[i];
-      ptr[i] = step[i] ? row[i] + column * size[i] : blocks[i];
-      if (step[i] || o.constant) continue;
-      if (o.dtype == o.kernel)
-        spread(row[i], apart[i], size[i], blocks[i], rows, kBlock);
-      else
-        for (int64_t r = 0; r < rows; ++r) take(o, row[i] + r * apart[i], 0, blocks[i] + r * jump[i], kBlock);
-    }
-    for (int64_t r = 0; r < rows; ++r) {
-      run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, again_, status);
-      for (int i = 0; i < count_; ++i) ptr[i] += jump[i];
-    }
-    begin += rows * n;
-    column += n;
-    if (column < inner) return;
-    column = 0;
-    for (int i = 0; i < count_; ++i) row[i] += rows * apart[i];
-    if (outer) at[size_t(outer - 1)] += rows;
-    for (int64_t d = outer; d-- > 1 && at[size_t(d)] == shape_[size_t(d)];) {
-      at[size_t(d)] = 0;
-      ++at[size_t(d - 1)];
-      for (int i = 0; i < count_; ++i)
-        row[i] += operands_[i].strides[size_t(d - 1)] - shape_[size_t(d)] * operands_[i].strides[size_t(d)];
-    }
-  }
-}
-
 void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end,
                               int32_t* status) const {
   alignas(64) char buffer[kMaxOperands][kChunk * 16];
@@ -287,7 +215,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
   bool any_staged = false;
   int64_t same = INT64_MAX;
   char* ptr[kMaxOperands];
-  int64_t size[kMaxOperands], step[kMaxOperands];
+  int64_t size[kMaxOperands], step[kMaxOperands], jump[kMaxOperands];
   CastFn cast[kMaxOperands];
   // What a buffer holds: a row that repeats is staged once, as long as all that repeat stay the same.
   const char* held[kMaxOperands] = {};
@@ -302,7 +230,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
     if (!by_row && staged[i] && o.repeats) same = std::min(same, o.repeats);
     // A value that is the same along the row is spread once per row.
     if (o.constant) {
-      cast[i](o.base, 0, buffer[i], size[i], kBlock);
+      cast[i](o.base, 0, buffer[i], size[i], held_ ? kHeld / size[i] : kBlock);
       ptr[i] = buffer[i];
       step[i] = 0;
     } else if (staged[i] && by_row && !o.output && o.strides.back() == 0) {
@@ -310,6 +238,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
     } else {
       any_staged |= staged[i];
     }
+    jump[i] = o.constant || o.repeats ? 0 : inner * size[i];
   }
   // Where the row at hand begins, by operand, and its place in the dims outside of it.
   const size_t outer = shape_.size() - 1;
@@ -356,7 +285,10 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
       held[i] = p;
       held_count[i] = n;
     }
-    run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, again_, status);
+    if (column == 0 && n % inner == 0 && holds(jump, step, n / inner, inner))
+      run_down(fn, ptr, jump, step, params, n / inner, inner, status);
+    else
+      run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, again_, status);
     for (int i = 0; i < outputs_; ++i) {
       const Operand& o = operands_[i];
       if (!staged[i]) continue;
@@ -404,9 +336,11 @@ bool PointwiseLoop::results_apart() const {
   return apart(begin, end, outputs_, count_);
 }
 
-int32_t PointwiseLoop::run(StrataPointwiseFn fn, const void* params, int64_t together) {
-  block_ = together * kBlock;
-  long_row_ = together > 1 ? kLongRow * 2 : kLongRow;
+int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) {
+  const StrataPointwiseFn fn = kernel.pointwise;
+  block_ = kernel.together * kBlock;
+  long_row_ = kernel.together > 1 ? kLongRow * 2 : kLongRow;
+  held_ = kernel.held;
   int64_t n = 1;
   for (int64_t s : shape_) n *= s;
   if (n == 0) return 0;

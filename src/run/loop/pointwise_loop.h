@@ -18,10 +18,10 @@ class PointwiseLoop {
   void add(char* base, DimVec strides, DType kernel, bool output);
   // An input that lies nowhere (loop/maker.h).
   void add_made(const Maker& maker, DimVec strides, DType kernel);
-  // together: blocks that the kernel computes at a time.
-  int32_t run(StrataPointwiseFn fn, const void* params, int64_t together = 1);
+  int32_t run(const StrataKernelEntry& kernel, const void* params);
 
  private:
+  static constexpr int64_t kHeld = 256;  // bytes of an input that a kernel holds
   struct Operand {
     char* base;
     DimVec strides;  // bytes, by dim of shape_
@@ -40,7 +40,11 @@ class PointwiseLoop {
   void bring_near();
   void find_rows(int64_t n);
   bool results_apart() const;
+  bool holds(const int64_t* jump, const int64_t* step, int64_t rows, int64_t inner) const;
+  // Rows where they lie, and rows that share values, which the kernel holds (pointwise_rows.cpp).
   bool rows_in_place() const;
+  void run_down(StrataPointwiseFn fn, char* const* ptr, const int64_t* jump, const int64_t* step, const void* params,
+                int64_t rows, int64_t inner, int32_t* status) const;
   void run_rows(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   // Long rows beside operands that lie turned over, in tiles of some rows (pointwise_tiles.cpp): how many, 0 for
   // others.
@@ -61,6 +65,7 @@ class PointwiseLoop {
           long_row_ = 0;  // elements that a kernel computes at a time, and a row that is worth its call
   int64_t tile_rows_ = 0, tile_columns_ = 0;
   bool made_ = false;   // an input lies nowhere
+  unsigned held_ = 0;   // a bit for each input that the kernel holds
   bool again_ = false;  // elements may be computed twice
 };
 
