@@ -199,6 +199,10 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
   alignas(64) char buffer[kMaxOperands][kChunk * 16];
   int64_t inner = shape_.back();
   bool by_row = inner >= long_row_;
+  // What is only converted, beside rows that come again, goes many rows at a time.
+  if (inner <= kChunk / 4 &&
+      std::all_of(operands_, operands_ + count_, [](const Operand& o) { return o.ordered || o.constant || o.repeats; }))
+    by_row = false;
   if (inner <= kChunk / 4)
     for (int i = 0; i < count_; ++i) by_row &= !operands_[i].turned;
   if (!by_row) inner = row_;
