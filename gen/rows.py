@@ -46,7 +46,7 @@ class Operand:
 
     @property
     def dtype(self) -> str:
-        """"" where it is the kernel's."""
+        """The mark that names one; none where it is the kernel's."""
         return next((m for m in self.marks if m not in ("row", "held")), "")
 
     @property

@@ -22,13 +22,11 @@ bool known(void (*end)()) {
 
 // By a key, whose destructor takes no thread-local room and runs after those that free tensors.
 void at_thread_end(void (*end)()) {
-  static const pthread_key_t key = [] {
-    pthread_key_t made{};
-    pthread_key_create(&made, [](void*) {
-      for (const End* e = ends.load(std::memory_order_acquire); e; e = e->next) e->end();
-    });
-    return made;
-  }();
+  static pthread_key_t key;
+  static const bool made = pthread_key_create(&key, [](void*) {
+                             for (const End* e = ends.load(std::memory_order_acquire); e; e = e->next) e->end();
+                           }) == 0;
+  if (!made) return;  // all keys are taken: what an ended thread held is lost
   // Two threads may note the same: to end twice does no harm.
   if (!known(end)) {
     End* noted = new (std::nothrow) End{end, ends.load(std::memory_order_relaxed)};

@@ -199,12 +199,12 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
   alignas(64) char buffer[kMaxOperands][kChunk * 16];
   int64_t inner = shape_.back();
   bool by_row = inner >= long_row_;
-  // What is only converted, beside rows that come again, goes many rows at a time.
-  if (inner <= kChunk / 4 &&
-      std::all_of(operands_, operands_ + count_, [](const Operand& o) { return o.ordered || o.constant || o.repeats; }))
-    by_row = false;
+  // Many rows at a time: what lies turned over, and what is only converted beside rows that come again.
+  const auto in_order = [](const Operand& o) { return o.ordered || o.constant || o.repeats; };
+  const auto turned = [](const Operand& o) { return o.turned; };
   if (inner <= kChunk / 4)
-    for (int i = 0; i < count_; ++i) by_row &= !operands_[i].turned;
+    by_row &=
+        std::none_of(operands_, operands_ + count_, turned) && !std::all_of(operands_, operands_ + count_, in_order);
   if (!by_row) inner = row_;
   // Staged in whole rows, if possible in whole blocks: what is a row again and again stays. What is made anew is made
   // in few pieces.
