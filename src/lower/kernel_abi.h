@@ -4,8 +4,8 @@
 // Pointwise: `blocks` runs of 16 elements. ptr holds the outputs, then the inputs; step the bytes to advance after each
 // block (0: the operand is the same 16 values for every block). Buffers are whole blocks. params holds the scalars, one
 // 16-byte slot each, in the compute type. flags bit 0: streaming stores (outputs 64-byte aligned). Bit 1, where
-// the kernel holds inputs: `blocks` runs of 256 bytes of an input, of which the held ones are read once, and the steps
-// lead from run to run. A division of integers by zero ors 1 into *status, an index out of range 2.
+// the kernel holds inputs: `blocks` runs of STRATA_HELD_BYTES of an operand, of which the held inputs' are read once,
+// and the steps lead from run to run. A division of integers by zero ors 1 into *status, an index out of range 2.
 //
 // Rows: one function per pass over a row; see RowArgs. Reductions follow tree T: a call covers at most 65,536 elements
 // that begin at a multiple of 65,536, and gives its partial results; the caller folds these pairwise in order.
@@ -15,6 +15,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+enum { STRATA_HELD_BYTES = 256 };
 
 typedef void (*StrataPointwiseFn)(char* const* ptr, const int64_t* step, const void* params, int64_t blocks,
                                   int64_t flags, int32_t* status);

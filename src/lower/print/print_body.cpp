@@ -209,8 +209,8 @@ std::string BodyPrinter::place_of(int part, bool pairs) const {
   return pairs ? "2 * row + " + n : "row";
 }
 
-std::string BodyPrinter::block_step(const Operand& o, const std::string& what) const {
-  return holds_ ? std::to_string(16 * itemsize(o.storage)) : "s_" + o.name + what;
+std::string BodyPrinter::block_step(const Operand& o, const std::string& suffix) const {
+  return holds_ ? std::to_string(16 * itemsize(o.storage)) : "s_" + o.name + suffix;
 }
 
 std::string BodyPrinter::load(const Node& n, bool vector) {

@@ -105,12 +105,9 @@ class BodyPrinter {
   std::string column_part(int indent);  // across: what is one value for each row, before the elements
   bool in_columns(int v) const { return hoisted_[size_t(v)]; }
   std::string element_part(int indent);
-  // wide: held inputs are variables, `held_` before their names, and other operands' blocks lie side by side.
-  void hold() { holds_ = true; }
-  std::string block_step(const Operand& o, const std::string& what) const;  // wide: bytes to the next block
-  std::string place_of(int part, bool pairs) const;                         // of a value per row, among such values
-  std::string ref(int v, bool vector);                                      // a node as an operand
-  std::string mask(int v, int bits);                                        // a Bool node as a mask of that lane width
+  std::string place_of(int part, bool pairs) const;  // of a value per row, among such values
+  std::string ref(int v, bool vector);               // a node as an operand
+  std::string mask(int v, int bits);                 // a Bool node as a mask of that lane width
   std::string type(DType t, bool vector);
   std::string type(DType t) { return type(t, vector_); }
   std::string helper(const std::string& name, DType t, bool vector);  // notes the need
@@ -121,6 +118,10 @@ class BodyPrinter {
   std::string marked(std::string text, int origin) const;
   std::vector<char> lane_by_lane() const;  // by node: whether no vector has it side by side
   std::vector<char> rarely() const;        // by node: whether only slow parts use it
+  // wide: held inputs are variables, `held_` before their names, and other operands' blocks lie side by side.
+  void hold() { holds_ = true; }
+  // wide: the bytes to an operand's next block; `suffix` stands behind its name.
+  std::string block_step(const Operand& o, const std::string& suffix) const;
   // Rows are whole vectors wherever this text is used: nothing of it looks for their ends.
   bool ends_nowhere() const { return vector_ && kernel_.whole(16) && !kernel_.across; }
 

@@ -109,36 +109,36 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   for (size_t i = 0; i < k.inputs.size(); ++i) operand(k.inputs[i], k.outputs.size() + i, false);
   out += body.uniform_part();
   if (vector) out += "  const i64 stream = flags & 1;\n";
-  const auto elements = [&](BodyPrinter& body, int64_t wide) {
-    std::string text = body.element_part(6);
+  const auto elements = [&](BodyPrinter& printer, int64_t lanes) {
+    std::string text = printer.element_part(6);
     for (const Store& s : pass.stores) {
       const Operand& o = k.outputs[s.operand];
       DType t = pass.nodes[s.value].type;
-      std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = body.ref(s.value, vector), store(6, ' ');
-      if (wide) needs.insert("v" + e);
+      std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = printer.ref(s.value, vector), store(6, ' ');
+      if (lanes) needs.insert("v" + e);
       if (!vector)
         store += "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") + "] = " + v;
-      else if (wide)
-        store += "STORES_" + bytes(wide) + "(v" + e + ", " + p + ", " + body.block_step(o, "_out") + ", " + v + ")";
+      else if (lanes)
+        store += "STORES_" + bytes(lanes) + "(v" + e + ", " + p + ", " + printer.block_step(o, "_out") + ", " + v + ")";
       else if (has_pairs(o))
-        store += body.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
+        store += printer.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
                  bytes(s.part * itemsize(t)) + ", " + v + ", LANES)";
       else
-        store += "STORE(" + body.type(t, true) + ", " + p + " + l * " + bytes(itemsize(t)) + ", " + v + ")";
-      text += body.marked(store + ";\n", pass.nodes[s.value].origin);
+        store += "STORE(" + printer.type(t, true) + ", " + p + " + l * " + bytes(itemsize(t)) + ", " + v + ")";
+      text += printer.marked(store + ";\n", pass.nodes[s.value].origin);
     }
     return text;
   };
   if (held_inputs(k, isa)) {
-    const int64_t most = 4 * 64 / itemsize(k.dtype);
-    BodyPrinter other(k, pass, vector, needs, most);
+    const int64_t lanes = STRATA_HELD_BYTES / itemsize(k.dtype);
+    BodyPrinter other(k, pass, vector, needs, lanes);
     other.hold();
     out += "  if (flags & 2) {\n    const i64 second = 1, third = 2, fourth = 3;\n" + other.uniform_part();
     for (const Operand& o : k.inputs)
       if (o.held)
-        out += "    const " + other.type(o.storage, true) + " held_" + o.name + " = LOADS_" + bytes(most) + "(" +
+        out += "    const " + other.type(o.storage, true) + " held_" + o.name + " = LOADS_" + bytes(lanes) + "(" +
                body.type(o.storage, true) + ", p_" + o.name + ", " + bytes(16 * itemsize(o.storage)) + ");\n";
-    out += "    for (; blocks > 0; blocks--) {\n" + elements(other, most) + advance + "    }\n  }\n";
+    out += "    for (; blocks > 0; blocks--) {\n" + elements(other, lanes) + advance + "    }\n  }\n";
   }
   // The last blocks of a kernel that takes some at a time are fewer: the last one then stands for those that are not
   // there, and is written as often.

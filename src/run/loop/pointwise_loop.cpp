@@ -234,7 +234,7 @@ void PointwiseLoop::run_range(StrataPointwiseFn fn, const void* params, int64_t 
     if (!by_row && staged[i] && o.repeats) same = std::min(same, o.repeats);
     // A value that is the same along the row is spread once per row.
     if (o.constant) {
-      cast[i](o.base, 0, buffer[i], size[i], held_ ? kHeld / size[i] : kBlock);
+      cast[i](o.base, 0, buffer[i], size[i], held_ ? STRATA_HELD_BYTES / size[i] : kBlock);
       ptr[i] = buffer[i];
       step[i] = 0;
     } else if (staged[i] && by_row && !o.output && o.strides.back() == 0) {

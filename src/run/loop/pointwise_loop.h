@@ -21,7 +21,6 @@ class PointwiseLoop {
   int32_t run(const StrataKernelEntry& kernel, const void* params);
 
  private:
-  static constexpr int64_t kHeld = 256;  // bytes of an input that a kernel holds
   struct Operand {
     char* base;
     DimVec strides;  // bytes, by dim of shape_

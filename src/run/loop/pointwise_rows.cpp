@@ -29,7 +29,7 @@ bool PointwiseLoop::rows_in_place() const {
 // Whether the kernel holds what is the same for these rows. jump: bytes from a row to the next, by operand; step: to
 // its next block, 0 where one block stands for all.
 bool PointwiseLoop::holds(const int64_t* jump, const int64_t* step, int64_t rows, int64_t inner) const {
-  if (!held_ || rows < 2 || inner * widest_ % kHeld != 0) return false;
+  if (!held_ || rows < 2 || inner * widest_ % STRATA_HELD_BYTES != 0) return false;
   for (int i = 0; i < count_; ++i) {
     const bool held = i >= outputs_ && held_ >> (i - outputs_) & 1;
     if (itemsize(operands_[i].kernel) != widest_ || ((held || step[i] == 0) && jump[i] != 0)) return false;
@@ -42,9 +42,9 @@ void PointwiseLoop::run_down(StrataPointwiseFn fn, char* const* ptr, const int64
                              const void* params, int64_t rows, int64_t inner, int32_t* status) const {
   char* at[kMaxOperands];
   std::copy_n(ptr, count_, at);
-  for (int64_t left = inner * widest_; left > 0; left -= kHeld) {
+  for (int64_t left = inner * widest_; left > 0; left -= STRATA_HELD_BYTES) {
     fn(at, jump, params, rows, 2, status);
-    for (int i = 0; i < count_; ++i) at[i] += step[i] ? kHeld : 0;
+    for (int i = 0; i < count_; ++i) at[i] += step[i] ? STRATA_HELD_BYTES : 0;
   }
 }
 
@@ -70,7 +70,7 @@ void PointwiseLoop::run_rows(StrataPointwiseFn fn, const void* params, int64_t b
     row[i] = o.base + offset_at(o, begin - column);
     apart[i] = outer ? o.strides[size_t(outer - 1)] : 0;
     jump[i] = o.constant ? 0 : is_spread ? size[i] * kBlock : apart[i];
-    if (o.constant) take(o, o.base, 0, blocks[i], held_ ? kHeld / size[i] : kBlock);
+    if (o.constant) take(o, o.base, 0, blocks[i], held_ ? STRATA_HELD_BYTES / size[i] : kBlock);
   }
   while (begin < end) {
     const bool whole = column == 0 && end - begin >= inner && outer;
