@@ -25,7 +25,8 @@ class GradientNote {
   enum What : uint8_t {
     Theirs,  // it is the operators' own
     Given,   // somebody gave one (autograd.Function), so that theirs would be another
-    Saved    // they alias what is saved for a backward, which reads it with its history
+    Saved,   // they alias what is saved for a backward, which reads it with its history
+    Sum      // they add two gradients of one value, as a backward comes by
   };
   explicit GradientNote(What what);
   ~GradientNote();

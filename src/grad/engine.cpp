@@ -4,6 +4,7 @@
 #include <queue>
 
 #include "core/promote.h"
+#include "dispatch/seen.h"
 #include "dispatch/tls.h"
 #include "grad/node_map.h"
 #include "grad/streams.h"
@@ -199,10 +200,13 @@ void BackwardRun::give(const Edge& edge, Tensor grad, Node* from, size_t index) 
     STRATA_INTERNAL(edge.input_nr < next.buffer.size(), "edge to output ", edge.input_nr, " of ", node->name());
     check_grad(grad, node->outputs[edge.input_nr], from, index);
     Tensor& slot = next.buffer[edge.input_nr];
-    if (!slot.defined())
+    if (!slot.defined()) {
       slot = std::move(grad);
-    else if (!options_.create_graph && slot.impl()->use_count() == 1 && slot.storage()->use_count() == 1 &&
-             !slot.storage()->read_only() && !overlaps_itself(slot) && slot.device() == grad.device())
+      return;
+    }
+    const GradientNote sum(GradientNote::Sum);
+    if (!options_.create_graph && slot.impl()->use_count() == 1 && slot.storage()->use_count() == 1 &&
+        !slot.storage()->read_only() && !overlaps_itself(slot) && slot.device() == grad.device())
       ops::add_(slot, grad);
     else
       slot = ops::add(slot, grad);

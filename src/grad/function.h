@@ -103,7 +103,7 @@ struct Function {
   template <class... A>
   static auto apply(A&&... args) {
     static const char* const name = function_node_name(typeid(Derived));
-    Ref<FunctionNode> node = make_node<FunctionNode>(name, &Derived::backward);
+    Ref<FunctionNode> node = make_node<FunctionNode>(name, &backward_of);
     (node->take_argument(tensor_in(args)), ...);
     auto outputs = [&] {
       GradModeGuard off(false);
@@ -117,6 +117,10 @@ struct Function {
   }
 
  private:
+  static std::vector<Tensor> backward_of(FunctionContext& context, const std::vector<Tensor>& grads) {
+    GradientNote own(GradientNote::Given);
+    return Derived::backward(context, grads);
+  }
   static const Tensor* tensor_in(const Tensor& t) { return &t; }
   static const Tensor* tensor_in(const std::optional<Tensor>& t) { return t ? &*t : nullptr; }
   template <class T>

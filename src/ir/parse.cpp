@@ -405,6 +405,8 @@ class Parser : Words {
         n.gradient = Node::Own;
       else if (accept("saved"))
         n.gradient = Node::Saved;
+      else if (accept("sum"))
+        n.gradient = Node::Sum;
       call(n);
     }
     define(n.results);

@@ -90,8 +90,9 @@ std::optional<std::vector<Type>> types_of_call(const Graph& g, const Node& call)
   if (!results) return std::nullopt;
   std::vector<Type> types;
   for (const Tensor& t : *results) {
-    if (!t.defined()) return std::nullopt;
-    types.push_back(type_of(t));
+    const bool none = types.size() < call.results.size() && call.results[types.size()] == kNone;
+    if (t.defined() == none) return std::nullopt;
+    types.push_back(none ? Type() : type_of(t));
   }
   return types;
 }

@@ -22,8 +22,8 @@ class Renaming {
 // Equal for equal constants alone: bits of numbers count, and the identity of what has no text.
 std::string constant_key(const IValue& value);
 
-// What a call would give: its results' types, from a run on tensors without memory. None where it raises, or gives
-// something else than tensors.
+// What a call would give: its results' types, from a run on tensors without memory; of those that it says to be None
+// any. None where it raises, or gives something else than tensors, and None just there.
 std::optional<std::vector<Type>> types_of_call(const Graph& g, const Node& call);
 
 // The one tensor that a call gives, whose operands are these in order; below autograd. None where it raises.

@@ -49,7 +49,7 @@ std::vector<IValue> Interpreter::block(const Block& b) {
 
 void Interpreter::call(const Node& node, Stack& stack) {
   if (grad_enabled() && node.gradient == Node::Saved) return stack.resize(1);
-  const GradModeGuard mode(grad_enabled() && node.gradient == Node::Through);
+  const GradModeGuard mode(grad_enabled() && node.gradient != Node::Off && node.gradient != Node::Own);
   read_slots(node, stack);
   call_boxed(*node.op, stack);
 }

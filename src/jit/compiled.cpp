@@ -5,6 +5,7 @@
 #include "dispatch/seen.h"
 #include "grad/function.h"
 #include "ir/rewrite.h"
+#include "jit/joint/absent.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 
@@ -39,6 +40,8 @@ void Compiled::make_halves() {
   std::lock_guard<std::mutex> hold(lock_);
   if (halves_ || captured_.tangent_of.empty()) return;
   not_again_ = why_not_again(captured_);
+  own_ = std::any_of(captured_.graph.body.nodes.begin(), captured_.graph.body.nodes.end(),
+                     [](const ir::Node& n) { return n.gradient == ir::Node::Own; });
   halves_ = std::make_unique<Halves>(split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(),
                                            captured_.outputs, captured_.wanted));
   halves_made_.store(true, std::memory_order_release);
@@ -127,25 +130,23 @@ std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>
   return gradients;
 }
 
-// The gradients in one graph, which computes what it needs of the forward again.
-struct Compiled::Narrow {
-  Captured captured;
+// The backward for some tangents: none where it cannot do without the others.
+struct Compiled::Fewer {
+  std::optional<ir::Graph> graph;
   std::unique_ptr<Plan> plan;
 };
 
-std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<Tensor>& params,
+std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<Tensor>& saved,
                                                              const std::vector<Tensor>& tangents) {
-  if (one_by_one(params) || !halves_->written.empty() || !not_again_.empty()) return {};
-  const auto [given, those] = there(tangents, {});
-  const std::shared_ptr<Narrow> narrow = made_once(lock_, narrow_, given, [&] {
-    auto made = std::make_shared<Narrow>(Narrow{jit::narrow(captured_, params, given), nullptr});
-    ir::Graph gradients = made->captured.graph;
-    const auto first = gradients.body.results.begin();
-    gradients.body.results.erase(first, first + int64_t(captured_.outputs));
-    made->plan = std::make_unique<Plan>(std::move(gradients), options_);
+  const auto [given, params] = there(tangents, saved);
+  const std::shared_ptr<Fewer> fewer = made_once(lock_, fewer_, given, [&] {
+    auto made = std::make_shared<Fewer>();
+    made->graph = without_absent(halves_->backward, saved.size(), given, own_);
+    if (made->graph) made->plan = std::make_unique<Plan>(*made->graph, options_);
     return made;
   });
-  return narrow->plan->run(narrow->captured.joint_params(params, those));
+  if (!fewer->graph) return {};
+  return one_by_one(params) ? ir::Interpreter(*fewer->graph).run(params) : fewer->plan->run(params);
 }
 
 // A call that a backward may follow. Its context saves all parameters, then what the forward made for the backward.
@@ -180,16 +181,7 @@ struct Compiled::Node {
       tangents.push_back(g.defined() ? laid_out(t, g) : g);
     }
     std::optional<std::vector<Tensor>> fewer;
-    if (!all && !grad_enabled()) {
-      // All inputs are asked for, also those that no gradient needs and that may have been written since.
-      std::vector<Tensor> inputs;
-      try {
-        for (size_t i = 0; i < count; ++i) inputs.push_back(ctx.saved_tensor(i));
-      } catch (const Error&) {
-        inputs.clear();
-      }
-      if (inputs.size() == count) fewer = c.fewer_gradients(inputs, tangents);
-    }
+    if (!all && !grad_enabled()) fewer = c.fewer_gradients(params, tangents);
     if (fewer) {
       made = std::move(*fewer);
     } else if (grad_enabled()) {

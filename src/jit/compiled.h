@@ -43,8 +43,8 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::vector<Tensor> run(const std::vector<Tensor>& params);
   // The gradients with a history of their own. Undefined tangents: of results that have no gradient.
   std::vector<Tensor> differentiable_gradients(const std::vector<Tensor>& params, const std::vector<Tensor>& tangents);
-  // The gradients where some tangents are undefined. None where the forward cannot be run again.
-  std::optional<std::vector<Tensor>> fewer_gradients(const std::vector<Tensor>& params,
+  // The gradients where some tangents are undefined, of what the forward saved (without_absent()).
+  std::optional<std::vector<Tensor>> fewer_gradients(const std::vector<Tensor>& saved,
                                                      const std::vector<Tensor>& tangents);
   void make_halves();
   void make_training();
@@ -57,14 +57,15 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::string not_again_;           // why_not_again, once there are halves
+  bool own_ = false;                // then, whether an autograd.Function takes part
   std::unique_ptr<Plan> inference_, training_, backward_;
   // For calls, which need no lock then.
   std::atomic<const Plan*> inference_made_{nullptr};
   std::atomic<bool> halves_made_{false}, training_made_{false};
   // By the tangents that are there.
-  struct Narrow;
+  struct Fewer;
   struct Second;
-  std::map<std::vector<char>, std::shared_ptr<Narrow>> narrow_;
+  std::map<std::vector<char>, std::shared_ptr<Fewer>> fewer_;
   std::map<std::vector<char>, std::shared_ptr<Second>> second_;
 };
 

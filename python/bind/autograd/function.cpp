@@ -50,6 +50,7 @@ Grads PyFunctionNode::apply(Grads&& grads) {
   }
   grads.resize(0);
   Own fn(backward_of(state.cls));
+  GradientNote own(GradientNote::Given);
   Own result(PyObject_Call(fn.get(), args.get(), nullptr));
   if (!result) {
     if (!forward_trace.empty()) {

@@ -39,9 +39,8 @@ struct Leaves {
   }
 };
 
-// Ends a recording of `results` with their gradients: of those results that `ends` takes.
-template <class F>
-Captured with_gradients(Recording& recording, const Leaves& leaves, std::vector<Tensor> results, F&& ends) {
+// Ends a recording of `results` with their gradients.
+Captured with_gradients(Recording& recording, const Leaves& leaves, std::vector<Tensor> results) {
   Captured made;
   made.wanted = leaves.places;
   made.autocast = {};
@@ -49,7 +48,7 @@ Captured with_gradients(Recording& recording, const Leaves& leaves, std::vector<
   made.outputs = results.size();
   std::vector<Tensor> roots, ones;
   for (size_t k = 0; k < made.outputs; ++k) {
-    if (!needs_grad(results[k]) || !ends(k)) continue;
+    if (!needs_grad(results[k])) continue;
     made.tangent_of.push_back(int(k));
     roots.push_back(results[k]);
     ones.push_back(recording.tangent(results[k], str_cat("gradient of result ", k)));
@@ -107,26 +106,6 @@ ir::Graph Captured::forward() const {
   return alone;
 }
 
-std::vector<Tensor> Captured::joint_params(TensorList forward_params, TensorList tangents) const {
-  std::vector<Tensor> all(forward_params.begin(), forward_params.begin() + inputs());
-  all.insert(all.end(), tangents.begin(), tangents.end());
-  all.insert(all.end(), forward_params.begin() + inputs(), forward_params.end());
-  return all;
-}
-
-Captured narrow(const Captured& c, TensorList forward_params, const std::vector<char>& given) {
-  const AutocastGuard plain(DType::BF16, false);
-  const GradModeGuard on(true);
-  const std::vector<char> learned = marks(c, forward_params.size());
-  Leaves leaves;
-  for (size_t i = 0; i < forward_params.size(); ++i) leaves.add(forward_params[i], learned[i]);
-  std::vector<char> ends(c.outputs);
-  for (size_t t = 0; t < given.size(); ++t) ends[size_t(c.tangent_of[t])] = given[t];
-  Recording recording(leaves.all);
-  std::vector<Tensor> results = Rerecording(c.forward(), recording).run(leaves.all);
-  return with_gradients(recording, leaves, std::move(results), [&](size_t k) { return ends[k]; });
-}
-
 std::vector<char> reached(const ir::Graph& backward, const std::vector<char>& given) {
   const ir::Memory memory(backward);
   std::vector<char> value(backward.values.size()), written(backward.values.size());  // written: by memory
@@ -166,7 +145,7 @@ Derivative differentiate(const Captured& c, TensorList forward_params, TensorLis
     made.there.push_back(g.defined());
     if (g.defined()) results.push_back(g);
   }
-  made.captured = with_gradients(recording, leaves, std::move(results), [](size_t) { return true; });
+  made.captured = with_gradients(recording, leaves, std::move(results));
   return made;
 }
 

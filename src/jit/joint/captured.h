@@ -17,17 +17,11 @@ struct Captured {
 
   size_t inputs() const { return graph.inputs() - tangent_of.size(); }
   ir::Graph forward() const;  // alone: nodes of the backward and tangents left out
-  // The graph's parameters: inputs, tangents, captured tensors.
-  std::vector<Tensor> joint_params(TensorList forward_params, TensorList tangents) const;
 };
 
 // Why the forward cannot be run again above autograd, for other gradients than those that were captured, or nothing:
 // its operators' own derivatives would be others than the program's, or running it again does more than compute.
 std::string why_not_again(const Captured& captured);
-
-// With tangents of fewer outputs: of those that `given` marks, by tangent. Gradients that hang on none of them are
-// None, as eager's are; with zeros in the others' place they could differ (-0.0 + 0.0, 0 * inf).
-Captured narrow(const Captured& captured, TensorList forward_params, const std::vector<char>& given);
 
 // Which results of a backward may hang on the parameters that are `given`, by parameter.
 std::vector<char> reached(const ir::Graph& backward, const std::vector<char>& given);
