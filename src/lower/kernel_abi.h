@@ -5,7 +5,9 @@
 // block (0: the operand is the same 16 values for every block). Buffers are whole blocks. params holds the scalars, one
 // 16-byte slot each, in the compute type. flags bit 0: streaming stores (outputs 64-byte aligned). Bit 1, where
 // the kernel holds inputs: `blocks` runs of STRATA_HELD_BYTES of an operand, of which the held inputs' are read once,
-// and the steps lead from run to run. A division of integers by zero ors 1 into *status, an index out of range 2.
+// and the steps lead from run to run. Bit 2 there: `blocks` rows of as many elements as stand behind the steps, which
+// lead from row to row; a held input is one value for a row; 16 elements or more, and where they are not whole blocks,
+// some are computed twice. A division of integers by zero ors 1 into *status, an index out of range 2.
 //
 // Rows: one function per pass over a row; see RowArgs. Reductions follow tree T: a call covers at most 65,536 elements
 // that begin at a multiple of 65,536, and gives its partial results; the caller folds these pairwise in order.

@@ -139,6 +139,19 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
         out += "    const " + other.type(o.storage, true) + " held_" + o.name + " = LOADS_" + bytes(lanes) + "(" +
                body.type(o.storage, true) + ", p_" + o.name + ", " + bytes(16 * itemsize(o.storage)) + ");\n";
     out += "    for (; blocks > 0; blocks--) {\n" + elements(other, lanes) + advance + "    }\n  }\n";
+    BodyPrinter row(k, pass, vector, needs);
+    row.hold();
+    out += "  if (flags & 4) {\n    const i64 count = step[" + bytes(k.outputs.size() + k.inputs.size()) + "];\n" +
+           "    for (; blocks > 0; blocks--) {\n";
+    for (const Operand& o : k.inputs)
+      if (o.held) {
+        const std::string t = body.type(o.storage, true);
+        out += "      const " + t + " held_" + o.name + " = SPLAT(" + t + ", *(const " + traits(o.storage).cname + "*)p_" +
+               o.name + ");\n";
+      }
+    out += "      for (i64 i = 0; i < count; i += 16) {\n        const i64 end = i + 16 > count ? count : i + 16;\n"
+           "        for (i64 l = end - 16; l < end; l += LANES) {\n" +
+           elements(row, 0) + "        }\n      }\n" + advance + "    }\n  }\n";
   }
   // The last blocks of a kernel that takes some at a time are fewer: the last one then stands for those that are not
   // there, and is written as often.

@@ -390,6 +390,15 @@ int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) 
                  });
     return status;
   }
+  if (one_value_each()) {
+    const int64_t rows = n / shape_.back(), grain = std::max<int64_t>(1, kPointwiseGrain / shape_.back());
+    parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
+      int32_t s = 0;
+      run_valued(fn, params, begin, end, &s);
+      if (s) status.fetch_or(s);
+    });
+    return status;
+  }
   const bool in_place = rows_in_place();
   // To make elements costs as much again.
   parallel_for(0, n, made_ ? kPointwiseGrain / 2 : kPointwiseGrain, [&](int64_t begin, int64_t end) {

@@ -42,6 +42,8 @@ class PointwiseLoop {
   bool holds(const int64_t* jump, const int64_t* step, int64_t rows, int64_t inner) const;
   // Rows where they lie, and rows that share values, which the kernel holds (pointwise_rows.cpp).
   bool rows_in_place() const;
+  bool one_value_each() const;  // what the kernel holds is one value for a row, where all lies as the kernel takes it
+  void run_valued(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   void run_down(StrataPointwiseFn fn, char* const* ptr, const int64_t* jump, const int64_t* step, const void* params,
                 int64_t rows, int64_t inner, int32_t* status) const;
   void run_rows(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;

@@ -10,6 +10,8 @@ namespace {
 
 constexpr int64_t kSpreadRow = 96;  // elements of a row from which its one value is not laid out for each of them
 
+constexpr int64_t kLongValued = 1024;  // elements of a row from which a call for it does not show
+
 }  // namespace
 
 // Whether no operand's rows go through a buffer: they lie as the kernel takes them, or are one value. Not short rows
@@ -45,6 +47,33 @@ void PointwiseLoop::run_down(StrataPointwiseFn fn, char* const* ptr, const int64
   for (int64_t left = inner * widest_; left > 0; left -= STRATA_HELD_BYTES) {
     fn(at, jump, params, rows, 2, status);
     for (int i = 0; i < count_; ++i) at[i] += step[i] ? STRATA_HELD_BYTES : 0;
+  }
+}
+
+bool PointwiseLoop::one_value_each() const {
+  const int64_t inner = shape_.back();
+  if (!held_ || shape_.size() < 2 || inner < kBlock || inner > kLongValued || (inner % kBlock != 0 && !again_))
+    return false;
+  for (int i = 0; i < count_; ++i) {
+    const Operand& o = operands_[i];
+    const bool held = i >= outputs_ && held_ >> (i - outputs_) & 1;
+    if (o.maker || o.dtype != o.kernel || o.strides.back() != (held ? 0 : itemsize(o.kernel))) return false;
+  }
+  return true;
+}
+
+// Rows [begin, end), in lines of rows at one distance from each other.
+void PointwiseLoop::run_valued(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end,
+                               int32_t* status) const {
+  const size_t last = shape_.size() - 2;
+  char* ptr[kMaxOperands];
+  int64_t step[kMaxOperands + 1];
+  step[count_] = shape_.back();
+  for (int i = 0; i < count_; ++i) step[i] = operands_[i].strides[last];
+  for (int64_t rows; begin < end; begin += rows) {
+    rows = std::min(end - begin, shape_[last] - begin % shape_[last]);
+    for (int i = 0; i < count_; ++i) ptr[i] = operands_[i].base + offset_at(operands_[i], begin * shape_.back());
+    fn(ptr, step, params, rows, 4, status);
   }
 }
 
