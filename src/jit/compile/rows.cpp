@@ -105,6 +105,14 @@ bool sums(const Fused& f) {
   return reductions == size_t(std::ranges::unique(origins).begin() - origins.begin());
 }
 
+// Whether all that is written are sums and products of rows.
+bool only_sums(const Fused& f) {
+  bool all = std::ranges::all_of(f.outs, &FusedOperand::per_row);
+  for (const lower::Pass& p : f.kernel.passes)
+    for (const lower::Reduction& r : p.reductions) all &= r.combine <= lower::Combine::Mul;
+  return all;
+}
+
 // Whether elements are computed of others than those that the reductions have read: columns of these would be read and
 // written in pieces, though nothing is saved by it.
 bool reads_others(const lower::Kernel& k) {
@@ -161,7 +169,10 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
   if (columns >= 0) find_broadcasts(f, size_t(columns));
   // Columns go in runs of those that all operands walk in one step; few are worth none.
   const bool few = is_short && (run == rows ? rows * length < eager::kSmall : run * length < eager::kFewElements);
-  const bool fits = f.kernel.across && !few && lower::reduces_columns(f.kernel);
+  // Rows along memory that are turned over as they are read; a sum alone folds them without a text.
+  const bool turned = columns < 0 && length <= eager::kTurned;
+  if (turned && is_short && only_sums(f)) return Rows::Short;
+  const bool fits = f.kernel.across && !few && !turned && lower::reduces_columns(f.kernel);
   const int64_t line = fits ? rows_in_step(f, length) : 0;
   const bool lines = fits && columns >= 0 && goes_by_lines(f, line);
   const bool short_line = line < kShortLine || (line % kVector != 0 && line < 2 * kShortLine);

@@ -136,11 +136,11 @@ class Pruning {
     }
   }
 
-  // a + b of one dtype and size: of two gradients, the engine's or a formula's, whose operator has two results then. Not one of
-  // an autograd.Function, which gets zeros.
+  // a + b of one dtype and size: of two gradients, the engine's or a formula's, whose operator has two results then.
+  // Not one of an autograd.Function, which gets zeros.
   bool is_sum(const ir::Node& n) const {
-    if (n.kind != ir::Node::Call || n.gradient == ir::Node::Own || n.op->name != "aten::add.Tensor" || n.args[0].kind != ir::Arg::One ||
-        n.args[1].kind != ir::Arg::One || n.args[2].kind != ir::Arg::Constant)
+    if (n.kind != ir::Node::Call || n.gradient == ir::Node::Own || n.op->name != "aten::add.Tensor" ||
+        n.args[0].kind != ir::Arg::One || n.args[1].kind != ir::Arg::One || n.args[2].kind != ir::Arg::Constant)
       return false;
     const ir::Type &a = type(n.args[0].values[0]), &b = type(n.args[1].values[0]);
     return !a.number && !b.number && a.dtype == b.dtype && ir::numbers(a.sizes) == ir::numbers(b.sizes) &&

@@ -12,9 +12,9 @@ namespace strata::jit {
 // infinity is a NaN. `given`: by parameter; the others are tangents, which the graph that comes back has not. `saved`:
 // the number of parameters before the tangents, which are no gradients.
 //
-// None where the backward writes its parameters or what is given over what is absent, or an operator refuses the strides
-// that a gradient has then. Raises NotImplementedError where `own` (an autograd.Function took part) and a gradient hangs on no tangent
-// at all: whether eager would compute it cannot be told.
+// None where the backward writes its parameters or what is given over what is absent, or an operator refuses the
+// strides that a gradient has then. Raises NotImplementedError where `own` (an autograd.Function took part) and a
+// gradient hangs on no tangent at all: whether eager would compute it cannot be told.
 std::optional<ir::Graph> without_absent(const ir::Graph& backward, size_t saved, const std::vector<char>& given,
                                         bool own);
 

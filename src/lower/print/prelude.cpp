@@ -167,7 +167,10 @@ INLINE $V fma_$V($V a, $V b, $V c) {
     {"mul", "", "#define mul_$V(a, b) ((a) * (b))\n"},
     {"or", "", "#define or_$V(a, b) ((a) | (b))\n"},
     {"and", "", "#define and_$V(a, b) ((a) & (b))\n"},
-    {"load", "", R"C(static __attribute__((noinline)) $V part_$V(const $E* p, i64 left) {
+    {"load", "", R"C(#ifdef MASKS
+INLINE $V load_$V(const $E* p, i64 left) { return PART_$W($V, p, left < 16 ? left : 16); }
+#else
+static __attribute__((noinline)) $V part_$V(const $E* p, i64 left) {
 #ifdef PART_$W
   return PART_$W($V, p, left);
 #else
@@ -180,8 +183,17 @@ INLINE $V load_$V(const $E* p, i64 left) {
   if (RARELY(left < 16)) return part_$V(p, left);
   return LOAD($V, p);
 }
+#endif
 )C"},
-    {"store", "", R"C(static __attribute__((noinline)) void store_part_$V($E* p, $V v, i64 left) {
+    {"store", "", R"C(#ifdef MASKS
+INLINE void store_$V($E* p, $V v, i64 left) {
+  if (RARELY(left < 16))
+    STORE_PART_$W(p, v, left);
+  else
+    *($V_u*)p = v;
+}
+#else
+static __attribute__((noinline)) void store_part_$V($E* p, $V v, i64 left) {
 #ifdef STORE_PART_$W
   STORE_PART_$W(p, v, left);
 #else
@@ -194,6 +206,7 @@ INLINE void store_$V($E* p, $V v, i64 left) {
   else
     *($V_u*)p = v;
 }
+#endif
 )C"},
     {"load_pairs", "", R"C(INLINE $V load_pairs_$V(const void* p, i64 left) {
   $V r = {0};

@@ -146,12 +146,13 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
     for (const Operand& o : k.inputs)
       if (o.held) {
         const std::string t = body.type(o.storage, true);
-        out += "      const " + t + " held_" + o.name + " = SPLAT(" + t + ", *(const " + traits(o.storage).cname + "*)p_" +
-               o.name + ");\n";
+        out += "      const " + t + " held_" + o.name + " = SPLAT(" + t + ", *(const " + traits(o.storage).cname +
+               "*)p_" + o.name + ");\n";
       }
-    out += "      for (i64 i = 0; i < count; i += 16) {\n        const i64 end = i + 16 > count ? count : i + 16;\n"
-           "        for (i64 l = end - 16; l < end; l += LANES) {\n" +
-           elements(row, 0) + "        }\n      }\n" + advance + "    }\n  }\n";
+    out +=
+        "      for (i64 i = 0; i < count; i += 16) {\n        const i64 end = i + 16 > count ? count : i + 16;\n"
+        "        for (i64 l = end - 16; l < end; l += LANES) {\n" +
+        elements(row, 0) + "        }\n      }\n" + advance + "    }\n  }\n";
   }
   // The last blocks of a kernel that takes some at a time are fewer: the last one then stands for those that are not
   // there, and is written as often.
@@ -217,23 +218,7 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
     out += std::string("  ") + (reduces_columns(k) ? "ANY_ORDER" : "IN_ORDER") +
            "\n  for (i64 row = 0; row < args->count; row++) {\n";
   out += body.uniform_part();
-  if (loop) {
-    std::string element = body.element_part(4);
-    out += "  const i64 count = args->count;\n";
-    if (pass.stores.empty()) out += reductions.groups(fetches, element);
-    if (reductions.complete()) return out + "}\n\n";
-    element = fetches + element;
-    out += reductions.before();
-    const std::string blocks = reductions.blocks(element);
-    out += blocks + std::string("  for (i64 i = ") + (blocks.empty() ? "0" : "done") + "; i < count; i += " +
-           (wide     ? bytes(wide)
-            : vector ? "16"
-                     : "1") +
-           ") {\n";
-    if (vector && !wide) out += std::string("    const i64 left = ") + (k.whole(16) ? "16" : "count - i") + ";\n";
-    out += element;
-  }
-  std::string per_row;
+  std::string per_row, stores, element = loop ? body.element_part(4) : "";
   for (const Store& s : pass.stores) {
     DType t = pass.nodes[s.value].type;
     std::string e = traits(t).cname;
@@ -253,7 +238,25 @@ std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
       store = "    *(" + body.type(t) + "_u*)(" + p + " + i * " + bytes(itemsize(t)) + ") = " + v;
     else
       store = "    " + body.helper("store", t, true) + "((" + e + "*)" + p + " + i, " + v + ", left)";
-    (one ? per_row : out) += body.marked(store + ";\n", pass.nodes[s.value].origin);
+    (one ? per_row : stores) += body.marked(store + ";\n", pass.nodes[s.value].origin);
+  }
+  if (loop) {
+    out += "  const i64 count = args->count;\n";
+    if (pass.stores.empty())
+      out += reductions.groups(fetches, element);
+    else if (per_row.empty())
+      out += reductions.few(element, stores);
+    if (reductions.complete()) return out + "}\n\n";
+    element = fetches + element;
+    out += reductions.before();
+    const std::string blocks = reductions.blocks(element);
+    out += blocks + std::string("  for (i64 i = ") + (blocks.empty() ? "0" : "done") + "; i < count; i += " +
+           (wide     ? bytes(wide)
+            : vector ? "16"
+                     : "1") +
+           ") {\n";
+    if (vector && !wide) out += std::string("    const i64 left = ") + (k.whole(16) ? "16" : "count - i") + ";\n";
+    out += element + stores;
   }
   if (!loop) return out + per_row + "  }\n}\n\n";
   return out + reductions.inside() + "  }\n" + reductions.after() + per_row + "}\n\n";

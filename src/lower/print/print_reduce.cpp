@@ -150,11 +150,60 @@ std::string ReductionPrinter::narrow_trees(const std::string& group, const std::
   return out + each([](const Part&) { return "    *($E*)$slot = $lanes(all_$acc);\n"; });
 }
 
+// Whether text is worth a second copy.
+bool ReductionPrinter::is_cheap(const std::string& element) const {
+  constexpr int kLongest = 12;  // lines
+  return vector_ && std::ranges::count(element, '\n') <= kLongest && element.find("RARELY") == std::string::npos;
+}
+
+// Rows of up to eight vectors, without a branch for each: what is not there is read under a mask and neutral.
+std::string ReductionPrinter::few(const std::string& element, const std::string& stores) {
+  constexpr int kMost = 128;
+  if (!is_cheap(element) || pass_.reductions.empty() || (kernel_.length > kMost && !kernel_.across)) return "";
+  for (const Reduction& r : pass_.reductions) {
+    const Form form = form_of(r);
+    if ((form != Form::Tree && form != Form::Free) || traits(pass_.nodes[size_t(r.value[0])].type).bits > 32) return "";
+  }
+  const bool whole = body_.ends_nowhere();
+  const std::string length = std::to_string(kernel_.length);
+  complete_ = whole;
+  auto four = [&](int from) {
+    std::string out = each([](const Part&) { return "    $T g_$acc[4];\n"; }) +
+                      "    WHOLLY\n    for (i64 u = 0; u < 4; u++) {\n      const i64 i = 16 * u + " +
+                      std::to_string(16 * from);
+    out += whole ? ";\n" + each([&](const Part&) { return "      g_$acc[u] = $start;\n"; }) +
+                       "      if (i >= " + length + ") continue;\n"
+                 : ", some = count - i, left = some < 0 ? 0 : some;\n";
+    out += element + stores + each([&](const Part&) {
+             return std::string("      $T $e = $value;\n      g_$acc[u] = ") + (whole ? "$e" : "$present") + ";\n";
+           });
+    return out + "    }\n" + each([](const Part& p) {
+             return p.form == Form::Free && p.is_float
+                        ? "    WHOLLY\n    for (i64 u = 0; u < 4; u++) nan_$acc |= g_$acc[u] != g_$acc[u];\n"
+                        : "";
+           });
+  };
+  std::string out = whole ? "  {\n" : "#ifdef MASKS\n  if (count < " + std::to_string(kMost) + ") {\n";
+  out += each([](const Part& p) {
+    return std::string("    $T all_$acc;\n") + (p.form == Form::Free && p.is_float ? "    $M nan_$acc = {0};\n" : "");
+  });
+  out +=
+      "    {\n" + four(0) + each([](const Part&) { return "    all_$acc = " + tree("g_$acc", 4) + ";\n"; }) + "    }\n";
+  if (!whole || kernel_.length > 64)
+    out += (whole ? "    {\n" : "    if (count > 64) {\n") + four(4) +
+           each([](const Part&) { return "    all_$acc = $combine(all_$acc, " + tree("g_$acc", 4) + ");\n"; }) +
+           "    }\n";
+  out += each([](const Part& p) -> std::string {
+    if (p.form == Form::Tree) return "    *($E*)$slot = $lanes(all_$acc);\n";
+    return p.is_float ? "    *($E*)$slot = $any(nan_$acc) ? $nan : $fold(all_$acc);\n"
+                      : "    *($E*)$slot = $fold(all_$acc);\n";
+  });
+  return out + (whole ? "  }\n" : "    return;\n  }\n#endif\n");
+}
+
 std::string ReductionPrinter::groups(const std::string& fetches, const std::string& element) {
-  constexpr int kLongest = 12;  // lines of text: more are not worth a second copy,
-  constexpr int kShort = 3;     // nor as many as these one more for long rows
-  const auto lines = std::count(element.begin(), element.end(), '\n');
-  if (!vector_ || lines > kLongest || element.find("RARELY") != std::string::npos) return "";
+  constexpr int kShort = 3;  // lines of text: more are not worth one more copy for long rows
+  if (!is_cheap(element)) return "";
   bool trees = false, other = false;
   for (const Reduction& r : pass_.reductions) {
     trees |= form_of(r) == Form::Tree;
@@ -167,13 +216,12 @@ std::string ReductionPrinter::groups(const std::string& fetches, const std::stri
     return r.combine == Combine::Add && traits(pass_.nodes[size_t(r.value[0])].type).bits <= 32;
   };
   auto product = [](const Reduction& r) { return r.combine == Combine::Mul; };
-  blocked_ = trees && lines <= kShort && std::ranges::none_of(pass_.reductions, product);
+  blocked_ = trees && std::ranges::count(element, '\n') <= kShort && std::ranges::none_of(pass_.reductions, product);
   narrow_ = blocked_ && std::ranges::all_of(pass_.reductions, narrow_sum);
   // What rows are known to be takes the other cases with it.
   const bool short_rows = kernel_.length > 0 && kernel_.length <= 1024 && !kernel_.across;
   const bool long_rows = kernel_.length > 1024 && kernel_.length <= 65536 && !kernel_.across;
   if (trees && long_rows) return "";
-  complete_ = !trees || short_rows;
   const std::string ends = body_.ends_nowhere() ? "" : "        if (RARELY(left < 16)) $e = $present;\n";
   const std::string group =
       each([](const Part&) { return "      $T g_$acc[8];\n"; }) +
@@ -187,7 +235,10 @@ std::string ReductionPrinter::groups(const std::string& fetches, const std::stri
       "      for (i64 i = count & ~127l; i < count; i += 16) {\n        const i64 left = count - i;\n" + element +
       each([&](const Part&) { return "        $T $e = $value;\n" + ends + "        g_$acc[i >> 4 & 7] = $e;\n"; }) +
       "      }\n";
-  std::string out = complete_ ? "  {\n" : "  if (count <= 1024) {\n";
+  std::string out = few(element, "");
+  if (complete_) return out;
+  complete_ = !trees || short_rows;
+  out += (complete_ ? "  {\n" : "  if (count <= 1024) {\n");
   const std::string close = complete_ ? "  }\n" : "    return;\n  }\n";
   if (narrow_) return out + narrow_trees(group, last) + close;
   // What becomes of a group's eight values.

@@ -18,6 +18,8 @@ class ReductionPrinter {
   // nothing.
   std::string groups(const std::string& fetches, const std::string& element);
   bool complete() const { return complete_; }
+  // The same for rows of few vectors alone, also where the pass stores elements.
+  std::string few(const std::string& element, const std::string& stores);
   // After before(), where the text is short: whole blocks of 1,024 elements, without a branch. Declares `done`, where
   // the loop then begins.
   std::string blocks(const std::string& element);
@@ -39,6 +41,7 @@ class ReductionPrinter {
   std::vector<Part> parts(size_t k);
   template <class F>
   std::string each(F text);
+  bool is_cheap(const std::string& element) const;
   // groups() of sums of narrow values; group: what reads one from `at` on, last: the one that is not whole.
   std::string narrow_trees(const std::string& group, const std::string& last);
   // `value` in the lanes that the row has, `other` beyond.

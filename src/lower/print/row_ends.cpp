@@ -6,6 +6,7 @@ const char* const kRowEnds =
     R"C(// What a row has behind its last whole vector, by the bits of an element: masks where there are some. (AVX2's stores
 // under masks are slower than one element after the other.)
 #if LANES == 16 && defined __AVX512BW__
+#define MASKS
 typedef char m8x16 __attribute__((vector_size(16)));
 typedef short m16x16 __attribute__((vector_size(32)));
 typedef int m32x16 __attribute__((vector_size(64)));

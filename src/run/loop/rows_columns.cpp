@@ -7,7 +7,9 @@
 #include <memory>
 
 #include "core/parallel.h"
+#include "run/isa.h"
 #include "run/loop/cast.h"
+#include "run/loop/rows_across.h"
 #include "run/loop/rows_fold.h"
 #include "run/loop/rows_interleaved.h"
 #include "run/loop/rows_join.h"
@@ -43,19 +45,20 @@ class Columns {
   bool fit() {
     if (e_.passes != 2 || !e_.pass[0].columns || l_.kept_sizes.empty() || l_.reduced_sizes.empty()) return false;
     if (std::any_of(l_.operands.begin(), l_.operands.end(), [](const RowOperand& o) { return o.maker; })) return false;
-    for (int64_t n : l_.reduced_sizes) n_ *= n;
+    n_ = product(l_.reduced_sizes);
     nearest_last();
     inner_ = l_.kept_sizes.back();
     for (size_t d = 0; d + 1 < l_.kept_sizes.size(); ++d) outer_ *= l_.kept_sizes[d];
     if (n_ == 0 || inner_ < 2 || outer_ == 0) return false;
     dense_ = true;
-    bool side_by_side = l_.reduced_sizes.size() == 1, along = false;
+    bool side_by_side = l_.reduced_sizes.size() == 1, along = false, masks = true;
     for (size_t i = first_; i < count_; ++i) {
       const RowOperand& o = l_.operands[i];
       if (o.per_row && !broadcasts(i)) continue;
       const int64_t width = itemsize(o.kernel), step = o.reduced.back();
       side_by_side &= o.dtype == o.kernel && o.kept.back() == (broadcasts(i) && !o.per_row ? 0 : width);
       dense_ &= !broadcasts(i) && step == inner_ * width;
+      masks &= o.dtype == o.kernel;
       along |= !broadcasts(i) && std::abs(step) < std::abs(o.kept.back());
     }
     const StrataReduction& how = e_.reduction[0];
@@ -65,9 +68,11 @@ class Columns {
     dense_ &= inner_ <= tile_;
     staged_ = !side_by_side || (!dense_ && inner_ < kBlock);
     if (!staged_ && n_ < kBlock && inner_ % kBlock == 0)
-      dense_ = false;  // most of a block of positions would be missing
-    if (staged_ && (e_.pass[0].broadcast || interleaved())) return false;
-    if (staged_ && along && (n_ > kShortColumn || (outer_ > 1 && inner_ < kBlock && n_ > 2 * kBlock))) return false;
+      dense_ = false;                                        // most of a block of positions would be missing
+    masks &= current_isa() == kIsaCount - 1 && width_ <= 4;  // then rows are read where they lie
+    const bool longer = masks || n_ > kShortColumn || (outer_ > 1 && inner_ < kBlock);
+    const bool others = along && (n_ <= kTurned ? has_across(e_) : longer);
+    if (staged_ && (e_.pass[0].broadcast || interleaved() || others)) return false;
     if (outer_ > 1 && n_ * inner_ < kFewElements) return false;
     return n_ * inner_ * outer_ >= kSmall || (!staged_ && inner_ >= kBlock && n_ > 1);
   }
@@ -145,9 +150,7 @@ class Columns {
     const int64_t width = itemsize(o.dtype);
     if (o.kept.back() == width) return;
     for (size_t d = 0; d < last; ++d)
-      if (o.kept[d] == width && l_.kept_sizes[d] >= kBlock) {
-        return l_.columns_along(d);
-      }
+      if (o.kept[d] == width && l_.kept_sizes[d] >= kBlock) return l_.columns_along(d);
   }
 
   // Groups of tree T, a power of two, that one thread works on: so few that every thread has some.

@@ -1,0 +1,85 @@
+"""Rows of up to eight vectors: read under a mask, turned over, or in columns, whichever is fastest, with the bits of a row alone."""
+
+from __future__ import annotations
+
+import pytest
+import strata
+
+REDUCTIONS = {
+    "sum": lambda x: x.sum(-1),
+    "mean": lambda x: x.mean(-1),
+    "prod": lambda x: x.prod(-1),
+    "amax": lambda x: x.amax(-1),
+    "amin": lambda x: x.amin(-1),
+    "var": lambda x: x.var(-1),
+    "norm": lambda x: strata.linalg.vector_norm(x, dim=-1),
+    "softmax": lambda x: x.softmax(-1),
+    "layer_norm": lambda x: strata.nn.functional.layer_norm(x, x.shape[-1:]),
+    "logsumexp": lambda x: x.logsumexp(-1),
+}
+LENGTHS = [1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 79, 80, 95, 100, 111, 112, 113, 127, 128, 129, 160, 191]
+
+
+def bits(t):
+    t = t.float() if t.dtype in (strata.bfloat16, strata.float16) else t
+    return strata.where(t == t, t, 0).numpy().tobytes(), (t == t).numpy().tobytes()
+
+
+def folded(values):
+    """Tree T over up to 1,024 elements: neighbours 16 positions apart in pairs, then halves of the 16 lanes."""
+    groups = [list(values[i : i + 16]) for i in range(0, len(values), 16)]
+    groups[-1] += [strata.tensor(-0.0)] * (16 - len(groups[-1]))
+    while len(groups) > 1:
+        groups = [[a + b for a, b in zip(*groups[i : i + 2], strict=True)] if i + 1 < len(groups) else groups[i] for i in range(0, len(groups), 2)]
+    lanes = groups[0]
+    for half in (8, 4, 2, 1):
+        lanes = [lanes[i] + lanes[i + half] for i in range(half)]
+    return lanes[0]
+
+
+def table(rows, n, dtype):
+    x = strata.randn(rows, n)
+    x[1::5, n // 2] = float("inf")
+    x[2::5, n - 1] = float("nan")
+    x[3::5] = -0.0
+    x[4::5, 0] = -float("inf")
+    return x.to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [strata.float32, strata.float64, strata.bfloat16], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_many_rows_are_single_rows(name, dtype):
+    f = REDUCTIONS[name]
+    for n in LENGTHS:
+        x = table(200, n, dtype)
+        whole = f(x)
+        wide = strata.zeros(200, n + 5).to(dtype)
+        wide[:, :n] = x
+        pieces = wide[:, :n]
+        assert bits(f(pieces)) == bits(whole), n
+        for k in (0, 1, 2, 3, 4, 197):
+            assert bits(f(x[k].clone())) == bits(whole[k]), (n, k)
+
+
+@pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 33, 49, 64, 65, 100, 127, 128, 129])
+def test_sums_are_tree_t(n):
+    x = strata.randn(64, n)
+    x[5] = -0.0
+    found = x.sum(-1)
+    for k in (0, 5, 63):
+        wanted = folded([x[k, i] for i in range(n)])
+        assert bits(found[k]) == bits(wanted)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_in_graphs(name):
+    f = REDUCTIONS[name]
+    for n in (3, 16, 17, 32, 33, 48, 49, 64, 80, 100, 112, 127, 128, 130):
+        x, y = table(150, n, strata.float32), strata.randn(150, n)
+
+        def g(x, y, n=n):
+            z = x * y
+            return f(z), z - z.mean(-1, keepdim=True), (x + y).var(-1)
+
+        for a, b in zip(strata.graph(g, x, y).compile()(x, y), g(x, y), strict=True):
+            assert bits(a) == bits(b), n
