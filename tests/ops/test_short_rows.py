@@ -83,3 +83,18 @@ def test_in_graphs(name):
 
         for a, b in zip(strata.graph(g, x, y).compile()(x, y), g(x, y), strict=True):
             assert bits(a) == bits(b), n
+
+
+@pytest.mark.parametrize("dtype", [strata.float32, strata.float64, strata.bfloat16, strata.int32], ids=str)
+@pytest.mark.parametrize("shape", [(8, 3, 16, 33), (4, 5, 28, 28), (3, 9, 49), (70, 2, 16, 64), (2, 3, 200, 200), (9, 4, 1024), (5, 2, 700)], ids=str)
+def test_rows_in_pieces(shape, dtype):
+    x = (strata.randn(*shape) * 5).to(dtype)
+    if dtype.is_floating_point:
+        x.view(-1)[::7] = -0.0
+    dims = [d for d in range(len(shape)) if d != 1]
+    whole = x.transpose(0, 1).reshape(shape[1], -1)
+    for f in (strata.sum, strata.mean, strata.amax, strata.linalg.vector_norm, strata.var):
+        if not dtype.is_floating_point and f not in (strata.sum, strata.amax):
+            continue
+        assert bits(f(x, dim=dims)) == bits(f(whole, dim=1)), f
+        assert bits(f(x[:, 1:], dim=dims)) == bits(f(whole[1:], dim=1)), f

@@ -168,7 +168,11 @@ INLINE $V fma_$V($V a, $V b, $V c) {
     {"or", "", "#define or_$V(a, b) ((a) | (b))\n"},
     {"and", "", "#define and_$V(a, b) ((a) & (b))\n"},
     {"load", "", R"C(#ifdef MASKS
-INLINE $V load_$V(const $E* p, i64 left) { return PART_$W($V, p, left < 16 ? left : 16); }
+INLINE $V load_$V(const $E* p, i64 left) {
+  if (RARELY(left < 16)) return PART_$W($V, p, left);
+  return LOAD($V, p);
+}
+INLINE $V some_$V(const $E* p, i64 left) { return PART_$W($V, p, left < 16 ? left : 16); }
 #else
 static __attribute__((noinline)) $V part_$V(const $E* p, i64 left) {
 #ifdef PART_$W

@@ -38,6 +38,12 @@ std::string tree(const std::string& a, int count, int first = 0) {
 }
 std::string eight(const std::string& a) { return tree(a, 8); }
 
+// Text whose loads go under a mask, whole vectors or not.
+std::string under_masks(std::string element) {
+  for (size_t at = 0; (at = element.find(" load_v", at)) != std::string::npos;) element.replace(at, 7, " some_v");
+  return element;
+}
+
 DType index_type(DType t) { return traits(t).bits == 64 ? DType::I64 : DType::I32; }
 
 }  // namespace
@@ -124,7 +130,10 @@ std::string ReductionPrinter::narrow_trees(const std::string& group, const std::
   std::string out = each([](const Part&) { return "    $T all_$acc;\n"; });
   if (ends)
     out += each([](const Part&) { return "    $T last_$acc = $start;\n"; }) + "    if (count & 127) {\n" + last +
-           each([](const Part&) { return "      last_$acc = " + eight("g_$acc") + ";\n"; }) + "    }\n";
+           each([](const Part&) { return "      last_$acc = " + eight("g_$acc") + ";\n"; }) +
+           "#ifdef MASKS\n      if (count < 128) {\n" +
+           each([](const Part&) { return "        *($E*)$slot = $lanes(last_$acc);\n"; }) +
+           "        return;\n      }\n#endif\n    }\n";
   if (choose) out += "    if (count <= 512) {\n";
   if (any_length || kernel_.length <= kept) {
     const std::string groups = std::to_string(kept / 128);
@@ -174,7 +183,7 @@ std::string ReductionPrinter::few(const std::string& element, const std::string&
     out += whole ? ";\n" + each([&](const Part&) { return "      g_$acc[u] = $start;\n"; }) +
                        "      if (i >= " + length + ") continue;\n"
                  : ", some = count - i, left = some < 0 ? 0 : some;\n";
-    out += element + stores + each([&](const Part&) {
+    out += (whole ? element : under_masks(element)) + stores + each([&](const Part&) {
              return std::string("      $T $e = $value;\n      g_$acc[u] = ") + (whole ? "$e" : "$present") + ";\n";
            });
     return out + "    }\n" + each([](const Part& p) {
@@ -227,18 +236,32 @@ std::string ReductionPrinter::groups(const std::string& fetches, const std::stri
       each([](const Part&) { return "      $T g_$acc[8];\n"; }) +
       "      WHOLLY\n      for (i64 u = 0; u < 8; u++) {\n        const i64 i = at + 16 * u, left = 16;\n" + fetches +
       element + each([](const Part&) { return "        g_$acc[u] = $value;\n"; }) + "      }\n";
-  // The group that is not whole.
-  const std::string last =
-      each([](const Part&) {
-        return "      $T g_$acc[8];\n      WHOLLY\n      for (i64 u = 0; u < 8; u++) g_$acc[u] = $start;\n";
-      }) +
-      "      for (i64 i = count & ~127l; i < count; i += 16) {\n        const i64 left = count - i;\n" + element +
-      each([&](const Part&) { return "        $T $e = $value;\n" + ends + "        g_$acc[i >> 4 & 7] = $e;\n"; }) +
-      "      }\n";
-  std::string out = few(element, "");
-  if (complete_) return out;
+  // The group that is not whole: under masks without a branch for each vector.
+  const bool masks = !body_.ends_nowhere() && std::ranges::none_of(pass_.reductions, [&](const Reduction& r) {
+    return traits(pass_.nodes[size_t(r.value[0])].type).bits > 32;
+  });
+  const auto four = [&](const char* from) {
+    return std::string("      WHOLLY\n      for (i64 u = ") + from + "; u < " + from +
+           " + 4; u++) {\n        const i64 i = (count & ~127l) + 16 * u, some = count - i, left = some < 0 ? 0 : "
+           "some;\n" +
+           under_masks(element) +
+           each([](const Part&) { return "        $T $e = $value;\n        g_$acc[u] = $present;\n"; }) + "      }\n";
+  };
+  std::string last = each([](const Part&) { return "      $T g_$acc[8];\n"; });
+  if (masks)
+    last += "#ifdef MASKS\n" + four("0") + "      if ((count & 127) > 64) {\n" + four("4") +
+            "      } else {\n        WHOLLY\n        for (i64 u = 4; u < 8; u++) {\n" +
+            each([](const Part&) { return "          g_$acc[u] = $start;\n"; }) + "        }\n      }\n#else\n";
+  last += each([](const Part&) { return "      WHOLLY\n      for (i64 u = 0; u < 8; u++) g_$acc[u] = $start;\n"; }) +
+          "      for (i64 i = count & ~127l; i < count; i += 16) {\n        const i64 left = count - i;\n" + element +
+          each([&](const Part&) { return "        $T $e = $value;\n" + ends + "        g_$acc[i >> 4 & 7] = $e;\n"; }) +
+          "      }\n" + (masks ? "#endif\n" : "");
+  if (body_.ends_nowhere()) {
+    const std::string out = few(element, "");
+    if (complete_) return out;
+  }
   complete_ = !trees || short_rows;
-  out += (complete_ ? "  {\n" : "  if (count <= 1024) {\n");
+  std::string out = complete_ ? "  {\n" : "  if (count <= 1024) {\n";
   const std::string close = complete_ ? "  }\n" : "    return;\n  }\n";
   if (narrow_) return out + narrow_trees(group, last) + close;
   // What becomes of a group's eight values.
@@ -255,13 +278,24 @@ std::string ReductionPrinter::groups(const std::string& fetches, const std::stri
     return std::string("    $T $acc = $start;\n") + (p.is_float ? "    $M nan_$acc = {0};\n" : "");
   });
   out += "    for (i64 at = 0; at + 128 <= count; at += 128) {\n" + group + fold_group("$acc[at >> 7]") + "    }\n";
-  if (!(body_.ends_nowhere() && kernel_.whole(128)))
-    out += "    if (count & 127) {\n" + last + fold_group("$acc[count >> 7]") + "    }\n";
-  out += each([&](const Part& p) -> std::string {
-    if (p.form == Form::Tree) return "    *($E*)$slot = $fold($acc, (count + 127) >> 7);\n";
-    return p.is_float ? "    *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n" : "    *($E*)$slot = $fold($acc);\n";
-  });
-  return out + close;
+  const auto result = [&](const char* tree) {
+    return each([&](const Part& p) -> std::string {
+      if (p.form == Form::Tree) return std::string("    *($E*)$slot = ") + tree + ";\n";
+      return p.is_float ? "    *($E*)$slot = $any(nan_$acc) ? $nan : $fold($acc);\n"
+                        : "    *($E*)$slot = $fold($acc);\n";
+    });
+  };
+  if (!(body_.ends_nowhere() && kernel_.whole(128))) {
+    out += "    if (count & 127) {\n" + last +
+           each([](const Part& p) { return p.form == Form::Tree ? "      $T last_$acc;\n" : ""; }) +
+           fold_group("last_$acc");
+    if (masks)
+      out +=
+          "#ifdef MASKS\n      if (count < 128) {\n" + result("$lanes(last_$acc)") + "      return;\n      }\n#endif\n";
+    out += each([](const Part& p) { return p.form == Form::Tree ? "      $acc[count >> 7] = last_$acc;\n" : ""; }) +
+           "    }\n";
+  }
+  return out + result("$fold($acc, (count + 127) >> 7)") + close;
 }
 
 std::string ReductionPrinter::before() {

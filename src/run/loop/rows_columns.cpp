@@ -68,8 +68,8 @@ class Columns {
     dense_ &= inner_ <= tile_;
     staged_ = !side_by_side || (!dense_ && inner_ < kBlock);
     if (!staged_ && n_ < kBlock && inner_ % kBlock == 0)
-      dense_ = false;                                        // most of a block of positions would be missing
-    masks &= current_isa() == kIsaCount - 1 && width_ <= 4;  // then rows are read where they lie
+      dense_ = false;  // most of a block of positions would be missing
+    masks &= current_isa() == kIsaCount - 1 && width_ <= 4 && (sum_ || n_ == kShortColumn);  // or rows as they lie
     const bool longer = masks || n_ > kShortColumn || (outer_ > 1 && inner_ < kBlock);
     const bool others = along && (n_ <= kTurned ? has_across(e_) : longer);
     if (staged_ && (e_.pass[0].broadcast || interleaved() || others)) return false;

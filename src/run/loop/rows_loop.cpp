@@ -17,6 +17,7 @@
 #include "run/loop/rows_gathered.h"
 #include "run/loop/rows_interleaved.h"
 #include "run/loop/rows_long.h"
+#include "run/loop/rows_pieces.h"
 #include "run/loop/rows_scratch.h"
 #include "run/loop/rows_turned.h"
 #include "run/loop/transpose.h"
@@ -49,8 +50,7 @@ class Runner {
       for (int64_t r = 0; r < rows_; ++r) run_long(r);
       return status_;
     }
-    int64_t tile = tile_rows();
-    int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(n_, 1));
+    int64_t tile = tile_rows(), grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(n_, 1));
     if (tile > 1) grain = (grain + tile - 1) / tile * tile;
     parallel_for(0, rows_, grain, [&](int64_t begin, int64_t end) {
       static thread_local Workspace space;
@@ -120,9 +120,7 @@ class Runner {
     int64_t width = itemsize(o.kernel);
     const DimVec& sizes = l_.reduced_sizes;
     size_t nd = sizes.size();
-    if (nd == 0) {
-      return in ? take(o, base, 0, buffer, width, 1) : cast(buffer, width, base, 0, 1);
-    }
+    if (nd == 0) return in ? take(o, base, 0, buffer, width, 1) : cast(buffer, width, base, 0, 1);
     if (o.maker && follow_each_other(o))
       return take(o, base + first * o.reduced[nd - 1], o.reduced[nd - 1], buffer, width, count);
     if (nd == 1) {
@@ -143,6 +141,7 @@ class Runner {
     }
     const size_t turned = in && lies_ready(o) && o.reduced[nd - 1] != 0 ? turned_dim(o) : 0;
     const bool tiny = in && sizes[nd - 1] <= kTinyRun && !o.maker;
+    const bool runs = in && lies_ready(o) && o.reduced[nd - 1] == width;  // elements as they are
     while (count > 0) {
       const int64_t run = std::min(count, sizes[nd - 1] - at[nd - 1]);
       size_t moved = nd - 1;  // that dim and those behind it are done, up to where the first of them is
@@ -151,15 +150,17 @@ class Runner {
       for (size_t d = turned; d < nd && begins; ++d) block *= sizes[d], begins = at[d] == 0;
       // Neighbours in memory belong to different blocks: many of these at a time.
       const int64_t many = begins ? std::min(count / block, sizes[turned - 1] - at[turned - 1]) : 0;
-      const int64_t few = tiny && many <= 1 && at[nd - 1] == 0 ? std::min(count / run, sizes[nd - 2] - at[nd - 2]) : 0;
+      const bool at_once = (tiny || runs) && many <= 1 && at[nd - 1] == 0;
+      const int64_t few = at_once ? std::min(count / run, sizes[nd - 2] - at[nd - 2]) : 0;
       if (many > 1) {
         turn(o, p, turned, block, buffer, many);
         moved = turned - 1;
         p += many * width;
         at[moved] += many;
-      } else if (few > 1) {  // column by column
+      } else if (few > 1) {  // run by run, or column by column
         moved = nd - 2;
-        for (int64_t k = 0; k < run; ++k)
+        if (runs) move_rows(run * width, p, o.reduced[moved], buffer, run * width, few);
+        for (int64_t k = 0; k < run && !runs; ++k)
           take(o, p + k * o.reduced[nd - 1], o.reduced[moved], buffer + k * width, run * width, few);
         p += few * o.reduced[moved];
         at[moved] += few;
@@ -490,7 +491,7 @@ int32_t RowsLoop::run() {
   }
   GatheredRows gathered(*this);
   int32_t status = 0;
-  if (entry->sets_status || !(reduce_columns(*this) || run_across(*this) || run_long(*this)))
+  if (entry->sets_status || !(reduce_columns(*this) || run_across(*this) || run_long(*this) || join_pieces(*this)))
     status = Runner(*this).run();
   gathered.give();
   return status;
