@@ -47,18 +47,7 @@ inline void fill_block(const char* from, int64_t size, int64_t rest, char* block
 }
 
 // `rows` values of `size` bytes, `apart` bytes from each other, each of them `count` times.
-inline void spread(const char* from, int64_t apart, int64_t size, char* to, int64_t rows, int64_t count) {
-  by_width(size, [&](auto w) {
-    using W = decltype(w);
-    for (W* d = reinterpret_cast<W*>(to); rows-- > 0; from += apart, d += count) {
-      std::memcpy(&w, from, sizeof(W));
-      if (count == kBlock)
-        std::fill_n(d, kBlock, w);
-      else
-        std::fill_n(d, count, w);
-    }
-  });
-}
+void spread(const char* from, int64_t apart, int64_t size, char* to, int64_t rows, int64_t count);
 
 // Bytes that come again and again, of which the first ones are there.
 inline void repeat(char* buffer, int64_t there, int64_t all) {

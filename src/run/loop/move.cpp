@@ -1,8 +1,10 @@
 // Elements and rows of elements that are moved as they are.
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "run/isa.h"
+#include "run/loop/blocks.h"
 #include "run/loop/cast.h"
 
 namespace strata::eager {
@@ -46,6 +48,27 @@ void move_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
   for (int64_t i = 0; i < n; ++i, src += ss, dst += ds) *reinterpret_cast<T*>(dst) = *reinterpret_cast<const T*>(src);
 }
 
+template <class W>
+void spread_run(const char* from, int64_t apart, char* to, int64_t rows, int64_t count) {
+  for (W *d = reinterpret_cast<W*>(to), w; rows-- > 0; from += apart, d += count) {
+    std::memcpy(&w, from, sizeof(W));
+    std::fill_n(d, count, w);
+  }
+}
+// In whole registers, the last of which reaches into the next rows, as long as these have room for it.
+template <class W>
+[[gnu::target("avx2")]] void spread_wide(const char* from, int64_t apart, char* to, int64_t rows, int64_t count) {
+  using Register [[gnu::vector_size(32), gnu::aligned(1), gnu::may_alias]] = W;
+  constexpr int64_t lanes = 32 / sizeof(W);
+  const int64_t over = (count + lanes - 1) / lanes * lanes;
+  for (W w; rows > 0 && rows * count >= over; --rows, from += apart, to += count * int64_t(sizeof(W))) {
+    std::memcpy(&w, from, sizeof(W));
+    const Register all = w - Register{};
+    for (int64_t i = 0; i < count; i += lanes) *reinterpret_cast<Register*>(to + i * int64_t(sizeof(W))) = all;
+  }
+  spread_run<W>(from, apart, to, rows, count);
+}
+
 // Of each row the first `many` pieces and the last `many`, which may overlap those.
 template <class T, int many>
 void move_ends(int64_t bytes, const char* src, int64_t ss, char* dst, int64_t ds, int64_t rows) {
@@ -83,6 +106,22 @@ CastFn move_fn(int64_t width) {
       return move_run<uint64_t>;
     default:
       return move_run<W16>;
+  }
+}
+
+void spread(const char* from, int64_t apart, int64_t size, char* to, int64_t rows, int64_t count) {
+  const bool wide = current_isa() > 0;
+  switch (size) {
+    case 1:
+      return (wide ? spread_wide<uint8_t> : spread_run<uint8_t>)(from, apart, to, rows, count);
+    case 2:
+      return (wide ? spread_wide<uint16_t> : spread_run<uint16_t>)(from, apart, to, rows, count);
+    case 4:
+      return (wide ? spread_wide<uint32_t> : spread_run<uint32_t>)(from, apart, to, rows, count);
+    case 8:
+      return (wide ? spread_wide<uint64_t> : spread_run<uint64_t>)(from, apart, to, rows, count);
+    default:
+      return spread_run<W16>(from, apart, to, rows, count);
   }
 }
 

@@ -15,10 +15,10 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kBlock = 16, kChunk = 1024;  // columns that a kernel takes at a time; positions of tree T
+constexpr int64_t kBlock = 16, kChunk = 1024;        // columns that a kernel takes at a time; positions of tree T
 constexpr int64_t kPiece = 1024, kPlainPiece = 512;  // elements of a piece that are worth the calls for it,
-constexpr int64_t kRow = 4096;                          // and of a row, which is worth its positions
-constexpr int64_t kGrain = 16384;              // elements that are worth a thread
+constexpr int64_t kRow = 4096;                       // and of a row, which is worth its positions
+constexpr int64_t kGrain = 16384;                    // elements that are worth a thread
 
 class Pieces {
  public:
@@ -119,8 +119,8 @@ class Pieces {
         continue;
       }
       rows = columns == kChunk ? run / kChunk : 1;
-      const StrataColumnArgs args{ptr, step,    l_.params, positions + position * width_, nullptr, 0, 0, columns,
-                                  rows, kChunk, n_,        1,                             0};
+      const StrataColumnArgs args{
+          ptr, step, l_.params, positions + position * width_, nullptr, 0, 0, columns, rows, kChunk, n_, 1, 0};
       e_.pass[0].columns(&args);
       for (size_t i = first_; i < count_; ++i) ptr[i] += columns * rows * step[i];
       position = 0;
