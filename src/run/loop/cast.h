@@ -17,6 +17,9 @@ CastFn half_cast_fn(DType from, DType to);
 CastFn move_fn(int64_t width);
 // `rows` runs of `bytes` bytes each, without gaps inside, from and to places src_stride and dst_stride bytes apart.
 void move_rows(int64_t bytes, const char* src, int64_t src_stride, char* dst, int64_t dst_stride, int64_t rows);
+// Rows of n elements, each of which is read from its last element, at src, to its first.
+void reverse_rows(int64_t width, int64_t n, const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
+                  int64_t rows);
 // A scalar as element of dtype t, at dst.
 void store_scalar(const Scalar& value, DType t, void* dst);
 

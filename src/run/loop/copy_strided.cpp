@@ -125,7 +125,8 @@ void copy_strided(DType src, const char* s, const DimVec& from, DType dst, char*
   int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(inner, 1));
   const int64_t width = itemsize(dst), many = c.sizes[n - 2];
   const bool whole = same && c.src[n - 1] == width && c.dst[n - 1] == width;
-  const bool across = inner <= kShortRow && many >= kShortRow;
+  const bool back = same && c.src[n - 1] == -width && c.dst[n - 1] == width;
+  const bool across = !back && inner <= kShortRow && many >= kShortRow;
   parallel_for(0, outer, grain, [&](int64_t b, int64_t e) {
     while (b < e) {
       const int64_t at = b % many, count = whole ? std::min(e - b, many - at) : std::min({e - b, many - at, kRows});
@@ -133,6 +134,8 @@ void copy_strided(DType src, const char* s, const DimVec& from, DType dst, char*
       offsets(b, n - 1, &ds, &ss);
       if (whole) {
         move_rows(inner * width, s + ss, c.src[n - 2], d + ds, c.dst[n - 2], count);
+      } else if (back) {
+        reverse_rows(width, inner, s + ss, c.src[n - 2], d + ds, c.dst[n - 2], count);
       } else if (across) {
         copy_columns(cast, c, d + ds, s + ss, count);
       } else {

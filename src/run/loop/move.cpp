@@ -15,16 +15,31 @@ struct W16 {
   uint64_t a, b;
 };
 
-// From the last to the first, into elements that follow each other.
+// Rows of n elements, each from the last to the first: register by register, the last of which may overlap.
 template <class T>
-[[gnu::always_inline]] inline void reverse_run(const char* src, char* dst, int64_t n) {
-  const T* s = reinterpret_cast<const T*>(src);
-  T* d = reinterpret_cast<T*>(dst);
-  for (int64_t i = 0; i < n; ++i) d[i] = s[-i];
+[[gnu::always_inline]] inline void reverse_all(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n,
+                                               int64_t rows) {
+  constexpr int64_t lanes = 32 / sizeof(T);
+  for (; rows > 0; --rows, src += ss, dst += ds) {
+    const T* s = reinterpret_cast<const T*>(src);
+    T* d = reinterpret_cast<T*>(dst);
+    for (int64_t i = 0; i < n && n < lanes; ++i) d[i] = s[-i];
+    for (int64_t i = 0; i < n && n >= lanes; i += lanes) {
+      const int64_t at = std::min(i, n - lanes);
+      T there[lanes], turned[lanes];
+      std::memcpy(there, s - at - (lanes - 1), sizeof there);
+      for (int64_t l = 0; l < lanes; ++l) turned[l] = there[lanes - 1 - l];
+      std::memcpy(d + at, turned, sizeof turned);
+    }
+  }
 }
 template <class T>
-[[gnu::target("avx2")]] void reverse_wide(const char* src, char* dst, int64_t n) {
-  reverse_run<T>(src, dst, n);
+[[gnu::target("avx2")]] void reverse_wide(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n, int64_t rows) {
+  reverse_all<T>(src, ss, dst, ds, n, rows);
+}
+template <class T>
+void reverse(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n, int64_t rows) {
+  current_isa() > 0 ? reverse_wide<T>(src, ss, dst, ds, n, rows) : reverse_all<T>(src, ss, dst, ds, n, rows);
 }
 
 template <class T>
@@ -41,7 +56,7 @@ void move_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
       for (int64_t i = 0; i < n; ++i) d[i] = v;
       return;
     }
-    if (ss == -w) return current_isa() > 0 ? reverse_wide<T>(src, dst, n) : reverse_run<T>(src, dst, n);
+    if (ss == -w) return reverse<T>(src, 0, dst, 0, n, 1);
     for (int64_t i = 0; i < n; ++i, src += ss) d[i] = *reinterpret_cast<const T*>(src);
     return;
   }
@@ -123,6 +138,14 @@ void spread(const char* from, int64_t apart, int64_t size, char* to, int64_t row
     default:
       return spread_run<W16>(from, apart, to, rows, count);
   }
+}
+
+void reverse_rows(int64_t width, int64_t n, const char* src, int64_t ss, char* dst, int64_t ds, int64_t rows) {
+  (width == 1   ? reverse<uint8_t>
+   : width == 2 ? reverse<uint16_t>
+   : width == 4 ? reverse<uint32_t>
+   : width == 8 ? reverse<uint64_t>
+                : reverse<W16>)(src, ss, dst, ds, n, rows);
 }
 
 void move_rows(int64_t bytes, const char* src, int64_t ss, char* dst, int64_t ds, int64_t rows) {
