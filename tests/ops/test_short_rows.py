@@ -98,3 +98,20 @@ def test_rows_in_pieces(shape, dtype):
             continue
         assert bits(f(x, dim=dims)) == bits(f(whole, dim=1)), f
         assert bits(f(x[:, 1:], dim=dims)) == bits(f(whole[1:], dim=1)), f
+
+
+@pytest.mark.parametrize("dtype", [strata.float32, strata.float64, strata.bfloat16, strata.int32, strata.uint8], ids=str)
+def test_elements_of_short_rows(dtype):
+    for n in (15, 16, 17, 31, 32, 48, 49, 64, 80, 96):
+        x, y = (strata.randint(0, 50, (3, 70, 2 * n)).to(dtype) for _ in range(2))
+        b, c, one = y[0, 0, :n], y[0, :, :1], y[0, 0, 0]
+        a, z = x[..., :n], y[..., n:]
+        for f in (strata.add, strata.mul, strata.maximum):
+            for other in (z, b, c, one):
+                assert bits(f(a, other)) == bits(f(a.contiguous(), other.contiguous())), n
+        assert bits(strata.where(a > z, a, b)) == bits(strata.where(a.contiguous() > z.contiguous(), a.contiguous(), b)), n
+        assert bits(a.neg()) == bits(a.contiguous().neg()), n
+        want = x.clone()
+        want[..., :n] = want[..., :n].contiguous() + b
+        x[..., :n] += b
+        assert bits(x) == bits(want), n

@@ -390,11 +390,11 @@ int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) 
                  });
     return status;
   }
-  if (one_value_each()) {
+  if (const bool valued = one_value_each(); valued || blocks_each()) {
     const int64_t rows = n / shape_.back(), grain = std::max<int64_t>(1, kPointwiseGrain / shape_.back());
     parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
       int32_t s = 0;
-      run_valued(fn, params, begin, end, &s);
+      valued ? run_valued(fn, params, begin, end, &s) : run_blocks(fn, params, begin, end, &s);
       if (s) status.fetch_or(s);
     });
     return status;

@@ -43,6 +43,9 @@ class PointwiseLoop {
   // Rows where they lie, and rows that share values, which the kernel holds (pointwise_rows.cpp).
   bool rows_in_place() const;
   bool one_value_each() const;  // what the kernel holds is one value for a row, where all lies as the kernel takes it
+  // Rows of one or two blocks, which go down the rows as a kernel's blocks.
+  bool blocks_each() const;
+  void run_blocks(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   void run_valued(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
   void run_down(StrataPointwiseFn fn, char* const* ptr, const int64_t* jump, const int64_t* step, const void* params,
                 int64_t rows, int64_t inner, int32_t* status) const;

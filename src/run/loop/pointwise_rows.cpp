@@ -12,6 +12,8 @@ constexpr int64_t kSpreadRow = 96;  // elements of a row from which its one valu
 
 constexpr int64_t kLongValued = 1024;  // elements of a row from which a call for it does not show
 
+constexpr int64_t kFewBlocks = 5;  // of a row
+
 }  // namespace
 
 // Whether no operand's rows go through a buffer: they lie as the kernel takes them, or are one value. Not short rows
@@ -74,6 +76,41 @@ void PointwiseLoop::run_valued(StrataPointwiseFn fn, const void* params, int64_t
     rows = std::min(end - begin, shape_[last] - begin % shape_[last]);
     for (int i = 0; i < count_; ++i) ptr[i] = operands_[i].base + offset_at(operands_[i], begin * shape_.back());
     fn(ptr, step, params, rows, 4, status);
+  }
+}
+
+bool PointwiseLoop::blocks_each() const {
+  const int64_t inner = shape_.back();
+  if (shape_.size() < 2 || inner % kBlock != 0 || inner > kFewBlocks * kBlock || shape_[shape_.size() - 2] < kBlock)
+    return false;
+  return std::all_of(operands_, operands_ + count_, [](const Operand& o) {
+    return o.constant || (!o.maker && o.dtype == o.kernel && o.strides.back() == itemsize(o.kernel));
+  });
+}
+
+void PointwiseLoop::run_blocks(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end,
+                               int32_t* status) const {
+  constexpr int64_t kDown = 64;  // rows at a time, whose next blocks are near then
+  const size_t last = shape_.size() - 2;
+  alignas(64) char constants[kMaxOperands][kBlock * 16];
+  char *ptr[kMaxOperands], *at[kMaxOperands];
+  int64_t step[kMaxOperands];
+  for (int i = 0; i < count_; ++i) {
+    const Operand& o = operands_[i];
+    step[i] = o.constant ? 0 : o.strides[last];
+    if (o.constant) take(o, o.base, 0, constants[i], kBlock);
+  }
+  for (int64_t rows; begin < end; begin += rows) {
+    rows = std::min({end - begin, shape_[last] - begin % shape_[last], kDown});
+    for (int i = 0; i < count_; ++i) {
+      const Operand& o = operands_[i];
+      ptr[i] = o.constant ? constants[i] : o.base + offset_at(o, begin * shape_.back());
+    }
+    for (int64_t block = 0; block < shape_.back(); block += kBlock) {
+      for (int i = 0; i < count_; ++i)
+        at[i] = ptr[i] + (operands_[i].constant ? 0 : block * itemsize(operands_[i].kernel));
+      fn(at, step, params, rows, 0, status);
+    }
   }
 }
 
