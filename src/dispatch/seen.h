@@ -26,7 +26,8 @@ class GradientNote {
     Theirs,  // it is the operators' own
     Given,   // somebody gave one (autograd.Function), so that theirs would be another
     Saved,   // they alias what is saved for a backward, which reads it with its history
-    Sum      // they add two gradients of one value, as a backward comes by
+    Sum,     // they add two gradients of one value, as a backward comes by
+    Back     // they are somebody's own backward, or a hook of one
   };
   explicit GradientNote(What what);
   ~GradientNote();

@@ -230,6 +230,7 @@ void check_hooked(const Grads& before, const Grads& after) {
 
 // Of all hooks those run that are there at the start: one may remove itself, or add others for the next time.
 void run_tensor_hooks(Node& node, Grads& grads) {
+  const GradientNote own(GradientNote::Back);
   const std::vector<TensorHook> hooks = node.hooks()->tensor.now();
   for (int pass = 0; pass < 2; ++pass)
     for (const TensorHook& hook : hooks) {
@@ -242,6 +243,7 @@ void run_tensor_hooks(Node& node, Grads& grads) {
 }
 
 void run_pre_hooks(Node& node, Grads& grads) {
+  const GradientNote own(GradientNote::Back);
   for (const NodePreHook& hook : node.hooks()->pre.now()) {
     Grads changed = hook.fn(grads);
     if (changed.empty()) continue;
@@ -320,13 +322,15 @@ void BackwardRun::execute(NodeState& state) {
   running_node = outer;
   STRATA_CHECK(out.size() <= node->edges.size() || node->edges.empty(), "Function ", node->name(),
                " returned an incorrect number of gradients (expected ", node->edges.size(), ", got ", out.size(), ")");
-  if (STRATA_UNLIKELY(post))
+  if (STRATA_UNLIKELY(post)) {
+    const GradientNote own(GradientNote::Back);
     for (const NodePostHook& hook : node->hooks()->post.now()) {
       Grads changed = hook.fn(out, given);
       if (changed.empty()) continue;
       check_hooked(out, changed);
       out = changed;
     }
+  }
   if (STRATA_UNLIKELY(anomaly_enabled()) && anomaly_checks_nan()) check_nan(*node, out);
   if (!options_.keep_graph) node->release_saved();
   for (size_t i = 0; i < node->edges.size(); ++i) {
@@ -339,6 +343,7 @@ void BackwardRun::execute(NodeState& state) {
 }
 
 std::vector<Tensor> BackwardRun::run(const std::vector<Edge>& roots, std::vector<Tensor> grads) {
+  const GradientNote theirs(GradientNote::Theirs);  // also inside of a backward that somebody wrote
   count_dependencies(roots);
   std::vector<Ref<Node>> keep;
   for (size_t i = 0; i < roots.size(); ++i) {

@@ -118,7 +118,7 @@ struct Function {
 
  private:
   static std::vector<Tensor> backward_of(FunctionContext& context, const std::vector<Tensor>& grads) {
-    GradientNote own(GradientNote::Given);
+    GradientNote own(GradientNote::Back);
     return Derived::backward(context, grads);
   }
   static const Tensor* tensor_in(const Tensor& t) { return &t; }

@@ -32,6 +32,30 @@ class Constant(strata.autograd.Function):
         return ctx.saved_tensors[0]
 
 
+class Curved(strata.autograd.Function):
+    """Of the gradients that it gets no linear function."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * 2, y * 3
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return strata.zeros(4, 4) + h * strata.exp(-g), strata.where(g >= 0, h, -h) + strata.ones_like(g)
+
+
+class Adding(strata.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, g, h):
+        r = g * 1
+        r.add_(h)
+        return r
+
+
 def infinite(x, y):
     return x * inf, y * x, (x + y).sum()
 
@@ -71,6 +95,16 @@ def given(x, y):
     return a * 2, b * 3, x.tanh()
 
 
+def curved(x, y):
+    a, b = Curved.apply(x, y)
+    c = Curved.apply(x * inf, y)[0]
+    return a, b, c, x.sin()
+
+
+def adding(x, y):
+    return *Adding.apply(x), y * x
+
+
 def written(x, y):
     y.mul_(2)
     return x * y, x * inf, (x * x).sum()
@@ -95,7 +129,7 @@ def same(a, b):
     return (a is None) == (b is None) and (a is None or a.stride() == b.stride() and a.detach().numpy().tobytes() == b.detach().numpy().tobytes())
 
 
-@pytest.mark.parametrize("f", [infinite, parts, drawn, layers, turned, two, branches, given, written])
+@pytest.mark.parametrize("f", [infinite, parts, drawn, layers, turned, two, branches, given, curved, adding, written])
 def test_eagers_gradients(f):
     data = [strata.randn(4, 4) for _ in range(2)]
     data[0][1, 1] = -0.0
@@ -153,3 +187,17 @@ def test_gradients_that_hang_on_none_are_refused_where_it_is_unclear(ends):
         return
     with pytest.raises(NotImplementedError, match="multiply by that one"):
         strata.autograd.grad(roots, x, ones)
+
+
+def test_a_hook_that_gives_what_does_not_hang_on_its_gradient_is_refused():
+    def f(x):
+        h = x * 2
+        h.register_hook(lambda g: strata.full((4,), 7.0))
+        return h * 3, x.sin()
+
+    x = strata.randn(4, requires_grad=True)
+    cf = strata.graph(f, x).compile()
+    with pytest.raises(NotImplementedError, match="does not hang on"):
+        cf(x)[0].sum().backward()
+    found = [strata.autograd.grad([y.sum() for y in g(x)], x)[0] for g in (f, cf)]
+    assert same(*found)

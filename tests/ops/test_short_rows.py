@@ -115,3 +115,21 @@ def test_elements_of_short_rows(dtype):
         want[..., :n] = want[..., :n].contiguous() + b
         x[..., :n] += b
         assert bits(x) == bits(want), n
+
+
+@pytest.mark.parametrize("shape", [(500, 80), (8, 16), (8, 128), (300, 112)], ids=str)
+def test_calls_for_each_lane_in_graphs(shape):
+    a = strata.randint(1, 4, shape, dtype=strata.int32)
+    for f in (lambda a: (a**a).amax(-1), lambda a: (a**a).sum(-1), lambda a: (a // 2).amin(-1)):
+        assert strata.equal(strata.graph(f, a).compile()(a), f(a))
+
+
+def test_expressions_may_use_the_names_of_printers():
+    for k, name in enumerate(["some", "u", "left", "end", "g", "all", "i"]):
+        op = strata.library.expression(f"shortrows::n{k}(Tensor self, Tensor other) -> Tensor", f"{name} = self * other\nresult = {name} + self")
+        x, y = strata.randn(500, 100), strata.randn(500, 100)
+
+        def f(x, y, op=op):
+            return op(x, y).sum(-1) * 2
+
+        assert strata.equal(strata.graph(f, x, y).compile()(x, y), f(x, y))

@@ -50,7 +50,7 @@ Grads PyFunctionNode::apply(Grads&& grads) {
   }
   grads.resize(0);
   Own fn(backward_of(state.cls));
-  GradientNote own(GradientNote::Given);
+  GradientNote own(GradientNote::Back);
   Own result(PyObject_Call(fn.get(), args.get(), nullptr));
   if (!result) {
     if (!forward_trace.empty()) {

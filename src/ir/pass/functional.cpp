@@ -310,6 +310,7 @@ class Functional {
   Node functional_form(const Node& n) {
     Node made;
     made.span = n.span;
+    made.gradient = n.gradient;
     OperatorTable& table = OperatorTable::instance();
     auto take = [&](std::string_view name, auto&& argument) {
       made.op = table.find(name);

@@ -113,6 +113,27 @@ bool only_sums(const Fused& f) {
   return all;
 }
 
+// Elements of a row along memory that is worth turning over.
+int64_t turned_over(const Fused& f) {
+  size_t reductions = 0;
+  bool extremum = false;
+  for (const lower::Pass& p : f.kernel.passes)
+    for (const lower::Reduction& r : p.reductions)
+      if (reductions++ == 0) extremum = r.combine == lower::Combine::Max || r.combine == lower::Combine::Min;
+  return eager::short_across(reductions, extremum, !std::ranges::all_of(f.outs, &FusedOperand::per_row));
+}
+
+// Whether more operands have to be turned over than by the second of two operators alone.
+bool moves_more(const Fused& f) {
+  std::vector<int> origins;
+  for (const lower::Pass& p : f.kernel.passes)
+    for (const lower::Node& n : p.nodes)
+      if (n.op != lower::Op::Load && n.op != lower::Op::Scratch) origins.push_back(n.origin);
+  std::ranges::sort(origins);
+  const auto operators = std::ranges::unique(origins).begin() - origins.begin();
+  return operators <= 2 && std::ranges::count(f.ins, false, &FusedOperand::per_row) > 1;
+}
+
 // Whether elements are computed of others than those that the reductions have read: columns of these would be read and
 // written in pieces, though nothing is saved by it.
 bool reads_others(const lower::Kernel& k) {
@@ -160,7 +181,8 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
   const bool made = std::ranges::any_of(f.ins, &FusedOperand::made_by);
   f.kernel.across = columns >= 0 || (rows >= kVector && length <= eager::kShortColumn && !made);
   f.kernel.side_by_side = false;
-  const bool is_short = rows >= kVector && length <= eager::kShortAcross;
+  const int64_t most = made ? eager::kShortAcross : turned_over(f);
+  const bool is_short = rows >= kVector && length <= most;
   if (columns >= 0 && (made || !side_by_side(f, size_t(columns)))) return Rows::Across;
   if (in_long_pieces(f, length)) return Rows::Pieces;
   const int64_t run = is_short ? rows_in_step(f, length) : rows;
@@ -170,8 +192,8 @@ Rows choose(Fused& f, int64_t length, int64_t values) {
   // Columns go in runs of those that all operands walk in one step; few are worth none.
   const bool few = is_short && (run == rows ? rows * length < eager::kSmall : run * length < eager::kFewElements);
   // Rows along memory that are turned over as they are read; a sum alone folds them without a text.
-  const bool turned = columns < 0 && length <= eager::kTurned;
-  if (turned && is_short && only_sums(f)) return Rows::Short;
+  const bool turned = columns < 0 && length <= most;
+  if (turned && is_short && (only_sums(f) || moves_more(f))) return Rows::Short;
   const bool fits = f.kernel.across && !few && !turned && lower::reduces_columns(f.kernel);
   const int64_t line = fits ? rows_in_step(f, length) : 0;
   const bool lines = fits && columns >= 0 && goes_by_lines(f, line);

@@ -40,8 +40,7 @@ class Pruning {
   std::optional<ir::Graph> run() {
     std::vector<ir::Node> all;
     std::swap(all, g_.body.nodes);
-    for (ir::Node& n : all)
-      if (std::optional<ir::Node> left = pruned(std::move(n))) g_.body.nodes.push_back(std::move(*left));
+    each_left(all, [&](ir::Node left) { g_.body.nodes.push_back(std::move(left)); });
     for (Id& v : g_.body.results) {
       if (v == ir::kNone) continue;
       refuse_unclear(v);
@@ -59,7 +58,28 @@ class Pruning {
     if (v != ir::kNone) hangs_[size_t(v)] = found;
   }
 
+  // A backward that somebody wrote runs where any of its gradients is given, with zeros for the others, and whatever it
+  // makes is given then.
+  static bool is_own(const ir::Node& n) { return n.gradient == ir::Node::Own; }
+  void begin_function(const std::vector<ir::Node>& all, size_t first) {
+    function_ = kNothing;
+    for (size_t i = first; i < all.size() && is_own(all[i]) && all[i].span == all[first].span; ++i)
+      ir::each_use(all[i], [&](Id v) { function_ = std::max(function_, of(v)); });
+  }
+
+  template <class F>
+  void each_left(std::vector<ir::Node>& all, F&& keep) {
+    std::string span;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const bool goes_on = i > 0 && is_own(all[i]) && is_own(all[i - 1]) && all[i].span == span;
+      if (is_own(all[i]) && !goes_on) begin_function(all, i);
+      span = all[i].span;
+      if (std::optional<ir::Node> left = pruned(std::move(all[i]))) keep(std::move(*left));
+    }
+  }
+
   Hangs hangs(const ir::Node& n) const {
+    if (n.gradient == ir::Node::Own) return function_;
     Hangs most = kNothing;
     ir::each_use(n, [&](Id v) { most = std::max(most, of(v)); });
     return most;
@@ -119,8 +139,7 @@ class Pruning {
     to_.apply(n);
     for (ir::Block& b : n.blocks) {
       std::vector<ir::Node> kept;
-      for (ir::Node& inner : b.nodes)
-        if (std::optional<ir::Node> left = pruned(std::move(inner))) kept.push_back(std::move(*left));
+      each_left(b.nodes, [&](ir::Node left) { kept.push_back(std::move(left)); });
       b.nodes = std::move(kept);
     }
     for (size_t i = 0; i < n.results.size(); ++i) {
@@ -224,6 +243,7 @@ class Pruning {
   const ir::Memory memory_;
   const bool own_;
   bool failed_ = false;
+  Hangs function_ = kNothing;  // of the one at hand
   std::vector<Hangs> hangs_;
   std::vector<char> moved_;  // whose type is another than the recorded one
   std::vector<char> fresh_;  // of what was there at first: memory that nothing was written to

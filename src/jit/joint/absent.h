@@ -6,11 +6,11 @@
 
 namespace strata::jit {
 
-// `backward` without what hangs on absent parameters alone, as eager's engine never computes it: a sum with such an
-// operand is the other one, a result that hangs on no parameter that is `given` is None, and zeros stand only where
-// something that is computed reads a gradient that is not (a part of what stack or cat join), since a zero times an
-// infinity is a NaN. `given`: by parameter; the others are tangents, which the graph that comes back has not. `saved`:
-// the number of parameters before the tangents, which are no gradients.
+// `backward` without what hangs on absent tangents alone, as eager's engine never computes it: a sum with such an
+// operand is the other one, a result that hangs on no tangent that is `given` is None, and zeros stand only where
+// something that is computed reads a gradient that is not (a part of what stack or cat join; autograd.Function), since
+// a zero times an infinity is a NaN. The tangents are the parameters after `saved` others; the graph that comes back
+// has the given ones.
 //
 // None where the backward writes its parameters or what is given over what is absent, or an operator refuses the
 // strides that a gradient has then. Raises NotImplementedError where `own` (an autograd.Function took part) and a

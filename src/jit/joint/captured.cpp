@@ -88,7 +88,7 @@ std::string why_not_again(const Captured& c) {
                      "): the graph knows its first derivative alone");
     if (n.kind != ir::Node::Call) continue;
     if (n.gradient == ir::Node::Own)
-      return str_cat("through ", n.op->name, ", which an autograd.Function calls (", n.span,
+      return str_cat("through ", n.op->name, ", which an autograd.Function or a hook calls (", n.span,
                      "): the graph knows its first derivative alone");
     if (info(*n.op)->acts.find("draws") != std::string::npos)
       return str_cat("through ", n.op->name, " (", n.span, "): it would draw other random numbers");

@@ -194,9 +194,9 @@ ir::Node::Gradient Recording::gradient_of(const Stack& args) const {
   const GradientNote::What note = GradientNote::here();
   if (note == GradientNote::Saved) return ir::Node::Saved;
   if (note == GradientNote::Sum) return ir::Node::Sum;
+  if (note == GradientNote::Back) return ir::Node::Own;
   if (stands_for_) return stands_for_->gradient;
   if (whole_) return grad_enabled() ? ir::Node::Through : ir::Node::Off;
-  if (current_node() && note == GradientNote::Given) return ir::Node::Own;
   // A backward reckons without gradients, unless they are asked for.
   if (current_node() || (note == GradientNote::Theirs && grad_enabled())) return ir::Node::Through;
   bool needed = false;

@@ -59,12 +59,12 @@ DType mask_lane(int bits) {
 BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, int64_t wide, bool across)
     : kernel_(kernel), pass_(pass), vector_(vector), wide_(wide), across_(across), needs_(needs) {
   for (const char* word :
-       {"int",      "long",     "float",   "double",  "char",    "short",    "void",     "if",       "for",
-        "do",       "while",    "else",    "return",  "const",   "static",   "signed",   "unsigned", "switch",
-        "case",     "break",    "default", "auto",    "enum",    "struct",   "union",    "goto",     "inline",
-        "register", "restrict", "sizeof",  "typedef", "extern",  "volatile", "continue", "bit",      "ptr",
-        "step",     "params",   "blocks",  "flags",   "status",  "args",     "i",        "l",        "left",
-        "count",    "first",    "stream",  "used",    "columns", "row",      "at",       "to",       "lane"})
+       {"int",     "long",   "float",    "double",   "char",   "short",  "void",     "if",       "for",      "do",
+        "while",   "else",   "return",   "const",    "static", "signed", "unsigned", "switch",   "case",     "break",
+        "default", "auto",   "enum",     "struct",   "union",  "goto",   "inline",   "register", "restrict", "sizeof",
+        "typedef", "extern", "volatile", "continue", "bit",    "ptr",    "step",     "params",   "blocks",   "flags",
+        "status",  "args",   "i",        "l",        "left",   "count",  "first",    "stream",   "used",     "columns",
+        "row",     "at",     "to",       "lane",     "some",   "u"})
     used_[word] = 1;
   for (int k = 0; k < kDTypeCount; ++k) used_[traits(DType(k)).cname] = 1;
   for (const Operand& o : kernel.outputs) used_["p_" + o.name + "_out"] = used_["s_" + o.name + "_out"] = 1;

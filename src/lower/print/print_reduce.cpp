@@ -180,7 +180,7 @@ std::string ReductionPrinter::few(const std::string& element, const std::string&
     std::string out = each([](const Part&) { return "    $T g_$acc[4];\n"; }) +
                       "    WHOLLY\n    for (i64 u = 0; u < 4; u++) {\n      const i64 i = 16 * u + " +
                       std::to_string(16 * from);
-    out += whole ? ";\n" + each([&](const Part&) { return "      g_$acc[u] = $start;\n"; }) +
+    out += whole ? ", left = 16;\n" + each([&](const Part&) { return "      g_$acc[u] = $start;\n"; }) +
                        "      if (i >= " + length + ") continue;\n"
                  : ", some = count - i, left = some < 0 ? 0 : some;\n";
     out += (whole ? element : under_masks(element)) + stores + each([&](const Part&) {

@@ -106,9 +106,17 @@ class Across {
         lies = !o.per_row && o.kept[d] == itemsize(o.dtype) && l_.kept_sizes[d] > 1;
         if (lies) found = d;
       }
-    if (n_ > kShortAcross && !(lies && l_.kept_sizes[found] >= kBlock)) return false;
+    if (n_ > turned_over() && !(lies && l_.kept_sizes[found] >= kBlock)) return false;
     l_.columns_along(found);
     return true;
+  }
+
+  // Elements of a row up to which it is turned over.
+  int64_t turned_over() const {
+    const bool extremum = e_.reductions && (e_.reduction[0].combine == STRATA_COMBINE_MAX ||
+                                            e_.reduction[0].combine == STRATA_COMBINE_MIN);
+    return short_across(e_.reductions, extremum,
+                        std::ranges::any_of(l_.operands, [](const RowOperand& o) { return o.output && !o.per_row; }));
   }
 
   // `n` runs of `bytes`.

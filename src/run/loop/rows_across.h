@@ -7,7 +7,15 @@
 namespace strata::eager {
 
 constexpr int64_t kLongestAcross = 1024;  // elements of a row: as many as tree T has positions
-constexpr int64_t kShortAcross = 32;      // more are faster along the row, if they have to be moved
+constexpr int64_t kShortAcross = 40;      // more are faster along the row, if they have to be moved,
+constexpr int64_t kSumAcross = 56;        // as many of a sum alone, whose elements are not moved back,
+constexpr int64_t kMuchAcross = 96;       // and as many beside much that rows one by one would wait for
+
+// By a kernel's reductions, whether the first is an extremum (softmax, logsumexp), and whether it writes elements.
+constexpr int64_t short_across(size_t reductions, bool extremum, bool elements) {
+  if (reductions > 1 && (extremum || !elements)) return kMuchAcross;
+  return extremum || elements ? kShortAcross : kSumAcross;
+}
 
 // Operands, and what a kernel's passes have besides: its first element of the first column, and bytes between elements.
 struct AcrossPlaces {

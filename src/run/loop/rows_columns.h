@@ -7,8 +7,7 @@ namespace strata::eager {
 
 constexpr int64_t kFewElements = 128;  // of a tile, where that is one of many; fewer are not worth one
 constexpr int64_t kSmall = 2048;       // elements in all that are worth it, but where whole columns lie ready
-constexpr int64_t kShortColumn = 64;   // elements of a row in one piece, more of which are faster along it,
-constexpr int64_t kTurned = 32;        // and so many that are faster turned over as they are (rows_across.h)
+constexpr int64_t kShortColumn = 64;   // elements of a row in one piece, more of which are faster along it
 
 // False, with nothing done, where that does not fit; the same bits otherwise.
 bool reduce_columns(RowsLoop& loop);

@@ -25,10 +25,10 @@ class Pieces {
   explicit Pieces(const RowsLoop& l) : l_(l), e_(*l.entry), first_(e_.outputs), count_(l.operands.size()) {}
 
   bool fit() {
-    const StrataReduction& how = e_.reduction[0];
     if (e_.passes != 2 || !e_.pass[0].columns || e_.pass[0].reductions != 1 || e_.pass[0].broadcast ||
-        how.combine > STRATA_COMBINE_MUL || l_.reduced_sizes.size() < 2)
+        e_.reduction[0].combine > STRATA_COMBINE_MUL || l_.reduced_sizes.size() < 2)
       return false;
+    const StrataReduction& how = e_.reduction[0];
     piece_ = l_.reduced_sizes.back();
     n_ = product(l_.reduced_sizes);
     rows_ = product(l_.kept_sizes);
