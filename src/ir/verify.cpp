@@ -369,8 +369,7 @@ void types_of_block(const Graph& g, const Memory& memory, const Block& b) {
       const Id v = n.results[i];
       STRATA_CHECK_VALUE(v == kNone || same((*types)[i], g.values[size_t(v)].type), "graph: ", n.op->name,
                          n.span.empty() ? "" : " (" + n.span + ")", ": gives ", to_string((*types)[i]),
-                         ", where the graph says %", v, ": ",
-                         v == kNone ? "None" : to_string(g.values[size_t(v)].type));
+                         ", where the graph says %", v, ": ", to_string(g.values[size_t(v)].type));
     }
   }
 }

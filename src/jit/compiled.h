@@ -57,7 +57,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::string not_again_;           // why_not_again, once there are halves
-  bool own_ = false;                // then, whether an autograd.Function takes part
+  bool own_ = false;                // then, whether an autograd.Function or a hook takes part
   std::unique_ptr<Plan> inference_, training_, backward_;
   // For calls, which need no lock then.
   std::atomic<const Plan*> inference_made_{nullptr};

@@ -231,10 +231,11 @@ class Pruning {
   }
 
   void refuse_unclear(Id gradient) const {
-    STRATA_CHECK_NOT_IMPLEMENTED(!own_ || of(gradient) != kNothing,
-                                 "graph: a backward from some of its results only, where the backward of an "
-                                 "autograd.Function gives a gradient that does not hang on the one that it gets: "
-                                 "multiply by that one, or give gradients to all results");
+    STRATA_CHECK_NOT_IMPLEMENTED(
+        !own_ || of(gradient) != kNothing,
+        "graph: a backward from some of its results only, where the backward of an "
+        "autograd.Function, or a hook, gives a gradient that does not hang on the one that it gets: "
+        "multiply by that one, or give gradients to all results");
   }
 
   const ir::Type& type(Id v) const { return g_.values[size_t(v)].type; }

@@ -13,8 +13,8 @@ namespace strata::jit {
 // has the given ones.
 //
 // None where the backward writes its parameters or what is given over what is absent, or an operator refuses the
-// strides that a gradient has then. Raises NotImplementedError where `own` (an autograd.Function took part) and a
-// gradient hangs on no tangent at all: whether eager would compute it cannot be told.
+// strides that a gradient has then. Raises NotImplementedError where `own` (an autograd.Function or a hook took part)
+// and a gradient hangs on no tangent at all: whether eager would compute it cannot be told.
 std::optional<ir::Graph> without_absent(const ir::Graph& backward, size_t saved, const std::vector<char>& given,
                                         bool own);
 

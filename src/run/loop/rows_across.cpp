@@ -247,11 +247,6 @@ void pass_across(const StrataKernelEntry& e, const void* params, AcrossPlaces& a
   }
 }
 
-bool run_across(RowsLoop& loop) {
-  Across across(loop);
-  if (!across.fit()) return false;
-  across.run();
-  return true;
-}
+bool run_across(RowsLoop& loop) { return runs_as<Across>(loop); }
 
 }  // namespace strata::eager

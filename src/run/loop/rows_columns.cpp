@@ -490,11 +490,6 @@ class Columns {
 
 }  // namespace
 
-bool reduce_columns(RowsLoop& loop) {
-  Columns columns(loop);
-  if (!columns.fit()) return false;
-  columns.run();
-  return true;
-}
+bool reduce_columns(RowsLoop& loop) { return runs_as<Columns>(loop); }
 
 }  // namespace strata::eager

@@ -258,11 +258,6 @@ class Long {
 
 }  // namespace
 
-bool run_long(RowsLoop& loop) {
-  Long all(loop);
-  if (!all.fit()) return false;
-  all.run();
-  return true;
-}
+bool run_long(RowsLoop& loop) { return runs_as<Long>(loop); }
 
 }  // namespace strata::eager

@@ -49,4 +49,13 @@ struct RowsLoop {
   int32_t run();            // the status that the kernel set
 };
 
+// A loop in one of its forms. False, with nothing done, where that does not fit.
+template <class Form>
+bool runs_as(RowsLoop& loop) {
+  Form form(loop);
+  if (!form.fit()) return false;
+  form.run();
+  return true;
+}
+
 }  // namespace strata::eager

@@ -155,11 +155,6 @@ class Pieces {
 
 }  // namespace
 
-bool join_pieces(RowsLoop& loop) {
-  Pieces pieces(loop);
-  if (!pieces.fit()) return false;
-  pieces.run();
-  return true;
-}
+bool join_pieces(RowsLoop& loop) { return runs_as<Pieces>(loop); }
 
 }  // namespace strata::eager
