@@ -23,15 +23,16 @@ Recording& recording_in(PyObject* o) {
   return *r;
 }
 
-// _recording_begin(inputs, shapes=False, whole=False) -> recording: operators of this thread are recorded until it
-// ends.
+// _recording_begin(inputs, shapes=False, whole=False, open=False) -> recording: operators of this thread are recorded
+// until it ends.
 PyObject* begin(PyObject*, PyObject* args) {
   PyObject* inputs;
-  int shapes = 0, whole = 0;
-  if (!PyArg_ParseTuple(args, "O|pp", &inputs, &shapes, &whole)) return nullptr;
+  int shapes = 0, whole = 0, open = 0;
+  if (!PyArg_ParseTuple(args, "O|ppp", &inputs, &shapes, &whole, &open)) return nullptr;
   return guarded([&] {
     Own given(checked(PySequence_Tuple(inputs)));
-    return wrap_capsule(std::make_unique<Recording>(to_TensorList(given.get()), bool(shapes), bool(whole)), kRecording);
+    auto made = std::make_unique<Recording>(to_TensorList(given.get()), bool(shapes), bool(whole), bool(open));
+    return wrap_capsule(std::move(made), kRecording);
   });
 }
 
@@ -50,6 +51,12 @@ PyObject* known(PyObject*, PyObject* args) {
   PyObject *recording, *tensor;
   if (!PyArg_ParseTuple(args, "OO", &recording, &tensor)) return nullptr;
   return guarded([&] { return PyBool_FromLong(recording_in(recording).known(to_Tensor(tensor))); });
+}
+
+// _recording_missed(recording) -> whether it ended in an error since a backward read what a composite operator had
+// saved
+PyObject* missed(PyObject*, PyObject* recording) {
+  return guarded([&] { return PyBool_FromLong(recording_in(recording).missed()); });
 }
 
 // _unrecorded(function, args, kwargs) -> function(*args, **kwargs), whose operators are not recorded
@@ -438,6 +445,7 @@ PyMethodDef functions[] = {{"_recording_begin", begin, METH_VARARGS, nullptr},
                            {"_recording_slot", slot, METH_O, nullptr},
                            {"_recording_bind", bind, METH_VARARGS, nullptr},
                            {"_recording_unbind", unbind, METH_O, nullptr},
+                           {"_recording_missed", missed, METH_O, nullptr},
                            {"_recording_finish", finish, METH_VARARGS, nullptr},
                            {"_recording_stop", stop, METH_O, nullptr},
                            {"_recording_aside", aside, METH_O, nullptr},

@@ -143,8 +143,20 @@ def _input(t: Tensor) -> Tensor:
     return t.detach().requires_grad_(t.requires_grad) if t.is_floating_point() or t.is_complex() else t.detach()
 
 
+class _Missed(Exception):
+    """A backward in the module's forward reads what a composite operator has saved inside of it."""
+
+
 def capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around: Any = None) -> Captured:
     """around: gives a context for the run, of the tensors that stand for the inputs."""
+    try:
+        return _capture(mod, args, kwargs, around, False)
+    except _Missed:
+        return _capture(mod, args, kwargs, around, True)
+
+
+def _capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around: Any, opened: bool) -> Captured:
+    """opened: composite operators that a gradient may go through are decomposed."""
     from strata.utils._pytree import tree_unflatten
 
     found = Captured()
@@ -154,7 +166,7 @@ def capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around: 
     given = [_input(leaf) if isinstance(leaf, strata.Tensor) else leaf for leaf in leaves]
     tensors = [leaf for leaf in given if isinstance(leaf, strata.Tensor)]
     held = _Module(mod)
-    recording = _C._recording_begin(tensors, True, True)
+    recording = _C._recording_begin(tensors, True, True, opened)
     try:
         with Patches() as patches:
             for name in _MAKERS:
@@ -176,10 +188,18 @@ def capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around: 
                 found.results.append(("constant", leaf))
             else:
                 raise TypeError(f"export: result {i} is a {type(leaf).__name__}; expected tensors, numbers, strings and None in nests that pytree knows")
-        found.graph = _C._recording_finish(recording, outputs)
+        missed = _C._recording_missed(recording)
+        if not missed:
+            found.graph = _C._recording_finish(recording, outputs)
+    except Exception:
+        if _C._recording_missed(recording):
+            raise _Missed from None
+        raise
     finally:
         held.restore()
         _C._recording_stop(recording)
+    if missed:  # and the module caught the error
+        raise _Missed
     captured = _C._graph_captured(found.graph)
     names: dict[int, str] = {}
     for path, t in [*held.parameters.items(), *held.buffers.items()]:

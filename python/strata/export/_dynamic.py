@@ -90,6 +90,8 @@ def _with_sizes(mod: strata.nn.Module, args: tuple, kwargs: dict, entries: list[
             now = _C._graph_instantiate(found.graph, given)
         except ValueError as error:
             raise _violated(name, f"With {shown(point)}, within {_ranges(symbols)}: {for_people(str(error), tensors)}") from None
+        except RuntimeError as error:  # gradients that forward takes keep the sizes that they had
+            raise _violated(name, f"With {shown(point)}, within {_ranges(symbols)}, the program of the example's sizes raises: {error}") from None
         direct = _C._graph_instantiate(other.graph)
         if not _same_results(now, direct, given):
             _compare(_C._graph_text(now), _C._graph_text(direct), point, name)

@@ -28,12 +28,18 @@ bool writes_out(const Schema& schema) {
   return false;
 }
 
+bool any_requires_grad(const Stack& args) {
+  bool any = false;
+  ir::each_tensor(args, [&](const Tensor& t) { any |= t.defined() && t.requires_grad(); });
+  return any;
+}
+
 }  // namespace
 
 Recording* Recording::here() { return current; }
 
-Recording::Recording(TensorList inputs, bool shapes, bool whole)
-    : key_(KeySet(Key::Tracer)), shapes_(shapes), whole_(whole) {
+Recording::Recording(TensorList inputs, bool shapes, bool whole, bool open)
+    : key_(KeySet(Key::Tracer)), shapes_(shapes), whole_(whole), open_gradients_(open) {
   static std::once_flag once;
   std::call_once(once, [] {
     static const BoxedKernel kernel{&Recording::call, "the recorder"};
@@ -49,6 +55,7 @@ Recording::Recording(TensorList inputs, bool shapes, bool whole)
 
 Recording::~Recording() {
   take_back();
+  for (const auto& [twin, accumulator] : ends_) autograd_meta(twin).accumulator = nullptr;
   clear_autocast_cache();
   if (current != this) return;
   current = nullptr;
@@ -143,9 +150,15 @@ void Recording::let_go() {
 ir::Id Recording::value(const Tensor& t) {
   if (!t.defined()) return ir::kNone;
   if (auto at = values_.find(t.impl()); at != values_.end()) return at->second;
+  // A backward reads what the forward has saved.
+  if (auto at = stands_in_.find(t.impl()); at != stands_in_.end()) return value(at->second);
   STRATA_CHECK(!past_.contains(t.impl()),
                "record: a tensor that was made inside of a function of cond or while_loop is ",
                "used outside of it; return it from the function");
+  if (whole_ && !open_gradients_ && current_node() && t.keys().has(Key::Meta)) {
+    missed_ = true;
+    STRATA_CHECK(false, current_node()->name(), ": a backward reads what a composite operator has saved inside of it");
+  }
   const ir::Id v = add(t);
   if (t.impl()->wrapped_number_) {
     ir::Node number;
@@ -179,7 +192,8 @@ void Recording::note_cleared(const Tensor& t) {
 }
 
 void Recording::call(Operator& op, Dispatch d, Stack& stack) {
-  const bool whole = current && current->whole_;
+  const bool whole =
+      current && current->whole_ && !(current->open_gradients_ && grad_enabled() && any_requires_grad(stack));
   // What has a kernel for shapes is one node, whatever its kernel for all devices is made of.
   const bool decomposed = op.is_composite() && !whole && op.backend[d.device].empty() &&
                           op.slots[int(Key::Meta)].empty() && !writes_out(op.schema());
@@ -199,12 +213,17 @@ ir::Node::Gradient Recording::gradient_of(const Stack& args) const {
   if (whole_) return grad_enabled() ? ir::Node::Through : ir::Node::Off;
   // A backward reckons without gradients, unless they are asked for.
   if (current_node() || (note == GradientNote::Theirs && grad_enabled())) return ir::Node::Through;
-  bool needed = false;
-  ir::each_tensor(args, [&](const Tensor& t) { needed |= t.defined() && t.requires_grad(); });
-  return !needed ? ir::Node::Through : note == GradientNote::Given ? ir::Node::Own : ir::Node::Off;
+  return !any_requires_grad(args) ? ir::Node::Through : note == GradientNote::Given ? ir::Node::Own : ir::Node::Off;
 }
 
 void Recording::record(Operator& op, Dispatch d, Stack& stack) {
+  if (whole_ && GradientNote::here() == GradientNote::Saved) {
+    const Tensor saved = stack[0].get<Tensor>();
+    run(op, d, stack);
+    aliases_.push_back(stack[0].get<Tensor>());
+    stands_in_[aliases_.back().impl()] = saved;
+    return;
+  }
   if (!open_.empty()) check_writes(op, stack);
   ir::Node node;
   node.op = &op;
@@ -226,11 +245,7 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
       node.args.push_back({ir::Arg::Constant, v, {}});
     }
   }
-  {
-    ExcludeGuard at_work{KeySet(Key::Tracer)};
-    over_shapes() ? run_over_shapes(op, d.below(Key::Tracer), stack)
-                  : redispatch_boxed(op, d.below(Key::Tracer), stack);
-  }
+  run(op, d, stack);
   // An operator that writes gives its operand back: a value of its own, which nobody reads, since later nodes find the
   // operand's.
   ir::each_tensor(stack, [&](const Tensor& t) {
@@ -241,6 +256,11 @@ void Recording::record(Operator& op, Dispatch d, Stack& stack) {
   if (over_shapes()) jit::note_ahead(graph_, node);
   nodes().push_back(std::move(node));
   let_go();
+}
+
+void Recording::run(Operator& op, Dispatch d, Stack& stack) {
+  ExcludeGuard at_work{KeySet(Key::Tracer)};
+  over_shapes() ? run_over_shapes(op, d.below(Key::Tracer), stack) : redispatch_boxed(op, d.below(Key::Tracer), stack);
 }
 
 // A tensor of the same memory and geometry, which has a shape alone; tensors that share memory share it there, too.
@@ -254,8 +274,23 @@ Tensor Recording::twin(const Tensor& t) {
   }
   Tensor made(Ref<TensorImpl>(new TensorImpl(storage, t.dtype(), t.keys() | KeySet(Key::Meta), t.device())));
   made.impl()->set_geometry(t.sizes(), t.strides(), t.storage_offset());
-  twinned_.push_back(t);
+  if (whole_ && needs_grad(t)) lead_back(made, t);
+  stands_in_[made.impl()] = t;
   return twins_[t.impl()] = made;
+}
+
+// Gradients of what is computed from the twin are the tensor's.
+void Recording::lead_back(const Tensor& twin, const Tensor& t) {
+  const Edge edge = gradient_edge(t);
+  twin.impl()->keys_ = twin.impl()->keys_ | KeySet(Key::Autograd);
+  if (!t.is_leaf()) {
+    twin.impl()->grad_fn_ = edge.node;
+    twin.impl()->output_nr_ = edge.input_nr;
+    return;
+  }
+  twin.impl()->requires_grad_ = true;
+  autograd_meta(twin).accumulator = edge.node.get();
+  ends_.emplace_back(twin, edge.node);
 }
 
 void Recording::run_over_shapes(Operator& op, Dispatch d, Stack& stack) {

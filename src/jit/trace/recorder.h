@@ -9,7 +9,9 @@
 // of tensors that were there before (histories, gradients, versions) is taken back at the end.
 //
 // With `whole`, composite operators are one node each, so that a run of the graph decides anew, by the sizes that it
-// meets, what they are made of; nodes say whether gradients were on.
+// meets, what they are made of; nodes say whether gradients were on. A backward that begins meanwhile may read what
+// such a composite has saved inside of it, which is no value of the graph: that raises Runtime, and missed() says so.
+// With `open`, composites that a backward may go through are decomposed.
 //
 // Blocks: what is recorded between begin_block() and end_block() becomes a block of an `if` or a `loop`. Operators run
 // over shapes there, and may write nothing that was there before. What a block gives lies in memory of its own.
@@ -27,7 +29,7 @@ namespace strata {
 class Recording {
  public:
   // Raises where this thread records already.
-  explicit Recording(TensorList inputs, bool shapes = false, bool whole = false);
+  explicit Recording(TensorList inputs, bool shapes = false, bool whole = false, bool open = false);
   static Recording* here();  // this thread's, or null
   ~Recording();
   Recording(const Recording&) = delete;
@@ -72,6 +74,7 @@ class Recording {
   std::vector<Tensor> loop(const Tensor& going, TensorList carried, ir::Block body, std::vector<Tensor> values);
   std::vector<Tensor> read_by(const ir::Block& block) const;  // of what was there before
   bool whole() const { return whole_; }
+  bool missed() const { return missed_; }
   bool over_shapes() const { return shapes_ || !open_.empty(); }
   bool cleared(const Tensor& t) const { return cleared_.contains(t.impl()); }
 
@@ -84,6 +87,8 @@ class Recording {
   ir::Id add(const Tensor& t);
   void let_go();
   Tensor twin(const Tensor& t);
+  void lead_back(const Tensor& twin, const Tensor& t);
+  void run(Operator& op, Dispatch d, Stack& stack);
   void run_over_shapes(Operator& op, Dispatch d, Stack& stack);
   void remember(const Tensor& t);
   void take_back();
@@ -124,11 +129,16 @@ class Recording {
   };
   std::vector<Open> open_;
   std::unordered_set<const TensorImpl*> past_;  // made in blocks that have ended
-  const bool shapes_, whole_;
+  const bool shapes_, whole_, open_gradients_;
+  bool missed_ = false;
   std::vector<Before> before_;
   std::unordered_set<const TensorImpl*> remembered_;
   std::unordered_map<const TensorImpl*, Tensor> twins_;
-  std::vector<Tensor> twinned_;  // an address stays one tensor's
+  // Twins, and aliases that a backward saves of a whole operator's: the tensors that they stand for, whose address
+  // stays theirs.
+  std::unordered_map<const TensorImpl*, Tensor> stands_in_;
+  std::vector<Tensor> aliases_;
+  std::vector<std::pair<Tensor, Ref<Node>>> ends_;  // twins of leaves, and where their gradients end: the leaves'
   std::unordered_map<const Storage*, Ref<Storage>> twin_storages_;
 };
 
