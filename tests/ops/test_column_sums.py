@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 import strata
 
-LENGTHS = (2, 15, 16, 17, 63, 64, 65, 127, 128, 130, 256, 1000, 1008, 1023, 1024, 1025, 1087, 1088, 1100, 2047, 2048, 2100, 4095, 4096, 4097)
+LENGTHS = (2, 15, 16, 17, 63, 64, 65, 127, 128, 130, 256, 1000, 1008, 1023, 1024, 1025, 1087, 1088, 1100, 2047, 2048, 2100, 4095, 4096, 4097, 6000, 8192, 8193)
 DTYPES = ["float32", "float64", "int64", "int32", "bool", "bfloat16", "float16"]
 
 
@@ -35,7 +35,7 @@ def test_columns_and_rows(dtype):
 @pytest.mark.parametrize("columns", [2, 3, 10, 16, 20, 33, 64, 100, 1025])
 def test_widths_and_layouts(dtype, columns):
     strata.manual_seed(columns)
-    for n in (1, 4, 7, 16, 40, 100, 1030, 4100, 70000):
+    for n in (1, 4, 7, 16, 40, 100, 1030, 4100, 6000, 8200, 70000):
         if n * columns > 1_500_000:
             continue
         x = (strata.randn(n, columns) * 3).to(getattr(strata, dtype))

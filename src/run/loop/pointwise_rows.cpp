@@ -94,11 +94,13 @@ void PointwiseLoop::run_blocks(StrataPointwiseFn fn, const void* params, int64_t
   const size_t last = shape_.size() - 2;
   alignas(64) char constants[kMaxOperands][kBlock * 16];
   char *ptr[kMaxOperands], *at[kMaxOperands];
-  int64_t step[kMaxOperands];
+  int64_t step[kMaxOperands], next[kMaxOperands];  // bytes to the next row, and to the next block of a row
   for (int i = 0; i < count_; ++i) {
     const Operand& o = operands_[i];
+    const int64_t size = itemsize(o.kernel);
     step[i] = o.constant ? 0 : o.strides[last];
-    if (o.constant) take(o, o.base, 0, constants[i], kBlock);
+    next[i] = o.constant ? 0 : kBlock * size;
+    if (o.constant) take(o, o.base, 0, constants[i], held_ ? STRATA_HELD_BYTES / size : kBlock);
   }
   for (int64_t rows; begin < end; begin += rows) {
     rows = std::min({end - begin, shape_[last] - begin % shape_[last], kDown});
@@ -106,9 +108,12 @@ void PointwiseLoop::run_blocks(StrataPointwiseFn fn, const void* params, int64_t
       const Operand& o = operands_[i];
       ptr[i] = o.constant ? constants[i] : o.base + offset_at(o, begin * shape_.back());
     }
-    for (int64_t block = 0; block < shape_.back(); block += kBlock) {
-      for (int i = 0; i < count_; ++i)
-        at[i] = ptr[i] + (operands_[i].constant ? 0 : block * itemsize(operands_[i].kernel));
+    if (holds(step, next, rows, shape_.back())) {
+      run_down(fn, ptr, step, next, params, rows, shape_.back(), status);
+      continue;
+    }
+    for (int64_t block = 0; block < shape_.back() / kBlock; ++block) {
+      for (int i = 0; i < count_; ++i) at[i] = ptr[i] + block * next[i];
       fn(at, step, params, rows, 0, status);
     }
   }

@@ -25,6 +25,7 @@ constexpr int64_t kTogether = 4;     // chunks or blocks that are read in one go
 constexpr int64_t kSumBytes = 4096;  // of accumulators side by side: 112 such rows stay in the second-level cache
 constexpr int64_t kExtremumBytes = 4096;        // 16 such rows stay in the first-level cache
 constexpr int64_t kPositionsBytes = 256 << 10;  // of accumulators for all positions
+constexpr int64_t kFewChunks = 8;               // of which each is a run of its own through memory
 constexpr int64_t kFewBytes = 16 << 10;         // of accumulators of all positions, where these are few
 constexpr int64_t kStagedBytes = 128 << 10;
 
@@ -221,7 +222,11 @@ class Columns {
       span_ = std::max<int64_t>(0, std::min(c.span_, groups_of(n_) - group_));  // a short last part has few groups
       bare_ = n_ < kBlock && c.parts_ * c.shards_ == 1;
       one_run_ = c.plain_ && !c.dense_ && c.parts_ * c.shards_ == 1;
-      all_positions_ = c.sum_ && c.dense_ && n_ > kChunk && (c.staged_ || kChunk * wide_ * c.width_ <= kPositionsBytes);
+      trees_ = c.e_.pass[0].trees && (c.dense_ ? kBlock : 1) * wide_ * c.width_ >= STRATA_TREE_BYTES;
+      const int64_t all = kChunk * wide_ * c.width_;
+      tree_chunks_ = c.dense_ && all < kPositionsBytes ? kFewChunks : kTogether;
+      const bool far = all > kPositionsBytes || (trees_ && n_ <= tree_chunks_ * kChunk);
+      all_positions_ = c.sum_ && c.dense_ && n_ > kChunk && (c.staged_ || !far);
       int64_t widest = c.width_;
       for (size_t i = c.first_; i < c.count_; ++i) {
         const RowOperand& o = c.l_.operands[i];
@@ -382,11 +387,10 @@ class Columns {
     // Group after group; they meet as the digits of a binary counter do, so that slot s holds the sum of 2^s of them.
     // `n`: elements from the first group's first, p, on.
     char* groups(const Source& s, int64_t p, int64_t n) const {
-      const bool trees = c_.e_.pass[0].trees && (c_.dense_ ? kBlock : 1) * wide_ * c_.width_ >= STRATA_TREE_BYTES;
       for (int64_t g = 0; g < span_; ++g) {
         const int64_t left = n - kBlock * g, many = kTogether * kBlock;
         // Positions that have equally many elements, and few: each is a run of its own through memory.
-        if (trees && g % kTogether == 0 && span_ - g >= kTogether && left >= many && left <= kTogether * kChunk &&
+        if (trees_ && g % kTogether == 0 && span_ - g >= kTogether && left >= many && left <= tree_chunks_ * kChunk &&
             (left - many) / kChunk == (left - 1) / kChunk) {
           tree(s, p + kBlock * g, (left - 1) / kChunk + 1, std::countr_one(uint64_t(g / kTogether)));
           g += kTogether - 1;
@@ -472,8 +476,8 @@ class Columns {
     }
 
     const Columns& c_;
-    int64_t index_, tile_, row_, begin_, n_, wide_, slot_, group_, span_, rest_room_, staged_room_;
-    bool all_positions_, bare_, one_run_;
+    int64_t index_, tile_, row_, begin_, n_, wide_, slot_, group_, span_, rest_room_, staged_room_, tree_chunks_;
+    bool all_positions_, trees_, bare_, one_run_;
     Source base_;
     char *memory_, *rest_, *tails_, *staging_;
   };
