@@ -5,6 +5,7 @@
 
 #include "core/parallel.h"
 #include "run/loop/cast.h"
+#include "run/loop/contiguous.h"
 #include "run/loop/transpose.h"
 
 namespace strata::eager {
@@ -84,7 +85,7 @@ void copy_strided(DType src, const char* s, const DimVec& from, DType dst, char*
   int64_t inner = c.sizes[n - 1], outer = 1;
   for (size_t i = 0; i + 1 < n; ++i) outer *= c.sizes[i];
   if (outer == 1) {
-    parallel_for(0, inner, 65536, [&](int64_t b, int64_t e) {
+    parallel_for(0, inner, kPointwiseGrain, [&](int64_t b, int64_t e) {
       cast(s + b * c.src[n - 1], c.src[n - 1], d + b * c.dst[n - 1], c.dst[n - 1], e - b);
     });
     return;
@@ -110,7 +111,7 @@ void copy_strided(DType src, const char* s, const DimVec& from, DType dst, char*
   };
   if (square) {
     const int64_t width = same ? itemsize(src) : 0;
-    int64_t grain = std::max<int64_t>(64, 65536 / std::max<int64_t>(inner, 1));
+    int64_t grain = std::max<int64_t>(64, kPointwiseGrain / std::max<int64_t>(inner, 1));
     int64_t per_block = (rows + grain - 1) / grain;
     parallel_for(0, blocks * per_block, 1, [&](int64_t b, int64_t e) {
       for (int64_t i = b; i < e; ++i) {
@@ -122,7 +123,7 @@ void copy_strided(DType src, const char* s, const DimVec& from, DType dst, char*
     });
     return;
   }
-  int64_t grain = std::max<int64_t>(1, 65536 / std::max<int64_t>(inner, 1));
+  int64_t grain = std::max<int64_t>(1, kPointwiseGrain / std::max<int64_t>(inner, 1));
   const int64_t width = itemsize(dst), many = c.sizes[n - 2];
   const bool whole = same && c.src[n - 1] == width && c.dst[n - 1] == width;
   const bool back = same && c.src[n - 1] == -width && c.dst[n - 1] == width;
