@@ -120,7 +120,15 @@ int64_t turned_over(const Fused& f) {
   for (const lower::Pass& p : f.kernel.passes)
     for (const lower::Reduction& r : p.reductions)
       if (reductions++ == 0) extremum = r.combine == lower::Combine::Max || r.combine == lower::Combine::Min;
-  return eager::short_across(reductions, extremum, !std::ranges::all_of(f.outs, &FusedOperand::per_row));
+  eager::RowWork work{reductions, extremum, 0, false};
+  for (const auto* list : {&f.outs, &f.ins})
+    for (const FusedOperand& o : *list) {
+      DimVec kept, of_row;
+      for (size_t d = 0; d < f.shape.size(); ++d)
+        (std::ranges::find(f.reduced, int64_t(d)) == f.reduced.end() ? kept : of_row).push_back(o.strides[d]);
+      if (!o.per_row) work.add(kept, of_row);
+    }
+  return eager::short_across(work);
 }
 
 // Whether more operands have to be turned over than by the second of two operators alone.

@@ -18,8 +18,9 @@ const ScalarHelper* scalar_helper(const std::string& name);
 // The text for lane type e: "i64", "f32".
 std::string scalar_helper_text(const ScalarHelper& helper, const std::string& e);
 
-// C of vectors: PART_32(T, p, n) and the like, which load the first n of 16 elements of so many bits and zeros, and
-// STORE_PART_32(p, v, n).
+// C of vectors, by the bits of an element: PART_32(T, p, n) loads the first n of 16 elements and zeros. Where there are
+// MASKS, THOSE_32(T, p, m) loads the elements of a mask, STORE_THOSE_32(p, v, m) stores them, PICK_32(T, m, a, b) is a
+// there and b elsewhere, and ROW_BITS(n) the first n of 64 elements.
 extern const char* const kRowEnds;
 
 }  // namespace strata::lower

@@ -169,10 +169,10 @@ INLINE $V fma_$V($V a, $V b, $V c) {
     {"and", "", "#define and_$V(a, b) ((a) & (b))\n"},
     {"load", "", R"C(#ifdef MASKS
 INLINE $V load_$V(const $E* p, i64 left) {
-  if (RARELY(left < 16)) return PART_$W($V, p, left);
+  if (RARELY(left < 16)) return THOSE_$W($V, p, FIRST(left));
   return LOAD($V, p);
 }
-INLINE $V some_$V(const $E* p, i64 left) { return PART_$W($V, p, left < 16 ? left : 16); }
+INLINE $V those_$V(const $E* p, u64 here) { return THOSE_$W($V, p, here); }
 #else
 static __attribute__((noinline)) $V part_$V(const $E* p, i64 left) {
 #ifdef PART_$W
@@ -192,17 +192,14 @@ INLINE $V load_$V(const $E* p, i64 left) {
     {"store", "", R"C(#ifdef MASKS
 INLINE void store_$V($E* p, $V v, i64 left) {
   if (RARELY(left < 16))
-    STORE_PART_$W(p, v, left);
+    STORE_THOSE_$W(p, v, FIRST(left));
   else
     *($V_u*)p = v;
 }
+INLINE void store_those_$V($E* p, $V v, u64 here) { STORE_THOSE_$W(p, v, here); }
 #else
 static __attribute__((noinline)) void store_part_$V($E* p, $V v, i64 left) {
-#ifdef STORE_PART_$W
-  STORE_PART_$W(p, v, left);
-#else
   for (i64 k = 0; k < left; k++) p[k] = ((const $E*)&v)[k];
-#endif
 }
 INLINE void store_$V($E* p, $V v, i64 left) {
   if (RARELY(left < 16))

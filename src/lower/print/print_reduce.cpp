@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "lower/print/fill.h"
 
@@ -38,10 +39,14 @@ std::string tree(const std::string& a, int count, int first = 0) {
 }
 std::string eight(const std::string& a) { return tree(a, 8); }
 
-// Text whose loads go under a mask, whole vectors or not.
-std::string under_masks(std::string element) {
-  for (size_t at = 0; (at = element.find(" load_v", at)) != std::string::npos;) element.replace(at, 7, " some_v");
-  return element;
+// Text whose loads and stores go under the mask `here`.
+std::string under_masks(std::string text) {
+  for (const auto& [of_rest, under] : {std::pair{" load_v", " those_v"}, {" store_v", " store_those_v"}})
+    for (size_t at = 0; (at = text.find(of_rest, at)) != std::string::npos;) {
+      text.replace(at, std::strlen(of_rest), under);
+      text.replace(text.find(", left)", at), 7, ", here)");
+    }
+  return text;
 }
 
 DType index_type(DType t) { return traits(t).bits == 64 ? DType::I64 : DType::I32; }
@@ -79,6 +84,7 @@ std::vector<ReductionPrinter::Part> ReductionPrinter::parts(size_t k) {
                {"sign", r.combine == Combine::ArgMax ? ">" : "<"},
                {"slot", "((char*)args->partial + " + std::to_string(16 * k + size_t(p * itemsize(t))) + ")"}};
     if (vector_ && !body_.ends_nowhere()) h["present"] = present(t, h["e"], h["start"]);
+    h["bits"] = std::to_string(traits(t).bits);
     if (form == Form::Tree || form == Form::Free) h["combine"] = body_.helper(combine_name(r.combine), t, vector_);
     if (form == Form::Tree && !(complete_ && narrow_))
       h["fold"] = body_.helper(std::string("fold_") + combine_name(r.combine), t, vector_);
@@ -165,7 +171,19 @@ bool ReductionPrinter::is_cheap(const std::string& element) const {
   return vector_ && std::ranges::count(element, '\n') <= kLongest && element.find("RARELY") == std::string::npos;
 }
 
-// Rows of up to eight vectors, without a branch for each: what is not there is read under a mask and neutral.
+// Four vectors from element `from` on, of which `n` elements are there: under masks, without a branch for each. `to`:
+// where their values go, neutral ones for what is not there.
+std::string ReductionPrinter::some(const std::string& from, const std::string& n, const std::string& text,
+                                   const std::string& to) {
+  return "    const u64 there = ROW_BITS(" + n + ");\n    WHOLLY\n    for (i64 u = 0; u < 4; u++) {\n" +
+         "      const i64 i = " + from + " + 16 * u, left = count - i;\n      const u64 here = there >> 16 * u;\n" +
+         under_masks(text) + each([&](const Part&) {
+           return "      $T $e = $value;\n      " + to + "[u] = PICK_$bits($T, here, $e, $start);\n";
+         }) +
+         "    }\n";
+}
+
+// Rows of up to eight vectors.
 std::string ReductionPrinter::few(const std::string& element, const std::string& stores) {
   constexpr int kMost = 128;
   if (!is_cheap(element) || pass_.reductions.empty() || (kernel_.length > kMost && !kernel_.across)) return "";
@@ -177,16 +195,16 @@ std::string ReductionPrinter::few(const std::string& element, const std::string&
   const std::string length = std::to_string(kernel_.length);
   complete_ = whole;
   auto four = [&](int from) {
-    std::string out = each([](const Part&) { return "    $T g_$acc[4];\n"; }) +
-                      "    WHOLLY\n    for (i64 u = 0; u < 4; u++) {\n      const i64 i = 16 * u + " +
-                      std::to_string(16 * from);
-    out += whole ? ", left = 16;\n" + each([&](const Part&) { return "      g_$acc[u] = $start;\n"; }) +
-                       "      if (i >= " + length + ") continue;\n"
-                 : ", some = count - i, left = some < 0 ? 0 : some;\n";
-    out += (whole ? element : under_masks(element)) + stores + each([&](const Part&) {
-             return std::string("      $T $e = $value;\n      g_$acc[u] = ") + (whole ? "$e" : "$present") + ";\n";
-           });
-    return out + "    }\n" + each([](const Part& p) {
+    std::string out = each([](const Part&) { return "    $T g_$acc[4];\n"; });
+    if (whole)
+      out += "    WHOLLY\n    for (i64 u = 0; u < 4; u++) {\n      const i64 i = 16 * u + " +
+             std::to_string(16 * from) + ", left = 16;\n" +
+             each([](const Part&) { return "      g_$acc[u] = $start;\n"; }) + "      if (i >= " + length +
+             ") continue;\n" + element + stores + each([](const Part&) { return "      g_$acc[u] = $value;\n"; }) +
+             "    }\n";
+    else
+      out += some(std::to_string(16 * from), from ? "count - 64" : "count", element + stores, "g_$acc");
+    return out + each([](const Part& p) {
              return p.form == Form::Free && p.is_float
                         ? "    WHOLLY\n    for (i64 u = 0; u < 4; u++) nan_$acc |= g_$acc[u] != g_$acc[u];\n"
                         : "";
@@ -240,16 +258,11 @@ std::string ReductionPrinter::groups(const std::string& fetches, const std::stri
   const bool masks = !body_.ends_nowhere() && std::ranges::none_of(pass_.reductions, [&](const Reduction& r) {
     return traits(pass_.nodes[size_t(r.value[0])].type).bits > 32;
   });
-  const auto four = [&](const char* from) {
-    return std::string("      WHOLLY\n      for (i64 u = ") + from + "; u < " + from +
-           " + 4; u++) {\n        const i64 i = (count & ~127l) + 16 * u, some = count - i, left = some < 0 ? 0 : "
-           "some;\n" +
-           under_masks(element) +
-           each([](const Part&) { return "        $T $e = $value;\n        g_$acc[u] = $present;\n"; }) + "      }\n";
-  };
   std::string last = each([](const Part&) { return "      $T g_$acc[8];\n"; });
   if (masks)
-    last += "#ifdef MASKS\n" + four("0") + "      if ((count & 127) > 64) {\n" + four("4") +
+    last += "#ifdef MASKS\n" + some("(count & ~127l)", "count & 127", element, "g_$acc") +
+            "      if ((count & 127) > 64) {\n" +
+            some("(count & ~127l) + 64", "(count & 127) - 64", element, "(g_$acc + 4)") +
             "      } else {\n        WHOLLY\n        for (i64 u = 4; u < 8; u++) {\n" +
             each([](const Part&) { return "          g_$acc[u] = $start;\n"; }) + "        }\n      }\n#else\n";
   last += each([](const Part&) { return "      WHOLLY\n      for (i64 u = 0; u < 8; u++) g_$acc[u] = $start;\n"; }) +

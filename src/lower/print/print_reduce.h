@@ -44,6 +44,7 @@ class ReductionPrinter {
   bool is_cheap(const std::string& element) const;
   // groups() of sums of narrow values; group: what reads one from `at` on, last: the one that is not whole.
   std::string narrow_trees(const std::string& group, const std::string& last);
+  std::string some(const std::string& from, const std::string& n, const std::string& text, const std::string& to);
   // `value` in the lanes that the row has, `other` beyond.
   std::string present(DType t, const std::string& value, const std::string& other);
 

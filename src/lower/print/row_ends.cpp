@@ -13,21 +13,31 @@ typedef int m32x16 __attribute__((vector_size(64)));
 typedef long long m64x8 __attribute__((vector_size(64)));
 typedef long long m64x16 __attribute__((vector_size(128)));
 #define FIRST(n) ((1u << (n)) - 1)
+#define ROW_BITS(n) __builtin_ia32_bzhi_di(~0ul, n)
 #define HALF_OF(v, n) __builtin_shufflevector(v, v, n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7)
-#define PART_8(T, p, n) ((T)__builtin_ia32_loaddquqi128_mask((const void*)(p), (m8x16){0}, FIRST(n)))
-#define PART_16(T, p, n) ((T)__builtin_ia32_loaddquhi256_mask((const void*)(p), (m16x16){0}, FIRST(n)))
-#define PART_32(T, p, n) ((T)__builtin_ia32_loaddqusi512_mask((const void*)(p), (m32x16){0}, FIRST(n)))
-#define PART_64(T, p, n) ((T)__builtin_shufflevector( \
-    (m64x8)__builtin_ia32_loaddqudi512_mask((const void*)(p), (m64x8){0}, FIRST(n) & 255), \
-    (m64x8)__builtin_ia32_loaddqudi512_mask((const void*)((p) + 8), (m64x8){0}, FIRST(n) >> 8), \
+#define THOSE_8(T, p, m) ((T)__builtin_ia32_loaddquqi128_mask((const void*)(p), (m8x16){0}, m))
+#define THOSE_16(T, p, m) ((T)__builtin_ia32_loaddquhi256_mask((const void*)(p), (m16x16){0}, m))
+#define THOSE_32(T, p, m) ((T)__builtin_ia32_loaddqusi512_mask((const void*)(p), (m32x16){0}, m))
+#define THOSE_64(T, p, m) ((T)__builtin_shufflevector( \
+    (m64x8)__builtin_ia32_loaddqudi512_mask((const void*)(p), (m64x8){0}, (m) & 255), \
+    (m64x8)__builtin_ia32_loaddqudi512_mask((const void*)((p) + 8), (m64x8){0}, (m) >> 8 & 255), \
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
-#define STORE_PART_8(p, v, n) __builtin_ia32_storedquqi128_mask((void*)(p), (m8x16)(v), FIRST(n))
-#define STORE_PART_16(p, v, n) __builtin_ia32_storedquhi256_mask((void*)(p), (m16x16)(v), FIRST(n))
-#define STORE_PART_32(p, v, n) __builtin_ia32_storedqusi512_mask((void*)(p), (m32x16)(v), FIRST(n))
-#define STORE_PART_64(p, v, n) do { \
-    __builtin_ia32_storedqudi512_mask((void*)(p), HALF_OF((m64x16)(v), 0), FIRST(n) & 255); \
-    __builtin_ia32_storedqudi512_mask((void*)((p) + 8), HALF_OF((m64x16)(v), 8), FIRST(n) >> 8); \
+#define STORE_THOSE_8(p, v, m) __builtin_ia32_storedquqi128_mask((void*)(p), (m8x16)(v), m)
+#define STORE_THOSE_16(p, v, m) __builtin_ia32_storedquhi256_mask((void*)(p), (m16x16)(v), m)
+#define STORE_THOSE_32(p, v, m) __builtin_ia32_storedqusi512_mask((void*)(p), (m32x16)(v), m)
+#define STORE_THOSE_64(p, v, m) do { \
+    __builtin_ia32_storedqudi512_mask((void*)(p), HALF_OF((m64x16)(v), 0), (m) & 255); \
+    __builtin_ia32_storedqudi512_mask((void*)((p) + 8), HALF_OF((m64x16)(v), 8), (m) >> 8 & 255); \
   } while (0)
+#ifdef __clang__
+#define PICK_8(T, m, a, b) ((T)__builtin_ia32_selectb_128(m, (m8x16)(a), (m8x16)(b)))
+#define PICK_16(T, m, a, b) ((T)__builtin_ia32_selectw_256(m, (m16x16)(a), (m16x16)(b)))
+#define PICK_32(T, m, a, b) ((T)__builtin_ia32_selectd_512(m, (m32x16)(a), (m32x16)(b)))
+#else
+#define PICK_8(T, m, a, b) ((T)__builtin_ia32_blendmb_128_mask((m8x16)(b), (m8x16)(a), m))
+#define PICK_16(T, m, a, b) ((T)__builtin_ia32_blendmw_256_mask((m16x16)(b), (m16x16)(a), m))
+#define PICK_32(T, m, a, b) ((T)__builtin_ia32_blendmd_512_mask((m32x16)(b), (m32x16)(a), m))
+#endif
 #elif LANES == 16 && defined __AVX2__
 typedef int m32x8 __attribute__((vector_size(32)));
 typedef long long m64x4 __attribute__((vector_size(32)));

@@ -115,8 +115,10 @@ class Across {
   int64_t turned_over() const {
     const bool extremum = e_.reductions && (e_.reduction[0].combine == STRATA_COMBINE_MAX ||
                                             e_.reduction[0].combine == STRATA_COMBINE_MIN);
-    return short_across(e_.reductions, extremum,
-                        std::ranges::any_of(l_.operands, [](const RowOperand& o) { return o.output && !o.per_row; }));
+    RowWork work{e_.reductions, extremum, 0, false};
+    for (const RowOperand& o : l_.operands)
+      if (!o.per_row) work.add(o.kept, o.reduced);
+    return short_across(work);
   }
 
   // `n` runs of `bytes`.

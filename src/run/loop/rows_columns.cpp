@@ -72,7 +72,7 @@ class Columns {
       dense_ = false;  // most of a block of positions would be missing
     masks &= current_isa() == kIsaCount - 1 && width_ <= 4 && (sum_ || n_ == kShortColumn);  // or rows as they lie
     const bool longer = masks || n_ > kShortColumn || (outer_ > 1 && inner_ < kBlock);
-    const bool others = along && (n_ <= short_across(1, !sum_, false) ? has_across(e_) : longer);
+    const bool others = along && (n_ <= short_across({1, !sum_, 1, false}) ? has_across(e_) : longer);
     if (staged_ && (e_.pass[0].broadcast || interleaved() || others)) return false;
     if (outer_ > 1 && n_ * inner_ < kFewElements) return false;
     return n_ * inner_ * outer_ >= kSmall || (!staged_ && inner_ >= kBlock && n_ > 1);
