@@ -34,11 +34,26 @@ void Generator::set_state(PhiloxState state) {
 static thread_local uint64_t drawn STRATA_HOT_TLS = 0;
 uint64_t draws() { return drawn; }
 
+static thread_local DrawTape* tape STRATA_HOT_TLS = nullptr;
+DrawTape::DrawTape() : outer_(std::exchange(tape, this)) {}
+DrawTape::~DrawTape() { tape = outer_; }
+
+void DrawTape::note(PhiloxState begin, uint64_t counters) {
+  for (DrawTape* t = tape; t; t = t->outer_) {
+    if (!t->drawn_.any) t->drawn_.begin = t->end_ = begin;
+    t->drawn_.any = true;
+    t->drawn_.torn |= begin.seed != t->end_.seed || begin.offset != t->end_.offset;
+    t->end_ = {begin.seed, begin.offset + counters};
+  }
+}
+
 PhiloxState Generator::reserve(int64_t words) {
   ++drawn;
+  const uint64_t counters = (static_cast<uint64_t>(words) + 3) / 4;
   std::lock_guard<std::mutex> hold(impl_->lock);
   PhiloxState s = impl_->state;
-  impl_->state.offset += (static_cast<uint64_t>(words) + 3) / 4;
+  impl_->state.offset += counters;
+  if (STRATA_UNLIKELY(tape != nullptr)) DrawTape::note(s, counters);
   return s;
 }
 

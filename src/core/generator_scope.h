@@ -17,4 +17,23 @@ class GeneratorScope {
 
 uint64_t draws();  // of this thread, from any generator, since it began
 
+// What this thread draws while it lives, so that it can be drawn again.
+class DrawTape {
+ public:
+  struct Drawn {
+    bool any = false, torn = false;  // torn: others drew in between, or it is of several generators
+    PhiloxState begin;               // a generator that begins here draws it again
+  };
+  DrawTape();
+  ~DrawTape();
+  DrawTape(const DrawTape&) = delete;
+  const Drawn& drawn() const { return drawn_; }
+  static void note(PhiloxState begin, uint64_t counters);  // what was handed out
+
+ private:
+  Drawn drawn_;
+  PhiloxState end_;
+  DrawTape* outer_;
+};
+
 }  // namespace strata

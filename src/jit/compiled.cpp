@@ -40,6 +40,7 @@ void Compiled::make_halves() {
   std::lock_guard<std::mutex> hold(lock_);
   if (halves_ || captured_.tangent_of.empty()) return;
   not_again_ = why_not_again(captured_);
+  draws_ = draws(forward_);
   own_ = std::any_of(captured_.graph.body.nodes.begin(), captured_.graph.body.nodes.end(),
                      [](const ir::Node& n) { return n.gradient == ir::Node::Own; });
   halves_ = std::make_unique<Halves>(split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(),
@@ -110,13 +111,26 @@ struct Compiled::Second {
   std::vector<char> there;  // of its gradients
 };
 
+// The forward is run again, with what it has `drawn`.
 std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>& params,
-                                                       const std::vector<Tensor>& tangents) {
+                                                       const std::vector<Tensor>& tangents,
+                                                       const DrawTape::Drawn& drawn) {
   STRATA_CHECK_NOT_IMPLEMENTED(halves_->written.empty(),
                                "graph: a second derivative (create_graph=True) of a graph that writes its input ",
                                halves_->written[0], "; take it of the function itself");
   STRATA_CHECK_NOT_IMPLEMENTED(not_again_.empty(), "graph: a second derivative (create_graph=True) ", not_again_,
                                "; take it of the function itself");
+  STRATA_CHECK_NOT_IMPLEMENTED(
+      !draws_ || !recording_here(),
+      "graph: a second derivative (create_graph=True) through random numbers, inside of another "
+      "capture; take it of the function itself");
+  STRATA_CHECK_NOT_IMPLEMENTED(!drawn.torn,
+                               "graph: a second derivative (create_graph=True) through random numbers of a call while "
+                               "which another thread drew some, too; draw on one thread at a time");
+  Generator again = Generator::make();
+  again.set_state(drawn.begin);
+  std::optional<GeneratorScope> scope;
+  if (drawn.any) scope.emplace(again);
   if (one_by_one(params)) return jit::differentiable_gradients(captured_, params, tangents);
   const auto [given, all] = there(tangents, params);
   const std::shared_ptr<Second> second = made_once(lock_, second_, given, [&] {
@@ -124,6 +138,7 @@ std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>
     return std::make_shared<Second>(
         Second{std::make_shared<Compiled>(std::move(made.captured), options_), std::move(made.there)});
   });
+  again.set_state(drawn.begin);  // the capture has drawn it, too
   std::vector<Tensor> found = second->compiled->run(all), gradients;
   size_t next = 0;
   for (char is_there : second->there) gradients.push_back(is_there ? found[next++] : Tensor());
@@ -151,8 +166,14 @@ std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<T
 
 // A call that a backward may follow. Its context saves all parameters, then what the forward made for the backward.
 struct Compiled::Node {
+  struct Owner {
+    std::shared_ptr<Compiled> compiled;
+    DrawTape::Drawn drawn;
+  };
+
   static std::vector<Tensor> backward(FunctionContext& ctx, const std::vector<Tensor>& grads) {
-    Compiled& c = *static_cast<Compiled*>(ctx.owner.get());
+    const Owner& owner = *static_cast<Owner*>(ctx.owner.get());
+    Compiled& c = *owner.compiled;
     const size_t count = c.forward_.body.params.size();
     const ir::Graph& backward = c.halves_->backward;
     std::vector<Tensor> made, params;
@@ -185,7 +206,7 @@ struct Compiled::Node {
     if (fewer) {
       made = std::move(*fewer);
     } else if (grad_enabled()) {
-      made = c.differentiable_gradients(params, tangents);
+      made = c.differentiable_gradients(params, tangents, owner.drawn);
     } else {
       // Zeros stand for what is not there.
       const size_t saved = params.size();
@@ -242,9 +263,13 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
   // What no result's gradient hangs on has no place in the graph of autograd, as in eager's.
   for (size_t i = 0; i < params.size(); ++i) node->take_argument(reaches_[i] ? &params[i] : nullptr);
   std::vector<Tensor> results;
+  DrawTape::Drawn drawn;
   {
     GradModeGuard off(false);
+    std::optional<DrawTape> tape;
+    if (draws_) tape.emplace();
     results = single ? ir::Interpreter(halves_->forward).run(params) : training()->run(params);
+    if (tape) drawn = tape->drawn();
   }
   std::vector<Tensor> saved;
   saved.reserve(params.size() + results.size());
@@ -266,7 +291,7 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
       fixed.push_back(results[i]);
   node->context.mark_non_differentiable(fixed);
   node->context.set_materialize_grads(false);
-  node->context.owner = shared_from_this();
+  node->context.owner = std::make_shared<Node::Owner>(Node::Owner{shared_from_this(), drawn});
   return node->finish(std::move(results));
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "core/generator_scope.h"
 #include "jit/compile/plan.h"
 #include "jit/joint/captured.h"
 #include "jit/joint/split.h"
@@ -42,7 +43,8 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   // On parameters that fit, with a history for the results.
   std::vector<Tensor> run(const std::vector<Tensor>& params);
   // The gradients with a history of their own. Undefined tangents: of results that have no gradient.
-  std::vector<Tensor> differentiable_gradients(const std::vector<Tensor>& params, const std::vector<Tensor>& tangents);
+  std::vector<Tensor> differentiable_gradients(const std::vector<Tensor>& params, const std::vector<Tensor>& tangents,
+                                               const DrawTape::Drawn& drawn);
   // The gradients where some tangents are undefined, of what the forward saved (without_absent()).
   std::optional<std::vector<Tensor>> fewer_gradients(const std::vector<Tensor>& saved,
                                                      const std::vector<Tensor>& tangents);
@@ -57,6 +59,7 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::string not_again_;           // why_not_again, once there are halves
+  bool draws_ = false;              // then, whether the forward draws random numbers
   bool own_ = false;                // then, whether an autograd.Function or a hook takes part
   std::unique_ptr<Plan> inference_, training_, backward_;
   // For calls, which need no lock then.

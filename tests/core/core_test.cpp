@@ -9,6 +9,7 @@
 
 #include "base/pool.h"
 #include "core/generator.h"
+#include "core/generator_scope.h"
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "core/tensor.h"
@@ -132,6 +133,29 @@ TEST(Tensor, GeometryFlags) {
 }
 
 // Known answers of Random123's kat_vectors for philox4x32-10.
+TEST(Generator, ATapeSaysWhatWasDrawn) {
+  Generator a = Generator::make({}, 3), b = Generator::make({}, 4);
+  DrawTape none;
+  EXPECT_FALSE(none.drawn().any);
+  a.reserve(9);
+  DrawTape two;
+  a.reserve(5);
+  a.reserve(4);
+  EXPECT_TRUE(two.drawn().any && !two.drawn().torn && !none.drawn().torn);
+  EXPECT_EQ(two.drawn().begin.offset, 3u);
+  EXPECT_EQ(none.drawn().begin.offset, 0u);
+  DrawTape other;
+  b.reserve(1);
+  EXPECT_TRUE(!other.drawn().torn && two.drawn().torn) << "of another generator";
+  {
+    DrawTape meanwhile;
+    a.reserve(1);
+    a.set_state({3, 100});  // as when another thread draws
+    a.reserve(1);
+    EXPECT_TRUE(meanwhile.drawn().torn);
+  }
+}
+
 TEST(Generator, PhiloxKnownAnswers) {
   uint32_t out[4];
   philox(0, 0, out);

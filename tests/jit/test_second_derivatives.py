@@ -160,13 +160,84 @@ def test_functions_with_a_derivative_of_their_own(function):
 
 def test_what_cannot_be_run_again_is_refused():
     x = strata.randn(5, requires_grad=True)
-    noisy = strata.graph(lambda x: F.dropout(x * x, 0.5), x).compile()
-    with pytest.raises(NotImplementedError, match="other random numbers"):
+    own = strata.Generator()
+    noisy = strata.graph(lambda x: x * x * strata.rand(5, generator=own), x).compile()
+    with pytest.raises(NotImplementedError, match="draws from another generator than the CPU's default one"):
         grad(noisy(x).sum(), x, create_graph=True)
     count = strata.zeros(())
     counting = strata.graph(lambda x, count: (x * x, count.add_(1))[0], x, count).compile()
     with pytest.raises(NotImplementedError, match="writes its input 1"):
         grad(counting(x, count).sum(), x, create_graph=True)
+
+
+def noisy(x, w):
+    y = F.dropout(x @ w, 0.4)
+    return (y * strata.randn(4, 4)).tanh() + F.dropout(x * x, 0.2) * strata.rand(4)
+
+
+def chosen(x, w):
+    index = strata.multinomial(x.detach().abs() + 1, 2)  # it reserves by itself
+    return (F.dropout(x, 0.5) * w).gather(1, index).pow(3) * strata.bernoulli(strata.full((4, 2), 0.5))
+
+
+@pytest.mark.parametrize("f", [noisy, chosen])
+def test_random_numbers_are_those_of_the_forward(f):
+    x, w = strata.randn(4, 4, requires_grad=True), strata.randn(4, 4, requires_grad=True)
+    cf = strata.graph(f, x, w).compile()
+    for _ in range(2):
+        found = []
+        for g in (cf, f):
+            strata.manual_seed(5)
+            y = g(x, w)
+            strata.rand(3)  # others are drawn before the gradients are asked for
+            first = grad(y, (x, w), y.detach() + 1, create_graph=True)
+            second = grad(first, (x, w), [t.detach() for t in first], create_graph=True)
+            third = grad(second, (x, w), [t.detach() for t in second], allow_unused=True)
+            found.append([y, *first, *second, *third, strata.get_rng_state()])
+        for i, (a, b) in enumerate(zip(*found, strict=True)):
+            assert (a is None) == (b is None) and (a is None or same(a, b)), i
+
+
+def test_random_numbers_of_calls_in_turn():
+    x, w = strata.randn(4, 4, requires_grad=True), strata.randn(4, 4, requires_grad=True)
+    cf = strata.graph(noisy, x, w).compile()
+    found = []
+    for g in (cf, noisy):
+        strata.manual_seed(6)
+        both = [g(x, w), g(x, w)]
+        firsts = [grad(y.sum(), x, create_graph=True)[0] for y in reversed(both)]
+        found.append([*both, *firsts, *(grad(t.sum(), w)[0] for t in firsts)])
+    assert not strata.equal(found[0][0], found[0][1])
+    assert all(same(a, b) for a, b in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_penalty_of_gradients_beside_dropout(both):
+    """Ten steps of training, the model compiled. Where a loss has the result and its gradient, eager adds what comes of
+    them at each operator, a graph at its inputs."""
+    weights = []
+    for compiled in (False, True):
+        strata.manual_seed(7)
+        model = strata.nn.Sequential(strata.nn.Linear(6, 8), strata.nn.Tanh(), strata.nn.Dropout(0.3), strata.nn.Linear(8, 1))
+        step, x = strata.optim.SGD(model.parameters(), lr=0.1), strata.randn(5, 6, requires_grad=True)
+        run = strata.compile(model) if compiled else model
+        for _ in range(10):
+            y = run(x)
+            (g,) = grad(y.sum(), x, create_graph=True)
+            loss = (g.norm(dim=1) - 1).pow(2).mean()
+            step.zero_grad()
+            (loss + y.pow(2).mean() if both else loss).backward()
+            step.step()
+        weights.append([p.detach() for p in model.parameters()])
+    for a, b in zip(*weights, strict=True):
+        strata.testing.assert_close(a, b, rtol=1e-5, atol=1e-6) if both else strata.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+def test_random_numbers_inside_of_a_capture():
+    x, w = strata.randn(4, 4, requires_grad=True), strata.randn(4, 4, requires_grad=True)
+    cf = strata.graph(noisy, x, w).compile()
+    with pytest.raises(NotImplementedError, match="random numbers, inside of another capture"):
+        strata.graph(lambda x, w: grad(cf(x, w).sum(), x, create_graph=True)[0], x, w)
 
 
 def test_inputs_that_are_written_in_between():

@@ -81,6 +81,8 @@ std::vector<Tensor> differentiable(const Captured& c, const std::vector<Tensor>&
 
 }  // namespace
 
+static bool draws(const ir::Node& n) { return info(*n.op)->acts.find("draws") != std::string::npos; }
+
 std::string why_not_again(const Captured& c) {
   for (const ir::Node& n : c.graph.body.nodes) {
     if (!n.blocks.empty())
@@ -90,10 +92,20 @@ std::string why_not_again(const Captured& c) {
     if (n.gradient == ir::Node::Own)
       return str_cat("through ", n.op->name, ", which an autograd.Function or a hook calls (", n.span,
                      "): the graph knows its first derivative alone");
-    if (info(*n.op)->acts.find("draws") != std::string::npos)
-      return str_cat("through ", n.op->name, " (", n.span, "): it would draw other random numbers");
+    if (!draws(n)) continue;
+    bool others = false;
+    for (const ir::Arg& a : n.args)
+      others |= a.kind == ir::Arg::Constant && a.constant.is<Generator>() && a.constant.get<Generator>().defined();
+    for (ir::Id v : n.results) others |= v != ir::kNone && !c.graph.values[size_t(v)].type.device.is_cpu();
+    if (others)
+      return str_cat("through ", n.op->name, " (", n.span,
+                     "), which draws from another generator than the CPU's default one: it would draw other numbers");
   }
   return "";
+}
+
+bool draws(const ir::Graph& graph) {
+  return std::ranges::any_of(graph.body.nodes, [](const ir::Node& n) { return n.kind == ir::Node::Call && draws(n); });
 }
 
 ir::Graph Captured::forward() const {

@@ -23,6 +23,9 @@ struct Captured {
 // its operators' own derivatives would be others than the program's, or running it again does more than compute.
 std::string why_not_again(const Captured& captured);
 
+// Whether it draws random numbers, outside of blocks.
+bool draws(const ir::Graph& graph);
+
 // Which results of a backward may hang on the parameters that are `given`, by parameter.
 std::vector<char> reached(const ir::Graph& backward, const std::vector<char>& given);
 
