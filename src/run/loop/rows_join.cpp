@@ -50,6 +50,17 @@ template <class T, int how>
 }
 
 template <class T, int how>
+[[gnu::always_inline]] inline void join_blocks(char* all, int64_t n) {
+  T* a = reinterpret_cast<T*>(all);
+  for (int64_t h = 1; h < n; h *= 2)
+    for (int64_t k = 0; k + h < n; k += 2 * h) {
+      T *r = a + 16 * k, *b = a + 16 * (k + h);
+      STRATA_ANY_ORDER
+      for (int64_t l = 0; l < 16; ++l) r[l] = joined<T, how>(r[l], b[l]);
+    }
+}
+
+template <class T, int how>
 void fill(char* to, int64_t n) {
   using Limits = std::numeric_limits<T>;
   T v = how == STRATA_COMBINE_ADD ? T(-0.0) : T(1);
@@ -66,6 +77,10 @@ template <class T, int how>
 void lanes(char* all, int64_t n) {
   join_lanes<T, how>(all, n);
 }
+template <class T, int how>
+void blocks(char* all, int64_t n) {
+  join_blocks<T, how>(all, n);
+}
 // The same with longer registers, for the sums, and for extrema of integers.
 template <class T, int how>
 [[gnu::target("avx2")]] void join_wide(char* to, const char* earlier, const char* later, int64_t n) {
@@ -76,11 +91,16 @@ template <class T>
   join_lanes<T, STRATA_COMBINE_ADD>(all, n);
 }
 
+template <class T>
+[[gnu::target("avx2")]] void blocks_wide(char* all, int64_t n) {
+  join_blocks<T, STRATA_COMBINE_ADD>(all, n);
+}
+
 template <class T, int how>
 Joiner joiner() {
   if constexpr (how > STRATA_COMBINE_MUL && std::is_integral_v<T>)
-    if (current_isa() > 0) return {join_wide<T, how>, lanes<T, how>, fill<T, how>, true};
-  return {join<T, how>, lanes<T, how>, fill<T, how>};
+    if (current_isa() > 0) return {join_wide<T, how>, lanes<T, how>, fill<T, how>, blocks<T, how>, true};
+  return {join<T, how>, lanes<T, how>, fill<T, how>, blocks<T, how>};
 }
 
 template <class T>
@@ -90,7 +110,8 @@ Joiner joiner(uint8_t how) {
   switch (how) {
     case STRATA_COMBINE_ADD:
       if constexpr (sizeof(T) >= 4)
-        if (current_isa() > 0) return {join_wide<U, STRATA_COMBINE_ADD>, lanes_wide<U>, fill<U, STRATA_COMBINE_ADD>};
+        if (current_isa() > 0)
+          return {join_wide<U, STRATA_COMBINE_ADD>, lanes_wide<U>, fill<U, STRATA_COMBINE_ADD>, blocks_wide<U>};
       return joiner<U, STRATA_COMBINE_ADD>();
     case STRATA_COMBINE_MUL:
       return joiner<U, STRATA_COMBINE_MUL>();

@@ -11,7 +11,8 @@ struct Joiner {
   void (*lanes)(char* all,
                 int64_t n);           // 16 runs of n, which follow each other, by tree T's bits 3 to 0; into the first
   void (*fill)(char* to, int64_t n);  // with what changes nothing that it joins
-  bool wide = false;                  // join() has longer registers than the printed kernel
+  void (*blocks)(char* all, int64_t n);  // n runs of 16, which follow each other, pairwise in order; into the first
+  bool wide = false;                     // join() has longer registers than the printed kernel
 };
 
 // Of sums, products, extrema and truths of real numbers.

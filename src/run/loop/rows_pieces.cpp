@@ -1,9 +1,8 @@
 #include "run/loop/rows_pieces.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/parallel.h"
@@ -16,8 +15,8 @@ namespace strata::eager {
 namespace {
 
 constexpr int64_t kBlock = 16, kChunk = 1024;        // columns that a kernel takes at a time; positions of tree T
-constexpr int64_t kPiece = 1024, kPlainPiece = 512;  // elements of a piece that are worth the calls for it,
-constexpr int64_t kRow = 4096;                       // and of a row, which is worth its positions
+constexpr int64_t kPiece = 1024, kPlainPiece = 256;  // elements of a piece that are worth the calls for it,
+constexpr int64_t kRow = 1024;                       // and of a row, which is worth its positions
 constexpr int64_t kGrain = 16384;                    // elements that are worth a thread
 
 class Pieces {
@@ -69,7 +68,7 @@ class Pieces {
   // Elements [begin, begin + 65,536) of a row, or those that are left, into the first of the positions.
   void part(int64_t row, int64_t begin, char* positions) const {
     const int64_t count = std::min(kPart, n_ - begin), groups = (std::min(count, kChunk) + kBlock - 1) / kBlock;
-    joiner_.fill(positions, groups * kBlock);
+    if (!plain_ || count < kChunk) joiner_.fill(positions, groups * kBlock);
     DimVec outer = l_.reduced_sizes;
     outer.resize(outer.size() - 1);
     char* ptr[kMaxRowOperands] = {};
@@ -83,36 +82,22 @@ class Pieces {
         step[i] = itemsize(o.kernel);
         ptr[i] = const_cast<char*>(place(row_base(o, row), outer, o.reduced, (begin + done) / piece_)) + at * step[i];
       }
-      join(ptr, step, run, done % kChunk, positions);
+      join(ptr, step, run, done % kChunk, positions, plain_ && count >= kChunk && done < kChunk);
     }
-    fold_groups(positions, groups);
+    joiner_.blocks(positions, groups);
     joiner_.lanes(positions, 1);
   }
 
-  // Neighbours in pairs: in the order of their numbers' bits turned round they are halves, which one call joins.
-  void fold_groups(char* positions, int64_t groups) const {
-    alignas(64) char turned[kChunk * 8];
-    const int64_t room = kBlock * width_, bits = std::countr_zero(std::bit_ceil(uint64_t(groups)));
-    const int64_t all = int64_t(1) << bits;
-    if (groups < all) return join_pairs(joiner_, positions, groups, room, kBlock);
-    static const auto reverse = [] {  // of six bits
-      std::array<uint8_t, kChunk / kBlock> r{};
-      for (size_t k = 1; k < r.size(); ++k) r[k] = uint8_t(r[k / 2] / 2 + (k % 2 ? r.size() / 2 : 0));
-      return r;
-    }();
-    for (int64_t k = 0; k < all; ++k)
-      std::memcpy(turned + (reverse[size_t(k)] >> (6 - bits)) * room, positions + k * room, size_t(room));
-    for (int64_t half = all / 2; half > 0; half /= 2) joiner_.join(turned, turned, turned + half * room, half * kBlock);
-    std::memcpy(positions, turned, size_t(room));
-  }
-
-  // `run` elements, of which the first has that position.
-  void join(char** ptr, const int64_t* step, int64_t run, int64_t position, char* positions) const {
+  // `run` elements, of which the first has that position. begins: those up to the last position are there first.
+  void join(char** ptr, const int64_t* step, int64_t run, int64_t position, char* positions, bool begins) const {
     for (int64_t columns, rows; run > 0; run -= columns * rows) {
       columns = std::min(run, kChunk - position);
       if (plain_) {
         char* to = positions + position * width_;
-        joiner_.join(to, to, ptr[plain_], columns);
+        if (std::exchange(begins, false))
+          std::memcpy(to, ptr[plain_], size_t(columns * width_));
+        else
+          joiner_.join(to, to, ptr[plain_], columns);
         ptr[plain_] += columns * width_;
         rows = 1;
         position = 0;
