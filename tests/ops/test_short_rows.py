@@ -86,7 +86,7 @@ def test_in_graphs(name):
 
 
 @pytest.mark.parametrize("dtype", [strata.float32, strata.float64, strata.bfloat16, strata.int32], ids=str)
-@pytest.mark.parametrize("shape", [(8, 3, 16, 33), (4, 5, 28, 28), (3, 9, 49), (70, 2, 16, 64), (2, 3, 200, 200), (9, 4, 1024), (5, 2, 700)], ids=str)
+@pytest.mark.parametrize("shape", [(8, 3, 16, 33), (4, 5, 28, 28), (3, 9, 49), (70, 2, 16, 64), (2, 3, 200, 200), (9, 4, 1024), (5, 2, 700), (2, 3, 25, 25), (7, 2, 257)], ids=str)
 def test_rows_in_pieces(shape, dtype):
     x = (strata.randn(*shape) * 5).to(dtype)
     if dtype.is_floating_point:
