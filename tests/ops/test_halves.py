@@ -138,3 +138,32 @@ LARGE = {
 def test_products_round_once(name, library):
     with strata.backends.library(library):
         assert LARGE[name](miss) <= 1.0
+
+
+CHOOSING = {
+    "relu": strata.relu,
+    "neg": strata.neg,
+    "abs": strata.abs,
+    "clamp": lambda x: x.clamp(-1, 2),
+    "clamp to what is none": lambda x: x.clamp(-0.1, 0.3),
+    "floor": strata.floor,
+    "trunc": strata.trunc,
+    "round": strata.round,
+    "maximum": lambda x: strata.maximum(x, x.flip(0)),
+    "where": lambda x: strata.where(x > 1, x, x.flip(0)),
+    "copysign": lambda x: strata.copysign(x, x.flip(0)),
+    "masked_fill": lambda x: x.masked_fill(x > 1, 0.3),
+    "hardshrink": strata.nn.functional.hardshrink,
+    "threshold": lambda x: strata.nn.functional.threshold(x, 0.5, 0.3),
+}
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_every_bfloat16_through_what_chooses(name):
+    """Where a result is known to be a bfloat16 it is not rounded; what is not, a bound or a fill, still is."""
+    f = CHOOSING[name]
+    x = strata.arange(1 << 16, dtype=strata.int32).to(strata.int16).view(strata.bfloat16)
+    wanted = f(x.float()).bfloat16()
+    for found in (f(x), strata.graph(f, x).compile()(x), strata.graph(lambda x: f(x.float().bfloat16()), x).compile()(x)):
+        assert found.isnan().equal(wanted.isnan())
+        assert found.view(strata.int16)[~wanted.isnan()].equal(wanted.view(strata.int16)[~wanted.isnan()])

@@ -70,11 +70,46 @@ int bf16_to_f32(Graph& g, int v) {
   return g.op(Op::Bitcast, DType::F32, g.bin(Op::Shl, wide, g.constant(DType::U32, 16)));
 }
 
+// Whether the lower half of a value of 32 bits is known to be zero: as float32 it is a bfloat16, or a NaN. What chooses
+// among such, and what changes signs or drops fractions, gives such.
+bool has_low_zeros(const Graph& g, int v, int depth = 12) {
+  const Node& n = g.node(v);
+  const auto arg = [&](int i) { return depth > 0 && has_low_zeros(g, n.arg[size_t(i)], depth - 1); };
+  if (traits(n.type).bits != 32) return false;
+  switch (n.op) {
+    case Op::Const:
+      return (n.imm & 0xffff) == 0;
+    case Op::Shl: {
+      const Node& by = g.node(n.arg[1]);
+      return by.op == Op::Const && by.imm >= 16;
+    }
+    case Op::And:
+      return arg(0) || arg(1);
+    case Op::Or:
+    case Op::Xor:
+      return arg(0) && arg(1);
+    case Op::Select:
+    case Op::Rare:
+      return arg(1) && arg(2);
+    case Op::Bitcast:
+    case Op::Floor:
+    case Op::Ceil:
+    case Op::Trunc:
+    case Op::Rint:
+      return arg(0);
+    case Op::Neg:
+      return is_float(n.type) && arg(0);
+    default:
+      return false;
+  }
+}
+
 int f32_to_bf16(Graph& g, int v) {
   DType u = DType::U32;
   auto k = [&](uint32_t b) { return g.constant(u, b); };
   int b = g.op(Op::Bitcast, u, v);
   int high = g.bin(Op::Shr, b, k(16));
+  if (has_low_zeros(g, v)) return g.op(Op::Convert, DType::U16, high);
   int rounded = g.bin(Op::Shr, g.bin(Op::Add, g.bin(Op::Add, b, g.bin(Op::And, high, k(1))), k(0x7fff)), k(16));
   int quiet = g.bin(Op::Or, high, k(0x40));
   return g.op(Op::Convert, DType::U16, g.select(g.compare(Op::Ne, v, v), quiet, rounded));
