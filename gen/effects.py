@@ -72,7 +72,7 @@ class Effects:
 
     def own(self, e) -> set[str]:
         found = {"raises"} if e.reads & {"value", "inside"} or e.row.size else set()
-        if any(a.type.startswith("Generator") for a in e.schema.args):
+        if any(a.type.startswith("Generator") for o in self.entries[e.schema.name] for a in o.schema.args):  # or an overload's
             found.add("draws")
         if e.plan:
             found |= {f"writes:{name}" for name in written(e.text) if _has(e, f"writes:{name}")}

@@ -121,7 +121,7 @@ std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>
   STRATA_CHECK_NOT_IMPLEMENTED(not_again_.empty(), "graph: a second derivative (create_graph=True) ", not_again_,
                                "; take it of the function itself");
   STRATA_CHECK_NOT_IMPLEMENTED(
-      !draws_ || !recording_here(),
+      !(draws_ || drawn.any) || !recording_here(),
       "graph: a second derivative (create_graph=True) through random numbers, inside of another "
       "capture; take it of the function itself");
   STRATA_CHECK_NOT_IMPLEMENTED(!drawn.torn,
@@ -266,10 +266,9 @@ std::vector<Tensor> Compiled::run(const std::vector<Tensor>& params) {
   DrawTape::Drawn drawn;
   {
     GradModeGuard off(false);
-    std::optional<DrawTape> tape;
-    if (draws_) tape.emplace();
+    const DrawTape tape;  // operators of a program's own do not say whether they draw
     results = single ? ir::Interpreter(halves_->forward).run(params) : training()->run(params);
-    if (tape) drawn = tape->drawn();
+    drawn = tape.drawn();
   }
   std::vector<Tensor> saved;
   saved.reserve(params.size() + results.size());

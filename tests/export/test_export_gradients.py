@@ -144,3 +144,131 @@ def test_sizes_that_a_gradient_keeps_raise(inner):
     module, n = Differentiates(nn.Sequential(nn.Linear(8, 4), *inner)), strata.export.Dim("n", max=64)
     with pytest.raises(ValueError, match=r"Constraints violated \(n\)! With n = 4"):
         strata.export.export(module, (strata.randn(3, 8),), dynamic_shapes={"x": {0: n}})
+
+
+def agree(module, x):
+    """The program's result is the module's, and the module is as it was."""
+    before = [(name, t.requires_grad, t.grad_fn, t.clone()) for name, t in [*module.named_parameters(), *module.named_buffers()]]
+    program = strata.export.export(module, (x,))
+    after = [(name, t.requires_grad, t.grad_fn, t) for name, t in [*module.named_parameters(), *module.named_buffers()]]
+    assert all(a[:3] == b[:3] and a[3].equal(b[3]) for a, b in zip(before, after, strict=True))
+    got = program.module()(x)
+    for (_, _, _, old), (_, t) in zip(before, [*module.named_parameters(), *module.named_buffers()], strict=True):
+        t.data = old
+    wanted = module(x)
+    assert got.equal(wanted)
+    return got, wanted
+
+
+class Written(nn.Module):
+    def __init__(self, write):
+        super().__init__()
+        self.w = nn.Parameter(strata.full((4, 4), 1.5))
+        self.register_buffer("b", strata.ones(4, 4))
+        self.write = write
+
+    def forward(self, x):
+        self.write(self.b, self.w)
+        y = F.linear(F.linear(x, self.b), self.w)
+        (g,) = strata.autograd.grad(y.sum() + self.w.sum(), self.w)
+        self.b.detach_()
+        return g
+
+
+@pytest.mark.parametrize("write", [lambda b, w: b.mul_(w), lambda b, w: b.copy_(w), lambda b, w: b.add_(F.linear(w, w.detach()))], ids=["mul_", "copy_", "add_"])
+def test_a_gradient_through_a_buffer_that_is_written(write):
+    agree(Written(write), strata.ones(4, 4))
+
+
+class Frozen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(strata.randn(4, 4))
+
+    def forward(self, x):
+        self.w.requires_grad_(False)
+        y = F.linear(x, self.w)
+        self.w.requires_grad_(True)
+        return y + strata.autograd.grad(F.linear(x, self.w).tanh().sum(), self.w)[0]
+
+
+def test_a_parameter_that_is_frozen_meanwhile():
+    agree(Frozen(), strata.randn(4, 4))
+
+
+class Scaled(strata.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0], None
+
+
+class OfAFunction(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(strata.full((3,), 2.0))
+
+    def forward(self, x):
+        x = x.detach().requires_grad_()
+        (g,) = strata.autograd.grad(Scaled.apply(x, self.w).sum(), x)
+        return (g * self.w).sum()
+
+
+def test_a_backward_that_somebody_wrote_has_no_gradient_of_its_own():
+    module = OfAFunction()
+    found = []
+    for f in (strata.export.export(module, (strata.ones(3),)).module(), module):
+        module.w.grad = None
+        f(strata.ones(3)).backward()
+        found.append(module.w.grad)
+    assert found[0].equal(found[1])
+
+
+class Keeps(nn.Module):
+    """Differentiates by its weight, which takes two runs of a capture, and keeps something of a run."""
+
+    def __init__(self, where):
+        super().__init__()
+        self.lin, self.where, self.kept = nn.Linear(4, 4), where, []
+
+    def forward(self, x):
+        if self.where == "buffer" and not hasattr(self, "scale"):
+            self.register_buffer("scale", self.lin.weight.detach().mean())
+        if self.where == "attribute":
+            self.scale = self.lin.weight.detach().mean()
+        if self.where == "list":
+            self.kept.append(self.lin.weight.detach().mean())
+        scale = self.kept[0] if self.where == "list" else self.scale
+        return strata.autograd.grad(F.cross_entropy(self.lin(x), strata.tensor([0, 1, 2])) * scale, self.lin.weight)[0]
+
+
+@pytest.mark.parametrize("where", ["buffer", "attribute", "list"])
+def test_what_a_run_keeps_is_no_part_of_a_program(where):
+    module = Keeps(where)
+    error, text = (RuntimeError, "an earlier run of it has kept") if where == "list" else (ValueError, "self.scale was assigned during export")
+    with pytest.raises(error, match=text):
+        strata.export.export(module, (strata.randn(3, 4),))
+    assert not hasattr(module, "scale") and not dict(module.named_buffers())
+    module.kept.clear()
+    assert not module(strata.randn(3, 4)).is_meta
+
+
+@pytest.mark.parametrize("inputs", [False, True])
+def test_backward_raises_where_it_would_leave_gradients(inputs):
+    class Leaves(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(strata.ones(4))
+
+        def forward(self, x):
+            (x * self.w).sum().backward(inputs=[self.w] if inputs else None)
+            return self.w.grad * 1
+
+    module = Leaves()
+    with pytest.raises(RuntimeError, match=r"take them with strata\.autograd\.grad"):
+        strata.export.export(module, (strata.randn(4),))
+    assert module.w.grad is None

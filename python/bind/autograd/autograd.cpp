@@ -192,6 +192,7 @@ PyObject* run(const RunArgs& a) {
     PyObject* o = PyTuple_GET_ITEM(a.inputs, i);
     inputs.push_back(is_tensor(o) && needs_grad(tensor_of(o)) ? wanted_edge(tensor_of(o)) : edge_of(o, "inputs"));
     STRATA_CHECK(inputs.back().valid(), "One of the differentiated Tensors does not require grad");
+    if (recording) recording->check_accumulates(*inputs.back().node);
     if (a.accumulate && is_tensor(o)) retain_grad(tensor_of(o));
   }
   static std::atomic<int64_t> ids{0};

@@ -63,10 +63,13 @@ def _tensors_of(module: strata.nn.Module) -> dict[str, tuple[Any, str, Tensor]]:
     """Tensors that are attributes of a module and its submodules without being parameters or buffers: path -> owner, name, tensor."""
     found = {}
     for prefix, inner in module.named_modules():
-        for name, value in vars(inner).items():
-            if isinstance(value, strata.Tensor):
-                found[f"{prefix}.{name}" if prefix else name] = (inner, name, value)
+        for name, value in _own_tensors(inner).items():
+            found[f"{prefix}.{name}" if prefix else name] = (inner, name, value)
     return found
+
+
+def _own_tensors(module: strata.nn.Module) -> dict[str, Tensor]:
+    return {name: value for name, value in vars(module).items() if isinstance(value, strata.Tensor)}
 
 
 class _Module:
@@ -77,6 +80,10 @@ class _Module:
         self.parameters = dict(module.named_parameters(remove_duplicate=False))
         self.buffers = dict(module.named_buffers(remove_duplicate=False))
         self.plain = _tensors_of(module)
+        self.required = [(t, t.requires_grad) for t in [*self.parameters.values(), *self.buffers.values()] if t is not None]
+        self.before = [
+            (inner, dict(inner._parameters), dict(inner._buffers), set(inner._non_persistent_buffers_set), _own_tensors(inner)) for inner in module.modules()
+        ]
         self.persistent = {}
         for prefix, inner in module.named_modules(remove_duplicate=False):
             for name in inner._buffers:
@@ -103,27 +110,29 @@ class _Module:
             before.copy_(after)
 
     def check_assigned(self) -> None:
-        wrong = []
-        for path, (owner, name, value) in _tensors_of(self.module).items():
-            before = self.plain.get(path)
-            if before is None:
-                del owner.__dict__[name]
-                wrong.append(path)
-            elif before[2] is not value:
-                owner.__dict__[name] = before[2]
-                wrong.append(path)
+        wrong = [path for path, (_, _, value) in _tensors_of(self.module).items() if path not in self.plain or self.plain[path][2] is not value]
+        wrong += [path for path, _ in self.module.named_parameters(remove_duplicate=False) if path not in self.parameters]
+        wrong += [path for path, _ in self.module.named_buffers(remove_duplicate=False) if path not in self.buffers]
         if wrong:
             shown = ", ".join(f"self.{path}" for path in wrong)
             raise ValueError(
                 f"The tensor attribute{'s' if len(wrong) > 1 else ''} {shown} {'were' if len(wrong) > 1 else 'was'} assigned during export. Such "
-                "attributes must be registered as buffers using the `register_buffer` API (see strata.nn.Module.register_buffer)."
+                "attributes must be registered as buffers using the `register_buffer` API (see strata.nn.Module.register_buffer), before."
             )
 
     def restore(self) -> None:
-        now = dict(self.module.named_buffers(remove_duplicate=False))
-        for path, before in self.buffers.items():
-            if now.get(path) is not before:
-                self._put_back(path, before)
+        """The module's tensors are those of before, and require gradients as they did."""
+        for inner, parameters, buffers, aside, plain in self.before:
+            for kept, now in ((parameters, inner._parameters), (buffers, inner._buffers), (aside, inner._non_persistent_buffers_set)):
+                if now != kept and not (isinstance(kept, dict) and list(map(id, now.values())) == list(map(id, kept.values())) and list(now) == list(kept)):
+                    now.clear()
+                    now.update(kept)
+            for name in [name for name, value in vars(inner).items() if isinstance(value, strata.Tensor) and name not in plain]:
+                del inner.__dict__[name]
+            inner.__dict__.update(plain)
+        for t, required in self.required:
+            if t.is_leaf and t.requires_grad is not required:
+                t.requires_grad_(required)
 
 
 def _made_anew(make: Any) -> Any:
@@ -148,14 +157,15 @@ class _Missed(Exception):
 
 
 def capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around: Any = None) -> Captured:
-    """around: gives a context for the run, of the tensors that stand for the inputs."""
+    """around: gives a context for the run, of the tensors that stand for the inputs. forward may run twice."""
+    held = _Module(mod)
     try:
-        return _capture(mod, args, kwargs, around, False)
+        return _capture(mod, args, kwargs, around, held, False)
     except _Missed:
-        return _capture(mod, args, kwargs, around, True)
+        return _capture(mod, args, kwargs, around, held, True)
 
 
-def _capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around: Any, opened: bool) -> Captured:
+def _capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around: Any, held: _Module, opened: bool) -> Captured:
     """opened: composite operators that a gradient may go through are decomposed."""
     from strata.utils._pytree import tree_unflatten
 
@@ -165,7 +175,6 @@ def _capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around:
     found.leaves = leaves
     given = [_input(leaf) if isinstance(leaf, strata.Tensor) else leaf for leaf in leaves]
     tensors = [leaf for leaf in given if isinstance(leaf, strata.Tensor)]
-    held = _Module(mod)
     recording = _C._recording_begin(tensors, True, True, opened)
     try:
         with Patches() as patches:
@@ -211,6 +220,11 @@ def _capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around:
     called = []
     for t in captured:
         name = names.get(id(t))
+        if name is None and t.is_meta:
+            raise RuntimeError(
+                f"export: forward uses a tensor {list(t.shape)} that an earlier run of it has kept, which has a shape alone; expected what forward "
+                "makes to stay in that run (a list or a dict outside of it keeps it)"
+            )
         if name is None:
             name, lifted = f"lifted_tensor_{lifted}", lifted + 1
         if name not in held.parameters and name not in held.buffers:

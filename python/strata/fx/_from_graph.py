@@ -191,7 +191,7 @@ class _Reader:
     def note_recorded(self, left: str, right: str) -> None:
         """Before a call: recording as it was, where an operand has a gradient; what it gives has one then."""
         operands = re.findall(r"%\d+", right)
-        if right.startswith("no_grad "):
+        if right.startswith(("no_grad ", "own_grad ")):
             self.record(False)
         elif not self.learned.isdisjoint(operands):
             self.record(True)

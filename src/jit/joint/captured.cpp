@@ -79,9 +79,9 @@ std::vector<Tensor> differentiable(const Captured& c, const std::vector<Tensor>&
   return gradients(roots, wanted, given, {.keep_graph = true, .create_graph = true, .accumulate = false}, true);
 }
 
-}  // namespace
+bool draws(const ir::Node& n) { return info(*n.op)->acts.find("draws") != std::string::npos; }
 
-static bool draws(const ir::Node& n) { return info(*n.op)->acts.find("draws") != std::string::npos; }
+}  // namespace
 
 std::string why_not_again(const Captured& c) {
   for (const ir::Node& n : c.graph.body.nodes) {
@@ -99,7 +99,7 @@ std::string why_not_again(const Captured& c) {
     for (ir::Id v : n.results) others |= v != ir::kNone && !c.graph.values[size_t(v)].type.device.is_cpu();
     if (others)
       return str_cat("through ", n.op->name, " (", n.span,
-                     "), which draws from another generator than the CPU's default one: it would draw other numbers");
+                     "), which draws from a generator that it was given, or a device's: it would draw other numbers");
   }
   return "";
 }

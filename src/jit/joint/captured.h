@@ -23,7 +23,7 @@ struct Captured {
 // its operators' own derivatives would be others than the program's, or running it again does more than compute.
 std::string why_not_again(const Captured& captured);
 
-// Whether it draws random numbers, outside of blocks.
+// Whether it draws random numbers outside of blocks, as far as the table says.
 bool draws(const ir::Graph& graph);
 
 // Which results of a backward may hang on the parameters that are `given`, by parameter.

@@ -205,12 +205,12 @@ void Recording::call(Operator& op, Dispatch d, Stack& stack) {
 }
 
 ir::Node::Gradient Recording::gradient_of(const Stack& args) const {
+  if (whole_) return grad_enabled() ? ir::Node::Through : ir::Node::Off;
   const GradientNote::What note = GradientNote::here();
   if (note == GradientNote::Saved) return ir::Node::Saved;
   if (note == GradientNote::Sum) return ir::Node::Sum;
   if (note == GradientNote::Back) return ir::Node::Own;
   if (stands_for_) return stands_for_->gradient;
-  if (whole_) return grad_enabled() ? ir::Node::Through : ir::Node::Off;
   // A backward reckons without gradients, unless they are asked for.
   if (current_node() || (note == GradientNote::Theirs && grad_enabled())) return ir::Node::Through;
   return !any_requires_grad(args) ? ir::Node::Through : note == GradientNote::Given ? ir::Node::Own : ir::Node::Off;
@@ -266,7 +266,10 @@ void Recording::run(Operator& op, Dispatch d, Stack& stack) {
 // A tensor of the same memory and geometry, which has a shape alone; tensors that share memory share it there, too.
 Tensor Recording::twin(const Tensor& t) {
   if (!t.defined() || t.keys().has(Key::Meta) || t.impl()->wrapped_number_) return t;
-  if (const auto at = twins_.find(t.impl()); at != twins_.end()) return at->second;
+  if (const auto at = twins_.find(t.impl()); at != twins_.end()) {
+    if (whole_) lead_back(at->second, t);
+    return at->second;
+  }
   Ref<Storage>& storage = twin_storages_[t.storage().get()];
   if (!storage) {
     const int64_t bytes = int64_t(t.storage()->bytes());
@@ -274,21 +277,21 @@ Tensor Recording::twin(const Tensor& t) {
   }
   Tensor made(Ref<TensorImpl>(new TensorImpl(storage, t.dtype(), t.keys() | KeySet(Key::Meta), t.device())));
   made.impl()->set_geometry(t.sizes(), t.strides(), t.storage_offset());
-  if (whole_ && needs_grad(t)) lead_back(made, t);
+  if (whole_) lead_back(made, t);
   stands_in_[made.impl()] = t;
   return twins_[t.impl()] = made;
 }
 
-// Gradients of what is computed from the twin are the tensor's.
+// Gradients of what is computed from the twin from now on are the tensor's.
 void Recording::lead_back(const Tensor& twin, const Tensor& t) {
-  const Edge edge = gradient_edge(t);
-  twin.impl()->keys_ = twin.impl()->keys_ | KeySet(Key::Autograd);
-  if (!t.is_leaf()) {
-    twin.impl()->grad_fn_ = edge.node;
-    twin.impl()->output_nr_ = edge.input_nr;
-    return;
-  }
-  twin.impl()->requires_grad_ = true;
+  TensorImpl* i = twin.impl();
+  const Edge edge = needs_grad(t) ? gradient_edge(t) : Edge{};
+  const bool ends = edge.valid() && t.is_leaf();
+  i->keys_ = edge.valid() ? i->keys_ | KeySet(Key::Autograd) : i->keys_ - KeySet(Key::Autograd);
+  i->grad_fn_ = ends ? Ref<NodeBase>() : Ref<NodeBase>(edge.node);
+  i->output_nr_ = ends ? 0 : edge.input_nr;
+  i->requires_grad_ = ends;
+  if (!ends || autograd_meta(twin).accumulator == edge.node.get()) return;
   autograd_meta(twin).accumulator = edge.node.get();
   ends_.emplace_back(twin, edge.node);
 }
@@ -311,6 +314,13 @@ void Recording::run_over_shapes(Operator& op, Dispatch d, Stack& stack) {
     }
   }
   redispatch_boxed(op, d, stack);
+  // What a composite has written has the history of that.
+  for (const auto& [made, t] : of) {
+    if (!whole_ || !made->grad_fn_ || made->grad_fn_.get() == t.impl()->grad_fn_.get()) continue;
+    t.impl()->grad_fn_ = made->grad_fn_;
+    t.impl()->output_nr_ = made->output_nr_;
+    t.impl()->keys_ = t.impl()->keys_ | KeySet(Key::Autograd);
+  }
   // What gives an operand back gives the tensor, not its twin.
   auto back = [&](const Tensor& t) {
     const auto at = t.defined() ? of.find(t.impl()) : of.end();
@@ -380,7 +390,16 @@ void each_node(ArrayRef<Edge> roots, F&& f) {
 }
 }  // namespace
 
+void Recording::check_accumulates(const Node& n) const {
+  const bool theirs =
+      whole_ && n.is_accumulator() && remembered_.contains(static_cast<const AccumulateGrad&>(n).variable.impl());
+  STRATA_CHECK(!theirs,
+               "backward: it would leave gradients in tensors that were there before, which no run of what is "
+               "captured leaves there; take them with strata.autograd.grad");
+}
+
 void Recording::check_backward(ArrayRef<Edge> roots) const {
+  if (whole_) each_node(roots, [&](const Ref<Node>& n) { return check_accumulates(*n), true; });
   std::unordered_set<const NodeBase*> outside;
   for (const Before& b : before_)
     if (b.grad_fn) outside.insert(b.begins ? gradient_edge(b.tensor).node.get() : b.grad_fn.get());

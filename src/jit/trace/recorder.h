@@ -47,6 +47,8 @@ class Recording {
   // Over shapes, raises Runtime where a backward from these leaves gradients beyond the tensors that were there before:
   // it would be taken back, and no run of the graph would leave them.
   void check_backward(ArrayRef<Edge> roots) const;
+  // With `whole`, the same of a node where a backward ends.
+  void check_accumulates(const Node& n) const;
   // Of one that lets its history go; and whether the history of a tensor leads through what such a one let go.
   void note_backward(ArrayRef<Edge> roots);
   bool is_spent(const Tensor& t) const;
