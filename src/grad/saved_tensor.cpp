@@ -68,7 +68,13 @@ void push_saved_hooks(std::shared_ptr<SavedHooks> hooks) {
   STRATA_CHECK(!hook_stack().error, *hook_stack().error);
   hook_stack().hooks.push_back(std::move(hooks));
 }
-void pop_saved_hooks() { hook_stack().hooks.pop_back(); }
+void pop_saved_hooks() {
+  STRATA_CHECK(!hook_stack().hooks.empty(),
+               "saved_tensors_hooks: none of them is at work here; leave them in the order in which they were entered");
+  hook_stack().hooks.pop_back();
+}
+SavedHooksAside::SavedHooksAside() { hooks_.swap(hook_stack().hooks); }
+SavedHooksAside::~SavedHooksAside() { hooks_.swap(hook_stack().hooks); }
 void set_saved_hooks_error(std::optional<std::string> text) {
   hook_stack().error = text ? std::make_unique<std::string>(std::move(*text)) : nullptr;
 }

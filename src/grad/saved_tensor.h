@@ -17,6 +17,16 @@ void push_saved_hooks(std::shared_ptr<SavedHooks> hooks);
 void pop_saved_hooks();
 // While set, saving with hooks raises this text (saved_tensors_hooks disabled).
 void set_saved_hooks_error(std::optional<std::string> text);
+// While it lives, this thread has no such hooks but those that are pushed meanwhile.
+class SavedHooksAside {
+ public:
+  SavedHooksAside();
+  ~SavedHooksAside();
+  SavedHooksAside(const SavedHooksAside&) = delete;
+
+ private:
+  std::vector<std::shared_ptr<SavedHooks>> hooks_;
+};
 
 class SavedTensor {
  public:

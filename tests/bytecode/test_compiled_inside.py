@@ -177,3 +177,28 @@ def test_compiled_functions_are_copied_as_functions_are(capsys):
 
     compiled = strata.compile(f)
     assert copy.copy(compiled) is compiled and compiled(strata.ones(1)).item() == 2 and capsys.readouterr().out == "zab"
+
+
+def test_a_compiled_function_under_checkpoint_and_saved_hooks():
+    """What the first call traces is not saved for a backward: its hooks see what is computed, then as later."""
+    from strata.utils.checkpoint import checkpoint
+
+    x = strata.randn(4, 4, requires_grad=True)
+    for reentrant in (False, True):
+        cf = strata.compile(lambda x: (x @ x).tanh())
+        for _ in range(2):
+            y = checkpoint(cf, x, use_reentrant=reentrant)
+            x.grad = None
+            y.sum().backward()
+            got, x.grad = x.grad, None
+            (x @ x).tanh().sum().backward()
+            assert got.equal(x.grad)
+    for compiled in (strata.compile(lambda x: (x * x).exp()), strata.graph(lambda x: (x * x).exp(), x).compile()):
+        counts = []
+        for _ in range(3):
+            packed = []
+            with strata.autograd.graph.saved_tensors_hooks(lambda t, packed=packed: packed.append(t.is_meta) or t, lambda t: t):
+                compiled(x)
+            assert not any(packed)
+            counts.append(len(packed))
+        assert len(set(counts)) == 1

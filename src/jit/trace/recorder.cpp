@@ -49,6 +49,7 @@ Recording::Recording(TensorList inputs, bool shapes, bool whole, bool open)
   STRATA_CHECK(!current, "record: operators are recorded on this thread already");
   clear_autocast_cache();  // the casts are part of it
   for (const Tensor& t : inputs) input(t);
+  if (shapes_) without_hooks_.emplace();
   current = this;
   watch_results(true);
 }

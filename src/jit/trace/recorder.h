@@ -16,12 +16,14 @@
 // Blocks: what is recorded between begin_block() and end_block() becomes a block of an `if` or a `loop`. Operators run
 // over shapes there, and may write nothing that was there before. What a block gives lies in memory of its own.
 #pragma once
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "dispatch/boxed.h"
 #include "grad/node.h"
+#include "grad/saved_tensor.h"
 #include "ir/graph.h"
 
 namespace strata {
@@ -103,6 +105,7 @@ class Recording {
   ir::Node::Gradient gradient_of(const Stack& args) const;
 
   IncludeGuard key_;
+  std::optional<SavedHooksAside> without_hooks_;  // over shapes: these are for what is computed
   ir::Graph graph_;
   std::unordered_map<const TensorImpl*, ir::Id> values_;
   std::vector<Tensor> kept_;      // an address stays one tensor's, until nobody else has it
