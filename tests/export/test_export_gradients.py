@@ -6,6 +6,7 @@ import pytest
 import strata
 from strata import nn
 from strata.nn import functional as F
+from strata.utils.checkpoint import checkpoint
 
 
 class Differentiates(nn.Module):
@@ -58,6 +59,15 @@ class Loss(nn.Module):
         return F.cross_entropy(self.head(x), self.labels)
 
 
+class Checkpointed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return checkpoint(lambda x: F.dropout(self.lin(x).tanh(), 0.5, self.training), x, use_reentrant=False)
+
+
 MODULES = {
     "linear": (lambda: nn.Sequential(nn.Linear(8, 6), nn.Tanh(), nn.Linear(6, 3)), (3, 8)),
     "conv_norm": (lambda: nn.Sequential(nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.GELU()), (2, 2, 6, 6)),
@@ -65,6 +75,7 @@ MODULES = {
     "layer_norm": (lambda: nn.Sequential(nn.Linear(8, 6), nn.LayerNorm(6), nn.Softmax(-1), nn.Softplus()), (3, 8)),
     "attention": (Attention, (2, 5, 8)),
     "loss": (Loss, (3, 8)),
+    "checkpoint": (Checkpointed, (3, 8)),
     "gru": (lambda: First(nn.GRU(8, 4)), (5, 2, 8)),
 }
 

@@ -348,7 +348,9 @@ def checkpoint(
             f"checkpoint: determinism_check should be one of {list(_CHECKS)}, but got {determinism_check!r}"
         )
     first, again = context_fn()
-    if not strata.is_grad_enabled():
+    recording = strata._C._recording()
+    # Of a program that is exported what a run saves is its own business.
+    if not strata.is_grad_enabled() or (recording is not None and recording[1]):
         with first:
             return function(*args, **kwargs)
     frame = _Frame(
