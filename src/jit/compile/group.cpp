@@ -48,7 +48,7 @@ class Grouping {
     // What is stored can be told now that all are placed.
     for (Group& g : groups_)
       // One alone has a kernel that is linked; on a device it is compiled with the others.
-      if (g.launches.size() > 1 || (list_.elsewhere() && fusible(g))) {
+      if ((g.launches.size() > 1 && !only_moves(g)) || (list_.elsewhere() && fusible(g))) {
         std::string why;
         g.fused = fuse(list_, g.launches, stored(g.launches), why);
       }
@@ -130,6 +130,26 @@ class Grouping {
         }
         if (between(groups_[j], groups_[i])) break;
       }
+  }
+
+  // Whether it brings short rows of elements as they are to a block, as what cat joins along a last dim: linked loops
+  // move these faster than a kernel does.
+  bool only_moves(const Group& g) const {
+    constexpr int64_t kMost = 2048, kLeast = 8192;  // bytes of a row, and of a launch, which shows beside fewer
+    return std::all_of(g.launches.begin(), g.launches.end(), [&](int i) {
+      const Launch& l = list_.launches[size_t(i)];
+      if (l.kind != Launch::Copy || l.ins[0].dtype != l.outs[0].dtype || l.ins[0].sizes != l.outs[0].sizes)
+        return false;
+      const Operand &from = l.ins[0], &to = l.outs[0];
+      int64_t row = 1, all = 1;
+      bool joined = true;
+      for (size_t d = to.sizes.size(); d-- > 0; all *= to.sizes[d]) {
+        joined &= to.sizes[d] == 1 || (from.strides[d] == row && to.strides[d] == row);
+        if (joined) row *= to.sizes[d];
+      }
+      const int64_t width = itemsize(to.dtype);
+      return row > 1 && row * width <= kMost && all * width >= kLeast;
+    });
   }
 
   bool fusible(const Group& g) const { return list_.launches[size_t(g.launches[0])].kind != Launch::Call; }
