@@ -187,6 +187,11 @@ class Graph:
         if self._step:
             self._graph = _C._recording_finish(recording, all_outputs)
             return captured
+        if _C._recording_histories(recording)[0]:
+            raise NotImplementedError(
+                "graph: a tensor from outside is written in place with what requires a gradient (or requires one now, or none); its history "
+                "cannot be kept: write a copy of it and return that, or capture and call it under no_grad()"
+            )
         learned = [i for i, t in enumerate(known) if t.requires_grad]
         self._tangent_of = [i for i, y in enumerate(outputs) if y.requires_grad and learned]
         self._wanted, grads = learned, []

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "core/promote.h"
+#include "ir/effect.h"
 #include "run/isa.h"
 #include "run/kernels.h"
 #include "run/loop/cast.h"
@@ -67,6 +68,12 @@ void Plan::lower(ir::Graph graph) {
   }
   clock.stage("passes");
   find_device();
+  // Places that as_strided names count from the beginning of a storage, of which an input is a part that calls choose.
+  const ir::Memory memory(graph_);
+  for (const ir::Node& n : graph_.body.nodes)
+    if (n.kind == ir::Node::Call && n.op->name == "aten::as_strided" && n.args.size() > 3 &&
+        !(n.args[3].kind == ir::Arg::Constant && n.args[3].constant.is_none()) && memory.outside(n.args[0].values[0]))
+      not_planned_ = str_cat("as_strided of an input (", n.span, ") says where in its storage it begins");
   list_ = jit::lower(graph_, list_.device);
   list_.fast = options_.fast;
   for (Launch& l : list_.launches)

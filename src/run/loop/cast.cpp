@@ -14,10 +14,17 @@ constexpr bool is_cplx = false;
 template <class T>
 constexpr bool is_cplx<std::complex<T>> = true;
 
+// A bool in memory, which may be any byte (another dtype's, viewed): all but 0 are true.
+struct Truth {
+  uint8_t byte;
+};
+
 // Value conversion with the rounding and saturation of the contract.
 template <class D, class S>
 inline D convert(S v) {
-  if constexpr (std::is_same_v<S, D>) {
+  if constexpr (std::is_same_v<S, Truth>) {
+    return convert<D>(uint8_t(v.byte != 0));
+  } else if constexpr (std::is_same_v<S, D>) {
     return v;
   } else if constexpr (is_cplx<D>) {
     using P = typename D::value_type;
@@ -101,7 +108,7 @@ CastFn cast_fn(DType from, DType to) {
   if (is_half(from) || is_half(to)) return half_cast_fn(from, to);
   switch (from) {
     case DType::Bool:
-      return from_type<bool>(to);
+      return from_type<Truth>(to);
     case DType::U8:
       return from_type<uint8_t>(to);
     case DType::I8:
