@@ -41,6 +41,21 @@ void each_block(const LaunchList& list, const Group& g, F&& fn) {
         if (o.block >= 0) fn(o.block);
 }
 
+// A node whose places count from the beginning of a storage, of which an input is a part that calls choose; or null.
+const ir::Node* placed_in_storage(const ir::Graph& graph) {
+  const auto places = [](const ir::Node& n) {
+    return n.kind == ir::Node::Call && n.op->name == "aten::as_strided" && n.args.size() > 3 &&
+           !(n.args[3].kind == ir::Arg::Constant && n.args[3].constant.is_none());
+  };
+  const auto& nodes = graph.body.nodes;
+  auto at = std::find_if(nodes.begin(), nodes.end(), places);
+  if (at == nodes.end()) return nullptr;
+  const ir::Memory memory(graph);
+  for (; at != nodes.end(); ++at)
+    if (places(*at) && memory.outside(at->args[0].values[0])) return &*at;
+  return nullptr;
+}
+
 }  // namespace
 
 // Notes how long each stage of the making took.
@@ -68,12 +83,8 @@ void Plan::lower(ir::Graph graph) {
   }
   clock.stage("passes");
   find_device();
-  // Places that as_strided names count from the beginning of a storage, of which an input is a part that calls choose.
-  const ir::Memory memory(graph_);
-  for (const ir::Node& n : graph_.body.nodes)
-    if (n.kind == ir::Node::Call && n.op->name == "aten::as_strided" && n.args.size() > 3 &&
-        !(n.args[3].kind == ir::Arg::Constant && n.args[3].constant.is_none()) && memory.outside(n.args[0].values[0]))
-      not_planned_ = str_cat("as_strided of an input (", n.span, ") says where in its storage it begins");
+  if (const ir::Node* n = placed_in_storage(graph_))
+    not_planned_ = str_cat("as_strided of an input (", n->span, ") says where in its storage it begins");
   list_ = jit::lower(graph_, list_.device);
   list_.fast = options_.fast;
   for (Launch& l : list_.launches)
