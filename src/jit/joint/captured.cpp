@@ -79,7 +79,10 @@ std::vector<Tensor> differentiable(const Captured& c, const std::vector<Tensor>&
   return gradients(roots, wanted, given, {.keep_graph = true, .create_graph = true, .accumulate = false}, true);
 }
 
-bool draws(const ir::Node& n) { return info(*n.op)->acts.find("draws") != std::string::npos; }
+bool draws(const ir::Node& n) {
+  const std::optional<OpInfo> known = info(*n.op);  // nothing is known of a program's own
+  return known && known->acts.find("draws") != std::string::npos;
+}
 
 }  // namespace
 
