@@ -283,3 +283,20 @@ def test_backward_raises_where_it_would_leave_gradients(inputs):
     with pytest.raises(RuntimeError, match=r"take them with strata\.autograd\.grad"):
         strata.export.export(module, (strata.randn(4),))
     assert module.w.grad is None
+
+
+def test_an_error_after_an_assigned_buffer_is_forwards_own():
+    class Fails(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("b", strata.ones(3), persistent=False)
+
+        def forward(self, x):
+            self.b = self.b + 1
+            raise ValueError("forward's own")
+
+    module = Fails()
+    before = module.b
+    with pytest.raises(ValueError, match="forward's own"):
+        strata.export.export(module, (strata.ones(3),))
+    assert module.b is before and not module.state_dict()

@@ -123,10 +123,11 @@ class _Module:
     def restore(self) -> None:
         """The module's tensors are those of before, and require gradients as they did."""
         for inner, parameters, buffers, aside, plain in self.before:
-            for kept, now in ((parameters, inner._parameters), (buffers, inner._buffers), (aside, inner._non_persistent_buffers_set)):
-                if now != kept and not (isinstance(kept, dict) and list(map(id, now.values())) == list(map(id, kept.values())) and list(now) == list(kept)):
+            for kept, now in ((parameters, inner._parameters), (buffers, inner._buffers)):
+                if [(name, id(t)) for name, t in now.items()] != [(name, id(t)) for name, t in kept.items()]:
                     now.clear()
                     now.update(kept)
+            inner._non_persistent_buffers_set = set(aside)
             for name in [name for name, value in vars(inner).items() if isinstance(value, strata.Tensor) and name not in plain]:
                 del inner.__dict__[name]
             inner.__dict__.update(plain)
