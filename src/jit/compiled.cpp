@@ -40,7 +40,6 @@ void Compiled::make_halves() {
   std::lock_guard<std::mutex> hold(lock_);
   if (halves_ || captured_.tangent_of.empty()) return;
   not_again_ = why_not_again(captured_);
-  draws_ = draws(forward_);
   own_ = std::any_of(captured_.graph.body.nodes.begin(), captured_.graph.body.nodes.end(),
                      [](const ir::Node& n) { return n.gradient == ir::Node::Own; });
   halves_ = std::make_unique<Halves>(split(captured_.graph, captured_.forward_nodes, captured_.tangent_of.size(),
@@ -121,7 +120,7 @@ std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>
   STRATA_CHECK_NOT_IMPLEMENTED(not_again_.empty(), "graph: a second derivative (create_graph=True) ", not_again_,
                                "; take it of the function itself");
   STRATA_CHECK_NOT_IMPLEMENTED(
-      !(draws_ || drawn.any) || !recording_here(),
+      !recording_here() || !(drawn.any || draws(forward_)),
       "graph: a second derivative (create_graph=True) through random numbers, inside of another "
       "capture; take it of the function itself");
   STRATA_CHECK_NOT_IMPLEMENTED(!drawn.torn,

@@ -59,7 +59,6 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::mutex lock_;
   std::unique_ptr<Halves> halves_;  // null where no gradient was captured
   std::string not_again_;           // why_not_again, once there are halves
-  bool draws_ = false;              // then, whether the forward draws random numbers
   bool own_ = false;                // then, whether an autograd.Function or a hook takes part
   std::unique_ptr<Plan> inference_, training_, backward_;
   // For calls, which need no lock then.

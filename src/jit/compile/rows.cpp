@@ -123,10 +123,11 @@ int64_t turned_over(const Fused& f) {
   eager::RowWork work{reductions, extremum, 0, false};
   for (const auto* list : {&f.outs, &f.ins})
     for (const FusedOperand& o : *list) {
+      if (o.per_row) continue;
       DimVec kept, of_row;
       for (size_t d = 0; d < f.shape.size(); ++d)
         (std::ranges::find(f.reduced, int64_t(d)) == f.reduced.end() ? kept : of_row).push_back(o.strides[d]);
-      if (!o.per_row) work.add(kept, of_row);
+      work.add(kept, of_row);
     }
   return eager::short_across(work);
 }

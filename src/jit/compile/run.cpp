@@ -18,8 +18,8 @@ Tensor Plan::argument(const Operand& o, const Frame& f) const {
   if (b.constant.defined()) return b.constant;
   if (b.param >= 0 && o == list_.params[size_t(b.param)]) return f.params[size_t(b.param)];
   const Frame::Place& at = f.at[size_t(o.block)];
-  if (STRATA_UNLIKELY(
-          !at.storage)) {  // nothing is launched for what is empty, so that a call that writes it is the first
+  // Nothing is launched for what is empty, so that a call that writes it comes first.
+  if (STRATA_UNLIKELY(!at.storage)) {
     STRATA_INTERNAL(b.bytes == 0, "a block of ", b.bytes, " bytes is read before it is made");
     return make_tensor_strided(o.sizes, o.strides, o.dtype, list_.elsewhere() && !b.on_host ? list_.device : Device{});
   }

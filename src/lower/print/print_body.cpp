@@ -64,7 +64,7 @@ BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Ne
         "default", "auto",   "enum",     "struct",   "union",  "goto",   "inline",   "register", "restrict", "sizeof",
         "typedef", "extern", "volatile", "continue", "bit",    "ptr",    "step",     "params",   "blocks",   "flags",
         "status",  "args",   "i",        "l",        "left",   "count",  "first",    "stream",   "used",     "columns",
-        "row",     "at",     "to",       "lane",     "some",   "u"})
+        "row",     "at",     "to",       "lane",     "there",  "here",   "u"})
     used_[word] = 1;
   for (int k = 0; k < kDTypeCount; ++k) used_[traits(DType(k)).cname] = 1;
   for (const Operand& o : kernel.outputs) used_["p_" + o.name + "_out"] = used_["s_" + o.name + "_out"] = 1;
