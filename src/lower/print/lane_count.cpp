@@ -7,8 +7,6 @@ namespace strata::lower {
 
 namespace {
 
-bool has_pairs(const Operand& o) { return is_complex(o.storage); }
-
 // Long arithmetic over whole vectors goes four of them at a time, which are 64 lanes, or 32 where elements have 64
 // bits: their chains hide each other's waiting, and the text is no longer. Where registers are many, and lengths of
 // rows are known, so that no end is to be checked for. The lanes that a kernel's passes take then, or 0.
@@ -43,6 +41,16 @@ unsigned held_inputs(const Kernel& k, Isa isa) {
   unsigned held = 0;
   for (size_t i = 0; i < k.inputs.size() && isa == Isa::V4; ++i) held |= unsigned(k.inputs[i].held) << i;
   return held;
+}
+
+unsigned row_forms(const Kernel& k, Isa isa) {
+  constexpr size_t kLittle = 6;  // nodes
+  const auto plain = [](const Operand& o) { return o.storage == DType::F32 || o.storage == DType::F64; };
+  if (isa != Isa::V4 || k.kind != KernelKind::Pointwise || k.inputs.empty() || k.inputs.size() > 2 ||
+      held_inputs(k, isa) || !std::ranges::all_of(k.inputs, plain) || k.passes[0].nodes.size() > kLittle ||
+      together(k, isa) > 1)
+    return 0;
+  return k.inputs.size() == 2 ? 7 : 4;
 }
 
 std::string frame(const Kernel& k, const Pass& p, bool vector) {

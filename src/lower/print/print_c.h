@@ -62,7 +62,12 @@ std::string print_across(const Kernel& kernel, size_t pass, Isa isa, Needs& need
 Stages stages_of(const Kernel& kernel, Isa isa);
 // The long passes of a row kernel as several each, with at most so many scratch rows in all.
 void cut_passes(Kernel& kernel, size_t most);
+inline bool has_pairs(const Operand& o) { return is_complex(o.storage); }
+inline std::string bytes(int64_t n) { return std::to_string(n); }
+
 std::string print_pointwise(const Kernel& kernel, Isa isa, Needs& needs);
+// Lines that hold `lanes` elements of an input are asked for. Arithmetic of so many lanes leaves few loads in flight.
+std::string fetch(const Operand& o, const std::string& at, int64_t lanes);
 std::string print_stages(const Kernel& kernel, const Stages& stages, Isa isa, Needs& needs);
 // Its values need more registers than there are.
 bool is_long(const Pass& pass);
@@ -72,6 +77,9 @@ int64_t wide_lanes(const Kernel& kernel, const Pass& pass, Isa isa);
 int64_t together(const Kernel& kernel, Isa isa);
 // A bit for each input of a pointwise kernel that it can hold, where registers are enough for it.
 unsigned held_inputs(const Kernel& kernel, Isa isa);
+// A bit for each form over rows (kernel_abi.h): of kernels that have so little to do that a call for each row would
+// show.
+unsigned row_forms(const Kernel& kernel, Isa isa);
 std::string lanes(const std::vector<Kernel>& kernels, Isa isa);
 // The line with which the function of a long pass begins.
 std::string frame(const Kernel& kernel, const Pass& pass, bool vector);
@@ -119,7 +127,7 @@ class BodyPrinter {
   std::vector<char> lane_by_lane() const;  // by node: whether no vector has it side by side
   std::vector<char> rarely() const;        // by node: whether only slow parts use it
   // wide: held inputs are variables, `held_` before their names, and other operands' blocks lie side by side.
-  void hold() { holds_ = true; }
+  void hold(unsigned inputs) { holds_ = inputs; }
   // wide: the bytes to an operand's next block; `suffix` stands behind its name.
   std::string block_step(const Operand& o, const std::string& suffix) const;
   // Rows are whole vectors wherever this text is used: nothing of it looks for their ends.
@@ -143,7 +151,8 @@ class BodyPrinter {
 
   const Kernel& kernel_;
   const Pass& pass_;
-  bool vector_, across_, holds_ = false;
+  bool vector_, across_;
+  unsigned holds_ = 0;  // a bit for each input that is a variable
   int64_t wide_;
   Needs& needs_;
   std::vector<std::string> names_;

@@ -65,10 +65,11 @@ bool takes_trees(const Kernel& k) {
   return pass.reductions[0].combine == Combine::Add && pass.nodes.size() <= kLongest;
 }
 
-namespace {
+std::string fetch(const Operand& o, const std::string& at, int64_t lanes) {
+  return "FETCH(" + at + ", " + bytes(std::max<int64_t>(lanes * itemsize(o.storage) / 64, 1)) + ");\n";
+}
 
-bool has_pairs(const Operand& o) { return is_complex(o.storage); }
-std::string bytes(int64_t n) { return std::to_string(n); }
+namespace {
 
 bool calls_helpers(const Pass& p) {
   return std::any_of(p.nodes.begin(), p.nodes.end(), [](const Node& n) { return n.op == Op::Call; });
@@ -82,95 +83,6 @@ bool sets_status(const Kernel& k) {
 bool loads(const Pass& pass, size_t input) {
   return std::ranges::any_of(pass.nodes, [&](const Node& n) { return n.op == Op::Load && n.imm == input; });
 }
-
-// Lines that hold `lanes` elements of an input are asked for. Arithmetic of so many lanes leaves few loads in flight.
-std::string fetch(const Operand& o, const std::string& at, int64_t lanes) {
-  return "FETCH(" + at + ", " + bytes(std::max<int64_t>(lanes * itemsize(o.storage) / 64, 1)) + ");\n";
-}
-
-}  // namespace
-
-std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
-  bool vector = isa != Isa::Base;
-  const Pass& pass = k.passes[0];
-  const int64_t wide = wide_lanes(k, pass, isa);
-  BodyPrinter body(k, pass, vector, needs, wide);
-  std::string out = comment(k, "") + "void " + kernel_symbol(k, isa) +
-                    "(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status) {\n" +
-                    frame(k, pass, vector);
-  std::string advance;
-  auto operand = [&](const Operand& o, size_t at, bool is_out) {
-    const std::string n = std::to_string(at), name = o.name + (is_out ? "_out" : "");
-    out += std::string("  ") + (is_out ? "" : "const ") + "char* p_" + name + " = ptr[" + n + "];\n";
-    out += "  const i64 s_" + name + " = step[" + n + "];\n";
-    advance += "    p_" + name + " += " + (wide ? bytes(wide / 16) + " * " : "") + "s_" + name + ";\n";
-  };
-  for (size_t i = 0; i < k.outputs.size(); ++i) operand(k.outputs[i], i, true);
-  for (size_t i = 0; i < k.inputs.size(); ++i) operand(k.inputs[i], k.outputs.size() + i, false);
-  out += body.uniform_part();
-  if (vector) out += "  const i64 stream = flags & 1;\n";
-  const auto elements = [&](BodyPrinter& printer, int64_t lanes) {
-    std::string text = printer.element_part(6);
-    for (const Store& s : pass.stores) {
-      const Operand& o = k.outputs[s.operand];
-      DType t = pass.nodes[s.value].type;
-      std::string e = traits(t).cname, p = "p_" + o.name + "_out", v = printer.ref(s.value, vector), store(6, ' ');
-      if (lanes) needs.insert("v" + e);
-      if (!vector)
-        store += "((" + e + "*)" + p + ")[" + (has_pairs(o) ? "2 * l + " + std::to_string(s.part) : "l") + "] = " + v;
-      else if (lanes)
-        store += "STORES_" + bytes(lanes) + "(v" + e + ", " + p + ", " + printer.block_step(o, "_out") + ", " + v + ")";
-      else if (has_pairs(o))
-        store += printer.helper("store_pairs", t, true) + "(" + p + " + l * " + bytes(2 * itemsize(t)) + " + " +
-                 bytes(s.part * itemsize(t)) + ", " + v + ", LANES)";
-      else
-        store += "STORE(" + printer.type(t, true) + ", " + p + " + l * " + bytes(itemsize(t)) + ", " + v + ")";
-      text += printer.marked(store + ";\n", pass.nodes[s.value].origin);
-    }
-    return text;
-  };
-  if (held_inputs(k, isa)) {
-    const int64_t lanes = STRATA_HELD_BYTES / itemsize(k.dtype);
-    BodyPrinter other(k, pass, vector, needs, lanes);
-    other.hold();
-    out += "  if (flags & 2) {\n    const i64 second = 1, third = 2, fourth = 3;\n" + other.uniform_part();
-    for (const Operand& o : k.inputs)
-      if (o.held)
-        out += "    const " + other.type(o.storage, true) + " held_" + o.name + " = LOADS_" + bytes(lanes) + "(" +
-               body.type(o.storage, true) + ", p_" + o.name + ", " + bytes(16 * itemsize(o.storage)) + ");\n";
-    out += "    for (; blocks > 0; blocks--) {\n" + elements(other, lanes) + advance + "    }\n  }\n";
-    BodyPrinter row(k, pass, vector, needs);
-    row.hold();
-    out += "  if (flags & 4) {\n    const i64 count = step[" + bytes(k.outputs.size() + k.inputs.size()) + "];\n" +
-           "    for (; blocks > 0; blocks--) {\n";
-    for (const Operand& o : k.inputs)
-      if (o.held) {
-        const std::string t = body.type(o.storage, true);
-        out += "      const " + t + " held_" + o.name + " = SPLAT(" + t + ", *(const " + traits(o.storage).cname +
-               "*)p_" + o.name + ");\n";
-      }
-    out +=
-        "      for (i64 i = 0; i < count; i += 16) {\n        const i64 end = i + 16 > count ? count : i + 16;\n"
-        "        for (i64 l = end - 16; l < end; l += LANES) {\n" +
-        elements(row, 0) + "        }\n      }\n" + advance + "    }\n  }\n";
-  }
-  // The last blocks of a kernel that takes some at a time are fewer: the last one then stands for those that are not
-  // there, and is written as often.
-  out += wide ? "  for (; blocks > 0; blocks -= " + bytes(wide / 16) + ") {\n    const i64 second = blocks > 1" +
-                    (wide == 64 ? ", third = blocks > 2 ? 2 : second, fourth = blocks > 3 ? 3 : third;\n" : ";\n")
-              : "  for (; blocks > 0; blocks--) {\n";
-  const std::string element = elements(body, wide);
-  // The baseline set has no fma: vectors would be taken apart for each call of it, at several times the size.
-  if (!vector) out += std::string("    ") + (element.find("fma_") == std::string::npos ? "ANY_ORDER\n" : "IN_ORDER\n");
-  for (size_t i = 0; wide && i < k.inputs.size(); ++i)
-    out += "    if (stream) " + fetch(k.inputs[i], "p_" + k.inputs[i].name + " + 4096", wide);
-  out += wide ? "    {\n" : std::string("    for (i64 l = 0; l < 16; l") + (vector ? " += LANES" : "++") + ") {\n";
-  out += element + "    }\n" + advance + "  }\n";
-  if (vector) out += "  if (stream) __builtin_ia32_sfence();\n";
-  return out + "}\n\n";
-}
-
-namespace {
 
 std::string print_pass(const Kernel& k, size_t number, Isa isa, Needs& needs) {
   bool vector = isa != Isa::Base;
@@ -411,9 +323,10 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   auto n = [](size_t v) { return std::to_string(v) + ", "; };
   return "  {\"" + k.name + "\", " + n(size_t(k.dtype)) + (is_rows ? "1, " : "0, ") + n(k.outputs.size()) +
          n(k.inputs.size()) + n(k.scalars.size()) + n(k.scratch.size()) + n(is_rows ? k.passes.size() : 0) +
-         n(reductions) + n(sets_status(k)) + n(size_t(together(k, isa))) + n(held_inputs(k, isa)) + n(k.local_scratch) +
-         (is_rows ? "0, " : symbol + ", ") + (is_rows ? symbol + "_passes, " : "0, ") +
-         (reductions ? symbol + "_reductions, " : "0, ") + symbol + "_types, " + symbol + "_rows},\n";
+         n(reductions) + n(sets_status(k)) + n(size_t(together(k, isa))) + n(held_inputs(k, isa)) +
+         n(row_forms(k, isa)) + n(k.local_scratch) + (is_rows ? "0, " : symbol + ", ") +
+         (is_rows ? symbol + "_passes, " : "0, ") + (reductions ? symbol + "_reductions, " : "0, ") + symbol +
+         "_types, " + symbol + "_rows},\n";
 }
 
 // The text of a function without its comments and its kernel's symbol.

@@ -345,6 +345,7 @@ int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) 
   block_ = kernel.together * kBlock;
   long_row_ = kernel.together > 1 ? kLongRow * 2 : kLongRow;
   held_ = kernel.held;
+  row_forms_ = kernel.row_forms;
   int64_t n = 1;
   for (int64_t s : shape_) n *= s;
   if (n == 0) return 0;
@@ -390,11 +391,11 @@ int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) 
                  });
     return status;
   }
-  if (const bool valued = one_value_each(); valued || blocks_each()) {
+  if (const int64_t valued = one_value_each(); valued || blocks_each()) {
     const int64_t rows = n / shape_.back(), grain = std::max<int64_t>(1, kPointwiseGrain / shape_.back());
     parallel_for(0, rows, grain, [&](int64_t begin, int64_t end) {
       int32_t s = 0;
-      valued ? run_valued(fn, params, begin, end, &s) : run_blocks(fn, params, begin, end, &s);
+      valued ? run_valued(fn, params, valued, begin, end, &s) : run_blocks(fn, params, begin, end, &s);
       if (s) status.fetch_or(s);
     });
     return status;

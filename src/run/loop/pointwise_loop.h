@@ -42,11 +42,13 @@ class PointwiseLoop {
   bool holds(const int64_t* jump, const int64_t* step, int64_t rows, int64_t inner) const;
   // Rows where they lie, and rows that share values, which the kernel holds (pointwise_rows.cpp).
   bool rows_in_place() const;
-  bool one_value_each() const;  // what the kernel holds is one value for a row, where all lies as the kernel takes it
+  // The flag of a kernel's form for rows where what it holds is one value each and all lies as it takes it; 0: none.
+  int64_t one_value_each() const;
   // Rows of one or two blocks, which go down the rows as a kernel's blocks.
   bool blocks_each() const;
   void run_blocks(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
-  void run_valued(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
+  void run_valued(StrataPointwiseFn fn, const void* params, int64_t flags, int64_t begin, int64_t end,
+                  int32_t* status) const;
   void run_down(StrataPointwiseFn fn, char* const* ptr, const int64_t* jump, const int64_t* step, const void* params,
                 int64_t rows, int64_t inner, int32_t* status) const;
   void run_rows(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end, int32_t* status) const;
@@ -68,9 +70,9 @@ class PointwiseLoop {
   int64_t block_ = kBlock,
           long_row_ = 0;  // elements that a kernel computes at a time, and a row that is worth its call
   int64_t tile_rows_ = 0, tile_columns_ = 0;
-  bool made_ = false;   // an input lies nowhere
-  unsigned held_ = 0;   // a bit for each input that the kernel holds
-  bool again_ = false;  // elements may be computed twice
+  bool made_ = false;                  // an input lies nowhere
+  unsigned held_ = 0, row_forms_ = 0;  // bits of inputs that the kernel holds, and of its forms over rows
+  bool again_ = false;                 // elements may be computed twice
 };
 
 }  // namespace strata::eager

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kSpreadRow = 96;  // elements of a row from which its one value is not laid out for each of them
 
-constexpr int64_t kLongValued = 1024;  // elements of a row from which a call for it does not show
+constexpr int64_t kLongValued = 8192;  // elements of a row from which a call for it does not show
 
 constexpr int64_t kFewBlocks = 5;  // of a row
 
@@ -52,20 +52,27 @@ void PointwiseLoop::run_down(StrataPointwiseFn fn, char* const* ptr, const int64
   }
 }
 
-bool PointwiseLoop::one_value_each() const {
+int64_t PointwiseLoop::one_value_each() const {
   const int64_t inner = shape_.back();
-  if (!held_ || shape_.size() < 2 || inner < kBlock || inner > kLongValued || (inner % kBlock != 0 && !again_))
-    return false;
+  if (!(held_ | row_forms_) || shape_.size() < 2 || inner < kBlock || inner > kLongValued ||
+      (inner % kBlock != 0 && !again_))
+    return 0;
+  unsigned valued = 0;  // a bit for each input
   for (int i = 0; i < count_; ++i) {
     const Operand& o = operands_[i];
-    const bool held = i >= outputs_ && held_ >> (i - outputs_) & 1;
-    if (o.maker || o.dtype != o.kernel || o.strides.back() != (held ? 0 : itemsize(o.kernel))) return false;
+    if (o.maker || o.dtype != o.kernel) return 0;
+    if (o.strides.back() == 0 && i >= outputs_)
+      valued |= 1u << (i - outputs_);
+    else if (o.strides.back() != itemsize(o.kernel))
+      return 0;
   }
-  return true;
+  if (held_) return valued == held_ ? 4 : 0;
+  const unsigned form = valued ? valued : 4;
+  return valued < 3 ? (form & row_forms_) << 3 : 0;
 }
 
 // Rows [begin, end), in lines of rows at one distance from each other.
-void PointwiseLoop::run_valued(StrataPointwiseFn fn, const void* params, int64_t begin, int64_t end,
+void PointwiseLoop::run_valued(StrataPointwiseFn fn, const void* params, int64_t flags, int64_t begin, int64_t end,
                                int32_t* status) const {
   const size_t last = shape_.size() - 2;
   char* ptr[kMaxOperands];
@@ -75,7 +82,7 @@ void PointwiseLoop::run_valued(StrataPointwiseFn fn, const void* params, int64_t
   for (int64_t rows; begin < end; begin += rows) {
     rows = std::min(end - begin, shape_[last] - begin % shape_[last]);
     for (int i = 0; i < count_; ++i) ptr[i] = operands_[i].base + offset_at(operands_[i], begin * shape_.back());
-    fn(ptr, step, params, rows, 4, status);
+    fn(ptr, step, params, rows, flags, status);
   }
 }
 
@@ -159,6 +166,11 @@ void PointwiseLoop::run_rows(StrataPointwiseFn fn, const void* params, int64_t b
     }
     if (holds(jump, step, rows, inner))
       run_down(fn, ptr, jump, step, params, rows, inner, status);
+    else if (n % kBlock == 0)
+      for (int64_t r = 0; r < rows; ++r) {
+        fn(ptr, step, params, n / kBlock, 0, status);
+        for (int i = 0; i < count_; ++i) ptr[i] += jump[i];
+      }
     else
       for (int64_t r = 0; r < rows; ++r) {
         run_span(fn, ptr, size, step, outputs_, count_, params, n, 0, again_, status);
