@@ -128,3 +128,25 @@ def test_losses_over_several_classes_are_computed_in_float32():
         assert torch.nn.functional.multilabel_margin_loss(x, torch.zeros(4, 5, dtype=torch.int64)).dtype == F32
     with pytest.raises(NotImplementedError):
         torch.nn.functional.multi_margin_loss(x, labels)
+
+
+@pytest.mark.parametrize(
+    "kind, options, packed, dtype",
+    [
+        ("LSTM", {}, False, BF16),
+        ("LSTM", {"num_layers": 2, "bidirectional": True}, False, BF16),
+        ("LSTM", {"proj_size": 3}, False, F32),
+        ("LSTM", {}, True, F32),
+        ("GRU", {}, False, F32),
+        ("RNN", {}, False, BF16),
+    ],
+)
+def test_recurrent_layers_have_the_dtypes_of_pytorchs(kind, options, packed, dtype):
+    """PyTorch's LSTM without projection is one operator of its library there, which autocast casts for: its cell too."""
+    layer, x = getattr(torch.nn, kind)(4, 5, **options), torch.randn(3, 2, 4, requires_grad=True)
+    with on():
+        output, state = layer(torch.nn.utils.rnn.pack_padded_sequence(x, [3, 2]) if packed else x)
+    assert (state[1] if kind == "LSTM" else state).dtype == dtype
+    output = output.data if packed else output
+    output.float().sum().backward()
+    assert x.grad.dtype == layer.weight_ih_l0.grad.dtype == F32

@@ -223,12 +223,20 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             return self._run_packed(input, initial)
         x, batched = self._checked_input(input)
-        results = self._layers(x, self._states(initial, x.size(1), x, batched), None)
+        states = self._states(initial, x.size(1), x, batched)
+        results = self._layers(x, self._lowered(states, x.device.type), None)
         if not batched:
             return [result.squeeze(1) for result in results]
         if self.batch_first:
             results[0] = results[0].transpose(0, 1)
         return results
+
+    def _lowered(self, states: list[Tensor], device: str) -> list[Tensor]:
+        """The states in autocast's dtype where the layer is one operator of PyTorch's that autocast casts for."""
+        if self.mode != "LSTM" or self.proj_size or not strata.is_autocast_enabled(device):
+            return states
+        dtype = strata.get_autocast_dtype(device)
+        return [state if state.dtype == strata.float64 else state.to(dtype) for state in states]
 
     def _run_packed(self, packed: PackedSequence, initial: tuple[Tensor | None, ...]) -> list[Any]:
         data, batch_sizes, order, back = packed
