@@ -1,8 +1,9 @@
 """Every operator of the table where nobody looked: seven dtypes, five layouts, gradients, at one thread beside PyTorch.
 
 `./run bench sweep [--only PART ...] [--blocks N]` prints the worst ratios; the whole takes about 25 minutes. What an operator
-needs beside tensors are ones; what PyTorch or we refuse is left out. Both sides time the cases of one operator after another,
-and a figure is the least of its calls: on a machine with other work read ratios above 3.
+needs beside tensors are ones; what PyTorch or we refuse is left out, and what makes more than 2^24 elements. Both sides time
+the cases of one operator after another, and a figure is the least of its calls: on a machine with other work read ratios
+above 3.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ROWS = 512
 DTYPES = "float32 float64 bfloat16 int64 uint8 bool complex64".split()
 LAYOUTS = ("contiguous", "turned", "strided", "expanded", "deep")
 SECONDS = 0.1  # a case
+MOST = 2**24  # elements of a result
 SHOWN = 60
 KINDS = {"Tensor": None, "int": 1, "SymInt": 1, "float": 1.5, "Scalar": 1.5, "bool": False}
 
@@ -76,9 +78,11 @@ def cases(T, name: str, needed: list[dict]) -> Iterator[tuple[str, float]]:
         for layout in LAYOUTS:
             values = arguments(T, needed, dtype, layout)
             try:
-                call(*values)
+                result = call(*values)
             except Exception:  # noqa: BLE001 - refused here
                 continue
+            if isinstance(result, T.Tensor) and result.numel() > MOST:
+                return  # a cube of what it is given: seconds a call
             yield f"{dtype} {layout}", least(lambda values=values: call(*values))
             if dtype != "float32":
                 continue
