@@ -45,8 +45,10 @@ unsigned held_inputs(const Kernel& k, Isa isa) {
 
 unsigned row_forms(const Kernel& k, Isa isa) {
   constexpr size_t kLittle = 6;  // nodes
-  const auto plain = [](const Operand& o) { return o.storage == DType::F32 || o.storage == DType::F64; };
-  if (isa != Isa::V4 || k.kind != KernelKind::Pointwise || k.inputs.empty() || k.inputs.size() > 2 ||
+  const auto plain = [&](const Operand& o) {
+    return o.storage == DType::F32 || (o.storage == DType::F64 && isa == Isa::V4);
+  };
+  if (isa == Isa::Base || k.kind != KernelKind::Pointwise || k.inputs.empty() || k.inputs.size() > 2 ||
       held_inputs(k, isa) || !std::ranges::all_of(k.inputs, plain) || k.passes[0].nodes.size() > kLittle ||
       together(k, isa) > 1)
     return 0;
