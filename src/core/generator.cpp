@@ -31,8 +31,25 @@ void Generator::set_state(PhiloxState state) {
   impl_->state = state;
 }
 
-static thread_local uint64_t drawn STRATA_HOT_TLS = 0;
-uint64_t draws() { return drawn; }
+bool Generator::replace_state(PhiloxState expected, PhiloxState state) {
+  std::lock_guard<std::mutex> hold(impl_->lock);
+  const bool is = impl_->state.seed == expected.seed && impl_->state.offset == expected.offset;
+  if (is) impl_->state = state;
+  return is;
+}
+
+struct Drawn {
+  uint64_t draws, counters;  // counters: from default generators
+};
+static thread_local Drawn drawn STRATA_HOT_TLS = {};
+uint64_t draws() { return drawn.draws; }
+
+DrawMark draw_mark() { return {default_generator().state(), drawn.counters}; }
+
+bool rewind_draws(const DrawMark& mark) {
+  return default_generator().replace_state({mark.state.seed, mark.state.offset + (drawn.counters - mark.counters)},
+                                           mark.state);
+}
 
 static thread_local DrawTape* tape STRATA_HOT_TLS = nullptr;
 DrawTape::DrawTape() : outer_(std::exchange(tape, this)) {}
@@ -48,8 +65,9 @@ void DrawTape::note(PhiloxState begin, uint64_t counters) {
 }
 
 PhiloxState Generator::reserve(int64_t words) {
-  ++drawn;
   const uint64_t counters = (static_cast<uint64_t>(words) + 3) / 4;
+  ++drawn.draws;
+  if (*this == default_generator()) drawn.counters += counters;
   std::lock_guard<std::mutex> hold(impl_->lock);
   PhiloxState s = impl_->state;
   impl_->state.offset += counters;

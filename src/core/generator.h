@@ -27,6 +27,7 @@ class Generator {
   uint64_t initial_seed() const;
   PhiloxState state() const;
   void set_state(PhiloxState state);
+  bool replace_state(PhiloxState expected, PhiloxState state);  // false: it is another one
   // Hands out the counters for `words` 32-bit words and moves on.
   PhiloxState reserve(int64_t words);
   bool operator==(const Generator& o) const { return impl_ == o.impl_; }

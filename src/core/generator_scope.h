@@ -17,6 +17,15 @@ class GeneratorScope {
 
 uint64_t draws();  // of this thread, from any generator, since it began
 
+// Where this thread's default generator of the CPU is, so that what the thread draws from there can be taken back.
+struct DrawMark {
+  PhiloxState state;
+  uint64_t counters;  // that the thread has drawn from default generators
+};
+DrawMark draw_mark();
+// False, and nothing happens, where another thread drew, too: what it has would be drawn again.
+bool rewind_draws(const DrawMark& mark);
+
 // What this thread draws while it lives, so that it can be drawn again.
 class DrawTape {
  public:

@@ -195,3 +195,50 @@ def test_functions_of_equal_text_are_counted_apart():
         kept.append(strata.compile(space["f"], backend=backend))
         assert kept[-1](strata.ones(2)).tolist() == [2.0 + k] * 2
     assert len(graphs) == 300
+
+
+def draws_while(work) -> int:
+    """How many of 300 draws differ while another thread does something again and again."""
+    ended, failed = threading.Event(), []
+
+    def again():
+        try:
+            while not ended.is_set():
+                work()
+        except BaseException as error:  # noqa: BLE001
+            failed.append(error)
+
+    other = threading.Thread(target=again)
+    other.start()
+    found = {tuple(strata.randn(20000)[:4].tolist()) for _ in range(300)}
+    ended.set()
+    other.join()
+    assert not failed
+    return len(found)
+
+
+def test_a_capture_takes_no_other_threads_draws_back():
+    x = strata.ones(3)
+    assert draws_while(lambda: strata.compile(lambda x: x * 2 + strata.rand(3))(x)) == 300
+
+
+def test_a_call_that_fits_no_value_takes_no_other_threads_draws_back():
+    @strata.compile
+    def step(x):
+        noise = strata.rand(3)
+        return x * 2 if noise.sum().item() > 1.5 else x - noise
+
+    x = strata.ones(3)
+    assert draws_while(lambda: step(x)) == 300
+
+
+def test_a_call_that_fits_no_value_draws_what_eager_draws():
+    def step(x):
+        noise = strata.rand(3)
+        return x * 2 + strata.rand(3) if noise.sum().item() > 1.5 else x - noise
+
+    x, compiled = strata.ones(3), strata.compile(step)
+    strata.manual_seed(5)
+    want = [step(x) for _ in range(20)]
+    strata.manual_seed(5)
+    assert all(strata.equal(compiled(x), w) for w in want)

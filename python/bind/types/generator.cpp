@@ -160,8 +160,66 @@ PyObject* wrap_generator(const Generator& g) {
 // _draws() -> how often this thread has drawn random numbers, from any generator
 static PyObject* draw_count(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(draws()); }
 
+namespace {
+
+// A thread's default generator while the object lives: a copy, so that others draw what they would.
+struct Apart {
+  Apart() : generator(Generator::make()), scope(generator) {}
+  Generator generator;
+  GeneratorScope scope;
+};
+constexpr const char* kApart = "strata.draw_apart";
+
+void end_apart(PyObject* o) {
+  delete static_cast<Apart*>(PyCapsule_GetContext(o));
+  PyCapsule_SetContext(o, nullptr);
+}
+
+// _draw_apart() -> what _draw_back takes on the same thread, the last one first
+PyObject* draw_apart(PyObject*, PyObject*) {
+  return guarded([&] {
+    static char anything;
+    Own o(checked(PyCapsule_New(&anything, kApart, end_apart)));
+    const PhiloxState state = default_generator().state();
+    auto* apart = new Apart();
+    apart->generator.set_state(state);
+    PyCapsule_SetContext(o.get(), apart);
+    return o.release();
+  });
+}
+PyObject* draw_back(PyObject*, PyObject* o) {
+  if (!PyCapsule_GetPointer(o, kApart)) return nullptr;
+  end_apart(o);
+  Py_RETURN_NONE;
+}
+
+// _own_generator() -> this thread's default generator
+PyObject* own_generator(PyObject*, PyObject*) {
+  return guarded([&] { return wrap_generator(default_generator()); });
+}
+
+// _draw_mark() -> what _rewind_draws takes on the same thread: true where what was drawn since is taken back
+PyObject* mark(PyObject*, PyObject*) {
+  const DrawMark m = draw_mark();
+  return Py_BuildValue("KKK", static_cast<unsigned long long>(m.state.seed),
+                       static_cast<unsigned long long>(m.state.offset), static_cast<unsigned long long>(m.counters));
+}
+PyObject* rewind(PyObject*, PyObject* at) {
+  unsigned long long seed = 0, offset = 0, counters = 0;
+  if (!PyArg_ParseTuple(at, "KKK", &seed, &offset, &counters)) return nullptr;
+  return PyBool_FromLong(rewind_draws({{seed, offset}, counters}));
+}
+
+}  // namespace
+
 void init_generator(PyObject* module) {
-  static PyMethodDef functions[] = {{"_draws", draw_count, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+  static PyMethodDef functions[] = {{"_draws", draw_count, METH_NOARGS, nullptr},
+                                    {"_draw_apart", draw_apart, METH_NOARGS, nullptr},
+                                    {"_draw_back", draw_back, METH_O, nullptr},
+                                    {"_own_generator", own_generator, METH_NOARGS, nullptr},
+                                    {"_draw_mark", mark, METH_NOARGS, nullptr},
+                                    {"_rewind_draws", rewind, METH_O, nullptr},
+                                    {nullptr, nullptr, 0, nullptr}};
   add_functions(module, functions);
   generator_type = add_type(module, &spec);
   add_object(module, "default_generator", wrap_generator(default_generator()));

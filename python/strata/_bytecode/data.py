@@ -206,12 +206,12 @@ class Data:
     def evaluate(self, run: Callable, inputs: list, outputs: list, name: str) -> None:
         if any(self.made_before(t) is not None and id(t) not in self.real for t in inputs):
             raise Replan
-        strata.set_rng_state(self.random)
+        self.generator.set_state(self.random)
         try:
             found = run(*[self.real.get(id(t), t) for t in inputs])
         except Exception as error:
             raise Break(f"what {name}() reads could not be computed: {type(error).__name__}: {error}") from None
-        now = strata.get_rng_state()
+        now = self.generator.get_state()
         self.draws |= not strata.equal(now, self.random)
         self.random = now
         for t, r in zip(outputs, found, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import strata
+from strata import _C
 
 from .forms import Method, Nest, Ref
 from .reasons import Break
@@ -27,7 +28,7 @@ def parts_of(emitter: Emitter, count: int) -> list[str]:
     lines = emitter.lines
     random = "None"
     if t.draws:
-        lines.append(f"random = {constant(strata.get_rng_state)}()")
+        lines.append(f"random = {constant(_C._draw_mark)}()")
         random = "random"
     tables = []
     for i, part in enumerate(t.parts):

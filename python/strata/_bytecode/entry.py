@@ -239,7 +239,7 @@ class Compiled(Plainly):
             tracer = None
             try:
                 try:
-                    tracer = Tracer(stop, table.seen, self.program() if recorded and symbols else None, plan, state.random)
+                    tracer = Tracer(stop, table.seen, self.program() if recorded and symbols else None, plan, state.draw_apart())
                     tracer.asking = tracer.began_asking = _C._is_torch_function_enabled()
                     _C._set_torch_function_state(1)  # what a capture reads of tensors is nobody's to answer
                     return self.attempt(table, args, tracer, why)

@@ -233,6 +233,7 @@ class Family:
             step[1](entered, *fill(step[2], env))
         region = None
         try:
+            state.draw_apart()
             if any(step[0] in (OPERATOR, INPUT, FRESH, DO, CARRY) for step in steps):
                 region = Region()
             self.run(steps, env, args, region, entered, known if known is not None else set())

@@ -3,7 +3,6 @@ what runs before it gave; and where a call goes on for which none of them is."""
 
 from __future__ import annotations
 
-import strata
 from strata import _C
 
 from . import values
@@ -163,7 +162,7 @@ def elsewhere(owner: Any, jump: Any) -> Any:
         table, entry = here
         args = tuple(jump.locals)
         if random is not None:
-            strata.set_rng_state(random)
+            _C._rewind_draws(random)
         entry.misfits += 1
         tried.add(entry)
         if entry.run.family.over:

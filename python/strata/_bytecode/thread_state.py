@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import strata
 from strata import _C, _capture
 
 from .forms import modes
@@ -26,8 +25,14 @@ class Interrupted(BaseException):
 class ThreadState:
     def __init__(self) -> None:
         self.grad, self.autocast, self.dtype = modes()
-        self.random = _C.default_generator.get_state()
+        self.apart = None
         self.asking = _C._torch_function_state()
+
+    def draw_apart(self) -> Any:
+        """Until restore() the thread draws from a generator of its own, which is given: what a capture draws is drawn again by the
+        call, and other threads draw meanwhile."""
+        self.apart = _C._draw_apart()
+        return _C._own_generator()
 
     def restore(self, recorder: Any) -> None:
         """recorder: what stops its recording, a tracer or a region, or None. May be called again where it was interrupted."""
@@ -41,8 +46,8 @@ class ThreadState:
             _C._set_grad_enabled(self.grad)
             _C.set_autocast_enabled("cpu", self.autocast)
             _C.set_autocast_dtype("cpu", self.dtype)
-            if not strata.equal(_C.default_generator.get_state(), self.random):
-                _C.default_generator.set_state(self.random)
+            if self.apart is not None:
+                _C._draw_back(self.apart)
 
 
 def of_a_signal(error: BaseException | None) -> BaseException | None:

@@ -66,8 +66,9 @@ class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, 
 
     errors = (Raised,)
 
-    def __init__(self, stop_at: int | None, seen: Seen, program: Program | None, plan: Plan, random: Any):
-        self.seen, self.program, self.plan, self.random = seen, program, plan, random
+    def __init__(self, stop_at: int | None, seen: Seen, program: Program | None, plan: Plan, generator: Any):
+        self.seen, self.program, self.plan = seen, program, plan
+        self.generator, self.random = generator, generator.get_state()  # this thread's, and where the program stands
         if program is not None:
             program.where, program.outside = self.line, lambda t: not self.region.made(t)
         self.region = Region()
