@@ -40,3 +40,14 @@ def test_rows_give_the_bits_of_copies(entry, dtype):
             except (RuntimeError, TypeError, NotImplementedError):
                 return  # not of this dtype
             assert results(operands) == want, (columns, [t.stride() for t in operands])
+
+
+@pytest.mark.parametrize("columns", (16, 17, 32, 128))
+def test_a_value_of_the_result_itself_is_read_before_it_is_written(columns):
+    """Whether the value is the same for all rows, or for some; a result that lies where it is read need not be without gaps."""
+    wide = strata.rand(4, 5, columns + 3) + 1
+    for value in (lambda x: x[0, 0, 0], lambda x: x[2, 3, 1], lambda x: x[:, :1, :1], lambda x: x[:1, :1, :1]):
+        for op in (strata.sub, strata.mul, strata.div):
+            x = wide.clone()[:, :, :columns]
+            want = op(x.clone(), value(x).clone())
+            assert strata.equal(op(x, value(x), out=x), want)

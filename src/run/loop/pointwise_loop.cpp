@@ -329,15 +329,19 @@ void PointwiseLoop::find_rows(int64_t n) {
 }
 
 // Whether no result lies where elements are read.
-bool PointwiseLoop::results_apart() const {
+bool PointwiseLoop::results_apart(unsigned inputs) const {
   const char *begin[kMaxOperands], *end[kMaxOperands];
+  int count = 0;
   for (int i = 0; i < count_; ++i) {
+    if (i >= outputs_ && !(inputs >> (i - outputs_) & 1)) continue;
     const Operand& o = operands_[i];
-    begin[i] = o.base;
-    end[i] = o.base + itemsize(o.dtype);
-    for (size_t d = 0; d < shape_.size(); ++d) (o.strides[d] < 0 ? begin : end)[i] += (shape_[d] - 1) * o.strides[d];
+    begin[count] = o.base;
+    end[count] = o.base + itemsize(o.dtype);
+    for (size_t d = 0; d < shape_.size(); ++d)
+      (o.strides[d] < 0 ? begin : end)[count] += (shape_[d] - 1) * o.strides[d];
+    ++count;
   }
-  return apart(begin, end, outputs_, count_);
+  return apart(begin, end, outputs_, count);
 }
 
 int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) {
@@ -381,7 +385,7 @@ int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) 
     return run_contiguous(fn, ptr, size, outputs_, count_ - outputs_, params, n);
   }
   std::atomic<int32_t> status{0};
-  again_ = results_apart();
+  again_ = results_apart(~0u);
   if (const int64_t tiles = count_tiles(); tiles > 0) {
     parallel_for(0, tiles, std::max<int64_t>(1, kPointwiseGrain / 2 / (tile_rows_ * tile_columns_)),
                  [&](int64_t begin, int64_t end) {

@@ -38,7 +38,7 @@ class PointwiseLoop {
   void coalesce();
   void bring_near();
   void find_rows(int64_t n);
-  bool results_apart() const;
+  bool results_apart(unsigned inputs) const;  // no result lies where one of these inputs is read
   bool holds(const int64_t* jump, const int64_t* step, int64_t rows, int64_t inner) const;
   // Rows where they lie, and rows that share values, which the kernel holds (pointwise_rows.cpp).
   bool rows_in_place() const;

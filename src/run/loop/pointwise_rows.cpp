@@ -14,6 +14,8 @@ constexpr int64_t kLongValued = 8192;  // elements of a row from which a call fo
 
 constexpr int64_t kFewBlocks = 5;  // of a row
 
+constexpr int64_t kLine = 512;  // elements of rows at one distance from which finding the next ones does not show
+
 }  // namespace
 
 // Whether no operand's rows go through a buffer: they lie as the kernel takes them, or are one value. Not short rows
@@ -66,7 +68,11 @@ int64_t PointwiseLoop::one_value_each() const {
     else if (o.strides.back() != itemsize(o.kernel))
       return 0;
   }
+  if (valued && !results_apart(valued)) return 0;  // a row's value is read when the rows before are written
   if (held_) return valued == held_ ? 4 : 0;
+  if (shape_.size() > 2 && shape_[shape_.size() - 2] * inner < kLine) return 0;
+  const auto whole = [](const Operand& o) { return o.dense || o.repeats || o.constant; };
+  if (inner < long_row_ && inner % kBlock != 0 && std::all_of(operands_, operands_ + count_, whole)) return 0;
   const unsigned form = valued ? valued : 4;
   return valued < 3 ? (form & row_forms_) << 3 : 0;
 }
