@@ -9,6 +9,7 @@ from __future__ import annotations
 import types
 
 from .decode import decode
+from .traces import located, of_the_program
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ class Frame:
 
     def unwind(self, error: BaseException, offset: int) -> None:
         """Goes on at the handler of an exception, or raises it."""
+        if self.machine.acts and self.instructions[self.last].name != "RERAISE":
+            located(error, self.code, offset, self.globals)
         found = self.decoded.handler(offset)
         if found is None:
             self.done = True
@@ -120,7 +123,7 @@ class Frame:
         while not self.done and self.instructions[self.last].name not in LOOKING:
             self.step()
         if self.done:
-            raise error
+            raise error.with_traceback(of_the_program(error.__traceback__))
         if self.handled:
             self.chain(error)
         # Of 3.12 and later no handler sees some jumps back to the head of a loop inside of a `try`.
