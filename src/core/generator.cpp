@@ -39,10 +39,10 @@ bool Generator::replace_state(PhiloxState expected, PhiloxState state) {
 }
 
 struct Drawn {
-  uint64_t draws, counters;  // counters: from default generators
+  uint32_t draws, counters;  // counters: from default generators; both are compared, and may begin again
 };
 static thread_local Drawn drawn STRATA_HOT_TLS = {};
-uint64_t draws() { return drawn.draws; }
+uint32_t draws() { return drawn.draws; }
 
 DrawMark draw_mark() { return {default_generator().state(), drawn.counters}; }
 
@@ -67,7 +67,7 @@ void DrawTape::note(PhiloxState begin, uint64_t counters) {
 PhiloxState Generator::reserve(int64_t words) {
   const uint64_t counters = (static_cast<uint64_t>(words) + 3) / 4;
   ++drawn.draws;
-  if (*this == default_generator()) drawn.counters += counters;
+  if (*this == default_generator()) drawn.counters += uint32_t(counters);
   std::lock_guard<std::mutex> hold(impl_->lock);
   PhiloxState s = impl_->state;
   impl_->state.offset += counters;

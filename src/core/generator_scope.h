@@ -15,12 +15,12 @@ class GeneratorScope {
   Generator* before_;
 };
 
-uint64_t draws();  // of this thread, from any generator, since it began
+uint32_t draws();  // of this thread, from any generator, since it began
 
 // Where this thread's default generator of the CPU is, so that what the thread draws from there can be taken back.
 struct DrawMark {
   PhiloxState state;
-  uint64_t counters;  // that the thread has drawn from default generators
+  uint32_t counters;  // that the thread has drawn from default generators
 };
 DrawMark draw_mark();
 // False, and nothing happens, where another thread drew, too: what it has would be drawn again.

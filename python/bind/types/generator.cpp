@@ -158,7 +158,7 @@ PyObject* wrap_generator(const Generator& g) {
 }
 
 // _draws() -> how often this thread has drawn random numbers, from any generator
-static PyObject* draw_count(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(draws()); }
+static PyObject* draw_count(PyObject*, PyObject*) { return PyLong_FromUnsignedLong(draws()); }
 
 namespace {
 
@@ -201,12 +201,13 @@ PyObject* own_generator(PyObject*, PyObject*) {
 // _draw_mark() -> what _rewind_draws takes on the same thread: true where what was drawn since is taken back
 PyObject* mark(PyObject*, PyObject*) {
   const DrawMark m = draw_mark();
-  return Py_BuildValue("KKK", static_cast<unsigned long long>(m.state.seed),
-                       static_cast<unsigned long long>(m.state.offset), static_cast<unsigned long long>(m.counters));
+  return Py_BuildValue("KKI", static_cast<unsigned long long>(m.state.seed),
+                       static_cast<unsigned long long>(m.state.offset), static_cast<unsigned int>(m.counters));
 }
 PyObject* rewind(PyObject*, PyObject* at) {
-  unsigned long long seed = 0, offset = 0, counters = 0;
-  if (!PyArg_ParseTuple(at, "KKK", &seed, &offset, &counters)) return nullptr;
+  unsigned long long seed = 0, offset = 0;
+  unsigned int counters = 0;
+  if (!PyArg_ParseTuple(at, "KKI", &seed, &offset, &counters)) return nullptr;
   return PyBool_FromLong(rewind_draws({{seed, offset}, counters}));
 }
 
