@@ -74,8 +74,12 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
     out += "    for (; blocks > 0; blocks--) {\n" + elements(other, lanes) + advance + "    }\n  }\n";
     by_rows(4, held_inputs(k, isa));
   }
-  for (unsigned form = 0; form < 3; ++form)
-    if (row_forms(k, isa) >> form & 1) by_rows(8u << form, form < 2 ? 1u << form : 0);
+  if (const unsigned forms = row_forms(k, isa)) {
+    out += "  if (flags & " + std::to_string(forms << 3) + ") {\n";
+    for (unsigned form = 0; form < 3; ++form)
+      if (forms >> form & 1) by_rows(8u << form, form < 2 ? 1u << form : 0);
+    out += "  }\n";
+  }
   // The last blocks of a kernel that takes some at a time are fewer: the last one then stands for those that are not
   // there, and is written as often.
   out += wide ? "  for (; blocks > 0; blocks -= " + bytes(wide / 16) + ") {\n    const i64 second = blocks > 1" +
