@@ -218,7 +218,7 @@ std::string BodyPrinter::load(const Node& n, bool vector) {
   bool pairs = !scratch && is_complex(kernel_.inputs[n.imm].storage);
   std::string p = scratch ? "scratch_" + std::to_string(n.imm) : "p_" + kernel_.inputs[n.imm].name;
   std::string t = type(n.type, vector), e = traits(n.type).cname;
-  if (!scratch && holds_ >> n.imm & 1) return "held_" + kernel_.inputs[n.imm].name;
+  if (!scratch && holds_ && holds_ >> n.imm & 1) return "held_" + kernel_.inputs[n.imm].name;
   if (across_) {
     const bool one = !scratch && kernel_.inputs[n.imm].per_row;
     if (!scratch) p += one ? "" : " + at * s_" + kernel_.inputs[n.imm].name;

@@ -328,7 +328,6 @@ void PointwiseLoop::find_rows(int64_t n) {
   for (int i = 0; i < count_; ++i) operands_[i].repeats = repeats(operands_[i], first, row_);
 }
 
-// Whether no result lies where elements are read.
 bool PointwiseLoop::results_apart(unsigned inputs) const {
   const char *begin[kMaxOperands], *end[kMaxOperands];
   int count = 0;

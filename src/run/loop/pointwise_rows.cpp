@@ -172,7 +172,7 @@ void PointwiseLoop::run_rows(StrataPointwiseFn fn, const void* params, int64_t b
     }
     if (holds(jump, step, rows, inner))
       run_down(fn, ptr, jump, step, params, rows, inner, status);
-    else if (n % kBlock == 0)
+    else if (n % kBlock == 0)  // as run_span, for less than it takes to ask for a rest that is not there
       for (int64_t r = 0; r < rows; ++r) {
         fn(ptr, step, params, n / kBlock, 0, status);
         for (int i = 0; i < count_; ++i) ptr[i] += jump[i];
