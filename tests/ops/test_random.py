@@ -127,6 +127,17 @@ def test_permutations(n):
         assert t.tolist() != list(range(n)) and t.tolist() != strata.randperm(n).tolist()
 
 
+@pytest.mark.parametrize("n", (2, 255, 256, 4097, 300_000))
+def test_permutations_are_the_order_of_words(n):
+    drawn = strata.Generator().manual_seed(n)
+    keys = strata.empty(n, dtype=strata.int64).random_(-(2**63), None, generator=drawn)
+    high = keys >> 32
+    assert n < 300_000 or high.unique().numel() < n  # some are equal in their upper halves
+    by_low = (keys & 0xFFFFFFFF).argsort(stable=True)  # of words without signs: by halves
+    order = by_low[(high & 0xFFFFFFFF)[by_low].argsort(stable=True)]
+    assert strata.randperm(n, generator=strata.Generator().manual_seed(n)).equal(order)
+
+
 def test_permutations_are_equally_likely():
     seen = [tuple(strata.randperm(3).tolist()) for _ in range(1200)]
     assert all(abs(seen.count(p) - 200) < 80 for p in set(seen)) and len(set(seen)) == 6

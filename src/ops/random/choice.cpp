@@ -1,9 +1,11 @@
 // Random orders and choices: randperm and multinomial.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "core/call_memory.h"
 #include "core/parallel.h"
 #include "core/promote.h"
 #include "run/copy.h"
@@ -15,58 +17,88 @@ namespace strata::eager {
 
 namespace {
 
+template <class Index>
 struct Keyed {
-  uint32_t high, low;  // the key's halves
-  int64_t index;
+  uint32_t key;  // the upper word of an element's two: the lower one decides between equal ones, which are rare
+  Index index;
 };
 
-// Stable order by 64-bit keys: counting passes over the high halves, then the rare runs of equal ones by the low
-// halves.
-void order_by_keys(std::vector<Keyed>& items) {
-  size_t n = items.size();
-  auto less = [](const Keyed& a, const Keyed& b) {
-    return a.high != b.high ? a.high < b.high : a.low != b.low ? a.low < b.low : a.index < b.index;
+// Elements in the order of their keys. Keys are uniform, so their leading bits give runs of about 256, which stay in
+// the first-level cache, and the next 8 bits runs of one or two.
+template <class Index>
+void order_by_keys(const PhiloxState& state, int64_t n, int64_t* order) {
+  using Item = Keyed<Index>;
+  constexpr int kInner = 8, kMostOuter = 12, kFew = 32;
+  const int outer = std::clamp(int(std::bit_width(uint64_t(n))) - kInner, 0, kMostOuter);
+  const auto run_of = [&](const Item& item) { return uint64_t(item.key) << outer >> 32; };
+  CallMemory memory(2 * CallMemory::rounded(n * int64_t(sizeof(Item))));
+  auto* made = reinterpret_cast<Item*>(memory.take(n * int64_t(sizeof(Item))));
+  auto* items = reinterpret_cast<Item*>(memory.take(n * int64_t(sizeof(Item))));
+  parallel_for(0, n, 16384, [&](int64_t begin, int64_t end) {
+    constexpr int64_t kChunk = 1024;
+    uint32_t words[2 * kChunk];
+    for (int64_t i = begin; i < end; i += kChunk) {
+      const int64_t count = std::min(kChunk, end - i);
+      philox_words(state, 2 * i, 2 * count, words);
+      for (int64_t k = 0; k < count; ++k) made[i + k] = {words[2 * k + 1], Index(i + k)};
+    }
+  });
+  std::vector<int64_t> start((size_t(1) << outer) + 1);
+  in_steps(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) ++start[run_of(made[i]) + 1];
+  });
+  for (size_t r = 1; r < start.size(); ++r) start[r] += start[r - 1];
+  std::vector<int64_t> next(start);
+  in_steps(n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) items[next[run_of(made[i])]++] = made[i];
+  });
+  const auto low = [&](const Item& item) {
+    uint32_t words[2];
+    philox_words(state, 2 * int64_t(item.index), 2, words);
+    return words[0];
   };
-  if (n < 512) return std::sort(items.begin(), items.end(), less);
-  std::vector<Keyed> other(n);
-  constexpr int kBits = 11;
-  for (int shift = 0; shift < 32; shift += kBits) {
-    size_t start[(1 << kBits) + 1] = {};
-    in_steps(int64_t(n), [&](int64_t b, int64_t e) {
-      for (int64_t i = b; i < e; ++i) ++start[(items[i].high >> shift & ((1 << kBits) - 1)) + 1];
-    });
-    for (int i = 0; i < 1 << kBits; ++i) start[i + 1] += start[i];
-    in_steps(int64_t(n), [&](int64_t b, int64_t e) {
-      for (int64_t i = b; i < e; ++i) other[start[items[i].high >> shift & ((1 << kBits) - 1)]++] = items[i];
-    });
-    items.swap(other);
-  }
-  for (size_t i = 0; i < n;) {
-    size_t end = i + 1;
-    while (end < n && items[end].high == items[i].high) ++end;
-    if (end - i > 1) std::sort(items.begin() + i, items.begin() + end, less);
-    i = end;
-  }
+  const auto by_low = [&](const Item& a, const Item& b) {
+    const uint32_t x = low(a), y = low(b);
+    return x != y ? x < y : a.index < b.index;
+  };
+  const auto by_key = [](const Item& a, const Item& b) { return a.key < b.key; };
+  parallel_for(0, int64_t(start.size()) - 1, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const Item *from = items + start[r], *last = items + start[r + 1];
+      Item* to = made + start[r];
+      const int64_t count = last - from;
+      const auto inner_of = [&](const Item& item) { return uint32_t(item.key << outer) >> (32 - kInner); };
+      int64_t at[(1 << kInner) + 1] = {};
+      for (const Item* i = from; i < last; ++i) ++at[inner_of(*i) + 1];
+      for (int k = 0; k < 1 << kInner; ++k) at[k + 1] += at[k];
+      for (const Item* i = from; i < last; ++i) to[at[inner_of(*i)]++] = *i;  // at[k]: where the k-th run ends, then
+      for (int k = 0; count > kFew << kInner && k < 1 << kInner; ++k)
+        std::sort(to + (k ? at[k - 1] : 0), to + at[k], by_key);
+      bool same = false;
+      for (int64_t i = 1; i < count; ++i) {
+        const Item item = to[i];
+        int64_t p = i;
+        for (; p > 0 && item.key < to[p - 1].key; --p) to[p] = to[p - 1];
+        to[p] = item;
+        same |= p > 0 && to[p - 1].key == item.key;
+      }
+      for (int64_t i = 0; same && i < count;) {
+        const Item* equal = std::find_if(to + i, to + count, [&](const Item& item) { return item.key != to[i].key; });
+        if (equal - (to + i) > 1) std::sort(to + i, to + (equal - to), by_low);
+        i = equal - to;
+      }
+      for (int64_t i = 0; i < count; ++i) order[start[r] + i] = int64_t(to[i].index);
+    }
+  });
 }
 
 }  // namespace
 
 void randperm(const Tensor& out, int64_t n, const Generator& generator, std::optional<DType>, std::optional<Device>) {
   PhiloxState state = or_default(generator, out).reserve(2 * n);
-  std::vector<Keyed> items(static_cast<size_t>(n));
-  parallel_for(0, n, 16384, [&](int64_t begin, int64_t end) {
-    constexpr int64_t kChunk = 1024;
-    uint32_t words[2 * kChunk];
-    for (int64_t i = begin; i < end; i += kChunk) {
-      int64_t count = std::min(kChunk, end - i);
-      philox_words(state, 2 * i, 2 * count, words);
-      for (int64_t k = 0; k < count; ++k) items[i + k] = {words[2 * k + 1], words[2 * k], i + k};
-    }
-  });
-  order_by_keys(items);
   const Tensor flat = out.dtype() == DType::I64 ? out : new_tensor(out, out.sizes(), DType::I64);
-  int64_t* p = flat.data<int64_t>();
-  for (int64_t i = 0; i < n; ++i) p[i] = items[i].index;
+  const auto in_order = n >> 32 == 0 ? order_by_keys<uint32_t> : order_by_keys<uint64_t>;
+  in_order(state, n, flat.data<int64_t>());
   if (!flat.is_same(out)) copy_values(out, flat);
 }
 
