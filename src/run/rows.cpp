@@ -10,6 +10,7 @@
 #include "run/kernels.h"
 #include "run/launch.h"
 #include "run/loop/cast.h"
+#include "run/loop/count.h"
 #include "run/loop/half_operands.h"
 #include "run/loop/rows_loop.h"
 #include "run/observe.h"
@@ -118,15 +119,25 @@ const StrataKernelEntry& entry_for(const RowsOp& op, DType t) {
 }
 
 // The real and the imaginary parts of a complex sum are two sums by the same tree, of rows side by side; they are taken
-// where elements lie next to each other in memory.
-void sum_parts(const RowsOp& op, RowsLoop& loop) {
+// where rows lie along memory, or whole lines of them across it.
+bool has_parts(const RowsLoop& loop) {
+  constexpr int64_t kLongLine = 256;
   for (const RowOperand& o : loop.operands)
-    if (!is_complex(o.kernel) || o.dtype != o.kernel) return;
+    if (!is_complex(o.kernel) || o.dtype != o.kernel) return false;
   const RowOperand& in = loop.operands.back();
   const int64_t width = itemsize(in.kernel);
-  const bool along = !in.reduced.empty() && (in.reduced.back() == width || in.reduced.back() == 0);
-  const bool across = in.reduced.size() == 1 && std::ranges::find(in.kept, width) != in.kept.end();
-  if (!along && !across) return;
+  if (in.reduced.empty()) return false;
+  for (size_t d = 0; d + 1 < in.reduced.size(); ++d)
+    if (in.reduced[d] != 0) return false;
+  const int64_t step = in.reduced.back();
+  if (step == width || step == 0 || in.kept.empty()) return true;
+  for (size_t d = 0; d < in.kept.size(); ++d)
+    if (in.kept[d] == width || (std::abs(in.kept[d]) < std::abs(step) && loop.kept_sizes[d] >= kLongLine)) return true;
+  return false;
+}
+
+void sum_parts(const RowsOp& op, RowsLoop& loop) {
+  if (!has_parts(loop)) return;
   const DType part = traits(loop.operands[0].kernel).component;
   loop.entry = find_kernel(op.kernel, part);
   loop.compute = part;
@@ -176,7 +187,10 @@ void launch(const RowsOp& op, const StrataKernelEntry& entry, DType t, Inputs in
     loop.operands.push_back(make_operand(*in[i], *in[0], s, dims, op.fixed >> i & 1 ? op.fixed_dtype : kernel, false,
                                          entry.per_row[outs.size() + i], op.name));
   loop.merge_dims();
-  if (std::string_view(op.name) == "sum") sum_parts(op, loop);
+  if (std::string_view(op.name) == "sum") {
+    if (count_truths(loop)) return;
+    sum_parts(op, loop);
+  }
   raise_status(loop.run(), op.name);
 }
 

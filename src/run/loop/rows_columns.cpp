@@ -75,6 +75,7 @@ class Columns {
     const bool others = along && (n_ <= short_across({1, !sum_, 1, false}) ? has_across(e_) : longer);
     if (staged_ && (e_.pass[0].broadcast || interleaved() || others)) return false;
     if (outer_ > 1 && n_ * inner_ < kFewElements) return false;
+    if (outer_ > 1 && inner_ == 2 && dense_ && width_ == 4 && n_ <= kChunk) return false;  // pairs come apart
     return n_ * inner_ * outer_ >= kSmall || (!staged_ && inner_ >= kBlock && n_ > 1);
   }
 

@@ -50,6 +50,7 @@ class Layouts {
   // The cheapest; of cost 0 where the loop takes all operands as they are.
   Layout best() const {
     if (few_columns()) return {kAll, cost(kAll)};
+    if (lines_of_few()) return {kRows, 0};
     if (reduced_ <= 1 && (kept_ <= 1 || n_ > kLongestAcross)) return {kRows, 0};
     if (!one_pass() && reduced_ > 1 && n_ < kShortRow) return {kRows, 0};
     Layout best{kRows, cost(kRows)};
@@ -94,6 +95,19 @@ class Layouts {
     if (!one_pass() || reduced_ != 1 || kept_ != 1 || rows_ >= kColumns || n_ <= kLongestAcross) return false;
     return std::ranges::all_of(l_.operands, [&](const RowOperand& o) {
       return o.per_row || follow_each_other(l_.kept_sizes, o.kept, itemsize(o.dtype));
+    });
+  }
+
+  // The same of many lines, each with its own rows: the parts of complex numbers, for one. Three columns make no whole
+  // registers, and sums of few positions wait for each other.
+  bool lines_of_few() const {
+    if (!one_pass() || reduced_ != 1 || kept_ < 2 || l_.entry->reductions != 1) return false;
+    const int64_t columns = l_.kept_sizes.back();
+    const bool sum = l_.entry->reduction[0].combine <= STRATA_COMBINE_MUL;
+    if (columns >= kColumns || n_ < (columns < 4 ? 2 : 1) * kShortRow || (columns == 3 && sum)) return false;
+    return std::ranges::all_of(l_.operands, [&](const RowOperand& o) {
+      const int64_t width = itemsize(o.dtype);
+      return o.per_row || (o.kept.back() == width && o.reduced.back() == columns * width);
     });
   }
 

@@ -122,6 +122,10 @@ template <int width>
 [[gnu::target("avx2")]] void squares_wide(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
                                           int64_t rows, int64_t columns) {
   constexpr int64_t n = 32 / width;
+  if (columns == 2 && src_stride == 2 * width) {  // pairs come apart
+    for (int64_t c = 0; c < 2; ++c) move_fn(width)(src + c * width, src_stride, dst + c * dst_stride, width, rows);
+    return;
+  }
   if (rows < n || columns < n) return squares<width>(src, src_stride, dst, dst_stride, rows, columns);
   const auto turn = [&](int64_t i, int64_t k) __attribute__((target("avx2"), always_inline)) {
     const int64_t r = from_end(i, n, rows), c = from_end(k, n, columns);
