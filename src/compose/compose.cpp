@@ -128,18 +128,29 @@ Tensor pdist(const Tensor& self, double p) {
   STRATA_CHECK_NOT_IMPLEMENTED(
       n < 2 || self.sizes()[1] == 0 || self.dtype() == DType::F32 || self.dtype() == DType::F64,
       "\"pdist\" not implemented for '", scalar_type_name(self.dtype()), "'; convert the operand with .to() first");
-  const Tensor pairs = [&] {
-    const KindGuard kind(self);
-    return ops::triu_indices(n, n, 1, DType::I64, self.device());
-  }();
-  DimVec last{-1};
-  const auto of = [&](const Tensor& some) {
-    auto rows = [&](int64_t which) { return ops::index_select(self, 0, ops::select(some, 0, which)); };
-    return ops::linalg_vector_norm(ops::sub(rows(0), rows(1)), Scalar(p), OptIntArrayRef(last));
+  const auto distances = [&](const Tensor& a, const Tensor& b) {
+    const DimVec last{-1};
+    return ops::linalg_vector_norm(ops::sub(a, b), Scalar(p), OptIntArrayRef(last));
   };
-  if (!unseen(self, self)) return of(pairs);
-  return by_pieces(pairs.size(1), self.size(1), 0,
-                   [&](int64_t begin, int64_t count) { return of(ops::narrow(pairs, 1, begin, count)); });
+  if (n < 2 || !unseen(self, self)) {
+    const Tensor pairs = [&] {
+      const KindGuard kind(self);
+      return ops::triu_indices(n, n, 1, DType::I64, self.device());
+    }();
+    const auto rows = [&](int64_t which) { return ops::index_select(self, 0, ops::select(pairs, 0, which)); };
+    return distances(rows(0), rows(1));
+  }
+  // Some rows at a time with all that follow: their differences stay in a cache.
+  constexpr int64_t kNear = 1 << 16;
+  const Tensor x = ops::contiguous(self, MemoryFormat::Contiguous);
+  std::vector<Tensor> made;
+  for (int64_t i = 0, some = 1; i + 1 < n; i += some) {
+    const int64_t rest = n - i - 1;
+    some = std::clamp<int64_t>(kNear / std::max<int64_t>(1, rest * x.size(1)), 1, rest);
+    const Tensor block = distances(ops::unsqueeze(ops::narrow(x, 0, i, some), 1), ops::narrow(x, 0, i + 1, rest));
+    for (int64_t r = 0; r < some; ++r) made.push_back(ops::narrow(ops::select(block, 0, r), 0, r, rest - r));
+  }
+  return ops::cat(made, 0);
 }
 
 // ---- integrals

@@ -75,8 +75,10 @@ def test_distances_by_pieces_have_the_same_bits(p):
     a, b = torch.randn(2, 900, 8), torch.randn(800, 8)
     exact = "donot_use_mm_for_euclid_dist"
     assert torch.equal(torch.cdist(a, b, p, exact), torch.cdist(a.requires_grad_(), b, p, exact))
-    c = torch.randn(600, 8)
-    assert torch.equal(torch.pdist(c, p), torch.pdist(c.requires_grad_(), p))
+    for n, width in ((2, 3), (3, 70_000), (150, 700), (600, 8)):
+        c = torch.randn(n, 2 * width)
+        for rows in (c, c[:, ::2], c.t().contiguous().t()):
+            assert torch.equal(torch.pdist(rows, p), torch.pdist(rows.clone().requires_grad_(), p))
 
 
 def test_means_of_segments_count_where_they_begin():

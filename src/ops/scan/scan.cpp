@@ -318,25 +318,46 @@ void extremes(const char* name, bool larger, const Tensor& values, const Tensor&
   visit_ordered(self.dtype(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for(0, in.count, std::max<int64_t>(1, 16384 / in.length), [&](int64_t b, int64_t e) {
-      for (int64_t l = b; l < e; ++l) {
+      // NaN stays; of equals, and of NaNs, the last one is named.
+      const auto takes = [larger](T x, T best) {
+        if constexpr (std::is_arithmetic_v<T>) {
+          return bool((larger & (x >= best)) | (!larger & (x <= best)) | (x != x));
+        } else {
+          const auto a = sort_key(x), b = sort_key(best), nan = decltype(a)(~0);
+          return bool((larger & (a >= b)) | (!larger & (a <= b) & (b != nan)) | (a == nan));
+        }
+      };
+      for (int64_t l = b, beside; l < e; l += beside) {
         const T* line = self.data<T>() + in.offset(l);
         T* v = values.data<T>() + out.offset(l);
         int64_t* p = indices.data<int64_t>() + out.offset(l);
-        using Key = KeyBits<sizeof(T)>;
-        // NaN, the greatest key, stays; of equals, and of NaNs, the last one is named.
-        constexpr bool real = !std::is_integral_v<T>;
-        const Key flip = larger ? Key(0) : Key(~Key(0)), nan = Key(~Key(0));
-        int64_t best = 0;
-        Key best_key = sort_key(line[0]);
-        for (int64_t i = 0; i < in.length; ++i) {
-          const Key key = sort_key(line[i * in.step]);
-          const bool stays = real && best_key == nan;
-          if ((real && key == nan) || (!stays && Key(key ^ flip) >= Key(best_key ^ flip))) {
-            best = i;
-            best_key = key;
+        // Lines that are neighbours in memory, or one alone.
+        for (beside = 1; beside < std::min(kColumns, e - l); ++beside)
+          if (in.step == 1 || line + beside != self.data<T>() + in.offset(l + beside) ||
+              v + beside != values.data<T>() + out.offset(l + beside))
+            break;
+        int64_t best[kColumns] = {};
+        T value[kColumns];
+        std::copy_n(line, beside, value);
+        if (beside == 1) {
+          int64_t place = 0;
+          T found = value[0];
+          for (int64_t i = 0; i < in.length; ++i) {
+            const T x = line[i * in.step];
+            if (takes(x, found)) place = i, found = x;
+            v[i * out.step] = found;
+            p[i * out.step] = place;
           }
-          v[i * out.step] = line[best * in.step];
-          p[i * out.step] = best;
+          continue;
+        }
+        for (int64_t i = 0; i < in.length; ++i, line += in.step, v += out.step, p += out.step) {
+          for (int64_t c = 0; c < beside; ++c) {
+            const bool changes = takes(line[c], value[c]);
+            best[c] = changes ? i : best[c];
+            value[c] = changes ? line[c] : value[c];
+          }
+          std::copy_n(value, beside, v);
+          std::copy_n(best, beside, p);
         }
       }
     });

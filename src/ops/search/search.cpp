@@ -123,6 +123,8 @@ void among(const Tensor& result, const Tensor& elements, const Tensor& tests, bo
     if constexpr (!std::is_same_v<T, bool>) {
       const T* all = e.data<T>();
       std::vector<T> sorted(wanted.data<T>(), wanted.data<T>() + wanted.numel());
+      if (sorted.size() == 1)
+        return fill_among(out, all, e.numel(), [test = sorted[0], invert](T v) { return (v == test) != invert; });
       if constexpr (std::is_integral_v<T>) {
         if (!sorted.empty() && among_by_table(out, all, e.numel(), sorted, invert)) return;
       }

@@ -30,18 +30,24 @@ struct Groups {
   Tensor starts, order;
 
   Tensor inverse() const {
-    Tensor group = ops::sub(ops::cumsum(starts, 0, DType::I64), Scalar(1));
-    return order.defined() ? ops::scatter(ops::empty_like(group), 0, order, group) : group;
+    const Tensor out = new_tensor(starts, starts.sizes(), DType::I64);
+    const bool* begins = starts.data<bool>();
+    const int64_t* places = order.defined() ? order.data<int64_t>() : nullptr;
+    int64_t group = -1, *to = out.data<int64_t>();
+    for (int64_t i = 0; i < starts.numel(); ++i) to[places ? places[i] : i] = group += begins[i];
+    return out;
   }
-  Tensor counts() const {
-    Tensor first = ops::squeeze(ops::nonzero(starts), 1);
-    Tensor end = ops::full(IntArrayRef(int64_t(1)), Scalar(long(starts.numel())), DType::I64, starts.device());
-    if (first.numel() == 0) return first;
-    return ops::sub(ops::cat(std::vector<Tensor>{ops::slice(first, 0, 1, std::nullopt, 1), end}, 0), first);
+  Tensor counts(int64_t groups) const {
+    const Tensor out = new_tensor(starts, IntArrayRef(groups), DType::I64);
+    const bool* begins = starts.data<bool>();
+    int64_t n = starts.numel(), *to = out.data<int64_t>();
+    for (int64_t first = 0, i = 0; i++ < n;)
+      if (i == n || begins[i]) *to++ = i - std::exchange(first, i);
+    return out;
   }
-  Found found(Tensor elements, bool inverse_too, bool counts_too, IntArrayRef inverse_sizes) const {
+  Found found(Tensor elements, int64_t groups, bool inverse_too, bool counts_too, IntArrayRef inverse_sizes) const {
     return {elements, inverse_too ? ops::reshape(inverse(), inverse_sizes) : none_of(starts),
-            counts_too ? counts() : none_of(starts)};
+            counts_too ? counts(groups) : none_of(starts)};
   }
 };
 
@@ -60,7 +66,8 @@ Found unique_of_line(const Tensor& self, bool sorts, bool inverse, bool counts) 
   Tensor line = ops::reshape(self, {-1}), order;
   if (sorts) std::tie(line, order) = ops::sort(line, 0, false);
   Groups groups{starts_of(line), order};
-  return groups.found(ops::masked_select(line, groups.starts), inverse, counts, self.sizes());
+  const Tensor elements = ops::masked_select(line, groups.starts);
+  return groups.found(elements, elements.numel(), inverse, counts, self.sizes());
 }
 
 // Orders and compares the rows of a contiguous matrix; NaN is the greatest and differs from itself.
@@ -96,7 +103,7 @@ Found unique_of_slices(const char* op, const Tensor& self, int64_t dim, bool sor
   Groups groups{starts, order};
   Tensor chosen = ops::masked_select(order, starts);
   Tensor elements = ops::index_select(self, dim, chosen);
-  return groups.found(elements, true, true, IntArrayRef(n));
+  return groups.found(elements, chosen.numel(), true, true, IntArrayRef(n));
 }
 
 }  // namespace
