@@ -95,3 +95,11 @@ def test_targets_and_smoothing_out_of_range():
     for target in (strata.ones(2, 3) / 3, strata.tensor([0, 1])):
         with pytest.raises(RuntimeError, match="label_smoothing must be between"):
             F.cross_entropy(strata.ones(2, 3), target, label_smoothing=1.5)
+
+
+def test_gradient_of_logsumexp_at_infinities():
+    inf = float("inf")
+    for row, wanted in (((inf, 1.0), (math.nan, 0.0)), ((-inf, -inf), (0.0, 0.0)), ((-inf, 2.0), (0.0, 1.0))):
+        x = strata.tensor(row, requires_grad=True)
+        x.logsumexp(0).backward()
+        assert x.grad.tolist() == pytest.approx(wanted, nan_ok=True)
