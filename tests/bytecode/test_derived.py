@@ -185,3 +185,83 @@ def test_what_native_methods_would_call_breaks():
         n.call(g, t()), n.call(g, t())
 
     assert "OrderedDict.pop of a Counted" in same(scenario)[0]
+
+
+class Pair(tuple):
+    kind = "pair"
+
+    def first(self):
+        return self[0]
+
+    @classmethod
+    def of(cls, *items):
+        return cls(items)
+
+
+class Totals(dict):
+    def total(self):
+        return sum(self.values())
+
+    def __missing__(self, key):
+        return 0
+
+
+class Named(dict):
+    def __init__(self, x, **items):
+        super().__init__(items)
+        self.x = x
+
+
+class Lines(list):
+    def __init__(self, *parts):
+        super().__init__(p for p in parts)
+
+    def push(self, v):
+        self.append(v)
+        return self
+
+
+def test_containers_made_of_tensors():
+    """By their bases' constructors, which get tensors among items and pairs: without a break."""
+
+    def pairs(x):
+        t = Pair((x, x + 1))
+        t.name = x * 2
+        first, last = t
+        return t, t.first(), t.kind, len(t), t + (x,), Pair.of(first, last), Pair(v for v in t), Pair(), isinstance(t, tuple), t[::-1]
+
+    def dicts(x):
+        d = Totals(a=x, b=x + 1)
+        return d, d.total(), d["c"] + x, Totals([("a", x)]), Totals({"a": x}, b=x), Totals(d), Named(x, y=x * 2), Named(x).x, Totals()
+
+    def lists(x):
+        return Lines(x, x + 1).push(x), Lines(), Lines(*[x] * 3)[1:], Lines({"a": 1}) + [x]
+
+    def taken(t):
+        return t.first() * t[1], Pair((t, 1))
+
+    def scenario(n):
+        for f in (pairs, dicts, lists):
+            g = n.compile(f, fullgraph=True)
+            n.call(g, t()), n.call(g, t() * 2), n.call(g, t().requires_grad_())
+        g = n.compile(taken, fullgraph=True)
+        n.call(g, Pair((t(), 3))), n.call(g, Pair((t(), 4))), n.call(g, Pair((t(), t())))
+
+    assert not same(scenario)
+
+
+def test_tuples_that_make_their_elements_otherwise():
+    class Doubled(tuple):
+        def __new__(cls, items):
+            return super().__new__(cls, (i * 2 for i in items))
+
+    class Odd(tuple):
+        def __getitem__(self, i):
+            return -super().__getitem__(i)
+
+    def scenario(n):
+        for kind in (Doubled, Odd):
+            f = n.compile(lambda x, kind=kind: (kind((x, x + 1)), kind((x,))[0]))
+            n.call(f, t())
+
+    assert same(scenario)

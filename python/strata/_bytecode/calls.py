@@ -396,6 +396,8 @@ class Calls:
             keys = args[1:2] if args[0] is owner else args[0:1]
             if not all(self.hash_is_native(k) for k in keys):
                 raise Break(f"a {type(keys[0]).__name__} as a key")
+        elif name == "__init__" and isinstance(owner, (dict, list)) and base_of(type(owner)) is not None:
+            args = self.initial_items(owner, args)
         elif name == "update" and isinstance(owner, dict):
             for given in args[1:] if args and args[0] is owner else args:
                 if not isinstance(given, dict):

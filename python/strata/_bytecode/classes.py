@@ -64,6 +64,12 @@ class Classes:
             of_fields = not isinstance(new, types.FunctionType) or new.__module__.startswith("namedtuple_")
             if hasattr(kind, "_make") and of_fields and not isinstance(class_lookup(kind, "__init__"), types.FunctionType):
                 return self.native(kind, *args, **kwargs)
+            if values.is_bare_tuple_class(kind) and not kwargs and len(args) < 2:
+                self.special(kind, "__init__")
+                made = self.native(tuple.__new__, kind, *(self.listed(items) for items in args))
+                self.fresh_objects.add(id(made))
+                self.keep.append(made)
+                return made
             raise Break(f"a {kind.__name__}, which derives from tuple, is made")
         if type(kind).__dict__.get("__call__") is dict:  # typing's TypedDict
             return self.call(dict, args, kwargs)

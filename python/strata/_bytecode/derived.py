@@ -77,6 +77,18 @@ class Derived:
         owner = self.own_dicts.setdefault(id(own), obj)
         return (owner is obj or owner is None or obj is None) and id(own) not in self.by_real
 
+    def initial_items(self, owner: dict | list, args: tuple) -> tuple:
+        """What the base's __init__ gets: nothing that it would iterate over, and keys that it may hash. Values are kept as they are."""
+        bound, given = (args[:1], args[1:]) if args and args[0] is owner else ((), args)
+        if isinstance(owner, list):
+            return (*bound, *(self.listed(items) for items in given))
+        pairs = [p if isinstance(p, dict) else [self.listed(pair) for pair in self.listed(p)] for p in given]
+        for source in pairs:
+            for key in source if isinstance(source, dict) else [pair[0] for pair in source if pair]:
+                if not self.hash_is_native(key):
+                    raise Break(f"a {type(key).__name__} as a key")
+        return (*bound, *pairs)
+
     def call_derived(self, function: Any, owner: Any, name: str, args: tuple, kwargs: dict) -> Any:
         """A native method of a held container's base; args begin with the container where the function is not bound to it."""
         base = self.held_base(owner)

@@ -330,7 +330,8 @@ class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, 
 
     def load_tuple(self, value: tuple, source: Source) -> Any:
         kind = type(value)
-        if kind is not tuple and not values.is_named_tuple(value) and not values.is_result_tuple(value):
+        known = kind is tuple or values.is_named_tuple(value) or values.is_result_tuple(value)
+        if not known and not values.is_bare_tuple_class(kind):
             raise Break(f"an instance of {kind.__name__}, which derives from tuple")
         self.guards.add("type", source, kind)
         self.guards.add("len", source, len(value))
@@ -341,7 +342,7 @@ class Tracer(Attributes, Callables, Calls, Classes, Data, Operators, Overrides, 
         items = [self.load(item, source.item(i)) for i, item in enumerate(value)]
         if all(a is b for a, b in zip(items, value, strict=True)):
             return self.hold(value, source)
-        made = tuple(items) if kind is tuple else kind._make(items) if hasattr(kind, "_make") else kind(items)
+        made = kind._make(items) if hasattr(kind, "_make") else kind(items) if known else tuple.__new__(kind, items)
         self.by_real[id(value)] = made
         self.keep.append(value)
         return self.hold(made, source)

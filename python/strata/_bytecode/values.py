@@ -123,6 +123,14 @@ def is_named_tuple_class(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make")
 
 
+def is_bare_tuple_class(kind: type) -> bool:
+    """A class that derives from tuple and neither makes nor reads its elements otherwise."""
+    own = kind.__mro__[: kind.__mro__.index(tuple)]
+    return type(kind) is type and all(b.__flags__ & HEAP_TYPE for b in own) and not any(
+        name in b.__dict__ for b in own for name in ("__new__", "__init__", "__getattribute__", *DUNDERS)
+    )
+
+
 def is_result_tuple(value: Any) -> bool:
     """What operators with named results give."""
     return isinstance(value, tuple) and hasattr(type(value), "n_sequence_fields")
