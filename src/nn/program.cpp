@@ -59,7 +59,7 @@ class ModelReader {
 
  private:
   using Kind = io::JsonReader::Kind;
-  // ["tensor", 0] or ["constant", value]
+  // ["tensor", 0], ["constant", value] or ["size", expression]
   void result(Model& m) {
     json_.begin_array();
     if (!json_.more()) json_.fail("expected a kind of result");

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import subprocess
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ import strata
 from export_models import Bag, Branch, Cnn, Encoder, Gpt, Loop, Lstm, Mlp, Residual
 from strata import _C, nn
 from strata.export import Dim, dims, export, load, save
-from strata.utils._pytree import tree_flatten
+from strata.utils._pytree import tree_flatten, tree_map
 
 RUN = Path(os.path.realpath(_C.__file__)).parent / "strata_run"
 BATCH, TIME = Dim("batch", min=2, max=64), Dim("time", min=2, max=12)
@@ -39,6 +41,14 @@ class Chosen(nn.Module):
         return strata.cond(x.sum() > 0, lambda x: self.layer(x).reshape(x.shape[0] * 4), lambda x: x.reshape(-1) * x.shape[0], (x,))
 
 
+class Counts(nn.Module):
+    """Numbers that hang on sizes, also of values that nothing else reads."""
+
+    def forward(self, x):
+        twice, wide = strata.cat([x, x]), x.sin()
+        return wide, {"rows": x.shape[0] * 2 + 1, "shape": x.shape, "rest": [-x.size(0) % 3, 3, None]}, twice.shape[0], strata.stack([wide, wide]).numel() // 2
+
+
 def floats(*sizes):
     return (strata.randn(*sizes),)
 
@@ -53,6 +63,7 @@ CASES = {
     "pool": (Pool, floats(3, 4, 5, 6), {"x": {0: BATCH, 2: Dim("h", max=50)}}, lambda n: floats(n, 4, n + 2, 6)),
     "two": (Two, (strata.randn(3, 4), strata.randn(7, 4)), {"x": {0: BATCH}, "y": {0: 2 * BATCH + 1}}, lambda n: (strata.randn(n, 4), strata.randn(2 * n + 1, 4))),
     "chosen": (Chosen, floats(3, 4), {"x": {0: BATCH}}, lambda n: (strata.randn(n, 4) + n % 3 - 1,)),
+    "counts": (Counts, floats(3, 4), {"x": {0: BATCH}}, lambda n: floats(n, 4)),
     "loop": (Loop, floats(5), {"x": {0: BATCH}}, lambda n: floats(n)),
     "branch": (Branch, floats(5, 4), {"x": {0: BATCH}}, lambda n: floats(n, 4)),
     "bag": (Bag, (strata.randint(0, 20, (7,)), strata.tensor([0, 3])), {"tokens": {0: BATCH}}, lambda n: (strata.randint(0, 20, (n + 2,)), strata.tensor([0, 3]))),
@@ -70,15 +81,15 @@ def test_a_program_is_right_for_every_size(name: str, tmp_path: Path) -> None:
     assert repr(load(path).range_constraints) == repr(program.range_constraints)
     for n in (2, 4, 9):
         inputs, eager = others(n), copy.deepcopy(module)
-        expected = tree_flatten(eager(*inputs))[0]
+        expected = tree_flatten(tree_map(lambda v: tuple(v) if isinstance(v, strata.Size) else v, eager(*inputs)))[0]
         for got, want in zip(tree_flatten(load(path).module()(*inputs))[0], expected, strict=True):
-            assert strata.equal(got, want)
+            assert strata.equal(got, want) if isinstance(want, strata.Tensor) else type(got) is type(want) and got == want
     for k, t in enumerate(inputs):
         np.save(tmp_path / f"in{k}.npy", t.numpy())
     words = [RUN, path, *(tmp_path / f"in{k}.npy" for k in range(len(inputs))), "--out", tmp_path / "out"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    for k, t in enumerate(expected):
+    for k, t in enumerate(t for t in expected if isinstance(t, strata.Tensor)):
         assert np.load(tmp_path / f"out{k}.npy").tobytes() == t.detach().contiguous().numpy().tobytes()
 
 
@@ -91,6 +102,29 @@ def refused(forward, spec, match, *example, kind=ValueError) -> None:
         export(Refused(), example or (strata.randn(4, 6),), dynamic_shapes=spec)
     assert strata.ones(3).shape == (3,)
     assert type(strata.ones(3).shape[0]) is int
+
+
+def test_numbers_among_results_are_those_of_each_call_or_refused() -> None:
+    program = export(Counts(), (strata.randn(4, 6),), dynamic_shapes={"x": {0: BATCH}})
+    kinds = [type(s.arg).__name__ for s in program.graph_signature.output_specs]
+    assert kinds == ["TensorArgument", "SymIntArgument", "SymIntArgument", "ConstantArgument", "SymIntArgument", *["ConstantArgument"] * 2, *["SymIntArgument"] * 2]
+    refused(lambda self, x: (x, len(x)), {"x": {0: BATCH}}, r"result 1 is 5, where the exported program has 4; a size was used as a number")
+    refused(lambda self, x: (x, x.shape[0] / 2), {"x": {0: BATCH}}, r"expected x.size\(0\) == 4")
+
+
+@pytest.mark.parametrize("text", ("%0.size(2)", "%9.size(0)", "__import__('os')", "%0.size(0)**9", "1 if 1 else 2", "(" * 1000 + "1" + ")" * 1000, "", 3))
+def test_a_file_with_another_expression_is_no_program(text: object, tmp_path: Path) -> None:
+    save(export(Counts(), (strata.randn(4, 6),), dynamic_shapes={"x": {0: BATCH}}), tmp_path / "p.pt2")
+    with zipfile.ZipFile(tmp_path / "p.pt2") as before, zipfile.ZipFile(tmp_path / "q.pt2", "w") as after:
+        for name in before.namelist():
+            data = before.read(name)
+            if name.endswith("model.json"):
+                model = json.loads(data)
+                model["results"][1] = ["size", text]
+                data = json.dumps(model).encode()
+            after.writestr(name, data)
+    with pytest.raises(Exception, match="results of the graph"):
+        load(tmp_path / "q.pt2")
 
 
 def test_what_a_program_relies_on_is_told_with_its_line() -> None:

@@ -27,6 +27,7 @@ from strata.utils._pytree import LeafSpec, TreeSpec, tree_flatten
 
 from . import _dataclass
 from ._held import Held
+from ._symbolic import is_size, ranks
 from .dynamic_shapes import Symbol
 from .exported_program import ExportedProgram
 
@@ -114,7 +115,7 @@ def _model(held: Held) -> dict[str, Any]:
         "out_spec": _spec_json(held.out_spec),
         "leaves": [_leaf_json(leaf, f"argument {path}") for leaf, path in zip(held.leaves, held.paths, strict=True)],
         "paths": held.paths,
-        "results": [[kind, value if kind == "tensor" else _encoded(value, "a result")] for kind, value in held.results],
+        "results": [[kind, _encoded(value, "a result") if kind == "constant" else value] for kind, value in held.results],
         "parameters": {path: bool(t.requires_grad) for path, t in held.parameters.items()},
         "buffers": {path: held.persistent[path] for path in held.buffers},
         "constants": list(held.constants),
@@ -284,9 +285,10 @@ def _held(model: Any, text: str, entries: dict[str, bytes]) -> Held:
             tensors += 1
         leaves.append(value)
     _expect(tensors == count and len(leaves) == in_spec.num_leaves, "as many inputs as there are tensors among the arguments")
-    results = [(kind, value if kind == "tensor" else _decoded(value)) for kind, value in model["results"]]
-    made = len(_C._graph_results(graph))
-    _expect(all(k in ("tensor", "constant") and (k == "constant" or (type(v) is int and 0 <= v < made)) for k, v in results), "results of the graph")
+    results = [(kind, _decoded(value) if kind == "constant" else value) for kind, value in model["results"]]
+    made, known = len(_C._graph_results(graph)), ranks(_C._graph_text(graph))
+    fits = {"constant": lambda v: True, "tensor": lambda v: type(v) is int and 0 <= v < made, "size": lambda v: type(v) is str and is_size(v, known)}
+    _expect(all(k in fits and fits[k](v) for k, v in results), "results of the graph")
     _expect(len(results) == out_spec.num_leaves, "as many results as the form of the output has")
     paths, names = _texts(model["paths"], "paths"), _texts(model["forward_names"], "names of arguments")
     positional = model["positional"]

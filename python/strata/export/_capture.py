@@ -8,9 +8,10 @@ from contextlib import nullcontext
 
 import strata
 from strata import _C
+from strata._bytecode.sizes import Sizes, Sym
 from strata._graph_form import leaf_names
 from strata._patching import Patches
-from strata.utils._pytree import tree_flatten
+from strata.utils._pytree import tree_flatten, tree_map
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class Captured:
 
     graph: of ir/, whose inputs are the user's tensors, and whose captured tensors are called by their paths in the module.
     parameters, buffers, constants: by path. in_spec, out_spec: forms of (args, kwargs) and of the result. leaves: of the inputs, a
-    tensor or a constant each; names: theirs. results: of the output, ("tensor", place among the graph's results) or ("constant", value).
+    tensor or a constant each; names: theirs. results: of the output, ("tensor", place among the graph's results), ("constant", value) or
+    ("size", an expression of sizes, as the graph's text has them).
     """
 
     graph: Any
@@ -186,14 +188,16 @@ def _capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around:
                 returned = mod(*again, **keywords)
             held.write_assigned()
         held.check_assigned()
-        results, found.out_spec = tree_flatten(returned)
-        results = [int(leaf) if type(leaf).__name__ == "Sym" else leaf for leaf in results]
+        plain = tree_map(lambda leaf: tuple(leaf) if isinstance(leaf, (strata.Size, Sizes)) else leaf, returned)
+        results, found.out_spec = tree_flatten(plain)
         found.results = []
         outputs = []
         for i, leaf in enumerate(results):
             if isinstance(leaf, strata.Tensor):
                 found.results.append(("tensor", len(outputs)))
                 outputs.append(leaf)
+            elif type(leaf) is Sym:
+                found.results.append(("size", leaf.text))
             elif leaf is None or isinstance(leaf, (bool, int, float, str)):
                 found.results.append(("constant", leaf))
             else:

@@ -92,6 +92,10 @@ def _with_sizes(mod: strata.nn.Module, args: tuple, kwargs: dict, entries: list[
             raise _violated(name, f"With {shown(point)}, within {_ranges(symbols)}: {for_people(str(error), tensors)}") from None
         except RuntimeError as error:  # gradients that forward takes keep the sizes that they had
             raise _violated(name, f"With {shown(point)}, within {_ranges(symbols)}, the program of the example's sizes raises: {error}") from None
+        for i, ((kind, value), (_, number)) in enumerate(zip(found.results, other.results, strict=True)):
+            if kind == "constant" and value != number and value == value or (kind == "size" and _answer(f"{value} == {number}", given) is False):
+                said = for_people(str(value), tensors)
+                raise _violated(name, f"With {shown(point)} result {i} is {number}, where the exported program has {said}; a size was used as a number")
         direct = _C._graph_instantiate(other.graph)
         if not _same_results(now, direct, given):
             _compare(_C._graph_text(now), _C._graph_text(direct), point, name)

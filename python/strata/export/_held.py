@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 class Held:
     """graph: of ir/. count: of its inputs that are the user's tensors. leaves, paths: of all user inputs; a tensor may be any
-    of its kind. results: of the output, ("tensor", place among the graph's results) or ("constant", value). forward_names: of
+    of its kind. results: of the output, ("tensor", place among the graph's results), ("constant", value) or ("size", text). forward_names: of
     the arguments, `positional` of them positional. functional: writes are the last nodes. same: paths of tensors that
     are held under another path.
     """

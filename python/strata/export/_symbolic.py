@@ -7,6 +7,7 @@ capture of the module at other sizes gives must be what the program gives for th
 
 from __future__ import annotations
 
+import ast
 import linecache
 import operator
 import re
@@ -238,6 +239,27 @@ def written(text: str, sizing: Sizing, header: list[str]) -> str:
             made += header
         made += below.get(i, [])
     return "\n".join(made) + "\n"
+
+
+_SIZE = re.compile(r"(%\d+)\.size\((\d+)\)")
+
+
+def ranks(text: str) -> dict[str, int]:
+    """How many dims each value of a graph has."""
+    return {value: len(sizes.split(",")) if sizes.strip() else 0 for value, _, sizes in _DEFINED.findall(text)}
+
+
+def is_size(text: str, known: dict[str, int]) -> bool:
+    """Whether a text is an expression of sizes of these values."""
+    if len(text) > 4096 or not all(int(dim) < known.get(value, 0) for value, dim in _SIZE.findall(text)):
+        return False
+    bare = _SIZE.sub("1", text)
+    try:
+        tree = ast.parse(bare, mode="eval") if re.fullmatch(r"[\d\s()+\-*/%]+", bare) else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    signs = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Constant, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.USub)
+    return tree is not None and all(isinstance(node, signs) for node in ast.walk(tree))
 
 
 def marked(text: str, varying: dict[str, set[int]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import strata
@@ -22,6 +23,7 @@ from .graph_signature import (
     InputSpec,
     OutputKind,
     OutputSpec,
+    SymIntArgument,
     TensorArgument,
 )
 
@@ -289,8 +291,15 @@ class ExportedProgram:
         return made
 
 
-def _results(held: Any, values: dict[str, Any], yielded: list[str]) -> list:
-    return [values[yielded[value]] if kind == "tensor" else value for kind, value in held.results]
+def _results(held: Any, builder: Builder, yielded: list[str]) -> list:
+    values = builder.values
+    return [values[yielded[v]] if kind == "tensor" else builder.expression(v) if kind == "size" else v for kind, v in held.results]
+
+
+def _wanted(held: Any, yielded: list[str]) -> set[str]:
+    """Values of the graph that the program's results are made of."""
+    return set(yielded).union(*(re.findall(r"%\d+", value) for kind, value in held.results if kind == "size"))
+
 
 
 def _last_copies(statements: list, params: set[str]) -> int:
@@ -342,7 +351,7 @@ def _lifted(held: Any) -> tuple[GraphModule, ExportGraphSignature]:
         else:
             inputs.append(InputSpec(InputKind.USER_INPUT, ConstantArgument(node.name, leaf), None))
     builder = Builder(graph, values, root)
-    builder.wanted = set(yielded)
+    builder.wanted = _wanted(held, yielded)
     outputs: list = []
     specs: list[OutputSpec] = []
     copies = _last_copies(statements, set(kinds)) if held.functional else 0
@@ -356,10 +365,10 @@ def _lifted(held: Any) -> tuple[GraphModule, ExportGraphSignature]:
         kind = OutputKind.USER_INPUT_MUTATION if path is None else OutputKind.BUFFER_MUTATION if path in held.buffers else OutputKind.PARAMETER_MUTATION
         outputs.append(node)
         specs.append(OutputSpec(kind, TensorArgument(node.name), values[to].name if path is None else path))
-    for result in _results(held, builder.values, yielded):
+    for (kind, _), result in zip(held.results, _results(held, builder, yielded), strict=True):
         outputs.append(result)
-        argument = TensorArgument(result.name) if hasattr(result, "op") else ConstantArgument("", result)
-        specs.append(OutputSpec(OutputKind.USER_OUTPUT, argument, None))
+        node = SymIntArgument if kind == "size" else TensorArgument
+        specs.append(OutputSpec(OutputKind.USER_OUTPUT, node(result.name) if hasattr(result, "op") else ConstantArgument("", result), None))
     graph.output(tuple(outputs))
     del used
     return GraphModule(root, graph), ExportGraphSignature(inputs, specs)
@@ -405,9 +414,9 @@ def _unlifted(held: Any, signature: ExportGraphSignature, check: bool) -> GraphM
         root["_guards_fn"] = _Checks(checks)
         graph.create_node("call_module", "_guards_fn", tuple(nodes), {}, name="_guards_fn")
     builder = Builder(graph, values, root)
-    builder.wanted = set(yielded)
+    builder.wanted = _wanted(held, yielded)
     builder.run(statements)
-    graph.output(tuple(_results(held, builder.values, yielded)))
+    graph.output(tuple(_results(held, builder, yielded)))
     guard_modes(graph)
     positional, keywords = held.forward_names[: held.positional], held.forward_names[held.positional :]
     graph.set_codegen(_CallCodeGen(positional, keywords, CallSpec(held.in_spec), held.out_spec))
