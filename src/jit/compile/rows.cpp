@@ -15,6 +15,7 @@ namespace strata::jit {
 namespace {
 
 constexpr int64_t kVector = 16;
+constexpr int64_t kManyTruths = 256;                   // of a row, that are worth writing for it
 constexpr int64_t kSoonOver = 256, kCached = 1 << 20;  // elements of a row, and of all
 constexpr int64_t kGathered = 1024, kFewRows = 16;     // elements of all, and rows, that are gathered without a thought
 constexpr int64_t kFewTogether = 256;                  // elements of short rows that all operands walk in one step
@@ -183,6 +184,21 @@ bool in_long_pieces(const Fused& f, int64_t length) {
   return side_by_side >= kLongPiece && side_by_side < length;
 }
 
+// Whether all that it reduces are bools along memory, counted in int64.
+bool counts_truths(const Fused& f, int64_t length) {
+  size_t counts = 0;
+  for (const lower::Pass& p : f.kernel.passes)
+    for (const lower::Reduction& r : p.reductions) {
+      const lower::Node& value = p.nodes[size_t(r.value[0])];
+      const bool converts = value.op == lower::Op::Convert || value.op == lower::Op::Select;
+      if (r.combine != lower::Combine::Add || r.accumulator != DType::I64 || !converts ||
+          p.nodes[size_t(value.arg[0])].type != DType::Bool)
+        return false;
+      ++counts;
+    }
+  return counts > 0 && length >= kManyTruths && piece(f) == length;
+}
+
 Rows choose(Fused& f, int64_t length, int64_t values) {
   int64_t rows = 1;
   for (size_t d = 0; d < f.shape.size(); ++d) rows *= is_reduced(f, d) ? 1 : f.shape[d];
@@ -252,16 +268,18 @@ bool apart(const FusedOperand& a, const FusedOperand& b, const DimVec& shape) {
 }
 
 const char* reason(Rows rows) {
-  return rows == Rows::Short    ? "its rows are short"
-         : rows == Rows::Across ? "its rows lie across memory"
-         : rows == Rows::Pieces ? "its rows lie in long pieces"
-         : rows == Rows::Made   ? "what its long rows read would be made in each pass"
-                                : "what it computes of its rows is more than they are";
+  return rows == Rows::Short     ? "its rows are short"
+         : rows == Rows::Across  ? "its rows lie across memory"
+         : rows == Rows::Pieces  ? "its rows lie in long pieces"
+         : rows == Rows::Counted ? "its bools are counted as bytes, more at a time than numbers"
+         : rows == Rows::Made    ? "what its long rows read would be made in each pass"
+                                 : "what it computes of its rows is more than they are";
 }
 
 Rows lay_rows(Fused& f, int64_t length, int64_t values, int64_t chain) {
   const Rows chosen = choose(f, length, values);
   const int64_t elements = std::accumulate(f.shape.begin(), f.shape.end(), int64_t{1}, std::multiplies<>());
+  if (elements <= 4 * kCached && counts_truths(f, length)) return Rows::Counted;
   if (elements <= kGathered && elements <= kFewRows * length) return Rows::Fit;
   if (chosen != Rows::Fit || (f.kernel.across && lower::reduces_columns(f.kernel))) return chosen;
   if (f.kernel.side_by_side) {

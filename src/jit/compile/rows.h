@@ -8,8 +8,8 @@ constexpr size_t kMaxScratch = 12;  // rows of temporaries that a kernel may hav
 
 // Fit: there is a form that is as fast as the launches one by one. Short, Across, Pieces, Made: there is none for rows
 // that are short, lie across memory, lie in long pieces, or are few and long and read what is made anew in each pass.
-// Values: none for what is computed of a value of each row.
-enum class Rows { Fit, Short, Across, Pieces, Made, Values };
+// Values: none for what is computed of a value of each row. Counted: bools, which are counted as bytes by themselves.
+enum class Rows { Fit, Short, Across, Pieces, Counted, Made, Values };
 const char* reason(Rows rows);  // of the others, why not
 
 // Chooses, and says so in the kernel. `length`: elements of a row; `values` and `chain`: nodes of one value a row, and
