@@ -1,68 +1,39 @@
 #include "run/loop/cast.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
-#include <limits>
-#include <type_traits>
+
+#include "run/loop/convert.h"
 
 namespace strata::eager {
 
 namespace {
 
-template <class T>
-constexpr bool is_cplx = false;
-template <class T>
-constexpr bool is_cplx<std::complex<T>> = true;
-
-// A bool in memory, which may be any byte (another dtype's, viewed): all but 0 are true.
-struct Truth {
-  uint8_t byte;
-};
-
-// Value conversion with the rounding and saturation of the contract.
-template <class D, class S>
-inline D convert(S v) {
-  if constexpr (std::is_same_v<S, Truth>) {
-    return convert<D>(uint8_t(v.byte != 0));
-  } else if constexpr (std::is_same_v<S, D>) {
-    return v;
-  } else if constexpr (is_cplx<D>) {
-    using P = typename D::value_type;
-    if constexpr (is_cplx<S>)
-      return D(P(v.real()), P(v.imag()));
-    else
-      return D(convert<P>(v), P(0));
-  } else if constexpr (is_cplx<S>) {
-    if constexpr (std::is_same_v<D, bool>)
-      return v.real() != 0 || v.imag() != 0;
-    else
-      return convert<D>(v.real());
-  } else if constexpr (std::is_same_v<D, bool>) {
-    return v != 0;
-  } else if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>) {
-    // Bounds as powers of two are exact in S.
-    constexpr int digits = std::numeric_limits<D>::digits;
-    const S top = std::ldexp(S(1), digits);
-    const S bottom = std::is_signed_v<D> ? -top : S(0);
-    if (!(v == v)) return D(0);
-    if (v >= top) return std::numeric_limits<D>::max();
-    if (v < bottom) return std::numeric_limits<D>::min();
-    return static_cast<D>(v);
-  } else {
-    return static_cast<D>(v);
+// Elements with gaps: moved next to each other, converted by `fn`, which is for such, and moved apart.
+void apart(CastFn fn, int64_t a, int64_t b, const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
+  constexpr int64_t kChunk = 256, kFew = 4;
+  alignas(64) char in[kChunk * 16], out[kChunk * 16];
+  if (ss == 0 && n > 1) {
+    fn(src, a, out, b, 1);
+    return move_fn(b)(out, 0, dst, ds, n);
+  }
+  for (int64_t i = 0; i < n && n <= kFew; ++i) fn(src + i * ss, a, dst + i * ds, b, 1);
+  for (int64_t i = 0; i < n && n > kFew; i += kChunk) {
+    const int64_t here = std::min(kChunk, n - i);
+    const char* from = src + i * ss;
+    if (ss != a) move_fn(a)(from, ss, in, a, here), from = in;
+    fn(from, a, ds == b ? dst + i * ds : out, b, here);
+    if (ds != b) move_fn(b)(out, b, dst + i * ds, ds, here);
   }
 }
 
 template <class S, class D>
 void cast_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
-  if (ss == int64_t(sizeof(S)) && ds == int64_t(sizeof(D))) {
-    const S* s = reinterpret_cast<const S*>(src);
-    D* d = reinterpret_cast<D*>(dst);
-    for (int64_t i = 0; i < n; ++i) d[i] = convert<D>(s[i]);
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i, src += ss, dst += ds)
-    *reinterpret_cast<D*>(dst) = convert<D>(*reinterpret_cast<const S*>(src));
+  if (ss != int64_t(sizeof(S)) || ds != int64_t(sizeof(D)))
+    return apart(cast_run<S, D>, sizeof(S), sizeof(D), src, ss, dst, ds, n);
+  const S* s = reinterpret_cast<const S*>(src);
+  D* d = reinterpret_cast<D*>(dst);
+  for (int64_t i = 0; i < n; ++i) d[i] = convert<D>(s[i]);
 }
 
 template <class S>
@@ -106,6 +77,11 @@ CastFn from_type(DType to) {
 CastFn cast_fn(DType from, DType to) {
   if (from == to) return move_fn(itemsize(from));
   if (is_half(from) || is_half(to)) return half_cast_fn(from, to);
+  if (const CastFn wide = wide_cast_fn(from, to)) return wide;
+  return baseline_cast_fn(from, to);
+}
+
+CastFn baseline_cast_fn(DType from, DType to) {
   switch (from) {
     case DType::Bool:
       return from_type<Truth>(to);

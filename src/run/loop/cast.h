@@ -13,6 +13,9 @@ CastFn cast_fn(DType from, DType to);
 // Those from or to float16 and bfloat16, by printed kernels and through float32; what cast_fn gives for them.
 constexpr bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
 CastFn half_cast_fn(DType from, DType to);
+// Between different dtypes of others: of the baseline, and one with longer registers or nothing.
+CastFn baseline_cast_fn(DType from, DType to);
+CastFn wide_cast_fn(DType from, DType to);
 // The same dtype: keyed by element width (1, 2, 4, 8, 16 bytes).
 CastFn move_fn(int64_t width);
 // `rows` runs of `bytes` bytes each, without gaps inside, from and to places src_stride and dst_stride bytes apart.

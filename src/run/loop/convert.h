@@ -1,0 +1,59 @@
+// One value as another dtype, with the rounding and saturation of contract 3.
+#pragma once
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace strata::eager {
+
+template <class T>
+constexpr bool is_cplx = false;
+template <class T>
+constexpr bool is_cplx<std::complex<T>> = true;
+
+// A bool in memory, which may be any byte (another dtype's, viewed): all but 0 are true.
+struct Truth {
+  uint8_t byte;
+};
+
+template <class D, class S>
+[[gnu::always_inline]] inline D convert(S v) {
+  if constexpr (std::is_same_v<S, Truth>) {
+    return convert<D>(uint8_t(v.byte != 0));
+  } else if constexpr (std::is_same_v<S, D>) {
+    return v;
+  } else if constexpr (is_cplx<D>) {
+    using P = typename D::value_type;
+    if constexpr (is_cplx<S>)
+      return D(P(v.real()), P(v.imag()));
+    else
+      return D(convert<P>(v), P(0));
+  } else if constexpr (is_cplx<S>) {
+    if constexpr (std::is_same_v<D, bool>)
+      return v.real() != 0 || v.imag() != 0;
+    else
+      return convert<D>(v.real());
+  } else if constexpr (std::is_same_v<D, bool>) {
+    return v != 0;
+  } else if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>) {
+    // Without branches, so that a loop of them is one of vectors.
+    using Limits = std::numeric_limits<D>;
+    if constexpr (Limits::digits <= std::numeric_limits<S>::digits && sizeof(D) <= 4) {  // the bounds are exact in S
+      S held = v < S(Limits::min()) ? S(Limits::min()) : v;
+      held = held > S(Limits::max()) ? S(Limits::max()) : held;
+      using Wide = std::conditional_t<(sizeof(D) < 4), int32_t, D>;
+      return static_cast<D>(static_cast<Wide>(v == v ? held : S(0)));
+    } else {
+      constexpr S top = S(uint64_t(1) << (Limits::digits - 1)) * 2;  // powers of two are
+      constexpr S bottom = std::is_signed_v<D> ? -top : S(0);
+      const bool high = v >= top, inside = v >= bottom && !high;
+      const D held = static_cast<D>(inside ? v : S(0));
+      return high ? Limits::max() : v < bottom ? Limits::min() : held;
+    }
+  } else {
+    return static_cast<D>(v);
+  }
+}
+
+}  // namespace strata::eager
