@@ -37,7 +37,7 @@ void cast_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
 }
 
 template <class S>
-CastFn from_type(DType to) {
+CastFn from_real(DType to) {
   switch (to) {
     case DType::Bool:
       return cast_run<S, bool>;
@@ -72,10 +72,19 @@ CastFn from_type(DType to) {
   return nullptr;
 }
 
+template <class S>
+CastFn from_complex(DType to) {
+  return to == DType::Bool  ? cast_run<S, bool>
+         : to == DType::C64 ? cast_run<S, std::complex<float>>
+                            : cast_run<S, std::complex<double>>;
+}
+
 }  // namespace
 
 CastFn cast_fn(DType from, DType to) {
   if (from == to) return move_fn(itemsize(from));
+  // A real part lies where the complex number does.
+  if (is_complex(from) && !is_complex(to) && to != DType::Bool) return cast_fn(traits(from).component, to);
   if (is_half(from) || is_half(to)) return half_cast_fn(from, to);
   if (const CastFn wide = wide_cast_fn(from, to)) return wide;
   return baseline_cast_fn(from, to);
@@ -84,34 +93,34 @@ CastFn cast_fn(DType from, DType to) {
 CastFn baseline_cast_fn(DType from, DType to) {
   switch (from) {
     case DType::Bool:
-      return from_type<Truth>(to);
+      return from_real<Truth>(to);
     case DType::U8:
-      return from_type<uint8_t>(to);
+      return from_real<uint8_t>(to);
     case DType::I8:
-      return from_type<int8_t>(to);
+      return from_real<int8_t>(to);
     case DType::U16:
-      return from_type<uint16_t>(to);
+      return from_real<uint16_t>(to);
     case DType::I16:
-      return from_type<int16_t>(to);
+      return from_real<int16_t>(to);
     case DType::U32:
-      return from_type<uint32_t>(to);
+      return from_real<uint32_t>(to);
     case DType::I32:
-      return from_type<int32_t>(to);
+      return from_real<int32_t>(to);
     case DType::U64:
-      return from_type<uint64_t>(to);
+      return from_real<uint64_t>(to);
     case DType::I64:
-      return from_type<int64_t>(to);
+      return from_real<int64_t>(to);
     case DType::F16:
     case DType::BF16:
       break;
     case DType::F32:
-      return from_type<float>(to);
+      return from_real<float>(to);
     case DType::F64:
-      return from_type<double>(to);
+      return from_real<double>(to);
     case DType::C64:
-      return from_type<std::complex<float>>(to);
+      return from_complex<std::complex<float>>(to);
     case DType::C128:
-      return from_type<std::complex<double>>(to);
+      return from_complex<std::complex<double>>(to);
   }
   return nullptr;
 }

@@ -45,13 +45,13 @@ constexpr Pair avx512() {
 
 using enum DType;
 constexpr Pair kAvx2[] = {
-    avx2<float, int8_t, F32, I8>(),     avx2<float, uint8_t, F32, U8>(),   avx2<float, int16_t, F32, I16>(),
-    avx2<float, int32_t, F32, I32>(),   avx2<float, bool, F32, Bool>(),    avx2<double, int8_t, F64, I8>(),
-    avx2<double, int16_t, F64, I16>(),  avx2<double, int32_t, F64, I32>(), avx2<double, uint8_t, F64, U8>(),
-    avx2<int64_t, bool, I64, Bool>(),   avx2<int64_t, int8_t, I64, I8>(),  avx2<int64_t, uint8_t, I64, U8>(),
+    avx2<float, int8_t, F32, I8>(),     avx2<float, uint8_t, F32, U8>(),    avx2<float, int16_t, F32, I16>(),
+    avx2<float, int32_t, F32, I32>(),   avx2<float, bool, F32, Bool>(),     avx2<double, int8_t, F64, I8>(),
+    avx2<double, int16_t, F64, I16>(),  avx2<double, int32_t, F64, I32>(),  avx2<double, uint8_t, F64, U8>(),
+    avx2<int64_t, bool, I64, Bool>(),   avx2<int64_t, int8_t, I64, I8>(),   avx2<int64_t, uint8_t, I64, U8>(),
     avx2<int64_t, int32_t, I64, I32>(), avx2<int32_t, int64_t, I32, I64>(), avx2<Truth, int64_t, Bool, I64>(),
-    avx2<Truth, float, Bool, F32>(),    avx2<uint8_t, int64_t, U8, I64>(), avx2<uint8_t, double, U8, F64>(),
-    avx2<uint8_t, float, U8, F32>(),    avx2<int8_t, int64_t, I8, I64>(),  avx2<int8_t, float, I8, F32>(),
+    avx2<Truth, float, Bool, F32>(),    avx2<uint8_t, int64_t, U8, I64>(),  avx2<uint8_t, double, U8, F64>(),
+    avx2<uint8_t, float, U8, F32>(),    avx2<int8_t, int64_t, I8, I64>(),   avx2<int8_t, float, I8, F32>(),
     avx2<int8_t, double, I8, F64>(),
 };
 constexpr Pair kAvx512[] = {
