@@ -120,6 +120,8 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
                    [&](int64_t begin, int64_t count) { return to(ops::narrow(x1, -2, begin, count)); });
 }
 
+constexpr int64_t kFewDistances = 1 << 14;  // elements of differences that take less time than calls for some each
+
 Tensor pdist(const Tensor& self, double p) {
   STRATA_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
   STRATA_CHECK(self.is_floating_point(), "pdist only supports floating-point dtypes, got ", self.dtype());
@@ -132,7 +134,7 @@ Tensor pdist(const Tensor& self, double p) {
     const DimVec last{-1};
     return ops::linalg_vector_norm(ops::sub(a, b), Scalar(p), OptIntArrayRef(last));
   };
-  if (n < 2 || !unseen(self, self)) {
+  if (n < 2 || n * n * self.size(1) < kFewDistances || !unseen(self, self)) {
     const Tensor pairs = [&] {
       const KindGuard kind(self);
       return ops::triu_indices(n, n, 1, DType::I64, self.device());

@@ -61,6 +61,13 @@ Tensor as_dtype(const Tensor& t, DType dtype) {
   return out;
 }
 
+Tensor truths(const Tensor& t) {
+  if (t.dtype() != DType::Bool || !t.numel()) return t;
+  const Tensor made = new_tensor(t, t.sizes());
+  copy_strided(DType::U8, t.bytes(), DimVec(t.strides()), DType::Bool, made.bytes(), DimVec(made.strides()), t.sizes());
+  return made;
+}
+
 void check_result(const Tensor& self, const Tensor& result, const char* name) {
   STRATA_CHECK(self.sizes() == result.sizes(), name, ": output with shape ", self.sizes(),
                " doesn't match the broadcast shape ", result.sizes());

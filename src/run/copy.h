@@ -13,6 +13,8 @@ void fill_values(const Tensor& dst, const Scalar& value);
 Tensor contiguous_copy(const Tensor& t);
 Tensor as_contiguous(const Tensor& t);
 Tensor as_dtype(const Tensor& t, DType dtype);
+// Bools, whose bytes may be any (another dtype's, viewed), as bytes of 0 and 1; others as they are.
+Tensor truths(const Tensor& t);
 // In-place form of an operator without one of its own: the shape must stay, the dtype can be cast.
 void check_result(const Tensor& self, const Tensor& result, const char* name);
 void copy_result(const Tensor& self, const Tensor& result, const char* name);

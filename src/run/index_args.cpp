@@ -66,7 +66,7 @@ Tensor flat_nonzero(const Tensor& t) {
   parallel_for(0, chunks, 1, [&](int64_t b, int64_t e) {
     for (int64_t c = b; c < e; ++c) {
       int64_t count = 0;
-      for (int64_t i = c * kChunk; i < std::min(n, (c + 1) * kChunk); ++i) count += m[i];
+      for (int64_t i = c * kChunk; i < std::min(n, (c + 1) * kChunk); ++i) count += m[i] != 0;
       first[c + 1] = count;
     }
   });
@@ -79,7 +79,7 @@ Tensor flat_nonzero(const Tensor& t) {
       int64_t* end = out + first[c + 1];
       for (int64_t i = c * kChunk; at < end; ++i) {
         *at = i;  // overwritten unless it counts
-        at += m[i];
+        at += m[i] != 0;
       }
     }
   });

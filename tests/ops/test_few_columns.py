@@ -23,7 +23,7 @@ def tensor(n, columns, dtype):
 
 
 def bits(t):
-    return t.contiguous().view(strata.uint8).tolist() if t.numel() else []
+    return t.reshape(-1).contiguous().view(strata.uint8).tolist() if t.numel() else []
 
 
 def has(name, dtype):
@@ -60,3 +60,26 @@ def test_counts_of_truths(n):
         assert t.sum(0).equal(of.sum(0)) and t.sum(1).equal(of.sum(1)) and strata.count_nonzero(t, 1).equal(of.sum(1))
     if n:
         assert strata.full((n,), True).expand(40, n).sum().item() == 40 * n
+
+
+def of_masks(values):
+    n = len(values)
+    return {
+        "nonzero": lambda m: m.nonzero(), "argwhere": strata.argwhere, "index": lambda m: values[m], "select": lambda m: values.masked_select(m),
+        "put": lambda m: values.clone().index_put_((m,), strata.tensor(-1)), "scatter": lambda m: values.masked_scatter(m, values.flip(0)),
+        "fill": lambda m: values.masked_fill(m, 0), "where": lambda m: strata.where(m, values, 0), "item": lambda m: strata.tensor(m[-1].item()),
+        "cummax": lambda m: m.cummax(0), "cummin": lambda m: m.cummin(0), "cummax beside": lambda m: strata.stack([m, m], 1).cummax(0),
+        "sort": lambda m: m.sort(stable=True), "argsort": lambda m: m.argsort(stable=True, descending=True), "mode": lambda m: m.mode()[0],
+        "unique": lambda m: m.unique(return_inverse=True, return_counts=True), "rows": lambda m: strata.unique(m.reshape(n, 1), dim=0),
+        "cumsum": lambda m: m.cumsum(0), "sum": lambda m: m.sum(), "int64": lambda m: m.to(strata.int64), "strided": lambda m: m[::2].to(strata.int32),
+        "float": lambda m: m.float(), "any": lambda m: m.any(), "not": lambda m: ~m, "and": lambda m: m & m, "equal": lambda m: m == m.logical_not().logical_not(),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("n", (1, 7, 1000, 40_000))
+def test_bools_are_true_whatever_byte_they_have(n):
+    """Masks of 0 and 255, as images have them, viewed as bools."""
+    numbers = (strata.arange(n) * 7 % 5 * 63).to(strata.uint8)
+    for name, of in of_masks(strata.arange(n)).items():
+        got, wanted = (r if isinstance(r, tuple) else (r,) for r in (of(numbers.view(strata.bool)), of(numbers != 0)))
+        assert all(a.equal(b) and a.dtype == b.dtype for a, b in zip(got, wanted, strict=True)), name

@@ -52,7 +52,7 @@ Tensor to_any(const Tensor& self, std::optional<DType> dtype, std::optional<Devi
 Scalar item(const Tensor& self) {
   STRATA_CHECK(self.numel() == 1, "a Tensor with ", self.numel(), " elements cannot be converted to Scalar");
   const char* p = self.bytes();
-  if (self.dtype() == DType::Bool) return Scalar(*self.data<bool>());
+  if (self.dtype() == DType::Bool) return Scalar(*reinterpret_cast<const uint8_t*>(p) != 0);
   if (self.dtype() == DType::U64) return Scalar::from_u64(*self.data<uint64_t>());
   if (is_integral(self.dtype())) {
     int64_t v;

@@ -306,8 +306,9 @@ void logcumsumexp(const Tensor& result, const Tensor& self, int64_t dim) { scan(
 // ---- extremes so far
 
 namespace {
-void extremes(const char* name, bool larger, const Tensor& values, const Tensor& indices, const Tensor& self,
+void extremes(const char* name, bool larger, const Tensor& values, const Tensor& indices, const Tensor& given,
               int64_t dim) {
+  const Tensor self = truths(given);
   if (self.dim() == 0) {
     copy_values(values, self);
     fill_values(indices, Scalar(0));
@@ -318,14 +319,18 @@ void extremes(const char* name, bool larger, const Tensor& values, const Tensor&
   visit_ordered(self.dtype(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for(0, in.count, std::max<int64_t>(1, 16384 / in.length), [&](int64_t b, int64_t e) {
-      // NaN stays; of equals, and of NaNs, the last one is named.
-      const auto takes = [larger](T x, T best) {
-        if constexpr (std::is_arithmetic_v<T>) {
-          return bool((larger & (x >= best)) | (!larger & (x <= best)) | (x != x));
-        } else {
-          const auto a = sort_key(x), b = sort_key(best), nan = decltype(a)(~0);
-          return bool((larger & (a >= b)) | (!larger & (a <= b) & (b != nan)) | (a == nan));
-        }
+      // NaN stays; of equals, and of NaNs, the last one is named. Halves are compared by keys.
+      const auto rank = [](T x) {
+        if constexpr (std::is_arithmetic_v<T>)
+          return x;
+        else
+          return sort_key(x);
+      };
+      using Rank = decltype(rank(T()));
+      const auto takes = [larger](Rank x, Rank best) {
+        if constexpr (std::is_arithmetic_v<T>) return bool((larger & (x >= best)) | (!larger & (x <= best)) | (x != x));
+        constexpr auto nan = Rank(~0);
+        return bool((larger & (x >= best)) | (!larger & (x <= best) & (best != nan)) | (x == nan));
       };
       for (int64_t l = b, beside; l < e; l += beside) {
         const T* line = self.data<T>() + in.offset(l);
@@ -342,9 +347,11 @@ void extremes(const char* name, bool larger, const Tensor& values, const Tensor&
         if (beside == 1) {
           int64_t place = 0;
           T found = value[0];
+          Rank most = rank(found);
           for (int64_t i = 0; i < in.length; ++i) {
             const T x = line[i * in.step];
-            if (takes(x, found)) place = i, found = x;
+            const Rank here = rank(x);
+            if (takes(here, most)) place = i, found = x, most = here;
             v[i * out.step] = found;
             p[i * out.step] = place;
           }
@@ -352,7 +359,7 @@ void extremes(const char* name, bool larger, const Tensor& values, const Tensor&
         }
         for (int64_t i = 0; i < in.length; ++i, line += in.step, v += out.step, p += out.step) {
           for (int64_t c = 0; c < beside; ++c) {
-            const bool changes = takes(line[c], value[c]);
+            const bool changes = takes(rank(line[c]), rank(value[c]));
             best[c] = changes ? i : best[c];
             value[c] = changes ? line[c] : value[c];
           }

@@ -61,9 +61,10 @@ void smallest_items(const T* line, int64_t step, int64_t n, int64_t k, bool desc
 // choose(line, step, n, items) gives the position of each line's element, in contiguous results; indices may be
 // undefined.
 template <class Choose>
-void choose_lines(const char* name, const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
+void choose_lines(const char* name, const Tensor& values, const Tensor& indices, const Tensor& given, int64_t dim,
                   Choose choose) {
   if (values.numel() == 0) return;
+  const Tensor self = truths(given);
   if (self.dim() == 0) {  // of any dtype
     copy_values(values, self);
     if (indices.defined()) fill_values(indices, Scalar(0));
@@ -148,8 +149,10 @@ void median_of_all(const char* name, const Tensor& result, const Tensor& self, b
 
 }  // namespace
 
-void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
+void topk(const Tensor& values, const Tensor& indices, const Tensor& given, int64_t k, int64_t dim, bool largest,
+          bool) {
   if (values.numel() == 0) return;
+  const Tensor self = truths(given);
   if (self.dim() == 0) k = 1;  // the result has as many dims, and its one element
   dim = wrap_dim(dim, self.dim());
   Lines in(self, dim), out(values, dim);

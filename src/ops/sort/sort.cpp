@@ -134,8 +134,9 @@ int64_t Lines::offset(int64_t line) const {
   return at + line * strides[0];
 }
 
-void sort(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool descending) {
-  if (self.numel() == 0) return;
+void sort(const Tensor& values, const Tensor& indices, const Tensor& given, int64_t dim, bool descending) {
+  if (given.numel() == 0) return;
+  const Tensor self = truths(given);
   dim = wrap_dim(dim, self.dim());
   Lines in(self, dim), out(values, dim), at(indices, dim);
   visit_ordered(self.dtype(), "sort", [&](auto tag) {

@@ -94,7 +94,7 @@ Found unique_of_slices(const char* op, const Tensor& self, int64_t dim, bool sor
                "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied (", op, ")");
   STRATA_CHECK(n != 0 || !others_empty, op, ": expected a dim with elements, got shape ", self.sizes());
   if (self.numel() == 0) return {contiguous_copy(self), none_of(self), none_of(self)};
-  Tensor rows = as_contiguous(widened(ops::movedim(self, dim, 0)));
+  Tensor rows = as_contiguous(truths(widened(ops::movedim(self, dim, 0))));
   Tensor order = new_tensor(self, IntArrayRef(n), DType::I64), starts = new_tensor(self, IntArrayRef(n), DType::Bool);
   visit_reals(rows.dtype(), op, [&](auto tag) {
     using T = typename decltype(tag)::type;

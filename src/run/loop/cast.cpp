@@ -7,10 +7,7 @@
 
 namespace strata::eager {
 
-namespace {
-
-// Elements with gaps: moved next to each other, converted by `fn`, which is for such, and moved apart.
-void apart(CastFn fn, int64_t a, int64_t b, const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
+void cast_apart(CastFn fn, int64_t a, int64_t b, const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
   constexpr int64_t kChunk = 256, kFew = 4;
   alignas(64) char in[kChunk * 16], out[kChunk * 16];
   if (ss == 0 && n > 1) {
@@ -27,10 +24,17 @@ void apart(CastFn fn, int64_t a, int64_t b, const char* src, int64_t ss, char* d
   }
 }
 
+namespace {
+
 template <class S, class D>
 void cast_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
-  if (ss != int64_t(sizeof(S)) || ds != int64_t(sizeof(D)))
-    return apart(cast_run<S, D>, sizeof(S), sizeof(D), src, ss, dst, ds, n);
+  if (ss != int64_t(sizeof(S)) || ds != int64_t(sizeof(D))) {
+    if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>)
+      return cast_apart(cast_run<S, D>, sizeof(S), sizeof(D), src, ss, dst, ds, n);
+    for (int64_t i = 0; i < n; ++i, src += ss, dst += ds)
+      *reinterpret_cast<D*>(dst) = convert<D>(*reinterpret_cast<const S*>(src));
+    return;
+  }
   const S* s = reinterpret_cast<const S*>(src);
   D* d = reinterpret_cast<D*>(dst);
   for (int64_t i = 0; i < n; ++i) d[i] = convert<D>(s[i]);

@@ -16,6 +16,9 @@ CastFn half_cast_fn(DType from, DType to);
 // Between different dtypes of others: of the baseline, and one with longer registers or nothing.
 CastFn baseline_cast_fn(DType from, DType to);
 CastFn wide_cast_fn(DType from, DType to);
+// Elements with gaps, of a and b bytes: moved next to each other, converted by `fn`, which is for such, and moved
+// apart.
+void cast_apart(CastFn fn, int64_t a, int64_t b, const char* src, int64_t ss, char* dst, int64_t ds, int64_t n);
 // The same dtype: keyed by element width (1, 2, 4, 8, 16 bytes).
 CastFn move_fn(int64_t width);
 // `rows` runs of `bytes` bytes each, without gaps inside, from and to places src_stride and dst_stride bytes apart.

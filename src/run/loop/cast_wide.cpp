@@ -32,6 +32,8 @@ template <class S, class D>
 template <auto whole, class S, class D, DType from, DType to>
 void cast(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
   if (ss == int64_t(sizeof(S)) && ds == int64_t(sizeof(D))) return whole(src, dst, n);
+  if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>)
+    return cast_apart(cast<whole, S, D, from, to>, sizeof(S), sizeof(D), src, ss, dst, ds, n);
   baseline_cast_fn(from, to)(src, ss, dst, ds, n);
 }
 template <class S, class D, DType from, DType to>

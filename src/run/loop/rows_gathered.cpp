@@ -107,7 +107,7 @@ class Layouts {
     if (columns >= kColumns || n_ < (columns < 4 ? 2 : 1) * kShortRow || (columns == 3 && sum)) return false;
     return std::ranges::all_of(l_.operands, [&](const RowOperand& o) {
       const int64_t width = itemsize(o.dtype);
-      return o.per_row || (o.kept.back() == width && o.reduced.back() == columns * width);
+      return o.per_row || (o.dtype == o.kernel && o.kept.back() == width && o.reduced.back() == columns * width);
     });
   }
 
