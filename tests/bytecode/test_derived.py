@@ -250,6 +250,55 @@ def test_containers_made_of_tensors():
     assert not same(scenario)
 
 
+class Answers(Totals):
+    def __getitem__(self, key):
+        return "answer"
+
+
+class Pairs(collections.OrderedDict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key, (value, 1))
+
+
+def test_dicts_made_of_mappings():
+    """A dict that iterates as dicts do gives its items as they are; what has keys is asked for them, by an OrderedDict always."""
+
+    def make(x):
+        user, answers = collections.UserDict({"ab": x, "cde": 1}), Answers(ab=x)
+        return Totals(user), Output(user), Totals(collections.ChainMap({"a": x}, {"b": 1})), dict(answers), {**answers}, Totals(answers), Pairs(user), Pairs([("a", x)], b=x)
+
+    def take(user, x):
+        return Totals(user), dict(self=x), Totals(self=x), Totals(zip("ab", (x, x), strict=True)), Totals({"a": x}.items())
+
+    def scenario(n):
+        f, g = n.compile(make, fullgraph=True), n.compile(take)
+        n.call(f, t()), n.call(g, collections.UserDict({"abc": t()}), t())
+
+    assert not same(scenario)
+
+
+def test_tuples_with_other_bases():
+    class Notes:
+        def __init__(self, *given):
+            self.given = given
+
+    class False_:
+        def __bool__(self):
+            return False
+
+    class Noted(tuple, Notes):
+        pass
+
+    class Never(tuple, False_):
+        pass
+
+    def scenario(n):
+        for kind in (Noted, Never):
+            n.call(n.compile(lambda x, kind=kind: kind((x,))), t())
+
+    same(scenario)
+
+
 def test_tuples_that_make_their_elements_otherwise():
     class Doubled(tuple):
         def __new__(cls, items):

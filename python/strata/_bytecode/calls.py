@@ -35,7 +35,7 @@ MAX_DEPTH = 60
 
 
 class Calls:
-    def native(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+    def native(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """As it is; what it raises is the program's."""
         from .tracer import Raised
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import collections
 import types
 
+from . import values
 from .reasons import Break
+from .values import Generator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,12 +79,28 @@ class Derived:
         owner = self.own_dicts.setdefault(id(own), obj)
         return (owner is obj or owner is None or obj is None) and id(own) not in self.by_real
 
+    def pair(self, value: Any) -> tuple:
+        found = self.listed(value)
+        if len(found) != 2:
+            raise self.wrap_error(ValueError(f"{'too many' if len(found) > 2 else 'not enough'} values to unpack (expected 2{'' if len(found) > 2 else f', got {len(found)}'})"))
+        return tuple(found)
+
+    def is_mapping(self, value: Any) -> bool:
+        """Whether a dict's constructor asks it for its keys, and does not take it for pairs."""
+        if isinstance(value, dict):
+            return True
+        if values.is_constant(value) or values.is_tensor(value) or type(value) in (list, tuple, set, frozenset, Generator):
+            return False
+        if self.python_method(type(value), ("__getattr__", "__getattribute__")):
+            raise Break(f"a dict is made of a {type(value).__name__}, which is asked for its attributes")
+        return hasattr(type(value), "keys") or "keys" in getattr(value, "__dict__", {})
+
     def initial_items(self, owner: dict | list, args: tuple) -> tuple:
         """What the base's __init__ gets: nothing that it would iterate over, and keys that it may hash. Values are kept as they are."""
         bound, given = (args[:1], args[1:]) if args and args[0] is owner else ((), args)
         if isinstance(owner, list):
             return (*bound, *(self.listed(items) for items in given))
-        pairs = [p if isinstance(p, dict) else [self.listed(pair) for pair in self.listed(p)] for p in given]
+        pairs = [self.as_dict(p) if self.is_mapping(p) else [self.listed(pair) for pair in self.listed(p)] for p in given]
         for source in pairs:
             for key in source if isinstance(source, dict) else [pair[0] for pair in source if pair]:
                 if not self.hash_is_native(key):
@@ -100,7 +118,12 @@ class Derived:
             if name in ("__init__", "update"):
                 given = args[1:] if args and args[0] is owner else args
                 for source in (*given, kwargs):
-                    pairs = list(source.items()) if isinstance(source, dict) else [self.listed(pair) for pair in self.listed(source)]
+                    if type(source) is dict:
+                        pairs = list(source.items())
+                    elif self.is_mapping(source):  # by its own methods, which an OrderedDict calls
+                        pairs = [(key, self.getitem(source, key)) for key in self.listed(self.call(self.getattr(source, "keys"), (), {}))]
+                    else:
+                        pairs = [self.pair(pair) for pair in self.listed(source)]
                     for key, item in pairs:
                         self.setitem(owner, key, item)
                 return None

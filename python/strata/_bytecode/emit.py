@@ -210,7 +210,7 @@ class Emitter:
         if values.is_result_tuple(v):
             return self.name(f"{constant(kind)}(({self.items(v)},))")
         if isinstance(v, tuple) and values.is_bare_tuple_class(kind):
-            return self.attributes(v, self.name(f"{constant(tuple.__new__)}({constant(kind)}, ({self.items(v)}{',' if v else ''}))"))
+            return self.attributes(v, self.name(f"{constant(tuple.__new__)}({constant(kind)}, ({self.items(v)}{',' if len(v) else ''}))"))
         if kind is collections.OrderedDict or kind is collections.deque:
             pairs = ", ".join(f"({self.build(k)}, {self.build(x)})" for k, x in v.items()) if kind is collections.OrderedDict else self.items(v)
             bound = f", {v.maxlen}" if kind is collections.deque and v.maxlen is not None else ""

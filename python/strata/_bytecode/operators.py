@@ -350,8 +350,8 @@ class Operators:
             found.append(item)
 
     def as_dict(self, value: Any) -> dict:
-        if isinstance(value, dict) and not (type(value) not in values.COPIED and self.python_method(type(value), ("__getitem__",))):
-            return value
+        if isinstance(value, dict) and not (type(value) not in values.COPIED and self.python_method(type(value), ("__iter__",))):
+            return value  # as it is, whatever its items are said to be
         if values.is_constant(value) or (self.is_native(value) and not hasattr(value, "keys")):
             raise self.wrap_error(TypeError(f"'{type(value).__name__}' object is not a mapping"))
         keys = self.call(self.getattr(value, "keys"), (), {})

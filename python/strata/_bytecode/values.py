@@ -126,9 +126,9 @@ def is_named_tuple_class(kind: Any) -> bool:
 def is_bare_tuple_class(kind: type) -> bool:
     """A class that derives from tuple and neither makes nor reads its elements otherwise."""
     own = kind.__mro__[: kind.__mro__.index(tuple)]
-    return type(kind) is type and all(b.__flags__ & HEAP_TYPE for b in own) and not any(
-        name in b.__dict__ for b in own for name in ("__new__", "__init__", "__getattribute__", *DUNDERS)
-    )
+    names = ("__new__", "__init__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__", *DUNDERS)
+    plain = type(kind) is type and all(b.__flags__ & HEAP_TYPE for b in own) and kind.__mro__[len(own) + 1 :] == (object,)
+    return plain and not any(name in b.__dict__ for b in own for name in names)
 
 
 def is_result_tuple(value: Any) -> bool:
