@@ -7,7 +7,6 @@ capture of the module at other sizes gives must be what the program gives for th
 
 from __future__ import annotations
 
-import ast
 import linecache
 import operator
 import re
@@ -142,7 +141,7 @@ class _Patched:
 
     def __enter__(self) -> None:
         sizing = self.sizing
-        plain, item = strata.Tensor.shape.__get__, strata.Tensor.__getitem__
+        plain, item, plain_length = strata.Tensor.shape.__get__, strata.Tensor.__getitem__, strata.Tensor.__len__
 
         def shape(t: Tensor) -> Any:
             sizes = plain(t)
@@ -158,6 +157,11 @@ class _Patched:
                 n = s if type(n) is int and n == 1 else n * s
             return n
 
+        def length(t: Tensor) -> int:  # which Python wants as an int
+            n = plain_length(t)
+            first = sizing.size(t, 0, n)
+            return first.settle() if type(first) is Sym else first
+
         def function(kind: Any, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
             return _called(sizing, func, args, kwargs or {})
 
@@ -172,7 +176,7 @@ class _Patched:
             for name in ("__repr__", "__str__"):
                 self.patches.put(kind, name, lambda text=text: text)
         self.patches.put(Sym, "__format__", lambda: lambda s, spec: format(s.value, spec))
-        for name, made in (("shape", property(shape)), ("size", size_of), ("numel", numel), ("nelement", numel)):
+        for name, made in (("shape", property(shape)), ("size", size_of), ("numel", numel), ("nelement", numel), ("__len__", length)):
             self.patches.put(strata.Tensor, name, lambda made=made: made)
 
     def __exit__(self, *exception: object) -> None:
@@ -241,7 +245,7 @@ def written(text: str, sizing: Sizing, header: list[str]) -> str:
     return "\n".join(made) + "\n"
 
 
-_SIZE = re.compile(r"(%\d+)\.size\((\d+)\)")
+_SIZE = re.compile(r"(%[0-9]{1,9})\.size\(([0-9]|[1-9][0-9])\)")
 
 
 def ranks(text: str) -> dict[str, int]:
@@ -250,16 +254,14 @@ def ranks(text: str) -> dict[str, int]:
 
 
 def is_size(text: str, known: dict[str, int]) -> bool:
-    """Whether a text is an expression of sizes of these values."""
+    """Whether a text is an expression of sizes of these values, as `lift` writes them."""
     if len(text) > 4096 or not all(int(dim) < known.get(value, 0) for value, dim in _SIZE.findall(text)):
         return False
-    bare = _SIZE.sub("1", text)
-    try:
-        tree = ast.parse(bare, mode="eval") if re.fullmatch(r"[\d\s()+\-*/%]+", bare) else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    signs = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Constant, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.USub)
-    return tree is not None and all(isinstance(node, signs) for node in ast.walk(tree))
+    operand = r"(?:s|[0-9]{1,18})"
+    bare = _SIZE.sub("s", text) if "s" not in _SIZE.sub("", text) else ""
+    while (smaller := re.sub(rf"\((?:s (?:[+\-*%]|//) {operand}|{operand} (?:[+\-*%]|//) s)\)", "s", bare)) != bare:
+        bare = smaller
+    return bare == "s"
 
 
 def marked(text: str, varying: dict[str, set[int]]) -> str:

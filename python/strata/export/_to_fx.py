@@ -225,6 +225,8 @@ class Builder:
         if isinstance(tree, ast.Name):
             _, value, dim = tree.id.split("_")
             key = f"{value}.{dim}"
+            if f"%{value}" not in self.values:
+                raise TypeError(f"export: a size of %{value} is used outside of the branch or loop that makes it; return it from there")
             if key not in self.sizes:
                 node = self.graph.create_node("call_method", "size", (self.values[f"%{value}"], int(dim)), {}, name="sym_size_int")
                 self.sizes[key] = node
