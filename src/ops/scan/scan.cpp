@@ -319,18 +319,20 @@ void extremes(const char* name, bool larger, const Tensor& values, const Tensor&
   visit_ordered(self.dtype(), name, [&](auto tag) {
     using T = typename decltype(tag)::type;
     parallel_for(0, in.count, std::max<int64_t>(1, 16384 / in.length), [&](int64_t b, int64_t e) {
-      // NaN stays; of equals, and of NaNs, the last one is named. Halves are compared by keys.
-      const auto rank = [](T x) {
-        if constexpr (std::is_arithmetic_v<T>)
+      // NaN stays; of equals, and of NaNs, the last one is named. Halves are compared by keys, of which NaN's is the
+      // greatest.
+      const auto rank = [&](T x) {
+        if constexpr (std::is_arithmetic_v<T>) {
           return x;
-        else
-          return sort_key(x);
+        } else {
+          const auto key = sort_key(x), nan = decltype(key)(~0);
+          return larger || key == nan ? key : decltype(key)(~key);
+        }
       };
       using Rank = decltype(rank(T()));
-      const auto takes = [larger](Rank x, Rank best) {
+      const auto takes = [&](Rank x, Rank best) {
         if constexpr (std::is_arithmetic_v<T>) return bool((larger & (x >= best)) | (!larger & (x <= best)) | (x != x));
-        constexpr auto nan = Rank(~0);
-        return bool((larger & (x >= best)) | (!larger & (x <= best) & (best != nan)) | (x == nan));
+        return x >= best;
       };
       for (int64_t l = b, beside; l < e; l += beside) {
         const T* line = self.data<T>() + in.offset(l);

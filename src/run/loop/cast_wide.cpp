@@ -29,20 +29,21 @@ template <class S, class D>
   run<S, D>(src, dst, n);
 }
 
-template <auto whole, class S, class D, DType from, DType to>
+template <auto whole, class S, class D>
 void cast(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
   if (ss == int64_t(sizeof(S)) && ds == int64_t(sizeof(D))) return whole(src, dst, n);
   if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>)
-    return cast_apart(cast<whole, S, D, from, to>, sizeof(S), sizeof(D), src, ss, dst, ds, n);
-  baseline_cast_fn(from, to)(src, ss, dst, ds, n);
+    return cast_apart(cast<whole, S, D>, sizeof(S), sizeof(D), src, ss, dst, ds, n);
+  for (int64_t i = 0; i < n; ++i, src += ss, dst += ds)
+    *reinterpret_cast<D*>(dst) = convert<D>(*reinterpret_cast<const S*>(src));
 }
 template <class S, class D, DType from, DType to>
 constexpr Pair avx2() {
-  return {from, to, cast<run_avx2<S, D>, S, D, from, to>};
+  return {from, to, cast<run_avx2<S, D>, S, D>};
 }
 template <class S, class D, DType from, DType to>
 constexpr Pair avx512() {
-  return {from, to, cast<run_avx512<S, D>, S, D, from, to>};
+  return {from, to, cast<run_avx512<S, D>, S, D>};
 }
 
 using enum DType;
