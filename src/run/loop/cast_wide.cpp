@@ -1,4 +1,6 @@
 // Conversions that programs make most, for processors whose registers are longer than the baseline's.
+#include <array>
+
 #include "run/isa.h"
 #include "run/loop/cast.h"
 #include "run/loop/convert.h"
@@ -64,19 +66,20 @@ constexpr Pair kAvx512[] = {
     avx512<int64_t, double, I64, F64>(),
 };
 
+using Table = std::array<std::array<CastFn, kDTypeCount>, kDTypeCount>;
 template <size_t count>
-CastFn find(const Pair (&pairs)[count], DType from, DType to) {
-  for (const Pair& p : pairs)
-    if (p.from == from && p.to == to) return p.fn;
-  return nullptr;
+constexpr Table added(Table table, const Pair (&pairs)[count]) {
+  for (const Pair& p : pairs) table[size_t(p.from)][size_t(p.to)] = p.fn;
+  return table;
 }
+// By set: the baseline's has none.
+constexpr Table kTables[] = {added({}, kAvx2), added(added({}, kAvx2), kAvx512)};
 
 }  // namespace
 
 CastFn wide_cast_fn(DType from, DType to) {
-  if (current_isa() == 0) return nullptr;
-  const CastFn found = find(kAvx2, from, to);
-  return found || current_isa() < kIsaCount - 1 ? found : find(kAvx512, from, to);
+  const int isa = current_isa();
+  return isa == 0 ? nullptr : kTables[isa - 1][size_t(from)][size_t(to)];
 }
 
 }  // namespace strata::eager
