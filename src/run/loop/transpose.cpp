@@ -122,7 +122,7 @@ template <int width>
 [[gnu::target("avx2")]] void squares_wide(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,
                                           int64_t rows, int64_t columns) {
   constexpr int64_t n = 32 / width;
-  if (columns == 2 && src_stride == 2 * width) {  // pairs come apart
+  if (columns == 2 && src_stride == 2 * width && rows > 0) {  // pairs come apart
     for (int64_t c = 0; c < 2; ++c) move_fn(width)(src + c * width, src_stride, dst + c * dst_stride, width, rows);
     return;
   }
