@@ -120,8 +120,6 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
                    [&](int64_t begin, int64_t count) { return to(ops::narrow(x1, -2, begin, count)); });
 }
 
-constexpr int64_t kFewDistances = 1 << 14;  // elements of differences that take less time than calls for some each
-
 Tensor pdist(const Tensor& self, double p) {
   STRATA_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: ", self.dim(), "D");
   STRATA_CHECK(self.is_floating_point(), "pdist only supports floating-point dtypes, got ", self.dtype());
@@ -130,11 +128,12 @@ Tensor pdist(const Tensor& self, double p) {
   STRATA_CHECK_NOT_IMPLEMENTED(
       n < 2 || self.sizes()[1] == 0 || self.dtype() == DType::F32 || self.dtype() == DType::F64,
       "\"pdist\" not implemented for '", scalar_type_name(self.dtype()), "'; convert the operand with .to() first");
+  constexpr int64_t kFew = 1 << 14, kNear = 1 << 16;  // elements of differences
   const auto distances = [&](const Tensor& a, const Tensor& b) {
     const DimVec last{-1};
     return ops::linalg_vector_norm(ops::sub(a, b), Scalar(p), OptIntArrayRef(last));
   };
-  if (n < 2 || n * n * self.size(1) < kFewDistances || !unseen(self, self)) {
+  if (n < 2 || n * n * self.size(1) < kFew || !unseen(self, self)) {
     const Tensor pairs = [&] {
       const KindGuard kind(self);
       return ops::triu_indices(n, n, 1, DType::I64, self.device());
@@ -143,7 +142,6 @@ Tensor pdist(const Tensor& self, double p) {
     return distances(rows(0), rows(1));
   }
   // Some rows at a time with all that follow: their differences stay in a cache.
-  constexpr int64_t kNear = 1 << 16;
   const Tensor x = ops::contiguous(self, MemoryFormat::Contiguous);
   std::vector<Tensor> made;
   for (int64_t i = 0, some = 1; i + 1 < n; i += some) {

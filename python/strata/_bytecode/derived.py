@@ -120,8 +120,8 @@ class Derived:
                 for source in (*given, kwargs):
                     if type(source) is dict:
                         pairs = list(source.items())
-                    elif self.is_mapping(source):  # by its own methods, which an OrderedDict calls
-                        pairs = [(key, self.getitem(source, key)) for key in self.listed(self.call(self.getattr(source, "keys"), (), {}))]
+                    elif self.is_mapping(source):
+                        pairs = self.items_by_keys(source)
                     else:
                         pairs = [self.pair(pair) for pair in self.listed(source)]
                     for key, item in pairs:

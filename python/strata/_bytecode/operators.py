@@ -354,8 +354,11 @@ class Operators:
             return value  # as it is, whatever its items are said to be
         if values.is_constant(value) or (self.is_native(value) and not hasattr(value, "keys")):
             raise self.wrap_error(TypeError(f"'{type(value).__name__}' object is not a mapping"))
-        keys = self.call(self.getattr(value, "keys"), (), {})
-        return {key: self.getitem(value, key) for key in self.listed(keys)}
+        return dict(self.items_by_keys(value))
+
+    def items_by_keys(self, value: Any) -> list[tuple]:
+        """Of a mapping, as its own methods give them."""
+        return [(key, self.getitem(value, key)) for key in self.listed(self.call(self.getattr(value, "keys"), (), {}))]
 
     def matches(self, value: Any, kind: str) -> bool:
         if kind == "mapping":

@@ -301,7 +301,6 @@ def _wanted(held: Any, yielded: list[str]) -> set[str]:
     return set(yielded).union(*(re.findall(r"%\d+", value) for kind, value in held.results if kind == "size"))
 
 
-
 def _last_copies(statements: list, params: set[str]) -> int:
     """How many of the last statements copy into parameters of the graph."""
     n = 0

@@ -149,10 +149,8 @@ void median_of_all(const char* name, const Tensor& result, const Tensor& self, b
 
 }  // namespace
 
-void topk(const Tensor& values, const Tensor& indices, const Tensor& given, int64_t k, int64_t dim, bool largest,
-          bool) {
+void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
   if (values.numel() == 0) return;
-  const Tensor self = truths(given);
   if (self.dim() == 0) k = 1;  // the result has as many dims, and its one element
   dim = wrap_dim(dim, self.dim());
   Lines in(self, dim), out(values, dim);

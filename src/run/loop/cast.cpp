@@ -28,13 +28,8 @@ namespace {
 
 template <class S, class D>
 void cast_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
-  if (ss != int64_t(sizeof(S)) || ds != int64_t(sizeof(D))) {
-    if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>)
-      return cast_apart(cast_run<S, D>, sizeof(S), sizeof(D), src, ss, dst, ds, n);
-    for (int64_t i = 0; i < n; ++i, src += ss, dst += ds)
-      *reinterpret_cast<D*>(dst) = convert<D>(*reinterpret_cast<const S*>(src));
-    return;
-  }
+  if (ss != int64_t(sizeof(S)) || ds != int64_t(sizeof(D)))
+    return convert_apart<S, D>(cast_run<S, D>, src, ss, dst, ds, n);
   const S* s = reinterpret_cast<const S*>(src);
   D* d = reinterpret_cast<D*>(dst);
   for (int64_t i = 0; i < n; ++i) d[i] = convert<D>(s[i]);
@@ -91,10 +86,6 @@ CastFn cast_fn(DType from, DType to) {
   if (is_complex(from) && !is_complex(to) && to != DType::Bool) return cast_fn(traits(from).component, to);
   if (is_half(from) || is_half(to)) return half_cast_fn(from, to);
   if (const CastFn wide = wide_cast_fn(from, to)) return wide;
-  return baseline_cast_fn(from, to);
-}
-
-CastFn baseline_cast_fn(DType from, DType to) {
   switch (from) {
     case DType::Bool:
       return from_real<Truth>(to);

@@ -13,8 +13,7 @@ CastFn cast_fn(DType from, DType to);
 // Those from or to float16 and bfloat16, by printed kernels and through float32; what cast_fn gives for them.
 constexpr bool is_half(DType t) { return t == DType::F16 || t == DType::BF16; }
 CastFn half_cast_fn(DType from, DType to);
-// Between different dtypes of others: of the baseline, and one with longer registers or nothing.
-CastFn baseline_cast_fn(DType from, DType to);
+// Between others, with longer registers than the baseline's; or nothing.
 CastFn wide_cast_fn(DType from, DType to);
 // Elements with gaps, of a and b bytes: moved next to each other, converted by `fn`, which is for such, and moved
 // apart.

@@ -34,10 +34,7 @@ template <class S, class D>
 template <auto whole, class S, class D>
 void cast(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
   if (ss == int64_t(sizeof(S)) && ds == int64_t(sizeof(D))) return whole(src, dst, n);
-  if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>)
-    return cast_apart(cast<whole, S, D>, sizeof(S), sizeof(D), src, ss, dst, ds, n);
-  for (int64_t i = 0; i < n; ++i, src += ss, dst += ds)
-    *reinterpret_cast<D*>(dst) = convert<D>(*reinterpret_cast<const S*>(src));
+  convert_apart<S, D>(cast<whole, S, D>, src, ss, dst, ds, n);
 }
 template <class S, class D, DType from, DType to>
 constexpr Pair avx2() {

@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "run/loop/cast.h"
+
 namespace strata::eager {
 
 template <class T>
@@ -53,6 +55,18 @@ template <class D, class S>
     }
   } else {
     return static_cast<D>(v);
+  }
+}
+
+// Elements with gaps; `whole` is for such without. Where bounds take the time, as many as fit in a buffer are moved
+// first.
+template <class S, class D>
+void convert_apart(CastFn whole, const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
+  if constexpr (std::is_floating_point_v<S> && std::is_integral_v<D>) {
+    cast_apart(whole, sizeof(S), sizeof(D), src, ss, dst, ds, n);
+  } else {
+    for (int64_t i = 0; i < n; ++i, src += ss, dst += ds)
+      *reinterpret_cast<D*>(dst) = convert<D>(*reinterpret_cast<const S*>(src));
   }
 }
 

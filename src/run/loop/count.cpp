@@ -55,7 +55,7 @@ class Truths {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = i / shares, first = std::min(n, i % shares * each), last = std::min(n, first + each);
         const auto* p = reinterpret_cast<const uint8_t*>(at(in, row)) + first;
-        const int64_t here = of(p, (i + 1) % shares == 0 ? n - first : last - first);
+        const int64_t here = of(p, last - first);
         shares > 1 ? void(found[size_t(row)] += here) : void(*reinterpret_cast<int64_t*>(at(out, row)) = here);
       }
     });
@@ -64,9 +64,9 @@ class Truths {
 
  private:
   char* at(const RowOperand& o, int64_t row) const {
-    char* p = o.base;
-    for (size_t d = l_.kept_sizes.size(); d-- > 0; row /= l_.kept_sizes[d]) p += row % l_.kept_sizes[d] * o.kept[d];
-    return p;
+    if (l_.kept_sizes.empty()) return o.base;
+    const int64_t columns = l_.kept_sizes.back();
+    return l_.column_at(o, row / columns, row % columns);
   }
 
   RowsLoop& l_;
