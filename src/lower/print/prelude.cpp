@@ -119,24 +119,6 @@ struct Template {
 // E: lane type; VT: its vector; M: vector of integers of that width; U: unsigned lane type; B: builtin's suffix.
 const Template kVector[] = {
     {"select", "", "#define select_$V(m, a, b) (($V)((($M)(a) & (m)) | (($M)(b) & ~(m))))\n"},
-    // AVX2 chooses by the sign of a mask. LLVM finds that where a comparison made the mask; of the test of a bit it
-    // makes arithmetic.
-    {"select_tested", "select", R"C(#if defined __AVX2__ && !defined __AVX512F__
-INLINE $V select_tested_$V($M m, $V a, $V b) {
-#if LANES == 8
-  return ($V)__builtin_ia32_blendvps256((vf32)b, (vf32)a, (vf32)m);
-#else
-#define LOW(v) __builtin_shufflevector((vf32)(v), (vf32)(v), 0, 1, 2, 3, 4, 5, 6, 7)
-#define HIGH(v) __builtin_shufflevector((vf32)(v), (vf32)(v), 8, 9, 10, 11, 12, 13, 14, 15)
-  return ($V)__builtin_shufflevector(__builtin_ia32_blendvps256(LOW(b), LOW(a), LOW(m)),
-                                     __builtin_ia32_blendvps256(HIGH(b), HIGH(a), HIGH(m)), 0, 1, 2, 3, 4, 5, 6, 7, 8,
-                                     9, 10, 11, 12, 13, 14, 15);
-#endif
-}
-#else
-#define select_tested_$V(m, a, b) select_$V(m, a, b)
-#endif
-)C"},
     {"any", "", R"C(#ifdef __clang__
 #define any_$V(m) (__builtin_reduce_or(m) != 0)
 #else
@@ -305,6 +287,15 @@ const char* const kFoldComplex =
 }
 )C";
 
+// Whether a lane of several vectors side by side reaches a number: these are joined before they are compared.
+const char* const kAnyReaching = R"C(INLINE bit any_reaching_$V($V a, $E least) {
+  v$E most = ((const v$E_u*)&a)[0];
+  WHOLLY
+  for (int k = 1; k < LANES / 16; k++) most = max_v$E(most, ((const v$E_u*)&a)[k]);
+  return any_v$I(most >= least);
+}
+)C";
+
 // The first of equals over four vectors that hold their lanes' best values and the indices of these; NaN beats all.
 const char* const kFoldArg =
     R"C(static __attribute__((noinline))
@@ -381,7 +372,6 @@ class Prelude {
       types_.insert(t);
       types_.insert(kind + ("i" + std::to_string(width(e))));
     }
-    if (what == "select_tested") types_.insert("vf32");
     if (what == "lanes") {
       text_ += "static const v" + e + " LANES_v" + e + " = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};\n";
       return;
@@ -391,6 +381,13 @@ class Prelude {
       add(helper + "_" + e);
       bool status = e[0] != 'f' && helper != "pow";
       text_ += fill(replace(replace(kEach, "$C", helper), "$S", status ? ", status" : ""), e);
+      return;
+    }
+    if (what == "any_reaching") {
+      const std::string mask = "i" + std::to_string(width(e));
+      add("max_v" + e);
+      add("any_v" + mask);
+      text_ += fill(replace(kAnyReaching, "$I", mask), e, kind);
       return;
     }
     if (what == "fold_complex") {
@@ -430,7 +427,7 @@ class Prelude {
     STRATA_INTERNAL(false, "no helper ", name);
   }
 
-  std::string text(const Needs& needs) {
+  std::string text(const std::set<std::string>& needs) {
     for (const std::string& n : needs) {
       if (n.find('_') == std::string::npos)
         types_.insert(n);
@@ -476,11 +473,23 @@ class Prelude {
 
   std::string text_;
   bool ends_ = false;
-  Needs done_, types_;
+  std::set<std::string> done_, types_;
 };
 
 }  // namespace
 
-std::string prelude(const Needs& needs) { return Prelude().text(needs); }
+std::string Needs::function(const std::string& text) {
+  const auto found = std::ranges::find(functions, text);
+  const size_t at = size_t(found - functions.begin());
+  if (found == functions.end()) functions.push_back(text);
+  return "rare_lanes_" + std::to_string(at);
+}
+
+std::string prelude(const Needs& needs) {
+  std::string text = Prelude().text(needs.helpers);
+  for (size_t i = 0; i < needs.functions.size(); ++i)
+    text += "static __attribute__((noinline, cold)) void rare_lanes_" + std::to_string(i) + needs.functions[i] + "\n";
+  return text;
+}
 
 }  // namespace strata::lower

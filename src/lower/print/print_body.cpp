@@ -57,7 +57,7 @@ DType mask_lane(int bits) {
 }
 
 BodyPrinter::BodyPrinter(const Kernel& kernel, const Pass& pass, bool vector, Needs& needs, int64_t wide, bool across)
-    : kernel_(kernel), pass_(pass), vector_(vector), wide_(wide), across_(across), needs_(needs) {
+    : kernel_(kernel), pass_(pass), vector_(vector), across_(across), wide_(wide), needs_(needs) {
   for (const char* word :
        {"int",     "long",   "float",    "double",   "char",   "short",  "void",     "if",       "for",      "do",
         "while",   "else",   "return",   "const",    "static", "signed", "unsigned", "switch",   "case",     "break",
@@ -331,8 +331,7 @@ std::string BodyPrinter::expression(int v, bool vector) {
         std::string m = mask(a, bits);
         return "(" + mask(b, bits) + " & " + m + ") | (" + mask(c, bits) + " & ~" + m + ")";
       }
-      return helper(tests_bit(a) && traits(n.type).bits == 32 && !wide_ ? "select_tested" : "select", n.type, true) +
-             "(" + mask(a, traits(n.type).bits) + ", " + arg(b) + ", " + arg(c) + ")";
+      return helper("select", n.type, true) + "(" + mask(a, traits(n.type).bits) + ", " + arg(b) + ", " + arg(c) + ")";
     default:
       break;
   }
@@ -347,6 +346,8 @@ std::string BodyPrinter::expression(int v, bool vector) {
       return ref(x, false);
     return arg(x);
   };
+  // Of the test of a bit LLVM makes arithmetic, of what is not equal a choice.
+  if (vector && tests_bit(v)) return "~(" + operand(a, b) + " == " + operand(b, a) + ")";
   return operand(a, b) + " " + sign + " " + operand(b, a);
 }
 

@@ -55,7 +55,12 @@ int plain_input(const Pass& pass);
 std::string kernel_symbol(const Kernel& kernel, Isa isa);  // "v4_add_Tensor_f32"
 
 // Parts, for files of many kernels.
-using Needs = std::set<std::string>;  // helpers of the prelude by name, "fma_vf32"
+struct Needs {
+  std::set<std::string> helpers;       // of the prelude by name, "fma_vf32"
+  std::vector<std::string> functions;  // that are seldom called, without what stands before their parameters
+  void insert(const std::string& helper) { helpers.insert(helper); }
+  std::string function(const std::string& text);  // its name, the same for the same text
+};
 std::string print_function(const Kernel& kernel, Isa isa, Needs& needs);
 std::string print_across(const Kernel& kernel, size_t pass, Isa isa, Needs& needs);
 // A long pointwise kernel of a graph as several functions and the one that calls them for some blocks after each other.
@@ -139,6 +144,7 @@ class BodyPrinter {
   std::string expression(int v, bool vector);
   void emit(int v);
   void emit_group(int group);
+  std::string any_lane(int condition);  // whether one has it
   void emit_lanes(int group, const std::vector<int>& owned);
   bool goes_lane_by_lane(int group) const;
   void emit_repeat(int carry);

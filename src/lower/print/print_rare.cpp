@@ -1,6 +1,7 @@
 // Rare nodes with one condition: `if (any lane) { their slow parts }`.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "lower/print/print_c.h"
 
@@ -36,41 +37,72 @@ std::vector<char> BodyPrinter::rarely() const {
   return out;
 }
 
-// What the text reads and what it makes lie in arrays meanwhile.
+// What the text reads and what it makes lie in arrays meanwhile. It is a function of its own: what is hoisted out of
+// its loop would take registers from the lanes' most frequent way.
 void BodyPrinter::emit_lanes(int group, const std::vector<int>& owned) {
   const std::vector<int>& members = groups_[size_t(group)];
   const std::vector<char>& inside = inside_[size_t(group)];
   const int condition = pass_.nodes[size_t(members[0])].arg[0];
   const std::string lanes = wide_ ? std::to_string(wide_) : "LANES";
+  std::string parameters, arguments;
   std::vector<char> kept(pass_.nodes.size(), 0);
-  auto keep = [&](int v) {
+  auto pass = [&](const std::string& type, const std::string& name) {
+    const char* separator = arguments.empty() ? "" : ", ";
+    parameters += separator + type + name, arguments += separator + name;
+  };
+  auto keep = [&](int v, bool written = false) {
     if (v < 0 || inside[size_t(v)] || kept[size_t(v)]) return;
     const Node& n = pass_.nodes[size_t(v)];
-    if (n.uniform || n.op == Op::Const) return;
+    if (n.op == Op::Const) return;
     kept[size_t(v)] = 1;
+    const std::string& name = names_[size_t(v)];
+    if (n.uniform) return pass(type(n.type, false) + " ", name);
     const DType lane = n.type == DType::Bool ? mask_lane(mask_bits(v)) : n.type;
-    line(type(lane, false) + " " + names_[size_t(v)] + "_of[" + lanes + "];");
-    line("*(" + type(lane, true) + "_u*)" + names_[size_t(v)] + "_of = " + names_[size_t(v)] + ";");
+    line(type(lane, false) + " " + name + "_of[" + lanes + "];");
+    line("*(" + type(lane, true) + "_u*)" + name + "_of = " + name + ";");
+    pass((written ? "" : "const ") + type(lane, false) + "* restrict ", name + "_of");
   };
   keep(condition);
   for (size_t v = 0; v < pass_.nodes.size(); ++v)
     if (inside[v])
       for (int a : pass_.nodes[v].arg) keep(a);
-  for (int m : members) keep(pass_.nodes[size_t(m)].arg[1]), keep(m);
-  line("ANY_ORDER");
-  line("for (int lane = 0; lane < " + lanes + "; lane++) {");
-  indent_ += 2;
+  for (int m : members) keep(pass_.nodes[size_t(m)].arg[1]), keep(m, true);
+  std::string before = std::move(out_);
+  const int indent = std::exchange(indent_, 4);
   of_lane_ = group;
+  out_ = "  ANY_ORDER\n  for (int lane = 0; lane < " + lanes + "; lane++) {\n";
   line("if (!" + names_[size_t(condition)] + "_of[lane]) continue;");
   for (int v : owned) emit(v);
   for (int m : members)
     line(names_[size_t(m)] + "_of[lane] = " + ref(pass_.nodes[size_t(m)].arg[1], false) + ";",
          pass_.nodes[size_t(m)].origin);
   of_lane_ = -1;
-  indent_ -= 2;
-  line("}");
+  indent_ = indent;
+  const std::string function = needs_.function("(" + parameters + ") {\n" + out_ + "  }\n}\n");
+  out_ = std::move(before);
+  line(function + "(" + arguments + ");");
   for (int m : members)
     line(names_[size_t(m)] + " = *(" + type(pass_.nodes[size_t(m)].type, true) + "_u*)" + names_[size_t(m)] + "_of;");
+}
+
+// Far from 0 floats are ordered as the integers that have their bits, of which several vectors are soon one. A NaN may
+// make the slow part be computed, and does not change what is chosen.
+std::string BodyPrinter::any_lane(int condition) {
+  const Node& n = pass_.nodes[size_t(condition)];
+  if (!vector_ || n.uniform) return ref(condition, false);
+  if (wide_ && n.arg[1] >= 0 && pass_.nodes[size_t(n.arg[1])].op == Op::Const) {
+    const DType t = pass_.nodes[size_t(n.arg[0])].type;
+    const int bits = traits(t).bits;
+    const uint64_t limit = pass_.nodes[size_t(n.arg[1])].imm, sign = uint64_t(1) << (bits - 1);
+    const bool above = (n.op == Op::Gt || n.op == Op::Ge) && limit > 0 && limit < sign;
+    const bool below = (n.op == Op::Lt || n.op == Op::Le) && limit > sign;
+    if ((t == DType::F32 || t == DType::F64) && (above || below)) {
+      const DType whole = above ? mask_lane(bits) : bits == 32 ? DType::U32 : DType::U64;
+      return helper("any_reaching", whole, true) + "((" + type(whole, true) + ")" + ref(n.arg[0], true) + ", " +
+             literal({Op::Const, whole, {-1, -1, -1}, limit}) + ")";
+    }
+  }
+  return helper("any", mask_lane(mask_bits(condition)), true) + "(" + names_[size_t(condition)] + ")";
 }
 
 void BodyPrinter::emit_group(int group) {
@@ -91,11 +123,7 @@ void BodyPrinter::emit_group(int group) {
   for (int m : members)
     line(type(pass_.nodes[m].type) + " " + names_[m] + " = " + ref(pass_.nodes[m].arg[2], vector_) + ";",
          pass_.nodes[m].origin);
-  int bits = vector_ ? mask_bits(condition) : 0;
-  std::string test = ref(condition, false);
-  if (vector_ && !pass_.nodes[condition].uniform)
-    test = helper("any", mask_lane(bits), true) + "(" + names_[condition] + ")";
-  line("if (RARELY(" + test + ")) {");
+  line("if (RARELY(" + any_lane(condition) + ")) {");
   indent_ += 2;
   if (goes_lane_by_lane(group)) {
     emit_lanes(group, owned);
