@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import strata as torch
 
 # Functions, and where their slow parts begin in float32 and float64.
@@ -39,3 +38,14 @@ def test_one_lane(name, dtype):
             x[(place + 70) % 192] = float("nan")
         got, expected = compiled(x).numpy(), f(x).numpy()
         assert np.array_equal(got.view(np.uint8), expected.view(np.uint8)), (place, x[place].item())
+
+
+def test_product_by_one():
+    """A number that is 1, as alpha is most often, takes no product; another one is read anew and needs no other text."""
+    x, y = torch.randn(1000), torch.randn(1000)
+    kernels = {}
+    for alpha in (1, 1.0, 2, 0.5):
+        compiled = torch.graph(lambda a, b, alpha=alpha: torch.add(a.sin(), b.cos(), alpha=alpha), x, y).compile()
+        assert torch.equal(compiled(x, y), torch.add(x.sin(), y.cos(), alpha=alpha))
+        kernels[alpha] = compiled.source().split("// ---- Whole tensors")[0]
+    assert kernels[1.0] == kernels[1] != kernels[2] == kernels[0.5]

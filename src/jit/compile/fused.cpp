@@ -70,10 +70,7 @@ class Fuser {
 
   // Of launches over one space.
   Fused run() {
-    for (int i : launches_) {
-      g_.origin = i;
-      add(list_.launches[size_t(i)]);
-    }
+    for (int i : launches_) g_.origin = i, add(list_.launches[size_t(i)]);
     return finish();
   }
 
@@ -331,9 +328,12 @@ class Fuser {
       }
       n.imm = uint64_t(reduction[n.imm]);
     }
+    if (n.op == Op::Mul && (is_one(n.arg[0]) || is_one(n.arg[1]))) return n.arg[is_one(n.arg[0])];
     n.own = false;
     return g_.add(std::move(n));
   }
+
+  bool is_one(int v) const { return g_.node(v).op == Op::Param && made_.params[g_.node(v).imm].value.to_double() == 1; }
 
   Fused finish() {
     lower::Kernel& k = made_.kernel;
