@@ -287,12 +287,13 @@ const char* const kFoldComplex =
 }
 )C";
 
-// Whether a lane of several vectors side by side reaches a number: these are joined before they are compared.
-const char* const kAnyReaching = R"C(INLINE bit any_reaching_$V($V a, $E least) {
-  v$E most = ((const v$E_u*)&a)[0];
+// Whether a lane of several vectors side by side is `first` or of the next `count`.
+const char* const kAnyWithin = R"C(INLINE bit any_within_$V($V a, $E first, $E count) {
+  const $V from = a - first;
+  v$E least = ((const v$E_u*)&from)[0];
   WHOLLY
-  for (int k = 1; k < LANES / 16; k++) most = max_v$E(most, ((const v$E_u*)&a)[k]);
-  return any_v$I(most >= least);
+  for (int k = 1; k < LANES / 16; k++) least = min_v$E(least, ((const v$E_u*)&from)[k]);
+  return any_v$I(least <= count);
 }
 )C";
 
@@ -383,11 +384,11 @@ class Prelude {
       text_ += fill(replace(replace(kEach, "$C", helper), "$S", status ? ", status" : ""), e);
       return;
     }
-    if (what == "any_reaching") {
+    if (what == "any_within") {
       const std::string mask = "i" + std::to_string(width(e));
-      add("max_v" + e);
+      add("min_v" + e);
       add("any_v" + mask);
-      text_ += fill(replace(kAnyReaching, "$I", mask), e, kind);
+      text_ += fill(replace(kAnyWithin, "$I", mask), e, kind);
       return;
     }
     if (what == "fold_complex") {

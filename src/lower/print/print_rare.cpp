@@ -85,21 +85,22 @@ void BodyPrinter::emit_lanes(int group, const std::vector<int>& owned) {
     line(names_[size_t(m)] + " = *(" + type(pass_.nodes[size_t(m)].type, true) + "_u*)" + names_[size_t(m)] + "_of;");
 }
 
-// Far from 0 floats are ordered as the integers that have their bits, of which several vectors are soon one. A NaN may
-// make the slow part be computed, and does not change what is chosen.
+// From a number other than 0 on, up to infinity, floats are integers of a range by their bits, and whether any of
+// several vectors lies in one takes one comparison.
 std::string BodyPrinter::any_lane(int condition) {
   const Node& n = pass_.nodes[size_t(condition)];
   if (!vector_ || n.uniform) return ref(condition, false);
   if (wide_ && n.arg[1] >= 0 && pass_.nodes[size_t(n.arg[1])].op == Op::Const) {
     const DType t = pass_.nodes[size_t(n.arg[0])].type;
-    const int bits = traits(t).bits;
-    const uint64_t limit = pass_.nodes[size_t(n.arg[1])].imm, sign = uint64_t(1) << (bits - 1);
-    const bool above = (n.op == Op::Gt || n.op == Op::Ge) && limit > 0 && limit < sign;
-    const bool below = (n.op == Op::Lt || n.op == Op::Le) && limit > sign;
+    const uint64_t limit = pass_.nodes[size_t(n.arg[1])].imm, sign = uint64_t(1) << (traits(t).bits - 1);
+    const uint64_t infinity = t == DType::F32 ? 0x7f800000 : 0x7ff0000000000000;
+    const bool above = (n.op == Op::Gt || n.op == Op::Ge) && limit > 0 && limit < infinity;
+    const bool below = (n.op == Op::Lt || n.op == Op::Le) && limit > sign && limit < (sign | infinity);
     if ((t == DType::F32 || t == DType::F64) && (above || below)) {
-      const DType whole = above ? mask_lane(bits) : bits == 32 ? DType::U32 : DType::U64;
-      return helper("any_reaching", whole, true) + "((" + type(whole, true) + ")" + ref(n.arg[0], true) + ", " +
-             literal({Op::Const, whole, {-1, -1, -1}, limit}) + ")";
+      const DType whole = t == DType::F32 ? DType::U32 : DType::U64;
+      const auto number = [&](uint64_t v) { return literal({Op::Const, whole, {-1, -1, -1}, v}); };
+      return helper("any_within", whole, true) + "((" + type(whole, true) + ")" + ref(n.arg[0], true) + ", " +
+             number(limit) + ", " + number(infinity - (limit & ~sign)) + ")";
     }
   }
   return helper("any", mask_lane(mask_bits(condition)), true) + "(" + names_[size_t(condition)] + ")";
