@@ -8,7 +8,8 @@
 // and the steps lead from run to run. Bit 2 there: `blocks` rows of as many elements as stand behind the steps, which
 // lead from row to row; a held input is one value for a row; 16 elements or more, and where they are not whole blocks,
 // some are computed twice. Bits 3, 4 and 5, where the entry says so: the same, of the first input alone, of the second
-// or of none. A division of integers by zero ors 1 into *status, an index out of range 2.
+// or of none; bit 6 of the entry's row_values. A division of integers by zero ors 1 into *status, an index out of
+// range 2.
 //
 // Rows: one function per pass over a row; see RowArgs. Reductions follow tree T: a call covers at most 65,536 elements
 // that begin at a multiple of 65,536, and gives its partial results; the caller folds these pairwise in order.
@@ -167,7 +168,8 @@ typedef struct StrataKernelEntry {
   uint8_t sets_status;  // 1: it may or something into *status; others never touch it
   uint8_t together;     // blocks that a pointwise function computes at a time, the last ones too where there are fewer
   uint8_t held;         // a bit for each input that a pointwise function holds (flags bit 1)
-  uint8_t row_forms;    // a bit for each of flags bits 3 to 5 that a pointwise function knows
+  uint8_t row_forms;    // a bit for each of flags bits 3 to 6 that a pointwise function knows
+  uint8_t row_values;   // a bit for each input of which a row has one value in the form of flags bit 6
   uint8_t local_rows;   // the last of the scratch rows: read by the passes just behind the one that writes them
   StrataPointwiseFn pointwise;
   const StrataRowPass* pass;         // [passes]; the last one writes the outputs

@@ -82,3 +82,39 @@ def test_rows_in_long_pieces(shape, fused):
         assert graph_models.same(g(x), f(x))
         said = g.explain()
         assert ("its rows lie in long pieces" in said) != fused, said
+
+
+SPREAD = {
+    "dense": lambda n, dtype: torch.randn(9, 70, n, dtype=dtype),
+    "sliced": lambda n, dtype: torch.randn(9, 70, n + 3, dtype=dtype)[..., 1 : n + 1],
+    "row": lambda n, dtype: torch.randn(9, 1, n, dtype=dtype),
+    "last_row": lambda n, dtype: torch.randn(n, dtype=dtype),
+    "value": lambda n, dtype: torch.randn(9, 70, 1, dtype=dtype),
+    "value_of_some": lambda n, dtype: torch.randn(1, 70, 1, dtype=dtype),
+    "number": lambda n, dtype: torch.randn(1, 1, 1, dtype=dtype),
+    "turned": lambda n, dtype: torch.randn(n, 70, 9, dtype=dtype).permute(2, 1, 0),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("n", [15, 16, 17, 33, 96, 1001])
+def test_elements_beside_values_of_rows(n, dtype):
+    """Several inputs, each as it is in every element, in every row, or once for a row; and results that lie in one of them."""
+
+    def f(a, b, c, d):
+        return (a * b + c).abs() - d * 0.5, (a - d).square()
+
+    def in_place(a, b, c, d):
+        return a.mul_(b).add_(c).sub_(d)
+
+    names = list(SPREAD)
+    for k in range(len(names) ** 2):
+        chosen = [names[k % 8], names[k // 8], names[(3 * k + 1) % 8], names[(k * k + 5) % 8]]
+        inputs = [SPREAD[name](n, dtype) for name in chosen]
+        for got, want in zip(torch.graph(f, *inputs).compile()(*inputs), f(*inputs), strict=True):
+            assert graph_models.same(got, want), chosen
+        if chosen[0] in ("dense", "sliced", "turned"):
+            graph, others = torch.graph(in_place, *inputs).compile(), inputs[1:]
+            a, b = (SPREAD[chosen[0]](n, dtype).copy_(inputs[0]) for _ in range(2))
+            graph(a, *others), in_place(b, *others)
+            assert graph_models.same(a, b), chosen

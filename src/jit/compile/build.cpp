@@ -9,6 +9,7 @@
 #include "jit/compile/texts.h"
 #include "jit/service/compile.h"
 #include "run/isa.h"
+#include "run/loop/pointwise_loop.h"
 
 namespace strata::jit {
 
@@ -24,6 +25,23 @@ std::string operators_of(const LaunchList& list, const Group& g) {
     out += (out.empty() ? "" : ", ") + l.operator_name();
   }
   return out;
+}
+
+// What the kernel may rely on beside its text: rows that lie as others' do share it.
+int64_t row_values(const Fused& f) {
+  if (f.kernel.kind != lower::KernelKind::Pointwise) return -1;
+  eager::PointwiseLoop loop(f.shape);
+  const auto add = [&](const FusedOperand& o, bool output) {
+    DimVec strides = o.strides;
+    for (int64_t& s : strides) s *= itemsize(o.memory.dtype);
+    loop.add(nullptr, std::move(strides), o.memory.dtype, output);
+  };
+  for (const FusedOperand& o : f.outs) add(o, true);
+  for (const FusedOperand& o : f.ins) {
+    if (o.made_by) return -1;
+    add(o, false);
+  }
+  return loop.row_values();
 }
 
 void Plan::find_programs(ArrayRef<Plan*> plans) {
@@ -46,6 +64,7 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
       // A kernel of another numerics is another text, and so another key of the cache.
       if (g.fused->dropped[0] + g.fused->dropped[1]) g.fused->kernel.text += "; numerics=\"fast\"";
       if (p->kept_) continue;
+      g.fused->kernel.row_values = row_values(*g.fused);
       if (p->options_.lines) g.fused->kernel.lines = source_lines(p->list_, g);
       printed.push_back({&g.fused->kernel, &p->source_of_[i], {}});
     }

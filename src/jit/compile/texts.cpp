@@ -65,9 +65,9 @@ class Writer {
   }
   void put(const lower::Kernel& v) {
     const auto& [name, source, text, kind, dtype, outputs, inputs, scalars, scratch, local_scratch, passes, lines,
-                 rounds_inside, across, side_by_side, fused, borrowed, length] = v;
+                 rounds_inside, across, side_by_side, fused, borrowed, length, row_values] = v;
     all(name, source, text, kind, dtype, outputs, inputs, scalars, scratch, local_scratch, passes, lines, rounds_inside,
-        across, side_by_side, fused, borrowed, length);
+        across, side_by_side, fused, borrowed, length, row_values);
   }
 
   ByteWriter out_;

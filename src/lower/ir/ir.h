@@ -150,6 +150,8 @@ struct Kernel {
   // so that lengths share them.
   int64_t length = 0;
   bool whole(int64_t lanes) const { return length > 0 && length % lanes == 0; }
+  // Of elements, where a graph's lie in rows: a bit for each input that is one value in every row. -1: no rows.
+  int64_t row_values = -1;
 };
 
 // The DAG that the builder grows: equal nodes are one, constants are folded with their exact bits.

@@ -324,9 +324,9 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
   return "  {\"" + k.name + "\", " + n(size_t(k.dtype)) + (is_rows ? "1, " : "0, ") + n(k.outputs.size()) +
          n(k.inputs.size()) + n(k.scalars.size()) + n(k.scratch.size()) + n(is_rows ? k.passes.size() : 0) +
          n(reductions) + n(sets_status(k)) + n(size_t(together(k, isa))) + n(held_inputs(k, isa)) +
-         n(row_forms(k, isa)) + n(k.local_scratch) + (is_rows ? "0, " : symbol + ", ") +
-         (is_rows ? symbol + "_passes, " : "0, ") + (reductions ? symbol + "_reductions, " : "0, ") + symbol +
-         "_types, " + symbol + "_rows},\n";
+         n(row_forms(k, isa)) + n(size_t(std::max<int64_t>(k.row_values, 0))) + n(k.local_scratch) +
+         (is_rows ? "0, " : symbol + ", ") + (is_rows ? symbol + "_passes, " : "0, ") +
+         (reductions ? symbol + "_reductions, " : "0, ") + symbol + "_types, " + symbol + "_rows},\n";
 }
 
 // The text of a function without its comments and its kernel's symbol.

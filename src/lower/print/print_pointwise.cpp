@@ -76,8 +76,8 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   }
   if (const unsigned forms = row_forms(k, isa)) {
     out += "  if (flags & " + std::to_string(forms << 3) + ") {\n";
-    for (unsigned form = 0; form < 3; ++form)
-      if (forms >> form & 1) by_rows(8u << form, form < 2 ? 1u << form : 0);
+    for (unsigned form = 0; form < 4; ++form)
+      if (forms >> form & 1) by_rows(8u << form, form == 3 ? unsigned(k.row_values) : form < 2 ? 1u << form : 0);
     out += "  }\n";
   }
   // The last blocks of a kernel that takes some at a time are fewer: the last one then stands for those that are not

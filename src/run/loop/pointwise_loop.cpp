@@ -15,9 +15,8 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kChunk = 1024;   // elements staged at a time
-constexpr int64_t kTinyRow = 15;   // elements of a row that take less time than a call for them
-constexpr int64_t kLongRow = 128;  // elements of a row that are worth a kernel's call
+constexpr int64_t kChunk = 1024;  // elements staged at a time
+constexpr int64_t kTinyRow = 15;  // elements of a row that take less time than a call for them
 
 // While elements are made, memory brings what is read and written beside them.
 void prefetch(char* p, int64_t bytes, bool writes) {
@@ -343,15 +342,9 @@ bool PointwiseLoop::results_apart(unsigned inputs) const {
   return apart(begin, end, outputs_, count);
 }
 
-int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) {
-  const StrataPointwiseFn fn = kernel.pointwise;
-  block_ = kernel.together * kBlock;
-  long_row_ = kernel.together > 1 ? kLongRow * 2 : kLongRow;
-  held_ = kernel.held;
-  row_forms_ = kernel.row_forms;
+bool PointwiseLoop::lay_out() {
   int64_t n = 1;
   for (int64_t s : shape_) n *= s;
-  if (n == 0) return 0;
   order_dims();
   coalesce();
   bring_near();
@@ -374,7 +367,20 @@ int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) 
     widest_ = std::max(widest_, width);
   }
   if (!all_dense) find_rows(n);
-  if (all_dense) {
+  return all_dense;
+}
+
+int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) {
+  const StrataPointwiseFn fn = kernel.pointwise;
+  block_ = kernel.together * kBlock;
+  long_row_ = kernel.together > 1 ? kLongRow * 2 : kLongRow;
+  held_ = kernel.held;
+  row_forms_ = kernel.row_forms;
+  row_values_ = kernel.row_values;
+  int64_t n = 1;
+  for (int64_t s : shape_) n *= s;
+  if (n == 0) return 0;
+  if (lay_out()) {
     char* ptr[kMaxOperands];
     int64_t size[kMaxOperands];
     for (int i = 0; i < count_; ++i) {

@@ -19,6 +19,9 @@ class PointwiseLoop {
   // An input that lies nowhere (loop/maker.h).
   void add_made(const Maker& maker, DimVec strides, DType kernel);
   int32_t run(const StrataKernelEntry& kernel, const void* params);
+  // In the place of a run, by strides alone: a bit for each input that is one value in every row, where rows lie as
+  // kernels take them, and are so short that a call for each would show; else -1.
+  int64_t row_values();
 
  private:
   struct Operand {
@@ -34,6 +37,8 @@ class PointwiseLoop {
     const Maker* maker = nullptr;  // makes an input that lies nowhere
   };
   void add(const Tensor& t, DType kernel, bool output);
+  bool lay_out();  // whether all is dense
+  int64_t values_of_rows() const;
   void order_dims();
   void coalesce();
   void bring_near();
@@ -61,6 +66,8 @@ class PointwiseLoop {
   static void take(const Operand& o, const char* from, int64_t stride, char* buffer, int64_t count);
   int64_t offset_at(const Operand& o, int64_t index) const;
 
+  static constexpr int64_t kLongRow = 128;  // elements of a row that are worth a kernel's call
+
   DimVec shape_;
   Operand operands_[kMaxOperands];
   int count_ = 0;
@@ -68,11 +75,14 @@ class PointwiseLoop {
   int64_t row_ = 0;     // elements after which what repeats comes again
   int64_t widest_ = 1;  // bytes of a kernel's element
   int64_t block_ = kBlock,
-          long_row_ = 0;  // elements that a kernel computes at a time, and a row that is worth its call
+          long_row_ = kLongRow;  // elements that a kernel computes at a time, and a row that is worth its call
   int64_t tile_rows_ = 0, tile_columns_ = 0;
-  bool made_ = false;                  // an input lies nowhere
-  unsigned held_ = 0, row_forms_ = 0;  // bits of inputs that the kernel holds, and of its forms over rows
-  bool again_ = false;                 // elements may be computed twice
+  bool made_ = false;  // an input lies nowhere
+  // Bits of inputs that the kernel holds, of its forms over rows, and of inputs that the last of these has one value
+  // of.
+  unsigned held_ = 0, row_forms_ = 0;
+  int64_t row_values_ = 0;
+  bool again_ = false;  // elements may be computed twice
 };
 
 }  // namespace strata::eager

@@ -54,27 +54,35 @@ void PointwiseLoop::run_down(StrataPointwiseFn fn, char* const* ptr, const int64
   }
 }
 
-int64_t PointwiseLoop::one_value_each() const {
+int64_t PointwiseLoop::values_of_rows() const {
   const int64_t inner = shape_.back();
-  if (!(held_ | row_forms_) || shape_.size() < 2 || inner < kBlock || inner > kLongValued ||
-      (inner % kBlock != 0 && !again_))
-    return 0;
-  unsigned valued = 0;  // a bit for each input
+  if (shape_.size() < 2 || inner < kBlock || inner > kLongValued) return -1;
+  int64_t valued = 0;
   for (int i = 0; i < count_; ++i) {
     const Operand& o = operands_[i];
-    if (o.maker || o.dtype != o.kernel) return 0;
+    if (o.maker || o.dtype != o.kernel) return -1;
     if (o.strides.back() == 0 && i >= outputs_)
-      valued |= 1u << (i - outputs_);
+      valued |= int64_t(1) << (i - outputs_);
     else if (o.strides.back() != itemsize(o.kernel))
-      return 0;
+      return -1;
   }
-  if (valued && !results_apart(valued)) return 0;  // a row's value is read when the rows before are written
-  if (held_) return valued == held_ ? 4 : 0;
-  if (shape_.size() > 2 && shape_[shape_.size() - 2] * inner < kLine) return 0;
+  if (held_) return valued;
+  if (shape_.size() > 2 && shape_[shape_.size() - 2] * inner < kLine) return -1;
   const auto whole = [](const Operand& o) { return o.dense || o.repeats || o.constant; };
-  if (inner < long_row_ && inner % kBlock != 0 && std::all_of(operands_, operands_ + count_, whole)) return 0;
-  const unsigned form = valued ? valued : 4;
-  return valued < 3 ? (form & row_forms_) << 3 : 0;
+  if (inner < long_row_ && inner % kBlock != 0 && std::all_of(operands_, operands_ + count_, whole)) return -1;
+  return valued;
+}
+
+int64_t PointwiseLoop::row_values() { return lay_out() ? -1 : values_of_rows(); }
+
+int64_t PointwiseLoop::one_value_each() const {
+  if (!(held_ | row_forms_) || (shape_.back() % kBlock != 0 && !again_)) return 0;
+  const int64_t valued = values_of_rows();
+  // A row's value is read when the rows before are written.
+  if (valued < 0 || (valued && !results_apart(unsigned(valued)))) return 0;
+  if (held_) return valued == held_ ? 4 : 0;
+  const unsigned form = row_forms_ >> 3 ? (valued == row_values_ ? 8 : 0) : valued ? unsigned(valued) : 4;
+  return form <= 4 && valued > 2 ? 0 : (form & row_forms_) << 3;
 }
 
 // Rows [begin, end), in lines of rows at one distance from each other.
