@@ -304,7 +304,7 @@ constexpr std::string_view real_pack = R"(
 static inline @s@ @d@_load(@t@ x) { return @load@; }
 typedef @s@ q_@d@ __attribute__((vector_size(@quad@)));
 typedef @s@ qu_@d@ __attribute__((vector_size(@quad@), aligned(@align@), may_alias));
-#define LOAD4_@d@(p) (q_@d@){@d@_load((p)[0]), @d@_load((p)[1]), @d@_load((p)[2]), @d@_load((p)[3])}
+#define LOAD4_@d@(p) @load4@
 static inline __attribute__((always_inline)) void @d@_pack(i64 kc, i64 n, i64 w, const @t@ *__restrict from, i64 sn,
                                                            i64 sk, @s@ *__restrict to) {
   if (n < w) {
@@ -321,6 +321,8 @@ static inline __attribute__((always_inline)) void @d@_pack(i64 kc, i64 n, i64 w,
     i64 end = kc - k0 < 64 ? kc : k0 + 64, j = 0;
     for (; sk == 1 && j + 4 <= n; j += 4) {
       i64 k = k0;
+      for (i64 i = 0; i < 4 && end < kc; ++i)
+        for (i64 ahead = 0; ahead < 64; ahead += 64 / sizeof(@t@)) __builtin_prefetch(from + (j + i) * sn + end + ahead);
       for (; k + 4 <= end; k += 4) {
         const @t@ *p = from + j * sn + k;
         q_@d@ r0 = LOAD4_@d@(p), r1 = LOAD4_@d@(p + sn), r2 = LOAD4_@d@(p + 2 * sn), r3 = LOAD4_@d@(p + 3 * sn);
@@ -371,7 +373,10 @@ static void gemm_@d@_@level@_round(i64 rows, i64 cols, const void *from, i64 ld_
 }
 )";
 
-std::string print_storage(GemmLevel level, const Storage& d, const Compute& c, const Tile& tile) {
+std::string print_storage(GemmLevel level, Storage d, const Compute& c, const Tile& tile) {
+  // These levels have instructions for float16, and loops over conversions become vectors of them.
+  const bool instructions = level != GemmLevel::base && std::string_view(d.name) == "f16";
+  if (instructions) d.load = "(float)BITS(_Float16, x)", d.store = "BITS(u16, (_Float16)x)";
   int nr = tile.widths.back() * tile.lanes, mr = tile.heights.back();
   std::string_view type = d.type;
   Values values = {
@@ -385,6 +390,9 @@ std::string print_storage(GemmLevel level, const Storage& d, const Compute& c, c
       {"level", gemm_level_name(level)},
       {"load", d.load},
       {"store", d.store ? d.store : ""},
+      {"load4", instructions ? "__builtin_convertvector(*(const four_f16 *)(p), q_f16)"
+                             : fill("(q_@d@){@d@_load((p)[0]), @d@_load((p)[1]), @d@_load((p)[2]), @d@_load((p)[3])}",
+                                    {{"d", d.name}})},
       {"quad", number(4 * c.bytes)},
       {"align", number(c.bytes)},
       {"mr", number(mr)},
@@ -400,7 +408,9 @@ std::string print_storage(GemmLevel level, const Storage& d, const Compute& c, c
     more.insert(more.end(), values.begin(), values.end());
     return more;
   };
-  std::string out = fill(c.parts == 2 ? complex_pack : real_pack, values);
+  std::string out =
+      instructions ? "typedef _Float16 four_f16 __attribute__((vector_size(8), aligned(2), may_alias));" : "";
+  out += fill(c.parts == 2 ? complex_pack : real_pack, values);
   out += fill(pack_entry, with({{"side", "a"}, {"full", number(mr)}, {"size", "height"}}));
   out += fill(pack_entry, with({{"side", "b"}, {"full", number(nr)}, {"size", "width"}}));
   if (d.store) out += fill(round_entry, values);
