@@ -20,12 +20,12 @@ namespace {
 // Every dtype but float16 has one-lane kernels; these have all three instruction sets. Float16 has the kernels of
 // float32, between conversions; its own, in all sets, are the few that those would not serve, conversions among them,
 // and, where an instruction converts, short arithmetic and its sums, whose time would be that of the conversions.
-// (Kernels that compare are not among them: Clang compares the halves, lane by lane, in 4 kB.)
+// (Kernels that compare or round to whole numbers are not among them: Clang does that to the halves, lane by lane.)
 constexpr uint32_t kAllSets = 1u << int(DType::F32) | 1u << int(DType::F64) | 1u << int(DType::BF16) |
                               1u << int(DType::I64) | 1u << int(DType::Bool) | 1u << int(DType::F16);
 
 bool is_short_arithmetic(const Kernel& k) {
-  constexpr size_t kMost = 10;  // nodes of a pass, leaves and conversions among them
+  constexpr size_t kMost = 12;  // nodes of a pass, leaves and conversions among them
   auto computes = [](const Node& n) {
     switch (n.op) {
       case Op::WidenHalf:
@@ -37,6 +37,9 @@ bool is_short_arithmetic(const Kernel& k) {
       case Op::Neg:
       case Op::Fma:
       case Op::Sqrt:
+      case Op::Bitcast:
+      case Op::And:
+      case Op::Or:
         return true;
       default:
         return n.leaf();
