@@ -62,3 +62,18 @@ def test_without_keys(queries):
     hidden = torch.zeros(queries, 3, dtype=torch.bool)
     q, k, v = torch.randn(1, 2, queries, 4), torch.randn(1, 2, 3, 4), torch.randn(1, 2, 3, 5)
     assert torch.equal(F.scaled_dot_product_attention(q, k, v, hidden), torch.zeros(1, 2, queries, 5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(1, 1, 1, 130), (2, 1, 1, 130), (1, 1, 100, 130), (2, 1, 100, 130), (2, 3, 1, 130), (1, 3, 100, 130), (2, 3, 100, 1), (1, 1, 1, 1)])
+def test_shared_masks_are_as_own_ones(shape, dtype):
+    """A mask that batches, heads or queries share gives the bits of one that each of them has for itself."""
+    torch.manual_seed(5)
+    q, k, v = (made(2, 3, n, 24, dtype=dtype) for n in (100, 130, 130))
+    keep = torch.rand(*shape) > 0.3
+    for mask in (keep, torch.randn(*shape).to(dtype), torch.zeros(*shape).masked_fill(~keep, -float("inf")).to(dtype)):
+        own = mask.expand(2, 3, 100, 130).clone()
+        turned = own.transpose(2, 3).contiguous().transpose(2, 3)
+        want = F.scaled_dot_product_attention(q, k, v, own)
+        same(F.scaled_dot_product_attention(q, k, v, mask), want)
+        same(F.scaled_dot_product_attention(q, k, v, turned), want)

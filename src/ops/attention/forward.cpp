@@ -6,6 +6,47 @@ namespace strata::eager {
 
 namespace {
 
+// The tiles of a mask that heads, batches or queries share are made once, where they are not too many.
+template <class T>
+class SharedBias {
+ public:
+  SharedBias(const AttentionCall& call, const Tensor& like) {
+    if (!call.mask.defined()) return;
+    constexpr int64_t kMostBytes = 64 << 20;
+    IntArrayRef stride = call.mask.strides(), sizes = call.query.sizes();
+    const int64_t queries = blocks_of(sizes[2]), keys = call.key.sizes()[2];
+    const int64_t batches = stride[0] == 0 ? 1 : sizes[0];
+    queries_ = stride[2] == 0 && !call.causal ? 1 : queries;
+    keys_ = blocks_of(keys);
+    one_batch_ = batches == 1;
+    const int64_t lines = batches * queries_, bytes = lines * keys_ * kTile;
+    if (stride[1] != 0 || 2 * lines > sizes[0] * sizes[1] * queries || bytes > kMostBytes) return;
+    tiles_ = new_tensor(like, {bytes}, DType::U8);
+    parallel_for(0, lines, 1, [&](int64_t begin, int64_t end) {
+      ColumnBias<T> bias(call.mask, call.causal);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t query = i % queries_ * kAttentionBlock, rows = std::min(kAttentionBlock, sizes[2] - query);
+        for (int64_t key = 0; key < keys; key += kAttentionBlock) {
+          const int64_t count = std::min(kAttentionBlock, keys - key);
+          std::memcpy(at(i / queries_, query, key), bias.tile(i / queries_, 0, query, rows, key, count).first, kTile);
+        }
+      }
+    });
+  }
+  bool ready() const { return tiles_.defined(); }
+  // Its first key's line; the next one is kLine bytes away.
+  char* at(int64_t b, int64_t query, int64_t key) const {
+    const int64_t line = (one_batch_ ? 0 : b * queries_) + (queries_ == 1 ? 0 : query / kAttentionBlock);
+    return tiles_.bytes() + (line * keys_ + key / kAttentionBlock) * kTile;
+  }
+  static constexpr int64_t kLine = kAttentionBlock * int64_t(sizeof(T)), kTile = kAttentionBlock * kLine;
+
+ private:
+  Tensor tiles_;
+  int64_t queries_ = 0, keys_ = 0;
+  bool one_batch_ = false;
+};
+
 // Queries in blocks: they are columns, a lane has one from its scores to its result.
 template <class T>
 class Forward : AttentionForward<T> {
@@ -26,10 +67,11 @@ class Forward : AttentionForward<T> {
       for (int64_t i = begin; i < end; ++i) pack(i / blocks / kv_heads_, i / blocks % kv_heads_, i % blocks);
     });
     const int64_t query_blocks = blocks_of(queries_);
+    const SharedBias<T> shared(c_, this->out_);
     parallel_for(0, batch * heads_ * query_blocks, 1, [&](int64_t begin, int64_t end) {
       CallMemory memory(task_bytes());
       Space s(memory, *this);
-      ColumnBias<T> bias(c_.mask, c_.causal);
+      Bias bias{shared, {c_.mask, c_.causal}};
       for (int64_t i = begin; i < end; ++i) {
         // First and last blocks take turns, so that causal heads are even work for contiguous pieces.
         int64_t turn = i % query_blocks, block = turn % 2 ? query_blocks - 1 - turn / 2 : turn / 2;
@@ -64,6 +106,15 @@ class Forward : AttentionForward<T> {
     }
   };
 
+  struct Bias {
+    const SharedBias<T>& shared;
+    ColumnBias<T> own;
+    std::pair<char*, int64_t> tile(int64_t b, int64_t h, int64_t query, int64_t rows, int64_t key, int64_t count) {
+      if (shared.ready()) return {shared.at(b, query, key), kLine};
+      return own.tile(b, h, query, rows, key, count);
+    }
+  };
+
   char* packed_key(int64_t b, int64_t kv, int64_t block) const {
     return packed_.bytes() + ((b * kv_heads_ + kv) * blocks_of(keys_) + block) * (key_bytes_ + value_bytes_);
   }
@@ -75,7 +126,7 @@ class Forward : AttentionForward<T> {
     product_.pack_rows(v_.at(b, kv, first), value_width_, count, v_.col, v_.row, to + key_bytes_, false);
   }
 
-  void attend(int64_t b, int64_t h, int64_t first, Space& s, ColumnBias<T>& bias) const {
+  void attend(int64_t b, int64_t h, int64_t first, Space& s, Bias& bias) const {
     const int64_t rows = std::min(kBlock, queries_ - first), kv = h / (heads_ / kv_heads_);
     product_.pack_columns(q_.at(b, h, first), rows, width_, q_.row, q_.col, s.query);
     std::fill(s.top[0], s.top[0] + kBlock, -std::numeric_limits<T>::infinity());

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "core/call_memory.h"
@@ -215,13 +216,18 @@ class RowBias {
     if (cast_)
       cast_(p, s[3] * bytes, reinterpret_cast<char*>(own_), sizeof(T), seen);
     else
-      for (int64_t i = 0; i < seen; ++i) own_[i] = p[i * s[3]] ? T(0) : -std::numeric_limits<T>::infinity();
+      s[3] == 1 ? keep(p, std::integral_constant<int64_t, 1>(), seen) : keep(p, s[3], seen);
     std::copy_n(edge_ + kAttentionBlock, count - seen, own_ + seen);
     return own_;
   }
   static constexpr DType compute_dtype() { return sizeof(T) == 4 ? DType::F32 : DType::F64; }
 
  private:
+  template <class Step>
+  void keep(const char* p, Step step, int64_t seen) {
+    for (int64_t i = 0; i < seen; ++i) own_[i] = p[i * step] ? T(0) : -std::numeric_limits<T>::infinity();
+  }
+
   const Tensor& mask_;
   bool causal_;
   CastFn cast_ = nullptr;
