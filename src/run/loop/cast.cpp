@@ -32,7 +32,7 @@ void cast_run(const char* src, int64_t ss, char* dst, int64_t ds, int64_t n) {
     return convert_apart<S, D>(cast_run<S, D>, src, ss, dst, ds, n);
   const S* s = reinterpret_cast<const S*>(src);
   D* d = reinterpret_cast<D*>(dst);
-  for (int64_t i = 0; i < n; ++i) d[i] = convert<D>(s[i]);
+  for (int64_t i = 0; i < n; ++i) put(d + i, s[i]);
 }
 
 template <class S>

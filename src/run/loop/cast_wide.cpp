@@ -54,7 +54,9 @@ constexpr Pair kAvx2[] = {
     avx2<int64_t, int32_t, I64, I32>(), avx2<int32_t, int64_t, I32, I64>(), avx2<Truth, int64_t, Bool, I64>(),
     avx2<Truth, float, Bool, F32>(),    avx2<uint8_t, int64_t, U8, I64>(),  avx2<uint8_t, double, U8, F64>(),
     avx2<uint8_t, float, U8, F32>(),    avx2<int8_t, int64_t, I8, I64>(),   avx2<int8_t, float, I8, F32>(),
-    avx2<int8_t, double, I8, F64>(),
+    avx2<int8_t, double, I8, F64>(),    avx2<int16_t, int64_t, I16, I64>(), avx2<int16_t, double, I16, F64>(),
+    avx2<Truth, double, Bool, F64>(),   avx2<Truth, int32_t, Bool, I32>(),  avx2<int32_t, bool, I32, Bool>(),
+    avx2<double, bool, F64, Bool>(),
 };
 constexpr Pair kAvx512[] = {
     avx512<float, int64_t, F32, I64>(),

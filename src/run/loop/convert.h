@@ -1,7 +1,9 @@
 // One value as another dtype, with the rounding and saturation of contract 3.
 #pragma once
+#include <bit>
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -21,7 +23,13 @@ struct Truth {
 
 template <class D, class S>
 [[gnu::always_inline]] inline D convert(S v) {
-  if constexpr (std::is_same_v<S, Truth>) {
+  if constexpr (std::is_same_v<S, Truth> && std::is_floating_point_v<D>) {
+    // The bits of 1 or none: of a choice between numbers LLVM makes branches.
+    using Bits = std::conditional_t<sizeof(D) == 4, uint32_t, uint64_t>;
+    return std::bit_cast<D>(Bits(-Bits(v.byte != 0)) & std::bit_cast<Bits>(D(1)));
+  } else if constexpr (std::is_same_v<S, Truth> && is_cplx<D>) {
+    return D(convert<typename D::value_type>(v), 0);
+  } else if constexpr (std::is_same_v<S, Truth>) {
     return convert<D>(uint8_t(v.byte != 0));
   } else if constexpr (std::is_same_v<S, D>) {
     return v;
@@ -58,6 +66,17 @@ template <class D, class S>
   }
 }
 
+// A real number is the lower half of a complex64's bits, whose upper one is 0: no pair that is built of two.
+template <class D, class S>
+[[gnu::always_inline]] inline void put(D* to, S v) {
+  if constexpr (std::is_same_v<D, std::complex<float>> && !is_cplx<S>) {
+    const uint64_t bits = std::bit_cast<uint32_t>(convert<float>(v));
+    std::memcpy(to, &bits, sizeof bits);
+  } else {
+    *to = convert<D>(v);
+  }
+}
+
 // Elements with gaps; `whole` is for such without. Where bounds take the time, as many as fit in a buffer are moved
 // first.
 template <class S, class D>
@@ -66,7 +85,7 @@ void convert_apart(CastFn whole, const char* src, int64_t ss, char* dst, int64_t
     cast_apart(whole, sizeof(S), sizeof(D), src, ss, dst, ds, n);
   } else {
     for (int64_t i = 0; i < n; ++i, src += ss, dst += ds)
-      *reinterpret_cast<D*>(dst) = convert<D>(*reinterpret_cast<const S*>(src));
+      put(reinterpret_cast<D*>(dst), *reinterpret_cast<const S*>(src));
   }
 }
 
