@@ -104,6 +104,9 @@ def test_elements_beside_values_of_rows(n, dtype):
     def f(a, b, c, d):
         return (a * b + c).abs() - d * 0.5, (a - d).square()
 
+    def much(a, b, c, d):
+        return ((a - b).clamp(-5, 5) * 0.5).exp() * c + d
+
     def in_place(a, b, c, d):
         return a.mul_(b).add_(c).sub_(d)
 
@@ -113,6 +116,7 @@ def test_elements_beside_values_of_rows(n, dtype):
         inputs = [SPREAD[name](n, dtype) for name in chosen]
         for got, want in zip(torch.graph(f, *inputs).compile()(*inputs), f(*inputs), strict=True):
             assert graph_models.same(got, want), chosen
+        assert graph_models.same(torch.graph(much, *inputs).compile()(*inputs), much(*inputs)), chosen
         if chosen[0] in ("dense", "sliced", "turned"):
             graph, others = torch.graph(in_place, *inputs).compile(), inputs[1:]
             a, b = (SPREAD[chosen[0]](n, dtype).copy_(inputs[0]) for _ in range(2))

@@ -100,3 +100,18 @@ def test_several_kernels_are_one_file(compiler, tmp_path):
     for text in cf.source().split("\n// backward"):
         by_hand(text, compiler, tmp_path)
         assert text.count("typedef struct Place") == 1 and "i32 run_0(" in text
+
+
+def test_source_of_a_kept_plan_has_its_forms():
+    """A second graph's plan comes from the process or the disk; the text is that of the kernel that runs."""
+    x, y, z = strata.randn(64, 36)[:, :33], strata.randn(64, 1), strata.randn(64, 40)[:, :33]
+    first, second = (strata.graph(lambda x, y, z: (x * y + z).abs(), x, y, z).compile().source() for _ in range(2))
+    assert first == second
+    assert "flags & 64" in first
+
+
+def test_layouts_without_forms_share_texts():
+    """Which inputs are one value for a row is told only to kernels that make use of it."""
+    x, row = strata.randn(40, 33).bfloat16(), strata.randn(40, 1).bfloat16()
+    texts = {strata.graph(lambda a, b: (a + b).abs(), *at).compile().source().split("// ---- Whole")[0] for at in ((x, x.clone()), (x, row), (x[:20], row[:20]))}
+    assert len(texts) == 1

@@ -27,9 +27,14 @@ std::string operators_of(const LaunchList& list, const Group& g) {
   return out;
 }
 
-// What the kernel may rely on beside its text: rows that lie as others' do share it.
-int64_t row_values(const Fused& f) {
-  if (f.kernel.kind != lower::KernelKind::Pointwise) return -1;
+void find_rows(Fused& f) {
+  const auto isa = lower::Isa(eager::current_isa());
+  lower::Kernel& k = f.kernel;
+  if (f.elsewhere) return;
+  k.row_values = 0;
+  const bool known = lower::row_forms(k, isa) != 0;
+  k.row_values = -1;
+  if (!known) return;
   eager::PointwiseLoop loop(f.shape);
   const auto add = [&](const FusedOperand& o, bool output) {
     DimVec strides = o.strides;
@@ -38,10 +43,10 @@ int64_t row_values(const Fused& f) {
   };
   for (const FusedOperand& o : f.outs) add(o, true);
   for (const FusedOperand& o : f.ins) {
-    if (o.made_by) return -1;
+    if (o.made_by) return;
     add(o, false);
   }
-  return loop.row_values();
+  k.row_values = loop.row_values(lower::together(k, isa));
 }
 
 void Plan::find_programs(ArrayRef<Plan*> plans) {
@@ -64,7 +69,7 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
       // A kernel of another numerics is another text, and so another key of the cache.
       if (g.fused->dropped[0] + g.fused->dropped[1]) g.fused->kernel.text += "; numerics=\"fast\"";
       if (p->kept_) continue;
-      g.fused->kernel.row_values = row_values(*g.fused);
+      find_rows(*g.fused);
       if (p->options_.lines) g.fused->kernel.lines = source_lines(p->list_, g);
       printed.push_back({&g.fused->kernel, &p->source_of_[i], {}});
     }

@@ -85,6 +85,7 @@ lower::Kernel Plan::kernel_of(const Group& g) const {
   std::optional<Fused> made = fuse(list_, g.launches, stores, why);
   STRATA_INTERNAL(made, "a kept plan has a kernel that its launches do not give: ", why);
   made->kernel.text = g.fused->kernel.text;
+  find_rows(*made);
   return std::move(made->kernel);
 }
 

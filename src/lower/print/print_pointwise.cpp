@@ -13,12 +13,13 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
   std::string out = comment(k, "") + "void " + kernel_symbol(k, isa) +
                     "(char* const* ptr, const i64* step, const void* params, i64 blocks, i64 flags, i32* status) {\n" +
                     frame(k, pass, vector);
-  std::string advance;
+  std::string advance, next_row;
   auto operand = [&](const Operand& o, size_t at, bool is_out) {
     const std::string n = std::to_string(at), name = o.name + (is_out ? "_out" : "");
     out += std::string("  ") + (is_out ? "" : "const ") + "char* p_" + name + " = ptr[" + n + "];\n";
     out += "  const i64 s_" + name + " = step[" + n + "];\n";
     advance += "    p_" + name + " += " + (wide ? bytes(wide / 16) + " * " : "") + "s_" + name + ";\n";
+    next_row += "    p_" + name + " += s_" + name + ";\n";
   };
   for (size_t i = 0; i < k.outputs.size(); ++i) operand(k.outputs[i], i, true);
   for (size_t i = 0; i < k.inputs.size(); ++i) operand(k.inputs[i], k.outputs.size() + i, false);
@@ -49,18 +50,19 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
     BodyPrinter row(k, pass, vector, needs);
     row.hold(inputs);
     out += "  if (flags & " + std::to_string(flag) + ") {\n    const i64 stream = 0, count = step[" +
-           bytes(k.outputs.size() + k.inputs.size()) + "];\n    for (; blocks > 0; blocks--) {\n";
+           bytes(k.outputs.size() + k.inputs.size()) + "];\n" + (wide ? row.uniform_part() : "") +
+           "    for (; blocks > 0; blocks--) {\n";
     for (size_t i = 0; i < k.inputs.size(); ++i)
       if (inputs >> i & 1) {
         const Operand& o = k.inputs[i];
-        const std::string t = body.type(o.storage, true);
+        const std::string t = row.type(o.storage, true);
         out += "      const " + t + " held_" + o.name + " = SPLAT(" + t + ", *(const " + traits(o.storage).cname +
                "*)p_" + o.name + ");\n";
       }
     out +=
         "      for (i64 i = 0; i < count; i += 16) {\n        const i64 end = i + 16 > count ? count : i + 16;\n"
         "        for (i64 l = end - 16; l < end; l += LANES) {\n" +
-        elements(row, 0) + "        }\n      }\n" + advance + "    }\n  }\n";
+        elements(row, 0) + "        }\n      }\n" + next_row + "    }\n  }\n";
   };
   if (held_inputs(k, isa)) {
     const int64_t lanes = STRATA_HELD_BYTES / itemsize(k.dtype);

@@ -169,8 +169,9 @@ void PointwiseLoop::stage(const Operand& o, char* buffer, int64_t begin, int64_t
     } else if (const int64_t few = tiny && at[n - 1] == 0 ? std::min(count / inner, shape_[n - 2] - at[n - 2]) : 0;
                few > 1) {
       const int64_t apart = o.strides[n - 2], row = inner * width;
+      const CastFn from = cast_fn(o.dtype, o.kernel);
       for (int64_t k = 0; k < inner; ++k)
-        in ? cast_fn(o.dtype, o.kernel)(p + k * stride, apart, buffer + k * width, row, few)
+        in ? from(p + k * stride, apart, buffer + k * width, row, few)
            : cast(buffer + k * width, row, p + k * stride, apart, few);
       run = few * inner;
       p += (few - 1) * apart;
@@ -370,10 +371,14 @@ bool PointwiseLoop::lay_out() {
   return all_dense;
 }
 
+void PointwiseLoop::take_at_once(int64_t together) {
+  block_ = together * kBlock;
+  long_row_ = together > 1 ? kLongRow * 2 : kLongRow;
+}
+
 int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) {
   const StrataPointwiseFn fn = kernel.pointwise;
-  block_ = kernel.together * kBlock;
-  long_row_ = kernel.together > 1 ? kLongRow * 2 : kLongRow;
+  take_at_once(kernel.together);
   held_ = kernel.held;
   row_forms_ = kernel.row_forms;
   row_values_ = kernel.row_values;

@@ -20,8 +20,8 @@ class PointwiseLoop {
   void add_made(const Maker& maker, DimVec strides, DType kernel);
   int32_t run(const StrataKernelEntry& kernel, const void* params);
   // In the place of a run, by strides alone: a bit for each input that is one value in every row, where rows lie as
-  // kernels take them, and are so short that a call for each would show; else -1.
-  int64_t row_values();
+  // kernels take them, and are so short that a call for each would show; else -1. together: the kernel's.
+  int64_t row_values(int64_t together);
 
  private:
   struct Operand {
@@ -38,6 +38,7 @@ class PointwiseLoop {
   };
   void add(const Tensor& t, DType kernel, bool output);
   bool lay_out();  // whether all is dense
+  void take_at_once(int64_t together);
   int64_t values_of_rows() const;
   void order_dims();
   void coalesce();

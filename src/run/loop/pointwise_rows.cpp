@@ -1,5 +1,6 @@
 // Rows of a pointwise kernel's operands that are read and written where they lie, and what is the same for many rows.
 #include <algorithm>
+#include <utility>
 
 #include "run/loop/blocks.h"
 #include "run/loop/pointwise_loop.h"
@@ -14,7 +15,7 @@ constexpr int64_t kLongValued = 8192;  // elements of a row from which a call fo
 
 constexpr int64_t kFewBlocks = 5;  // of a row
 
-constexpr int64_t kLine = 512;  // elements of rows at one distance from which finding the next ones does not show
+constexpr int64_t kLine = 48;  // elements of rows at one distance from which finding the next ones does not show
 
 }  // namespace
 
@@ -56,7 +57,7 @@ void PointwiseLoop::run_down(StrataPointwiseFn fn, char* const* ptr, const int64
 
 int64_t PointwiseLoop::values_of_rows() const {
   const int64_t inner = shape_.back();
-  if (shape_.size() < 2 || inner < kBlock || inner > kLongValued) return -1;
+  if (shape_.size() < 2 || inner < kBlock || inner > (block_ > kBlock ? long_row_ : kLongValued)) return -1;
   int64_t valued = 0;
   for (int i = 0; i < count_; ++i) {
     const Operand& o = operands_[i];
@@ -73,7 +74,10 @@ int64_t PointwiseLoop::values_of_rows() const {
   return valued;
 }
 
-int64_t PointwiseLoop::row_values() { return lay_out() ? -1 : values_of_rows(); }
+int64_t PointwiseLoop::row_values(int64_t together) {
+  take_at_once(together);
+  return lay_out() ? -1 : values_of_rows();
+}
 
 int64_t PointwiseLoop::one_value_each() const {
   if (!(held_ | row_forms_) || (shape_.back() % kBlock != 0 && !again_)) return 0;
@@ -92,11 +96,26 @@ void PointwiseLoop::run_valued(StrataPointwiseFn fn, const void* params, int64_t
   char* ptr[kMaxOperands];
   int64_t step[kMaxOperands + 1];
   step[count_] = shape_.back();
-  for (int i = 0; i < count_; ++i) step[i] = operands_[i].strides[last];
+  for (int i = 0; i < count_; ++i) {
+    step[i] = operands_[i].strides[last];
+    ptr[i] = operands_[i].base + offset_at(operands_[i], begin * shape_.back());
+  }
+  DimVec at(last + 1, 0);
+  for (int64_t d = int64_t(last), rest = begin; d >= 0; rest /= shape_[size_t(d--)])
+    at[size_t(d)] = rest % shape_[size_t(d)];
+  const auto move = [&](size_t d, int64_t by) {
+    for (int i = 0; i < count_; ++i) ptr[i] += by * operands_[i].strides[d];
+  };
   for (int64_t rows; begin < end; begin += rows) {
-    rows = std::min(end - begin, shape_[last] - begin % shape_[last]);
-    for (int i = 0; i < count_; ++i) ptr[i] = operands_[i].base + offset_at(operands_[i], begin * shape_.back());
+    rows = std::min(end - begin, shape_[last] - at[last]);
     fn(ptr, step, params, rows, flags, status);
+    move(last, -std::exchange(at[last], 0));
+    for (size_t d = last; d-- > 0;) {
+      move(d, 1);
+      if (++at[d] < shape_[d]) break;
+      move(d, -shape_[d]);
+      at[d] = 0;
+    }
   }
 }
 
