@@ -7,6 +7,7 @@ import math
 import pytest
 import strata
 from strata.nn import functional as F
+from strata.nn.attention._places import everywhere
 from strata.nn.attention.bias import CausalBias, causal_lower_right, causal_upper_left
 from strata.nn.attention.flex_attention import (
     AuxRequest,  # fmt: skip
@@ -127,3 +128,51 @@ def test_causal_biases():
         F.scaled_dot_product_attention(q, K, V, upper, is_causal=True)
     with pytest.raises(ValueError, match="expected 2 queries and 6 keys"):
         F.scaled_dot_product_attention(Q, K, V, upper)
+
+
+TABLE, DOCUMENT, OFFSETS, SLOPES = strata.randn(4, 6, 5), strata.tensor([0, 0, 1, 1, 2, 2]), strata.randn(16), strata.randn(4)
+AT_ONCE = {
+    "slopes": lambda s, b, h, i, j: s + SLOPES[h] * (j - i),
+    "hidden": lambda s, b, h, i, j: strata.where(i >= j, s, -math.inf),
+    "capped": lambda s, b, h, i, j: 20 * strata.tanh(s / 20),
+    "table": lambda s, b, h, i, j: s + TABLE[h, i, j],
+    "offsets": lambda s, b, h, i, j: s + OFFSETS[i - j + 5].to(s.dtype),
+    "documents": lambda s, b, h, i, j: strata.where(DOCUMENT[i] == DOCUMENT[j], s, s.new_full((), -9.0)),
+    "itself": lambda s, b, h, i, j: s,
+    "wide": lambda s, b, h, i, j: s.half() + strata.tensor(0.1, dtype=strata.float64),
+    "number": lambda s, b, h, i, j: strata.tensor(2.0),
+    "places": lambda s, b, h, i, j: (b * 1000 + h * 100 + i * 10 + j) % 7 + (i // 2).clamp(max=1),
+}
+PLACE_BY_PLACE = {
+    "steps": lambda s, b, h, i, j: s + TABLE[h][i][j],
+    "of_its_shape": lambda s, b, h, i, j: s / s.numel() + s.dim(),
+    "shape": lambda s, b, h, i, j: s * (len(s.shape) + 1),
+    "reduced": lambda s, b, h, i, j: s + s.sum() + s.max(),
+    "stacked": lambda s, b, h, i, j: strata.stack([s, s + 1]).sum(),
+    "flattened": lambda s, b, h, i, j: s.reshape(-1)[0] * 2,
+}
+
+
+@pytest.mark.parametrize("name", [*AT_ONCE, *PLACE_BY_PLACE])
+def test_all_places_at_once_are_places_one_by_one(name):
+    calls = 0
+
+    def counted(*args):
+        nonlocal calls
+        calls += 1
+        return (AT_ONCE | PLACE_BY_PLACE)[name](*args)
+
+    score, places = strata.randn(2, 4, 6, 5), [strata.arange(n) for n in (2, 4, 6, 5)]
+    found = everywhere(counted, score, places)
+    assert (calls == 1) == (name in AT_ONCE)
+    one = (AT_ONCE | PLACE_BY_PLACE)[name]
+    for place in ((0, 0, 0, 0), (1, 3, 5, 4), (0, 2, 3, 1), (1, 1, 0, 4)):
+        assert found.dtype == one(score[place], *(p[n] for p, n in zip(places, place, strict=True))).dtype
+        assert found[place] == one(score[place], *(p[n] for p, n in zip(places, place, strict=True)))
+
+
+def test_errors_of_functions_are_their_own():
+    with pytest.raises(ZeroDivisionError):
+        flex_attention(Q, K, V, lambda s, b, h, i, j: s + 1 / 0)
+    with pytest.raises(IndexError):
+        flex_attention(Q, K, V, lambda s, b, h, i, j: s + SLOPES[h + 9])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import strata
 from strata import Tensor
+from strata.nn.attention._places import everywhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,14 +51,6 @@ class AuxOutput(NamedTuple):
     max_scores: Tensor | None = None
 
 
-def _everywhere(function: Callable, score: Tensor | None, b: Tensor, h: Tensor, q_idx: Tensor, kv_idx: Tensor) -> Tensor:
-    """The function of one place, for all: [b, h, q, kv]."""
-    first = () if score is None else (score,)
-    for places in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None), (0, None, None, None)):
-        function = strata.vmap(function, in_dims=(*(0 for _ in first), *places))
-    return function(*first, b, h, q_idx, kv_idx)
-
-
 def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Tensor:
     """The mask_mod that hides nothing."""
     return batch.new_ones(size=(), dtype=strata.bool, device=batch.device)
@@ -91,7 +84,7 @@ def create_mask(mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_L
     counts = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
     places = [strata.arange(n, device=device) for n in counts]
     with strata.no_grad():
-        return _everywhere(mod_fn, None, *places).expand(counts).to(strata.bool)
+        return everywhere(mod_fn, None, places).expand(counts).to(strata.bool)
 
 
 def _ordered(blocks: Tensor) -> tuple[Tensor, Tensor]:
@@ -285,9 +278,9 @@ def flex_attention(
     scores = (q @ k.transpose(-1, -2)) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     places = [strata.arange(n, device=query.device) for n in scores.shape]
     if score_mod is not None:
-        scores = _everywhere(score_mod, scores, *places).to(dtype)
+        scores = everywhere(score_mod, scores, places).to(dtype)
     if block_mask is not None:
-        scores = scores.masked_fill(~_everywhere(block_mask.mask_mod, None, *places).expand(scores.shape), -math.inf)
+        scores = scores.masked_fill(~everywhere(block_mask.mask_mod, None, places).expand(scores.shape), -math.inf)
     largest = scores.amax(-1, keepdim=True)
     unseen = largest == -math.inf
     weights = strata.exp(scores - largest.masked_fill(unseen, 0.0))
