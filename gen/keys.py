@@ -112,6 +112,8 @@ class OpRow(Bodied):
         "per argument its formula: a scalar expression over `grad`, `result` and the arguments, or a text over tensors (see below; in "
         "entries with `compute` it begins with `tensors:`); `parts`: a plan's derivative is that of what it calls; tensors without one "
         "refuse to require a gradient", {}, beside="compute rows space plan header cpu view", shown="not differentiable")
+    straight: bool = key("its derivative does not change with its input but in jumps: the second one is zeros, and not nothing", False,
+                         beside="compute", shown="it is nothing where it is zero")
     shape_only: tuple[str, ...] = key("tensors whose values do not matter, so that they may lack a formula", (), beside=WITH_NODE)
     underived: bool = key("without `grad`: there is a derivative that nobody wrote; its results raise in backward. Functions that write are "
                           "so without saying; an in-place form of others gives zeros", False, beside=WITH_NODE, shown="the result is a constant")

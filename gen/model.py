@@ -401,8 +401,8 @@ def derive(entry: Entry) -> list[Entry]:
             except expr.NotPointwise:
                 terms = [f'raise NotImplementedError("{schema.full}: the second derivative by {a.name} is not implemented; '
                          'use create_graph=False")']
-            if terms:
-                d.grad[a.name] = "tensors: " + " + ".join(terms)
+            if terms or (entry.row.straight and a.name != "grad"):
+                d.grad[a.name] = "tensors: " + (" + ".join(terms) or "zeros_like(grad)")
         found.append(d)
     return found
 
