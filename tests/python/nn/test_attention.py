@@ -178,3 +178,17 @@ def test_refusals():
         attention(q, k, v, attn_mask=strata.ones(3, 6, dtype=strata.bool))
     with pytest.raises(RuntimeError, match="between 0 and 1"):
         attention(q, k, v, dropout_p=1.5)
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("gradients", [True, False])
+@pytest.mark.parametrize("one", [True, False])
+def test_results_have_gaps_where_those_of_pytorch_have(batch_first, training, gradients, one):
+    """PyTorch's inference path makes a result without gaps; the other one turns its own over."""
+    layer = strata.nn.MultiheadAttention(16, 4, batch_first=batch_first).train(training)
+    x = strata.randn(2, 5, 16)
+    with strata.set_grad_enabled(gradients):
+        result = layer(x, x if one else x.clone(), x if one else x.clone())[0]
+    gaps = batch_first and (training or gradients or not one)
+    assert result.stride() == ((16, 32, 1) if gaps else (80, 16, 1))

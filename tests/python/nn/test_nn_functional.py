@@ -210,3 +210,11 @@ def test_pooling_of_a_line_is_the_same_without_a_gradient(dtype):
                 F.max_pool1d(t, *wrong)
             errors.append(str(caught.value))
         assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize(("rank", "shape"), [(2, (2,)), (2, ()), (3, (2, 2)), (3, (5,))])
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_pools_of_too_few_dims(kind, rank, shape):
+    for size in (2, [2] * rank, [None] * rank):
+        with pytest.raises((RuntimeError, ValueError), match="dimension|expected for input"):
+            getattr(F, f"adaptive_{kind}_pool{rank}d")(strata.ones(shape), size)

@@ -77,3 +77,9 @@ def test_sizes_of_another_batch_are_refused(sizes):
     packed = rnn.PackedSequence(strata.ones(3, 4), strata.tensor(sizes, dtype=strata.int64))
     with pytest.raises(RuntimeError, match=r"GRU: batch_sizes must be .* got batch_sizes \[.*data.size\(0\) 3"):
         nn.GRU(4, 2)(packed)
+
+
+def test_says_where_it_lies_as_tensors_do():
+    packed = rnn.pack_padded_sequence(batch(), LENGTHS, batch_first=True, enforce_sorted=False)
+    assert packed.is_cpu and not packed.is_meta
+    assert not hasattr(packed, "sum")

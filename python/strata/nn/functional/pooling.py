@@ -138,7 +138,9 @@ def _output_size(output_size: Size, input: Tensor, rank: int) -> list[int]:
         output_size = [output_size] * rank
     elif len(output_size) >= input.dim():
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    own = input.size()[input.dim() - len(output_size) :]
+    own = input.size()[-len(output_size) :] if input.dim() else ()
+    if None not in output_size or len(own) < len(output_size):  # of too few dims the operator tells
+        return [0 if wanted is None else wanted for wanted in output_size]
     return [n if wanted is None else wanted for wanted, n in zip(output_size, own, strict=True)]
 
 

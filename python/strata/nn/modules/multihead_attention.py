@@ -107,6 +107,7 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Output of query's shape and the weights (None unless need_weights); see multi_head_attention_forward."""
         swap = self.batch_first and query.dim() == 3
+        fast = query is key is value and self._is_inference(query)
         if swap:
             # One tensor given for several stays one, so that a single product serves them.
             swapped = {id(x): x.transpose(0, 1) for x in (query, key, value)}
@@ -136,7 +137,17 @@ class MultiheadAttention(Module):
             average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )
-        return (output.transpose(0, 1) if swap else output), weights
+        if swap:
+            output = output.transpose(0, 1)
+        return (output.contiguous() if fast else output), weights
+
+    def _is_inference(self, query: Tensor) -> bool:
+        """Whether PyTorch's inference path takes it, whose result has no gaps."""
+        plain = self._qkv_same_embed_dim and self.in_proj_bias is not None and self.bias_k is None and not self.add_zero_attn
+        if self.training or not plain or self.num_heads % 2 or strata.is_autocast_enabled("cpu"):
+            return False
+        read = (query, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight, self.out_proj.bias)
+        return not (strata.is_grad_enabled() and any(t.requires_grad for t in read))
 
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor

@@ -100,6 +100,12 @@ class PackedSequence(_Parts):
     def is_pinned(self) -> bool:
         return self.data.is_pinned()
 
+    def __getattr__(self, name: str) -> Any:
+        """Whether its data lies on a device of that name, as a tensor says it."""
+        if name.startswith("is_"):
+            return getattr(self.data, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes this one; None for None."""
