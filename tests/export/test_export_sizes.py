@@ -204,3 +204,28 @@ def test_what_dynamic_shapes_may_not_be() -> None:
     for make, kind in ((lambda: Dim("a b"), ValueError), (lambda: Dim("a", min=3, max=2), ValueError), (lambda: BATCH * 1.5, NotImplementedError)):
         with pytest.raises(kind):
             make()
+
+
+LEAST = {  # what forward does, its input, the dims that vary, and the least size that PyTorch 2.13 finds
+    "convolution": (nn.Conv2d(1, 2, 3), (1, 1, 8, 8), (2, 3), 3),
+    "windows": (_module(lambda self, x: nn.functional.max_pool2d(x, 4)), (1, 1, 8, 8), (2, 3), 4),
+    "narrowed": (_module(lambda self, x: x.narrow(0, 2, 3) + 1), (8, 2), (0,), 5),
+    "unfolded": (_module(lambda self, x: x.unfold(0, 4, 2).sum(-1)), (8,), (0,), 4),
+    "element": (_module(lambda self, x: x[5] * 2), (8, 2), (0,), 6),
+    "any": (_module(lambda self, x: x * 2), (8, 2), (0,), 2),
+}
+
+
+@pytest.mark.parametrize("hint", [Dim.DYNAMIC, Dim.AUTO], ids=["DYNAMIC", "AUTO"])
+@pytest.mark.parametrize("name", LEAST)
+def test_ranges_that_nobody_gave_begin_where_forward_does(name, hint) -> None:
+    module, shape, varying, least = LEAST[name]
+    program = export(module, (strata.randn(shape),), dynamic_shapes=({d: hint for d in varying},))
+    assert {(r.low, r.high) if hasattr(r, "low") else repr(r) for r in program.range_constraints.values()} <= {(least, None), f"VR[{least}, int_oo]"}
+    assert len(program.range_constraints) == len(varying)
+    for size in (least, least + 1, 9, 10, 23):
+        x = strata.randn([size if d in varying else n for d, n in enumerate(shape)])
+        assert strata.equal(program.module()(x), module(x))
+    if least > 2:
+        with pytest.raises(ValueError, match=f">= {least}"):
+            program.module()(strata.randn([least - 1 if d in varying else n for d, n in enumerate(shape)]))

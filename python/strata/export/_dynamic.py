@@ -14,6 +14,7 @@ from ._symbolic import Sizing, _Patched, differing, for_people, marked, points, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -66,17 +67,27 @@ def _with_sizes(mod: strata.nn.Module, args: tuple, kwargs: dict, entries: list[
         found.entries, found.ranges = entries, {}
         return found
     name = ", ".join(s.name for s in symbols)
-    tries = points(symbols)
     plain = capture(mod, args, kwargs)
     tensors = [path for path, leaf in zip(plain.paths, plain.leaves, strict=True) if isinstance(leaf, strata.Tensor)]
     text = _C._graph_text(plain.graph)
-    others = []
-    for point in tries:
+
+    def captured(point: dict[str, int]) -> Captured:
+        return capture(mod, *_resized(args, kwargs, entries, point))
+
+    for again in (False, True):
+        others, tries = [], points(symbols)
         try:
-            others.append(capture(mod, *_resized(args, kwargs, entries, point)))
+            for point in tries:
+                others.append(captured(point))
+            break
         except Exception as error:
-            raise _violated(name, f"With {shown(point)}, within {_ranges(symbols)}, forward raises {type(error).__name__}: {error}") from error
+            if again or not _raise_lows(symbols, captured):
+                raise _violated(name, f"With {shown(point)}, within {_ranges(symbols)}, forward raises {type(error).__name__}: {error}") from error
     varying = differing(text, _C._graph_text(others[0].graph))
+    for other in others[1:]:  # a little larger input may have as many windows
+        for value, varies in (differing(text, _C._graph_text(other.graph)) or {}).items():
+            if varying is not None:
+                varying.setdefault(value, set()).update(varies)
     sizing = Sizing(entries, tensors, varying)
     sizing.outside = {id(t) for t in _C._graph_captured(plain.graph)}
     found = capture(mod, args, kwargs, lambda inputs: _Patched(sizing, inputs))
@@ -101,6 +112,31 @@ def _with_sizes(mod: strata.nn.Module, args: tuple, kwargs: dict, entries: list[
             _compare(_C._graph_text(now), _C._graph_text(direct), point, name)
     found.entries, found.ranges = entries, {s.name: s for s in symbols}
     return found
+
+
+def _raise_lows(symbols: list, captured: Callable[[dict[str, int]], Captured]) -> bool:
+    """The least sizes that forward takes, for ranges that nobody gave; whether one is another than before."""
+
+    def works(symbol: Any, size: int) -> bool:
+        try:
+            captured({s.name: size if s is symbol else s.value for s in symbols})
+        except Exception:
+            return False
+        return True
+
+    changed = False
+    for s in symbols:
+        if s.kind not in {"AUTO", "DYNAMIC"} or s.low == s.value or works(s, s.low):
+            continue
+        too_small, s.low = s.low, s.value
+        while too_small + 1 < s.low:
+            middle = (too_small + s.low) // 2
+            if works(s, middle):
+                s.low = middle
+            else:
+                too_small = middle
+        changed = True
+    return changed
 
 
 def _ranges(symbols: list) -> str:
