@@ -30,11 +30,7 @@ std::string operators_of(const LaunchList& list, const Group& g) {
 void find_rows(Fused& f) {
   const auto isa = lower::Isa(eager::current_isa());
   lower::Kernel& k = f.kernel;
-  if (f.elsewhere) return;
-  k.row_values = 0;
-  const bool known = lower::row_forms(k, isa) != 0;
-  k.row_values = -1;
-  if (!known) return;
+  if (f.elsewhere || !lower::walks_rows(k, isa)) return;
   eager::PointwiseLoop loop(f.shape);
   const auto add = [&](const FusedOperand& o, bool output) {
     DimVec strides = o.strides;

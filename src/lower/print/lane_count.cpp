@@ -43,18 +43,20 @@ unsigned held_inputs(const Kernel& k, Isa isa) {
   return held;
 }
 
-unsigned row_forms(const Kernel& k, Isa isa) {
-  constexpr size_t kLittle = 6, kFused = 64;  // nodes
+bool walks_rows(const Kernel& k, Isa isa) {
+  constexpr size_t kMostNodes = 64, kMostInputs = 8;
   const auto plain = [&](const Operand& o) {
     return o.storage == DType::F32 || (o.storage == DType::F64 && isa == Isa::V4);
   };
-  if (isa == Isa::Base || k.kind != KernelKind::Pointwise || k.inputs.empty() || held_inputs(k, isa) ||
-      !std::ranges::all_of(k.inputs, plain))
-    return 0;
-  if (k.fused) {
-    const bool fits = k.row_values >= 0 && k.inputs.size() <= 8 && k.passes[0].nodes.size() <= kFused;
-    return fits && stages_of(k, isa).parts.size() == 1 ? 8 : 0;
-  }
+  return isa != Isa::Base && k.kind == KernelKind::Pointwise && !k.inputs.empty() && !held_inputs(k, isa) &&
+         std::ranges::all_of(k.inputs, plain) && k.inputs.size() <= kMostInputs &&
+         k.passes[0].nodes.size() <= kMostNodes && stages_of(k, isa).parts.size() == 1;
+}
+
+unsigned row_forms(const Kernel& k, Isa isa) {
+  constexpr size_t kLittle = 6;  // nodes
+  if (!walks_rows(k, isa)) return 0;
+  if (k.fused) return k.row_values >= 0 ? 8 : 0;
   if (k.inputs.size() > 2 || together(k, isa) > 1 || k.passes[0].nodes.size() > kLittle) return 0;
   return k.inputs.size() == 2 ? 7 : 4;
 }

@@ -85,6 +85,7 @@ unsigned held_inputs(const Kernel& kernel, Isa isa);
 // A bit for each form over rows (kernel_abi.h): of kernels that have so little to do that a call for each row would
 // show.
 unsigned row_forms(const Kernel& kernel, Isa isa);
+bool walks_rows(const Kernel& kernel, Isa isa);  // there could be one; a graph's kernel has the one that it needs
 std::string lanes(const std::vector<Kernel>& kernels, Isa isa);
 // The line with which the function of a long pass begins.
 std::string frame(const Kernel& kernel, const Pass& pass, bool vector);

@@ -76,10 +76,13 @@ std::string print_pointwise(const Kernel& k, Isa isa, Needs& needs) {
     out += "    for (; blocks > 0; blocks--) {\n" + elements(other, lanes) + advance + "    }\n  }\n";
     by_rows(4, held_inputs(k, isa));
   }
-  if (const unsigned forms = row_forms(k, isa)) {
+  const unsigned forms = row_forms(k, isa);
+  if (forms == 8) {
+    by_rows(64, unsigned(k.row_values));
+  } else if (forms) {
     out += "  if (flags & " + std::to_string(forms << 3) + ") {\n";
-    for (unsigned form = 0; form < 4; ++form)
-      if (forms >> form & 1) by_rows(8u << form, form == 3 ? unsigned(k.row_values) : form < 2 ? 1u << form : 0);
+    for (unsigned form = 0; form < 3; ++form)
+      if (forms >> form & 1) by_rows(8u << form, form < 2 ? 1u << form : 0);
     out += "  }\n";
   }
   // The last blocks of a kernel that takes some at a time are fewer: the last one then stands for those that are not
