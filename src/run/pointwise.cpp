@@ -101,7 +101,11 @@ void run(const PointwiseOp& op, const StrataKernelEntry& entry, DType t, ArrayRe
          Scalars scalars) {
   check_seen(op.name);
   if (!eager::has_elements_in_memory(*outs[0])) {
-    if (LaunchObserver* o = observer_of(*outs[0])) o->pointwise(op, t, outs, in, scalars);
+    if (LaunchObserver* o = observer_of(*outs[0])) {
+      for (size_t i = 0; i < scalars.size(); ++i)
+        if (op.checked >> i & 1) check_param(op, i, scalars[i], t);
+      o->pointwise(op, t, outs, in, scalars);
+    }
     return;
   }
   if (STRATA_UNLIKELY(entry.dtype != uint8_t(t))) {

@@ -57,3 +57,18 @@ def test_a_loop_that_never_ends_can_be_interrupted():
         over.set()
         thread.join()
     assert turns > 10
+
+
+@pytest.mark.parametrize("dtype", [strata.float16, strata.bfloat16, strata.int32, strata.uint8], ids=str)
+def test_numbers_that_do_not_fit_raise_as_eager_does(dtype):
+    x = strata.ones(4, dtype=dtype)
+    for f in (lambda x: strata.add(x, x, alpha=1e39 if dtype.is_floating_point else 2**53 + 1), lambda x: strata.addcmul(x, x, x, value=1e39 if dtype.is_floating_point else 2**40)):
+        errors = []
+        for call in (f, lambda x, f=f: strata.graph(f, x).compile()(x), lambda x, f=f: strata.graph(f, x).run(x)):
+            try:
+                call(x)
+            except RuntimeError as error:
+                errors.append(str(error).partition(" (in")[0])
+            else:
+                errors.append(None)
+        assert errors[0] == errors[1] == errors[2]
