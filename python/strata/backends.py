@@ -58,16 +58,16 @@ opt_einsum = _library_namespace("opt_einsum", lambda: False, enabled=False, stra
 
 
 def _get_fastpath_enabled() -> bool:
-    """Whether encoders leave padding out in evaluation, see strata.nn.TransformerEncoder."""
-    from strata.nn.modules import transformer
+    """Whether encoders leave padding out in evaluation, see strata.nn.TransformerEncoder, and attention's results have no gaps there."""
+    from strata.nn.modules import multihead_attention
 
-    return transformer.fastpath_enabled
+    return multihead_attention.fastpath_enabled
 
 
 def _set_fastpath_enabled(value: bool) -> None:
-    from strata.nn.modules import transformer
+    from strata.nn.modules import multihead_attention
 
-    transformer.fastpath_enabled = bool(value)
+    multihead_attention.fastpath_enabled = bool(value)
 
 
 mha = _library_namespace("mha", lambda: True, get_fastpath_enabled=_get_fastpath_enabled, set_fastpath_enabled=_set_fastpath_enabled)

@@ -192,3 +192,9 @@ def test_results_have_gaps_where_those_of_pytorch_have(batch_first, training, gr
         result = layer(x, x if one else x.clone(), x if one else x.clone())[0]
     gaps = batch_first and (training or gradients or not one)
     assert result.stride() == ((16, 32, 1) if gaps else (80, 16, 1))
+    strata.backends.mha.set_fastpath_enabled(False)
+    try:
+        with strata.set_grad_enabled(gradients):
+            assert layer(x, x, x)[0].stride() == ((16, 32, 1) if batch_first else (80, 16, 1))
+    finally:
+        strata.backends.mha.set_fastpath_enabled(True)

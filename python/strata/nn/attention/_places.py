@@ -44,7 +44,7 @@ class _Places(Tensor):
 
 @functools.cache
 def _facts(name: str) -> tuple[bool, bool]:
-    """Whether the operator is one over elements, and whether it writes or draws."""
+    """Whether the operator is one over elements, and whether it neither writes nor draws."""
     if name in _KNOWN:
         return name in _ELEMENTWISE, True
     info = strata.ops.info(name)

@@ -14,7 +14,18 @@ from .module import Module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
+
+# What strata.backends.mha says.
+fastpath_enabled = True
+
+
+def infers(module: Module, read: Iterable[Tensor | None]) -> bool:
+    """Whether PyTorch would take its inference path: in evaluation, without autocast, where nothing that is read has gradients."""
+    if not fastpath_enabled or module.training or strata.is_autocast_enabled():
+        return False
+    return not strata.is_grad_enabled() or not any(t is not None and t.requires_grad for t in read)
 
 
 class MultiheadAttention(Module):
@@ -107,7 +118,8 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Output of query's shape and the weights (None unless need_weights); see multi_head_attention_forward."""
         swap = self.batch_first and query.dim() == 3
-        fast = query is key is value and self._is_inference(query)
+        read = (query, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight, self.out_proj.bias)
+        fast = query is key is value and self._has_inference_path() and infers(self, read)
         if swap:
             # One tensor given for several stays one, so that a single product serves them.
             swapped = {id(x): x.transpose(0, 1) for x in (query, key, value)}
@@ -141,13 +153,10 @@ class MultiheadAttention(Module):
             output = output.transpose(0, 1)
         return (output.contiguous() if fast else output), weights
 
-    def _is_inference(self, query: Tensor) -> bool:
-        """Whether PyTorch's inference path takes it, whose result has no gaps."""
+    def _has_inference_path(self) -> bool:
+        """Whether PyTorch has one for attention like this, whose result has no gaps."""
         plain = self._qkv_same_embed_dim and self.in_proj_bias is not None and self.bias_k is None and not self.add_zero_attn
-        if self.training or not plain or self.num_heads % 2 or strata.is_autocast_enabled("cpu"):
-            return False
-        read = (query, self.in_proj_weight, self.in_proj_bias, self.out_proj.weight, self.out_proj.bias)
-        return not (strata.is_grad_enabled() and any(t.requires_grad for t in read))
+        return plain and self.num_heads % 2 == 0
 
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor

@@ -18,7 +18,7 @@ from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
 from .module import Module
-from .multihead_attention import MultiheadAttention
+from .multihead_attention import MultiheadAttention, infers
 from .normalization import LayerNorm
 from .utils import _check_layers
 
@@ -178,17 +178,11 @@ class TransformerDecoderLayer(_Layer):
         return self.dropout2(self.multihead_attn(x, mem, mem, need_weights=False, **masks)[0])
 
 
-# What strata.backends.mha says.
-fastpath_enabled = True
-
-
 def _leaves_padding_out(layer: Module) -> bool:
     """Whether PyTorch's inference path takes layers like this one."""
     if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first or not layer.activation_relu_or_gelu:
         return False
-    attention = layer.self_attn
-    same = attention._qkv_same_embed_dim and attention.in_proj_bias is not None and layer.norm1.eps == layer.norm2.eps
-    return attention.batch_first and same and attention.num_heads % 2 == 0
+    return layer.self_attn.batch_first and layer.norm1.eps == layer.norm2.eps and layer.self_attn._has_inference_path()
 
 
 class TransformerEncoder(Module):
@@ -236,16 +230,14 @@ class TransformerEncoder(Module):
         return x if self.norm is None else self.norm(x)
 
     def _infers(self, src: Tensor) -> bool:
-        layer = self.layers[0]
-        if not (fastpath_enabled and getattr(self, "use_nested_tensor", False)) or layer.training or strata.is_autocast_enabled():
+        if not getattr(self, "use_nested_tensor", False):
             return False
-        if not strata.is_grad_enabled():
-            return True
+        layer = self.layers[0]
         attention = layer.self_attn
         read = [src, attention.in_proj_weight, attention.in_proj_bias]
         for part in (attention.out_proj, layer.norm1, layer.norm2, layer.linear1, layer.linear2):
             read += [part.weight, part.bias]
-        return not any(t is not None and t.requires_grad for t in read)
+        return infers(layer, read)
 
 
 class TransformerDecoder(Module):
