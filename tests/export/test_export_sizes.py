@@ -221,8 +221,7 @@ LEAST = {  # what forward does, its input, the dims that vary, and the least siz
 def test_ranges_that_nobody_gave_begin_where_forward_does(name, hint) -> None:
     module, shape, varying, least = LEAST[name]
     program = export(module, (strata.randn(shape),), dynamic_shapes=({d: hint for d in varying},))
-    assert {(r.low, r.high) if hasattr(r, "low") else repr(r) for r in program.range_constraints.values()} <= {(least, None), f"VR[{least}, int_oo]"}
-    assert len(program.range_constraints) == len(varying)
+    assert [(r.low, r.high) for r in program.range_constraints.values()] == [(least, None)] * len(varying)
     for size in (least, least + 1, 9, 10, 23):
         x = strata.randn([size if d in varying else n for d, n in enumerate(shape)])
         assert strata.equal(program.module()(x), module(x))

@@ -84,10 +84,9 @@ def _with_sizes(mod: strata.nn.Module, args: tuple, kwargs: dict, entries: list[
             if again or not _raise_lows(symbols, captured):
                 raise _violated(name, f"With {shown(point)}, within {_ranges(symbols)}, forward raises {type(error).__name__}: {error}") from error
     varying = differing(text, _C._graph_text(others[0].graph))
-    for other in others[1:]:  # a little larger input may have as many windows
+    for other in others[1:] if varying is not None else ():  # a little larger input may have as many windows
         for value, varies in (differing(text, _C._graph_text(other.graph)) or {}).items():
-            if varying is not None:
-                varying.setdefault(value, set()).update(varies)
+            varying.setdefault(value, set()).update(varies)
     sizing = Sizing(entries, tensors, varying)
     sizing.outside = {id(t) for t in _C._graph_captured(plain.graph)}
     found = capture(mod, args, kwargs, lambda inputs: _Patched(sizing, inputs))

@@ -6,10 +6,10 @@
 #include "core/parallel.h"
 #include "jit/compile/lines.h"
 #include "jit/compile/plan.h"
+#include "jit/compile/rows.h"
 #include "jit/compile/texts.h"
 #include "jit/service/compile.h"
 #include "run/isa.h"
-#include "run/loop/pointwise_loop.h"
 
 namespace strata::jit {
 
@@ -25,24 +25,6 @@ std::string operators_of(const LaunchList& list, const Group& g) {
     out += (out.empty() ? "" : ", ") + l.operator_name();
   }
   return out;
-}
-
-void find_rows(Fused& f) {
-  const auto isa = lower::Isa(eager::current_isa());
-  lower::Kernel& k = f.kernel;
-  if (f.elsewhere || !lower::walks_rows(k, isa)) return;
-  eager::PointwiseLoop loop(f.shape);
-  const auto add = [&](const FusedOperand& o, bool output) {
-    DimVec strides = o.strides;
-    for (int64_t& s : strides) s *= itemsize(o.memory.dtype);
-    loop.add(nullptr, std::move(strides), o.memory.dtype, output);
-  };
-  for (const FusedOperand& o : f.outs) add(o, true);
-  for (const FusedOperand& o : f.ins) {
-    if (o.made_by) return;
-    add(o, false);
-  }
-  k.row_values = loop.row_values(lower::together(k, isa));
 }
 
 void Plan::find_programs(ArrayRef<Plan*> plans) {
@@ -65,7 +47,7 @@ void Plan::find_programs(ArrayRef<Plan*> plans) {
       // A kernel of another numerics is another text, and so another key of the cache.
       if (g.fused->dropped[0] + g.fused->dropped[1]) g.fused->kernel.text += "; numerics=\"fast\"";
       if (p->kept_) continue;
-      find_rows(*g.fused);
+      find_row_values(*g.fused);
       if (p->options_.lines) g.fused->kernel.lines = source_lines(p->list_, g);
       printed.push_back({&g.fused->kernel, &p->source_of_[i], {}});
     }

@@ -6,6 +6,7 @@
 #include "jit/compile/driver.h"
 #include "jit/compile/lines.h"
 #include "jit/compile/plan.h"
+#include "jit/compile/rows.h"
 
 namespace strata::jit {
 
@@ -85,7 +86,7 @@ lower::Kernel Plan::kernel_of(const Group& g) const {
   std::optional<Fused> made = fuse(list_, g.launches, stores, why);
   STRATA_INTERNAL(made, "a kept plan has a kernel that its launches do not give: ", why);
   made->kernel.text = g.fused->kernel.text;
-  find_rows(*made);
+  find_row_values(*made);
   return std::move(made->kernel);
 }
 

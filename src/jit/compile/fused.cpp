@@ -333,7 +333,7 @@ class Fuser {
     return g_.add(std::move(n));
   }
 
-  bool is_one(int v) const { return g_.node(v).op == Op::Param && made_.params[g_.node(v).imm].value.to_double() == 1; }
+  bool is_one(int v) const { return g_.node(v).op == Op::Param && made_.params[g_.node(v).imm].value.equals(1); }
 
   Fused finish() {
     lower::Kernel& k = made_.kernel;

@@ -58,7 +58,5 @@ std::optional<Fused> fuse(const LaunchList& list, const std::vector<int>& launch
 // Whether there is one.
 bool can_fuse(const LaunchList& list, const std::vector<int>& launches, const std::vector<char>& stores,
               std::string& why_not);
-// Sets row_values of a kernel that has a form for rows as its operands' lie.
-void find_rows(Fused& fused);
 
 }  // namespace strata::jit

@@ -5,6 +5,8 @@
 #include <functional>
 #include <numeric>
 
+#include "run/isa.h"
+#include "run/loop/pointwise_loop.h"
 #include "run/loop/rows_across.h"
 #include "run/loop/rows_columns.h"
 #include "run/loop/rows_fold.h"
@@ -294,6 +296,24 @@ Rows lay_rows(Fused& f, int64_t length, int64_t values, int64_t chain) {
     return Rows::Short;
   lower::cut_passes(f.kernel, kMaxScratch);
   return chosen;
+}
+
+void find_row_values(Fused& f) {
+  const auto isa = lower::Isa(eager::current_isa());
+  lower::Kernel& k = f.kernel;
+  if (f.elsewhere || !lower::walks_rows(k, isa)) return;
+  eager::PointwiseLoop loop(f.shape);
+  const auto add = [&](const FusedOperand& o, bool output) {
+    DimVec strides = o.strides;
+    for (int64_t& s : strides) s *= itemsize(o.memory.dtype);
+    loop.add(nullptr, std::move(strides), o.memory.dtype, output);
+  };
+  for (const FusedOperand& o : f.outs) add(o, true);
+  for (const FusedOperand& o : f.ins) {
+    if (o.made_by) return;
+    add(o, false);
+  }
+  k.row_values = loop.row_values(lower::together(k, isa));
 }
 
 }  // namespace strata::jit

@@ -16,4 +16,7 @@ const char* reason(Rows rows);  // of the others, why not
 // of one an element, that the launches over rows have not themselves.
 Rows lay_rows(Fused& fused, int64_t length, int64_t values, int64_t chain);
 
+// Of elements: says in the kernel which inputs are one value in every row (row_values), where it has a form for that.
+void find_row_values(Fused& fused);
+
 }  // namespace strata::jit

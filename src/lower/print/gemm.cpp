@@ -443,7 +443,8 @@ std::string print_gemm(GemmLevel level, const std::vector<std::string_view>& dty
   auto wanted = [&](std::string_view dtype) { return std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end(); };
   if (wanted("bf16") || wanted("f16")) out += half_types;
   for (std::string half : {"bf16", "f16"})
-    if (wanted(half)) out += half_function(half + "_to_f32") + half_function("f32_to_" + half);
+    if (wanted(half) && (half == "bf16" || level == GemmLevel::base))
+      out += half_function(half + "_to_f32") + half_function("f32_to_" + half);
   std::vector<std::string_view> printed;
   for (std::string_view name : dtypes) {
     const Storage& storage = storage_named(name);

@@ -27,9 +27,7 @@ template <class D, class S>
     // The bits of 1 or none: of a choice between numbers LLVM makes branches.
     using Bits = std::conditional_t<sizeof(D) == 4, uint32_t, uint64_t>;
     return std::bit_cast<D>(Bits(-Bits(v.byte != 0)) & std::bit_cast<Bits>(D(1)));
-  } else if constexpr (std::is_same_v<S, Truth> && is_cplx<D>) {
-    return D(convert<typename D::value_type>(v), 0);
-  } else if constexpr (std::is_same_v<S, Truth>) {
+  } else if constexpr (std::is_same_v<S, Truth> && !is_cplx<D>) {
     return convert<D>(uint8_t(v.byte != 0));
   } else if constexpr (std::is_same_v<S, D>) {
     return v;

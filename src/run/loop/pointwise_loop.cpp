@@ -15,8 +15,9 @@ namespace strata::eager {
 
 namespace {
 
-constexpr int64_t kChunk = 1024;  // elements staged at a time
-constexpr int64_t kTinyRow = 15;  // elements of a row that take less time than a call for them
+constexpr int64_t kChunk = 1024;   // elements staged at a time
+constexpr int64_t kTinyRow = 15;   // elements of a row that take less time than a call for them
+constexpr int64_t kLongRow = 128;  // elements of a row that are worth a kernel's call
 
 // While elements are made, memory brings what is read and written beside them.
 void prefetch(char* p, int64_t bytes, bool writes) {
@@ -343,9 +344,13 @@ bool PointwiseLoop::results_apart(unsigned inputs) const {
   return apart(begin, end, outputs_, count);
 }
 
-bool PointwiseLoop::lay_out() {
+int64_t PointwiseLoop::elements() const {
   int64_t n = 1;
   for (int64_t s : shape_) n *= s;
+  return n;
+}
+
+bool PointwiseLoop::lay_out(int64_t n) {
   order_dims();
   coalesce();
   bring_near();
@@ -382,10 +387,9 @@ int32_t PointwiseLoop::run(const StrataKernelEntry& kernel, const void* params) 
   held_ = kernel.held;
   row_forms_ = kernel.row_forms;
   row_values_ = kernel.row_values;
-  int64_t n = 1;
-  for (int64_t s : shape_) n *= s;
+  const int64_t n = elements();
   if (n == 0) return 0;
-  if (lay_out()) {
+  if (lay_out(n)) {
     char* ptr[kMaxOperands];
     int64_t size[kMaxOperands];
     for (int i = 0; i < count_; ++i) {

@@ -37,7 +37,8 @@ class PointwiseLoop {
     const Maker* maker = nullptr;  // makes an input that lies nowhere
   };
   void add(const Tensor& t, DType kernel, bool output);
-  bool lay_out();  // whether all is dense
+  int64_t elements() const;
+  bool lay_out(int64_t n);  // of so many elements: whether all is dense
   void take_at_once(int64_t together);
   int64_t values_of_rows() const;
   void order_dims();
@@ -67,8 +68,6 @@ class PointwiseLoop {
   static void take(const Operand& o, const char* from, int64_t stride, char* buffer, int64_t count);
   int64_t offset_at(const Operand& o, int64_t index) const;
 
-  static constexpr int64_t kLongRow = 128;  // elements of a row that are worth a kernel's call
-
   DimVec shape_;
   Operand operands_[kMaxOperands];
   int count_ = 0;
@@ -76,7 +75,7 @@ class PointwiseLoop {
   int64_t row_ = 0;     // elements after which what repeats comes again
   int64_t widest_ = 1;  // bytes of a kernel's element
   int64_t block_ = kBlock,
-          long_row_ = kLongRow;  // elements that a kernel computes at a time, and a row that is worth its call
+          long_row_ = 0;  // elements that a kernel computes at a time, and a row that is worth its call
   int64_t tile_rows_ = 0, tile_columns_ = 0;
   bool made_ = false;  // an input lies nowhere
   // Bits of inputs that the kernel holds, of its forms over rows, and of inputs that the last of these has one value

@@ -76,7 +76,7 @@ int64_t PointwiseLoop::values_of_rows() const {
 
 int64_t PointwiseLoop::row_values(int64_t together) {
   take_at_once(together);
-  return lay_out() ? -1 : values_of_rows();
+  return lay_out(elements()) ? -1 : values_of_rows();
 }
 
 int64_t PointwiseLoop::one_value_each() const {
@@ -85,8 +85,8 @@ int64_t PointwiseLoop::one_value_each() const {
   // A row's value is read when the rows before are written.
   if (valued < 0 || (valued && !results_apart(unsigned(valued)))) return 0;
   if (held_) return valued == held_ ? 4 : 0;
-  const unsigned form = row_forms_ >> 3 ? (valued == row_values_ ? 8 : 0) : valued ? unsigned(valued) : 4;
-  return form <= 4 && valued > 2 ? 0 : (form & row_forms_) << 3;
+  if (row_forms_ == 8) return valued == row_values_ ? 64 : 0;
+  return valued > 2 ? 0 : ((valued ? unsigned(valued) : 4) & row_forms_) << 3;
 }
 
 // Rows [begin, end), in lines of rows at one distance from each other.
