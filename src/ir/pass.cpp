@@ -7,17 +7,15 @@
 #include "ir/pass/dead.h"
 #include "ir/pass/fold.h"
 #include "ir/pass/functional.h"
+#include "ir/pass/losses.h"
 #include "ir/pass/simplify.h"
 #include "ir/verify.h"
 
 namespace strata::ir {
 
 ArrayRef<Pass> all_passes() {
-  static constexpr Pass passes[] = {{"functional", make_functional},
-                                    {"fold", fold_constants},
-                                    {"simplify", simplify},
-                                    {"common", join_common},
-                                    {"dead", remove_dead}};
+  static constexpr Pass passes[] = {{"functional", make_functional}, {"fold", fold_constants}, {"simplify", simplify},
+                                    {"common", join_common},         {"losses", join_losses},  {"dead", remove_dead}};
   return {passes, std::size(passes)};
 }
 

@@ -72,6 +72,22 @@ TEST(Dead, GoesUnlessItActs) {
   EXPECT_NE(after({"dead"}, b + "_(%1) yield %3} else {yield %1} return %1}").text.find("if"), std::string::npos);
 }
 
+TEST(Losses, AreOneWhereNobodyElseReads) {
+  const std::string params = "%0: f32[5, 3], %1: i64[5], %2: f32[], %3: f32[]";
+  const std::string loss =
+      "%4: f32[5, 3] = aten::nll_loss_backward(%2, %0, %1, None, 1, -100, %3) "
+      "%5: f32[5, 3] = aten::_log_softmax_backward_data(%4, %0, ";
+  EXPECT_EQ(nodes("losses", loss + "-1, float32) return %5", params),
+            "  %4: f32[5, 3] = strata::_nll_log_softmax_backward(%2, %0, %1, None, 1, -100, %3)\n  return %4\n");
+  // Another dim, another reader, a write in between.
+  for (const char* rest : {"0, float32) return %5", "1, float32) return %4, %5"})
+    EXPECT_EQ(nodes("losses", loss + rest, params), nodes("dead", loss + rest, params));
+  const std::string written =
+      "%4: f32[5, 3] = aten::nll_loss_backward(%2, %0, %1, None, 1, -100, %3) %6: i64[5] = aten::zero_(%1) "
+      "%5: f32[5, 3] = aten::_log_softmax_backward_data(%4, %0, 1, float32) return %5";
+  EXPECT_EQ(nodes("losses", written, params), nodes("dead", written, params));
+}
+
 TEST(Common, JoinsWhatNobodyTellsApart) {
   const std::string two = "%2: f32[2, 3] = aten::sin(%0) %3: f32[2, 3] = aten::sin(%0) ";
   EXPECT_EQ(nodes("common", two + "%4: f32[2, 3] = aten::mul.Tensor(%2, %3) return %4"),

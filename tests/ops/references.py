@@ -292,6 +292,21 @@ def rms_norm_backward(grad, x, dims, rstd, weight, mask):
     return [r for r, wanted in zip((by_input, by_weight), mask, strict=True) if wanted]
 
 
+def nll_log_softmax_backward(grad, output, target, weight, reduction, ignored, total):
+    dim = min(output.ndim - 1, 1)
+    if output.dtype.kind in "biuc":
+        return "NotImplementedError"
+    if reduction == 0 and grad.size != target.size:
+        return "RuntimeError"
+    found = np.zeros_like(output)
+    for place in np.ndindex(*target.shape):
+        c = int(target[place])
+        if c != ignored:
+            value = -(grad[place] if reduction == 0 else grad) * (1 if weight is None else weight[c])
+            found[(*place[:dim], c, *place[dim:])] = value / total if reduction == 1 else value
+    return found - np.exp(output) * np.sum(found, axis=dim, keepdims=True)
+
+
 def rmsprop(params, grads, squares, averages, buffers, steps, lr, alpha, eps, weight_decay, momentum, centered, maximize):
     for i, param in enumerate(params):
         grad = (-grads[i] if maximize else grads[i]) + weight_decay * param

@@ -193,6 +193,19 @@ def nll_loss_backward(m):
     yield call(m.tensor(5), m.tensor(5, 3), classes(m, 5, high=3), None, 0, 1, total)
 
 
+@sample("nll_log_softmax_backward")
+def nll_log_softmax_backward(m):
+    total = T(np.asarray(4, m.tensor().data.dtype), m.dtype)
+    yield call(m.tensor(), m.tensor(5, 3), classes(m, 5, high=3), None, 1, -100, total)
+    yield call(m.tensor(5), m.tensor(5, 3), classes(m, 5, high=3), weights(m, 3), 0, 1, total)
+    yield call(m.tensor(), m.tensor(2, 3, 2, 4), classes(m, 2, 2, 4, high=3), weights(m, 3), 1, 2, total)
+    yield call(m.tensor(), m.tensor(3), classes(m, high=3), None, 2, -100, total)
+    yield call(m.tensor(), m.tensor(5, 1), classes(m, 5, high=1), None, 1, -100, total)
+    yield call(m.tensor(), m.tensor(0, 3), classes(m, 0, high=3), None, 1, -100, total)
+    yield call(m.tensor(), m.tensor(5, 3), T(np.full(5, 3), "int64"), None, 1, -100, total)
+    yield call(m.tensor(4), m.tensor(5, 3), classes(m, 5, high=3), None, 0, -100, total)
+
+
 @sample("nll_loss2d")
 def nll_loss2d(m):
     for reduction in REDUCTIONS:

@@ -78,7 +78,7 @@ void Plan::lower(ir::Graph graph) {
   graph_ = std::move(graph);
   if (options_.fused) {
     static const ir::Pass passes[] = {ir::pass_named("fold"), ir::pass_named("simplify"), ir::pass_named("common"),
-                                      ir::pass_named("dead")};
+                                      ir::pass_named("losses"), ir::pass_named("dead")};
     ir::run_passes(graph_, {passes, std::size(passes)}, passes_);
   }
   clock.stage("passes");

@@ -6,6 +6,7 @@
 #include "run/index_args.h"
 #include "run/visit.h"
 #include "strata/generated/by_hand/class_loss.h"
+#include "strata/generated/kernel_calls.h"
 #include "strata/generated/ops/class_loss.h"
 #include "strata/generated/ops/compare.h"
 #include "strata/generated/ops/copy.h"
@@ -23,58 +24,87 @@ namespace {
 
 enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
-template <class F>
-void visit_floats(DType t, F&& f) {
-  t == DType::F64 ? f(Tag<double>()) : f(Tag<float>());
-}
-
-// (n, classes, positions), with what lies where. A single sample has n = 1.
-struct Space {
-  int64_t samples, classes, positions;
-  Tensor input, target, weight;  // contiguous; 16-bit dtypes widened, targets int64, weight may be undefined
-};
-
-Space space_of(const Tensor& self, const Tensor& target, const Tensor& weight, bool single) {
-  Space s;
-  s.samples = single ? 1 : self.sizes()[0];
-  s.classes = self.sizes()[single ? 0 : 1];
-  s.positions = 1;
-  for (int64_t d = 2; d < self.dim(); ++d) s.positions *= self.sizes()[d];
-  s.input = as_contiguous(widened(self));
-  s.target = as_contiguous(as_dtype(target, DType::I64));
-  s.weight = weight.defined() ? as_contiguous(widened(weight)) : weight;
-  return s;
-}
-
 void check_target(int64_t t, int64_t classes) {
   STRATA_CHECK_INDEX(t >= 0 && t < classes, "Target ", t, " is out of bounds; there are ", classes, " classes");
 }
 
-std::tuple<Tensor, Tensor> forward(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
-                                   int64_t ignore, bool single) {
-  formulas::check_reduction(reduction, kNone);
-  formulas::check_nll(self, target, weight, single ? 0 : 1);
-  const DType t = self.dtype(), wide = wide_dtype(t);
-  Tensor total = new_tensor(self, DimVec());
-  Space s = space_of(self, target, weight, single);
-  Tensor losses = new_tensor(self, target.sizes(), wide), weights = new_tensor(self, target.sizes(), wide);
-  visit_floats(wide, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* x = s.input.data<T>();
-    const T* w = s.weight.defined() ? s.weight.data<T>() : nullptr;
-    const int64_t* targets = s.target.data<int64_t>();
-    T* loss = losses.data<T>();
-    T* scale = weights.data<T>();
-    parallel_for(0, s.samples * s.positions, 8192, [&](int64_t begin, int64_t end) {
+int64_t classes_dim(const Tensor& self) { return self.dim() == 1 ? 0 : 1; }
+
+float widen(float v) { return v; }
+double widen(double v) { return v; }
+float widen(BFloat16 v) { return to_float(v); }
+float widen(Half v) { return to_float(v); }
+void narrow(float v, float& to) { to = v; }
+void narrow(double v, double& to) { to = v; }
+void narrow(float v, BFloat16& to) { to = to_bfloat16(v); }
+void narrow(float v, Half& to) { to = to_half(v); }
+
+// f with a null pointer to the type of t's elements.
+template <class F>
+void visit_floats(DType t, F&& f) {
+  if (t == DType::F64) return f(static_cast<double*>(nullptr));
+  if (t == DType::F16) return f(static_cast<Half*>(nullptr));
+  if (t == DType::BF16) return f(static_cast<BFloat16*>(nullptr));
+  f(static_cast<float*>(nullptr));
+}
+
+// Of (n, classes, later dims), or of one sample's classes.
+struct Space {
+  Space(const Tensor& self, const Tensor& targets, const Tensor& weights, int64_t ignored)
+      : classes(self.sizes()[classes_dim(self)]),
+        target(as_contiguous(as_dtype(targets, DType::I64))),
+        weight(weights.defined() ? as_contiguous(widened(weights)) : weights),
+        ignore(ignored) {
+    for (int64_t d = 2; d < self.dim(); ++d) positions *= self.sizes()[d];
+  }
+
+  // f(its number, its class, the place of that class's element in a contiguous tensor) for each target that counts,
+  // ignored(its number) for each other one.
+  template <class F, class I>
+  void each(F&& f, I&& ignored) const {
+    const int64_t* of = target.data<int64_t>();
+    parallel_for(0, target.numel(), 8192, [&](int64_t begin, int64_t end) {
+      int64_t sample = begin / positions, p = begin % positions;
       for (int64_t i = begin; i < end; ++i) {
-        int64_t c = targets[i];
-        loss[i] = scale[i] = 0;
-        if (c == ignore) continue;
-        check_target(c, s.classes);
-        scale[i] = w ? w[c] : T(1);
-        loss[i] = -x[(i / s.positions * s.classes + c) * s.positions + i % s.positions] * scale[i];
+        const int64_t c = of[i];
+        if (c == ignore) {
+          ignored(i);
+        } else {
+          check_target(c, classes);
+          f(i, c, (sample * classes + c) * positions + p);
+        }
+        if (++p == positions) p = 0, ++sample;
       }
     });
+  }
+
+  int64_t classes, positions = 1;
+  Tensor target, weight;  // contiguous; int64, and widened or undefined
+  int64_t ignore;
+};
+
+std::tuple<Tensor, Tensor> forward(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+                                   int64_t ignore) {
+  formulas::check_reduction(reduction, kNone);
+  formulas::check_nll(self, target, weight, classes_dim(self));
+  const DType t = self.dtype(), wide = wide_dtype(t);
+  Tensor total = new_tensor(self, DimVec());
+  const Space s(self, target, weight, ignore);
+  const Tensor input = as_contiguous(self), losses = new_tensor(self, target.sizes(), wide),
+               weights = new_tensor(self, target.sizes(), wide);
+  visit_floats(t, [&](auto* element) {
+    using Element = std::remove_pointer_t<decltype(element)>;
+    using T = decltype(widen(*element));
+    const Element* x = input.data<Element>();
+    const T* w = s.weight.defined() ? s.weight.data<T>() : nullptr;
+    T* loss = losses.data<T>();
+    T* scale = weights.data<T>();
+    s.each(
+        [&](int64_t i, int64_t c, int64_t place) {
+          scale[i] = w ? w[c] : T(1);
+          loss[i] = -widen(x[place]) * scale[i];
+        },
+        [&](int64_t i) { loss[i] = scale[i] = 0; });
   });
   if (reduction == kNone) {
     fill_values(total, Scalar(0));
@@ -85,34 +115,27 @@ std::tuple<Tensor, Tensor> forward(const Tensor& self, const Tensor& target, con
   return {as_dtype(sum, t), as_dtype(count, t)};
 }
 
-Tensor backward(const Tensor& grad, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
-                int64_t ignore, const Tensor& total, bool single) {
-  formulas::check_nll(self, target, weight, single ? 0 : 1);
-  const DType wide = wide_dtype(self.dtype());
-  Tensor out = new_tensor(self, self.sizes(), wide);
-  fill_values(out, Scalar(0));
-  if (out.numel() == 0) return as_dtype(out, self.dtype());
-  formulas::check_nll_grad(grad, target, reduction, total);
-  Space s = space_of(self, target, weight, single);
-  Tensor g = as_contiguous(as_dtype(grad, wide)), whole = as_dtype(total, wide);
-  visit_floats(wide, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* w = s.weight.defined() ? s.weight.data<T>() : nullptr;
-    const T* from = g.data<T>();
-    const int64_t* targets = s.target.data<int64_t>();
-    T* to = out.data<T>();
-    T divisor = reduction == kMean ? *whole.data<T>() : T(1);
-    parallel_for(0, s.samples * s.positions, 8192, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t c = targets[i];
-        if (c == ignore) continue;
-        check_target(c, s.classes);
-        to[(i / s.positions * s.classes + c) * s.positions + i % s.positions] =
-            -from[reduction == kNone ? i : 0] / divisor * (w ? w[c] : T(1));
-      }
-    });
-  });
-  return as_dtype(out, self.dtype());
+// to(the target's number, its place, the derivative by the element there) for each target that counts.
+template <class Element, class F, class I>
+void each_derivative(Element* element, const Space& s, const Tensor& grad, int64_t reduction, const Tensor& total,
+                     F&& to, I&& ignored) {
+  using T = decltype(widen(*element));
+  const DType wide = sizeof(T) == 8 ? DType::F64 : DType::F32;
+  const Tensor from = as_contiguous(as_dtype(grad, wide)), whole = as_dtype(total, wide);
+  const T* w = s.weight.defined() ? s.weight.data<T>() : nullptr;
+  const T* g = from.data<T>();
+  const T divisor = reduction == kMean ? *whole.data<T>() : T(1);
+  s.each(
+      [&](int64_t i, int64_t c, int64_t place) {
+        Element value;
+        narrow(-g[reduction == kNone ? i : 0] / divisor * (w ? w[c] : T(1)), value);
+        to(i, place, value);
+      },
+      ignored);
+}
+
+void check_shapes(const Tensor& self, const Tensor& target) {
+  self.dim() == 4 ? formulas::check_nll2d_shapes(self, target) : formulas::check_nll_shapes(self, target);
 }
 
 }  // namespace
@@ -127,19 +150,72 @@ void of_classes(const Tensor& result, const Tensor& self, int64_t dim, const Ten
 std::tuple<Tensor, Tensor> nll_loss_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
                                             int64_t reduction, int64_t ignore_index) {
   formulas::check_nll_shapes(self, target);
-  return forward(self, target, weight, reduction, ignore_index, self.dim() == 1);
+  return forward(self, target, weight, reduction, ignore_index);
 }
 
 std::tuple<Tensor, Tensor> nll_loss2d_forward(const Tensor& self, const Tensor& target, const Tensor& weight,
                                               int64_t reduction, int64_t ignore_index) {
   formulas::check_nll2d_shapes(self, target);
-  return forward(self, target, weight, reduction, ignore_index, false);
+  return forward(self, target, weight, reduction, ignore_index);
 }
 
 Tensor nll_loss_backward(const Tensor& grad_output, const Tensor& self, const Tensor& target, const Tensor& weight,
                          int64_t reduction, int64_t ignore_index, const Tensor& total_weight) {
-  self.dim() == 4 ? formulas::check_nll2d_shapes(self, target) : formulas::check_nll_shapes(self, target);
-  return backward(grad_output, self, target, weight, reduction, ignore_index, total_weight, self.dim() == 1);
+  check_shapes(self, target);
+  formulas::check_nll(self, target, weight, classes_dim(self));
+  Tensor result = new_tensor(self, self.sizes());
+  fill_values(result, Scalar(0));
+  if (result.numel() == 0) return result;
+  formulas::check_nll_grad(grad_output, target, reduction, total_weight);
+  const Space s(self, target, weight, ignore_index);
+  visit_floats(self.dtype(), [&](auto* element) {
+    auto* to = result.data<std::remove_pointer_t<decltype(element)>>();
+    each_derivative(
+        element, s, grad_output, reduction, total_weight,
+        [&](int64_t, int64_t place, auto value) { to[place] = value; }, [](int64_t) {});
+  });
+  return result;
+}
+
+// The elements at the targets' places apart from all others, which have 0 for their gradient.
+Tensor nll_log_softmax_backward(const Tensor& grad_output, const Tensor& output, const Tensor& target,
+                                const Tensor& weight, int64_t reduction, int64_t ignore_index,
+                                const Tensor& total_weight) {
+  check_shapes(output, target);
+  const int64_t dim = classes_dim(output);
+  formulas::check_nll(output, target, weight, dim);
+  if (output.numel() == 0) return new_tensor(output, output.sizes());
+  formulas::check_nll_grad(grad_output, target, reduction, total_weight);
+  const DType t = output.dtype();
+  const Space s(output, target, weight, ignore_index);
+  const Tensor from = as_contiguous(output), values = new_tensor(output, target.sizes()),
+               chosen = new_tensor(output, target.sizes()), none = new_tensor(output, DimVec());
+  fill_values(none, Scalar(0));
+  visit_floats(t, [&](auto* element) {
+    using Element = std::remove_pointer_t<decltype(element)>;
+    const Element* x = from.data<Element>();
+    Element* value = values.data<Element>();
+    Element* own = chosen.data<Element>();
+    each_derivative(
+        element, s, grad_output, reduction, total_weight,
+        [&](int64_t i, int64_t place, Element v) {
+          value[i] = v;
+          own[i] = x[place];
+        },
+        [&](int64_t i) { value[i] = own[i] = Element{}; });
+  });
+  const Tensor total = s.classes > 1 ? ops::add(values, Scalar(0)) : values;
+  DimVec sizes(output.sizes());
+  sizes[dim] = 1;
+  const Tensor result = calls::log_softmax_derivative(none, from, ops::reshape(total, sizes));
+  const Tensor own = calls::log_softmax_derivative(values, chosen, total);
+  visit_floats(t, [&](auto* element) {
+    using Element = std::remove_pointer_t<decltype(element)>;
+    const Element* v = own.data<Element>();
+    Element* to = result.data<Element>();
+    s.each([&](int64_t i, int64_t, int64_t place) { to[place] = v[i]; }, [](int64_t) {});
+  });
+  return result;
 }
 
 Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
