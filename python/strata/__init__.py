@@ -44,7 +44,7 @@ del _install
 # Where names live that are loaded on first use.
 _MODULES = (
     "__config__ _dynamo _functorch _higher_order_ops _inductor _logging _subclasses _utils _vmap_internals accelerator amp ao autograd backends cache compiler cpu debug distributed distributions doctor export "
-    "fallback fft func futures fx hub jit library linalg masked monitor multiprocessing nested nn onnx ops optim overrides package profiler quantization random safetensors serialization signal "
+    "fallback fft func futures fx hub jit library linalg masked monitor multiprocessing nested nn onnx ops optim overrides package profiler quantization random return_types safetensors serialization signal "
     "sparse special storage testing types utils warm"
 )
 _NAMES = {

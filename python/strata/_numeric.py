@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import strata
 from strata import Tensor
 from strata._into import stored as _stored
@@ -114,20 +112,6 @@ def _slopes(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
     return strata.cat([ends[0], inner, ends[1]], dim)
 
 
-class Histogram(NamedTuple):
-    """What histogram returns."""
-
-    hist: Tensor
-    bin_edges: Tensor
-
-
-class HistogramDD(NamedTuple):
-    """What histogramdd returns."""
-
-    hist: Tensor
-    bin_edges: tuple[Tensor, ...]
-
-
 def histogram(
     input: Tensor,
     bins: int | Tensor = 100,
@@ -136,7 +120,7 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
     out: tuple[Tensor, Tensor] | None = None,
-) -> Histogram:
+) -> tuple[Tensor, Tensor]:
     """Counts (or sums of weight) of the elements in bins: a number of bins of equal width over range (the elements'
     extremes unless given), or their edges, an ascending 1-d tensor. The last bin has both its ends. density divides
     by the total and the widths. float32 and float64."""
@@ -151,7 +135,7 @@ def histogram(
     if isinstance(bins, Tensor) and range is not None:
         raise TypeError("histogram(): argument 'range' goes with a number of bins; bins is a tensor of edges")
     found = histogramdd(flat, [bins], range=range, weight=weight, density=density)
-    made = Histogram(found.hist, found.bin_edges[0])
+    made = strata.return_types.histogram((found.hist, found.bin_edges[0]))
     if out is None:
         return made
     for target, value in zip(out, made, strict=True):
@@ -161,7 +145,7 @@ def histogram(
                 f"{target.dtype}"
             )
         _stored("histogram", value, target)
-    return Histogram(*out)
+    return strata.return_types.histogram(out)
 
 
 def histogramdd(
@@ -171,7 +155,7 @@ def histogramdd(
     range: Sequence[float] | None = None,  # noqa: A002 - PyTorch's name
     weight: Tensor | None = None,
     density: bool = False,
-) -> HistogramDD:
+) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Counts (or sums of weight) of points, the rows of input (..., D), in a grid of bins of D dims: numbers of bins
     over range (D pairs of ends, the points' extremes unless given), or a list of edges for each dim."""
     if input.dim() < 2:
@@ -222,7 +206,7 @@ def histogramdd(
         hist = hist / hist.sum()
         for d, edge in enumerate(edges):
             hist = hist / (edge[1:] - edge[:-1]).reshape([-1] + [1] * (dims - d - 1))
-    return HistogramDD(hist, tuple(edges))
+    return strata.return_types.histogramdd((hist, tuple(edges)))
 
 
 def _edges(column: Tensor, bins: int | Tensor, ends: list[float] | None, dim: int) -> Tensor:

@@ -8,6 +8,7 @@ from strata.torch_version import TorchVersion
 strata = "0.1.0"
 __version__ = TorchVersion(f"2.13.0+strata.{strata}")
 debug = False
+git_version = "Unknown"  # what PyTorch says of builds outside of git
 
 
 def _library(name: str) -> None:

@@ -127,7 +127,7 @@ PyObject* wrap(const std::tuple<T...>& values) {
   return tuple;
 }
 // Named tuples such as strata.return_types.max.
-PyTypeObject* make_struct_type(const char* name, std::initializer_list<const char*> fields);
+PyTypeObject* make_struct_type(const std::string& name, ArrayRef<const char*> fields);
 PyObject* finish_struct(PyTypeObject* type, PyObject* tuple);  // takes the tuple
 template <class... T>
 PyObject* wrap_struct(PyTypeObject* type, const std::tuple<T...>& values) {

@@ -268,6 +268,8 @@ PyObject* wrap(const Scalar& v) {
 // ---- named tuples
 namespace {
 struct StructField {
+  std::string name;
+  std::vector<std::string> words;
   std::vector<PyStructSequence_Field> fields;
   PyStructSequence_Desc desc;
 };
@@ -287,19 +289,23 @@ PyObject* struct_repr(PyObject* o) {
 }
 }  // namespace
 
-PyTypeObject* make_struct_type(const char* name, std::initializer_list<const char*> fields) {
-  auto* kept = new StructField;  // the type refers to it for ever
-  for (const char* f : fields) kept->fields.push_back({f, nullptr});
+PyTypeObject* make_struct_type(const std::string& name, ArrayRef<const char*> fields) {
+  // Pickle finds the type by its name: "strata.return_types" and the last word. There it may be already, since somebody
+  // has asked for it.
+  const size_t dot = name.rfind('.');
+  const std::string last = name.substr(dot + 1);
+  Own module(checked(PyImport_ImportModule(name.substr(0, dot).c_str())));
+  PyObject* names = PyModule_GetDict(module.get());
+  if (PyObject* found = PyDict_GetItemString(names, last.c_str()))
+    return reinterpret_cast<PyTypeObject*>(Py_NewRef(found));
+  auto* kept = new StructField{name, {fields.begin(), fields.end()}, {}, {}};  // the type refers to it for ever
+  for (const std::string& f : kept->words) kept->fields.push_back({f.c_str(), nullptr});
   kept->fields.push_back({nullptr, nullptr});
-  kept->desc = {name, nullptr, kept->fields.data(), int(fields.size())};
+  kept->desc = {kept->name.c_str(), nullptr, kept->fields.data(), int(fields.size())};
   PyTypeObject* type = PyStructSequence_NewType(&kept->desc);
   if (!type) throw PythonError();
   type->tp_repr = struct_repr;
-  // Pickle finds the type by its name: "strata.return_types" and the last word.
-  std::string_view full = name;
-  size_t dot = full.rfind('.');
-  PyObject* module = checked(PyImport_AddModule(std::string(full.substr(0, dot)).c_str()));
-  checked(PyObject_SetAttrString(module, name + dot + 1, reinterpret_cast<PyObject*>(type)));
+  if (PyDict_SetItemString(names, last.c_str(), reinterpret_cast<PyObject*>(type)) < 0) throw PythonError();
   return type;
 }
 

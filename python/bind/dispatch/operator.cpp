@@ -246,11 +246,29 @@ PyObject* parse(PyObject*, PyObject* o) {
   });
 }
 
-PyMethodDef functions[] = {
-    {"_op_get", op_get, METH_O, nullptr},         {"_op_names", op_names, METH_VARARGS, nullptr},
-    {"_op_fits", op_fits, METH_VARARGS, nullptr}, {"_explain_dispatch", explain, METH_VARARGS, nullptr},
-    {"_dispatch_dump", dump, METH_O, nullptr},    {"_op_info", op_info, METH_O, nullptr},
-    {"_parse_schema", parse, METH_O, nullptr},    {nullptr, nullptr, 0, nullptr}};
+// _return_type(name, fields): the class of results of that name, "strata.return_types.max".
+PyObject* return_type(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const char* name = nullptr;
+    PyObject* fields = nullptr;
+    if (!PyArg_ParseTuple(args, "sO!", &name, &PyTuple_Type, &fields)) throw PythonError();
+    std::vector<std::string> words;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); ++i) words.emplace_back(to_Str(PyTuple_GET_ITEM(fields, i)));
+    std::vector<const char*> texts;
+    for (const std::string& w : words) texts.push_back(w.c_str());
+    return reinterpret_cast<PyObject*>(make_struct_type(name, {texts.data(), texts.size()}));
+  });
+}
+
+PyMethodDef functions[] = {{"_op_get", op_get, METH_O, nullptr},
+                           {"_op_names", op_names, METH_VARARGS, nullptr},
+                           {"_op_fits", op_fits, METH_VARARGS, nullptr},
+                           {"_explain_dispatch", explain, METH_VARARGS, nullptr},
+                           {"_dispatch_dump", dump, METH_O, nullptr},
+                           {"_op_info", op_info, METH_O, nullptr},
+                           {"_parse_schema", parse, METH_O, nullptr},
+                           {"_return_type", return_type, METH_VARARGS, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

@@ -265,3 +265,7 @@ kaiming_uniform = _retired(kaiming_uniform_)
 kaiming_normal = _retired(kaiming_normal_)
 orthogonal = _retired(orthogonal_)
 sparse = _retired(sparse_)
+
+# What the functions above call in PyTorch, and programs with them.
+_no_grad_uniform_, _no_grad_normal_, _no_grad_trunc_normal_ = uniform_, normal_, trunc_normal_
+_no_grad_fill_, _no_grad_zero_ = constant_, zeros_

@@ -17,7 +17,7 @@ _FAMILIES = {
         "celu elu glu gumbel_softmax hardsigmoid hardswish hardtanh leaky_relu log_softmax mish relu relu6 rrelu rrelu_ selu "
         "sigmoid silu softmax softmin softsign tanh tanhshrink threshold"
     ),
-    "attention": "multi_head_attention_forward",
+    "attention": "multi_head_attention_forward _canonical_mask _none_or_dtype",  # copies of PyTorch's modules call the latter
     "distance": "cosine_similarity normalize pairwise_distance",
     "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
     "grid": "affine_grid grid_sample",
@@ -56,7 +56,7 @@ _OPERATOR_NAMES = (
 )
 _OPERATORS = {name: name for name in _OPERATOR_NAMES.split()} | {"logsigmoid": "log_sigmoid"}
 
-__all__ = [*_lazy.listed(_FAMILIES), *_OPERATORS]
+__all__ = [*(name for name in _lazy.listed(_FAMILIES) if not name.startswith("_")), *_OPERATORS]
 
 
 def _operator(name: str) -> Callable:

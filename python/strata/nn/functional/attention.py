@@ -50,22 +50,35 @@ def _is_batched(
     return rank == 3
 
 
-def _additive_mask(
-    mask: Tensor | None, name: str, dtype: strata.dtype, other: Tensor | None = None, other_name: str = ""
+def _none_or_dtype(input: Tensor | None) -> strata.dtype | None:
+    """The dtype of a mask that may be None."""
+    if input is None or isinstance(input, Tensor):
+        return None if input is None else input.dtype
+    raise RuntimeError(f"input to _none_or_dtype() must be None or strata.Tensor, got {type(input).__name__}")
+
+
+def _canonical_mask(
+    mask: Tensor | None, mask_name: str, other_type: strata.dtype | None, other_name: str, target_type: strata.dtype, check_other: bool = True
 ) -> Tensor | None:
-    """`mask` as numbers to add to scores: a bool mask becomes -inf where True. Warns where `other` differs in dtype."""
+    """`mask` as numbers to add to scores: a bool mask becomes -inf where True. Warns where another mask's dtype differs."""
     if mask is None:
         return None
     floating = mask.is_floating_point()
-    _require(mask.dtype == strata.bool or floating, f"only bool and floating types of {name} are supported")
-    if other is not None and other.dtype != mask.dtype:
+    _require(mask.dtype == strata.bool or floating, f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and other_type != mask.dtype:
         warnings.warn(
-            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=3,
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.",
+            stacklevel=4,
         )
     if floating:
         return mask
-    return strata.zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
+    return strata.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
+
+
+def _additive_mask(
+    mask: Tensor | None, name: str, dtype: strata.dtype, other: Tensor | None = None, other_name: str = ""
+) -> Tensor | None:
+    return _canonical_mask(mask, name, _none_or_dtype(other), other_name, dtype)
 
 
 def _project_packed(q: Tensor, k: Tensor, v: Tensor, weight: Tensor, bias: Tensor | None) -> list[Tensor]:
