@@ -67,6 +67,7 @@ PRIMITIVES += [signature(text, "reader") for text in (
     "element(Tensor t) -> Scalar",  # of one element; 0 where it has no value
     "integer(Tensor t) -> int",  # of one element; raises where it has no value
     "any_true(Tensor t) -> bool",
+    "may_be_true(Tensor t) -> bool",  # any_true; of a subclass that holds values of several elements (vmap) the general case
     "all_true(Tensor t) -> bool",
 )]
 # C++ functions of single derivatives (grad/formulas.h): loops over lists of tensors or over steps.

@@ -1,4 +1,4 @@
-"""vmap: a function of single elements over a batch of them, one call after the other."""
+"""vmap: a function of single elements over a batch of them: one call for all (_batched.py), in graphs a call for each."""
 
 from __future__ import annotations
 
@@ -73,26 +73,6 @@ def _without(shape: tuple, dim: int) -> list[int]:
     return sizes
 
 
-def _shared(func: Any, leaves: list, dims: list, kwargs: dict) -> list[Tensor]:
-    """The tensors that each element gets whole: arguments, and what the function holds or names."""
-    found = [leaf for leaf, dim in zip(leaves, dims, strict=True) if dim is None] + tree_flatten(kwargs)[0]
-    function = getattr(func, "__func__", func)
-    held = [func, getattr(func, "__self__", None)]
-    for cell in getattr(function, "__closure__", None) or ():
-        try:
-            held.append(cell.cell_contents)
-        except ValueError:  # it is empty
-            continue
-    variables = getattr(function, "__globals__", {})
-    held += [variables.get(name) for name in getattr(getattr(function, "__code__", None), "co_names", ())]
-    for value in held:
-        if isinstance(value, strata.nn.Module):
-            found += [*value.parameters(), *value.buffers()]
-        else:
-            found.append(value)
-    return [t for t in found if isinstance(t, Tensor) and not t.is_inference()]
-
-
 UNROLLED = 64  # elements whose calls a compiled graph holds side by side
 
 
@@ -103,12 +83,16 @@ def vmap_over_many_elements() -> None:
 def vmap(
     func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable:
-    """A function that calls `func` with every element of a batch and stacks what it returns.
+    """A function that gives what `func` gives for every element of a batch, side by side.
 
     in_dims: the dim of each argument that is the batch's, or None; one int for all, or of the arguments' structure.
     out_dims: where results get the batch's dim. Keyword arguments are the same for all elements. randomness: "same" gives
-    every element the same random numbers, "different" others; "error" raises RuntimeError where any are drawn. chunk_size changes nothing. The calls come one after the
-    other: what PyTorch gains by batched operators is not gained. ValueError where structures or sizes do not fit.
+    every element the same random numbers, "different" others; "error" raises RuntimeError where any are drawn. chunk_size: elements
+    that are taken at a time, at most.
+
+    func is called once, with tensors that look like one element (_batched.py): each operator runs once for all, or, where it has no
+    rule for that, for one element after the other. What is decided by a value (.item(), `if`) raises RuntimeError. Captured functions
+    call func for each element. ValueError where structures or sizes do not fit.
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
@@ -120,50 +104,96 @@ def vmap(
         leaves, dims, spec, size = _mapped(in_dims, args)
         if size > UNROLLED:
             vmap_over_many_elements()
-        if size == 0:  # an element of zeros says what the results are like
-            slices = [leaf if dim is None else [leaf.new_zeros(_without(leaf.shape, dim))] for leaf, dim in zip(leaves, dims, strict=True)]
+        if strata.compiler.is_compiling() or _capture.current() is not None or not _plain(leaves):
+            columns, out_spec = _by_element(func, leaves, dims, spec, size, kwargs, randomness)
+            stack = strata.stack
         else:
-            slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
-        # What is captured is not asked whether it draws or writes: that would end its graph.
-        asked = not strata.compiler.is_compiling() and _capture.current() is None
-        shared = _shared(func, leaves, dims, kwargs) if asked else []
-        versions = [t._version for t in shared]
-        drawn = _C._draws() if asked and randomness == "error" else None
-        state, results = strata.get_rng_state() if randomness == "same" else None, []
-        out_spec: Any = None
-        for i in range(max(size, 1)):
-            if randomness == "same":
-                strata.set_rng_state(state)
-            element = [part if dim is None else part[i] for part, dim in zip(slices, dims, strict=True)]
-            found, out_spec = tree_flatten(func(*tree_unflatten(element, spec), **kwargs))
-            for value in found:
-                if not isinstance(value, Tensor):
-                    name = getattr(func, "__name__", repr(func))
-                    raise ValueError(
-                        f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set "
-                        "out_dims= to None for output?"
-                    )
-            results.append(found)
-            if any(t._version != version for t, version in zip(shared, versions, strict=True)):
-                raise RuntimeError(
-                    "vmap: a tensor that is not mapped was written in-place, which each element would do again. Please write out of "
-                    "place (add for add_), or map it, too"
-                )
-        if drawn is not None and drawn != _C._draws():
-            raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                "randomness flags on vmap or perform the randomness operation out of vmap"
-            )
-        columns = list(zip(*results, strict=True))
+            columns, out_spec = _at_once(func, leaves, dims, spec, size, kwargs, randomness, chunk_size or size)
+            stack = _placed
         if isinstance(out_dims, int):
             places = [out_dims] * len(columns)
         else:
             places = tree_flatten(out_dims, is_leaf=lambda v: v is None)[0]
             if len(places) != len(columns):
                 raise ValueError(f"vmap: out_dims is not compatible with the structure of outputs: {out_dims!r} for {len(columns)}")
-        stacked = [column[0] if dim is None else strata.stack(column, dim) for column, dim in zip(columns, places, strict=True)]
+        stacked = [column[0] if dim is None else stack(column, dim) for column, dim in zip(columns, places, strict=True)]
         if size == 0:
             stacked = [t if dim is None else t.narrow(dim, 0, 0) for t, dim in zip(stacked, places, strict=True)]
         return tree_unflatten(stacked, out_spec)
 
     return batched
+
+
+def _plain(leaves: list) -> bool:
+    """Whether no tensor is of a class that operators go to by itself."""
+    from strata._batched import BatchedTensor
+
+    return all(not isinstance(t, Tensor) or isinstance(t, BatchedTensor) or not hasattr(type(t), "__torch_dispatch__") for t in leaves)
+
+
+def _placed(whole: Tensor, dim: int) -> Tensor:
+    return whole.movedim(0, dim)
+
+
+def _checked(func: Any, found: list) -> list:
+    for value in found:
+        if not isinstance(value, Tensor):
+            name = getattr(func, "__name__", repr(func))
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(value)}. Did you mean to set "
+                "out_dims= to None for output?"
+            )
+    return found
+
+
+def _raise_for_draws(before: Any) -> None:
+    if before is not None and before != _C._draws():
+        from strata._batched import DRAWN
+
+        raise RuntimeError(DRAWN)
+
+
+def _at_once(
+    func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, randomness: str, chunk: int
+) -> tuple[list[Tensor], Any]:
+    """What func gives, all elements along dim 0 of each result, and the results' spec."""
+    from strata._batched import Level
+
+    wholes = [leaf if dim is None else leaf.movedim(dim, 0) for leaf, dim in zip(leaves, dims, strict=True)]
+    if size == 0:  # an element of zeros says what the results are like
+        wholes = [t if dim is None else t.new_zeros(1, *t.shape[1:]) for t, dim in zip(wholes, dims, strict=True)]
+    drawn = _C._draws() if randomness == "error" else None
+    state, pieces, out_spec = strata.get_rng_state() if randomness == "same" and chunk < size else None, [], None
+    for first in range(0, max(size, 1), max(chunk, 1)):
+        count = max(min(chunk, size - first), 1)
+        if state is not None:
+            strata.set_rng_state(state)
+        with Level(count, randomness) as level:
+            part = [t if dim is None else level.wrap(t if count == max(size, 1) else t.narrow(0, first, count)) for t, dim in zip(wholes, dims, strict=True)]
+            found, out_spec = tree_flatten(func(*tree_unflatten(part, spec), **kwargs))
+            pieces.append([level.whole(t) for t in _checked(func, found)])
+    _raise_for_draws(drawn)
+    return [pieces[0][i] if len(pieces) == 1 else strata.cat([p[i] for p in pieces]) for i in range(len(pieces[0]))], out_spec
+
+
+def _by_element(
+    func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, randomness: str
+) -> tuple[list[tuple[Tensor, ...]], Any]:
+    """What func gives for one element after the other, of each result, and the results' spec."""
+    if size == 0:
+        slices = [leaf if dim is None else [leaf.new_zeros(_without(leaf.shape, dim))] for leaf, dim in zip(leaves, dims, strict=True)]
+    else:
+        slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
+    # What is captured is not asked whether it draws: that would end its graph.
+    asked = randomness == "error" and not strata.compiler.is_compiling() and _capture.current() is None
+    drawn = _C._draws() if asked else None
+    state, results = strata.get_rng_state() if randomness == "same" else None, []
+    out_spec: Any = None
+    for i in range(max(size, 1)):
+        if state is not None:
+            strata.set_rng_state(state)
+        element = [part if dim is None else part[i] for part, dim in zip(slices, dims, strict=True)]
+        found, out_spec = tree_flatten(func(*tree_unflatten(element, spec), **kwargs))
+        results.append(_checked(func, found))
+    _raise_for_draws(drawn)
+    return list(zip(*results, strict=True)), out_spec

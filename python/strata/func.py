@@ -1,6 +1,6 @@
 """Derivatives of functions, and calls of modules with other tensors: strata.func.grad(f)(x).
 
-Gradients come from autograd's graphs; jacrev and hessian go row by row, vmap (in _vmap.py) element by element.
+Gradients come from autograd's graphs; jacrev and hessian are one backward pass under vmap (_vmap.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import functools
 from contextlib import contextmanager
 
 import strata
-from strata import Tensor
+from strata import Tensor, _capture
+from strata._batched import Level, current_level, learns_outside, without_history
 from strata._vmap import vmap
 from strata.autograd.function import following
 from strata.autograd.graph import _leaves_of
@@ -60,8 +61,11 @@ def _tracked(tree: Any) -> tuple[Any, list[Tensor]]:
         if isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()):
             if value.is_inference():
                 value = value.clone()
-            # An alias with its history: derivatives of derivatives find their way out.
-            alias = value.view_as(value) if value.requires_grad else value.detach().requires_grad_()
+            level = current_level()
+            if level is not None:
+                alias = level.leaf(value)
+            else:  # An alias with its history: derivatives of derivatives find their way out.
+                alias = value.view_as(value) if value.requires_grad else value.detach().requires_grad_()
             leaves.append(alias)
             return alias
         return value
@@ -74,7 +78,7 @@ def _reaches_beyond(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> bool
     for leaf in leaves:
         leaf._transform_ended = True
     made = [output for output in outputs if output.grad_fn is not None]
-    return any(not getattr(leaf, "_transform_ended", False) for leaf in _leaves_of(made))
+    return any(map(learns_outside, (*outputs, *leaves))) or any(not getattr(leaf, "_transform_ended", False) for leaf in _leaves_of(made))
 
 
 @contextmanager
@@ -90,7 +94,7 @@ def _recorded() -> Iterator[bool]:
 
 
 def _outside(tensors: Sequence[Tensor], keep: bool) -> list[Tensor]:
-    return [t if keep else t.detach() for t in tensors]
+    return [t if keep else without_history(t) for t in tensors]
 
 
 # Forward derivatives in PyTorch, where these refuse integers with another class of error than the rest.
@@ -151,7 +155,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
             grads = _gradients([result], leaves, None, keep)
         kept = _outside(grads, keep)
         _, spec = tree_flatten(tree)
-        value = result if keep else result.detach()
+        value = result if keep else without_history(result)
         aux = _aux_outside(aux, keep)
         return tree_unflatten(kept, spec), ((value, aux) if has_aux else value)
 
@@ -159,7 +163,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
 
 def _aux_outside(aux: Any, keep: bool) -> Any:
-    return aux if keep else tree_map(lambda a: a.detach() if isinstance(a, Tensor) else a, aux)
+    return aux if keep else tree_map(lambda a: without_history(a) if isinstance(a, Tensor) else a, aux)
 
 
 def _gradients(
@@ -279,7 +283,7 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
 def jacfwd(
     func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable:
-    """jacrev, whose result it has: derivatives go backwards here, one pass an element of the result.
+    """jacrev, whose result it has: derivatives go backwards here.
 
     randomness: "error" or "same"; func runs once, so its random numbers are the same in all columns. RuntimeError for
     an unknown one, NotImplementedError for "different".
@@ -302,7 +306,7 @@ def jacrev(
     """A function that gives the Jacobian of func's tensor by an argument: shape (*result, *argument). Of a tree of tensors it is
     that tree, with a Jacobian in the place of each; where arguments are a tree or several, a tree of them.
 
-    One backward pass an element of the result, whatever chunk_size is.
+    One backward pass for all elements of the result, whatever chunk_size is; in graphs one for each.
     """
     return _jacobian("jacrev", func, argnums, has_aux)
 
@@ -329,12 +333,18 @@ def _jacobian(name: str, func: Callable, argnums: int | tuple[int, ...], has_aux
 
 
 def _rows(output: Tensor, leaves: list[Tensor], keep: bool, forward: bool) -> list[Tensor]:
-    """The derivatives of an output by each leaf, a backward pass an element; forward derivatives are of the output's dtype."""
-    rows = [_gradients([element], leaves, None, keep) for element in output.reshape(-1).unbind(0)]
-    found = [
-        strata.stack([row[i] for row in rows]).reshape(*output.shape, *leaf.shape) if rows else leaf.new_zeros(*output.shape, *leaf.shape)
-        for i, leaf in enumerate(leaves)
-    ]
+    """The derivatives of an output by each leaf, of all elements in one backward pass; forward derivatives are of the output's dtype."""
+    count = output.numel()
+    if count == 0:
+        found = [leaf.new_zeros(*output.shape, *leaf.shape) for leaf in leaves]
+    elif strata.compiler.is_compiling() or _capture.current() is not None:
+        rows = [_gradients([element], leaves, None, keep) for element in output.reshape(-1).unbind(0)]
+        found = [strata.stack([row[i] for row in rows]).reshape(*output.shape, *leaf.shape) for i, leaf in enumerate(leaves)]
+    else:
+        with Level(count, "error") as level:
+            seeds = level.wrap(strata.eye(count, dtype=output.dtype, device=output.device).reshape(count, *output.shape))
+            rows = [level.whole(g) for g in _gradients([output], leaves, [seeds], keep)]
+        found = [row.reshape(*output.shape, *leaf.shape) for row, leaf in zip(rows, leaves, strict=True)]
     return [t.to(output.dtype) for t in found] if forward and output.is_floating_point() else found
 
 

@@ -251,11 +251,12 @@ class MetaGuard {
   static bool active();
 };
 
-// The same where `like` is shape-only: what factories make then goes together with it.
+// The same where `like` is shape-only: what factories make then goes together with it. A subclass that holds other
+// tensors goes together with such as have memory.
 class KindGuard {
  public:
   explicit KindGuard(const Tensor& like) {
-    if (like.is_meta()) guard_.emplace();
+    if (like.is_meta() && !like.keys().has(Key::Python)) guard_.emplace();
   }
 
  private:

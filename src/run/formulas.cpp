@@ -258,6 +258,8 @@ bool any_true(const Tensor& t) {
   return truth_of([](const Tensor& x) { return x.numel() == 1 ? x : ops::any(x); }, t, false);
 }
 
+bool may_be_true(const Tensor& t) { return (t.is_meta() && t.keys().has(Key::Python)) || any_true(t); }
+
 bool all_true(const Tensor& t) {
   return truth_of([](const Tensor& x) { return ops::all(x); }, t, true);
 }

@@ -116,6 +116,7 @@ bool truth(const Tensor& t);  // of one element; raises where it has no value
 Scalar element(const Tensor& t);
 int64_t integer(const Tensor& t);
 bool any_true(const Tensor& t);
+bool may_be_true(const Tensor& t);  // or its values are not at hand: a subclass holds them
 bool all_true(const Tensor& t);
 
 }  // namespace formulas

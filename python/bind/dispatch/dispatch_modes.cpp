@@ -143,6 +143,22 @@ PyObject* disabled_impl(PyObject*, PyObject* all) {
   });
 }
 
+// _from_the_top(func, args): func(*args) under all keys, though an operator asks for it from below some of them: what a
+// handler computes with tensors of its own is then recorded, where these need gradients.
+PyObject* from_the_top(PyObject*, PyObject* all) {
+  PyObject *func, *args;
+  if (!PyArg_UnpackTuple(all, "_from_the_top", 2, 2, &func, &args)) return nullptr;
+  return guarded([&] {
+    struct Top : TlsGuard {
+      Top() {
+        dispatch_tls.include = dispatch_tls.exclude = KeySet();
+        refresh_tls_mask();
+      }
+    } top;
+    return call_object(func, args).release();
+  });
+}
+
 // _make_wrapper_subclass(cls, size, *, strides=None, storage_offset=None, memory_format=None, dtype=None, layout=None,
 // device=None, pin_memory=False, requires_grad=False): a tensor with a shape and no memory; its class holds the data.
 PyObject* make_wrapper(PyObject*, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames) {
@@ -184,6 +200,7 @@ PyMethodDef functions[] = {
     {"_dispatch_modes", Modes::list, METH_NOARGS, nullptr},
     {"_set_torch_dispatch_enabled", set_subclasses, METH_O, nullptr},
     {"_disabled_torch_dispatch_impl", disabled_impl, METH_VARARGS, nullptr},
+    {"_from_the_top", from_the_top, METH_VARARGS, nullptr},
     {"_make_wrapper_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_wrapper)),
      METH_FASTCALL | METH_KEYWORDS, "A tensor of a class with __torch_dispatch__ that has a shape and no memory."},
     {nullptr, nullptr, 0, nullptr}};

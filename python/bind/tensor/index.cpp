@@ -119,7 +119,8 @@ Item item_of(PyObject* o, bool writes) {
   }
   if (t.dim() == 0 && is_integral(t.dtype(), true)) {
     if (t.dtype() == DType::Bool || t.dtype() == DType::U8) return {Item::Bool, ops::item(t).to_bool(), {}, {}};
-    if (!writes || !recording_here()) return {Item::Int, ops::item(t).to_int(), {}, {}};
+    // Nor is one asked that stands for several (vmap).
+    if ((!writes || !recording_here()) && !t.keys().has(Key::Python)) return {Item::Int, ops::item(t).to_int(), {}, {}};
   }
   t = usable(t);
   return {t.dtype() == DType::Bool ? Item::Mask : Item::Index, 0, {}, std::move(t)};

@@ -185,8 +185,8 @@ class Function(_C.FunctionBase, metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
-        """A batching rule, which nothing asks for here: strata.func.vmap calls forward for every element."""
-        raise NotImplementedError("autograd.Function.vmap: strata.func.vmap calls forward for every element, so there is no batch to give")
+        """A batching rule, which nothing asks for here: under strata.func.vmap forward gets tensors that stand for each element."""
+        raise NotImplementedError("autograd.Function.vmap: strata.func.vmap calls forward with tensors that stand for each element, so there is no batch to give")
 
 
 class InplaceFunction(Function):
