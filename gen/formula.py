@@ -24,7 +24,6 @@ PRIMITIVES = [signature(text, "primitive") for text in (
     "wrap_dim(int dim, int ndim) -> int",
     "inverse_order(int[] dims) -> int[]",  # of a permutation
     "broadcast_shapes(int[] a, int[] b) -> int[]",
-    "narrow_start(int size, int start, int length) -> int",
     "row_dims(int ndim, int[]? dim) -> int[]",  # wrapped, in order, none twice; all where there are none
     "default_dtype() -> ScalarType",
     "largest_of(ScalarType dtype) -> float",  # of a real one, or of the parts of a complex one

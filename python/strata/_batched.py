@@ -7,24 +7,26 @@ after the other where none does. Outside of all levels is the batch itself, whos
 
 from __future__ import annotations
 
+import functools
 import threading
 
 import strata
 from strata import _C, Tensor
-from strata.utils._python_dispatch import TorchDispatchMode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["BatchedTensor", "Level", "current_level", "learns_outside", "without_history"]
+__all__ = ["BatchedTensor", "Level", "Unfit", "current_level", "lacks_values", "learns_outside", "without_history"]
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, nor deciding by "
     "its value (`if`, `while`), since the function runs once for all elements: please try to rewrite it with other operations "
     "(strata.where), or call the function for each element"
 )
+_UNFIT = {"aten::as_strided", "aten::as_strided_scatter", "aten::as_strided_copy"}  # they look beyond their element
+_CHOSEN = {"aten::_linalg_eigvals", "aten::_linalg_svd", "aten::_linalg_eigh"}  # where no gradient of an element was wanted
 WRITTEN = (
     "vmap: a tensor that is not mapped was written in-place, which each element would do again. Please write out of "
     "place (add for add_), or map it, too"
@@ -70,43 +72,43 @@ def each(value: Any, change: Callable[[Tensor], Any]) -> Any:
     return value
 
 
-class _Draws(TorchDispatchMode):
-    """Draws of what no element has a part in, for each element of a level."""
+class Unfit(Exception):
+    """What runs is to be called for one element after the other."""
 
-    def __init__(self, level: Level) -> None:
-        self.level = level
 
-    def __torch_dispatch__(self, func: Any, types: tuple, args: tuple = (), kwargs: dict | None = None) -> Any:
-        kwargs = kwargs or {}
-        if not _leveled(args, kwargs) and draws(func) and func._schema.returns and not func._schema.is_mutable:
-            return self.level.one_by_one(func, args, kwargs)
-        return func(*args, **kwargs)
+@functools.cache
+def facts(func: Any) -> Any:
+    """What the table says of the operator; None of one that was defined outside of it."""
+    try:
+        return strata.ops.info(func)
+    except ValueError:
+        return None
 
 
 def draws(func: Any) -> bool:
     """Whether the operator may draw random numbers, as far as the table says."""
-    info = strata.ops.info(func)
+    info = facts(func)
     return info is not None and "draws" in info.acts
 
 
 class Level:
-    """A call of vmap: `size` elements. Levels inside of others have a greater depth."""
+    """A call of vmap: `size` elements. Levels inside of others have a greater depth.
 
-    def __init__(self, size: int, randomness: str) -> None:
-        self.size, self.randomness, self.depth = size, randomness, 0
+    recorded: whether gradients are wanted of the batch outside. Where a derivative inside of the level needs what the batch's own
+    history goes through, where a Function of the user's runs, or an operator that the table lacks, it is Unfit.
+    """
+
+    def __init__(self, size: int, recorded: bool | None = None) -> None:
+        self.size, self.depth = size, 0
+        self.recorded = strata.is_grad_enabled() if recorded is None else recorded
 
     def __enter__(self) -> Level:
         stack = _stack()
         self.depth = len(stack) + 1
         stack.append(self)
-        self._draws = _Draws(self) if self.randomness == "different" else None
-        if self._draws is not None:
-            self._draws.__enter__()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._draws is not None:
-            self._draws.__exit__(*exception)
         _stack().pop()
 
     def wrap(self, value: Tensor, batched: bool = True) -> BatchedTensor:
@@ -149,15 +151,31 @@ class Level:
         mine = [t for t in _leveled(args, kwargs) if t.level is self]
         args = tuple(each(a, self.shared) for a in args)
         kwargs = {name: each(a, self.shared) for name, a in kwargs.items()}
+        self._check(func, mine, args, kwargs)
         if not any(t.batched for t in mine):
             return self._written(func, mine, each(func(*args, **kwargs), lambda t: self.wrap(t, False)))
-        if draws(func) and self.randomness == "error":
+        if draws(func):
             raise RuntimeError(DRAWN)
         rule = _batched_rules.rule_of(func)
         made = NotImplemented if rule is None else rule(self, func, args, kwargs)
         if made is NotImplemented:
             return self._written(func, mine, self.one_by_one(func, args, kwargs))
         return self._written(func, mine, each(made, self.wrap))
+
+    def _check(self, func: Any, mine: list[BatchedTensor], args: tuple, kwargs: dict) -> None:
+        """Unfit where what runs once for all is not known to have the history that it has element by element."""
+        info = facts(func)
+        if info is None or info.name in _UNFIT:
+            raise Unfit(f"{func}")
+        if not self.recorded:
+            return
+        whole = [self.value_of(t) for value in (*args, *kwargs.values()) for t in _tensors(value)]
+        inside = any(t.requires_grad for t in mine) or not strata.is_grad_enabled()
+        if (inside or info.name in _CHOSEN) and any(t.requires_grad or learns_outside(t) for t in whole):
+            raise Unfit(f"{func}: a derivative inside, of what is recorded outside")
+
+    def value_of(self, t: Tensor) -> Tensor:
+        return t.value if isinstance(t, BatchedTensor) and t.level is self else t
 
     def _written(self, func: Any, mine: list[BatchedTensor], made: Any) -> Any:
         """An operator that writes gives back what it wrote."""
@@ -170,11 +188,8 @@ class Level:
         """The operator for one element after the other, and what it gives side by side."""
         if not all(map(self.owns, _written_by(func, args, kwargs))):
             raise RuntimeError(WRITTEN)
-        state = strata.get_rng_state() if self.randomness == "same" and draws(func) else None
         found = []
         for i in range(self.size):
-            if state is not None:
-                strata.set_rng_state(state)
             element = lambda t, i=i: t.value.select(0, i) if self.owns(t) else t  # noqa: E731
             found.append(func(*(each(a, element) for a in args), **{name: each(a, element) for name, a in kwargs.items()}))
         return self._stacked(func, found)
@@ -197,7 +212,7 @@ class Level:
 
 def _written_by(func: Any, args: tuple, kwargs: dict) -> list[Tensor]:
     """The tensors among the arguments that the operator writes, as its schema or the table says."""
-    info = strata.ops.info(func)
+    info = facts(func)
     acts = "" if info is None else info.acts
     given = {**dict(zip((a.name for a in func._schema.arguments), args, strict=False)), **kwargs}
     found = []
@@ -227,6 +242,11 @@ def _stack() -> list[Level]:
 def without_history(t: Tensor) -> Tensor:
     """The tensor as what it was made by inside of its level is over; outside of the level its history stays."""
     return t.level.wrap(t.value, t.batched) if isinstance(t, BatchedTensor) else t.detach()
+
+
+def lacks_values(t: Tensor) -> bool:
+    """Whether it is a shape alone, as a gradient is that began outside of any level."""
+    return lacks_values(t.value) if isinstance(t, BatchedTensor) else t.is_meta
 
 
 def learns_outside(t: Tensor) -> bool:

@@ -11,7 +11,7 @@ import functools
 import strata
 from strata import Tensor
 
-from ._batched import BatchedTensor, each
+from ._batched import BatchedTensor, each, facts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def rule_of(func: Any) -> Rule | None:
         return _RULES[name]
     if any(a.is_out for a in schema.arguments):
         return None
-    info = strata.ops.info(func)
+    info = facts(func)
     if info is None or info.kind != "pointwise" or "draws" in info.acts or any("[]" in a.type for a in schema.arguments):
         return None
     return _elementwise
@@ -139,28 +139,6 @@ def _reshaped(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
         f"vmap: {func} changes the sizes of its argument itself, which an element of a batch cannot: use the function that gives another "
         "tensor (unsqueeze for unsqueeze_)"
     )
-
-
-@_rule("as_strided")
-def _strided(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
-    (t, size, stride, offset), _ = _bound(func, args, kwargs)
-    value = t.value
-    return func(value, [level.size, *size], [value.stride(0), *stride], value.storage_offset() if offset is None else offset)
-
-
-@_rule("as_strided_scatter")
-def _strided_scatter(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
-    t, src, *rest = args
-    parts = [func(a.clone(memory_format=strata.contiguous_format), b, *rest, **kwargs) for a, b in zip(level.whole(t), level.whole(src), strict=True)]
-    return strata.stack(parts)
-
-
-@_rule("new_empty new_zeros new_ones new_full")
-def _new(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
-    args, kwargs = _bound(func, args, kwargs)
-    if any(level.owns(a) for a in args[1:]):
-        return NotImplemented
-    return func(args[0].value, [level.size, *args[1]], *args[2:], **kwargs)
 
 
 # ---- dims by number

@@ -73,6 +73,26 @@ def _without(shape: tuple, dim: int) -> list[int]:
     return sizes
 
 
+def _shared(func: Any, leaves: list, dims: list, kwargs: dict) -> list[Tensor]:
+    """The tensors that each element gets whole: arguments, and what the function holds or names."""
+    found = [leaf for leaf, dim in zip(leaves, dims, strict=True) if dim is None] + tree_flatten(kwargs)[0]
+    function = getattr(func, "__func__", func)
+    held = [func, getattr(func, "__self__", None)]
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            held.append(cell.cell_contents)
+        except ValueError:  # it is empty
+            continue
+    variables = getattr(function, "__globals__", {})
+    held += [variables.get(name) for name in getattr(getattr(function, "__code__", None), "co_names", ())]
+    for value in held:
+        if isinstance(value, strata.nn.Module):
+            found += [*value.parameters(), *value.buffers()]
+        else:
+            found.append(value)
+    return [t for t in found if isinstance(t, Tensor) and not t.is_inference()]
+
+
 UNROLLED = 64  # elements whose calls a compiled graph holds side by side
 
 
@@ -91,8 +111,9 @@ def vmap(
     that are taken at a time, at most.
 
     func is called once, with tensors that look like one element (_batched.py): each operator runs once for all, or, where it has no
-    rule for that, for one element after the other. What is decided by a value (.item(), `if`) raises RuntimeError. Captured functions
-    call func for each element. ValueError where structures or sizes do not fit.
+    rule for that, for one element after the other. What cannot be done so (deciding by a value; a derivative inside of vmap that is
+    differentiated outside; operators and Functions of the user's; random numbers) is called for each element, as captured functions
+    are. ValueError where structures or sizes do not fit.
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
@@ -104,18 +125,19 @@ def vmap(
         leaves, dims, spec, size = _mapped(in_dims, args)
         if size > UNROLLED:
             vmap_over_many_elements()
-        if strata.compiler.is_compiling() or _capture.current() is not None or not _plain(leaves):
-            columns, out_spec = _by_element(func, leaves, dims, spec, size, kwargs, randomness)
-            stack = strata.stack
-        else:
-            columns, out_spec = _at_once(func, leaves, dims, spec, size, kwargs, randomness, chunk_size or size)
-            stack = _placed
+        made = None
+        # What is captured is called for each element; so is what draws, in the order of elements.
+        if randomness == "error" and not strata.compiler.is_compiling() and _capture.current() is None and _plain(leaves):
+            made = _at_once(func, leaves, dims, spec, size, kwargs, chunk_size or size)
+        columns, out_spec, stack, mapped = made or _by_element(func, leaves, dims, spec, size, kwargs, randomness)
         if isinstance(out_dims, int):
             places = [out_dims] * len(columns)
         else:
             places = tree_flatten(out_dims, is_leaf=lambda v: v is None)[0]
             if len(places) != len(columns):
                 raise ValueError(f"vmap: out_dims is not compatible with the structure of outputs: {out_dims!r} for {len(columns)}")
+        if any(dim is None and differs for dim, differs in zip(places, mapped, strict=True)):
+            raise ValueError("vmap: can not return a BatchedTensor when out_dim is None: give the dim that the batch shall have")
         stacked = [column[0] if dim is None else stack(column, dim) for column, dim in zip(columns, places, strict=True)]
         if size == 0:
             stacked = [t if dim is None else t.narrow(dim, 0, 0) for t, dim in zip(stacked, places, strict=True)]
@@ -146,54 +168,74 @@ def _checked(func: Any, found: list) -> list:
     return found
 
 
-def _raise_for_draws(before: Any) -> None:
-    if before is not None and before != _C._draws():
-        from strata._batched import DRAWN
-
-        raise RuntimeError(DRAWN)
-
-
-def _at_once(
-    func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, randomness: str, chunk: int
-) -> tuple[list[Tensor], Any]:
-    """What func gives, all elements along dim 0 of each result, and the results' spec."""
-    from strata._batched import Level
+def _at_once(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, chunk: int) -> tuple | None:
+    """What func gives, all elements along dim 0 of each result; the results' spec; how these get the batch's dim; which of them
+    differ from element to element. None where the function is to be called for each element: what it does is Unfit for this or
+    raises, and nothing outside of it was written before.
+    """
+    from strata._batched import Level, Unfit, lacks_values
 
     wholes = [leaf if dim is None else leaf.movedim(dim, 0) for leaf, dim in zip(leaves, dims, strict=True)]
     if size == 0:  # an element of zeros says what the results are like
         wholes = [t if dim is None else t.new_zeros(1, *t.shape[1:]) for t, dim in zip(wholes, dims, strict=True)]
-    drawn = _C._draws() if randomness == "error" else None
-    state, pieces, out_spec = strata.get_rng_state() if randomness == "same" and chunk < size else None, [], None
-    for first in range(0, max(size, 1), max(chunk, 1)):
-        count = max(min(chunk, size - first), 1)
-        if state is not None:
-            strata.set_rng_state(state)
-        with Level(count, randomness) as level:
-            part = [t if dim is None else level.wrap(t if count == max(size, 1) else t.narrow(0, first, count)) for t, dim in zip(wholes, dims, strict=True)]
-            found, out_spec = tree_flatten(func(*tree_unflatten(part, spec), **kwargs))
-            pieces.append([level.whole(t) for t in _checked(func, found)])
+    watched = [t for t in (*wholes, *_shared(func, leaves, dims, kwargs)) if isinstance(t, Tensor) and not t.is_inference()]
+    versions, drawn, pieces, out_spec, mapped = [t._version for t in watched], _C._draws(), [], None, []
+    try:
+        for first in range(0, max(size, 1), max(chunk, 1)):
+            count = max(min(chunk, size - first), 1)
+            with Level(count) as level:
+                part = [
+                    t if dim is None else level.wrap(t if count == max(size, 1) else t.narrow(0, first, count))
+                    for t, dim in zip(wholes, dims, strict=True)
+                ]
+                found, out_spec = tree_flatten(func(*tree_unflatten(part, spec), **kwargs))
+                mapped = [level.owns(t) for t in _checked(func, found)]
+                pieces.append([level.whole(t) for t in found])
+        if any(lacks_values(t) for piece in pieces for t in piece) and not any(isinstance(t, Tensor) and lacks_values(t) for t in wholes):
+            raise Unfit("a result without values")
+    except Exception:
+        if any(t._version != version for t, version in zip(watched, versions, strict=True)):
+            raise
+        return None
     _raise_for_draws(drawn)
-    return [pieces[0][i] if len(pieces) == 1 else strata.cat([p[i] for p in pieces]) for i in range(len(pieces[0]))], out_spec
+    columns = [pieces[0][i] if len(pieces) == 1 else strata.cat([p[i] for p in pieces]) for i in range(len(pieces[0]))]
+    if not strata.is_grad_enabled():  # but derivatives inside were recorded
+        columns = [t.detach() if t.requires_grad else t for t in columns]
+    return columns, out_spec, _placed, mapped
 
 
-def _by_element(
-    func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, randomness: str
-) -> tuple[list[tuple[Tensor, ...]], Any]:
-    """What func gives for one element after the other, of each result, and the results' spec."""
+def _by_element(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, randomness: str) -> tuple:
+    """The same from calls for one element after the other."""
     if size == 0:
         slices = [leaf if dim is None else [leaf.new_zeros(_without(leaf.shape, dim))] for leaf, dim in zip(leaves, dims, strict=True)]
     else:
         slices = [leaf if dim is None else leaf.unbind(dim) for leaf, dim in zip(leaves, dims, strict=True)]
-    # What is captured is not asked whether it draws: that would end its graph.
-    asked = randomness == "error" and not strata.compiler.is_compiling() and _capture.current() is None
-    drawn = _C._draws() if asked else None
+    # What is captured is not asked whether it draws or writes: that would end its graph.
+    asked = not strata.compiler.is_compiling() and _capture.current() is None
+    shared = _shared(func, leaves, dims, kwargs) if asked else []
+    versions = [t._version for t in shared]
+    drawn = _C._draws() if asked and randomness == "error" else None
     state, results = strata.get_rng_state() if randomness == "same" else None, []
     out_spec: Any = None
     for i in range(max(size, 1)):
-        if state is not None:
+        if randomness == "same":
             strata.set_rng_state(state)
         element = [part if dim is None else part[i] for part, dim in zip(slices, dims, strict=True)]
         found, out_spec = tree_flatten(func(*tree_unflatten(element, spec), **kwargs))
         results.append(_checked(func, found))
-    _raise_for_draws(drawn)
-    return list(zip(*results, strict=True)), out_spec
+        if any(t._version != version for t, version in zip(shared, versions, strict=True)):
+            raise RuntimeError(
+                "vmap: a tensor that is not mapped was written in-place, which each element would do again. Please write out of "
+                "place (add for add_), or map it, too"
+            )
+    if drawn is not None:
+        _raise_for_draws(drawn)
+    return list(zip(*results, strict=True)), out_spec, strata.stack, [False] * len(results[0])
+
+
+def _raise_for_draws(before: Any) -> None:
+    if before != _C._draws():
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
+        )

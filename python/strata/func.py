@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import strata
 from strata import Tensor, _capture
-from strata._batched import Level, current_level, learns_outside, without_history
+from strata._batched import Level, current_level, lacks_values, learns_outside, without_history
 from strata._vmap import vmap
 from strata.autograd.function import following
 from strata.autograd.graph import _leaves_of
@@ -61,7 +61,7 @@ def _tracked(tree: Any) -> tuple[Any, list[Tensor]]:
         if isinstance(value, Tensor) and (value.is_floating_point() or value.is_complex()):
             if value.is_inference():
                 value = value.clone()
-            level = current_level()
+            level = None if strata.compiler.is_compiling() else current_level()
             if level is not None:
                 alias = level.leaf(value)
             else:  # An alias with its history: derivatives of derivatives find their way out.
@@ -78,7 +78,9 @@ def _reaches_beyond(outputs: Sequence[Tensor], leaves: Sequence[Tensor]) -> bool
     for leaf in leaves:
         leaf._transform_ended = True
     made = [output for output in outputs if output.grad_fn is not None]
-    return any(map(learns_outside, (*outputs, *leaves))) or any(not getattr(leaf, "_transform_ended", False) for leaf in _leaves_of(made))
+    if any(map(learns_outside, (*outputs, *leaves))):
+        return True
+    return any(not getattr(leaf, "_transform_ended", False) for leaf in _leaves_of(made))
 
 
 @contextmanager
@@ -93,8 +95,12 @@ def _recorded() -> Iterator[bool]:
             yield outer
 
 
+def _without_history(t: Tensor) -> Tensor:
+    return t.detach() if strata.compiler.is_compiling() else without_history(t)
+
+
 def _outside(tensors: Sequence[Tensor], keep: bool) -> list[Tensor]:
-    return [t if keep else without_history(t) for t in tensors]
+    return [t if keep else _without_history(t) for t in tensors]
 
 
 # Forward derivatives in PyTorch, where these refuse integers with another class of error than the rest.
@@ -155,7 +161,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
             grads = _gradients([result], leaves, None, keep)
         kept = _outside(grads, keep)
         _, spec = tree_flatten(tree)
-        value = result if keep else without_history(result)
+        value = result if keep else _without_history(result)
         aux = _aux_outside(aux, keep)
         return tree_unflatten(kept, spec), ((value, aux) if has_aux else value)
 
@@ -163,7 +169,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
 
 def _aux_outside(aux: Any, keep: bool) -> Any:
-    return aux if keep else tree_map(lambda a: without_history(a) if isinstance(a, Tensor) else a, aux)
+    return aux if keep else tree_map(lambda a: _without_history(a) if isinstance(a, Tensor) else a, aux)
 
 
 def _gradients(
@@ -336,16 +342,26 @@ def _rows(output: Tensor, leaves: list[Tensor], keep: bool, forward: bool) -> li
     """The derivatives of an output by each leaf, of all elements in one backward pass; forward derivatives are of the output's dtype."""
     count = output.numel()
     if count == 0:
-        found = [leaf.new_zeros(*output.shape, *leaf.shape) for leaf in leaves]
-    elif strata.compiler.is_compiling() or _capture.current() is not None:
-        rows = [_gradients([element], leaves, None, keep) for element in output.reshape(-1).unbind(0)]
-        found = [strata.stack([row[i] for row in rows]).reshape(*output.shape, *leaf.shape) for i, leaf in enumerate(leaves)]
+        found = [leaf.new_zeros((*output.shape, *leaf.shape)) for leaf in leaves]
     else:
-        with Level(count, "error") as level:
-            seeds = level.wrap(strata.eye(count, dtype=output.dtype, device=output.device).reshape(count, *output.shape))
-            rows = [level.whole(g) for g in _gradients([output], leaves, [seeds], keep)]
-        found = [row.reshape(*output.shape, *leaf.shape) for row, leaf in zip(rows, leaves, strict=True)]
+        rows = None if strata.compiler.is_compiling() or _capture.current() is not None else _rows_at_once(output, leaves, keep)
+        if rows is None:
+            each = [_gradients([element], leaves, None, keep) for element in output.reshape(-1).unbind(0)]
+            rows = [strata.stack([row[i] for row in each]) for i in range(len(leaves))]
+        found = [row.reshape((*output.shape, *leaf.shape)) for row, leaf in zip(rows, leaves, strict=True)]
     return [t.to(output.dtype) for t in found] if forward and output.is_floating_point() else found
+
+
+def _rows_at_once(output: Tensor, leaves: list[Tensor], keep: bool) -> list[Tensor] | None:
+    """The gradients of each element of an output, along dim 0; None where they are to be asked for one by one."""
+    count = output.numel()
+    seeds = strata.eye(count, dtype=output.dtype, device=output.device).reshape((count, *output.shape))
+    try:
+        with Level(count, keep) as level:
+            rows = [level.whole(g) for g in _gradients([output], leaves, [level.wrap(seeds)], keep)]
+    except Exception:  # the passes one by one say what is wrong, if something is
+        return None
+    return None if any(map(lacks_values, rows)) and not lacks_values(output) else rows
 
 
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:

@@ -92,8 +92,6 @@ DimVec inverse_order(IntArrayRef dims) {
 
 DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b) { return strata::broadcast_shapes(a, b); }
 
-int64_t narrow_start(int64_t size, int64_t start, int64_t length) { return shape::narrow_start(size, start, length); }
-
 DimVec row_dims(int64_t ndim, OptIntArrayRef dim) { return eager::row_dims(ndim, dim); }
 
 double largest_of(DType t) { return eager::largest_of(traits(t).component); }

@@ -71,7 +71,6 @@ int64_t product(IntArrayRef values);
 inline int64_t wrap_dim(int64_t dim, int64_t ndim) { return strata::wrap_dim(dim, ndim); }
 DimVec inverse_order(IntArrayRef dims);
 DimVec broadcast_shapes(IntArrayRef a, IntArrayRef b);
-int64_t narrow_start(int64_t size, int64_t start, int64_t length);
 DimVec row_dims(int64_t ndim, OptIntArrayRef dim);
 inline DType default_dtype() { return strata::default_dtype(); }
 double largest_of(DType t);

@@ -122,17 +122,103 @@ def test_draws():
         assert (same == same[0]).all() and not (other == other[0]).all()
 
 
-def test_refuses():
-    for f, words in {
-        lambda a: a * a.sum().item(): "item",
-        lambda a: a if a.sum() > 0 else -a: "item",
-        lambda a: a[a > 0]: "other sizes",
-        lambda a: strata.zeros(4).add_(a): "not mapped was written",
-        lambda a: a.clone().unsqueeze_(0): "changes the sizes",
-    }.items():
-        with pytest.raises(RuntimeError, match=words):
-            func.vmap(f)(X)
+def test_what_cannot_be_done_at_once_goes_element_by_element():
+    calls = []
+
+    def decides(a):
+        calls.append(1)
+        return a * 2 if a.sum() > 0 else -a
+
+    assert_close(func.vmap(decides)(X), strata.where(X.sum(1, keepdim=True) > 0, X * 2, -X))
+    assert len(calls) == 7
+    assert_close(func.vmap(lambda a: strata.zeros(4).add_(a))(X), X)
+    with pytest.raises(RuntimeError, match="equal size"):
+        func.vmap(lambda a: a[a > 0])(X)
+    with pytest.raises(ValueError, match="out_dim is None"):
+        func.vmap(lambda a: a, out_dims=None)(X)
+
+    def writes_first(a):
+        a.mul_(2)
+        return a * 2 if a.sum() > 0 else -a
+
+    with pytest.raises(RuntimeError, match="item"):  # each element would be doubled again
+        func.vmap(writes_first)(X.clone())
     assert func.vmap(lambda a: a * 2)(strata.ones(0, 3)).shape == (0, 3)
+
+
+class Square(strata.autograd.Function):
+    """With a derivative that is not the square's."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * ctx.saved_tensors[0] * g
+
+
+def in_place(a):
+    b = a * 1
+    b[0].fill_(2.0)
+    return (b * a).sum()
+
+
+OUTSIDE = {
+    "exp": lambda a: func.grad(lambda v: v.exp().sum())(a),
+    "tanh": lambda a: func.grad(lambda v: v.tanh().sum())(a),
+    "jvp": lambda a: func.jvp(strata.exp, (a,), (strata.ones(4),))[1],
+    "vjp": lambda a: func.vjp(strata.sigmoid, a)[1](strata.ones(4))[0],
+    "jacrev": lambda a: func.jacrev(lambda v: v.softmax(0))(a),
+    "hessian": lambda a: func.hessian(lambda v: F.layer_norm(v, (4,)).exp().sum())(a),
+    "Function": lambda a: (Square.apply(a) + a).sum(),
+    "gradient of a Function": lambda a: func.grad(lambda v: (Square.apply(v) * v).sum())(a),
+    "written": lambda a: func.grad(in_place)(a),
+    "norms": lambda a: strata.linalg.svdvals(a.reshape(2, 2)),
+    "eigenvalues": lambda a: strata.linalg.eigvals(a.reshape(2, 2)).abs(),
+    "levels": lambda a: func.vmap(func.grad(strata.exp))(a),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_is_differentiated_outside(name):
+    f = OUTSIDE[name]
+    x, y = X.clone().requires_grad_(), X.clone().requires_grad_()
+    (found,) = strata.autograd.grad((func.vmap(f)(x) ** 2).sum(), x)
+    (wanted,) = strata.autograd.grad((loop(f, y) ** 2).sum(), y)
+    assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+    assert_close(func.jacrev(lambda t: func.vmap(f)(t).sum())(X), func.jacrev(lambda t: loop(f, t).sum())(X), rtol=1e-4, atol=1e-4)
+
+
+def test_operators_of_the_users():
+    @strata.library.custom_op("vmap_once::twice", mutates_args=())
+    def twice(x: strata.Tensor) -> strata.Tensor:
+        return x * 2
+
+    @twice.register_fake
+    def _(x):
+        return strata.empty_like(x)
+
+    assert_close(func.vmap(twice)(X), X * 2)
+
+
+def test_numbers_have_derivatives():
+    assert_close(func.jacrev(strata.sin)(Y[0]), Y[0].cos())
+    assert_close(func.vmap(func.hessian(strata.sin))(Y), -Y.sin())
+
+
+def test_hooks_see_gradients():
+    layer = nn.Linear(4, 2)
+    layer.register_full_backward_hook(lambda *a: None)
+    assert_close(func.vmap(layer)(X), layer(X), rtol=1e-5, atol=1e-5)
+
+    def hooked(a):
+        b = a.sin()
+        b.register_hook(lambda g: strata.ones(4) * 5)
+        return b.sum()
+
+    assert_close(func.vmap(func.grad(hooked))(X), 5 * X.cos())
 
 
 def test_shows_itself():

@@ -44,6 +44,10 @@ struct PythonKernel {
   void run(Operator& op, Dispatch d, Stack& stack) const {
     if (yields_to_previous && std::find(active().begin(), active().end(), this) != active().end())
       return run_previous(op, d, stack);
+    if (slot.key == Key::Backend && d.device == kForeignDevice) {  // a subclass's handler comes first
+      const Slot& handlers = OperatorTable::instance().foreign_slot();
+      if (run_saved(op, {handlers.typed.load(), handlers.boxed.load(), nullptr, false}, d, stack)) return;
+    }
     if (slot.key == Key::Backend && any_meta(stack)) {
       // Of a recording: tensors of a device, which have a shape alone, go by the kernel for shapes.
       const Slot& shapes = op.slots[int(Key::Meta)];

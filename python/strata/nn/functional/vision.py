@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strata import Tensor
+from strata import Tensor, contiguous_format
 
 from .. import _ops
 from .._ops import has_torch_function_unary, overridden
@@ -57,5 +57,6 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             f"Number of channels must be divisible by groups. Got {channels} channels and {groups} groups."
         )
     split = input.reshape([batch, groups, channels // groups, *input.shape[2:]])
-    result, format = split.transpose(1, 2).reshape(input.shape), _channels_last_format(input)
+    turned = split.transpose(1, 2).clone(memory_format=contiguous_format)
+    result, format = turned.reshape(input.shape), _channels_last_format(input)
     return result if format is None else result.contiguous(memory_format=format)
