@@ -172,7 +172,7 @@ class Level:
         whole = [self.value_of(t) for value in (*args, *kwargs.values()) for t in _tensors(value)]
         inside = any(t.requires_grad for t in mine) or not strata.is_grad_enabled()
         if (inside or info.name in _CHOSEN) and any(t.requires_grad or learns_outside(t) for t in whole):
-            raise Unfit(f"{func}: a derivative inside, of what is recorded outside")
+            raise Unfit(f"{func}, of whose result a derivative is taken inside and outside,")
 
     def value_of(self, t: Tensor) -> Tensor:
         return t.value if isinstance(t, BatchedTensor) and t.level is self else t

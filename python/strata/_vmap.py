@@ -6,6 +6,7 @@ import functools
 
 import strata
 from strata import _C, Tensor, _capture
+from strata._batched import DRAWN, WRITTEN, BatchedTensor, Level, Unfit, lacks_values
 from strata.utils._pytree import tree_flatten, tree_unflatten
 
 TYPE_CHECKING = False
@@ -148,8 +149,6 @@ def vmap(
 
 def _plain(leaves: list) -> bool:
     """Whether no tensor is of a class that operators go to by itself."""
-    from strata._batched import BatchedTensor
-
     return all(not isinstance(t, Tensor) or isinstance(t, BatchedTensor) or not hasattr(type(t), "__torch_dispatch__") for t in leaves)
 
 
@@ -173,8 +172,6 @@ def _at_once(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: 
     differ from element to element. None where the function is to be called for each element: what it does is Unfit for this or
     raises, and nothing outside of it was written before.
     """
-    from strata._batched import Level, Unfit, lacks_values
-
     wholes = [leaf if dim is None else leaf.movedim(dim, 0) for leaf, dim in zip(leaves, dims, strict=True)]
     if size == 0:  # an element of zeros says what the results are like
         wholes = [t if dim is None else t.new_zeros(1, *t.shape[1:]) for t, dim in zip(wholes, dims, strict=True)]
@@ -193,10 +190,15 @@ def _at_once(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: 
                 pieces.append([level.whole(t) for t in found])
         if any(lacks_values(t) for piece in pieces for t in piece) and not any(isinstance(t, Tensor) and lacks_values(t) for t in wholes):
             raise Unfit("a result without values")
-    except Exception:
-        if any(t._version != version for t, version in zip(watched, versions, strict=True)):
+    except Exception as error:
+        if all(t._version == version for t, version in zip(watched, versions, strict=True)):
+            return None
+        if not isinstance(error, Unfit):
             raise
-        return None
+        raise RuntimeError(
+            f"vmap: {error} cannot run once for all elements, nor can the function be called for each of them, since it has written "
+            "its arguments before: write out of place (add for add_)"
+        ) from None
     _raise_for_draws(drawn)
     columns = [pieces[0][i] if len(pieces) == 1 else strata.cat([p[i] for p in pieces]) for i in range(len(pieces[0]))]
     if not strata.is_grad_enabled():  # but derivatives inside were recorded
@@ -224,10 +226,7 @@ def _by_element(func: Any, leaves: list, dims: list, spec: Any, size: int, kwarg
         found, out_spec = tree_flatten(func(*tree_unflatten(element, spec), **kwargs))
         results.append(_checked(func, found))
         if any(t._version != version for t, version in zip(shared, versions, strict=True)):
-            raise RuntimeError(
-                "vmap: a tensor that is not mapped was written in-place, which each element would do again. Please write out of "
-                "place (add for add_), or map it, too"
-            )
+            raise RuntimeError(WRITTEN)
     if drawn is not None:
         _raise_for_draws(drawn)
     return list(zip(*results, strict=True)), out_spec, strata.stack, [False] * len(results[0])
@@ -235,7 +234,4 @@ def _by_element(func: Any, leaves: list, dims: list, spec: Any, size: int, kwarg
 
 def _raise_for_draws(before: Any) -> None:
     if before != _C._draws():
-        raise RuntimeError(
-            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-            "randomness flags on vmap or perform the randomness operation out of vmap"
-        )
+        raise RuntimeError(DRAWN)

@@ -143,6 +143,9 @@ def test_what_cannot_be_done_at_once_goes_element_by_element():
 
     with pytest.raises(RuntimeError, match="item"):  # each element would be doubled again
         func.vmap(writes_first)(X.clone())
+    held = X.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match="written its arguments before"):
+        func.vmap(lambda a, c: (c.add_(1), func.grad(lambda v: v.exp().sum())(a))[1])(held, X.clone())
     assert func.vmap(lambda a: a * 2)(strata.ones(0, 3)).shape == (0, 3)
 
 
