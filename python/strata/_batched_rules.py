@@ -71,23 +71,28 @@ def _ranked(t: BatchedTensor, rank: int) -> Tensor:
     return t.value if missing <= 0 else t.value[(slice(None), *[None] * missing)]
 
 
+def _kind(t: Tensor) -> int:
+    return 0 if t.dtype == strata.bool else 3 if t.is_complex() else 2 if t.is_floating_point() else 1
+
+
 def _elementwise(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
     tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
     mapped = [t for t in tensors if level.owns(t)]
     rank = max(t.dim() for t in tensors)
-    # A batch of numbers takes part in promotion as a tensor of dims does, one number does not.
-    if any(t.dim() == 0 for t in mapped) and len({t.dtype for t in tensors}) > 1:
+    # A batch of numbers takes part in promotion as a tensor of dims does; one number only where its kind of dtype is a higher one.
+    if any(t.dim() == 0 for t in mapped) and rank > 0 and len({t.dtype for t in tensors}) > len({_kind(t) for t in tensors}):
         return NotImplemented
     if func._schema.is_mutable:
         if not level.owns(args[0]) or args[0].dim() < rank:
             return NotImplemented
-    change = lambda t: _ranked(t, rank) if level.owns(t) else t  # noqa: E731
+    numbers = rank == 0 and facts(func).kind == "pointwise"  # all of them are: those that are the same for all get a dim, too
+    change = lambda t: _ranked(t, rank) if level.owns(t) else t.unsqueeze(0) if numbers else t  # noqa: E731
     return func(*(each(a, change) for a in args), **{name: each(a, change) for name, a in kwargs.items()})
 
 
 _RULES.update(dict.fromkeys(_names(
     "celu gelu gelu_backward nan_to_num pow.Tensor_Scalar float_power.Tensor_Scalar float_power.Tensor_Tensor igamma igammac polygamma "
-    "masked_fill.Tensor nextafter isclose copy_ native_dropout_backward"
+    "nextafter isclose copy_ native_dropout_backward"
 ), _elementwise))  # fmt: skip
 
 
