@@ -73,8 +73,7 @@ def test_inference_tensors_beside_gradients_compiled():
 def test_devices_that_are_not_there():
     for name in ("cuda", "xpu"):
         assert strata.is_autocast_enabled(name) is False
-    if not strata.amp.is_autocast_available("cuda"):  # a test before this one in the process may have loaded a plugin of that name
-        assert strata.get_autocast_dtype("cuda") is strata.float16
+    assert strata.get_autocast_dtype("cuda") is strata.float16
     with pytest.raises(RuntimeError):
         strata.is_autocast_enabled("coda")
 
