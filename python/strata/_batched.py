@@ -103,13 +103,12 @@ class Level:
         self.recorded = strata.is_grad_enabled() if recorded is None else recorded
 
     def __enter__(self) -> Level:
-        stack = _stack()
-        self.depth = len(stack) + 1
-        stack.append(self)
+        self.depth = len(_thread.stack) + 1
+        _thread.stack.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _stack().pop()
+        _thread.stack.pop()
 
     def wrap(self, value: Tensor, batched: bool = True) -> BatchedTensor:
         sizes, strides = (value.shape[1:], value.stride()[1:]) if batched else (value.shape, value.stride())
@@ -233,10 +232,6 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-
-
-def _stack() -> list[Level]:
-    return _thread.stack
 
 
 def without_history(t: Tensor) -> Tensor:

@@ -154,7 +154,8 @@ def _reshaped(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
 )
 def _reduced(level: Level, func: Any, args: tuple, kwargs: dict) -> Any:
     args, kwargs = _bound(func, args, kwargs)
-    place, dim = _dim_of(func, args, kwargs)
+    place = _Place(func, args, kwargs)
+    dim = place["dim"]
     if any(level.owns(a) for a in args[1:]):
         return NotImplemented
     value, rank = args[0].value, args[0].dim()
@@ -191,11 +192,6 @@ class _Place(dict):
     @property
     def named(self) -> dict:
         return {name: self[name] for name in self.keywords}
-
-
-def _dim_of(func: Any, args: list, kwargs: dict) -> tuple[_Place, Any]:
-    place = _Place(func, args, kwargs)
-    return place, place["dim"]
 
 
 def _shifted(dim: Any, rank: int) -> Any:

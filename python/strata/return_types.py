@@ -14,7 +14,7 @@ def _fields() -> dict[str, tuple[str, ...]]:
     for name in ops.names():
         if not name.startswith("aten::"):
             continue
-        plain, _, overload = name.removeprefix("aten::").partition(".")
+        plain = name.removeprefix("aten::").partition(".")[0]
         results = [r.name for r in ops.get(name)._schema.returns]
         if len(results) > 1 and all(results) and hasattr(_C._functions, plain):
             found[plain] = tuple(results)
