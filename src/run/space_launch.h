@@ -88,7 +88,7 @@ class SpaceLaunch {
     int64_t bytes, step, block;
   };
   struct Call;  // one thread's arguments
-  void plan(Loops& loops);
+  void plan(Loops& loops, int threads);
   Row row_to_fetch(const Loops& loops) const;
   bool is_inside(const Loops& loops, int loop) const;  // whether it goes along a line
   void keep_lines(Loops& loops, int threads) const;

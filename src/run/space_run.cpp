@@ -63,15 +63,17 @@ int SpaceLaunch::named_range() const {
   return named;
 }
 
-void SpaceLaunch::plan(Loops& loops) {
+void SpaceLaunch::plan(Loops& loops, int threads) {
   lay_out(loops.stride);
+  // A loop that threads share evenly, or nearly so. The outermost one leaves each of them operands of its own.
+  const auto shared = [&](int r) { return extent_[r] >= 16 || (extent_[r] > 1 && extent_[r] % threads == 0); };
   for (int r = 0; r < form_.ranges; ++r) {
     if (!form_.range[r].runs) continue;
     const auto [from, to] = turns(r);
     loops.volume *= to - from;
     const bool ordered = form_.range[r].runs >= 2;
     int& split = loops.split;
-    if (!ordered && (split < 0 || (extent_[loops.range[split]] < 16 && extent_[r] > extent_[loops.range[split]])))
+    if (!ordered && (split < 0 || (!shared(loops.range[split]) && extent_[r] > extent_[loops.range[split]])))
       split = loops.count;
     loops.range[loops.count++] = r;
   }
@@ -120,11 +122,11 @@ int SpaceLaunch::ordered_loop(const Loops& loops) const {
 }
 
 int32_t SpaceLaunch::run(const void* scalars) {
+  const int threads = in_parallel_region() ? 1 : num_threads();
   Loops loops;
-  plan(loops);
+  plan(loops, threads);
   if (loops.volume == 0 || loops.times == 0) return 0;
   int64_t first[kMostOwners + 1];
-  const int threads = in_parallel_region() ? 1 : num_threads();
   if (own_places(loops, first, threads)) return run_by_place(scalars, loops, first, threads);
   keep_lines(loops, threads);
   // A scatter without a plain dim is one thread's, in blocks, so that it can be interrupted.

@@ -215,6 +215,21 @@ def grid_weight(x, tap, size, mode, padding, aligned, order):
     return np.concatenate(found, -2)
 
 
+def grid_bilinear(image, x, y, border, aligned):
+    if image.ndim != 4 or x.shape != y.shape:
+        return "RuntimeError"
+    found = np.zeros((*image.shape[:2], x.shape[1]), image.dtype)
+    for n, q in np.ndindex(x.shape):
+        lines = []
+        for points, size in ((y, image.shape[2]), (x, image.shape[3])):
+            at = grid_moved(grid_raw(np.float64(points[n, q]), size, aligned), size, int(border), aligned)[0]
+            k = int(np.floor(at))
+            lines.append([(i, w) for i, w in ((k, 1 - (at - k)), (k + 1, at - k)) if 0 <= i < size])
+        for (i, v), (j, u) in itertools.product(*lines):
+            found[n, :, q] += image[n, :, i, j] * (v * u)
+    return found
+
+
 def weighted_gather(image, place, weight):
     if image.ndim != 4 or weight.shape != place.shape:
         return "RuntimeError"

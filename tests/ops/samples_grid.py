@@ -116,6 +116,15 @@ def grid_weight(m):
             yield call(at, tap, 5.0, mode, padding, aligned, order)
 
 
+@sample("grid_bilinear")
+def grid_bilinear(m):
+    for (n, c, h, w, q), border, aligned in itertools.product(((2, 3, 5, 4, 70), (1, 1, 1, 7, 3), (0, 2, 5, 5, 3)), (False, True), (False, True)):
+        yield call(m.tensor(n, c, h, w), points(m, n, q), points(m, n, q), border, aligned)
+    if m.dtype == "float32":
+        yield call(m.tensor(2, 3, 4), m.tensor(2, 5), m.tensor(2, 5), False, False)
+        yield call(m.tensor(2, 3, 4, 4), m.tensor(2, 5), m.tensor(2, 4), False, False)
+
+
 @sample("weighted_gather")
 def weighted_gather(m):
     for n, c, s, t, p in ((2, 3, 11, 4, 70), (1, 2, 5, 1, 3), (0, 2, 5, 2, 3), (2, 0, 5, 2, 3), (2, 1, 5, 2, 0)):

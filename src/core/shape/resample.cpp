@@ -102,12 +102,21 @@ Prepared<S> gathered_products(const Geometry<S>& self, const Geometry<S>& place,
   return Prepared<S>(place.sizes, self.dtype);
 }
 
+template <class S>
+Prepared<S> grid_bilinear(const Geometry<S>& self, const Geometry<S>& x, const Geometry<S>& y) {
+  STRATA_CHECK(self.dim() == 4 && x.dim() == 2 && self.sizes[0] == x.sizes[0] && x.sizes == y.sizes,
+               "_grid_bilinear: expected images (n, c, h, w) and points (n, q), got ", self.sizes, ", ", x.sizes,
+               " and ", y.sizes);
+  return Prepared<S>({self.sizes[0], self.sizes[1], x.sizes[1]}, self.dtype);
+}
+
 #define STRATA_RULES(S)                                                                                        \
   template Prepared<S> resample(const char*, int64_t, const Geometry<S>&, ArrayRef<S>);                        \
   template Prepared<S> resample_backward(const char*, int64_t, const Geometry<S>&, ArrayRef<S>, ArrayRef<S>);  \
   template Prepared<S> weighted_gather(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&);            \
   template Prepared<S> weighted_scatter(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&, const S&); \
-  template Prepared<S> gathered_products(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&);
+  template Prepared<S> gathered_products(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&);          \
+  template Prepared<S> grid_bilinear(const Geometry<S>&, const Geometry<S>&, const Geometry<S>&);
 STRATA_RULES(int64_t)
 STRATA_RULES(SymInt)
 #undef STRATA_RULES

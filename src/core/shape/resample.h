@@ -19,5 +19,8 @@ Prepared<S> weighted_scatter(const Geometry<S>& grad, const Geometry<S>& place, 
                              const S& size);
 template <class S>
 Prepared<S> gathered_products(const Geometry<S>& self, const Geometry<S>& place, const Geometry<S>& grad);
+// Images (n, c, h, w) at points (n, q).
+template <class S>
+Prepared<S> grid_bilinear(const Geometry<S>& self, const Geometry<S>& x, const Geometry<S>& y);
 
 }  // namespace strata::shape
