@@ -65,7 +65,7 @@ _NAMES = {
     ),
     "_sparse_coo": "sparse_coo_tensor",
     "_sparse_csr": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo sparse_csr_tensor",
-    "sparse": "spmm",
+    "sparse": "hspmm smm spmm sspaddmm",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index"

@@ -236,16 +236,28 @@ class SparseTensor(Tensor):
         return self
 
     def __getitem__(self, index: Any) -> Any:
-        if not isinstance(index, int) or self.sparse_dim() < 1:
-            raise NotImplementedError("a sparse tensor takes one int as its index; call .to_dense() for others")
-        n = self._sparse_size[0]
-        if not -n <= index < n:
-            raise IndexError(f"select(): index {index} out of range for tensor of size {list(self._sparse_size)} at dimension 0")
-        kept = (self._sparse_indices[0] == index % n).nonzero()[:, 0]
-        values = self._sparse_values.index_select(0, kept)
-        if self.sparse_dim() == 1:
-            return values.sum(0)
-        return self._like(values, self._sparse_indices[1:].index_select(1, kept), self._sparse_size[1:])
+        from strata._sparse_places import select
+
+        found: Any = self
+        for at in index if isinstance(index, tuple) else (index,):
+            if not isinstance(at, int) or isinstance(at, bool):
+                raise NotImplementedError("a sparse tensor takes ints as its indices; call .to_dense() for others")
+            if found.dim() == 0:
+                raise IndexError(f"too many indices for tensor of dimension {self.dim()}")
+            found = select(found, 0, at) if isinstance(found, SparseTensor) else found[at]
+        return found
+
+    def sparse_resize_(self, size: Any, sparse_dim: int, dense_dim: int) -> SparseTensor:
+        """At least as large, with the elements that it has."""
+        if (sparse_dim, dense_dim) != (self.sparse_dim(), self.dense_dim()) or any(
+            n < m for n, m in zip(size, self._sparse_size, strict=True)
+        ):
+            raise RuntimeError(f"sparse_resize_: expected a size of at least {list(self._sparse_size)} and as many dims of each kind")
+        dense = [n for n in size[sparse_dim:]]
+        if dense != list(self._sparse_values.shape[1:]):
+            raise NotImplementedError("sparse_resize_: of dense dims; call .to_dense()")
+        self._sparse_size = strata.Size(size)
+        return self
 
     def __deepcopy__(self, memo: dict) -> SparseTensor:
         if id(self) not in memo:

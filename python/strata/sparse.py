@@ -7,12 +7,15 @@ import strata
 from strata import Tensor, _lazy
 from strata import _sparse_functions as _functions
 from strata._sparse_coo import SparseTensor, sparse_coo_tensor
+from strata._sparse_functions import hspmm, smm, sspaddmm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["addmm", "as_sparse_gradcheck", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]
+__all__ = [
+    "addmm", "as_sparse_gradcheck", "hspmm", "log_softmax", "mm", "sampled_addmm", "smm", "softmax", "spdiags", "sspaddmm", "sum",
+]  # fmt: skip
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Tensor:
