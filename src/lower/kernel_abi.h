@@ -105,6 +105,7 @@ typedef struct StrataRowPass {
   uint8_t trees;            // 1: `columns` takes trees
   uint8_t plain;            // 1 and the number of an input, if the pass only reduces its elements as they are; or 0
   uint16_t broadcast;       // of `columns`: a bit for each input with one value for all of them, or (per row) for each
+  uint16_t reads;           // a bit for each input whose elements it reads
   StrataColumnsFn columns;  // of the first pass, or null
   StrataAcrossFn across;    // or null; the kernel has the form if each pass has it or is plain
 } StrataRowPass;

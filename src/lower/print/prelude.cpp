@@ -54,7 +54,7 @@ typedef struct StrataReduction { u8 combine, accumulator; } StrataReduction;
 typedef struct StrataRowPass {
   StrataRowFn fn;
   u8 reductions, elementwise, trees, plain;
-  u16 broadcast;
+  u16 broadcast, reads;
   StrataColumnsFn columns;
   StrataAcrossFn across;
 } StrataRowPass;

@@ -297,6 +297,11 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
     tables += "static const StrataRowPass " + symbol + "_passes[] = {";
     const bool across = computes_across(k, isa);
     int broadcast = 0;
+    auto reads = [&](const Pass& pass) {
+      int bits = 0;
+      for (size_t i = 0; i < k.inputs.size(); ++i) bits |= loads(pass, i) << i;
+      return std::to_string(bits);
+    };
     for (size_t i = 0; i < k.inputs.size(); ++i) broadcast |= (k.inputs[i].broadcast && loads(k.passes[0], i)) << i;
     for (size_t p = 0; p < k.passes.size(); ++p) {
       const Pass& pass = k.passes[p];
@@ -305,7 +310,8 @@ std::string table_entry(const Kernel& k, Isa isa, std::string& tables) {
       tables += std::string(p ? ", " : "") + "{" + own + ", " + std::to_string(pass.reductions.size()) + ", " +
                 (pass.elementwise ? "1, " : "0, ") + (columns && isa != Isa::Base && takes_trees(k) ? "1, " : "0, ") +
                 std::to_string(plain ? plain_input(pass) + 1 : 0) + ", " + std::to_string(columns ? broadcast : 0) +
-                ", " + (columns ? symbol + "_columns, " : "0, ") + (prints_across(k, p, isa) ? own + "_across}" : "0}");
+                ", " + reads(pass) + ", " + (columns ? symbol + "_columns, " : "0, ") +
+                (prints_across(k, p, isa) ? own + "_across}" : "0}");
     }
     tables += "};\n";
   }

@@ -18,6 +18,7 @@
 #include "run/loop/rows_interleaved.h"
 #include "run/loop/rows_long.h"
 #include "run/loop/rows_pieces.h"
+#include "run/loop/rows_runs.h"
 #include "run/loop/rows_scratch.h"
 #include "run/loop/rows_turned.h"
 #include "run/loop/transpose.h"
@@ -34,10 +35,12 @@ constexpr int kMaxReductions = 8;
 
 class Runner {
  public:
-  explicit Runner(RowsLoop& l) : l_(l), e_(*l.entry), n_(product(l.reduced_sizes)), rows_(product(l.kept_sizes)) {
-    for (const RowOperand& o : l_.operands) {
-      direct_.push_back(o.per_row || contiguous(o));
-      in_place_ &= direct_.back() && lies_ready(o);
+  explicit Runner(RowsLoop& l)
+      : l_(l), e_(*l.entry), n_(product(l.reduced_sizes)), rows_(product(l.kept_sizes)), runs_(l) {
+    for (size_t i = 0; i < l_.operands.size(); ++i) {
+      const RowOperand& o = l_.operands[i];
+      direct_.push_back(o.per_row || runs_.spreads(i) || contiguous(o));
+      in_place_ &= direct_.back() && (runs_.spreads(i) || lies_ready(o));
     }
     interleaved_ = rows_interleaved(l_, direct_);
     if (e_.reductions && e_.reduction[0].combine > STRATA_COMBINE_MUL && e_.pass[0].plain)
@@ -66,6 +69,7 @@ class Runner {
   // The function of a pass, or what takes its place.
   void call(int pass, const StrataRowArgs& args) const {
     if (pass == 0 && extrema_) return extrema_.run(args, args.ptr[plain_operand()]);
+    if (pass == e_.passes - 1 && runs_) return runs_.call(args);
     e_.pass[pass].fn(&args);
   }
 
@@ -139,7 +143,7 @@ class Runner {
       rest /= sizes[d];
       p += at[d] * o.reduced[d];
     }
-    const size_t turned = in && lies_ready(o) && o.reduced[nd - 1] != 0 ? turned_dim(o) : 0;
+    const size_t turned = in && lies_ready(o) && o.reduced[nd - 1] != 0 ? turned_dim(l_, o) : 0;
     const bool tiny = in && sizes[nd - 1] <= kTinyRun && !o.maker;
     const bool runs = in && lies_ready(o) && o.reduced[nd - 1] == width;  // elements as they are
     while (count > 0) {
@@ -153,7 +157,7 @@ class Runner {
       const bool at_once = (tiny || runs) && many <= 1 && at[nd - 1] == 0;
       const int64_t few = at_once ? std::min(count / run, sizes[nd - 2] - at[nd - 2]) : 0;
       if (many > 1) {
-        turn(o, p, turned, block, buffer, many);
+        turn_blocks(l_, o, p, turned, block, buffer, many);
         moved = turned - 1;
         p += many * width;
         at[moved] += many;
@@ -182,25 +186,6 @@ class Runner {
         p -= sizes[d] * o.reduced[d];
         at[d] = 0;
       }
-    }
-  }
-
-  // 1 and the reduced dim along which the elements lie, where that is not the last one; else 0.
-  size_t turned_dim(const RowOperand& o) const {
-    for (size_t d = l_.reduced_sizes.size() - 1; d-- > 0;)
-      if (o.reduced[d] == itemsize(o.kernel)) return d + 1;
-    return 0;
-  }
-
-  // `many` blocks of the dims from `inside` on that begin an element apart, one after the other into `buffer`.
-  void turn(const RowOperand& o, const char* p, size_t inside, int64_t block, char* buffer, int64_t many) const {
-    const DimVec& sizes = l_.reduced_sizes;
-    const int64_t width = itemsize(o.kernel), run = sizes.back();
-    for (int64_t i = 0; i < block; i += run) {
-      const char* from = p;
-      int64_t rest = i / run;
-      for (size_t d = sizes.size() - 1; d-- > inside; rest /= sizes[d]) from += rest % sizes[d] * o.reduced[d];
-      transpose(width, from, o.reduced.back(), buffer + i * width, block * width, run, many);
     }
   }
 
@@ -277,15 +262,18 @@ class Runner {
 
   void advance(char* const* ptr, char* const* scratch, int64_t part, char** at, char** kept) const {
     for (size_t i = 0; i < l_.operands.size(); ++i)
-      at[i] = l_.operands[i].per_row ? ptr[i] : ptr[i] + part * kPart * itemsize(l_.operands[i].kernel);
+      at[i] = one_place(i) ? ptr[i] : ptr[i] + part * kPart * itemsize(l_.operands[i].kernel);
     temporaries().advance(scratch, part * kPart, kept);
   }
+
+  // Its pointer is the same for all parts of a row.
+  bool one_place(size_t i) const { return l_.operands[i].per_row || runs_.spreads(i); }
 
   RowScratch temporaries() const { return {e_, n_, itemsize(l_.compute)}; }
   // The row of the first operand that is read where it lies.
   const char* like(int64_t row) const {
     for (size_t i = size_t(e_.outputs); i < l_.operands.size(); ++i)
-      if (direct_[i] && !l_.operands[i].per_row) return row_base(l_.operands[i], row);
+      if (direct_[i] && !one_place(i)) return row_base(l_.operands[i], row);
     return nullptr;
   }
 
@@ -447,6 +435,7 @@ class Runner {
               ptr[i] =
                   direct_[i] ? bases[i] + first * itemsize(o.kernel) : own[i] + (first - start) * itemsize(o.kernel);
               if (o.per_row) ptr[i] = lies_ready(o) ? bases[i] : single[i].bytes;
+              if (runs_.spreads(size_t(i))) ptr[i] = bases[i];
             }
             t.advance(scratch, first, kept);
             t.place(memory + count * room, like(row), t.lasting(), t.all(), kept);
@@ -478,6 +467,7 @@ class Runner {
   std::vector<bool> direct_;
   std::atomic<int32_t> status_{0};
   Extrema extrema_;
+  RowRuns runs_;
   bool in_place_ = true;  // nothing has to be gathered or converted
   bool interleaved_;      // all that has to be gathered, without a conversion
 };

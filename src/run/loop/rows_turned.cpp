@@ -31,6 +31,24 @@ struct TurnedRow::Room {
   char* accumulators;  // [groups of 16 positions][parts][16]
 };
 
+size_t turned_dim(const RowsLoop& loop, const RowOperand& o) {
+  for (size_t d = loop.reduced_sizes.size() - 1; d-- > 0;)
+    if (o.reduced[d] == itemsize(o.kernel)) return d + 1;
+  return 0;
+}
+
+void turn_blocks(const RowsLoop& loop, const RowOperand& o, const char* p, size_t inside, int64_t block, char* buffer,
+                 int64_t many) {
+  const DimVec& sizes = loop.reduced_sizes;
+  const int64_t width = itemsize(o.kernel), run = sizes.back();
+  for (int64_t i = 0; i < block; i += run) {
+    const char* from = p;
+    int64_t rest = i / run;
+    for (size_t d = sizes.size() - 1; d-- > inside; rest /= sizes[d]) from += rest % sizes[d] * o.reduced[d];
+    transpose(width, from, o.reduced.back(), buffer + i * width, block * width, run, many);
+  }
+}
+
 TurnedRow::TurnedRow(const RowsLoop& loop, char* const* operands) : l_(loop) {
   if (!fit(operands) || !choose()) parts_ = 0;
 }

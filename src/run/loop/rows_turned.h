@@ -6,6 +6,12 @@
 
 namespace strata::eager {
 
+// 1 and the reduced dim along which the elements lie, where that is not the last one; else 0.
+size_t turned_dim(const RowsLoop& loop, const RowOperand& o);
+// `many` blocks of the reduced dims from `inside` on that begin an element apart, one after the other into `buffer`.
+void turn_blocks(const RowsLoop& loop, const RowOperand& o, const char* p, size_t inside, int64_t block, char* buffer,
+                 int64_t many);
+
 // The first pass of a kernel of one sum or product over the whole parts of a row, for an operand whose last reduced dim
 // goes across memory and whose dim before that lies along it. Parts whose elements share lines of the cache are read
 // together: some positions of tree T of all of them at a time.
