@@ -102,7 +102,7 @@ def test_checks_are_made_where_they_are_asked_for():
 
 
 def test_a_tensor_that_no_operator_made_is_told():
-    make = lambda q: D.Gamma(q, q)  # noqa: E731
+    make = lambda q: D.Gamma(q.unsqueeze(0), q)  # noqa: E731
 
     def f(q):
         return make(q).sample((2,))

@@ -47,11 +47,16 @@ PyObject* leave(PyObject*, PyObject*) {
   });
 }
 
-// is_autocast_enabled(device_type="cpu")
+// is_autocast_enabled(device_type=None): without one whether it is on for any device but the CPU, as PyTorch has it.
 PyObject* is_enabled(PyObject*, PyObject* args) {
   PyObject* device = nullptr;
   if (!PyArg_ParseTuple(args, "|O", &device)) return nullptr;
-  return guarded([&] { return wrap(!is_absent(device) && autocast_state(device_type_of(device)).enabled); });
+  return guarded([&] {
+    if (device) return wrap(!is_absent(device) && autocast_state(device_type_of(device)).enabled);
+    bool any = false;
+    for (int i = 1; i < kMaxDeviceTypes; ++i) any |= !device_type_name(i).empty() && autocast_state(i).enabled;
+    return wrap(any);
+  });
 }
 
 // set_autocast_enabled(device_type, enabled)

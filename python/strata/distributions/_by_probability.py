@@ -33,6 +33,11 @@ class ByProbability(Distribution):
         self._given = "logits" if probs is None else "probs"
         super().__init__(given.shape, validate_args=validate_args)
 
+    @property
+    def param_shape(self) -> strata.Size:
+        """The shape of what was given."""
+        return getattr(self, self._given).size()
+
     @lazily
     def probs(self) -> Tensor:
         """Probabilities of success."""

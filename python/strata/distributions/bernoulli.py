@@ -10,6 +10,7 @@ from strata import Tensor
 
 from . import constraints
 from ._by_probability import ByProbability
+from .exp_family import ExponentialFamily
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Bernoulli"]
 
 
-class Bernoulli(ByProbability):
+class Bernoulli(ByProbability, ExponentialFamily):
     """1 with probability probs, else 0."""
 
     has_enumerate_support = True
@@ -45,6 +46,13 @@ class Bernoulli(ByProbability):
         self._checked(value)
         logits, value = strata.broadcast_tensors(self.logits, value)
         return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    @property
+    def _natural_params(self) -> tuple[Tensor]:
+        return (strata.logit(self.probs),)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        return strata.log1p(strata.exp(x))
 
     def entropy(self) -> Tensor:
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")

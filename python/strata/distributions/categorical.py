@@ -16,11 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Categorical"]
+__all__ = ["ByClass", "Categorical"]
 
 
-class Categorical(Distribution):
-    """A class number from 0: probs (*, classes), made to sum to 1, or logits (*, classes)."""
+class ByClass(Distribution):
+    """One of several classes, of probs (*, classes), made to sum to 1, or logits (*, classes)."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
@@ -59,6 +59,22 @@ class Categorical(Distribution):
         """The shape of probs."""
         return strata.Size([*self._batch_shape, self._classes])
 
+    def entropy(self) -> Tensor:
+        logits = self.logits.clamp(min=strata.finfo(self.logits.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+    @property
+    def _num_events(self) -> int:
+        return self._classes
+
+    @property
+    def _param(self) -> Tensor:
+        return getattr(self, self._given)
+
+
+class Categorical(ByClass):
+    """A class number from 0: probs (*, classes), made to sum to 1, or logits (*, classes)."""
+
     @property
     def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self._classes - 1)
@@ -86,10 +102,6 @@ class Categorical(Distribution):
         self._checked(value)
         value, logits = strata.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
         return logits.gather(-1, value[..., :1]).squeeze(-1)
-
-    def entropy(self) -> Tensor:
-        logits = self.logits.clamp(min=strata.finfo(self.logits.dtype).min)
-        return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         values = strata.arange(self._classes, device=self.probs.device).view(-1, *[1] * len(self._batch_shape))

@@ -6,7 +6,8 @@ import strata
 from strata import Tensor
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import broadcast_all
+from .exp_family import ExponentialFamily
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Exponential"]
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """Density rate * exp(-rate * x)."""
 
     arg_constraints = {"rate": constraints.positive}
@@ -57,6 +58,13 @@ class Exponential(Distribution):
 
     def icdf(self, value: Tensor) -> Tensor:
         return -strata.log1p(-value) / self.rate
+
+    @property
+    def _natural_params(self) -> tuple[Tensor]:
+        return (-self.rate,)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:
+        return -strata.log(-x)
 
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()

@@ -8,6 +8,9 @@ import strata
 from strata import Tensor
 
 from ._loc_scale import LocScale
+from .transformed_distribution import OfTransform
+from .transforms import AffineTransform, ExpTransform
+from .uniform import Uniform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +19,18 @@ if TYPE_CHECKING:
 __all__ = ["Gumbel"]
 
 
-class Gumbel(LocScale):
+class Gumbel(LocScale, OfTransform):
     """Of the largest of many samples: cdf exp(-exp(-(x - loc) / scale))."""
+
+    @property
+    def base_dist(self) -> Uniform:
+        info = strata.finfo(self.scale.dtype)
+        return Uniform(strata.full_like(self.loc, info.tiny), strata.full_like(self.loc, 1 - info.eps), validate_args=False)
+
+    @property
+    def transforms(self) -> list:
+        turned = AffineTransform(loc=0, scale=-strata.ones_like(self.scale))
+        return [ExpTransform().inv, turned, ExpTransform().inv, AffineTransform(loc=self.loc, scale=-self.scale)]
 
     @property
     def mean(self) -> Tensor:

@@ -8,8 +8,10 @@ import strata
 from strata import Tensor
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import broadcast_all
 from .normal import Normal
+from .transformed_distribution import OfTransform
+from .transforms import AbsTransform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["HalfNormal"]
 
 
-class HalfNormal(Distribution):
+class HalfNormal(OfTransform):
     """|x| of a normal variable of mean 0 and standard deviation scale."""
 
     arg_constraints = {"scale": constraints.positive}
     has_rsample = True
     support = constraints.nonnegative
+    base_dist = property(lambda self: Normal(strata.zeros_like(self.scale), self.scale, validate_args=False))
+    transforms = property(lambda self: [AbsTransform()])
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         (self.scale,) = broadcast_all(scale)

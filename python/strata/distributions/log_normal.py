@@ -7,6 +7,8 @@ from strata import Tensor
 from . import constraints
 from ._loc_scale import LocScale
 from .normal import Normal
+from .transformed_distribution import OfTransform
+from .transforms import ExpTransform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["LogNormal"]
 
 
-class LogNormal(LocScale):
+class LogNormal(LocScale, OfTransform):
     """exp of a normal variable of mean loc and standard deviation scale."""
 
     support = constraints.positive
+    base_dist = property(lambda self: self._normal())
+    transforms = property(lambda self: [ExpTransform()])
 
     def _normal(self) -> Normal:
         """The distribution of a sample's logarithm."""

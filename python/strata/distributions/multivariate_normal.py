@@ -73,6 +73,10 @@ class MultivariateNormal(Distribution):
         else:
             self._factor = precision_to_scale_tril(matrix)
 
+    @property
+    def _unbroadcasted_scale_tril(self) -> Tensor:
+        return self._factor
+
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> MultivariateNormal:
         shape = strata.Size(batch_shape)
         return self._alike(MultivariateNormal(

@@ -8,6 +8,7 @@ import strata
 from strata import Tensor
 
 from ._loc_scale import LocScale
+from .exp_family import ExponentialFamily
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Normal"]
 
 
-class Normal(LocScale):
+class Normal(LocScale, ExponentialFamily):
     """The normal distribution of mean loc and standard deviation scale."""
 
     @property
@@ -49,6 +50,13 @@ class Normal(LocScale):
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * strata.erfinv(2 * value - 1) * math.sqrt(2)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, Tensor]:
+        return self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        return -0.25 * x.pow(2) / y + 0.5 * strata.log(-math.pi / y)
 
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()

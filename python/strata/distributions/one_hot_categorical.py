@@ -7,7 +7,7 @@ import strata.nn.functional as F
 from strata import Tensor
 
 from . import constraints
-from .categorical import Categorical
+from .categorical import ByClass, Categorical
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Categorical):
-    """Categorical whose samples are rows of zeros with a single 1, (*, classes)."""
+class OneHotCategorical(ByClass):
+    """A Categorical whose samples are rows of zeros with a single 1, (*, classes)."""
 
     support = constraints.one_hot
 
@@ -26,6 +26,10 @@ class OneHotCategorical(Categorical):
     ) -> None:
         super().__init__(probs, logits, validate_args)
         self._event_shape = strata.Size([self._classes])
+
+    @property
+    def _categorical(self) -> Categorical:
+        return self._as_classes()
 
     def _as_classes(self) -> Categorical:
         made = Categorical.__new__(Categorical)

@@ -11,8 +11,8 @@ from . import constraints
 from .cauchy import Cauchy
 from .distribution import Distribution, broadcast_all
 from .exponential import Exponential
-from .transformed_distribution import TransformedDistribution
-from .transforms import AffineTransform, ExpTransform, PowerTransform
+from .transformed_distribution import OfTransform, TransformedDistribution
+from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform
 from .uniform import Uniform
 
 TYPE_CHECKING = False
@@ -25,12 +25,14 @@ __all__ = ["GeneralizedPareto", "HalfCauchy", "Kumaraswamy", "Pareto", "VonMises
 _EULER = 0.57721566490153286060
 
 
-class HalfCauchy(Distribution):
+class HalfCauchy(OfTransform):
     """|x| of a Cauchy variable around 0."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
+    base_dist = property(lambda self: self._cauchy())
+    transforms = property(lambda self: [AbsTransform()])
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         (self.scale,) = broadcast_all(scale)

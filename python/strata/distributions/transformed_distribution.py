@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-__all__ = ["TransformedDistribution"]
+__all__ = ["OfTransform", "TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
@@ -106,3 +106,14 @@ class TransformedDistribution(Distribution):
 
     def icdf(self, value: Tensor) -> Tensor:
         return self._push(self.base_dist.icdf(self._rises(value)))
+
+
+class OfTransform(TransformedDistribution):
+    """A named distribution that transforms make, with formulas of its own. Subclasses give `base_dist` and `transforms`."""
+
+    has_rsample = True
+    sample = Distribution.sample
+    expand = Distribution.expand
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        Distribution.__init__(self, *args, **kwargs)

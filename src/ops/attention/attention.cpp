@@ -142,6 +142,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                                     double dropout_p, bool causal, std::optional<double> scale, bool enable_gqa) {
   check_operands(query, key, value, mask);
   STRATA_CHECK(dropout_p >= 0 && dropout_p <= 1, "dropout probability has to be between 0 and 1, but got ", dropout_p);
+  STRATA_CHECK(!(causal && mask.defined()),
+               "scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True");
   if (enable_gqa) check_heads(query, key, value);
   if (dropout_p > 0 || (mask.defined() && mask.requires_grad()))
     return std::get<0>(ops::_scaled_dot_product_attention_math(query, key, value, mask, dropout_p, causal, Tensor(),

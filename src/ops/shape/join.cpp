@@ -254,7 +254,7 @@ std::vector<Tensor> broadcast_tensors(TensorList tensors) {
   DimVec shape;
   for (const Tensor& t : tensors) shape = broadcast_shapes(shape, t.sizes());
   std::vector<Tensor> r;
-  for (const Tensor& t : tensors) r.push_back(ops::expand(t, shape));
+  for (const Tensor& t : tensors) r.push_back(t.sizes() == IntArrayRef(shape) ? t : ops::expand(t, shape));
   return r;
 }
 

@@ -52,3 +52,19 @@ def test_import_is_lazy():
         "nn.Linear; assert 'strata.nn.modules.conv' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_fits_nothing_is_refused():
+    x = strata.zeros(2, 1, 4)
+    for layer in (strata.nn.LSTM(4, 6), strata.nn.GRU(4, 6), strata.nn.RNN(4, 6)):
+        with pytest.raises(ValueError, match="does not match weight dtype"):
+            layer(x.double())
+    with pytest.raises(ValueError, match="only supported for LSTM"):
+        strata.nn.GRU(4, 6, proj_size=2)
+    with pytest.raises(RuntimeError, match="is_causal=True"):
+        strata.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=strata.zeros(1, 1), is_causal=True)
+
+
+def test_autocast_without_a_device_is_not_the_cpus():
+    with strata.autocast("cpu"):
+        assert not strata.is_autocast_enabled() and strata.is_autocast_enabled("cpu")

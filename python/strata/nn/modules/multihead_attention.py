@@ -23,7 +23,7 @@ fastpath_enabled = True
 
 def infers(module: Module, read: Iterable[Tensor | None]) -> bool:
     """Whether PyTorch would take its inference path: in evaluation, without autocast, where nothing that is read has gradients."""
-    if not fastpath_enabled or module.training or strata.is_autocast_enabled():
+    if not fastpath_enabled or module.training or strata.is_autocast_enabled("cpu"):
         return False
     return not strata.is_grad_enabled() or not any(t is not None and t.requires_grad for t in read)
 

@@ -156,6 +156,7 @@ class RNNBase(Module):
             )
         if input.dim() not in (2, 3):
             raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        self._check_dtype(input)
         if input.size(-1) != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
@@ -164,6 +165,11 @@ class RNNBase(Module):
         if not batched:
             return input.unsqueeze(1), False
         return (input.transpose(0, 1) if self.batch_first else input), True
+
+    def _check_dtype(self, input: Tensor) -> None:
+        dtype = self.all_weights[0][0].dtype
+        if input.dtype != dtype and not strata.is_autocast_enabled(input.device.type):
+            raise ValueError(f"{type(self).__name__}: RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}); convert one of them")
 
     def _state(self, state: Tensor | None, x: Tensor, rows: int, batched: bool, size: int, name: str) -> Tensor:
         """A state as (layers * directions, N, size), zeros where None. RuntimeError names a shape that does not fit."""
@@ -240,6 +246,7 @@ class RNNBase(Module):
 
     def _run_packed(self, packed: PackedSequence, initial: tuple[Tensor | None, ...]) -> list[Any]:
         data, batch_sizes, order, back = packed
+        self._check_dtype(data)
         if data.dim() != 2 or data.size(-1) != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {data.size(-1)}"
@@ -338,7 +345,11 @@ class GRU(RNNBase):
         bidirectional: bool = False,
         device: Any = None,
         dtype: Any = None,
+        *,
+        proj_size: int = 0,
     ) -> None:
+        if proj_size:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
         super().__init__(
             "GRU",
             input_size,

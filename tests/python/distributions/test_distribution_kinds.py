@@ -1,0 +1,40 @@
+"""Which classes distributions are of, and whose tensors their parameters are."""
+
+import copy
+
+import strata
+from strata import distributions as D
+from strata.testing import assert_close
+
+
+def test_parameters_are_the_tensors_given():
+    """So that they are leaves, and a module that holds a distribution of its own parameter can be copied."""
+
+    class Model(strata.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.p = strata.nn.Parameter(strata.zeros(2))
+            self.d = D.Normal(self.p, strata.ones(2))
+
+    model = copy.deepcopy(Model())
+    assert model.d.loc is model.p
+    scale = strata.ones(3, requires_grad=True)
+    assert D.Gamma(scale, scale).rate is scale and D.Bernoulli(logits=scale).logits is scale
+
+
+def test_transforms_make_named_ones():
+    value = strata.tensor([0.3, 2.0])
+    for named in (D.LogNormal(0.5, 2.0), D.Gumbel(0.5, 2.0)):
+        assert isinstance(named, D.TransformedDistribution)
+        assert_close(named.log_prob(value), D.TransformedDistribution(named.base_dist, named.transforms).log_prob(value))
+    for halved in (D.HalfNormal(2.0), D.HalfCauchy(2.0)):
+        assert isinstance(halved, D.TransformedDistribution) and halved.expand([3]).sample((2,)).shape == (2, 3)
+
+
+def test_exponential_families():
+    for one in (D.Normal(1.0, 2.0), D.Exponential(2.0), D.Bernoulli(0.3)):
+        assert_close(D.ExponentialFamily.entropy(one), one.entropy())
+
+
+def test_one_hot_is_not_categorical():
+    assert not isinstance(D.OneHotCategorical(strata.ones(2)), D.Categorical)
