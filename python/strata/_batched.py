@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["BatchedTensor", "Level", "Unfit", "current_level", "lacks_values", "learns_outside", "without_history"]
+__all__ = ["BatchedTensor", "Learns", "Level", "Unfit", "current_level", "derivatives_begin", "lacks_values", "learns_outside", "without_history"]
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, nor deciding by "
@@ -76,6 +76,10 @@ class Unfit(Exception):
     """What runs is to be called for one element after the other."""
 
 
+class Learns(Unfit):
+    """Because its history outside of the level would lack something."""
+
+
 @functools.cache
 def facts(func: Any) -> Any:
     """What the table says of the operator; None of one that was defined outside of it."""
@@ -96,11 +100,14 @@ class Level:
 
     recorded: whether gradients are wanted of the batch outside. Where a derivative inside of the level needs what the batch's own
     history goes through, where a Function of the user's runs, or an operator that the table lacks, it is Unfit.
+    silent: the batch itself gets no history. `outside` has then what would: the tensors of no level that require gradients.
     """
 
-    def __init__(self, size: int, recorded: bool | None = None) -> None:
+    def __init__(self, size: int, recorded: bool | None = None, silent: bool = False) -> None:
         self.size, self.depth = size, 0
         self.recorded = strata.is_grad_enabled() if recorded is None else recorded
+        self.outside: dict[int, Tensor] | None = {} if silent else None
+        self.derives = False  # whether derivatives are taken inside, as far as it has come
 
     def __enter__(self) -> Level:
         self.depth = len(_thread.stack) + 1
@@ -121,6 +128,7 @@ class Level:
     def leaf(self, value: Tensor) -> Tensor:
         """An alias that derivatives inside of this level may be taken by; outside it has value's history."""
         inside = isinstance(value, BatchedTensor) and value.level is self
+        self.derives = True
         if inside and value.requires_grad:
             return value.view_as(value)
         return (self.wrap(value.value, value.batched) if inside else self.wrap(value, False)).requires_grad_()
@@ -142,7 +150,13 @@ class Level:
 
     def call(self, func: Any, args: tuple, kwargs: dict) -> Any:
         """The operator, as it reached a tensor of this level below autograd, with the batch itself."""
-        return _C._from_the_top(self._call, (func, args, kwargs))
+        if self.outside is None:
+            return _C._from_the_top(self._call, (func, args, kwargs))
+        return _C._from_the_top(self._silently, (func, args, kwargs))
+
+    @strata.no_grad()
+    def _silently(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        return self._call(func, args, kwargs)
 
     def _call(self, func: Any, args: tuple, kwargs: dict) -> Any:
         from strata import _batched_rules
@@ -166,12 +180,18 @@ class Level:
         info = facts(func)
         if info is None or info.name in _UNFIT:
             raise Unfit(f"{func}")
-        if not self.recorded:
+        outermost = _thread.stack[0].outside
+        if not self.recorded and outermost is None:
             return
         whole = [self.value_of(t) for value in (*args, *kwargs.values()) for t in _tensors(value)]
-        inside = any(t.requires_grad for t in mine) or not strata.is_grad_enabled()
-        if (inside or info.name in _CHOSEN) and any(t.requires_grad or learns_outside(t) for t in whole):
-            raise Unfit(f"{func}, of whose result a derivative is taken inside and outside,")
+        if outermost is not None:
+            of_none = [t for t in whole if not isinstance(t, BatchedTensor)]
+            outermost.update((id(t), t) for t in of_none if t.requires_grad)
+            whole = [t for t in whole if isinstance(t, BatchedTensor)]
+        self.derives |= any(t.requires_grad and t.is_leaf for t in mine)
+        inside = (self.derives and any(t.requires_grad for t in mine)) or not strata.is_grad_enabled()
+        if self.recorded and (inside or info.name in _CHOSEN) and any(t.requires_grad or learns_outside(t) for t in whole):
+            raise Learns(f"{func}, of whose result a derivative is taken inside and outside,")
 
     def value_of(self, t: Tensor) -> Tensor:
         return t.value if isinstance(t, BatchedTensor) and t.level is self else t
@@ -247,6 +267,17 @@ def lacks_values(t: Tensor) -> bool:
 def learns_outside(t: Tensor) -> bool:
     """Whether the batch itself, outside of the tensor's level, is recorded."""
     return isinstance(t, BatchedTensor) and (t.value.requires_grad or learns_outside(t.value))
+
+
+def derivatives_begin(roots: list[Tensor]) -> None:
+    """Told before a backward pass inside of a level. roots: whose gradients go to .grad of the leaves. Unfit where one of these is
+    outside, which would get an element's."""
+    from strata.autograd.graph import _leaves_of
+
+    for level in _thread.stack:
+        level.derives = True
+    if any(not isinstance(leaf, BatchedTensor) for leaf in _leaves_of(roots)):
+        raise Unfit("a backward pass to tensors outside of it")
 
 
 def current_level() -> Level | None:

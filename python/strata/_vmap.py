@@ -6,7 +6,8 @@ import functools
 
 import strata
 from strata import _C, Tensor, _capture
-from strata._batched import DRAWN, WRITTEN, BatchedTensor, Level, Unfit, lacks_values
+from strata._batched import DRAWN, WRITTEN, BatchedTensor, Learns, Level, Unfit, current_level, lacks_values
+from strata._vmap_later import held_of, next_number, share_leaves, with_history
 from strata.utils._pytree import tree_flatten, tree_unflatten
 
 TYPE_CHECKING = False
@@ -112,9 +113,9 @@ def vmap(
     that are taken at a time, at most.
 
     func is called once, with tensors that look like one element (_batched.py): each operator runs once for all, or, where it has no
-    rule for that, for one element after the other. What cannot be done so (deciding by a value; a derivative inside of vmap that is
-    differentiated outside; operators and Functions of the user's; random numbers) is called for each element, as captured functions
-    are. ValueError where structures or sizes do not fit.
+    rule for that, for one element after the other. What cannot be done so (deciding by a value; operators and Functions of the user's;
+    random numbers) is called for each element, as captured functions are; so is a backward pass from outside through a derivative that
+    is taken inside (_vmap_later.py). ValueError where structures or sizes do not fit.
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
@@ -172,26 +173,16 @@ def _at_once(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: 
     differ from element to element. None where the function is to be called for each element: what it does is Unfit for this or
     raises, and nothing outside of it was written before.
     """
-    wholes = [leaf if dim is None else leaf.movedim(dim, 0) for leaf, dim in zip(leaves, dims, strict=True)]
-    if size == 0:  # an element of zeros says what the results are like
-        wholes = [t if dim is None else t.new_zeros(1, *t.shape[1:]) for t, dim in zip(wholes, dims, strict=True)]
-    watched = [t for t in (*wholes, *_shared(func, leaves, dims, kwargs)) if isinstance(t, Tensor) and not t.is_inference()]
-    versions, drawn, pieces, out_spec, mapped = [t._version for t in watched], _C._draws(), [], None, []
+    shared = _shared(func, leaves, dims, kwargs)
+    watched = [t for t in (*leaves, *shared) if isinstance(t, Tensor) and not t.is_inference()]
+    versions, drawn = [t._version for t in watched], _C._draws()
     try:
-        for first in range(0, max(size, 1), max(chunk, 1)):
-            count = max(min(chunk, size - first), 1)
-            with Level(count) as level:
-                part = [
-                    t if dim is None else level.wrap(t if count == max(size, 1) else t.narrow(0, first, count))
-                    for t, dim in zip(wholes, dims, strict=True)
-                ]
-                found, out_spec = tree_flatten(func(*tree_unflatten(part, spec), **kwargs))
-                mapped = [level.owns(t) for t in _checked(func, found)]
-                pieces.append([level.whole(t) for t in found])
-        if any(lacks_values(t) for piece in pieces for t in piece) and not any(isinstance(t, Tensor) and lacks_values(t) for t in wholes):
-            raise Unfit("a result without values")
+        pieces, out_spec, mapped, _ = _pieces(func, leaves, dims, spec, size, kwargs, chunk, False)
     except Exception as error:
-        if all(t._version == version for t, version in zip(watched, versions, strict=True)):
+        written = any(t._version != version for t, version in zip(watched, versions, strict=True))
+        if isinstance(error, Learns) and not written and current_level() is None:
+            return _with_later_history(func, leaves, dims, spec, size, kwargs, chunk)
+        if not written:
             return None
         if not isinstance(error, Unfit):
             raise
@@ -200,10 +191,67 @@ def _at_once(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: 
             "its arguments before: write out of place (add for add_)"
         ) from None
     _raise_for_draws(drawn)
-    columns = [pieces[0][i] if len(pieces) == 1 else strata.cat([p[i] for p in pieces]) for i in range(len(pieces[0]))]
+    columns = _columns(pieces)
     if not strata.is_grad_enabled():  # but derivatives inside were recorded
         columns = [t.detach() if t.requires_grad else t for t in columns]
     return columns, out_spec, _placed, mapped
+
+
+def _columns(pieces: list) -> list:
+    return [pieces[0][i] if len(pieces) == 1 else strata.cat([p[i] for p in pieces]) for i in range(len(pieces[0]))]
+
+
+def _pieces(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, chunk: int, silent: bool) -> tuple:
+    """The results of some elements after the other's, their spec, which of them differ from element to element, and the tensors
+    outside that would learn where the batch itself gets no history."""
+    wholes = [leaf if dim is None else leaf.movedim(dim, 0) for leaf, dim in zip(leaves, dims, strict=True)]
+    if size == 0:  # an element of zeros says what the results are like
+        wholes = [t if dim is None else t.new_zeros(1, *t.shape[1:]) for t, dim in zip(wholes, dims, strict=True)]
+    pieces: list = []
+    outside: dict[int, Tensor] = {}
+    for first in range(0, max(size, 1), max(chunk, 1)):
+        count = max(min(chunk, size - first), 1)
+        with Level(count, silent=silent) as level:
+            part = [
+                t if dim is None else level.wrap(t if count == max(size, 1) else t.narrow(0, first, count))
+                for t, dim in zip(wholes, dims, strict=True)
+            ]
+            found, out_spec = tree_flatten(func(*tree_unflatten(part, spec), **kwargs))
+            mapped = [level.owns(t) for t in _checked(func, found)]
+            pieces.append([level.whole(t) for t in found])
+        outside.update(level.outside or {})
+    if any(lacks_values(t) for piece in pieces for t in piece) and not any(isinstance(t, Tensor) and lacks_values(t) for t in wholes):
+        raise Unfit("a result without values")
+    return pieces, out_spec, mapped, outside
+
+
+def _with_later_history(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, chunk: int) -> tuple | None:
+    """_at_once without the batch's own history, which a backward pass makes from calls for each element."""
+    learns = lambda t: isinstance(t, Tensor) and t.requires_grad  # noqa: E731
+    values, begin = [leaf.detach() if learns(leaf) else leaf for leaf in leaves], next_number()
+    try:
+        pieces, out_spec, mapped, outside = _pieces(func, values, dims, spec, size, kwargs, chunk, True)
+    except Exception:  # nothing is lost: what it raises again for each element is told then
+        return None
+    given, held = [leaf for leaf in leaves if learns(leaf)], held_of(outside.values(), begin)
+    if held is None or share_leaves(given, held):
+        return None
+
+    def again() -> tuple[list, list]:
+        # A transform around this one has ended when it asks: its leaves learn once more.
+        ended = [t for t in (*given, *held) if getattr(t, "_transform_ended", False)]
+        for t in ended:
+            t._transform_ended = False
+        aliases = [leaf.view_as(leaf) if learns(leaf) else leaf for leaf in leaves]
+        try:
+            columns, *_ = _by_element(func, aliases, dims, spec, size, kwargs, "error")
+        finally:
+            for t in ended:
+                t._transform_ended = True
+        return [strata.stack(column) for column in columns], [*filter(learns, aliases), *held]
+
+    columns = [t.detach() for t in _columns(pieces)]
+    return with_history(columns, [*given, *held], again), out_spec, _placed, mapped
 
 
 def _by_element(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, randomness: str) -> tuple:

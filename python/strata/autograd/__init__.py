@@ -126,7 +126,15 @@ def backward(
     if create_graph:
         _warn_of_cycle()
     keep = create_graph if retain_graph is None else retain_graph
+    _tell_levels(roots)
     _C._run_backward(roots, grads, keep, create_graph, wanted, True, True)
+
+
+def _tell_levels(roots: tuple) -> None:
+    """vmap's levels, where there are any, that derivatives are taken inside of them; of roots they go to the leaves' .grad."""
+    batched = sys.modules.get("strata._batched")
+    if batched is not None and batched.current_level() is not None:
+        batched.derivatives_begin([t for t in roots if isinstance(t, _C.TensorBase)])
 
 
 def _warn_of_cycle() -> None:
@@ -177,6 +185,7 @@ def grad(
     unused = bool(materialize_grads if allow_unused is None else allow_unused)
     _of_thread.collecting = getattr(_of_thread, "collecting", 0) + 1
     try:
+        _tell_levels(())
         found = _C._run_backward(roots, grads, keep, create_graph, wanted, unused, False)
     finally:
         _of_thread.collecting -= 1
