@@ -27,6 +27,7 @@ class GradientNote {
     Given,   // somebody gave one (autograd.Function), so that theirs would be another
     Saved,   // they alias what is saved for a backward, which reads it with its history
     Sum,     // they add two gradients of one value, as a backward comes by
+    Total,   // the same of a value whose gradient is asked for
     Back     // they are somebody's own backward, or a hook of one
   };
   explicit GradientNote(What what);

@@ -43,6 +43,11 @@ class BackwardRun {
     const NodeState* s = selective_ ? states_.find(node) : nullptr;
     return !s || s->needed;
   }
+  bool waits(const Edge& edge) {
+    const NodeState* s = states_.find(edge.node.get());
+    return s && edge.input_nr < s->buffer.size() && s->buffer[edge.input_nr].defined();
+  }
+  void give(const Edge& edge, Tensor grad, Node* from, size_t index);
   std::vector<std::function<void()>> callbacks;
 
  private:
@@ -58,7 +63,6 @@ class BackwardRun {
   void count_dependencies(const std::vector<Edge>& roots);
   void mark_needed(const std::vector<int32_t>& order);
   void execute(NodeState& state);
-  void give(const Edge& edge, Tensor grad, Node* from, size_t index);
   void check_grad(Tensor& grad, const OutputMeta& meta, Node* from, size_t index);
   void push(int32_t i) {
     ready_.push_back(i);
@@ -204,7 +208,7 @@ void BackwardRun::give(const Edge& edge, Tensor grad, Node* from, size_t index) 
       slot = std::move(grad);
       return;
     }
-    const GradientNote sum(GradientNote::Sum);
+    const GradientNote sum(next.has_captures ? GradientNote::Total : GradientNote::Sum);
     if (!options_.create_graph && slot.impl()->use_count() == 1 && slot.storage()->use_count() == 1 &&
         !slot.storage()->read_only() && !overlaps_itself(slot) && slot.device() == grad.device())
       ops::add_(slot, grad);
@@ -393,6 +397,17 @@ std::atomic<int> Node::selective_runs{0};
 bool Node::wanted(const Edge& edge) { return !current_run || current_run->wants(edge.node.get()); }
 
 Node* current_node() { return running_node; }
+
+bool gradient_waits(size_t index) {
+  if (!current_run || !running_node || index >= running_node->edges.size()) return false;
+  const Edge& edge = running_node->edges[index];
+  return edge.valid() && current_run->waits(edge);
+}
+
+void give_gradient(size_t index, Tensor grad) {
+  STRATA_INTERNAL(current_run && running_node && index < running_node->edges.size(), "a gradient outside of a node");
+  current_run->give(running_node->edges[index], std::move(grad), running_node, index);
+}
 
 void queue_backward_callback(std::function<void()> callback) {
   STRATA_CHECK(current_run, "Final callbacks can only be installed during backward pass.");

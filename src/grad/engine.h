@@ -27,6 +27,10 @@ std::vector<Tensor> gradients(TensorList outputs, TensorList inputs, TensorList 
 void queue_backward_callback(std::function<void()> callback);
 // The node that runs now on this thread; null outside of a backward run.
 Node* current_node();
+// Inside of its apply: whether what its edge `index` leads to has a gradient by now, to which the node's would be
+// added; and one of several that the node has for it, before the last one, which apply returns.
+bool gradient_waits(size_t index);
+void give_gradient(size_t index, Tensor grad);
 
 // An observer of node executions, for the profiler.
 struct NodeObserver {

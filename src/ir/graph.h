@@ -76,8 +76,9 @@ struct Node {
   Tensor constant;  // of a constant: a Python number as a tensor
   // How gradients went when it was recorded: through it; not, since they were off; by a derivative that somebody gave
   // (autograd.Function), or as a part of that one, or of a hook; or it is an alias for a backward, which stands for its
-  // operand. Runs above autograd heed it. Sum: through it; a backward adds two gradients of one value.
-  enum Gradient : uint8_t { Through, Off, Own, Saved, Sum };
+  // operand. Runs above autograd heed it. Sum: through it; a backward adds two gradients of one value, of one
+  // that is asked for where it is Total.
+  enum Gradient : uint8_t { Through, Off, Own, Saved, Sum, Total };
   Gradient gradient = Through;
   std::string span;  // "model.py:12 in forward"; passes keep it
 };

@@ -407,6 +407,8 @@ class Parser : Words {
         n.gradient = Node::Saved;
       else if (accept("sum"))
         n.gradient = Node::Sum;
+      else if (accept("total"))
+        n.gradient = Node::Total;
       call(n);
     }
     define(n.results);

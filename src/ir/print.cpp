@@ -64,7 +64,7 @@ std::string names(const std::vector<Id>& ids) {
   return out;
 }
 
-constexpr const char* kGradientWords[] = {"", "no_grad ", "own_grad ", "saved ", "sum "};
+constexpr const char* kGradientWords[] = {"", "no_grad ", "own_grad ", "saved ", "sum ", "total "};
 
 class Printer {
  public:

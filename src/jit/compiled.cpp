@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "dispatch/seen.h"
+#include "grad/engine.h"
 #include "grad/function.h"
 #include "ir/rewrite.h"
 #include "jit/joint/absent.h"
+#include "jit/joint/terms.h"
 #include "strata/generated/ops/copy.h"
 #include "strata/generated/ops/create.h"
 
@@ -150,8 +152,46 @@ struct Compiled::Fewer {
   std::unique_ptr<Plan> plan;
 };
 
+// Parameters that no result's gradient hangs on have none.
+size_t Compiled::edge_of(int param) const {
+  return size_t(std::count(reaches_.begin(), reaches_.begin() + param, true));
+}
+
+struct Compiled::Apart {
+  std::optional<Terms> terms;
+  std::unique_ptr<Plan> plan;
+};
+
+std::vector<Tensor> Compiled::gradients_by(const ir::Graph& backward, const Plan* plan,
+                                           const std::vector<Tensor>& params, const std::vector<char>& given,
+                                           const std::vector<char>& apart) {
+  const bool single = one_by_one(params);
+  std::shared_ptr<Apart> terms;
+  if (std::ranges::count(apart, true)) {
+    std::vector<char> key = given;
+    key.insert(key.end(), apart.begin(), apart.end());
+    terms = made_once(lock_, apart_, key, [&] {
+      auto made = std::make_shared<Apart>();
+      made->terms = term_by_term(backward, apart);
+      if (made->terms) made->plan = std::make_unique<Plan>(made->terms->graph, options_);
+      return made;
+    });
+  }
+  if (!terms || !terms->terms) return single ? ir::Interpreter(backward).run(params) : plan->run(params);
+  std::vector<Tensor> found = single ? ir::Interpreter(terms->terms->graph).run(params) : terms->plan->run(params);
+  std::vector<Tensor> last;
+  size_t next = 0;
+  for (size_t k = 0; k < terms->terms->count.size(); ++k) {
+    for (size_t n = terms->terms->count[k]; n > 1; --n)
+      give_gradient(edge_of(captured_.wanted[k]), std::move(found[next++]));
+    last.push_back(terms->terms->count[k] ? std::move(found[next++]) : Tensor());
+  }
+  return last;
+}
+
 std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<Tensor>& saved,
-                                                             const std::vector<Tensor>& tangents) {
+                                                             const std::vector<Tensor>& tangents,
+                                                             const std::vector<char>& apart) {
   const auto [given, params] = there(tangents, saved);
   const std::shared_ptr<Fewer> fewer = made_once(lock_, fewer_, given, [&] {
     auto made = std::make_shared<Fewer>();
@@ -160,7 +200,7 @@ std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<T
     return made;
   });
   if (!fewer->graph) return {};
-  return one_by_one(params) ? ir::Interpreter(*fewer->graph).run(params) : fewer->plan->run(params);
+  return gradients_by(*fewer->graph, fewer->plan.get(), params, given, apart);
 }
 
 // A call that a backward may follow. Its context saves all parameters, then what the forward made for the backward.
@@ -200,8 +240,11 @@ struct Compiled::Node {
       all &= g.defined();
       tangents.push_back(g.defined() ? laid_out(t, g) : g);
     }
+    std::vector<char> apart;
+    for (size_t k = 0; k < c.captured_.wanted.size() && !grad_enabled(); ++k)
+      apart.push_back(gradient_waits(c.edge_of(c.captured_.wanted[k])));
     std::optional<std::vector<Tensor>> fewer;
-    if (!all && !grad_enabled()) fewer = c.fewer_gradients(params, tangents);
+    if (!all && !grad_enabled()) fewer = c.fewer_gradients(params, tangents, apart);
     if (fewer) {
       made = std::move(*fewer);
     } else if (grad_enabled()) {
@@ -212,7 +255,10 @@ struct Compiled::Node {
       for (size_t t = 0; t < tangents.size(); ++t)
         params.push_back(tangents[t].defined() ? tangents[t]
                                                : laid_out(t, ctx.zero_gradient(size_t(c.captured_.tangent_of[t]))));
-      made = one_by_one(params) ? ir::Interpreter(backward).run(params) : c.backward()->run(params);
+      // Zeros have a term each, too, which eager's engine never adds.
+      if (!all) apart.clear();
+      made = c.gradients_by(backward, one_by_one(params) ? nullptr : c.backward(), params,
+                            std::vector<char>(tangents.size(), true), apart);
       if (!all) {
         std::vector<char> given(saved, false);
         for (const Tensor& t : tangents) given.push_back(t.defined());

@@ -47,7 +47,13 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
                                                const DrawTape::Drawn& drawn);
   // The gradients where some tangents are undefined, of what the forward saved (without_absent()).
   std::optional<std::vector<Tensor>> fewer_gradients(const std::vector<Tensor>& saved,
-                                                     const std::vector<Tensor>& tangents);
+                                                     const std::vector<Tensor>& tangents,
+                                                     const std::vector<char>& apart);
+  // The gradients by that backward for those tangents. apart: those of which the engine holds a part; theirs are given
+  // to it term by term (term_by_term()), but for the last term.
+  std::vector<Tensor> gradients_by(const ir::Graph& backward, const Plan* plan, const std::vector<Tensor>& params,
+                                   const std::vector<char>& given, const std::vector<char>& apart);
+  size_t edge_of(int param) const;  // of a call's node, that leads to a parameter
   void make_halves();
   void make_training();
 
@@ -66,9 +72,11 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::atomic<bool> halves_made_{false}, training_made_{false};
   // By the tangents that are there.
   struct Fewer;
+  struct Apart;
   struct Second;
   std::map<std::vector<char>, std::shared_ptr<Fewer>> fewer_;
   std::map<std::vector<char>, std::shared_ptr<Second>> second_;
+  std::map<std::vector<char>, std::shared_ptr<Apart>> apart_;  // and then by what is apart
 };
 
 }  // namespace strata::jit

@@ -26,7 +26,7 @@ _DTYPES = {
     "i64": "int64", "u8": "uint8", "b8": "bool", "c64": "complex64", "c128": "complex128",
 }  # fmt: skip
 # Marks of a call that concern the backward alone.
-_MARKS = ("no_grad ", "own_grad ", "saved ", "sum ")
+_MARKS = ("no_grad ", "own_grad ", "saved ", "sum ", "total ")
 _BESIDE_NUMBERS = {f"aten::{name}{inplace}.Scalar" for name in ("add", "sub", "mul", "div") for inplace in ("", "_")}
 _WORD = re.compile(r"""\s*(%\d+|'(?:\\.|[^'\\])*'|complex\([^)]*\)|[\[\](),=]|[^\s\[\](),=]+)""")
 

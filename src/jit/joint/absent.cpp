@@ -88,7 +88,7 @@ class Pruning {
   // What is left of a node, if anything.
   std::optional<ir::Node> pruned(ir::Node n) {
     const Hangs found = hangs(n);
-    if (n.gradient == ir::Node::Sum) ir::each_use(n, [&](Id v) { refuse_unclear(v); });
+    if (n.gradient == ir::Node::Sum || n.gradient == ir::Node::Total) ir::each_use(n, [&](Id v) { refuse_unclear(v); });
     std::vector<Id> written;
     ir::each_written(n, [&](Id v, const ir::Node&) { written.push_back(v); });
     if (!written.empty()) return writing(std::move(n), written);

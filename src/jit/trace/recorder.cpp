@@ -210,6 +210,7 @@ ir::Node::Gradient Recording::gradient_of(const Stack& args) const {
   const GradientNote::What note = GradientNote::here();
   if (note == GradientNote::Saved) return ir::Node::Saved;
   if (note == GradientNote::Sum) return ir::Node::Sum;
+  if (note == GradientNote::Total) return ir::Node::Total;
   if (note == GradientNote::Back) return ir::Node::Own;
   if (stands_for_) return stands_for_->gradient;
   // A backward reckons without gradients, unless they are asked for.
