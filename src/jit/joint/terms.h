@@ -1,5 +1,6 @@
-// Gradients term by term. Eager's engine adds the gradients of a value one after the other as they come; where something
-// outside of a graph has sent one before, all that comes from inside is added to that, not to each other first.
+// Gradients term by term. Eager's engine adds the gradients of a value one after the other as they come; where
+// something outside of a graph has sent one before, all that comes from inside is added to that, not to each other
+// first.
 #pragma once
 #include <optional>
 #include <vector>
