@@ -73,6 +73,13 @@ int side_by_side(const int64_t* at, int first, int count) {
   return last - first;
 }
 
+// Whether all lines of a block are `pitch` apart.
+bool follow(const int64_t* at, int64_t pitch) {
+  for (int l = 1; l < kMost; ++l)
+    if (at[l] != at[0] + l * pitch) return false;
+  return true;
+}
+
 // `count` elements of each line, `step` apart, to rows `pitch` apart. Here and below all that counts in elements of
 // `width` bytes.
 void gather(int64_t width, const char* from, const Block& b, int64_t step, int64_t count, char* rows, int64_t pitch) {
@@ -144,9 +151,15 @@ void run(const StrataFourier& library, const LinesPass& p, const char* op) {
     for (int64_t i = first; i < last; ++i) {
       find(p, i * most, int(std::min(most, lines - i * most)), b);
       if (together) {
-        gather(from_width, from, b, p.from_step, read, in, from_pitch);
-        transform(in, out, own, b.count);
-        scatter(to_width, to, b, p.to_step, made, out, to_pitch);
+        // Whole blocks that lie as the library takes them stay where they are.
+        char *x = const_cast<char*>(from) + b.from[0] * from_width, *y = to + b.to[0] * to_width;
+        const bool whole = b.count == kMost && p.from != p.to;
+        const bool reads = whole && p.from_step == 1 && !transform.destroys_input() && follow(b.from, read) &&
+                           (!transform.reads() || aligned(x));
+        const bool writes = whole && p.to_step == 1 && follow(b.to, made) && (!transform.writes() || aligned(y));
+        if (!reads) gather(from_width, from, b, p.from_step, read, in, from_pitch);
+        transform(reads ? x : in, writes ? y : out, own, b.count);
+        if (!writes) scatter(to_width, to, b, p.to_step, made, out, to_pitch);
       } else {
         const bool side = p.from_step != 1;  // they are brought together, else one after the other
         if (side) gather(from_width, from, b, p.from_step, read, in, from_pitch);
