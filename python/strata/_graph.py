@@ -198,7 +198,8 @@ class Graph:
         if self._tangent_of:
             tangents = [_C._recording_tangent(recording, outputs[i], f"gradient of result {i}") for i in self._tangent_of]
             ends = [outputs[i] for i in self._tangent_of]
-            found = strata.autograd.grad(ends, [known[i] for i in learned], tangents, allow_unused=True)
+            # Hooks of the inputs stay outside, where each call's gradients come to them.
+            found = _C._run_backward(tuple(ends), tuple(tangents), False, False, tuple(known[i] for i in learned), True, False, False)
             _, now = _C._recording_seen(recording)
             if len(now) != len(captured):
                 raise NotImplementedError("graph: the backward uses tensors that the forward does not; it cannot be captured yet")

@@ -293,6 +293,7 @@ void BackwardRun::execute(NodeState& state) {
     for (const Capture& c : captures_)
       if (c.node == node && c.input_nr < grads.size()) results_[c.result] = grads[c.input_nr];
   };
+  if (!runs && !options_.input_hooks) return capture();
   if (runs) capture();
   if (STRATA_UNLIKELY(node->hooks() != nullptr)) run_tensor_hooks(*node, grads);
   if (!runs) return capture();

@@ -8,7 +8,8 @@ namespace strata {
 struct BackwardOptions {
   bool keep_graph = false;
   bool create_graph = false;
-  bool accumulate = true;  // into leaves; false: only the gradients of `inputs` are wanted
+  bool accumulate = true;   // into leaves; false: only the gradients of `inputs` are wanted
+  bool input_hooks = true;  // hooks of `inputs` change what is returned
 };
 
 // Gradients `grads` of `roots` flow back. With `inputs`, their gradients are returned (undefined where there is no

@@ -163,7 +163,7 @@ void check_roots(PyObject* tensors) {
 
 struct RunArgs {
   PyObject *tensors, *grads, *inputs;
-  int keep_graph, create_graph, allow_unused, accumulate;
+  int keep_graph, create_graph, allow_unused, accumulate, input_hooks;
 };
 
 PyObject* run(const RunArgs& a) {
@@ -197,7 +197,7 @@ PyObject* run(const RunArgs& a) {
   }
   static std::atomic<int64_t> ids{0};
   RunInfo info{ids++, &roots, &inputs, current_info, {}};
-  BackwardOptions options{a.keep_graph != 0, a.create_graph != 0, a.accumulate != 0};
+  BackwardOptions options{a.keep_graph != 0, a.create_graph != 0, a.accumulate != 0, a.input_hooks != 0};
   std::vector<Tensor> found;
   {
     NoWatch formulas;
@@ -218,11 +218,12 @@ PyObject* run(const RunArgs& a) {
   return result.release();
 }
 
-// _run_backward(tensors, grads, keep_graph, create_graph, inputs=None, allow_unused=False, accumulate=True)
+// _run_backward(tensors, grads, keep_graph, create_graph, inputs=None, allow_unused=False, accumulate=True,
+// input_hooks=True)
 PyObject* run_backward_py(PyObject*, PyObject* args) {
-  RunArgs a{nullptr, nullptr, Py_None, 0, 0, 0, 1};
-  if (!PyArg_ParseTuple(args, "O!O!pp|Opp", &PyTuple_Type, &a.tensors, &PyTuple_Type, &a.grads, &a.keep_graph,
-                        &a.create_graph, &a.inputs, &a.allow_unused, &a.accumulate))
+  RunArgs a{nullptr, nullptr, Py_None, 0, 0, 0, 1, 1};
+  if (!PyArg_ParseTuple(args, "O!O!pp|Oppp", &PyTuple_Type, &a.tensors, &PyTuple_Type, &a.grads, &a.keep_graph,
+                        &a.create_graph, &a.inputs, &a.allow_unused, &a.accumulate, &a.input_hooks))
     return nullptr;
   if (a.inputs != Py_None && !PyTuple_Check(a.inputs)) {
     PyErr_SetString(PyExc_TypeError, "_run_backward: inputs must be a tuple or None");
