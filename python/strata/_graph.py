@@ -199,7 +199,8 @@ class Graph:
             tangents = [_C._recording_tangent(recording, outputs[i], f"gradient of result {i}") for i in self._tangent_of]
             ends = [outputs[i] for i in self._tangent_of]
             # Hooks of the inputs stay outside, where each call's gradients come to them.
-            found = _C._run_backward(tuple(ends), tuple(tangents), False, False, tuple(known[i] for i in learned), True, False, False)
+            inputs = tuple(known[i] for i in learned)
+            found = strata.autograd._collected(tuple(ends), tuple(tangents), False, False, inputs, True, input_hooks=False)
             _, now = _C._recording_seen(recording)
             if len(now) != len(captured):
                 raise NotImplementedError("graph: the backward uses tensors that the forward does not; it cannot be captured yet")

@@ -253,8 +253,7 @@ class SparseTensor(Tensor):
             n < m for n, m in zip(size, self._sparse_size, strict=True)
         ):
             raise RuntimeError(f"sparse_resize_: expected a size of at least {list(self._sparse_size)} and as many dims of each kind")
-        dense = [n for n in size[sparse_dim:]]
-        if dense != list(self._sparse_values.shape[1:]):
+        if list(size[sparse_dim:]) != list(self._sparse_values.shape[1:]):
             raise NotImplementedError("sparse_resize_: of dense dims; call .to_dense()")
         self._sparse_size = strata.Size(size)
         return self

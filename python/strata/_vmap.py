@@ -176,13 +176,18 @@ def _at_once(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: 
     shared = _shared(func, leaves, dims, kwargs)
     watched = [t for t in (*leaves, *shared) if isinstance(t, Tensor) and not t.is_inference()]
     versions, drawn = [t._version for t in watched], _C._draws()
+    untouched = lambda: all(t._version == version for t, version in zip(watched, versions, strict=True))  # noqa: E731
     try:
-        pieces, out_spec, mapped, _ = _pieces(func, leaves, dims, spec, size, kwargs, chunk, False)
+        try:
+            pieces, out_spec, mapped, _ = _pieces(func, leaves, dims, spec, size, kwargs, chunk, False)
+        except Learns:
+            if current_level() is not None or not untouched():
+                raise
+            later = _with_later_history(func, leaves, dims, spec, size, kwargs, chunk)
+            _raise_for_draws(drawn)
+            return later
     except Exception as error:
-        written = any(t._version != version for t, version in zip(watched, versions, strict=True))
-        if isinstance(error, Learns) and not written and current_level() is None:
-            return _with_later_history(func, leaves, dims, spec, size, kwargs, chunk)
-        if not written:
+        if untouched():
             return None
         if not isinstance(error, Unfit):
             raise
@@ -225,17 +230,14 @@ def _pieces(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: d
     return pieces, out_spec, mapped, outside
 
 
-def _with_later_history(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, chunk: int) -> tuple | None:
+def _with_later_history(func: Any, leaves: list, dims: list, spec: Any, size: int, kwargs: dict, chunk: int) -> tuple:
     """_at_once without the batch's own history, which a backward pass makes from calls for each element."""
     learns = lambda t: isinstance(t, Tensor) and t.requires_grad  # noqa: E731
     values, begin = [leaf.detach() if learns(leaf) else leaf for leaf in leaves], next_number()
-    try:
-        pieces, out_spec, mapped, outside = _pieces(func, values, dims, spec, size, kwargs, chunk, True)
-    except Exception:  # nothing is lost: what it raises again for each element is told then
-        return None
+    pieces, out_spec, mapped, outside = _pieces(func, values, dims, spec, size, kwargs, chunk, True)
     given, held = [leaf for leaf in leaves if learns(leaf)], held_of(outside.values(), begin)
     if held is None or share_leaves(given, held):
-        return None
+        raise Unfit("a derivative of tensors that are made of each other")
 
     def again() -> tuple[list, list]:
         # A transform around this one has ended when it asks: its leaves learn once more.

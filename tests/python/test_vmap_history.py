@@ -120,6 +120,23 @@ def test_arguments_of_which_one_makes_another():
             assert_close(ours, theirs)
 
 
+def test_draws_and_writes_are_noticed():
+    _, weight = made()
+    slope = grad(lambda x: (weight @ x).tanh().sum())
+    with pytest.raises(RuntimeError, match="random"):
+        vmap(lambda x: slope(x) + strata.rand(4))(PLACES)
+    count = strata.zeros(1)
+
+    def writes(x):
+        slope(x)
+        count.add_(1)
+        raise ValueError("behind what it wrote")
+
+    with pytest.raises(ValueError, match="behind"):
+        vmap(writes)(PLACES)
+    assert count.item() == 1
+
+
 def test_chunks():
     _, weight = made()
     whole = vmap(grad(lambda x: (weight @ x).tanh().sum()))(PLACES)

@@ -183,15 +183,22 @@ def grad(
     grads = _make_grads(roots, _grads_as_tuple(grad_outputs, len(roots)))
     keep = create_graph if retain_graph is None else retain_graph
     unused = bool(materialize_grads if allow_unused is None else allow_unused)
-    _of_thread.collecting = getattr(_of_thread, "collecting", 0) + 1
-    try:
-        _tell_levels(())
-        found = _C._run_backward(roots, grads, keep, create_graph, wanted, unused, False)
-    finally:
-        _of_thread.collecting -= 1
+    found = _collected(roots, grads, keep, create_graph, wanted, unused)
     if not materialize_grads:
         return found
     return tuple(_zeros_for(x, create_graph) if g is None else g for g, x in zip(found, wanted, strict=True))
+
+
+def _collected(
+    roots: tuple, grads: tuple, keep: bool, create_graph: bool, wanted: tuple, unused: bool, input_hooks: bool = True
+) -> tuple:
+    """The gradients of `wanted`, which go nowhere else. input_hooks: changed by hooks of these."""
+    _of_thread.collecting = getattr(_of_thread, "collecting", 0) + 1
+    try:
+        _tell_levels(())
+        return _C._run_backward(roots, grads, keep, create_graph, wanted, unused, False, input_hooks)
+    finally:
+        _of_thread.collecting -= 1
 
 
 _of_thread = _local()  # collecting: calls of grad() that run

@@ -29,9 +29,6 @@ class OneHotCategorical(ByClass):
 
     @property
     def _categorical(self) -> Categorical:
-        return self._as_classes()
-
-    def _as_classes(self) -> Categorical:
         made = Categorical.__new__(Categorical)
         made.__dict__.update({**self.__dict__, "_event_shape": strata.Size(())})
         return made
@@ -49,11 +46,11 @@ class OneHotCategorical(ByClass):
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return F.one_hot(self._as_classes().sample(sample_shape), self._classes).to(self.probs.dtype)
+        return F.one_hot(self._categorical.sample(sample_shape), self._classes).to(self.probs.dtype)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._checked(value)
-        return self._as_classes().log_prob(value.argmax(-1))
+        return self._categorical.log_prob(value.argmax(-1))
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self._classes

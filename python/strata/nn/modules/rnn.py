@@ -167,7 +167,7 @@ class RNNBase(Module):
         return (input.transpose(0, 1) if self.batch_first else input), True
 
     def _check_dtype(self, input: Tensor) -> None:
-        dtype = self.all_weights[0][0].dtype
+        dtype = getattr(self, self._all_weights[0][0]).dtype
         if input.dtype != dtype and not strata.is_autocast_enabled(input.device.type):
             raise ValueError(f"{type(self).__name__}: RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}); convert one of them")
 
