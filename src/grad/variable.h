@@ -54,6 +54,8 @@ void mark_view(const Tensor& view, const Tensor& base);
 // The same of what a custom function gave: its history is the function's, so that recorded writes to one of them are
 // refused.
 void mark_function_view(const Tensor& view, const Tensor& base);
+// The history of `view` becomes that of `from`, which shows the same elements, until the view's base is written.
+void take_history(const Tensor& view, const Tensor& from);
 inline bool needs_grad_list(TensorList list) {
   for (const Tensor& t : list)
     if (t.defined() && needs_grad(t)) return true;

@@ -150,7 +150,7 @@ void refresh_view(const Tensor& view) {
   // Writes that were not recorded leave the node as it is.
   Node* old = static_cast<Node*>(impl->grad_fn_.get());
   Node* maker = static_cast<Node*>(base->grad_fn_.get());
-  if (old && maker && old->sequence_nr > maker->sequence_nr) {
+  if (old && maker && (old == maker || old->sequence_nr > maker->sequence_nr)) {
     impl->view_version_ = impl->writes().count();
     return;
   }
@@ -224,6 +224,15 @@ void mark_view(const Tensor& view, const Tensor& base) {
   impl->view_version_ = impl->writes().count();
   if (STRATA_UNLIKELY(!grad_enabled() || base.impl()->unrecorded_view_)) impl->unrecorded_view_ = true;
   if (STRATA_UNLIKELY(base.impl()->function_view_)) impl->function_view_ = true;
+}
+
+void take_history(const Tensor& view, const Tensor& from) {
+  TensorImpl *impl = view.impl(), *maker = from.impl();
+  if (!maker->grad_fn_) return;
+  STRATA_CHECK(impl->base_ && impl->sizes() == maker->sizes() && impl->dtype_ == maker->dtype_,
+               "take_history: expected a view of the sizes and dtype of the tensor whose history it takes");
+  impl->grad_fn_ = maker->grad_fn_;
+  impl->output_nr_ = maker->output_nr_;
 }
 
 void mark_function_view(const Tensor& view, const Tensor& base) {

@@ -148,7 +148,7 @@ std::vector<Tensor> Compiled::differentiable_gradients(const std::vector<Tensor>
 
 // The backward for some tangents: none where it cannot do without the others.
 struct Compiled::Fewer {
-  std::optional<ir::Graph> graph;
+  std::optional<WithoutAbsent> made;
   std::unique_ptr<Plan> plan;
 };
 
@@ -189,18 +189,13 @@ std::vector<Tensor> Compiled::gradients_by(const ir::Graph& backward, const Plan
   return last;
 }
 
-std::optional<std::vector<Tensor>> Compiled::fewer_gradients(const std::vector<Tensor>& saved,
-                                                             const std::vector<Tensor>& tangents,
-                                                             const std::vector<char>& apart) {
-  const auto [given, params] = there(tangents, saved);
-  const std::shared_ptr<Fewer> fewer = made_once(lock_, fewer_, given, [&] {
-    auto made = std::make_shared<Fewer>();
-    made->graph = without_absent(halves_->backward, saved.size(), given, own_);
-    if (made->graph) made->plan = std::make_unique<Plan>(*made->graph, options_);
-    return made;
+std::shared_ptr<Compiled::Fewer> Compiled::fewer_gradients(const std::vector<char>& given) {
+  return made_once(lock_, fewer_, given, [&] {
+    auto fewer = std::make_shared<Fewer>();
+    fewer->made = without_absent(halves_->backward, halves_->saved_param.size(), given, own_);
+    if (fewer->made) fewer->plan = std::make_unique<Plan>(fewer->made->graph, options_);
+    return fewer;
   });
-  if (!fewer->graph) return {};
-  return gradients_by(*fewer->graph, fewer->plan.get(), params, given, apart);
 }
 
 // A call that a backward may follow. Its context saves all parameters, then what the forward made for the backward.
@@ -215,14 +210,6 @@ struct Compiled::Node {
     Compiled& c = *owner.compiled;
     const size_t count = c.forward_.body.params.size();
     const ir::Graph& backward = c.halves_->backward;
-    std::vector<Tensor> made, params;
-    params.reserve(backward.body.params.size());
-    if (grad_enabled()) {
-      for (size_t i = 0; i < count; ++i) params.push_back(ctx.saved_tensor(i));
-    } else {
-      size_t own = 0;
-      for (int p : c.halves_->saved_param) params.push_back(ctx.saved_tensor(p < 0 ? count + own++ : size_t(p)));
-    }
     // A gradient of other strides than the one at hand when the graph was made is laid out like that.
     auto laid_out = [&](size_t t, const Tensor& g) {
       const size_t place = c.halves_->saved_param.size() + t;
@@ -232,7 +219,7 @@ struct Compiled::Node {
           ops::empty_strided(ir::numbers(type.sizes), ir::numbers(type.strides), type.dtype, type.device);
       return ops::copy_(made, g);
     };
-    std::vector<Tensor> tangents;
+    std::vector<Tensor> made, params, tangents;
     tangents.reserve(c.captured_.tangent_of.size());
     bool all = true;
     for (size_t t = 0; t < c.captured_.tangent_of.size(); ++t) {
@@ -243,10 +230,22 @@ struct Compiled::Node {
     std::vector<char> apart;
     for (size_t k = 0; k < c.captured_.wanted.size() && !grad_enabled(); ++k)
       apart.push_back(gradient_waits(c.edge_of(c.captured_.wanted[k])));
-    std::optional<std::vector<Tensor>> fewer;
-    if (!all && !grad_enabled()) fewer = c.fewer_gradients(params, tangents, apart);
-    if (fewer) {
-      made = std::move(*fewer);
+    std::vector<char> given;
+    for (const Tensor& t : tangents) given.push_back(t.defined());
+    const std::shared_ptr<Fewer> fewer = all || grad_enabled() ? nullptr : c.fewer_gradients(given);
+    const std::vector<char>* reads = fewer && fewer->made ? &fewer->made->reads : nullptr;
+    params.reserve(backward.body.params.size());
+    if (grad_enabled()) {
+      for (size_t i = 0; i < count; ++i) params.push_back(ctx.saved_tensor(i));
+    } else {
+      for (size_t i = 0, own = count; i < c.halves_->saved_param.size(); ++i) {
+        const int p = c.halves_->saved_param[i];
+        const size_t place = p < 0 ? own++ : size_t(p);
+        if (!reads || (*reads)[i]) params.push_back(ctx.saved_tensor(place));
+      }
+    }
+    if (reads) {
+      made = c.gradients_by(fewer->made->graph, fewer->plan.get(), there(tangents, params).second, given, apart);
     } else if (grad_enabled()) {
       made = c.differentiable_gradients(params, tangents, owner.drawn);
     } else {
@@ -260,8 +259,7 @@ struct Compiled::Node {
       made = c.gradients_by(backward, one_by_one(params) ? nullptr : c.backward(), params,
                             std::vector<char>(tangents.size(), true), apart);
       if (!all) {
-        std::vector<char> given(saved, false);
-        for (const Tensor& t : tangents) given.push_back(t.defined());
+        given.insert(given.begin(), saved, false);
         const std::vector<char> there = reached(backward, given);
         for (size_t k = 0; k < made.size(); ++k)
           if (!there[k]) made[k] = Tensor();

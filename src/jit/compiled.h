@@ -45,10 +45,9 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   // The gradients with a history of their own. Undefined tangents: of results that have no gradient.
   std::vector<Tensor> differentiable_gradients(const std::vector<Tensor>& params, const std::vector<Tensor>& tangents,
                                                const DrawTape::Drawn& drawn);
-  // The gradients where some tangents are undefined, of what the forward saved (without_absent()).
-  std::optional<std::vector<Tensor>> fewer_gradients(const std::vector<Tensor>& saved,
-                                                     const std::vector<Tensor>& tangents,
-                                                     const std::vector<char>& apart);
+  struct Fewer;
+  // The backward where some tangents are undefined.
+  std::shared_ptr<Fewer> fewer_gradients(const std::vector<char>& given);
   // The gradients by that backward for those tangents. apart: those of which the engine holds a part; theirs are given
   // to it term by term (term_by_term()), but for the last term.
   std::vector<Tensor> gradients_by(const ir::Graph& backward, const Plan* plan, const std::vector<Tensor>& params,
@@ -71,7 +70,6 @@ class Compiled : public std::enable_shared_from_this<Compiled> {
   std::atomic<const Plan*> inference_made_{nullptr};
   std::atomic<bool> halves_made_{false}, training_made_{false};
   // By the tangents that are there.
-  struct Fewer;
   struct Apart;
   struct Second;
   std::map<std::vector<char>, std::shared_ptr<Fewer>> fewer_;

@@ -164,6 +164,14 @@ PyObject* detach_inplace(PyObject* self, PyObject*) {
   });
 }
 
+PyObject* take_history_of(PyObject* self, PyObject* from) {
+  return guarded([&] {
+    STRATA_CHECK_TYPE(is_tensor(from), "_take_history(): expected a Tensor, got ", Py_TYPE(from)->tp_name);
+    take_history(tensor_of(self), tensor_of(from));
+    return Py_NewRef(self);
+  });
+}
+
 }  // namespace
 
 int64_t int_argument(const char* function, const char* name, PyObject* o) {
@@ -197,6 +205,8 @@ PyMethodDef tensor_methods[] = {
     {"is_pinned", plain<is_pinned>, METH_NOARGS, "Whether a device's copies reach its memory by themselves."},
     {"_is_view", plain<is_view>, METH_NOARGS, "It is a view that autograd knows of."},
     {"_is_function_view", plain<is_function_view>, METH_NOARGS, "It is one that an autograd.Function gave, or of one."},
+    {"_take_history", take_history_of, METH_O,
+     "Of the tensor that shows the same elements; until its base is written."},
     {"get_device", plain<device_index>, METH_NOARGS, "The device's index; -1 for the CPU."},
     {"untyped_storage", plain<untyped_storage>, METH_NOARGS, "The block of memory that it shares with its views."},
     {"item", fast<method<"item", item>>(), METH_FASTCALL | METH_KEYWORDS, "The one element as a Python number."},

@@ -56,6 +56,7 @@ class Emitter:
         self.head: list[str] = []  # sources
         self.lines: list[str] = []
         self.outputs: list[Any] = []
+        self.beside = False  # whether the graph gives more than views of what there was before
         self.made: dict[int, str] = {}
         self.numbers: dict[int, str] = {}  # by slot: those that are read late
         self.between = False  # whether what is built is read before the last graph
@@ -186,6 +187,11 @@ class Emitter:
             if of is root and self.tracer.region.made(of):
                 program.derive(of, getattr, (t, "_base"), "base")
             geometry = "*" + program.geometry(t, of)
+        if t.requires_grad and not t.is_leaf and self.beside:
+            # Its gradient goes through the graph, which adds it in the place that the view has among the tensor's readers.
+            self.outputs.append(t)
+            geometry = f"t[{len(self.outputs) - 1}], {geometry}"
+            return self.name(f"{self.text.constant(_view_of_graph)}({self.build(of)}, {geometry})")
         make = _view_without_gradient if of.requires_grad and t.is_leaf else _view_of_class if type(of) is not strata.Tensor else _view
         return self.name(f"{self.text.constant(make)}({self.build(of)}, {geometry})")
 
@@ -453,6 +459,12 @@ def _view_of_class(t: Any, *geometry: Any) -> Any:
     """A view of a tensor whose class is not asked."""
     with _C.DisableTorchFunctionSubclass():
         return _view(t, *geometry)
+
+
+def _view_of_graph(t: Any, shown: Any, *geometry: Any) -> Any:
+    """A view whose history is that of the graph's result that shows the same."""
+    with _C.DisableTorchFunctionSubclass():
+        return _view(t, *geometry)._take_history(shown)
 
 
 def shared_roots(tracer: Tracer, outputs: list[Any]) -> dict[int, Any]:

@@ -357,6 +357,7 @@ class Compiled(Plainly):
         shared = shared_roots(tracer, outputs) if _C.is_grad_enabled() else {}
         if shared:
             emitter = Emitter(tracer, shared)
+            emitter.beside = not tracer.trained and any(not t._is_view() or id(t._base) not in shared for t in outputs)
             lines, outputs = emitter.body(frame, result, len(args))
         training.watch_optimizers(tracer)
         program = tracer.program if tracer.program is not None and (tracer.program.symbols or tracer.parts) else None

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/effect.h"
+#include "ir/pass/dead.h"
 #include "ir/pass/functional.h"
 #include "ir/rewrite.h"
 
@@ -253,11 +254,23 @@ class Pruning {
 
 }  // namespace
 
-std::optional<ir::Graph> without_absent(const ir::Graph& backward, size_t saved, const std::vector<char>& given,
-                                        bool own) {
+std::optional<WithoutAbsent> without_absent(const ir::Graph& backward, size_t saved, const std::vector<char>& given,
+                                            bool own) {
   ir::Graph plain = backward;
   ir::make_functional(plain);
-  return Pruning(std::move(plain), saved, given, own).run();
+  std::optional<ir::Graph> left = Pruning(std::move(plain), saved, given, own).run();
+  if (!left) return {};
+  ir::remove_dead(*left);
+  std::vector<char> used(left->values.size(), false);
+  for (const ir::Node& n : left->body.nodes) ir::each_use(n, [&](Id v) { used[size_t(v)] = true; });
+  for (const Id v : left->body.results)
+    if (v != ir::kNone) used[size_t(v)] = true;
+  WithoutAbsent made{std::move(*left), {}};
+  std::vector<Id>& params = made.graph.body.params;
+  for (size_t p = 0; p < saved; ++p) made.reads.push_back(used[size_t(params[p])]);
+  size_t place = 0;
+  std::erase_if(params, [&](Id) { return place++, place <= saved && !made.reads[place - 1]; });
+  return made;
 }
 
 }  // namespace strata::jit
