@@ -379,7 +379,8 @@ def _folded(level: Level, t: Tensor) -> Tensor:
 _IMAGES = {
     1: "upsample_linear1d upsample_nearest1d _upsample_nearest_exact1d reflection_pad1d replication_pad1d",
     2: "max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d adaptive_max_pool2d upsample_bilinear2d upsample_nearest2d "
-    "_upsample_nearest_exact2d upsample_bicubic2d reflection_pad2d replication_pad2d",
+    "_upsample_nearest_exact2d upsample_bicubic2d _upsample_bilinear2d_aa _upsample_bicubic2d_aa reflection_pad2d "
+    "replication_pad2d",
     3: "max_pool3d_with_indices avg_pool3d _adaptive_avg_pool3d adaptive_max_pool3d upsample_trilinear3d upsample_nearest3d "
     "_upsample_nearest_exact3d reflection_pad3d replication_pad3d",
 }

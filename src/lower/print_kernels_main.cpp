@@ -105,7 +105,7 @@ void print_products(const std::filesystem::path& out) {
 constexpr uint32_t kSpaceSets = 1u << int(DType::F16) | 1u << int(DType::BF16) | 1u << int(DType::F32);
 
 // Space kernels: the same text for every instruction set, but for its symbol. What computes with
-// integers or float64 has the baseline's alone.
+// integers or float64 has the baseline's alone, as a rule (print_spaces.cpp).
 void print_space_families(const std::filesystem::path& out) {
   std::map<std::string, std::vector<const KernelDesc*>> families;
   for (int64_t k = 0; k < table_kernel_count; ++k)

@@ -250,6 +250,36 @@ def weighted_scatter(grad, place, weight, size):
     return found
 
 
+def weighted_bytes(image, place, weight, shift):
+    found = weighted_gather(image, place, weight)
+    return np.clip((found + (1 << int(shift) >> 1)) >> int(shift), 0, 255)
+
+
+def upsample_bytes(image, size, aligned, by_h, by_w, cubic):
+    """Line by line: the weights of what lies at each input, as integers of the most bits that fit 16."""
+    for dim, scale in ((3, by_w), (2, by_h)):
+        inputs, outputs = image.shape[dim], size[dim - 2]
+        if inputs == outputs:
+            continue
+        ratio = (inputs - 1) / max(outputs - 1, 1) * (outputs > 1) if aligned else 1 / scale if scale else inputs / outputs
+        weights = np.zeros((outputs, inputs))
+        for x in range(outputs):
+            at = x * ratio if aligned else (x + 0.5) * ratio - 0.5
+            at = at if cubic else max(at, 0.0)
+            first = min(int(np.floor(at)), inputs - 1)
+            part = min(max(at - first, 0.0), 1.0)
+            for tap in range(-1, 3) if cubic else range(2):
+                d = abs(tap - part)
+                far = (((d - 5) * d + 8) * d - 4) * -0.75 if d < 2 else 0.0
+                weight = (((1.25 * d - 2.25) * d * d + 1) if d < 1 else far) if cubic else max(1 - d, 0.0)
+                weights[x, min(max(first + tap, 0), inputs - 1)] += weight
+        bits = next(b for b in range(23) if b == 22 or int(0.5 + weights.max() * 2 ** (b + 1)) >= 2**15)
+        whole = np.trunc(weights * 2**bits + np.where(weights < 0, -0.5, 0.5)).astype(np.int64)
+        total = np.moveaxis(image, dim, -1).astype(np.int64) @ whole.T + (1 << bits >> 1)
+        image = np.moveaxis(np.clip(total >> bits, 0, 255).astype(np.uint8), -1, dim)
+    return image
+
+
 def gathered_products(image, place, grad):
     if grad.shape[:2] != image.shape[:2]:
         return "RuntimeError"

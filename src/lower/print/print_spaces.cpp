@@ -111,6 +111,13 @@ bool gains(const KernelDesc& d) {
          (!*d.inputs || std::strstr(d.text, "checked(") || std::strstr(d.text, "wrapped("));
 }
 
+// Sums of products of integers alone.
+bool sums_integers(const KernelDesc& d) {
+  for (int t = 0; t < kDTypeCount; ++t)
+    if (d.dtypes >> t & 1 && !is_integral(DType(t))) return false;
+  return std::strstr(d.text, " sum(") && !std::strstr(d.text, "_into(");
+}
+
 }  // namespace
 
 std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const std::string& symbol, uint32_t dtypes,
@@ -126,7 +133,8 @@ std::string print_spaces(const std::vector<const KernelDesc*>& kernels, const st
   uint64_t count = 0;
   for (const KernelDesc* d : kernels)
     for (int t = 0; t < kDTypeCount; ++t) {
-      if (!((gains(*d) && !portable ? kWidths : d->dtypes & dtypes) >> t & 1)) continue;
+      const uint32_t gaining = portable ? 0 : sums_integers(*d) ? d->dtypes : gains(*d) ? kWidths : 0;
+      if (!((gaining ? gaining : d->dtypes & dtypes) >> t & 1)) continue;
       for (SpaceForm form : space_forms(*d, DType(t))) {
         if (wider && (form.chained || (d->sequence && !form.inner && std::strstr(d->text, "_into(")))) continue;
         const Nest nest = build_space(*d, DType(t), form);

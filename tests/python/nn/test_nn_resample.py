@@ -41,7 +41,7 @@ def test_bytes(size, settings, expected):
 def test_antialias():
     cubic = F.interpolate(SQUARES, size=(2, 2), mode="bicubic", antialias=True)
     strata.testing.assert_close(
-        cubic, strata.tensor([[[[5.73008, 15.735954], [56.383415, 86.559357]]]]), rtol=1e-6, atol=1e-5
+        cubic, strata.tensor([[[[5.73008, 15.735954], [56.383415, 86.559357]]]]), rtol=1e-6, atol=2e-5  # of terms up to 121
     )
     corners = F.interpolate(SQUARES, size=(2, 2), mode="bilinear", antialias=True, align_corners=True)
     strata.testing.assert_close(

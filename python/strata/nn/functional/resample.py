@@ -10,7 +10,6 @@ from strata import Tensor
 
 from .. import _ops
 from .._ops import has_torch_function_unary, overridden
-from .resample_matrix import resampled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,18 +77,14 @@ def interpolate(
         raise NotImplementedError(
             f"\"upsample_{mode}{rank}d\" not implemented for '{input.dtype}'; convert the input with .float() first"
         )
-    if not (antialias or of_bytes) or mode.startswith("nearest"):
-        aligned = () if mode.startswith("nearest") else (bool(align_corners),)
-        return _OPERATORS[mode][rank](input, sizes, *aligned, *scales)
-    result = resampled(input, sizes, scales, mode, bool(align_corners), antialias)
-    format = _channels_last_format(input)
-    return result if format is None else result.contiguous(memory_format=format)
-
-
-def _channels_last_format(input: Tensor):
-    """The memory format of images or volumes whose channels vary fastest; None for others."""
-    format = {4: strata.channels_last, 5: strata.channels_last_3d}.get(input.dim())
-    return format if format and not input.is_contiguous() and input.is_contiguous(memory_format=format) else None
+    if mode.startswith("nearest"):
+        return _OPERATORS[mode][rank](input, sizes, *scales)
+    if antialias:
+        smooth = _ops._upsample_bilinear2d_aa if mode == "bilinear" else _ops._upsample_bicubic2d_aa
+        return smooth(input, sizes, bool(align_corners), *scales)
+    if of_bytes:
+        return strata.ops.strata._upsample_bytes(input, sizes, bool(align_corners), *scales, mode == "bicubic")
+    return _OPERATORS[mode][rank](input, sizes, bool(align_corners), *scales)
 
 
 def _check_mode(input: Tensor, mode: str, align_corners: bool | None) -> None:

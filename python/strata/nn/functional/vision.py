@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import strata
 from strata import Tensor, contiguous_format
 
 from .. import _ops
 from .._ops import has_torch_function_unary, overridden
-from .resample import _channels_last_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +40,12 @@ def fold(
     if has_torch_function_unary(input):
         return overridden(fold, (input,), locals())
     return _ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
+
+
+def _channels_last_format(input: Tensor):
+    """The memory format of images or volumes whose channels vary fastest; None for others."""
+    format = {4: strata.channels_last, 5: strata.channels_last_3d}.get(input.dim())
+    return format if format and not input.is_contiguous() and input.is_contiguous(memory_format=format) else None
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
