@@ -197,16 +197,28 @@ def histogramdd(
     for d, edge in enumerate(edges):
         column = points[:, d].contiguous()
         inside &= (column >= edge[0]) & (column <= edge[-1])
-        at = strata.bucketize(column, edge, right=True) - 1
+        even = isinstance(bins[d], int) and shape[d] < _MANY_BINS
+        at = _even_place(column, edge) if even else strata.bucketize(column, edge, right=True) - 1
         place = place * shape[d] + at.clamp(max=shape[d] - 1)
-    weights = strata.ones_like(place, dtype=input.dtype) if weight is None else weight.detach().reshape(-1)
-    hist = strata.zeros(strata.Size(shape).numel(), dtype=input.dtype)
-    hist = hist.index_add(0, place[inside], weights[inside]).reshape(shape)
+    weights = input.new_ones([]).expand(place.shape) if weight is None else weight.detach().reshape(-1)
+    total = strata.Size(shape).numel()
+    place = strata.where(inside, place, total)  # beside the others
+    hist = strata.zeros(total + 1, dtype=input.dtype).index_add(0, place, weights)[:total].reshape(shape)
     if density:
         hist = hist / hist.sum()
         for d, edge in enumerate(edges):
             hist = hist / (edge[1:] - edge[:-1]).reshape([-1] + [1] * (dims - d - 1))
     return strata.return_types.histogramdd((hist, tuple(edges)))
+
+
+_MANY_BINS = 1 << 16  # from here on rounding may move a place by more than one
+
+
+def _even_place(column: Tensor, edges: Tensor) -> Tensor:
+    """Positions in bins of equal widths: computed, and moved by one where that came to lie beside an edge."""
+    low, high, last = edges[0], edges[-1], edges.numel() - 2
+    guess = ((column - low) * ((last + 1) / (high - low))).nan_to_num(0).clamp(0, last).long()
+    return guess - (column < edges[guess]).long() + (column >= edges[guess + 1]).long()
 
 
 def _edges(column: Tensor, bins: int | Tensor, ends: list[float] | None, dim: int) -> Tensor:
