@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 
 from strata import _lazy
 from strata import compile as compile  # noqa: A004
@@ -68,19 +69,34 @@ def graph_break(msg: str = "") -> None:
     """Ends a graph here. Nothing where nothing is compiled."""
 
 
+class _Exports(threading.local):
+    """How many exports of this thread are running a module."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        self.depth -= 1
+
+
+_exports = _Exports()
+
+
 def is_compiling() -> bool:
-    """False: what runs is not being captured. (In captured code a call of this is the constant True.)"""
-    return False
+    """Whether what runs is being captured by export(). (In what compile() captures a call of this is the constant True.)"""
+    return _exports.depth > 0
 
 
 def is_dynamo_compiling() -> bool:
-    """As is_compiling."""
+    """False: export() runs a module's own code. (In what compile() captures a call of this is the constant True.)"""
     return False
 
 
 def is_exporting() -> bool:
-    """False: nothing is being exported."""
-    return False
+    """Whether export() runs what runs."""
+    return _exports.depth > 0
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:

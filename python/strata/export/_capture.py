@@ -7,7 +7,7 @@ import re
 from contextlib import nullcontext
 
 import strata
-from strata import _C
+from strata import _C, compiler
 from strata._bytecode.sizes import Sizes, Sym
 from strata._graph_form import leaf_names
 from strata._patching import Patches
@@ -184,7 +184,7 @@ def _capture(mod: strata.nn.Module, args: tuple, kwargs: dict[str, Any], around:
             for name in _MAKERS:
                 patches.put(vars(strata), name, lambda name=name: _made_anew(getattr(strata, name)))
             again, keywords = tree_unflatten(given, found.in_spec)
-            with nullcontext() if around is None else around(tensors):
+            with compiler._exports, nullcontext() if around is None else around(tensors):
                 returned = mod(*again, **keywords)
             held.write_assigned()
         held.check_assigned()
