@@ -144,7 +144,7 @@ def texts(files: list[Path]) -> list[str]:
     found = []
     for f in files:
         parts = f.relative_to(ROOT).parts
-        ours = parts[0] in ("src", "python") and parts[:2] != ("src", "io") and not f.name.startswith("_pt_")
+        ours = parts[0] in ("src", "python") and parts[:2] != ("src", "io") and not f.name.startswith(("_pt_", "_as_torch"))
         if not ours or f.suffix not in (".cpp", ".h", ".py"):
             continue
         for i, line in enumerate(f.read_text().splitlines(), 1):

@@ -57,6 +57,7 @@ _NAMES = {
         "quint8"
     ),
     "_streams": "Event Stream",
+    "_as_torch": "as_torch",
     "_graph": "CompiledGraph Graph graph load_graph",
     "_control_flow": "cond while_loop",
     "_checks": (

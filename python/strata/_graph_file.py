@@ -47,7 +47,7 @@ def _encoded(value: Any, name: str) -> Any:
     if kind is complex:
         return {"complex": [value.real, value.imag]}
     if kind in (strata.dtype, strata.device):
-        return {kind.__name__: str(value).removeprefix("strata.")}
+        return {kind.__name__: str(value).rpartition(".")[2]}
     raise TypeError(f"save: {name} is a {kind.__name__}, which a graph's text cannot hold; give it as a tensor, a number or a string")
 
 
@@ -122,8 +122,8 @@ def save(graph: Graph, path: str | os.PathLike, weights: bool = True) -> None:
         "step": graph._step,
         "gradients": [list(pair) for pair in zip(graph._grads, graph._grad_places, strict=True)],
         "gradients_before": [list(pair) for pair in graph._grads_before],
-        "default_dtype": str(graph._defaults[0]).removeprefix("strata."),
-        "autocast": graph._defaults[1] and str(graph._defaults[1]).removeprefix("strata."),
+        "default_dtype": str(graph._defaults[0]).rpartition(".")[2],
+        "autocast": graph._defaults[1] and str(graph._defaults[1]).rpartition(".")[2],
     }
     lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in held.items())
     text = f"{{\n{lines}\n}}\n{graph}".encode()

@@ -14,7 +14,7 @@ import contextlib
 import inspect
 import weakref
 
-from strata import _C, _lazy
+from strata import _C, _device_words, _lazy
 from strata._infer_schema import infer_schema
 from strata.ops import FunctionSchema, OpOverload, _forget
 
@@ -143,6 +143,8 @@ class Library:
         key = dispatch_key or self.dispatch_key
         if not key:
             raise ValueError("Library.impl: expected a dispatch key, here or in the Library")
+        if key.lower() in _device_words.device_names():
+            _C.device(key.lower())  # which may not be here, or not yet: its name is known from now on
         op = _C._op_get(_qualified(self.ns, op_name))
         if fn is fallthrough_kernel:
             self._tokens.append(_C._dispatch_fallthrough(op, key))

@@ -1,6 +1,5 @@
 #include "core/device.h"
 
-#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <mutex>
@@ -15,7 +14,14 @@ namespace {
 struct Names {
   std::mutex lock;
   std::string names[kMaxDeviceTypes] = {"cpu", "meta"};
+  bool offered[kMaxDeviceTypes] = {true, true};
   int count = 2;
+
+  bool has(std::string_view name, bool absent) const {
+    for (int i = 0; i < count; ++i)
+      if (names[i] == name) return offered[i] || absent;
+    return false;
+  }
 };
 Names& names() {
   static Names* n = new Names;  // lives as long as the process: tensors may die late
@@ -25,13 +31,18 @@ Names& names() {
 
 const std::string& device_type_name(int type) { return names().names[type]; }
 
-int intern_device_type(const std::string& name) {
+int intern_device_type(const std::string& name, bool offered) {
+  constexpr int kKept = 2;  // places for plugins
   Names& n = names();
   std::lock_guard<std::mutex> hold(n.lock);
   for (int i = 0; i < n.count; ++i)
-    if (n.names[i] == name) return i;
-  STRATA_CHECK(n.count < kMaxDeviceTypes, "device: expected at most ", kMaxDeviceTypes,
+    if (n.names[i] == name) {
+      n.offered[i] |= offered;
+      return i;
+    }
+  STRATA_CHECK(n.count < kMaxDeviceTypes - (offered ? 0 : kKept), "device: expected at most ", kMaxDeviceTypes,
                " device types in a process, got ", name, " as one more");
+  n.offered[n.count] = offered;
   n.names[n.count] = name;
   return n.count++;
 }
@@ -42,18 +53,19 @@ std::atomic<void (*)()> device_finder{nullptr};
 
 void set_device_finder(void (*find)()) { device_finder = find; }
 
-Device parse_device(std::string_view text) {
+Device parse_device(std::string_view text, bool absent) {
   size_t colon = text.find(':');
   std::string_view name = text.substr(0, colon);
   Names& n = names();
   std::unique_lock<std::mutex> hold(n.lock);
   std::string known;
-  if (void (*find)() = device_finder; find && std::find(n.names, n.names + n.count, name) == n.names + n.count) {
+  if (void (*find)() = device_finder; find && !n.has(name, absent)) {
     hold.unlock();
     find();
     hold.lock();
   }
   for (int i = 0; i < n.count; ++i) {
+    if (!n.offered[i] && !absent) continue;
     known += (i ? ", " : "") + n.names[i];
     if (n.names[i] != name) continue;
     Device d{int8_t(i), -1};

@@ -8,7 +8,7 @@
 
 namespace strata {
 
-constexpr int kMaxDeviceTypes = 8;
+constexpr int kMaxDeviceTypes = 12;
 
 struct Device {
   int8_t type = 0;
@@ -19,11 +19,14 @@ struct Device {
 };
 
 const std::string& device_type_name(int type);
-int intern_device_type(const std::string& name);  // adds the name when it is new; raises past kMaxDeviceTypes
+// Adds the name when it is new; raises past kMaxDeviceTypes. What is not `offered` by anyone has a name alone, and
+// leaves room for some that are.
+int intern_device_type(const std::string& name, bool offered = true);
 // Called once for a name that nobody knows: it may add names (plugins that were not loaded yet).
 void set_device_finder(void (*find)());
-// "cpu", "cpu:0", "name:1". Raises a Runtime error that lists the known names.
-Device parse_device(std::string_view text);
+// "cpu", "cpu:0", "name:1". Raises a Runtime error that lists the names that are offered; with `absent` it takes others
+// that have been added, too.
+Device parse_device(std::string_view text, bool absent = false);
 std::string to_string(Device device);
 inline std::ostream& operator<<(std::ostream& out, Device d) { return out << to_string(d); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "device/fallback.h"
 #include "device/launch.h"
@@ -387,13 +388,16 @@ Allocator& allocator_at(int index) {
   return allocator_of_type(Type, index);
 }
 
+template <size_t... Type>
+void give_allocators(int type, std::index_sequence<Type...>) {
+  static constexpr Allocator& (*by_type[])(int) = {allocator_at<int(Type)>...};
+  register_allocators(type, by_type[type]);
+}
+
 }  // namespace
 
 void register_operators(const Plugin& plugin) {
-  static constexpr Allocator& (*by_type[kMaxDeviceTypes])(int) = {allocator_at<0>, allocator_at<1>, allocator_at<2>,
-                                                                  allocator_at<3>, allocator_at<4>, allocator_at<5>,
-                                                                  allocator_at<6>, allocator_at<7>};
-  register_allocators(plugin.type, by_type[plugin.type]);
+  give_allocators(plugin.type, std::make_index_sequence<kMaxDeviceTypes>());
   OperatorTable::instance().device(
       plugin.type, new BoxedKernel{[](Operator& op, Dispatch d, Stack& stack) { run(op, d, stack); }, plugin.path});
 }

@@ -250,7 +250,8 @@ const Slot& Operator::missing(Dispatch d) const {
   throw_error(ErrorKind::NotImplemented,
               str_cat("Could not run '", name, "' with arguments from the '", device_type_name(d.device),
                       "' device: it has no kernel for it; kernels exist for: ", have.empty() ? "no device" : have,
-                      "; register one with strata.library or move the tensors"));
+                      "; load the plugin that offers the device, register a kernel with strata.library or move the "
+                      "tensors"));
 }
 
 namespace {

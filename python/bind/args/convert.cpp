@@ -6,6 +6,7 @@
 #include "bind/tensor/methods.h"
 #include "core/factory_device.h"
 #include "grad/variable.h"
+#include "strata/generated/ops/create.h"
 #include "strata/generated/ops/view.h"
 
 namespace strata::py {
@@ -130,6 +131,8 @@ PyObject* asarray(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kw) 
     source = tensor_from_data(v[0], dtype, device);
   } else if (PyObject_HasAttrString(v[0], "__dlpack__")) {
     source = tensor_from_dlpack(v[0]);
+  } else if (PyObject_TypeCheck(v[0], storage_type) && PyObject_Size(v[0]) == 0) {
+    source = ops::empty(IntArrayRef(int64_t(0)), dtype.value_or(default_dtype()));
   } else if (has_buffer(v[0])) {
     source = over_buffer("asarray", v[0], dtype.value_or(default_dtype()), -1, 0);
   } else {

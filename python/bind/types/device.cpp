@@ -13,6 +13,24 @@ namespace {
 
 Device device_of(PyObject* o) { return reinterpret_cast<PyDevice*>(o)->device; }
 
+// Programs speak of devices that are not here, to compare with them or to choose one later.
+Device named(PyObject* o) {
+  if (!PyUnicode_Check(o)) return to_Device(o);
+  const std::string text(to_Str(o)), name = text.substr(0, text.find(':'));
+  try {
+    return parse_device(text, true);
+  } catch (const Error&) {
+    Own words(checked(PyImport_ImportModule("strata._device_words")));
+    Own names(checked(PyObject_CallMethod(words.get(), "device_names", nullptr)));
+    Own own(checked(PyUnicode_FromString(name.c_str())));
+    const int spoken = PySequence_Contains(names.get(), own.get());
+    if (spoken < 0) throw PythonError();
+    if (!spoken) throw;
+  }
+  intern_device_type(name, false);
+  return parse_device(text, true);
+}
+
 // device("cpu"), device("cpu:0"), device("cpu", 0), device(other).
 PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
@@ -20,7 +38,7 @@ PyObject* make(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"type", "index", nullptr};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &type, &index))
       throw PythonError();
-    Device d = to_Device(type);
+    Device d = named(type);
     if (index && index != Py_None) {
       int64_t i = int_argument("device", "index", index);
       STRATA_CHECK(d.index < 0,

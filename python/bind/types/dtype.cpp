@@ -17,9 +17,12 @@ constexpr const char* format_names[4] = {"contiguous_format", "preserve_format",
 
 DType dtype_of(PyObject* o) { return reinterpret_cast<PyDType*>(o)->dtype; }
 
-PyObject* text(const std::string& s) { return PyUnicode_FromStringAndSize(s.data(), Py_ssize_t(s.size())); }
+std::string& package() {
+  static std::string name = "strata";
+  return name;
+}
 
-PyObject* dtype_repr(PyObject* o) { return text(str_cat(dtype_of(o))); }
+PyObject* dtype_repr(PyObject* o) { return shown(str_cat(dtype_of(o))); }
 // Pickled by the name under which the module strata holds it.
 PyObject* dtype_reduce(PyObject* o, PyObject*) { return PyUnicode_FromString(traits(dtype_of(o)).name); }
 
@@ -72,7 +75,7 @@ constexpr unsigned kSealed = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIAT
 PyType_Spec dtype_spec = {"strata.dtype", sizeof(PyDType), 0, kSealed, dtype_slots};
 
 const char* format_name(PyObject* o) { return format_names[int(reinterpret_cast<PyFormat*>(o)->format)]; }
-PyObject* format_repr(PyObject* o) { return text(std::string("strata.") + format_name(o)); }
+PyObject* format_repr(PyObject* o) { return shown(std::string("strata.") + format_name(o)); }
 PyObject* format_reduce(PyObject* o, PyObject*) { return PyUnicode_FromString(format_name(o)); }
 PyMethodDef format_methods[] = {{"__reduce__", format_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef module_attribute[] = {{"__module__", module_name, nullptr, nullptr, nullptr},
@@ -86,7 +89,7 @@ PyType_Slot format_slots[] = {
 };
 PyType_Spec format_spec = {"strata.memory_format", sizeof(PyFormat), 0, kSealed, format_slots};
 
-PyObject* layout_repr(PyObject*) { return PyUnicode_FromString("strata.strided"); }
+PyObject* layout_repr(PyObject*) { return shown("strata.strided"); }
 PyObject* layout_reduce(PyObject*, PyObject*) { return PyUnicode_FromString("strided"); }
 PyMethodDef layout_methods[] = {{"__reduce__", layout_reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyType_Slot layout_slots[] = {
@@ -100,11 +103,29 @@ PyType_Spec layout_spec = {"strata.layout", sizeof(PyObject), 0, kSealed, layout
 
 }  // namespace
 
+PyObject* shown(const std::string& text) {
+  const std::string made = package() + text.substr(text.find('.'));
+  return PyUnicode_FromStringAndSize(made.data(), Py_ssize_t(made.size()));
+}
+
+namespace {
+PyObject* set_package(PyObject*, PyObject* name) {
+  return guarded([&] {
+    package() = to_Str(name);
+    return Py_NewRef(Py_None);
+  });
+}
+PyMethodDef functions[] = {
+    {"_set_shown_package", set_package, METH_O, "Dtypes and sizes are shown as its own from now on."},
+    {nullptr, nullptr, 0, nullptr}};
+}  // namespace
+
 PyObject* wrap(DType t) { return Py_NewRef(dtypes[int(t)]); }
 PyObject* wrap_format(MemoryFormat f) { return Py_NewRef(formats[int(f)]); }
 PyObject* wrap_layout() { return Py_NewRef(strided); }
 
 void init_dtype(PyObject* module) {
+  add_functions(module, functions);
   dtype_type = add_type(module, &dtype_spec);
   for (int i = 0; i < kDTypeCount; ++i) {
     dtypes[i] = checked(dtype_type->tp_alloc(dtype_type, 0));

@@ -45,7 +45,7 @@ PyObject* repr(PyObject* o) {
       text += (i ? ", " : "") + std::string(to_Str(shown.get()));
     }
     text += "])";
-    return checked(PyUnicode_FromStringAndSize(text.data(), Py_ssize_t(text.size())));
+    return checked(shown(text));
   });
 }
 

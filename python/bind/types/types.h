@@ -36,8 +36,9 @@ struct PyStorage {
 };
 
 // New references.
-PyObject* make_size(IntArrayRef sizes);   // strata.Size
-PyObject* make_ints(IntArrayRef values);  // a tuple
+PyObject* make_size(IntArrayRef sizes);    // strata.Size
+PyObject* make_ints(IntArrayRef values);   // a tuple
+PyObject* shown(const std::string& text);  // "strata.float32"; of another package where the process has said so
 PyObject* wrap_format(MemoryFormat format);
 PyObject* wrap_layout();
 PyObject* wrap_generator(const Generator& generator);
@@ -58,7 +59,7 @@ extern PyObject* out_of_memory_error;
 extern PyObject* linalg_error;
 
 // ---- small helpers of the bindings
-// Makes a heap type from a spec and adds it to the module; `shown` replaces the module in its name ("strata").
+// Makes a heap type from a spec and adds it to the module.
 PyTypeObject* add_type(PyObject* module, PyType_Spec* spec, PyObject* base = nullptr);
 void add_object(PyObject* module, const char* name, PyObject* object);  // takes the reference
 void add_functions(PyObject* module, PyMethodDef* methods);

@@ -126,8 +126,8 @@ def _model(held: Held) -> dict[str, Any]:
         "functional": held.functional,
         "ranges": [[s.name, s.low, s.high, s.kind] for s in held.ranges.values()],
         "training": held.training,
-        "default_dtype": str(held.defaults[0]).removeprefix("strata."),
-        "autocast": held.defaults[1] and str(held.defaults[1]).removeprefix("strata."),
+        "default_dtype": str(held.defaults[0]).rpartition(".")[2],
+        "autocast": held.defaults[1] and str(held.defaults[1]).rpartition(".")[2],
     }
 
 
