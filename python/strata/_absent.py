@@ -93,6 +93,8 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.startswith("strata.") and name in sys.modules:  # made by _lazy.made, which find_spec of importlib asks for
+            return sys.modules[name].__spec__
         if name.startswith("strata.") and (name[7:] in PLACES or _reason(name[7:]) is not None):
             return ModuleSpec(name, _Finder, is_package=name[7:] not in PLACES)
         return None

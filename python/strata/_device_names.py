@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from strata import _C, _device_words
+from strata import _C, _device_words, _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ def install_module_methods(module_class: type) -> None:
 class DeviceModule(type(sys)):
     """`strata.<name>`."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"strata.{name}", f"The devices of '{name}', with the names that PyTorch gives every device.")
-        self._name = name
+    def __init__(self, name: str, doc: str) -> None:
+        super().__init__(name, doc)
+        self._name = name.rpartition(".")[2]
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute == "amp":
@@ -142,7 +142,11 @@ def namespace(name: str) -> DeviceModule:
     """`strata.<name>` of a plugin's device. KeyError where no plugin offers one of that name."""
     if name.startswith("_") or not is_offered(name):
         raise KeyError(name)
-    return sys.modules.setdefault(f"strata.{name}", DeviceModule(name))
+    return _module(name)
+
+
+def _module(name: str) -> DeviceModule:
+    return _lazy.made(f"strata.{name}", f"The devices of '{name}', with the names that PyTorch gives every device.", DeviceModule)
 
 
 def install(tensor_class: type) -> dict[str, ModuleType]:
@@ -152,6 +156,6 @@ def install(tensor_class: type) -> dict[str, ModuleType]:
     for device in _device_words.devices():
         name = device["name"]
         _name_tensors(name, device["flag"], device["method"], tensor_class)
-        made[name] = sys.modules.setdefault(f"strata.{name}", DeviceModule(name))
-        sys.modules.setdefault(f"strata.{name}.amp", made[name].amp)
+        made[name] = _module(name)
+        made[name].amp  # noqa: B018 - makes it, for imports of it
     return made

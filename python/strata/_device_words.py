@@ -8,7 +8,6 @@ The words stand in one data file, `device_words.json`, and nowhere in this packa
 from __future__ import annotations
 
 import os
-import sys
 
 from strata import _lazy
 
@@ -96,7 +95,7 @@ def _answering(name: str, value: Any) -> Callable:
 
 def amp(name: str) -> ModuleType:
     """strata.<name>.amp: strata.amp with the device already said. Members are made when they are first asked for."""
-    module = type(sys)(f"strata.{name}.amp", f"Autocast and gradient scaling on '{name}'.")
+    module = _lazy.made(f"strata.{name}.amp", f"Autocast and gradient scaling on '{name}'.")
 
     def member(attribute: str) -> Any:
         if attribute not in ("autocast", "GradScaler", "custom_fwd", "custom_bwd"):
@@ -120,7 +119,7 @@ def amp(name: str) -> ModuleType:
         return getattr(module, attribute)
 
     module.__getattr__ = _lazy.of(vars(module), otherwise=member)[0]
-    return sys.modules.setdefault(module.__name__, module)
+    return module
 
 
 _given: dict[tuple[str, str], Any] = {}
@@ -165,7 +164,7 @@ def _context(*args: Any, **kwargs: Any) -> Any:
 
 
 def _settings(name: str, words: dict) -> ModuleType:
-    module = type(sys)(name, "Settings of a library that is not there: kept, and read by nothing.")
+    module = _lazy.made(name, "Settings of a library that is not there: kept, and read by nothing.")
     for function, value in words.get("answers", {}).items():
         setattr(module, function, _answering(function, value))
     for function in words.get("silent", ()):
@@ -193,7 +192,4 @@ def version(name: str) -> None:
 def backends() -> dict[str, ModuleType]:
     """The namespaces of strata.backends by name."""
     found = _load().get("backends", {})
-    return {
-        name: sys.modules.setdefault(f"strata.backends.{name}", _settings(f"strata.backends.{name}", words))
-        for name, words in found.items()
-    }
+    return {name: _settings(f"strata.backends.{name}", words) for name, words in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ class Flags:
                 "which gets the captured graph"
             )
         object.__setattr__(self, name, value)
+
+    @property
+    def __spec__(self) -> Any:
+        """That of a module of this name, which some are found as."""
+        return type(sys.__spec__)(self._place, None)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"{self.__dict__.get('_place', type(self).__name__)}.{name} does not exist")

@@ -82,20 +82,26 @@ def of(
     return get, names
 
 
+def made(name: str, doc: str, kind: type = type(sys)) -> Any:
+    """A module that no file holds, with the spec by which importlib knows it; the one that is there already, where there is one."""
+    if name not in sys.modules:
+        module = kind(name, doc)
+        module.__spec__ = type(sys.__spec__)(name, None)
+        sys.modules[name] = module
+    return sys.modules[name]
+
+
 def aliases(module: dict[str, Any], files: dict[str, str]) -> None:
     """Modules beside (in a package: in) `module` under second names: each reads its names from another file when asked."""
-    from types import ModuleType
-
     place = module["__name__"]
     for name, file in files.items():
         if file.startswith(".."):  # beside the package
             file = f"{place.rpartition('.')[0]}.{file[2:]}"
         else:
             file = f"{place}.{file}"
-        other = ModuleType(f"{place}.{name}", f"The names of {file}, under the name that PyTorch has for the file.")
+        other = made(f"{place}.{name}", f"The names of {file}, under the name that PyTorch has for the file.")
         other.__getattr__ = lambda attribute, file=file: getattr(load(file), attribute)
         other.__dir__ = lambda file=file: dir(load(file))
-        sys.modules[other.__name__] = other
         module.setdefault(name, other)
 
 

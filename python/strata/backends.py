@@ -6,15 +6,16 @@ The namespaces that PyTorch has here answer what programs ask, and keep the sett
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager, nullcontext
-from types import ModuleType
 
-from strata import _C, _device_words
+from strata import _C, _device_words, _lazy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
+
+__path__: list[str] = []  # modules inside are made here
 
 
 def library_report() -> str:
@@ -43,11 +44,11 @@ def library(enabled: bool = True) -> Iterator[None]:
 
 
 def _library_namespace(name: str, is_available: Callable[[], bool], **settings: object) -> ModuleType:
-    module = ModuleType(f"strata.backends.{name}", "What programs ask of the library, and settings that they make.")
+    module = _lazy.made(f"strata.backends.{name}", "What programs ask of the library, and settings that they make.")
     module.is_available = is_available
     module.flags = lambda *args, **kwargs: nullcontext()
     vars(module).update(settings)
-    return sys.modules.setdefault(module.__name__, module)
+    return module
 
 
 mkldnn = _library_namespace("mkldnn", lambda: library_report().startswith("oneDNN"), enabled=True, deterministic=False)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 
+from strata import _lazy
 from strata._control_flow import cond, while_loop
 from strata._scans import associative_scan, foreach_map, map, scan  # noqa: A004
 
@@ -16,6 +16,5 @@ class _Callable(ModuleType):
 
 
 for _function in (associative_scan, cond, foreach_map, map, scan, while_loop):
-    _file = _Callable(f"{__name__}.{_function.__name__}")
+    _file = _lazy.made(f"{__name__}.{_function.__name__}", _Callable.__doc__, _Callable)
     setattr(_file, _function.__name__, _function)
-    sys.modules[_file.__name__] = _file
