@@ -124,6 +124,8 @@ class DeviceModule(type(sys)):
         try:
             if attribute.startswith("_"):
                 raise KeyError(attribute)
+            if attribute in _device_words.parts():
+                return _device_words.part(self._name, attribute)
             if not is_offered(self._name):
                 return _device_words.answer(self._name, attribute)
             from strata._device_functions import of
@@ -138,8 +140,10 @@ class DeviceModule(type(sys)):
         return sorted({"amp", *(of(self._name) if is_offered(self._name) else _device_words.answers())})
 
 
-def namespace(name: str) -> DeviceModule:
-    """`strata.<name>` of a plugin's device. KeyError where no plugin offers one of that name."""
+def namespace(name: str) -> DeviceModule | Callable:
+    """`strata.<name>` of a plugin's device, or a function that names a device. KeyError where no plugin offers one of that name."""
+    if name.endswith("_dtype") and "_autocast_" in name:
+        return _device_words.older(name)
     if name.startswith("_") or not is_offered(name):
         raise KeyError(name)
     return _module(name)
