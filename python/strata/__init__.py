@@ -36,6 +36,7 @@ from strata._device_names import install as _install  # noqa: E402
 # math's, whose import would take longer than many a module of this package.
 inf, nan, pi, e = builtins.float("inf"), builtins.float("nan"), 3.141592653589793, 2.718281828459045
 newaxis = None
+legacy_contiguous_format = _C.contiguous_format
 globals().update({name: module for name, module in _install(Tensor).items() if name not in globals()})
 from strata._device_names import namespace as _namespace  # noqa: E402
 
@@ -43,8 +44,8 @@ del _install
 
 # Where names live that are loaded on first use.
 _MODULES = (
-    "__config__ _dynamo _functorch _higher_order_ops _inductor _logging _subclasses _utils _vmap_internals accelerator amp ao autograd backends cache compiler cpu debug distributed distributions doctor export "
-    "fallback fft func futures fx hub jit library linalg masked monitor multiprocessing nested nn onnx ops optim overrides package profiler quantization random return_types safetensors serialization signal "
+    "__config__ _custom_ops _dynamo _functorch _higher_order_ops _inductor _logging _subclasses _tensor_str _utils _vmap_internals accelerator amp ao autograd backends cache classes compiler cpu debug distributed distributions doctor export "
+    "fallback fft func futures fx hub jit library linalg masked monitor multiprocessing nested nn numa onnx ops optim overrides package profiler quantization random return_types safetensors serialization signal "
     "sparse special storage testing types utils warm"
 )
 _NAMES = {
@@ -66,7 +67,7 @@ _NAMES = {
     ),
     "_sparse_coo": "sparse_coo_tensor",
     "_sparse_csr": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo sparse_csr_tensor",
-    "sparse": "hspmm smm spmm sspaddmm",
+    "sparse": "dsmm hspmm smm spmm sspaddmm",
     "_lowrank": "pca_lowrank svd_lowrank",
     "_composed": (
         "bartlett_window blackman_window hamming_window hann_window kaiser_window range unravel_index"
@@ -88,13 +89,16 @@ _NAMES = {
     ),
     "_numeric": "gradient histogram histogramdd",
     "func": "vmap",
+    "nn.functional.grouped": "_grouped_mm",
+    "_pt_reader": "PyTorchFileReader",
+    "jit": "ScriptModule",
     "futures": "Future",
     "_misc": (
-        "AcceleratorError _assert_async alpha_dropout_ channel_shuffle compiled_with_cxx11_abi detach_ feature_alpha_dropout "
+        "AcceleratorError _assert_async _reshape_from_tensor _sample_dirichlet _segment_reduce _shape_as_tensor alpha_dropout_ channel_shuffle compiled_with_cxx11_abi detach_ feature_alpha_dropout "
         "feature_alpha_dropout_ frobenius_norm get_autocast_cpu_dtype "
         "get_deterministic_debug_mode get_device_module has_lapack has_mkl has_openmp has_spectral is_autocast_cpu_enabled "
         "is_distributed norm_except_dim nuclear_norm rrelu rrelu_ segment_reduce set_deterministic_debug_mode sym_float sym_int "
-        "sym_ite sym_max sym_min sym_not"
+        "sym_ite sym_max sym_min sym_not sym_sum"
     ),
     "random": "manual_seed seed initial_seed get_rng_state set_rng_state fork_rng",
     "serialization": "save load",
@@ -119,9 +123,21 @@ def _get_tracing_state() -> builtins.bool | None:
     return None if jit is None else jit.is_tracing() or None
 
 
+def _maker(name: str) -> Any:
+    """A function of the class of storages, which gets its methods from _storage_methods when one of a storage is asked for."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        _lazy.load("strata._storage_methods")  # has the class's own there
+        return getattr(_C.UntypedStorage, name)(*args, **kwargs)
+
+    return staticmethod(make)
+
+
+_C.UntypedStorage.from_buffer, _C.UntypedStorage.from_file = _maker("from_buffer"), _maker("from_file")
 _C._get_tracing_state = _get_tracing_state
 _C._log_api_usage_once = lambda event: None  # programs tell PyTorch's statistics
 _C._are_functorch_transforms_active = lambda: False  # vmap and grad call the function itself
+_C.__getattr__ = _lazy.of(vars(_C), otherwise=lambda name: _lazy.load("strata._core_names").make(name))[0]  # names that are Python's
 torch = sys.modules[__name__]  # programs write torch.torch
 from strata._absent import install as _install_absent  # noqa: E402
 
@@ -141,7 +157,7 @@ def is_storage(obj: object) -> builtins.bool:
     return isinstance(obj, _C.UntypedStorage)
 
 
-def _tensor(function: str, value: Any, name: str = "input", position: builtins.int = 1) -> Tensor:
+def _as_tensor(function: str, value: Any, name: str = "input", position: builtins.int = 1) -> Tensor:
     """The argument, which must be a tensor."""
     if not isinstance(value, Tensor):
         kind = type(value).__name__
@@ -155,7 +171,7 @@ def _asking(name: str, doc: str) -> Any:
     def asked(input: Tensor) -> Any:
         if _C._has_torch_function_unary(input):
             return _C._handle_torch_function(asked, (input,), (input,), {})
-        return getattr(_tensor(name, input), name)()
+        return getattr(_as_tensor(name, input), name)()
 
     asked.__name__ = asked.__qualname__ = name
     asked.__doc__ = doc
@@ -174,7 +190,7 @@ is_inference = _asking("is_inference", "Whether the tensor was made in inference
 
 def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
     """Whether both have the same shape."""
-    return _tensor("is_same_size", input).is_same_size(_tensor("is_same_size", other, "other", 2))
+    return _as_tensor("is_same_size", input).is_same_size(_as_tensor("is_same_size", other, "other", 2))
 
 
 def typename(obj: object) -> str:

@@ -66,8 +66,8 @@ def of(
                     v.__module__ = place
         elif name in files:
             return load(full(name))
-        elif name == "__path__":  # `from module import name` asks every module for it
-            raise AttributeError(f"module {place!r} has no attribute '__path__'")
+        elif name in ("__path__", "__wrapped__"):  # `from module import name` asks every module for it, and so does inspect
+            raise AttributeError(f"module {place!r} has no attribute {name!r}")
         else:
             try:
                 value = (otherwise or {}.__getitem__)(name)
@@ -82,10 +82,10 @@ def of(
     return get, names
 
 
-def made(name: str, doc: str, kind: type = type(sys)) -> Any:
+def made(name: str, doc: str, kind: type | None = None) -> Any:
     """A module that no file holds, with the spec by which importlib knows it; the one that is there already, where there is one."""
     if name not in sys.modules:
-        module = kind(name, doc)
+        module = (kind or type(sys))(name, doc)
         module.__spec__ = type(sys.__spec__)(name, None)
         sys.modules[name] = module
     return sys.modules[name]

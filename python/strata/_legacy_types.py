@@ -73,6 +73,8 @@ class _Legacy(type):
                     f"{cls.__name__} expected a tensor of {cls.dtype}, got {data.dtype}; convert it with .to()"
                 )
             return data.view_as(data).detach()
+        if isinstance(data, strata.storage.TypedStorage) and data.dtype == cls.dtype:
+            return data._tensor()
         if not hasattr(data, "__len__"):
             raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
         return strata.tensor(data, dtype=cls.dtype, device=device)

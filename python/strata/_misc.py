@@ -148,7 +148,7 @@ def segment_reduce(
     data: Tensor, reduce: str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None,
     axis: int = 0, unsafe: bool = False, initial: float | None = None,
 ) -> Tensor:  # fmt: skip
-    """sum, mean, max, min or prod of consecutive pieces of dim 0, of `lengths`, or between `offsets`.
+    """sum, mean, max (amax), min (amin) or prod of consecutive pieces of dim 0, of `lengths`, or between `offsets`.
 
     initial: where a piece begins; by default the neutral value (for means of empty pieces NaN). NotImplementedError for
     indices and other axes.
@@ -158,11 +158,12 @@ def segment_reduce(
     lengths = offsets.diff() if lengths is None else lengths
     if not unsafe and int(lengths.sum()) != data.shape[0]:
         raise RuntimeError(f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1), got {int(lengths.sum())} and {data.shape[0]}")
+    reduce = {"amax": "max", "amin": "min"}.get(reduce, reduce)
     starts = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -strata.inf, "min": strata.inf}
-    if reduce not in starts:
+    if reduce not in starts:  # the two others are what scatter_reduce calls them
         raise RuntimeError(f"segment_reduce: expected reduce to be one of {sorted(starts)}, got {reduce!r}")
     count = lengths.shape[0]
-    piece = strata.arange(count).repeat_interleave(lengths)
+    piece = strata.arange(count, device=data.device).repeat_interleave(lengths)
     start = starts[reduce] if initial is None else initial
     made = data.new_full((count, *data.shape[1:]), start)
     if reduce in ("sum", "mean"):
@@ -174,6 +175,33 @@ def segment_reduce(
     kind = {"prod": "prod", "max": "amax", "min": "amin"}[reduce]
     index = piece.reshape(-1, *[1] * (data.dim() - 1)).expand_as(data)
     return made.scatter_reduce(0, index, data, kind)
+
+
+_segment_reduce = segment_reduce
+
+
+def _shape_as_tensor(input: Tensor) -> Tensor:
+    """The sizes, int64 [dims], on the CPU."""
+    return strata.tensor(input.shape, dtype=strata.int64)
+
+
+def _reshape_from_tensor(input: Tensor, shape: Tensor) -> Tensor:
+    """The tensor in the shape that an integer tensor of one dim tells. RuntimeError where it does not fit."""
+    return input.reshape(shape.tolist())
+
+
+def _sample_dirichlet(input: Tensor, generator: strata.Generator | None = None) -> Tensor:
+    """A draw for every row of concentrations (the last dim), of their dtype and shape: each row sums to 1. Gradients follow it.
+
+    NotImplementedError for a generator of its own."""
+    if generator is not None:
+        raise NotImplementedError("_sample_dirichlet: draws come from the default generator; seed it with strata.manual_seed")
+    return strata.distributions.Dirichlet(input, validate_args=False).rsample()
+
+
+def sym_sum(*args: Any) -> Any:
+    """The sum of ints, given one by one or as a list."""
+    return sum(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args)
 
 
 has_openmp, has_lapack, has_mkl, has_spectral = True, True, False, True

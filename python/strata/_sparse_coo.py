@@ -152,6 +152,11 @@ class SparseTensor(Tensor):
         values = self._sparse_values.new_zeros(shape).index_add(0, inverse, self._sparse_values)
         return self._like(values, _unflat(places, sizes), coalesced=True)
 
+    def _coalesced_(self, coalesced: bool) -> SparseTensor:
+        """Says whether indices are in order, each once, which is not looked at."""
+        self._sparse_coalesced = bool(coalesced)
+        return self
+
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The dense tensor; values of one place add."""
         sizes = self._sparse_size[: self.sparse_dim()]

@@ -264,7 +264,7 @@ def equal(a: Any, b: Any) -> bool:
 HANDLED: dict[str, Callable] = {
     "mm": matmul, "matmul": matmul, "__matmul__": matmul, "spmm": matmul, "mv": matmul, "dot": matmul, "bmm": bmm,
     "hspmm": hspmm, "smm": smm, "sspaddmm": sspaddmm,
-    "addmm": addmm, "add": add, "__add__": add, "__radd__": lambda a, b: add(b, a), "sub": sub, "rsub": rsub, "mul": mul,
+    "addmm": addmm, "_sparse_addmm.default": addmm, "add": add, "__add__": add, "__radd__": lambda a, b: add(b, a), "sub": sub, "rsub": rsub, "mul": mul,
     "multiply": mul, "div": div, "true_divide": div, "__truediv__": div, "sum": sum_,
     "floor_divide": lambda a, b: div(a, b, rounding_mode="floor"), "__floordiv__": lambda a, b: div(a, b, rounding_mode="floor"),
     "cat": _places.cat, "concat": _places.cat, "stack": _places.stack, "index_select": _places.index_select,

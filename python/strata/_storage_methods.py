@@ -131,6 +131,27 @@ def from_buffer(buffer: Any, *args: Any, dtype: Any, byte_order: str | None = No
     return made
 
 
+def from_file(filename: str, shared: bool = False, nbytes: int = 0) -> Storage:
+    """A storage over the first `nbytes` bytes of a file, mapped: what is written there goes to the file where shared=True, which makes
+    the file as long as that, and else to memory alone. RuntimeError where the file is shorter."""
+    import mmap
+    import os
+
+    file = os.open(filename, os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY, 0o600)
+    try:
+        size = os.fstat(file).st_size
+        if size < nbytes and not shared:
+            raise RuntimeError(f"file <{filename}> size <{size}> is smaller than the required mapping size <{nbytes}>")
+        if size < nbytes:
+            os.ftruncate(file, nbytes)
+        if not nbytes:
+            return Storage(0)
+        mapped = mmap.mmap(file, nbytes, mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
+    finally:
+        os.close(file)
+    return strata.frombuffer(mapped, dtype=strata.uint8).untyped_storage()
+
+
 def _as(name: str) -> Callable[[Storage], Any]:
     def converted(s: Storage) -> Any:
         dtype = getattr(strata, name)
@@ -145,7 +166,7 @@ def attach() -> None:
     methods = {
         "__getitem__": getitem, "__setitem__": setitem, "__iter__": iterate, "__repr__": shown, "__copy__": clone, "tolist": tolist,
         "fill_": fill_, "copy_": copy_, "clone": clone, "to": to, "cpu": cpu, "type": kind, "is_shared": is_shared,
-        "share_memory_": share_memory_, "pin_memory": pin_memory, "byteswap": byteswap, "from_buffer": staticmethod(from_buffer),
+        "share_memory_": share_memory_, "pin_memory": pin_memory, "byteswap": byteswap, "from_buffer": staticmethod(from_buffer), "from_file": staticmethod(from_file),
         "element_size": lambda s: 1, "untyped": lambda s: s, "resizable": lambda s: not s.is_borrowed(),
         "is_pinned": lambda s, device=None: _bytes(s).is_pinned(), "get_device": lambda s: _bytes(s).get_device(),
         "is_sparse": False, "is_sparse_csr": False, "filename": None,

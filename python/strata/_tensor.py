@@ -258,6 +258,8 @@ class Tensor(_C.TensorBase):
 
         return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
 
+    _typed_storage = storage
+
     def pin_memory(self, device: Any = None) -> Tensor:
         """A copy in memory of the host that a device's copies reach by themselves: `to(device, non_blocking=True)` of it
         goes on without waiting. The tensor itself where it lies there, or where the device offers no such memory.

@@ -153,7 +153,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
     """Views of the tensor along dim: pieces of one size (the last may be smaller), or of the sizes listed."""
     if _overrides((tensor,)):
         return _overridden(split, (tensor,), tensor, split_size_or_sections, dim=dim)
-    return strata._tensor("split", tensor, "tensor").split(split_size_or_sections, dim)
+    return strata._as_tensor("split", tensor, "tensor").split(split_size_or_sections, dim)
 
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:

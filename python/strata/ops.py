@@ -157,7 +157,7 @@ class _Namespace:
     def __getattr__(self, op: str) -> OpOverloadPacket:
         if op.startswith("__"):
             raise AttributeError(op)
-        if not _C._op_names(f"{self.name}::{op}"):
+        if not _C._op_names(f"{self.name}::{op}") and not (self.name == "aten" and _lazy.load("strata._aten_names").define(op)):
             raise AttributeError(f"'strata.ops.{self.name}' has no operator '{op}'; strata.ops.names() lists them all")
         found = self.__dict__[op] = OpOverloadPacket(self.name, op)
         return found

@@ -30,6 +30,9 @@ def spmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     return mm(mat1, mat2)
 
 
+dsmm = spmm  # its oldest name
+
+
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0, alpha: float = 1.0) -> Tensor:
     """beta * mat + alpha * mat1 @ mat2, where mat1 is sparse."""
     return _functions.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)

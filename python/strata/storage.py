@@ -57,6 +57,16 @@ class TypedStorage:
         self._untyped_storage = wrap_storage
         self.dtype = dtype
 
+    @classmethod
+    def from_buffer(cls, buffer: Any, *args: Any, dtype: Any = None, device: Any = None, **options: Any) -> TypedStorage:
+        """A copy of a buffer's numbers; options: those of UntypedStorage.from_buffer. RuntimeError for a dtype beside the class's own."""
+        if dtype is not None and cls.dtype is not None:
+            raise RuntimeError("from_buffer: 'dtype' can only be specified in UntypedStorage.from_buffer and TypedStorage.from_buffer")
+        dtype = cls.dtype or dtype or strata.get_default_dtype()
+        return cls(wrap_storage=UntypedStorage.from_buffer(buffer, *args, dtype=dtype, **options), dtype=dtype)
+
+    _from_buffer = from_buffer
+
     def _tensor(self) -> strata.Tensor:
         return _C._tensor_over_storage(self._untyped_storage, self.dtype, 0, (len(self),), (1,))
 

@@ -101,7 +101,7 @@ def of_strata(home: str, function: Any) -> str:
         return _BUT.get((home, function.__name__), "inline")
     if home == "strata.jit" and function.__name__ == "is_scripting":
         return "inline"
-    if home == "strata" and function.__name__ in ("is_tensor", "is_floating_point", "is_complex", "numel", "is_same_size", "_assert", "_tensor"):
+    if home == "strata" and function.__name__ in ("is_tensor", "is_floating_point", "is_complex", "numel", "is_same_size", "_assert", "_as_tensor"):
         return "inline"
     return "break"
 

@@ -71,6 +71,9 @@ def script_if_tracing(function: Callable) -> Callable:
     return function
 
 
+_script_if_tracing = script_if_tracing
+
+
 def annotate(the_type: Any, the_value: Any) -> Any:
     """The value: a mark for a compiler."""
     return the_value

@@ -207,6 +207,13 @@ class Optimizer:
 
     # ---- groups
 
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(tensorlistlist: list, with_indices: bool = False) -> dict:
+        """What utils._foreach_utils has by this name, for optimisers of programs."""
+        from strata.utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group: "params", and options that differ from the defaults.
 

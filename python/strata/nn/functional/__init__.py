@@ -21,6 +21,7 @@ _FAMILIES = {
     "distance": "cosine_similarity normalize pairwise_distance",
     "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
     "grid": "affine_grid grid_sample",
+    "grouped": "grouped_mm",
     "loss": (
         "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss huber_loss kl_div "
         "l1_loss linear_cross_entropy mse_loss multilabel_soft_margin_loss nll_loss poisson_nll_loss smooth_l1_loss "
