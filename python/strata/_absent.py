@@ -27,6 +27,8 @@ PARTS = {
     "utils.data.datapipes": "this version has no data pipes; chain iterators in an IterableDataset",
     "nested": "this version has no nested tensors; pad to one length with strata.nn.utils.rnn.pad_sequence, or loop",
     "package": "this version has no such packages; strata.save keeps models, strata.export programs",
+    **{f"onnx.symbolic_opset{version}": "this version exports no ONNX" for version in range(7, 21)},
+    "numa": "this version binds no processes to parts of the machine",
     "monitor": "this version has no counters of its own; strata.profiler records what runs",
     "utils.mobile_optimizer": _MOBILE,
     "utils.bundled_inputs": _MOBILE,
@@ -34,12 +36,15 @@ PARTS = {
     **{
         f"distributed.{name}": _PROCESSES
         for name in (
-            "_composable _shard _symmetric_memory _tensor _tools algorithms autograd c10d_logger checkpoint constants "
-            "device_mesh distributed_c10d elastic fsdp launch nn optim pipeline pipelining rpc run tensor utils"
+            "_composable _functional_collectives _shard _symmetric_memory _tensor _tools algorithms autograd c10d_logger checkpoint constants "
+            "device_mesh distributed_c10d elastic fsdp launch launcher nn optim pipeline pipelining rpc run tensor utils"
         ).split()
     },
 }
 
+
+# Of a part: names that decorate, whose functions raise when they are called.
+DECORATORS = {"distributed.rpc.api": ("_require_initialized",)}
 
 # PyTorch's file: where its names are.
 PLACES = {
@@ -69,10 +74,11 @@ class Absent(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        from strata._missing import missing_class
+        from strata._missing import missing_class, missing_decorator
 
-        reason = _reason(self.__name__.removeprefix("strata."))
-        value = missing_class(self.__name__, name, reason or "")
+        place = self.__name__.removeprefix("strata.")
+        make = missing_decorator if name in DECORATORS.get(place, ()) else missing_class
+        value = make(self.__name__, name, _reason(place) or "")
         setattr(self, name, value)
         return value
 

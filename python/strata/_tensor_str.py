@@ -198,14 +198,22 @@ def _contents(t, indent):
     return _Writer(text, width, cut, ndim).write(data, 0, indent) if ndim else text(data)
 
 
-def _with_suffixes(body, suffixes, indent):
-    """`body` and its suffixes, each on a new line where the current one would grow over the line width."""
+def _tensor_str(self, indent):
+    """Text of a tensor's elements alone, for a prefix of `indent` characters; "[]" where there are none."""
+    with strata.no_grad():
+        return "[]" if self.numel() == 0 else _contents(self, indent)
+
+
+def _add_suffixes(body, suffixes, indent, force_newline=False):
+    """`body` and its suffixes, each on a new line where the current one would grow over the line width; the first one also where
+    `force_newline` says so."""
     out = [body]
     column = len(body) - body.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(suffix) + 2 > PRINT_OPTS.linewidth:
+        if force_newline or column + len(suffix) + 2 > PRINT_OPTS.linewidth:
             out.append(",\n" + " " * indent + suffix)
             column = indent + len(suffix)
+            force_newline = False
         else:
             out.append(", " + suffix)
             column += len(suffix) + 2
@@ -263,5 +271,10 @@ def _repr(t, contents):
         suffixes.append("requires_grad=True")
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    out = _with_suffixes(prefix + contents, suffixes, indent)
+    out = _add_suffixes(prefix + contents, suffixes, indent)
     return out if plain or not isinstance(t, strata.nn.Parameter) else f"Parameter({out})"
+
+
+def _str_intern(inp, *, tensor_contents=None):
+    """tensor_repr, by the name that PyTorch has for it."""
+    return tensor_repr(inp, tensor_contents=tensor_contents)

@@ -92,6 +92,30 @@ def _rebuild_sparse_tensor(layout: Any, data: tuple) -> Tensor:
     raise ValueError(f"cannot read a tensor of the layout {layout}; convert it to sparse_coo before saving")
 
 
+def _element_size(dtype: strata.dtype) -> int:
+    """Bytes of an element. RuntimeError for what is no dtype."""
+    if not isinstance(dtype, strata.dtype):
+        raise RuntimeError(f"expected strata.dtype, but got {type(dtype)}")
+    return dtype.itemsize
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device, its name or its number; -1 for the CPU, where that is allowed. optional: of a device without a number,
+    and of None, the current one of the accelerator. ValueError for the CPU where it is not allowed, and for what has no number."""
+    if isinstance(device, int):
+        return device
+    given = strata.device(device) if isinstance(device, str) else device
+    if isinstance(given, strata.device) and given.type == "cpu":
+        if not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {given}")
+        return -1
+    if isinstance(given, strata.device) and given.index is not None:
+        return given.index
+    if not optional:
+        raise ValueError(f"Expected a strata.device with a specified index or an integer, but got:{given}")
+    return strata.accelerator.current_device_index()
+
+
 def _flatten_dense_tensors(tensors: Any) -> Tensor:
     """All elements of tensors of one dtype, as one of one dim."""
     return tensors[0].contiguous().view(-1) if len(tensors) == 1 else strata.cat([t.reshape(-1) for t in tensors])

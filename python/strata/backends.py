@@ -51,8 +51,16 @@ def _library_namespace(name: str, is_available: Callable[[], bool], **settings: 
     return module
 
 
+def _get_cpu_capability() -> str:
+    """The instructions that kernels are made of, by PyTorch's words: DEFAULT, AVX2 or AVX512."""
+    return {"v4": "AVX512", "v3": "AVX2"}.get(_C.cpu_capability(), "DEFAULT")
+
+
+fp32_precision = "none"  # kept for programs that set it: products of float32 are computed in float32
+quantized = _library_namespace("quantized", lambda: False, supported_engines=["none"], engine="none")
 mkldnn = _library_namespace("mkldnn", lambda: library_report().startswith("oneDNN"), enabled=True, deterministic=False)
 openmp = _library_namespace("openmp", lambda: True)
+cpu = _library_namespace("cpu", lambda: True, get_cpu_capability=_get_cpu_capability)
 mkl = _library_namespace("mkl", lambda: False)
 nnpack = _library_namespace("nnpack", lambda: False)
 opt_einsum = _library_namespace("opt_einsum", lambda: False, enabled=False, strategy=None)

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 _WAY_OUT = "this version trains in one process; test strata.distributed.is_available() first"
 
 _FUNCTIONS = (
-    "all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier broadcast "
-    "broadcast_object_list destroy_process_group gather gather_object get_backend get_global_rank "
-    "get_process_group_ranks get_rank get_world_size init_process_group irecv isend monitored_barrier new_group recv "
+    "all_gather all_gather_into_tensor all_gather_object all_reduce all_to_all all_to_all_single barrier batch_isend_irecv "
+    "broadcast broadcast_object_list destroy_process_group gather gather_object get_backend get_global_rank "
+    "get_process_group_ranks get_rank get_world_size init_device_mesh init_process_group irecv isend monitored_barrier new_group recv "
     "reduce reduce_scatter reduce_scatter_tensor scatter scatter_object_list send"
 ).split()
-_CLASSES = "Backend FileStore HashStore P2POp PrefixStore ProcessGroup ReduceOp Store TCPStore Work".split()
+_CLASSES = "Backend DeviceMesh FileStore GroupMember HashStore P2POp PrefixStore ProcessGroup ReduceOp Store TCPStore Work".split()
 
 __all__ = ["is_available", "is_initialized", "is_torchelastic_launched", *_FUNCTIONS, *_CLASSES]
 
@@ -43,18 +43,43 @@ def _backend_missing() -> bool:
     return False
 
 
+def _reduce_op() -> type:
+    """ReduceOp: how values of several processes become one, by PyTorch's numbers, for programs that name one before they ask."""
+    from enum import IntEnum
+
+    kinds = IntEnum("RedOpType", "SUM AVG PRODUCT MIN MAX BAND BOR BXOR PREMUL_SUM", start=0, module=__name__, qualname="ReduceOp.RedOpType")
+    made = missing_class(__name__, "ReduceOp", _WAY_OUT)
+    made.RedOpType = kinds
+    for kind in kinds:
+        setattr(made, kind.name, kind)
+    return made
+
+
+def _backend() -> type:
+    made = missing_class(__name__, "Backend", _WAY_OUT)
+    made.UNDEFINED, made.GLOO, made.MPI = "undefined", "gloo", "mpi"
+    made.backend_list, made.default_device_backend_map, made.backend_capability = ["undefined"], {}, {}
+    return made
+
+
+_CONSTANTS = {
+    "Backend": _backend,
+    "GroupMember": lambda: type("GroupMember", (), {"WORLD": None, "NON_GROUP_MEMBER": -100, "__module__": __name__}),
+    "ReduceOp": _reduce_op,
+    "group": lambda: type("group", (), {"WORLD": None}),
+}
 __path__: list[str] = []  # modules inside are absent (_absent.py)
 
 
 def _stand_in(name: str) -> Any:
     if f"distributed.{name}" in PARTS:
         return _lazy.load(f"{__name__}.{name}")
+    if name in _CONSTANTS:
+        return _CONSTANTS[name]()
     if name in _FUNCTIONS:
         return missing_function(__name__, name, _WAY_OUT)
     if name in _CLASSES:
         return missing_class(__name__, name, _WAY_OUT)
-    if name == "group":
-        return type("group", (), {"WORLD": None})
     if name.startswith("is_") and name.endswith("_available"):
         return _backend_missing
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {_WAY_OUT}")

@@ -21,6 +21,7 @@ __all__ = [
     "FunctionEventAvg",
     "ProfilerAction",
     "ProfilerActivity",
+    "kineto_available",
     "profile",
     "record_function",
     "schedule",
@@ -75,6 +76,16 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
         return ProfilerAction.RECORD_AND_SAVE if at == length - 1 else ProfilerAction.RECORD
 
     return action
+
+
+def _default_schedule_fn(step):
+    """The schedule of a profile that was given none: it records every step."""
+    return ProfilerAction.RECORD
+
+
+def kineto_available():
+    """Whether operators can be recorded: True."""
+    return True
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
@@ -195,7 +206,7 @@ class profile:
         self._open_step()
 
     def _action_of(self, step):
-        return ProfilerAction.RECORD if self.schedule is None else self.schedule(step)
+        return (self.schedule or _default_schedule_fn)(step)
 
     def _open_step(self):
         if self.schedule is not None and self.current_action in _RECORDING:
@@ -274,4 +285,9 @@ def _stop_recording():
     """The raw events since the start, the user's ranges among them."""
     global _ranges
     ranges, _ranges = _ranges, None
-    return list(_C._profiler_stop()) + ranges
+    return [] if ranges is None else list(_C._profiler_stop()) + ranges  # None: another one has ended it
+
+
+def _disable_profiler():
+    """Ends the recording that runs, where one does; what it has is dropped."""
+    _stop_recording()

@@ -6,7 +6,7 @@ from strata._flags import Flags
 
 _OFF = (
     "allow_ignore_mark_dynamic allow_rnn allow_unspec_int_on_nn_module compiled_autograd "
-    "prefer_deferred_runtime_asserts_over_guards specialize_float specialize_int suppress_errors verbose "
+    "prefer_deferred_runtime_asserts_over_guards skip_fwd_side_effects_in_bwd_under_checkpoint specialize_float specialize_int suppress_errors verbose "
     "verify_correctness"
 )
 _ON = (

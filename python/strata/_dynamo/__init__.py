@@ -46,7 +46,7 @@ __all__ = [
     "set_stance",
 ]
 
-__getattr__, __dir__ = _lazy.of(globals(), {"eval_frame": "OptimizedModule"}, parts="backends compiled_autograd eval_frame exc testing utils")
+__getattr__, __dir__ = _lazy.of(globals(), {"eval_frame": "OptimizedModule"}, parts="_trace_wrapped_higher_order_op backends compiled_autograd eval_frame exc testing utils")
 sys.modules[f"{__name__}.config"] = config  # import strata._dynamo.config
 
 

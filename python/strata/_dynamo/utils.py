@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import strata
-from strata import Tensor
+from strata import Tensor, _device_names
 from strata._bytecode.reasons import counters as counters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["counters", "same"]
+__all__ = ["counters", "is_compile_supported", "same"]
+
+
+def is_compile_supported(device_type: Any) -> bool:
+    """Whether strata.compile makes kernels for a device: for the CPU and for those that a plugin offers."""
+    name = device_type.type if isinstance(device_type, strata.device) else str(device_type).partition(":")[0]
+    return name == "cpu" or _device_names.is_offered(name)
 
 
 def same(ref: Any, res: Any, *, tol: float = 1e-4, equal_nan: bool = False, exact_dtype: bool = True) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["AOTICompiledModel", "aoti_compile_and_package", "aoti_load_package", "config", "list_mode_options"]
-__getattr__, __dir__ = _lazy.of(globals(), parts="compile_fx config utils")
+__getattr__, __dir__ = _lazy.of(globals(), {".compiler": "cudagraph_mark_step_begin"}, parts="compile_fx config utils")
 
 _MODES: dict[str, dict[str, Any]] = {
     "default": {},

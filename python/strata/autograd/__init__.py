@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _warned_of_cycle = False
+_profiler_enabled = _C._profiler_enabled
 
 
 def _is_edge(value: Any) -> bool:
@@ -295,7 +296,7 @@ class _Package(type(sys)):
 __getattr__, __dir__ = _lazy.of(
     globals(),
     {
-        ".profiler": "ProfilerActivity",
+        ".profiler": "ProfilerActivity _disable_profiler",
         "anomaly_mode": "detect_anomaly set_detect_anomaly",
         "function": "Function",
         "graph": "GradientEdge",

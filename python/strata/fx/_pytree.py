@@ -6,11 +6,23 @@ from strata.utils._pytree import tree_flatten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from strata.utils._pytree import TreeSpec
 
-__all__ = ["tree_flatten_spec"]
+__all__ = ["register_pytree_flatten_spec", "tree_flatten_spec"]
+_flatteners: dict[type, Callable[[Any, TreeSpec], list]] = {}
+
+
+def register_pytree_flatten_spec(cls: type, flatten_fn_spec: Callable, flatten_fn_exact_match_spec: Callable | None = None) -> None:
+    """For nests of a class, flatten_fn_spec(nest, form) gives the children that a form has. The other function is not asked."""
+    _flatteners[cls] = flatten_fn_spec
+
+
+def _dict_flatten_spec(d: dict, spec: TreeSpec) -> list:
+    """The values of a dict by the form's keys."""
+    return [d[key] for key in spec.context]
 
 
 def tree_flatten_spec(pytree: Any, spec: TreeSpec) -> list:
@@ -22,8 +34,10 @@ def tree_flatten_spec(pytree: Any, spec: TreeSpec) -> list:
         return spec.flatten_call(pytree)
     if spec.is_leaf():
         return [pytree]
-    if issubclass(spec.type, dict) and isinstance(spec.context, list):
-        children = [pytree[key] for key in spec.context]
+    if spec.type in _flatteners:
+        children = _flatteners[spec.type](pytree, spec)
+    elif issubclass(spec.type, dict) and isinstance(spec.context, list):
+        children = _dict_flatten_spec(pytree, spec)
     elif issubclass(spec.type, (tuple, list)):
         children = [pytree[i] for i in range(spec.num_children)]
     else:

@@ -12,8 +12,10 @@ from _thread import _local
 
 import strata
 from strata import nn
+from strata._missing import missing_class
 from strata.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 
+from ._compatibility import compatibility  # noqa: F401 - tracers of programs take it from here
 from ._patch import Patcher, recorded_method, wrapped_functions
 from .graph import Graph, _PyTreeCodeGen
 from .graph_module import GraphModule
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
+ScriptObject = missing_class(__name__, "ScriptObject", "this version has no compiler of source text")
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 

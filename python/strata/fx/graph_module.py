@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["GraphModule", "reduce_graph_module"]
 
 _KEPT = ("is_wrapped", "stack_trace")  # of nodes' meta, in files
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"  # in a module's meta: attributes that copies get, too
 _HOOKS = ("_replace_hooks", "_create_node_hooks", "_erase_node_hooks", "_deepcopy_hooks")
 
 
@@ -47,8 +48,8 @@ def _forward_of(text: str, variables: dict[str, Any], origin: dict[str, Any]) ->
     return function
 
 
-class _Bare(nn.Module):
-    """What a pickled module held, without its graph, to be traced again."""
+class _CodeOnlyModule(nn.Module):
+    """What a module held, without its graph: when it was pickled, or in copies that programs make of it."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__()
@@ -110,7 +111,7 @@ def reduce_graph_module(body: dict[str, Any], written: list[tuple], codegen: Any
     """The module that was pickled."""
     graph = _read(written)
     graph._codegen, graph._tracer_cls = codegen, body.get("_tracer_cls")
-    made = GraphModule(_Bare(body), graph)
+    made = GraphModule(_CodeOnlyModule(body), graph)
     made.meta.update(body.get("meta", {}))
     for name, value in body.items():
         if not hasattr(made, name):
@@ -182,7 +183,7 @@ class GraphModule(nn.Module):
         named = [node for node in graph.nodes if node.op in ("get_attr", "call_module")]
         if isinstance(root, nn.Module):
             self.training = getattr(root, "training", True)
-            if isinstance(root, _Bare):
+            if isinstance(root, _CodeOnlyModule):
                 for members in (root.named_children(), root.named_buffers(), root.named_parameters()):
                     for name, _ in members:
                         _copy_attr(root, self, name)
@@ -300,10 +301,12 @@ class GraphModule(nn.Module):
     def __deepcopy__(self, memo: dict) -> GraphModule:
         made = type(self).__new__(type(self))
         memo[id(self)] = made
-        root = _Bare(copy.deepcopy(self.__dict__, memo))
+        root = _CodeOnlyModule(copy.deepcopy(self.__dict__, memo))
         GraphModule.__init__(made, root, root.__dict__["_graph"])
         kept = ("_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks", *_HOOKS, "meta")
         made.__dict__.update({name: root.__dict__[name] for name in kept if name in root.__dict__})
+        for name, value in made.meta.get(_USER_PRESERVED_ATTRIBUTES_KEY, {}).items():
+            setattr(made, name, value)
         for hook in self._deepcopy_hooks:
             hook(made)
         return made

@@ -46,11 +46,18 @@ __getattr__, __dir__ = _lazy.of(
             "treespec_dumps treespec_loads treespec_pprint"
         ),
     },
+    otherwise=lambda name: _supported(name),
 )
+
+
+Context = PyTree = object  # in annotations of programs
 
 
 class _Node:
     __slots__ = ("flatten", "keyed", "saved_name", "unflatten")
+    # The names in PyTorch's files.
+    flatten_fn = property(lambda self: self.flatten)
+    unflatten_fn = property(lambda self: self.unflatten)
 
     def __init__(self, flatten: Callable, unflatten: Callable, keyed: Callable | None = None, saved_name: str | None = None):
         self.flatten = flatten  # value -> (children, context)
@@ -97,6 +104,28 @@ def register_pytree_node(
     _nodes[cls] = _Node(flatten_fn, unflatten_fn, flatten_with_keys_fn, serialized_type_name)
 
 
+_register_pytree_node = register_pytree_node
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The key of SUPPORTED_NODES for a nest: its class, or collections.namedtuple for values of the classes that this makes."""
+    if not is_namedtuple_instance(tree):
+        return type(tree)
+    from collections import namedtuple
+
+    return namedtuple
+
+
+def _supported(name: str) -> dict:
+    """SUPPORTED_NODES: all classes that are nests, for programs that walk nests themselves."""
+    if name != "SUPPORTED_NODES":
+        raise KeyError(name)
+    from collections import namedtuple  # one entry for all of their classes, which is told by the function
+
+    _nodes.setdefault(namedtuple, _NAMED)
+    return _nodes
+
+
 def _node_of(value: Any) -> _Node | None:
     return _nodes.get(type(value)) or _named(type(value))
 
@@ -138,7 +167,7 @@ class TreeSpec:
         """As PyTorch prints it: what follows the first child on lines of their own."""
         if self.is_leaf():
             return "*"
-        context = list(self.context) if issubclass(self.type, defaultdict) else self.context
+        context = list(self.context) if isinstance(self.type, type) and issubclass(self.type, defaultdict) else self.context
         name = "namedtuple" if is_namedtuple_class(self.type) else self.type.__name__
         children = (",\n" + " " * (indent + 2)).join(child._text(indent + 2) for child in self.children_specs)
         return f"TreeSpec({name}, {context}, [{children}])"

@@ -30,7 +30,7 @@ __all__ = [
     "noop_mask",
     "or_masks",
 ]
-_BLOCK = 128
+_BLOCK = _DEFAULT_SPARSE_BLOCK_SIZE = 128  # the latter is the name in PyTorch's file
 _TENSORS = (
     "kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices",
     "q_num_blocks", "q_indices", "full_q_num_blocks", "full_q_indices",

@@ -37,6 +37,7 @@ from ..hooks import (
 from ..parameter import Buffer, Parameter
 from .module_conversion import ConversionMixin
 from .module_members import MembersMixin
+from .module_state import _EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX  # noqa: F401 - the name in PyTorch's file
 from .module_state import StateMixin, _IncompatibleKeys
 
 TYPE_CHECKING = False
