@@ -34,7 +34,8 @@ def autograd_kernel(op: OpOverload, backward: Callable, setup_context: Callable 
 
     class Generated(Function):
         @staticmethod
-        def forward(ctx: Any, spec: Any, *leaves: Any) -> Any:
+        def forward(ctx: Any, *leaves: Any) -> Any:
+            *leaves, spec = leaves  # last, so that ctx.needs_input_grad is counted as the operator's arguments are
             args, kwargs = tree_unflatten(leaves, spec)
             output = op.redispatch("Autograd", *args, **kwargs)
             if setup_context is not None:
@@ -60,7 +61,7 @@ def autograd_kernel(op: OpOverload, backward: Callable, setup_context: Callable 
                     f"{op.name()}: the registered backward returned {len(result)} gradients; expected {len(forms)}, one "
                     "per positional argument (None for those without)"
                 )
-            leaves: list = [None]
+            leaves: list = []
             for i, (grad, arg) in enumerate(zip(result, forms, strict=True)):
                 given = [None] * arg.num_leaves if grad is None else tree_flatten(grad)[0]
                 if len(given) != arg.num_leaves:
@@ -69,7 +70,7 @@ def autograd_kernel(op: OpOverload, backward: Callable, setup_context: Callable 
                         f"'{positional[i].name}', which has {arg.num_leaves} elements"
                     )
                 leaves += given
-            return *leaves, *[None] * keywords
+            return *leaves, *[None] * (keywords + 1)
 
     Generated.__name__ = Generated.__qualname__ = f"GeneratedBackwardFor_{op.namespace}_{op.__name__.replace('.', '_')}"
     Generated._ctx_type = _C._make_ctx_type(Generated.__name__ + "Backward")
@@ -79,7 +80,7 @@ def autograd_kernel(op: OpOverload, backward: Callable, setup_context: Callable 
         leaves, spec = tree_flatten((args, kwargs))
         if not (_C.is_grad_enabled() and any(isinstance(x, _C.TensorBase) and x.requires_grad for x in leaves)):
             return op.redispatch("Autograd", *args, **kwargs)
-        flat = Generated.apply(spec, *leaves)
+        flat = Generated.apply(*leaves, spec)
         returns = schema.returns
         if len(returns) == 1:
             return list(flat) if returns[0].type.endswith("[]") else flat[0]

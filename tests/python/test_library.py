@@ -465,3 +465,21 @@ def test_defaults_are_what_the_schema_says(lib):
     for argument in ("int n=99999999999999999999", "int n=1.5", "bool[2] m=[1, 0]", "float f=x"):
         with pytest.raises((ValueError, RuntimeError), match="schema: column"):
             lib.define(f"wrong(Tensor x, {argument}) -> Tensor")
+
+
+def test_a_derivative_is_told_what_needs_a_gradient():
+    asked = []
+
+    @library.custom_op("testlib::scaled_by", mutates_args=())
+    def scaled_by(x: torch.Tensor, n: int, y: torch.Tensor) -> torch.Tensor:
+        return x * y * n
+
+    def backward(ctx, grad):
+        asked.append(ctx.needs_input_grad[:3])
+        return grad, None, grad
+
+    scaled_by.register_autograd(backward)
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    scaled_by(x, 2, y.detach()).sum().backward()
+    scaled_by(x.detach(), 2, y).sum().backward()
+    assert asked == [(True, False, False), (False, False, True)]
